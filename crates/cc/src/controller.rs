@@ -1,0 +1,237 @@
+//! What a controller is: a pure function of the sender's events.
+//!
+//! A [`Controller`] never sees a packet, a clock or a generator: the sender digests each ACK into an [`AckEvent`], each loss
+//! episode into a [`CongestionEvent`], and so on, and the controller answers with a window and perhaps a pacing rate.
+//! Windows are real-valued segments (`w` in the papers); the sender floors them when it sends.
+//!
+//! Order inside one ACK (the sender keeps it): scoreboard and delivered count, RTT and rate sample, undo checks, loss
+//! detection, at most one [`CongestionEvent`], then [`Controller::on_ack`].
+
+use fullpipe_units::{Rate, Span, Time};
+
+/// The interface between the endpoint and a congestion-control algorithm.
+///
+/// All methods are infallible and free of allocation. Windows are in segments.
+pub trait Controller {
+    /// One ACK (or a batch merged by the receiver's offload) that was new in any way.
+    fn on_ack(&mut self, ev: &AckEvent);
+
+    /// A loss, an ECN mark or a local drop. Called at most once per window of data, and once more for a lost
+    /// retransmission (RFC 5681 section 4.3). Sets `ssthresh` and lowers the window at once; while the sender runs PRR the
+    /// window it uses is PRR's, and this one applies again from recovery's end.
+    fn on_congestion(&mut self, ev: &CongestionEvent);
+
+    /// The retransmission timer expired.
+    fn on_rto(&mut self, ev: &RtoEvent);
+
+    /// Recovery ended: everything sent before the congestion event has been acknowledged.
+    fn on_recovery_exit(&mut self, now: Time);
+
+    /// The last reduction was spurious (Eifel, DSACK, F-RTO): restore what the snapshot of that reduction holds.
+    fn on_undo(&mut self, now: Time);
+
+    /// The sender's window validation changed the window after idle or application-limited time.
+    fn on_idle(&mut self, ev: &IdleEvent);
+
+    /// Leave start-up without a reduction: `ssthresh` becomes the present window (policy `exit-slow-start` of a local drop).
+    fn exit_start_up(&mut self, now: Time);
+
+    /// The sender's segment size changed; `ratio` is old over new.
+    fn on_mss_change(&mut self, ratio: f64);
+
+    /// Congestion window, segments, at least 1.
+    fn window(&self) -> f64;
+
+    /// Slow-start threshold, segments; infinite before the first reduction.
+    fn ssthresh(&self) -> f64;
+
+    /// True while the window is below `ssthresh`.
+    fn in_start_up(&self) -> bool {
+        self.window() < self.ssthresh()
+    }
+
+    /// The controller's own pacing rate on the wire's payload, or `None` to let the sender derive one from the window.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+
+    /// Names and values of the algorithm's own variables, for traces.
+    fn report(&self, visit: &mut dyn FnMut(&'static str, f64));
+}
+
+/// What one ACK told the sender. Counts are segments; `n` of the formulas is [`AckEvent::delivered_now`].
+#[derive(Clone, Copy, Debug)]
+pub struct AckEvent {
+    /// Time the ACK was processed.
+    pub now: Time,
+    /// Segments newly acknowledged by the cumulative part that had not been SACKed before.
+    pub acked: u64,
+    /// Segments newly SACKed.
+    pub sacked: u64,
+    /// Segments this ACK made the sender mark lost.
+    pub lost: u64,
+    /// ACK packets merged into this event, at least 1.
+    pub acks: u64,
+    /// The ACK moved `snd_una`.
+    pub advanced: bool,
+    /// RTT sample of the most recently sent segment that this ACK covers, if unambiguous.
+    pub rtt: Option<Span>,
+    /// Smoothed RTT (RFC 6298); zero before the first sample.
+    pub srtt: Span,
+    /// Smallest RTT seen; [`Span::MAX`] before the first sample.
+    pub min_rtt: Span,
+    /// One-way delay of the acknowledged segment, if the endpoint can tell; differences alone are meaningful.
+    pub owd: Option<Span>,
+    /// Segments in the network (`pipe`) before this ACK.
+    pub prior_flight: u64,
+    /// Segments in the network (`pipe`) after this ACK.
+    pub flight: u64,
+    /// Segments delivered since the start, this ACK included.
+    pub delivered: u64,
+    /// Delivery-rate sample, if this ACK yields one.
+    pub rate: Option<RateSample>,
+    /// The window was what held the sender back (C-GATE: growth is allowed).
+    pub cwnd_limited: bool,
+    /// The sample was taken while the application had nothing to send.
+    pub app_limited: bool,
+    /// The ACK carries ECE (RFC 3168).
+    pub ece: bool,
+    /// Newly reported CE-marked segments (accurate feedback), 0 with classic ECN.
+    pub ce: u64,
+    /// Packet-timed rounds since the start.
+    pub round: u64,
+    /// This ACK is the first of a new round: the data outstanding at the last round's start is acknowledged.
+    pub round_start: bool,
+    /// The sender's state while this ACK is processed.
+    pub phase: Phase,
+    /// First unacknowledged segment, after this ACK.
+    pub snd_una: u64,
+    /// Next new segment.
+    pub snd_nxt: u64,
+}
+
+impl AckEvent {
+    /// Segments newly delivered: `n` in the formulas.
+    pub fn delivered_now(&self) -> u64 {
+        self.acked + self.sacked
+    }
+
+    /// True where a window law may grow: not during recovery or a reduction, which the sender owns (PRR).
+    pub fn may_grow(&self) -> bool {
+        self.cwnd_limited && !matches!(self.phase, Phase::Recovery | Phase::Cwr)
+    }
+}
+
+/// The sender's recovery state (RFC 5681, RFC 6675, RFC 3168; the names are Linux's).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing unusual.
+    Open,
+    /// Duplicate ACKs or SACKs seen, nothing declared lost.
+    Disorder,
+    /// Reducing after an ECN mark or a local drop, nothing to retransmit.
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+/// A delivery-rate sample (draft-cheng-iccrg-delivery-rate-estimation; RFC text: BBR draft section 4.1).
+#[derive(Clone, Copy, Debug)]
+pub struct RateSample {
+    /// Segments delivered over `interval`.
+    pub delivered: u64,
+    /// The longer of the send and the ACK interval.
+    pub interval: Span,
+    /// `delivered` counter when the sampled segment was sent.
+    pub prior_delivered: u64,
+    /// The sampled segment was sent while the application limited the sender.
+    pub app_limited: bool,
+}
+
+impl RateSample {
+    /// Segments per second.
+    pub fn per_second(&self) -> f64 {
+        self.delivered as f64 / self.interval.as_secs_f64()
+    }
+}
+
+/// Why a congestion event happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CongestionKind {
+    /// A segment was lost in the network.
+    Loss,
+    /// A congestion mark came back (RFC 3168).
+    Ecn,
+    /// The sender's own interface queue refused a segment ("sendstall").
+    LocalDrop,
+}
+
+/// At most one per window of data, plus one per lost retransmission.
+#[derive(Clone, Copy, Debug)]
+pub struct CongestionEvent {
+    /// Time of detection.
+    pub now: Time,
+    /// What happened.
+    pub kind: CongestionKind,
+    /// False for a lost retransmission inside a recovery that already reduced the window.
+    pub first_in_window: bool,
+    /// Segments marked lost so far in this episode.
+    pub lost: u64,
+    /// FlightSize before the loss marks, segments, segments of Limited Transmit excluded (RFC 5681 eq. 4).
+    pub flight: u64,
+    /// Smoothed RTT.
+    pub srtt: Span,
+    /// Smallest RTT seen.
+    pub min_rtt: Span,
+}
+
+/// The retransmission timer expired (RFC 6298 section 5, RFC 5681 section 3.1).
+#[derive(Clone, Copy, Debug)]
+pub struct RtoEvent {
+    /// Time of expiry.
+    pub now: Time,
+    /// First expiry for this segment: only then `ssthresh` changes.
+    pub first: bool,
+    /// FlightSize, segments.
+    pub flight: u64,
+    /// Smoothed RTT.
+    pub srtt: Span,
+    /// Smallest RTT seen.
+    pub min_rtt: Span,
+}
+
+/// Window validation's verdict after idle or application-limited time (RFC 5681 4.1, RFC 2861, RFC 7661).
+#[derive(Clone, Copy, Debug)]
+pub struct IdleEvent {
+    /// Time of the restart.
+    pub now: Time,
+    /// How long nothing was sent.
+    pub idle: Span,
+    /// New window, segments.
+    pub window: f64,
+    /// New threshold, segments.
+    pub ssthresh: f64,
+}
+
+/// How an ACK is counted by an increase law.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Count {
+    /// Every newly delivered segment counts (byte counting, RFC 3465 and RFC 5681).
+    #[default]
+    Segments,
+    /// Every ACK that advances counts one, however much it covers (RFC 2581 form, ns-2, Linux 2.4).
+    Acks,
+}
+
+impl Count {
+    /// Effective segments `n_eff` of one ACK.
+    pub fn of(self, ev: &AckEvent) -> f64 {
+        match self {
+            Count::Segments => ev.delivered_now() as f64,
+            Count::Acks if ev.advanced => ev.acks as f64,
+            Count::Acks => 0.0,
+        }
+    }
+}

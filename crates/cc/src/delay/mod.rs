@@ -1,0 +1,1 @@
+//! Laws that read the delay: Vegas and what grew from it.

@@ -1,0 +1,92 @@
+//! Reno and general AIMD(a, b): RFC 5681 section 3.1 with constant increase and decrease.
+//!
+//! `a` is the increase in segments per RTT, `b` the fraction REMOVED at a congestion event. The Net100 pages write the pair
+//! as (b, a); parameters are therefore named, never positional. `aimd(streams=N)` is the law of N Reno flows that share one
+//! loss process: `a = N`, `b = 1/(2N)`; N = 4 is Net100's (0.125, 4). `aimd(pretune=W)` takes `a(W)` and `b(W)` of
+//! HighSpeed TCP once, as the tuning daemon did from the configured buffer.
+
+use crate::classic::Window;
+use crate::controller::{AckEvent, CongestionEvent, RtoEvent};
+use crate::law::{Law, WindowLaw};
+use crate::params::{ParamSpec, Params};
+use crate::registry::{Component, Entry, Kind};
+
+/// Constant increase, constant decrease.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Aimd {
+    /// Segments per RTT.
+    pub increase: f64,
+    /// Fraction removed at a congestion event.
+    pub decrease: f64,
+}
+
+impl Aimd {
+    /// RFC 5681: one segment per RTT, halve on loss.
+    pub const RENO: Self = Self { increase: 1.0, decrease: 0.5 };
+
+    /// N Reno streams that share one loss process.
+    pub fn streams(n: f64) -> Self {
+        Self { increase: n, decrease: 1.0 / (2.0 * n) }
+    }
+}
+
+impl WindowLaw for Aimd {
+    #[inline]
+    fn increase(&mut self, win: &mut Window, n: f64, _ev: &AckEvent) {
+        win.w += self.increase * n / win.w;
+    }
+
+    fn decrease(&mut self, _w: f64, base: f64, _ev: &CongestionEvent) -> f64 {
+        (1.0 - self.decrease) * base
+    }
+
+    fn on_rto(&mut self, _w: f64, base: f64, _ev: &RtoEvent) -> f64 {
+        (1.0 - self.decrease) * base
+    }
+
+    fn report(&self, _w: f64, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("a", self.increase);
+        visit("b", self.decrease);
+    }
+}
+
+/// `reno`.
+pub const RENO: Entry = Entry {
+    name: "reno",
+    aliases: &["newreno", "standard-tcp"],
+    kind: Kind::Law,
+    about: "standard TCP: one segment per RTT, halve on loss",
+    source: "RFC 5681 section 3.1",
+    params: &[],
+    build: |_| Ok(Component::Law(Law::Aimd(Aimd::RENO), None)),
+};
+
+/// `aimd(increase, decrease)`.
+pub const AIMD: Entry = Entry {
+    name: "aimd",
+    aliases: &[],
+    kind: Kind::Law,
+    about: "static AIMD as the Net100 tuning daemon sets it",
+    source: "Net100 2003; RFC 5681 section 3.1",
+    params: &[
+        ParamSpec::number("increase", 1.0, 1e-3..=1e6, "segments/RTT", "additive increase a", "RFC 5681 3.1"),
+        ParamSpec::number("decrease", 0.5, 1e-6..=0.999, "fraction", "fraction b removed on loss", "RFC 5681 3.1"),
+    ],
+    build: |p: &Params| {
+        Ok(Component::Law(
+            Law::Aimd(Aimd { increase: p.number("increase"), decrease: p.number("decrease") }),
+            None,
+        ))
+    },
+};
+
+/// `multcp(streams)`.
+pub const MULTCP: Entry = Entry {
+    name: "multcp",
+    aliases: &["streams"],
+    kind: Kind::Law,
+    about: "one flow with the increase and decrease of N parallel Reno streams",
+    source: "Net100 2003: AIMD(0.125, 4) for N = 4",
+    params: &[ParamSpec::number("n", 4.0, 1.0..=10_000.0, "streams", "streams emulated: a = n, b = 1/(2n)", "Net100 2003")],
+    build: |p: &Params| Ok(Component::Law(Law::Aimd(Aimd::streams(p.number("n"))), None)),
+};

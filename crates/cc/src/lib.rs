@@ -1,0 +1,31 @@
+//! Congestion controllers for fast, long paths: pure functions of events, composed of start-up x window law.
+//!
+//! What it is: the algorithms, their parameters and provenance, and the registry that turns a spelling such as
+//! `highspeed(low_window=31)+limited(max_ssthresh=100)` into a running controller. What it is not: it knows no packets,
+//! clocks, sockets or generators; the sender in `fullpipe-flow` digests those into the events of [`controller`].
+//!
+//! ```
+//! use fullpipe_cc::{Controller, Setup, StackSpec};
+//!
+//! let spec = StackSpec::parse("aimd(increase=15,decrease=0.3)").unwrap();
+//! let stack = spec.controller(Setup { initial_window: 2.0, ..Setup::default() });
+//! assert_eq!(stack.window(), 2.0);
+//! assert!(stack.in_start_up());
+//! ```
+
+pub mod classic;
+pub mod controller;
+pub mod delay;
+pub mod law;
+pub mod params;
+pub mod registry;
+pub mod sending;
+pub mod startup;
+
+pub use classic::{Base, Classic, Setup, Window};
+pub use controller::{
+    AckEvent, CongestionEvent, CongestionKind, Controller, Count, IdleEvent, Phase, RateSample,
+    RtoEvent,
+};
+pub use registry::{Entry, Kind, Stack, StackError, StackSpec};
+pub use sending::{InitialSending, PacingGains};

@@ -1,0 +1,284 @@
+//! Parameters of a registry entry: name, default, range, unit, documentation and source in one table.
+
+use std::ops::RangeInclusive;
+
+use fullpipe_units::Span;
+
+use crate::registry::StackError;
+
+/// One parameter of a law, a start-up or a sending rule.
+#[derive(Clone, Copy, Debug)]
+pub struct ParamSpec {
+    /// Name, as in the document.
+    pub name: &'static str,
+    /// What values it takes.
+    pub domain: Domain,
+    /// Unit in words; empty for a choice or a flag.
+    pub unit: &'static str,
+    /// One sentence.
+    pub doc: &'static str,
+    /// Document and section of the default.
+    pub source: &'static str,
+}
+
+/// Values a parameter takes, with the default.
+#[derive(Clone, Copy, Debug)]
+pub enum Domain {
+    /// A plain number in the unit of the specification.
+    Number {
+        /// Value when not given.
+        default: f64,
+        /// Smallest accepted.
+        min: f64,
+        /// Largest accepted.
+        max: f64,
+    },
+    /// A time with a unit.
+    Time {
+        /// Value when not given.
+        default: Span,
+        /// Smallest accepted.
+        min: Span,
+        /// Largest accepted.
+        max: Span,
+    },
+    /// One of some words; the first is the default.
+    Choice(&'static [&'static str]),
+    /// `on` or `off` (`true` and `false` are accepted).
+    Flag(bool),
+}
+
+impl ParamSpec {
+    /// A number with its default and range.
+    pub const fn number(
+        name: &'static str,
+        default: f64,
+        range: RangeInclusive<f64>,
+        unit: &'static str,
+        doc: &'static str,
+        source: &'static str,
+    ) -> Self {
+        let domain = Domain::Number { default, min: *range.start(), max: *range.end() };
+        Self { name, domain, unit, doc, source }
+    }
+
+    /// A time with its default and range.
+    pub const fn time(
+        name: &'static str,
+        default: Span,
+        range: RangeInclusive<Span>,
+        doc: &'static str,
+        source: &'static str,
+    ) -> Self {
+        let domain = Domain::Time { default, min: *range.start(), max: *range.end() };
+        Self { name, domain, unit: "time", doc, source }
+    }
+
+    /// A choice of words; the first is the default.
+    pub const fn choice(
+        name: &'static str,
+        words: &'static [&'static str],
+        doc: &'static str,
+        source: &'static str,
+    ) -> Self {
+        Self { name, domain: Domain::Choice(words), unit: "", doc, source }
+    }
+
+    /// A switch.
+    pub const fn flag(
+        name: &'static str,
+        default: bool,
+        doc: &'static str,
+        source: &'static str,
+    ) -> Self {
+        Self { name, domain: Domain::Flag(default), unit: "", doc, source }
+    }
+
+    /// The default as it would be written.
+    pub fn default_text(&self) -> String {
+        self.default_value().text()
+    }
+
+    /// The accepted values in words.
+    pub fn range_text(&self) -> String {
+        match self.domain {
+            Domain::Number { min, max, .. } => format!("{} to {}", number_text(min), number_text(max)),
+            Domain::Time { min, max, .. } => format!("{min} to {max}"),
+            Domain::Choice(words) => words.join(" | "),
+            Domain::Flag(_) => "on | off".to_owned(),
+        }
+    }
+
+    fn default_value(&self) -> Value {
+        match self.domain {
+            Domain::Number { default, .. } => Value::Number(default),
+            Domain::Time { default, .. } => Value::Time(default),
+            Domain::Choice(words) => Value::Word(words[0]),
+            Domain::Flag(on) => Value::Flag(on),
+        }
+    }
+
+    fn parse(&self, text: &str) -> Result<Value, String> {
+        match self.domain {
+            Domain::Number { min, max, .. } => {
+                let value: f64 =
+                    text.parse().map_err(|_| format!("`{text}` is not a number ({})", self.unit))?;
+                if value >= min && value <= max {
+                    Ok(Value::Number(value))
+                } else {
+                    Err(format!("`{text}` is outside {} {}", self.range_text(), self.unit))
+                }
+            }
+            Domain::Time { min, max, .. } => {
+                let value: Span = text.parse().map_err(|e: fullpipe_units::ParseQuantityError| {
+                    match e.hint() {
+                        Some(hint) => format!("{e}; {hint}"),
+                        None => e.to_string(),
+                    }
+                })?;
+                if value >= min && value <= max {
+                    Ok(Value::Time(value))
+                } else {
+                    Err(format!("`{text}` is outside {}", self.range_text()))
+                }
+            }
+            Domain::Choice(words) => words
+                .iter()
+                .find(|w| **w == text)
+                .map(|w| Value::Word(w))
+                .ok_or_else(|| format!("`{text}` is not one of {}", self.range_text())),
+            Domain::Flag(_) => match text {
+                "on" | "true" => Ok(Value::Flag(true)),
+                "off" | "false" => Ok(Value::Flag(false)),
+                _ => Err(format!("`{text}` is not one of on | off")),
+            },
+        }
+    }
+}
+
+/// A parameter's value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// A number in the unit of its [`ParamSpec`].
+    Number(f64),
+    /// A time.
+    Time(Span),
+    /// One of the words of its [`ParamSpec`].
+    Word(&'static str),
+    /// A switch.
+    Flag(bool),
+}
+
+impl Value {
+    /// As written in a stack's spelling.
+    pub fn text(&self) -> String {
+        match self {
+            Value::Number(x) => number_text(*x),
+            Value::Time(t) => t.to_string(),
+            Value::Word(w) => (*w).to_owned(),
+            Value::Flag(on) => if *on { "on" } else { "off" }.to_owned(),
+        }
+    }
+}
+
+fn number_text(x: f64) -> String {
+    if x != 0.0 && (x.abs() < 1e-4 || x.abs() >= 1e9) { format!("{x:e}") } else { x.to_string() }
+}
+
+/// The values of one component's parameters: every parameter has one, given or default.
+#[derive(Clone, Debug)]
+pub struct Params {
+    specs: &'static [ParamSpec],
+    values: Vec<Value>,
+    given: Vec<bool>,
+}
+
+impl Params {
+    /// All defaults.
+    pub fn defaults(specs: &'static [ParamSpec]) -> Self {
+        Self {
+            specs,
+            values: specs.iter().map(ParamSpec::default_value).collect(),
+            given: vec![false; specs.len()],
+        }
+    }
+
+    /// Sets `name` from text.
+    ///
+    /// # Errors
+    /// An unknown name, a name set twice, or a value outside its range; `component` is named in the message.
+    pub fn set(&mut self, component: &'static str, name: &str, text: &str) -> Result<(), StackError> {
+        let Some(i) = self.specs.iter().position(|s| s.name == name) else {
+            let names: Vec<&'static str> = self.specs.iter().map(|s| s.name).collect();
+            return Err(StackError::UnknownParam {
+                component,
+                name: name.to_owned(),
+                nearest: crate::registry::nearest(name, names.iter().copied()),
+                known: names,
+            });
+        };
+        if self.given[i] {
+            return Err(StackError::ParamTwice { component, name: self.specs[i].name });
+        }
+        self.values[i] = self.specs[i].parse(text).map_err(|why| StackError::BadValue {
+            component,
+            name: self.specs[i].name,
+            why,
+        })?;
+        self.given[i] = true;
+        Ok(())
+    }
+
+    /// Value of a number parameter of this component's table.
+    pub fn number(&self, name: &str) -> f64 {
+        match self.value(name) {
+            Value::Number(x) => x,
+            other => unreachable!("parameter {name} is {other:?}, not a number"),
+        }
+    }
+
+    /// Value of a time parameter.
+    pub fn time(&self, name: &str) -> Span {
+        match self.value(name) {
+            Value::Time(t) => t,
+            other => unreachable!("parameter {name} is {other:?}, not a time"),
+        }
+    }
+
+    /// Value of a choice.
+    pub fn word(&self, name: &str) -> &'static str {
+        match self.value(name) {
+            Value::Word(w) => w,
+            other => unreachable!("parameter {name} is {other:?}, not a word"),
+        }
+    }
+
+    /// Value of a switch.
+    pub fn flag(&self, name: &str) -> bool {
+        match self.value(name) {
+            Value::Flag(on) => on,
+            other => unreachable!("parameter {name} is {other:?}, not a switch"),
+        }
+    }
+
+    /// True if the spelling set this parameter.
+    pub fn is_given(&self, name: &str) -> bool {
+        self.specs.iter().zip(&self.given).any(|(s, given)| s.name == name && *given)
+    }
+
+    /// Parameters that were given, in table order, with their values.
+    pub fn given(&self) -> impl Iterator<Item = (&'static str, Value)> + '_ {
+        self.specs
+            .iter()
+            .zip(&self.values)
+            .zip(&self.given)
+            .filter(|(_, given)| **given)
+            .map(|((s, v), _)| (s.name, *v))
+    }
+
+    fn value(&self, name: &str) -> Value {
+        let i = self.specs.iter().position(|s| s.name == name);
+        // Entries read only the names of their own table; a test builds every entry.
+        self.values[i.unwrap_or_else(|| unreachable!("no parameter {name} in this table"))]
+    }
+}

@@ -1,0 +1,198 @@
+//! How the initial window leaves the host (Initial Spreading 2014) and how the connection is paced afterwards.
+
+use fullpipe_units::Span;
+
+use crate::params::{ParamSpec, Params};
+use crate::registry::{Component, Entry, Kind};
+
+/// Sending rule for the initial window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum InitialSending {
+    /// All segments back to back (RFC 6928 on an unpaced stack).
+    Burst,
+    /// One segment every RTT/IW, for the initial window only, spacing capped at `t_max` if given.
+    Spread {
+        /// Cap of the spacing; `None`: variable spreading.
+        t_max: Option<Span>,
+        /// Timer resolution; below it nothing is spread.
+        jiffy: Span,
+    },
+}
+
+/// A spacing and whether a coarse timer forced it up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spacing {
+    /// Gap between two segments of the initial window; zero: not spread.
+    pub gap: Span,
+    /// The cap was below one timer tick, so the gap is the tick.
+    pub raised_to_tick: bool,
+}
+
+impl InitialSending {
+    /// Gap for an initial window of `iw` segments on a path whose handshake took `rtt`.
+    ///
+    /// `x = RTT/IW`; below one jiffy nothing is spread; otherwise `min(x, t_max)`. A cap below one jiffy cannot be kept by a
+    /// timer of that grain: the gap is then one jiffy.
+    pub fn spacing(&self, rtt: Span, iw: u64) -> Spacing {
+        let InitialSending::Spread { t_max, jiffy } = *self else {
+            return Spacing { gap: Span::ZERO, raised_to_tick: false };
+        };
+        let x = rtt / iw.max(1);
+        if x < jiffy || iw <= 1 {
+            return Spacing { gap: Span::ZERO, raised_to_tick: false };
+        }
+        let gap = t_max.map_or(x, |t| x.min(t));
+        Spacing { gap: gap.max(jiffy), raised_to_tick: gap < jiffy }
+    }
+}
+
+/// Gains of the window-derived pacing rate `gain * max(w, flight) * mss / srtt` (Linux defaults).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PacingGains {
+    /// While `w < ssthresh / 2`.
+    pub slow_start: f64,
+    /// Otherwise.
+    pub avoidance: f64,
+}
+
+impl Default for PacingGains {
+    fn default() -> Self {
+        Self { slow_start: 2.0, avoidance: 1.2 }
+    }
+}
+
+const IW: ParamSpec = ParamSpec::number(
+    "iw",
+    10.0,
+    1.0..=64.0,
+    "segments",
+    "initial window; the flow's `initial_window` applies when not given",
+    "RFC 6928",
+);
+const JIFFY: ParamSpec = ParamSpec::time(
+    "jiffy",
+    Span::from_millis(1),
+    Span::from_micros(1)..=Span::from_millis(100),
+    "timer resolution: below one jiffy per segment nothing is spread",
+    "Initial Spreading 2014",
+);
+const SOURCE: &str = "Initial Spreading 2014; RFC 6928";
+
+/// `burst`.
+pub const BURST: Entry = Entry {
+    name: "burst",
+    aliases: &[],
+    kind: Kind::Sending,
+    about: "initial window back to back",
+    source: "RFC 6928",
+    params: &[IW],
+    build: |_| Ok(Component::Sending(InitialSending::Burst)),
+};
+
+/// `spread`.
+pub const SPREAD: Entry = Entry {
+    name: "spread",
+    aliases: &["spread-bounded"],
+    kind: Kind::Sending,
+    about: "initial window spread by min(RTT/IW, t_max), conventional afterwards",
+    source: SOURCE,
+    params: &[
+        IW,
+        ParamSpec::time(
+            "t_max",
+            Span::from_millis(4),
+            Span::from_micros(1)..=Span::from_secs(10),
+            "largest gap between two segments",
+            "Initial Spreading 2014",
+        ),
+        JIFFY,
+    ],
+    build: |p: &Params| {
+        Ok(Component::Sending(InitialSending::Spread {
+            t_max: Some(p.time("t_max")),
+            jiffy: p.time("jiffy"),
+        }))
+    },
+};
+
+/// `spread-variable`.
+pub const SPREAD_VARIABLE: Entry = Entry {
+    name: "spread-variable",
+    aliases: &[],
+    kind: Kind::Sending,
+    about: "initial window spread over the whole first RTT, conventional afterwards",
+    source: SOURCE,
+    params: &[IW, JIFFY],
+    build: |p: &Params| {
+        Ok(Component::Sending(InitialSending::Spread { t_max: None, jiffy: p.time("jiffy") }))
+    },
+};
+
+/// `paced`.
+pub const PACED: Entry = Entry {
+    name: "paced",
+    aliases: &["pacing"],
+    kind: Kind::Pacing,
+    about: "every segment paced at gain * w / srtt for the whole connection, initial window included",
+    source: "Linux 6.8 tcp_input.c; RFC 9002 section 7.7",
+    params: &[
+        IW,
+        ParamSpec::number("ss_gain", 2.0, 0.5..=10.0, "", "gain while w < ssthresh/2", "Linux 6.8"),
+        ParamSpec::number("ca_gain", 1.2, 0.5..=10.0, "", "gain otherwise", "Linux 6.8"),
+    ],
+    build: |p: &Params| {
+        Ok(Component::Pacing(PacingGains {
+            slow_start: p.number("ss_gain"),
+            avoidance: p.number("ca_gain"),
+        }))
+    },
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Table of section 3.2: RTT, jiffy -> bounded and variable gap, ms, IW = 10.
+    #[test]
+    fn spreading_follows_the_published_rule() {
+        let ms = Span::from_millis;
+        let cases = [
+            (8, 1, 0, 0),
+            (8, 4, 0, 0),
+            (20, 1, 2, 2),
+            (20, 4, 0, 0),
+            (40, 1, 4, 4),
+            (40, 4, 4, 4),
+            (40, 10, 0, 0),
+            (80, 1, 4, 8),
+            (80, 4, 4, 8),
+            (250, 1, 4, 25),
+            (500, 1, 4, 50),
+            (600, 4, 4, 60),
+        ];
+        for (rtt, jiffy, bounded, variable) in cases {
+            let rule = |t_max| InitialSending::Spread { t_max, jiffy: ms(jiffy) };
+            assert_eq!(rule(Some(ms(4))).spacing(ms(rtt), 10).gap, ms(bounded), "{rtt} {jiffy}");
+            assert_eq!(rule(None).spacing(ms(rtt), 10).gap, ms(variable), "{rtt} {jiffy}");
+        }
+    }
+
+    #[test]
+    fn a_tick_coarser_than_the_cap_is_the_gap_and_says_so() {
+        let rule = InitialSending::Spread {
+            t_max: Some(Span::from_millis(4)),
+            jiffy: Span::from_millis(10),
+        };
+        let spacing = rule.spacing(Span::from_millis(100), 10);
+        assert_eq!(spacing, Spacing { gap: Span::from_millis(10), raised_to_tick: true });
+    }
+
+    #[test]
+    fn three_segments_on_twenty_milliseconds() {
+        let rule = InitialSending::Spread {
+            t_max: Some(Span::from_millis(4)),
+            jiffy: Span::from_millis(4),
+        };
+        assert_eq!(rule.spacing(Span::from_millis(20), 3).gap, Span::from_millis(4));
+    }
+}

@@ -1,0 +1,28 @@
+//! Standard slow start: one segment per acknowledged segment (RFC 5681 section 3.1).
+
+use crate::classic::Window;
+use crate::controller::AckEvent;
+use crate::registry::{Component, Entry, Kind};
+use crate::startup::{Start, StartUp, climb};
+
+/// Exponential growth until `ssthresh` or a congestion event.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Standard;
+
+impl StartUp for Standard {
+    #[inline]
+    fn grow(&mut self, win: &mut Window, n: f64, _ev: &AckEvent) -> f64 {
+        climb(win, n, 1.0)
+    }
+}
+
+/// `standard`.
+pub const STANDARD: Entry = Entry {
+    name: "standard",
+    aliases: &["slowstart"],
+    kind: Kind::StartUp,
+    about: "slow start: the window doubles every RTT",
+    source: "RFC 5681 section 3.1, RFC 3465 section 2.2",
+    params: &[],
+    build: |_| Ok(Component::StartUp(Start::Standard(Standard))),
+};
