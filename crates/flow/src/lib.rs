@@ -1,1 +1,3 @@
 //! fullpipe-flow
+pub mod config;
+pub use config::*;

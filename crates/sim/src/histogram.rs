@@ -1,0 +1,121 @@
+//! RTT samples in a log-linear histogram: 64 buckets per octave, so a percentile is within 1.6 %; minimum, maximum and mean
+//! are exact.
+
+use fullpipe_units::Span;
+
+/// Distribution of RTT samples.
+#[derive(Clone, Debug, Default)]
+pub struct RttHistogram {
+    counts: Vec<u32>,
+    count: u64,
+    sum: u128,
+    min: Option<Span>,
+    max: Span,
+}
+
+/// log2 of the buckets per octave.
+const SUB: u32 = 6;
+/// Samples below this many nanoseconds share the first octave.
+const UNIT: u32 = 10;
+
+impl RttHistogram {
+    /// Adds one sample.
+    #[inline]
+    pub fn record(&mut self, sample: Span) {
+        let i = index(sample.as_nanos());
+        if i >= self.counts.len() {
+            self.counts.resize(i + 1, 0);
+        }
+        self.counts[i] += 1;
+        self.count += 1;
+        self.sum += u128::from(sample.as_nanos());
+        self.min = Some(self.min.map_or(sample, |m| m.min(sample)));
+        self.max = self.max.max(sample);
+    }
+
+    /// Number of samples.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Smallest sample.
+    pub fn min(&self) -> Option<Span> {
+        self.min
+    }
+
+    /// Largest sample.
+    pub fn max(&self) -> Option<Span> {
+        self.min.map(|_| self.max)
+    }
+
+    /// Mean in seconds.
+    pub fn mean_s(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64 * 1e-9)
+    }
+
+    /// The sample below which a fraction `q` of all lies, to a bucket's width (1.6 %), clamped to the exact extremes.
+    pub fn quantile(&self, q: f64) -> Option<Span> {
+        let min = self.min?;
+        let rank = (q.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        for (i, &c) in self.counts.iter().enumerate() {
+            seen += u64::from(c);
+            if seen >= rank {
+                return Some(Span::from_nanos(upper(i)).min(self.max).max(min));
+            }
+        }
+        Some(self.max)
+    }
+}
+
+fn index(ns: u64) -> usize {
+    let v = ns >> (UNIT - SUB).min(63);
+    if v < 1 << SUB {
+        return v as usize;
+    }
+    let exp = 63 - v.leading_zeros();
+    let mantissa = (v >> (exp - SUB)) & ((1 << SUB) - 1);
+    (((exp - SUB + 1) as usize) << SUB) + mantissa as usize
+}
+
+fn upper(i: usize) -> u64 {
+    let octave = i >> SUB;
+    let low = if octave == 0 {
+        i as u64 + 1
+    } else {
+        ((1 << SUB) + (i as u64 & ((1 << SUB) - 1)) + 1) << (octave - 1)
+    };
+    low << (UNIT - SUB)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sample_lies_within_a_bucket_of_its_quantile() {
+        for ns in [1u64, 999, 1000, 80_000_000, 80_019_293, 1_234_567_890, u64::MAX / 4] {
+            let u = upper(index(ns));
+            assert!(u >= ns && u as f64 <= ns as f64 * 1.016 + 64.0, "{ns} {u}");
+        }
+    }
+
+    #[test]
+    fn quantiles_of_a_ramp() {
+        let mut h = RttHistogram::default();
+        for i in 1..=1000u64 {
+            h.record(Span::from_micros(100 * i));
+        }
+        let q = |q| h.quantile(q).unwrap().as_secs_f64();
+        assert!((q(0.5) / 0.05 - 1.0).abs() < 0.02, "{}", q(0.5));
+        assert!((q(0.95) / 0.095 - 1.0).abs() < 0.02);
+        assert_eq!(h.quantile(1.0), Some(Span::from_millis(100)));
+        assert_eq!(h.min(), Some(Span::from_micros(100)));
+        assert!((h.mean_s().unwrap() - 0.05005).abs() < 1e-12);
+    }
+
+    #[test]
+    fn empty_has_no_quantile() {
+        assert_eq!(RttHistogram::default().quantile(0.5), None);
+    }
+}
