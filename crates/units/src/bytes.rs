@@ -17,8 +17,13 @@ impl Bytes {
     /// The most that can be counted.
     pub const MAX: Bytes = Bytes(u64::MAX);
 
+    /// `bytes` bytes.
+    pub const fn new(bytes: u64) -> Bytes {
+        Bytes(bytes)
+    }
+
     /// The number of bytes.
-    pub const fn as_u64(self) -> u64 {
+    pub const fn get(self) -> u64 {
         self.0
     }
 
@@ -159,8 +164,9 @@ mod tests {
         let mut sum = Bytes(1500) * 3 + Bytes(1) - Bytes(2);
         sum += Bytes(10);
         sum -= Bytes(9);
+        assert_eq!(sum.get(), 4500);
         assert_eq!(
-            (sum, Bytes(1).saturating_sub(sum)),
+            (sum, Bytes::new(1).saturating_sub(sum)),
             (Bytes(4500), Bytes::ZERO)
         );
     }
