@@ -103,6 +103,7 @@ mod tests {
             (1024, "1KiB"),
             (2 << 20, "2MiB"),
             (2_000_000, "2MB"),
+            (3 << 29, "1.5GiB"),
             (6_220_000, "6.22MB"),
             (3 << 39, "1.5TiB"),
             (u64::MAX, "18446744073709551.615kB"),
@@ -111,6 +112,7 @@ mod tests {
             assert_eq!(text.parse(), Ok(Bytes(bytes)));
         }
         assert_eq!("0.001 MB".parse(), Ok(Bytes(1000)));
+        assert_eq!("9.31322574615478515625e-10GiB".parse(), Ok(Bytes(1)));
     }
 
     #[test]
@@ -120,6 +122,11 @@ mod tests {
             ("1500", Kind::NoUnit, "write `1500B`"),
             ("1.5B", Kind::Fractional, "write for example `8MB`"),
             ("0.1KiB", Kind::Fractional, "write for example `8MB`"),
+            (
+                "1.5000000000000000000000000000001kB",
+                Kind::Fractional,
+                "write for example `8MB`",
+            ),
             (
                 "80ms",
                 Kind::WrongKind { found: "a time" },
