@@ -1,0 +1,4 @@
+//! Integration tests of the controllers.
+
+mod published_loss;
+mod rounds;

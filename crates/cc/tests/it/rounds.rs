@@ -1,0 +1,228 @@
+//! A round-based driver: one round is one RTT in which a whole window is acknowledged, per segment or in one event.
+//!
+//! It knows no losses of its own: tests say when a round ends in [`Rounds::lose`]. Recovery takes no time, as in the
+//! window models of the published tables ("in models without PRR set `w = ssth` at once").
+#![allow(dead_code)] // shared by test modules that use different parts
+
+use fullpipe_cc::law::Law;
+use fullpipe_cc::params::Params;
+use fullpipe_cc::registry::{Component, ENTRIES};
+use fullpipe_cc::{
+    AckEvent, CongestionEvent, CongestionKind, Controller, Phase, RateSample, RtoEvent, Setup,
+    Stack, StackSpec,
+};
+use fullpipe_units::{Span, Time};
+
+/// An ACK for `n` new segments of a window-limited flow in the open state; RTT 100 ms, nothing marked, mid-round.
+pub fn ack(now: Time, n: u64) -> AckEvent {
+    let rtt = Span::from_millis(100);
+    AckEvent {
+        now,
+        acked: n,
+        sacked: 0,
+        lost: 0,
+        acks: 1,
+        advanced: n > 0,
+        rtt: Some(rtt),
+        srtt: rtt,
+        min_rtt: rtt,
+        owd: None,
+        prior_flight: 10,
+        flight: 10,
+        delivered: n,
+        rate: None,
+        cwnd_limited: true,
+        app_limited: false,
+        ece: false,
+        ce: 0,
+        round: 1,
+        round_start: false,
+        phase: Phase::Open,
+        snd_una: n,
+        snd_nxt: n + 10,
+    }
+}
+
+/// A first loss in a window with `flight` segments outstanding; RTT 100 ms.
+pub fn loss(now: Time, flight: u64) -> CongestionEvent {
+    CongestionEvent {
+        now,
+        kind: CongestionKind::Loss,
+        first_in_window: true,
+        lost: 1,
+        flight,
+        srtt: Span::from_millis(100),
+        min_rtt: Span::from_millis(100),
+    }
+}
+
+/// A first timeout with `flight` segments outstanding; RTT 100 ms.
+pub fn rto(now: Time, flight: u64) -> RtoEvent {
+    RtoEvent {
+        now,
+        first: true,
+        flight,
+        srtt: Span::from_millis(100),
+        min_rtt: Span::from_millis(100),
+    }
+}
+
+/// The window law that the registry makes of `name(params)`.
+pub fn law(name: &str, params: &[(&str, &str)]) -> Law {
+    try_law(name, params).unwrap()
+}
+
+/// As [`law`], with the refusal of contradicting parameters.
+pub fn try_law(name: &str, params: &[(&str, &str)]) -> Result<Law, String> {
+    let entry = ENTRIES.iter().find(|e| e.name == name || e.aliases.contains(&name)).unwrap();
+    let mut values = Params::defaults(entry.params);
+    for (key, value) in params {
+        values.set(entry.name, key, value).unwrap();
+    }
+    match (entry.build)(&values)? {
+        Component::Law(law, _) => Ok(law),
+        other => panic!("{name} is no window law but {other:?}"),
+    }
+}
+
+/// A flow whose rounds are driven by hand.
+pub struct Rounds {
+    /// The stack under test.
+    pub stack: Stack,
+    /// End of the last round.
+    pub now: Time,
+    /// RTT of the rounds to come; tests may change it between rounds.
+    pub rtt: Span,
+    /// Smallest RTT so far.
+    pub min_rtt: Span,
+    /// Segments per ACK packet of the receiver.
+    pub per_ack: u64,
+    /// What held the sender back.
+    pub cwnd_limited: bool,
+    /// Rounds run.
+    pub round: u64,
+    delivered: u64,
+}
+
+impl Rounds {
+    /// A fresh flow with the default set-up, except no limit on growth per ACK.
+    pub fn new(spelling: &str, rtt: Span) -> Self {
+        let setup = Setup { slow_start_limit: f64::INFINITY, ..Setup::default() };
+        Self::with(spelling, rtt, setup)
+    }
+
+    /// A fresh flow.
+    pub fn with(spelling: &str, rtt: Span, setup: Setup) -> Self {
+        let stack = StackSpec::parse(spelling).unwrap().controller(setup);
+        Self {
+            stack,
+            now: Time::ZERO,
+            rtt,
+            min_rtt: Span::MAX,
+            per_ack: 1,
+            cwnd_limited: true,
+            round: 0,
+            delivered: 0,
+        }
+    }
+
+    /// Congestion window, segments.
+    pub fn w(&self) -> f64 {
+        self.stack.window()
+    }
+
+    /// One round: `floor(w)` segments acknowledged `per_ack` at a time, evenly over the RTT. A remainder waits for no
+    /// timer: it is acknowledged by the last ACK.
+    pub fn round(&mut self) {
+        let window = (self.w() as u64).max(1);
+        let acks = (window / self.per_ack).max(1);
+        for i in 0..acks {
+            let n = if i + 1 == acks { window - i * self.per_ack } else { self.per_ack };
+            self.ack(n, window, self.rtt.mul_f64((i + 1) as f64 / acks as f64), i == 0);
+        }
+        self.now += self.rtt;
+        self.round += 1;
+    }
+
+    /// One round in which a single ACK covers the whole window (`floor(w)` segments).
+    pub fn round_at_once(&mut self) {
+        let window = (self.w() as u64).max(1);
+        self.ack(window, window, self.rtt, true);
+        self.now += self.rtt;
+        self.round += 1;
+    }
+
+    /// Runs per-segment rounds until the window is at least `target`; returns their number.
+    pub fn until(&mut self, target: f64, at_most: u64) -> u64 {
+        let from = self.round;
+        while self.w() < target {
+            assert!(self.round - from < at_most, "no {target} after {at_most} rounds: {}", self.w());
+            self.round();
+        }
+        self.round - from
+    }
+
+    /// A loss with the whole window outstanding; recovery takes no time.
+    pub fn lose(&mut self) {
+        self.congest(CongestionKind::Loss);
+    }
+
+    /// Any congestion event with the whole window outstanding; recovery takes no time.
+    pub fn congest(&mut self, kind: CongestionKind) {
+        let flight = self.w().ceil() as u64;
+        let ev = CongestionEvent {
+            kind,
+            srtt: self.rtt,
+            min_rtt: self.min_rtt,
+            ..loss(self.now, flight)
+        };
+        self.stack.on_congestion(&ev);
+        self.stack.on_recovery_exit(self.now);
+    }
+
+    /// A timeout with the whole window outstanding.
+    pub fn time_out(&mut self) {
+        let flight = self.w().ceil() as u64;
+        let ev = RtoEvent { srtt: self.rtt, min_rtt: self.min_rtt, ..rto(self.now, flight) };
+        self.stack.on_rto(&ev);
+    }
+
+    /// Value of a variable the stack reports.
+    pub fn reported(&self, name: &str) -> Option<f64> {
+        let mut found = None;
+        self.stack.report(&mut |key, value| {
+            if key == name {
+                found = Some(value);
+            }
+        });
+        found
+    }
+
+    fn ack(&mut self, n: u64, window: u64, after: Span, round_start: bool) {
+        self.min_rtt = self.min_rtt.min(self.rtt);
+        let prior_delivered = self.delivered;
+        self.delivered += n;
+        let ev = AckEvent {
+            rtt: Some(self.rtt),
+            srtt: self.rtt,
+            min_rtt: self.min_rtt,
+            prior_flight: window,
+            flight: window - n,
+            delivered: self.delivered,
+            rate: Some(RateSample {
+                delivered: window,
+                interval: self.rtt,
+                prior_delivered: prior_delivered.saturating_sub(window),
+                app_limited: !self.cwnd_limited,
+            }),
+            cwnd_limited: self.cwnd_limited,
+            app_limited: !self.cwnd_limited,
+            round: self.round,
+            round_start,
+            snd_una: self.delivered,
+            snd_nxt: self.delivered + window,
+            ..ack(self.now + after, n)
+        };
+        self.stack.on_ack(&ev);
+    }
+}
