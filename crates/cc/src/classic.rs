@@ -196,6 +196,12 @@ impl Controller for Classic {
     fn on_mss_change(&mut self, ratio: f64) {
         self.win.w *= ratio;
         self.win.ssth *= ratio;
+        self.law.on_mss_change(ratio);
+        if let Some(saved) = &mut self.saved {
+            saved.win.w *= ratio;
+            saved.win.ssth *= ratio;
+            saved.law.on_mss_change(ratio);
+        }
         self.clamp();
     }
 

@@ -39,6 +39,9 @@ pub trait WindowLaw: Clone {
     /// The flow restarts after idle time.
     fn on_idle(&mut self, _ev: &IdleEvent) {}
 
+    /// The segment size changed: windows that the law remembers are multiplied by `ratio` (old over new).
+    fn on_mss_change(&mut self, _ratio: f64) {}
+
     /// Named variables for traces; `w` is the present window.
     fn report(&self, w: f64, visit: &mut dyn FnMut(&'static str, f64));
 }
@@ -79,6 +82,9 @@ macro_rules! laws {
             }
             fn on_idle(&mut self, ev: &IdleEvent) {
                 match self { $(Law::$variant(l) => l.on_idle(ev)),+ }
+            }
+            fn on_mss_change(&mut self, ratio: f64) {
+                match self { $(Law::$variant(l) => l.on_mss_change(ratio)),+ }
             }
             fn report(&self, w: f64, visit: &mut dyn FnMut(&'static str, f64)) {
                 match self { $(Law::$variant(l) => l.report(w, visit)),+ }
