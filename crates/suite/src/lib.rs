@@ -1,1 +1,3 @@
 //! fullpipe-suite
+
+pub mod scenario;

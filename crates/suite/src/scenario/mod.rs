@@ -1,0 +1,224 @@
+//! Scenario files: text in, resolved cases out. A [`Scenario`] that exists is a valid one.
+
+pub mod diagnostic;
+
+use std::ops::Range;
+
+use fullpipe_sim::RunSpec;
+use fullpipe_units::{Rate, Span, Time};
+
+pub use diagnostic::{Diagnostic, Diagnostics};
+
+/// A scenario: what is run, and what is expected of it.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Name, from the file.
+    pub name: String,
+    /// One sentence or more.
+    pub about: String,
+    /// The file's text as it was read.
+    pub text: String,
+    /// Path of the file, or `built-in:<name>`.
+    pub origin: String,
+    /// Seeds of the runs of every case.
+    pub seeds: Vec<u64>,
+    /// The points of the matrix; later keys of `[matrix]` vary fastest.
+    pub cases: Vec<Case>,
+    /// What the results are held against.
+    pub expectations: Vec<Expectation>,
+    /// What is measured.
+    pub measure: Measure,
+    /// Figures asked for.
+    pub reports: Vec<Report>,
+    /// Things that are allowed but probably not meant.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// What the command line changes in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// `--set key=value`, in order.
+    pub set: Vec<(String, String)>,
+    /// `--seed`: this one seed (with `repeat`: this and the following ones).
+    pub seed: Option<u64>,
+    /// `--repeat`: number of seeds.
+    pub repeat: Option<u32>,
+}
+
+/// One point of the matrix, resolved.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Position in [`Scenario::cases`].
+    pub index: usize,
+    /// Matrix key and value as written, in file order (strings without their quotes, tables as inline TOML).
+    pub params: Vec<(String, String)>,
+    /// The flows of the file; one with `streams = n` is one group of n members.
+    pub flows: Vec<FlowGroup>,
+    /// Virtual time of the run.
+    pub duration: Span,
+    /// Start of the measured part.
+    pub warmup: Span,
+    /// Width of a throughput sample.
+    pub interval: Span,
+    spec: RunSpec,
+    json: Vec<serde_json::Value>,
+}
+
+/// A flow of the file.
+#[derive(Clone, Debug)]
+pub struct FlowGroup {
+    /// Name in the file.
+    pub name: String,
+    /// Canonical spelling of the stack.
+    pub stack: String,
+    /// Its members in `RunSpec.flows`.
+    pub members: Range<usize>,
+    /// When it counts as recovered from a loss.
+    pub recovered_at: RecoveredAt,
+    /// Cap of one member's window, segments: the smaller of `window` and `receive_window`.
+    pub window_cap: Option<f64>,
+    /// Round-trip propagation delay.
+    pub base_rtt: Span,
+    /// Capacity of the bottleneck.
+    pub capacity: Rate,
+    /// Bytes of a full packet.
+    pub packet: u32,
+    /// Payload of a full segment, bytes.
+    pub mss: u32,
+    /// Segments per ACK at the receiver.
+    pub ack_every: u32,
+    /// Start of the flow.
+    pub start: Time,
+    /// End of the flow, if before the end of the run.
+    pub stop: Option<Time>,
+    /// Segments of one member's finite transfer.
+    pub transfer: Option<u64>,
+    /// Losses on the path or at the sender are ordered by `drop`.
+    pub has_drops: bool,
+}
+
+impl FlowGroup {
+    /// Bandwidth-delay product of the flow's path in packets, `rate * rtt / (8 * packet)`.
+    pub fn bdp(&self) -> f64 {
+        bdp_packets(self.capacity, self.base_rtt, self.packet)
+    }
+}
+
+/// When a flow counts as recovered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RecoveredAt {
+    /// The delivered rate over one RTT reaches this part of `min(capacity, window_cap/RTT)`.
+    Rate(f64),
+    /// The window of a member reaches this many segments.
+    Window(f64),
+}
+
+/// What is measured, as far as it does not differ between cases; the times are in [`Case`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measure {
+    /// Time series.
+    pub trace: TraceMode,
+}
+
+/// Amount of time series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceMode {
+    /// None.
+    Off,
+    /// About 2000 rows per flow, extremes kept.
+    Decimated,
+    /// One row per ACK.
+    Full,
+}
+
+/// A bound on a metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expectation {
+    /// Name, from the file or made of metric, flow and `where`.
+    pub name: String,
+    /// Metric; see `fullpipe list metrics`.
+    pub metric: String,
+    /// Flow it is taken from; `None` for a metric of the case or of a link.
+    pub flow: Option<String>,
+    /// Link it is taken from.
+    pub link: Option<String>,
+    /// Matrix keys and values, spelled as in [`Case::params`]; empty: every case.
+    pub where_: Vec<(String, String)>,
+    /// Smallest and largest accepted value, either may be infinite.
+    pub bound: (f64, f64),
+    /// Where the bound comes from.
+    pub source: String,
+    /// Line in the file.
+    pub line: usize,
+    /// Indices of the cases it applies to; never empty.
+    pub cases: Vec<usize>,
+}
+
+/// A figure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// `cwnd`, `rtt`, `goodput`, `queue`, or `metric`.
+    pub figure: String,
+    /// Flow, if not all.
+    pub flow: Option<String>,
+    /// Matrix key along the horizontal axis.
+    pub x: Option<String>,
+    /// Metric along the vertical axis.
+    pub y: Option<String>,
+    /// Heading.
+    pub title: Option<String>,
+}
+
+impl Scenario {
+    /// Reads a file, or a built-in scenario if `name_or_path` names one.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<Scenario, Diagnostics> {
+        let _ = overrides;
+        Err(not_yet(name_or_path))
+    }
+
+    /// Reads the text of a scenario file; `origin` names it in messages.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn parse(text: &str, origin: &str, overrides: &Overrides) -> Result<Scenario, Diagnostics> {
+        let _ = (text, overrides);
+        Err(not_yet(origin))
+    }
+}
+
+impl Case {
+    /// What the simulator runs.
+    pub fn run_spec(&self, seed: u64) -> RunSpec {
+        RunSpec { seed, ..self.spec.clone() }
+    }
+
+    /// [`Case::params`] as JSON values: numbers stay numbers.
+    pub fn json_params(&self) -> impl Iterator<Item = (&str, &serde_json::Value)> {
+        self.params.iter().map(|(key, _)| key.as_str()).zip(&self.json)
+    }
+
+    /// Canonical text of everything that determines the result beside seed and engine version.
+    pub fn key_text(&self) -> String {
+        format!("{:?}", self.spec)
+    }
+}
+
+/// `rate * rtt / (8 * packet)`, packets with their headers.
+pub(crate) fn bdp_packets(rate: Rate, rtt: Span, packet: u32) -> f64 {
+    rate.as_bits_per_sec() as f64 * rtt.as_secs_f64() / (8.0 * f64::from(packet))
+}
+
+fn not_yet(file: &str) -> Diagnostics {
+    Diagnostics(vec![Diagnostic {
+        file: file.to_owned(),
+        line: 0,
+        column: 0,
+        key: String::new(),
+        value: None,
+        message: "scenario files cannot be read yet".to_owned(),
+        hint: None,
+    }])
+}
