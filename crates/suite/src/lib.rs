@@ -1,3 +1,4 @@
 //! fullpipe-suite
 
+pub mod figure;
 pub mod scenario;
