@@ -97,7 +97,11 @@ impl Curve {
                     EpisodeKind::StartUpExit => MarkKind::StartUpExit,
                     EpisodeKind::Again | EpisodeKind::Undo => return None,
                 };
-                Some(Mark { time: e.at.as_secs_f64(), window: e.before, kind })
+                Some(Mark {
+                    time: e.at.as_secs_f64(),
+                    window: e.before,
+                    kind,
+                })
             })
             .collect();
         marks.sort_by(|a, b| a.time.total_cmp(&b.time));
@@ -114,7 +118,11 @@ impl Curve {
     }
 
     fn highest(&self) -> f64 {
-        self.high.iter().copied().filter(|w| w.is_finite()).fold(0.0, f64::max)
+        self.high
+            .iter()
+            .copied()
+            .filter(|w| w.is_finite())
+            .fold(0.0, f64::max)
     }
 }
 
@@ -129,7 +137,10 @@ impl Figure {
             out.text(MARGIN_LEFT, y, "start", 14.0, GREY, &line);
         }
         y = legend(&mut out, self, y + 24.0);
-        let labels = self.levels.iter().map(|l| text_width(&l.label, 12.0) + 10.0);
+        let labels = self
+            .levels
+            .iter()
+            .map(|l| text_width(&l.label, 12.0) + 10.0);
         let right = labels.fold(MARGIN_RIGHT, f64::max).min(WIDTH / 4.0);
         let frame = Frame {
             left: MARGIN_LEFT,
@@ -139,7 +150,15 @@ impl Figure {
             x_end: self.duration,
             y_end: self.top(),
         };
-        axes(&mut out, &frame, &Axes { x_label: true, y_label: Some(&self.window_unit), ticks: (10, 7) });
+        axes(
+            &mut out,
+            &frame,
+            &Axes {
+                x_label: true,
+                y_label: Some(&self.window_unit),
+                ticks: (10, 7),
+            },
+        );
         self.draw(&mut out, &frame, &Detail::FULL);
         out.finish()
     }
@@ -148,7 +167,11 @@ impl Figure {
     fn top(&self) -> f64 {
         let highest = self.curves.iter().map(Curve::highest).fold(0.0, f64::max);
         // A level far above the curve would flatten it.
-        let level = self.levels.iter().map(|l| l.window).filter(|l| *l < 1.3 * highest);
+        let level = self
+            .levels
+            .iter()
+            .map(|l| l.window)
+            .filter(|l| *l < 1.3 * highest);
         (level.fold(highest, f64::max) * 1.08).max(4.0)
     }
 
@@ -156,14 +179,22 @@ impl Figure {
         for level in self.levels.iter().filter(|l| l.window < frame.y_end) {
             let y = frame.y(level.window);
             let (x1, x2) = (frame.left, frame.left + frame.width);
-            out.line(x1, y, x2, y, "stroke=\"#8a8a8a\" stroke-width=\"1\" stroke-dasharray=\"1 3\"");
+            out.line(
+                x1,
+                y,
+                x2,
+                y,
+                "stroke=\"#8a8a8a\" stroke-width=\"1\" stroke-dasharray=\"1 3\"",
+            );
             if detail.level_labels {
                 out.text(x2 + 8.0, y + 4.0, "start", 12.0, GREY, &level.label);
             }
         }
         let curves = self.curves.len().max(1);
         // About 40 bytes per column and curve: many curves share the budget of the file.
-        let columns = (frame.width / detail.column).min(detail.budget / curves as f64).max(24.0);
+        let columns = (frame.width / detail.column)
+            .min(detail.budget / curves as f64)
+            .max(24.0);
         let step = frame.x_end / columns;
         out.open_clip(frame);
         if curves <= detail.ssthresh_up_to {
@@ -171,7 +202,11 @@ impl Figure {
                 let d = threshold_path(curve, frame, step);
                 if !d.is_empty() {
                     let look = look(curve.group);
-                    out.path(&d, look.colour, "stroke-width=\"1\" stroke-opacity=\".75\" stroke-dasharray=\"4 4\"");
+                    out.path(
+                        &d,
+                        look.colour,
+                        "stroke-width=\"1\" stroke-opacity=\".75\" stroke-dasharray=\"4 4\"",
+                    );
                 }
             }
         }
@@ -183,14 +218,24 @@ impl Figure {
             } else {
                 format!(" stroke-dasharray=\"{}\"", look.dash)
             };
-            out.path(&d, look.colour, &format!("stroke-width=\"{}\"{dash}", detail.stroke));
+            out.path(
+                &d,
+                look.colour,
+                &format!("stroke-width=\"{}\"{dash}", detail.stroke),
+            );
         }
         out.close_group();
         for curve in &self.curves {
             let look = look(curve.group);
             let distance = detail.mark_distance * (curves as f64 / 6.0).max(1.0);
             for mark in thinned(curve, frame, distance) {
-                out.mark(frame.x(mark.time), frame.y(mark.window), mark.kind, look.colour, detail.mark_size);
+                out.mark(
+                    frame.x(mark.time),
+                    frame.y(mark.window),
+                    mark.kind,
+                    look.colour,
+                    detail.mark_size,
+                );
             }
         }
     }
@@ -207,7 +252,8 @@ pub fn overview_svg(title: &str, subtitle: &str, figures: &[Figure]) -> String {
     };
     let rows = shown.len().div_ceil(columns).max(1);
     let (left, right, gap_x, head, foot) = (MARGIN_LEFT, 24.0, 32.0, 34.0, 10.0);
-    let panel_width = (OVERVIEW_WIDTH - left - right - gap_x * (columns as f64 - 1.0)) / columns as f64;
+    let panel_width =
+        (OVERVIEW_WIDTH - left - right - gap_x * (columns as f64 - 1.0)) / columns as f64;
     let panel_height = (panel_width * 0.62).clamp(130.0, 300.0);
     let subtitle_lines = wrap(subtitle, OVERVIEW_WIDTH - left - right, 14.0);
     let top = 40.0 + 20.0 * subtitle_lines.len() as f64;
@@ -239,7 +285,10 @@ pub fn overview_svg(title: &str, subtitle: &str, figures: &[Figure]) -> String {
         let axes_of = Axes {
             x_label: last_row,
             y_label: (column == 0).then_some(unit),
-            ticks: ((panel_width / 70.0) as usize, (panel_height / 36.0) as usize),
+            ticks: (
+                (panel_width / 70.0) as usize,
+                (panel_height / 36.0) as usize,
+            ),
         };
         axes(&mut out, &frame, &axes_of);
         let name = fit(&figure.subtitle, panel_width, 14.0);
@@ -259,7 +308,10 @@ pub fn overview_svg(title: &str, subtitle: &str, figures: &[Figure]) -> String {
 /// [`RasterError`] if the text is no SVG or the picture is too large.
 pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, RasterError> {
     use resvg::{tiny_skia, usvg};
-    let mut options = usvg::Options { font_family: FONT_FAMILY.to_owned(), ..usvg::Options::default() };
+    let mut options = usvg::Options {
+        font_family: FONT_FAMILY.to_owned(),
+        ..usvg::Options::default()
+    };
     let fonts = options.fontdb_mut();
     fonts.load_font_data(epaint_default_fonts::UBUNTU_LIGHT.to_vec());
     fonts.set_sans_serif_family(FONT_FAMILY);
@@ -268,7 +320,11 @@ pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, RasterError> {
     let mut pixels = size
         .and_then(|s| tiny_skia::Pixmap::new(s.width(), s.height()))
         .ok_or_else(|| RasterError(format!("no picture of {:?} x {scale}", tree.size())))?;
-    resvg::render(&tree, tiny_skia::Transform::from_scale(scale, scale), &mut pixels.as_mut());
+    resvg::render(
+        &tree,
+        tiny_skia::Transform::from_scale(scale, scale),
+        &mut pixels.as_mut(),
+    );
     pixels.encode_png().map_err(|e| RasterError(e.to_string()))
 }
 
@@ -319,7 +375,13 @@ impl Detail {
         mark_distance: 7.0,
         mark_size: 4.5,
     };
-    const PANEL: Self = Self { stroke: 1.4, ssthresh_up_to: 0, mark_distance: 6.0, mark_size: 3.0, ..Self::FULL };
+    const PANEL: Self = Self {
+        stroke: 1.4,
+        ssthresh_up_to: 0,
+        mark_distance: 6.0,
+        mark_size: 3.0,
+        ..Self::FULL
+    };
 }
 
 struct Axes<'a> {
@@ -336,10 +398,23 @@ fn axes(out: &mut Svg, frame: &Frame, axes: &Axes<'_>) {
     for tick in ticks(frame.y_end, axes.ticks.1) {
         let y = frame.y(tick);
         if tick > 0.0 {
-            out.line(frame.left, y, right, y, "stroke=\"#e6e6e6\" stroke-width=\"1\"");
+            out.line(
+                frame.left,
+                y,
+                right,
+                y,
+                "stroke=\"#e6e6e6\" stroke-width=\"1\"",
+            );
         }
         if axes.y_label.is_some() {
-            out.text(frame.left - 8.0, y + 4.0, "end", 12.0, GREY, &thousands(tick));
+            out.text(
+                frame.left - 8.0,
+                y + 4.0,
+                "end",
+                12.0,
+                GREY,
+                &thousands(tick),
+            );
         }
     }
     for tick in ticks(frame.x_end * scale, axes.ticks.0) {
@@ -353,13 +428,30 @@ fn axes(out: &mut Svg, frame: &Frame, axes: &Axes<'_>) {
     out.line(frame.left, frame.top, frame.left, bottom, AXIS_STROKE);
     if axes.x_label {
         let x = frame.left + frame.width / 2.0;
-        out.text(x, bottom + 40.0, "middle", 13.0, INK, &format!("time ({unit})"));
+        out.text(
+            x,
+            bottom + 40.0,
+            "middle",
+            13.0,
+            INK,
+            &format!("time ({unit})"),
+        );
     }
     if let Some(words) = axes.y_label {
         let label = format!("congestion window ({words})");
         // A small panel has room for the short form only.
-        let label = if text_width(&label, 13.0) > frame.height + 30.0 { "cwnd (segments)".to_owned() } else { label };
-        out.rotated(frame.left - 58.0, frame.top + frame.height / 2.0, 13.0, INK, &label);
+        let label = if text_width(&label, 13.0) > frame.height + 30.0 {
+            "cwnd (segments)".to_owned()
+        } else {
+            label
+        };
+        out.rotated(
+            frame.left - 58.0,
+            frame.top + frame.height / 2.0,
+            13.0,
+            INK,
+            &label,
+        );
     }
 }
 
@@ -374,7 +466,14 @@ fn legend(out: &mut Svg, figure: &Figure, mut y: f64) -> f64 {
             y += 20.0;
         }
         sample(out, x, y);
-        out.text(x + 30.0, y, "start", 13.0, INK, &fit(text, right - x - 30.0, 13.0));
+        out.text(
+            x + 30.0,
+            y,
+            "start",
+            13.0,
+            INK,
+            &fit(text, right - x - 30.0, 13.0),
+        );
         x += width;
     };
     let mut groups: Vec<usize> = Vec::new();
@@ -401,25 +500,46 @@ fn legend(out: &mut Svg, figure: &Figure, mut y: f64) -> f64 {
         let more = format!("and {} more", groups.len() - LEGEND_GROUPS);
         place(out, &more, &mut |_, _, _| {});
     }
-    let thresholds = figure.curves.iter().any(|c| c.ssthresh.iter().any(|w| w.is_finite()));
+    let thresholds = figure
+        .curves
+        .iter()
+        .any(|c| c.ssthresh.iter().any(|w| w.is_finite()));
     if thresholds && figure.curves.len() <= Detail::FULL.ssthresh_up_to {
         place(out, "ssthresh", &mut |out, x, y| {
-            out.line(x, y - 4.5, x + 24.0, y - 4.5, "stroke=\"#555\" stroke-width=\"1\" stroke-dasharray=\"4 4\"");
+            out.line(
+                x,
+                y - 4.5,
+                x + 24.0,
+                y - 4.5,
+                "stroke=\"#555\" stroke-width=\"1\" stroke-dasharray=\"4 4\"",
+            );
         });
     }
     for (kind, one, many) in [
-        (MarkKind::Congestion, "congestion event", "congestion events"),
+        (
+            MarkKind::Congestion,
+            "congestion event",
+            "congestion events",
+        ),
         (MarkKind::Timeout, "timeout", "timeouts"),
         (MarkKind::StartUpExit, "start-up exit", "start-up exits"),
     ] {
         let marks = figure.curves.iter().flat_map(|c| &c.marks);
-        let count = marks.filter(|m| m.kind == kind && m.time <= figure.duration).count();
+        let count = marks
+            .filter(|m| m.kind == kind && m.time <= figure.duration)
+            .count();
         if count > 0 {
             let words = if count == 1 { one } else { many };
             let text = format!("{} {words}", thousands(count as f64));
             // The triangle stands on its tip, the others on their centre.
-            let lower = if kind == MarkKind::Congestion { 5.0 } else { 0.0 };
-            place(out, &text, &mut |out, x, y| out.mark(x + 18.0, y - 4.5 + lower, kind, "#555", 4.5));
+            let lower = if kind == MarkKind::Congestion {
+                5.0
+            } else {
+                0.0
+            };
+            place(out, &text, &mut |out, x, y| {
+                out.mark(x + 18.0, y - 4.5 + lower, kind, "#555", 4.5)
+            });
         }
     }
     y
@@ -428,7 +548,11 @@ fn legend(out: &mut Svg, figure: &Figure, mut y: f64) -> f64 {
 /// The window, reduced to first, smallest, largest and last value per `step` seconds.
 fn window_path(curve: &Curve, frame: &Frame, step: f64) -> String {
     let mut path = PathText::default();
-    let rows = curve.time.iter().take_while(|t| **t <= frame.x_end * (1.0 + 1e-9)).count();
+    let rows = curve
+        .time
+        .iter()
+        .take_while(|t| **t <= frame.x_end * (1.0 + 1e-9))
+        .count();
     let mut i = 0;
     while i < rows {
         let column = (curve.time[i] / step).floor();
@@ -450,7 +574,8 @@ fn window_path(curve: &Curve, frame: &Frame, step: f64) -> String {
         let low = (lowest, curve.low[lowest]);
         let high = (highest, curve.high[highest]);
         // Extremes of one row: a row that ends near its smallest value peaked first.
-        let fell = curve.window[lowest] - curve.low[lowest] < curve.high[highest] - curve.window[highest];
+        let fell =
+            curve.window[lowest] - curve.low[lowest] < curve.high[highest] - curve.window[highest];
         let peak_first = highest < lowest || highest == lowest && fell;
         let (a, b) = if peak_first { (high, low) } else { (low, high) };
         for (row, w) in [a, b, (last, curve.window[last])] {
@@ -490,7 +615,10 @@ fn threshold_path(curve: &Curve, frame: &Frame, step: f64) -> String {
         }
     }
     if let (Some((_, v)), Some(&end)) = (before, curve.time.last()) {
-        path.to(frame.x(end.min(frame.x_end)), frame.y(v.min(4.0 * frame.y_end)));
+        path.to(
+            frame.x(end.min(frame.x_end)),
+            frame.y(v.min(4.0 * frame.y_end)),
+        );
     }
     path.text
 }
@@ -546,7 +674,11 @@ impl PathText {
 fn tenths(text: &mut String, n: i64) {
     let (sign, n) = if n < 0 { ("-", -n) } else { ("", n) };
     // Writing to a string cannot fail.
-    let _ = if n % 10 == 0 { write!(text, "{sign}{}", n / 10) } else { write!(text, "{sign}{}.{}", n / 10, n % 10) };
+    let _ = if n % 10 == 0 {
+        write!(text, "{sign}{}", n / 10)
+    } else {
+        write!(text, "{sign}{}.{}", n / 10, n % 10)
+    };
 }
 
 /// A number of pixels as text.
@@ -596,11 +728,15 @@ impl Svg {
 
     fn line(&mut self, x1: f64, y1: f64, x2: f64, y2: f64, style: &str) {
         let (x1, y1, x2, y2) = (px(x1), px(y1), px(x2), px(y2));
-        self.put(&format!("<line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" {style}/>"));
+        self.put(&format!(
+            "<line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" {style}/>"
+        ));
     }
 
     fn path(&mut self, d: &str, colour: &str, style: &str) {
-        self.put(&format!("<path d=\"{d}\" fill=\"none\" stroke=\"{colour}\" stroke-linejoin=\"round\" {style}/>"));
+        self.put(&format!(
+            "<path d=\"{d}\" fill=\"none\" stroke=\"{colour}\" stroke-linejoin=\"round\" {style}/>"
+        ));
     }
 
     fn open_clip(&mut self, frame: &Frame) {
@@ -621,18 +757,42 @@ impl Svg {
         let s = size;
         let (d, style) = match kind {
             MarkKind::Congestion => (
-                format!("M{} {}h{}L{} {}z", px(x - s), px(y - 2.0 * s), px(2.0 * s), px(x), px(y - 1.0)),
+                format!(
+                    "M{} {}h{}L{} {}z",
+                    px(x - s),
+                    px(y - 2.0 * s),
+                    px(2.0 * s),
+                    px(x),
+                    px(y - 1.0)
+                ),
                 format!("fill=\"{colour}\" stroke=\"#fff\" stroke-width=\".8\""),
             ),
             MarkKind::Timeout => (
                 format!(
                     "M{} {}L{} {}M{} {}L{} {}",
-                    px(x - s), px(y - s), px(x + s), px(y + s), px(x - s), px(y + s), px(x + s), px(y - s)
+                    px(x - s),
+                    px(y - s),
+                    px(x + s),
+                    px(y + s),
+                    px(x - s),
+                    px(y + s),
+                    px(x + s),
+                    px(y - s)
                 ),
                 format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"2.2\""),
             ),
             MarkKind::StartUpExit => (
-                format!("M{} {}L{} {}L{} {}L{} {}z", px(x), px(y - s), px(x + s), px(y), px(x), px(y + s), px(x - s), px(y)),
+                format!(
+                    "M{} {}L{} {}L{} {}L{} {}z",
+                    px(x),
+                    px(y - s),
+                    px(x + s),
+                    px(y),
+                    px(x),
+                    px(y + s),
+                    px(x - s),
+                    px(y)
+                ),
                 format!("fill=\"#fff\" stroke=\"{colour}\" stroke-width=\"1.5\""),
             ),
         };
@@ -662,7 +822,11 @@ fn look(group: usize) -> Look {
 
 /// Factor from seconds, and the unit's name, so that an axis of this length has short numbers.
 fn time_unit(seconds: f64) -> (f64, &'static str) {
-    if seconds <= 1.0 { (1e3, "ms") } else { (1.0, "s") }
+    if seconds <= 1.0 {
+        (1e3, "ms")
+    } else {
+        (1.0, "s")
+    }
 }
 
 /// Round numbers from 0 to `end`: 1, 2 or 5 times a power of ten apart, about `wanted` of them.
@@ -678,7 +842,11 @@ fn ticks(end: f64, wanted: usize) -> Vec<f64> {
     while power * 10.0 <= rough {
         power *= 10.0;
     }
-    let step = [1.0, 2.0, 5.0].into_iter().map(|m| m * power).find(|s| *s >= rough).unwrap_or(10.0 * power);
+    let step = [1.0, 2.0, 5.0]
+        .into_iter()
+        .map(|m| m * power)
+        .find(|s| *s >= rough)
+        .unwrap_or(10.0 * power);
     let count = (end / step * (1.0 + 1e-9)).floor() as usize;
     (0..=count).map(|i| i as f64 * step).collect()
 }
@@ -696,7 +864,11 @@ fn thousands(x: f64) -> String {
     }
     let fraction = fraction.trim_end_matches('0');
     let sign = if x < 0.0 { "-" } else { "" };
-    if fraction.is_empty() { format!("{sign}{grouped}") } else { format!("{sign}{grouped}.{fraction}") }
+    if fraction.is_empty() {
+        format!("{sign}{grouped}")
+    } else {
+        format!("{sign}{grouped}.{fraction}")
+    }
 }
 
 fn escape(text: &str) -> String {
@@ -780,7 +952,9 @@ const AXIS_STROKE: &str = "stroke=\"#1a1a1a\" stroke-width=\"1\"";
 const FONT_FAMILY: &str = "Ubuntu";
 
 /// Okabe and Ito (2008), told apart with every kind of colour vision; without the yellow, too pale on white.
-const PALETTE: [&str; 7] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
+const PALETTE: [&str; 7] = [
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000",
+];
 
 #[cfg(test)]
 mod tests {
@@ -788,7 +962,10 @@ mod tests {
 
     /// `teeth` cycles of a Reno-like sawtooth between `low` and `high`, `rows` rows.
     fn sawtooth(rows: usize, seconds: f64, teeth: f64, low: f64, high: f64) -> Curve {
-        let mut curve = Curve { name: "main: reno".to_owned(), ..Curve::default() };
+        let mut curve = Curve {
+            name: "main: reno".to_owned(),
+            ..Curve::default()
+        };
         let mut before = low;
         for i in 0..rows {
             let t = seconds * i as f64 / rows as f64;
@@ -798,9 +975,17 @@ mod tests {
             curve.window.push(w);
             curve.low.push(w.min(before));
             curve.high.push(w.max(before));
-            curve.ssthresh.push(if (t / seconds * teeth) < 1.0 { f64::INFINITY } else { low });
+            curve.ssthresh.push(if (t / seconds * teeth) < 1.0 {
+                f64::INFINITY
+            } else {
+                low
+            });
             if w < before {
-                curve.marks.push(Mark { time: t, window: before, kind: MarkKind::Congestion });
+                curve.marks.push(Mark {
+                    time: t,
+                    window: before,
+                    kind: MarkKind::Congestion,
+                });
             }
             before = w;
         }
@@ -814,7 +999,10 @@ mod tests {
             duration: 100.0,
             window_unit: "segments of 1448 B".to_owned(),
             curves,
-            levels: vec![Level { window: 800.0, label: "BDP 800".to_owned() }],
+            levels: vec![Level {
+                window: 800.0,
+                label: "BDP 800".to_owned(),
+            }],
         }
     }
 
@@ -834,9 +1022,19 @@ mod tests {
         let mut curve = sawtooth(1_000_000, 100.0, 1.0, 500.0, 500.0);
         curve.high[123_456] = 1000.0;
         curve.low[654_321] = 10.0;
-        let frame = Frame { left: 0.0, top: 0.0, width: 800.0, height: 400.0, x_end: 100.0, y_end: 1100.0 };
+        let frame = Frame {
+            left: 0.0,
+            top: 0.0,
+            width: 800.0,
+            height: 400.0,
+            x_end: 100.0,
+            y_end: 1100.0,
+        };
         let (low, high) = drawn_range(&window_path(&curve, &frame, 100.0 / 800.0), &frame);
-        assert!((high - 1000.0).abs() < 1.0 && (low - 10.0).abs() < 1.0, "{low} {high}");
+        assert!(
+            (high - 1000.0).abs() < 1.0 && (low - 10.0).abs() < 1.0,
+            "{low} {high}"
+        );
     }
 
     #[test]
@@ -844,12 +1042,24 @@ mod tests {
         let one = figure(vec![sawtooth(2_000_000, 100.0, 5_000.0, 100.0, 900.0)]).svg();
         assert!(one.len() < 200_000, "{}", one.len());
         let many: Vec<Curve> = (0..100)
-            .map(|i| Curve { group: i, ..sawtooth(5_000, 100.0, 400.0 + i as f64, 100.0, 900.0) })
+            .map(|i| Curve {
+                group: i,
+                ..sawtooth(5_000, 100.0, 400.0 + i as f64, 100.0, 900.0)
+            })
             .collect();
         let many = figure(many).svg();
         assert!(many.len() < 200_000, "{}", many.len());
-        let cases: Vec<Figure> =
-            (0..20).map(|i| figure(vec![sawtooth(20_000, 100.0, 300.0 + i as f64, 100.0, 900.0)])).collect();
+        let cases: Vec<Figure> = (0..20)
+            .map(|i| {
+                figure(vec![sawtooth(
+                    20_000,
+                    100.0,
+                    300.0 + i as f64,
+                    100.0,
+                    900.0,
+                )])
+            })
+            .collect();
         let all = overview_svg("first-run", "", &cases);
         assert!(all.len() < 200_000, "{}", all.len());
         assert!(all.contains("first 16 of 20 cases"));
@@ -874,7 +1084,10 @@ mod tests {
 
     #[test]
     fn a_picture_without_data_is_still_one() {
-        let empty = Figure { duration: 0.0, ..figure(vec![Curve::default()]) };
+        let empty = Figure {
+            duration: 0.0,
+            ..figure(vec![Curve::default()])
+        };
         png(&empty.svg(), 1.0).unwrap();
         png(&Figure::default().svg(), 1.0).unwrap();
         png(&overview_svg("", "", &[]), 1.0).unwrap();
@@ -891,9 +1104,15 @@ mod tests {
 
     #[test]
     fn ticks_are_round() {
-        assert_eq!(ticks(100.0, 10), (0..=10).map(|i| f64::from(i) * 10.0).collect::<Vec<_>>());
+        assert_eq!(
+            ticks(100.0, 10),
+            (0..=10).map(|i| f64::from(i) * 10.0).collect::<Vec<_>>()
+        );
         assert_eq!(ticks(7.0, 7), vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
-        assert_eq!(ticks(2590.0, 7), vec![0.0, 500.0, 1000.0, 1500.0, 2000.0, 2500.0]);
+        assert_eq!(
+            ticks(2590.0, 7),
+            vec![0.0, 500.0, 1000.0, 1500.0, 2000.0, 2500.0]
+        );
         assert_eq!(ticks(f64::NAN, 7), vec![0.0]);
         assert_eq!(thousands(1_234_567.0), "1,234,567");
         assert_eq!(thousands(0.25), "0.25");
@@ -902,7 +1121,14 @@ mod tests {
     #[test]
     fn marks_that_would_cover_each_other_are_thinned() {
         let curve = sawtooth(100_000, 100.0, 2_000.0, 400.0, 800.0);
-        let frame = Frame { left: 0.0, top: 0.0, width: 840.0, height: 400.0, x_end: 100.0, y_end: 1000.0 };
+        let frame = Frame {
+            left: 0.0,
+            top: 0.0,
+            width: 840.0,
+            height: 400.0,
+            x_end: 100.0,
+            y_end: 1000.0,
+        };
         let kept = thinned(&curve, &frame, 7.0);
         assert!(kept.len() <= 121 && kept.len() > 60, "{}", kept.len());
     }
