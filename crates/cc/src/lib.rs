@@ -13,6 +13,13 @@
 //! assert!(stack.in_start_up());
 //! ```
 
+// Unit tests share the round-based driver of the integration tests.
+#[cfg(test)]
+extern crate self as fullpipe_cc;
+#[cfg(test)]
+#[path = "../tests/it/rounds.rs"]
+mod rounds;
+
 pub mod classic;
 pub mod controller;
 pub mod delay;

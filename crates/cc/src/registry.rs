@@ -10,6 +10,8 @@ use crate::controller::{
     AckEvent, CongestionEvent, Controller, IdleEvent, RtoEvent,
 };
 use crate::law::{Law, aimd};
+use crate::law::scalable;
+use crate::law::highspeed;
 use crate::params::{ParamSpec, Params};
 use crate::sending::{self, InitialSending, PacingGains};
 use crate::startup::{Start, standard};
@@ -20,6 +22,12 @@ pub const ENTRIES: &[Entry] = &[
     aimd::RENO,
     aimd::AIMD,
     aimd::MULTCP,
+    scalable::SCALABLE,
+    scalable::SCALABLE_LINUX,
+    aimd::PRETUNED,
+    highspeed::HIGHSPEED,
+    highspeed::HIGHSPEED_NS2,
+    highspeed::HIGHSPEED_LINUX,
     standard::STANDARD,
     sending::BURST,
     sending::SPREAD,

@@ -2,11 +2,15 @@
 //!
 //! `a` is the increase in segments per RTT, `b` the fraction REMOVED at a congestion event. The Net100 pages write the pair
 //! as (b, a); parameters are therefore named, never positional. `aimd(streams=N)` is the law of N Reno flows that share one
-//! loss process: `a = N`, `b = 1/(2N)`; N = 4 is Net100's (0.125, 4). `aimd(pretune=W)` takes `a(W)` and `b(W)` of
+//! loss process: `a = N`, `b = 1/(2N)`; N = 4 is Net100's (0.125, 4). `pretuned(window=W)` takes `a(W)` and `b(W)` of
 //! HighSpeed TCP once, as the tuning daemon did from the configured buffer.
+//!
+//! Every congestion event, timeouts included, removes `b`; a lost retransmission removes it again. The law remembers nothing,
+//! so undo, idle time and a new segment size need nothing; an application-limited flow does not grow.
 
 use crate::classic::Window;
 use crate::controller::{AckEvent, CongestionEvent, RtoEvent};
+use crate::law::highspeed::{Form, HighSpeed};
 use crate::law::{Law, WindowLaw};
 use crate::params::{ParamSpec, Params};
 use crate::registry::{Component, Entry, Kind};
@@ -22,11 +26,40 @@ pub struct Aimd {
 
 impl Aimd {
     /// RFC 5681: one segment per RTT, halve on loss.
-    pub const RENO: Self = Self { increase: 1.0, decrease: 0.5 };
+    pub const RENO: Self = Self {
+        increase: 1.0,
+        decrease: 0.5,
+    };
 
     /// N Reno streams that share one loss process.
     pub fn streams(n: f64) -> Self {
-        Self { increase: n, decrease: 1.0 / (2.0 * n) }
+        Self {
+            increase: n,
+            decrease: 1.0 / (2.0 * n),
+        }
+    }
+
+    /// `a(w)` and `b(w)` of HighSpeed TCP (RFC 3649 constants), evaluated once at `window` segments.
+    pub fn pretuned(window: f64, form: Form) -> Self {
+        let law = HighSpeed::rfc(form);
+        Self {
+            increase: law.a(window),
+            decrease: law.b(window),
+        }
+    }
+
+    /// Mean window in steady state at loss rate `p`, segments: `sqrt(a(2-b)/(2bp))`.
+    pub fn mean_window(&self, p: f64) -> f64 {
+        let Self {
+            increase: a,
+            decrease: b,
+        } = *self;
+        (a * (2.0 - b) / (2.0 * b * p)).sqrt()
+    }
+
+    /// Increase with which a flow that removes `decrease` gets as much as Reno: `3b/(2-b)` (RFC 9438 section 4.3).
+    pub fn friendly_increase(decrease: f64) -> f64 {
+        3.0 * decrease / (2.0 - decrease)
     }
 }
 
@@ -69,12 +102,29 @@ pub const AIMD: Entry = Entry {
     about: "static AIMD as the Net100 tuning daemon sets it",
     source: "Net100 2003; RFC 5681 section 3.1",
     params: &[
-        ParamSpec::number("increase", 1.0, 1e-3..=1e6, "segments/RTT", "additive increase a", "RFC 5681 3.1"),
-        ParamSpec::number("decrease", 0.5, 1e-6..=0.999, "fraction", "fraction b removed on loss", "RFC 5681 3.1"),
+        ParamSpec::number(
+            "increase",
+            1.0,
+            1e-3..=1e6,
+            "segments/RTT",
+            "additive increase a",
+            "RFC 5681 3.1",
+        ),
+        ParamSpec::number(
+            "decrease",
+            0.5,
+            1e-6..=0.999,
+            "fraction",
+            "fraction b removed on loss",
+            "RFC 5681 3.1",
+        ),
     ],
     build: |p: &Params| {
         Ok(Component::Law(
-            Law::Aimd(Aimd { increase: p.number("increase"), decrease: p.number("decrease") }),
+            Law::Aimd(Aimd {
+                increase: p.number("increase"),
+                decrease: p.number("decrease"),
+            }),
             None,
         ))
     },
@@ -87,6 +137,50 @@ pub const MULTCP: Entry = Entry {
     kind: Kind::Law,
     about: "one flow with the increase and decrease of N parallel Reno streams",
     source: "Net100 2003: AIMD(0.125, 4) for N = 4",
-    params: &[ParamSpec::number("n", 4.0, 1.0..=10_000.0, "streams", "streams emulated: a = n, b = 1/(2n)", "Net100 2003")],
-    build: |p: &Params| Ok(Component::Law(Law::Aimd(Aimd::streams(p.number("n"))), None)),
+    params: &[ParamSpec::number(
+        "n",
+        4.0,
+        1.0..=10_000.0,
+        "streams",
+        "streams emulated: a = n, b = 1/(2n)",
+        "Net100 2003",
+    )],
+    build: |p: &Params| {
+        Ok(Component::Law(
+            Law::Aimd(Aimd::streams(p.number("n"))),
+            None,
+        ))
+    },
+};
+
+/// `pretuned(window)`.
+pub const PRETUNED: Entry = Entry {
+    name: "pretuned",
+    aliases: &["floyd-static"],
+    kind: Kind::Law,
+    about: "static AIMD with HighSpeed TCP's a and b at the window of the configured buffer",
+    source: "Net100 2003; RFC 3649 section 5",
+    params: &[
+        ParamSpec::number(
+            "window",
+            3000.0,
+            1.0..=1e6,
+            "segments",
+            "window at which a and b are taken: buffer size over segment size",
+            "Net100 2003",
+        ),
+        ParamSpec::choice(
+            "form",
+            Form::WORDS,
+            "p(w) as in `highspeed`",
+            "RFC 3649 section 5",
+        ),
+    ],
+    build: |p: &Params| {
+        let form = Form::of(p.word("form"));
+        Ok(Component::Law(
+            Law::Aimd(Aimd::pretuned(p.number("window"), form)),
+            None,
+        ))
+    },
 };

@@ -9,6 +9,8 @@ use crate::classic::Window;
 use crate::controller::{AckEvent, CongestionEvent, IdleEvent, RtoEvent};
 
 pub mod aimd;
+pub mod scalable;
+pub mod highspeed;
 
 /// What a paper about a window law defines.
 pub trait WindowLaw: Clone {
@@ -96,4 +98,8 @@ macro_rules! laws {
 laws! {
     /// Constant increase and decrease: Reno, tuned AIMD, N-stream emulation.
     Aimd(aimd::Aimd),
+    /// Scalable TCP.
+    Scalable(scalable::Scalable),
+    /// HighSpeed TCP (RFC 3649).
+    HighSpeed(highspeed::HighSpeed),
 }

@@ -74,7 +74,10 @@ pub fn law(name: &str, params: &[(&str, &str)]) -> Law {
 
 /// As [`law`], with the refusal of contradicting parameters.
 pub fn try_law(name: &str, params: &[(&str, &str)]) -> Result<Law, String> {
-    let entry = ENTRIES.iter().find(|e| e.name == name || e.aliases.contains(&name)).unwrap();
+    let entry = ENTRIES
+        .iter()
+        .find(|e| e.name == name || e.aliases.contains(&name))
+        .unwrap();
     let mut values = Params::defaults(entry.params);
     for (key, value) in params {
         values.set(entry.name, key, value).unwrap();
@@ -107,8 +110,25 @@ pub struct Rounds {
 impl Rounds {
     /// A fresh flow with the default set-up, except no limit on growth per ACK.
     pub fn new(spelling: &str, rtt: Span) -> Self {
-        let setup = Setup { slow_start_limit: f64::INFINITY, ..Setup::default() };
+        let setup = Setup {
+            slow_start_limit: f64::INFINITY,
+            ..Setup::default()
+        };
         Self::with(spelling, rtt, setup)
+    }
+
+    /// A fresh flow with initial window `w` segments, no limit on growth per ACK.
+    pub fn starting(spelling: &str, rtt: Span, w: f64) -> Self {
+        let limit = f64::INFINITY;
+        Self::with(
+            spelling,
+            rtt,
+            Setup {
+                initial_window: w,
+                slow_start_limit: limit,
+                ..Setup::default()
+            },
+        )
     }
 
     /// A fresh flow.
@@ -137,8 +157,17 @@ impl Rounds {
         let window = (self.w() as u64).max(1);
         let acks = (window / self.per_ack).max(1);
         for i in 0..acks {
-            let n = if i + 1 == acks { window - i * self.per_ack } else { self.per_ack };
-            self.ack(n, window, self.rtt.mul_f64((i + 1) as f64 / acks as f64), i == 0);
+            let n = if i + 1 == acks {
+                window - i * self.per_ack
+            } else {
+                self.per_ack
+            };
+            self.ack(
+                n,
+                window,
+                self.rtt.mul_f64((i + 1) as f64 / acks as f64),
+                i == 0,
+            );
         }
         self.now += self.rtt;
         self.round += 1;
@@ -152,11 +181,23 @@ impl Rounds {
         self.round += 1;
     }
 
+    /// `n` ACKs for one segment each, at the present time.
+    pub fn acks(&mut self, n: u64) {
+        for _ in 0..n {
+            let window = (self.w() as u64).max(1);
+            self.ack(1, window, Span::ZERO, false);
+        }
+    }
+
     /// Runs per-segment rounds until the window is at least `target`; returns their number.
     pub fn until(&mut self, target: f64, at_most: u64) -> u64 {
         let from = self.round;
         while self.w() < target {
-            assert!(self.round - from < at_most, "no {target} after {at_most} rounds: {}", self.w());
+            assert!(
+                self.round - from < at_most,
+                "no {target} after {at_most} rounds: {}",
+                self.w()
+            );
             self.round();
         }
         self.round - from
@@ -183,7 +224,11 @@ impl Rounds {
     /// A timeout with the whole window outstanding.
     pub fn time_out(&mut self) {
         let flight = self.w().ceil() as u64;
-        let ev = RtoEvent { srtt: self.rtt, min_rtt: self.min_rtt, ..rto(self.now, flight) };
+        let ev = RtoEvent {
+            srtt: self.rtt,
+            min_rtt: self.min_rtt,
+            ..rto(self.now, flight)
+        };
         self.stack.on_rto(&ev);
     }
 

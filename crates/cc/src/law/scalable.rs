@@ -1,0 +1,231 @@
+//! Scalable TCP: a fixed gain per acknowledged segment, so that recovery takes the same number of rounds at any window.
+//!
+//! Documents: RFC 3649 sections 8 and 12 (quoting Kelly); Linux `tcp_scalable.c`; Net100 2003.
+//!
+//! - Below `lwnd` segments the flow is Reno in increase and decrease. Kelly's 16 is where the two response curves meet.
+//! - `scalable-linux` adds one segment per `min(w, ai_cnt)` acknowledged segments and removes 1/8 at every window; `ai_cnt=50`
+//!   counting ACKs is the old kernel (51 reproduces the `>` of 2.6.22).
+//! - Loss in start-up, a lost retransmission, a timeout and a mark all remove the same fraction. The law remembers nothing, so
+//!   undo, idle time and a new segment size need nothing; an application-limited flow does not grow.
+
+use crate::classic::Window;
+use crate::controller::{AckEvent, CongestionEvent, RtoEvent};
+use crate::law::{Law, WindowLaw};
+use crate::params::{ParamSpec, Params};
+use crate::registry::{Component, Entry, Kind};
+
+/// Multiplicative increase, multiplicative decrease.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scalable {
+    /// Segments added per acknowledged segment.
+    pub step: f64,
+    /// Fraction removed at a congestion event.
+    pub decrease: f64,
+    /// Below this window the increase is Reno's, segments.
+    pub reno_increase_below: f64,
+    /// Below this window the decrease is Reno's, segments.
+    pub reno_decrease_below: f64,
+}
+
+impl Scalable {
+    /// Segments added per acknowledged segment at window `w`.
+    pub fn gain(&self, w: f64) -> f64 {
+        if w < self.reno_increase_below {
+            1.0 / w
+        } else {
+            self.step
+        }
+    }
+
+    /// Fraction removed at window `w`.
+    pub fn b(&self, w: f64) -> f64 {
+        if w < self.reno_decrease_below {
+            0.5
+        } else {
+            self.decrease
+        }
+    }
+
+    /// Window before a loss when one event falls on every `1/p` segments: `step / (b p)`, RFC 3649 section 8.
+    pub fn peak_window(&self, p: f64) -> f64 {
+        self.step / (self.decrease * p)
+    }
+
+    /// Mean over time of the same cycle, segments: `b / -ln(1-b)` of the peak, growth being exponential in time.
+    pub fn mean_window(&self, p: f64) -> f64 {
+        self.peak_window(p) * self.decrease / -libm::log1p(-self.decrease)
+    }
+}
+
+impl WindowLaw for Scalable {
+    #[inline]
+    fn increase(&mut self, win: &mut Window, n: f64, _ev: &AckEvent) {
+        win.w += self.gain(win.w) * n;
+    }
+
+    fn decrease(&mut self, w: f64, base: f64, _ev: &CongestionEvent) -> f64 {
+        (1.0 - self.b(w)) * base
+    }
+
+    fn on_rto(&mut self, w: f64, base: f64, _ev: &RtoEvent) -> f64 {
+        (1.0 - self.b(w)) * base
+    }
+
+    fn report(&self, w: f64, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("a", self.gain(w) * w);
+        visit("b", self.b(w));
+    }
+}
+
+const DECREASE: ParamSpec = ParamSpec::number(
+    "decrease",
+    0.125,
+    1e-6..=0.999,
+    "fraction",
+    "fraction removed on loss",
+    "RFC 3649 section 8; Linux shift of 3",
+);
+
+/// `scalable`.
+pub const SCALABLE: Entry = Entry {
+    name: "scalable",
+    aliases: &["stcp", "kelly"],
+    kind: Kind::Law,
+    about: "Scalable TCP: 1 % more per RTT, 1/8 less per loss",
+    source: "RFC 3649 section 8, quoting Kelly",
+    params: &[
+        ParamSpec::number(
+            "increase",
+            0.01,
+            1e-6..=1.0,
+            "segments/segment",
+            "added per acknowledged segment",
+            "RFC 3649 section 8; Net100 2003",
+        ),
+        DECREASE,
+        ParamSpec::number(
+            "lwnd",
+            16.0,
+            0.0..=1e6,
+            "segments",
+            "window below which the flow is Reno",
+            "Kelly, derived: the response curves meet there",
+        ),
+    ],
+    build: |p: &Params| {
+        let lwnd = p.number("lwnd");
+        let law = Scalable {
+            step: p.number("increase"),
+            decrease: p.number("decrease"),
+            reno_increase_below: lwnd,
+            reno_decrease_below: lwnd,
+        };
+        Ok(Component::Law(Law::Scalable(law), None))
+    },
+};
+
+/// `scalable-linux`.
+pub const SCALABLE_LINUX: Entry = Entry {
+    name: "scalable-linux",
+    aliases: &["stcp-linux"],
+    kind: Kind::Law,
+    about: "Scalable TCP as Linux has it: one segment per min(w, ai_cnt) segments, 1/8 less at every window",
+    source: "Linux tcp_scalable.c",
+    params: &[
+        ParamSpec::number(
+            "ai_cnt",
+            100.0,
+            1.0..=1e6,
+            "segments",
+            "acknowledged segments per segment of growth; old kernels 50",
+            "Linux tcp_scalable.c, TCP_SCALABLE_AI_CNT",
+        ),
+        DECREASE,
+    ],
+    build: |p: &Params| {
+        let ai_cnt = p.number("ai_cnt");
+        let law = Scalable {
+            step: 1.0 / ai_cnt,
+            decrease: p.number("decrease"),
+            reno_increase_below: ai_cnt,
+            reno_decrease_below: 0.0,
+        };
+        Ok(Component::Law(Law::Scalable(law), None))
+    },
+};
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_units::{Span, Time};
+
+    use super::*;
+    use crate::controller::{CongestionKind, Controller};
+    use crate::rounds::{Rounds, loss};
+
+    const RTT: Span = Span::from_millis(100);
+
+    fn flow(spelling: &str, w: f64) -> Rounds {
+        let mut flow = Rounds::starting(spelling, RTT, w);
+        flow.stack.exit_start_up(Time::ZERO);
+        flow
+    }
+
+    #[test]
+    fn below_lwnd_it_is_reno() {
+        let mut flow = flow("scalable", 15.9);
+        flow.acks(1);
+        assert_eq!(flow.w(), 15.9 + 1.0 / 15.9);
+        flow.lose();
+        assert_eq!(flow.w(), (15.9 + 1.0 / 15.9) / 2.0);
+    }
+
+    #[test]
+    fn from_lwnd_on_it_is_scalable() {
+        let mut flow = flow("scalable", 16.0);
+        flow.acks(1);
+        assert_eq!(flow.w(), 16.01);
+        flow.lose();
+        assert!((flow.w() - 16.01 * 0.875).abs() < 1e-12);
+    }
+
+    #[test]
+    fn linux_is_reno_in_its_increase_only() {
+        let mut flow = flow("scalable-linux", 50.0);
+        flow.acks(1);
+        assert_eq!(flow.w(), 50.02);
+        flow.lose();
+        assert!((flow.w() - 50.02 * 0.875).abs() < 1e-12);
+        let mut old = super::tests::flow("scalable-linux(ai_cnt=51)", 1000.0);
+        old.acks(51);
+        assert!((old.w() - 1001.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn start_up_loss_lost_retransmission_timeout_and_mark_remove_an_eighth() {
+        let mut early = Rounds::starting("scalable", RTT, 1000.0);
+        early.lose();
+        assert_eq!(early.w(), 875.0);
+        early.stack.on_congestion(&CongestionEvent {
+            first_in_window: false,
+            ..loss(Time::ZERO, 875)
+        });
+        assert_eq!(early.w(), 765.625);
+        let mut late = flow("scalable", 1000.0);
+        late.time_out();
+        assert_eq!((late.w(), late.stack.ssthresh()), (1.0, 875.0));
+        let mut marked = flow("scalable", 1000.0);
+        marked.congest(CongestionKind::Ecn);
+        assert_eq!(marked.w(), 875.0);
+    }
+
+    #[test]
+    fn undo_restores_and_an_unfilled_window_does_not_grow() {
+        let mut flow = flow("scalable", 1000.0);
+        flow.lose();
+        flow.stack.on_undo(Time::ZERO);
+        assert_eq!(flow.w(), 1000.0);
+        flow.cwnd_limited = false;
+        flow.round();
+        assert_eq!(flow.w(), 1000.0);
+    }
+}
