@@ -1,0 +1,416 @@
+//! Vegas: keep one to three segments queued (section 1.11 of the algorithm reference: ns-2 and Linux read, paper not).
+//!
+//! Once per round `diff = w (rtt - base)/rtt` estimates this flow's backlog: below `alpha` the window gains one segment,
+//! above `beta` it loses one. With fewer than three samples in a round, and outside the open state, it is Reno. The
+//! start-up doubles every other round and leaves when `diff` exceeds `gamma` ([`Gamma`]). `vegas` has the paper's
+//! 1/3/1; `vegas-linux` has 2/4/1, divides by `base` and doubles every round.
+
+use fullpipe_units::Time;
+
+use crate::classic::Window;
+use crate::controller::{AckEvent, CongestionEvent, IdleEvent, Phase, RtoEvent};
+use crate::delay::round::{Over, RoundMin};
+use crate::law::{Law, WindowLaw};
+use crate::params::{ParamSpec, Params};
+use crate::registry::{Component, Entry, Kind};
+use crate::startup::Start;
+use crate::startup::gamma::{Gamma, GammaParams, Growth, Then};
+
+/// What a Vegas flow is set to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VegasParams {
+    /// Grow below this backlog, segments.
+    pub alpha: f64,
+    /// Shrink above this backlog, segments.
+    pub beta: f64,
+    /// Fraction removed on loss.
+    pub decrease: f64,
+    /// Which RTT divides in the backlog estimate.
+    pub over: Over,
+}
+
+/// Vegas' congestion avoidance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Vegas {
+    params: VegasParams,
+    round: RoundMin,
+    /// The last round had too few samples or was not in the open state: grow as Reno.
+    reno: bool,
+    diff: f64,
+}
+
+impl Vegas {
+    /// A flow that has measured nothing.
+    pub fn new(params: VegasParams) -> Self {
+        Self {
+            params,
+            round: RoundMin::EMPTY,
+            reno: true,
+            diff: 0.0,
+        }
+    }
+
+    /// Segments that a round with backlog `diff` adds: +1, 0 or -1.
+    pub fn step(&self, diff: f64) -> f64 {
+        if diff < self.params.alpha {
+            1.0
+        } else if diff > self.params.beta {
+            -1.0
+        } else {
+            0.0
+        }
+    }
+}
+
+impl WindowLaw for Vegas {
+    fn observe(&mut self, win: &mut Window, ev: &AckEvent) {
+        let end = self.round.on_ack(ev);
+        if ev.phase != Phase::Open {
+            self.round.forget_round();
+            self.reno = true;
+            return;
+        }
+        let Some(end) = end else { return };
+        self.reno = !end.enough();
+        if self.reno {
+            return;
+        }
+        self.diff = self.params.over.diff(win.w, &end);
+        if win.w >= win.ssth {
+            let step = self.step(self.diff);
+            if step < 0.0 {
+                win.w = (win.w + step).max(FLOOR).min(win.w);
+                win.ssth = win.ssth.min(win.w);
+            } else if ev.may_grow() {
+                win.w += step;
+            }
+        }
+    }
+
+    fn increase(&mut self, win: &mut Window, n: f64, _ev: &AckEvent) {
+        if self.reno {
+            win.w += n / win.w;
+        }
+    }
+
+    fn decrease(&mut self, _w: f64, base: f64, _ev: &CongestionEvent) -> f64 {
+        self.round.forget_round();
+        (1.0 - self.params.decrease) * base
+    }
+
+    fn on_rto(&mut self, _w: f64, base: f64, _ev: &RtoEvent) -> f64 {
+        self.round.forget_round();
+        self.reno = true;
+        (1.0 - RENO_DECREASE) * base
+    }
+
+    fn on_undo(&mut self, _win: &mut Window, _now: Time) {
+        self.round.forget_round();
+    }
+
+    fn on_idle(&mut self, _ev: &IdleEvent) {
+        self.round.relearn();
+        self.reno = true;
+    }
+
+    fn report(&self, _w: f64, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("diff", self.diff);
+        visit("reno", f64::from(u8::from(self.reno)));
+    }
+}
+
+/// Smallest window that the delay rule leaves, segments.
+const FLOOR: f64 = 2.0;
+/// Fraction removed on a timeout.
+const RENO_DECREASE: f64 = 0.5;
+
+const DECREASE: ParamSpec = ParamSpec::number(
+    "decrease",
+    0.5,
+    1e-6..=0.999,
+    "fraction",
+    "fraction removed on loss; ns-2 removes 0.25 on a retransmit that its fine timer caused",
+    "RFC 5681 3.1; ns-2 tcp-vegas.cc",
+);
+
+/// `vegas`.
+pub const VEGAS: Entry = Entry {
+    name: "vegas",
+    aliases: &[],
+    kind: Kind::Law,
+    about: "Vegas as in the paper and ns-2: 1 to 3 segments queued, doubling every other round",
+    source: "ns-2 tcp-vegas.cc defaults; Net100 2003 (alpha 1, beta 3, gamma 1)",
+    params: &[
+        ParamSpec::number(
+            "alpha",
+            1.0,
+            0.0..=1e6,
+            "segments",
+            "grow below this backlog",
+            "Net100 2003",
+        ),
+        ParamSpec::number(
+            "beta",
+            3.0,
+            0.0..=1e6,
+            "segments",
+            "shrink above this backlog",
+            "Net100 2003",
+        ),
+        ParamSpec::number(
+            "gamma",
+            1.0,
+            0.0..=1e6,
+            "segments",
+            "leave start-up above this backlog",
+            "Net100 2003",
+        ),
+        DECREASE,
+        ParamSpec::choice(
+            "diff_over",
+            &["rtt", "base"],
+            "divisor of the backlog estimate",
+            "paper and ns-2: rtt",
+        ),
+        ParamSpec::choice(
+            "growth",
+            &["every-other", "every"],
+            "rounds in which start-up doubles",
+            "ns-2; the paper's text is unverified",
+        ),
+        ParamSpec::choice(
+            "exit",
+            &["vegas", "linux", "ca"],
+            "start-up's end: w -= w/8, w = min(w, floor(w base/rtt) + 1), or w kept",
+            "ns-2",
+        ),
+    ],
+    build,
+};
+
+/// `vegas-linux`.
+pub const VEGAS_LINUX: Entry = Entry {
+    name: "vegas-linux",
+    aliases: &[],
+    kind: Kind::Law,
+    about: "Vegas as Linux has it: 2 to 4 segments queued, doubling every round",
+    source: "Linux tcp_vegas.c",
+    params: &[
+        ParamSpec::number(
+            "alpha",
+            2.0,
+            0.0..=1e6,
+            "segments",
+            "grow below this backlog",
+            "Linux tcp_vegas.c",
+        ),
+        ParamSpec::number(
+            "beta",
+            4.0,
+            0.0..=1e6,
+            "segments",
+            "shrink above this backlog",
+            "Linux tcp_vegas.c",
+        ),
+        ParamSpec::number(
+            "gamma",
+            1.0,
+            0.0..=1e6,
+            "segments",
+            "leave start-up above this backlog",
+            "Linux tcp_vegas.c",
+        ),
+        DECREASE,
+        ParamSpec::choice(
+            "diff_over",
+            &["base", "rtt"],
+            "divisor of the backlog estimate (2.6 kernels: rtt)",
+            "recent Linux tcp_vegas.c",
+        ),
+        ParamSpec::choice(
+            "growth",
+            &["every", "every-other"],
+            "rounds in which start-up doubles",
+            "Linux tcp_vegas.c",
+        ),
+        ParamSpec::choice(
+            "exit",
+            &["linux", "vegas", "ca"],
+            "start-up's end: w = min(w, floor(w base/rtt) + 1), w -= w/8, or w kept",
+            "Linux tcp_vegas.c",
+        ),
+    ],
+    build,
+};
+
+fn build(p: &Params) -> Result<Component, String> {
+    let params = VegasParams {
+        alpha: p.number("alpha"),
+        beta: p.number("beta"),
+        decrease: p.number("decrease"),
+        over: Over::from_word(p.word("diff_over")),
+    };
+    if params.alpha > params.beta {
+        return Err(format!(
+            "alpha {} is above beta {}",
+            params.alpha, params.beta
+        ));
+    }
+    let start = Gamma::new(GammaParams {
+        threshold: p.number("gamma"),
+        then: Then::from_word(p.word("exit")),
+        growth: Growth::from_word(p.word("growth")),
+        over: params.over,
+        ..GammaParams::default()
+    });
+    Ok(Component::Law(
+        Law::Vegas(Vegas::new(params)),
+        Some(Start::Gamma(start)),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::delay::round::{queued, queued_over_base};
+    use crate::delay::testing::*;
+    use fullpipe_units::Span;
+
+    fn paper() -> Vegas {
+        Vegas::new(VegasParams {
+            alpha: 1.0,
+            beta: 3.0,
+            decrease: 0.5,
+            over: Over::Rtt,
+        })
+    }
+
+    /// One round of `acks` samples at `rtt`; the closing ACK comes with the next round.
+    fn round(law: &mut Vegas, win: &mut Window, acks: u64, rtt: Span) {
+        for i in 0..acks {
+            let ev = if i == 0 {
+                round_start(at_ms(0), 1, rtt)
+            } else {
+                ack(at_ms(0), 1, rtt)
+            };
+            law.observe(win, &ev);
+            if win.w >= win.ssth {
+                law.increase(win, 1.0, &ev);
+            }
+        }
+    }
+
+    #[test]
+    fn the_published_backlogs() {
+        let cases = [
+            (100.0, 100.0, 101.0, 0.990099, 1.0),
+            (100.0, 100.0, 102.0, 1.960784, 2.0),
+            (100.0, 100.0, 105.0, 4.761905, 5.0),
+            (20.0, 100.0, 110.0, 1.818182, 2.0),
+            (2000.0, 77.0, 80.0, 75.0, 77.922078),
+        ];
+        for (w, base, rtt, paper, linux) in cases {
+            near(queued(w, base, rtt), paper, 5e-7);
+            near(queued_over_base(w, base, rtt), linux, 5e-7);
+        }
+    }
+
+    #[test]
+    fn one_segment_up_hold_or_down() {
+        let law = paper();
+        assert_eq!(law.step(0.999), 1.0);
+        assert_eq!(law.step(1.0), 0.0);
+        assert_eq!(law.step(3.0), 0.0);
+        assert_eq!(law.step(3.001), -1.0);
+    }
+
+    #[test]
+    fn a_round_moves_the_window_once() {
+        let mut law = paper();
+        let mut win = avoidance(100.0);
+        round(&mut law, &mut win, 10, ms(100.0));
+        // The first round has no predecessor and grows as Reno.
+        let after_first = win.w;
+        round(&mut law, &mut win, 10, ms(100.5));
+        assert_eq!(win.w, after_first + 1.0);
+        round(&mut law, &mut win, 10, ms(102.0)); // 0.5 ms of queue at 101: half a segment, +1
+        assert_eq!(win.w, after_first + 2.0);
+        round(&mut law, &mut win, 10, ms(104.0)); // 2 segments: hold
+        assert_eq!(win.w, after_first + 2.0);
+        round(&mut law, &mut win, 10, ms(100.0)); // 4 segments: -1
+        assert_eq!(win.w, after_first + 1.0);
+    }
+
+    #[test]
+    fn too_few_samples_are_reno() {
+        let mut law = paper();
+        let mut win = avoidance(10.0);
+        round(&mut law, &mut win, 2, ms(100.0));
+        let w = win.w;
+        round(&mut law, &mut win, 2, ms(100.0));
+        near(win.w, w + 1.0 / w + 1.0 / (w + 1.0 / w), 1e-12);
+    }
+
+    #[test]
+    fn recovery_switches_the_delay_rule_off_until_open() {
+        let mut law = paper();
+        let mut win = avoidance(100.0);
+        round(&mut law, &mut win, 10, ms(100.0));
+        round(&mut law, &mut win, 10, ms(150.0));
+        let w = win.w;
+        let ev = AckEvent {
+            phase: Phase::Recovery,
+            ..round_start(at_ms(0), 1, ms(150.0))
+        };
+        law.observe(&mut win, &ev);
+        assert_eq!(win.w, w);
+        let end = AckEvent {
+            ..round_start(at_ms(0), 1, ms(150.0))
+        };
+        law.observe(&mut win, &end); // no sample of the open state yet
+        assert_eq!(win.w, w);
+        assert!(law.reno);
+    }
+
+    #[test]
+    fn a_shrinking_window_stops_at_two() {
+        let mut law = paper();
+        let mut win = avoidance(100.0);
+        round(&mut law, &mut win, 5, ms(10.0));
+        for _ in 0..200 {
+            round(&mut law, &mut win, 5, ms(1000.0));
+        }
+        near(win.w, 3.0, 1.0); // 2 x 0.99 segments are below beta
+        assert!(win.w >= 2.0);
+    }
+
+    #[test]
+    fn idle_relearns_the_base() {
+        let mut law = paper();
+        let mut win = avoidance(100.0);
+        round(&mut law, &mut win, 5, ms(100.0));
+        law.on_idle(&restart(at_ms(500), Span::from_secs(1), win));
+        assert_eq!(law.round.base(), Span::MAX);
+    }
+
+    #[test]
+    fn losses_and_timeouts_halve() {
+        let mut law = paper();
+        assert_eq!(law.decrease(100.0, 100.0, &loss(100)), 50.0);
+        assert_eq!(law.on_rto(100.0, 80.0, &rto(80)), 40.0);
+    }
+
+    #[test]
+    fn not_window_limited_holds() {
+        let mut law = paper();
+        let mut win = avoidance(100.0);
+        round(&mut law, &mut win, 5, ms(100.0));
+        let w = win.w;
+        let ev = AckEvent {
+            cwnd_limited: false,
+            ..round_start(at_ms(0), 1, ms(100.0))
+        };
+        law.observe(&mut win, &ev);
+        assert_eq!(win.w, w);
+    }
+}
