@@ -1,0 +1,445 @@
+//! Vegas' slow-start test and what follows it: leave, or go on as Limited Slow-Start (sections 2.3 and 2.4 of the
+//! algorithm reference; Net100 2003).
+//!
+//! Once per round with more than two RTT samples: `diff = w (rtt - base)/rtt`. When it first exceeds `threshold`:
+//! `limited` continues from the present window with Limited Slow-Start (RFC 3742) growth, `limit = w` at the crossing,
+//! `K = floor(w / (0.5 limit))`, `w += n/K`; `ca` keeps the window and enters congestion avoidance; `vegas` removes an
+//! eighth first (ns-2); `linux` takes `min(w, floor(w base/rtt) + 1)`. Without a crossing it is standard slow start, or
+//! Limited Slow-Start above `max_ssthresh` if that is set.
+
+use crate::classic::Window;
+use crate::controller::{AckEvent, IdleEvent, Phase};
+use crate::delay::round::{Over, RoundEnd, RoundMin};
+use crate::params::{ParamSpec, Params};
+use crate::registry::{Component, Entry, Kind};
+use crate::startup::{Start, StartUp, climb};
+
+/// What the crossing starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// Limited Slow-Start from the present window (the Net100 hybrid).
+    Limited,
+    /// Congestion avoidance at the present window.
+    Avoidance,
+    /// Congestion avoidance after `w -= w/8` (ns-2 Vegas).
+    Vegas,
+    /// Congestion avoidance at `min(w, floor(w base/rtt) + 1)` (Linux Vegas).
+    Linux,
+}
+
+impl Then {
+    /// From the words of the parameter tables.
+    pub fn from_word(word: &str) -> Self {
+        match word {
+            "ca" => Then::Avoidance,
+            "vegas" => Then::Vegas,
+            "linux" => Then::Linux,
+            _ => Then::Limited,
+        }
+    }
+}
+
+/// Rounds in which the window doubles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// Every round, as slow start.
+    Every,
+    /// Every other round (Vegas in ns-2).
+    EveryOther,
+}
+
+impl Growth {
+    /// From the words `every` and `every-other`.
+    pub fn from_word(word: &str) -> Self {
+        if word == "every-other" {
+            Growth::EveryOther
+        } else {
+            Growth::Every
+        }
+    }
+}
+
+/// What a gamma start-up is set to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GammaParams {
+    /// Backlog that ends doubling, segments.
+    pub threshold: f64,
+    /// What the crossing starts.
+    pub then: Then,
+    /// Limit of the limited growth; `None`: the window at the crossing.
+    pub limit: Option<f64>,
+    /// Limited Slow-Start above this window even before a crossing, segments; infinite: off.
+    pub max_ssthresh: f64,
+    /// Rounds in which the window doubles.
+    pub growth: Growth,
+    /// Which RTT divides in the backlog estimate.
+    pub over: Over,
+}
+
+impl Default for GammaParams {
+    fn default() -> Self {
+        Self {
+            threshold: 1.0,
+            then: Then::Limited,
+            limit: None,
+            max_ssthresh: f64::INFINITY,
+            growth: Growth::Every,
+            over: Over::Rtt,
+        }
+    }
+}
+
+/// Slow start with Vegas' test.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gamma {
+    params: GammaParams,
+    round: RoundMin,
+    /// The window doubles in this round.
+    doubling: bool,
+    /// Limit of the growth after the crossing.
+    limit: Option<f64>,
+    diff: f64,
+    w_gamma: f64,
+}
+
+impl Gamma {
+    /// A start-up that has measured nothing.
+    pub fn new(params: GammaParams) -> Self {
+        Self {
+            params,
+            round: RoundMin::EMPTY,
+            doubling: true,
+            limit: None,
+            diff: 0.0,
+            w_gamma: 0.0,
+        }
+    }
+
+    fn cross(&mut self, win: &mut Window, end: &RoundEnd) {
+        self.w_gamma = win.w;
+        match self.params.then {
+            Then::Limited => {
+                self.limit = Some(
+                    self.params
+                        .limit
+                        .unwrap_or(win.w)
+                        .min(self.params.max_ssthresh),
+                );
+            }
+            Then::Avoidance => win.ssth = win.w,
+            Then::Vegas => {
+                win.w = (win.w - win.w * VEGAS_CUT).max(FLOOR).min(win.w);
+                win.ssth = win.w;
+            }
+            Then::Linux => {
+                win.w = linux_exit(win.w, end).max(FLOOR).min(win.w);
+                win.ssth = win.w;
+            }
+        }
+    }
+}
+
+/// `K` of RFC 3742: one segment per `K` acknowledged; 1 below the limit.
+pub fn k(w: f64, limit: f64) -> f64 {
+    if w < limit {
+        1.0
+    } else {
+        (w / (0.5 * limit)).floor()
+    }
+}
+
+/// Linux Vegas' window after start-up: `min(w, floor(w base/rtt) + 1)`.
+pub fn linux_exit(w: f64, end: &RoundEnd) -> f64 {
+    w.min((w * end.base.as_secs_f64() / end.rtt.as_secs_f64()).floor() + 1.0)
+}
+
+impl StartUp for Gamma {
+    fn observe(&mut self, win: &mut Window, ev: &AckEvent) {
+        let Some(end) = self.round.on_ack(ev) else {
+            return;
+        };
+        self.doubling = self.params.growth == Growth::Every || !self.doubling;
+        if !end.enough() || ev.phase != Phase::Open {
+            return;
+        }
+        self.diff = self.params.over.diff(win.w, &end);
+        if self.limit.is_none() && self.diff > self.params.threshold {
+            self.cross(win, &end);
+        }
+    }
+
+    fn grow(&mut self, win: &mut Window, n: f64, _ev: &AckEvent) -> f64 {
+        let limit = self.limit.unwrap_or(self.params.max_ssthresh);
+        if self.limit.is_none() && !self.doubling {
+            return 0.0;
+        }
+        climb(win, n, 1.0 / k(win.w, limit))
+    }
+
+    fn on_congestion(&mut self) {
+        self.round.forget_round();
+        self.doubling = true;
+        self.limit = None;
+    }
+
+    fn on_idle(&mut self, _ev: &IdleEvent) {
+        self.round.forget_round();
+    }
+
+    fn report(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("gamma_diff", self.diff);
+        visit("w_gamma", self.w_gamma);
+        visit("gamma_limit", self.limit.unwrap_or(0.0));
+    }
+}
+
+/// Part of the window that ns-2 Vegas removes when it leaves slow start.
+const VEGAS_CUT: f64 = 0.125;
+/// Smallest window after the crossing, segments.
+const FLOOR: f64 = 2.0;
+
+/// `gamma`.
+pub const GAMMA: Entry = Entry {
+    name: "gamma",
+    aliases: &["vegas-gamma"],
+    kind: Kind::StartUp,
+    about: "slow start until the Vegas backlog exceeds a threshold, then limited growth (Net100 hybrid)",
+    source: "Net100 2003; ns-2 tcp-vegas.cc; RFC 3742 section 2",
+    params: &[
+        ParamSpec::number(
+            "threshold",
+            1.0,
+            0.0..=1e6,
+            "segments",
+            "backlog that ends doubling",
+            "Net100 2003",
+        ),
+        ParamSpec::choice(
+            "then",
+            &["limited", "ca", "vegas", "linux"],
+            "after the crossing: limited growth, the law at once, the law after w -= w/8, Linux Vegas' window",
+            "Net100 2003",
+        ),
+        ParamSpec::number(
+            "limit",
+            0.0,
+            0.0..=1e9,
+            "segments",
+            "limit of the growth after the crossing; 0: the window at the crossing",
+            "Net100 2003",
+        ),
+        ParamSpec::number(
+            "max_ssthresh",
+            0.0,
+            0.0..=1e9,
+            "segments",
+            "limited growth above this window even before a crossing; 0: off",
+            "RFC 3742 section 2",
+        ),
+        ParamSpec::choice(
+            "growth",
+            &["every", "every-other"],
+            "rounds in which the window doubles",
+            "Net100 2003",
+        ),
+        ParamSpec::choice(
+            "diff_over",
+            &["rtt", "base"],
+            "divisor of the backlog estimate",
+            "paper and ns-2: rtt",
+        ),
+    ],
+    build: |p: &Params| {
+        let given = |name| Some(p.number(name)).filter(|x| *x > 0.0);
+        let then = Then::from_word(p.word("then"));
+        if given("limit").is_some_and(|l| l < FLOOR)
+            || given("max_ssthresh").is_some_and(|l| l < FLOOR)
+        {
+            return Err(format!("a limit below {FLOOR} segments cannot be halved"));
+        }
+        if given("limit").is_some() && then != Then::Limited {
+            return Err("limit is read only with then=limited".to_owned());
+        }
+        Ok(Component::StartUp(Start::Gamma(Gamma::new(GammaParams {
+            threshold: p.number("threshold"),
+            then,
+            limit: given("limit"),
+            max_ssthresh: given("max_ssthresh").unwrap_or(f64::INFINITY),
+            growth: Growth::from_word(p.word("growth")),
+            over: Over::from_word(p.word("diff_over")),
+        }))))
+    },
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::delay::testing::*;
+    use fullpipe_units::Span;
+
+    fn gamma(then: Then) -> Gamma {
+        Gamma::new(GammaParams {
+            then,
+            ..GammaParams::default()
+        })
+    }
+
+    /// One round: every segment of the window acknowledged on its own, all with `rtt`.
+    fn round(start: &mut Gamma, win: &mut Window, rtt: Span) {
+        for i in 0..win.w as u64 {
+            let ev = if i == 0 {
+                round_start(at_ms(0), 1, rtt)
+            } else {
+                ack(at_ms(0), 1, rtt)
+            };
+            start.observe(win, &ev);
+            if win.w < win.ssth {
+                start.grow(win, 1.0, &ev);
+            }
+        }
+    }
+
+    #[test]
+    fn doubles_every_round_until_the_crossing() {
+        let mut start = gamma(Then::Limited);
+        let mut win = start_up(2.0);
+        for expected in [4.0, 8.0, 16.0, 32.0] {
+            round(&mut start, &mut win, ms(100.0));
+            assert_eq!(win.w, expected);
+        }
+    }
+
+    #[test]
+    fn or_every_other_round() {
+        let mut start = Gamma::new(GammaParams {
+            growth: Growth::EveryOther,
+            ..GammaParams::default()
+        });
+        let mut win = start_up(4.0);
+        let mut seen = Vec::new();
+        for _ in 0..4 {
+            round(&mut start, &mut win, ms(100.0));
+            seen.push(win.w);
+        }
+        assert_eq!(seen, [4.0, 8.0, 8.0, 16.0]);
+    }
+
+    #[test]
+    fn the_crossing_window_is_the_limit() {
+        let mut start = gamma(Then::Limited);
+        let mut win = start_up(60.0);
+        round(&mut start, &mut win, ms(100.0));
+        assert_eq!(win.w, 120.0);
+        round(&mut start, &mut win, ms(101.0)); // 1.19 segments queued, seen at the next round's start
+        assert_eq!(win.w, 240.0);
+        round(&mut start, &mut win, ms(101.0));
+        assert_eq!(start.w_gamma, 240.0);
+        assert!(win.w > 355.0 && win.w <= 360.0, "{}", win.w);
+        assert_eq!(win.ssth, f64::INFINITY);
+    }
+
+    #[test]
+    fn a_fixed_limit_and_an_earlier_one_are_kept() {
+        let fixed = GammaParams {
+            limit: Some(100.0),
+            ..GammaParams::default()
+        };
+        let mut start = Gamma::new(fixed);
+        let mut win = start_up(240.0);
+        round(&mut start, &mut win, ms(100.0));
+        round(&mut start, &mut win, ms(101.0));
+        round(&mut start, &mut win, ms(101.0));
+        assert_eq!(start.limit, Some(100.0));
+        let limited = GammaParams {
+            max_ssthresh: 100.0,
+            ..GammaParams::default()
+        };
+        let mut start = Gamma::new(limited);
+        let mut win = start_up(100.0);
+        round(&mut start, &mut win, ms(100.0));
+        assert!((149.0..=150.0).contains(&win.w), "{}", win.w);
+    }
+
+    #[test]
+    fn responses_of_the_other_kinds() {
+        let cross = |then| {
+            let mut start = gamma(then);
+            let mut win = start_up(50.0);
+            round(&mut start, &mut win, ms(100.0));
+            assert_eq!(win.w, 100.0);
+            win.ssth = 100.5; // holds the next round's growth back
+            round(&mut start, &mut win, ms(102.0));
+            win.w = 100.0;
+            win.ssth = f64::INFINITY;
+            start.observe(&mut win, &round_start(at_ms(0), 1, ms(102.0)));
+            win
+        };
+        assert_eq!(
+            cross(Then::Avoidance),
+            Window {
+                w: 100.0,
+                ssth: 100.0
+            }
+        );
+        assert_eq!(
+            cross(Then::Vegas),
+            Window {
+                w: 87.5,
+                ssth: 87.5
+            }
+        );
+        assert_eq!(
+            cross(Then::Linux),
+            Window {
+                w: 99.0,
+                ssth: 99.0
+            }
+        );
+        assert_eq!(
+            cross(Then::Limited),
+            Window {
+                w: 100.0,
+                ssth: f64::INFINITY
+            }
+        );
+    }
+
+    #[test]
+    fn linux_leaves_with_the_published_windows() {
+        let end = |rtt| RoundEnd {
+            base: ms(100.0),
+            rtt: ms(rtt),
+            samples: 10,
+        };
+        assert_eq!(linux_exit(100.0, &end(101.0)), 100.0);
+        assert_eq!(linux_exit(100.0, &end(102.0)), 99.0);
+    }
+
+    #[test]
+    fn two_samples_do_not_decide() {
+        let mut start = gamma(Then::Avoidance);
+        let mut win = start_up(100.0);
+        start.observe(&mut win, &round_start(at_ms(0), 1, ms(100.0)));
+        for _ in 0..5 {
+            start.observe(&mut win, &round_start(at_ms(0), 1, ms(200.0)));
+            start.observe(&mut win, &ack(at_ms(0), 1, ms(200.0)));
+        }
+        assert_eq!(win.ssth, f64::INFINITY);
+    }
+
+    #[test]
+    fn a_congestion_event_forgets_the_limit() {
+        let mut start = gamma(Then::Limited);
+        start.limit = Some(120.0);
+        start.on_congestion();
+        assert_eq!(start.limit, None);
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let parse = crate::StackSpec::parse;
+        assert!(parse("reno+gamma(limit=1)").is_err());
+        assert!(parse("reno+gamma(then=ca,limit=100)").is_err());
+        assert!(parse("reno+gamma(then=limited,limit=100)").is_ok());
+    }
+}
