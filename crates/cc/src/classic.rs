@@ -115,7 +115,7 @@ impl Controller for Classic {
         if slow_start {
             self.start.observe(&mut self.win, ev);
         }
-        if ev.may_grow() {
+        if ev.may_grow() && !self.law.holds(ev.now) {
             let mut n = self.setup.count.of(ev);
             if n > 0.0 {
                 if self.win.w < self.win.ssth {
@@ -184,6 +184,7 @@ impl Controller for Classic {
     fn on_idle(&mut self, ev: &IdleEvent) {
         self.win.w = ev.window;
         self.win.ssth = ev.ssthresh;
+        self.start.on_idle(ev);
         self.law.on_idle(ev);
         self.clamp();
     }

@@ -9,12 +9,13 @@ use crate::classic::{Classic, Setup};
 use crate::controller::{
     AckEvent, CongestionEvent, Controller, IdleEvent, RtoEvent,
 };
-use crate::law::{Law, aimd};
+use crate::delay::{fast, hslp, ledbat, lp, vegas, veno, yeah};
+use crate::law::{Law, aimd, illinois, westwood};
 use crate::law::scalable;
 use crate::law::highspeed;
 use crate::params::{ParamSpec, Params};
 use crate::sending::{self, InitialSending, PacingGains};
-use crate::startup::{Start, standard};
+use crate::startup::{Start, gamma, hystart, hystart_pp, standard};
 use fullpipe_units::{Rate, Time};
 
 /// Everything that can stand in a stack's spelling, in the order `fullpipe list stacks` prints it.
@@ -28,7 +29,20 @@ pub const ENTRIES: &[Entry] = &[
     highspeed::HIGHSPEED,
     highspeed::HIGHSPEED_NS2,
     highspeed::HIGHSPEED_LINUX,
+    vegas::VEGAS,
+    vegas::VEGAS_LINUX,
+    fast::FAST,
+    lp::LP,
+    hslp::HSTCP_LP,
+    westwood::WESTWOOD,
+    illinois::ILLINOIS,
+    yeah::YEAH,
+    veno::VENO,
+    ledbat::LEDBAT,
     standard::STANDARD,
+    gamma::GAMMA,
+    hystart::HYSTART,
+    hystart_pp::HYSTART_PP,
     sending::BURST,
     sending::SPREAD,
     sending::SPREAD_VARIABLE,
@@ -102,6 +116,7 @@ impl Entry {
 
 /// A built part of a stack.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // one per part of a spelling, never on the ACK path
 pub enum Component {
     /// A window law, with its own start-up when the standard one does not fit.
     Law(Law, Option<Start>),

@@ -9,6 +9,8 @@ use crate::classic::Window;
 use crate::controller::{AckEvent, CongestionEvent, IdleEvent, RtoEvent};
 
 pub mod aimd;
+pub mod illinois;
+pub mod westwood;
 pub mod scalable;
 pub mod highspeed;
 
@@ -25,6 +27,11 @@ pub trait WindowLaw: Clone {
 
     /// Congestion avoidance for `n` effective segments (already limited to the window): raise `win.w`.
     fn increase(&mut self, win: &mut Window, n: f64, ev: &AckEvent);
+
+    /// True while the law forbids any growth, that of a start-up included (TCP-LP's inference time).
+    fn holds(&self, _now: Time) -> bool {
+        false
+    }
 
     /// A congestion event at window `w`: returns the new `ssthresh` (segments, before the floor), a fraction of `base`.
     fn decrease(&mut self, w: f64, base: f64, ev: &CongestionEvent) -> f64;
@@ -70,6 +77,10 @@ macro_rules! laws {
             fn increase(&mut self, win: &mut Window, n: f64, ev: &AckEvent) {
                 match self { $(Law::$variant(l) => l.increase(win, n, ev)),+ }
             }
+            #[inline]
+            fn holds(&self, now: Time) -> bool {
+                match self { $(Law::$variant(l) => l.holds(now)),+ }
+            }
             fn decrease(&mut self, w: f64, base: f64, ev: &CongestionEvent) -> f64 {
                 match self { $(Law::$variant(l) => l.decrease(w, base, ev)),+ }
             }
@@ -98,6 +109,24 @@ macro_rules! laws {
 laws! {
     /// Constant increase and decrease: Reno, tuned AIMD, N-stream emulation.
     Aimd(aimd::Aimd),
+    /// Vegas.
+    Vegas(crate::delay::vegas::Vegas),
+    /// FAST TCP.
+    Fast(crate::delay::fast::Fast),
+    /// TCP-LP.
+    Lp(crate::delay::lp::Lp),
+    /// HSTCP-LP.
+    HsLp(crate::delay::hslp::HsLp),
+    /// Westwood+.
+    Westwood(westwood::Westwood),
+    /// Illinois.
+    Illinois(illinois::Illinois),
+    /// YeAH.
+    Yeah(crate::delay::yeah::Yeah),
+    /// Veno.
+    Veno(crate::delay::veno::Veno),
+    /// LEDBAT (RFC 6817).
+    Ledbat(crate::delay::ledbat::Ledbat),
     /// Scalable TCP.
     Scalable(scalable::Scalable),
     /// HighSpeed TCP (RFC 3649).

@@ -1,8 +1,11 @@
 //! Start-ups: how the window climbs while it is below `ssthresh`.
 
 use crate::classic::Window;
-use crate::controller::AckEvent;
+use crate::controller::{AckEvent, IdleEvent};
 
+pub mod gamma;
+pub mod hystart;
+pub mod hystart_pp;
 pub mod standard;
 
 /// What a document about slow start defines.
@@ -16,6 +19,9 @@ pub trait StartUp: Clone {
 
     /// A congestion event or a timeout ended start-up, or one begins again after a timeout.
     fn on_congestion(&mut self) {}
+
+    /// The flow restarts after idle time.
+    fn on_idle(&mut self, _ev: &IdleEvent) {}
 
     /// Named variables for traces.
     fn report(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}
@@ -52,6 +58,9 @@ macro_rules! startups {
             fn on_congestion(&mut self) {
                 match self { $(Start::$variant(s) => s.on_congestion()),+ }
             }
+            fn on_idle(&mut self, ev: &IdleEvent) {
+                match self { $(Start::$variant(s) => s.on_idle(ev)),+ }
+            }
             fn report(&self, visit: &mut dyn FnMut(&'static str, f64)) {
                 match self { $(Start::$variant(s) => s.report(visit)),+ }
             }
@@ -62,4 +71,10 @@ macro_rules! startups {
 startups! {
     /// Exponential growth to `ssthresh`.
     Standard(standard::Standard),
+    /// Slow start with Vegas' test.
+    Gamma(gamma::Gamma),
+    /// HyStart of Linux.
+    HyStart(hystart::HyStart),
+    /// HyStart++ (RFC 9406).
+    HyStartPp(hystart_pp::HyStartPp),
 }
