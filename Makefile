@@ -1,0 +1,33 @@
+# Two commands for a fresh clone: `make run` and `make test`.
+
+CARGO ?= cargo
+OUT   ?= fullpipe-out/first-run
+
+.DEFAULT_GOAL := help
+.PHONY: help run test bench lint
+
+help: ## List the targets
+	@echo 'usage: make TARGET'
+	@echo
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo 'variables: CARGO=$(CARGO) OUT=$(OUT)'
+
+run: ## Build, run the demo scenario, draw its pictures
+	@command -v $(CARGO) >/dev/null || { echo 'make: cargo is missing; install Rust 1.95 or later: https://rustup.rs' >&2; exit 3; }
+	$(CARGO) build --release --locked --package fullpipe
+	@bin=$$($(CARGO) metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/release/fullpipe; \
+	echo; echo "\$$ $$bin run first-run --out $(OUT)"; echo; \
+	"$$bin" run first-run --out $(OUT)
+
+test: ## Run every test that this machine can run
+	$(CARGO) test --workspace --locked
+
+bench: ## Measure the simulator: packets per second, instructions per packet, peers beside it
+	@bench/run.sh
+
+lint: ## Check format, lints, licences
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check; \
+	else echo 'skipped: licences and advisories (cargo-deny is missing: cargo install cargo-deny --locked)'; fi
