@@ -1,3 +1,74 @@
-//! fullpipe-flow
+//! The endpoint: a sans-IO sender and receiver of numbered segments, used unchanged by the simulator and over real sockets.
+//!
+//! What it is: scoreboard, loss detection, recovery, timers, delivery rate, pacing, initial-window spreading, delayed ACKs,
+//! window validation, each with a switch ([`SenderConfig`], [`ReceiverConfig`]). What it is not: it has no clock, no socket
+//! and no wire format; segments are numbered, and a host moves them.
+//!
+//! ```
+//! use fullpipe_cc::{Setup, StackSpec};
+//! use fullpipe_flow::{Preset, Receiver, ReceiverConfig, Sender, SenderConfig};
+//! use fullpipe_units::{Span, Time};
+//!
+//! let cfg = SenderConfig { handshake: false, ..SenderConfig::preset(Preset::Y2026, 1500) };
+//! let cc = StackSpec::parse("reno").unwrap().controller(Setup::default());
+//! let mut sender = Sender::new(cfg, cc, 0);
+//! let mut receiver = Receiver::new(ReceiverConfig::preset(Preset::Y2026));
+//! sender.start(Time::ZERO);
+//! let mut acks = Vec::new();
+//! while let Some(segment) = sender.poll_transmit(Time::ZERO) {
+//!     acks.extend(receiver.handle_segment(Time::ZERO, &segment));
+//! }
+//! assert_eq!(acks.len(), 5); // ten segments, every second acknowledged
+//! for ack in &acks {
+//!     sender.handle_ack(Time::ZERO + Span::from_millis(80), ack);
+//! }
+//! assert_eq!(sender.cwnd(), 20.0);
+//! ```
+
 pub mod config;
-pub use config::*;
+pub mod episode;
+pub mod ranges;
+pub mod receiver;
+pub mod segment;
+pub mod sender;
+
+pub use config::{
+    ArtificialLoss, Detector, LocalDrop, Preset, ReceiverConfig, RtoConfig, SenderConfig,
+    Validation,
+};
+pub use episode::{Episode, EpisodeKind};
+pub use ranges::{Range, RangeSet};
+pub use receiver::{Receiver, ReceiverCounts};
+pub use segment::{Ack, SackBlocks, Segment};
+pub use sender::{Prr, PrrAck, RttEstimator, Sender, SenderCounts};
+
+use fullpipe_cc::{Setup, StackSpec};
+
+impl SenderConfig {
+    /// What a stack's spelling overrides here (initial window, sending, pacing), and the setup its controller gets.
+    pub fn with_stack(mut self, spec: &StackSpec) -> (Self, Setup) {
+        if let Some(iw) = spec.initial_window() {
+            self.initial_window = iw;
+        }
+        if let Some(sending) = spec.sending() {
+            self.sending = sending;
+        }
+        self.pacing = spec.pacing().or(self.pacing);
+        let default_limit = if self.pacing.is_some() { f64::INFINITY } else { 2.0 };
+        let setup = Setup {
+            initial_window: self.initial_window,
+            max_window: self.max_window,
+            count: self.count,
+            slow_start_limit: self.slow_start_limit.unwrap_or(default_limit),
+            base: self.base,
+            mss: self.mss,
+        };
+        (self, setup)
+    }
+
+    /// Bytes of a full packet.
+    pub fn packet(&self) -> u32 {
+        self.mss + self.header
+    }
+}
+

@@ -1,0 +1,32 @@
+//! What a sender logs: every change of its window that was not growth.
+
+use fullpipe_cc::CongestionKind;
+use fullpipe_units::Time;
+
+/// Something that changed the window downwards, or back.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Episode {
+    /// When.
+    pub at: Time,
+    /// What.
+    pub kind: EpisodeKind,
+    /// Window before, segments.
+    pub before: f64,
+    /// Window the controller set (`ssthresh` for a reduction, 1 for a timeout), segments.
+    pub after: f64,
+}
+
+/// Kinds of [`Episode`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EpisodeKind {
+    /// A congestion event.
+    Congestion(CongestionKind),
+    /// A further reduction for a lost retransmission.
+    Again,
+    /// A retransmission timeout.
+    Timeout,
+    /// A spurious reduction undone.
+    Undo,
+    /// Start-up left without a reduction (local drop).
+    StartUpExit,
+}

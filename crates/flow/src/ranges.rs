@@ -1,0 +1,172 @@
+//! A set of segment numbers as disjoint, sorted ranges: what the receiver holds out of order, what the sender knows is SACKed.
+//!
+//! Changes come almost only at the two ends (new data at the back, repairs at the front), so a deque of ranges makes them
+//! constant time whatever the window.
+
+use std::collections::VecDeque;
+
+/// Half-open range of segment numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// First segment.
+    pub start: u64,
+    /// One past the last segment.
+    pub end: u64,
+}
+
+impl Range {
+    /// Number of segments.
+    pub fn len(&self) -> u64 {
+        self.end - self.start
+    }
+
+    /// True if nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.end <= self.start
+    }
+}
+
+/// Disjoint, non-adjacent, sorted ranges.
+#[derive(Clone, Debug, Default)]
+pub struct RangeSet {
+    ranges: VecDeque<Range>,
+}
+
+impl RangeSet {
+    /// True if the set is empty.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Number of ranges.
+    pub fn ranges(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// The lowest range.
+    pub fn first(&self) -> Option<Range> {
+        self.ranges.front().copied()
+    }
+
+    /// The highest range.
+    pub fn last(&self) -> Option<Range> {
+        self.ranges.back().copied()
+    }
+
+    /// Ranges from the highest down.
+    pub fn rev(&self) -> impl Iterator<Item = Range> + '_ {
+        self.ranges.iter().rev().copied()
+    }
+
+    /// The range that holds `seq`.
+    pub fn holding(&self, seq: u64) -> Option<Range> {
+        let last = self.ranges.back()?;
+        if seq >= last.start {
+            return (seq < last.end).then_some(*last);
+        }
+        let i = self.ranges.partition_point(|r| r.end <= seq);
+        self.ranges.get(i).filter(|r| r.start <= seq).copied()
+    }
+
+    /// Adds `range`; calls `new` with every part of it that was not in the set.
+    pub fn insert(&mut self, range: Range, mut new: impl FnMut(Range)) {
+        if range.is_empty() {
+            return;
+        }
+        match self.ranges.back_mut() {
+            None => {
+                self.ranges.push_back(range);
+                return new(range);
+            }
+            Some(last) if range.start > last.end => {
+                self.ranges.push_back(range);
+                return new(range);
+            }
+            Some(last) if range.start >= last.start => {
+                if range.end > last.end {
+                    let added = Range { start: last.end, end: range.end };
+                    last.end = range.end;
+                    new(added);
+                }
+                return;
+            }
+            Some(_) => {}
+        }
+        // First range that touches or follows the new one.
+        let i = self.ranges.partition_point(|r| r.end < range.start);
+        let mut merged = range;
+        let mut at = range.start;
+        let mut j = i;
+        while let Some(r) = self.ranges.get(j).filter(|r| r.start <= range.end) {
+            if r.start > at {
+                new(Range { start: at, end: r.start });
+            }
+            at = at.max(r.end);
+            merged.start = merged.start.min(r.start);
+            merged.end = merged.end.max(r.end);
+            j += 1;
+        }
+        if at < range.end {
+            new(Range { start: at, end: range.end });
+        }
+        if j == i {
+            self.ranges.insert(i, merged);
+        } else {
+            self.ranges[i] = merged;
+            if j > i + 1 {
+                self.ranges.drain(i + 1..j);
+            }
+        }
+    }
+
+    /// Forgets everything below `seq`.
+    #[inline]
+    pub fn trim_below(&mut self, seq: u64) {
+        while let Some(first) = self.ranges.front_mut() {
+            if first.end <= seq {
+                self.ranges.pop_front();
+            } else {
+                first.start = first.start.max(seq);
+                return;
+            }
+        }
+    }
+
+    /// Empties the set.
+    pub fn clear(&mut self) {
+        self.ranges.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        /// Against a plain set: the same members, `new` reports exactly the added ones, ranges stay disjoint and apart.
+        #[test]
+        fn behaves_like_a_set(ops in prop::collection::vec((0u64..200, 1u64..20, any::<bool>()), 1..60)) {
+            let mut set = RangeSet::default();
+            let mut model = BTreeSet::new();
+            for (start, len, trim) in ops {
+                if trim {
+                    set.trim_below(start);
+                    model = model.split_off(&start);
+                    continue;
+                }
+                let mut added = Vec::new();
+                set.insert(Range { start, end: start + len }, |r| added.extend(r.start..r.end));
+                let expected: Vec<u64> = (start..start + len).filter(|s| !model.contains(s)).collect();
+                prop_assert_eq!(&added, &expected);
+                model.extend(start..start + len);
+                let members: Vec<u64> = set.ranges.iter().flat_map(|r| r.start..r.end).collect();
+                prop_assert_eq!(&members, &model.iter().copied().collect::<Vec<_>>());
+                prop_assert!(set.ranges.iter().zip(set.ranges.iter().skip(1)).all(|(a, b)| a.end < b.start));
+                prop_assert_eq!(set.holding(start).map(|r| r.start <= start && r.end > start), Some(true));
+            }
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! The receiver: reassembly by number, delayed ACKs, SACK and DSACK blocks, ECN echo.
+//!
+//! RFC 9293 section 3.8.6 and RFC 5681 section 4.2 (when to acknowledge), RFC 2018 and RFC 2883 (what to report), RFC 7323
+//! section 4.3 (which time stamp to echo), RFC 3168 section 6.1.3 (ECE until CWR).
+
+use fullpipe_units::Time;
+
+use crate::config::ReceiverConfig;
+use crate::ranges::{Range, RangeSet};
+use crate::segment::{Ack, SackBlocks, Segment};
+
+/// Receiver of one flow. Feed it segments and timer expiries; it answers with ACKs.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    cfg: ReceiverConfig,
+    next: u64,
+    ahead: RangeSet,
+    /// A segment number inside each of the blocks reported last, most recent first.
+    recent: [u64; 4],
+    /// Segments not yet acknowledged.
+    pending: u32,
+    deadline: Time,
+    echo: Time,
+    ece: bool,
+    quick: u32,
+    highest: u64,
+    counts: ReceiverCounts,
+}
+
+/// Totals of a receiver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiverCounts {
+    /// Data segments that arrived.
+    pub arrived: u64,
+    /// Of these, first arrivals.
+    pub delivered: u64,
+    /// Of these, not the first copy.
+    pub duplicates: u64,
+    /// First transmissions that arrived below the highest number seen.
+    pub out_of_order: u64,
+    /// ACKs sent.
+    pub acks: u64,
+}
+
+impl Receiver {
+    /// A receiver before the connection opens.
+    pub fn new(cfg: ReceiverConfig) -> Self {
+        let quick = cfg.quick_acks;
+        Self {
+            cfg,
+            next: 0,
+            ahead: RangeSet::default(),
+            recent: [u64::MAX; 4],
+            pending: 0,
+            deadline: Time::MAX,
+            echo: Time::ZERO,
+            ece: false,
+            quick,
+            highest: 0,
+            counts: ReceiverCounts::default(),
+        }
+    }
+
+    /// Totals so far.
+    pub fn counts(&self) -> &ReceiverCounts {
+        &self.counts
+    }
+
+    /// Next segment expected in order.
+    pub fn next_expected(&self) -> u64 {
+        self.next
+    }
+
+    /// When [`Receiver::handle_timeout`] is due; [`Time::MAX`] for never.
+    #[inline]
+    pub fn next_timeout(&self) -> Time {
+        self.deadline
+    }
+
+    /// A segment arrived; an ACK may be due at once.
+    #[inline]
+    pub fn handle_segment(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
+        if segment.syn {
+            self.echo = segment.stamp;
+            return Some(self.ack_with(SackBlocks::default(), false, true));
+        }
+        self.counts.arrived += 1;
+        if self.cfg.ecn {
+            self.note_ecn(segment);
+        }
+        if segment.seq == self.next && self.ahead.is_empty() {
+            return self.in_order(now, segment);
+        }
+        Some(self.irregular(segment))
+    }
+
+    /// The delayed-ACK timer is due.
+    pub fn handle_timeout(&mut self, now: Time) -> Option<Ack> {
+        if self.deadline > now {
+            return None;
+        }
+        Some(self.ack_with(SackBlocks::default(), false, false))
+    }
+
+    #[inline]
+    fn in_order(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
+        self.counts.delivered += 1;
+        self.next += 1;
+        if self.pending == 0 {
+            // The first of a delayed group carries the stamp that is echoed.
+            self.echo = segment.stamp;
+        }
+        self.pending += 1;
+        if self.quick > 0 {
+            self.quick -= 1;
+        } else if self.pending < self.cfg.ack_every {
+            if self.deadline == Time::MAX {
+                self.deadline = now + self.cfg.ack_delay;
+            }
+            return None;
+        }
+        Some(self.ack_with(SackBlocks::default(), false, false))
+    }
+
+    /// Out of order, a duplicate, or the filling of a gap: acknowledged at once.
+    #[cold]
+    fn irregular(&mut self, segment: &Segment) -> Ack {
+        let seq = segment.seq;
+        if seq < self.highest && !segment.retransmission {
+            self.counts.out_of_order += 1;
+        }
+        self.highest = self.highest.max(seq);
+        let mut blocks = SackBlocks::default();
+        let mut dsack = false;
+        if seq < self.next || self.ahead.holding(seq).is_some() {
+            self.counts.duplicates += 1;
+            dsack = self.cfg.sack;
+            if dsack {
+                blocks.push(Range { start: seq, end: seq + 1 });
+            }
+        } else {
+            self.counts.delivered += 1;
+            if seq == self.next {
+                self.echo = segment.stamp;
+                self.next += 1;
+                if let Some(first) = self.ahead.first().filter(|r| r.start == self.next) {
+                    self.next = first.end;
+                }
+                self.ahead.trim_below(self.next);
+            } else {
+                self.ahead.insert(Range { start: seq, end: seq + 1 }, |_| {});
+                self.remember(seq);
+            }
+        }
+        if self.cfg.sack {
+            self.report(&mut blocks, self.cfg.sack_blocks.min(4));
+        }
+        self.ack_with(blocks, dsack, false)
+    }
+
+    fn remember(&mut self, seq: u64) {
+        let block = self.ahead.holding(seq);
+        // The slot of the same block moves to the front; otherwise the oldest falls off.
+        let same = |s: &u64| block.is_some_and(|b| *s >= b.start && *s < b.end);
+        let from = self.recent.iter().position(same).unwrap_or(self.recent.len() - 1);
+        self.recent.copy_within(0..from, 1);
+        self.recent[0] = seq;
+    }
+
+    fn report(&self, blocks: &mut SackBlocks, most: usize) {
+        if self.ahead.is_empty() {
+            return;
+        }
+        let mut starts = [u64::MAX; 4];
+        let mut n = 0;
+        for &seq in &self.recent {
+            if blocks.len() >= most {
+                return;
+            }
+            let Some(r) = self.ahead.holding(seq) else { continue };
+            if !starts[..n].contains(&r.start) {
+                starts[n] = r.start;
+                n += 1;
+                blocks.push(r);
+            }
+        }
+    }
+
+    fn note_ecn(&mut self, segment: &Segment) {
+        if segment.cwr {
+            self.ece = false;
+        }
+        if segment.ce {
+            self.ece = true;
+        }
+    }
+
+    #[inline]
+    fn ack_with(&mut self, sacks: SackBlocks, dsack: bool, syn: bool) -> Ack {
+        self.pending = 0;
+        self.deadline = Time::MAX;
+        self.counts.acks += 1;
+        self.highest = self.highest.max(self.next);
+        Ack {
+            cum: self.next,
+            syn,
+            echo: self.echo,
+            sacks,
+            dsack,
+            ece: self.ece,
+            window_end: self.cfg.window.map_or(u64::MAX, |w| self.next + w),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Preset;
+    use fullpipe_units::Span;
+
+    fn data(seq: u64) -> Segment {
+        let stamp = Time::from_nanos(1000 + seq);
+        Segment { seq, syn: false, retransmission: false, stamp, ect: false, ce: false, cwr: false }
+    }
+
+    fn receiver() -> Receiver {
+        Receiver::new(ReceiverConfig::preset(Preset::Y2026))
+    }
+
+    fn blocks(ack: &Ack) -> Vec<(u64, u64)> {
+        ack.sacks.iter().map(|r| (r.start, r.end)).collect()
+    }
+
+    #[test]
+    fn every_second_segment_is_acknowledged_with_the_first_stamp() {
+        let mut r = receiver();
+        assert_eq!(r.handle_segment(Time::ZERO, &data(0)), None);
+        let ack = r.handle_segment(Time::ZERO, &data(1)).unwrap();
+        assert_eq!((ack.cum, ack.echo), (2, Time::from_nanos(1000)));
+    }
+
+    #[test]
+    fn the_timer_acknowledges_a_lone_segment() {
+        let mut r = receiver();
+        r.handle_segment(Time::ZERO, &data(0));
+        let due = r.next_timeout();
+        assert_eq!(due, Time::ZERO + Span::from_millis(40));
+        assert_eq!(r.handle_timeout(due).unwrap().cum, 1);
+        assert_eq!(r.next_timeout(), Time::MAX);
+    }
+
+    /// RFC 2018 section 4: the block with the newest segment first, then the most recently reported ones.
+    #[test]
+    fn the_most_recent_block_comes_first() {
+        let mut r = receiver();
+        for seq in [0, 1] {
+            r.handle_segment(Time::ZERO, &data(seq));
+        }
+        r.handle_segment(Time::ZERO, &data(3));
+        r.handle_segment(Time::ZERO, &data(5));
+        let ack = r.handle_segment(Time::ZERO, &data(7)).unwrap();
+        assert_eq!(blocks(&ack), [(7, 8), (5, 6), (3, 4)]);
+        let ack = r.handle_segment(Time::ZERO, &data(4)).unwrap();
+        assert_eq!(blocks(&ack), [(3, 6), (7, 8)]);
+        let ack = r.handle_segment(Time::ZERO, &data(9)).unwrap();
+        assert_eq!(blocks(&ack), [(9, 10), (3, 6), (7, 8)]);
+        let ack = r.handle_segment(Time::ZERO, &data(2)).unwrap();
+        assert_eq!((ack.cum, blocks(&ack)), (6, vec![(9, 10), (7, 8)]));
+        assert_eq!(r.counts().out_of_order, 2);
+    }
+
+    #[test]
+    fn a_duplicate_is_reported_as_dsack() {
+        let mut r = receiver();
+        for seq in [0, 1] {
+            r.handle_segment(Time::ZERO, &data(seq));
+        }
+        let ack = r.handle_segment(Time::ZERO, &data(0)).unwrap();
+        assert!(ack.dsack);
+        assert_eq!(blocks(&ack), [(0, 1)]);
+        assert_eq!(r.counts().duplicates, 1);
+    }
+
+    #[test]
+    fn ece_is_echoed_until_cwr() {
+        let mut r = receiver();
+        let mut marked = data(0);
+        marked.ce = true;
+        r.handle_segment(Time::ZERO, &marked);
+        assert!(r.handle_segment(Time::ZERO, &data(1)).unwrap().ece);
+        let mut cwr = data(2);
+        cwr.cwr = true;
+        r.handle_segment(Time::ZERO, &cwr);
+        assert!(!r.handle_segment(Time::ZERO, &data(3)).unwrap().ece);
+    }
+}

@@ -1,0 +1,75 @@
+//! What sender and receiver exchange, independent of any wire: whole segments by number, cumulative and selective ACKs.
+
+use fullpipe_units::Time;
+
+use crate::ranges::Range;
+
+/// A segment on its way to the receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Segment number; 0 is the first segment of data. Meaningless for a SYN.
+    pub seq: u64,
+    /// The connection's opening.
+    pub syn: bool,
+    /// Sent before.
+    pub retransmission: bool,
+    /// Sender's time stamp (RFC 7323).
+    pub stamp: Time,
+    /// ECN-capable (RFC 3168).
+    pub ect: bool,
+    /// Marked by the network.
+    pub ce: bool,
+    /// Congestion window reduced (RFC 3168).
+    pub cwr: bool,
+}
+
+/// Up to four SACK blocks, the most recently changed first; a duplicate is reported in front (RFC 2018, RFC 2883).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlocks {
+    blocks: [(u64, u64); 4],
+    len: u8,
+}
+
+impl SackBlocks {
+    /// Appends a block; silently full after four, as the option field is.
+    pub fn push(&mut self, r: Range) {
+        if (self.len as usize) < self.blocks.len() {
+            self.blocks[self.len as usize] = (r.start, r.end);
+            self.len += 1;
+        }
+    }
+
+    /// The blocks in order.
+    pub fn iter(&self) -> impl Iterator<Item = Range> + '_ {
+        self.blocks[..self.len as usize].iter().map(|&(start, end)| Range { start, end })
+    }
+
+    /// Number of blocks.
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// True if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+/// An acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ack {
+    /// Next segment expected.
+    pub cum: u64,
+    /// Answers a SYN.
+    pub syn: bool,
+    /// Echoed time stamp: that of the segment that last advanced the window (RFC 7323 section 4.3).
+    pub echo: Time,
+    /// Selective acknowledgements.
+    pub sacks: SackBlocks,
+    /// The first block reports a duplicate (RFC 2883).
+    pub dsack: bool,
+    /// ECN echo (RFC 3168).
+    pub ece: bool,
+    /// Segments from here on may not be sent.
+    pub window_end: u64,
+}

@@ -1,0 +1,219 @@
+//! What an ACK means: scoreboard, RTT and rate, undo, loss detection, one congestion event at most, then the window law.
+
+use fullpipe_cc::{AckEvent, CongestionKind, Controller, IdleEvent, Phase};
+use fullpipe_units::Time;
+
+use super::scoreboard::Delivered;
+use super::{PrrAck, Sender};
+use crate::config::Detector;
+use crate::segment::Ack;
+
+impl<C: Controller> Sender<C> {
+    /// An ACK arrived. Poll for segments afterwards.
+    #[inline]
+    pub fn handle_ack(&mut self, now: Time, ack: &Ack) {
+        if ack.syn {
+            self.peer_limit = self.peer_limit.min(ack.window_end);
+            self.send_limit = self.app_limit.min(self.peer_limit);
+            return self.established(now);
+        }
+        let una = self.board.una();
+        // An ACK for data never sent, or one overtaken by a later ACK that says nothing new.
+        if ack.cum > self.board.nxt() || (ack.cum < una && ack.sacks.is_empty()) {
+            return;
+        }
+        if ack.window_end != self.peer_limit && ack.cum >= una {
+            self.peer_limit = ack.window_end;
+            self.send_limit = self.app_limit.min(ack.window_end);
+        }
+
+        let prior_pipe = self.board.pipe();
+        let advanced = ack.cum > una;
+        let mut d = Delivered::default();
+        let lost = if advanced && self.is_regular(ack) {
+            self.board.ack_to(ack.cum, &mut d);
+            None
+        } else {
+            Some(self.update_scoreboard(ack, advanced, &mut d))
+        };
+
+        let delivered_now = d.acked + d.sacked;
+        let before = self.rate.delivered();
+        let mut event = self.event(now, &d, advanced, prior_pipe);
+        if let Some((_, newest)) = d.newest {
+            let echo = advanced.then_some(ack.echo);
+            let rtt = now.saturating_since(newest.xmit);
+            // Karn: a retransmission counts only if its echo proves that it was the one acknowledged.
+            if !newest.retransmitted() || echo.is_some_and(|e| e >= newest.xmit) {
+                self.rtt.sample(rtt);
+                self.probe_allowed = true;
+                event.rtt = Some(rtt);
+                event.srtt = self.rtt.srtt();
+                event.min_rtt = self.rtt.min();
+            }
+            event.rate = self.rate.on_delivered(now, delivered_now, &newest, self.rtt.min());
+            event.app_limited = newest.app_limited();
+            event.delivered = self.rate.delivered();
+            let prior = event.delivered
+                - u64::from((event.delivered as u32).wrapping_sub(newest.delivered));
+            if prior >= self.round_ends {
+                self.new_round(now, &mut event);
+            }
+        }
+
+        if let Some(dsack) = lost {
+            self.irregular_ack(now, ack, advanced, dsack, &d, &mut event);
+        } else if advanced && self.cfg.detector == Detector::Rack
+            && let Some((seq, newest)) = d.newest
+        {
+            self.rack.advance(now, seq, &newest, None, self.rtt.min());
+        }
+        if self.phase != Phase::Open {
+            self.leave_phase_if_done(now);
+        }
+        if let Some(artificial) = &mut self.artificial
+            && artificial.strikes(now, before, delivered_now, self.cc.window())
+        {
+            self.reduce(now, CongestionKind::Loss, 0, &mut event);
+        }
+        if ack.ece && self.cfg.ecn && matches!(self.phase, Phase::Open | Phase::Disorder) {
+            event.ece = true;
+            self.reduce(now, CongestionKind::Ecn, 0, &mut event);
+        }
+
+        event.phase = self.phase;
+        event.flight = self.board.pipe();
+        event.cwnd_limited = self.cwnd_limited();
+        self.cc.on_ack(&event);
+        if let Some(prr) = &mut self.prr {
+            let good = advanced && event.lost == 0;
+            prr.on_ack(PrrAck { delivered: delivered_now, inflight: event.flight, good });
+        }
+        self.rearm(now, advanced);
+    }
+
+    /// Nothing to look at but the cumulative number.
+    #[inline]
+    fn is_regular(&self, ack: &Ack) -> bool {
+        self.phase == Phase::Open
+            && self.board.is_clean()
+            && self.board.sacked_out() == 0
+            && ack.sacks.is_empty()
+            && self.probe.is_none()
+    }
+
+    /// Applies the ACK; returns the duplicate it reports, if any.
+    #[cold]
+    fn update_scoreboard(&mut self, ack: &Ack, advanced: bool, d: &mut Delivered) -> Option<u64> {
+        if self.cfg.detector == Detector::NewReno {
+            self.update_without_sack(ack, advanced, d);
+            return None;
+        }
+        if advanced {
+            self.board.ack_to(ack.cum, d);
+        }
+        let mut dsack = None;
+        for (i, block) in ack.sacks.iter().enumerate() {
+            // RFC 2883: below the cumulative number, or inside the next block, the first block is a duplicate.
+            let covered = ack.sacks.iter().nth(1).is_some_and(|b| b.start <= block.start && block.end <= b.end);
+            if i == 0 && (block.end <= ack.cum || (ack.dsack && covered)) {
+                dsack = Some(block.start);
+            } else {
+                self.board.sack(block, d);
+            }
+        }
+        if self.board.front_is_sacked() {
+            self.board.forget_sacks();
+        }
+        dsack
+    }
+
+    /// RFC 6582: duplicates stand for deliveries whose numbers are unknown.
+    fn update_without_sack(&mut self, ack: &Ack, advanced: bool, d: &mut Delivered) {
+        if advanced {
+            let known = self.duplicates.min(ack.cum - self.board.una() - 1);
+            self.board.remove_duplicates(if self.phase == Phase::Recovery { known } else { u64::MAX });
+            self.duplicates = if self.phase == Phase::Recovery { self.duplicates - known } else { 0 };
+            self.board.ack_to(ack.cum, d);
+            d.acked -= known.min(d.acked);
+        } else if self.board.flight() > 0 && ack.cum == self.board.una() && self.board.add_duplicate() {
+            self.duplicates += 1;
+            d.sacked = 1;
+        }
+    }
+
+    #[inline]
+    pub(super) fn event(&self, now: Time, d: &Delivered, advanced: bool, prior_pipe: u64) -> AckEvent {
+        AckEvent {
+            now,
+            acked: d.acked,
+            sacked: d.sacked,
+            lost: 0,
+            acks: 1,
+            advanced,
+            rtt: None,
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min(),
+            owd: None,
+            prior_flight: prior_pipe,
+            flight: 0,
+            delivered: self.rate.delivered(),
+            rate: None,
+            cwnd_limited: false,
+            app_limited: false,
+            ece: false,
+            ce: 0,
+            round: self.round,
+            round_start: false,
+            phase: self.phase,
+            snd_una: self.board.una(),
+            snd_nxt: self.board.nxt(),
+        }
+    }
+
+    fn new_round(&mut self, now: Time, event: &mut AckEvent) {
+        self.round += 1;
+        event.round = self.round;
+        event.round_start = true;
+        let volume = event.delivered - self.round_began;
+        self.round_began = event.delivered;
+        self.round_ends = event.delivered;
+        let (w, ssth, iw) = (self.cc.window(), self.cc.ssthresh(), self.cfg.initial_window);
+        if let Some(v) = self.validation.on_round(now, volume, self.rtt.srtt(), w, ssth, iw) {
+            let idle = now.saturating_since(self.last_sent);
+            self.cc.on_idle(&IdleEvent { now, idle, window: v.window, ssthresh: v.ssthresh });
+        }
+    }
+
+    #[inline]
+    fn rearm(&mut self, now: Time, advanced: bool) {
+        if self.board.flight() == 0 {
+            self.rto_at = Time::MAX;
+            self.probe_at = Time::MAX;
+            self.reorder_at = Time::MAX;
+        } else if advanced {
+            self.rto_at = now + self.rtt.rto();
+            self.arm_probe(now);
+        } else if self.board.sacked_out() > 0 {
+            self.probe_at = Time::MAX;
+        }
+    }
+
+    /// RFC 8985 section 7.2.
+    #[inline]
+    pub(super) fn arm_probe(&mut self, now: Time) {
+        if !self.cfg.tlp {
+            return;
+        }
+        if self.phase != Phase::Open || self.board.sacked_out() > 0 || self.cfg.detector != Detector::Rack {
+            self.probe_at = Time::MAX;
+            return;
+        }
+        let mut wait = if self.rtt.has_sample() { self.rtt.srtt() * 2 } else { self.cfg.rto.initial };
+        if self.board.flight() == 1 {
+            wait += self.cfg.max_ack_delay;
+        }
+        let at = now + wait;
+        self.probe_at = if at < self.rto_at { at } else { Time::MAX };
+    }
+}

@@ -1,0 +1,134 @@
+//! Congestion window validation after idle or application-limited time.
+//!
+//! RFC 5681 section 4.1 (restart window), RFC 2861 in its Linux form (halve per idle RTO), RFC 7661 (`pipeACK`, five minutes).
+
+use fullpipe_units::{Span, Time};
+
+use crate::config::Validation;
+
+/// State of window validation.
+#[derive(Clone, Debug)]
+pub struct WindowValidation {
+    mode: Validation,
+    /// Volume acknowledged per round, maximum over the last measurement period: value and time of two periods.
+    best: [(u64, Time); 2],
+    /// Start of the non-validated phase.
+    unvalidated_since: Option<Time>,
+}
+
+/// A verdict: new window and threshold, segments.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Verdict {
+    /// Window.
+    pub window: f64,
+    /// Threshold.
+    pub ssthresh: f64,
+}
+
+impl WindowValidation {
+    /// At the start of a connection.
+    pub fn new(mode: Validation) -> Self {
+        Self { mode, best: [(0, Time::ZERO); 2], unvalidated_since: None }
+    }
+
+    /// RFC 7661 section 4.2: `pipeACK`, segments; `None` while undefined or unused.
+    pub fn pipe_ack(&self) -> Option<u64> {
+        let best = self.best[0].0.max(self.best[1].0);
+        (self.mode == Validation::Rfc7661 && best > 0).then_some(best)
+    }
+
+    /// A round ended in which `volume` segments were acknowledged.
+    pub fn on_round(&mut self, now: Time, volume: u64, srtt: Span, w: f64, ssth: f64, iw: f64) -> Option<Verdict> {
+        if self.mode != Validation::Rfc7661 {
+            return None;
+        }
+        let period = (srtt * 3).max(Span::from_secs(1));
+        if volume >= self.best[0].0 || now.saturating_since(self.best[0].1) > period {
+            self.best = [(volume, now), (0, now)];
+        } else if volume >= self.best[1].0 || now.saturating_since(self.best[1].1) > period / 2 {
+            self.best[1] = (volume, now);
+        }
+        let validated = self.pipe_ack().is_none_or(|p| p as f64 >= w / 2.0);
+        if validated {
+            self.unvalidated_since = None;
+            return None;
+        }
+        let since = *self.unvalidated_since.get_or_insert(now);
+        if now.saturating_since(since) < FIVE_MINUTES {
+            return None;
+        }
+        self.unvalidated_since = None;
+        Some(Verdict { window: (w / 2.0).max(iw.min(w)), ssthresh: ssth.max(0.75 * w) })
+    }
+
+    /// The first segment after `idle` without sending.
+    pub fn on_restart(&mut self, idle: Span, rto: Span, w: f64, ssth: f64, iw: f64) -> Option<Verdict> {
+        if idle <= rto {
+            return None;
+        }
+        match self.mode {
+            Validation::None => None,
+            Validation::Rfc5681 => Some(Verdict { window: w.min(iw), ssthresh: ssth }),
+            Validation::Rfc2861 => {
+                let mut window = w;
+                let mut left = idle;
+                while left > rto && window > iw.min(w) {
+                    window /= 2.0;
+                    left = left.saturating_sub(rto);
+                }
+                let window = window.max(iw.min(w));
+                Some(Verdict { window, ssthresh: remembered(ssth, w) })
+            }
+            Validation::Rfc7661 => {
+                let long = idle > FIVE_MINUTES;
+                long.then(|| Verdict {
+                    window: (w / 2.0).max(iw.min(w)),
+                    ssthresh: remembered(ssth, w),
+                })
+            }
+        }
+    }
+}
+
+/// 3/4 of the window is remembered as a threshold, unless there was none.
+fn remembered(ssth: f64, w: f64) -> f64 {
+    if ssth.is_finite() { ssth.max(0.75 * w) } else { 0.75 * w }
+}
+
+/// RFC 7661 section 4.4.
+const FIVE_MINUTES: Span = Span::from_secs(300);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Known numbers: w = 1000, ssthresh 500, idle 3.5 RTO -> Linux form: ssthresh 750, w 125.
+    #[test]
+    fn the_linux_form_halves_per_idle_timeout() {
+        let rto = Span::from_secs(1);
+        let restart = |mode| {
+            WindowValidation::new(mode).on_restart(Span::from_millis(3500), rto, 1000.0, 500.0, 10.0)
+        };
+        assert_eq!(restart(Validation::Rfc2861), Some(Verdict { window: 125.0, ssthresh: 750.0 }));
+        assert_eq!(restart(Validation::Rfc5681), Some(Verdict { window: 10.0, ssthresh: 500.0 }));
+        assert_eq!(restart(Validation::None), None);
+        assert_eq!(restart(Validation::Rfc7661), None);
+    }
+
+    #[test]
+    fn five_minutes_without_use_halve_the_window() {
+        let mut v = WindowValidation::new(Validation::Rfc7661);
+        let rtt = Span::from_millis(100);
+        let mut at = Time::ZERO;
+        let mut verdicts = Vec::new();
+        for _ in 0..3100 {
+            at += rtt;
+            verdicts.extend(v.on_round(at, 100, rtt, 1000.0, 500.0, 10.0).map(|w| (at, w)));
+        }
+        assert_eq!(verdicts.len(), 1);
+        let (at, verdict) = verdicts[0];
+        assert_eq!(verdict, Verdict { window: 500.0, ssthresh: 750.0 });
+        assert!(at >= Time::ZERO + Span::from_secs(300));
+        assert_eq!(v.pipe_ack(), Some(100));
+    }
+}
