@@ -10,12 +10,10 @@ use crate::controller::{
     AckEvent, CongestionEvent, Controller, IdleEvent, RtoEvent,
 };
 use crate::delay::{fast, hslp, ledbat, lp, vegas, veno, yeah};
-use crate::law::{Law, aimd, illinois, westwood};
-use crate::law::scalable;
-use crate::law::highspeed;
+use crate::law::{Law, aimd, highspeed, hybla, illinois, scalable, westwood};
 use crate::params::{ParamSpec, Params};
 use crate::sending::{self, InitialSending, PacingGains};
-use crate::startup::{Start, gamma, hystart, hystart_pp, standard};
+use crate::startup::{Start, gamma, hybla as hybla_start, hystart, hystart_pp, limited, standard};
 use fullpipe_units::{Rate, Time};
 
 /// Everything that can stand in a stack's spelling, in the order `fullpipe list stacks` prints it.
@@ -23,12 +21,14 @@ pub const ENTRIES: &[Entry] = &[
     aimd::RENO,
     aimd::AIMD,
     aimd::MULTCP,
-    scalable::SCALABLE,
-    scalable::SCALABLE_LINUX,
     aimd::PRETUNED,
     highspeed::HIGHSPEED,
     highspeed::HIGHSPEED_NS2,
     highspeed::HIGHSPEED_LINUX,
+    scalable::SCALABLE,
+    scalable::SCALABLE_LINUX,
+    hybla::HYBLA,
+    hybla::HYBLA_LINUX,
     vegas::VEGAS,
     vegas::VEGAS_LINUX,
     fast::FAST,
@@ -40,6 +40,8 @@ pub const ENTRIES: &[Entry] = &[
     veno::VENO,
     ledbat::LEDBAT,
     standard::STANDARD,
+    limited::LIMITED,
+    hybla_start::HYBLA_START,
     gamma::GAMMA,
     hystart::HYSTART,
     hystart_pp::HYSTART_PP,

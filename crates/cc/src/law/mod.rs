@@ -9,10 +9,11 @@ use crate::classic::Window;
 use crate::controller::{AckEvent, CongestionEvent, IdleEvent, RtoEvent};
 
 pub mod aimd;
-pub mod illinois;
-pub mod westwood;
-pub mod scalable;
 pub mod highspeed;
+pub mod hybla;
+pub mod illinois;
+pub mod scalable;
+pub mod westwood;
 
 /// What a paper about a window law defines.
 pub trait WindowLaw: Clone {
@@ -109,6 +110,12 @@ macro_rules! laws {
 laws! {
     /// Constant increase and decrease: Reno, tuned AIMD, N-stream emulation.
     Aimd(aimd::Aimd),
+    /// HighSpeed TCP (RFC 3649).
+    HighSpeed(highspeed::HighSpeed),
+    /// Scalable TCP.
+    Scalable(scalable::Scalable),
+    /// TCP Hybla's congestion avoidance.
+    Hybla(hybla::Hybla),
     /// Vegas.
     Vegas(crate::delay::vegas::Vegas),
     /// FAST TCP.
@@ -127,8 +134,4 @@ laws! {
     Veno(crate::delay::veno::Veno),
     /// LEDBAT (RFC 6817).
     Ledbat(crate::delay::ledbat::Ledbat),
-    /// Scalable TCP.
-    Scalable(scalable::Scalable),
-    /// HighSpeed TCP (RFC 3649).
-    HighSpeed(highspeed::HighSpeed),
 }

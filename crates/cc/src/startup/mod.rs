@@ -4,8 +4,10 @@ use crate::classic::Window;
 use crate::controller::{AckEvent, IdleEvent};
 
 pub mod gamma;
+pub mod hybla;
 pub mod hystart;
 pub mod hystart_pp;
+pub mod limited;
 pub mod standard;
 
 /// What a document about slow start defines.
@@ -71,6 +73,10 @@ macro_rules! startups {
 startups! {
     /// Exponential growth to `ssthresh`.
     Standard(standard::Standard),
+    /// Limited Slow-Start (RFC 3742).
+    Limited(limited::Limited),
+    /// Slow start of TCP Hybla.
+    Hybla(hybla::HyblaStart),
     /// Slow start with Vegas' test.
     Gamma(gamma::Gamma),
     /// HyStart of Linux.

@@ -1,0 +1,221 @@
+//! TCP Hybla: growth in seconds, not in RTTs, so that a long path grows as a path of `rtt0` does.
+//!
+//! Documents: Linux `tcp_hybla.c`; ns-3 `tcp-hybla.cc`. `rho = max(RTT/RTT0, 1)` from the smallest RTT seen; congestion avoidance
+//! adds `rho^2` segments per RTT; slow start is its own ([`HyblaStart`]). The paper's scaling of `ssthresh` by `rho`
+//! and Linux' first window of `rho` are not done.
+//!
+//! Loss (in start-up or a lost retransmission too), timeout and mark: Reno's half. Undo, idle time and a new segment size: the
+//! law remembers nothing. An application-limited flow does not grow.
+
+use fullpipe_units::Span;
+
+use crate::classic::Window;
+use crate::controller::{AckEvent, CongestionEvent, Phase, RtoEvent};
+use crate::law::{Law, WindowLaw};
+use crate::params::{ParamSpec, Params};
+use crate::registry::{Component, Entry, Kind};
+use crate::startup::Start;
+use crate::startup::hybla::{HyblaStart, UNCAPPED};
+
+/// Resolution of `rho`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grain {
+    /// Real-valued.
+    Real,
+    /// Truncated to 1/8 as in Linux, which also grows as Reno outside the open state.
+    Eighths,
+}
+
+/// `max(min_rtt/rtt0, 1)`; 1 before the first sample.
+pub fn rho(min_rtt: Span, rtt0: Span, grain: Grain) -> f64 {
+    if min_rtt == Span::MAX {
+        return 1.0;
+    }
+    let rho = min_rtt.ratio(rtt0).max(1.0);
+    match grain {
+        Grain::Real => rho,
+        Grain::Eighths => libm::floor(rho * 8.0) / 8.0,
+    }
+}
+
+/// Hybla's congestion avoidance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hybla {
+    rtt0: Span,
+    grain: Grain,
+    rho: f64,
+}
+
+impl Hybla {
+    /// Hybla relative to `rtt0`.
+    pub fn new(rtt0: Span, grain: Grain) -> Self {
+        Self {
+            rtt0,
+            grain,
+            rho: 1.0,
+        }
+    }
+}
+
+impl WindowLaw for Hybla {
+    #[inline]
+    fn increase(&mut self, win: &mut Window, n: f64, ev: &AckEvent) {
+        self.rho = rho(ev.min_rtt, self.rtt0, self.grain);
+        let reno = self.grain == Grain::Eighths && ev.phase != Phase::Open;
+        let a = if reno { 1.0 } else { self.rho * self.rho };
+        win.w += a * n / win.w;
+    }
+
+    fn decrease(&mut self, _w: f64, base: f64, _ev: &CongestionEvent) -> f64 {
+        0.5 * base
+    }
+
+    fn on_rto(&mut self, _w: f64, base: f64, _ev: &RtoEvent) -> f64 {
+        0.5 * base
+    }
+
+    fn report(&self, _w: f64, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("rho", self.rho);
+        visit("a", self.rho * self.rho);
+    }
+}
+
+pub(crate) const RTT0: ParamSpec = ParamSpec::time(
+    "rtt0",
+    Span::from_millis(25),
+    Span::from_micros(100)..=Span::from_secs(10),
+    "RTT of the path whose growth is imitated",
+    "Linux tcp_hybla.c; ns-3 tcp-hybla.cc",
+);
+
+/// `hybla`.
+pub const HYBLA: Entry = Entry {
+    name: "hybla",
+    aliases: &[],
+    kind: Kind::Law,
+    about: "Hybla: growth independent of the RTT, for long paths; pace it (`+paced`)",
+    source: "Linux tcp_hybla.c; ns-3 tcp-hybla.cc",
+    params: &[RTT0, UNCAPPED],
+    build: |p: &Params| {
+        let rtt0 = p.time("rtt0");
+        let start = HyblaStart::new(rtt0, Grain::Real, p.flag("uncapped"));
+        Ok(Component::Law(
+            Law::Hybla(Hybla::new(rtt0, Grain::Real)),
+            Some(Start::Hybla(start)),
+        ))
+    },
+};
+
+/// `hybla-linux`.
+pub const HYBLA_LINUX: Entry = Entry {
+    name: "hybla-linux",
+    aliases: &[],
+    kind: Kind::Law,
+    about: "Hybla as Linux has it: rho in eighths, slow start uncapped, Reno outside the open state",
+    source: "Linux tcp_hybla.c",
+    params: &[RTT0],
+    build: |p: &Params| {
+        let rtt0 = p.time("rtt0");
+        let start = HyblaStart::new(rtt0, Grain::Eighths, true);
+        Ok(Component::Law(
+            Law::Hybla(Hybla::new(rtt0, Grain::Eighths)),
+            Some(Start::Hybla(start)),
+        ))
+    },
+};
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_units::Time;
+
+    use super::*;
+    use crate::controller::{CongestionKind, Controller};
+    use crate::rounds::{Rounds, ack, loss};
+
+    fn flow(rtt: u64, w: f64) -> Rounds {
+        let mut flow = Rounds::starting("hybla", Span::from_millis(rtt), w);
+        flow.stack.exit_start_up(Time::ZERO);
+        flow
+    }
+
+    #[test]
+    fn the_first_ack_adds_rho_squared_over_w() {
+        let mut flow = flow(100, 1000.0);
+        flow.acks(1);
+        assert_eq!(flow.w(), 1000.016);
+    }
+
+    #[test]
+    fn without_a_sample_it_is_reno() {
+        let mut law = Hybla::new(Span::from_millis(25), Grain::Real);
+        let mut win = Window {
+            w: 100.0,
+            ssth: 1.0,
+        };
+        law.increase(
+            &mut win,
+            1.0,
+            &AckEvent {
+                min_rtt: Span::MAX,
+                ..ack(Time::ZERO, 1)
+            },
+        );
+        assert_eq!(win.w, 100.01);
+    }
+
+    #[test]
+    fn every_reduction_halves_and_undo_restores() {
+        let mut early = Rounds::starting("hybla", Span::from_millis(250), 1000.0);
+        early.lose();
+        assert_eq!(early.w(), 500.0);
+        early.stack.on_congestion(&CongestionEvent {
+            first_in_window: false,
+            ..loss(Time::ZERO, 500)
+        });
+        assert_eq!(early.w(), 250.0);
+        early.stack.on_undo(Time::ZERO);
+        assert_eq!((early.w(), early.stack.ssthresh()), (1000.0, f64::INFINITY));
+        let mut marked = flow(250, 1000.0);
+        marked.congest(CongestionKind::Ecn);
+        assert_eq!(marked.w(), 500.0);
+        let mut late = flow(250, 1000.0);
+        late.time_out();
+        assert_eq!((late.w(), late.stack.ssthresh()), (1.0, 500.0));
+    }
+
+    #[test]
+    fn an_unfilled_window_does_not_grow() {
+        let mut flow = flow(250, 1000.0);
+        flow.cwnd_limited = false;
+        flow.round();
+        assert_eq!(flow.w(), 1000.0);
+    }
+
+    #[test]
+    fn linux_truncates_rho_to_eighths_and_is_reno_in_disorder() {
+        let mut law = Hybla::new(Span::from_millis(25), Grain::Eighths);
+        let open = AckEvent {
+            min_rtt: Span::from_millis(87),
+            ..ack(Time::ZERO, 1)
+        };
+        let mut win = Window {
+            w: 100.0,
+            ssth: 1.0,
+        };
+        law.increase(&mut win, 1.0, &open); // 3.48 -> 3.375
+        assert!((win.w - 100.0 - 3.375 * 3.375 / 100.0).abs() < 1e-12);
+        let mut win = Window {
+            w: 100.0,
+            ssth: 1.0,
+        };
+        law.increase(
+            &mut win,
+            1.0,
+            &AckEvent {
+                phase: Phase::Disorder,
+                ..open
+            },
+        );
+        assert_eq!(win.w, 100.01);
+    }
+}

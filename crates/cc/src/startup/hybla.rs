@@ -1,0 +1,173 @@
+//! Hybla's slow start: `2^rho - 1` segments per acknowledged segment, `rho = RTT/RTT0`.
+//!
+//! Documents: Linux `tcp_hybla.c`; ns-3 `tcp-hybla.cc`. What differs: growth is capped at a factor of four per round unless
+//! `uncapped=on`, because the raw law multiplies the window by 2^24 in one round at 600 ms. The smallest RTT seen gives `rho`,
+//! as in Linux. It should be paced (`+paced`): without pacing it sends the growth of a round as bursts.
+
+use fullpipe_units::Span;
+
+use crate::classic::Window;
+use crate::controller::{AckEvent, Phase};
+use crate::law::hybla::{Grain, RTT0, rho};
+use crate::params::{ParamSpec, Params};
+use crate::registry::{Component, Entry, Kind};
+use crate::startup::{Start, StartUp, climb};
+
+/// Slow start that takes as long in seconds as on a path of `rtt0`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HyblaStart {
+    rtt0: Span,
+    grain: Grain,
+    /// Largest factor per round.
+    cap: f64,
+    /// `min_rtt` for which `per_segment` was computed.
+    at: Span,
+    per_segment: f64,
+}
+
+impl HyblaStart {
+    /// Hybla's slow start relative to `rtt0`.
+    pub fn new(rtt0: Span, grain: Grain, uncapped: bool) -> Self {
+        let cap = if uncapped { f64::INFINITY } else { CAP };
+        Self {
+            rtt0,
+            grain,
+            cap,
+            at: Span::MAX,
+            per_segment: 1.0,
+        }
+    }
+
+    /// Segments added per acknowledged segment on a path of `min_rtt`: `2^rho - 1`, the factor `2^rho` capped.
+    pub fn increment(&self, min_rtt: Span) -> f64 {
+        let rho = rho(min_rtt, self.rtt0, self.grain);
+        let factor = match self.grain {
+            Grain::Real => libm::exp2(rho),
+            Grain::Eighths => linux_power(rho),
+        };
+        factor.min(self.cap) - 1.0
+    }
+}
+
+/// `2^rho` as Linux has it: whole powers up to 2^16, times an eighth step from a table in 1/128.
+fn linux_power(rho: f64) -> f64 {
+    let whole = libm::floor(rho);
+    let eighth = ((rho - whole) * 8.0) as usize;
+    libm::exp2(whole.min(16.0)) * f64::from(EIGHTHS[eighth]) / 128.0
+}
+
+impl StartUp for HyblaStart {
+    #[inline]
+    fn grow(&mut self, win: &mut Window, n: f64, ev: &AckEvent) -> f64 {
+        if self.grain == Grain::Eighths && ev.phase != Phase::Open {
+            return climb(win, n, 1.0); // Linux: Reno outside the open state
+        }
+        if ev.min_rtt != self.at {
+            self.at = ev.min_rtt;
+            self.per_segment = self.increment(ev.min_rtt);
+        }
+        climb(win, n, self.per_segment)
+    }
+
+    fn report(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("start_increment", self.per_segment);
+    }
+}
+
+/// Default cap of the growth per round; ours.
+const CAP: f64 = 4.0;
+
+/// `128 * 2^(k/8)`, truncated (Linux `tcp_hybla.c`).
+pub const EIGHTHS: [u8; 8] = [128, 139, 152, 165, 181, 197, 215, 234];
+
+pub(crate) const UNCAPPED: ParamSpec = ParamSpec::flag(
+    "uncapped",
+    false,
+    "slow start by the raw 2^rho per round instead of at most a factor of four",
+    "Linux tcp_hybla.c (on); ours (off)",
+);
+
+/// `hybla-start`.
+pub const HYBLA_START: Entry = Entry {
+    name: "hybla-start",
+    aliases: &[],
+    kind: Kind::StartUp,
+    about: "Hybla's slow start for another window law: 2^rho - 1 segments per segment, rho = RTT/rtt0",
+    source: "Linux tcp_hybla.c",
+    params: &[RTT0, UNCAPPED],
+    build: |p: &Params| {
+        let start = HyblaStart::new(p.time("rtt0"), Grain::Real, p.flag("uncapped"));
+        Ok(Component::StartUp(Start::Hybla(start)))
+    },
+};
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_units::Time;
+
+    use super::*;
+    use crate::controller::Controller;
+    use crate::rounds::Rounds;
+
+    #[test]
+    fn growth_is_capped_at_a_factor_of_four_per_round() {
+        for (rtt, factor) in [
+            (20, 2.0),
+            (25, 2.0),
+            (37, 2.0_f64.powf(37.0 / 25.0)),
+            (50, 4.0),
+            (600, 4.0),
+        ] {
+            let mut flow = Rounds::starting("hybla", Span::from_millis(rtt), 10.0);
+            flow.round();
+            assert!(
+                (flow.w() - 10.0 * factor).abs() < 1e-9,
+                "{rtt} ms: {}",
+                flow.w()
+            );
+        }
+    }
+
+    #[test]
+    fn uncapped_it_stops_at_ssthresh_all_the_same() {
+        let mut flow = Rounds::starting("hybla(uncapped=on)", Span::from_millis(600), 1000.0);
+        flow.time_out();
+        flow.round();
+        flow.round();
+        assert!(
+            flow.w() >= 500.0 && flow.w() < 500.0 + 2.0 * 576.0,
+            "{}",
+            flow.w()
+        );
+        assert!(!flow.stack.in_start_up());
+    }
+
+    #[test]
+    fn a_smaller_rtt_lowers_rho_and_a_larger_one_does_not_raise_it() {
+        let mut flow = Rounds::starting("reno+hybla-start", Span::from_millis(50), 10.0);
+        flow.rtt = Span::from_millis(25);
+        flow.round();
+        assert_eq!(flow.w(), 20.0);
+        flow.rtt = Span::from_millis(50);
+        flow.round();
+        assert_eq!(flow.w(), 40.0);
+    }
+
+    #[test]
+    fn linux_grows_as_reno_outside_the_open_state() {
+        let mut start = HyblaStart::new(Span::from_millis(25), Grain::Eighths, true);
+        let mut win = Window { w: 10.0, ssth: 1e9 };
+        let open = crate::rounds::ack(Time::ZERO, 1);
+        start.grow(
+            &mut win,
+            1.0,
+            &AckEvent {
+                phase: Phase::Loss,
+                ..open
+            },
+        );
+        assert_eq!(win.w, 11.0);
+        start.grow(&mut win, 1.0, &open);
+        assert_eq!(win.w, 11.0 + 15.0);
+    }
+}
