@@ -59,8 +59,8 @@ pub struct Illinois {
     params: IllinoisParams,
     base: Span,
     max: Span,
-    /// Sum of the round's RTTs, s.
-    sum: f64,
+    /// Sum of the round's RTTs, whole nanoseconds: a constant RTT must give a mean delay of exactly nothing.
+    sum: u64,
     samples: u32,
     alpha: f64,
     beta: f64,
@@ -76,7 +76,7 @@ impl Illinois {
             params,
             base: Span::MAX,
             max: Span::ZERO,
-            sum: 0.0,
+            sum: 0,
             samples: 0,
             alpha: params.alpha_max,
             beta: RENO_DECREASE,
@@ -86,7 +86,7 @@ impl Illinois {
     }
 
     fn forget_round(&mut self) {
-        self.sum = 0.0;
+        self.sum = 0;
         self.samples = 0;
     }
 
@@ -95,9 +95,12 @@ impl Illinois {
             self.alpha = RENO_INCREASE;
             self.beta = RENO_DECREASE;
         } else if self.samples > 0 {
-            let base = self.base.as_secs_f64();
-            let dm = self.max.as_secs_f64() - base;
-            let da = self.sum / f64::from(self.samples) - base;
+            let samples = u64::from(self.samples);
+            let excess = self
+                .sum
+                .saturating_sub(samples.saturating_mul(self.base.as_nanos()));
+            let dm = self.max.saturating_sub(self.base).as_nanos() as f64;
+            let da = excess as f64 / samples as f64;
             self.alpha = self.next_alpha(da, dm);
             self.beta = self.params.beta(da, dm);
         }
@@ -129,7 +132,7 @@ impl WindowLaw for Illinois {
         if let Some(rtt) = ev.rtt {
             self.base = self.base.min(rtt);
             self.max = self.max.max(rtt);
-            self.sum += rtt.as_secs_f64();
+            self.sum = self.sum.saturating_add(rtt.as_nanos());
             self.samples = self.samples.saturating_add(1);
         }
     }
