@@ -1,0 +1,188 @@
+//! Laws that every window law obeys, checked after random histories.
+
+use fullpipe_cc::controller::{CongestionEvent, CongestionKind, Controller, Phase, RtoEvent};
+use fullpipe_cc::{Count, Setup};
+use fullpipe_units::Span;
+use proptest::prelude::*;
+
+use crate::model::{Flow, Op, kind, op, spellings};
+use crate::rounds::rto;
+
+fn history() -> impl Strategy<Value = Vec<Op>> {
+    prop::collection::vec(op(), 0..60)
+}
+
+fn flows(history: &[Op], iw: f64) -> Vec<(String, Flow)> {
+    let setup = Setup {
+        initial_window: iw,
+        max_window: 1e6,
+        slow_start_limit: f64::INFINITY,
+        ..Setup::default()
+    };
+    let run = |spelling: String| {
+        let mut flow = Flow::new(&spelling, setup);
+        history.iter().for_each(|op| flow.apply(op));
+        (spelling, flow)
+    };
+    spellings().into_iter().map(run).collect()
+}
+
+/// An open flow: recovery, if any, is over.
+fn opened(history: &[Op], iw: f64) -> Vec<(String, Flow)> {
+    let mut all = flows(history, iw);
+    for (_, flow) in &mut all {
+        flow.apply(&Op::Exit);
+        if flow.phase() == Phase::Disorder {
+            flow.apply(&Op::Reorder);
+        }
+    }
+    all
+}
+
+fn rtt() -> impl Strategy<Value = Span> {
+    (1_000_u64..300_000).prop_map(Span::from_micros)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
+
+    #[test]
+    fn a_reduction_never_raises_and_leaves_two_segments(
+        history in history(), iw in 1.0..1000.0, kind in kind(), flight in 0.5..1.0
+    ) {
+        for (spelling, mut flow) in flows(&history, iw) {
+            let before = flow.stack.window();
+            let ev = flow.congestion_event(kind, flight);
+            flow.stack.on_congestion(&ev);
+            let (w, ssth) = (flow.stack.window(), flow.stack.ssthresh());
+            prop_assert!(w <= before, "{spelling}: {before} -> {w}");
+            let floor = if kind == CongestionKind::Ecn { 1.0 } else { 2.0 };
+            prop_assert!(ssth >= floor, "{spelling}: ssthresh {ssth}");
+            prop_assert!(w >= floor.min(before), "{spelling}: {before} -> {w}");
+        }
+    }
+
+    #[test]
+    fn a_timeout_leaves_one_segment_and_at_least_two_to_climb_to(
+        history in history(), iw in 1.0..1000.0, flight in 1_u64..1000
+    ) {
+        for (spelling, mut flow) in flows(&history, iw) {
+            let ev = rto(flow.now, flight);
+            flow.stack.on_rto(&ev);
+            prop_assert_eq!(flow.stack.window(), 1.0, "{}", &spelling);
+            let ssth = flow.stack.ssthresh();
+            prop_assert!(ssth >= 2.0, "{spelling}: ssthresh {ssth}");
+            // Expiring again for the same segment changes nothing.
+            flow.stack.on_rto(&RtoEvent { first: false, ..ev });
+            prop_assert_eq!(flow.stack.ssthresh(), ssth, "{}", &spelling);
+        }
+    }
+
+    #[test]
+    fn an_undo_restores_window_and_threshold(
+        history in history(), iw in 1.0..1000.0, timeout in any::<bool>(), rtt in rtt()
+    ) {
+        for (spelling, mut flow) in opened(&history, iw) {
+            let (w, ssth) = (flow.stack.window(), flow.stack.ssthresh());
+            if timeout {
+                let ev = rto(flow.now, w as u64);
+                flow.stack.on_rto(&ev);
+            } else {
+                let ev = flow.congestion_event(CongestionKind::Loss, 1.0);
+                flow.stack.on_congestion(&ev);
+                let mut recovery = flow.ack_event(1, rtt, true, true);
+                recovery.phase = Phase::Recovery;
+                flow.stack.on_ack(&recovery);
+            }
+            flow.stack.on_undo(flow.now);
+            prop_assert!(flow.stack.window() >= w, "{spelling}: {w} -> {}", flow.stack.window());
+            prop_assert!(flow.stack.ssthresh() >= ssth, "{spelling}: ssthresh below {ssth}");
+        }
+    }
+
+    #[test]
+    fn a_reduction_that_a_mark_justifies_is_not_undone(history in history(), iw in 10.0..1000.0) {
+        for (spelling, mut flow) in opened(&history, iw) {
+            let ev = flow.congestion_event(CongestionKind::Ecn, 1.0);
+            flow.stack.on_congestion(&ev);
+            let w = flow.stack.window();
+            flow.stack.on_undo(flow.now);
+            prop_assert_eq!(flow.stack.window(), w, "{}", spelling);
+        }
+    }
+
+    #[test]
+    fn recovery_never_grows(
+        history in history(), iw in 1.0..1000.0, kind in kind(), n in 0_u64..300, rtt in rtt()
+    ) {
+        for (spelling, mut flow) in flows(&history, iw) {
+            let ev = flow.congestion_event(kind, 1.0);
+            flow.stack.on_congestion(&CongestionEvent { ..ev });
+            for (i, phase) in [Phase::Recovery, Phase::Cwr, Phase::Recovery].into_iter().enumerate() {
+                let before = flow.stack.window();
+                let mut ev = flow.ack_event(n, rtt, i == 1, true);
+                ev.phase = phase;
+                flow.stack.on_ack(&ev);
+                let w = flow.stack.window();
+                prop_assert!(w <= before, "{spelling}: {before} -> {w}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_flow_that_does_not_fill_its_window_never_grows(
+        history in history(), iw in 1.0..1000.0, n in 0_u64..300, rtt in rtt(),
+        round_start in any::<bool>()
+    ) {
+        for (spelling, mut flow) in flows(&history, iw) {
+            for _ in 0..3 {
+                let before = flow.stack.window();
+                let ev = flow.ack_event(n, rtt, round_start, false);
+                flow.stack.on_ack(&ev);
+                let w = flow.stack.window();
+                prop_assert!(w <= before, "{spelling}: {before} -> {w}");
+            }
+        }
+    }
+
+    #[test]
+    fn more_acknowledged_segments_never_give_a_smaller_window(
+        history in history(), iw in 1.0..1000.0, fewer in 0_u64..200, more in 0_u64..200,
+        rtt in rtt(), round_start in any::<bool>()
+    ) {
+        for (spelling, mut flow) in flows(&history, iw) {
+            if SHRINKS_WITH_ACKS.iter().any(|law| spelling.starts_with(law)) {
+                continue;
+            }
+            let mut other = flow.clone();
+            let ev = flow.ack_event(fewer, rtt, round_start, true);
+            flow.stack.on_ack(&ev);
+            let ev = other.ack_event(fewer + more, rtt, round_start, true);
+            other.stack.on_ack(&ev);
+            let (a, b) = (flow.stack.window(), other.stack.window());
+            prop_assert!(b >= a * (1.0 - 1e-12), "{spelling}: {fewer} gives {a}, {more} more {b}");
+        }
+    }
+
+    #[test]
+    fn counting_acks_never_grows_faster_than_counting_segments(
+        n in 1_u64..100, iw in 2.0..1000.0, rounds in 1_u64..10
+    ) {
+        for law in ["reno", "scalable", "highspeed", "illinois", "westwood", "veno", "lp"] {
+            let window = |count| {
+                let setup = Setup { initial_window: iw, count, ..Setup::default() };
+                let mut flow = Flow::new(law, setup);
+                flow.stack.exit_start_up(flow.now);
+                for i in 0..rounds {
+                    let ev = flow.ack_event(n, Span::from_millis(50), i == 0, true);
+                    flow.stack.on_ack(&ev);
+                }
+                flow.stack.window()
+            };
+            prop_assert!(window(Count::Acks) <= window(Count::Segments), "{law}");
+        }
+    }
+}
+
+/// Laws whose window shrinks with every acknowledged segment while the queue is too long.
+const SHRINKS_WITH_ACKS: &[&str] = &["fast", "ledbat"];
