@@ -1,6 +1,6 @@
 //! What one run of the simulator returns: counters, samples, episodes and series, in plain columns.
 
-use fullpipe_cc::CongestionKind;
+use fullpipe_flow::Episode;
 use fullpipe_units::{Span, Time};
 
 use crate::histogram::RttHistogram;
@@ -101,34 +101,6 @@ pub struct Round {
     pub delivered: u64,
     /// Window at its start, segments.
     pub cwnd: f64,
-}
-
-/// Something that changed the window downwards, or back.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Episode {
-    /// When.
-    pub at: Time,
-    /// What.
-    pub kind: EpisodeKind,
-    /// Window before, segments.
-    pub before: f64,
-    /// Window the controller set (`ssthresh` for a reduction), segments.
-    pub after: f64,
-}
-
-/// Kinds of [`Episode`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EpisodeKind {
-    /// A congestion event.
-    Congestion(CongestionKind),
-    /// A reduction for a lost retransmission, or forced by sender-side artificial loss inside a reduction.
-    Again,
-    /// A retransmission timeout.
-    Timeout,
-    /// A spurious reduction undone.
-    Undo,
-    /// Start-up left without a reduction.
-    StartUpExit,
 }
 
 /// Columns of a flow's time series; all of one length.

@@ -12,13 +12,14 @@ pub struct RttEstimator {
     rttvar: u64,
     min: Span,
     latest: Span,
+    samples: u64,
     backoff: u32,
 }
 
 impl RttEstimator {
     /// Before the first sample.
     pub fn new(cfg: RtoConfig) -> Self {
-        Self { cfg, srtt: 0, rttvar: 0, min: Span::MAX, latest: Span::ZERO, backoff: 0 }
+        Self { cfg, srtt: 0, rttvar: 0, min: Span::MAX, latest: Span::ZERO, samples: 0, backoff: 0 }
     }
 
     /// Section 2: one sample; clears the timer's backoff.
@@ -26,6 +27,7 @@ impl RttEstimator {
     pub fn sample(&mut self, rtt: Span) {
         let r = rtt.as_nanos();
         self.latest = rtt;
+        self.samples += 1;
         self.min = self.min.min(rtt);
         if self.srtt == 0 {
             self.srtt = r.max(1);
@@ -64,6 +66,12 @@ impl RttEstimator {
     #[inline]
     pub fn latest(&self) -> Span {
         self.latest
+    }
+
+    /// Number of samples so far.
+    #[inline]
+    pub fn samples(&self) -> u64 {
+        self.samples
     }
 
     /// True once there is a sample.

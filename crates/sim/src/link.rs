@@ -1,0 +1,278 @@
+//! A FIFO link in closed form: a packet's departure is known when it enters, so the link keeps one pending event, the
+//! arrival of its oldest packet at the far end.
+
+use std::collections::VecDeque;
+
+use fullpipe_units::{Span, Time};
+
+use crate::loss::LossProcess;
+use crate::outcome::LinkOutcome;
+use crate::packet::Packet;
+use crate::rng::ComponentRng;
+use crate::spec::{Buffer, LinkSpec};
+
+/// A running link.
+#[derive(Debug)]
+pub struct Link {
+    spec: LinkSpec,
+    /// Bits per second; 0 for a pure delay.
+    rate: u64,
+    loss: Option<LossProcess>,
+    flying: VecDeque<Flying>,
+    /// How many of `flying`, from the back, have not left the transmitter yet.
+    waiting: usize,
+    waiting_bytes: u64,
+    free_at: Time,
+    /// Fraction of a nanosecond carried to the next transmission, in units of 1/rate.
+    carry: u64,
+    /// Transmission time of the last size: whole nanoseconds and remainder.
+    last_size: u16,
+    last_time: (u64, u64),
+    measure_from: Time,
+    stats: LinkStats,
+    sample_at: Time,
+    sample_step: Span,
+    samples: Vec<(Time, u64)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Flying {
+    arrives: Time,
+    packet: Packet,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct LinkStats {
+    offered: u64,
+    accepted: u64,
+    accepted_bytes: u64,
+    measured_bytes: u64,
+    buffer_drops: u64,
+    random_drops: u64,
+    queue_max: u64,
+    /// Packet-nanoseconds since `measure_from`.
+    queue_area: u128,
+}
+
+/// What became of a packet offered to a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// It is on its way; `first` if the link was empty, so that its arrival must be scheduled.
+    Accepted {
+        /// Arrival at the far end.
+        arrives: Time,
+        /// No other packet is in the link.
+        first: bool,
+    },
+    /// No room; `retry` is when the oldest waiting packet has left.
+    Full {
+        /// Earliest time a packet of the same size may fit.
+        retry: Time,
+    },
+    /// Random loss.
+    Lost,
+}
+
+impl Link {
+    /// A link at time zero; queue samples every `sample_step` ([`Span::MAX`]: none).
+    pub fn new(spec: &LinkSpec, seed: u64, measure_from: Time, sample_step: Span) -> Self {
+        let loss = (spec.loss != crate::spec::Loss::None)
+            .then(|| LossProcess::new(spec.loss, ComponentRng::new(seed, &spec.name)));
+        Self {
+            spec: spec.clone(),
+            rate: spec.rate.map_or(0, |r| r.as_bits_per_sec()),
+            loss,
+            flying: VecDeque::new(),
+            waiting: 0,
+            waiting_bytes: 0,
+            free_at: Time::ZERO,
+            carry: 0,
+            last_size: 0,
+            last_time: (0, 0),
+            measure_from,
+            stats: LinkStats::default(),
+            sample_at: Time::ZERO,
+            sample_step,
+            samples: Vec::new(),
+        }
+    }
+
+    /// Offers a packet.
+    #[inline]
+    pub fn offer(&mut self, now: Time, packet: Packet) -> Admission {
+        self.stats.offered += 1;
+        if let Some(loss) = &mut self.loss
+            && packet.is_data()
+            && loss.strikes()
+        {
+            self.stats.random_drops += 1;
+            return Admission::Lost;
+        }
+        let departs = if self.rate == 0 {
+            now
+        } else {
+            self.release(now);
+            if !self.fits(now, packet.size) {
+                self.stats.buffer_drops += 1;
+                let retry = self.oldest_departure().unwrap_or(now);
+                return Admission::Full { retry };
+            }
+            self.transmit(now, packet.size)
+        };
+        self.stats.accepted += 1;
+        self.stats.accepted_bytes += u64::from(packet.size);
+        let arrives = departs + self.spec.delay;
+        let first = self.flying.is_empty();
+        self.flying.push_back(Flying { arrives, packet });
+        Admission::Accepted { arrives, first }
+    }
+
+    /// The oldest packet, which arrives now, and the time of the next arrival.
+    #[inline]
+    pub fn take(&mut self) -> Option<(Packet, Option<Time>)> {
+        let oldest = self.flying.pop_front()?;
+        self.waiting = self.waiting.min(self.flying.len());
+        let next = self.flying.front().map(|f| f.arrives);
+        Some((oldest.packet, next))
+    }
+
+    /// Forgets packets that have left the transmitter by `now`.
+    #[inline]
+    fn release(&mut self, now: Time) {
+        while self.waiting > 0 {
+            let f = &self.flying[self.flying.len() - self.waiting];
+            if f.arrives - self.spec.delay > now {
+                break;
+            }
+            self.waiting_bytes -= u64::from(f.packet.size);
+            self.waiting -= 1;
+        }
+        if self.waiting == 0 {
+            self.waiting_bytes = 0;
+        }
+    }
+
+    #[inline]
+    fn fits(&self, now: Time, size: u16) -> bool {
+        match self.spec.buffer {
+            Buffer::Packets(most) => (self.waiting as u64) < most,
+            Buffer::Bytes(most) => self.waiting_bytes + u64::from(size) <= most,
+            Buffer::Time(most) => self.free_at.saturating_since(now) <= most,
+            Buffer::Unlimited => true,
+        }
+    }
+
+    fn oldest_departure(&self) -> Option<Time> {
+        let i = self.flying.len().checked_sub(self.waiting)?;
+        self.flying.get(i).map(|f| f.arrives - self.spec.delay)
+    }
+
+    /// Appends a packet to the transmitter's schedule; returns its departure.
+    #[inline]
+    fn transmit(&mut self, now: Time, size: u16) -> Time {
+        if size != self.last_size {
+            // At most 65535 B: the product stays far below 2^64.
+            let work = u64::from(size) * 8 * 1_000_000_000;
+            self.last_size = size;
+            self.last_time = (work / self.rate, work % self.rate);
+        }
+        let start = if self.free_at > now {
+            self.free_at
+        } else {
+            self.carry = 0;
+            now
+        };
+        let (mut ns, rest) = self.last_time;
+        self.carry += rest;
+        if self.carry >= self.rate {
+            self.carry -= self.rate;
+            ns += 1;
+        }
+        let departs = start + Span::from_nanos(ns);
+        self.free_at = departs;
+        self.waiting += 1;
+        self.waiting_bytes += u64::from(size);
+        self.account(now, departs, size);
+        departs
+    }
+
+    #[inline]
+    fn account(&mut self, now: Time, departs: Time, size: u16) {
+        if departs > self.measure_from {
+            let since = now.max(self.measure_from);
+            self.stats.queue_area += u128::from((departs - since).as_nanos());
+            self.stats.measured_bytes += u64::from(size);
+            self.stats.queue_max = self.stats.queue_max.max(self.waiting as u64);
+        }
+        if now >= self.sample_at {
+            self.samples.push((now, self.waiting as u64));
+            self.sample_at = now + self.sample_step;
+        }
+    }
+
+    /// Packets inside, waiting or on the way.
+    pub fn inside(&self) -> u64 {
+        self.flying.len() as u64
+    }
+
+    /// Flow of every data packet inside.
+    pub fn data_inside(&self) -> impl Iterator<Item = u32> + '_ {
+        self.flying.iter().filter(|f| f.packet.is_data()).map(|f| f.packet.flow)
+    }
+
+    /// Checks conservation at the end of a run and returns the result.
+    ///
+    /// # Errors
+    /// A sentence about the first invariant that does not hold.
+    pub fn finish(mut self, end: Time, delivered: u64) -> Result<LinkOutcome, String> {
+        let s = self.stats;
+        let name = self.spec.name.clone();
+        if s.offered != s.accepted + s.buffer_drops + s.random_drops {
+            return Err(format!("link {name}: offered {} is not accepted {} + dropped", s.offered, s.accepted));
+        }
+        if s.accepted != delivered + self.inside() {
+            return Err(format!(
+                "link {name}: accepted {} is not delivered {delivered} + inside {}",
+                s.accepted,
+                self.inside()
+            ));
+        }
+        if let Buffer::Packets(most) = self.spec.buffer
+            && s.queue_max > most
+        {
+            return Err(format!("link {name}: queue {} above its limit {most}", s.queue_max));
+        }
+        let measured = end.saturating_since(self.measure_from);
+        let (mut area, mut bytes, mut late) = (s.queue_area, s.measured_bytes, 0u64);
+        if self.rate > 0 {
+            self.release(end);
+            // What is still waiting was booked to its departure, which lies beyond the end.
+            for f in self.flying.iter().skip(self.flying.len() - self.waiting) {
+                let departs = f.arrives - self.spec.delay;
+                area -= u128::from((departs - end.max(self.measure_from)).as_nanos());
+                bytes -= u64::from(f.packet.size);
+                late += u64::from(f.packet.size);
+            }
+        }
+        let seconds = measured.as_secs_f64();
+        let capacity = self.rate as f64 * seconds / 8.0;
+        let utilization = if capacity > 0.0 { bytes as f64 / capacity } else { 0.0 };
+        // One packet may have been under way when the measurement began.
+        if capacity > 0.0 && bytes as f64 > capacity + 65_536.0 {
+            return Err(format!("link {name}: carried {bytes} B, more than its capacity {capacity} B"));
+        }
+        Ok(LinkOutcome {
+            name,
+            offered: s.offered,
+            delivered: s.accepted - self.waiting as u64,
+            delivered_bytes: s.accepted_bytes - late,
+            measured_bytes: bytes,
+            buffer_drops: s.buffer_drops,
+            random_drops: s.random_drops,
+            queue_max: s.queue_max,
+            queue_mean: if seconds > 0.0 { area as f64 * 1e-9 / seconds } else { 0.0 },
+            utilization: utilization.min(1.0),
+            series: self.samples,
+        })
+    }
+}

@@ -1,0 +1,137 @@
+//! Losses: random ones at a link's entry, exact ones of a single flow.
+
+use fullpipe_units::Time;
+
+use crate::rng::ComponentRng;
+use crate::spec::{Drops, Loss};
+
+/// A random loss process, one step per packet.
+#[derive(Debug)]
+pub struct LossProcess {
+    model: Loss,
+    rng: ComponentRng,
+    /// Bernoulli: packets until the next loss, that one included.
+    gap: u64,
+    bad: bool,
+}
+
+impl LossProcess {
+    /// The process of the component that owns `rng`.
+    pub fn new(model: Loss, mut rng: ComponentRng) -> Self {
+        let gap = match model {
+            Loss::Bernoulli { p } => rng.geometric(p),
+            _ => u64::MAX,
+        };
+        Self { model, rng, gap, bad: false }
+    }
+
+    /// True if this packet is lost.
+    #[inline]
+    pub fn strikes(&mut self) -> bool {
+        match self.model {
+            Loss::None => false,
+            Loss::Bernoulli { p } => {
+                self.gap -= 1;
+                let hit = self.gap == 0;
+                if hit {
+                    self.gap = self.rng.geometric(p);
+                }
+                hit
+            }
+            Loss::GilbertElliott { to_bad, to_good, good, bad } => {
+                let flip = if self.bad { to_good } else { to_bad };
+                if self.rng.uniform() < flip {
+                    self.bad = !self.bad;
+                }
+                let p = if self.bad { bad } else { good };
+                p > 0.0 && self.rng.uniform() < p
+            }
+        }
+    }
+}
+
+/// Exact losses of one flow and its own random loss, in progress.
+#[derive(Debug)]
+pub struct DropRules {
+    rules: Drops,
+    random: LossProcess,
+    packets: u64,
+    window_done: bool,
+}
+
+impl DropRules {
+    /// `None` if there is nothing to drop.
+    pub fn new(rules: &Drops, rng: ComponentRng) -> Option<Self> {
+        if *rules == Drops::default() {
+            return None;
+        }
+        let mut rules = rules.clone();
+        // Consumed from the back.
+        rules.segments.sort_unstable_by(|a, b| b.cmp(a));
+        rules.times.sort_unstable_by(|a, b| b.cmp(a));
+        let random = LossProcess::new(Loss::Bernoulli { p: rules.probability }, rng);
+        Some(Self { rules, random, packets: 0, window_done: false })
+    }
+
+    /// True if the data packet that leaves now, at window `w`, is lost.
+    pub fn strikes(&mut self, now: Time, seq: u64, again: bool, w: f64) -> bool {
+        self.packets += 1;
+        let mut hit = self.random.strikes();
+        if let Some(every) = self.rules.every {
+            hit |= self.packets.is_multiple_of(every);
+        }
+        if !again {
+            if self.rules.segments.last() == Some(&seq) {
+                self.rules.segments.pop();
+                hit = true;
+            }
+            if let Some(at) = self.rules.at_window
+                && !self.window_done
+                && w >= at
+            {
+                self.window_done = true;
+                hit = true;
+            }
+        }
+        if self.rules.times.last().is_some_and(|t| *t <= now) {
+            self.rules.times.pop();
+            hit = true;
+        }
+        hit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frequency(model: Loss, n: u64) -> f64 {
+        let mut p = LossProcess::new(model, ComponentRng::new(3, "x"));
+        (0..n).filter(|_| p.strikes()).count() as f64 / n as f64
+    }
+
+    #[test]
+    fn bernoulli_has_its_rate() {
+        let f = frequency(Loss::Bernoulli { p: 1e-3 }, 1_000_000);
+        assert!((f - 1e-3).abs() < 1e-4, "{f}");
+    }
+
+    /// Stationary share of the bad state: `to_bad / (to_bad + to_good)`.
+    #[test]
+    fn gilbert_elliott_has_its_stationary_loss_rate() {
+        let model = Loss::GilbertElliott { to_bad: 0.001, to_good: 0.1, good: 0.0, bad: 0.5 };
+        let f = frequency(model, 2_000_000);
+        let expected = 0.5 * 0.001 / 0.101;
+        assert!((f / expected - 1.0).abs() < 0.05, "{f} {expected}");
+    }
+
+    #[test]
+    fn exact_rules_hit_first_transmissions_once() {
+        let rules = Drops { segments: vec![2], at_window: Some(4.0), ..Drops::default() };
+        let mut d = DropRules::new(&rules, ComponentRng::new(0, "f")).unwrap();
+        let t = Time::ZERO;
+        let hits: Vec<u64> = (0..8).filter(|s| d.strikes(t, *s, false, *s as f64)).collect();
+        assert_eq!(hits, [2, 4]);
+        assert!(!d.strikes(t, 2, true, 9.0));
+    }
+}

@@ -1,0 +1,127 @@
+//! The event queue: a 4-ary heap of (time, insertion number, target), 16 bytes an entry.
+//!
+//! It stays small by construction: a link keeps one pending event, not one per packet, and a flow's timer keeps one entry
+//! that moves lazily. Ties in time are broken by insertion order.
+
+use fullpipe_units::Time;
+
+/// Index of what an event wakes: links, then timers, then the run's own marks.
+pub type Target = u32;
+
+/// Bits of a [`Target`] in the key.
+const TARGET_BITS: u32 = 24;
+
+/// Pending events, earliest first.
+#[derive(Debug, Default)]
+pub struct EventQueue {
+    heap: Vec<u128>,
+    inserted: u64,
+}
+
+impl EventQueue {
+    /// Largest number of targets.
+    pub const MAX_TARGETS: usize = 1 << TARGET_BITS;
+
+    #[inline]
+    fn key(&mut self, at: Time, target: Target) -> u128 {
+        self.inserted += 1;
+        (u128::from(at.as_nanos()) << 64) | u128::from((self.inserted << TARGET_BITS) | u64::from(target))
+    }
+
+    /// Adds an event.
+    #[inline]
+    pub fn push(&mut self, at: Time, target: Target) {
+        let key = self.key(at, target);
+        let mut i = self.heap.len();
+        self.heap.push(key);
+        while i > 0 {
+            let parent = (i - 1) / 4;
+            if self.heap[parent] <= key {
+                break;
+            }
+            self.heap[i] = self.heap[parent];
+            i = parent;
+        }
+        self.heap[i] = key;
+    }
+
+    /// The earliest event.
+    #[inline]
+    pub fn peek(&self) -> Option<(Time, Target)> {
+        self.heap.first().map(|key| {
+            let target = (*key as u64 & ((1 << TARGET_BITS) - 1)) as u32;
+            (Time::from_nanos((key >> 64) as u64), target)
+        })
+    }
+
+    /// Removes the earliest event.
+    #[inline]
+    pub fn pop(&mut self) {
+        if let Some(last) = self.heap.pop()
+            && !self.heap.is_empty()
+        {
+            self.sift_down(last);
+        }
+    }
+
+    /// Replaces the earliest event by one at `at` for `target`: one pass instead of a pop and a push.
+    #[inline]
+    pub fn replace_top(&mut self, at: Time, target: Target) {
+        let key = self.key(at, target);
+        self.sift_down(key);
+    }
+
+    #[inline]
+    fn sift_down(&mut self, key: u128) {
+        let heap = &mut self.heap[..];
+        let n = heap.len();
+        let mut i = 0;
+        loop {
+            let child = 4 * i + 1;
+            if child >= n {
+                break;
+            }
+            let end = (child + 4).min(n);
+            let mut least = child;
+            for c in child + 1..end {
+                if heap[c] < heap[least] {
+                    least = c;
+                }
+            }
+            if heap[least] >= key {
+                break;
+            }
+            heap[i] = heap[least];
+            i = least;
+        }
+        heap[i] = key;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn events_come_in_order_of_time_then_insertion(ops in prop::collection::vec((0u64..50, 0u32..4, 0u8..3), 1..200)) {
+            let mut queue = EventQueue::default();
+            let mut model: Vec<(u64, u64, u32)> = Vec::new();
+            let mut n = 0;
+            for (at, target, op) in ops {
+                match op {
+                    0 => { queue.push(Time::from_nanos(at), target); }
+                    1 if !model.is_empty() => { queue.replace_top(Time::from_nanos(at), target); model.remove(0); }
+                    _ => { queue.pop(); if !model.is_empty() { model.remove(0); } continue; }
+                }
+                n += 1;
+                if op == 1 && queue.heap.is_empty() { continue; }
+                model.push((at, n, target));
+                model.sort_unstable();
+                let first = model[0];
+                prop_assert_eq!(queue.peek(), Some((Time::from_nanos(first.0), first.2)));
+            }
+        }
+    }
+}

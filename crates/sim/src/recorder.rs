@@ -1,0 +1,186 @@
+//! What a run remembers of a flow: interval samples, rounds, RTT distribution, window statistics, time series.
+
+use fullpipe_cc::{Controller, Stack};
+use fullpipe_flow::{Episode, EpisodeKind, ReceiverCounts, Sender};
+use fullpipe_units::{Span, Time};
+
+use crate::histogram::RttHistogram;
+use crate::outcome::{Round, Series};
+use crate::spec::Trace;
+
+/// Recorder of one flow.
+#[derive(Debug)]
+pub struct Recorder {
+    interval: Span,
+    interval_end: Time,
+    at_interval: ReceiverCounts,
+    pub(crate) delivered_per_interval: Vec<u64>,
+    pub(crate) arrived_per_interval: Vec<u64>,
+    pub(crate) rtt: RttHistogram,
+    rtt_samples: u64,
+    pub(crate) rounds: Vec<Round>,
+    round: u64,
+    pub(crate) episodes: Vec<Episode>,
+    window_area: f64,
+    window_since: Time,
+    window_from: Time,
+    window: f64,
+    pub(crate) window_max: f64,
+    step: Span,
+    next_row: Time,
+    low: f64,
+    high: f64,
+    pub(crate) series: Series,
+}
+
+impl Recorder {
+    /// For a flow that starts at `start`.
+    pub fn new(interval: Span, trace: Trace, start: Time) -> Self {
+        let (step, next_row) = match trace {
+            Trace::Off => (Span::MAX, Time::MAX),
+            Trace::Every(step) => (step, start),
+            Trace::Full => (Span::ZERO, start),
+        };
+        Self {
+            interval,
+            interval_end: Time::ZERO + interval,
+            at_interval: ReceiverCounts::default(),
+            delivered_per_interval: Vec::new(),
+            arrived_per_interval: Vec::new(),
+            rtt: RttHistogram::default(),
+            rtt_samples: 0,
+            rounds: Vec::new(),
+            round: 0,
+            episodes: Vec::new(),
+            window_area: 0.0,
+            window_since: start,
+            window_from: start,
+            window: 0.0,
+            window_max: 0.0,
+            step,
+            next_row,
+            low: f64::INFINITY,
+            high: 0.0,
+            series: Series::default(),
+        }
+    }
+
+    /// The measured part begins: what came before is dropped from means and percentiles.
+    pub fn begin_measurement(&mut self, now: Time) {
+        self.rtt = RttHistogram::default();
+        self.window_area = 0.0;
+        self.window_since = now.max(self.window_from);
+        self.window_from = self.window_since;
+        self.window_max = self.window;
+    }
+
+    /// A packet arrives: closes every interval that ended before.
+    #[inline]
+    pub fn on_arrival(&mut self, now: Time, counts: &ReceiverCounts) {
+        if now >= self.interval_end {
+            self.close_intervals(now, counts);
+        }
+    }
+
+    #[cold]
+    fn close_intervals(&mut self, now: Time, counts: &ReceiverCounts) {
+        while now >= self.interval_end {
+            self.push_interval(counts);
+            self.interval_end += self.interval;
+        }
+    }
+
+    fn push_interval(&mut self, counts: &ReceiverCounts) {
+        self.delivered_per_interval.push(counts.delivered - self.at_interval.delivered);
+        self.arrived_per_interval.push(counts.arrived - self.at_interval.arrived);
+        self.at_interval = *counts;
+    }
+
+    /// The sender has processed an ACK or a timeout.
+    #[inline]
+    pub fn on_sender(&mut self, now: Time, sender: &mut Sender<Stack>) {
+        let samples = sender.rtt().samples();
+        if samples != self.rtt_samples {
+            self.rtt_samples = samples;
+            self.rtt.record(sender.rtt().latest());
+        }
+        let w = sender.cwnd();
+        self.window_area += self.window * (now - self.window_since).as_nanos() as f64;
+        self.window_since = now;
+        self.window = w;
+        self.window_max = self.window_max.max(w);
+        self.low = self.low.min(w);
+        self.high = self.high.max(w);
+        if sender.round() != self.round {
+            self.round = sender.round();
+            self.rounds.push(Round { start: now, delivered: sender.delivered(), cwnd: w });
+        }
+        if sender.has_log() {
+            self.note_episodes(now, sender);
+        }
+        if now >= self.next_row {
+            self.row(now, sender);
+        }
+    }
+
+    #[cold]
+    fn note_episodes(&mut self, now: Time, sender: &mut Sender<Stack>) {
+        for e in sender.drain_log() {
+            self.high = self.high.max(e.before);
+            if matches!(e.kind, EpisodeKind::Congestion(_) | EpisodeKind::Timeout) {
+                self.window_max = self.window_max.max(e.before);
+            }
+            self.episodes.push(e);
+        }
+        if self.step != Span::MAX {
+            // An episode is always on the record, whatever the decimation.
+            self.next_row = now;
+        }
+    }
+
+    #[cold]
+    fn row(&mut self, now: Time, sender: &Sender<Stack>) {
+        self.next_row = now + self.step;
+        let s = &mut self.series;
+        s.time.push(now);
+        s.cwnd.push(self.window);
+        s.cwnd_min.push(self.low);
+        s.cwnd_max.push(self.high);
+        s.ssthresh.push(sender.controller().ssthresh());
+        s.rtt.push(sender.rtt().latest());
+        s.pacing_rate.push(sender.pacing_rate().unwrap_or(0.0));
+        s.flight.push(sender.flight());
+        s.delivered.push(sender.delivered());
+        let rows = s.time.len();
+        sender.controller().report(&mut |name, value| {
+            let column = match s.variables.iter().position(|(n, _)| *n == name) {
+                Some(i) => &mut s.variables[i].1,
+                None => {
+                    s.variables.push((name, Vec::new()));
+                    // Just pushed.
+                    let last = s.variables.len() - 1;
+                    &mut s.variables[last].1
+                }
+            };
+            column.resize(rows - 1, f64::NAN);
+            column.push(value);
+        });
+        self.low = self.window;
+        self.high = self.window;
+    }
+
+    /// The run ends: closes the open interval, squares the columns, returns the time-weighted mean window.
+    pub fn finish(&mut self, end: Time, counts: &ReceiverCounts) -> f64 {
+        self.close_intervals(end, counts);
+        if end > self.interval_end - self.interval {
+            self.push_interval(counts);
+        }
+        let rows = self.series.time.len();
+        for (_, column) in &mut self.series.variables {
+            column.resize(rows, f64::NAN);
+        }
+        self.window_area += self.window * end.saturating_since(self.window_since).as_nanos() as f64;
+        let span = end.saturating_since(self.window_from).as_nanos();
+        if span > 0 { self.window_area / span as f64 } else { self.window }
+    }
+}
