@@ -1,4 +1,6 @@
 //! fullpipe-suite
 
 pub mod figure;
+pub mod metrics;
+pub mod result;
 pub mod scenario;

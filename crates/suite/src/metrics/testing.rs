@@ -1,0 +1,82 @@
+//! Hand-made outcomes for the tests of the formulas.
+
+use std::ops::Range;
+
+use fullpipe_sim::{FlowOutcome, FlowTotals, Outcome, Round, Series};
+use fullpipe_units::{Rate, Span, Time};
+
+use crate::scenario::{FlowGroup, RecoveredAt};
+
+/// 100 Mbit/s, 100 ms, 1500-byte packets with 1448 bytes of payload, no cap.
+pub(crate) fn group(name: &str, members: Range<usize>) -> FlowGroup {
+    FlowGroup {
+        name: name.into(),
+        stack: "reno".into(),
+        members,
+        recovered_at: RecoveredAt::Rate(0.95),
+        window_cap: None,
+        base_rtt: Span::from_millis(100),
+        capacity: Rate::from_bits_per_sec(100_000_000),
+        packet: 1500,
+        mss: 1448,
+        ack_every: 1,
+        start: Time::ZERO,
+        stop: None,
+        transfer: None,
+        has_drops: false,
+    }
+}
+
+pub(crate) fn flow(name: &str) -> FlowOutcome {
+    FlowOutcome {
+        name: name.into(),
+        mss: 1448,
+        packet: 1500,
+        totals: FlowTotals::default(),
+        rtt: Default::default(),
+        cwnd_mean: 0.0,
+        cwnd_max: 0.0,
+        delivered_per_interval: Vec::new(),
+        arrived_per_interval: Vec::new(),
+        rounds: Vec::new(),
+        episodes: Vec::new(),
+        series: Series::default(),
+        completed: None,
+        started: Time::ZERO,
+    }
+}
+
+pub(crate) fn outcome(
+    flows: Vec<FlowOutcome>,
+    duration_s: u64,
+    warmup_s: u64,
+    interval_s: u64,
+) -> Outcome {
+    Outcome {
+        duration: Span::from_secs(duration_s),
+        measure_from: Time::ZERO + Span::from_secs(warmup_s),
+        interval: Span::from_secs(interval_s),
+        flows,
+        links: Vec::new(),
+        events: 0,
+        delivered_packets: 0,
+    }
+}
+
+/// Rounds of `rtt_s` each from `from_s`, with these windows; a window is delivered per round.
+pub(crate) fn rounds(from_s: f64, rtt_s: f64, windows: &[f64]) -> Vec<Round> {
+    let mut delivered = 0.0;
+    windows
+        .iter()
+        .enumerate()
+        .map(|(i, &cwnd)| {
+            let round = Round {
+                start: Time::from_secs_f64(from_s + rtt_s * i as f64),
+                delivered: delivered as u64,
+                cwnd,
+            };
+            delivered += cwnd;
+            round
+        })
+        .collect()
+}
