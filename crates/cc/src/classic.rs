@@ -197,10 +197,12 @@ impl Controller for Classic {
     fn on_mss_change(&mut self, ratio: f64) {
         self.win.w *= ratio;
         self.win.ssth *= ratio;
+        self.start.on_mss_change(ratio);
         self.law.on_mss_change(ratio);
         if let Some(saved) = &mut self.saved {
             saved.win.w *= ratio;
             saved.win.ssth *= ratio;
+            saved.start.on_mss_change(ratio);
             saved.law.on_mss_change(ratio);
         }
         self.clamp();

@@ -6,6 +6,9 @@
 //! queueing delay is below `mi_threshold`) also runs in congestion avoidance. The base is the minimum over the whole
 //! flow unless `base_window` is set: FAST never empties its own queue, so a short window would forget the true base and
 //! let the queue creep up.
+//!
+//! Loss (in start-up or a lost retransmission too), timeout and mark halve and stop the running change; the next round
+//! after recovery computes anew. Timeout and idle time restart the average RTT and keep the base.
 
 use fullpipe_units::{Span, Time};
 
@@ -139,6 +142,10 @@ impl WindowLaw for Fast {
     fn on_idle(&mut self, _ev: &IdleEvent) {
         self.stop();
         self.avg = 0.0;
+    }
+
+    fn on_mss_change(&mut self, ratio: f64) {
+        self.target *= ratio;
     }
 
     fn report(&self, _w: f64, visit: &mut dyn FnMut(&'static str, f64)) {
@@ -367,6 +374,14 @@ mod tests {
         assert_eq!(law.decrease(1000.0, 1000.0, &loss(1000)), 500.0);
         assert_eq!(law.step, 0.0);
         assert_eq!(law.on_rto(1000.0, 1000.0, &rto(1000)), 500.0);
+    }
+
+    #[test]
+    fn a_new_segment_size_scales_the_target() {
+        let mut law = Fast::new(params());
+        law.target = 1100.0;
+        law.on_mss_change(2.0);
+        assert_eq!(law.target, 2200.0);
     }
 
     #[test]

@@ -4,6 +4,9 @@
 //! smallest of the last ten minutes. There is no slow start. An endpoint without one-way delays is read by its RTT.
 //! Difference from section 2.4.2: the cap `flight + ALLOWED_INCREASE` only stops growth, it does not lower the window,
 //! because the sender's flight excludes what was SACKed.
+//!
+//! Loss and mark halve, not below two segments; a timeout leaves one, the next ACK two. Idle minutes stay empty in the
+//! base history, so that after ten of them the base is unknown. Segment sizes do not matter: the state is delays.
 
 use fullpipe_units::{Span, Time};
 

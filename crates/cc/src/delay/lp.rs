@@ -9,6 +9,9 @@
 //! Differences from Linux: `ssthresh` follows the window at an early indication (`linux_ssth=on` leaves it, so that growth
 //! resumes as slow start), and a delay counts as grown only above one clock tick (`granularity`, Linux' timestamps of
 //! 1 ms): with nanosecond delays the second sample of a flow would otherwise always exceed the first.
+//!
+//! Loss (in start-up or a lost retransmission too), timeout and mark: Reno's half. Undo brings the delays of before the
+//! reduction back. Idle time keeps the extremes. Segment sizes do not matter: the state is delays.
 
 use fullpipe_units::{Span, Time};
 

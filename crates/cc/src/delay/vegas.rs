@@ -4,6 +4,9 @@
 //! above `beta` it loses one. With fewer than three samples in a round, and outside the open state, it is Reno. The
 //! start-up doubles every other round and leaves when `diff` exceeds `gamma` ([`Gamma`]). `vegas` has the paper's
 //! 1/3/1; `vegas-linux` has 2/4/1, divides by `base` and doubles every round.
+//!
+//! Loss (in start-up or a lost retransmission too), timeout and mark halve; the delay rule rests until the open state.
+//! Idle time: base and round are learnt anew. Undo: the measured round is dropped, base kept.
 
 use fullpipe_units::Time;
 

@@ -4,6 +4,9 @@
 //! With fewer than `beta` segments queued the window grows as Reno and a loss, taken for a random one, keeps 0.8 of it;
 //! with more it grows by one segment every second round and a loss halves it. Marks and local drops are congestion
 //! whatever the backlog.
+//!
+//! A loss in start-up is judged like any other. Timeout: as a loss. Idle time: base and backlog are learnt anew. A new
+//! segment size scales the backlog.
 
 use crate::classic::Window;
 use crate::controller::{AckEvent, CongestionEvent, CongestionKind, IdleEvent, Phase, RtoEvent};
@@ -78,6 +81,10 @@ impl WindowLaw for Veno {
     fn on_idle(&mut self, _ev: &IdleEvent) {
         self.round.relearn();
         self.backlog = 0.0;
+    }
+
+    fn on_mss_change(&mut self, ratio: f64) {
+        self.backlog *= ratio;
     }
 
     fn report(&self, _w: f64, visit: &mut dyn FnMut(&'static str, f64)) {

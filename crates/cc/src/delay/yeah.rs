@@ -4,6 +4,9 @@
 //! Once per round `Q = w (rtt - base)/rtt`. Fast mode while `Q <= q_max` and the queueing delay is at most `base/8`. In
 //! slow mode a queue above `q_max` is drained at once, down to the estimated window of a competing Reno flow. A loss
 //! removes the queue, at least an eighth and at most half of the window; after 16 slow rounds (Reno flows compete), half.
+//!
+//! The rules hold in start-up as well: a long queue ends it. Timeout and mark: as a loss. A lost retransmission cuts
+//! again. Idle time: base and queue are learnt anew. A new segment size scales queue and Reno estimate.
 
 use crate::classic::Window;
 use crate::controller::{AckEvent, CongestionEvent, IdleEvent, Phase, RtoEvent};
@@ -111,6 +114,11 @@ impl WindowLaw for Yeah {
     fn on_idle(&mut self, _ev: &IdleEvent) {
         self.round.relearn();
         self.queue = 0.0;
+    }
+
+    fn on_mss_change(&mut self, ratio: f64) {
+        self.queue *= ratio;
+        self.reno_count = (self.reno_count * ratio).max(RENO_MIN);
     }
 
     fn report(&self, _w: f64, visit: &mut dyn FnMut(&'static str, f64)) {
@@ -287,6 +295,33 @@ mod tests {
         assert_eq!(law.reno_count, 300.0);
         law.end_of_round(&mut win, &end);
         assert_eq!((law.reno_count, law.fast_count), (2.0, 0));
+    }
+
+    #[test]
+    fn a_long_queue_ends_start_up() {
+        let mut law = Yeah::new(80.0);
+        let mut win = start_up(1000.0);
+        law.end_of_round(
+            &mut win,
+            &RoundEnd {
+                base: ms(100.0),
+                rtt: ms(110.0),
+                samples: 3,
+            },
+        );
+        near(win.w, 909.091, 5e-4);
+        assert_eq!(win.ssth, win.w);
+    }
+
+    #[test]
+    fn a_new_segment_size_scales_queue_and_estimate() {
+        let mut law = Yeah {
+            queue: 50.0,
+            reno_count: 300.0,
+            ..Yeah::new(80.0)
+        };
+        law.on_mss_change(2.0);
+        assert_eq!((law.queue, law.reno_count), (100.0, 600.0));
     }
 
     #[test]

@@ -3,6 +3,9 @@
 //!
 //! At each round's end `da` (mean RTT - base) against `dm` (largest RTT - base) sets the increase `alpha` from 10 down to
 //! 0.3 segments per round and the fraction REMOVED `beta` from 1/8 up to 1/2. Below `win_thresh` segments it is Reno.
+//!
+//! A loss before the first round is over halves; any other removes the present `beta`, a mark and a lost retransmission
+//! as well. Timeout: `beta`, then Reno until the next round ends. Idle time and segment sizes: nothing to do.
 
 use fullpipe_units::Span;
 

@@ -6,6 +6,9 @@
 //! SACKed segments count when they are SACKed, which is what the byte rule for duplicate ACKs approximates. The
 //! bandwidth-delay product is applied when the loss is found (`timing=linux`: half then, the product at recovery's end);
 //! a product above the present window leaves it alone.
+//!
+//! A loss before the first sample, which start-up can have, halves. Timeout: the product, and the smallest RTT is learnt
+//! anew. Mark: as a loss. Idle time restarts the sampling window. A new segment size scales the bandwidth.
 
 use fullpipe_units::{Span, Time};
 
@@ -164,6 +167,12 @@ impl WindowLaw for Westwood {
     fn on_idle(&mut self, _ev: &IdleEvent) {
         self.since = None;
         self.delivered = 0;
+    }
+
+    fn on_mss_change(&mut self, ratio: f64) {
+        self.bandwidth.stage *= ratio;
+        self.bandwidth.estimate *= ratio;
+        self.delivered = (self.delivered as f64 * ratio) as u64;
     }
 
     fn report(&self, _w: f64, visit: &mut dyn FnMut(&'static str, f64)) {
@@ -331,6 +340,13 @@ mod tests {
         law.on_idle(&restart(at_ms(60_000), Span::from_secs(59), win));
         law.observe(&mut win, &ack(at_ms(60_000), 10, ms(100.0)));
         assert_eq!(law.bandwidth.estimate, 1000.0);
+    }
+
+    #[test]
+    fn a_new_segment_size_keeps_the_bandwidth_in_bytes() {
+        let mut law = with(8000.0, Timing::Entry);
+        law.on_mss_change(0.5);
+        near(law.bdp().unwrap(), 400.0, 1e-9);
     }
 
     #[test]

@@ -6,13 +6,17 @@
 //! `K = floor(w / (0.5 limit))`, `w += n/K`; `ca` keeps the window and enters congestion avoidance; `vegas` removes an
 //! eighth first (ns-2); `linux` takes `min(w, floor(w base/rtt) + 1)`. Without a crossing it is standard slow start, or
 //! Limited Slow-Start above `max_ssthresh` if that is set.
+//!
+//! A congestion event or a timeout forgets the limit, so that the next slow start tests again; the base RTT stays. Idle
+//! time drops the running round. Undo brings limit and round back.
 
 use crate::classic::Window;
 use crate::controller::{AckEvent, IdleEvent, Phase};
 use crate::delay::round::{Over, RoundEnd, RoundMin};
 use crate::params::{ParamSpec, Params};
 use crate::registry::{Component, Entry, Kind};
-use crate::startup::{Start, StartUp, climb};
+use crate::startup::limited::{Limited, Rule};
+use crate::startup::{Start, StartUp};
 
 /// What the crossing starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,15 +143,6 @@ impl Gamma {
     }
 }
 
-/// `K` of RFC 3742: one segment per `K` acknowledged; 1 below the limit.
-pub fn k(w: f64, limit: f64) -> f64 {
-    if w < limit {
-        1.0
-    } else {
-        (w / (0.5 * limit)).floor()
-    }
-}
-
 /// Linux Vegas' window after start-up: `min(w, floor(w base/rtt) + 1)`.
 pub fn linux_exit(w: f64, end: &RoundEnd) -> f64 {
     w.min((w * end.base.as_secs_f64() / end.rtt.as_secs_f64()).floor() + 1.0)
@@ -168,12 +163,12 @@ impl StartUp for Gamma {
         }
     }
 
-    fn grow(&mut self, win: &mut Window, n: f64, _ev: &AckEvent) -> f64 {
+    fn grow(&mut self, win: &mut Window, n: f64, ev: &AckEvent) -> f64 {
         let limit = self.limit.unwrap_or(self.params.max_ssthresh);
         if self.limit.is_none() && !self.doubling {
             return 0.0;
         }
-        climb(win, n, 1.0 / k(win.w, limit))
+        Limited::new(limit, Rule::Rfc).grow(win, n, ev)
     }
 
     fn on_congestion(&mut self) {
@@ -184,6 +179,11 @@ impl StartUp for Gamma {
 
     fn on_idle(&mut self, _ev: &IdleEvent) {
         self.round.forget_round();
+    }
+
+    fn on_mss_change(&mut self, ratio: f64) {
+        self.limit = self.limit.map(|limit| limit * ratio);
+        self.w_gamma *= ratio;
     }
 
     fn report(&self, visit: &mut dyn FnMut(&'static str, f64)) {
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(win.w, 240.0);
         round(&mut start, &mut win, ms(101.0));
         assert_eq!(start.w_gamma, 240.0);
-        assert!(win.w > 355.0 && win.w <= 360.0, "{}", win.w);
+        assert!(win.w > 355.0 && win.w <= 360.5, "{}", win.w);
         assert_eq!(win.ssth, f64::INFINITY);
     }
 
@@ -357,7 +357,7 @@ mod tests {
         let mut start = Gamma::new(limited);
         let mut win = start_up(100.0);
         round(&mut start, &mut win, ms(100.0));
-        assert!((149.0..=150.0).contains(&win.w), "{}", win.w);
+        assert!((149.0..=150.5).contains(&win.w), "{}", win.w);
     }
 
     #[test]
@@ -433,6 +433,25 @@ mod tests {
         start.limit = Some(120.0);
         start.on_congestion();
         assert_eq!(start.limit, None);
+    }
+
+    #[test]
+    fn a_limit_is_kept_in_bytes_when_the_segments_change() {
+        let mut start = gamma(Then::Limited);
+        start.limit = Some(120.0);
+        start.on_mss_change(0.5);
+        assert_eq!(start.limit, Some(60.0));
+    }
+
+    #[test]
+    fn idle_time_drops_the_running_round() {
+        let mut start = gamma(Then::Avoidance);
+        let mut win = start_up(100.0);
+        round(&mut start, &mut win, ms(100.0));
+        start.on_idle(&restart(at_ms(5000), Span::from_secs(4), win));
+        start.observe(&mut win, &round_start(at_ms(5000), 1, ms(200.0)));
+        assert_eq!(win.ssth, f64::INFINITY);
+        assert_eq!(start.round.base(), ms(100.0));
     }
 
     #[test]

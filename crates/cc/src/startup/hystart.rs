@@ -1,5 +1,5 @@
 //! HyStart: leave slow start when the delay grows or the ACK train is as long as the pipe (section 2.5 of the algorithm
-//! reference; Linux 6.8 `tcp_cubic.c`).
+//! reference; Linux 6.8 `tcp_cubic.c`). A congestion event or a timeout begins a new round; the smallest RTT stays.
 //!
 //! From 16 segments on two detectors run; either ends slow start with `ssth = w`. ACK train: ACKs less than 2 ms apart
 //! since the round's start span more than half of the smallest RTT plus up to 1 ms of ACK delay (with `paced=on` all of

@@ -25,6 +25,9 @@ pub trait StartUp: Clone {
     /// The flow restarts after idle time.
     fn on_idle(&mut self, _ev: &IdleEvent) {}
 
+    /// The sender's segment size changed; `ratio` is old over new. Scale what is kept in segments.
+    fn on_mss_change(&mut self, _ratio: f64) {}
+
     /// Named variables for traces.
     fn report(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}
 }
@@ -62,6 +65,9 @@ macro_rules! startups {
             }
             fn on_idle(&mut self, ev: &IdleEvent) {
                 match self { $(Start::$variant(s) => s.on_idle(ev)),+ }
+            }
+            fn on_mss_change(&mut self, ratio: f64) {
+                match self { $(Start::$variant(s) => s.on_mss_change(ratio)),+ }
             }
             fn report(&self, visit: &mut dyn FnMut(&'static str, f64)) {
                 match self { $(Start::$variant(s) => s.report(visit)),+ }

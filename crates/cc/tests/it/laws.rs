@@ -184,5 +184,82 @@ proptest! {
     }
 }
 
+/// Kept on loss, timeout and mark by a flow at 1000 segments that has measured nothing: the response matrix of section 1.0.
+#[test]
+fn response_matrix() {
+    let cases = [
+        ("vegas", 500.0, 500.0, 500.0),
+        ("vegas-linux", 500.0, 500.0, 500.0),
+        ("fast", 500.0, 500.0, 500.0),
+        ("lp", 500.0, 500.0, 500.0),
+        ("hstcp-lp", 670.121731, 670.121731, 670.121731),
+        ("westwood", 500.0, 500.0, 500.0),
+        ("illinois", 500.0, 500.0, 500.0),
+        ("yeah", 875.0, 875.0, 875.0),
+        ("veno", 800.0, 800.0, 500.0),
+        ("ledbat", 500.0, 2.0, 500.0),
+    ];
+    for (law, loss, timeout, mark) in cases {
+        let setup = Setup {
+            initial_window: 1000.0,
+            ..Setup::default()
+        };
+        // Start-up or not makes no difference to any of these laws.
+        for avoidance in [false, true] {
+            let flow = || {
+                let mut flow = Flow::new(law, setup);
+                if avoidance {
+                    flow.stack.exit_start_up(flow.now);
+                }
+                flow
+            };
+            let near = |value: f64, expected: f64| {
+                assert!(
+                    (value - expected).abs() < 1e-6,
+                    "{law}: {value}, not {expected}"
+                );
+            };
+            for (kind, kept) in [(CongestionKind::Loss, loss), (CongestionKind::Ecn, mark)] {
+                let mut flow = flow();
+                let ev = flow.congestion_event(kind, 1.0);
+                flow.stack.on_congestion(&ev);
+                near(flow.stack.window(), kept);
+                near(flow.stack.ssthresh(), kept);
+                // A lost retransmission is a second indication.
+                let again = CongestionEvent {
+                    first_in_window: false,
+                    ..flow.congestion_event(kind, 1.0)
+                };
+                flow.stack.on_congestion(&again);
+                assert!(flow.stack.window() < kept, "{law}");
+            }
+            let mut flow = flow();
+            flow.stack.on_rto(&rto(flow.now, 1000));
+            near(flow.stack.ssthresh(), timeout);
+        }
+    }
+}
+
+/// Bytes in the window stay when the segments change, and the law goes on from there.
+#[test]
+fn a_new_segment_size_keeps_the_bytes() {
+    for spelling in spellings() {
+        let setup = Setup {
+            initial_window: 100.0,
+            ..Setup::default()
+        };
+        let mut flow = Flow::new(&spelling, setup);
+        flow.stack.exit_start_up(flow.now);
+        let before = flow.stack.window();
+        flow.stack.on_mss_change(1460.0 / 8948.0);
+        let after = flow.stack.window();
+        assert!(
+            (after * 8948.0 - before * 1460.0).abs() < 1e-6,
+            "{spelling}: {after}"
+        );
+        assert!(flow.stack.ssthresh() <= after * (1.0 + 1e-12), "{spelling}");
+    }
+}
+
 /// Laws whose window shrinks with every acknowledged segment while the queue is too long.
 const SHRINKS_WITH_ACKS: &[&str] = &["fast", "ledbat"];
