@@ -10,7 +10,7 @@ use crate::controller::{
     AckEvent, CongestionEvent, Controller, IdleEvent, RtoEvent,
 };
 use crate::delay::{fast, hslp, ledbat, lp, vegas, veno, yeah};
-use crate::law::{Law, aimd, highspeed, hybla, illinois, scalable, westwood};
+use crate::law::{Law, aimd, bic, cubic, highspeed, htcp, hybla, illinois, scalable, westwood};
 use crate::params::{ParamSpec, Params};
 use crate::sending::{self, InitialSending, PacingGains};
 use crate::startup::{Start, gamma, hybla as hybla_start, hystart, hystart_pp, limited, standard};
@@ -27,6 +27,12 @@ pub const ENTRIES: &[Entry] = &[
     highspeed::HIGHSPEED_LINUX,
     scalable::SCALABLE,
     scalable::SCALABLE_LINUX,
+    bic::BIC,
+    bic::BIC_PAPER,
+    htcp::HTCP,
+    htcp::HTCP_LINUX,
+    cubic::CUBIC,
+    cubic::CUBIC_LINUX,
     hybla::HYBLA,
     hybla::HYBLA_LINUX,
     vegas::VEGAS,

@@ -9,7 +9,10 @@ use crate::classic::Window;
 use crate::controller::{AckEvent, CongestionEvent, IdleEvent, RtoEvent};
 
 pub mod aimd;
+pub mod bic;
+pub mod cubic;
 pub mod highspeed;
+pub mod htcp;
 pub mod hybla;
 pub mod illinois;
 pub mod scalable;
@@ -114,6 +117,12 @@ laws! {
     HighSpeed(highspeed::HighSpeed),
     /// Scalable TCP.
     Scalable(scalable::Scalable),
+    /// BIC.
+    Bic(bic::Bic),
+    /// H-TCP.
+    Htcp(htcp::Htcp),
+    /// CUBIC (RFC 9438).
+    Cubic(cubic::Cubic),
     /// TCP Hybla's congestion avoidance.
     Hybla(hybla::Hybla),
     /// Vegas.

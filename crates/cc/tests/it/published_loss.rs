@@ -209,7 +209,7 @@ fn climb(name: &str, params: &[(&str, &str)]) -> f64 {
     0.08 * rounds(&mut law(name, params), 10.0, 3500.0, 0.08) as f64
 }
 
-/// One deterministic cycle: from a loss at `peak` until the window is back at `until`.
+/// One deterministic cycle: from a loss at `peak` until the window is back at `until`. Each round sends the window at its start.
 struct Cycle {
     /// Mean window over the rounds, segments.
     mean: f64,
@@ -217,22 +217,43 @@ struct Cycle {
     p: f64,
     /// Rounds.
     rounds: u64,
+    /// Window after the loss and at the end.
+    ends: (f64, f64),
+}
+
+impl Cycle {
+    /// The same cycle when each round is counted with the window at its end.
+    fn counted_at_round_ends(&self) -> Self {
+        let sent = 1.0 / self.p - self.ends.0 + self.ends.1;
+        Self {
+            mean: sent / self.rounds as f64,
+            p: 1.0 / sent,
+            ..*self
+        }
+    }
 }
 
 fn cycle(law: &mut Law, peak: f64, until: f64, rtt: f64) -> Cycle {
-    let mut w = cut(law, peak);
-    law.on_recovery_exit(&mut Window { w, ssth: w }, Time::ZERO);
-    let (mut sent, mut rounds) = (0.0, 0);
+    let from = cut(law, peak);
+    law.on_recovery_exit(
+        &mut Window {
+            w: from,
+            ssth: from,
+        },
+        Time::ZERO,
+    );
+    let (mut w, mut sent, mut rounds) = (from, 0.0, 0);
     while w < until {
         sent += w;
+        w = step(law, w, Time::from_secs_f64(rounds as f64 * rtt)); // the increase at the round's start
         rounds += 1;
-        w = step(law, w, Time::from_secs_f64(rounds as f64 * rtt));
         assert!(rounds < 1_000_000, "stuck at {w}");
     }
     Cycle {
         mean: sent / rounds as f64,
         p: 1.0 / sent,
         rounds,
+        ends: (from, w),
     }
 }
 
@@ -941,5 +962,400 @@ mod hybla {
             flow.round_at_once();
         }
         near(flow.now.as_secs_f64(), 27.3, 0.2, "10 -> 3500");
+    }
+}
+
+/// H-TCP: Linux tcp_htcp.c, FreeBSD cc_htcp; computed numbers of sections 1.5, 5.2 and 7.
+mod htcp {
+    use super::*;
+    use fullpipe_cc::law::htcp::HtcpParams;
+
+    /// f(D) and alpha for both ends of beta.
+    #[test]
+    fn the_increase_by_time_since_the_event() {
+        let htcp = HtcpParams::DEFAULT;
+        for (delta, f, half, most) in [
+            (0.5, 1.0, 1.0, 0.4),
+            (1.0, 1.0, 1.0, 0.4),
+            (1.5, 6.0625, 6.0625, 2.425),
+            (2.0, 11.25, 11.25, 4.5),
+            (3.0, 22.0, 22.0, 8.8),
+            (5.0, 45.0, 45.0, 18.0),
+            (10.0, 111.25, 111.25, 44.5),
+        ] {
+            let rtt = Span::from_millis(100);
+            assert_eq!(htcp.f(delta), f, "{delta}");
+            near(htcp.alpha(delta, 0.5, rtt), half, 1e-12, delta);
+            near(htcp.alpha(delta, 0.8, rtt), most, 1e-12, delta);
+        }
+    }
+
+    /// Linux truncates: f(1.5 s) = 6, f(2 s) = 11.
+    #[test]
+    fn linux_truncates_the_factor() {
+        let linux = HtcpParams {
+            truncate: true,
+            ..HtcpParams::DEFAULT
+        };
+        assert_eq!((linux.f(1.5), linux.f(2.0)), (6.0, 11.0));
+        let mut flow = avoiding("htcp-linux", 1e6, Span::from_millis(100), Setup::default());
+        for _ in 0..20 {
+            flow.round_at_once(); // the clock starts with the first ACK, at 100 ms
+        }
+        let before = flow.w();
+        flow.round_at_once();
+        near(flow.w() - before, 11.0, 1e-4, "2 s after the first ACK");
+    }
+
+    /// beta by the range of the RTT, and the factor of the RTT scaling.
+    #[test]
+    fn decrease_and_scaling_by_rtt() {
+        let ms = Span::from_millis;
+        for (max, beta) in [(110, 0.8), (125, 0.8), (150, 0.666667), (300, 0.5)] {
+            near(HtcpParams::DEFAULT.beta(ms(100), ms(max)), beta, 5e-7, max);
+        }
+        for (rtt, scale) in [
+            (10, 0.1),
+            (20, 0.2),
+            (50, 0.5),
+            (100, 1.0),
+            (200, 2.0),
+            (400, 2.0),
+        ] {
+            near(HtcpParams::scale(ms(rtt)), scale, 1e-12, rtt);
+            let scaled = HtcpParams {
+                rtt_scaling: true,
+                ..HtcpParams::DEFAULT
+            };
+            near(scaled.alpha(5.0, 0.5, ms(rtt)), 45.0 * scale, 1e-9, rtt);
+            assert_eq!(scaled.alpha(1.0, 0.5, ms(rtt)), scale.max(1.0));
+        }
+    }
+
+    /// One deterministic cycle, no RTT scaling. Tolerance: half a unit of the last printed digit, for p one unit.
+    #[test]
+    fn deterministic_cycles() {
+        for (rtt, w, beta, p, mean, rounds) in [
+            (0.01, 1000.0, "0.5", 8.703e-6, 638.4, 180),
+            (0.05, 1000.0, "0.5", 2.545e-5, 633.6, 62),
+            (0.1, 1000.0, "0.5", 3.772e-5, 646.7, 41),
+            (0.1, 1000.0, "0.8", 2.840e-5, 858.7, 41),
+            (0.1, 3000.0, "0.5", 8.340e-6, 1933.9, 62),
+            (0.1, 10_000.0, "0.5", 1.493e-6, 6504.7, 103),
+            (0.2, 10_000.0, "0.5", 2.179e-6, 6555.4, 70),
+        ] {
+            let mut law = law("htcp", &[("beta_min", beta)]);
+            let cycle = cycle(&mut law, w, w, rtt).counted_at_round_ends();
+            assert_eq!(cycle.rounds, rounds, "{rtt} {w} {beta}");
+            near(cycle.p / p, 1.0, 5e-4, "p");
+            near(cycle.mean, mean, 0.051, "mean");
+        }
+    }
+
+    /// Section 7: rounds to return to W with either beta; 10 -> 3500 segments at 80 ms, without and with RTT scaling.
+    #[test]
+    fn rounds_to_return_to_w() {
+        for (w, rtt, want) in [
+            (1000.0, 0.087, 44),
+            (3500.0, 0.08, 76),
+            (10_000.0, 0.1, 103),
+        ] {
+            for beta in ["0.5", "0.8"] {
+                let mut law = law("htcp", &[("beta_min", beta)]);
+                assert_eq!(cycle(&mut law, w, w, rtt).rounds, want, "{w} {beta}");
+            }
+        }
+        for (scaling, want) in [("off", 8.1), ("on", 8.8)] {
+            let mut flow = avoiding(
+                &format!("htcp(rtt_scaling={scaling})"),
+                10.0,
+                Span::from_millis(80),
+                Setup::default(),
+            );
+            while flow.w() < 3500.0 {
+                flow.round_at_once();
+            }
+            // The clock starts with the first ACK, one round late; whole windows cost another.
+            near(flow.now.as_secs_f64(), want, 0.2, scaling);
+        }
+    }
+}
+
+/// BIC: Linux tcp_bic.c; computed numbers of sections 1.6, 5.2 and 7.
+mod bic {
+    use super::*;
+    use fullpipe_cc::law::bic::BicParams;
+
+    /// Linux' `cnt` at ten windows, last maximum 1000, and the increase per RTT.
+    #[test]
+    fn segments_per_segment_of_growth() {
+        let linux = BicParams {
+            integer: true,
+            ..BicParams::LINUX
+        };
+        for (w, count, increase, tolerance) in [
+            (800.0, 50.0, 16.0, 1e-9),
+            (937.0, 62.0, 15.11, 0.005),
+            (950.0, 79.0, 12.03, 0.005),
+            (997.0, 4985.0, 0.2, 1e-9),
+            (1000.0, 5000.0, 0.2, 1e-9),
+            (1002.0, 5010.0, 0.2, 1e-9),
+            (1020.0, 153.0, 6.667, 5e-4),
+            (1047.0, 66.0, 15.86, 0.005),
+            (1048.0, 65.0, 16.12, 0.005),
+            (1100.0, 68.0, 16.18, 0.005),
+        ] {
+            assert_eq!(linux.count(w, 1000.0), count, "{w}");
+            near(linux.increase(w, 1000.0), increase, tolerance, w);
+        }
+    }
+
+    /// Loss at 1000 leaves 799 (799.8047); at 900 below a maximum of 1000 the new maximum is 809.
+    #[test]
+    fn cut_and_fast_convergence() {
+        assert_eq!(cut(&mut law("bic", &[("rule", "linux")]), 1000.0), 799.0);
+        near(
+            cut(&mut law("bic", &[]), 1000.0),
+            799.8047,
+            5e-5,
+            "real-valued",
+        );
+        for (rule, want) in [("linux", 809.0), ("real", 809.91)] {
+            let mut law = law("bic", &[("rule", rule)]);
+            cut(&mut law, 1000.0);
+            cut(&mut law, 900.0);
+            let mut w_max = f64::NAN;
+            law.report(900.0, &mut |name, value| {
+                if name == "w_max" {
+                    w_max = value;
+                }
+            });
+            near(w_max, want, 0.005, rule);
+        }
+    }
+
+    /// Section 7: rounds from the cut to 99.5 % of W; 10 -> 3500 segments at 80 ms after an early loss at 10.
+    #[test]
+    fn rounds_to_return_to_w() {
+        for (w, want) in [(1000.0, 18), (3500.0, 45), (10_000.0, 122)] {
+            assert_eq!(
+                cycle(&mut law("bic", &[]), w, 0.995 * w, 0.1).rounds,
+                want,
+                "{w}"
+            );
+        }
+        let mut law = law("bic", &[]);
+        cut(&mut law, 10.0);
+        near(
+            0.08 * rounds(&mut law, 10.0, 3500.0, 0.08) as f64,
+            18.3,
+            0.09,
+            "10 -> 3500",
+        );
+    }
+
+    /// Section 5.2: the additive regime's `sqrt(S_max (2-b)/(2 b p))` is 8.485281/sqrt(p), and steady cycles from W without max
+    /// probing; the paper-era ones end S_min below W.
+    #[test]
+    fn response() {
+        let additive = Aimd {
+            increase: BicParams::LINUX.s_max,
+            decrease: 0.2,
+        };
+        near(
+            additive.mean_window(1e-4) * 1e-2,
+            8.485281,
+            5e-7,
+            "additive regime",
+        );
+        for (w, linux_p, linux_mean, paper_p, paper_mean) in [
+            (100.0, 4.347e-4, 95.9, 9.302e-4, 97.7),
+            (300.0, 1.275e-4, 290.5, 2.837e-4, 293.8),
+            (1000.0, 2.982e-5, 958.2, 6.821e-5, 977.3),
+            (3000.0, 5.941e-6, 2805.3, 1.502e-5, 2894.8),
+            (10_000.0, 7.280e-7, 9157.6, 2.106e-6, 9498.6),
+        ] {
+            let cycle = super::cycle(&mut law("bic", &[]), w, w, 0.1);
+            near(cycle.p / linux_p, 1.0, 5e-4, w);
+            near(cycle.mean, linux_mean, 0.051, w);
+            let cycle = super::cycle(&mut law("bic-paper", &[]), w, w - 0.01, 0.1);
+            near(cycle.p / paper_p, 1.0, 5e-4, w);
+            near(cycle.mean, paper_mean, 0.051, w);
+        }
+    }
+}
+
+/// CUBIC: RFC 9438; computed numbers of sections 1.10, 5.2 and 7.
+mod cubic {
+    use super::*;
+    use fullpipe_cc::law::cubic::{Cubic, CubicParams, alpha_cubic};
+
+    fn rfc() -> CubicParams {
+        CubicParams::rfc(0.4, 0.7)
+    }
+
+    /// K and Wc(t) after a loss at four windows.
+    #[test]
+    #[rustfmt::skip]
+    fn the_curve_at_five_times() {
+        for (w_max, k, curve) in [
+            (10.0, 1.957434, [7.436696, 9.648936, 10.000031, 21.266268, 218.086507]),
+            (100.0, 4.217163, [72.083930, 86.680764, 95.640336, 100.191899, 177.353999]),
+            (1000.0, 9.085603, [709.797155, 788.555094, 857.704741, 972.720998, 1000.305819]),
+            (10_000.0, 19.574338, [7045.744074, 7436.696454, 7828.814495, 8761.698151, 9648.936010]),
+        ] {
+            let got = rfc().k(w_max, 0.7 * w_max);
+            near(got, k, 5.1e-7, w_max);
+            for (t, w) in [0.1, 1.0, 2.0, 5.0, 10.0].into_iter().zip(curve) {
+                near(rfc().w_cubic(t, got, w_max), w, 5.1e-7, w_max);
+            }
+        }
+        near(alpha_cubic(0.7), 0.529412, 5e-7, "alpha");
+    }
+
+    /// One ACK at w = 700, W_max = 1000, t = 0.1 s, SRTT 0.1 s; W_est after it.
+    #[test]
+    fn one_ack() {
+        let mut law = Cubic::new(rfc());
+        let cut = law.decrease(1000.0, 1000.0, &loss(Time::ZERO, 1000));
+        near(cut, 700.0, 1e-9, "cut");
+        let mut win = Window { w: cut, ssth: cut };
+        law.increase(&mut win, 0.0, &ack(Time::ZERO, 1)); // the epoch starts
+        law.increase(&mut win, 1.0, &ack(Time::from_secs_f64(0.1), 1));
+        near(win.w - 700.0, 0.027683792, 5e-10, "increment");
+        near(700.0 + 700.0 * (win.w - 700.0), 719.378655, 5e-7, "target");
+        let mut w_est = f64::NAN;
+        law.report(win.w, &mut |name, value| {
+            if name == "w_est" {
+                w_est = value;
+            }
+        });
+        near(w_est, 700.000756, 5e-7, "W_est");
+    }
+
+    /// Loss at 800 with W_max = 1000: W_max = 680.
+    #[test]
+    fn fast_convergence() {
+        let mut law = Cubic::new(rfc());
+        law.decrease(1000.0, 1000.0, &loss(Time::ZERO, 1000));
+        law.decrease(800.0, 800.0, &loss(Time::ZERO, 800));
+        law.report(800.0, &mut |name, value| {
+            if name == "w_max" {
+                near(value, 680.0, 1e-9, "W_max");
+            }
+        });
+    }
+
+    /// RFC 9438 Tables 1 to 3: mean window 1.053829 (RTT/p)^0.75; at 10 ms and p = 1e-4 Reno's 122.5 is above it.
+    #[test]
+    fn the_response_function() {
+        near(rfc().mean_window(1.0, 1.0), 1.053829, 5e-7, "factor");
+        for (rtt, p, mean) in [
+            (0.1, 1e-2, 5.926),
+            (0.1, 1e-3, 33.325),
+            (0.1, 1e-4, 187.400),
+            (0.1, 1e-5, 1053.829),
+            (0.1, 1e-6, 5926.116),
+            (0.1, 1e-7, 33_324.997),
+            (0.01, 1e-4, 33.325),
+            (0.01, 1e-5, 187.400),
+            (0.01, 1e-6, 1053.829),
+            (0.01, 1e-7, 5926.116),
+        ] {
+            near(rfc().mean_window(rtt, p), mean, 6e-4, p);
+        }
+        near(Aimd::RENO.mean_window(1e-4), 122.474, 5e-4, "Reno");
+    }
+
+    /// The closed form against one period K of the law at 1000 segments and 100 ms, within 1 %; at 10 ms and 120 segments the
+    /// friendly region sets the pace of an AIMD flow with Reno's mean, within 6 % (whole rounds).
+    #[test]
+    fn cycles_against_the_closed_form() {
+        let mut law = law("cubic", &[]);
+        let mut w = cut(&mut law, 1000.0);
+        let rounds = 91; // K = 9.0856 s
+        let mut sent = 0.0;
+        for round in 0..rounds {
+            sent += w;
+            w = step(&mut law, w, Time::from_secs_f64(f64::from(round) * 0.1));
+        }
+        near(
+            sent / f64::from(rounds) / rfc().mean_window(0.1, 1.0 / sent),
+            1.0,
+            0.01,
+            "cubic",
+        );
+        let mut law = super::law("cubic", &[]);
+        let cycle = super::cycle(&mut law, 120.0, 120.0, 0.01);
+        near(
+            cycle.mean / Aimd::RENO.mean_window(cycle.p),
+            1.0,
+            0.06,
+            "friendly",
+        );
+    }
+
+    /// Section 7: K for W = 1000, 3500, 10000; 10 -> 3500 segments at 80 ms after an early loss at 14.3.
+    #[test]
+    fn time_to_return_to_w() {
+        for (w, k, tolerance) in [
+            (1000.0, 9.09, 0.006),
+            (3500.0, 13.8, 0.06),
+            (10_000.0, 19.6, 0.06),
+        ] {
+            near(rfc().k(w, 0.7 * w), k, tolerance, w);
+            // The curve is at 99.97 % of W after 90 % of K.
+            let mut law = law("cubic", &[]);
+            let rounds = cycle(&mut law, w, 0.9997 * w, 0.1).rounds;
+            near(rounds as f64 * 0.1, 0.9 * k, 0.3, w);
+        }
+        let mut law = law("cubic", &[]);
+        let from = cut(&mut law, 10.0 / 0.7);
+        near(from, 10.0, 1e-9, "W_max 14.3");
+        near(
+            0.08 * rounds(&mut law, from, 3500.0, 0.08) as f64,
+            22.8,
+            0.2,
+            "10 -> 3500",
+        );
+    }
+}
+
+/// Section 5.2: standard TCP's response, one deterministic cycle against Mathis' sqrt(1.5/p); with delayed ACKs counted per ACK
+/// sqrt(0.75/p).
+#[test]
+fn mathis() {
+    for (p, want) in [
+        (1e-2, 12.2474),
+        (1e-3, 38.7298),
+        (1e-4, 122.474),
+        (1e-5, 387.298),
+        (1e-6, 1224.74),
+        (1e-7, 3872.98),
+    ] {
+        near(Aimd::RENO.mean_window(p), want, want * 4e-6, p);
+        let delayed = Aimd {
+            increase: 0.5,
+            decrease: 0.5,
+        };
+        near(delayed.mean_window(p) * p.sqrt(), 0.866025, 5e-7, "D = 2");
+    }
+    let cycle = cycle(&mut law("reno", &[]), 2000.0, 2000.0, 0.1);
+    near(
+        cycle.mean / Aimd::RENO.mean_window(cycle.p),
+        1.0,
+        1e-3,
+        "cycle",
+    );
+}
+
+/// Section 5.2: HighSpeed TCP's response W(p) against deterministic cycles of the law at three peaks. The RFC's fluid argument
+/// takes `a` and `b` at one window, a cycle at all from the cut to the peak: within 5 %.
+#[test]
+fn highspeed_response_against_cycles() {
+    let response = *HighSpeed::rfc(Form::Exact).response();
+    for peak in [200.0, 2000.0, 20_000.0] {
+        let cycle = cycle(&mut law("highspeed", &[]), peak, peak, 0.1);
+        near(cycle.mean / response.window_at(cycle.p), 1.0, 0.05, peak);
     }
 }
