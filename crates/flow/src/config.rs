@@ -229,7 +229,10 @@ impl ReceiverConfig {
         };
         match preset {
             Preset::Y2026 => modern,
-            Preset::Y2003 => Self { ack_delay: Span::from_millis(100), ..modern },
+            Preset::Y2003 => Self {
+                ack_delay: Span::from_millis(100),
+                ..modern
+            },
         }
     }
 }

@@ -54,7 +54,11 @@ impl SenderConfig {
             self.sending = sending;
         }
         self.pacing = spec.pacing().or(self.pacing);
-        let default_limit = if self.pacing.is_some() { f64::INFINITY } else { 2.0 };
+        let default_limit = if self.pacing.is_some() {
+            f64::INFINITY
+        } else {
+            2.0
+        };
         let setup = Setup {
             initial_window: self.initial_window,
             max_window: self.max_window,
@@ -71,4 +75,3 @@ impl SenderConfig {
         self.mss + self.header
     }
 }
-

@@ -85,7 +85,10 @@ impl RangeSet {
             }
             Some(last) if range.start >= last.start => {
                 if range.end > last.end {
-                    let added = Range { start: last.end, end: range.end };
+                    let added = Range {
+                        start: last.end,
+                        end: range.end,
+                    };
                     last.end = range.end;
                     new(added);
                 }
@@ -100,7 +103,10 @@ impl RangeSet {
         let mut j = i;
         while let Some(r) = self.ranges.get(j).filter(|r| r.start <= range.end) {
             if r.start > at {
-                new(Range { start: at, end: r.start });
+                new(Range {
+                    start: at,
+                    end: r.start,
+                });
             }
             at = at.max(r.end);
             merged.start = merged.start.min(r.start);
@@ -108,7 +114,10 @@ impl RangeSet {
             j += 1;
         }
         if at < range.end {
-            new(Range { start: at, end: range.end });
+            new(Range {
+                start: at,
+                end: range.end,
+            });
         }
         if j == i {
             self.ranges.insert(i, merged);

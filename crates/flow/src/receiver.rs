@@ -136,7 +136,10 @@ impl Receiver {
             self.counts.duplicates += 1;
             dsack = self.cfg.sack;
             if dsack {
-                blocks.push(Range { start: seq, end: seq + 1 });
+                blocks.push(Range {
+                    start: seq,
+                    end: seq + 1,
+                });
             }
         } else {
             self.counts.delivered += 1;
@@ -148,7 +151,13 @@ impl Receiver {
                 }
                 self.ahead.trim_below(self.next);
             } else {
-                self.ahead.insert(Range { start: seq, end: seq + 1 }, |_| {});
+                self.ahead.insert(
+                    Range {
+                        start: seq,
+                        end: seq + 1,
+                    },
+                    |_| {},
+                );
                 self.remember(seq);
             }
         }
@@ -162,7 +171,11 @@ impl Receiver {
         let block = self.ahead.holding(seq);
         // The slot of the same block moves to the front; otherwise the oldest falls off.
         let same = |s: &u64| block.is_some_and(|b| *s >= b.start && *s < b.end);
-        let from = self.recent.iter().position(same).unwrap_or(self.recent.len() - 1);
+        let from = self
+            .recent
+            .iter()
+            .position(same)
+            .unwrap_or(self.recent.len() - 1);
         self.recent.copy_within(0..from, 1);
         self.recent[0] = seq;
     }
@@ -177,7 +190,9 @@ impl Receiver {
             if blocks.len() >= most {
                 return;
             }
-            let Some(r) = self.ahead.holding(seq) else { continue };
+            let Some(r) = self.ahead.holding(seq) else {
+                continue;
+            };
             if !starts[..n].contains(&r.start) {
                 starts[n] = r.start;
                 n += 1;
@@ -221,7 +236,15 @@ mod tests {
 
     fn data(seq: u64) -> Segment {
         let stamp = Time::from_nanos(1000 + seq);
-        Segment { seq, syn: false, retransmission: false, stamp, ect: false, ce: false, cwr: false }
+        Segment {
+            seq,
+            syn: false,
+            retransmission: false,
+            stamp,
+            ect: false,
+            ce: false,
+            cwr: false,
+        }
     }
 
     fn receiver() -> Receiver {

@@ -41,7 +41,9 @@ impl SackBlocks {
 
     /// The blocks in order.
     pub fn iter(&self) -> impl Iterator<Item = Range> + '_ {
-        self.blocks[..self.len as usize].iter().map(|&(start, end)| Range { start, end })
+        self.blocks[..self.len as usize]
+            .iter()
+            .map(|&(start, end)| Range { start, end })
     }
 
     /// Number of blocks.

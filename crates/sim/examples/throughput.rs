@@ -32,17 +32,127 @@ const OPEN: f64 = f64::INFINITY;
 
 /// Buffers: half a BDP in (a), one BDP elsewhere.
 const CASES: &[Case] = &[
-    case("a", "1 flow, 622 Mbit/s, 80 ms, 0.5 BDP", 1, 622, (80, 80), 2073, 60.0, 0.0, OPEN),
-    case("b", "8 flows, 1 Gbit/s, 100 ms", 8, 1000, (100, 100), 8333, 30.0, 0.0, OPEN),
-    case("c", "100 flows, 1 Gbit/s, 50 ms", 100, 1000, (50, 50), 4167, 30.0, 0.0, OPEN),
-    case("d", "1000 flows, 10 Gbit/s, 50 ms", 1000, 10_000, (50, 50), 41_667, 10.0, 0.0, OPEN),
-    case("d2", "1000 flows, 10 Gbit/s, 20-80 ms", 1000, 10_000, (20, 80), 41_667, 10.0, 0.0, OPEN),
-    case("e", "1 flow, 10 Gbit/s, 100 ms", 1, 10_000, (100, 100), 83_333, 30.0, 0.0, 90_000.0),
-    case("e2", "1 flow, 10 Gbit/s, 100 ms, loss 1e-5", 1, 10_000, (100, 100), 83_333, 30.0, 1e-5, OPEN),
-    case("e3", "1 flow, 10 Gbit/s, 100 ms, overflow", 1, 10_000, (100, 100), 83_333, 30.0, 0.0, OPEN),
-    case("f", "1 flow, 100 Gbit/s, 100 ms", 1, 100_000, (100, 100), 833_333, 5.0, 0.0, 850_000.0),
-    case("w500", "window 500, 100 ms", 1, 10_000, (100, 100), 83_333, 600.0, 0.0, 500.0),
-    case("w80000", "window 80 000, 100 ms", 1, 10_000, (100, 100), 83_333, 5.0, 0.0, 80_000.0),
+    case(
+        "a",
+        "1 flow, 622 Mbit/s, 80 ms, 0.5 BDP",
+        1,
+        622,
+        (80, 80),
+        2073,
+        60.0,
+        0.0,
+        OPEN,
+    ),
+    case(
+        "b",
+        "8 flows, 1 Gbit/s, 100 ms",
+        8,
+        1000,
+        (100, 100),
+        8333,
+        30.0,
+        0.0,
+        OPEN,
+    ),
+    case(
+        "c",
+        "100 flows, 1 Gbit/s, 50 ms",
+        100,
+        1000,
+        (50, 50),
+        4167,
+        30.0,
+        0.0,
+        OPEN,
+    ),
+    case(
+        "d",
+        "1000 flows, 10 Gbit/s, 50 ms",
+        1000,
+        10_000,
+        (50, 50),
+        41_667,
+        10.0,
+        0.0,
+        OPEN,
+    ),
+    case(
+        "d2",
+        "1000 flows, 10 Gbit/s, 20-80 ms",
+        1000,
+        10_000,
+        (20, 80),
+        41_667,
+        10.0,
+        0.0,
+        OPEN,
+    ),
+    case(
+        "e",
+        "1 flow, 10 Gbit/s, 100 ms",
+        1,
+        10_000,
+        (100, 100),
+        83_333,
+        30.0,
+        0.0,
+        90_000.0,
+    ),
+    case(
+        "e2",
+        "1 flow, 10 Gbit/s, 100 ms, loss 1e-5",
+        1,
+        10_000,
+        (100, 100),
+        83_333,
+        30.0,
+        1e-5,
+        OPEN,
+    ),
+    case(
+        "e3",
+        "1 flow, 10 Gbit/s, 100 ms, overflow",
+        1,
+        10_000,
+        (100, 100),
+        83_333,
+        30.0,
+        0.0,
+        OPEN,
+    ),
+    case(
+        "f",
+        "1 flow, 100 Gbit/s, 100 ms",
+        1,
+        100_000,
+        (100, 100),
+        833_333,
+        5.0,
+        0.0,
+        850_000.0,
+    ),
+    case(
+        "w500",
+        "window 500, 100 ms",
+        1,
+        10_000,
+        (100, 100),
+        83_333,
+        600.0,
+        0.0,
+        500.0,
+    ),
+    case(
+        "w80000",
+        "window 80 000, 100 ms",
+        1,
+        10_000,
+        (100, 100),
+        83_333,
+        5.0,
+        0.0,
+        80_000.0,
+    ),
 ];
 
 #[allow(clippy::too_many_arguments)] // a table row
@@ -57,14 +167,27 @@ const fn case(
     loss: f64,
     window: f64,
 ) -> Case {
-    Case { name, what, flows, mbps, rtt_ms, buffer, seconds, loss, window }
+    Case {
+        name,
+        what,
+        flows,
+        mbps,
+        rtt_ms,
+        buffer,
+        seconds,
+        loss,
+        window,
+    }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     let seconds: Option<f64> = std::env::var("SECONDS").ok().and_then(|s| s.parse().ok());
     let stack = std::env::var("STACK").unwrap_or_else(|_| "cubic".into());
-    for case in CASES.iter().filter(|c| wanted.is_empty() || wanted.iter().any(|w| w == c.name)) {
+    for case in CASES
+        .iter()
+        .filter(|c| wanted.is_empty() || wanted.iter().any(|w| w == c.name))
+    {
         let spec = spec(case, &stack, seconds)?;
         let before = cpu_seconds()?;
         let outcome = run(&spec)?;
@@ -96,7 +219,11 @@ fn spec(case: &Case, stack: &str, seconds: Option<f64>) -> Result<RunSpec, Box<d
         rate: Some(Rate::from_bits_per_sec(case.mbps * 1_000_000)),
         delay: forward,
         buffer: Buffer::Packets(case.buffer),
-        loss: if case.loss > 0.0 { Loss::Bernoulli { p: case.loss } } else { Loss::None },
+        loss: if case.loss > 0.0 {
+            Loss::Bernoulli { p: case.loss }
+        } else {
+            Loss::None
+        },
     }];
     let mut flows = Vec::new();
     for i in 0..case.flows {
@@ -108,7 +235,13 @@ fn spec(case: &Case, stack: &str, seconds: Option<f64>) -> Result<RunSpec, Box<d
             None => {
                 let name = format!("return-{}", links.len());
                 let buffer = Buffer::Unlimited;
-                links.push(LinkSpec { name, rate: None, delay, buffer, loss: Loss::None });
+                links.push(LinkSpec {
+                    name,
+                    rate: None,
+                    delay,
+                    buffer,
+                    loss: Loss::None,
+                });
                 links.len() - 1
             }
         };
@@ -142,13 +275,20 @@ fn spec(case: &Case, stack: &str, seconds: Option<f64>) -> Result<RunSpec, Box<d
 /// CPU time of the main thread (Linux).
 fn cpu_seconds() -> Result<f64, Box<dyn Error>> {
     let text = std::fs::read_to_string("/proc/self/schedstat")?;
-    let nanos: u64 = text.split_whitespace().next().ok_or("empty schedstat")?.parse()?;
+    let nanos: u64 = text
+        .split_whitespace()
+        .next()
+        .ok_or("empty schedstat")?
+        .parse()?;
     Ok(nanos as f64 * 1e-9)
 }
 
 fn peak_rss_mb() -> Result<f64, Box<dyn Error>> {
     let text = std::fs::read_to_string("/proc/self/status")?;
-    let line = text.lines().find(|l| l.starts_with("VmHWM")).ok_or("no VmHWM")?;
+    let line = text
+        .lines()
+        .find(|l| l.starts_with("VmHWM"))
+        .ok_or("no VmHWM")?;
     let kb: f64 = line.split_whitespace().nth(1).ok_or("no value")?.parse()?;
     Ok(kb / 1024.0)
 }

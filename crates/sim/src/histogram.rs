@@ -94,7 +94,15 @@ mod tests {
 
     #[test]
     fn every_sample_lies_within_a_bucket_of_its_quantile() {
-        for ns in [1u64, 999, 1000, 80_000_000, 80_019_293, 1_234_567_890, u64::MAX / 4] {
+        for ns in [
+            1u64,
+            999,
+            1000,
+            80_000_000,
+            80_019_293,
+            1_234_567_890,
+            u64::MAX / 4,
+        ] {
             let u = upper(index(ns));
             assert!(u >= ns && u as f64 <= ns as f64 * 1.016 + 64.0, "{ns} {u}");
         }

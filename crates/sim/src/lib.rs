@@ -51,6 +51,7 @@ pub mod outcome;
 mod packet;
 mod queue;
 mod recorder;
+mod ring;
 mod rng;
 pub mod spec;
 mod world;

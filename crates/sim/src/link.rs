@@ -1,13 +1,12 @@
 //! A FIFO link in closed form: a packet's departure is known when it enters, so the link keeps one pending event, the
 //! arrival of its oldest packet at the far end.
 
-use std::collections::VecDeque;
-
 use fullpipe_units::{Span, Time};
 
 use crate::loss::LossProcess;
 use crate::outcome::LinkOutcome;
 use crate::packet::Packet;
+use crate::ring::Ring;
 use crate::rng::ComponentRng;
 use crate::spec::{Buffer, LinkSpec};
 
@@ -18,9 +17,9 @@ pub struct Link {
     /// Bits per second; 0 for a pure delay.
     rate: u64,
     loss: Option<LossProcess>,
-    flying: VecDeque<Flying>,
+    flying: Ring<Flying>,
     /// How many of `flying`, from the back, have not left the transmitter yet.
-    waiting: usize,
+    waiting: u64,
     waiting_bytes: u64,
     free_at: Time,
     /// Fraction of a nanosecond carried to the next transmission, in units of 1/rate.
@@ -64,11 +63,8 @@ pub enum Admission {
         /// No other packet is in the link.
         first: bool,
     },
-    /// No room; `retry` is when the oldest waiting packet has left.
-    Full {
-        /// Earliest time a packet of the same size may fit.
-        retry: Time,
-    },
+    /// No room.
+    Full,
     /// Random loss.
     Lost,
 }
@@ -82,7 +78,10 @@ impl Link {
             spec: spec.clone(),
             rate: spec.rate.map_or(0, |r| r.as_bits_per_sec()),
             loss,
-            flying: VecDeque::new(),
+            flying: Ring::new(Flying {
+                arrives: Time::ZERO,
+                packet: Packet::NONE,
+            }),
             waiting: 0,
             waiting_bytes: 0,
             free_at: Time::ZERO,
@@ -114,8 +113,7 @@ impl Link {
             self.release(now);
             if !self.fits(now, packet.size) {
                 self.stats.buffer_drops += 1;
-                let retry = self.oldest_departure().unwrap_or(now);
-                return Admission::Full { retry };
+                return Admission::Full;
             }
             self.transmit(now, packet.size)
         };
@@ -123,14 +121,14 @@ impl Link {
         self.stats.accepted_bytes += u64::from(packet.size);
         let arrives = departs + self.spec.delay;
         let first = self.flying.is_empty();
-        self.flying.push_back(Flying { arrives, packet });
+        self.flying.push(Flying { arrives, packet });
         Admission::Accepted { arrives, first }
     }
 
     /// The oldest packet, which arrives now, and the time of the next arrival.
     #[inline]
     pub fn take(&mut self) -> Option<(Packet, Option<Time>)> {
-        let oldest = self.flying.pop_front()?;
+        let oldest = self.flying.pop()?;
         self.waiting = self.waiting.min(self.flying.len());
         let next = self.flying.front().map(|f| f.arrives);
         Some((oldest.packet, next))
@@ -140,7 +138,7 @@ impl Link {
     #[inline]
     fn release(&mut self, now: Time) {
         while self.waiting > 0 {
-            let f = &self.flying[self.flying.len() - self.waiting];
+            let f = self.flying.from_back(self.waiting);
             if f.arrives - self.spec.delay > now {
                 break;
             }
@@ -155,16 +153,28 @@ impl Link {
     #[inline]
     fn fits(&self, now: Time, size: u16) -> bool {
         match self.spec.buffer {
-            Buffer::Packets(most) => (self.waiting as u64) < most,
+            Buffer::Packets(most) => self.waiting < most,
             Buffer::Bytes(most) => self.waiting_bytes + u64::from(size) <= most,
             Buffer::Time(most) => self.free_at.saturating_since(now) <= most,
             Buffer::Unlimited => true,
         }
     }
 
+    /// For a local queue: `None` if a packet of `size` fits now, else when the oldest waiting packet will have left.
+    pub fn room(&mut self, now: Time, size: u16) -> Option<Time> {
+        if self.rate == 0 {
+            return None;
+        }
+        self.release(now);
+        if self.fits(now, size) {
+            None
+        } else {
+            self.oldest_departure()
+        }
+    }
+
     fn oldest_departure(&self) -> Option<Time> {
-        let i = self.flying.len().checked_sub(self.waiting)?;
-        self.flying.get(i).map(|f| f.arrives - self.spec.delay)
+        (self.waiting > 0).then(|| self.flying.from_back(self.waiting).arrives - self.spec.delay)
     }
 
     /// Appends a packet to the transmitter's schedule; returns its departure.
@@ -202,22 +212,25 @@ impl Link {
             let since = now.max(self.measure_from);
             self.stats.queue_area += u128::from((departs - since).as_nanos());
             self.stats.measured_bytes += u64::from(size);
-            self.stats.queue_max = self.stats.queue_max.max(self.waiting as u64);
+            self.stats.queue_max = self.stats.queue_max.max(self.waiting);
         }
         if now >= self.sample_at {
-            self.samples.push((now, self.waiting as u64));
+            self.samples.push((now, self.waiting));
             self.sample_at = now + self.sample_step;
         }
     }
 
     /// Packets inside, waiting or on the way.
     pub fn inside(&self) -> u64 {
-        self.flying.len() as u64
+        self.flying.len()
     }
 
     /// Flow of every data packet inside.
     pub fn data_inside(&self) -> impl Iterator<Item = u32> + '_ {
-        self.flying.iter().filter(|f| f.packet.is_data()).map(|f| f.packet.flow)
+        self.flying
+            .iter()
+            .filter(|f| f.packet.is_data())
+            .map(|f| f.packet.flow)
     }
 
     /// Checks conservation at the end of a run and returns the result.
@@ -228,7 +241,10 @@ impl Link {
         let s = self.stats;
         let name = self.spec.name.clone();
         if s.offered != s.accepted + s.buffer_drops + s.random_drops {
-            return Err(format!("link {name}: offered {} is not accepted {} + dropped", s.offered, s.accepted));
+            return Err(format!(
+                "link {name}: offered {} is not accepted {} + dropped",
+                s.offered, s.accepted
+            ));
         }
         if s.accepted != delivered + self.inside() {
             return Err(format!(
@@ -240,14 +256,21 @@ impl Link {
         if let Buffer::Packets(most) = self.spec.buffer
             && s.queue_max > most
         {
-            return Err(format!("link {name}: queue {} above its limit {most}", s.queue_max));
+            return Err(format!(
+                "link {name}: queue {} above its limit {most}",
+                s.queue_max
+            ));
         }
         let measured = end.saturating_since(self.measure_from);
         let (mut area, mut bytes, mut late) = (s.queue_area, s.measured_bytes, 0u64);
         if self.rate > 0 {
             self.release(end);
             // What is still waiting was booked to its departure, which lies beyond the end.
-            for f in self.flying.iter().skip(self.flying.len() - self.waiting) {
+            for f in self
+                .flying
+                .iter()
+                .skip((self.flying.len() - self.waiting) as usize)
+            {
                 let departs = f.arrives - self.spec.delay;
                 area -= u128::from((departs - end.max(self.measure_from)).as_nanos());
                 bytes -= u64::from(f.packet.size);
@@ -256,21 +279,31 @@ impl Link {
         }
         let seconds = measured.as_secs_f64();
         let capacity = self.rate as f64 * seconds / 8.0;
-        let utilization = if capacity > 0.0 { bytes as f64 / capacity } else { 0.0 };
+        let utilization = if capacity > 0.0 {
+            bytes as f64 / capacity
+        } else {
+            0.0
+        };
         // One packet may have been under way when the measurement began.
         if capacity > 0.0 && bytes as f64 > capacity + 65_536.0 {
-            return Err(format!("link {name}: carried {bytes} B, more than its capacity {capacity} B"));
+            return Err(format!(
+                "link {name}: carried {bytes} B, more than its capacity {capacity} B"
+            ));
         }
         Ok(LinkOutcome {
             name,
             offered: s.offered,
-            delivered: s.accepted - self.waiting as u64,
+            delivered: s.accepted - self.waiting,
             delivered_bytes: s.accepted_bytes - late,
             measured_bytes: bytes,
             buffer_drops: s.buffer_drops,
             random_drops: s.random_drops,
             queue_max: s.queue_max,
-            queue_mean: if seconds > 0.0 { area as f64 * 1e-9 / seconds } else { 0.0 },
+            queue_mean: if seconds > 0.0 {
+                area as f64 * 1e-9 / seconds
+            } else {
+                0.0
+            },
             utilization: utilization.min(1.0),
             series: self.samples,
         })

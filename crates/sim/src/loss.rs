@@ -22,7 +22,12 @@ impl LossProcess {
             Loss::Bernoulli { p } => rng.geometric(p),
             _ => u64::MAX,
         };
-        Self { model, rng, gap, bad: false }
+        Self {
+            model,
+            rng,
+            gap,
+            bad: false,
+        }
     }
 
     /// True if this packet is lost.
@@ -38,7 +43,12 @@ impl LossProcess {
                 }
                 hit
             }
-            Loss::GilbertElliott { to_bad, to_good, good, bad } => {
+            Loss::GilbertElliott {
+                to_bad,
+                to_good,
+                good,
+                bad,
+            } => {
                 let flip = if self.bad { to_good } else { to_bad };
                 if self.rng.uniform() < flip {
                     self.bad = !self.bad;
@@ -69,8 +79,18 @@ impl DropRules {
         // Consumed from the back.
         rules.segments.sort_unstable_by(|a, b| b.cmp(a));
         rules.times.sort_unstable_by(|a, b| b.cmp(a));
-        let random = LossProcess::new(Loss::Bernoulli { p: rules.probability }, rng);
-        Some(Self { rules, random, packets: 0, window_done: false })
+        let random = LossProcess::new(
+            Loss::Bernoulli {
+                p: rules.probability,
+            },
+            rng,
+        );
+        Some(Self {
+            rules,
+            random,
+            packets: 0,
+            window_done: false,
+        })
     }
 
     /// True if the data packet that leaves now, at window `w`, is lost.
@@ -119,7 +139,12 @@ mod tests {
     /// Stationary share of the bad state: `to_bad / (to_bad + to_good)`.
     #[test]
     fn gilbert_elliott_has_its_stationary_loss_rate() {
-        let model = Loss::GilbertElliott { to_bad: 0.001, to_good: 0.1, good: 0.0, bad: 0.5 };
+        let model = Loss::GilbertElliott {
+            to_bad: 0.001,
+            to_good: 0.1,
+            good: 0.0,
+            bad: 0.5,
+        };
         let f = frequency(model, 2_000_000);
         let expected = 0.5 * 0.001 / 0.101;
         assert!((f / expected - 1.0).abs() < 0.05, "{f} {expected}");
@@ -127,10 +152,16 @@ mod tests {
 
     #[test]
     fn exact_rules_hit_first_transmissions_once() {
-        let rules = Drops { segments: vec![2], at_window: Some(4.0), ..Drops::default() };
+        let rules = Drops {
+            segments: vec![2],
+            at_window: Some(4.0),
+            ..Drops::default()
+        };
         let mut d = DropRules::new(&rules, ComponentRng::new(0, "f")).unwrap();
         let t = Time::ZERO;
-        let hits: Vec<u64> = (0..8).filter(|s| d.strikes(t, *s, false, *s as f64)).collect();
+        let hits: Vec<u64> = (0..8)
+            .filter(|s| d.strikes(t, *s, false, *s as f64))
+            .collect();
         assert_eq!(hits, [2, 4]);
         assert!(!d.strikes(t, 2, true, 9.0));
     }

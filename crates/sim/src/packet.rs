@@ -18,17 +18,19 @@ pub struct Packet {
     pub size: u16,
     /// Links crossed so far.
     pub hop: u8,
-    flags: u8,
+    kind: Kind,
+    /// Data: retransmission, ECT, CE, CWR. ACK: ECE, DSACK.
+    bits: [bool; 4],
 }
 
-const ACK: u8 = 1;
-const SYN: u8 = 2;
-const AGAIN: u8 = 4;
-const ECT: u8 = 8;
-const CE: u8 = 16;
-const CWR: u8 = 32;
-const ECE: u8 = 64;
-const DSACK: u8 = 128;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Kind {
+    Data,
+    Syn,
+    Ack,
+    SynAck,
+}
 
 /// Options of an ACK that is not plain.
 #[derive(Clone, Copy, Debug)]
@@ -45,52 +47,74 @@ pub struct OptionStore {
 }
 
 impl Packet {
+    /// Fills free slots.
+    pub const NONE: Self = Self {
+        seq: 0,
+        stamp: Time::ZERO,
+        flow: 0,
+        options: 0,
+        size: 0,
+        hop: 0,
+        kind: Kind::Data,
+        bits: [false; 4],
+    };
+
     /// A data segment or SYN of `size` bytes.
     #[inline]
     pub fn data(flow: u32, size: u16, s: &Segment) -> Self {
-        let bit = |on: bool, flag: u8| if on { flag } else { 0 };
-        let flags = bit(s.syn, SYN) | bit(s.retransmission, AGAIN) | bit(s.ect, ECT) | bit(s.cwr, CWR);
-        Self { seq: s.seq, stamp: s.stamp, flow, options: 0, size, hop: 0, flags }
+        Self {
+            seq: s.seq,
+            stamp: s.stamp,
+            flow,
+            options: 0,
+            size,
+            hop: 0,
+            kind: if s.syn { Kind::Syn } else { Kind::Data },
+            bits: [s.retransmission, s.ect, s.ce, s.cwr],
+        }
     }
 
     /// An ACK of `size` bytes; what is not plain goes to `store`.
     #[inline]
     pub fn ack(flow: u32, size: u16, a: &Ack, store: &mut OptionStore) -> Self {
-        let bit = |on: bool, flag: u8| if on { flag } else { 0 };
-        let flags = ACK | bit(a.syn, SYN) | bit(a.ece, ECE) | bit(a.dsack, DSACK);
         let plain = a.sacks.is_empty() && a.window_end == u64::MAX;
-        let options = if plain { 0 } else { store.put(a) };
-        Self { seq: a.cum, stamp: a.echo, flow, options, size, hop: 0, flags }
+        Self {
+            seq: a.cum,
+            stamp: a.echo,
+            flow,
+            options: if plain { 0 } else { store.put(a) },
+            size,
+            hop: 0,
+            kind: if a.syn { Kind::SynAck } else { Kind::Ack },
+            bits: [a.ece, a.dsack, false, false],
+        }
     }
 
     /// True for an ACK.
     #[inline]
     pub fn is_ack(&self) -> bool {
-        self.flags & ACK != 0
+        matches!(self.kind, Kind::Ack | Kind::SynAck)
     }
 
     /// True for a segment of data, not a SYN.
     #[inline]
     pub fn is_data(&self) -> bool {
-        self.flags & (ACK | SYN) == 0
-    }
-
-    /// True for a retransmission.
-    pub fn is_retransmission(&self) -> bool {
-        self.flags & AGAIN != 0
+        self.kind == Kind::Data
     }
 
     /// As the receiver sees it.
     #[inline]
     pub fn to_segment(self) -> Segment {
+        let [retransmission, ect, ce, cwr] = self.bits;
+        let syn = self.kind == Kind::Syn;
         Segment {
             seq: self.seq,
-            syn: self.flags & SYN != 0,
-            retransmission: self.flags & AGAIN != 0,
+            syn,
+            retransmission,
             stamp: self.stamp,
-            ect: self.flags & ECT != 0,
-            ce: self.flags & CE != 0,
-            cwr: self.flags & CWR != 0,
+            ect,
+            ce,
+            cwr,
         }
     }
 
@@ -101,13 +125,15 @@ impl Packet {
             0 => (SackBlocks::default(), u64::MAX),
             i => store.take(i),
         };
+        let [ece, dsack, ..] = self.bits;
+        let syn = self.kind == Kind::SynAck;
         Ack {
             cum: self.seq,
-            syn: self.flags & SYN != 0,
+            syn,
             echo: self.stamp,
             sacks,
-            dsack: self.flags & DSACK != 0,
-            ece: self.flags & ECE != 0,
+            dsack,
+            ece,
             window_end,
         }
     }
@@ -122,7 +148,10 @@ impl Packet {
 
 impl OptionStore {
     fn put(&mut self, a: &Ack) -> u32 {
-        let options = Options { sacks: a.sacks, window_end: a.window_end };
+        let options = Options {
+            sacks: a.sacks,
+            window_end: a.window_end,
+        };
         if let Some(i) = self.free.pop() {
             self.slots[i as usize] = options;
             return i + 1;
@@ -135,11 +164,6 @@ impl OptionStore {
         let options = self.slots[i as usize - 1];
         self.free.push(i - 1);
         (options.sacks, options.window_end)
-    }
-
-    /// Options in use.
-    pub fn in_use(&self) -> usize {
-        self.slots.len() - self.free.len()
     }
 }
 

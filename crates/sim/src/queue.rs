@@ -12,10 +12,25 @@ pub type Target = u32;
 const TARGET_BITS: u32 = 24;
 
 /// Pending events, earliest first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct EventQueue {
+    /// `len` keys, then [`VACANT`] up to the end of the last group of four children.
     heap: Vec<u128>,
+    len: usize,
     inserted: u64,
+}
+
+/// Later than every event: a group of children is always full, so the least of it is found without counting.
+const VACANT: u128 = u128::MAX;
+
+impl Default for EventQueue {
+    fn default() -> Self {
+        Self {
+            heap: vec![VACANT; 5],
+            len: 0,
+            inserted: 0,
+        }
+    }
 }
 
 impl EventQueue {
@@ -25,15 +40,19 @@ impl EventQueue {
     #[inline]
     fn key(&mut self, at: Time, target: Target) -> u128 {
         self.inserted += 1;
-        (u128::from(at.as_nanos()) << 64) | u128::from((self.inserted << TARGET_BITS) | u64::from(target))
+        (u128::from(at.as_nanos()) << 64)
+            | u128::from((self.inserted << TARGET_BITS) | u64::from(target))
     }
 
     /// Adds an event.
     #[inline]
     pub fn push(&mut self, at: Time, target: Target) {
         let key = self.key(at, target);
-        let mut i = self.heap.len();
-        self.heap.push(key);
+        if self.len == self.heap.len() {
+            self.heap.extend([VACANT; 4]);
+        }
+        let mut i = self.len;
+        self.len += 1;
         while i > 0 {
             let parent = (i - 1) / 4;
             if self.heap[parent] <= key {
@@ -48,18 +67,20 @@ impl EventQueue {
     /// The earliest event.
     #[inline]
     pub fn peek(&self) -> Option<(Time, Target)> {
-        self.heap.first().map(|key| {
-            let target = (*key as u64 & ((1 << TARGET_BITS) - 1)) as u32;
-            (Time::from_nanos((key >> 64) as u64), target)
-        })
+        let key = self.heap[0];
+        let target = (key as u64 & ((1 << TARGET_BITS) - 1)) as u32;
+        (self.len > 0).then_some((Time::from_nanos((key >> 64) as u64), target))
     }
 
     /// Removes the earliest event.
     #[inline]
     pub fn pop(&mut self) {
-        if let Some(last) = self.heap.pop()
-            && !self.heap.is_empty()
-        {
+        if self.len == 0 {
+            return;
+        }
+        self.len -= 1;
+        let last = std::mem::replace(&mut self.heap[self.len], VACANT);
+        if self.len > 0 {
             self.sift_down(last);
         }
     }
@@ -74,25 +95,25 @@ impl EventQueue {
     #[inline]
     fn sift_down(&mut self, key: u128) {
         let heap = &mut self.heap[..];
-        let n = heap.len();
         let mut i = 0;
         loop {
             let child = 4 * i + 1;
-            if child >= n {
+            let Some(&[a, b, c, d]) = heap.get(child..).and_then(|rest| rest.first_chunk::<4>())
+            else {
+                break;
+            };
+            let (low, low_at) = if b < a { (b, 1) } else { (a, 0) };
+            let (high, high_at) = if d < c { (d, 3) } else { (c, 2) };
+            let (least, at) = if high < low {
+                (high, high_at)
+            } else {
+                (low, low_at)
+            };
+            if least >= key {
                 break;
             }
-            let end = (child + 4).min(n);
-            let mut least = child;
-            for c in child + 1..end {
-                if heap[c] < heap[least] {
-                    least = c;
-                }
-            }
-            if heap[least] >= key {
-                break;
-            }
-            heap[i] = heap[least];
-            i = least;
+            heap[i] = least;
+            i = child + at;
         }
         heap[i] = key;
     }
@@ -116,7 +137,7 @@ mod tests {
                     _ => { queue.pop(); if !model.is_empty() { model.remove(0); } continue; }
                 }
                 n += 1;
-                if op == 1 && queue.heap.is_empty() { continue; }
+
                 model.push((at, n, target));
                 model.sort_unstable();
                 let first = model[0];

@@ -91,8 +91,10 @@ impl Recorder {
     }
 
     fn push_interval(&mut self, counts: &ReceiverCounts) {
-        self.delivered_per_interval.push(counts.delivered - self.at_interval.delivered);
-        self.arrived_per_interval.push(counts.arrived - self.at_interval.arrived);
+        self.delivered_per_interval
+            .push(counts.delivered - self.at_interval.delivered);
+        self.arrived_per_interval
+            .push(counts.arrived - self.at_interval.arrived);
         self.at_interval = *counts;
     }
 
@@ -113,7 +115,11 @@ impl Recorder {
         self.high = self.high.max(w);
         if sender.round() != self.round {
             self.round = sender.round();
-            self.rounds.push(Round { start: now, delivered: sender.delivered(), cwnd: w });
+            self.rounds.push(Round {
+                start: now,
+                delivered: sender.delivered(),
+                cwnd: w,
+            });
         }
         if sender.has_log() {
             self.note_episodes(now, sender);
@@ -181,6 +187,10 @@ impl Recorder {
         }
         self.window_area += self.window * end.saturating_since(self.window_since).as_nanos() as f64;
         let span = end.saturating_since(self.window_from).as_nanos();
-        if span > 0 { self.window_area / span as f64 } else { self.window }
+        if span > 0 {
+            self.window_area / span as f64
+        } else {
+            self.window
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The event loop: links hand packets on, endpoints answer, timers fire; conservation is checked at the end.
 
 use fullpipe_cc::Stack;
-use fullpipe_flow::{Receiver, Segment, Sender};
+use fullpipe_flow::{Ack, Receiver, Segment, Sender};
 use fullpipe_units::{Span, Time};
 
 use crate::Violation;
@@ -16,14 +16,22 @@ use crate::spec::{FlowSpec, RunSpec, Trace};
 
 /// A run in progress.
 pub struct World {
+    net: Net,
+    flows: Vec<Flow>,
+    events: u64,
+    delivered_packets: u64,
+}
+
+/// The network between the endpoints: links, what waits to happen, options of the ACKs in flight.
+struct Net {
     queue: EventQueue,
     links: Vec<Link>,
     /// Packets that each link has handed on.
     handed_on: Vec<u64>,
-    flows: Vec<Flow>,
     options: OptionStore,
-    events: u64,
-    delivered_packets: u64,
+    /// First target of the senders' timers, then receivers', and so on.
+    links_end: u32,
+    flows: u32,
 }
 
 /// One flow's endpoints and bookkeeping.
@@ -52,15 +60,75 @@ struct Flow {
     at_arrived: u64,
 }
 
-/// What a [`Target`] names.
+/// What a [`Target`] beyond the links names.
 enum Wake {
-    Link(usize),
     Sender(usize),
     Receiver(usize),
     Start(usize),
     Stop(usize),
     Resume(usize),
     Measure,
+}
+
+impl Net {
+    fn target(&self, wake: &Wake) -> Target {
+        let (kind, i) = match *wake {
+            Wake::Sender(i) => (0, i),
+            Wake::Receiver(i) => (1, i),
+            Wake::Start(i) => (2, i),
+            Wake::Stop(i) => (3, i),
+            Wake::Resume(i) => (4, i),
+            Wake::Measure => (5, 0),
+        };
+        self.links_end + kind * self.flows + i as Target
+    }
+
+    fn named(&self, target: Target) -> Wake {
+        let at = target - self.links_end;
+        let i = at.checked_rem(self.flows).unwrap_or(0) as usize;
+        match at.checked_div(self.flows).unwrap_or(5) {
+            0 => Wake::Sender(i),
+            1 => Wake::Receiver(i),
+            2 => Wake::Start(i),
+            3 => Wake::Stop(i),
+            4 => Wake::Resume(i),
+            _ => Wake::Measure,
+        }
+    }
+
+    fn schedule(&mut self, at: Time, wake: &Wake) {
+        let target = self.target(wake);
+        self.queue.push(at, target);
+    }
+
+    /// Offers a packet to a link; false if it is lost.
+    #[inline]
+    fn offer(&mut self, now: Time, link: u32, packet: Packet) -> bool {
+        match self.links[link as usize].offer(now, packet) {
+            Admission::Accepted { arrives, first } => {
+                if first {
+                    self.queue.push(arrives, link);
+                }
+                true
+            }
+            Admission::Full | Admission::Lost => false,
+        }
+    }
+
+    /// The oldest packet of a link arrives now at its far end; the link's pending event moves to the next one.
+    #[inline]
+    fn take(&mut self, link: u32) -> Option<Packet> {
+        let Some((packet, next)) = self.links[link as usize].take() else {
+            self.queue.pop();
+            return None;
+        };
+        self.handed_on[link as usize] += 1;
+        match next {
+            Some(at) => self.queue.replace_top(at, link),
+            None => self.queue.pop(),
+        }
+        Some(packet)
+    }
 }
 
 impl World {
@@ -72,234 +140,90 @@ impl World {
             .map(|l| Link::new(l, spec.seed, spec.measure_from, sample_step(spec)))
             .collect();
         let flows: Vec<Flow> = spec.flows.iter().map(|f| Flow::new(f, spec)).collect();
-        let handed_on = vec![0; links.len()];
-        let mut world = Self {
+        let mut net = Net {
             queue: EventQueue::default(),
-            links,
-            handed_on,
-            flows,
+            handed_on: vec![0; links.len()],
             options: OptionStore::default(),
-            events: 0,
-            delivered_packets: 0,
+            links_end: links.len() as u32,
+            flows: flows.len() as u32,
+            links,
         };
-        world.queue.push(spec.measure_from, world.target(&Wake::Measure));
+        net.schedule(spec.measure_from, &Wake::Measure);
         for (i, f) in spec.flows.iter().enumerate() {
-            world.queue.push(f.start, world.target(&Wake::Start(i)));
+            net.schedule(f.start, &Wake::Start(i));
             if let Some(stop) = f.stop {
-                world.queue.push(stop, world.target(&Wake::Stop(i)));
+                net.schedule(stop, &Wake::Stop(i));
             }
         }
-        world
+        Self {
+            net,
+            flows,
+            events: 0,
+            delivered_packets: 0,
+        }
     }
 
     /// Runs to `end`.
     pub fn run(&mut self, end: Time) {
-        let links = self.links.len() as Target;
-        while let Some((now, target)) = self.queue.peek() {
+        while let Some((now, target)) = self.net.queue.peek() {
             if now > end {
                 break;
             }
             self.events += 1;
-            if target < links {
-                self.link_event(now, target);
+            if target < self.net.links_end {
+                if let Some(packet) = self.net.take(target) {
+                    self.arrive(now, packet);
+                }
             } else {
-                self.queue.pop();
+                self.net.queue.pop();
                 self.wake(now, target);
             }
         }
     }
 
-    fn target(&self, wake: &Wake) -> Target {
-        let (links, flows) = (self.links.len(), self.flows.len());
-        let at = match *wake {
-            Wake::Link(i) => i,
-            Wake::Sender(i) => links + i,
-            Wake::Receiver(i) => links + flows + i,
-            Wake::Start(i) => links + 2 * flows + i,
-            Wake::Stop(i) => links + 3 * flows + i,
-            Wake::Resume(i) => links + 4 * flows + i,
-            Wake::Measure => links + 5 * flows,
-        };
-        at as Target
-    }
-
-    fn named(&self, target: Target) -> Wake {
-        let (links, flows) = (self.links.len(), self.flows.len());
-        let at = target as usize;
-        if at < links {
-            return Wake::Link(at);
-        }
-        let (kind, i) = ((at - links) / flows.max(1), (at - links) % flows.max(1));
-        match kind {
-            0 => Wake::Sender(i),
-            1 => Wake::Receiver(i),
-            2 => Wake::Start(i),
-            3 => Wake::Stop(i),
-            4 => Wake::Resume(i),
-            _ => Wake::Measure,
-        }
-    }
-
-    /// The oldest packet of a link arrives at its far end.
-    #[inline]
-    fn link_event(&mut self, now: Time, target: Target) {
-        let l = target as usize;
-        let Some((packet, next)) = self.links[l].take() else {
-            self.queue.pop();
-            return;
-        };
-        self.handed_on[l] += 1;
-        match next {
-            Some(at) => self.queue.replace_top(at, target),
-            None => self.queue.pop(),
-        }
-        self.arrive(now, packet);
-    }
-
     #[inline]
     fn arrive(&mut self, now: Time, mut packet: Packet) {
         packet.hop += 1;
-        let i = packet.flow as usize;
-        let flow = &mut self.flows[i];
+        let flow = &mut self.flows[packet.flow as usize];
         if packet.is_ack() {
             if let Some(&link) = flow.back.get(packet.hop as usize) {
-                self.forward(now, link, packet);
+                self.pass_on(now, link, packet);
                 return;
             }
-            let ack = packet.to_ack(&mut self.options);
+            let ack = packet.to_ack(&mut self.net.options);
             flow.acks_in += 1;
             flow.sender.handle_ack(now, &ack);
             if flow.finite && flow.completed.is_none() && flow.sender.is_done() {
                 flow.completed = Some(now);
             }
-            self.pump(now, i);
+            flow.pump(now, packet.flow, &mut self.net);
         } else {
             if let Some(&link) = flow.forward.get(packet.hop as usize) {
-                self.forward(now, link, packet);
+                self.pass_on(now, link, packet);
                 return;
             }
             flow.recorder.on_arrival(now, flow.receiver.counts());
-            if packet.is_data() {
-                self.delivered_packets += 1;
-            }
-            if let Some(ack) = flow.receiver.handle_segment(now, &packet.to_segment()) {
-                let packet = Packet::ack(packet.flow, flow.ack, &ack, &mut self.options);
-                let link = flow.back[0];
-                self.forward(now, link, packet);
-            } else {
-                self.arm_receiver(i);
+            self.delivered_packets += u64::from(packet.is_data());
+            match flow.receiver.handle_segment(now, &packet.to_segment()) {
+                Some(ack) => flow.answer(now, packet.flow, &ack, &mut self.net),
+                None => flow.arm_receiver(packet.flow, &mut self.net),
             }
         }
     }
 
-    /// Offers a packet to a link that is not a local queue.
-    #[inline]
-    fn forward(&mut self, now: Time, link: u32, packet: Packet) {
-        match self.links[link as usize].offer(now, packet) {
-            Admission::Accepted { arrives, first } => {
-                if first {
-                    self.queue.push(arrives, link);
-                }
-            }
-            Admission::Full { .. } | Admission::Lost => self.lose(packet),
-        }
-    }
-
-    fn lose(&mut self, packet: Packet) {
-        let flow = &mut self.flows[packet.flow as usize];
-        if packet.is_ack() {
-            flow.acks_dropped += 1;
-        } else if packet.is_data() {
-            flow.dropped += 1;
-        }
-        packet.discard(&mut self.options);
-    }
-
-    /// Sends all that the sender has for now, then sets its timer.
-    #[inline]
-    fn pump(&mut self, now: Time, i: usize) {
-        let flow = &mut self.flows[i];
-        flow.recorder.on_sender(now, &mut flow.sender);
-        while let Some(segment) = self.flows[i].sender.poll_transmit(now) {
-            if !self.send(now, i, &segment) {
-                break;
-            }
-        }
-        let flow = &mut self.flows[i];
-        let wants = flow.sender.next_timeout();
-        if wants < flow.sender_wakes {
-            flow.sender_wakes = wants;
-            let target = self.target(&Wake::Sender(i));
-            self.queue.push(wants, target);
-        }
-    }
-
-    /// Puts a segment on the path; false if the local queue refused it.
-    #[inline]
-    fn send(&mut self, now: Time, i: usize, segment: &Segment) -> bool {
-        let flow = &mut self.flows[i];
-        let packet = Packet::data(i as u32, flow.packet, segment);
-        let link = flow.forward[0];
-        if flow.local_queue {
-            return self.send_locally(now, i, segment, packet);
-        }
-        if packet.is_data() {
-            flow.offered += 1;
-            if let Some(drops) = &mut flow.drops
-                && drops.strikes(now, segment.seq, segment.retransmission, flow.sender.cwnd())
-            {
-                self.lose(packet);
-                return true;
-            }
-        }
-        self.forward(now, link, packet);
-        true
-    }
-
-    /// The first link is the host's own interface: overflow is a stall, and exact drops happen behind it.
-    fn send_locally(&mut self, now: Time, i: usize, segment: &Segment, packet: Packet) -> bool {
-        let link = self.flows[i].forward[0];
-        match self.links[link as usize].offer(now, packet) {
-            Admission::Accepted { arrives, first } => {
-                if packet.is_data() {
-                    self.flows[i].offered += 1;
-                }
-                if first {
-                    self.queue.push(arrives, link);
-                }
-                true
-            }
-            Admission::Lost => {
-                self.flows[i].offered += 1;
-                self.lose(packet);
-                true
-            }
-            Admission::Full { retry } => {
-                let flow = &mut self.flows[i];
-                flow.sender.refuse(now, segment);
-                flow.recorder.on_sender(now, &mut flow.sender);
-                let target = self.target(&Wake::Resume(i));
-                self.queue.push(retry.max(now + Span::from_nanos(1)), target);
-                false
-            }
-        }
-    }
-
-    #[inline]
-    fn arm_receiver(&mut self, i: usize) {
-        let flow = &mut self.flows[i];
-        let wants = flow.receiver.next_timeout();
-        if wants < flow.receiver_wakes {
-            flow.receiver_wakes = wants;
-            let target = self.target(&Wake::Receiver(i));
-            self.queue.push(wants, target);
+    /// A packet enters its second or a later link.
+    #[cold]
+    fn pass_on(&mut self, now: Time, link: u32, packet: Packet) {
+        if !self.net.offer(now, link, packet) {
+            let flow = &mut self.flows[packet.flow as usize];
+            flow.lose(packet, &mut self.net);
         }
     }
 
     #[cold]
     fn wake(&mut self, now: Time, target: Target) {
-        match self.named(target) {
-            Wake::Link(_) => {}
+        let net = &mut self.net;
+        match net.named(target) {
             Wake::Sender(i) => {
                 let flow = &mut self.flows[i];
                 if flow.sender_wakes != now {
@@ -309,7 +233,7 @@ impl World {
                 if flow.sender.next_timeout() <= now {
                     flow.sender.handle_timeout(now);
                 }
-                self.pump(now, i);
+                flow.pump(now, i as u32, net);
             }
             Wake::Receiver(i) => {
                 let flow = &mut self.flows[i];
@@ -318,26 +242,22 @@ impl World {
                 }
                 flow.receiver_wakes = Time::MAX;
                 if let Some(ack) = flow.receiver.handle_timeout(now) {
-                    let packet = Packet::ack(i as u32, flow.ack, &ack, &mut self.options);
-                    let link = flow.back[0];
-                    self.forward(now, link, packet);
+                    flow.answer(now, i as u32, &ack, net);
                 }
-                self.arm_receiver(i);
+                flow.arm_receiver(i as u32, net);
             }
             Wake::Start(i) => {
                 self.flows[i].sender.start(now);
-                self.pump(now, i);
+                self.flows[i].pump(now, i as u32, net);
             }
             Wake::Stop(i) => self.flows[i].sender.stop(),
             Wake::Resume(i) => {
                 self.flows[i].sender.resume();
-                self.pump(now, i);
+                self.flows[i].pump(now, i as u32, net);
             }
             Wake::Measure => {
                 for flow in &mut self.flows {
-                    flow.at_measure = flow.totals();
-                    flow.at_arrived = flow.receiver.counts().arrived;
-                    flow.recorder.begin_measurement(now);
+                    flow.begin_measurement(now);
                 }
             }
         }
@@ -349,12 +269,12 @@ impl World {
     /// A sentence about the first invariant that does not hold.
     pub fn finish(mut self, spec: &RunSpec, end: Time) -> Result<Outcome, String> {
         let mut inside = vec![0u64; self.flows.len()];
-        let mut links = Vec::with_capacity(self.links.len());
-        for (i, link) in self.links.into_iter().enumerate() {
+        let mut links = Vec::with_capacity(self.net.links.len());
+        for (link, handed_on) in self.net.links.into_iter().zip(self.net.handed_on) {
             for flow in link.data_inside() {
                 inside[flow as usize] += 1;
             }
-            links.push(link.finish(end, self.handed_on[i])?);
+            links.push(link.finish(end, handed_on)?);
         }
         let mut flows = Vec::with_capacity(self.flows.len());
         for ((i, flow), fs) in self.flows.iter_mut().enumerate().zip(&spec.flows) {
@@ -374,7 +294,9 @@ impl World {
                 ));
             }
             if counts.arrived != counts.delivered + counts.duplicates {
-                return Err(format!("flow {name}: arrived is not delivered + duplicates"));
+                return Err(format!(
+                    "flow {name}: arrived is not delivered + duplicates"
+                ));
             }
             flows.push(flow.outcome(fs, end));
         }
@@ -394,7 +316,11 @@ impl Flow {
     fn new(f: &FlowSpec, spec: &RunSpec) -> Self {
         let (cfg, setup) = f.sender.clone().with_stack(&f.stack);
         let (packet, ack) = (cfg.packet() as u16, cfg.header as u16);
-        let sender = Sender::new(cfg, f.stack.controller(setup), derive_seed(spec.seed, &f.name));
+        let sender = Sender::new(
+            cfg,
+            f.stack.controller(setup),
+            derive_seed(spec.seed, &f.name),
+        );
         Self {
             sender,
             receiver: Receiver::new(f.receiver.clone()),
@@ -416,6 +342,111 @@ impl Flow {
             at_measure: FlowTotals::default(),
             at_arrived: 0,
         }
+    }
+
+    /// Sends all that the sender has for now, then sets its timer.
+    #[inline]
+    fn pump(&mut self, now: Time, index: u32, net: &mut Net) {
+        self.recorder.on_sender(now, &mut self.sender);
+        while let Some(segment) = self.sender.poll_transmit(now) {
+            if !self.send(now, index, &segment, net) {
+                break;
+            }
+        }
+        let wants = self.sender.next_timeout();
+        if wants < self.sender_wakes {
+            self.sender_wakes = wants;
+            net.schedule(wants, &Wake::Sender(index as usize));
+        }
+    }
+
+    /// Puts a segment on the path; false if the local queue refused it.
+    #[inline]
+    fn send(&mut self, now: Time, index: u32, segment: &Segment, net: &mut Net) -> bool {
+        let packet = Packet::data(index, self.packet, segment);
+        if self.local_queue {
+            return self.send_locally(now, segment, packet, net);
+        }
+        self.offered += u64::from(packet.is_data());
+        let cut = match &mut self.drops {
+            Some(drops) if packet.is_data() => {
+                drops.strikes(now, segment.seq, segment.retransmission, self.sender.cwnd())
+            }
+            _ => false,
+        };
+        if cut || !net.offer(now, self.forward[0], packet) {
+            self.lose(packet, net);
+        }
+        true
+    }
+
+    /// The first link is the host's own interface: overflow is a stall. Exact drops strike what the interface accepted.
+    #[cold]
+    fn send_locally(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        packet: Packet,
+        net: &mut Net,
+    ) -> bool {
+        let link = self.forward[0];
+        let stop = match net.links[link as usize].room(now, packet.size) {
+            Some(retry) => retry,
+            None => {
+                self.offered += u64::from(packet.is_data());
+                let cut = match &mut self.drops {
+                    Some(drops) if packet.is_data() => {
+                        drops.strikes(now, segment.seq, segment.retransmission, self.sender.cwnd())
+                    }
+                    _ => false,
+                };
+                if cut || !net.offer(now, link, packet) {
+                    self.lose(packet, net);
+                }
+                return true;
+            }
+        };
+        self.sender.refuse(now, segment);
+        self.recorder.on_sender(now, &mut self.sender);
+        net.schedule(
+            stop.max(now + Span::from_nanos(1)),
+            &Wake::Resume(packet.flow as usize),
+        );
+        false
+    }
+
+    /// The receiver's ACK sets out.
+    #[inline]
+    fn answer(&mut self, now: Time, index: u32, ack: &Ack, net: &mut Net) {
+        let packet = Packet::ack(index, self.ack, ack, &mut net.options);
+        if !net.offer(now, self.back[0], packet) {
+            self.lose(packet, net);
+        }
+    }
+
+    #[inline]
+    fn arm_receiver(&mut self, index: u32, net: &mut Net) {
+        let wants = self.receiver.next_timeout();
+        if wants < self.receiver_wakes {
+            self.receiver_wakes = wants;
+            net.schedule(wants, &Wake::Receiver(index as usize));
+        }
+    }
+
+    #[cold]
+    fn lose(&mut self, packet: Packet, net: &mut Net) {
+        if packet.is_ack() {
+            self.acks_dropped += 1;
+        } else if packet.is_data() {
+            self.dropped += 1;
+        }
+        packet.discard(&mut net.options);
+    }
+
+    fn begin_measurement(&mut self, now: Time) {
+        self.at_measure = self.totals();
+        self.at_arrived = self.receiver.counts().arrived;
+        self.recorder.begin_measurement(now);
     }
 
     fn totals(&self) -> FlowTotals {
@@ -476,10 +507,15 @@ fn sample_step(spec: &RunSpec) -> Span {
 /// # Errors
 /// [`Violation`] if a conservation check fails: a fault of the simulator, never of the scenario.
 pub fn run(spec: &RunSpec) -> Result<Outcome, Violation> {
-    let violation = |what| Violation { seed: spec.seed, what };
+    let violation = |what| Violation {
+        seed: spec.seed,
+        what,
+    };
     let targets = spec.links.len() + 5 * spec.flows.len() + 1;
     if targets >= EventQueue::MAX_TARGETS {
-        return Err(violation(format!("{targets} event targets are more than fit")));
+        return Err(violation(format!(
+            "{targets} event targets are more than fit"
+        )));
     }
     let end = Time::ZERO + spec.duration;
     let mut world = World::new(spec);

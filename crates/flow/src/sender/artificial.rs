@@ -23,7 +23,12 @@ impl Artificial {
         let mut rules = rules;
         rules.segments.sort_unstable_by(|a, b| b.cmp(a));
         rules.times.sort_unstable_by(|a, b| b.cmp(a));
-        let mut new = Self { rules, gap: 0, state: seed, window_done: false };
+        let mut new = Self {
+            rules,
+            gap: 0,
+            state: seed,
+            window_done: false,
+        };
         new.gap = new.geometric();
         Some(new)
     }
@@ -88,9 +93,14 @@ mod tests {
 
     #[test]
     fn random_gaps_have_the_mean_that_was_asked_for() {
-        let rules = ArtificialLoss { probability: 1e-3, ..ArtificialLoss::default() };
+        let rules = ArtificialLoss {
+            probability: 1e-3,
+            ..ArtificialLoss::default()
+        };
         let mut a = Artificial::new(rules, 7).unwrap();
-        let hits = (0..1_000_000u64).filter(|i| a.strikes(Time::ZERO, *i, 1, 1.0)).count();
+        let hits = (0..1_000_000u64)
+            .filter(|i| a.strikes(Time::ZERO, *i, 1, 1.0))
+            .count();
         assert!((900..1100).contains(&hits), "{hits}");
     }
 
@@ -102,8 +112,9 @@ mod tests {
             ..ArtificialLoss::default()
         };
         let mut a = Artificial::new(rules, 0).unwrap();
-        let hits: Vec<u64> =
-            (0..60).filter(|i| a.strikes(Time::ZERO, *i, 1, *i as f64 / 10.0)).collect();
+        let hits: Vec<u64> = (0..60)
+            .filter(|i| a.strikes(Time::ZERO, *i, 1, *i as f64 / 10.0))
+            .collect();
         assert_eq!(hits, [5, 30, 40]);
     }
 }

@@ -51,7 +51,9 @@ impl<C: Controller> Sender<C> {
                 event.srtt = self.rtt.srtt();
                 event.min_rtt = self.rtt.min();
             }
-            event.rate = self.rate.on_delivered(now, delivered_now, &newest, self.rtt.min());
+            event.rate = self
+                .rate
+                .on_delivered(now, delivered_now, &newest, self.rtt.min());
             event.app_limited = newest.app_limited();
             event.delivered = self.rate.delivered();
             let prior = event.delivered
@@ -63,7 +65,8 @@ impl<C: Controller> Sender<C> {
 
         if let Some(dsack) = lost {
             self.irregular_ack(now, ack, advanced, dsack, &d, &mut event);
-        } else if advanced && self.cfg.detector == Detector::Rack
+        } else if advanced
+            && self.cfg.detector == Detector::Rack
             && let Some((seq, newest)) = d.newest
         {
             self.rack.advance(now, seq, &newest, None, self.rtt.min());
@@ -87,8 +90,13 @@ impl<C: Controller> Sender<C> {
         self.cc.on_ack(&event);
         if let Some(prr) = &mut self.prr {
             let good = advanced && event.lost == 0;
-            prr.on_ack(PrrAck { delivered: delivered_now, inflight: event.flight, good });
+            prr.on_ack(PrrAck {
+                delivered: delivered_now,
+                inflight: event.flight,
+                good,
+            });
         }
+        self.refresh_budget();
         self.rearm(now, advanced);
     }
 
@@ -115,7 +123,11 @@ impl<C: Controller> Sender<C> {
         let mut dsack = None;
         for (i, block) in ack.sacks.iter().enumerate() {
             // RFC 2883: below the cumulative number, or inside the next block, the first block is a duplicate.
-            let covered = ack.sacks.iter().nth(1).is_some_and(|b| b.start <= block.start && block.end <= b.end);
+            let covered = ack
+                .sacks
+                .iter()
+                .nth(1)
+                .is_some_and(|b| b.start <= block.start && block.end <= b.end);
             if i == 0 && (block.end <= ack.cum || (ack.dsack && covered)) {
                 dsack = Some(block.start);
             } else {
@@ -132,18 +144,36 @@ impl<C: Controller> Sender<C> {
     fn update_without_sack(&mut self, ack: &Ack, advanced: bool, d: &mut Delivered) {
         if advanced {
             let known = self.duplicates.min(ack.cum - self.board.una() - 1);
-            self.board.remove_duplicates(if self.phase == Phase::Recovery { known } else { u64::MAX });
-            self.duplicates = if self.phase == Phase::Recovery { self.duplicates - known } else { 0 };
+            self.board
+                .remove_duplicates(if self.phase == Phase::Recovery {
+                    known
+                } else {
+                    u64::MAX
+                });
+            self.duplicates = if self.phase == Phase::Recovery {
+                self.duplicates - known
+            } else {
+                0
+            };
             self.board.ack_to(ack.cum, d);
             d.acked -= known.min(d.acked);
-        } else if self.board.flight() > 0 && ack.cum == self.board.una() && self.board.add_duplicate() {
+        } else if self.board.flight() > 0
+            && ack.cum == self.board.una()
+            && self.board.add_duplicate()
+        {
             self.duplicates += 1;
             d.sacked = 1;
         }
     }
 
     #[inline]
-    pub(super) fn event(&self, now: Time, d: &Delivered, advanced: bool, prior_pipe: u64) -> AckEvent {
+    pub(super) fn event(
+        &self,
+        now: Time,
+        d: &Delivered,
+        advanced: bool,
+        prior_pipe: u64,
+    ) -> AckEvent {
         AckEvent {
             now,
             acked: d.acked,
@@ -178,10 +208,22 @@ impl<C: Controller> Sender<C> {
         let volume = event.delivered - self.round_began;
         self.round_began = event.delivered;
         self.round_ends = event.delivered;
-        let (w, ssth, iw) = (self.cc.window(), self.cc.ssthresh(), self.cfg.initial_window);
-        if let Some(v) = self.validation.on_round(now, volume, self.rtt.srtt(), w, ssth, iw) {
+        let (w, ssth, iw) = (
+            self.cc.window(),
+            self.cc.ssthresh(),
+            self.cfg.initial_window,
+        );
+        if let Some(v) = self
+            .validation
+            .on_round(now, volume, self.rtt.srtt(), w, ssth, iw)
+        {
             let idle = now.saturating_since(self.last_sent);
-            self.cc.on_idle(&IdleEvent { now, idle, window: v.window, ssthresh: v.ssthresh });
+            self.cc.on_idle(&IdleEvent {
+                now,
+                idle,
+                window: v.window,
+                ssthresh: v.ssthresh,
+            });
         }
     }
 
@@ -205,11 +247,18 @@ impl<C: Controller> Sender<C> {
         if !self.cfg.tlp {
             return;
         }
-        if self.phase != Phase::Open || self.board.sacked_out() > 0 || self.cfg.detector != Detector::Rack {
+        if self.phase != Phase::Open
+            || self.board.sacked_out() > 0
+            || self.cfg.detector != Detector::Rack
+        {
             self.probe_at = Time::MAX;
             return;
         }
-        let mut wait = if self.rtt.has_sample() { self.rtt.srtt() * 2 } else { self.cfg.rto.initial };
+        let mut wait = if self.rtt.has_sample() {
+            self.rtt.srtt() * 2
+        } else {
+            self.cfg.rto.initial
+        };
         if self.board.flight() == 1 {
             wait += self.cfg.max_ack_delay;
         }

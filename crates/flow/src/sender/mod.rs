@@ -65,6 +65,10 @@ pub struct Sender<C = Stack> {
     limited_sent: u64,
     cwr_pending: bool,
     stalled: bool,
+    /// Open and not stalled.
+    ready: bool,
+    /// Whole segments of the window in force: recomputed by every call that can change it.
+    budget: u64,
     /// New data may be sent below this number.
     send_limit: u64,
     app_limit: u64,
@@ -106,9 +110,14 @@ pub struct SenderCounts {
 enum Connection {
     Idle,
     /// SYN to be sent.
-    Opening { tries: u32 },
+    Opening {
+        tries: u32,
+    },
     /// SYN sent.
-    SynSent { at: Time, tries: u32 },
+    SynSent {
+        at: Time,
+        tries: u32,
+    },
     Open,
 }
 
@@ -155,6 +164,8 @@ impl<C: Controller> Sender<C> {
             limited_sent: 0,
             cwr_pending: false,
             stalled: false,
+            ready: false,
+            budget: cc.window() as u64,
             send_limit: app_limit,
             app_limit,
             peer_limit: u64::MAX,
@@ -176,9 +187,13 @@ impl<C: Controller> Sender<C> {
 
     /// Opens the connection: with a SYN, or at once if the configuration has no handshake.
     pub fn start(&mut self, now: Time) {
-        self.connection =
-            if self.cfg.handshake { Connection::Opening { tries: 0 } } else { Connection::Open };
+        self.connection = if self.cfg.handshake {
+            Connection::Opening { tries: 0 }
+        } else {
+            Connection::Open
+        };
         self.last_sent = now;
+        self.refresh_ready();
     }
 
     /// No new data from now on.
@@ -204,6 +219,18 @@ impl<C: Controller> Sender<C> {
             Some(prr) => prr.cwnd() as f64,
             None => self.cc.window(),
         }
+    }
+
+    fn refresh_ready(&mut self) {
+        self.ready = self.connection == Connection::Open && !self.stalled;
+    }
+
+    #[inline]
+    fn refresh_budget(&mut self) {
+        self.budget = match &self.prr {
+            Some(prr) => prr.cwnd(),
+            None => self.cc.window() as u64,
+        };
     }
 
     /// Segments in the network (`pipe`).
@@ -271,8 +298,11 @@ impl<C: Controller> Sender<C> {
             return None;
         }
         let w = self.cwnd();
-        let gain =
-            if w < self.cc.ssthresh() / 2.0 { gains.slow_start } else { gains.avoidance };
+        let gain = if w < self.cc.ssthresh() / 2.0 {
+            gains.slow_start
+        } else {
+            gains.avoidance
+        };
         let window = w.max(self.board.pipe() as f64);
         Some(gain * window * f64::from(self.cfg.mss) * 8.0 / self.rtt.srtt().as_secs_f64())
     }
@@ -281,13 +311,17 @@ impl<C: Controller> Sender<C> {
     #[inline]
     pub fn next_timeout(&self) -> Time {
         let timers = self.rto_at.min(self.probe_at).min(self.reorder_at);
-        if self.gated { timers.min(self.pacer.next()) } else { timers }
+        if self.gated {
+            timers.min(self.pacer.next())
+        } else {
+            timers
+        }
     }
 
     /// The next segment to put on the wire now, or `None` until an ACK or a timeout.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
-        if self.connection != Connection::Open || self.stalled {
+        if !self.ready {
             return self.poll_handshake(now);
         }
         if self.probe_due {
@@ -297,7 +331,7 @@ impl<C: Controller> Sender<C> {
             }
         }
         let pipe = self.board.pipe();
-        let cwnd = self.cwnd() as u64;
+        let cwnd = self.budget;
         if now < self.pacer.next() {
             self.gated = pipe < cwnd;
             self.note_usage(pipe >= cwnd);
@@ -323,6 +357,7 @@ impl<C: Controller> Sender<C> {
     /// The local queue refused `segment`, the last one polled: it never left the host.
     pub fn refuse(&mut self, now: Time, segment: &Segment) {
         self.stalled = true;
+        self.ready = false;
         if segment.syn {
             self.connection = Connection::Opening { tries: 0 };
             return;
@@ -349,11 +384,13 @@ impl<C: Controller> Sender<C> {
             }
             LocalDrop::React => self.reduce_for_local_drop(now),
         }
+        self.refresh_budget();
     }
 
     /// The local queue has room again.
     pub fn resume(&mut self) {
         self.stalled = false;
+        self.refresh_ready();
     }
 
     /// True between [`Sender::refuse`] and [`Sender::resume`].
@@ -379,10 +416,13 @@ impl<C: Controller> Sender<C> {
         } else if now >= self.probe_at {
             self.on_probe_timer(now);
         }
+        self.refresh_budget();
     }
 
     fn poll_handshake(&mut self, now: Time) -> Option<Segment> {
-        let Connection::Opening { tries } = self.connection else { return None };
+        let Connection::Opening { tries } = self.connection else {
+            return None;
+        };
         if self.stalled {
             return None;
         }
@@ -404,8 +444,11 @@ impl<C: Controller> Sender<C> {
     }
 
     fn established(&mut self, now: Time) {
-        let Connection::SynSent { at, tries } = self.connection else { return };
+        let Connection::SynSent { at, tries } = self.connection else {
+            return;
+        };
         self.connection = Connection::Open;
+        self.refresh_ready();
         self.rto_at = Time::MAX;
         if tries == 0 {
             self.rtt.sample(now - at);
@@ -423,6 +466,7 @@ impl<C: Controller> Sender<C> {
                 window: 1.0,
                 ssthresh: self.cc.ssthresh(),
             });
+            self.refresh_budget();
         }
     }
 
@@ -452,7 +496,13 @@ impl<C: Controller> Sender<C> {
     fn retransmit(&mut self, now: Time, seq: u64) -> Segment {
         self.rate.before_send(now, self.board.pipe());
         let rate = &self.rate;
-        self.board.resend(seq, now, rate.delivered(), rate.delivered_time(), rate.first_sent());
+        self.board.resend(
+            seq,
+            now,
+            rate.delivered(),
+            rate.delivered_time(),
+            rate.first_sent(),
+        );
         self.counts.retransmits += 1;
         if let Some(undo) = &mut self.undo {
             undo.on_retransmit(now);
@@ -481,13 +531,22 @@ impl<C: Controller> Sender<C> {
             return None;
         }
         let bits = f64::from(self.cfg.mss) * 8.0;
-        self.pacing_rate().map(|rate| Span::from_secs_f64(bits / rate))
+        self.pacing_rate()
+            .map(|rate| Span::from_secs_f64(bits / rate))
     }
 
     #[inline]
     fn segment(&self, now: Time, seq: u64, retransmission: bool, cwr: bool) -> Segment {
         let ect = self.cfg.ecn && !retransmission;
-        Segment { seq, syn: false, retransmission, stamp: now, ect, ce: false, cwr }
+        Segment {
+            seq,
+            syn: false,
+            retransmission,
+            stamp: now,
+            ect,
+            ce: false,
+            cwr,
+        }
     }
 
     /// The window allows more, but nothing new may be sent.
@@ -516,8 +575,17 @@ impl<C: Controller> Sender<C> {
         let idle = now.saturating_since(self.last_sent);
         let (w, ssth) = (self.cc.window(), self.cc.ssthresh());
         let iw = self.cfg.initial_window;
-        if let Some(v) = self.validation.on_restart(idle, self.rtt.base_rto(), w, ssth, iw) {
-            self.cc.on_idle(&IdleEvent { now, idle, window: v.window, ssthresh: v.ssthresh });
+        if let Some(v) = self
+            .validation
+            .on_restart(idle, self.rtt.base_rto(), w, ssth, iw)
+        {
+            self.cc.on_idle(&IdleEvent {
+                now,
+                idle,
+                window: v.window,
+                ssthresh: v.ssthresh,
+            });
+            self.refresh_budget();
         }
     }
 
@@ -526,7 +594,11 @@ impl<C: Controller> Sender<C> {
         let out = self.board.flight();
         let u = &mut self.usage;
         if self.board.una() >= u.until || limited || (!u.limited && out > u.most) {
-            *u = Usage { limited, most: out, until: self.board.nxt() };
+            *u = Usage {
+                limited,
+                most: out,
+                until: self.board.nxt(),
+            };
         }
     }
 
@@ -538,6 +610,11 @@ impl<C: Controller> Sender<C> {
 
     fn note(&mut self, at: Time, kind: EpisodeKind, before: f64) {
         let after = self.cc.window();
-        self.log.push(Episode { at, kind, before, after });
+        self.log.push(Episode {
+            at,
+            kind,
+            before,
+            after,
+        });
     }
 }

@@ -17,7 +17,11 @@ pub struct Pacer {
 impl Pacer {
     /// Nothing is held back.
     pub fn new() -> Self {
-        Self { next: Time::ZERO, spread_left: 0, spread_gap: Span::ZERO }
+        Self {
+            next: Time::ZERO,
+            spread_left: 0,
+            spread_gap: Span::ZERO,
+        }
     }
 
     /// Spread the first `segments` segments by `gap` from now on (Initial Spreading 2014).
@@ -48,8 +52,11 @@ impl Pacer {
     pub fn on_sent(&mut self, now: Time, gap: Option<Span>) {
         if self.spread_left > 0 {
             self.spread_left -= 1;
-            self.next =
-                if self.spread_left > 0 { self.next.max(now) + self.spread_gap } else { Time::ZERO };
+            self.next = if self.spread_left > 0 {
+                self.next.max(now) + self.spread_gap
+            } else {
+                Time::ZERO
+            };
         } else if let Some(gap) = gap {
             let credit = (gap * 2).max(Span::from_millis(1));
             self.next = self.next.max(now - credit) + gap;

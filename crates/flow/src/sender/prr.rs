@@ -24,7 +24,13 @@ pub struct PrrAck {
 impl Prr {
     /// At recovery's start: `recover_fs` is what was outstanding and not SACKed just before the ACK that started it.
     pub fn new(ssthresh: u64, recover_fs: u64, cwnd: u64) -> Self {
-        Self { ssthresh, recover_fs: recover_fs.max(1), delivered: 0, out: 0, cwnd }
+        Self {
+            ssthresh,
+            recover_fs: recover_fs.max(1),
+            delivered: 0,
+            out: 0,
+            cwnd,
+        }
     }
 
     /// Window after this ACK.

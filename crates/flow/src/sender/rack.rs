@@ -34,14 +34,7 @@ impl Rack {
     /// Step 2: the newest sent segment that this ACK delivered. `echo` is the echoed time stamp of a cumulative ACK; a
     /// retransmission whose echo or RTT betrays the original is ignored.
     #[inline]
-    pub fn advance(
-        &mut self,
-        now: Time,
-        seq: u64,
-        sent: &Sent,
-        echo: Option<Time>,
-        min_rtt: Span,
-    ) {
+    pub fn advance(&mut self, now: Time, seq: u64, sent: &Sent, echo: Option<Time>, min_rtt: Span) {
         let rtt = now.saturating_since(sent.xmit);
         if sent.retransmitted() && (echo.is_some_and(|e| e < sent.xmit) || rtt < min_rtt) {
             return;

@@ -192,11 +192,16 @@ impl<C: Controller> Sender<C> {
             return;
         }
         let before = self.cc.window();
-        self.cc.on_congestion(&self.congestion(now, kind, true, lost));
+        self.cc
+            .on_congestion(&self.congestion(now, kind, true, lost));
         self.note(now, EpisodeKind::Congestion(kind), before);
         self.counts.loss_events += 1;
         self.pacer.end_spreading();
-        self.phase = if real_loss { Phase::Recovery } else { Phase::Cwr };
+        self.phase = if real_loss {
+            Phase::Recovery
+        } else {
+            Phase::Cwr
+        };
         self.recovery_point = self.board.nxt();
         self.reduced_at = now;
         self.rescued = false;
@@ -204,9 +209,14 @@ impl<C: Controller> Sender<C> {
         self.cwr_pending = self.cfg.ecn;
         self.undo = (real_loss && self.cfg.undo).then(|| UndoMark::new(self.board.una(), false));
         if self.cfg.prr {
-            let outstanding = self.board.flight() - self.board.sacked_out().min(self.board.flight());
+            let outstanding =
+                self.board.flight() - self.board.sacked_out().min(self.board.flight());
             let recover_fs = outstanding + event.acked + event.sacked;
-            self.prr = Some(Prr::new(self.cc.ssthresh() as u64, recover_fs, before as u64));
+            self.prr = Some(Prr::new(
+                self.cc.ssthresh() as u64,
+                recover_fs,
+                before as u64,
+            ));
         }
     }
 
@@ -216,7 +226,8 @@ impl<C: Controller> Sender<C> {
             return;
         }
         let before = self.cc.window();
-        self.cc.on_congestion(&self.congestion(now, CongestionKind::Loss, false, lost));
+        self.cc
+            .on_congestion(&self.congestion(now, CongestionKind::Loss, false, lost));
         self.note(now, EpisodeKind::Again, before);
         self.reduced_at = now;
         if let Some(prr) = &mut self.prr {
@@ -230,7 +241,11 @@ impl<C: Controller> Sender<C> {
             let mut event = self.event_for(now, &none);
             self.reduce(now, CongestionKind::LocalDrop, 0, &mut event);
             if let Some(prr) = &mut self.prr {
-                *prr = Prr::new(self.cc.ssthresh() as u64, self.board.pipe(), self.board.pipe());
+                *prr = Prr::new(
+                    self.cc.ssthresh() as u64,
+                    self.board.pipe(),
+                    self.board.pipe(),
+                );
             }
         }
     }
@@ -248,7 +263,10 @@ impl<C: Controller> Sender<C> {
     ) -> CongestionEvent {
         let flight = self.board.flight() - self.limited_sent.min(self.board.flight());
         // RFC 7661 section 4.3: a window that was not used is judged by what was.
-        let flight = self.validation.pipe_ack().map_or(flight, |used| flight.max(used));
+        let flight = self
+            .validation
+            .pipe_ack()
+            .map_or(flight, |used| flight.max(used));
         CongestionEvent {
             now,
             kind,
@@ -292,7 +310,11 @@ impl<C: Controller> Sender<C> {
             self.duplicates = 0;
         }
         self.limited_sent = 0;
-        self.phase = if self.board.sacked_out() > 0 { Phase::Disorder } else { Phase::Open };
+        self.phase = if self.board.sacked_out() > 0 {
+            Phase::Disorder
+        } else {
+            Phase::Open
+        };
     }
 
     /// Eifel and DSACK (sections 4.7 of the algorithm reference; RFC 4015 for the answer).
@@ -332,7 +354,11 @@ impl<C: Controller> Sender<C> {
             self.rtt.widen(latest, latest / 2);
         }
         if matches!(self.phase, Phase::Recovery | Phase::Loss) {
-            self.phase = if self.board.sacked_out() > 0 { Phase::Disorder } else { Phase::Open };
+            self.phase = if self.board.sacked_out() > 0 {
+                Phase::Disorder
+            } else {
+                Phase::Open
+            };
         }
     }
 
@@ -386,7 +412,11 @@ impl<C: Controller> Sender<C> {
             self.reduce(now, CongestionKind::Loss, lost, &mut event);
             if let Some(prr) = &mut self.prr {
                 // No ACK brings a quota: the fast retransmit leaves all the same.
-                *prr = Prr::new(self.cc.ssthresh() as u64, self.board.pipe() + lost, self.board.pipe() + 1);
+                *prr = Prr::new(
+                    self.cc.ssthresh() as u64,
+                    self.board.pipe() + lost,
+                    self.board.pipe() + 1,
+                );
             }
         } else if again > 0 && self.phase == Phase::Recovery {
             self.reduce_again(now, lost + again);
@@ -422,8 +452,11 @@ impl<C: Controller> Sender<C> {
             self.duplicates = 0;
         }
         self.board.lose_all();
-        self.frto =
-            if self.cfg.frto && first && !was_loss { Frto::AwaitFirst } else { Frto::Off };
+        self.frto = if self.cfg.frto && first && !was_loss {
+            Frto::AwaitFirst
+        } else {
+            Frto::Off
+        };
         self.phase = Phase::Loss;
         self.recovery_point = self.board.nxt();
         self.reduced_at = now;
@@ -456,10 +489,16 @@ impl<C: Controller> Sender<C> {
         let nxt = self.board.nxt();
         let pipe = self.board.pipe();
         let segment = if nxt < self.send_limit {
-            self.probe = Some(Probe { end: nxt + 1, retransmission: false });
+            self.probe = Some(Probe {
+                end: nxt + 1,
+                retransmission: false,
+            });
             self.send_new(now, pipe)
         } else {
-            self.probe = Some(Probe { end: nxt, retransmission: true });
+            self.probe = Some(Probe {
+                end: nxt,
+                retransmission: true,
+            });
             self.retransmit(now, nxt - 1)
         };
         self.probe_at = Time::MAX;

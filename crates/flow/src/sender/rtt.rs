@@ -19,7 +19,15 @@ pub struct RttEstimator {
 impl RttEstimator {
     /// Before the first sample.
     pub fn new(cfg: RtoConfig) -> Self {
-        Self { cfg, srtt: 0, rttvar: 0, min: Span::MAX, latest: Span::ZERO, samples: 0, backoff: 0 }
+        Self {
+            cfg,
+            srtt: 0,
+            rttvar: 0,
+            min: Span::MAX,
+            latest: Span::ZERO,
+            samples: 0,
+            backoff: 0,
+        }
     }
 
     /// Section 2: one sample; clears the timer's backoff.
@@ -85,7 +93,10 @@ impl RttEstimator {
         if self.backoff == 0 {
             return self.base_rto();
         }
-        let doubled = self.base_rto().as_nanos().saturating_mul(1 << self.backoff.min(32));
+        let doubled = self
+            .base_rto()
+            .as_nanos()
+            .saturating_mul(1 << self.backoff.min(32));
         Span::from_nanos(doubled).min(self.cfg.max)
     }
 
@@ -96,7 +107,9 @@ impl RttEstimator {
             return self.cfg.initial;
         }
         let var = (4 * self.rttvar).max(self.cfg.granularity.as_nanos());
-        Span::from_nanos(self.srtt + var).max(self.cfg.min).min(self.cfg.max)
+        Span::from_nanos(self.srtt + var)
+            .max(self.cfg.min)
+            .min(self.cfg.max)
     }
 
     /// The timer expired: double it (section 5.5).
@@ -113,7 +126,12 @@ mod tests {
     #[test]
     fn the_estimator_follows_the_formulas() {
         let ms = Span::from_millis;
-        let cfg = RtoConfig { min: ms(0), max: ms(60_000), initial: ms(1000), granularity: ms(1) };
+        let cfg = RtoConfig {
+            min: ms(0),
+            max: ms(60_000),
+            initial: ms(1000),
+            granularity: ms(1),
+        };
         let mut e = RttEstimator::new(cfg);
         assert_eq!(e.rto(), ms(1000));
         let rows = [
@@ -138,7 +156,12 @@ mod tests {
     #[test]
     fn floor_and_ceiling_hold() {
         let ms = Span::from_millis;
-        let cfg = RtoConfig { min: ms(200), max: ms(900), initial: ms(1000), granularity: ms(1) };
+        let cfg = RtoConfig {
+            min: ms(200),
+            max: ms(900),
+            initial: ms(1000),
+            granularity: ms(1),
+        };
         let mut e = RttEstimator::new(cfg);
         e.sample(ms(1));
         assert_eq!(e.rto(), ms(200));

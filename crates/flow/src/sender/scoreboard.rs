@@ -66,7 +66,10 @@ pub struct Delivered {
 
 impl Delivered {
     fn note(&mut self, seq: u64, sent: Sent) {
-        if self.newest.is_none_or(|(s, n)| (sent.xmit, seq) > (n.xmit, s)) {
+        if self
+            .newest
+            .is_none_or(|(s, n)| (sent.xmit, seq) > (n.xmit, s))
+        {
             self.newest = Some((seq, sent));
         }
         if !sent.retransmitted() {
@@ -206,8 +209,13 @@ impl Scoreboard {
         }
         let seq = self.nxt;
         let flags = if app_limited { APP_LIMITED } else { 0 };
-        *self.get_mut(seq) =
-            Sent { xmit, delivered_time, first_sent, delivered: delivered as u32, flags };
+        *self.get_mut(seq) = Sent {
+            xmit,
+            delivered_time,
+            first_sent,
+            delivered: delivered as u32,
+            flags,
+        };
         self.nxt += 1;
         seq
     }
@@ -273,7 +281,10 @@ impl Scoreboard {
 
     /// Selective acknowledgement of one block; parts already known cost nothing.
     pub fn sack(&mut self, block: Range, d: &mut Delivered) {
-        let block = Range { start: block.start.max(self.una), end: block.end.min(self.nxt) };
+        let block = Range {
+            start: block.start.max(self.una),
+            end: block.end.min(self.nxt),
+        };
         if block.is_empty() {
             return;
         }
@@ -336,7 +347,10 @@ impl Scoreboard {
         match self.lost.back_mut() {
             Some(run) if run.end == seq => run.end += 1,
             Some(run) if run.end > seq => self.lost_again.push(Reverse(seq)),
-            _ => self.lost.push_back(Range { start: seq, end: seq + 1 }),
+            _ => self.lost.push_back(Range {
+                start: seq,
+                end: seq + 1,
+            }),
         }
         true
     }
@@ -425,7 +439,10 @@ impl Scoreboard {
             lost += u64::from(flags & LOST == 0);
             match self.lost.back_mut() {
                 Some(run) if run.end == seq => run.end += 1,
-                _ => self.lost.push_back(Range { start: seq, end: seq + 1 }),
+                _ => self.lost.push_back(Range {
+                    start: seq,
+                    end: seq + 1,
+                }),
             }
         }
         self.lost_out += lost;
@@ -496,8 +513,13 @@ impl Scoreboard {
         self.marked += u64::from(old == 0);
         self.again_out += u64::from(flags & IN_FLIGHT_AGAIN == 0);
         let flags = flags | IN_FLIGHT_AGAIN | RETRANSMITTED;
-        *self.get_mut(seq) =
-            Sent { xmit, delivered_time, first_sent, delivered: delivered as u32, flags };
+        *self.get_mut(seq) = Sent {
+            xmit,
+            delivered_time,
+            first_sent,
+            delivered: delivered as u32,
+            flags,
+        };
         self.again.push_back((seq, xmit));
     }
 
@@ -562,7 +584,10 @@ impl Scoreboard {
         if (sacked, lost, again, marked) == have {
             Ok(())
         } else {
-            Err(format!("counted {:?}, kept {have:?}", (sacked, lost, again, marked)))
+            Err(format!(
+                "counted {:?}, kept {have:?}",
+                (sacked, lost, again, marked)
+            ))
         }
     }
 }

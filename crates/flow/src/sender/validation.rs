@@ -28,7 +28,11 @@ pub struct Verdict {
 impl WindowValidation {
     /// At the start of a connection.
     pub fn new(mode: Validation) -> Self {
-        Self { mode, best: [(0, Time::ZERO); 2], unvalidated_since: None }
+        Self {
+            mode,
+            best: [(0, Time::ZERO); 2],
+            unvalidated_since: None,
+        }
     }
 
     /// RFC 7661 section 4.2: `pipeACK`, segments; `None` while undefined or unused.
@@ -38,7 +42,15 @@ impl WindowValidation {
     }
 
     /// A round ended in which `volume` segments were acknowledged.
-    pub fn on_round(&mut self, now: Time, volume: u64, srtt: Span, w: f64, ssth: f64, iw: f64) -> Option<Verdict> {
+    pub fn on_round(
+        &mut self,
+        now: Time,
+        volume: u64,
+        srtt: Span,
+        w: f64,
+        ssth: f64,
+        iw: f64,
+    ) -> Option<Verdict> {
         if self.mode != Validation::Rfc7661 {
             return None;
         }
@@ -58,17 +70,30 @@ impl WindowValidation {
             return None;
         }
         self.unvalidated_since = None;
-        Some(Verdict { window: (w / 2.0).max(iw.min(w)), ssthresh: ssth.max(0.75 * w) })
+        Some(Verdict {
+            window: (w / 2.0).max(iw.min(w)),
+            ssthresh: ssth.max(0.75 * w),
+        })
     }
 
     /// The first segment after `idle` without sending.
-    pub fn on_restart(&mut self, idle: Span, rto: Span, w: f64, ssth: f64, iw: f64) -> Option<Verdict> {
+    pub fn on_restart(
+        &mut self,
+        idle: Span,
+        rto: Span,
+        w: f64,
+        ssth: f64,
+        iw: f64,
+    ) -> Option<Verdict> {
         if idle <= rto {
             return None;
         }
         match self.mode {
             Validation::None => None,
-            Validation::Rfc5681 => Some(Verdict { window: w.min(iw), ssthresh: ssth }),
+            Validation::Rfc5681 => Some(Verdict {
+                window: w.min(iw),
+                ssthresh: ssth,
+            }),
             Validation::Rfc2861 => {
                 let mut window = w;
                 let mut left = idle;
@@ -77,7 +102,10 @@ impl WindowValidation {
                     left = left.saturating_sub(rto);
                 }
                 let window = window.max(iw.min(w));
-                Some(Verdict { window, ssthresh: remembered(ssth, w) })
+                Some(Verdict {
+                    window,
+                    ssthresh: remembered(ssth, w),
+                })
             }
             Validation::Rfc7661 => {
                 let long = idle > FIVE_MINUTES;
@@ -92,7 +120,11 @@ impl WindowValidation {
 
 /// 3/4 of the window is remembered as a threshold, unless there was none.
 fn remembered(ssth: f64, w: f64) -> f64 {
-    if ssth.is_finite() { ssth.max(0.75 * w) } else { 0.75 * w }
+    if ssth.is_finite() {
+        ssth.max(0.75 * w)
+    } else {
+        0.75 * w
+    }
 }
 
 /// RFC 7661 section 4.4.
@@ -107,10 +139,28 @@ mod tests {
     fn the_linux_form_halves_per_idle_timeout() {
         let rto = Span::from_secs(1);
         let restart = |mode| {
-            WindowValidation::new(mode).on_restart(Span::from_millis(3500), rto, 1000.0, 500.0, 10.0)
+            WindowValidation::new(mode).on_restart(
+                Span::from_millis(3500),
+                rto,
+                1000.0,
+                500.0,
+                10.0,
+            )
         };
-        assert_eq!(restart(Validation::Rfc2861), Some(Verdict { window: 125.0, ssthresh: 750.0 }));
-        assert_eq!(restart(Validation::Rfc5681), Some(Verdict { window: 10.0, ssthresh: 500.0 }));
+        assert_eq!(
+            restart(Validation::Rfc2861),
+            Some(Verdict {
+                window: 125.0,
+                ssthresh: 750.0
+            })
+        );
+        assert_eq!(
+            restart(Validation::Rfc5681),
+            Some(Verdict {
+                window: 10.0,
+                ssthresh: 500.0
+            })
+        );
         assert_eq!(restart(Validation::None), None);
         assert_eq!(restart(Validation::Rfc7661), None);
     }
@@ -123,11 +173,20 @@ mod tests {
         let mut verdicts = Vec::new();
         for _ in 0..3100 {
             at += rtt;
-            verdicts.extend(v.on_round(at, 100, rtt, 1000.0, 500.0, 10.0).map(|w| (at, w)));
+            verdicts.extend(
+                v.on_round(at, 100, rtt, 1000.0, 500.0, 10.0)
+                    .map(|w| (at, w)),
+            );
         }
         assert_eq!(verdicts.len(), 1);
         let (at, verdict) = verdicts[0];
-        assert_eq!(verdict, Verdict { window: 500.0, ssthresh: 750.0 });
+        assert_eq!(
+            verdict,
+            Verdict {
+                window: 500.0,
+                ssthresh: 750.0
+            }
+        );
         assert!(at >= Time::ZERO + Span::from_secs(300));
         assert_eq!(v.pipe_ack(), Some(100));
     }

@@ -1,0 +1,111 @@
+//! A growing ring of `Copy` values with power-of-two capacity: push at the back, pop at the front, index from either end by a
+//! mask instead of a comparison.
+
+/// First in, first out.
+#[derive(Debug)]
+pub struct Ring<T> {
+    slots: Vec<T>,
+    /// Pushed and popped so far; their difference is the length.
+    head: u64,
+    tail: u64,
+}
+
+impl<T: Copy> Ring<T> {
+    /// An empty ring; `filler` occupies free slots.
+    pub fn new(filler: T) -> Self {
+        Self {
+            slots: vec![filler; 16],
+            head: 0,
+            tail: 0,
+        }
+    }
+
+    /// Number of values.
+    #[inline]
+    pub fn len(&self) -> u64 {
+        self.tail - self.head
+    }
+
+    /// True if there is no value.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.head == self.tail
+    }
+
+    #[inline]
+    fn slot(&self, at: u64) -> usize {
+        (at & (self.slots.len() as u64 - 1)) as usize
+    }
+
+    /// Appends a value.
+    #[inline]
+    pub fn push(&mut self, value: T) {
+        if self.len() == self.slots.len() as u64 {
+            self.grow();
+        }
+        let i = self.slot(self.tail);
+        self.slots[i] = value;
+        self.tail += 1;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let filler = self.slots[0];
+        let mut slots = vec![filler; self.slots.len() * 2];
+        let mask = slots.len() as u64 - 1;
+        for at in self.head..self.tail {
+            slots[(at & mask) as usize] = self.slots[self.slot(at)];
+        }
+        self.slots = slots;
+    }
+
+    /// Removes the oldest value.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        if self.is_empty() {
+            return None;
+        }
+        let value = self.slots[self.slot(self.head)];
+        self.head += 1;
+        Some(value)
+    }
+
+    /// The oldest value.
+    #[inline]
+    pub fn front(&self) -> Option<&T> {
+        (!self.is_empty()).then(|| &self.slots[self.slot(self.head)])
+    }
+
+    /// The `n`-th value from the back, 1 for the newest; `n` is at most [`Ring::len`].
+    #[inline]
+    pub fn from_back(&self, n: u64) -> &T {
+        &self.slots[self.slot(self.tail - n)]
+    }
+
+    /// Oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &T> + '_ {
+        (self.head..self.tail).map(|at| &self.slots[self.slot(at)])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_order_while_it_grows() {
+        let mut ring = Ring::new(0u64);
+        let mut next = 0;
+        for i in 0..1000 {
+            ring.push(i);
+            if i % 3 == 0 {
+                assert_eq!(ring.pop(), Some(next));
+                next += 1;
+            }
+        }
+        assert_eq!(ring.len(), 666);
+        assert_eq!(ring.front(), Some(&334));
+        assert_eq!(*ring.from_back(1), 999);
+        assert!(ring.iter().copied().eq(334..1000));
+    }
+}
