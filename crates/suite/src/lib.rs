@@ -3,4 +3,6 @@
 pub mod figure;
 pub mod metrics;
 pub mod result;
+pub mod run;
 pub mod scenario;
+pub mod store;

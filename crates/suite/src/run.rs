@@ -1,0 +1,503 @@
+//! Runs a scenario: every case with every seed, on as many threads as asked for, into a result and, if wanted, a store.
+//!
+//! A run is a pure function of case and seed, and the result is put together in the order of cases and seeds, so it is the
+//! same for any number of threads. Long runs start first, so that no thread is left with one at the end. An outcome is
+//! reduced to metrics, and its series written, before the next run starts on the thread: memory does not grow with the
+//! matrix.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fullpipe_sim::{Outcome, RunSpec, Violation};
+use rayon::iter::{ParallelBridge, ParallelIterator};
+
+use crate::metrics::{self, RunMetrics};
+use crate::result::{RunResult, SeedRun};
+use crate::scenario::Scenario;
+use crate::store::{Finished, Store, StoreError, StoredFiles, Timing, Unit, plan};
+
+/// How to run.
+pub struct Options<'a> {
+    /// Threads; 0: one per processor.
+    pub jobs: usize,
+    /// Directory of the result; `None`: nothing is kept.
+    pub out: Option<&'a Path>,
+    /// Take over the finished runs that the directory holds.
+    pub resume: bool,
+    /// Told about every run.
+    pub progress: &'a dyn Progress,
+    /// Set by someone else to stop: runs in flight are finished and kept, no further one is started.
+    pub interrupt: &'a AtomicBool,
+}
+
+/// Hears what happens. Called from several threads.
+pub trait Progress: Sync {
+    /// Before the first run: how many there are, and how many of them are taken over.
+    fn begin(&self, total: usize, reused: usize) {
+        let _ = (total, reused);
+    }
+
+    /// A run starts.
+    fn started(&self, run: &RunStarted<'_>) {
+        let _ = run;
+    }
+
+    /// A run is finished and kept.
+    fn finished(&self, run: &RunFinished<'_>) {
+        let _ = run;
+    }
+
+    /// Something the user should know.
+    fn warn(&self, message: &str) {
+        let _ = message;
+    }
+}
+
+/// A [`Progress`] that does not listen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Progress for Silent {}
+
+/// For [`Progress::started`].
+#[derive(Clone, Copy, Debug)]
+pub struct RunStarted<'a> {
+    /// Index of the case.
+    pub case: usize,
+    /// Seed.
+    pub seed: u64,
+    /// Hash of the run.
+    pub key: &'a str,
+}
+
+/// For [`Progress::finished`].
+#[derive(Clone, Copy, Debug)]
+pub struct RunFinished<'a> {
+    /// Index of the case.
+    pub case: usize,
+    /// Seed.
+    pub seed: u64,
+    /// Hash of the run.
+    pub key: &'a str,
+    /// Runs that are finished, those taken over included.
+    pub done: usize,
+    /// All runs.
+    pub total: usize,
+    /// Virtual time, seconds.
+    pub simulated_s: f64,
+    /// Data packets that reached a receiver.
+    pub packets: u64,
+    /// Wall time, seconds.
+    pub wall_s: f64,
+}
+
+/// What [`run_all`] returns.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// The result, with the wall times of the runs made now.
+    pub result: RunResult,
+    /// Runs made now.
+    pub made: usize,
+    /// Runs taken over.
+    pub reused: usize,
+}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The result directory.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Stopped from outside.
+    #[error("interrupted after {done} of {total} runs")]
+    Interrupted {
+        /// Runs that are finished.
+        done: usize,
+        /// All runs.
+        total: usize,
+        /// They are kept in the result directory.
+        kept: bool,
+    },
+    /// A bug in the program.
+    #[error("internal error in case {case} ({params}) with seed {seed}: {what}")]
+    Internal {
+        /// Index of the case.
+        case: usize,
+        /// Its parameters.
+        params: String,
+        /// Seed.
+        seed: u64,
+        /// What went wrong.
+        what: String,
+    },
+    /// Threads could not be started.
+    #[error("cannot start {jobs} threads: {why}")]
+    Threads {
+        /// As asked for.
+        jobs: usize,
+        /// Reason.
+        why: String,
+    },
+}
+
+impl RunError {
+    /// Exit code of the program (contract): 2 wrong request, 3 environment, 4 internal error, 130 interrupted.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            RunError::Store(e) if e.is_environment() => 3,
+            RunError::Store(_) => 2,
+            RunError::Interrupted { .. } => 130,
+            RunError::Internal { .. } => 4,
+            RunError::Threads { .. } => 3,
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            RunError::Store(e) => e.hint(),
+            RunError::Interrupted { kept: true, .. } => {
+                Some("finished runs are kept: continue with `--resume`".to_owned())
+            }
+            RunError::Interrupted { kept: false, .. } => {
+                Some("with `--out DIR` finished runs are kept and `--resume` continues".to_owned())
+            }
+            RunError::Internal { case, seed, .. } => Some(format!(
+                "please report it with the scenario, case {case} and seed {seed}"
+            )),
+            RunError::Threads { .. } => Some("use a smaller `--jobs`".to_owned()),
+        }
+    }
+}
+
+/// Makes one run; the simulator, or something else in a test.
+pub type Engine<'a> = &'a (dyn Fn(&RunSpec) -> Result<Outcome, Violation> + Sync);
+
+/// Runs every case with every seed in the simulator.
+///
+/// # Errors
+/// See [`RunError`]. Finished runs stay in the result directory.
+pub fn run_all(scenario: &Scenario, options: &Options<'_>) -> Result<Ran, RunError> {
+    run_with(scenario, options, &fullpipe_sim::run)
+}
+
+/// [`run_all`] with another engine.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn run_with(
+    scenario: &Scenario,
+    options: &Options<'_>,
+    engine: Engine<'_>,
+) -> Result<Ran, RunError> {
+    let units = plan(scenario, GROUND);
+    let store = match options.out {
+        Some(dir) => Some(Store::create(
+            dir,
+            scenario,
+            GROUND,
+            &units,
+            options.resume,
+        )?),
+        None => None,
+    };
+    let mut done: Vec<Option<Done>> = vec![None; units.len()];
+    let reused = match &store {
+        Some(store) if options.resume => take_over(store, &units, &mut done, options.progress)?,
+        _ => 0,
+    };
+    options.progress.begin(units.len(), reused);
+
+    let work = Work {
+        scenario,
+        units: &units,
+        store: store.as_ref(),
+        options,
+        engine,
+        reused,
+    };
+    for (i, made) in work.make(&done)? {
+        done[i] = Some(made);
+    }
+    let finished = done.iter().flatten().count();
+    if finished < units.len() {
+        return Err(RunError::Interrupted {
+            done: finished,
+            total: units.len(),
+            kept: store.is_some(),
+        });
+    }
+
+    let mut runs: Vec<Vec<SeedRun>> = scenario.cases.iter().map(|_| Vec::new()).collect();
+    let (mut files, mut timings) = (Vec::new(), Vec::new());
+    for (unit, done) in units.iter().zip(done.into_iter().flatten()) {
+        if let Some(wall_s) = done.wall_s {
+            timings.push(timing(unit, &done.run.metrics, wall_s));
+        }
+        runs[unit.case].push(done.run);
+        files.push(done.files);
+    }
+    let mut result = RunResult::new(scenario, GROUND, &runs);
+    if let Some(store) = store {
+        store.finish(&result, &runs, files, &timings)?;
+    }
+    add_times(&mut result, &timings, &runs);
+    Ok(Ran {
+        result,
+        made: units.len() - reused,
+        reused,
+    })
+}
+
+/// A finished run.
+#[derive(Clone)]
+struct Done {
+    run: SeedRun,
+    files: StoredFiles,
+    /// `None` if taken over.
+    wall_s: Option<f64>,
+}
+
+fn take_over(
+    store: &Store,
+    units: &[Unit],
+    done: &mut [Option<Done>],
+    progress: &dyn Progress,
+) -> Result<usize, RunError> {
+    let mut reused = 0;
+    for (unit, slot) in units.iter().zip(done) {
+        match store.finished(unit)? {
+            Finished::Yes(files, run) => {
+                *slot = Some(Done {
+                    run,
+                    files,
+                    wall_s: None,
+                });
+                reused += 1;
+            }
+            Finished::No => {}
+            Finished::Damaged(message) => progress.warn(&message),
+        }
+    }
+    Ok(reused)
+}
+
+struct Work<'a> {
+    scenario: &'a Scenario,
+    units: &'a [Unit],
+    store: Option<&'a Store>,
+    options: &'a Options<'a>,
+    engine: Engine<'a>,
+    reused: usize,
+}
+
+impl Work<'_> {
+    /// Makes the runs that are not done, the longest first. Stops at the first error and at an interrupt; what is finished by
+    /// then is in the store.
+    fn make(&self, done: &[Option<Done>]) -> Result<Vec<(usize, Done)>, RunError> {
+        let mut missing: Vec<(usize, f64)> = (0..self.units.len())
+            .filter(|&i| done[i].is_none())
+            .map(|i| {
+                (
+                    i,
+                    cost(&self.scenario.cases[self.units[i].case].run_spec(0)),
+                )
+            })
+            .collect();
+        missing.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+
+        let jobs = self.options.jobs;
+        let threads = |e: rayon::ThreadPoolBuildError| RunError::Threads {
+            jobs,
+            why: e.to_string(),
+        };
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(jobs)
+            .build()
+            .map_err(threads)?;
+        let failed: Mutex<Option<(usize, RunError)>> = Mutex::new(None);
+        let stop = AtomicBool::new(false);
+        let finished = Mutex::new(self.reused);
+        let stopped =
+            || stop.load(Ordering::Relaxed) || self.options.interrupt.load(Ordering::Relaxed);
+        let made = pool.install(|| {
+            // The bridge hands out one run after the other, in this order.
+            missing
+                .into_iter()
+                .par_bridge()
+                .filter_map(|(i, _)| {
+                    if stopped() {
+                        return None;
+                    }
+                    match self.one(&self.units[i], &finished) {
+                        Ok(done) => Some((i, done)),
+                        Err(error) => {
+                            stop.store(true, Ordering::Relaxed);
+                            let mut first = failed.lock().expect("nothing panics with it");
+                            // The same error for any number of threads, as far as that can be.
+                            if first.as_ref().is_none_or(|(j, _)| i < *j) {
+                                *first = Some((i, error));
+                            }
+                            None
+                        }
+                    }
+                })
+                .collect::<Vec<_>>()
+        });
+        match failed.into_inner().expect("nothing panics with it") {
+            Some((_, error)) => Err(error),
+            None => Ok(made),
+        }
+    }
+
+    fn one(&self, unit: &Unit, finished: &Mutex<usize>) -> Result<Done, RunError> {
+        let case = &self.scenario.cases[unit.case];
+        let internal = |what: String| RunError::Internal {
+            case: unit.case,
+            params: params_text(&case.params),
+            seed: unit.seed,
+            what,
+        };
+        let progress = self.options.progress;
+        progress.started(&RunStarted {
+            case: unit.case,
+            seed: unit.seed,
+            key: &unit.key,
+        });
+        let watch = Stopwatch::start();
+        let spec = case.run_spec(unit.seed);
+        // A panic is a bug; it must not take the other runs with it, nor hide which run it was.
+        let made = catch_unwind(AssertUnwindSafe(|| {
+            (self.engine)(&spec).map(|o| (metrics::measure(&case.flows, &o), o))
+        }));
+        let (metrics, outcome) = match made {
+            Ok(Ok(pair)) => pair,
+            Ok(Err(violation)) => return Err(internal(violation.what)),
+            Err(panic) => return Err(internal(panic_text(&*panic))),
+        };
+        let wall_s = watch.seconds();
+        let files = match self.store {
+            Some(store) => store.save(case, unit, &metrics, &outcome)?,
+            None => StoredFiles::default(),
+        };
+        drop(outcome);
+        let done = {
+            let mut n = finished.lock().expect("nothing panics with it");
+            *n += 1;
+            *n
+        };
+        progress.finished(&RunFinished {
+            case: unit.case,
+            seed: unit.seed,
+            key: &unit.key,
+            done,
+            total: self.units.len(),
+            simulated_s: metrics.simulated_s,
+            packets: metrics.delivered_packets,
+            wall_s,
+        });
+        Ok(Done {
+            run: SeedRun {
+                seed: unit.seed,
+                metrics,
+            },
+            files,
+            wall_s: Some(wall_s),
+        })
+    }
+}
+
+/// Rough number of packets of a run: what the fastest link, or all window caps together, let through.
+fn cost(spec: &RunSpec) -> f64 {
+    let seconds = spec.duration.as_secs_f64();
+    let per_flow = |f: &fullpipe_sim::FlowSpec| {
+        let packet = f64::from(f.sender.mss + f.sender.header);
+        let crossed = || f.forward.iter().filter_map(|&l| spec.links.get(l));
+        let rate = crossed()
+            .filter_map(|l| l.rate)
+            .map(|r| r.as_bits_per_sec() as f64 / 8.0 / packet);
+        let delay: f64 = crossed().map(|l| l.delay.as_secs_f64()).sum();
+        let by_window = f.sender.max_window / (2.0 * delay).max(1e-6);
+        rate.fold(f64::INFINITY, f64::min).min(by_window)
+    };
+    let offered: f64 = spec.flows.iter().map(per_flow).sum();
+    let fastest = spec
+        .links
+        .iter()
+        .filter_map(|l| l.rate)
+        .map(|r| r.as_bits_per_sec() as f64 / 8.0 / 1500.0)
+        .fold(0.0, f64::max);
+    seconds
+        * if fastest > 0.0 {
+            offered.min(fastest)
+        } else {
+            offered
+        }
+}
+
+fn timing(unit: &Unit, metrics: &RunMetrics, wall_s: f64) -> Timing {
+    Timing {
+        case: unit.case,
+        seed: unit.seed,
+        wall_s,
+        packets_per_s: metrics.delivered_packets as f64 / wall_s.max(1e-9),
+    }
+}
+
+/// Wall times of the runs made now; a case with a run that was taken over has none.
+fn add_times(result: &mut RunResult, timings: &[Timing], runs: &[Vec<SeedRun>]) {
+    for (i, case) in result.cases.iter_mut().enumerate() {
+        let of_case: Vec<f64> = timings
+            .iter()
+            .filter(|t| t.case == i)
+            .map(|t| t.wall_s)
+            .collect();
+        if of_case.len() == runs[i].len() && !of_case.is_empty() {
+            let wall: f64 = of_case.iter().sum();
+            case.wall_s = Some(wall);
+            case.packets_per_s = Some(case.delivered_packets as f64 / wall.max(1e-9));
+        }
+    }
+}
+
+fn params_text(params: &[(String, String)]) -> String {
+    if params.is_empty() {
+        return "no parameters".to_owned();
+    }
+    params
+        .iter()
+        .map(|(k, v)| format!("{k} = {v}"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    format!(
+        "panic: {}",
+        text.unwrap_or_else(|| "without a message".to_owned())
+    )
+}
+
+/// Wall time of a run. It is reported, and nothing else depends on it.
+struct Stopwatch(std::time::Instant);
+
+impl Stopwatch {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "reported only; results do not depend on it"
+    )]
+    fn start() -> Stopwatch {
+        Stopwatch(std::time::Instant::now())
+    }
+
+    fn seconds(&self) -> f64 {
+        self.0.elapsed().as_secs_f64()
+    }
+}
+
+const GROUND: &str = "sim";

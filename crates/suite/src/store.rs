@@ -1,0 +1,826 @@
+//! The result store: a directory that holds everything about the runs of one scenario.
+//!
+//! ```text
+//! manifest.json                          version, scenario text, seeds, machine, key and files of every run, hashes
+//! result.json                            the object of `--format json`, without wall times
+//! runs.parquet                           one row per flow x case x seed: parameters, seed, flow, stack, every metric
+//! links.parquet                          one row per link x case x seed
+//! series/case-0000-seed1.parquet         time series of all flows, decimated, extremes kept
+//! series/case-0000-seed1.full.parquet    one row per ACK, with `trace = "full"`
+//! series/case-0000-seed1.links.parquet   queue lengths
+//! series/case-0000-seed1.events.parquet  reductions, timeouts, undos
+//! runs/<key>.json                        one finished run: its metrics and the hashes of its series
+//! timing.json                            wall times of the runs that were made here
+//! ```
+//!
+//! A run is known by its key: the hash of the resolved case, the seed and the engine's version. Resuming repeats no run whose
+//! file is there and whole. Every file but `timing.json` and the lock is a pure function of scenario, seeds, program and
+//! machine description: the same bytes for any number of threads, and after any number of kills. Wall times are kept apart
+//! for that reason.
+//!
+//! `manifest.json` and the files under `runs/` carry their own SHA-256; the manifest carries that of every other file. What
+//! does not match is never read as a result.
+
+mod columns;
+mod files;
+mod machine;
+mod series;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fullpipe_sim::Outcome;
+use serde::{Deserialize, Serialize};
+
+use crate::metrics::{self, RunMetrics, Scope, Values};
+use crate::result::{Params, RunResult, SeedRun, VERSION, scalar_text};
+use crate::scenario::{Case, Scenario, TraceMode};
+
+pub use columns::{Column, Table};
+pub use files::sha256;
+pub use machine::Machine;
+
+/// What can go wrong with a result directory.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The system refused.
+    #[error("cannot {doing} `{}`: {source}", path.display())]
+    Io {
+        /// Verb.
+        doing: &'static str,
+        /// File or directory.
+        path: PathBuf,
+        /// Reason.
+        source: io::Error,
+    },
+    /// Not empty, and not one of ours.
+    #[error("`{}` is not empty and holds no result", dir.display())]
+    Foreign {
+        /// Directory.
+        dir: PathBuf,
+    },
+    /// Holds the result of something else.
+    #[error("`{}` holds another result: scenario `{scenario}`", dir.display())]
+    OtherResult {
+        /// Directory.
+        dir: PathBuf,
+        /// Scenario of the result.
+        scenario: String,
+    },
+    /// Another process writes it.
+    #[error("another run is writing to `{}`", dir.display())]
+    Locked {
+        /// Directory.
+        dir: PathBuf,
+    },
+    /// No result there.
+    #[error("`{}` holds no result: there is no `manifest.json`", dir.display())]
+    NoResult {
+        /// Directory.
+        dir: PathBuf,
+    },
+    /// The run was interrupted.
+    #[error("the result in `{}` is not finished", dir.display())]
+    Unfinished {
+        /// Directory.
+        dir: PathBuf,
+    },
+    /// A file was changed or cut.
+    #[error("`{}` is damaged: {why}", path.display())]
+    Damaged {
+        /// File.
+        path: PathBuf,
+        /// What does not match.
+        why: String,
+    },
+    /// A table could not be written.
+    #[error("cannot make the table `{name}`: {why}")]
+    Table {
+        /// File.
+        name: String,
+        /// Reason.
+        why: String,
+    },
+}
+
+impl StoreError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            StoreError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                Some("free some space, then continue with `--resume`".to_owned())
+            }
+            StoreError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                Some("choose a directory you may write to with `--out`".to_owned())
+            }
+            StoreError::Foreign { .. } | StoreError::OtherResult { .. } => Some(
+                "choose another directory with `--out`, or remove this one yourself".to_owned(),
+            ),
+            StoreError::Locked { .. } => {
+                Some("wait for it to end, or choose another directory with `--out`".to_owned())
+            }
+            StoreError::NoResult { .. } => {
+                Some("results are written by `fullpipe run SCENARIO --out DIR`".to_owned())
+            }
+            StoreError::Unfinished { .. } => {
+                Some("finish it with `fullpipe run SCENARIO --out DIR --resume`".to_owned())
+            }
+            StoreError::Damaged { .. } => Some(
+                "make it again with `fullpipe run SCENARIO --out DIR --resume`: whole runs are kept"
+                    .to_owned(),
+            ),
+            StoreError::Io { .. } | StoreError::Table { .. } => None,
+        }
+    }
+
+    /// True if the machine is to blame, not the request: the exit code differs.
+    pub fn is_environment(&self) -> bool {
+        matches!(self, StoreError::Io { .. } | StoreError::Locked { .. })
+    }
+}
+
+/// `manifest.json`: what was run, by what, and what belongs to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Layout of the directory.
+    pub format: u32,
+    /// Version of the program.
+    pub fullpipe: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Ground it ran on.
+    pub ground: String,
+    /// Where the scenario came from.
+    pub origin: String,
+    /// The scenario as it was read.
+    pub scenario_text: String,
+    /// SHA-256 of the scenario's text.
+    pub scenario_sha256: String,
+    /// Seeds of every case.
+    pub seeds: Vec<u64>,
+    /// Parameters of every case.
+    pub cases: Vec<Params>,
+    /// The machine that wrote it.
+    pub machine: Machine,
+    /// Every run, by case and seed.
+    pub runs: Vec<ManifestRun>,
+    /// False until the last file is written.
+    pub complete: bool,
+    /// Hashes of the files that are not a run's own; empty until complete.
+    pub files: Vec<FileHash>,
+}
+
+/// A run in the manifest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManifestRun {
+    /// Index of the case.
+    pub case: usize,
+    /// Seed.
+    pub seed: u64,
+    /// Hash of resolved case, seed and engine version; name of its file under `runs/`.
+    pub key: String,
+    /// Its series; empty until complete.
+    pub files: Vec<FileHash>,
+}
+
+/// A file, relative to the directory, and its SHA-256.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileHash {
+    /// Path with `/`.
+    pub path: String,
+    /// Hexadecimal.
+    pub sha256: String,
+}
+
+/// `runs/<key>.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct StoredRun {
+    format: u32,
+    key: String,
+    case: usize,
+    seed: u64,
+    files: Vec<FileHash>,
+    metrics: RunMetrics,
+}
+
+/// Wall time of a run, for `timing.json`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Timing {
+    /// Index of the case.
+    pub case: usize,
+    /// Seed.
+    pub seed: u64,
+    /// Seconds.
+    pub wall_s: f64,
+    /// Delivered data packets per second.
+    pub packets_per_s: f64,
+}
+
+/// A run that is to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// Index of the case.
+    pub case: usize,
+    /// Seed.
+    pub seed: u64,
+    /// See [`ManifestRun::key`].
+    pub key: String,
+}
+
+/// Every run of a scenario, by case and seed, with its key.
+pub fn plan(scenario: &Scenario, ground: &str) -> Vec<Unit> {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut units = Vec::new();
+    for case in &scenario.cases {
+        let text = case.key_text();
+        for &seed in &scenario.seeds {
+            let mut key = key(case, &text, seed, ground, 0);
+            // Two spellings of one case are two runs, each with its own files.
+            let twins = seen.entry(key.clone()).or_default();
+            if *twins > 0 {
+                key = self::key(case, &text, seed, ground, *twins);
+            }
+            *twins += 1;
+            units.push(Unit {
+                case: case.index,
+                seed,
+                key,
+            });
+        }
+    }
+    units
+}
+
+fn key(case: &Case, key_text: &str, seed: u64, ground: &str, twin: usize) -> String {
+    let groups = format!("{:?}", case.flows);
+    let text = format!(
+        "fullpipe {VERSION}\nformat {FORMAT}\nground {ground}\nseed {seed}\ntwin {twin}\n{key_text}\n{groups}\n"
+    );
+    sha256(text.as_bytes())
+}
+
+/// A result directory that is being written.
+#[derive(Debug)]
+pub struct Store {
+    dir: PathBuf,
+    manifest: Manifest,
+    trace: TraceMode,
+    _lock: files::Lock,
+}
+
+impl Store {
+    /// Takes the directory for these runs. Without `resume` what an earlier run of the same scenario left is removed; with it
+    /// the finished runs stay.
+    ///
+    /// # Errors
+    /// If the directory cannot be written, is in use, or holds something else.
+    pub fn create(
+        dir: &Path,
+        scenario: &Scenario,
+        ground: &str,
+        units: &[Unit],
+        resume: bool,
+    ) -> Result<Store, StoreError> {
+        files::make_dir(dir)?;
+        let lock = files::Lock::take(dir)?;
+        let present = files::names(dir)?;
+        let earlier = present
+            .iter()
+            .any(|n| n == MANIFEST)
+            .then(|| read_manifest(dir));
+        match earlier {
+            None if present
+                .iter()
+                .all(|n| n == files::LOCK || files::is_temporary(n)) => {}
+            None => {
+                return Err(StoreError::Foreign {
+                    dir: dir.to_owned(),
+                });
+            }
+            // What is left of a damaged manifest does not say whose the directory is.
+            Some(Err(StoreError::Damaged { .. })) if resume => {}
+            Some(Err(error)) => return Err(error),
+            Some(Ok(m)) => {
+                let same_runs = m
+                    .runs
+                    .iter()
+                    .map(|r| &r.key)
+                    .eq(units.iter().map(|u| &u.key));
+                if m.scenario != scenario.name || m.ground != ground || !(resume || same_runs) {
+                    return Err(StoreError::OtherResult {
+                        dir: dir.to_owned(),
+                        scenario: m.scenario,
+                    });
+                }
+            }
+        }
+        let manifest = Manifest {
+            format: FORMAT,
+            fullpipe: VERSION.to_owned(),
+            scenario: scenario.name.clone(),
+            ground: ground.to_owned(),
+            origin: scenario.origin.clone(),
+            scenario_text: scenario.text.clone(),
+            scenario_sha256: sha256(scenario.text.as_bytes()),
+            seeds: scenario.seeds.clone(),
+            cases: scenario.cases.iter().map(params).collect(),
+            machine: Machine::this(),
+            runs: units
+                .iter()
+                .map(|u| ManifestRun {
+                    case: u.case,
+                    seed: u.seed,
+                    key: u.key.clone(),
+                    files: Vec::new(),
+                })
+                .collect(),
+            complete: false,
+            files: Vec::new(),
+        };
+        let store = Store {
+            dir: dir.to_owned(),
+            manifest,
+            trace: scenario.measure.trace,
+            _lock: lock,
+        };
+        // First say that the result is not finished, then take away what would contradict it.
+        files::make_dir(&dir.join(RUNS))?;
+        files::make_dir(&dir.join(SERIES))?;
+        store.write_manifest()?;
+        for name in [RESULT, RUNS_TABLE, LINKS_TABLE, TIMING] {
+            files::remove(&dir.join(name))?;
+        }
+        store.sweep(|path| resume && !path.starts_with('.'))?;
+        Ok(store)
+    }
+
+    /// A finished run of an earlier time, or `None` with the reason if its file is there but not whole.
+    ///
+    /// # Errors
+    /// If a file is there and the system refuses to read it.
+    pub fn finished(&self, unit: &Unit) -> Result<Finished, StoreError> {
+        let path = self.dir.join(RUNS).join(run_name(&unit.key));
+        if !path.exists() {
+            return Ok(Finished::No);
+        }
+        let damaged = |why: &str| {
+            Ok(Finished::Damaged(format!(
+                "`{}` is damaged ({why}): case {} seed {} is run again",
+                path.display(),
+                unit.case,
+                unit.seed
+            )))
+        };
+        let Some(stored) = unsealed::<StoredRun>(&files::read(&path)?) else {
+            return damaged("its hash does not match");
+        };
+        if stored.key != unit.key || stored.case != unit.case || stored.seed != unit.seed {
+            // Whole, but from a matrix in which the case stood elsewhere: its series bear another name.
+            return Ok(Finished::No);
+        }
+        for file in &stored.files {
+            match files::read(&self.dir.join(&file.path)) {
+                Ok(bytes) if sha256(&bytes) == file.sha256 => {}
+                Ok(_) => return damaged(&format!("`{}` has changed", file.path)),
+                Err(_) => return damaged(&format!("`{}` is missing", file.path)),
+            }
+        }
+        Ok(Finished::Yes(
+            StoredFiles(stored.files),
+            SeedRun {
+                seed: stored.seed,
+                metrics: stored.metrics,
+            },
+        ))
+    }
+
+    /// Keeps a run: its series, then the file that says it is finished.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn save(
+        &self,
+        case: &Case,
+        unit: &Unit,
+        metrics: &RunMetrics,
+        outcome: &Outcome,
+    ) -> Result<StoredFiles, StoreError> {
+        let mut hashes = Vec::new();
+        for (suffix, table) in series::tables(outcome, self.trace) {
+            let name = format!("{SERIES}/{}{suffix}.parquet", stem(case.index, unit.seed));
+            hashes.push(self.write_table(&name, &table)?);
+        }
+        let stored = StoredRun {
+            format: FORMAT,
+            key: unit.key.clone(),
+            case: unit.case,
+            seed: unit.seed,
+            files: hashes,
+            metrics: metrics.clone(),
+        };
+        files::write(
+            &self.dir.join(RUNS).join(run_name(&unit.key)),
+            files::seal(&json(&stored)).as_bytes(),
+        )?;
+        Ok(StoredFiles(stored.files))
+    }
+
+    /// Writes the tables, the result and, last of all, the complete manifest. `runs[i]`: the runs of case `i`, by seed, with
+    /// their files.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn finish(
+        mut self,
+        result: &RunResult,
+        runs: &[Vec<SeedRun>],
+        run_files: Vec<StoredFiles>,
+        timings: &[Timing],
+    ) -> Result<(), StoreError> {
+        for (run, files) in self.manifest.runs.iter_mut().zip(run_files) {
+            run.files = files.0;
+        }
+        let flows = run_table(result, runs, Scope::Flow);
+        let links = run_table(result, runs, Scope::Link);
+        let text = result.without_times().to_json();
+        files::write(&self.dir.join(RESULT), text.as_bytes())?;
+        let result_hash = FileHash {
+            path: RESULT.to_owned(),
+            sha256: sha256(text.as_bytes()),
+        };
+        self.manifest.files = vec![
+            result_hash,
+            self.write_table(RUNS_TABLE, &flows)?,
+            self.write_table(LINKS_TABLE, &links)?,
+        ];
+        files::write(&self.dir.join(TIMING), json(&timings).as_bytes())?;
+        self.manifest.complete = true;
+        let keep = self.belonging();
+        self.sweep(|path| keep.contains(path))?;
+        self.write_manifest()
+    }
+
+    fn belonging(&self) -> BTreeSet<String> {
+        let runs = self.manifest.runs.iter();
+        runs.flat_map(|r| {
+            let series = r.files.iter().map(|f| f.path.clone());
+            series.chain([format!("{RUNS}/{}", run_name(&r.key))])
+        })
+        .collect()
+    }
+
+    /// Removes from the run and series directories what is not to stay, and temporary files everywhere.
+    fn sweep(&self, stays: impl Fn(&str) -> bool) -> Result<(), StoreError> {
+        for name in files::names(&self.dir)?
+            .iter()
+            .filter(|n| files::is_temporary(n))
+        {
+            files::remove(&self.dir.join(name))?;
+        }
+        for part in [RUNS, SERIES] {
+            for name in files::names(&self.dir.join(part))? {
+                if files::is_temporary(&name) || !stays(&format!("{part}/{name}")) {
+                    files::remove(&self.dir.join(part).join(name))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write_manifest(&self) -> Result<(), StoreError> {
+        files::write(
+            &self.dir.join(MANIFEST),
+            files::seal(&json(&self.manifest)).as_bytes(),
+        )
+    }
+
+    fn write_table(&self, name: &str, table: &Table) -> Result<FileHash, StoreError> {
+        let bytes = table.to_parquet().map_err(|e| StoreError::Table {
+            name: name.to_owned(),
+            why: e.to_string(),
+        })?;
+        files::write(&self.dir.join(name), &bytes)?;
+        Ok(FileHash {
+            path: name.to_owned(),
+            sha256: sha256(&bytes),
+        })
+    }
+}
+
+/// Answer of [`Store::finished`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Finished {
+    /// There, and whole.
+    Yes(StoredFiles, SeedRun),
+    /// Not there.
+    No,
+    /// There, but cut or changed: a sentence for the user.
+    Damaged(String),
+}
+
+/// Files of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoredFiles(Vec<FileHash>);
+
+/// A finished result, for reading.
+#[derive(Clone, Debug)]
+pub struct ResultDir {
+    dir: PathBuf,
+    manifest: Manifest,
+}
+
+impl ResultDir {
+    /// Opens a finished result.
+    ///
+    /// # Errors
+    /// If there is none, if it is not finished, or if its manifest is damaged.
+    pub fn open(dir: &Path) -> Result<ResultDir, StoreError> {
+        if !dir.join(MANIFEST).exists() {
+            return Err(StoreError::NoResult {
+                dir: dir.to_owned(),
+            });
+        }
+        let manifest = read_manifest(dir)?;
+        if !manifest.complete {
+            return Err(StoreError::Unfinished {
+                dir: dir.to_owned(),
+            });
+        }
+        Ok(ResultDir {
+            dir: dir.to_owned(),
+            manifest,
+        })
+    }
+
+    /// What was run.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The result.
+    ///
+    /// # Errors
+    /// If its file is missing or does not match the manifest.
+    pub fn result(&self) -> Result<RunResult, StoreError> {
+        let bytes = self.verified(RESULT, &self.manifest.files)?;
+        serde_json::from_slice(&bytes).map_err(|e| StoreError::Damaged {
+            path: self.dir.join(RESULT),
+            why: e.to_string(),
+        })
+    }
+
+    /// One row per flow, case and seed.
+    ///
+    /// # Errors
+    /// Like [`ResultDir::result`].
+    pub fn runs(&self) -> Result<Table, StoreError> {
+        self.table(RUNS_TABLE, &self.manifest.files)
+    }
+
+    /// One row per link, case and seed.
+    ///
+    /// # Errors
+    /// Like [`ResultDir::result`].
+    pub fn links(&self) -> Result<Table, StoreError> {
+        self.table(LINKS_TABLE, &self.manifest.files)
+    }
+
+    /// A time series of a run, or `None` if the run kept none.
+    ///
+    /// # Errors
+    /// Like [`ResultDir::result`].
+    pub fn series(
+        &self,
+        case: usize,
+        seed: u64,
+        kind: SeriesKind,
+    ) -> Result<Option<Table>, StoreError> {
+        let Some(run) = self
+            .manifest
+            .runs
+            .iter()
+            .find(|r| r.case == case && r.seed == seed)
+        else {
+            return Ok(None);
+        };
+        let name = series_name(case, seed, kind);
+        if !run.files.iter().any(|f| f.path == name) {
+            return Ok(None);
+        }
+        self.table(&name, &run.files).map(Some)
+    }
+
+    fn table(&self, name: &str, hashes: &[FileHash]) -> Result<Table, StoreError> {
+        Table::from_parquet(self.verified(name, hashes)?).map_err(|e| StoreError::Damaged {
+            path: self.dir.join(name),
+            why: e.to_string(),
+        })
+    }
+
+    fn verified(&self, name: &str, hashes: &[FileHash]) -> Result<Vec<u8>, StoreError> {
+        let path = self.dir.join(name);
+        let bytes = files::read(&path)?;
+        match hashes.iter().find(|f| f.path == name) {
+            Some(f) if f.sha256 == sha256(&bytes) => Ok(bytes),
+            Some(_) => Err(StoreError::Damaged {
+                path,
+                why: "its hash is not the one in the manifest".to_owned(),
+            }),
+            None => Err(StoreError::Damaged {
+                path,
+                why: "the manifest does not know it".to_owned(),
+            }),
+        }
+    }
+}
+
+/// The time series of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeriesKind {
+    /// Of the flows, decimated.
+    Flows,
+    /// Of the flows, a row per ACK.
+    FlowsFull,
+    /// Of the links.
+    Links,
+    /// Reductions, timeouts, undos.
+    Events,
+}
+
+/// Path of a time series, relative to the result's directory.
+pub fn series_name(case: usize, seed: u64, kind: SeriesKind) -> String {
+    let suffix = match kind {
+        SeriesKind::Flows => "",
+        SeriesKind::FlowsFull => ".full",
+        SeriesKind::Links => ".links",
+        SeriesKind::Events => ".events",
+    };
+    format!("{SERIES}/{}{suffix}.parquet", stem(case, seed))
+}
+
+fn stem(case: usize, seed: u64) -> String {
+    format!("case-{case:04}-seed{seed}")
+}
+
+fn run_name(key: &str) -> String {
+    format!("{key}.json")
+}
+
+fn params(case: &Case) -> Params {
+    Params(
+        case.json_params()
+            .map(|(k, v)| (k.to_owned(), v.clone()))
+            .collect(),
+    )
+}
+
+fn json(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value)
+        .expect("structures with string keys and finite numbers only");
+    text.push('\n');
+    text
+}
+
+fn unsealed<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Option<T> {
+    let object = files::unseal(std::str::from_utf8(bytes).ok()?)?;
+    serde_json::from_str(&object).ok()
+}
+
+fn read_manifest(dir: &Path) -> Result<Manifest, StoreError> {
+    let path = dir.join(MANIFEST);
+    let bytes = files::read(&path)?;
+    let manifest: Manifest = unsealed(&bytes).ok_or_else(|| StoreError::Damaged {
+        path: path.clone(),
+        why: "its hash does not match, or it is of another version".to_owned(),
+    })?;
+    if manifest.format != FORMAT {
+        let why = format!("its format is {}, not {FORMAT}", manifest.format);
+        return Err(StoreError::Damaged { path, why });
+    }
+    Ok(manifest)
+}
+
+/// One row per flow (or link), case and seed: parameters as text, then every metric of the scope and, with the flows, of the
+/// case.
+fn run_table(result: &RunResult, runs: &[Vec<SeedRun>], scope: Scope) -> Table {
+    struct Row<'a> {
+        case: usize,
+        seed: u64,
+        name: &'a str,
+        stack: &'a str,
+        values: &'a Values,
+        case_values: &'a Values,
+    }
+    let mut rows = Vec::new();
+    for (case, run) in runs
+        .iter()
+        .enumerate()
+        .flat_map(|(i, r)| r.iter().map(move |r| (i, r)))
+    {
+        let m = &run.metrics;
+        if scope == Scope::Flow {
+            rows.extend(m.flows.iter().map(|f| Row {
+                case,
+                seed: run.seed,
+                name: &f.name,
+                stack: &f.stack,
+                values: &f.values,
+                case_values: &m.metrics,
+            }));
+        } else {
+            rows.extend(m.links.iter().map(|l| Row {
+                case,
+                seed: run.seed,
+                name: &l.name,
+                stack: "",
+                values: &l.values,
+                case_values: &m.metrics,
+            }));
+        }
+    }
+
+    let mut table = Table::default();
+    let text = |of: &dyn Fn(&Row<'_>) -> String| Column::Text(rows.iter().map(of).collect());
+    table.push(
+        "case",
+        Column::Int(rows.iter().map(|r| r.case as i64).collect()),
+    );
+    let mut keys: Vec<&str> = Vec::new();
+    for (key, _) in result.cases.iter().flat_map(|c| &c.params.0) {
+        if !keys.contains(&key.as_str()) {
+            keys.push(key);
+        }
+    }
+    for key in keys {
+        let value = |r: &Row<'_>| {
+            let params = &result.cases[r.case].params.0;
+            params
+                .iter()
+                .find(|(k, _)| k == key)
+                .map_or_else(String::new, |(_, v)| scalar_text(v))
+        };
+        // A parameter may bear the name of a column of ours.
+        let ours = ["case", "seed", "flow", "stack", "link"].contains(&key)
+            || metrics::scope_of(key).is_some();
+        table.push(
+            if ours {
+                format!("param.{key}")
+            } else {
+                key.to_owned()
+            },
+            text(&value),
+        );
+    }
+    table.push(
+        "seed",
+        Column::Int(rows.iter().map(|r| r.seed as i64).collect()),
+    );
+    table.push(
+        if scope == Scope::Flow { "flow" } else { "link" },
+        text(&|r| r.name.to_owned()),
+    );
+    if scope == Scope::Flow {
+        table.push("stack", text(&|r| r.stack.to_owned()));
+    }
+    let column =
+        |of: &dyn Fn(&Row<'_>) -> Option<f64>| Column::Float(rows.iter().map(of).collect());
+    for name in metrics::names_of(scope) {
+        table.push(name, column(&|r| metrics::value(r.values, name)));
+    }
+    if scope == Scope::Flow {
+        for name in metrics::names_of(Scope::Case) {
+            table.push(name, column(&|r| metrics::value(r.case_values, name)));
+        }
+    }
+    let variables: BTreeSet<&String> = rows
+        .iter()
+        .flat_map(|r| r.values.keys())
+        .filter(|n| metrics::is_variable(n))
+        .collect();
+    for name in variables {
+        table.push(name.as_str(), column(&|r| metrics::value(r.values, name)));
+    }
+    table
+}
+
+/// True if the directory holds a manifest, finished or not.
+pub fn is_result(dir: &Path) -> bool {
+    fs::metadata(dir.join(MANIFEST)).is_ok()
+}
+
+const FORMAT: u32 = 1;
+const MANIFEST: &str = "manifest.json";
+const RESULT: &str = "result.json";
+const RUNS_TABLE: &str = "runs.parquet";
+const LINKS_TABLE: &str = "links.parquet";
+const TIMING: &str = "timing.json";
+const RUNS: &str = "runs";
+const SERIES: &str = "series";

@@ -1,0 +1,299 @@
+//! Tables of plain columns, to and from Parquet. The bytes depend on the table alone: no time of creation, one fixed writer
+//! name, fixed row groups.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::column::reader::ColumnReader;
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{Type, TypePtr};
+
+/// A table: named columns of one length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// Name and values, in order.
+    pub columns: Vec<(String, Column)>,
+}
+
+/// Values of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    /// Text, never null.
+    Text(Vec<String>),
+    /// Integers, never null.
+    Int(Vec<i64>),
+    /// Numbers; null where undefined.
+    Float(Vec<Option<f64>>),
+}
+
+impl Column {
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        match self {
+            Column::Text(v) => v.len(),
+            Column::Int(v) => v.len(),
+            Column::Float(v) => v.len(),
+        }
+    }
+
+    /// True without values.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Table {
+    /// Adds a column; its length must be that of the others.
+    ///
+    /// # Panics
+    /// If it is not.
+    pub fn push(&mut self, name: impl Into<String>, column: Column) {
+        assert!(
+            self.columns.is_empty() || self.rows() == column.len(),
+            "columns of one length"
+        );
+        self.columns.push((name.into(), column));
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |(_, c)| c.len())
+    }
+
+    /// The column of this name.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|(n, _)| n == name).map(|(_, c)| c)
+    }
+
+    /// A text column.
+    pub fn text(&self, name: &str) -> Option<&[String]> {
+        if let Some(Column::Text(v)) = self.column(name) {
+            Some(v)
+        } else {
+            None
+        }
+    }
+
+    /// A column of integers.
+    pub fn int(&self, name: &str) -> Option<&[i64]> {
+        if let Some(Column::Int(v)) = self.column(name) {
+            Some(v)
+        } else {
+            None
+        }
+    }
+
+    /// A column of numbers.
+    pub fn float(&self, name: &str) -> Option<&[Option<f64>]> {
+        if let Some(Column::Float(v)) = self.column(name) {
+            Some(v)
+        } else {
+            None
+        }
+    }
+
+    /// The bytes of a Parquet file (snappy).
+    ///
+    /// # Errors
+    /// If a column's name cannot be written.
+    pub fn to_parquet(&self) -> Result<Vec<u8>> {
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_created_by(format!("fullpipe {}", crate::result::VERSION))
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .build();
+        let mut writer =
+            SerializedFileWriter::new(Vec::new(), self.schema()?, Arc::new(properties))?;
+        let rows = self.rows();
+        let mut from = 0;
+        while from < rows {
+            let to = rows.min(from + ROWS_PER_GROUP);
+            let mut group = writer.next_row_group()?;
+            for (_, column) in &self.columns {
+                let mut out = group.next_column()?.expect("as many columns as the schema");
+                match column {
+                    Column::Text(v) => {
+                        let v: Vec<ByteArray> =
+                            v[from..to].iter().map(|s| s.as_str().into()).collect();
+                        out.typed::<ByteArrayType>().write_batch(&v, None, None)?;
+                    }
+                    Column::Int(v) => {
+                        out.typed::<Int64Type>()
+                            .write_batch(&v[from..to], None, None)?;
+                    }
+                    Column::Float(v) => {
+                        let defined: Vec<f64> = v[from..to].iter().flatten().copied().collect();
+                        let levels: Vec<i16> =
+                            v[from..to].iter().map(|x| i16::from(x.is_some())).collect();
+                        out.typed::<DoubleType>()
+                            .write_batch(&defined, Some(&levels), None)?;
+                    }
+                }
+                out.close()?;
+            }
+            group.close()?;
+            from = to;
+        }
+        writer.into_inner()
+    }
+
+    /// Reads what [`Table::to_parquet`] wrote.
+    ///
+    /// # Errors
+    /// If the bytes are no such file.
+    pub fn from_parquet(bytes: Vec<u8>) -> Result<Table> {
+        let reader = SerializedFileReader::new(Bytes::from(bytes))?;
+        let schema = reader.metadata().file_metadata().schema_descr_ptr();
+        let mut table = Table::default();
+        for column in schema.columns() {
+            let empty = match column.physical_type() {
+                Physical::BYTE_ARRAY => Column::Text(Vec::new()),
+                Physical::INT64 => Column::Int(Vec::new()),
+                Physical::DOUBLE => Column::Float(Vec::new()),
+                other => return Err(ParquetError::General(format!("unexpected type {other}"))),
+            };
+            table.columns.push((column.name().to_owned(), empty));
+        }
+        for g in 0..reader.num_row_groups() {
+            let group = reader.get_row_group(g)?;
+            let rows = group.metadata().num_rows() as usize;
+            for (i, (_, column)) in table.columns.iter_mut().enumerate() {
+                append(column, group.get_column_reader(i)?, rows)?;
+            }
+        }
+        Ok(table)
+    }
+
+    fn schema(&self) -> Result<TypePtr> {
+        let field = |(name, column): &(String, Column)| {
+            let physical = match column {
+                Column::Text(_) => Physical::BYTE_ARRAY,
+                Column::Int(_) => Physical::INT64,
+                Column::Float(_) => Physical::DOUBLE,
+            };
+            let optional = matches!(column, Column::Float(_));
+            let logical = matches!(column, Column::Text(_)).then_some(LogicalType::String);
+            Type::primitive_type_builder(name, physical)
+                .with_repetition(if optional {
+                    Repetition::OPTIONAL
+                } else {
+                    Repetition::REQUIRED
+                })
+                .with_logical_type(logical)
+                .build()
+                .map(Arc::new)
+        };
+        let fields = self.columns.iter().map(field).collect::<Result<Vec<_>>>()?;
+        Ok(Arc::new(
+            Type::group_type_builder("fullpipe")
+                .with_fields(fields)
+                .build()?,
+        ))
+    }
+}
+
+fn append(column: &mut Column, reader: ColumnReader, rows: usize) -> Result<()> {
+    let short = || ParquetError::General("a column is shorter than its row group".to_owned());
+    match (column, reader) {
+        (Column::Text(into), ColumnReader::ByteArrayColumnReader(mut r)) => {
+            let mut values = Vec::new();
+            r.read_records(rows, None, None, &mut values)?;
+            if values.len() != rows {
+                return Err(short());
+            }
+            for v in &values {
+                into.push(v.as_utf8()?.to_owned());
+            }
+        }
+        (Column::Int(into), ColumnReader::Int64ColumnReader(mut r)) => {
+            let before = into.len();
+            r.read_records(rows, None, None, into)?;
+            if into.len() - before != rows {
+                return Err(short());
+            }
+        }
+        (Column::Float(into), ColumnReader::DoubleColumnReader(mut r)) => {
+            let (mut values, mut levels) = (Vec::new(), Vec::new());
+            r.read_records(rows, Some(&mut levels), None, &mut values)?;
+            if levels.len() != rows {
+                return Err(short());
+            }
+            let mut defined = values.into_iter();
+            for level in levels {
+                into.push(if level == 1 {
+                    Some(defined.next().ok_or_else(short)?)
+                } else {
+                    None
+                });
+            }
+        }
+        _ => {
+            return Err(ParquetError::General(
+                "a column has another type".to_owned(),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Rows of a row group.
+const ROWS_PER_GROUP: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut t = Table::default();
+        t.push(
+            "flow",
+            Column::Text(vec!["a".into(), "b".into(), "a".into()]),
+        );
+        t.push("seed", Column::Int(vec![1, -2, i64::MAX]));
+        t.push("path.mtu", Column::Float(vec![Some(1.5), None, Some(-0.0)]));
+        t.push("nothing", Column::Float(vec![None; 3]));
+        t
+    }
+
+    #[test]
+    fn reads_what_it_wrote_and_writes_the_same_bytes_again() {
+        let t = table();
+        let bytes = t.to_parquet().unwrap();
+        assert_eq!(bytes, t.to_parquet().unwrap());
+        assert_eq!(&bytes[..4], b"PAR1");
+        assert_eq!(Table::from_parquet(bytes).unwrap(), t);
+    }
+
+    #[test]
+    fn no_rows() {
+        let mut t = Table::default();
+        t.push("flow", Column::Text(vec![]));
+        t.push("x", Column::Float(vec![]));
+        assert_eq!(Table::from_parquet(t.to_parquet().unwrap()).unwrap(), t);
+    }
+
+    #[test]
+    fn several_row_groups() {
+        let n = ROWS_PER_GROUP + 5;
+        let mut t = Table::default();
+        t.push("i", Column::Int((0..n as i64).collect()));
+        t.push(
+            "x",
+            Column::Float((0..n).map(|i| (i % 3 != 0).then_some(i as f64)).collect()),
+        );
+        assert_eq!(Table::from_parquet(t.to_parquet().unwrap()).unwrap(), t);
+    }
+
+    #[test]
+    fn a_cut_file_is_an_error() {
+        let bytes = table().to_parquet().unwrap();
+        for n in 0..bytes.len() {
+            assert!(Table::from_parquet(bytes[..n].to_vec()).is_err(), "{n}");
+        }
+    }
+}

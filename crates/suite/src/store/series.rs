@@ -1,0 +1,250 @@
+//! The series of a run as tables: one for all flows, one for all links, one for what changed a window downwards.
+
+use fullpipe_cc::CongestionKind;
+use fullpipe_sim::{Episode, EpisodeKind, FlowOutcome, LinkOutcome, Outcome, Series};
+
+use super::{Column, Table};
+use crate::scenario::TraceMode;
+
+/// Tables of a run with the suffix of their file's name.
+pub(super) fn tables(outcome: &Outcome, trace: TraceMode) -> Vec<(&'static str, Table)> {
+    let events = (".events", events(&outcome.flows));
+    let links = || (".links", links(&outcome.links));
+    match trace {
+        TraceMode::Off => vec![events],
+        TraceMode::Decimated => vec![("", flows(&outcome.flows, None)), links(), events],
+        TraceMode::Full => vec![
+            ("", flows(&outcome.flows, Some(DECIMATED_ROWS))),
+            (".full", flows(&outcome.flows, None)),
+            links(),
+            events,
+        ],
+    }
+}
+
+/// Rows of all flows, one flow after the other, at most `rows` of each.
+fn flows(flows: &[FlowOutcome], rows: Option<usize>) -> Table {
+    let picks: Vec<Vec<Pick>> = flows.iter().map(|f| picks(&f.series, rows)).collect();
+    let all = || {
+        flows
+            .iter()
+            .zip(&picks)
+            .flat_map(|(f, p)| p.iter().map(move |p| (f, p)))
+    };
+    let float = |of: &dyn Fn(&Series, &Pick) -> f64| {
+        Column::Float(
+            all()
+                .map(|(f, p)| Some(of(&f.series, p)).filter(|v| v.is_finite()))
+                .collect(),
+        )
+    };
+    let mut table = Table::default();
+    table.push(
+        "flow",
+        Column::Text(all().map(|(f, _)| f.name.clone()).collect()),
+    );
+    table.push("time_s", float(&|s, p| s.time[p.row].as_secs_f64()));
+    table.push("cwnd", float(&|s, p| s.cwnd[p.row]));
+    table.push("cwnd_min", float(&|_, p| p.min));
+    table.push("cwnd_max", float(&|_, p| p.max));
+    table.push("ssthresh", float(&|s, p| s.ssthresh[p.row]));
+    table.push("rtt_ms", float(&|s, p| s.rtt[p.row].as_millis_f64()));
+    table.push("pacing_mbps", float(&|s, p| s.pacing_rate[p.row] * 1e-6));
+    let int = |of: &dyn Fn(&Series) -> &Vec<u64>| {
+        Column::Int(all().map(|(f, p)| of(&f.series)[p.row] as i64).collect())
+    };
+    table.push("flight", int(&|s| &s.flight));
+    table.push("delivered_segments", int(&|s| &s.delivered));
+
+    let mut names: Vec<&str> = flows
+        .iter()
+        .flat_map(|f| f.series.variables.iter().map(|v| v.0))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        let of = |s: &Series, p: &Pick| {
+            let column = s.variables.iter().find(|v| v.0 == name);
+            column
+                .and_then(|(_, c)| c.get(p.row))
+                .copied()
+                .unwrap_or(f64::NAN)
+        };
+        table.push(format!("var_{name}"), float(&of));
+    }
+    table
+}
+
+/// A row of a series that is kept, with the extremes of those it stands for.
+struct Pick {
+    row: usize,
+    min: f64,
+    max: f64,
+}
+
+/// All rows, or the last of each of `rows` equal spans of time.
+fn picks(series: &Series, rows: Option<usize>) -> Vec<Pick> {
+    let n = series.time.len();
+    let (Some(rows), Some(first), Some(last)) = (rows, series.time.first(), series.time.last())
+    else {
+        let all = |row| Pick {
+            row,
+            min: series.cwnd_min[row],
+            max: series.cwnd_max[row],
+        };
+        return (0..n).map(all).collect();
+    };
+    let step = (last.as_nanos() - first.as_nanos()) / rows as u64 + 1;
+    let span = |row: usize| (series.time[row].as_nanos() - first.as_nanos()) / step;
+    let mut out: Vec<Pick> = Vec::new();
+    for row in 0..n {
+        let (min, max) = (series.cwnd_min[row], series.cwnd_max[row]);
+        match out.last_mut() {
+            Some(p) if span(p.row) == span(row) => {
+                *p = Pick {
+                    row,
+                    min: p.min.min(min),
+                    max: p.max.max(max),
+                };
+            }
+            _ => out.push(Pick { row, min, max }),
+        }
+    }
+    out
+}
+
+fn links(links: &[LinkOutcome]) -> Table {
+    let all = || {
+        links
+            .iter()
+            .flat_map(|l| l.series.iter().map(move |p| (l, p)))
+    };
+    let mut table = Table::default();
+    table.push(
+        "link",
+        Column::Text(all().map(|(l, _)| l.name.clone()).collect()),
+    );
+    table.push(
+        "time_s",
+        Column::Float(all().map(|(_, p)| Some(p.0.as_secs_f64())).collect()),
+    );
+    table.push(
+        "queue_packets",
+        Column::Int(all().map(|(_, p)| p.1 as i64).collect()),
+    );
+    table
+}
+
+fn events(flows: &[FlowOutcome]) -> Table {
+    let all = || {
+        flows
+            .iter()
+            .flat_map(|f| f.episodes.iter().map(move |e| (f, e)))
+    };
+    let float = |of: fn(&Episode) -> f64| {
+        Column::Float(
+            all()
+                .map(|(_, e)| Some(of(e)).filter(|v| v.is_finite()))
+                .collect(),
+        )
+    };
+    let mut table = Table::default();
+    table.push(
+        "flow",
+        Column::Text(all().map(|(f, _)| f.name.clone()).collect()),
+    );
+    table.push("time_s", float(|e| e.at.as_secs_f64()));
+    table.push(
+        "kind",
+        Column::Text(all().map(|(_, e)| kind(e.kind).to_owned()).collect()),
+    );
+    table.push("before", float(|e| e.before));
+    table.push("after", float(|e| e.after));
+    table
+}
+
+fn kind(kind: EpisodeKind) -> &'static str {
+    match kind {
+        EpisodeKind::Congestion(CongestionKind::Loss) => "loss",
+        EpisodeKind::Congestion(CongestionKind::Ecn) => "mark",
+        EpisodeKind::Congestion(CongestionKind::LocalDrop) => "local-stall",
+        EpisodeKind::Again => "again",
+        EpisodeKind::Timeout => "timeout",
+        EpisodeKind::Undo => "undo",
+        EpisodeKind::StartUpExit => "start-up-exit",
+    }
+}
+
+/// Rows of a flow in the decimated table beside a full one.
+const DECIMATED_ROWS: usize = 2000;
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_units::{Span, Time};
+
+    use super::*;
+    use crate::metrics::testing::{flow, outcome};
+
+    fn full(n: u64) -> FlowOutcome {
+        let mut f = flow("a");
+        let s = &mut f.series;
+        for i in 0..n {
+            let w = if i == n / 2 { 5000.0 } else { i as f64 };
+            s.time.push(Time::from_nanos(1_000 * i));
+            s.cwnd.push(w);
+            s.cwnd_min.push(w);
+            s.cwnd_max.push(w);
+            s.ssthresh.push(f64::INFINITY);
+            s.rtt.push(Span::from_millis(80));
+            s.pacing_rate.push(0.0);
+            s.flight.push(i);
+            s.delivered.push(i);
+        }
+        s.variables.push(("k", vec![f64::NAN; n as usize]));
+        f
+    }
+
+    #[test]
+    fn decimation_keeps_the_extremes_and_the_last_row() {
+        let o = outcome(vec![full(100_000)], 1, 0, 1);
+        let t = &tables(&o, TraceMode::Full);
+        assert_eq!(
+            t.iter().map(|t| t.0).collect::<Vec<_>>(),
+            ["", ".full", ".links", ".events"]
+        );
+        let (few, all) = (&t[0].1, &t[1].1);
+        assert_eq!(all.rows(), 100_000);
+        assert!(
+            few.rows() <= DECIMATED_ROWS && few.rows() > DECIMATED_ROWS / 2,
+            "{}",
+            few.rows()
+        );
+        let max = few
+            .float("cwnd_max")
+            .unwrap()
+            .iter()
+            .flatten()
+            .copied()
+            .fold(0.0, f64::max);
+        assert_eq!(max, 99_999.0);
+        let spike = few.float("cwnd_min").unwrap()[few.rows() / 2];
+        assert!(spike.unwrap() < 51_000.0);
+        assert_eq!(few.int("delivered_segments").unwrap().last(), Some(&99_999));
+        assert!(few.float("ssthresh").unwrap().iter().all(Option::is_none));
+        assert!(few.float("var_k").unwrap().iter().all(Option::is_none));
+    }
+
+    #[test]
+    fn without_a_trace_the_events_stay() {
+        let mut f = full(0);
+        f.episodes.push(Episode {
+            at: Time::from_secs_f64(2.0),
+            kind: EpisodeKind::Timeout,
+            before: 10.0,
+            after: 5.0,
+        });
+        let t = tables(&outcome(vec![f], 1, 0, 1), TraceMode::Off);
+        assert_eq!(t.len(), 1);
+        assert_eq!(t[0].1.text("kind").unwrap(), ["timeout"]);
+    }
+}
