@@ -1,7 +1,21 @@
 //! Scenario files: text in, resolved cases out. A [`Scenario`] that exists is a valid one.
+//!
+//! `document` turns TOML into values that know their line, `keys` and `value` say what each key accepts, `matrix` makes
+//! the cases, `resolve` turns each into a [`RunSpec`], `expect` reads the bounds. Faults are collected on the way and
+//! returned together, sorted by line.
 
+mod assemble;
+pub mod builtin;
 pub mod diagnostic;
+mod document;
+mod expect;
+mod keys;
+mod matrix;
+mod metric_names;
+mod resolve;
+mod value;
 
+use std::fmt::Write as _;
 use std::ops::Range;
 
 use fullpipe_sim::RunSpec;
@@ -170,13 +184,40 @@ pub struct Report {
 }
 
 impl Scenario {
-    /// Reads a file, or a built-in scenario if `name_or_path` names one.
+    /// Reads a built-in scenario if `name_or_path` names one, otherwise a file.
     ///
     /// # Errors
     /// Everything that is wrong with it.
     pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<Scenario, Diagnostics> {
-        let _ = overrides;
-        Err(not_yet(name_or_path))
+        if let Some(text) = builtin::find(name_or_path) {
+            return Scenario::parse(text, &format!("built-in:{name_or_path}"), overrides);
+        }
+        let unreadable = |message: String, hint: String| {
+            Diagnostics(vec![Diagnostic {
+                file: name_or_path.to_owned(),
+                line: 0,
+                column: 0,
+                key: String::new(),
+                value: None,
+                message,
+                hint: Some(hint),
+            }])
+        };
+        let known = || match builtin::nearest_name(name_or_path) {
+            Some(near) => format!("did you mean the built-in scenario `{near}`?"),
+            None => format!("built-in scenarios: {}", builtin::names().collect::<Vec<_>>().join(", ")),
+        };
+        let bytes = std::fs::read(name_or_path).map_err(|error| {
+            let message = match error.kind() {
+                std::io::ErrorKind::NotFound => "no such file or built-in scenario".to_owned(),
+                _ => format!("cannot be read: {error}"),
+            };
+            unreadable(message, known())
+        })?;
+        let text = String::from_utf8(bytes).map_err(|_| {
+            unreadable("not a text file in UTF-8".to_owned(), "a scenario is a TOML file".to_owned())
+        })?;
+        Scenario::parse(&text, name_or_path, overrides)
     }
 
     /// Reads the text of a scenario file; `origin` names it in messages.
@@ -184,8 +225,7 @@ impl Scenario {
     /// # Errors
     /// Everything that is wrong with it.
     pub fn parse(text: &str, origin: &str, overrides: &Overrides) -> Result<Scenario, Diagnostics> {
-        let _ = (text, overrides);
-        Err(not_yet(origin))
+        assemble::scenario(text, origin, overrides)
     }
 }
 
@@ -200,25 +240,39 @@ impl Case {
         self.params.iter().map(|(key, _)| key.as_str()).zip(&self.json)
     }
 
-    /// Canonical text of everything that determines the result beside seed and engine version.
+    /// Canonical text of everything that determines the result beside seed and engine version. Two spellings of the same
+    /// case have the same text.
     pub fn key_text(&self) -> String {
-        format!("{:?}", self.spec)
+        let mut text = String::new();
+        // Writing to a `String` cannot fail.
+        let _ = self.write_key(&mut text);
+        text
+    }
+
+    fn write_key(&self, out: &mut String) -> std::fmt::Result {
+        let s = &self.spec;
+        writeln!(out, "run {:?} from {:?} every {:?} trace {:?}", s.duration, s.measure_from, s.interval, s.trace)?;
+        for link in &s.links {
+            writeln!(out, "link {link:?}")?;
+        }
+        for flow in &s.flows {
+            writeln!(out, "flow {} {}", flow.name, flow.stack)?;
+            writeln!(out, "  {:?}", flow.sender)?;
+            writeln!(out, "  {:?}", flow.receiver)?;
+            writeln!(
+                out,
+                "  forward {:?} back {:?} local {} start {:?} stop {:?} {:?}",
+                flow.forward, flow.back, flow.local_queue, flow.start, flow.stop, flow.drops
+            )?;
+        }
+        for group in &self.flows {
+            writeln!(out, "group {} {:?} {:?}", group.name, group.members, group.recovered_at)?;
+        }
+        Ok(())
     }
 }
 
 /// `rate * rtt / (8 * packet)`, packets with their headers.
 pub(crate) fn bdp_packets(rate: Rate, rtt: Span, packet: u32) -> f64 {
     rate.as_bits_per_sec() as f64 * rtt.as_secs_f64() / (8.0 * f64::from(packet))
-}
-
-fn not_yet(file: &str) -> Diagnostics {
-    Diagnostics(vec![Diagnostic {
-        file: file.to_owned(),
-        line: 0,
-        column: 0,
-        key: String::new(),
-        value: None,
-        message: "scenario files cannot be read yet".to_owned(),
-        hint: None,
-    }])
 }

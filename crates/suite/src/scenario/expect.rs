@@ -1,0 +1,369 @@
+//! `[[expect]]` and `[[report]]`: bounds and figures, held against the flows, the metrics and the matrix.
+
+use super::document::{Entry, Place, shorten};
+use super::matrix::{Axis, digits};
+use super::metric_names::{METRICS, Scope};
+use super::value::{Reader, Record, Value, nearest, quoted};
+use super::{Case, Expectation, Report};
+
+/// What expectations and reports may refer to.
+pub(super) struct Known<'a> {
+    pub flows: &'a [String],
+    pub axes: &'a [Axis],
+    /// Empty if the cases could not be resolved.
+    pub cases: &'a [Case],
+}
+
+/// Reads the expectations; one that `--set` has left without a case is dropped.
+pub(super) fn expectations(reader: &mut Reader<'_>, tables: &[Value], known: &Known<'_>) -> Vec<Expectation> {
+    let mut all = Vec::new();
+    if tables.len().saturating_mul(known.cases.len()) > MAX_COMPARISONS {
+        if let Some(Value::Record(first)) = tables.first() {
+            let message = "too many expectations for so many cases";
+            reader.refuse_key(first.at, "expect", message, Some("split the scenario".to_owned()));
+        }
+        return all;
+    }
+    for (i, table) in tables.iter().enumerate() {
+        if let Value::Record(record) = table {
+            let path = format!("expect[{}]", i + 1);
+            all.extend(Expect { record, path, known }.read(reader));
+        }
+    }
+    all
+}
+
+/// Reads the figures.
+pub(super) fn reports(reader: &mut Reader<'_>, tables: &[Value], known: &Known<'_>) -> Vec<Report> {
+    let mut all = Vec::new();
+    for (i, table) in tables.iter().enumerate() {
+        let Value::Record(record) = table else { continue };
+        let path = format!("report[{}]", i + 1);
+        let Some(figure) = record.word("figure") else {
+            if !record.is_given("figure") {
+                missing(reader, record, &path, "figure", r#"figure = "cwnd""#);
+            }
+            continue;
+        };
+        let flow = record.text("flow");
+        if let Some(flow) = &flow {
+            check_flow(reader, record, &path, flow, known.flows);
+        }
+        if figure == "metric" && !record.is_given("y") {
+            missing(reader, record, &path, "y", r#"y = "goodput_mbps""#);
+        }
+        for axis in ["x", "y"] {
+            if figure != "metric" && record.is_given(axis) {
+                let message = "only a figure of a metric has this key";
+                let hint = Some("write figure = \"metric\"".to_owned());
+                reader.refuse(record.place(axis), &format!("{path}.{axis}"), message, hint);
+            }
+        }
+        if let Some(y) = record.text("y") {
+            check_metric(reader, record.place("y"), &format!("{path}.y"), &y);
+        }
+        if let Some(x) = record.text("x").filter(|x| !known.axes.iter().any(|axis| axis.key == *x)) {
+            let hint = axis_hint(&x, known.axes);
+            let message = "this key is not varied in [matrix]";
+            reader.refuse(record.place("x"), &format!("{path}.x"), message, Some(hint));
+        }
+        let (x, y, title) = (record.text("x"), record.text("y"), record.text("title"));
+        all.push(Report { figure: figure.to_owned(), flow, x, y, title });
+    }
+    all
+}
+
+struct Expect<'a> {
+    record: &'a Record,
+    path: String,
+    known: &'a Known<'a>,
+}
+
+impl Expect<'_> {
+    fn read(&self, reader: &mut Reader<'_>) -> Option<Expectation> {
+        let before = reader.faults.len();
+        let r = self.record;
+        if !r.is_given("metric") {
+            missing(reader, r, &self.path, "metric", r#"metric = "goodput_mbps""#);
+        }
+        let metric = r.text("metric");
+        let scope = metric
+            .as_ref()
+            .and_then(|metric| check_metric(reader, r.place("metric"), &self.key("metric"), metric));
+        let bound = self.bound(reader);
+        let picked = self.picked(reader);
+        let (flow, link) = match scope {
+            Some(scope) => self.subject(reader, scope),
+            None => (None, None),
+        };
+        let (metric, bound, picked) = (metric?, bound?, picked?);
+        if reader.faults.len() > before {
+            return None;
+        }
+        let Picked::Cases(where_, constraints) = picked else { return None };
+        let cases: Vec<usize> = (0..self.known.cases.len())
+            .filter(|case| {
+                let digits = digits(*case, self.known.axes);
+                constraints.iter().all(|(axis, value)| digits[*axis] == *value)
+            })
+            .collect();
+        self.check_subject(reader, &cases, link.as_deref(), &metric);
+        let name = r.text("name").unwrap_or_else(|| {
+            let mut name = metric.clone();
+            let subject = match (&flow, &link) {
+                (Some(flow), _) if self.known.flows.len() > 1 => Some(flow),
+                (_, Some(link)) => Some(link),
+                _ => None,
+            };
+            if let Some(subject) = subject {
+                name.push_str(&format!(" of {subject}"));
+            }
+            for (i, (key, value)) in where_.iter().enumerate() {
+                name.push_str(if i == 0 { ": " } else { ", " });
+                name.push_str(&format!("{key} = {value}"));
+            }
+            name
+        });
+        Some(Expectation {
+            name,
+            metric,
+            flow,
+            link,
+            where_,
+            bound,
+            source: r.text("source").unwrap_or_default(),
+            line: reader.sources.line(r.at),
+            cases,
+        })
+    }
+
+    fn bound(&self, reader: &mut Reader<'_>) -> Option<(f64, f64)> {
+        let r = self.record;
+        let forms = ["within", "at_least", "at_most", "equals"];
+        let given: Vec<&str> = forms.into_iter().filter(|form| r.is_given(form)).collect();
+        if r.is_given("tolerance") && !r.is_given("equals") {
+            let message = "a tolerance belongs to `equals`";
+            let hint = Some("write `equals` beside it, or `within = [low, high]`".to_owned());
+            reader.refuse(r.place("tolerance"), &self.key("tolerance"), message, hint);
+        }
+        match given.as_slice() {
+            ["within"] => match r.field("within").map(|field| &field.value) {
+                Some(Value::Bounds(low, high)) => Some((*low, *high)),
+                _ => None,
+            },
+            ["at_least"] => Some((r.real("at_least")?, f64::INFINITY)),
+            ["at_most"] => Some((f64::NEG_INFINITY, r.real("at_most")?)),
+            ["at_least", "at_most"] => {
+                let (low, high) = (r.real("at_least")?, r.real("at_most")?);
+                if low > high {
+                    let message = format!("the lower bound {low} is above the upper one");
+                    let hint = Some(format!("write within = [{high}, {low}]"));
+                    reader.refuse(r.place("at_most"), &self.key("at_most"), message, hint);
+                }
+                Some((low, high))
+            }
+            ["equals"] => {
+                let value = r.real("equals")?;
+                match r.field("tolerance").map(|field| &field.value) {
+                    Some(Value::Tolerance(part, true)) => {
+                        Some((value - part * value.abs(), value + part * value.abs()))
+                    }
+                    Some(Value::Tolerance(distance, false)) => Some((value - distance, value + distance)),
+                    Some(_) => None,
+                    None => {
+                        let hint = "write for example tolerance = \"1%\", or tolerance = 0";
+                        reader.refuse_key(r.at, &self.key("tolerance"), "this key is missing", Some(hint.to_owned()));
+                        None
+                    }
+                }
+            }
+            [] => {
+                let hint = "give `within`, `at_least`, `at_most` or `equals`";
+                reader.refuse_key(r.at, &self.path, "an expectation without a bound", Some(hint.to_owned()));
+                None
+            }
+            [.., last] => {
+                let message = format!("several bounds: {}", given.join(", "));
+                reader.refuse(r.place(last), &self.key(last), message, Some("keep one of them".to_owned()));
+                None
+            }
+        }
+    }
+
+    fn picked(&self, reader: &mut Reader<'_>) -> Option<Picked> {
+        let Some(field) = self.record.field("where") else {
+            return Some(Picked::Cases(Vec::new(), Vec::new()));
+        };
+        let Value::Free(entries) = &field.value else { return None };
+        let before = reader.faults.len();
+        let mut where_ = Vec::new();
+        let mut constraints = Vec::new();
+        let mut gone = false;
+        for entry in entries {
+            match self.constraint(reader, entry)? {
+                Constraint::Value(axis, value) => {
+                    let axis_known = &self.known.axes[axis];
+                    where_.push((axis_known.key.clone(), axis_known.values[value].plain.clone()));
+                    constraints.push((axis, value));
+                }
+                Constraint::Gone => gone = true,
+            }
+        }
+        if reader.faults.len() > before {
+            return None;
+        }
+        Some(if gone { Picked::Gone } else { Picked::Cases(where_, constraints) })
+    }
+
+    fn constraint(&self, reader: &mut Reader<'_>, entry: &Entry) -> Option<Constraint> {
+        let key = format!("{}.\"{}\"", self.key("where"), shorten(&entry.name));
+        let Some(i) = self.known.axes.iter().position(|axis| axis.key == entry.name) else {
+            let hint = axis_hint(&entry.name, self.known.axes);
+            reader.refuse_key(entry.name_at, &key, "this key is not varied in [matrix]", Some(hint));
+            return None;
+        };
+        let axis = &self.known.axes[i];
+        let kind = &axis.address.key.kind;
+        let value = reader.value(kind, &entry.node, &key, axis.address.key.example)?;
+        let canonical = value.canonical();
+        if let Some(v) = axis.values.iter().position(|value| value.canonical == canonical) {
+            return Some(Constraint::Value(i, v));
+        }
+        if axis.replaced.iter().any(|value| value.canonical == canonical) {
+            return Some(Constraint::Gone);
+        }
+        let values = || axis.values.iter().chain(&axis.replaced).map(|value| value.plain.as_str());
+        let written = entry.node.plain(reader.sources);
+        let hint = match nearest(&written, values()) {
+            Some(near) => format!("did you mean {near}?"),
+            None => format!("its values: {}", values().take(12).collect::<Vec<_>>().join(", ")),
+        };
+        let message = "no case has this value: the expectation could not fail";
+        reader.refuse(entry.node.at, &key, message, Some(hint));
+        None
+    }
+
+    fn subject(&self, reader: &mut Reader<'_>, scope: Scope) -> (Option<String>, Option<String>) {
+        let r = self.record;
+        let (flow, link) = (r.text("flow"), r.text("link"));
+        let superfluous = match scope {
+            Scope::Flow => link.is_some().then_some(("link", "this is a metric of a flow")),
+            Scope::Link => flow.is_some().then_some(("flow", "this is a metric of a link")),
+            Scope::Case if flow.is_some() => Some(("flow", "this is a metric of the whole case")),
+            Scope::Case => link.is_some().then_some(("link", "this is a metric of the whole case")),
+        };
+        if let Some((key, message)) = superfluous {
+            reader.refuse(r.place(key), &self.key(key), message, Some(format!("remove `{key}`")));
+            return (None, None);
+        }
+        match scope {
+            Scope::Flow => {
+                let flows = self.known.flows;
+                match (flow, flows) {
+                    (Some(flow), _) => {
+                        check_flow(reader, r, &self.path, &flow, flows);
+                        (Some(flow), None)
+                    }
+                    (None, [only]) => (Some(only.clone()), None),
+                    (None, []) => (None, None),
+                    (None, [first, ..]) if !r.is_given("flow") => {
+                        let hint = format!("write for example flow = \"{first}\"");
+                        reader.refuse_key(r.at, &self.key("flow"), "which flow is meant?", Some(hint));
+                        (None, None)
+                    }
+                    _ => (None, None),
+                }
+            }
+            Scope::Link => (None, Some(link.unwrap_or_else(|| "bottleneck".to_owned()))),
+            Scope::Case => (None, None),
+        }
+    }
+
+    fn check_subject(&self, reader: &mut Reader<'_>, cases: &[usize], link: Option<&str>, metric: &str) {
+        let connections = |case: &Case| case.spec.flows.len();
+        for &i in cases {
+            let case = &self.known.cases[i];
+            if let Some(link) = link {
+                let links = || case.spec.links.iter().map(|link| link.name.as_str());
+                if !links().any(|name| name == link) {
+                    let hint = match nearest(link, links()) {
+                        Some(near) => format!("did you mean \"{near}\"?"),
+                        None => format!("known: {}", quoted(links())),
+                    };
+                    let message = format!("there is no link `{}`", shorten(link));
+                    reader.refuse(self.record.place("link"), &self.key("link"), message, Some(hint));
+                    return;
+                }
+            }
+            if metric == "asymmetry" && case.flows.len() != 2 {
+                let message = format!("asymmetry compares two flows, there are {}", case.flows.len());
+                reader.refuse(self.record.place("metric"), &self.key("metric"), message, Some("use jain".to_owned()));
+                return;
+            }
+            if metric == "jain" && connections(case) < 2 {
+                let message = "fairness of one flow is always 1: the expectation could not fail";
+                let hint = Some("add a [[flow]], or set `streams`".to_owned());
+                reader.refuse(self.record.place("metric"), &self.key("metric"), message, hint);
+                return;
+            }
+        }
+    }
+
+    fn key(&self, name: &str) -> String {
+        format!("{}.{name}", self.path)
+    }
+}
+
+enum Picked {
+    /// `where` as the cases spell it, and positions of axis and value.
+    Cases(Vec<(String, String)>, Vec<(usize, usize)>),
+    /// `--set` has replaced a value it asks for.
+    Gone,
+}
+
+enum Constraint {
+    Value(usize, usize),
+    Gone,
+}
+
+fn check_metric(reader: &mut Reader<'_>, at: Place, key: &str, name: &str) -> Option<Scope> {
+    if let Some((_, scope)) = METRICS.iter().find(|(metric, _)| *metric == name) {
+        return Some(*scope);
+    }
+    let names = || METRICS.iter().map(|(metric, _)| *metric);
+    let hint = match nearest(name, names()) {
+        Some(near) => format!("did you mean \"{near}\"? see `fullpipe list metrics`"),
+        None => format!("known: {}", names().collect::<Vec<_>>().join(", ")),
+    };
+    reader.refuse(at, key, "unknown metric", Some(hint));
+    None
+}
+
+fn check_flow(reader: &mut Reader<'_>, record: &Record, path: &str, flow: &str, flows: &[String]) {
+    if flows.iter().any(|name| name == flow) {
+        return;
+    }
+    let names = || flows.iter().map(String::as_str);
+    let hint = match nearest(flow, names()) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None => format!("known: {}", quoted(names())),
+    };
+    let message = format!("there is no flow `{}`", shorten(flow));
+    reader.refuse(record.place("flow"), &format!("{path}.flow"), message, Some(hint));
+}
+
+fn axis_hint(name: &str, axes: &[Axis]) -> String {
+    let keys = || axes.iter().map(|axis| axis.key.as_str());
+    match nearest(name, keys()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if axes.is_empty() => "there is no [matrix]: leave `where` out".to_owned(),
+        None => format!("varied: {}", keys().collect::<Vec<_>>().join(", ")),
+    }
+}
+
+fn missing(reader: &mut Reader<'_>, record: &Record, path: &str, key: &str, line: &str) {
+    let hint = Some(format!("write for example {line}"));
+    reader.refuse_key(record.at, &format!("{path}.{key}"), "this key is missing", hint);
+}
+
+const MAX_COMPARISONS: usize = 20_000_000;

@@ -1,0 +1,499 @@
+//! The keys of a scenario file: name, values, default, example and description, once.
+//!
+//! Reading, the search for the nearest name, the JSON Schema and `docs/scenario.md` all come from these tables.
+
+use super::value::Kind;
+
+/// One key.
+#[derive(Debug)]
+pub(super) struct Key {
+    pub name: &'static str,
+    pub kind: Kind,
+    /// As it would be written in the file, or words in parentheses; empty: none.
+    pub default: &'static str,
+    /// As it would be written in the file.
+    pub example: &'static str,
+    /// Sentence without a full stop.
+    pub doc: &'static str,
+    /// May stand in `[matrix]`.
+    pub varies: bool,
+}
+
+/// One word of a choice.
+#[derive(Debug)]
+pub(super) struct Word {
+    pub word: &'static str,
+    pub doc: &'static str,
+    /// The engine runs it; otherwise it is known and refused.
+    pub runs: bool,
+}
+
+const fn key(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    example: &'static str,
+    doc: &'static str,
+) -> Key {
+    Key { name, kind, default, example, doc, varies: true }
+}
+
+const fn fixed(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    example: &'static str,
+    doc: &'static str,
+) -> Key {
+    Key { name, kind, default, example, doc, varies: false }
+}
+
+const fn word(word: &'static str, doc: &'static str) -> Word {
+    Word { word, doc, runs: true }
+}
+
+const fn later(word: &'static str, doc: &'static str) -> Word {
+    Word { word, doc, runs: false }
+}
+
+const HOUR: u64 = 3_600_000_000_000;
+const YEAR: u64 = 8760 * HOUR;
+const ANY_TIME: Kind = Kind::Span { min: 0, max: YEAR };
+const POSITIVE_TIME: Kind = Kind::Span { min: 1, max: YEAR };
+
+/// Top level of the file.
+pub(super) const TOP: &[Key] = &[
+    fixed("name", Kind::Text, "", r#""early-loss""#, "name of the scenario"),
+    fixed(
+        "about",
+        Kind::Text,
+        r#""""#,
+        r#""Time to full bandwidth after one early loss""#,
+        "what it shows, with its sources",
+    ),
+    key("duration", POSITIVE_TIME, "", r#""60s""#, "virtual time of a run"),
+    fixed(
+        "seeds",
+        Kind::Seeds,
+        "1",
+        "[1, 2, 3]",
+        "seeds of every case: a number `n` stands for 1 to n, a list for itself",
+    ),
+    fixed("path", Kind::Table(PATH), "", "", "the bottleneck of a dumbbell, shared by all flows"),
+    fixed("flow", Kind::Tables(FLOW), "", "", "one sender and its receiver"),
+    fixed(
+        "traffic",
+        Kind::Reserved {
+            what: "cross traffic",
+            hint: "use a second [[flow]] with its own `start`, `stop` and `size`",
+        },
+        "",
+        "",
+        "cross traffic, short flows and pings: not in this version",
+    ),
+    fixed(
+        "link",
+        Kind::Reserved { what: "a graph of links", hint: "describe the bottleneck in [path]" },
+        "",
+        "",
+        "links of other graphs: not in this version",
+    ),
+    fixed(
+        "route",
+        Kind::Reserved { what: "a graph of links", hint: "every flow crosses the bottleneck of [path]" },
+        "",
+        "",
+        "routes over other graphs: not in this version",
+    ),
+    fixed(
+        "matrix",
+        Kind::Free,
+        "",
+        r#"{ "path.mtu" = [1500, 9000] }"#,
+        "dotted keys and lists of values: the product of all lists is run, the last key varies fastest",
+    ),
+    fixed("measure", Kind::Table(MEASURE), "", "", "what is measured and from when"),
+    fixed("expect", Kind::Tables(EXPECT), "", "", "a bound that the result must keep"),
+    fixed("report", Kind::Tables(REPORT), "", "", "a figure to draw"),
+];
+
+/// `[path]`.
+pub(super) const PATH: &[Key] = &[
+    key("rate", Kind::Rate, "", r#""500Mbit/s""#, "capacity of the bottleneck, packet headers included"),
+    key("rtt", Kind::Span { min: 1, max: HOUR }, "", r#""80ms""#, "two-way propagation delay"),
+    key(
+        "buffer",
+        Kind::Buffer,
+        r#""1BDP""#,
+        r#""200 packets""#,
+        "room at the bottleneck, the packet in transmission included; 1BDP is rate x rtt in whole packets",
+    ),
+    key("queue", Kind::Word(QUEUES), r#""droptail""#, r#""droptail""#, "queue discipline"),
+    key(
+        "mtu",
+        Kind::Whole { min: 68, max: 65535, unit: "bytes" },
+        "1500",
+        "9000",
+        "bytes of a full packet, IP and TCP headers included",
+    ),
+    key(
+        "loss",
+        Kind::Either(&Kind::Fraction, &Kind::Table(LOSS)),
+        "0",
+        r#""0.01%""#,
+        "random loss of data packets before the bottleneck: a probability, or a table",
+    ),
+];
+
+const QUEUES: &[Word] = &[
+    word("droptail", "packets that find the buffer full are lost"),
+    later("red", "random early detection"),
+    later("codel", "controlled delay"),
+    later("fq-codel", "flow queueing with controlled delay"),
+    later("pie", "proportional integral controller"),
+];
+
+/// `path.loss` as a table.
+pub(super) const LOSS: &[Key] = &[
+    key("model", Kind::Word(LOSS_MODELS), "", r#""gilbert-elliott""#, "loss process"),
+    key("probability", Kind::Fraction, "", "1e-4", "bernoulli: probability of loss of each packet"),
+    key("to_bad", Kind::Fraction, "", "1e-4", "gilbert-elliott: from the good to the bad state, per packet"),
+    key("to_good", Kind::Fraction, "", "0.1", "gilbert-elliott: from the bad to the good state, per packet"),
+    key("good", Kind::Fraction, "0", "0", "gilbert-elliott: probability of loss in the good state"),
+    key("bad", Kind::Fraction, "1", "0.5", "gilbert-elliott: probability of loss in the bad state"),
+];
+
+const LOSS_MODELS: &[Word] = &[
+    word("bernoulli", "each packet independently"),
+    word("gilbert-elliott", "two states, one step per packet"),
+];
+
+/// `[[flow]]`.
+pub(super) const FLOW: &[Key] = &[
+    fixed(
+        "name",
+        Kind::Name,
+        r#""main""#,
+        r#""main""#,
+        "unique name; may be left out if there is one flow",
+    ),
+    key(
+        "stack",
+        Kind::Stack,
+        "",
+        r#""highspeed(low_window=31)+limited(max_ssthresh=100)""#,
+        "congestion control: window law, start-up, initial sending; see `fullpipe list stacks`",
+    ),
+    key("preset", Kind::Word(PRESETS), r#""2026""#, r#""2003""#, "named set of endpoint switches; any switch can be set beside it"),
+    key(
+        "streams",
+        Kind::Whole { min: 1, max: 10_000, unit: "streams" },
+        "1",
+        "16",
+        "number of equal connections from one host; they are named `<name>.1`, `<name>.2`, ...",
+    ),
+    key(
+        "window",
+        Kind::Window,
+        "",
+        r#""3500 segments""#,
+        "cap of the congestion window; bytes are payload, 1BDP is rate x the flow's rtt in packets; whole segments, rounded down",
+    ),
+    key("receive_window", Kind::Window, "", r#""8MB""#, "window that the receiver advertises"),
+    key(
+        "initial_window",
+        Kind::Segments { min: 1, max: 64 },
+        r#"(of the preset: "2 segments" or "10 segments")"#,
+        r#""2 segments""#,
+        "initial window, whole segments",
+    ),
+    key("delayed_ack", Kind::Flag, "true", "false", "false: every segment is acknowledged at once"),
+    key(
+        "ack_every",
+        Kind::Whole { min: 1, max: 64, unit: "segments" },
+        "2",
+        "4",
+        "the receiver acknowledges every n-th segment",
+    ),
+    key(
+        "ack_delay",
+        Kind::Span { min: 1, max: 500_000_000 },
+        r#"(of the preset: "100ms" or "40ms")"#,
+        r#""200ms""#,
+        "longest delay of an ACK, at most 500 ms (RFC 9293)",
+    ),
+    key("start", ANY_TIME, r#""0s""#, r#""10s""#, "the flow begins"),
+    key("stop", POSITIVE_TIME, "", r#""50s""#, "no new data after this time"),
+    key("size", Kind::Volume, "", r#""100MB""#, "length of a finite transfer of each stream; without it the flow sends until the end"),
+    key(
+        "rtt",
+        Kind::Span { min: 1, max: HOUR },
+        "(`path.rtt`)",
+        r#""160ms""#,
+        "the flow's own two-way propagation delay, at least that of the path",
+    ),
+    key(
+        "recovery",
+        Kind::Word(RECOVERIES),
+        r#"(of the preset: "sack" or "rack")"#,
+        r#""sack""#,
+        "how losses are detected and repaired",
+    ),
+    key("prr", Kind::Flag, "(of the preset: false or true)", "true", "proportional rate reduction (RFC 9937)"),
+    key("tlp", Kind::Flag, "(of the preset: false or true)", "true", "tail loss probe (RFC 8985)"),
+    key("frto", Kind::Flag, "(of the preset: false or true)", "true", "forward RTO recovery (RFC 5682)"),
+    key(
+        "undo",
+        Kind::Flag,
+        "(of the preset: false or true)",
+        "true",
+        "undo reductions that prove spurious (RFC 3522, RFC 3708)",
+    ),
+    key(
+        "min_rto",
+        Kind::Span { min: 1_000_000, max: 60_000_000_000 },
+        r#"(of the preset: "200ms" or "1s")"#,
+        r#""200ms""#,
+        "smallest retransmission timeout",
+    ),
+    key(
+        "count",
+        Kind::Word(COUNTS),
+        r#"(of the preset: "acks" or "segments")"#,
+        r#""acks""#,
+        "what an increase law counts",
+    ),
+    key(
+        "pacing",
+        Kind::Flag,
+        "(of the stack)",
+        "true",
+        "pace every segment at 2 x window/RTT in slow start and 1.2 x afterwards, as Linux does",
+    ),
+    key(
+        "validation",
+        Kind::Word(VALIDATIONS),
+        r#"(of the preset: "none" or "rfc7661")"#,
+        r#""none""#,
+        "window validation after idle or application-limited time",
+    ),
+    key("ecn", Kind::Flag, "false", "true", "ECN-capable transport (RFC 3168)"),
+    key(
+        "sendstall",
+        Kind::Word(SENDSTALLS),
+        r#""react""#,
+        r#""ignore""#,
+        "answer to a full interface queue of the sender's own host",
+    ),
+    key(
+        "txqueuelen",
+        Kind::Whole { min: 1, max: 10_000_000, unit: "packets" },
+        "",
+        "100",
+        "packets that may wait at the sender's interface; sets an interface in front of the bottleneck",
+    ),
+    key("nic_rate", Kind::Rate, "(`path.rate`)", r#""1Gbit/s""#, "rate of that interface"),
+    key(
+        "timestamps",
+        Kind::Flag,
+        "true",
+        "false",
+        "TCP time stamps: 52 bytes of headers and 3 SACK blocks, otherwise 40 bytes and 4 blocks",
+    ),
+    key(
+        "handshake",
+        Kind::Flag,
+        "(of the preset: false or true)",
+        "false",
+        "open with SYN and SYN/ACK, one round trip before the data",
+    ),
+    key(
+        "slow_start_limit",
+        Kind::Real { min: 1.0, max: 1e6 },
+        "(2, unlimited when paced)",
+        "8",
+        "most segments the window grows by per ACK in slow start (RFC 3465 `L`)",
+    ),
+    key(
+        "lost_retransmission",
+        Kind::Word(LOST_RETRANSMISSIONS),
+        r#"(of the preset: "ignore" or "reduce")"#,
+        r#""reduce""#,
+        "answer to the loss of a retransmission",
+    ),
+    key("decrease_base", Kind::Word(BASES), r#""flight""#, r#""cwnd""#, "what a reduction multiplies"),
+    key(
+        "drop",
+        Kind::OneOrMany(&Kind::Table(DROP)),
+        "",
+        r#"{ segment = 40 }"#,
+        "losses of this flow at exact places or at random; a list of tables combines several",
+    ),
+];
+
+const PRESETS: &[Word] = &[
+    word("2003", "SACK recovery without PRR, ACK counting, initial window 2, no handshake, no validation"),
+    word("2026", "the RFCs of today: RACK-TLP, PRR, F-RTO, byte counting, initial window 10, RFC 7661"),
+    later("linux", "the choices of Linux"),
+];
+
+const RECOVERIES: &[Word] = &[
+    word("rack", "RACK with SACK (RFC 8985)"),
+    word("sack", "duplicate ACKs over the SACK scoreboard (RFC 6675)"),
+    word("newreno", "duplicate ACKs without SACK (RFC 6582)"),
+];
+
+const COUNTS: &[Word] = &[
+    word("segments", "every newly delivered segment (RFC 3465)"),
+    word("acks", "every ACK, however much it covers (RFC 2581, ns-2, Linux 2.4)"),
+];
+
+const VALIDATIONS: &[Word] = &[
+    word("none", "keep the window"),
+    word("rfc5681", "restart window after an idle timeout"),
+    word("rfc2861", "halve per idle timeout, as Linux does"),
+    word("rfc7661", "non-validated phase with pipeACK"),
+];
+
+const SENDSTALLS: &[Word] = &[
+    word("react", "reduce once per window, as Linux does"),
+    word("ignore", "wait until the queue drains"),
+    word("exit-slow-start", "leave slow start without a reduction"),
+];
+
+const LOST_RETRANSMISSIONS: &[Word] = &[
+    word("reduce", "one more reduction (RFC 5681, RFC 8985)"),
+    word("ignore", "no further reduction, as Linux does"),
+];
+
+const BASES: &[Word] = &[
+    word("flight", "the smaller of window and flight size (RFC 5681)"),
+    word("cwnd", "the window, as Linux does"),
+];
+
+/// `flow.drop`.
+pub(super) const DROP: &[Key] = &[
+    key(
+        "segment",
+        Kind::OneOrMany(&Kind::Whole { min: 0, max: 1 << 40, unit: "" }),
+        "",
+        "[40, 41]",
+        "first transmission of these segments; 0 is the first segment of data",
+    ),
+    key(
+        "at_cwnd",
+        Kind::Real { min: 1.0, max: 1e9 },
+        "",
+        "32",
+        "once, the next new segment after the window first reaches this many segments",
+    ),
+    key("every", Kind::Whole { min: 2, max: 1 << 40, unit: "" }, "", "1000", "every n-th data packet"),
+    key("probability", Kind::Fraction, "0", "1e-5", "each data packet with this probability"),
+    key(
+        "time",
+        Kind::OneOrMany(&ANY_TIME),
+        "",
+        r#""4.73s""#,
+        "the next data packet after these times of the run",
+    ),
+    key("where", Kind::Word(PLACES), r#""path""#, r#""sender""#, "who loses the segment"),
+];
+
+const PLACES: &[Word] = &[
+    word("path", "the packet is lost on its way"),
+    word("sender", "the packet arrives, the sender treats it as lost: one reduction per window, no retransmission"),
+];
+
+/// `[measure]`.
+pub(super) const MEASURE: &[Key] = &[
+    key(
+        "interval",
+        POSITIVE_TIME,
+        r#"("5s", or 1/20 of the duration if that is shorter)"#,
+        r#""5s""#,
+        "width of a throughput sample",
+    ),
+    key("warmup", ANY_TIME, r#""0s""#, r#""20s""#, "means and percentiles count from here"),
+    key(
+        "recovered_at",
+        Kind::Table(RECOVERED_AT),
+        "{ rate = 0.95 }",
+        r#"{ window = "1BDP" }"#,
+        "when a flow counts as recovered from a loss",
+    ),
+    fixed("trace", Kind::Word(TRACES), r#""decimated""#, r#""full""#, "time series that are kept"),
+];
+
+/// `measure.recovered_at`.
+pub(super) const RECOVERED_AT: &[Key] = &[
+    key(
+        "rate",
+        Kind::Fraction,
+        "0.95",
+        "0.95",
+        "the rate delivered over one RTT reaches this part of the smaller of capacity and window/RTT",
+    ),
+    key(
+        "window",
+        Kind::Either(&Kind::Window, &Kind::Real { min: 1e-6, max: 1.0 }),
+        "",
+        r#""1BDP""#,
+        "the congestion window reaches this size, or this part (a plain number) of the flow's `window`",
+    ),
+];
+
+const TRACES: &[Word] = &[
+    word("decimated", "about 2000 rows per flow, extremes kept"),
+    word("full", "one row per ACK"),
+    word("off", "none"),
+];
+
+/// `[[expect]]`.
+pub(super) const EXPECT: &[Key] = &[
+    fixed("metric", Kind::Text, "", r#""goodput_mbps""#, "metric, see `fullpipe list metrics`"),
+    fixed("flow", Kind::Text, "(the only flow)", r#""main""#, "flow it is taken from"),
+    fixed("link", Kind::Text, r#""bottleneck""#, r#""bottleneck""#, "link it is taken from, for metrics of links"),
+    fixed(
+        "where",
+        Kind::Free,
+        "(every case)",
+        r#"{ "path.mtu" = 1500 }"#,
+        "keys of [matrix] and one of their values: the cases it applies to",
+    ),
+    fixed("within", Kind::Bounds, "", "[252, 312]", "smallest and largest accepted value"),
+    fixed("at_least", Kind::Real { min: f64::MIN, max: f64::MAX }, "", "100", "smallest accepted value"),
+    fixed("at_most", Kind::Real { min: f64::MIN, max: f64::MAX }, "", "0.05", "largest accepted value"),
+    fixed(
+        "equals",
+        Kind::Real { min: f64::MIN, max: f64::MAX },
+        "",
+        "0.329878",
+        "expected value, with `tolerance`",
+    ),
+    fixed(
+        "tolerance",
+        Kind::Tolerance,
+        "",
+        r#""10%""#,
+        "accepted distance from `equals`: a number, or a percentage of it",
+    ),
+    fixed("name", Kind::Text, "(metric, flow and where)", r#""Reno, 1500 B""#, "name in the result"),
+    fixed("source", Kind::Text, r#""""#, r#""RFC 3649 appendix B""#, "where the bound comes from"),
+];
+
+/// `[[report]]`.
+pub(super) const REPORT: &[Key] = &[
+    fixed("figure", Kind::Word(FIGURES), "", r#""cwnd""#, "what is drawn"),
+    fixed("flow", Kind::Text, "(all)", r#""main""#, "flow that is drawn"),
+    fixed("x", Kind::Text, "", r#""path.mtu""#, "figure of a metric: key of [matrix] along the horizontal axis"),
+    fixed("y", Kind::Text, "", r#""recovery_time_s""#, "figure of a metric: the metric"),
+    fixed("title", Kind::Text, "", r#""Window after one loss""#, "heading"),
+];
+
+const FIGURES: &[Word] = &[
+    word("cwnd", "congestion window over time"),
+    word("rtt", "round-trip time over time"),
+    word("goodput", "goodput over time"),
+    word("queue", "queue of the bottleneck over time"),
+    word("metric", "a metric over the cases"),
+];

@@ -1,0 +1,374 @@
+//! Dotted keys, the axes of `[matrix]`, `--set`, and the product of the axes.
+
+use super::document::{Data, Entry, Node, Place};
+use super::keys::{self, Key};
+use super::value::{Field, Kind, Reader, Record, Value, nearest};
+
+/// A scenario's tables as read; a case is a copy with the values of the axes put in.
+#[derive(Clone, Debug)]
+pub(super) struct Config {
+    /// `duration` and the other plain keys.
+    pub top: Record,
+    pub path: Record,
+    pub measure: Record,
+    pub flows: Vec<Record>,
+}
+
+/// What a dotted key names.
+#[derive(Clone, Debug)]
+pub(super) struct Address {
+    scope: Scope,
+    chain: Vec<&'static str>,
+    pub key: &'static Key,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Scope {
+    Top,
+    Path,
+    Measure,
+    Flows(Vec<usize>),
+}
+
+/// A key of `[matrix]` and its values.
+#[derive(Debug)]
+pub(super) struct Axis {
+    /// As written.
+    pub key: String,
+    pub address: Address,
+    pub values: Vec<AxisValue>,
+    /// Values in the file, if `--set` replaced them.
+    pub replaced: Vec<AxisValue>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct AxisValue {
+    pub field: Field,
+    pub plain: String,
+    pub json: serde_json::Value,
+    pub canonical: String,
+}
+
+/// How two addresses lie to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Relation {
+    Apart,
+    Same,
+    /// The first is a part of the second.
+    Inside,
+    /// The second is a part of the first.
+    Around,
+    /// They share some flows, but not all.
+    Crossing,
+}
+
+impl Address {
+    /// Finds what `text` names; the error is a message and a hint.
+    pub fn find(text: &str, flows: &[String]) -> Result<Address, (String, Option<String>)> {
+        let mut parts = text.split('.');
+        let unknown = || {
+            let all = all_keys(flows);
+            let hint = nearest(text, all.iter().map(String::as_str)).map_or_else(
+                || "keys look like `path.rate`, `flow.main.stack` or `duration`".to_owned(),
+                |near| format!("did you mean `{near}`?"),
+            );
+            ("unknown key".to_owned(), Some(hint))
+        };
+        let whole = |name: &str| {
+            (format!("`{name}` cannot be set as a whole"), Some(format!("name one of its keys, such as `{}`", sample(name))))
+        };
+        let first = parts.next().unwrap_or_default();
+        let (scope, keys) = match first {
+            "path" => (Scope::Path, keys::PATH),
+            "measure" => (Scope::Measure, keys::MEASURE),
+            "flow" => {
+                let mut rest = parts.clone();
+                let second = rest.next().ok_or_else(|| whole("flow"))?;
+                let indices = match flows.iter().position(|name| name == second) {
+                    Some(i) => vec![i],
+                    None if second == "*" => (0..flows.len()).collect(),
+                    // `flow.stack` with one flow.
+                    None if flows.len() == 1 && find(keys::FLOW, second).is_some() => {
+                        rest = parts.clone();
+                        vec![0]
+                    }
+                    None if rest.clone().next().is_none() && find(keys::FLOW, second).is_some() => {
+                        let hint = format!("write `flow.<name>.{second}` or `flow.*.{second}`");
+                        return Err(("which flow is meant?".to_owned(), Some(hint)));
+                    }
+                    None if rest.clone().next().is_some() => {
+                        let key: Vec<&str> = rest.collect();
+                        let near = nearest(second, flows.iter().map(String::as_str))
+                            .or(flows.first().map(String::as_str));
+                        let hint = near.map(|near| format!("did you mean `flow.{near}.{}`?", key.join(".")));
+                        return Err((format!("there is no flow `{}`", super::document::shorten(second)), hint));
+                    }
+                    None => return Err(unknown()),
+                };
+                parts = rest;
+                (Scope::Flows(indices), keys::FLOW)
+            }
+            name => {
+                let key = find(keys::TOP, name).ok_or_else(unknown)?;
+                if matches!(key.kind, Kind::Reserved { .. } | Kind::Free | Kind::Tables(_)) {
+                    return Err((format!("`{name}` cannot be set"), Some("edit the file".to_owned())));
+                }
+                if parts.next().is_some() {
+                    return Err(unknown());
+                }
+                return Ok(Address { scope: Scope::Top, chain: vec![key.name], key });
+            }
+        };
+        let mut key = find(keys, parts.next().ok_or_else(|| whole(first))?).ok_or_else(unknown)?;
+        let mut chain = vec![key.name];
+        for part in parts {
+            key = nested(&key.kind).and_then(|keys| find(keys, part)).ok_or_else(unknown)?;
+            chain.push(key.name);
+        }
+        Ok(Address { scope, chain, key })
+    }
+
+    /// How this address lies to another.
+    pub fn relation(&self, other: &Address) -> Relation {
+        let same_flows = match (&self.scope, &other.scope) {
+            (Scope::Flows(a), Scope::Flows(b)) => {
+                if !a.iter().any(|i| b.contains(i)) {
+                    return Relation::Apart;
+                }
+                a == b
+            }
+            (a, b) if a == b => true,
+            _ => return Relation::Apart,
+        };
+        let shared = self.chain.iter().zip(&other.chain).take_while(|(a, b)| a == b).count();
+        let relation = match (shared == self.chain.len(), shared == other.chain.len()) {
+            (true, true) => Relation::Same,
+            (true, false) => Relation::Around,
+            (false, true) => Relation::Inside,
+            (false, false) => return Relation::Apart,
+        };
+        if same_flows { relation } else { Relation::Crossing }
+    }
+
+    /// Puts a value in; the error says why it cannot be put there.
+    pub fn apply(&self, config: &mut Config, field: &Field) -> Result<(), String> {
+        match &self.scope {
+            Scope::Top => put(&mut config.top, &self.chain, field),
+            Scope::Path => put(&mut config.path, &self.chain, field),
+            Scope::Measure => put(&mut config.measure, &self.chain, field),
+            Scope::Flows(indices) => {
+                for &i in indices {
+                    put(&mut config.flows[i], &self.chain, field)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Reads the axes of `[matrix]`.
+pub(super) fn axes(reader: &mut Reader<'_>, entries: &[Entry], flows: &[String]) -> Vec<Axis> {
+    let mut axes: Vec<Axis> = Vec::new();
+    let mut leaves = Vec::new();
+    flatten(entries, "", &mut leaves);
+    for (key, name_at, node) in leaves {
+        let full = format!("matrix.\"{}\"", super::document::shorten(&key));
+        let address = match Address::find(&key, flows) {
+            Ok(address) => address,
+            Err((message, hint)) => {
+                reader.refuse_key(name_at, &full, message, hint);
+                continue;
+            }
+        };
+        if !address.key.varies {
+            let hint = Some("set it once, outside [matrix]".to_owned());
+            reader.refuse_key(name_at, &full, "this key cannot vary between cases", hint);
+            continue;
+        }
+        let Data::List(items) = &node.data else {
+            let message = format!("a list of values is expected, this is {}", node.what());
+            let hint = format!("write [{}]", super::document::shorten(reader.sources.text(node.at)));
+            reader.refuse(node.at, &full, message, Some(hint));
+            continue;
+        };
+        if items.is_empty() {
+            let hint = Some("list the values to run, or remove the key".to_owned());
+            reader.refuse(node.at, &full, "the list is empty", hint);
+            continue;
+        }
+        if let Some(other) = axes.iter().find(|axis| clash(axis, &address)) {
+            let message = format!("sets what `{}` sets already", other.key);
+            let hint = match address.relation(&other.address) {
+                Relation::Around => "a key comes before the keys inside it".to_owned(),
+                _ => "keep one of them".to_owned(),
+            };
+            reader.refuse_key(name_at, &full, message, Some(hint));
+            continue;
+        }
+        let mut values: Vec<AxisValue> = Vec::new();
+        for item in items {
+            let Some(value) = read(reader, &address, item, &full) else { continue };
+            if values.iter().any(|v| v.canonical == value.canonical) {
+                let hint = Some("every value stands once".to_owned());
+                reader.refuse(item.at, &full, "this value stands twice in the list", hint);
+            }
+            values.push(value);
+        }
+        axes.push(Axis { key, address, values, replaced: Vec::new() });
+    }
+    axes
+}
+
+/// Applies one `--set`: to the axis of that key, or to the tables, or after all axes (the last result).
+pub(super) fn set(
+    reader: &mut Reader<'_>,
+    config: &mut Config,
+    axes: &mut [Axis],
+    last: &mut Vec<(Address, Field)>,
+    flows: &[String],
+    key: &str,
+    node: &Node,
+) {
+    let whole = node.at;
+    let address = match Address::find(key, flows) {
+        Ok(address) => address,
+        Err((message, hint)) => {
+            reader.refuse_key(whole, &super::document::shorten(key), message, hint);
+            return;
+        }
+    };
+    if matches!(address.key.kind, Kind::Name) {
+        reader.refuse_key(whole, key, "a flow cannot be renamed", Some("edit the file".to_owned()));
+        return;
+    }
+    let Some(value) = read(reader, &address, node, key) else { return };
+    for axis in axes.iter_mut() {
+        match address.relation(&axis.address) {
+            Relation::Apart => {}
+            Relation::Same => {
+                if axis.replaced.is_empty() {
+                    axis.replaced = std::mem::take(&mut axis.values);
+                }
+                axis.values = vec![value];
+                return;
+            }
+            Relation::Inside => {
+                last.push((address, value.field));
+                return;
+            }
+            Relation::Around | Relation::Crossing => {
+                let message = format!("[matrix] varies `{}`", axis.key);
+                let hint = Some(format!("set `{}` instead", axis.key));
+                reader.refuse_key(whole, key, message, hint);
+                return;
+            }
+        }
+    }
+    if let Err(message) = address.apply(config, &value.field) {
+        reader.refuse(whole, key, message, None);
+    }
+}
+
+/// Values of the axes in one case; later axes vary fastest.
+pub(super) fn digits(mut index: usize, axes: &[Axis]) -> Vec<usize> {
+    let mut digits = vec![0; axes.len()];
+    for (digit, axis) in digits.iter_mut().zip(axes).rev() {
+        *digit = index % axis.values.len();
+        index /= axis.values.len();
+    }
+    digits
+}
+
+fn read(reader: &mut Reader<'_>, address: &Address, node: &Node, key: &str) -> Option<AxisValue> {
+    let value = reader.value(&address.key.kind, node, key, address.key.example)?;
+    let canonical = value.canonical();
+    let plain = node.plain(reader.sources);
+    let field = Field { value, at: node.at };
+    Some(AxisValue { field, plain, json: node.json(), canonical })
+}
+
+/// A later axis may refine an earlier one, and nothing else.
+fn clash(earlier: &Axis, later: &Address) -> bool {
+    !matches!(later.relation(&earlier.address), Relation::Apart | Relation::Inside)
+}
+
+/// `flow.main.stack = [...]` without quotes is a nest of tables in TOML.
+fn flatten<'a>(entries: &'a [Entry], path: &str, leaves: &mut Vec<(String, Place, &'a Node)>) {
+    for entry in entries {
+        let key = if path.is_empty() { entry.name.clone() } else { format!("{path}.{}", entry.name) };
+        match &entry.node.data {
+            Data::Table(inner) => flatten(inner, &key, leaves),
+            _ => leaves.push((key, entry.name_at, &entry.node)),
+        }
+    }
+}
+
+fn put(record: &mut Record, chain: &[&'static str], field: &Field) -> Result<(), String> {
+    let (name, rest) = match chain {
+        [name] => {
+            *record.field_mut(name) = Some(field.clone());
+            return Ok(());
+        }
+        [name, rest @ ..] => (*name, rest),
+        [] => return Ok(()),
+    };
+    let inner = record.keys.iter().find(|key| key.name == name).and_then(|key| nested(&key.kind));
+    let Some(inner) = inner else { return Ok(()) };
+    let slot = record.field_mut(name).get_or_insert_with(|| Field {
+        value: Value::Record(Record::empty(inner, field.at)),
+        at: field.at,
+    });
+    match &mut slot.value {
+        Value::Record(inner) => put(inner, rest, field),
+        Value::List(items) => match items.as_mut_slice() {
+            [Value::Record(inner)] => put(inner, rest, field),
+            [Value::Broken] => Ok(()),
+            _ => Err(format!("`{name}` is a list of several tables here: vary or set it as a whole")),
+        },
+        Value::Broken => Ok(()),
+        _ => Err(format!("`{name}` is not a table here")),
+    }
+}
+
+/// Keys inside a key.
+pub(super) fn nested(kind: &'static Kind) -> Option<&'static [Key]> {
+    match kind {
+        Kind::Table(keys) => Some(keys),
+        Kind::OneOrMany(inner) => nested(inner),
+        Kind::Either(first, second) => nested(first).or_else(|| nested(second)),
+        _ => None,
+    }
+}
+
+fn find(keys: &'static [Key], name: &str) -> Option<&'static Key> {
+    keys.iter().find(|key| key.name == name)
+}
+
+fn sample(name: &str) -> &'static str {
+    match name {
+        "flow" => "flow.main.stack",
+        "measure" => "measure.warmup",
+        _ => "path.rate",
+    }
+}
+
+/// Every dotted key that can be set, for the search of the nearest.
+fn all_keys(flows: &[String]) -> Vec<String> {
+    let mut all: Vec<String> = vec!["duration".to_owned(), "seeds".to_owned(), "name".to_owned()];
+    let mut add = |prefix: &str, keys: &'static [Key]| {
+        for key in keys {
+            all.push(format!("{prefix}.{}", key.name));
+            for inner in nested(&key.kind).unwrap_or_default() {
+                all.push(format!("{prefix}.{}.{}", key.name, inner.name));
+            }
+        }
+    };
+    add("path", keys::PATH);
+    add("measure", keys::MEASURE);
+    for flow in flows.iter().take(MAX_SEARCHED_FLOWS) {
+        add(&format!("flow.{flow}"), keys::FLOW);
+    }
+    all
+}
+
+const MAX_SEARCHED_FLOWS: usize = 16;
