@@ -1,6 +1,7 @@
 //! fullpipe-suite
 
 pub mod figure;
+pub mod label;
 pub mod metrics;
 pub mod result;
 pub mod run;
