@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Speed of the simulator: delivered data packets per CPU second of one core, peak memory and instructions per packet
+# (callgrind), then the peers on the same dumbbells.
+#
+#   bench/run.sh                 fullpipe, instructions, and the peers' recorded figures side by side
+#   bench/run.sh --with-peers    also run ns-2 and ns-3 (Debian: ns2 libns3-dev), a minute per case at most
+#   bench/run.sh --quick         fullpipe only, no callgrind
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+with_peers=false quick=false
+for option in "$@"; do
+    case "$option" in
+        --with-peers) with_peers=true ;;
+        --quick) quick=true ;;
+        *) echo "unknown option $option; see the head of $0" >&2; exit 2 ;;
+    esac
+done
+
+cargo build --release --quiet -p fullpipe-sim --example throughput
+program=${CARGO_TARGET_DIR:-target}/release/examples/throughput
+cases="a b c d d2 e e2 e3 f w500 w80000"
+
+instructions() { # CASE SECONDS: instructions of the whole process
+    local out
+    out=$(SECONDS_SIMULATED=$2 valgrind --tool=callgrind --callgrind-out-file=/dev/null "$program" "$1" 2>&1)
+    local refs packets
+    refs=$(sed -n 's/.*Collected : \([0-9]*\).*/\1/p' <<<"$out")
+    packets=$(sed -n 's/.*"delivered_packets":\([0-9]*\).*/\1/p' <<<"$out")
+    echo "$refs $packets"
+}
+
+if $quick; then
+    for case in $cases; do "$program" "$case"; done
+    exit
+fi
+
+echo "instructions per delivered packet, case a (difference of a 40 s and a 20 s run, so that start-up and slow start cancel):" >&2
+if command -v valgrind >/dev/null; then
+    read -r refs_short packets_short < <(instructions a 20)
+    read -r refs_long packets_long < <(instructions a 40)
+    awk -v a="$refs_long" -v b="$refs_short" -v c="$packets_long" -v d="$packets_short" \
+        'BEGIN { printf "{\"case\":\"a\",\"instructions_per_packet\":%.0f}\n", (a - b) / (c - d) }'
+else
+    echo "skipped: valgrind is missing (apt-get install valgrind)" >&2
+fi
+
+simulators=""
+recorded=(--recorded bench/peers/recorded.jsonl)
+if $with_peers; then
+    simulators="ns2,ns3"
+    recorded=()
+fi
+exec python3 bench/peers/run.py --simulators "$simulators" "${recorded[@]}" --fullpipe "$program {cases}"
