@@ -187,7 +187,7 @@ const FIRST_GROWTH: f64 = 1.0 / 20.0;
 
 const LOW_WINDOW: ParamSpec = ParamSpec::number(
     "low_window",
-    14.0,
+    BicParams::LINUX.low_window,
     0.0..=1e6,
     "segments",
     "window up to which the flow is Reno",
@@ -231,7 +231,7 @@ pub const BIC: Entry = Entry {
     source: "Linux tcp_bic.c",
     params: &[
         LOW_WINDOW,
-        s_max(16.0, "Linux tcp_bic.c, max_increment"),
+        s_max(BicParams::LINUX.s_max, "Linux tcp_bic.c, max_increment"),
         ParamSpec::number(
             "smooth_part",
             20.0,
@@ -272,16 +272,16 @@ pub const BIC_PAPER: Entry = Entry {
     source: "paper of 2004, from secondary texts",
     params: &[
         LOW_WINDOW,
-        s_max(32.0, "paper, unverified"),
+        s_max(BicParams::PAPER.s_max, "paper, unverified"),
         ParamSpec::number(
             "s_min",
-            0.01,
+            BicParams::PAPER.s_min,
             1e-6..=1.0,
             "segments/RTT",
             "smallest increase",
             "paper, unverified",
         ),
-        beta(0.875, "paper, unverified"),
+        beta(BicParams::PAPER.beta, "paper, unverified"),
         FAST_CONVERGENCE,
     ],
     build: |p: &Params| {
@@ -304,7 +304,7 @@ mod tests {
     use fullpipe_units::{Span, Time};
 
     use super::*;
-    use crate::controller::{CongestionKind, Controller};
+    use crate::controller::{CongestionKind, Controller, IdleEvent};
     use crate::rounds::{Rounds, loss};
 
     const RTT: Span = Span::from_millis(100);
@@ -333,6 +333,9 @@ mod tests {
         let mut flow = super::tests::flow("bic", 14.0);
         flow.lose();
         assert_eq!(flow.w(), 7.0);
+        let mut flow = super::tests::flow("bic", 14.5);
+        flow.acks(1);
+        assert!((flow.w() - 14.5 - 14.5 / 3.0 / 14.5).abs() < 1e-12);
     }
 
     #[test]
@@ -365,6 +368,29 @@ mod tests {
         ] {
             assert!((paper.increase(w, 1000.0) - inc).abs() < 1e-12, "{w}");
         }
+    }
+
+    #[test]
+    fn the_papers_constants_are_the_defaults_of_its_entry() {
+        let mut flow = flow("bic-paper", 1000.0);
+        flow.lose();
+        assert_eq!(flow.w(), 875.0);
+        flow.acks(1);
+        assert!((flow.w() - 875.0 - 32.0 / 875.0).abs() < 1e-12);
+        flow.stack.on_undo(Time::ZERO);
+        flow.lose();
+        flow.stack.on_idle(&IdleEvent {
+            now: Time::ZERO,
+            idle: Span::ZERO,
+            window: 1000.0,
+            ssthresh: 2.0,
+        });
+        flow.acks(1);
+        assert!(
+            (flow.w() - 1000.0 - 0.01 / 1000.0).abs() < 1e-12,
+            "{}",
+            flow.w()
+        );
     }
 
     #[test]

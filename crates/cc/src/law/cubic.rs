@@ -510,5 +510,9 @@ mod tests {
         let w = flow.w();
         flow.round();
         assert!(flow.w() < w * 1.03);
+        let k = libm::cbrt(1050.0 * 307.0 / 1024.0 / 0.400390625);
+        assert!((flow.reported("k").unwrap() - k).abs() < 1e-3);
+        let w_est = flow.reported("w_est").unwrap();
+        assert!((w_est - w - 8.0 / 15.0).abs() < 0.01, "{w_est}");
     }
 }

@@ -157,8 +157,6 @@ impl Htcp {
     }
 
     fn measure_throughput(&mut self, w: f64, ev: &AckEvent) {
-        let settled = self.settled(ev.now);
-        let alpha = self.alpha(ev.now);
         let b = &mut self.throughput;
         if !matches!(ev.phase, Phase::Open | Phase::Disorder) {
             (b.count, b.from) = (0, ev.now);
@@ -166,7 +164,12 @@ impl Htcp {
         }
         b.count += ev.delivered_now();
         let span = ev.now.saturating_since(b.from);
-        if b.count as f64 >= w - alpha && span >= self.min_rtt && span > Span::ZERO {
+        if span < self.min_rtt || span == Span::ZERO {
+            return;
+        }
+        let (alpha, settled) = (self.alpha(ev.now), self.settled(ev.now));
+        let b = &mut self.throughput;
+        if b.count as f64 >= w - alpha {
             let current = b.count as f64 / span.as_secs_f64();
             if settled {
                 b.now = (3.0 * b.now + current) / 4.0;
@@ -293,7 +296,7 @@ const fn table(rtt_scaling: bool) -> [ParamSpec; 6] {
         ),
         ParamSpec::number(
             "beta_min",
-            0.5,
+            HtcpParams::DEFAULT.beta_min,
             0.01..=0.99,
             "fraction",
             "smallest fraction kept on loss",
@@ -301,7 +304,7 @@ const fn table(rtt_scaling: bool) -> [ParamSpec; 6] {
         ),
         ParamSpec::number(
             "beta_max",
-            0.8,
+            HtcpParams::DEFAULT.beta_max,
             0.01..=0.99,
             "fraction",
             "largest fraction kept on loss",
@@ -309,7 +312,7 @@ const fn table(rtt_scaling: bool) -> [ParamSpec; 6] {
         ),
         ParamSpec::number(
             "bandwidth_switch",
-            0.2,
+            HtcpParams::DEFAULT.bandwidth_switch,
             0.0..=10.0,
             "fraction",
             "relative change of the throughput between two events that resets the decrease; 0: never",
@@ -497,9 +500,61 @@ mod tests {
         flow.round();
         flow.round();
         assert_eq!(flow.reported("max_rtt"), Some(0.1));
-        flow.round();
-        flow.round();
+        flow.round(); // 345 ms after the event
         assert_eq!(flow.reported("max_rtt"), Some(0.115));
+    }
+
+    /// A law that has seen throughput `max` in this epoch, 1000 in the last, and RTTs up to 1.5 times `min_rtt`.
+    fn experienced(max: f64, min_rtt: Span) -> Htcp {
+        let mut law = Htcp::new(HtcpParams::DEFAULT);
+        (law.throughput.max, law.throughput.old_max) = (max, 1000.0);
+        (law.min_rtt, law.max_rtt) = (min_rtt, min_rtt + min_rtt / 2);
+        law.steady = true;
+        law
+    }
+
+    #[test]
+    fn a_fifth_more_or_less_throughput_is_a_change() {
+        for (max, kept) in [
+            (790.0, 0.5),
+            (810.0, 2.0 / 3.0),
+            (1190.0, 2.0 / 3.0),
+            (1210.0, 0.5),
+        ] {
+            let mut law = experienced(max, RTT);
+            let ssth = law.decrease(1000.0, 1000.0, &loss(Time::ZERO, 1000));
+            assert!((ssth / 1000.0 - kept).abs() < 1e-9, "{max}");
+            assert_eq!(law.steady, kept != 0.5);
+            assert_eq!(law.throughput.old_max, max);
+        }
+    }
+
+    #[test]
+    fn an_rtt_of_ten_milliseconds_is_too_short_to_compare() {
+        for (us, kept) in [(10_000, 0.5), (10_500, 2.0 / 3.0)] {
+            let mut law = experienced(1000.0, Span::from_micros(us));
+            let ssth = law.decrease(1000.0, 1000.0, &loss(Time::ZERO, 1000));
+            assert!((ssth / 1000.0 - kept).abs() < 1e-9, "{us}");
+        }
+    }
+
+    #[test]
+    fn the_throughput_is_smoothed_by_quarters_once_settled() {
+        let mut law = experienced(1000.0, RTT);
+        law.throughput.now = 1000.0;
+        law.since = Some(Time::ZERO);
+        law.throughput.from = Time::from_secs_f64(0.5);
+        let mut win = Window {
+            w: 200.0,
+            ssth: 1.0,
+        };
+        law.observe(&mut win, &ack(Time::from_secs_f64(0.6), 200)); // 2000 segments/s
+        assert_eq!((law.throughput.now, law.throughput.max), (1250.0, 1250.0));
+        law.since = Some(Time::from_secs_f64(0.45));
+        law.observe(&mut win, &ack(Time::from_secs_f64(0.7), 200)); // too soon after an event
+        assert!((law.throughput.max - 2000.0).abs() < 1e-6);
+        law.observe(&mut win, &ack(Time::from_secs_f64(0.8), 150)); // not a window's worth
+        assert_eq!(law.throughput.count, 150);
     }
 
     #[test]

@@ -169,5 +169,6 @@ mod tests {
         assert_eq!(win.w, 11.0);
         start.grow(&mut win, 1.0, &open);
         assert_eq!(win.w, 11.0 + 15.0);
+        assert_eq!(start.increment(Span::from_millis(600)), 65_535.0); // no more than 2^16
     }
 }

@@ -232,6 +232,11 @@ mod tests {
             201.0
         );
         assert_eq!(grown(Rule::Linux26, 200.0, f64::INFINITY, &[2, 2]).0, 201.0);
+        // A round of 1000 ACKs gains 50,000, the price of 48 segments from 1000 on.
+        assert_eq!(
+            grown(Rule::Linux26, 1000.0, f64::INFINITY, &[1; 1000]).0,
+            1048.0
+        );
         // Below the threshold too: 100 of 50 is one segment, and what is left over counts for the next ACK.
         assert_eq!(grown(Rule::Linux26, 50.0, f64::INFINITY, &[2]).0, 51.0);
         assert_eq!(grown(Rule::Linux26, 50.0, f64::INFINITY, &[2, 2]).0, 53.0);
