@@ -184,3 +184,99 @@ pub const PRETUNED: Entry = Entry {
         ))
     },
 };
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_units::{Span, Time};
+
+    use super::*;
+    use crate::controller::{CongestionKind, Controller};
+    use crate::rounds::{Rounds, law, loss};
+
+    const RTT: Span = Span::from_millis(100);
+
+    fn flow(spelling: &str, w: f64) -> Rounds {
+        let mut flow = Rounds::starting(spelling, RTT, w);
+        flow.stack.exit_start_up(Time::ZERO);
+        flow
+    }
+
+    fn pair(name: &str, params: &[(&str, &str)]) -> Aimd {
+        match law(name, params) {
+            Law::Aimd(pair) => pair,
+            other => panic!("{name} is {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_defaults_are_reno_four_streams_and_a_buffer_of_3000() {
+        assert_eq!(
+            pair("reno", &[]),
+            Aimd {
+                increase: 1.0,
+                decrease: 0.5
+            }
+        );
+        assert_eq!(
+            pair("aimd", &[]),
+            Aimd {
+                increase: 1.0,
+                decrease: 0.5
+            }
+        );
+        assert_eq!(
+            pair("streams", &[]),
+            Aimd {
+                increase: 4.0,
+                decrease: 0.125
+            }
+        );
+        assert_eq!(pair("pretuned", &[]), Aimd::pretuned(3000.0, Form::Exact));
+        let linux = pair("pretuned", &[("window", "1000"), ("form", "ceil")]);
+        assert_eq!(
+            linux,
+            Aimd {
+                increase: 8.0,
+                decrease: 83.0 / 256.0
+            }
+        );
+    }
+
+    #[test]
+    fn the_first_ack_adds_a_over_w() {
+        let mut flow = flow("aimd(increase=15,decrease=0.3)", 1000.0);
+        flow.acks(1);
+        assert_eq!(flow.w(), 1000.015);
+    }
+
+    #[test]
+    fn every_event_removes_b() {
+        let spelling = "aimd(increase=15,decrease=0.3)";
+        let mut early = Rounds::starting(spelling, RTT, 1000.0); // in start-up
+        early.lose();
+        assert_eq!(early.w(), 700.0);
+        let again = CongestionEvent {
+            first_in_window: false,
+            ..loss(Time::ZERO, 700)
+        };
+        early.stack.on_congestion(&again);
+        assert_eq!(early.w(), 490.0);
+        let mut marked = flow(spelling, 1000.0);
+        marked.congest(CongestionKind::Ecn);
+        assert_eq!(marked.w(), 700.0);
+        let mut late = flow(spelling, 1000.0);
+        late.time_out();
+        assert_eq!((late.w(), late.stack.ssthresh()), (1.0, 700.0));
+    }
+
+    #[test]
+    fn undo_restores_and_an_unfilled_window_does_not_grow() {
+        let mut flow = flow("reno", 1000.0);
+        flow.lose();
+        flow.stack.on_undo(Time::ZERO);
+        assert_eq!(flow.w(), 1000.0);
+        flow.cwnd_limited = false;
+        flow.round();
+        assert_eq!(flow.w(), 1000.0);
+    }
+}
