@@ -73,7 +73,7 @@ const fn case(
 fn main() -> Result<(), Box<dyn Error>> {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     let seconds: Option<f64> = std::env::var("SECONDS_SIMULATED").ok().and_then(|s| s.parse().ok());
-    let stack = std::env::var("STACK").unwrap_or_else(|_| "cubic".into());
+    let stack = std::env::var("STACK").unwrap_or_else(|_| "reno".into());
     for case in CASES
         .iter()
         .filter(|c| wanted.is_empty() || wanted.iter().any(|w| w == c.name))

@@ -26,6 +26,11 @@ impl<T: Copy> Ring<T> {
         self.tail - self.head
     }
 
+    /// Values pushed since the start.
+    pub fn pushed(&self) -> u64 {
+        self.tail
+    }
+
     /// True if there is no value.
     #[inline]
     pub fn is_empty(&self) -> bool {

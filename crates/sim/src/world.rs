@@ -26,8 +26,6 @@ pub struct World {
 struct Net {
     queue: EventQueue,
     links: Vec<Link>,
-    /// Packets that each link has handed on.
-    handed_on: Vec<u64>,
     options: OptionStore,
     /// First target of the senders' timers, then receivers', and so on.
     links_end: u32,
@@ -102,7 +100,7 @@ impl Net {
     }
 
     /// Offers a packet to a link; false if it is lost.
-    #[inline]
+    #[inline(always)]
     fn offer(&mut self, now: Time, link: u32, packet: Packet) -> bool {
         match self.links[link as usize].offer(now, packet) {
             Admission::Accepted { arrives, first } => {
@@ -118,16 +116,13 @@ impl Net {
     /// The oldest packet of a link arrives now at its far end; the link's pending event moves to the next one.
     #[inline]
     fn take(&mut self, link: u32) -> Option<Packet> {
-        let Some((packet, next)) = self.links[link as usize].take() else {
-            self.queue.pop();
-            return None;
-        };
-        self.handed_on[link as usize] += 1;
-        match next {
+        let l = &mut self.links[link as usize];
+        let packet = l.take();
+        match l.next_arrival() {
             Some(at) => self.queue.replace_top(at, link),
             None => self.queue.pop(),
         }
-        Some(packet)
+        packet
     }
 }
 
@@ -142,7 +137,6 @@ impl World {
         let flows: Vec<Flow> = spec.flows.iter().map(|f| Flow::new(f, spec)).collect();
         let mut net = Net {
             queue: EventQueue::default(),
-            handed_on: vec![0; links.len()],
             options: OptionStore::default(),
             links_end: links.len() as u32,
             flows: flows.len() as u32,
@@ -270,11 +264,11 @@ impl World {
     pub fn finish(mut self, spec: &RunSpec, end: Time) -> Result<Outcome, String> {
         let mut inside = vec![0u64; self.flows.len()];
         let mut links = Vec::with_capacity(self.net.links.len());
-        for (link, handed_on) in self.net.links.into_iter().zip(self.net.handed_on) {
+        for link in self.net.links {
             for flow in link.data_inside() {
                 inside[flow as usize] += 1;
             }
-            links.push(link.finish(end, handed_on)?);
+            links.push(link.finish(end)?);
         }
         let mut flows = Vec::with_capacity(self.flows.len());
         for ((i, flow), fs) in self.flows.iter_mut().enumerate().zip(&spec.flows) {

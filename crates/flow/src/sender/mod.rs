@@ -5,6 +5,7 @@
 //! Work per ACK does not grow with the window.
 
 mod artificial;
+mod audit;
 mod input;
 mod pacer;
 mod prr;
@@ -470,7 +471,7 @@ impl<C: Controller> Sender<C> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_new(&mut self, now: Time, pipe: u64) -> Segment {
         if pipe == 0 {
             self.after_idle(now);
