@@ -186,7 +186,7 @@ pub struct HighSpeed {
     linux: Option<Linux>,
 }
 
-/// A piece of `a(w)` as a straight line, so that an ACK costs no logarithm.
+/// A piece of `a(w)` as a straight line, so that an ACK costs neither a logarithm nor a search.
 #[derive(Clone, Copy, Debug)]
 struct Chord {
     from: f64,
@@ -275,32 +275,53 @@ impl HighSpeed {
         libm::floor(256.0 * self.response.b(f64::from(WINDOWS[row])))
     }
 
-    /// `a(w)` within 1e-4 segments of the closed form, without its logarithms.
+    /// `a(w)` without its logarithms or the table's search; within 1e-4 segments of the closed form, rows exactly.
     #[inline]
     fn fast_a(&mut self, w: f64) -> f64 {
-        match self.response.form {
-            Form::Floor | Form::Ceil => self.a(w),
-            _ if w <= self.response.constants.low_window => 1.0,
-            _ => {
-                if !(self.chord.from..=self.chord.to).contains(&w) {
-                    self.chord = self.chord_at(w);
-                }
-                (self.chord.at_from + self.chord.slope * (w - self.chord.from)).max(1.0)
-            }
+        if !(self.chord.from <= w && w <= self.chord.to) {
+            self.chord = self.chord_at(w);
         }
+        (self.chord.at_from + self.chord.slope * (w - self.chord.from)).max(1.0)
     }
 
-    /// A chord of length `h w` errs by at most `(h w)^2 |a''| / 8`, and `w^2 |a''|` is below `a / 2`.
+    /// The piece of `a(w)` that holds `w`: a row of the table, standard TCP, or a chord of the closed form. A chord of length
+    /// `h w` errs by at most `(h w)^2 |a''| / 8`, and `w^2 |a''|` is below `a / 2`.
     #[cold]
     fn chord_at(&self, w: f64) -> Chord {
-        let at_from = self.response.raw_a(w);
-        let to = w * (1.0 + CHORD / at_from.max(1.0).sqrt());
-        let slope = (self.response.raw_a(to) - at_from) / (to - w);
-        Chord {
-            from: w,
+        let low = self.response.constants.low_window;
+        let flat = |from: f64, to: f64| Chord {
+            from,
             to,
-            at_from,
-            slope,
+            at_from: self.a(w),
+            slope: 0.0,
+        };
+        let row = |i: usize| {
+            WINDOWS
+                .get(i)
+                .map_or(f64::INFINITY, |&window| f64::from(window))
+        };
+        match self.response.form {
+            Form::Floor => match floor_row(w) {
+                None => flat(0.0, row(0).next_down()),
+                Some(i) => flat(row(i), row(i + 1).next_down()),
+            },
+            Form::Ceil => match ceil_row(w) {
+                0 => flat(0.0, row(0)),
+                i if i == LINUX_ROWS - 1 => flat(row(i - 1).next_up(), f64::INFINITY),
+                i => flat(row(i - 1).next_up(), row(i)),
+            },
+            _ if w <= low => flat(0.0, low),
+            _ => {
+                let at_from = self.response.raw_a(w);
+                let to = w * (1.0 + CHORD / at_from.max(1.0).sqrt());
+                let slope = (self.response.raw_a(to) - at_from) / (to - w);
+                Chord {
+                    from: w,
+                    to,
+                    at_from,
+                    slope,
+                }
+            }
         }
     }
 
@@ -661,7 +682,7 @@ mod tests {
             ..Constants::RFC
         };
         for constants in [Constants::RFC, ns2, phase_space] {
-            for form in [Form::Exact, Form::Rfc, Form::Table] {
+            for form in [Form::Exact, Form::Rfc, Form::Table, Form::Floor, Form::Ceil] {
                 let mut law = HighSpeed::new(Response::new(constants, form).unwrap());
                 let mut w = constants.low_window - 1.0;
                 let mut refills = 0;
@@ -674,6 +695,18 @@ mod tests {
                     w += 0.0007 * w;
                 }
                 assert!(refills < 2500, "{refills} logarithms are no saving");
+            }
+        }
+    }
+
+    #[test]
+    fn the_pieces_of_the_table_end_where_its_rows_do() {
+        for form in [Form::Floor, Form::Ceil] {
+            let mut law = HighSpeed::rfc(form);
+            for window in WINDOWS.map(f64::from) {
+                for w in [window.next_down(), window, window.next_up(), window + 0.5] {
+                    assert_eq!(law.fast_a(w), law.a(w), "{form:?} {w}");
+                }
             }
         }
     }
