@@ -1,1 +1,58 @@
-fn main() {}
+//! `fullpipe`: the command line. Data goes to stdout, words and progress to stderr; the exit codes are in [`exit`].
+//!
+//! What it is: arguments, messages, tables. What it is not: it decides nothing about results; `fullpipe-suite` reads
+//! scenarios, runs them, computes metrics and keeps them.
+
+// Progress shows how long a run has taken: the one place where the clock on the wall is asked.
+#![allow(clippy::disallowed_methods)]
+
+mod args;
+mod commands;
+mod exit;
+mod output;
+mod progress;
+mod reference;
+mod table;
+mod view;
+
+use clap::Parser;
+
+use crate::args::{Args, Command};
+use crate::exit::{Exit, Failure};
+
+fn main() -> std::process::ExitCode {
+    // The panic's own message has been printed by then.
+    std::panic::catch_unwind(run).unwrap_or_else(|_| {
+        let version = env!("CARGO_PKG_VERSION");
+        let failure = Failure::new(Exit::Internal, format!("internal error in fullpipe {version}"));
+        report(&failure.hint("please report the lines above, with the command line and the scenario"))
+    })
+    .into()
+}
+
+fn run() -> Exit {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return exit::usage(&error),
+    };
+    let result = match &args.command {
+        Command::Run(run) => commands::run::run(run),
+        Command::Compare(compare) => commands::compare::compare(compare),
+        Command::List(list) => commands::list::list(list),
+        Command::Schema(schema) => commands::schema::schema(schema),
+        Command::Check(check) => commands::check::check(check),
+        Command::Completions(completions) => reference::completions(completions),
+        Command::Man(man) => reference::man(man),
+    };
+    result.unwrap_or_else(|failure| report(&failure))
+}
+
+fn report(failure: &Failure) -> Exit {
+    if !failure.message.is_empty() {
+        output::error(&failure.message);
+    }
+    for hint in &failure.hints {
+        output::hint(hint);
+    }
+    failure.exit
+}

@@ -1,0 +1,54 @@
+//! `fullpipe check`: every mistake of a scenario, before anything runs.
+
+use fullpipe_suite::scenario::{Overrides, Scenario};
+
+use crate::args::Check;
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+/// Runs the command.
+pub fn check(args: &Check) -> Result<Exit, Failure> {
+    let overrides = Overrides { set: args.set.clone(), ..Overrides::default() };
+    let mut exit = Exit::Ok;
+    for name in &args.scenarios {
+        match Scenario::load(name, &overrides) {
+            Ok(scenario) => {
+                for warning in &scenario.warnings {
+                    output::warning(&warning.to_string());
+                }
+                output::data(&summary(name, &scenario, args.cases))?;
+            }
+            Err(diagnostics) => {
+                for diagnostic in &diagnostics.0 {
+                    output::error(&diagnostic.to_string());
+                }
+                exit = Exit::Usage;
+            }
+        }
+    }
+    Ok(exit)
+}
+
+fn summary(name: &str, scenario: &Scenario, list_cases: bool) -> String {
+    let (cases, seeds) = (scenario.cases.len(), scenario.seeds.len());
+    let expectations = scenario.expectations.len();
+    let mut text = format!(
+        "{name}: ok: {} x {} = {}, {}\n",
+        counted(cases, "case"),
+        counted(seeds, "seed"),
+        counted(cases * seeds, "run"),
+        counted(expectations, "expectation"),
+    );
+    if list_cases {
+        for case in &scenario.cases {
+            let params: Vec<String> = case.params.iter().map(|(k, v)| format!("{k} = {v}")).collect();
+            text += &format!("  {}  {}\n", case.index, params.join(", "));
+        }
+    }
+    text
+}
+
+/// `1 case`, `4 cases`.
+pub fn counted(n: usize, thing: &str) -> String {
+    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
+}

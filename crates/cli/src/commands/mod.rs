@@ -1,0 +1,7 @@
+//! One file per command.
+
+pub mod check;
+pub mod compare;
+pub mod list;
+pub mod run;
+pub mod schema;

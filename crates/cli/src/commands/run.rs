@@ -1,0 +1,202 @@
+//! `fullpipe run`.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use fullpipe_suite::figure;
+use fullpipe_suite::result::RunResult;
+use fullpipe_suite::run::{Options, Ran, run_all};
+use fullpipe_suite::scenario::{Overrides, Scenario};
+use fullpipe_suite::store::ResultDir;
+
+use crate::args::{Format, Ground, Run};
+use crate::commands::check::counted;
+use crate::exit::{Exit, Failure};
+use crate::progress::{Progress, clock};
+use crate::table::number;
+use crate::{output, view};
+
+/// Runs the command.
+pub fn run(args: &Run) -> Result<Exit, Failure> {
+    built(args.ground)?;
+    let scenarios = load(args)?;
+    let directories = directories(args, &scenarios)?;
+    listen_for_interrupts()?;
+    let mut results = Vec::new();
+    for (scenario, out) in scenarios.iter().zip(&directories) {
+        let ran = one(args, scenario, out.as_deref())?;
+        match args.format {
+            Format::Table => output::data(&headed_table(scenario, &ran.result))?,
+            Format::Ndjson => output::data(&view::ndjson(&ran.result))?,
+            Format::Json | Format::Csv => {}
+        }
+        results.push(ran.result);
+    }
+    match (args.format, results.as_slice()) {
+        (Format::Json, [one]) => output::data(&one.to_json())?,
+        (Format::Json, all) => output::data(&array(all))?,
+        (Format::Csv, all) => output::data(&view::csv(all))?,
+        (Format::Table | Format::Ndjson, _) => {}
+    }
+    if results.iter().all(RunResult::passed) {
+        return Ok(Exit::Ok);
+    }
+    if args.format != Format::Table && !args.quiet {
+        results.iter().for_each(say_what_failed);
+    }
+    Ok(Exit::Failed)
+}
+
+/// Only the simulator is part of this version.
+fn built(ground: Ground) -> Result<(), Failure> {
+    let (name, what) = match ground {
+        Ground::Sim => return Ok(()),
+        Ground::Udp => ("udp", "the transport over real UDP sockets"),
+        Ground::Linux => ("linux", "the Linux TCP stack in virtual time"),
+        Ground::Kernel => ("kernel", "the path emulator and the control of the kernel's TCP"),
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let message = format!("ground `{name}` needs {what}, which fullpipe {version} does not have");
+    Err(Failure::new(Exit::Environment, message).hint("`--ground sim` runs the same file in the simulator"))
+}
+
+/// Every scenario is read before the first one runs.
+fn load(args: &Run) -> Result<Vec<Scenario>, Failure> {
+    let overrides = Overrides {
+        set: args.set.clone(),
+        seed: args.seed,
+        repeat: args.repeat.map(u32::from),
+    };
+    let mut scenarios = Vec::new();
+    let mut wrong = false;
+    for name in &args.scenarios {
+        match Scenario::load(name, &overrides) {
+            Ok(scenario) => scenarios.push(scenario),
+            Err(diagnostics) => {
+                wrong = true;
+                diagnostics.0.iter().for_each(|d| output::error(&d.to_string()));
+            }
+        }
+    }
+    if wrong {
+        // The diagnostics have said it all.
+        return Err(Failure::new(Exit::Usage, ""));
+    }
+    for warning in scenarios.iter().flat_map(|s| &s.warnings) {
+        output::warning(&warning.to_string());
+    }
+    Ok(scenarios)
+}
+
+/// Where each result goes: into `--out` itself, or into one subdirectory per scenario if there are several.
+fn directories(args: &Run, scenarios: &[Scenario]) -> Result<Vec<Option<PathBuf>>, Failure> {
+    let Some(out) = &args.out else { return Ok(vec![None; scenarios.len()]) };
+    if let [_] = scenarios {
+        return Ok(vec![Some(out.clone())]);
+    }
+    for (i, scenario) in scenarios.iter().enumerate() {
+        if scenarios[..i].iter().any(|s| s.name == scenario.name) {
+            let message = format!("two scenarios are named `{}`", scenario.name);
+            let hint = "with `--out` each goes into the directory of its name: run them one by one";
+            return Err(Failure::new(Exit::Usage, message).hint(hint));
+        }
+    }
+    Ok(scenarios.iter().map(|s| Some(out.join(&s.name))).collect())
+}
+
+fn one(args: &Run, scenario: &Scenario, out: Option<&Path>) -> Result<Ran, Failure> {
+    let progress = Progress::new(&scenario.name, args.quiet);
+    let options = Options {
+        jobs: args.jobs.map_or(0, usize::from),
+        out,
+        resume: args.resume,
+        progress: &progress,
+        interrupt: &INTERRUPT,
+    };
+    let ran = run_all(scenario, &options);
+    let took = progress.finish();
+    let ran = ran?;
+    let pictures = match out {
+        Some(dir) => Some(figure::write(scenario, &ResultDir::open(dir)?)?),
+        None => None,
+    };
+    if !args.quiet {
+        output::say(&speed(scenario, &ran, took));
+        if let Some(dir) = out {
+            output::say(&format!("results: {}", dir.display()));
+        }
+        if let Some(path) = pictures.and_then(|p| p.overview.or(p.first)) {
+            let all = path.with_file_name("").display().to_string();
+            output::say(&format!("pictures: {} (every case in {all})", path.display()));
+        }
+    }
+    Ok(ran)
+}
+
+/// `first-run: 4 runs, 240 s of virtual time in 1.3 s, 4.1 million packets per second`.
+fn speed(scenario: &Scenario, ran: &Ran, took: Duration) -> String {
+    let mut line = format!("{}: {}", scenario.name, counted(ran.made, "run"));
+    // Writing to a string cannot fail.
+    let _ = match ran.reused {
+        0 => Ok(()),
+        n => write!(line, " and {n} taken over"),
+    };
+    if ran.made > 0 && ran.reused == 0 {
+        let cases = &ran.result.cases;
+        let virtual_s: f64 = cases.iter().map(|c| c.simulated_s * c.seeds.len() as f64).sum();
+        let packets: u64 = cases.iter().map(|c| c.delivered_packets).sum();
+        let seconds = took.as_secs_f64().max(1e-9);
+        let took = if seconds < 60.0 { format!("{} s", number(seconds, 2)) } else { clock(took) };
+        let _ = write!(
+            line,
+            ", {} s of virtual time in {took}, {} million packets per second",
+            number(virtual_s, 3),
+            number(packets as f64 / seconds / 1e6, 2)
+        );
+    }
+    line
+}
+
+fn headed_table(scenario: &Scenario, result: &RunResult) -> String {
+    let (cases, seeds) = (scenario.cases.len(), scenario.seeds.len());
+    let about = if scenario.about.is_empty() { "" } else { ": " };
+    format!(
+        "{}{about}{}\n{}, {} each\n\n{}",
+        scenario.name,
+        scenario.about.trim_end(),
+        counted(cases, "case"),
+        counted(seeds, "seed"),
+        view::table(result)
+    )
+}
+
+fn array(results: &[RunResult]) -> String {
+    let parts: Vec<String> = results.iter().map(|r| r.to_json().trim_end().to_owned()).collect();
+    format!("[\n{}\n]\n", parts.join(",\n"))
+}
+
+fn say_what_failed(result: &RunResult) {
+    for e in result.expectations.iter().filter(|e| !e.pass) {
+        let observed = e.observed.map_or("undefined".to_owned(), |x| number(x, 6));
+        let [low, high] = e.bound;
+        output::say(&format!(
+            "FAIL {}: {} = {observed}, accepted {low} to {high} ({})",
+            result.scenario, e.name, e.source
+        ));
+    }
+}
+
+/// The first Ctrl-C lets runs in flight finish and starts no further one; the second ends the program at once.
+fn listen_for_interrupts() -> Result<(), Failure> {
+    let listening = ctrlc::set_handler(|| {
+        if INTERRUPT.swap(true, Ordering::Relaxed) {
+            std::process::exit(Exit::Interrupted as i32);
+        }
+        output::say("interrupted: waiting for the runs in flight; once more to stop at once");
+    });
+    listening.map_err(|e| Failure::new(Exit::Environment, format!("cannot listen for Ctrl-C: {e}")))
+}
+
+static INTERRUPT: AtomicBool = AtomicBool::new(false);

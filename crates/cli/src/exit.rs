@@ -1,0 +1,117 @@
+//! Exit codes, and the one type that carries a failure to them.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use fullpipe_suite::figure::FigureError;
+use fullpipe_suite::run::RunError;
+use fullpipe_suite::store::StoreError;
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Done, and everything that was expected came true.
+    Ok = 0,
+    /// An expectation or a threshold failed.
+    Failed = 1,
+    /// The command line or the scenario is wrong.
+    Usage = 2,
+    /// The environment lacks something: a ground, a privilege, a writable directory.
+    Environment = 3,
+    /// A fault of fullpipe itself.
+    Internal = 4,
+    /// Stopped by the user; finished runs are kept.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// What went wrong, in words, and how the program ends.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Exit code.
+    pub exit: Exit,
+    /// One or more lines; empty: nothing to say.
+    pub message: String,
+    /// What to do instead.
+    pub hints: Vec<String>,
+}
+
+impl Failure {
+    /// A failure without a hint.
+    pub fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), hints: Vec::new() }
+    }
+
+    /// Adds a hint.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// The environment is at fault: `what` could not be done because of `error`.
+    pub fn io(what: impl fmt::Display, error: &std::io::Error) -> Self {
+        Self::new(Exit::Environment, format!("{what}: {error}"))
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        let exit = match error.exit_code() {
+            2 => Exit::Usage,
+            3 => Exit::Environment,
+            130 => Exit::Interrupted,
+            _ => Exit::Internal,
+        };
+        let hints = error.hint().into_iter().collect();
+        Self { exit, message: error.to_string(), hints }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        RunError::from(error).into()
+    }
+}
+
+impl From<FigureError> for Failure {
+    fn from(error: FigureError) -> Self {
+        match error {
+            FigureError::Store(error) => error.into(),
+            FigureError::Raster(_) => Self::new(Exit::Internal, error.to_string()),
+            _ => Self::new(Exit::Environment, error.to_string()),
+        }
+    }
+}
+
+/// Prints what clap has to say: help and version to stdout, a wrong command line to stderr with a `hint:`.
+pub fn usage(error: &clap::Error) -> Exit {
+    if !error.use_stderr() {
+        // A reader that went away is no error of ours.
+        let _ = error.print();
+        return Exit::Ok;
+    }
+    let styled = error.render();
+    let text = if crate::output::colour() { styled.ansi().to_string() } else { styled.to_string() };
+    let text = text.replace("tip:", "hint:");
+    let text = match nearest_command(error) {
+        Some(near) => text.replacen("\n\n", &format!("\n\n  hint: did you mean `{near}`?\n\n"), 1),
+        None => text,
+    };
+    crate::output::say(text.trim_end());
+    Exit::Usage
+}
+
+/// The command that was probably meant, where clap's own measure of likeness finds none (`rnu`).
+fn nearest_command(error: &clap::Error) -> Option<&'static str> {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    if error.kind() != ErrorKind::InvalidSubcommand || error.get(ContextKind::SuggestedSubcommand).is_some() {
+        return None;
+    }
+    let Some(ContextValue::String(written)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    fullpipe_cc::registry::nearest(written, crate::args::COMMANDS.into_iter())
+}

@@ -1,0 +1,54 @@
+//! Where words and data go: data to stdout, words to stderr, and neither panics when the reader has gone away.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
+
+use crate::exit::Failure;
+
+/// Writes data to stdout. A closed pipe ends the output quietly.
+pub fn data(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::io("cannot write to stdout", &e)),
+        _ => Ok(()),
+    }
+}
+
+/// Words for people, a line of stderr.
+pub fn say(line: &str) {
+    // Nobody reads stderr: nothing more can be said.
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// An error message.
+pub fn error(message: &str) {
+    labelled("error:", "\x1b[1;31m", message);
+}
+
+/// A warning.
+pub fn warning(message: &str) {
+    labelled("warning:", "\x1b[1;33m", message);
+}
+
+/// What to do instead.
+pub fn hint(message: &str) {
+    labelled("  hint:", "\x1b[1;36m", message);
+}
+
+/// True where stderr is a terminal and `NO_COLOR` is not set.
+pub fn colour() -> bool {
+    static COLOUR: OnceLock<bool> = OnceLock::new();
+    *COLOUR.get_or_init(|| {
+        std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+            && std::env::var_os("TERM").is_none_or(|t| t != "dumb")
+            && io::stderr().is_terminal()
+    })
+}
+
+fn labelled(label: &str, on: &str, message: &str) {
+    if colour() {
+        say(&format!("{on}{label}\x1b[0m {message}"));
+    } else {
+        say(&format!("{label} {message}"));
+    }
+}

@@ -1,0 +1,130 @@
+//! Progress on stderr: a bar with the time left on a terminal, a line now and then elsewhere.
+
+use std::io::IsTerminal;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use fullpipe_suite::run::{self, RunFinished};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::output;
+
+/// Progress of the runs of one scenario.
+pub struct Progress {
+    name: String,
+    quiet: bool,
+    state: Mutex<State>,
+}
+
+struct State {
+    shown: Shown,
+    started: Instant,
+    /// Runs taken over from an earlier time: they say nothing about the time left.
+    reused: usize,
+}
+
+enum Shown {
+    Nothing,
+    Bar(ProgressBar),
+    /// When the last line was printed.
+    Lines(Instant),
+}
+
+impl Progress {
+    /// Of the scenario `name`; `quiet`: nothing is shown but warnings.
+    pub fn new(name: &str, quiet: bool) -> Self {
+        let state = State { shown: Shown::Nothing, started: Instant::now(), reused: 0 };
+        Self { name: name.to_owned(), quiet, state: Mutex::new(state) }
+    }
+
+    /// Removes the bar and returns the time since the first run began.
+    pub fn finish(&self) -> Duration {
+        let state = self.state();
+        if let Shown::Bar(bar) = &state.shown {
+            bar.finish_and_clear();
+        }
+        state.started.elapsed()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // What a panicking thread left is still good enough to draw.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl run::Progress for Progress {
+    fn begin(&self, total: usize, reused: usize) {
+        let mut state = self.state();
+        (state.started, state.reused) = (Instant::now(), reused);
+        if self.quiet || reused == total {
+            return;
+        }
+        state.shown = if std::io::stderr().is_terminal() {
+            let bar = ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr());
+            // The template is a constant of this file: a test reads it.
+            let style = ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar());
+            bar.set_style(style.progress_chars("=> "));
+            bar.set_prefix(self.name.clone());
+            bar.set_position(reused as u64);
+            bar.reset_eta();
+            bar.enable_steady_tick(Duration::from_millis(200));
+            Shown::Bar(bar)
+        } else {
+            Shown::Lines(Instant::now())
+        };
+    }
+
+    fn finished(&self, run: &RunFinished<'_>) {
+        let mut state = self.state();
+        let (started, reused) = (state.started, state.reused);
+        match &mut state.shown {
+            Shown::Nothing => {}
+            Shown::Bar(bar) => bar.set_position(run.done as u64),
+            Shown::Lines(last) if run.done < run.total && last.elapsed() >= BETWEEN_LINES => {
+                *last = Instant::now();
+                let made = run.done.saturating_sub(reused).max(1);
+                let left = started.elapsed().mul_f64((run.total - run.done) as f64 / made as f64);
+                let (name, done, total) = (&self.name, run.done, run.total);
+                output::say(&format!("{name}: {done} of {total} runs, about {} left", clock(left)));
+            }
+            Shown::Lines(_) => {}
+        }
+    }
+
+    fn warn(&self, message: &str) {
+        match &self.state().shown {
+            Shown::Bar(bar) => bar.suspend(|| output::warning(message)),
+            _ => output::warning(message),
+        }
+    }
+}
+
+/// A span for people: `4 s`, `3 min 20 s`, `2 h 5 min`.
+pub fn clock(span: Duration) -> String {
+    let seconds = span.as_secs_f64().round() as u64;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+const TEMPLATE: &str = "{prefix} [{bar:40}] {pos}/{len} runs, {elapsed} gone, {eta} left";
+const BETWEEN_LINES: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_template_is_valid() {
+        ProgressStyle::with_template(TEMPLATE).unwrap();
+    }
+
+    #[test]
+    fn spans_read_well() {
+        assert_eq!(clock(Duration::from_millis(900)), "1 s");
+        assert_eq!(clock(Duration::from_secs(200)), "3 min 20 s");
+        assert_eq!(clock(Duration::from_secs(7500)), "2 h 5 min");
+    }
+}

@@ -1,0 +1,148 @@
+//! Plain-text tables: columns aligned by spaces, readable without colour and in a log file.
+
+/// Alignment of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A table of text.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    align: Vec<Align>,
+    heads: Vec<Vec<String>>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// No columns yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a column with its heading, one string per line of the heading.
+    pub fn column(&mut self, align: Align, head: &[&str]) {
+        self.align.push(align);
+        self.heads.push(head.iter().map(|h| (*h).to_owned()).collect());
+    }
+
+    /// Adds a row; missing cells are empty.
+    pub fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    /// The table as text, two spaces between columns.
+    pub fn text(&self) -> String {
+        let head_lines = self.heads.iter().map(Vec::len).max().unwrap_or(0);
+        let heads: Vec<Vec<String>> = (0..head_lines)
+            .map(|line| {
+                self.heads.iter().map(|h| h.get(line).cloned().unwrap_or_default()).collect()
+            })
+            .collect();
+        let width = |column: usize| {
+            let cells = heads.iter().chain(&self.rows).filter_map(|r: &Vec<String>| r.get(column));
+            cells.map(|c| c.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..self.align.len()).map(width).collect();
+        let mut out = String::new();
+        for row in &heads {
+            self.push_row(&mut out, row, &widths);
+        }
+        if head_lines > 0 {
+            let rules: Vec<String> = widths.iter().map(|w| "-".repeat(*w)).collect();
+            self.push_row(&mut out, &rules, &widths);
+        }
+        for row in &self.rows {
+            self.push_row(&mut out, row, &widths);
+        }
+        out
+    }
+
+    fn push_row(&self, out: &mut String, row: &[String], widths: &[usize]) {
+        let mut line = String::new();
+        for (i, (width, align)) in widths.iter().zip(&self.align).enumerate() {
+            let cell = row.get(i).map_or("", String::as_str);
+            let space = " ".repeat(width - cell.chars().count());
+            if i > 0 {
+                line.push_str("  ");
+            }
+            match align {
+                Align::Left => line.extend([cell, &space]),
+                Align::Right => line.extend([space.as_str(), cell]),
+            }
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+}
+
+/// A number with about `digits` significant digits, whole part in groups of three: `1,295`, `93.1`, `0.00341`.
+pub fn number(x: f64, digits: usize) -> String {
+    if !x.is_finite() {
+        return x.to_string();
+    }
+    if x == 0.0 {
+        return "0".to_owned();
+    }
+    let before_point = x.abs().log10().floor() as i32 + 1;
+    let decimals = (digits as i32 - before_point).clamp(0, 12) as usize;
+    if x.abs() < 1e-6 {
+        return format!("{x:.*e}", digits.saturating_sub(1));
+    }
+    grouped(&format!("{x:.decimals$}"))
+}
+
+/// Groups the whole part of a decimal number in threes.
+fn grouped(text: &str) -> String {
+    let (sign, rest) = text.strip_prefix('-').map_or(("", text), |r| ("-", r));
+    let (whole, fraction) = rest.split_once('.').map_or((rest, None), |(w, f)| (w, Some(f)));
+    let mut out = sign.to_owned();
+    for (i, digit) in whole.chars().enumerate() {
+        if i > 0 && (whole.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    if let Some(fraction) = fraction {
+        out.push('.');
+        out.push_str(fraction);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up() {
+        let mut table = Table::new();
+        table.column(Align::Left, &["stack"]);
+        table.column(Align::Right, &["goodput", "Mbit/s"]);
+        table.row(vec!["reno".into(), "1,234".into()]);
+        table.row(vec!["µ".into()]);
+        assert_eq!(
+            table.text(),
+            "stack  goodput\n        Mbit/s\n-----  -------\nreno     1,234\nµ\n"
+        );
+    }
+
+    #[test]
+    fn numbers_keep_their_digits() {
+        for (x, text) in [
+            (0.0, "0"),
+            (1_234_567.8, "1,234,568"),
+            (93.14159, "93.1"),
+            (0.003_411, "0.00341"),
+            (-5.0, "-5.00"),
+            (284.13, "284"),
+            (1e-9, "1.00e-9"),
+            (f64::INFINITY, "inf"),
+        ] {
+            assert_eq!(number(x, 3), text, "{x}");
+        }
+    }
+}

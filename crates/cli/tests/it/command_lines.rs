@@ -1,0 +1,85 @@
+//! Wrong command lines: what is said, and the exit code.
+
+use std::fmt::Write as _;
+
+use crate::process::{SMALL, fullpipe, write};
+
+const LINES: &[&[&str]] = &[
+    &["rnu", "small.toml"],
+    &["frobnicate"],
+    &["run"],
+    &["run", "small.toml", "--sed", "3"],
+    &["run", "small.toml", "--seed", "-1"],
+    &["run", "small.toml", "--seed", "one"],
+    &["run", "small.toml", "--repeat", "0"],
+    &["run", "small.toml", "--jobs", "0"],
+    &["run", "small.toml", "--format", "xml"],
+    &["run", "small.toml", "--format", "jsn"],
+    &["run", "small.toml", "--ground", "simulator"],
+    &["run", "small.toml", "--ground", "udp"],
+    &["run", "small.toml", "--ground", "linux"],
+    &["run", "small.toml", "--ground", "kernel"],
+    &["run", "small.toml", "--resume"],
+    &["run", "small.toml", "--set", "path.rtt"],
+    &["run", "small.toml", "--set", "=80ms"],
+    &["run", "small.toml", "--set", "path.rtt=80"],
+    &["run", "small.toml", "--set", "path.rrt=80ms"],
+    &["run", "small.toml", "--set", "flow.main.stack=renno"],
+    &["run", "small.toml", "--set", "flow.mian.stack=reno"],
+    &["run", "small.toml", "small.toml", "--out", "out"],
+    &["run", "small.toml", "--out", "small.toml"],
+    &["run", "missing.toml"],
+    &["run", "first-rum"],
+    &["check"],
+    &["check", "missing.toml"],
+    &["check", "small.toml", "--cases=yes"],
+    &["list"],
+    &["list", "stack"],
+    &["list", "stacks", "hihgspeed"],
+    &["list", "metrics", "godput_mbps"],
+    &["list", "scenarios", "early-los"],
+    &["schema", "senario"],
+    &["compare", "a"],
+    &["compare", "a", "b"],
+    &["compare", "a", "b", "--threshold", "-5%"],
+    &["compare", "a", "b", "--metric", "godput_mbps"],
+    &["completions", "tcsh"],
+    &["man", "dir", "--markdown"],
+];
+
+#[test]
+fn every_wrong_command_line_says_what_is_wrong() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "small.toml", SMALL);
+    let mut text = String::new();
+    for line in LINES {
+        let ended = fullpipe(dir.path(), line);
+        assert_eq!(ended.stdout, "", "{line:?} wrote to stdout");
+        assert!(matches!(ended.code, 2 | 3), "{line:?}: exit code {}", ended.code);
+        writeln!(text, "$ fullpipe {}\n{}[{}]\n", line.join(" "), ended.stderr, ended.code).unwrap();
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn nothing_at_all_prints_the_help() {
+    let dir = tempfile::tempdir().unwrap();
+    let ended = fullpipe(dir.path(), &[]);
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains("Usage: fullpipe <COMMAND>"), "{}", ended.stderr);
+}
+
+#[test]
+fn help_and_version_are_data() {
+    let dir = tempfile::tempdir().unwrap();
+    let version = fullpipe(dir.path(), &["--version"]);
+    assert_eq!((version.code, version.stderr.as_str()), (0, ""));
+    assert_eq!(version.stdout, format!("fullpipe {}\n", env!("CARGO_PKG_VERSION")));
+    for command in ["run", "compare", "list", "schema", "check", "completions", "man"] {
+        for flag in ["-h", "--help"] {
+            let help = fullpipe(dir.path(), &[command, flag]);
+            assert_eq!((help.code, help.stderr.as_str()), (0, ""), "{command} {flag}");
+            assert!(help.stdout.contains("Examples:\n  fullpipe "), "{command} {flag}: {}", help.stdout);
+        }
+    }
+}
