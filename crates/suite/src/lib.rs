@@ -1,5 +1,6 @@
 //! fullpipe-suite
 
+pub mod compare;
 pub mod figure;
 pub mod label;
 pub mod metrics;
