@@ -724,3 +724,226 @@ fn illinois_fills_the_pipe_in_28_seconds() {
     }
     near(flow.round as f64 * 0.080, 28.3, 0.1);
 }
+
+// Defaults of the registry, by what they do: each side of the value behaves differently.
+
+/// Growth of a settled flow at 100 segments in the round after one with this backlog, by the `vegas` estimate.
+fn vegas_step(law: &str, rtt_of: impl Fn(f64) -> f64, backlog: f64) -> f64 {
+    let mut stack = settled(law, 100.0);
+    still_round(&mut stack, ms(100.0));
+    for _ in 0..3 {
+        stack.on_ack(&AckEvent {
+            rtt: Some(ms(rtt_of(backlog))),
+            ..ack(at_ms(1), 1)
+        });
+    }
+    let before = stack.window();
+    stack.on_ack(&AckEvent {
+        round_start: true,
+        ..ack(at_ms(2), 1)
+    });
+    stack.window() - before
+}
+
+#[test]
+fn vegas_thresholds() {
+    let over_rtt = |backlog: f64| 100.0 * 100.0 / (100.0 - backlog);
+    let over_base = |backlog: f64| 100.0 + backlog;
+    for (backlog, step) in [(0.98, 1.0), (1.02, 0.0), (2.95, 0.0), (3.05, -1.0)] {
+        near(vegas_step("vegas", over_rtt, backlog), step, 1e-9);
+    }
+    for (backlog, step) in [(1.97, 1.0), (2.03, 0.0), (3.95, 0.0), (4.05, -1.0)] {
+        near(vegas_step("vegas-linux", over_base, backlog), step, 1e-9);
+    }
+}
+
+#[test]
+fn one_segment_queued_ends_start_up() {
+    for spelling in ["vegas", "vegas-linux", "fast", "reno+gamma(then=ca)"] {
+        for (backlog, leaves) in [(0.98, false), (1.02, true)] {
+            let setup = Setup {
+                initial_window: 100.0,
+                ..Setup::default()
+            };
+            let mut stack = StackSpec::parse(spelling).unwrap().controller(setup);
+            still_round(&mut stack, ms(100.0));
+            still_round(&mut stack, ms(100.0 * 100.0 / (100.0 - backlog)));
+            assert_eq!(!stack.in_start_up(), leaves, "{spelling} {backlog}");
+        }
+    }
+}
+
+#[test]
+fn fast_averages_at_most_a_quarter_of_a_sample() {
+    let mut stack = settled("fast", 8.0);
+    for rtt in [100.0, 200.0] {
+        stack.on_ack(&AckEvent {
+            rtt: Some(ms(rtt)),
+            cwnd_limited: false,
+            ..ack(at_ms(1), 1)
+        });
+    }
+    near(reported(&stack, "avg_rtt"), 0.125, 1e-9);
+}
+
+#[test]
+fn tcp_lp_ignores_less_than_a_millisecond() {
+    for law in ["lp", "hstcp-lp"] {
+        for (delay, w) in [(40.97, 100.0), (41.03, 50.0)] {
+            let mut stack = settled(law, 100.0);
+            see(&mut stack, 0, 40.0);
+            for _ in 0..100 {
+                stack.on_ack(&AckEvent {
+                    rtt: Some(ms(delay)),
+                    owd: Some(ms(delay)),
+                    phase: Phase::Recovery,
+                    ..ack(at_ms(0), 1)
+                });
+            }
+            see(&mut stack, 0, delay);
+            assert_eq!(stack.window(), w, "{law} {delay}");
+        }
+    }
+}
+
+#[test]
+fn westwood_samples_fifty_milliseconds() {
+    let mut stack = settled("westwood", 100.0);
+    for t in 0..=52 {
+        let ev = AckEvent {
+            rtt: Some(ms(10.0)),
+            srtt: ms(10.0),
+            ..ack(at_ms(t), 10)
+        };
+        stack.on_ack(&ev);
+        assert_eq!(reported(&stack, "bandwidth") > 0.0, t > 50, "{t}");
+    }
+}
+
+#[test]
+fn illinois_returns_to_its_maximum_after_five_short_rounds() {
+    let mut stack = settled("illinois", 1000.0);
+    let mut round = |rtt: f64| {
+        for r in [rtt, rtt] {
+            stack.on_ack(&AckEvent {
+                rtt: Some(ms(r)),
+                cwnd_limited: false,
+                ..ack(at_ms(1), 1)
+            });
+        }
+        stack.on_ack(&AckEvent {
+            rtt: None,
+            cwnd_limited: false,
+            round_start: true,
+            ..ack(at_ms(2), 1)
+        });
+        reported(&stack, "alpha")
+    };
+    round(100.0);
+    near(round(200.0), 0.3, 1e-9);
+    for _ in 0..4 {
+        near(round(100.0), 0.3, 1e-9);
+    }
+    near(round(100.0), 10.0, 1e-9);
+}
+
+#[test]
+fn yeah_changes_mode_at_eighty_segments_and_at_an_eighth_of_the_base() {
+    let mode = |w: f64, rtt: f64| {
+        let mut stack = settled("yeah", w);
+        still_round(&mut stack, ms(100.0));
+        still_round(&mut stack, ms(rtt));
+        (reported(&stack, "doing_reno"), stack.window() < w)
+    };
+    let holding = |queue: f64| 100.0 * 1000.0 / (1000.0 - queue);
+    assert_eq!(mode(1000.0, holding(79.0)), (0.0, false));
+    assert_eq!(mode(1000.0, holding(81.0)), (1.0, true));
+    assert_eq!(mode(100.0, 112.4), (0.0, false));
+    assert_eq!(mode(100.0, 112.6), (1.0, false));
+}
+
+#[test]
+fn ledbat_stays_within_one_segment_of_the_flight() {
+    let mut stack = settled("ledbat", 10.0);
+    stack.on_ack(&AckEvent {
+        prior_flight: 10,
+        ..ack(at_ms(0), 10)
+    });
+    near(stack.window(), 11.0, 1e-9);
+    stack.on_ack(&AckEvent {
+        prior_flight: 10,
+        ..ack(at_ms(0), 11)
+    });
+    near(stack.window(), 11.0, 1e-9);
+}
+
+#[test]
+fn hystart_acts_from_sixteen_segments_on() {
+    for (w, leaves) in [(15.9, false), (16.0, true)] {
+        let setup = Setup {
+            initial_window: w,
+            ..Setup::default()
+        };
+        let mut stack = StackSpec::parse("reno+hystart").unwrap().controller(setup);
+        for rtt in [100.0, 150.0] {
+            for i in 0..20 {
+                stack.on_ack(&AckEvent {
+                    rtt: Some(ms(rtt)),
+                    round_start: i == 0,
+                    cwnd_limited: false,
+                    ..ack(at_ms(1), 1)
+                });
+            }
+        }
+        assert_eq!(!stack.in_start_up(), leaves, "{w}");
+    }
+}
+
+/// ACKs every 10 us; the train may be (100 ms + 1 ms of ACK delay)/2 long, all of it when paced.
+#[test]
+fn hystart_train_lengths() {
+    for (spelling, longest) in [
+        ("reno+hystart", 50_500),
+        ("reno+hystart(paced=on)", 101_000),
+    ] {
+        let setup = Setup {
+            initial_window: 100.0,
+            ..Setup::default()
+        };
+        let mut stack = StackSpec::parse(spelling).unwrap().controller(setup);
+        let mut at = 0;
+        while stack.in_start_up() && at < 200_000 {
+            at += 10;
+            stack.on_ack(&AckEvent {
+                round_start: at == 10,
+                cwnd_limited: false,
+                ..ack(Time::ZERO + Span::from_micros(at), 1)
+            });
+        }
+        assert_eq!(at - 10, longest + 10, "{spelling}");
+    }
+}
+
+#[test]
+fn hystart_pp_grows_by_a_quarter_for_five_rounds() {
+    let setup = Setup {
+        initial_window: 20.0,
+        ..Setup::default()
+    };
+    let mut flow = Rounds::with("reno+hystart++", ms(80.0), setup);
+    flow.round();
+    assert_eq!(flow.w(), 40.0);
+    flow.rtt = ms(95.0);
+    flow.round(); // seven segments count in full, the eighth sample enters conservative slow start
+    near(flow.w(), 40.0 + 7.0 + 33.0 / 4.0, 1e-9);
+    for _ in 0..4 {
+        let w = flow.w();
+        flow.round();
+        near(flow.w(), w + w.floor() / 4.0, 1e-9);
+        assert!(flow.stack.in_start_up());
+    }
+    let w = flow.w();
+    flow.round();
+    assert!(!flow.stack.in_start_up());
+    near(flow.w(), w + 1.0, 0.01);
+}
