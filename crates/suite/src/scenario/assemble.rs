@@ -6,7 +6,7 @@ use super::document::{Fault, Sources};
 use super::expect::{self, Known};
 use super::matrix::{self, Axis, Config};
 use super::resolve::{self, Findings};
-use super::value::{DEFAULT_FLOW, Field, Reader, Record, Value};
+use super::value::{DEFAULT_FLOW, flow_path, Field, Reader, Record, Value};
 use super::{Case, Diagnostic, Diagnostics, Measure, Overrides, Scenario, keys};
 
 /// Reads a scenario.
@@ -29,7 +29,11 @@ pub(super) fn scenario(text: &str, origin: &str, overrides: &Overrides) -> Resul
 
     let mut reader = Reader { sources: &sources, faults };
     let mut top = reader.record(keys::TOP, &entries, sources.top(file), "");
-    let flows = tables(top.field_mut("flow").take());
+    // What is not a list of tables stays where it is: the flows are not missing, they are wrong.
+    let flows = match top.many("flow") {
+        [Value::Broken] => Vec::new(),
+        _ => tables(top.field_mut("flow").take()),
+    };
     let names = flow_names(&mut reader, &flows);
     let matrix = top.field_mut("matrix").take();
     let (expect, report) = (top.field_mut("expect").take(), top.field_mut("report").take());
@@ -59,7 +63,7 @@ pub(super) fn scenario(text: &str, origin: &str, overrides: &Overrides) -> Resul
     }
     let matrix_is_good = reader.faults.len() == before_matrix;
 
-    if !config.top.is_given("name") {
+    if !config.top.is_attempted("name") {
         let hint = Some("write for example name = \"my-scenario\"".to_owned());
         reader.refuse_key(config.top.at, "name", "this key is missing", hint);
     }
@@ -207,7 +211,7 @@ fn flow_names(reader: &mut Reader<'_>, flows: &[Value]) -> Vec<String> {
             None => {
                 if !record.is_given("name") {
                     let hint = Some(format!("write for example name = \"flow{}\"", i + 1));
-                    let key = format!("flow.[{}].name", i + 1);
+                    let key = format!("flow[{}].name", i + 1);
                     reader.refuse_key(record.at, &key, "one of several flows needs a name", hint);
                 }
                 format!("[{}]", i + 1)
@@ -215,7 +219,7 @@ fn flow_names(reader: &mut Reader<'_>, flows: &[Value]) -> Vec<String> {
         };
         if !known.insert(name.clone()) {
             let hint = Some("give every flow its own name".to_owned());
-            let key = format!("flow.{name}.name");
+            let key = format!("{}.name", flow_path(&name));
             reader.refuse(record.place("name"), &key, "another flow has this name", hint);
         }
         names.push(name);

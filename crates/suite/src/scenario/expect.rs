@@ -2,9 +2,9 @@
 
 use super::document::{Entry, Place, shorten};
 use super::matrix::{Axis, digits};
-use super::metric_names::{METRICS, Scope};
 use super::value::{Reader, Record, Value, nearest, quoted};
 use super::{Case, Expectation, Report};
+use crate::metrics::{self, Scope};
 
 /// What expectations and reports may refer to.
 pub(super) struct Known<'a> {
@@ -40,7 +40,7 @@ pub(super) fn reports(reader: &mut Reader<'_>, tables: &[Value], known: &Known<'
         let Value::Record(record) = table else { continue };
         let path = format!("report[{}]", i + 1);
         let Some(figure) = record.word("figure") else {
-            if !record.is_given("figure") {
+            if !record.is_attempted("figure") {
                 missing(reader, record, &path, "figure", r#"figure = "cwnd""#);
             }
             continue;
@@ -83,7 +83,7 @@ impl Expect<'_> {
     fn read(&self, reader: &mut Reader<'_>) -> Option<Expectation> {
         let before = reader.faults.len();
         let r = self.record;
-        if !r.is_given("metric") {
+        if !r.is_attempted("metric") {
             missing(reader, r, &self.path, "metric", r#"metric = "goodput_mbps""#);
         }
         let metric = r.text("metric");
@@ -327,10 +327,10 @@ enum Constraint {
 }
 
 fn check_metric(reader: &mut Reader<'_>, at: Place, key: &str, name: &str) -> Option<Scope> {
-    if let Some((_, scope)) = METRICS.iter().find(|(metric, _)| *metric == name) {
-        return Some(*scope);
+    if let Some(scope) = metrics::scope_of(name) {
+        return Some(scope);
     }
-    let names = || METRICS.iter().map(|(metric, _)| *metric);
+    let names = metrics::names;
     let hint = match nearest(name, names()) {
         Some(near) => format!("did you mean \"{near}\"? see `fullpipe list metrics`"),
         None => format!("known: {}", names().collect::<Vec<_>>().join(", ")),

@@ -190,7 +190,7 @@ pub(super) const FLOW: &[Key] = &[
         Kind::Whole { min: 1, max: 10_000, unit: "streams" },
         "1",
         "16",
-        "number of equal connections from one host; they are named `<name>.1`, `<name>.2`, ...",
+        "number of equal connections from one host; they are named `<name>.1`, `<name>.2` and so on",
     ),
     key(
         "window",
@@ -497,3 +497,82 @@ const FIGURES: &[Word] = &[
     word("queue", "queue of the bottleneck over time"),
     word("metric", "a metric over the cases"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::super::document::{Data, Sources};
+    use super::super::matrix::nested;
+    use super::super::value::Reader;
+    use super::*;
+
+    /// Every key of every table, with its table's name.
+    fn all() -> Vec<(String, &'static Key)> {
+        fn walk(path: &str, keys: &'static [Key], out: &mut Vec<(String, &'static Key)>) {
+            for key in keys {
+                let full = format!("{path}.{}", key.name);
+                out.push((full.clone(), key));
+                let inner = match key.kind {
+                    Kind::Tables(keys) => Some(keys),
+                    _ => nested(&key.kind),
+                };
+                walk(&full, inner.unwrap_or_default(), out);
+            }
+        }
+        let mut out = Vec::new();
+        walk("", TOP, &mut out);
+        out
+    }
+
+    #[test]
+    fn defaults_and_examples_are_values_of_their_keys() {
+        for (path, key) in all() {
+            for text in [key.default, key.example] {
+                if text.is_empty() || text.starts_with('(') {
+                    continue;
+                }
+                let mut sources = Sources::default();
+                let source = sources.file("table", &format!("x = {text}"));
+                let (entries, faults) = sources.parse(source);
+                assert!(faults.is_empty(), "{path}: {text}: {faults:?}");
+                let mut reader = Reader { sources: &sources, faults: Vec::new() };
+                let value = reader.value(&key.kind, &entries[0].node, &path, "");
+                assert!(value.is_some() && reader.faults.is_empty(), "{path}: {text}: {:?}", reader.faults);
+            }
+        }
+    }
+
+    #[test]
+    fn keys_are_documented_and_unique() {
+        let all = all();
+        for (path, key) in &all {
+            assert!(!key.doc.is_empty() && !key.doc.ends_with('.'), "{path}");
+            let table = matches!(key.kind, Kind::Table(_) | Kind::Tables(_) | Kind::Reserved { .. });
+            assert!(table || !key.example.is_empty(), "{path} has no example");
+        }
+        let mut names: Vec<&String> = all.iter().map(|(path, _)| path).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), all.len());
+    }
+
+    /// A value of any shape is read, or refused with a fault.
+    #[test]
+    fn every_kind_refuses_every_other_shape() {
+        let shapes =
+            ["\"\"", "\"x\"", "0", "-1", "1e300", "nan", "inf", "true", "1979-05-27", "[]", "[[]]", "{}", "[{}]", "\"\\u0000\""];
+        for (path, key) in all() {
+            for text in shapes {
+                let mut sources = Sources::default();
+                let source = sources.file("table", &format!("x = {text}"));
+                let (entries, _) = sources.parse(source);
+                let mut reader = Reader { sources: &sources, faults: Vec::new() };
+                let value = reader.value(&key.kind, &entries[0].node, &path, key.example);
+                let reserved = matches!(key.kind, Kind::Reserved { .. });
+                assert!(value.is_some() || reserved || !reader.faults.is_empty(), "{path} = {text}");
+                if matches!(entries[0].node.data, Data::Date) {
+                    assert!(value.is_none(), "{path} = {text}");
+                }
+            }
+        }
+    }
+}

@@ -11,8 +11,8 @@ mod document;
 mod expect;
 mod keys;
 mod matrix;
-mod metric_names;
 mod resolve;
+mod schema;
 mod value;
 
 use std::fmt::Write as _;
@@ -226,6 +226,16 @@ impl Scenario {
     /// Everything that is wrong with it.
     pub fn parse(text: &str, origin: &str, overrides: &Overrides) -> Result<Scenario, Diagnostics> {
         assemble::scenario(text, origin, overrides)
+    }
+
+    /// JSON Schema of the scenario file, for editors.
+    pub fn json_schema() -> schemars::Schema {
+        schema::json()
+    }
+
+    /// The reference page of the scenario file, `docs/scenario.md`.
+    pub fn reference() -> String {
+        schema::markdown()
     }
 }
 

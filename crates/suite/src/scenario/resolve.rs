@@ -9,7 +9,7 @@ use fullpipe_units::{BufferSize, Bytes, Rate, Span, Time, WindowSize};
 
 use super::document::{Fault, Place};
 use super::matrix::Config;
-use super::value::{Record, Value};
+use super::value::{Record, Value, flow_path};
 use super::{FlowGroup, RecoveredAt, TraceMode, bdp_packets};
 
 /// A resolved case.
@@ -53,7 +53,7 @@ pub(super) fn resolve(config: &Config, names: &[String], findings: &mut Findings
         .then(|| config.top.span("duration"))
         .flatten();
     let path = path(&config.path, findings);
-    if config.flows.is_empty() {
+    if config.flows.is_empty() && !config.top.is_attempted("flow") {
         let hint = "add [[flow]] with `stack = \"cubic\"`";
         findings.refuse_table(config.top.at, "flow", "there is no flow", hint);
     }
@@ -128,8 +128,8 @@ fn path(record: &Record, findings: &mut Findings) -> Option<(Path, LinkSpec)> {
     if room < 1.0 {
         let message = match size {
             BufferSize::Bdp(_) => format!(
-                "the buffer holds less than one packet of {packet} bytes: 1BDP is {:.3} packets here",
-                bdp_packets(rate, rtt, packet)
+                "the buffer holds less than one packet of {packet} bytes: 1BDP is {} packets here",
+                significant(bdp_packets(rate, rtt, packet))
             ),
             _ => format!("the buffer holds less than one packet of {packet} bytes"),
         };
@@ -325,8 +325,8 @@ impl FlowJudge<'_> {
         if segments < 1.0 {
             let message = match size {
                 WindowSize::Bdp(_) => format!(
-                    "the window is below one segment: 1BDP is {:.3} packets here",
-                    bdp_packets(self.path.rate, rtt, self.path.packet)
+                    "the window is below one segment: 1BDP is {} packets here",
+                    significant(bdp_packets(self.path.rate, rtt, self.path.packet))
                 ),
                 _ => format!("the window is below one segment of {mss} bytes"),
             };
@@ -480,7 +480,7 @@ impl FlowJudge<'_> {
                 _ => format!("{}[{}]", flow_key(self.name, "drop"), i + 1),
             };
             let rules = ["segment", "at_cwnd", "every", "probability", "time"];
-            if !rules.iter().any(|rule| table.is_given(rule)) {
+            if !rules.iter().any(|rule| table.is_attempted(rule)) {
                 let hint = "give `segment`, `at_cwnd`, `every`, `probability` or `time`";
                 findings.refuse_table(table.at, &key, "nothing says which segments are lost", hint);
             }
@@ -643,13 +643,16 @@ fn required(findings: &mut Findings, table: &Record, key: &str, path: &str, line
     if table.is_given(key) {
         return true;
     }
+    if table.is_attempted(key) {
+        return false;
+    }
     let full = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     findings.refuse_table(table.at, &full, "this key is missing", &format!("write for example {line}"));
     false
 }
 
 fn flow_key(name: &str, key: &str) -> String {
-    if key.is_empty() { format!("flow.{name}") } else { format!("flow.{name}.{key}") }
+    if key.is_empty() { flow_path(name) } else { format!("{}.{key}", flow_path(name)) }
 }
 
 /// Whole segments of a window: bytes are payload, a BDP is counted in packets.
@@ -659,6 +662,11 @@ fn segments(size: WindowSize, rate: Rate, rtt: Span, packet: u32, mss: u32) -> f
         WindowSize::Segments(n) => n.floor(),
         WindowSize::Bdp(factor) => whole(factor * bdp_packets(rate, rtt, packet)),
     }
+}
+
+/// A small number as people read it.
+fn significant(x: f64) -> String {
+    if x >= 0.01 { format!("{x:.3}") } else { format!("{x:.1e}") }
 }
 
 /// Rounds down, but lets 3499.9999999999995 be 3500.

@@ -86,12 +86,19 @@ pub(super) struct Field {
 pub(super) struct Record {
     pub keys: &'static [Key],
     fields: Vec<Option<Field>>,
+    /// Keys that a misspelt key probably means: they are not missing as well.
+    meant: Vec<&'static str>,
     pub at: Place,
 }
 
 impl Record {
     pub fn empty(keys: &'static [Key], at: Place) -> Self {
-        Self { keys, fields: vec![None; keys.len()], at }
+        Self { keys, fields: vec![None; keys.len()], meant: Vec::new(), at }
+    }
+
+    /// Given, or misspelt.
+    pub fn is_attempted(&self, name: &str) -> bool {
+        self.is_given(name) || self.meant.contains(&name)
     }
 
     pub fn field(&self, name: &str) -> Option<&Field> {
@@ -241,7 +248,8 @@ impl Reader<'_> {
         for entry in entries {
             let full = join(path, &entry.name);
             let Some(key) = keys.iter().find(|key| key.name == entry.name) else {
-                let hint = unknown_key_hint(&entry.name, keys);
+                let (hint, meant) = unknown_key_hint(&entry.name, keys);
+                record.meant.extend(meant);
                 self.refuse_key(entry.name_at, &full, "unknown key", Some(hint));
                 continue;
             };
@@ -449,7 +457,11 @@ impl Reader<'_> {
         match text.parse() {
             Ok(value) => Some(value),
             Err(error) => {
-                let (message, hint) = quantity_fault(&error);
+                let better = match error.kind {
+                    QuantityErrorKind::NoUnit => with_unit_of::<T>(text, example),
+                    _ => None,
+                };
+                let (message, hint) = quantity_fault(&error, better);
                 self.refuse(node.at, key, message, hint);
                 None
             }
@@ -586,7 +598,7 @@ impl Reader<'_> {
                 continue;
             };
             let path = if key == "flow" {
-                format!("flow.{}", flow_name(entries, i, items.len()))
+                flow_path(&flow_name(entries, i, items.len()))
             } else {
                 format!("{key}[{}]", i + 1)
             };
@@ -609,6 +621,11 @@ fn flow_name(entries: &[Entry], index: usize, flows: usize) -> String {
     }
 }
 
+/// Dotted key of a flow's table; a flow without a name is known by its number.
+pub(super) fn flow_path(name: &str) -> String {
+    if name.starts_with('[') { format!("flow{name}") } else { format!("flow.{name}") }
+}
+
 /// Name of the only flow if it has none.
 pub(super) const DEFAULT_FLOW: &str = "main";
 
@@ -618,21 +635,31 @@ pub(super) fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name } else { format!("{path}.{name}") }
 }
 
-/// What to write instead of an unknown key.
-fn unknown_key_hint(name: &str, keys: &'static [Key]) -> String {
-    let names = || keys.iter().map(|key| key.name);
-    if let Some(near) = nearest(name, names()) {
-        return format!("did you mean `{near}`?");
-    }
-    let sections = [("path", keys::PATH), ("flow", keys::FLOW), ("measure", keys::MEASURE), ("expect", keys::EXPECT)];
-    for (section, other) in sections {
-        if !std::ptr::eq(other, keys) && other.iter().any(|key| key.name == name) {
-            let brackets = if matches!(section, "flow" | "expect") { ("[[", "]]") } else { ("[", "]") };
-            return format!("`{name}` belongs in {}{section}{}", brackets.0, brackets.1);
+/// What to write instead of an unknown key, and the key it is a slip of.
+fn unknown_key_hint(name: &str, keys: &'static [Key]) -> (String, Option<&'static str>) {
+    for (section, other) in SECTIONS {
+        if !std::ptr::eq(*other, keys) && other.iter().any(|key| key.name == name) {
+            let hint = match *section {
+                "" => format!("`{name}` belongs at the top of the file, before the first table"),
+                section => format!("`{name}` belongs in {section}"),
+            };
+            return (hint, None);
         }
     }
-    format!("known: {}", names().collect::<Vec<_>>().join(", "))
+    let names = || keys.iter().map(|key| key.name);
+    match nearest(name, names()) {
+        Some(near) => (format!("did you mean `{near}`?"), Some(near)),
+        None => (format!("known: {}", names().collect::<Vec<_>>().join(", ")), None),
+    }
 }
+
+const SECTIONS: &[(&str, &[Key])] = &[
+    ("", keys::TOP),
+    ("[path]", keys::PATH),
+    ("[[flow]]", keys::FLOW),
+    ("[measure]", keys::MEASURE),
+    ("[[expect]]", keys::EXPECT),
+];
 
 /// The candidate closest to `name`, if close enough to be a slip.
 pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
@@ -651,7 +678,7 @@ pub(super) fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// Message and hint in the words of the file, where quantities stand in quotes.
-fn quantity_fault(error: &ParseQuantityError) -> (String, Option<String>) {
+fn quantity_fault(error: &ParseQuantityError, better: Option<String>) -> (String, Option<String>) {
     use QuantityErrorKind as Kind;
     let expected = error.expected;
     let message = match &error.kind {
@@ -668,11 +695,17 @@ fn quantity_fault(error: &ParseQuantityError) -> (String, Option<String>) {
         Kind::Fractional => "the value is finer than the smallest step".to_owned(),
         _ => error.to_string(),
     };
-    let hint = error.hint().map(|hint| {
-        let hint = hint.replace('`', "\"");
-        format!("{hint} (units: {})", error.accepted.join(" "))
-    });
-    (message, hint)
+    let hint = better.map(|text| format!("write \"{text}\"")).or_else(|| Some(error.hint()?.replace('`', "\"")));
+    (message, hint.map(|hint| format!("{hint} (units: {})", error.accepted.join(" "))))
+}
+
+/// A bare number of a time with the unit of the key's example: `duration = 60` means seconds, `rtt = 80` milliseconds.
+fn with_unit_of<T: FromStr>(number: &str, example: &str) -> Option<String> {
+    let example = example.strip_prefix('"')?.strip_suffix('"')?;
+    example.parse::<Span>().ok()?;
+    let unit = example.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let text = format!("{}{unit}", number.trim());
+    text.parse::<T>().ok().map(|_| text)
 }
 
 fn shorten_message(text: &str) -> String {

@@ -1,7 +1,7 @@
 //! Valid scenario files resolve to what they say.
 
 use fullpipe_cc::Count;
-use fullpipe_flow::{Detector, LocalDrop, Validation};
+use fullpipe_flow::{ArtificialLoss, Detector, LocalDrop, Validation};
 use fullpipe_sim::{Buffer, Drops, Loss, Trace};
 use fullpipe_suite::scenario::{Overrides, RecoveredAt, Scenario};
 use fullpipe_units::{Rate, Span, Time};
@@ -127,4 +127,262 @@ fn the_contract_example_resolves() {
 
 fn aimd_canonical() -> String {
     fullpipe_cc::StackSpec::parse("aimd(decrease=0.3,increase=15)").unwrap().to_string()
+}
+
+const SMALL: &str = "name = \"x\"\nduration = \"60s\"\n[path]\nrate = \"100Mbit/s\"\nrtt = \"80ms\"\n[[flow]]\nstack = \"reno\"\n";
+
+/// The smallest file with lines added to its flow (and tables behind it).
+fn small(lines: &str) -> String {
+    format!("{SMALL}{lines}")
+}
+
+#[test]
+fn defaults() {
+    let scenario = read(SMALL);
+    assert_eq!((scenario.seeds.as_slice(), scenario.cases.len()), ([1].as_slice(), 1));
+    let case = &scenario.cases[0];
+    assert_eq!(case.params, []);
+    let group = &case.flows[0];
+    assert_eq!((group.name.as_str(), group.members.clone()), ("main", 0..1));
+    assert_eq!(group.recovered_at, RecoveredAt::Rate(0.95));
+    assert_eq!((group.window_cap, group.transfer, group.stop), (None, None, None));
+    let spec = case.run_spec(1);
+    assert_eq!(spec.interval, Span::from_secs(3), "a twentieth of the run");
+    assert_eq!(spec.links[0].buffer, Buffer::Packets(666));
+    let flow = &spec.flows[0];
+    assert_eq!(flow.sender, fullpipe_flow::SenderConfig::preset(fullpipe_flow::Preset::Y2026, 1500));
+    assert_eq!(flow.receiver, fullpipe_flow::ReceiverConfig::preset(fullpipe_flow::Preset::Y2026));
+    assert_eq!((flow.local_queue, flow.start, flow.stop), (false, Time::ZERO, None));
+}
+
+#[test]
+fn every_switch_of_a_flow() {
+    let scenario = read(&small(
+        r#"
+preset = "2003"
+streams = 3
+window = "1BDP"
+receive_window = "8MB"
+initial_window = "4 segments"
+ack_every = 3
+ack_delay = "250ms"
+start = "1s"
+stop = "50s"
+size = "10MB"
+rtt = "160ms"
+recovery = "newreno"
+prr = true
+tlp = true
+frto = true
+undo = true
+min_rto = "300ms"
+count = "segments"
+pacing = true
+validation = "rfc2861"
+sendstall = "ignore"
+txqueuelen = 100
+nic_rate = "1Gbit/s"
+timestamps = false
+handshake = true
+slow_start_limit = 8
+lost_retransmission = "reduce"
+decrease_base = "cwnd"
+drop = [{ segment = [7, 3, 7] }, { at_cwnd = 32, where = "sender" }, { every = 1000 }, { time = ["4.73s", "2s"], probability = "0.001%", where = "sender" }]
+"#,
+    ));
+    let spec = scenario.cases[0].run_spec(1);
+    let names: Vec<&str> = spec.flows.iter().map(|flow| flow.name.as_str()).collect();
+    assert_eq!(names, ["main.1", "main.2", "main.3"]);
+    let links: Vec<&str> = spec.links.iter().map(|link| link.name.as_str()).collect();
+    assert_eq!(links, ["bottleneck", "nic-main", "return-80ms"]);
+    assert_eq!(spec.links[1].buffer, Buffer::Packets(101));
+    assert_eq!(spec.links[1].rate, Some(Rate::from_bits_per_sec(1_000_000_000)));
+    let flow = &spec.flows[2];
+    assert_eq!((flow.forward.as_slice(), flow.back.as_slice(), flow.local_queue), ([1, 0].as_slice(), [2].as_slice(), true));
+    let s = &flow.sender;
+    // 100 Mbit/s x 160 ms = 1333.3 packets; 10 MB / 1460 B = 6849.3 segments.
+    assert_eq!((s.mss, s.header, s.max_window, s.initial_window), (1460, 40, 1333.0, 4.0));
+    assert_eq!(s.transfer, Some(6850));
+    assert_eq!((s.prr, s.tlp, s.frto, s.undo, s.handshake), (true, true, true, true, true));
+    assert_eq!(s.rto.min, Span::from_millis(300));
+    assert_eq!((s.count, s.detector, s.validation), (Count::Segments, Detector::NewReno, Validation::Rfc2861));
+    assert_eq!(s.pacing, Some(fullpipe_cc::PacingGains::default()));
+    assert_eq!(s.local_drop, LocalDrop::Ignore);
+    assert_eq!(s.slow_start_limit, Some(8.0));
+    assert!(s.reduce_on_lost_retransmission);
+    assert_eq!(s.base, fullpipe_cc::Base::Cwnd);
+    assert_eq!(s.max_ack_delay, Span::from_millis(250));
+    let r = &flow.receiver;
+    assert_eq!((r.ack_every, r.ack_delay, r.sack, r.sack_blocks), (3, Span::from_millis(250), false, 4));
+    assert_eq!(r.window, Some(5479));
+    let at = |secs: f64| Time::from_secs_f64(secs);
+    assert_eq!(flow.drops, Drops { segments: vec![3, 7], every: Some(1000), ..Drops::default() });
+    let sender_side =
+        ArtificialLoss { at_window: Some(32.0), times: vec![at(2.0), at(4.73)], probability: 1e-5, ..ArtificialLoss::default() };
+    assert_eq!(s.artificial_loss, sender_side);
+    let group = &scenario.cases[0].flows[0];
+    assert_eq!((group.members.clone(), group.window_cap, group.has_drops), (0..3, Some(1333.0), true));
+    assert_eq!((group.start, group.stop), (at(1.0), Some(at(50.0))));
+}
+
+#[test]
+fn own_round_trips_share_the_forward_path() {
+    let flows = r#"
+[[flow]]
+name = "b"
+stack = "reno"
+rtt = "200ms"
+[[flow]]
+name = "c"
+stack = "reno"
+rtt = "200ms"
+"#;
+    let text = SMALL.replace("[[flow]]", "[[flow]]\nname = \"a\"") + flows;
+    let spec = read(&text).cases[0].run_spec(1);
+    let links: Vec<(&str, Span)> = spec.links.iter().map(|link| (link.name.as_str(), link.delay)).collect();
+    let ms = Span::from_millis;
+    assert_eq!(links, [("bottleneck", ms(40)), ("return-40ms", ms(40)), ("return-160ms", ms(160))]);
+    let back: Vec<usize> = spec.flows.iter().map(|flow| flow.back[0]).collect();
+    assert_eq!(back, [1, 2, 2]);
+}
+
+#[test]
+fn windows_of_the_net100_path() {
+    // 500 Mbit/s x 80 ms: 3500 segments of 1500 bytes, 583 of 9000.
+    let text = CONTRACT.replace("3500 segments", "1.05BDP");
+    let caps: Vec<Option<f64>> = read(&text).cases.iter().map(|case| case.flows[0].window_cap).collect();
+    assert_eq!(caps, [Some(3500.0), Some(583.0), Some(3500.0), Some(583.0), Some(3500.0), Some(583.0)]);
+    let text = text.replace("warmup", "recovered_at = { window = 1.0 }\nwarmup");
+    assert_eq!(read(&text).cases[1].flows[0].recovered_at, RecoveredAt::Window(583.0));
+    let text = text.replace("window = 1.0", "window = \"1BDP\"");
+    assert_eq!(read(&text).cases[1].flows[0].recovered_at, RecoveredAt::Window(555.0));
+}
+
+#[test]
+fn buffers_and_losses() {
+    let link = |lines: &str| {
+        let text = SMALL.replace("rtt = \"80ms\"\n", &format!("rtt = \"80ms\"\n{lines}\n"));
+        read(&text).cases[0].run_spec(1).links.remove(0)
+    };
+    assert_eq!(link("buffer = \"2MB\"").buffer, Buffer::Bytes(2_000_000));
+    assert_eq!(link("buffer = \"50ms\"").buffer, Buffer::Time(Span::from_millis(50)));
+    assert_eq!(link("buffer = \"0.5BDP\"").buffer, Buffer::Packets(333));
+    assert_eq!(link("buffer = \"unlimited\"").buffer, Buffer::Unlimited);
+    assert_eq!(link("loss = 0.25").loss, Loss::Bernoulli { p: 0.25 });
+    assert_eq!(link("loss = \"0.01%\"").loss, Loss::Bernoulli { p: 1e-4 });
+    assert_eq!(link("loss = 0").loss, Loss::None);
+    let table = "loss = { model = \"gilbert-elliott\", to_bad = 1e-4, to_good = 0.1 }";
+    assert_eq!(link(table).loss, Loss::GilbertElliott { to_bad: 1e-4, to_good: 0.1, good: 0.0, bad: 1.0 });
+}
+
+#[test]
+fn tables_and_keys_inside_them_vary() {
+    let scenario = read(&small(
+        r#"
+drop = { probability = 0.01 }
+[matrix]
+"flow.main.drop.where" = ["path", "sender"]
+"flow.main.drop.probability" = [1e-2, 1e-3]
+"#,
+    ));
+    let losses: Vec<(f64, f64)> = scenario
+        .cases
+        .iter()
+        .map(|case| {
+            let flow = &case.run_spec(1).flows[0];
+            (flow.drops.probability, flow.sender.artificial_loss.probability)
+        })
+        .collect();
+    assert_eq!(losses, [(1e-2, 0.0), (1e-3, 0.0), (0.0, 1e-2), (0.0, 1e-3)]);
+
+    let scenario = read(&small("[matrix]\n\"flow.*.drop\" = [{ every = 100 }, { segment = 7, where = \"sender\" }]"));
+    assert_eq!(scenario.cases[1].params[0].1, "{ segment = 7, where = \"sender\" }");
+    assert_eq!(scenario.cases[1].run_spec(1).flows[0].sender.artificial_loss.segments, [7]);
+
+    // Without quotes a dotted key is a nest of tables.
+    let scenario = read(&small("[matrix]\nflow.main.stack = [\"reno\", \"highspeed\"]"));
+    assert_eq!(scenario.cases[1].flows[0].stack, "highspeed");
+}
+
+#[test]
+fn settings() {
+    let scenario = parse(SMALL, &[("path.rate", "1Gbit/s"), ("flow.stack", "highspeed(low_window=31)"), ("duration", "\"10s\""), ("seeds", "[4, 5]")]);
+    let spec = scenario.cases[0].run_spec(1);
+    assert_eq!(spec.links[0].rate, Some(Rate::from_bits_per_sec(1_000_000_000)));
+    assert_eq!(spec.flows[0].stack.to_string(), "highspeed(low_window=31)");
+    assert_eq!((spec.duration, scenario.seeds.as_slice()), (Span::from_secs(10), [4, 5].as_slice()));
+    assert_eq!(scenario.cases[0].params, []);
+
+    // A key of the matrix keeps its place with one value; expectations about the others do not apply.
+    let scenario = parse(CONTRACT, &[("flow.main.stack", "highspeed")]);
+    assert_eq!(scenario.cases.len(), 2);
+    assert_eq!(scenario.cases[1].params[0], ("flow.main.stack".to_owned(), "highspeed".to_owned()));
+    assert_eq!(scenario.expectations, []);
+    let scenario = parse(CONTRACT, &[("path.mtu", "1500"), ("flow.main.drop.segment", "41")]);
+    assert_eq!((scenario.cases.len(), scenario.expectations.len()), (3, 1));
+    assert_eq!(scenario.cases[2].run_spec(1).flows[0].drops.segments, [41]);
+
+    let seeded = |seed, repeat| {
+        Scenario::parse(SMALL, "x", &Overrides { seed, repeat, ..Overrides::default() }).unwrap().seeds
+    };
+    assert_eq!(seeded(Some(9), None), [9]);
+    assert_eq!(seeded(None, Some(3)), [1, 2, 3]);
+    assert_eq!(seeded(Some(9), Some(2)), [9, 10]);
+}
+
+#[test]
+fn bounds() {
+    let bound = |lines: &str| read(&small(&format!("[[expect]]\nmetric = \"goodput_mbps\"\n{lines}"))).expectations[0].bound;
+    assert_eq!(bound("within = [1, 2.5]"), (1.0, 2.5));
+    assert_eq!(bound("at_least = 3"), (3.0, f64::INFINITY));
+    assert_eq!(bound("at_most = -1"), (f64::NEG_INFINITY, -1.0));
+    assert_eq!(bound("at_least = 1\nat_most = 2"), (1.0, 2.0));
+    assert_eq!(bound("equals = 10\ntolerance = 1"), (9.0, 11.0));
+    assert_eq!(bound("equals = -10\ntolerance = \"10%\""), (-11.0, -9.0));
+    assert_eq!(read(&small("[[expect]]\nmetric = \"drops\"\nat_most = 0")).expectations[0].link.as_deref(), Some("bottleneck"));
+}
+
+#[test]
+fn warnings() {
+    let scenario = read(&small("ecn = true\nsendstall = \"ignore\""));
+    let lines: Vec<String> = scenario.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        lines,
+        [
+            "test.toml:8: `flow.main.ecn = true`: no queue of this version marks packets: `ecn` changes nothing",
+            "test.toml:9: `flow.main.sendstall = \"ignore\"`: there is no interface queue that could refuse a segment"
+        ]
+    );
+}
+
+#[test]
+fn equal_cases_have_equal_keys() {
+    let key = |text: &str| read(text).cases[0].key_text();
+    let base = key(SMALL);
+    assert_eq!(key(&SMALL.replace("80ms", "0.08s")), base);
+    assert_eq!(key(&SMALL.replace("\"x\"", "\"y\"")), base);
+    assert_eq!(key(&small("preset = \"2026\"")), base);
+    for other in ["ack_every = 1", "start = \"1ms\"", "name = \"other\"", "drop = { segment = 1 }", "window = \"1BDP\""] {
+        assert_ne!(key(&small(other)), base, "{other}");
+    }
+    assert_ne!(key(&small("[measure]\nrecovered_at = { rate = 0.9 }")), base);
+}
+
+/// `UPDATE_DOCS=1` writes the page anew.
+#[test]
+fn the_reference_page_is_up_to_date() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario.md");
+    let page = Scenario::reference();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(path, &page).unwrap();
+    }
+    let kept = std::fs::read_to_string(path).unwrap();
+    assert!(kept == page, "docs/scenario.md differs from the key tables: run this test with UPDATE_DOCS=1");
+}
+
+#[test]
+fn the_example_of_the_reference_page_is_valid() {
+    let page = Scenario::reference();
+    let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    assert_eq!(read(example).cases.len(), 4);
 }

@@ -1,0 +1,356 @@
+//! JSON Schema and reference page of the scenario file, made from the tables of `keys`.
+
+use schemars::Schema;
+use serde_json::{Map, Value, json};
+
+use super::keys::{self, Key};
+use super::matrix::nested;
+use super::value::Kind;
+use crate::metrics;
+
+/// JSON Schema of the file.
+pub(super) fn json() -> Schema {
+    let mut root = table(keys::TOP, &["name"]);
+    let defs = json!({
+        "rate": quantity("a bit rate", "(bit|kbit|Mbit|Gbit|Tbit)/s", &["500Mbit/s", "10Gbit/s"]),
+        "time": quantity("a time", "(ns|us|µs|μs|ms|s|min|h)", &["80ms", "60s"]),
+        "segments": quantity("a number of segments", "segments?", &["2 segments"]),
+        "window": quantity(
+            "a window: payload bytes, segments, or bandwidth-delay products",
+            "(segments?|BDP|B|kB|MB|GB|TB|KiB|MiB|GiB|TiB)",
+            &["3500 segments", "8MB", "1.05BDP"],
+        ),
+        "volume": quantity(
+            "an amount of data",
+            "(segments?|B|kB|MB|GB|TB|KiB|MiB|GiB|TiB)",
+            &["100MB", "1000 segments"],
+        ),
+        "buffer": { "anyOf": [
+            quantity(
+                "a buffer",
+                "(packets?|BDP|B|kB|MB|GB|TB|KiB|MiB|GiB|TiB|ns|us|µs|μs|ms|s|min|h)",
+                &["1BDP", "200 packets", "2MB", "50ms"],
+            ),
+            { "const": "unlimited" },
+        ] },
+        "fraction": { "anyOf": [
+            { "type": "number", "minimum": 0, "maximum": 1 },
+            quantity("a percentage", "%", &["0.01%"]),
+        ] },
+    });
+    root.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+    root.insert("title".to_owned(), json!("fullpipe scenario"));
+    root.insert("description".to_owned(), json!("What fullpipe runs, and what is expected of it."));
+    root.insert("$defs".to_owned(), defs);
+    Schema::from(root)
+}
+
+fn table(keys: &[Key], required: &[&str]) -> Map<String, Value> {
+    let properties: Map<String, Value> = keys
+        .iter()
+        .filter(|key| !matches!(key.kind, Kind::Reserved { .. }))
+        .map(|key| {
+            let mut schema = kind(&key.kind, key.name);
+            if let Value::Object(schema) = &mut schema {
+                schema.insert("description".to_owned(), json!(described(key)));
+                if let Some(default) = toml_to_json(key.default) {
+                    schema.insert("default".to_owned(), default);
+                }
+                if let Some(example) = toml_to_json(key.example) {
+                    schema.insert("examples".to_owned(), json!([example]));
+                }
+            }
+            (key.name.to_owned(), schema)
+        })
+        .collect();
+    let mut table = Map::new();
+    table.insert("type".to_owned(), json!("object"));
+    table.insert("properties".to_owned(), Value::Object(properties));
+    table.insert("additionalProperties".to_owned(), json!(false));
+    if !required.is_empty() {
+        table.insert("required".to_owned(), json!(required));
+    }
+    table
+}
+
+fn kind(kind_: &Kind, name: &str) -> Value {
+    let def = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
+    match kind_ {
+        Kind::Text if matches!(name, "metric" | "y") => json!({ "type": "string", "anyOf": [
+            { "enum": metrics::names().collect::<Vec<_>>() },
+            { "pattern": "^var\\..+\\.(last|max)$" },
+        ] }),
+        Kind::Text | Kind::Stack => json!({ "type": "string" }),
+        Kind::Name => json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$" }),
+        Kind::Flag => json!({ "type": "boolean" }),
+        Kind::Word(words) => {
+            let words = words.iter().filter(|word| word.runs).map(|word| {
+                json!({ "const": word.word, "description": word.doc })
+            });
+            let mut choices: Vec<Value> = words.clone().collect();
+            // `preset = 2003` is as good as `preset = "2003"`.
+            choices.extend(words.filter_map(|word| {
+                let number: u32 = word["const"].as_str()?.parse().ok()?;
+                Some(json!({ "const": number, "description": word["description"] }))
+            }));
+            json!({ "oneOf": choices })
+        }
+        Kind::Whole { min, max, .. } => json!({ "type": "integer", "minimum": min, "maximum": max }),
+        Kind::Real { min, .. } if *min == f64::MIN => json!({ "type": "number" }),
+        Kind::Real { min, max } => json!({ "type": "number", "minimum": min, "maximum": max }),
+        Kind::Fraction => def("fraction"),
+        Kind::Rate => def("rate"),
+        Kind::Span { .. } => def("time"),
+        Kind::Segments { .. } => def("segments"),
+        Kind::Window => def("window"),
+        Kind::Volume => def("volume"),
+        Kind::Buffer => def("buffer"),
+        Kind::Seeds => json!({ "anyOf": [
+            { "type": "integer", "minimum": 1 },
+            { "type": "array", "items": { "type": "integer", "minimum": 0 }, "minItems": 1, "uniqueItems": true },
+        ] }),
+        Kind::Bounds => json!({ "type": "array", "items": { "type": "number" }, "minItems": 2, "maxItems": 2 }),
+        Kind::Tolerance => json!({ "anyOf": [
+            { "type": "number", "minimum": 0 },
+            quantity("a percentage", "%", &["10%"]),
+        ] }),
+        Kind::Table(keys) => Value::Object(table(keys, &[])),
+        Kind::Tables(keys) => json!({ "type": "array", "items": table(keys, required_of(name)) }),
+        Kind::OneOrMany(item) => {
+            let item = kind(item, name);
+            json!({ "anyOf": [item, { "type": "array", "items": item, "minItems": 1 }] })
+        }
+        Kind::Either(first, second) => json!({ "anyOf": [kind(first, name), kind(second, name)] }),
+        // `where`: values; `matrix`: lists, also as nested tables where the keys are not quoted.
+        Kind::Free => json!({ "type": "object" }),
+        Kind::Reserved { .. } => json!(false),
+    }
+}
+
+/// Keys of a table that nothing outside it can supply.
+fn required_of(name: &str) -> &'static [&'static str] {
+    match name {
+        "expect" => &["metric"],
+        "report" => &["figure"],
+        _ => &[],
+    }
+}
+
+fn quantity(what: &str, units: &str, examples: &[&str]) -> Value {
+    let number = r"\s*\+?[0-9._]+([eE][+-]?[0-9_]+)?\s*";
+    json!({ "type": "string", "description": what, "pattern": format!("^{number}{units}\\s*$"), "examples": examples })
+}
+
+fn toml_to_json(text: &str) -> Option<Value> {
+    if text.is_empty() || text.starts_with('(') {
+        return None;
+    }
+    // The table's own texts; a test parses every one.
+    let parsed: toml::Table = toml::from_str(&format!("x = {text}")).ok()?;
+    Some(plain_json(&parsed["x"]))
+}
+
+fn plain_json(value: &toml::Value) -> Value {
+    match value {
+        toml::Value::String(text) => json!(text),
+        toml::Value::Integer(n) => json!(n),
+        toml::Value::Float(x) => json!(x),
+        toml::Value::Boolean(on) => json!(on),
+        toml::Value::Datetime(date) => json!(date.to_string()),
+        toml::Value::Array(items) => items.iter().map(plain_json).collect(),
+        toml::Value::Table(table) => {
+            table.iter().map(|(key, value)| (key.clone(), plain_json(value))).collect()
+        }
+    }
+}
+
+/// Description for an editor: what, and the default where it is not a value.
+fn described(key: &Key) -> String {
+    match key.default.strip_prefix('(') {
+        Some(words) => format!("{}; default: {}", key.doc, words.trim_end_matches(')')),
+        None => key.doc.to_owned(),
+    }
+}
+
+/// The reference page.
+pub(super) fn markdown() -> String {
+    let mut out = HEAD.to_owned();
+    for section in SECTIONS {
+        out.push_str(&format!("\n## {}\n\n{}\n", section.title, section.text.trim()));
+        rows(&mut out, section.keys);
+        for key in section.keys {
+            words(&mut out, key);
+        }
+        for key in section.keys {
+            let Some(inner) = nested(&key.kind).filter(|_| !matches!(key.kind, Kind::Tables(_))) else { continue };
+            if section.title == "Top level" {
+                continue;
+            }
+            out.push_str(&format!("\n### `{}` as a table\n", key.name));
+            rows(&mut out, inner);
+            for key in inner {
+                words(&mut out, key);
+            }
+        }
+    }
+    out.push_str(TAIL);
+    out
+}
+
+fn rows(out: &mut String, keys: &[Key]) {
+    out.push_str("\n| key | value | default | example | |\n|---|---|---|---|---|\n");
+    for key in keys {
+        let cell = |text: &str| match text {
+            "" => String::new(),
+            text if text.starts_with('(') => text.trim_matches(['(', ')']).replace('|', "\\|"),
+            text => format!("`{}`", text.replace('|', "\\|")),
+        };
+        out.push_str(&format!(
+            "| `{}` | {} | {} | {} | {} |\n",
+            key.name,
+            values(&key.kind),
+            cell(key.default),
+            cell(key.example),
+            key.doc.replace('|', "\\|")
+        ));
+    }
+}
+
+fn words(out: &mut String, key: &Key) {
+    let Kind::Word(words) = &key.kind else { return };
+    out.push_str(&format!("\n`{}`:\n\n", key.name));
+    for word in *words {
+        let note = if word.runs { "" } else { " (not in this version)" };
+        out.push_str(&format!("- `\"{}\"`: {}{note}\n", word.word, word.doc));
+    }
+}
+
+fn values(kind: &Kind) -> String {
+    match kind {
+        Kind::Text => "string".to_owned(),
+        Kind::Name => "letters, digits, `-`, `_`".to_owned(),
+        Kind::Flag => "`true`, `false`".to_owned(),
+        Kind::Word(words) => {
+            let words: Vec<String> =
+                words.iter().filter(|word| word.runs).map(|word| format!("`\"{}\"`", word.word)).collect();
+            words.join(", ")
+        }
+        Kind::Whole { min, max, unit } if *max < 1 << 40 => format!("{min} to {max} {unit}").trim_end().to_owned(),
+        Kind::Whole { min, .. } => format!("whole number from {min}"),
+        Kind::Real { min, .. } if *min == f64::MIN => "number".to_owned(),
+        Kind::Real { min, max } => format!("number from {min} to {max}"),
+        Kind::Fraction => "0 to 1, or a percentage".to_owned(),
+        Kind::Rate => "rate".to_owned(),
+        Kind::Span { .. } => "time".to_owned(),
+        Kind::Segments { min, max } => format!("{min} to {max} segments"),
+        Kind::Window => "window".to_owned(),
+        Kind::Volume => "bytes or segments".to_owned(),
+        Kind::Buffer => "buffer".to_owned(),
+        Kind::Stack => "stack".to_owned(),
+        Kind::Seeds => "number or list of numbers".to_owned(),
+        Kind::Bounds => "`[lowest, highest]`".to_owned(),
+        Kind::Tolerance => "number or percentage".to_owned(),
+        Kind::Table(_) => "table".to_owned(),
+        Kind::Tables(_) => "tables, `[[...]]`".to_owned(),
+        Kind::OneOrMany(item) => format!("{}, or a list", values(item)),
+        Kind::Either(first, second) => format!("{}, or {}", values(first), values(second)),
+        Kind::Free => "table of dotted keys".to_owned(),
+        Kind::Reserved { .. } => "not in this version".to_owned(),
+    }
+}
+
+struct Section {
+    title: &'static str,
+    text: &'static str,
+    keys: &'static [Key],
+}
+
+const SECTIONS: &[Section] = &[
+    Section { title: "Top level", text: "These keys come before the first table. `name` and `duration` are required.", keys: keys::TOP },
+    Section {
+        title: "`[path]`",
+        text: "The bottleneck: a drop-tail queue, a transmitter, a delay. `rate` and `rtt` are required, here or in `[matrix]`.\n\
+               All flows cross it; ACKs return over links that only delay.",
+        keys: keys::PATH,
+    },
+    Section {
+        title: "`[[flow]]`",
+        text: "One sender and its receiver; at least one. `stack` is required, here or in `[matrix]`. A `preset` is a set of\n\
+               defaults: any key beside it wins.",
+        keys: keys::FLOW,
+    },
+    Section { title: "`[measure]`", text: "What is measured.", keys: keys::MEASURE },
+    Section {
+        title: "`[[expect]]`",
+        text: "A bound on a metric, of every case or of those that `where` picks. `metric` and one bound are required:\n\
+               `within`, `at_least` and/or `at_most`, or `equals` with `tolerance`. An expectation that no case could fail is an error.\n\
+               A run with a broken expectation exits with status 1.",
+        keys: keys::EXPECT,
+    },
+    Section { title: "`[[report]]`", text: "A figure. `figure` is required.", keys: keys::REPORT },
+];
+
+const HEAD: &str = "\
+# Scenario files
+
+<!-- Made from the tables in crates/suite/src/scenario/keys.rs; a test compares. UPDATE_DOCS=1 writes it anew. -->
+
+A scenario is a TOML file: a path, flows, what to vary, what to expect. `fullpipe check FILE` reads it without running it,
+`fullpipe schema scenario` prints its JSON Schema for editors, `fullpipe list scenarios` names those that are built in.
+
+```toml
+name = \"two-laws\"
+duration = \"60s\"
+
+[path]
+rate = \"100Mbit/s\"
+rtt = \"80ms\"
+
+[[flow]]
+stack = \"reno\"
+
+[matrix]
+\"flow.main.stack\" = [\"reno\", \"highspeed\"]
+\"path.buffer\" = [\"0.5BDP\", \"1BDP\"]
+
+[[expect]]
+metric = \"utilization\"
+where = { \"path.buffer\" = \"1BDP\" }
+at_least = 0.9
+```
+
+## Quantities
+
+Quantities are strings with a unit; a number alone is an error that says which units are due.
+
+| quantity | units |
+|---|---|
+| time | `ns us ms s min h` |
+| rate | `bit/s kbit/s Mbit/s Gbit/s Tbit/s` |
+| size | `B kB MB GB TB` (powers of 1000), `KiB MiB GiB TiB` (powers of 1024) |
+| window | a size, `segments`, or `BDP` |
+| buffer | a size, `packets`, a time, `BDP`, or `\"unlimited\"` |
+
+`1BDP` is `rate x rtt / (8 x mtu)` packets: packets are counted with their headers. The BDP of a buffer uses the RTT of the
+path, that of a window the RTT of the flow. Windows and buffers are rounded down to whole packets. A window in bytes counts
+payload: 1448 bytes a segment at an mtu of 1500 with time stamps.
+
+## Dotted keys
+
+`[matrix]`, `where` and `--set key=value` name keys by their path: `duration`, `path.rate`, `measure.warmup`,
+`flow.<name>.stack`, `flow.*.stack` for all flows, `flow.stack` if there is one flow, `flow.main.drop.probability` inside a
+table. `--set` takes a TOML value, or text without quotes; for a key of `[matrix]` it replaces the list by one value, and
+expectations about the other values do not apply.
+
+The flow of a scenario with one flow may go without a name: it is `main`.
+";
+
+const TAIL: &str = "
+## How a path becomes links
+
+- `bottleneck`: capacity, buffer and random loss of `[path]`; its propagation delay is half of the shortest RTT of all flows.
+- `return-<delay>`: the rest of the RTT, without queue or loss; flows with the same rest share one.
+- `nic-<flow>`: the sender's interface, where `txqueuelen` is set: room for that many waiting packets and the one being sent.
+
+A case is limited to 100,000 connections and 5e7 segments on the way, a scenario to 100,000 cases.
+";
