@@ -59,8 +59,8 @@ pub struct Sender<C = Stack> {
     probe_due: bool,
     /// An RTT sample arrived since the last probe.
     probe_allowed: bool,
-    /// RFC 6675: highest retransmission of this recovery, and whether the rescue was used.
-    rescued: bool,
+    /// RFC 6675 RescueRxt: the one rescue retransmission is due once `una` has passed it; [`u64::MAX`] when used.
+    rescue_after: u64,
     duplicates: u64,
     /// Segments sent by Limited Transmit in this disorder: not part of FlightSize.
     limited_sent: u64,
@@ -160,7 +160,7 @@ impl<C: Controller> Sender<C> {
             probe: None,
             probe_due: false,
             probe_allowed: true,
-            rescued: false,
+            rescue_after: u64::MAX,
             duplicates: 0,
             limited_sent: 0,
             cwr_pending: false,
@@ -561,10 +561,10 @@ impl<C: Controller> Sender<C> {
                 self.board.mark_lost(seq);
                 return Some(self.retransmit(now, seq));
             }
-            if !self.rescued
-                && let Some(seq) = self.board.highest_hole()
+            if self.board.una() > self.rescue_after
+                && let Some(seq) = self.board.highest_unsacked()
             {
-                self.rescued = true;
+                self.rescue_after = u64::MAX;
                 return Some(self.retransmit(now, seq));
             }
         }

@@ -204,7 +204,7 @@ impl<C: Controller> Sender<C> {
         };
         self.recovery_point = self.board.nxt();
         self.reduced_at = now;
-        self.rescued = false;
+        self.rescue_after = self.board.una() + 1;
         self.probe_at = Time::MAX;
         self.cwr_pending = self.cfg.ecn;
         self.undo = (real_loss && self.cfg.undo).then(|| UndoMark::new(self.board.una(), false));

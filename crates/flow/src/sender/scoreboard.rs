@@ -95,6 +95,8 @@ pub struct Scoreboard {
     fack: u64,
     /// Originals below this number have been judged by the loss detector.
     judged: u64,
+    /// Below this number there is no hole that is neither lost nor resent.
+    searched: u64,
     /// Retransmissions in the network in the order they were sent.
     again: VecDeque<(u64, Time)>,
     /// Lost and not yet resent, in order of judgement (ascending runs).
@@ -124,6 +126,7 @@ impl Default for Scoreboard {
             marked: 0,
             fack: 0,
             judged: 0,
+            searched: 0,
             again: VecDeque::new(),
             lost: VecDeque::new(),
             lost_again: BinaryHeap::new(),
@@ -333,6 +336,12 @@ impl Scoreboard {
         self.sacked_out -= n.min(self.sacked_out);
     }
 
+    /// NewReno: duplicates beyond what is outstanding and not lost were the network's own. Returns what is left.
+    pub fn bound_duplicates(&mut self) -> u64 {
+        self.sacked_out = self.sacked_out.min(self.flight() - self.lost_out);
+        self.sacked_out
+    }
+
     /// Judges one segment lost; returns true if that is news.
     pub fn mark_lost(&mut self, seq: u64) -> bool {
         let flags = self.get(seq).flags;
@@ -462,6 +471,7 @@ impl Scoreboard {
             }
         }
         self.judged = self.una;
+        self.searched = self.una;
     }
 
     /// True if the first outstanding segment is known to have been received: only a reneging receiver causes that.
@@ -543,18 +553,32 @@ impl Scoreboard {
         0
     }
 
-    /// Highest outstanding segment that is not SACKed and lies below the highest SACKed one.
-    pub fn highest_hole(&self) -> Option<u64> {
-        let last = self.sacked.last()?;
-        let hole = last.start.checked_sub(1)?;
-        (hole >= self.una).then_some(hole)
+    /// Highest outstanding segment that is not SACKed (RFC 6675 NextSeg rule 4).
+    pub fn highest_unsacked(&self) -> Option<u64> {
+        let above = match self.sacked.last() {
+            Some(last) if last.end == self.nxt => last.start,
+            _ => self.nxt,
+        };
+        above.checked_sub(1).filter(|seq| *seq >= self.una)
     }
 
-    /// A segment below the highest SACKed one that is neither SACKed, lost nor resent (RFC 6675 NextSeg rule 3).
-    pub fn next_hole(&self) -> Option<u64> {
+    /// A segment below the highest SACKed one that is neither SACKed, lost nor resent (RFC 6675 NextSeg rule 3). The search
+    /// goes on where it stopped, over a SACKed run in one step.
+    pub fn next_hole(&mut self) -> Option<u64> {
         let top = self.sacked.last()?.start;
-        (self.judged.max(self.una)..top)
-            .find(|&s| self.get(s).flags & (SACKED | LOST | IN_FLIGHT_AGAIN) == 0)
+        let mut seq = self.searched.max(self.judged).max(self.una);
+        while seq < top {
+            let flags = self.get(seq).flags;
+            if flags & (SACKED | LOST | IN_FLIGHT_AGAIN) == 0 {
+                break;
+            }
+            seq = match self.sacked.holding(seq) {
+                Some(run) if flags & SACKED != 0 => run.end,
+                _ => seq + 1,
+            };
+        }
+        self.searched = seq;
+        (seq < top).then_some(seq)
     }
 
     /// Undo after a spurious timeout or recovery: what is marked lost and was not resent is in the network after all.
@@ -567,11 +591,11 @@ impl Scoreboard {
             self.lost_out -= 1;
         }
         self.judged = self.una;
+        self.searched = self.una;
     }
 
-    /// Recounts everything from the records: what the counters must equal.
-    #[doc(hidden)]
-    pub fn audit(&self) -> Result<(), String> {
+    /// Recounts everything from the records: what the counters must equal. Duplicates without SACK have no record.
+    pub fn audit(&self, without_sack: bool) -> Result<(), String> {
         let (mut sacked, mut lost, mut again, mut marked) = (0, 0, 0, 0);
         for seq in self.una..self.nxt {
             let f = self.get(seq).flags;
@@ -579,6 +603,16 @@ impl Scoreboard {
             lost += u64::from(f & LOST != 0);
             again += u64::from(f & IN_FLIGHT_AGAIN != 0);
             marked += u64::from(f & MARKS != 0);
+            let known = self.sacked.holding(seq).is_some();
+            if known != (f & SACKED != 0) {
+                return Err(format!("segment {seq}: SACKed in the ranges: {known}, flags {f}"));
+            }
+            if f & SACKED != 0 && f & (LOST | IN_FLIGHT_AGAIN) != 0 {
+                return Err(format!("segment {seq}: delivered and lost, flags {f}"));
+            }
+        }
+        if without_sack {
+            sacked = self.sacked_out;
         }
         let have = (self.sacked_out, self.lost_out, self.again_out, self.marked);
         if (sacked, lost, again, marked) == have {

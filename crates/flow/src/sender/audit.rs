@@ -1,0 +1,43 @@
+//! What must hold of a sender between any two calls; for tests.
+
+use fullpipe_cc::Controller;
+use fullpipe_units::Time;
+
+use super::{Connection, Sender};
+use crate::config::Detector;
+
+impl<C: Controller> Sender<C> {
+    /// Recounts the scoreboard and checks what no sequence of events may break. Walks the whole window.
+    ///
+    /// # Errors
+    /// A sentence about the first promise that does not hold.
+    #[doc(hidden)]
+    pub fn audit(&self) -> Result<(), String> {
+        let board = &self.board;
+        board.audit(self.cfg.detector == Detector::NewReno)?;
+        let out = board.flight() + board.retransmissions_out();
+        if board.sacked_out() + board.lost_out() > out {
+            return Err(format!(
+                "pipe below zero: {out} out, {} SACKed, {} lost",
+                board.sacked_out(),
+                board.lost_out()
+            ));
+        }
+        if self.cwnd() < 1.0 {
+            return Err(format!("window {} in {:?}", self.cwnd(), self.phase));
+        }
+        if self.budget != self.cwnd() as u64 {
+            return Err(format!("cached window {}, is {}", self.budget, self.cwnd()));
+        }
+        let armed = self.rto_at != Time::MAX || self.gated || self.stalled;
+        let waits = board.pipe() > 0 && self.connection == Connection::Open;
+        if waits && !armed {
+            return Err(format!(
+                "{} segments in the network and no timer in {:?}",
+                board.pipe(),
+                self.phase
+            ));
+        }
+        Ok(())
+    }
+}
