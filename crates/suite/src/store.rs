@@ -13,7 +13,7 @@
 //! timing.json                            wall times of the runs that were made here
 //! ```
 //!
-//! A run is known by its key: the hash of the resolved case, the seed and the engine's version. Resuming repeats no run whose
+//! A run is known by its key: the hash of the resolved case, the seed and the engine (version and fingerprint of its sources). Resuming repeats no run whose
 //! file is there and whole. Every file but `timing.json` and the lock is a pure function of scenario, seeds, program and
 //! machine description: the same bytes for any number of threads, and after any number of kills. Wall times are kept apart
 //! for that reason.
@@ -22,125 +22,27 @@
 //! does not match is never read as a result.
 
 mod columns;
+mod error;
 mod files;
 mod machine;
 mod series;
+mod tables;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use fullpipe_sim::Outcome;
 use serde::{Deserialize, Serialize};
 
-use crate::metrics::{self, RunMetrics, Scope, Values};
-use crate::result::{Params, RunResult, SeedRun, VERSION, scalar_text};
+use crate::metrics::{RunMetrics, Scope};
+use crate::result::{Params, RunResult, SeedRun, VERSION};
 use crate::scenario::{Case, Scenario, TraceMode};
 
 pub use columns::{Column, Table};
+pub use error::StoreError;
 pub use files::sha256;
 pub use machine::Machine;
-
-/// What can go wrong with a result directory.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StoreError {
-    /// The system refused.
-    #[error("cannot {doing} `{}`: {source}", path.display())]
-    Io {
-        /// Verb.
-        doing: &'static str,
-        /// File or directory.
-        path: PathBuf,
-        /// Reason.
-        source: io::Error,
-    },
-    /// Not empty, and not one of ours.
-    #[error("`{}` is not empty and holds no result", dir.display())]
-    Foreign {
-        /// Directory.
-        dir: PathBuf,
-    },
-    /// Holds the result of something else.
-    #[error("`{}` holds another result: scenario `{scenario}`", dir.display())]
-    OtherResult {
-        /// Directory.
-        dir: PathBuf,
-        /// Scenario of the result.
-        scenario: String,
-    },
-    /// Another process writes it.
-    #[error("another run is writing to `{}`", dir.display())]
-    Locked {
-        /// Directory.
-        dir: PathBuf,
-    },
-    /// No result there.
-    #[error("`{}` holds no result: there is no `manifest.json`", dir.display())]
-    NoResult {
-        /// Directory.
-        dir: PathBuf,
-    },
-    /// The run was interrupted.
-    #[error("the result in `{}` is not finished", dir.display())]
-    Unfinished {
-        /// Directory.
-        dir: PathBuf,
-    },
-    /// A file was changed or cut.
-    #[error("`{}` is damaged: {why}", path.display())]
-    Damaged {
-        /// File.
-        path: PathBuf,
-        /// What does not match.
-        why: String,
-    },
-    /// A table could not be written.
-    #[error("cannot make the table `{name}`: {why}")]
-    Table {
-        /// File.
-        name: String,
-        /// Reason.
-        why: String,
-    },
-}
-
-impl StoreError {
-    /// What to do about it.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            StoreError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
-                Some("free some space, then continue with `--resume`".to_owned())
-            }
-            StoreError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-                Some("choose a directory you may write to with `--out`".to_owned())
-            }
-            StoreError::Foreign { .. } | StoreError::OtherResult { .. } => Some(
-                "choose another directory with `--out`, or remove this one yourself".to_owned(),
-            ),
-            StoreError::Locked { .. } => {
-                Some("wait for it to end, or choose another directory with `--out`".to_owned())
-            }
-            StoreError::NoResult { .. } => {
-                Some("results are written by `fullpipe run SCENARIO --out DIR`".to_owned())
-            }
-            StoreError::Unfinished { .. } => {
-                Some("finish it with `fullpipe run SCENARIO --out DIR --resume`".to_owned())
-            }
-            StoreError::Damaged { .. } => Some(
-                "make it again with `fullpipe run SCENARIO --out DIR --resume`: whole runs are kept"
-                    .to_owned(),
-            ),
-            StoreError::Io { .. } | StoreError::Table { .. } => None,
-        }
-    }
-
-    /// True if the machine is to blame, not the request: the exit code differs.
-    pub fn is_environment(&self) -> bool {
-        matches!(self, StoreError::Io { .. } | StoreError::Locked { .. })
-    }
-}
 
 /// `manifest.json`: what was run, by what, and what belongs to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -149,6 +51,8 @@ pub struct Manifest {
     pub format: u32,
     /// Version of the program.
     pub fullpipe: String,
+    /// Fingerprint of the sources that decide what a run returns.
+    pub engine: String,
     /// Name of the scenario.
     pub scenario: String,
     /// Ground it ran on.
@@ -257,7 +161,7 @@ pub fn plan(scenario: &Scenario, ground: &str) -> Vec<Unit> {
 fn key(case: &Case, key_text: &str, seed: u64, ground: &str, twin: usize) -> String {
     let groups = format!("{:?}", case.flows);
     let text = format!(
-        "fullpipe {VERSION}\nformat {FORMAT}\nground {ground}\nseed {seed}\ntwin {twin}\n{key_text}\n{groups}\n"
+        "fullpipe {VERSION} {ENGINE}\nformat {FORMAT}\nground {ground}\nseed {seed}\ntwin {twin}\n{key_text}\n{groups}\n"
     );
     sha256(text.as_bytes())
 }
@@ -287,6 +191,7 @@ impl Store {
         files::make_dir(dir)?;
         let lock = files::Lock::take(dir)?;
         let present = files::names(dir)?;
+        let cases: Vec<Params> = scenario.cases.iter().map(params).collect();
         let earlier = present
             .iter()
             .any(|n| n == MANIFEST)
@@ -304,11 +209,15 @@ impl Store {
             Some(Err(StoreError::Damaged { .. })) if resume => {}
             Some(Err(error)) => return Err(error),
             Some(Ok(m)) => {
-                let same_runs = m
-                    .runs
-                    .iter()
-                    .map(|r| &r.key)
-                    .eq(units.iter().map(|u| &u.key));
+                // Another engine gives every run another key: then the scenario's text has to do.
+                let same_runs = if m.engine == ENGINE && m.fullpipe == VERSION {
+                    m.runs
+                        .iter()
+                        .map(|r| &r.key)
+                        .eq(units.iter().map(|u| &u.key))
+                } else {
+                    m.scenario_text == scenario.text && m.cases == cases
+                };
                 if m.scenario != scenario.name || m.ground != ground || !(resume || same_runs) {
                     return Err(StoreError::OtherResult {
                         dir: dir.to_owned(),
@@ -320,13 +229,14 @@ impl Store {
         let manifest = Manifest {
             format: FORMAT,
             fullpipe: VERSION.to_owned(),
+            engine: ENGINE.to_owned(),
             scenario: scenario.name.clone(),
             ground: ground.to_owned(),
             origin: scenario.origin.clone(),
             scenario_text: scenario.text.clone(),
             scenario_sha256: sha256(scenario.text.as_bytes()),
             seeds: scenario.seeds.clone(),
-            cases: scenario.cases.iter().map(params).collect(),
+            cases,
             machine: Machine::this(),
             runs: units
                 .iter()
@@ -443,8 +353,8 @@ impl Store {
         for (run, files) in self.manifest.runs.iter_mut().zip(run_files) {
             run.files = files.0;
         }
-        let flows = run_table(result, runs, Scope::Flow);
-        let links = run_table(result, runs, Scope::Link);
+        let flows = tables::run_table(result, runs, Scope::Flow);
+        let links = tables::run_table(result, runs, Scope::Link);
         let text = result.without_times().to_json();
         files::write(&self.dir.join(RESULT), text.as_bytes())?;
         let result_hash = FileHash {
@@ -708,115 +618,14 @@ fn read_manifest(dir: &Path) -> Result<Manifest, StoreError> {
     Ok(manifest)
 }
 
-/// One row per flow (or link), case and seed: parameters as text, then every metric of the scope and, with the flows, of the
-/// case.
-fn run_table(result: &RunResult, runs: &[Vec<SeedRun>], scope: Scope) -> Table {
-    struct Row<'a> {
-        case: usize,
-        seed: u64,
-        name: &'a str,
-        stack: &'a str,
-        values: &'a Values,
-        case_values: &'a Values,
-    }
-    let mut rows = Vec::new();
-    for (case, run) in runs
-        .iter()
-        .enumerate()
-        .flat_map(|(i, r)| r.iter().map(move |r| (i, r)))
-    {
-        let m = &run.metrics;
-        if scope == Scope::Flow {
-            rows.extend(m.flows.iter().map(|f| Row {
-                case,
-                seed: run.seed,
-                name: &f.name,
-                stack: &f.stack,
-                values: &f.values,
-                case_values: &m.metrics,
-            }));
-        } else {
-            rows.extend(m.links.iter().map(|l| Row {
-                case,
-                seed: run.seed,
-                name: &l.name,
-                stack: "",
-                values: &l.values,
-                case_values: &m.metrics,
-            }));
-        }
-    }
-
-    let mut table = Table::default();
-    let text = |of: &dyn Fn(&Row<'_>) -> String| Column::Text(rows.iter().map(of).collect());
-    table.push(
-        "case",
-        Column::Int(rows.iter().map(|r| r.case as i64).collect()),
-    );
-    let mut keys: Vec<&str> = Vec::new();
-    for (key, _) in result.cases.iter().flat_map(|c| &c.params.0) {
-        if !keys.contains(&key.as_str()) {
-            keys.push(key);
-        }
-    }
-    for key in keys {
-        let value = |r: &Row<'_>| {
-            let params = &result.cases[r.case].params.0;
-            params
-                .iter()
-                .find(|(k, _)| k == key)
-                .map_or_else(String::new, |(_, v)| scalar_text(v))
-        };
-        // A parameter may bear the name of a column of ours.
-        let ours = ["case", "seed", "flow", "stack", "link"].contains(&key)
-            || metrics::scope_of(key).is_some();
-        table.push(
-            if ours {
-                format!("param.{key}")
-            } else {
-                key.to_owned()
-            },
-            text(&value),
-        );
-    }
-    table.push(
-        "seed",
-        Column::Int(rows.iter().map(|r| r.seed as i64).collect()),
-    );
-    table.push(
-        if scope == Scope::Flow { "flow" } else { "link" },
-        text(&|r| r.name.to_owned()),
-    );
-    if scope == Scope::Flow {
-        table.push("stack", text(&|r| r.stack.to_owned()));
-    }
-    let column =
-        |of: &dyn Fn(&Row<'_>) -> Option<f64>| Column::Float(rows.iter().map(of).collect());
-    for name in metrics::names_of(scope) {
-        table.push(name, column(&|r| metrics::value(r.values, name)));
-    }
-    if scope == Scope::Flow {
-        for name in metrics::names_of(Scope::Case) {
-            table.push(name, column(&|r| metrics::value(r.case_values, name)));
-        }
-    }
-    let variables: BTreeSet<&String> = rows
-        .iter()
-        .flat_map(|r| r.values.keys())
-        .filter(|n| metrics::is_variable(n))
-        .collect();
-    for name in variables {
-        table.push(name.as_str(), column(&|r| metrics::value(r.values, name)));
-    }
-    table
-}
-
 /// True if the directory holds a manifest, finished or not.
 pub fn is_result(dir: &Path) -> bool {
     fs::metadata(dir.join(MANIFEST)).is_ok()
 }
 
 const FORMAT: u32 = 1;
+/// Fingerprint of the sources that decide what a run returns; made by the build script.
+const ENGINE: &str = env!("FULLPIPE_ENGINE");
 const MANIFEST: &str = "manifest.json";
 const RESULT: &str = "result.json";
 const RUNS_TABLE: &str = "runs.parquet";

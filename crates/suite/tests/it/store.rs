@@ -353,17 +353,18 @@ fn an_unfinished_result_is_not_read() {
 #[test]
 fn two_equal_cases_are_two_runs() {
     let root = tempfile::tempdir().unwrap();
-    // Two spellings of one path.
-    let twins = scenario(
-        &MATRIX
-            .replace(
-                "\"path.mtu\" = [1500, 9000]",
-                "\"path.rtt\" = [\"40ms\", \"0.04s\"]",
-            )
-            .replace("where = { \"path.mtu\" = 1500 }\n", "")
-            .replace("\"path.mtu\" = 1500, ", "")
-            .replace("[\"reno\", \"highspeed\"]", "[\"reno\"]"),
-    );
+    // Two spellings of one buffer: 10 Mbit/s x 40 ms are 40 packets of 1250 bytes.
+    let text = MATRIX
+        .replace("rtt = \"40ms\"", "rtt = \"40ms\"\nmtu = 1250")
+        .replace(
+            "\"path.mtu\" = [1500, 9000]",
+            "\"path.buffer\" = [\"1BDP\", \"40 packets\"]",
+        )
+        .replace("where = { \"path.mtu\" = 1500 }\n", "")
+        .replace("\"path.mtu\" = 1500, ", "")
+        .replace("[\"reno\", \"highspeed\"]", "[\"reno\"]");
+    let twins = scenario(&text);
+    assert_eq!(twins.cases[0].key_text(), twins.cases[1].key_text());
     assert_eq!(twins.cases.len(), 2);
     run(&twins, Some(root.path()), 2, false).unwrap();
     let (ran, log) = run(&twins, Some(root.path()), 2, true).unwrap();

@@ -1,0 +1,110 @@
+//! The tidy tables of a result: `runs.parquet` and `links.parquet`.
+
+use std::collections::BTreeSet;
+
+use super::{Column, Table};
+use crate::metrics::{self, Scope, Values};
+use crate::result::{RunResult, SeedRun, scalar_text};
+
+/// One row per flow (or link), case and seed: parameters as text, then every metric of the scope and, with the flows, of the
+/// case.
+pub(super) fn run_table(result: &RunResult, runs: &[Vec<SeedRun>], scope: Scope) -> Table {
+    struct Row<'a> {
+        case: usize,
+        seed: u64,
+        name: &'a str,
+        stack: &'a str,
+        values: &'a Values,
+        case_values: &'a Values,
+    }
+    let mut rows = Vec::new();
+    for (case, run) in runs
+        .iter()
+        .enumerate()
+        .flat_map(|(i, r)| r.iter().map(move |r| (i, r)))
+    {
+        let m = &run.metrics;
+        if scope == Scope::Flow {
+            rows.extend(m.flows.iter().map(|f| Row {
+                case,
+                seed: run.seed,
+                name: &f.name,
+                stack: &f.stack,
+                values: &f.values,
+                case_values: &m.metrics,
+            }));
+        } else {
+            rows.extend(m.links.iter().map(|l| Row {
+                case,
+                seed: run.seed,
+                name: &l.name,
+                stack: "",
+                values: &l.values,
+                case_values: &m.metrics,
+            }));
+        }
+    }
+
+    let mut table = Table::default();
+    let text = |of: &dyn Fn(&Row<'_>) -> String| Column::Text(rows.iter().map(of).collect());
+    table.push(
+        "case",
+        Column::Int(rows.iter().map(|r| r.case as i64).collect()),
+    );
+    let mut keys: Vec<&str> = Vec::new();
+    for (key, _) in result.cases.iter().flat_map(|c| &c.params.0) {
+        if !keys.contains(&key.as_str()) {
+            keys.push(key);
+        }
+    }
+    for key in keys {
+        let value = |r: &Row<'_>| {
+            let params = &result.cases[r.case].params.0;
+            params
+                .iter()
+                .find(|(k, _)| k == key)
+                .map_or_else(String::new, |(_, v)| scalar_text(v))
+        };
+        // A parameter may bear the name of a column of ours.
+        let ours = ["case", "seed", "flow", "stack", "link"].contains(&key)
+            || metrics::scope_of(key).is_some();
+        table.push(
+            if ours {
+                format!("param.{key}")
+            } else {
+                key.to_owned()
+            },
+            text(&value),
+        );
+    }
+    table.push(
+        "seed",
+        Column::Int(rows.iter().map(|r| r.seed as i64).collect()),
+    );
+    table.push(
+        if scope == Scope::Flow { "flow" } else { "link" },
+        text(&|r| r.name.to_owned()),
+    );
+    if scope == Scope::Flow {
+        table.push("stack", text(&|r| r.stack.to_owned()));
+    }
+    let column =
+        |of: &dyn Fn(&Row<'_>) -> Option<f64>| Column::Float(rows.iter().map(of).collect());
+    for name in metrics::names_of(scope) {
+        table.push(name, column(&|r| metrics::value(r.values, name)));
+    }
+    if scope == Scope::Flow {
+        for name in metrics::names_of(Scope::Case) {
+            table.push(name, column(&|r| metrics::value(r.case_values, name)));
+        }
+    }
+    let variables: BTreeSet<&String> = rows
+        .iter()
+        .flat_map(|r| r.values.keys())
+        .filter(|n| metrics::is_variable(n))
+        .collect();
+    for name in variables {
+        table.push(name.as_str(), column(&|r| metrics::value(r.values, name)));
+    }
+    table
+}
