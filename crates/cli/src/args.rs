@@ -2,6 +2,7 @@
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
@@ -36,7 +37,15 @@ pub enum Command {
 }
 
 /// The names of [`Command`]; a test compares the two.
-pub const COMMANDS: [&str; 7] = ["run", "compare", "list", "schema", "check", "completions", "man"];
+pub const COMMANDS: [&str; 7] = [
+    "run",
+    "compare",
+    "list",
+    "schema",
+    "check",
+    "completions",
+    "man",
+];
 
 /// `fullpipe run`.
 #[derive(Clone, Debug, ClapArgs)]
@@ -55,15 +64,15 @@ pub struct Run {
     pub set: Vec<(String, String)>,
 
     /// First seed, in place of the scenario's
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
     pub seed: Option<u64>,
 
     /// Number of seeds, counted up from the first
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one::<NonZeroU32>, allow_negative_numbers = true)]
     pub repeat: Option<NonZeroU32>,
 
     /// Runs at a time; results do not depend on it [default: one per core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one::<NonZeroUsize>, allow_negative_numbers = true)]
     pub jobs: Option<NonZeroUsize>,
 
     /// Form of the result on stdout
@@ -233,6 +242,16 @@ pub enum Described {
     Result,
 }
 
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
+}
+
+fn at_least_one<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse()
+        .map_err(|_| "expected a whole number, at least 1".to_owned())
+}
+
 fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => {
@@ -350,7 +369,10 @@ mod tests {
     #[test]
     fn the_definition_holds_together() {
         Args::command().debug_assert();
-        let names: Vec<String> = Args::command().get_subcommands().map(|c| c.get_name().to_owned()).collect();
+        let names: Vec<String> = Args::command()
+            .get_subcommands()
+            .map(|c| c.get_name().to_owned())
+            .collect();
         assert_eq!(names, COMMANDS);
     }
 

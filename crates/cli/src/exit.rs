@@ -44,7 +44,11 @@ pub struct Failure {
 impl Failure {
     /// A failure without a hint.
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), hints: Vec::new() }
+        Self {
+            exit,
+            message: message.into(),
+            hints: Vec::new(),
+        }
     }
 
     /// Adds a hint.
@@ -68,7 +72,11 @@ impl From<RunError> for Failure {
             _ => Exit::Internal,
         };
         let hints = error.hint().into_iter().collect();
-        Self { exit, message: error.to_string(), hints }
+        Self {
+            exit,
+            message: error.to_string(),
+            hints,
+        }
     }
 }
 
@@ -96,10 +104,18 @@ pub fn usage(error: &clap::Error) -> Exit {
         return Exit::Ok;
     }
     let styled = error.render();
-    let text = if crate::output::colour() { styled.ansi().to_string() } else { styled.to_string() };
+    let text = if crate::output::colour() {
+        styled.ansi().to_string()
+    } else {
+        styled.to_string()
+    };
     let text = text.replace("tip:", "hint:");
     let text = match nearest_command(error) {
-        Some(near) => text.replacen("\n\n", &format!("\n\n  hint: did you mean `{near}`?\n\n"), 1),
+        Some(near) => text.replacen(
+            "\n\n",
+            &format!("\n\n  hint: did you mean `{near}`?\n\n"),
+            1,
+        ),
         None => text,
     };
     crate::output::say(text.trim_end());
@@ -109,9 +125,13 @@ pub fn usage(error: &clap::Error) -> Exit {
 /// The command that was probably meant, where clap's own measure of likeness finds none (`rnu`).
 fn nearest_command(error: &clap::Error) -> Option<&'static str> {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
-    if error.kind() != ErrorKind::InvalidSubcommand || error.get(ContextKind::SuggestedSubcommand).is_some() {
+    if error.kind() != ErrorKind::InvalidSubcommand
+        || error.get(ContextKind::SuggestedSubcommand).is_some()
+    {
         return None;
     }
-    let Some(ContextValue::String(written)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    let Some(ContextValue::String(written)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
     fullpipe_cc::registry::nearest(written, crate::args::COMMANDS.into_iter())
 }

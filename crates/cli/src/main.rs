@@ -22,12 +22,19 @@ use crate::exit::{Exit, Failure};
 
 fn main() -> std::process::ExitCode {
     // The panic's own message has been printed by then.
-    std::panic::catch_unwind(run).unwrap_or_else(|_| {
-        let version = env!("CARGO_PKG_VERSION");
-        let failure = Failure::new(Exit::Internal, format!("internal error in fullpipe {version}"));
-        report(&failure.hint("please report the lines above, with the command line and the scenario"))
-    })
-    .into()
+    std::panic::catch_unwind(run)
+        .unwrap_or_else(|_| {
+            let version = env!("CARGO_PKG_VERSION");
+            let failure = Failure::new(
+                Exit::Internal,
+                format!("internal error in fullpipe {version}"),
+            );
+            report(
+                &failure
+                    .hint("please report the lines above, with the command line and the scenario"),
+            )
+        })
+        .into()
 }
 
 fn run() -> Exit {

@@ -33,8 +33,16 @@ enum Shown {
 impl Progress {
     /// Of the scenario `name`; `quiet`: nothing is shown but warnings.
     pub fn new(name: &str, quiet: bool) -> Self {
-        let state = State { shown: Shown::Nothing, started: Instant::now(), reused: 0 };
-        Self { name: name.to_owned(), quiet, state: Mutex::new(state) }
+        let state = State {
+            shown: Shown::Nothing,
+            started: Instant::now(),
+            reused: 0,
+        };
+        Self {
+            name: name.to_owned(),
+            quiet,
+            state: Mutex::new(state),
+        }
     }
 
     /// Removes the bar and returns the time since the first run began.
@@ -60,9 +68,11 @@ impl run::Progress for Progress {
             return;
         }
         state.shown = if std::io::stderr().is_terminal() {
-            let bar = ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr());
+            let bar =
+                ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr());
             // The template is a constant of this file: a test reads it.
-            let style = ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar());
+            let style = ProgressStyle::with_template(TEMPLATE)
+                .unwrap_or_else(|_| ProgressStyle::default_bar());
             bar.set_style(style.progress_chars("=> "));
             bar.set_prefix(self.name.clone());
             bar.set_position(reused as u64);
@@ -83,9 +93,14 @@ impl run::Progress for Progress {
             Shown::Lines(last) if run.done < run.total && last.elapsed() >= BETWEEN_LINES => {
                 *last = Instant::now();
                 let made = run.done.saturating_sub(reused).max(1);
-                let left = started.elapsed().mul_f64((run.total - run.done) as f64 / made as f64);
+                let left = started
+                    .elapsed()
+                    .mul_f64((run.total - run.done) as f64 / made as f64);
                 let (name, done, total) = (&self.name, run.done, run.total);
-                output::say(&format!("{name}: {done} of {total} runs, about {} left", clock(left)));
+                output::say(&format!(
+                    "{name}: {done} of {total} runs, about {} left",
+                    clock(left)
+                ));
             }
             Shown::Lines(_) => {}
         }

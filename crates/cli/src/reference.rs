@@ -30,7 +30,9 @@ pub fn man(args: &Man) -> Result<Exit, Failure> {
 }
 
 fn write_pages(command: &clap::Command, dir: &Path) -> Result<(), Failure> {
-    let fail = |path: &Path, e: &std::io::Error| Failure::io(format!("cannot write `{}`", path.display()), e);
+    let fail = |path: &Path, e: &std::io::Error| {
+        Failure::io(format!("cannot write `{}`", path.display()), e)
+    };
     std::fs::create_dir_all(dir).map_err(|e| fail(dir, &e))?;
     for command in std::iter::once(command).chain(subcommands(command)) {
         let name = command.get_display_name().unwrap_or(command.get_name());
@@ -50,7 +52,9 @@ fn page(command: &clap::Command) -> Result<String, Failure> {
 }
 
 fn subcommands(command: &clap::Command) -> impl Iterator<Item = &clap::Command> {
-    command.get_subcommands().filter(|c| c.get_name() != "help" && !c.is_hide_set())
+    command
+        .get_subcommands()
+        .filter(|c| c.get_name() != "help" && !c.is_hide_set())
 }
 
 /// `docs/cli.md`.
@@ -69,12 +73,17 @@ fn markdown(command: &clap::Command) -> String {
 }
 
 fn section(out: &mut String, command: &clap::Command, name: &str) {
-    let about = command.get_long_about().or(command.get_about()).map(ToString::to_string);
+    let about = command
+        .get_long_about()
+        .or(command.get_about())
+        .map(ToString::to_string);
     let about = about.unwrap_or_default();
     let stop = if about.ends_with('.') { "" } else { "." };
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage:").trim();
-    let usage = usage.strip_prefix(command.get_bin_name().unwrap_or(name)).unwrap_or(usage);
+    let usage = usage
+        .strip_prefix(command.get_bin_name().unwrap_or(name))
+        .unwrap_or(usage);
     // Writing to a string cannot fail.
     let _ = write!(out, "{about}{stop}\n\n```text\n{name}{usage}\n```\n");
     if command.get_name() == "fullpipe" {
@@ -84,25 +93,41 @@ fn section(out: &mut String, command: &clap::Command, name: &str) {
             let _ = writeln!(out, "| [`{0}`](#fullpipe-{0}) | {about} |", sub.get_name());
         }
     }
-    let arguments: Vec<&clap::Arg> =
-        command.get_arguments().filter(|a| !matches!(a.get_id().as_str(), "help" | "version")).collect();
+    let arguments: Vec<&clap::Arg> = command
+        .get_arguments()
+        .filter(|a| !matches!(a.get_id().as_str(), "help" | "version"))
+        .collect();
     if !arguments.is_empty() {
         let _ = write!(out, "\n| argument | |\n|---|---|\n");
     }
     for argument in arguments {
         let _ = writeln!(out, "| {} | {} |", spelling(argument), meaning(argument));
     }
-    let after = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string);
-    for block in after.unwrap_or_default().split("\n\n").filter(|b| !b.is_empty()) {
+    let after = command
+        .get_after_long_help()
+        .or(command.get_after_help())
+        .map(ToString::to_string);
+    for block in after
+        .unwrap_or_default()
+        .split("\n\n")
+        .filter(|b| !b.is_empty())
+    {
         let (head, body) = block.split_once('\n').unwrap_or((block, ""));
-        let body: Vec<&str> = body.lines().map(|l| l.strip_prefix("  ").unwrap_or(l)).collect();
+        let body: Vec<&str> = body
+            .lines()
+            .map(|l| l.strip_prefix("  ").unwrap_or(l))
+            .collect();
         let _ = write!(out, "\n{head}\n\n```text\n{}\n```\n", body.join("\n"));
     }
 }
 
 fn spelling(argument: &clap::Arg) -> String {
     let value = argument.get_value_names().map(|names| {
-        names.iter().map(|n| n.as_str()).collect::<Vec<_>>().join(" ")
+        names
+            .iter()
+            .map(|n| n.as_str())
+            .collect::<Vec<_>>()
+            .join(" ")
     });
     let takes_value = argument.get_action().takes_values();
     let mut names = Vec::new();
@@ -119,13 +144,24 @@ fn spelling(argument: &clap::Arg) -> String {
 }
 
 fn meaning(argument: &clap::Arg) -> String {
-    let mut text = argument.get_help().map(ToString::to_string).unwrap_or_default().replace('|', "\\|");
-    let values: Vec<String> = argument.get_possible_values().iter().map(possible).collect();
+    let mut text = argument
+        .get_help()
+        .map(ToString::to_string)
+        .unwrap_or_default()
+        .replace('|', "\\|");
+    let values: Vec<String> = argument
+        .get_possible_values()
+        .iter()
+        .map(possible)
+        .collect();
     if !values.is_empty() && argument.get_action().takes_values() {
         text += &format!(": {}", values.join(", "));
     }
-    let defaults: Vec<String> =
-        argument.get_default_values().iter().map(|v| format!("`{}`", v.to_string_lossy())).collect();
+    let defaults: Vec<String> = argument
+        .get_default_values()
+        .iter()
+        .map(|v| format!("`{}`", v.to_string_lossy()))
+        .collect();
     if !defaults.is_empty() && argument.get_action().takes_values() {
         text += &format!(" [default: {}]", defaults.join(", "));
     }

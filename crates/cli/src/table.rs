@@ -26,7 +26,8 @@ impl Table {
     /// Adds a column with its heading, one string per line of the heading.
     pub fn column(&mut self, align: Align, head: &[&str]) {
         self.align.push(align);
-        self.heads.push(head.iter().map(|h| (*h).to_owned()).collect());
+        self.heads
+            .push(head.iter().map(|h| (*h).to_owned()).collect());
     }
 
     /// Adds a row; missing cells are empty.
@@ -39,11 +40,17 @@ impl Table {
         let head_lines = self.heads.iter().map(Vec::len).max().unwrap_or(0);
         let heads: Vec<Vec<String>> = (0..head_lines)
             .map(|line| {
-                self.heads.iter().map(|h| h.get(line).cloned().unwrap_or_default()).collect()
+                self.heads
+                    .iter()
+                    .map(|h| h.get(line).cloned().unwrap_or_default())
+                    .collect()
             })
             .collect();
         let width = |column: usize| {
-            let cells = heads.iter().chain(&self.rows).filter_map(|r: &Vec<String>| r.get(column));
+            let cells = heads
+                .iter()
+                .chain(&self.rows)
+                .filter_map(|r: &Vec<String>| r.get(column));
             cells.map(|c| c.chars().count()).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..self.align.len()).map(width).collect();
@@ -98,7 +105,9 @@ pub fn number(x: f64, digits: usize) -> String {
 /// Groups the whole part of a decimal number in threes.
 fn grouped(text: &str) -> String {
     let (sign, rest) = text.strip_prefix('-').map_or(("", text), |r| ("-", r));
-    let (whole, fraction) = rest.split_once('.').map_or((rest, None), |(w, f)| (w, Some(f)));
+    let (whole, fraction) = rest
+        .split_once('.')
+        .map_or((rest, None), |(w, f)| (w, Some(f)));
     let mut out = sign.to_owned();
     for (i, digit) in whole.chars().enumerate() {
         if i > 0 && (whole.len() - i).is_multiple_of(3) {

@@ -25,7 +25,11 @@ pub fn table(result: &RunResult) -> String {
 pub fn ndjson(result: &RunResult) -> String {
     let mut out = String::new();
     for case in &result.cases {
-        let judged: Vec<_> = result.expectations.iter().filter(|e| e.params == case.params).collect();
+        let judged: Vec<_> = result
+            .expectations
+            .iter()
+            .filter(|e| e.params == case.params)
+            .collect();
         // Maps with string keys and finite numbers only: this cannot fail, nor can writing to a string.
         let case = serde_json::to_string(case).unwrap_or_default();
         let head = format!(
@@ -35,7 +39,10 @@ pub fn ndjson(result: &RunResult) -> String {
             json!(result.ground)
         );
         let judged = serde_json::to_string(&judged).unwrap_or_default();
-        let body = case.strip_prefix('{').and_then(|c| c.strip_suffix('}')).unwrap_or_default();
+        let body = case
+            .strip_prefix('{')
+            .and_then(|c| c.strip_suffix('}'))
+            .unwrap_or_default();
         let _ = writeln!(out, "{head},{body},\"expectations\":{judged}}}");
     }
     out
@@ -44,12 +51,19 @@ pub fn ndjson(result: &RunResult) -> String {
 /// The header and the rows of several results: one row per flow and case. Parameters that a scenario does not have are empty.
 pub fn csv(results: &[RunResult]) -> String {
     let mut keys: Vec<&str> = Vec::new();
-    for (key, _) in results.iter().flat_map(|r| &r.cases).flat_map(|c| &c.params.0) {
+    for (key, _) in results
+        .iter()
+        .flat_map(|r| &r.cases)
+        .flat_map(|c| &c.params.0)
+    {
         if !keys.contains(&key.as_str()) {
             keys.push(key);
         }
     }
-    let several = results.iter().flat_map(|r| &r.cases).any(|c| c.seeds.len() > 1);
+    let several = results
+        .iter()
+        .flat_map(|r| &r.cases)
+        .any(|c| c.seeds.len() > 1);
     let flow_metrics: Vec<&str> = names_of(Scope::Flow).collect();
     let case_metrics: Vec<&str> = names_of(Scope::Case).collect();
     let mut head: Vec<String> = ["scenario", "ground", "case"].map(str::to_owned).to_vec();
@@ -65,9 +79,17 @@ pub fn csv(results: &[RunResult]) -> String {
     for result in results {
         for (index, case) in result.cases.iter().enumerate() {
             for flow in &case.flows {
-                let mut row = vec![result.scenario.clone(), result.ground.clone(), index.to_string()];
+                let mut row = vec![
+                    result.scenario.clone(),
+                    result.ground.clone(),
+                    index.to_string(),
+                ];
                 row.extend(keys.iter().map(|k| case.params.text(k).unwrap_or_default()));
-                row.extend([case.seeds.len().to_string(), flow.name.clone(), flow.stack.clone()]);
+                row.extend([
+                    case.seeds.len().to_string(),
+                    flow.name.clone(),
+                    flow.stack.clone(),
+                ]);
                 for metric in &flow_metrics {
                     push_estimate(&mut row, flow.metrics.get(*metric), several);
                 }
@@ -86,7 +108,10 @@ fn push_estimate(row: &mut Vec<String>, estimate: Option<&Estimate>, with_interv
     let estimate = estimate.copied().unwrap_or_default();
     row.push(text(estimate.mean));
     if with_interval {
-        row.extend([text(estimate.ci95.map(|c| c[0])), text(estimate.ci95.map(|c| c[1]))]);
+        row.extend([
+            text(estimate.ci95.map(|c| c[0])),
+            text(estimate.ci95.map(|c| c[1])),
+        ]);
     }
 }
 
@@ -104,7 +129,13 @@ fn csv_line(cells: &[String]) -> String {
 
 /// Parameters of every case as text.
 fn params_of(cases: &[CaseResult]) -> Vec<Vec<(String, String)>> {
-    let text = |c: &CaseResult| c.params.0.iter().map(|(k, v)| (k.clone(), scalar_text(v))).collect();
+    let text = |c: &CaseResult| {
+        c.params
+            .0
+            .iter()
+            .map(|(k, v)| (k.clone(), scalar_text(v)))
+            .collect()
+    };
     cases.iter().map(text).collect()
 }
 
@@ -118,18 +149,36 @@ struct Column {
 }
 
 const COLUMNS: &[Column] = &[
-    column(["goodput", "Mbit/s"], 4, |_, f| of(&f.metrics, "goodput_mbps")),
+    column(["goodput", "Mbit/s"], 4, |_, f| {
+        of(&f.metrics, "goodput_mbps")
+    }),
     column(["rtt mean", "ms"], 4, |_, f| of(&f.metrics, "rtt_ms.mean")),
     column(["rtt p95", "ms"], 4, |_, f| of(&f.metrics, "rtt_ms.p95")),
-    column(["cwnd mean", "segments"], 4, |_, f| of(&f.metrics, "cwnd_segments.mean")),
-    column(["cwnd max", "segments"], 4, |_, f| of(&f.metrics, "cwnd_segments.max")),
-    column(["losses", "events"], 1, |_, f| of(&f.metrics, "loss_events")),
-    column(["rexmit", "segments"], 1, |_, f| of(&f.metrics, "retransmits")),
+    column(["cwnd mean", "segments"], 4, |_, f| {
+        of(&f.metrics, "cwnd_segments.mean")
+    }),
+    column(["cwnd max", "segments"], 4, |_, f| {
+        of(&f.metrics, "cwnd_segments.max")
+    }),
+    column(["losses", "events"], 1, |_, f| {
+        of(&f.metrics, "loss_events")
+    }),
+    column(["rexmit", "segments"], 1, |_, f| {
+        of(&f.metrics, "retransmits")
+    }),
     column(["timeouts", ""], 1, |_, f| of(&f.metrics, "timeouts")),
-    optional(["recovery", "s"], 3, |_, f| of(&f.metrics, "recovery_time_s")),
-    optional(["complete", "s"], 4, |_, f| of(&f.metrics, "completion_time_s")),
+    optional(["recovery", "s"], 3, |_, f| {
+        of(&f.metrics, "recovery_time_s")
+    }),
+    optional(["complete", "s"], 4, |_, f| {
+        of(&f.metrics, "completion_time_s")
+    }),
     optional(["jain", ""], 4, |c, _| {
-        if c.flows.len() > 1 { of(&c.metrics.0, "jain") } else { Estimate::default() }
+        if c.flows.len() > 1 {
+            of(&c.metrics.0, "jain")
+        } else {
+            Estimate::default()
+        }
     }),
 ];
 
@@ -138,7 +187,12 @@ const fn column(
     digits: usize,
     value: fn(&CaseResult, &FlowResult) -> Estimate,
 ) -> Column {
-    Column { head, digits, value, optional: false }
+    Column {
+        head,
+        digits,
+        value,
+        optional: false,
+    }
 }
 
 const fn optional(
@@ -146,7 +200,12 @@ const fn optional(
     digits: usize,
     value: fn(&CaseResult, &FlowResult) -> Estimate,
 ) -> Column {
-    Column { head, digits, value, optional: true }
+    Column {
+        head,
+        digits,
+        value,
+        optional: true,
+    }
 }
 
 fn of(estimates: &Estimates, metric: &str) -> Estimate {
@@ -157,18 +216,28 @@ fn flows(result: &RunResult) -> String {
     let cases = &result.cases;
     let all_params = params_of(cases);
     let params = label::varying(&all_params);
-    let rows: Vec<(&CaseResult, &FlowResult)> =
-        cases.iter().flat_map(|c| c.flows.iter().map(move |f| (c, f))).collect();
+    let rows: Vec<(&CaseResult, &FlowResult)> = cases
+        .iter()
+        .flat_map(|c| c.flows.iter().map(move |f| (c, f)))
+        .collect();
     let first_name = rows.first().map(|(_, f)| f.name.as_str());
-    let named = rows.iter().any(|(_, f)| Some(f.name.as_str()) != first_name);
+    let named = rows
+        .iter()
+        .any(|(_, f)| Some(f.name.as_str()) != first_name);
     let shown_by_param = |(case, flow): &(&CaseResult, &FlowResult)| {
         let key = format!("flow.{}.stack", flow.name);
-        params.iter().any(|(k, _)| *k == key) && case.params.text(&key).is_some_and(|s| s == flow.stack)
+        params.iter().any(|(k, _)| *k == key)
+            && case.params.text(&key).is_some_and(|s| s == flow.stack)
     };
     let with_stack = !rows.iter().all(shown_by_param);
     let columns: Vec<&Column> = COLUMNS
         .iter()
-        .filter(|column| !column.optional || rows.iter().any(|(c, f)| (column.value)(c, f).mean.is_some()))
+        .filter(|column| {
+            !column.optional
+                || rows
+                    .iter()
+                    .any(|(c, f)| (column.value)(c, f).mean.is_some())
+        })
         .collect();
     let mut table = Table::new();
     for (_, head) in &params {
@@ -184,15 +253,21 @@ fn flows(result: &RunResult) -> String {
         table.column(Align::Right, &column.head);
     }
     for (case, flow) in rows {
-        let mut row: Vec<String> =
-            params.iter().map(|(key, _)| case.params.text(key).unwrap_or_default()).collect();
+        let mut row: Vec<String> = params
+            .iter()
+            .map(|(key, _)| case.params.text(key).unwrap_or_default())
+            .collect();
         if named {
             row.push(flow.name.clone());
         }
         if with_stack {
             row.push(flow.stack.clone());
         }
-        row.extend(columns.iter().map(|c| estimate_text((c.value)(case, flow), c.digits)));
+        row.extend(
+            columns
+                .iter()
+                .map(|c| estimate_text((c.value)(case, flow), c.digits)),
+        );
         table.row(row);
     }
     table.text()
@@ -200,9 +275,15 @@ fn flows(result: &RunResult) -> String {
 
 /// `85.2`, `85.2 ±1.3`, or `-` where it is undefined.
 fn estimate_text(estimate: Estimate, digits: usize) -> String {
-    let Some(mean) = estimate.mean else { return "-".to_owned() };
+    let Some(mean) = estimate.mean else {
+        return "-".to_owned();
+    };
     // Counts of one run have no decimals; their means do.
-    let text = if digits == 1 { count_text(mean) } else { number(mean, digits) };
+    let text = if digits == 1 {
+        count_text(mean)
+    } else {
+        number(mean, digits)
+    };
     match estimate.ci95 {
         Some([low, high]) => format!("{text} ±{}", number((high - low) / 2.0, 2)),
         None => text,
@@ -226,22 +307,42 @@ fn expectations(result: &RunResult) -> String {
     ] {
         table.column(align, &[head]);
     }
-    let flows_per_case = result.cases.iter().map(|c| c.flows.len()).max().unwrap_or(0);
+    let flows_per_case = result
+        .cases
+        .iter()
+        .map(|c| c.flows.len())
+        .max()
+        .unwrap_or(0);
     let labels = label::labels(&params_of(&result.cases));
     for e in &result.expectations {
         let case = result.cases.iter().position(|c| c.params == e.params);
         let label = case.map_or(String::new(), |i| labels[i].clone());
-        let of = e.flow.as_ref().filter(|_| flows_per_case > 1).or(e.link.as_ref());
+        let of = e
+            .flow
+            .as_ref()
+            .filter(|_| flows_per_case > 1)
+            .or(e.link.as_ref());
         let metric = of.map_or(e.metric.clone(), |of| format!("{} of {of}", e.metric));
         let pass = if e.pass { "pass" } else { "FAIL" };
         let observed = match e.observed {
             Some(mean) => estimate_text(
-                Estimate { mean: Some(mean), ci95: e.observed_ci95, undefined: 0 },
+                Estimate {
+                    mean: Some(mean),
+                    ci95: e.observed_ci95,
+                    undefined: 0,
+                },
                 observed_digits(e, mean),
             ),
             None => "undefined".to_owned(),
         };
-        table.row(vec![pass.to_owned(), metric, label, observed, bound_text(e.bound), e.source.clone()]);
+        table.row(vec![
+            pass.to_owned(),
+            metric,
+            label,
+            observed,
+            bound_text(e.bound),
+            e.source.clone(),
+        ]);
     }
     let failed = result.expectations.iter().filter(|e| !e.pass).count();
     let all = result.expectations.len();
@@ -259,8 +360,14 @@ fn observed_digits(e: &ExpectationResult, observed: f64) -> usize {
     if find(Scope::Flow, &e.metric).is_some_and(|m| m.count) {
         return 1;
     }
-    let apart = e.bound.iter().filter(|b| b.is_finite()).map(|b| (b - observed).abs());
-    let nearest = apart.fold(f64::INFINITY, f64::min).max(observed.abs() * 1e-9);
+    let apart = e
+        .bound
+        .iter()
+        .filter(|b| b.is_finite())
+        .map(|b| (b - observed).abs());
+    let nearest = apart
+        .fold(f64::INFINITY, f64::min)
+        .max(observed.abs() * 1e-9);
     let relative = (observed.abs() / nearest).max(1.0).log10().ceil();
     (relative as usize + 1).clamp(4, 10)
 }
@@ -280,7 +387,11 @@ mod tests {
 
     use super::*;
 
-    fn case(params: &[(&str, serde_json::Value)], seeds: u64, flows: &[(&str, &str, f64)]) -> CaseResult {
+    fn case(
+        params: &[(&str, serde_json::Value)],
+        seeds: u64,
+        flows: &[(&str, &str, f64)],
+    ) -> CaseResult {
         let flow = |(name, stack, x): &(&str, &str, f64)| {
             let estimate = |x: f64| Estimate {
                 mean: Some(x),
@@ -301,7 +412,12 @@ mod tests {
             }
         };
         CaseResult {
-            params: Params(params.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect()),
+            params: Params(
+                params
+                    .iter()
+                    .map(|(k, v)| ((*k).to_owned(), v.clone()))
+                    .collect(),
+            ),
             seeds: (1..=seeds).collect(),
             flows: flows.iter().map(flow).collect(),
             links: Vec::new(),
@@ -361,7 +477,10 @@ mod tests {
     #[test]
     fn lines_of_json_parse() {
         let text = ndjson(&two_cases(2));
-        let lines: Vec<serde_json::Value> = text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+        let lines: Vec<serde_json::Value> = text
+            .lines()
+            .map(|l| serde_json::from_str(l).unwrap())
+            .collect();
         assert_eq!(lines.len(), 2);
         assert_eq!(lines[0]["scenario"], "demo, \"quoted\"");
         assert_eq!(lines[0]["params"]["flow.main.stack"], "reno");
@@ -372,8 +491,17 @@ mod tests {
     #[test]
     fn rows_have_as_many_cells_as_the_header() {
         let text = csv(&[two_cases(2), two_cases(1)]);
-        assert!(text.starts_with("scenario,ground,case,flow.main.stack,path.mtu,seeds,flow,stack,goodput_mbps,"), "{text}");
-        let cells = |line: &str| line.replace("\"demo, \"\"quoted\"\"\"", "demo").split(',').count();
+        assert!(
+            text.starts_with(
+                "scenario,ground,case,flow.main.stack,path.mtu,seeds,flow,stack,goodput_mbps,"
+            ),
+            "{text}"
+        );
+        let cells = |line: &str| {
+            line.replace("\"demo, \"\"quoted\"\"\"", "demo")
+                .split(',')
+                .count()
+        };
         let counts: Vec<usize> = text.lines().map(cells).collect();
         assert_eq!(counts.len(), 5);
         assert!(counts.iter().all(|n| *n == counts[0]), "{counts:?}");

@@ -8,7 +8,10 @@ use crate::output;
 
 /// Runs the command.
 pub fn check(args: &Check) -> Result<Exit, Failure> {
-    let overrides = Overrides { set: args.set.clone(), ..Overrides::default() };
+    let overrides = Overrides {
+        set: args.set.clone(),
+        ..Overrides::default()
+    };
     let mut exit = Exit::Ok;
     for name in &args.scenarios {
         match Scenario::load(name, &overrides) {
@@ -41,7 +44,11 @@ fn summary(name: &str, scenario: &Scenario, list_cases: bool) -> String {
     );
     if list_cases {
         for case in &scenario.cases {
-            let params: Vec<String> = case.params.iter().map(|(k, v)| format!("{k} = {v}")).collect();
+            let params: Vec<String> = case
+                .params
+                .iter()
+                .map(|(k, v)| format!("{k} = {v}"))
+                .collect();
             text += &format!("  {}  {}\n", case.index, params.join(", "));
         }
     }

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use fullpipe_suite::compare::{Comparison, Missing, Number, Options, Row, Verdict, compare as held_against};
+use fullpipe_suite::compare::{
+    Comparison, Missing, Number, Options, Row, Verdict, compare as held_against,
+};
 use fullpipe_suite::label;
 use fullpipe_suite::metrics::{self, METRICS};
 use fullpipe_suite::result::{Params, RunResult, scalar_text};
@@ -16,7 +18,10 @@ use crate::table::{Align, Table, number};
 
 /// Runs the command.
 pub fn compare(args: &Compare) -> Result<Exit, Failure> {
-    let mut options = Options { metrics: args.metrics.clone(), ..Options::default() };
+    let mut options = Options {
+        metrics: args.metrics.clone(),
+        ..Options::default()
+    };
     for (metric, fraction) in &args.threshold {
         match metric {
             Some(metric) => _ = options.thresholds.insert(metric.clone(), *fraction),
@@ -33,12 +38,17 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
     match args.format {
         ShortFormat::Table => output::data(&text(&comparison, args.all))?,
         ShortFormat::Json => {
-            let json = serde_json::to_string_pretty(&comparison)
-                .map_err(|e| Failure::new(Exit::Internal, format!("cannot write the comparison: {e}")))?;
+            let json = serde_json::to_string_pretty(&comparison).map_err(|e| {
+                Failure::new(Exit::Internal, format!("cannot write the comparison: {e}"))
+            })?;
             output::data(&(json + "\n"))?;
         }
     }
-    Ok(if comparison.agree { Exit::Ok } else { Exit::Failed })
+    Ok(if comparison.agree {
+        Exit::Ok
+    } else {
+        Exit::Failed
+    })
 }
 
 fn read(dir: &Path) -> Result<RunResult, Failure> {
@@ -48,16 +58,26 @@ fn read(dir: &Path) -> Result<RunResult, Failure> {
 fn text(comparison: &Comparison, all: bool) -> String {
     let mut out = String::new();
     for (name, side) in [("A", &comparison.a), ("B", &comparison.b)] {
-        out += &format!("{name}: {} on {} (fullpipe {})\n", side.scenario, side.ground, side.fullpipe);
+        out += &format!(
+            "{name}: {} on {} (fullpipe {})\n",
+            side.scenario, side.ground, side.fullpipe
+        );
     }
-    let rows: Vec<&Row> =
-        comparison.rows.iter().filter(|r| all || r.verdict != Verdict::Same).collect();
+    let rows: Vec<&Row> = comparison
+        .rows
+        .iter()
+        .filter(|r| all || r.verdict != Verdict::Same)
+        .collect();
     if !rows.is_empty() {
         out.push('\n');
         out += &table(comparison, &rows);
     }
     for missing in &comparison.missing {
-        out += &format!("\nonly in {}: {}", if missing.missing_in == "a" { "B" } else { "A" }, what(missing));
+        out += &format!(
+            "\nonly in {}: {}",
+            if missing.missing_in == "a" { "B" } else { "A" },
+            what(missing)
+        );
     }
     if !comparison.missing.is_empty() {
         out.push('\n');
@@ -68,7 +88,11 @@ fn text(comparison: &Comparison, all: bool) -> String {
 }
 
 fn table(comparison: &Comparison, rows: &[&Row]) -> String {
-    let all: Vec<Vec<(String, String)>> = comparison.rows.iter().map(|r| params_text(&r.params)).collect();
+    let all: Vec<Vec<(String, String)>> = comparison
+        .rows
+        .iter()
+        .map(|r| params_text(&r.params))
+        .collect();
     let params = label::varying(&all);
     let mut table = Table::new();
     for (_, head) in &params {
@@ -85,15 +109,22 @@ fn table(comparison: &Comparison, rows: &[&Row]) -> String {
         table.column(align, &[head]);
     }
     for row in rows {
-        let mut cells: Vec<String> =
-            params.iter().map(|(key, _)| row.params.text(key).unwrap_or_default()).collect();
+        let mut cells: Vec<String> = params
+            .iter()
+            .map(|(key, _)| row.params.text(key).unwrap_or_default())
+            .collect();
         let of = row.flow.as_ref().or(row.link.as_ref());
         cells.push(of.map_or("case".to_owned(), Clone::clone));
         cells.push(match row.unit {
             "1" => row.metric.clone(),
             unit => format!("{} ({unit})", row.metric),
         });
-        cells.extend([number_text(&row.a), number_text(&row.b), difference(row), verdict(row)]);
+        cells.extend([
+            number_text(&row.a),
+            number_text(&row.b),
+            difference(row),
+            verdict(row),
+        ]);
         table.row(cells);
     }
     table.text()
@@ -131,27 +162,51 @@ fn percent(fraction: f64) -> String {
 }
 
 fn what(missing: &Missing) -> String {
-    let params: Vec<String> =
-        params_text(&missing.params).into_iter().map(|(k, v)| format!("{k} = {v}")).collect();
-    let mut parts = vec![if params.is_empty() { "the case".to_owned() } else { params.join(", ") }];
+    let params: Vec<String> = params_text(&missing.params)
+        .into_iter()
+        .map(|(k, v)| format!("{k} = {v}"))
+        .collect();
+    let mut parts = vec![if params.is_empty() {
+        "the case".to_owned()
+    } else {
+        params.join(", ")
+    }];
     parts.extend(missing.flow.as_ref().map(|f| format!("flow `{f}`")));
     parts.extend(missing.link.as_ref().map(|l| format!("link `{l}`")));
     parts.join(", ")
 }
 
 fn params_text(params: &Params) -> Vec<(String, String)> {
-    params.0.iter().map(|(k, v)| (k.clone(), scalar_text(v))).collect()
+    params
+        .0
+        .iter()
+        .map(|(k, v)| (k.clone(), scalar_text(v)))
+        .collect()
 }
 
 fn summary(comparison: &Comparison) -> String {
-    let count = |verdict| comparison.rows.iter().filter(|r| r.verdict == verdict).count();
-    let (all, within, beyond) = (comparison.rows.len(), count(Verdict::Different), count(Verdict::Beyond));
+    let count = |verdict| {
+        comparison
+            .rows
+            .iter()
+            .filter(|r| r.verdict == verdict)
+            .count()
+    };
+    let (all, within, beyond) = (
+        comparison.rows.len(),
+        count(Verdict::Different),
+        count(Verdict::Beyond),
+    );
     let mut parts = Vec::new();
     if beyond > 0 {
-        parts.push(format!("{beyond} of {all} numbers differ beyond their threshold"));
+        parts.push(format!(
+            "{beyond} of {all} numbers differ beyond their threshold"
+        ));
     }
     if within > 0 {
-        parts.push(format!("{within} of {all} differ within it"));
+        parts.push(format!(
+            "{within} of {all} numbers differ within their threshold"
+        ));
     }
     if !comparison.missing.is_empty() {
         parts.push(format!("{} on one side only", comparison.missing.len()));
@@ -159,6 +214,10 @@ fn summary(comparison: &Comparison) -> String {
     if parts.is_empty() {
         parts.push(format!("no difference in {all} numbers"));
     }
-    let word = if comparison.agree { "agree" } else { "DISAGREE" };
+    let word = if comparison.agree {
+        "agree"
+    } else {
+        "DISAGREE"
+    };
     format!("{word}: {}\n", parts.join(", "))
 }

@@ -28,13 +28,23 @@ pub fn list(args: &List) -> Result<Exit, Failure> {
 }
 
 fn stacks(name: Option<&str>) -> Result<Vec<&'static Entry>, Failure> {
-    let Some(name) = name else { return Ok(ENTRIES.iter().collect()) };
+    let Some(name) = name else {
+        return Ok(ENTRIES.iter().collect());
+    };
     // `highspeed(low_window=31)+limited` asks for two entries.
     let parts = name.split(['+', '(']).next().unwrap_or(name);
-    let wanted = if ENTRIES.iter().any(|e| answers(e, name)) { name } else { parts };
+    let wanted = if ENTRIES.iter().any(|e| answers(e, name)) {
+        name
+    } else {
+        parts
+    };
     let found: Vec<_> = ENTRIES.iter().filter(|e| answers(e, wanted)).collect();
     if found.is_empty() {
-        return Err(unknown("stack component", name, ENTRIES.iter().map(|e| e.name)));
+        return Err(unknown(
+            "stack component",
+            name,
+            ENTRIES.iter().map(|e| e.name),
+        ));
     }
     Ok(found)
 }
@@ -81,7 +91,13 @@ fn push_params(out: &mut String, params: &[ParamSpec]) {
         return;
     }
     for p in params {
-        let _ = writeln!(out, "      {} = {}    {}", p.name, p.default_text(), values(p));
+        let _ = writeln!(
+            out,
+            "      {} = {}    {}",
+            p.name,
+            p.default_text(),
+            values(p)
+        );
         let _ = writeln!(out, "          {} [{}]", p.doc, p.source);
     }
 }
@@ -126,13 +142,17 @@ fn scenarios(name: Option<&str>, format: ShortFormat) -> Result<String, Failure>
         return match builtin::find(name) {
             // The file itself is the most useful answer: it can be kept and changed.
             Some(text) if format == ShortFormat::Table => Ok(text.to_owned()),
-            Some(_) => Ok(pretty(&json!({ "fullpipe": env!("CARGO_PKG_VERSION"), "scenarios": [scenario(name)?] }))),
+            Some(_) => Ok(pretty(
+                &json!({ "fullpipe": env!("CARGO_PKG_VERSION"), "scenarios": [scenario(name)?] }),
+            )),
             None => Err(unknown("scenario", name, builtin::names())),
         };
     }
     let all: Vec<Value> = builtin::names().map(scenario).collect::<Result<_, _>>()?;
     if format == ShortFormat::Json {
-        return Ok(pretty(&json!({ "fullpipe": env!("CARGO_PKG_VERSION"), "scenarios": all })));
+        return Ok(pretty(
+            &json!({ "fullpipe": env!("CARGO_PKG_VERSION"), "scenarios": all }),
+        ));
     }
     let mut table = Table::new();
     table.column(Align::Left, &["scenario"]);
@@ -141,16 +161,31 @@ fn scenarios(name: Option<&str>, format: ShortFormat) -> Result<String, Failure>
     table.column(Align::Right, &["expectations"]);
     table.column(Align::Left, &["about"]);
     for s in &all {
-        let text = |key: &str| s[key].as_str().map_or_else(|| s[key].to_string(), str::to_owned);
+        let text = |key: &str| {
+            s[key]
+                .as_str()
+                .map_or_else(|| s[key].to_string(), str::to_owned)
+        };
         let about = text("about");
         let first = about.lines().next().unwrap_or_default().to_owned();
-        table.row(vec![text("name"), text("cases"), text("seeds"), text("expectations"), first]);
+        table.row(vec![
+            text("name"),
+            text("cases"),
+            text("seeds"),
+            text("expectations"),
+            first,
+        ]);
     }
     Ok(table.text() + "\n`fullpipe list scenarios NAME` prints the file of one.\n")
 }
 
 fn scenario(name: &str) -> Result<Value, Failure> {
-    let broken = |e| Failure::new(Exit::Internal, format!("the built-in scenario `{name}` is wrong:\n{e}"));
+    let broken = |e| {
+        Failure::new(
+            Exit::Internal,
+            format!("the built-in scenario `{name}` is wrong:\n{e}"),
+        )
+    };
     let s = Scenario::load(name, &Overrides::default()).map_err(broken)?;
     Ok(json!({
         "name": name, "about": s.about, "cases": s.cases.len(), "seeds": s.seeds.len(),
@@ -159,7 +194,9 @@ fn scenario(name: &str) -> Result<Value, Failure> {
 }
 
 fn metrics(name: Option<&str>) -> Result<Vec<&'static Metric>, Failure> {
-    let Some(name) = name else { return Ok(METRICS.iter().collect()) };
+    let Some(name) = name else {
+        return Ok(METRICS.iter().collect());
+    };
     let found: Vec<_> = METRICS.iter().filter(|m| m.name == name).collect();
     if found.is_empty() {
         return Err(unknown("metric", name, METRICS.iter().map(|m| m.name)));
@@ -171,7 +208,14 @@ fn metrics_text(metrics: &[&Metric], details: bool) -> String {
     let mut out = String::new();
     if details {
         for m in metrics {
-            let _ = write!(out, "{} ({} of a {})\n  {}\n", m.name, unit(m), scope(m.scope), m.about);
+            let _ = write!(
+                out,
+                "{} ({} of a {})\n  {}\n",
+                m.name,
+                unit(m),
+                scope(m.scope),
+                m.about
+            );
             let _ = writeln!(out, "  formula: {}", m.formula);
             if !m.streams.is_empty() {
                 let _ = writeln!(out, "  several streams: {}", m.streams);
@@ -185,7 +229,11 @@ fn metrics_text(metrics: &[&Metric], details: bool) -> String {
         table.column(Align::Left, &[head]);
     }
     for m in metrics {
-        table.row([m.name, scope(m.scope), unit(m), m.about].map(str::to_owned).to_vec());
+        table.row(
+            [m.name, scope(m.scope), unit(m), m.about]
+                .map(str::to_owned)
+                .to_vec(),
+        );
     }
     out += &table.text();
     out += "\n`fullpipe list metrics NAME` shows formula and source of one.\n";
@@ -193,7 +241,11 @@ fn metrics_text(metrics: &[&Metric], details: bool) -> String {
 }
 
 fn unit(metric: &Metric) -> &'static str {
-    if metric.unit == "1" { "ratio" } else { metric.unit }
+    if metric.unit == "1" {
+        "ratio"
+    } else {
+        metric.unit
+    }
 }
 
 fn scope(scope: Scope) -> &'static str {
@@ -225,10 +277,9 @@ fn pretty(value: &Value) -> String {
 /// An unknown name, with the nearest known one.
 pub fn unknown(what: &str, name: &str, known: impl Iterator<Item = &'static str>) -> Failure {
     let known: Vec<&'static str> = known.collect();
-    let all = known.join(", ");
-    let hint = match fullpipe_cc::registry::nearest(name, known.into_iter()) {
-        Some(near) => format!("did you mean `{near}`? known: {all}"),
-        None => format!("known: {all}"),
+    let hint = match fullpipe_cc::registry::nearest(name, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("known: {}", known.join(", ")),
     };
     Failure::new(Exit::Usage, format!("unknown {what} `{name}`")).hint(hint)
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fullpipe_suite::figure;
+use fullpipe_suite::figure::{self, Written};
 use fullpipe_suite::result::RunResult;
 use fullpipe_suite::run::{Options, Ran, run_all};
 use fullpipe_suite::scenario::{Overrides, Scenario};
@@ -55,11 +55,15 @@ fn built(ground: Ground) -> Result<(), Failure> {
         Ground::Sim => return Ok(()),
         Ground::Udp => ("udp", "the transport over real UDP sockets"),
         Ground::Linux => ("linux", "the Linux TCP stack in virtual time"),
-        Ground::Kernel => ("kernel", "the path emulator and the control of the kernel's TCP"),
+        Ground::Kernel => (
+            "kernel",
+            "the path emulator and the control of the kernel's TCP",
+        ),
     };
     let version = env!("CARGO_PKG_VERSION");
     let message = format!("ground `{name}` needs {what}, which fullpipe {version} does not have");
-    Err(Failure::new(Exit::Environment, message).hint("`--ground sim` runs the same file in the simulator"))
+    Err(Failure::new(Exit::Environment, message)
+        .hint("`--ground sim` runs the same file in the simulator"))
 }
 
 /// Every scenario is read before the first one runs.
@@ -76,7 +80,10 @@ fn load(args: &Run) -> Result<Vec<Scenario>, Failure> {
             Ok(scenario) => scenarios.push(scenario),
             Err(diagnostics) => {
                 wrong = true;
-                diagnostics.0.iter().for_each(|d| output::error(&d.to_string()));
+                diagnostics
+                    .0
+                    .iter()
+                    .for_each(|d| output::error(&d.to_string()));
             }
         }
     }
@@ -92,7 +99,9 @@ fn load(args: &Run) -> Result<Vec<Scenario>, Failure> {
 
 /// Where each result goes: into `--out` itself, or into one subdirectory per scenario if there are several.
 fn directories(args: &Run, scenarios: &[Scenario]) -> Result<Vec<Option<PathBuf>>, Failure> {
-    let Some(out) = &args.out else { return Ok(vec![None; scenarios.len()]) };
+    let Some(out) = &args.out else {
+        return Ok(vec![None; scenarios.len()]);
+    };
     if let [_] = scenarios {
         return Ok(vec![Some(out.clone())]);
     }
@@ -127,9 +136,8 @@ fn one(args: &Run, scenario: &Scenario, out: Option<&Path>) -> Result<Ran, Failu
         if let Some(dir) = out {
             output::say(&format!("results: {}", dir.display()));
         }
-        if let Some(path) = pictures.and_then(|p| p.overview.or(p.first)) {
-            let all = path.with_file_name("").display().to_string();
-            output::say(&format!("pictures: {} (every case in {all})", path.display()));
+        if let Some(pictures) = pictures.filter(|p| p.cases > 0) {
+            output::say(&pictures_line(&pictures));
         }
     }
     Ok(ran)
@@ -145,10 +153,17 @@ fn speed(scenario: &Scenario, ran: &Ran, took: Duration) -> String {
     };
     if ran.made > 0 && ran.reused == 0 {
         let cases = &ran.result.cases;
-        let virtual_s: f64 = cases.iter().map(|c| c.simulated_s * c.seeds.len() as f64).sum();
+        let virtual_s: f64 = cases
+            .iter()
+            .map(|c| c.simulated_s * c.seeds.len() as f64)
+            .sum();
         let packets: u64 = cases.iter().map(|c| c.delivered_packets).sum();
         let seconds = took.as_secs_f64().max(1e-9);
-        let took = if seconds < 60.0 { format!("{} s", number(seconds, 2)) } else { clock(took) };
+        let took = if seconds < 60.0 {
+            format!("{} s", number(seconds, 2))
+        } else {
+            clock(took)
+        };
         let _ = write!(
             line,
             ", {} s of virtual time in {took}, {} million packets per second",
@@ -157,6 +172,21 @@ fn speed(scenario: &Scenario, ran: &Ran, took: Duration) -> String {
         );
     }
     line
+}
+
+/// `pictures: out/figures/overview.svg, and one of each of the 4 cases beside it (SVG and PNG)`.
+fn pictures_line(pictures: &Written) -> String {
+    match (&pictures.overview, &pictures.first) {
+        (Some(overview), _) => format!(
+            "pictures: {}, and one of each of {} beside it (SVG and PNG)",
+            overview.display(),
+            counted(pictures.cases, "case")
+        ),
+        (None, first) => {
+            let first = first.as_deref().unwrap_or(&pictures.dir);
+            format!("picture: {} (SVG and PNG)", first.display())
+        }
+    }
 }
 
 fn headed_table(scenario: &Scenario, result: &RunResult) -> String {
@@ -173,7 +203,10 @@ fn headed_table(scenario: &Scenario, result: &RunResult) -> String {
 }
 
 fn array(results: &[RunResult]) -> String {
-    let parts: Vec<String> = results.iter().map(|r| r.to_json().trim_end().to_owned()).collect();
+    let parts: Vec<String> = results
+        .iter()
+        .map(|r| r.to_json().trim_end().to_owned())
+        .collect();
     format!("[\n{}\n]\n", parts.join(",\n"))
 }
 

@@ -55,8 +55,19 @@ fn every_wrong_command_line_says_what_is_wrong() {
     for line in LINES {
         let ended = fullpipe(dir.path(), line);
         assert_eq!(ended.stdout, "", "{line:?} wrote to stdout");
-        assert!(matches!(ended.code, 2 | 3), "{line:?}: exit code {}", ended.code);
-        writeln!(text, "$ fullpipe {}\n{}[{}]\n", line.join(" "), ended.stderr, ended.code).unwrap();
+        assert!(
+            matches!(ended.code, 2 | 3),
+            "{line:?}: exit code {}",
+            ended.code
+        );
+        writeln!(
+            text,
+            "$ fullpipe {}\n{}[{}]\n",
+            line.join(" "),
+            ended.stderr,
+            ended.code
+        )
+        .unwrap();
     }
     insta::assert_snapshot!(text);
 }
@@ -66,7 +77,11 @@ fn nothing_at_all_prints_the_help() {
     let dir = tempfile::tempdir().unwrap();
     let ended = fullpipe(dir.path(), &[]);
     assert_eq!(ended.code, 2);
-    assert!(ended.stderr.contains("Usage: fullpipe <COMMAND>"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("Usage: fullpipe <COMMAND>"),
+        "{}",
+        ended.stderr
+    );
 }
 
 #[test]
@@ -74,12 +89,31 @@ fn help_and_version_are_data() {
     let dir = tempfile::tempdir().unwrap();
     let version = fullpipe(dir.path(), &["--version"]);
     assert_eq!((version.code, version.stderr.as_str()), (0, ""));
-    assert_eq!(version.stdout, format!("fullpipe {}\n", env!("CARGO_PKG_VERSION")));
-    for command in ["run", "compare", "list", "schema", "check", "completions", "man"] {
+    assert_eq!(
+        version.stdout,
+        format!("fullpipe {}\n", env!("CARGO_PKG_VERSION"))
+    );
+    for command in [
+        "run",
+        "compare",
+        "list",
+        "schema",
+        "check",
+        "completions",
+        "man",
+    ] {
         for flag in ["-h", "--help"] {
             let help = fullpipe(dir.path(), &[command, flag]);
-            assert_eq!((help.code, help.stderr.as_str()), (0, ""), "{command} {flag}");
-            assert!(help.stdout.contains("Examples:\n  fullpipe "), "{command} {flag}: {}", help.stdout);
+            assert_eq!(
+                (help.code, help.stderr.as_str()),
+                (0, ""),
+                "{command} {flag}"
+            );
+            assert!(
+                help.stdout.contains("Examples:\n  fullpipe "),
+                "{command} {flag}: {}",
+                help.stdout
+            );
         }
     }
 }

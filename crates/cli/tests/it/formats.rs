@@ -31,12 +31,21 @@ fn json_has_the_names_of_the_contract_and_fits_its_schema() {
         let result: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(departures(&schema, &result), Vec::<String>::new());
         assert_eq!(result["fullpipe"], env!("CARGO_PKG_VERSION"));
-        assert_eq!((&result["scenario"], &result["ground"]), (&"small".into(), &"sim".into()));
+        assert_eq!(
+            (&result["scenario"], &result["ground"]),
+            (&"small".into(), &"sim".into())
+        );
         let case = &result["cases"][1];
-        assert_eq!(case["params"]["flow.main.stack"], "highspeed(low_window=31)");
+        assert_eq!(
+            case["params"]["flow.main.stack"],
+            "highspeed(low_window=31)"
+        );
         assert_eq!(case["seeds"].as_array().unwrap().len().to_string(), repeat);
         let flow = &case["flows"][0];
-        assert_eq!((&flow["name"], &flow["stack"]), (&"main".into(), &"highspeed(low_window=31)".into()));
+        assert_eq!(
+            (&flow["name"], &flow["stack"]),
+            (&"main".into(), &"highspeed(low_window=31)".into())
+        );
         for (path, sort) in [
             ("/goodput_mbps", "number"),
             ("/throughput_mbps", "number"),
@@ -55,31 +64,56 @@ fn json_has_the_names_of_the_contract_and_fits_its_schema() {
             ("/completion_time_s", "number or null"),
         ] {
             let value = flow.pointer(path).unwrap_or_else(|| panic!("no {path}"));
-            assert!(value.is_number() || value.is_null() && sort != "number", "{path}: {value}");
+            assert!(
+                value.is_number() || value.is_null() && sort != "number",
+                "{path}: {value}"
+            );
         }
         assert_eq!(flow.get("goodput_mbps_ci95").is_some(), repeat != "1");
         let link = &case["links"][0];
         assert_eq!(link["name"], "bottleneck");
-        for path in ["/utilization", "/drops", "/delivered_packets", "/queue_packets/mean", "/queue_packets/max"] {
+        for path in [
+            "/utilization",
+            "/drops",
+            "/delivered_packets",
+            "/queue_packets/mean",
+            "/queue_packets/max",
+        ] {
             assert!(link.pointer(path).is_some_and(Value::is_number), "{path}");
         }
-        for name in ["jain", "asymmetry", "aggregate_goodput_mbps", "convergence_time_s"] {
+        for name in [
+            "jain",
+            "asymmetry",
+            "aggregate_goodput_mbps",
+            "convergence_time_s",
+        ] {
             assert!(case["metrics"].get(name).is_some(), "{name}");
         }
         for name in ["simulated_s", "wall_s", "packets_per_s"] {
-            assert!(case[name].as_f64().is_some_and(|x| x > 0.0), "{name}: {}", case[name]);
+            assert!(
+                case[name].as_f64().is_some_and(|x| x > 0.0),
+                "{name}: {}",
+                case[name]
+            );
         }
         let judged = &result["expectations"][0];
         assert_eq!(judged["pass"], true);
         assert_eq!(judged["bound"], serde_json::json!([5.0, 10.0]));
-        assert!(judged["name"].is_string() && judged["observed"].is_number() && judged["params"].is_object());
+        assert!(
+            judged["name"].is_string()
+                && judged["observed"].is_number()
+                && judged["params"].is_object()
+        );
     }
 }
 
 #[test]
 fn ndjson_has_one_case_per_line() {
     let text = stdout(&["run", "small.toml", "--format", "ndjson"]);
-    let lines: Vec<Value> = text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let lines: Vec<Value> = text
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect();
     assert_eq!(lines.len(), 2);
     for line in &lines {
         assert_eq!(line["scenario"], "small");
@@ -93,9 +127,22 @@ fn csv_has_a_header_and_one_row_per_flow() {
     let text = stdout(&["run", "small.toml", "--format", "csv"]);
     let rows: Vec<&str> = text.lines().collect();
     assert_eq!(rows.len(), 3);
-    assert!(rows[0].starts_with("scenario,ground,case,flow.main.stack,seeds,flow,stack,goodput_mbps,"), "{}", rows[0]);
-    assert!(rows[1].starts_with("small,sim,0,reno,1,main,reno,"), "{}", rows[1]);
-    assert!(rows[2].starts_with("small,sim,1,highspeed(low_window=31),1,main,highspeed(low_window=31),"), "{}", rows[2]);
+    assert!(
+        rows[0].starts_with("scenario,ground,case,flow.main.stack,seeds,flow,stack,goodput_mbps,"),
+        "{}",
+        rows[0]
+    );
+    assert!(
+        rows[1].starts_with("small,sim,0,reno,1,main,reno,"),
+        "{}",
+        rows[1]
+    );
+    assert!(
+        rows[2]
+            .starts_with("small,sim,1,highspeed(low_window=31),1,main,highspeed(low_window=31),"),
+        "{}",
+        rows[2]
+    );
 }
 
 #[test]
@@ -104,13 +151,23 @@ fn several_scenarios_make_one_array() {
     let results: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(results.as_array().unwrap().len(), 2);
     let text = stdout(&["run", "small.toml", "small.toml", "--format", "csv"]);
-    assert_eq!(text.lines().filter(|l| l.starts_with("scenario,")).count(), 1);
+    assert_eq!(
+        text.lines().filter(|l| l.starts_with("scenario,")).count(),
+        1
+    );
 }
 
 #[test]
 fn the_table_names_the_stacks_and_the_verdict() {
     let text = stdout(&["run", "small.toml"]);
-    for words in ["stack", "goodput", "Mbit/s", "reno", "highspeed(low_window=31)", "all 2 expectations passed"] {
+    for words in [
+        "stack",
+        "goodput",
+        "Mbit/s",
+        "reno",
+        "highspeed(low_window=31)",
+        "all 2 expectations passed",
+    ] {
         assert!(text.contains(words), "{words}:\n{text}");
     }
 }

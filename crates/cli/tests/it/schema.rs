@@ -19,7 +19,11 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<
         match keyword.as_str() {
             "$schema" | "$defs" | "title" | "description" | "default" | "format" => {}
             "$ref" => {
-                let name = rule.as_str().unwrap().strip_prefix("#/$defs/").expect("a reference to $defs");
+                let name = rule
+                    .as_str()
+                    .unwrap()
+                    .strip_prefix("#/$defs/")
+                    .expect("a reference to $defs");
                 check(root, &root["$defs"][name], value, at, found);
             }
             "type" => {
@@ -66,7 +70,8 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<
             "minItems" | "maxItems" => {
                 if let Some(items) = value.as_array() {
                     let (n, bound) = (items.len() as u64, rule.as_u64().unwrap());
-                    if (keyword == "minItems" && n < bound) || (keyword == "maxItems" && n > bound) {
+                    if (keyword == "minItems" && n < bound) || (keyword == "maxItems" && n > bound)
+                    {
                         found.push(format!("{at}: {n} items, {keyword} is {bound}"));
                     }
                 }
@@ -111,7 +116,10 @@ fn the_validator_finds_departures() {
         "properties": { "a": { "$ref": "#/$defs/pair" }, "b": { "type": ["number", "null"] } },
         "$defs": { "pair": { "type": "array", "items": { "type": "integer", "minimum": 0 }, "minItems": 2, "maxItems": 2 } }
     });
-    assert_eq!(departures(&schema, &serde_json::json!({ "a": [1, 2], "b": null })), Vec::<String>::new());
+    assert_eq!(
+        departures(&schema, &serde_json::json!({ "a": [1, 2], "b": null })),
+        Vec::<String>::new()
+    );
     for wrong in [
         serde_json::json!({}),
         serde_json::json!({ "a": [1] }),

@@ -27,7 +27,13 @@ impl Figure {
             y += 20.0;
             out.text(MARGIN_LEFT, y, "start", 14.0, GREY, &line);
         }
-        y = legend(&mut out, self, y + 24.0);
+        y = legend(
+            &mut out,
+            &[self],
+            &Detail::FULL,
+            WIDTH - MARGIN_RIGHT,
+            y + 24.0,
+        );
         let labels = self
             .levels
             .iter()
@@ -70,13 +76,7 @@ impl Figure {
         for level in self.levels.iter().filter(|l| l.window < frame.y_end) {
             let y = frame.y(level.window);
             let (x1, x2) = (frame.left, frame.left + frame.width);
-            out.line(
-                x1,
-                y,
-                x2,
-                y,
-                "stroke=\"#8a8a8a\" stroke-width=\"1\" stroke-dasharray=\"1 3\"",
-            );
+            out.line(x1, y, x2, y, LEVEL_STROKE);
             if detail.level_labels {
                 out.text(x2 + 8.0, y + 4.0, "start", 12.0, GREY, &level.label);
             }
@@ -147,20 +147,30 @@ pub fn overview_svg(title: &str, subtitle: &str, figures: &[Figure]) -> String {
         (OVERVIEW_WIDTH - left - right - gap_x * (columns as f64 - 1.0)) / columns as f64;
     let panel_height = (panel_width * 0.62).clamp(130.0, 300.0);
     let subtitle_lines = wrap(subtitle, OVERVIEW_WIDTH - left - right, 14.0);
-    let top = 40.0 + 20.0 * subtitle_lines.len() as f64;
+    let detail = Detail {
+        budget: OVERVIEW_COLUMNS / shown.len().max(1) as f64,
+        level_labels: false,
+        ..Detail::PANEL
+    };
+    let legend_top = 54.0 + 20.0 * subtitle_lines.len() as f64;
+    let all: Vec<&Figure> = shown.iter().collect();
+    let legend = |out: &mut Svg| legend(out, &all, &detail, OVERVIEW_WIDTH - right, legend_top);
+    // Drawn once for its height, which the document's own depends on.
+    let top = legend(&mut Svg::new(0.0, 0.0, "")) + 6.0;
     let height = top + rows as f64 * (head + panel_height + foot) + 46.0;
     let mut out = Svg::new(OVERVIEW_WIDTH, height, title);
     out.text(left, 30.0, "start", 20.0, INK, title);
     for (i, line) in subtitle_lines.iter().enumerate() {
         out.text(left, 50.0 + 20.0 * i as f64, "start", 14.0, GREY, line);
     }
+    legend(&mut out);
     let x_end = shown.iter().map(|f| f.duration).fold(0.0, f64::max);
     let y_end = shown.iter().map(Figure::top).fold(4.0, f64::max);
-    let unit = shown.first().map_or("segments", |f| f.window_unit.as_str());
-    let detail = Detail {
-        budget: OVERVIEW_COLUMNS / shown.len().max(1) as f64,
-        level_labels: false,
-        ..Detail::PANEL
+    let unit = match shown {
+        [first, rest @ ..] if rest.iter().all(|f| f.window_unit == first.window_unit) => {
+            first.window_unit.as_str()
+        }
+        _ => "segments",
     };
     for (i, figure) in shown.iter().enumerate() {
         let (column, row) = (i % columns, i / columns);
@@ -356,9 +366,8 @@ fn axes(out: &mut Svg, frame: &Frame, axes: &Axes<'_>) {
     }
 }
 
-/// Draws the legend below `y` and returns its lower end.
-fn legend(out: &mut Svg, figure: &Figure, mut y: f64) -> f64 {
-    let right = WIDTH - MARGIN_RIGHT;
+/// Draws the legend of some figures below `y`, at most `right` wide, and returns its lower end.
+fn legend(out: &mut Svg, figures: &[&Figure], detail: &Detail, right: f64, mut y: f64) -> f64 {
     let mut x = MARGIN_LEFT;
     let mut place = |out: &mut Svg, text: &str, sample: &mut dyn FnMut(&mut Svg, f64, f64)| {
         let width = 30.0 + text_width(text, 13.0) + 22.0;
@@ -377,17 +386,28 @@ fn legend(out: &mut Svg, figure: &Figure, mut y: f64) -> f64 {
         );
         x += width;
     };
-    let mut groups: Vec<usize> = Vec::new();
-    for curve in &figure.curves {
-        if groups.contains(&curve.group) {
-            continue;
+    let curves = || figures.iter().flat_map(|f| &f.curves);
+    let mut groups: Vec<(usize, &str)> = Vec::new();
+    for curve in curves() {
+        if !groups.iter().any(|(group, _)| *group == curve.group) {
+            groups.push((curve.group, &curve.name));
         }
-        groups.push(curve.group);
-        if groups.len() > LEGEND_GROUPS {
-            continue;
-        }
-        let look = look(curve.group);
-        place(out, &curve.name, &mut |out, x, y| {
+    }
+    // One curve per panel under the panel's own heading needs no name.
+    let shown = if groups.len() == 1 && figures.len() > 1 {
+        0
+    } else {
+        groups.len().min(LEGEND_GROUPS)
+    };
+    for (group, name) in &groups[..shown] {
+        let look = look(*group);
+        // In several figures a flow's stack may differ.
+        let name = if figures.len() > 1 {
+            name.split(": ").next().unwrap_or(name)
+        } else {
+            name
+        };
+        place(out, name, &mut |out, x, y| {
             let dash = if look.dash.is_empty() {
                 String::new()
             } else {
@@ -398,22 +418,25 @@ fn legend(out: &mut Svg, figure: &Figure, mut y: f64) -> f64 {
         });
     }
     if groups.len() > LEGEND_GROUPS {
-        let more = format!("and {} more", groups.len() - LEGEND_GROUPS);
-        place(out, &more, &mut |_, _, _| {});
+        place(
+            out,
+            &format!("and {} more", groups.len() - LEGEND_GROUPS),
+            &mut |_, _, _| {},
+        );
     }
-    let thresholds = figure
-        .curves
+    let finite = |c: &Curve| c.ssthresh.iter().any(|w| w.is_finite());
+    if figures
         .iter()
-        .any(|c| c.ssthresh.iter().any(|w| w.is_finite()));
-    if thresholds && figure.curves.len() <= Detail::FULL.ssthresh_up_to {
+        .any(|f| f.curves.len() <= detail.ssthresh_up_to && f.curves.iter().any(finite))
+    {
         place(out, "ssthresh", &mut |out, x, y| {
-            out.line(
-                x,
-                y - 4.5,
-                x + 24.0,
-                y - 4.5,
-                "stroke=\"#555\" stroke-width=\"1\" stroke-dasharray=\"4 4\"",
-            );
+            let style = "stroke=\"#555\" stroke-width=\"1\" stroke-dasharray=\"4 4\"";
+            out.line(x, y - 4.5, x + 24.0, y - 4.5, style);
+        });
+    }
+    if !detail.level_labels && figures.iter().any(|f| !f.levels.is_empty()) {
+        place(out, "BDP, and BDP + buffer", &mut |out, x, y| {
+            out.line(x, y - 4.5, x + 24.0, y - 4.5, LEVEL_STROKE);
         });
     }
     for (kind, one, many) in [
@@ -425,23 +448,34 @@ fn legend(out: &mut Svg, figure: &Figure, mut y: f64) -> f64 {
         (MarkKind::Timeout, "timeout", "timeouts"),
         (MarkKind::StartUpExit, "start-up exit", "start-up exits"),
     ] {
-        let marks = figure.curves.iter().flat_map(|c| &c.marks);
-        let count = marks
-            .filter(|m| m.kind == kind && m.time <= figure.duration)
-            .count();
-        if count > 0 {
-            let words = if count == 1 { one } else { many };
-            let text = format!("{} {words}", thousands(count as f64));
-            // The triangle stands on its tip, the others on their centre.
-            let lower = if kind == MarkKind::Congestion {
-                5.0
-            } else {
-                0.0
-            };
-            place(out, &text, &mut |out, x, y| {
-                out.mark(x + 18.0, y - 4.5 + lower, kind, "#555", 4.5)
-            });
+        let in_one = |f: &&Figure| {
+            f.curves
+                .iter()
+                .flat_map(|c| &c.marks)
+                .filter(|m| m.kind == kind && m.time <= f.duration)
+                .count()
+        };
+        let count: usize = figures.iter().map(in_one).sum();
+        if count == 0 {
+            continue;
         }
+        let text = match figures.len() {
+            1 => format!(
+                "{} {}",
+                thousands(count as f64),
+                if count == 1 { one } else { many }
+            ),
+            _ => one.to_owned(),
+        };
+        // The triangle stands on its tip, the others on their centre.
+        let lower = if kind == MarkKind::Congestion {
+            5.0
+        } else {
+            0.0
+        };
+        place(out, &text, &mut |out, x, y| {
+            out.mark(x + 18.0, y - 4.5 + lower, kind, "#555", 4.5)
+        });
     }
     y
 }
@@ -846,6 +880,7 @@ const OVERVIEW_COLUMNS: f64 = 3500.0;
 const MARGIN_LEFT: f64 = 84.0;
 const MARGIN_RIGHT: f64 = 28.0;
 const MARGIN_BOTTOM: f64 = 56.0;
+const LEVEL_STROKE: &str = "stroke=\"#8a8a8a\" stroke-width=\"1\" stroke-dasharray=\"1 3\"";
 const LEGEND_GROUPS: usize = 12;
 const INK: &str = "#1a1a1a";
 const GREY: &str = "#444";

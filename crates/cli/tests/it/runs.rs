@@ -1,0 +1,363 @@
+//! Whole runs: exit codes, what is kept, what is not repeated.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::process::{SMALL, command, finished, fullpipe, write};
+
+const HOPELESS: &str = r#"
+[[expect]]
+metric = "goodput_mbps"
+within = [11, 12]
+source = "more than the path carries"
+"#;
+
+/// Many runs of some length: 40 seeds of a minute at 100 Mbit/s.
+const LONG: &str = r#"name = "long"
+duration = "60s"
+seeds = 40
+
+[path]
+rate = "100Mbit/s"
+rtt = "40ms"
+buffer = "1BDP"
+loss = 1e-5
+
+[[flow]]
+name = "main"
+stack = "reno"
+"#;
+
+/// Every file of a directory that depends on scenario and seeds alone, with its content.
+fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut left = vec![dir.to_owned()];
+    while let Some(at) = left.pop() {
+        for entry in std::fs::read_dir(&at).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(dir).unwrap().to_str().unwrap().to_owned();
+            if path.is_dir() {
+                left.push(path);
+            } else if name != "timing.json" && name != ".lock" {
+                found.push((name, std::fs::read(path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn assert_same_files(a: &Path, b: &Path) {
+    let (a, b) = (files(a), files(b));
+    let names = |f: &[(String, Vec<u8>)]| f.iter().map(|(n, _)| n.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&a), names(&b));
+    for ((name, x), (_, y)) in a.iter().zip(&b) {
+        assert!(x == y, "{name} differs");
+    }
+}
+
+#[test]
+fn a_failed_expectation_is_exit_code_1() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "small.toml", &format!("{SMALL}{HOPELESS}"));
+    let ended = fullpipe(dir.path(), &["run", "small.toml"]);
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    assert!(
+        ended.stdout.contains("1 of 1 expectations FAILED"),
+        "{}",
+        ended.stdout
+    );
+    let ended = fullpipe(dir.path(), &["run", "small.toml", "--format", "csv"]);
+    assert_eq!(ended.code, 1);
+    assert!(ended.stderr.contains("FAIL small: "), "{}", ended.stderr);
+    let ended = fullpipe(
+        dir.path(),
+        &["run", "small.toml", "--format", "json", "--quiet"],
+    );
+    assert_eq!((ended.code, ended.stderr.as_str()), (1, ""));
+}
+
+#[test]
+fn check_finds_every_mistake_and_counts_what_would_run() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "small.toml", SMALL);
+    let ended = fullpipe(dir.path(), &["check", "small.toml", "--set", "seeds=3"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    assert_eq!(
+        ended.stdout,
+        "small.toml: ok: 1 case x 3 seeds = 3 runs, 0 expectations\n"
+    );
+    write(
+        dir.path(),
+        "wrong.toml",
+        &SMALL.replace("40ms", "40").replace("1BDP", "1BPD"),
+    );
+    let ended = fullpipe(dir.path(), &["check", "wrong.toml", "small.toml"]);
+    assert_eq!(ended.code, 2);
+    assert_eq!(
+        ended.stderr.matches("error: wrong.toml:").count(),
+        2,
+        "{}",
+        ended.stderr
+    );
+    assert!(
+        ended.stdout.starts_with("small.toml: ok"),
+        "{}",
+        ended.stdout
+    );
+}
+
+#[test]
+fn a_result_does_not_depend_on_the_number_of_jobs() {
+    let dir = tempfile::tempdir().unwrap();
+    let matrix = "[matrix]\n\"flow.main.stack\" = [\"reno\", \"highspeed\", \"scalable\"]\n";
+    write(
+        dir.path(),
+        "small.toml",
+        &format!("{SMALL}{matrix}").replace("buffer", "loss = 1e-3\nbuffer"),
+    );
+    for (jobs, out) in [("1", "a"), ("2", "b"), ("1", "c")] {
+        let ended = fullpipe(
+            dir.path(),
+            &[
+                "run",
+                "small.toml",
+                "--repeat",
+                "2",
+                "--jobs",
+                jobs,
+                "--out",
+                out,
+            ],
+        );
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+    }
+    assert_same_files(&dir.path().join("a"), &dir.path().join("b"));
+    assert_same_files(&dir.path().join("a"), &dir.path().join("c"));
+    let names: Vec<String> = files(&dir.path().join("a"))
+        .into_iter()
+        .map(|(n, _)| n)
+        .collect();
+    for name in [
+        "manifest.json",
+        "runs.parquet",
+        "series/case-0002-seed2.parquet",
+        "figures/overview.svg",
+        "figures/overview.png",
+        "figures/case-0001-highspeed.svg",
+        "figures/case-0001-highspeed.png",
+    ] {
+        assert!(
+            names.iter().any(|n| n == name),
+            "{name} is not among {names:?}"
+        );
+    }
+}
+
+#[test]
+fn several_scenarios_get_one_directory_each() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "small.toml", SMALL);
+    write(
+        dir.path(),
+        "other.toml",
+        &SMALL.replace("\"small\"", "\"other\""),
+    );
+    let ended = fullpipe(
+        dir.path(),
+        &["run", "small.toml", "other.toml", "--out", "out"],
+    );
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    for name in ["small", "other"] {
+        let figures = dir.path().join("out").join(name).join("figures");
+        assert!(figures.join("case-0000.svg").is_file());
+        assert!(
+            !figures.join("overview.svg").exists(),
+            "one case needs no overview"
+        );
+    }
+}
+
+#[test]
+fn results_compare() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "small.toml", SMALL);
+    for (out, rate) in [("a", "10Mbit/s"), ("b", "10Mbit/s"), ("c", "10.2Mbit/s")] {
+        let set = format!("path.rate={rate}");
+        let ended = fullpipe(
+            dir.path(),
+            &["run", "small.toml", "--set", &set, "--out", out, "-q"],
+        );
+        assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    }
+    let same = fullpipe(dir.path(), &["compare", "a", "b"]);
+    assert_eq!(same.code, 0, "{}{}", same.stdout, same.stderr);
+    assert!(
+        same.stdout.contains("agree: no difference in "),
+        "{}",
+        same.stdout
+    );
+    let different = fullpipe(
+        dir.path(),
+        &[
+            "compare",
+            "a",
+            "c",
+            "--metric",
+            "goodput_mbps",
+            "--threshold",
+            "1%",
+        ],
+    );
+    assert_eq!(different.code, 1, "{}", different.stdout);
+    assert!(
+        different
+            .stdout
+            .contains("DISAGREE: 1 of 1 numbers differ beyond"),
+        "{}",
+        different.stdout
+    );
+    let within = fullpipe(
+        dir.path(),
+        &[
+            "compare",
+            "a",
+            "c",
+            "--metric",
+            "goodput_mbps",
+            "--threshold",
+            "1%",
+            "--threshold",
+            "goodput_mbps=5%",
+        ],
+    );
+    assert_eq!(within.code, 0, "{}", within.stdout);
+    let json = fullpipe(dir.path(), &["compare", "a", "c", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(json["agree"], false);
+    assert!(json["rows"].as_array().unwrap().len() > 20);
+}
+
+#[test]
+fn a_directory_of_something_else_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "small.toml", SMALL);
+    std::fs::create_dir(dir.path().join("mine")).unwrap();
+    write(dir.path(), "mine/thesis.tex", "do not touch");
+    let ended = fullpipe(dir.path(), &["run", "small.toml", "--out", "mine"]);
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("holds no result") && ended.stderr.contains("hint:"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(
+        std::fs::read_to_string(dir.path().join("mine/thesis.tex")).unwrap(),
+        "do not touch"
+    );
+}
+
+/// Starts `LONG`, waits until some runs are kept, sends a signal, and returns how it ended.
+#[cfg(unix)]
+fn stopped_by(signal: &str, dir: &Path) -> (Option<i32>, String) {
+    let child = command(
+        dir,
+        &["run", "long.toml", "--jobs", "1", "--out", "stopped"],
+    )
+    .stdout(Stdio::null())
+    .stderr(Stdio::piped())
+    .spawn()
+    .unwrap();
+    let kept = dir.join("stopped/runs");
+    let patience = Instant::now();
+    while std::fs::read_dir(&kept).map_or(0, Iterator::count) < 2 {
+        assert!(
+            patience.elapsed() < Duration::from_secs(60),
+            "no run was kept within a minute"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let sent = std::process::Command::new("kill")
+        .args([signal, &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+    let output = child.wait_with_output().unwrap();
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_keeps_what_is_finished_and_resumes() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "long.toml", LONG);
+    let (code, stderr) = stopped_by("-INT", dir.path());
+    assert_eq!(code, Some(130), "{stderr}");
+    assert!(
+        stderr.contains("of 40 runs") && stderr.contains("--resume"),
+        "{stderr}"
+    );
+    let kept = std::fs::read_dir(dir.path().join("stopped/runs"))
+        .unwrap()
+        .count();
+    assert!((2..40).contains(&kept), "{kept}");
+    let args = ["run", "long.toml", "--out", "stopped", "--resume"];
+    let resumed = finished(command(dir.path(), &args).output().unwrap());
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    let line = format!("long: {} runs and {kept} taken over", 40 - kept);
+    assert!(resumed.stderr.contains(&line), "{line}: {}", resumed.stderr);
+    assert_eq!(
+        fullpipe(dir.path(), &["run", "long.toml", "--out", "whole", "-q"]).code,
+        0
+    );
+    assert_same_files(&dir.path().join("stopped"), &dir.path().join("whole"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_killed_run_resumes_to_the_same_result() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "long.toml", LONG);
+    let (code, _) = stopped_by("-KILL", dir.path());
+    assert_eq!(code, None, "a killed process has no exit code");
+    let unfinished = fullpipe(dir.path(), &["compare", "stopped", "stopped"]);
+    assert_eq!(unfinished.code, 2, "{}", unfinished.stderr);
+    assert!(
+        unfinished.stderr.contains("--resume"),
+        "{}",
+        unfinished.stderr
+    );
+    let resumed = fullpipe(
+        dir.path(),
+        &["run", "long.toml", "--out", "stopped", "--resume"],
+    );
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("taken over"), "{}", resumed.stderr);
+    assert_eq!(
+        fullpipe(dir.path(), &["run", "long.toml", "--out", "whole", "-q"]).code,
+        0
+    );
+    assert_same_files(&dir.path().join("stopped"), &dir.path().join("whole"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_or_forbidden_disk_is_the_environment() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "small.toml", SMALL);
+    // Nothing can be created below a file, whoever asks.
+    let ended = fullpipe(
+        dir.path(),
+        &["run", "small.toml", "--out", "small.toml/out"],
+    );
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("cannot create `small.toml/out`"),
+        "{}",
+        ended.stderr
+    );
+}
