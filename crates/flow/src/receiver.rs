@@ -81,8 +81,17 @@ impl Receiver {
     #[inline]
     pub fn handle_segment(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
         if segment.syn {
-            self.echo = segment.stamp;
-            return Some(self.ack_with(SackBlocks::default(), false, true));
+            // A late copy must not disturb the ACK of data that is pending.
+            self.counts.acks += 1;
+            return Some(Ack {
+                cum: self.next,
+                syn: true,
+                echo: segment.stamp,
+                sacks: SackBlocks::default(),
+                dsack: false,
+                ece: false,
+                window_end: self.window_end(),
+            });
         }
         self.counts.arrived += 1;
         if self.cfg.ecn {
@@ -99,7 +108,7 @@ impl Receiver {
         if self.deadline > now {
             return None;
         }
-        Some(self.ack_with(SackBlocks::default(), false, false))
+        Some(self.ack_with(SackBlocks::default(), false))
     }
 
     #[inline]
@@ -119,7 +128,7 @@ impl Receiver {
             }
             return None;
         }
-        Some(self.ack_with(SackBlocks::default(), false, false))
+        Some(self.ack_with(SackBlocks::default(), false))
     }
 
     /// Out of order, a duplicate, or the filling of a gap: acknowledged at once.
@@ -164,7 +173,7 @@ impl Receiver {
         if self.cfg.sack {
             self.report(&mut blocks, self.cfg.sack_blocks.min(4));
         }
-        self.ack_with(blocks, dsack, false)
+        self.ack_with(blocks, dsack)
     }
 
     fn remember(&mut self, seq: u64) {
@@ -211,20 +220,25 @@ impl Receiver {
     }
 
     #[inline]
-    fn ack_with(&mut self, sacks: SackBlocks, dsack: bool, syn: bool) -> Ack {
+    fn ack_with(&mut self, sacks: SackBlocks, dsack: bool) -> Ack {
         self.pending = 0;
         self.deadline = Time::MAX;
         self.counts.acks += 1;
         self.highest = self.highest.max(self.next);
         Ack {
             cum: self.next,
-            syn,
+            syn: false,
             echo: self.echo,
             sacks,
             dsack,
             ece: self.ece,
-            window_end: self.cfg.window.map_or(u64::MAX, |w| self.next + w),
+            window_end: self.window_end(),
         }
+    }
+
+    #[inline]
+    fn window_end(&self) -> u64 {
+        self.cfg.window.map_or(u64::MAX, |w| self.next + w)
     }
 }
 

@@ -13,9 +13,7 @@ impl<C: Controller> Sender<C> {
     #[inline]
     pub fn handle_ack(&mut self, now: Time, ack: &Ack) {
         if ack.syn {
-            self.peer_limit = self.peer_limit.min(ack.window_end);
-            self.send_limit = self.app_limit.min(self.peer_limit);
-            return self.established(now);
+            return self.established(now, ack.window_end);
         }
         let una = self.board.una();
         // An ACK for data never sent, or one overtaken by a later ACK that says nothing new.
@@ -71,17 +69,13 @@ impl<C: Controller> Sender<C> {
         {
             self.rack.advance(now, seq, &newest, None, self.rtt.min());
         }
-        if self.phase != Phase::Open {
-            self.leave_phase_if_done(now);
-        }
         if let Some(artificial) = &mut self.artificial
             && artificial.strikes(now, before, delivered_now, self.cc.window())
         {
             self.reduce(now, CongestionKind::Loss, 0, &mut event);
         }
-        if ack.ece && self.cfg.ecn && matches!(self.phase, Phase::Open | Phase::Disorder) {
-            event.ece = true;
-            self.reduce(now, CongestionKind::Ecn, 0, &mut event);
+        if ack.ece && self.cfg.ecn {
+            self.on_ecn_echo(now, &mut event);
         }
 
         event.phase = self.phase;
@@ -97,7 +91,8 @@ impl<C: Controller> Sender<C> {
             });
         }
         self.refresh_budget();
-        self.rearm(now, advanced);
+        let kept = lost.is_some() && advanced && self.keeps_timer();
+        self.rearm(now, advanced && !kept);
     }
 
     /// Nothing to look at but the cumulative number.
@@ -156,6 +151,7 @@ impl<C: Controller> Sender<C> {
                 0
             };
             self.board.ack_to(ack.cum, d);
+            self.duplicates = self.board.bound_duplicates();
             d.acked -= known.min(d.acked);
         } else if self.board.flight() > 0
             && ack.cum == self.board.una()
@@ -262,7 +258,6 @@ impl<C: Controller> Sender<C> {
         if self.board.flight() == 1 {
             wait += self.cfg.max_ack_delay;
         }
-        let at = now + wait;
-        self.probe_at = if at < self.rto_at { at } else { Time::MAX };
+        self.probe_at = (now + wait).min(self.rto_at);
     }
 }

@@ -62,6 +62,8 @@ pub struct Sender<C = Stack> {
     /// RFC 6675 RescueRxt: the one rescue retransmission is due once `una` has passed it; [`u64::MAX`] when used.
     rescue_after: u64,
     duplicates: u64,
+    /// RFC 6582: a partial ACK of this recovery has restarted the retransmission timer.
+    partial_ack_seen: bool,
     /// Segments sent by Limited Transmit in this disorder: not part of FlightSize.
     limited_sent: u64,
     cwr_pending: bool,
@@ -162,6 +164,7 @@ impl<C: Controller> Sender<C> {
             probe_allowed: true,
             rescue_after: u64::MAX,
             duplicates: 0,
+            partial_ack_seen: false,
             limited_sent: 0,
             cwr_pending: false,
             stalled: false,
@@ -359,8 +362,9 @@ impl<C: Controller> Sender<C> {
     pub fn refuse(&mut self, now: Time, segment: &Segment) {
         self.stalled = true;
         self.ready = false;
-        if segment.syn {
-            self.connection = Connection::Opening { tries: 0 };
+        if let Connection::SynSent { tries, .. } = self.connection {
+            self.connection = Connection::Opening { tries };
+            self.rto_at = Time::MAX;
             return;
         }
         self.counts.local_stalls += 1;
@@ -368,8 +372,16 @@ impl<C: Controller> Sender<C> {
         if segment.retransmission {
             self.counts.retransmits -= 1;
             self.board.unsend_again(segment.seq);
+            if let Some(undo) = &mut self.undo {
+                undo.on_unsent();
+            }
         } else {
             self.board.unsend_new();
+            self.cwr_pending |= segment.cwr;
+        }
+        if self.board.flight() == 0 {
+            self.rto_at = Time::MAX;
+            self.probe_at = Time::MAX;
         }
         if let Some(prr) = &mut self.prr {
             prr.on_unsent();
@@ -412,10 +424,10 @@ impl<C: Controller> Sender<C> {
             self.reorder_at = Time::MAX;
             self.on_reordering_timer(now);
         }
-        if now >= self.rto_at {
+        // The probe goes first where both are due: it is there to spare the timeout.
+        let probing = now >= self.probe_at && self.on_probe_timer(now);
+        if !probing && now >= self.rto_at {
             self.on_rto(now);
-        } else if now >= self.probe_at {
-            self.on_probe_timer(now);
         }
         self.refresh_budget();
     }
@@ -444,10 +456,12 @@ impl<C: Controller> Sender<C> {
         (self.cfg.rto.initial * (1 << tries.min(16))).min(self.cfg.rto.max)
     }
 
-    fn established(&mut self, now: Time) {
+    fn established(&mut self, now: Time, window_end: u64) {
         let Connection::SynSent { at, tries } = self.connection else {
-            return;
+            return; // a late copy: its window is out of date
         };
+        self.peer_limit = window_end;
+        self.send_limit = self.app_limit.min(window_end);
         self.connection = Connection::Open;
         self.refresh_ready();
         self.rto_at = Time::MAX;
@@ -460,7 +474,7 @@ impl<C: Controller> Sender<C> {
             }
         } else {
             // RFC 6298 section 5.7 and RFC 5681 section 3.1: a lost SYN means RTO 3 s and IW 1.
-            self.rtt.widen(Span::from_secs(1), Span::from_millis(500));
+            self.rtt.start_from(Span::from_secs(3));
             self.cc.on_idle(&IdleEvent {
                 now,
                 idle: Span::ZERO,

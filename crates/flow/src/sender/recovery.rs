@@ -53,6 +53,12 @@ impl UndoMark {
         }
     }
 
+    /// The last retransmission never left the host.
+    pub(super) fn on_unsent(&mut self) {
+        self.unexplained -= 1;
+        self.retransmissions = self.retransmissions.saturating_sub(1);
+    }
+
     pub(super) fn on_retransmit(&mut self, now: Time) {
         self.first_retransmission.get_or_insert(now);
         self.unexplained += 1;
@@ -87,6 +93,7 @@ impl<C: Controller> Sender<C> {
         self.check_undo(now, ack, advanced, dsack);
         self.check_probe(now, advanced, dsack, event);
         self.check_frto(now, advanced, d);
+        let ended = self.leave_phase_if_done(now);
 
         if self.phase == Phase::Open && self.board.sacked_out() > 0 {
             self.phase = Phase::Disorder;
@@ -94,6 +101,8 @@ impl<C: Controller> Sender<C> {
         }
         let (lost, again) = self.detect(now, advanced);
         event.lost = lost + again;
+        // What is missing of the data sent since the last reduction is the next window's loss.
+        let lost = if ended { self.board.lost_out() } else { lost };
         if lost > 0 && matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Cwr) {
             self.reduce(now, CongestionKind::Loss, lost, event);
         } else if again > 0 && self.phase == Phase::Recovery {
@@ -111,10 +120,6 @@ impl<C: Controller> Sender<C> {
     }
 
     fn detect_by_time(&mut self, now: Time) -> (u64, u64) {
-        if self.board.sacked_out() == 0 && self.board.retransmissions_out() == 0 {
-            self.reorder_at = Time::MAX;
-            return (0, 0);
-        }
         let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
         let window = self.rack.window(
             self.rtt.min(),
@@ -167,9 +172,12 @@ impl<C: Controller> Sender<C> {
                 Phase::Open | Phase::Disorder => {
                     self.duplicates >= DUP_THRESH && una >= self.recovery_point
                 }
-                _ => false,
+                Phase::Cwr => self.duplicates >= DUP_THRESH,
+                Phase::Loss => false,
             };
-        u64::from(head && self.board.mark_lost(una))
+        let news = head && self.board.mark_lost(una);
+        self.duplicates = self.board.bound_duplicates();
+        u64::from(news)
     }
 
     /// One reduction per window of data: on loss into recovery, on a mark, a local drop or an artificial loss into CWR.
@@ -193,7 +201,7 @@ impl<C: Controller> Sender<C> {
         }
         let before = self.cc.window();
         self.cc
-            .on_congestion(&self.congestion(now, kind, true, lost));
+            .on_congestion(&self.congestion(now, kind, true, lost, event.acked));
         self.note(now, EpisodeKind::Congestion(kind), before);
         self.counts.loss_events += 1;
         self.pacer.end_spreading();
@@ -206,6 +214,8 @@ impl<C: Controller> Sender<C> {
         self.reduced_at = now;
         self.rescue_after = self.board.una() + 1;
         self.probe_at = Time::MAX;
+        self.probe = None;
+        self.partial_ack_seen = false;
         self.cwr_pending = self.cfg.ecn;
         self.undo = (real_loss && self.cfg.undo).then(|| UndoMark::new(self.board.una(), false));
         if self.cfg.prr {
@@ -227,7 +237,7 @@ impl<C: Controller> Sender<C> {
         }
         let before = self.cc.window();
         self.cc
-            .on_congestion(&self.congestion(now, CongestionKind::Loss, false, lost));
+            .on_congestion(&self.congestion(now, CongestionKind::Loss, false, lost, 0));
         self.note(now, EpisodeKind::Again, before);
         self.reduced_at = now;
         if let Some(prr) = &mut self.prr {
@@ -241,13 +251,34 @@ impl<C: Controller> Sender<C> {
             let mut event = self.event_for(now, &none);
             self.reduce(now, CongestionKind::LocalDrop, 0, &mut event);
             if let Some(prr) = &mut self.prr {
-                *prr = Prr::new(
-                    self.cc.ssthresh() as u64,
-                    self.board.pipe(),
-                    self.board.pipe(),
-                );
+                let pipe = self.board.pipe();
+                *prr = Prr::new(self.cc.ssthresh() as u64, pipe, pipe.max(1));
             }
+            // With nothing outstanding no ACK will come to end the reduction.
+            self.leave_phase_if_done(now);
+        } else {
+            self.undo = None;
         }
+    }
+
+    /// RFC 3168 section 6.1.2: one answer per window of data. Until the segment with CWR can have arrived, the echo is still
+    /// that of the last mark.
+    #[cold]
+    pub(super) fn on_ecn_echo(&mut self, now: Time, event: &mut AckEvent) {
+        event.ece = true;
+        if !matches!(self.phase, Phase::Open | Phase::Disorder) {
+            // The reduction under way is justified by the mark as well: it must not be undone.
+            self.undo = None;
+        } else if self.board.una() > self.recovery_point {
+            self.reduce(now, CongestionKind::Ecn, 0, event);
+        }
+    }
+
+    /// RFC 6582 section 4, "Impatient": of the partial ACKs only the first restarts the retransmission timer.
+    pub(super) fn keeps_timer(&mut self) -> bool {
+        self.cfg.detector == Detector::NewReno
+            && self.phase == Phase::Recovery
+            && std::mem::replace(&mut self.partial_ack_seen, true)
     }
 
     fn event_for(&self, now: Time, d: &Delivered) -> AckEvent {
@@ -260,8 +291,11 @@ impl<C: Controller> Sender<C> {
         kind: CongestionKind,
         first_in_window: bool,
         lost: u64,
+        acked: u64,
     ) -> CongestionEvent {
-        let flight = self.board.flight() - self.limited_sent.min(self.board.flight());
+        // As it was when the ACK came; each segment of Limited Transmit stands for a SACKed one.
+        let limited = self.limited_sent.min(self.board.sacked_out());
+        let flight = (self.board.flight() + acked).saturating_sub(limited);
         // RFC 7661 section 4.3: a window that was not used is judged by what was.
         let flight = self
             .validation
@@ -278,9 +312,8 @@ impl<C: Controller> Sender<C> {
         }
     }
 
-    /// Ends a reduction whose data is acknowledged, and disorder that healed.
-    #[cold]
-    pub(super) fn leave_phase_if_done(&mut self, now: Time) {
+    /// Ends disorder that healed, and a reduction whose data is acknowledged; true for the latter.
+    fn leave_phase_if_done(&mut self, now: Time) -> bool {
         let una = self.board.una();
         match self.phase {
             Phase::Open => {}
@@ -299,9 +332,11 @@ impl<C: Controller> Sender<C> {
                     self.prr = None;
                     self.frto = Frto::Off;
                     self.cc.on_recovery_exit(now);
+                    return true;
                 }
             }
         }
+        false
     }
 
     fn board_healed(&mut self) {
@@ -385,7 +420,10 @@ impl<C: Controller> Sender<C> {
         if self.frto == Frto::Off || self.phase != Phase::Loss {
             return;
         }
-        let original = d.original.is_some_and(|seq| seq < self.recovery_point);
+        // Without SACK an ACK that covers a retransmission says nothing about the originals behind it.
+        let ambiguous = self.cfg.detector == Detector::NewReno
+            && d.newest.is_some_and(|(_, sent)| sent.retransmitted());
+        let original = !ambiguous && d.original.is_some_and(|seq| seq < self.recovery_point);
         if original {
             // Data sent before the timeout arrived without being resent: the timeout was spurious.
             self.frto = Frto::Off;
@@ -434,7 +472,7 @@ impl<C: Controller> Sender<C> {
         let first = self.phase != Phase::Loss || self.board.una() >= self.recovery_point;
         let was_loss = self.phase == Phase::Loss;
         let before = self.cc.window();
-        let event = self.congestion(now, CongestionKind::Loss, first, 0);
+        let event = self.congestion(now, CongestionKind::Loss, first, 0, 0);
         self.cc.on_rto(&RtoEvent {
             now,
             first,
@@ -469,15 +507,17 @@ impl<C: Controller> Sender<C> {
         self.rtt.back_off();
     }
 
-    pub(super) fn on_probe_timer(&mut self, now: Time) {
+    /// RFC 8985 section 7.3: the probe's timer is due; true if a probe is to be sent. The RTO then starts anew.
+    pub(super) fn on_probe_timer(&mut self, now: Time) -> bool {
         self.probe_at = Time::MAX;
         let idle = self.probe.is_none() && self.probe_allowed;
-        if idle && self.phase == Phase::Open && self.board.flight() > 0 {
+        let due = idle && self.phase == Phase::Open && self.board.flight() > 0;
+        if due {
             self.probe_due = true;
             self.probe_allowed = false;
+            self.rto_at = now + self.rtt.rto();
         }
-        // RFC 8985 section 7.3: the RTO starts anew after the probe.
-        self.rto_at = now + self.rtt.rto();
+        due
     }
 
     /// One segment beyond the window: new data if there is some, the newest sent otherwise.

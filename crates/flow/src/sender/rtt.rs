@@ -47,6 +47,12 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
+    /// Timeout before the first sample, if the connection opened late (RFC 6298 section 5.7).
+    pub fn start_from(&mut self, rto: Span) {
+        self.cfg.initial = self.cfg.initial.max(rto);
+        self.backoff = 0;
+    }
+
     /// After a spurious timeout the sample that caused it must count (RFC 4015 section 3.2).
     pub fn widen(&mut self, srtt: Span, rttvar: Span) {
         self.srtt = self.srtt.max(srtt.as_nanos());

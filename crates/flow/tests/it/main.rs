@@ -1,0 +1,5 @@
+//! Integration tests of the endpoint.
+
+mod detection;
+mod host;
+mod model;
