@@ -505,6 +505,8 @@ impl<C: Controller> Sender<C> {
         self.cwr_pending = self.cfg.ecn;
         self.pacer.end_spreading();
         self.rtt.back_off();
+        // Armed here, not by the retransmission: the pacer or the local queue may hold that back.
+        self.rto_at = now + self.rtt.rto();
     }
 
     /// RFC 8985 section 7.3: the probe's timer is due; true if a probe is to be sent. The RTO then starts anew.
