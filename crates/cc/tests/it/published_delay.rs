@@ -787,6 +787,29 @@ fn fast_averages_at_most_a_quarter_of_a_sample() {
 }
 
 #[test]
+fn fast_multiplies_below_three_quarters_of_a_millisecond() {
+    for (queue, grown) in [(0.74, 10.0), (0.76, 0.0)] {
+        let mut stack = settled("fast(mi=on)", 100.0);
+        let sample = |rtt: f64| AckEvent {
+            rtt: Some(ms(rtt)),
+            ..ack(at_ms(1), 10)
+        };
+        stack.on_ack(&AckEvent {
+            cwnd_limited: false,
+            ..sample(100.0)
+        });
+        for _ in 0..500 {
+            stack.on_ack(&AckEvent {
+                cwnd_limited: false,
+                ..sample(100.0 + queue)
+            });
+        }
+        stack.on_ack(&sample(100.0 + queue));
+        near(stack.window() - 100.0, grown, 1e-9);
+    }
+}
+
+#[test]
 fn tcp_lp_ignores_less_than_a_millisecond() {
     for law in ["lp", "hstcp-lp"] {
         for (delay, w) in [(40.97, 100.0), (41.03, 50.0)] {
