@@ -7,18 +7,18 @@
 //! Wall times are not part of a stored result, which must be the same bytes whenever it is computed again; they are filled in
 //! for what the command prints and kept in `timing.json`.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
+mod json;
+mod schema;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Error as _, MapAccess, Visitor};
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use schemars::{JsonSchema, Schema};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::metrics::{self, METRICS, RunMetrics, Scope, Values};
+use crate::metrics::{self, RunMetrics, Scope, Values};
 use crate::scenario::{Case, Expectation, Scenario};
 
 /// Result of one scenario on one ground.
@@ -99,7 +99,7 @@ pub struct Estimate {
     pub mean: Option<f64>,
     /// 95 % interval of the mean; with two seeds or more.
     pub ci95: Option<[f64; 2]>,
-    /// Seeds in which it is undefined.
+    /// Seeds in which it is undefined, if not in all.
     pub undefined: u32,
 }
 
@@ -116,7 +116,10 @@ pub struct ExpectationResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_ci95: Option<[f64; 2]>,
     /// Smallest and largest accepted value; `null` where open.
-    #[serde(serialize_with = "open_bound", deserialize_with = "closed_bound")]
+    #[serde(
+        serialize_with = "json::open_bound",
+        deserialize_with = "json::closed_bound"
+    )]
     #[schemars(with = "[Option<f64>; 2]")]
     pub bound: [f64; 2],
     /// Whether the observed value lies in the bound.
@@ -349,7 +352,7 @@ pub fn evaluate(expectations: &[Expectation], cases: &[CaseResult]) -> Vec<Expec
 
 /// Means and intervals of every name that any run has.
 fn aggregate(runs: &[&Values]) -> Estimates {
-    let names: std::collections::BTreeSet<&String> = runs.iter().flat_map(|v| v.keys()).collect();
+    let names: BTreeSet<&String> = runs.iter().flat_map(|v| v.keys()).collect();
     let samples = |name: &str| {
         runs.iter()
             .map(|v| metrics::value(v, name))
@@ -365,8 +368,11 @@ impl Estimate {
     /// Mean and interval of the values of the seeds.
     pub fn of(samples: &[Option<f64>]) -> Estimate {
         let defined: Vec<f64> = samples.iter().flatten().copied().collect();
+        if defined.is_empty() {
+            return Estimate::default();
+        }
         let undefined = (samples.len() - defined.len()) as u32;
-        if undefined > 0 || defined.is_empty() {
+        if undefined > 0 {
             return Estimate {
                 mean: None,
                 ci95: None,
@@ -400,354 +406,6 @@ pub(crate) fn student_t(degrees: f64) -> f64 {
 
 /// The version that is written into results.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-// ---- JSON ----------------------------------------------------------------------------------------------------------------
-
-/// A JSON object in a chosen order.
-enum Node {
-    Leaf(Value),
-    Object(Vec<(String, Node)>),
-}
-
-impl Serialize for Node {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Node::Leaf(v) => v.serialize(s),
-            Node::Object(entries) => s.collect_map(entries.iter().map(|(k, v)| (k, v))),
-        }
-    }
-}
-
-impl Node {
-    fn insert(entries: &mut Vec<(String, Node)>, path: &[&str], leaf: Value) {
-        let (head, rest) = path.split_first().expect("a path has a first part");
-        if rest.is_empty() {
-            entries.push(((*head).to_owned(), Node::Leaf(leaf)));
-            return;
-        }
-        let at = entries
-            .iter()
-            .position(|(k, _)| k == head)
-            .unwrap_or_else(|| {
-                entries.push(((*head).to_owned(), Node::Object(Vec::new())));
-                entries.len() - 1
-            });
-        if let Node::Object(inner) = &mut entries[at].1 {
-            Node::insert(inner, rest, leaf);
-        }
-    }
-}
-
-/// Path of a metric in the JSON object: a variable's name may itself hold dots.
-fn path(name: &str) -> Vec<&str> {
-    match name
-        .strip_prefix("var.")
-        .and_then(|rest| rest.rsplit_once('.'))
-    {
-        Some((variable, last)) => vec!["var", variable, last],
-        None => name.split('.').collect(),
-    }
-}
-
-/// Estimates in the order of the table, variables last.
-fn nodes(scope: Scope, estimates: &Estimates) -> Vec<(String, Node)> {
-    let mut entries = Vec::new();
-    let listed = metrics::names_of(scope).filter_map(|name| estimates.get_key_value(name));
-    let others = estimates
-        .iter()
-        .filter(|(name, _)| metrics::find(scope, name).is_none());
-    for (name, e) in listed.chain(others) {
-        let number = |v: f64| number(v, metrics::find(scope, name).is_some_and(|m| m.count));
-        let parts = path(name);
-        let (last, head) = parts.split_last().expect("a path has a last part");
-        let beside = |suffix: &str| format!("{last}{suffix}");
-        Node::insert(&mut entries, &parts, e.mean.map_or(Value::Null, number));
-        if let Some([low, high]) = e.ci95 {
-            let pair = Value::Array(vec![self::number(low, false), self::number(high, false)]);
-            Node::insert(&mut entries, &[head, &[&beside("_ci95")]].concat(), pair);
-        }
-        if e.undefined > 0 && e.mean.is_none() {
-            Node::insert(
-                &mut entries,
-                &[head, &[&beside("_undefined")]].concat(),
-                Value::from(e.undefined),
-            );
-        }
-    }
-    entries
-}
-
-fn number(v: f64, count: bool) -> Value {
-    if count && v.fract() == 0.0 && v.abs() < EXACT {
-        Value::from(v as i64)
-    } else {
-        serde_json::Number::from_f64(v).map_or(Value::Null, Value::Number)
-    }
-}
-
-/// Integers below this are exact in `f64`.
-const EXACT: f64 = 9_007_199_254_740_992.0;
-
-/// Reads what [`nodes`] wrote; strings are left to the caller.
-fn estimates(
-    prefix: &str,
-    object: &serde_json::Map<String, Value>,
-    into: &mut Estimates,
-) -> Result<(), String> {
-    for (key, value) in object {
-        let name = if prefix.is_empty() {
-            key.clone()
-        } else {
-            format!("{prefix}.{key}")
-        };
-        let base = |suffix| name.strip_suffix(suffix).map(str::to_owned);
-        match value {
-            Value::Object(inner) => estimates(&name, inner, into)?,
-            Value::Array(pair) => {
-                let base = base("_ci95").ok_or_else(|| format!("`{name}` is a list"))?;
-                let [Some(low), Some(high)] =
-                    [pair.first(), pair.get(1)].map(|v| v.and_then(Value::as_f64))
-                else {
-                    return Err(format!("`{name}` is no pair of numbers"));
-                };
-                into.entry(base).or_default().ci95 = Some([low, high]);
-            }
-            Value::Number(n) => match base("_undefined") {
-                Some(base) => {
-                    into.entry(base).or_default().undefined = n.as_u64().unwrap_or(0) as u32
-                }
-                None => into.entry(name).or_default().mean = n.as_f64(),
-            },
-            Value::Null => {
-                into.entry(name).or_default();
-            }
-            Value::String(_) | Value::Bool(_) => return Err(format!("`{name}` is not a number")),
-        }
-    }
-    Ok(())
-}
-
-impl Serialize for FlowResult {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        let mut map = s.serialize_map(None)?;
-        map.serialize_entry("name", &self.name)?;
-        map.serialize_entry("stack", &self.stack)?;
-        for (key, node) in nodes(Scope::Flow, &self.metrics) {
-            map.serialize_entry(&key, &node)?;
-        }
-        map.end()
-    }
-}
-
-impl Serialize for LinkResult {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        let mut map = s.serialize_map(None)?;
-        map.serialize_entry("name", &self.name)?;
-        for (key, node) in nodes(Scope::Link, &self.metrics) {
-            map.serialize_entry(&key, &node)?;
-        }
-        map.end()
-    }
-}
-
-impl Serialize for CaseMetrics {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        Node::Object(nodes(Scope::Case, &self.0)).serialize(s)
-    }
-}
-
-fn take_string<E: serde::de::Error>(
-    object: &mut serde_json::Map<String, Value>,
-    key: &'static str,
-) -> Result<String, E> {
-    match object.remove(key) {
-        Some(Value::String(s)) => Ok(s),
-        Some(_) => Err(E::custom(format!("`{key}` is not a string"))),
-        None => Err(E::missing_field(key)),
-    }
-}
-
-impl<'de> Deserialize<'de> for FlowResult {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let mut object = serde_json::Map::deserialize(d)?;
-        let (name, stack) = (
-            take_string(&mut object, "name")?,
-            take_string(&mut object, "stack")?,
-        );
-        let mut metrics = Estimates::new();
-        estimates("", &object, &mut metrics).map_err(D::Error::custom)?;
-        Ok(FlowResult {
-            name,
-            stack,
-            metrics,
-        })
-    }
-}
-
-impl<'de> Deserialize<'de> for LinkResult {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let mut object = serde_json::Map::deserialize(d)?;
-        let name = take_string(&mut object, "name")?;
-        let mut metrics = Estimates::new();
-        estimates("", &object, &mut metrics).map_err(D::Error::custom)?;
-        Ok(LinkResult { name, metrics })
-    }
-}
-
-impl<'de> Deserialize<'de> for CaseMetrics {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let object = serde_json::Map::deserialize(d)?;
-        let mut metrics = Estimates::new();
-        estimates("", &object, &mut metrics).map_err(D::Error::custom)?;
-        Ok(CaseMetrics(metrics))
-    }
-}
-
-impl Serialize for Params {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_map(self.0.iter().map(|(k, v)| (k, v)))
-    }
-}
-
-impl<'de> Deserialize<'de> for Params {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Params;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Params, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(Params(entries))
-            }
-        }
-        d.deserialize_map(InOrder)
-    }
-}
-
-fn open_bound<S: Serializer>(bound: &[f64; 2], s: S) -> Result<S::Ok, S::Error> {
-    bound.map(|b| b.is_finite().then_some(b)).serialize(s)
-}
-
-fn closed_bound<'de, D: Deserializer<'de>>(d: D) -> Result<[f64; 2], D::Error> {
-    let [low, high] = <[Option<f64>; 2]>::deserialize(d)?;
-    Ok([
-        low.unwrap_or(f64::NEG_INFINITY),
-        high.unwrap_or(f64::INFINITY),
-    ])
-}
-
-// ---- JSON Schema ---------------------------------------------------------------------------------------------------------
-
-fn metric_properties(scope: Scope, properties: &mut serde_json::Map<String, Value>) {
-    for m in METRICS.iter().filter(|m| m.scope == scope) {
-        let about = format!("{}. Unit: {}. {}", m.about, m.unit, m.formula);
-        let mut at = &mut *properties;
-        let parts = path(m.name);
-        let (last, heads) = parts.split_last().expect("a path has a last part");
-        for head in heads {
-            let object = at
-                .entry((*head).to_owned())
-                .or_insert_with(|| serde_json::json!({ "type": "object", "properties": {} }));
-            at = object["properties"]
-                .as_object_mut()
-                .expect("made an object above");
-        }
-        at.insert(
-            (*last).to_owned(),
-            serde_json::json!({ "type": ["number", "null"], "description": about }),
-        );
-        at.insert(
-            format!("{last}_ci95"),
-            serde_json::json!({
-                "type": "array", "items": { "type": "number" }, "minItems": 2, "maxItems": 2,
-                "description": format!("95 % Student interval of `{}` over the seeds", m.name)
-            }),
-        );
-        at.insert(
-            format!("{last}_undefined"),
-            serde_json::json!({ "type": "integer", "description": format!("seeds in which `{}` is undefined", m.name) }),
-        );
-    }
-}
-
-fn metrics_schema(scope: Scope, strings: &[(&str, &str)]) -> Schema {
-    let mut properties = serde_json::Map::new();
-    for (name, about) in strings {
-        properties.insert(
-            (*name).to_owned(),
-            serde_json::json!({ "type": "string", "description": about }),
-        );
-    }
-    metric_properties(scope, &mut properties);
-    let mut required: Vec<&str> = strings.iter().map(|(name, _)| *name).collect();
-    for name in metrics::names_of(scope).map(|name| path(name)[0]) {
-        if required.last() != Some(&name) {
-            required.push(name);
-        }
-    }
-    if scope == Scope::Flow {
-        let number = serde_json::json!({ "type": ["number", "null"] });
-        properties.insert(
-            "var".to_owned(),
-            serde_json::json!({
-                "type": "object",
-                "description": "variables of the controller",
-                "additionalProperties": { "type": "object", "properties": { "last": number, "max": number } }
-            }),
-        );
-    }
-    json_schema!({ "type": "object", "properties": properties, "required": required })
-}
-
-impl JsonSchema for FlowResult {
-    fn schema_name() -> Cow<'static, str> {
-        "Flow".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        metrics_schema(
-            Scope::Flow,
-            &[
-                ("name", "Name in the scenario"),
-                ("stack", "Canonical spelling of the stack"),
-            ],
-        )
-    }
-}
-
-impl JsonSchema for LinkResult {
-    fn schema_name() -> Cow<'static, str> {
-        "Link".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        metrics_schema(Scope::Link, &[("name", "Name in the scenario")])
-    }
-}
-
-impl JsonSchema for CaseMetrics {
-    fn schema_name() -> Cow<'static, str> {
-        "CaseMetrics".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        metrics_schema(Scope::Case, &[])
-    }
-}
-
-impl JsonSchema for Params {
-    fn schema_name() -> Cow<'static, str> {
-        "Params".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "object",
-            "description": "Matrix keys and their values in this case"
-        })
-    }
-}
 
 #[cfg(test)]
 mod tests {
