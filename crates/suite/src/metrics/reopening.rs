@@ -146,7 +146,8 @@ fn full_rate_again(flow: &FlowOutcome, event: &Episode, rate: f64) -> Option<Tim
             return Some(round[1].start);
         }
     }
-    (!below && flow.rounds.last().is_some_and(|r| r.start > event.at)).then_some(event.at)
+    let ended = flow.rounds.iter().filter(|r| r.start > event.at).count();
+    (!below && ended >= HIDDEN_ROUNDS).then_some(event.at)
 }
 
 /// When the window is back at `target` after the event; the event's own time if the reduction left it above.
@@ -398,6 +399,12 @@ mod tests {
             0.0,
             0.0,
         );
+        // Too few rounds to tell.
+        let short = FlowOutcome {
+            rounds: f.rounds[..23].to_vec(),
+            ..f.clone()
+        };
+        assert_eq!(all(&group("a", 0..1), &[short])["recovery_time_s"], None);
         // A later event is not charged to the first.
         let mut w = windows;
         w[100..110].fill(10.0);
