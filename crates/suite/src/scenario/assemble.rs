@@ -78,7 +78,7 @@ pub(super) fn scenario(text: &str, origin: &str, overrides: &Overrides) -> Resul
             }
             Err(message) => {
                 let hint = Some("shorten the lists of [matrix], or `seeds`".to_owned());
-                let at = axes.first().map_or(config.top.at, |axis| axis.values[0].field.at);
+                let at = axes.first().map_or(config.top.at, |axis| axis.values[0].at);
                 reader.refuse_key(at, "matrix", message, hint);
             }
         }
@@ -164,10 +164,8 @@ impl Expansion<'_> {
     fn case(&self, index: usize, findings: &mut Findings) -> Option<Case> {
         let mut config = self.config.clone();
         let digits = matrix::digits(index, self.axes);
-        let values: Vec<_> =
-            self.axes.iter().zip(&digits).map(|(axis, digit)| (&axis.address, &axis.values[*digit])).collect();
-        let fields = values.iter().map(|(address, value)| (*address, &value.field));
-        for (address, field) in fields.chain(self.last.iter().map(|(address, field)| (address, field))) {
+        let values: Vec<_> = self.axes.iter().zip(&digits).map(|(axis, digit)| &axis.values[*digit]).collect();
+        for (address, field) in values.iter().flat_map(|value| &value.sets).chain(self.last) {
             if let Err(message) = address.apply(&mut config, field) {
                 let key = address.key.name.to_owned();
                 findings.faults.push(Fault { at: field.at, key, shows_value: true, message, hint: None });
@@ -177,8 +175,8 @@ impl Expansion<'_> {
         let resolved = resolve::resolve(&config, self.names, findings)?;
         Some(Case {
             index,
-            params: self.axes.iter().zip(&values).map(|(a, (_, v))| (a.key.clone(), v.plain.clone())).collect(),
-            json: values.iter().map(|(_, v)| v.json.clone()).collect(),
+            params: self.axes.iter().zip(&values).map(|(a, v)| (a.key.clone(), v.plain.clone())).collect(),
+            json: values.iter().map(|v| v.json.clone()).collect(),
             flows: resolved.flows,
             duration: resolved.spec.duration,
             warmup: resolved.warmup,

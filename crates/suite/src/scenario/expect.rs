@@ -223,9 +223,10 @@ impl Expect<'_> {
             return None;
         };
         let axis = &self.known.axes[i];
-        let kind = &axis.address.key.kind;
-        let value = reader.value(kind, &entry.node, &key, axis.address.key.example)?;
-        let canonical = value.canonical();
+        let canonical = match axis.names {
+            Some(named) => reader.value(&named.kind, &entry.node, &key, named.example)?.canonical(),
+            None => entry.node.plain(reader.sources),
+        };
         if let Some(v) = axis.values.iter().position(|value| value.canonical == canonical) {
             return Some(Constraint::Value(i, v));
         }

@@ -1,6 +1,6 @@
 //! Dotted keys, the axes of `[matrix]`, `--set`, and the product of the axes.
 
-use super::document::{Data, Entry, Node, Place};
+use super::document::{Data, Entry, Node, Place, shorten};
 use super::keys::{self, Key};
 use super::value::{Field, Kind, Reader, Record, Value, nearest};
 
@@ -35,7 +35,10 @@ enum Scope {
 pub(super) struct Axis {
     /// As written.
     pub key: String,
-    pub address: Address,
+    /// The key it names; `None` for `case`, whose values set several keys each.
+    pub names: Option<&'static Key>,
+    /// All that any of its values sets.
+    addresses: Vec<Address>,
     pub values: Vec<AxisValue>,
     /// Values in the file, if `--set` replaced them.
     pub replaced: Vec<AxisValue>,
@@ -43,7 +46,8 @@ pub(super) struct Axis {
 
 #[derive(Clone, Debug)]
 pub(super) struct AxisValue {
-    pub field: Field,
+    pub sets: Vec<(Address, Field)>,
+    pub at: Place,
     pub plain: String,
     pub json: serde_json::Value,
     pub canonical: String,
@@ -101,7 +105,7 @@ impl Address {
                         let near = nearest(second, flows.iter().map(String::as_str))
                             .or(flows.first().map(String::as_str));
                         let hint = near.map(|near| format!("did you mean `flow.{near}.{}`?", key.join(".")));
-                        return Err((format!("there is no flow `{}`", super::document::shorten(second)), hint));
+                        return Err((format!("there is no flow `{}`", shorten(second)), hint));
                     }
                     None => return Err(unknown()),
                 };
@@ -172,54 +176,113 @@ pub(super) fn axes(reader: &mut Reader<'_>, entries: &[Entry], flows: &[String])
     let mut leaves = Vec::new();
     flatten(entries, "", &mut leaves);
     for (key, name_at, node) in leaves {
-        let full = format!("matrix.\"{}\"", super::document::shorten(&key));
-        let address = match Address::find(&key, flows) {
-            Ok(address) => address,
-            Err((message, hint)) => {
-                reader.refuse_key(name_at, &full, message, hint);
-                continue;
-            }
+        let full = if key == CASE { "matrix.case".to_owned() } else { format!("matrix.\"{}\"", shorten(&key)) };
+        let Some(items) = items(reader, node, &full) else { continue };
+        let axis = if key == CASE {
+            bundles(reader, items, &full, flows)
+        } else {
+            let Some(address) = varying(reader, &key, name_at, &full, flows) else { continue };
+            let values = items.iter().filter_map(|item| read(reader, &address, item, &full)).collect();
+            Axis { key, names: Some(address.key), addresses: vec![address], values, replaced: Vec::new() }
         };
-        if !address.key.varies {
-            let hint = Some("set it once, outside [matrix]".to_owned());
-            reader.refuse_key(name_at, &full, "this key cannot vary between cases", hint);
+        if let Some((other, around)) = axes.iter().find_map(|other| clash(other, &axis)) {
+            let message = format!("sets what `{other}` sets already");
+            let hint = if around { "a key comes before the keys inside it" } else { "keep one of them" };
+            reader.refuse_key(name_at, &full, message, Some(hint.to_owned()));
             continue;
         }
-        let Data::List(items) = &node.data else {
-            let message = format!("a list of values is expected, this is {}", node.what());
-            let hint = format!("write [{}]", super::document::shorten(reader.sources.text(node.at)));
-            reader.refuse(node.at, &full, message, Some(hint));
-            continue;
-        };
-        if items.is_empty() {
-            let hint = Some("list the values to run, or remove the key".to_owned());
-            reader.refuse(node.at, &full, "the list is empty", hint);
-            continue;
-        }
-        if let Some(other) = axes.iter().find(|axis| clash(axis, &address)) {
-            let message = format!("sets what `{}` sets already", other.key);
-            let hint = match address.relation(&other.address) {
-                Relation::Around => "a key comes before the keys inside it".to_owned(),
-                _ => "keep one of them".to_owned(),
-            };
-            reader.refuse_key(name_at, &full, message, Some(hint));
-            continue;
-        }
-        let mut values: Vec<AxisValue> = Vec::new();
-        for item in items {
-            let Some(value) = read(reader, &address, item, &full) else { continue };
-            if values.iter().any(|v| v.canonical == value.canonical) {
+        for (i, value) in axis.values.iter().enumerate() {
+            if axis.values[..i].iter().any(|other| other.canonical == value.canonical) {
                 let hint = Some("every value stands once".to_owned());
-                reader.refuse(item.at, &full, "this value stands twice in the list", hint);
+                reader.refuse(value.at, &full, "this value stands twice in the list", hint);
             }
-            values.push(value);
         }
-        axes.push(Axis { key, address, values, replaced: Vec::new() });
+        axes.push(axis);
     }
     axes
 }
 
-/// Applies one `--set`: to the axis of that key, or to the tables, or after all axes (the last result).
+fn items<'a>(reader: &mut Reader<'_>, node: &'a Node, key: &str) -> Option<&'a [Node]> {
+    match &node.data {
+        Data::List(items) if items.is_empty() => {
+            let hint = Some("list the values to run, or remove the key".to_owned());
+            reader.refuse(node.at, key, "the list is empty", hint);
+            None
+        }
+        Data::List(items) => Some(items),
+        _ => {
+            let message = format!("a list of values is expected, this is {}", node.what());
+            let hint = format!("write [{}]", shorten(reader.sources.text(node.at)));
+            reader.refuse(node.at, key, message, Some(hint));
+            None
+        }
+    }
+}
+
+/// The address of a key that may differ between cases.
+fn varying(reader: &mut Reader<'_>, key: &str, at: Place, full: &str, flows: &[String]) -> Option<Address> {
+    match Address::find(key, flows) {
+        Ok(address) if address.key.varies => Some(address),
+        Ok(_) => {
+            let hint = Some("set it once, outside [matrix]".to_owned());
+            reader.refuse_key(at, full, "this key cannot vary between cases", hint);
+            None
+        }
+        Err((message, hint)) => {
+            reader.refuse_key(at, full, message, hint);
+            None
+        }
+    }
+}
+
+/// `[[matrix.case]]`: named values that set several keys at once.
+fn bundles(reader: &mut Reader<'_>, items: &[Node], full: &str, flows: &[String]) -> Axis {
+    let mut axis = Axis {
+        key: CASE.to_owned(),
+        names: None,
+        addresses: Vec::new(),
+        values: Vec::new(),
+        replaced: Vec::new(),
+    };
+    for (i, item) in items.iter().enumerate() {
+        let full = format!("{full}[{}]", i + 1);
+        let Data::Table(entries) = &item.data else {
+            let message = format!("a table is expected, this is {}", item.what());
+            let hint = "write [[matrix.case]], with a `name` and dotted keys below".to_owned();
+            reader.refuse(item.at, &full, message, Some(hint));
+            continue;
+        };
+        let name = entries.iter().find(|e| e.name == "name").and_then(|e| match &e.node.data {
+            Data::Text(text) if !text.trim().is_empty() => Some((text.clone(), e.node.at)),
+            _ => None,
+        });
+        let Some((name, at)) = name else {
+            let hint = Some("write for example name = \"long path\"".to_owned());
+            reader.refuse_key(item.at, &format!("{full}.name"), "this key is missing", hint);
+            continue;
+        };
+        let mut leaves = Vec::new();
+        flatten(entries, "", &mut leaves);
+        let mut sets: Vec<(Address, Field)> = Vec::new();
+        for (key, key_at, node) in leaves.into_iter().filter(|(key, ..)| key != "name") {
+            let full = format!("{full}.{}", shorten(&key));
+            let Some(address) = varying(reader, &key, key_at, &full, flows) else { continue };
+            if sets.iter().any(|(other, _)| !matches!(address.relation(other), Relation::Apart)) {
+                let hint = Some("keep one of them".to_owned());
+                reader.refuse_key(key_at, &full, "another key of this table sets it already", hint);
+                continue;
+            }
+            let Some(value) = reader.value(&address.key.kind, node, &full, address.key.example) else { continue };
+            axis.addresses.push(address.clone());
+            sets.push((address, Field { value, at: node.at }));
+        }
+        let json = serde_json::Value::String(name.clone());
+        axis.values.push(AxisValue { sets, at, canonical: name.clone(), plain: name, json });
+    }
+    axis
+}
+
+/// Applies one `--set`: to the axis of that key, or to the tables, or after all axes (`last`).
 pub(super) fn set(
     reader: &mut Reader<'_>,
     config: &mut Config,
@@ -230,10 +293,14 @@ pub(super) fn set(
     node: &Node,
 ) {
     let whole = node.at;
+    if let Some(axis) = axes.iter_mut().find(|axis| axis.names.is_none() && axis.key == key) {
+        pick(reader, axis, node);
+        return;
+    }
     let address = match Address::find(key, flows) {
         Ok(address) => address,
         Err((message, hint)) => {
-            reader.refuse_key(whole, &super::document::shorten(key), message, hint);
+            reader.refuse_key(whole, &shorten(key), message, hint);
             return;
         }
     };
@@ -242,31 +309,53 @@ pub(super) fn set(
         return;
     }
     let Some(value) = read(reader, &address, node, key) else { return };
+    let mut inside = false;
     for axis in axes.iter_mut() {
-        match address.relation(&axis.address) {
-            Relation::Apart => {}
-            Relation::Same => {
-                if axis.replaced.is_empty() {
-                    axis.replaced = std::mem::take(&mut axis.values);
+        for other in &axis.addresses {
+            match address.relation(other) {
+                Relation::Apart => {}
+                Relation::Same if axis.names.is_some() => {
+                    if axis.replaced.is_empty() {
+                        axis.replaced = std::mem::take(&mut axis.values);
+                    }
+                    axis.values = vec![value];
+                    return;
                 }
-                axis.values = vec![value];
-                return;
-            }
-            Relation::Inside => {
-                last.push((address, value.field));
-                return;
-            }
-            Relation::Around | Relation::Crossing => {
-                let message = format!("[matrix] varies `{}`", axis.key);
-                let hint = Some(format!("set `{}` instead", axis.key));
-                reader.refuse_key(whole, key, message, hint);
-                return;
+                Relation::Inside => inside = true,
+                Relation::Same | Relation::Around | Relation::Crossing => {
+                    let message = format!("[matrix] varies it in `{}`", axis.key);
+                    let hint = Some(format!("set `{}` to one of its values", axis.key));
+                    reader.refuse_key(whole, key, message, hint);
+                    return;
+                }
             }
         }
     }
-    if let Err(message) = address.apply(config, &value.field) {
+    let [(_, field)] = value.sets.as_slice() else { return };
+    if inside {
+        last.push((address, field.clone()));
+    } else if let Err(message) = address.apply(config, field) {
         reader.refuse(whole, key, message, None);
     }
+}
+
+/// `--set case=name`: only this one.
+fn pick(reader: &mut Reader<'_>, axis: &mut Axis, node: &Node) {
+    let name = node.plain(reader.sources);
+    let all = if axis.replaced.is_empty() { &axis.values } else { &axis.replaced };
+    let Some(one) = all.iter().find(|value| value.plain == name).cloned() else {
+        let names = || all.iter().map(|value| value.plain.as_str());
+        let hint = match nearest(&name, names()) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => format!("known: {}", super::value::quoted(names())),
+        };
+        reader.refuse(node.at, CASE, "there is no such case", Some(hint));
+        return;
+    };
+    if axis.replaced.is_empty() {
+        axis.replaced = std::mem::take(&mut axis.values);
+    }
+    axis.values = vec![one];
 }
 
 /// Values of the axes in one case; later axes vary fastest.
@@ -284,12 +373,21 @@ fn read(reader: &mut Reader<'_>, address: &Address, node: &Node, key: &str) -> O
     let canonical = value.canonical();
     let plain = node.plain(reader.sources);
     let field = Field { value, at: node.at };
-    Some(AxisValue { field, plain, json: node.json(), canonical })
+    Some(AxisValue { sets: vec![(address.clone(), field)], at: node.at, plain, json: node.json(), canonical })
 }
 
-/// A later axis may refine an earlier one, and nothing else.
-fn clash(earlier: &Axis, later: &Address) -> bool {
-    !matches!(later.relation(&earlier.address), Relation::Apart | Relation::Inside)
+/// A later axis may refine an earlier one, and nothing else: otherwise the name of the earlier one, and whether the later
+/// one is around it.
+fn clash<'a>(earlier: &'a Axis, later: &Axis) -> Option<(&'a str, bool)> {
+    for a in &earlier.addresses {
+        for b in &later.addresses {
+            match b.relation(a) {
+                Relation::Apart | Relation::Inside => {}
+                relation => return Some((&earlier.key, relation == Relation::Around)),
+            }
+        }
+    }
+    None
 }
 
 /// `flow.main.stack = [...]` without quotes is a nest of tables in TOML.
@@ -371,4 +469,6 @@ fn all_keys(flows: &[String]) -> Vec<String> {
     all
 }
 
+/// The axis whose values set several keys.
+pub(super) const CASE: &str = "case";
 const MAX_SEARCHED_FLOWS: usize = 16;

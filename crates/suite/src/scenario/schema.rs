@@ -342,6 +342,25 @@ payload: 1448 bytes a segment at an mtu of 1500 with time stamps.
 table. `--set` takes a TOML value, or text without quotes; for a key of `[matrix]` it replaces the list by one value, and
 expectations about the other values do not apply.
 
+`[[matrix.case]]` is an axis whose values have a name and set several keys at once:
+
+```toml
+[[matrix.case]]
+name = \"short path\"
+path.rtt = \"10ms\"
+flow.main.window = \"512KB\"
+
+[[matrix.case]]
+name = \"long path\"
+path.rtt = \"170ms\"
+flow.main.window = \"8MB\"
+
+[[expect]]
+metric = \"goodput_mbps\"
+where = { case = \"long path\" }
+at_least = 100
+```
+
 The flow of a scenario with one flow may go without a name: it is `main`.
 ";
 

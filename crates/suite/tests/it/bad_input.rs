@@ -101,8 +101,15 @@ const CASES: &[(&str, &str, &str)] = &[
     ("a bad value in the matrix", "end", "[matrix]\n\"path.rtt\" = [\"80ms\", 160]"),
     ("a name in the matrix", "end", "[matrix]\nname = [\"a\", \"b\"]"),
     ("a key and its flow twice in the matrix", "end", "[matrix]\n\"flow.main.stack\" = [\"reno\"]\n\"flow.*.stack\" = [\"reno\"]"),
-    ("a matrix out of proportion", "end", "seeds = 2\n[matrix]\n\"path.mtu\" = [1,2]"),
+    ("settings below the wrong table", "end", "seeds = 2\n[matrix]\n\"path.mtu\" = [1,2]"),
+    ("more cases than anyone waits for", "end", "[matrix]\n\"flow.main.drop.segment\" = [0,1,2,3,4,5,6,7,8,9]\n\"flow.main.drop.every\" = [2,3,4,5,6,7,8,9,10,11]\n\"path.mtu\" = [68,69,70,71,72,73,74,75,76,77]\n\"flow.main.ack_every\" = [1,2,3,4,5,6,7,8,9,10]\n\"flow.main.streams\" = [1,2,3,4,5,6,7,8,9,10]\n\"duration\" = [\"1s\", \"2s\"]"),
     ("a fault of some cases", "end", "[matrix]\n\"duration\" = [\"60s\", \"10s\"]\n\"flow.main.start\" = [\"0s\", \"20s\"]"),
+    ("a case without a name", "end", "[[matrix.case]]\npath.rtt = \"10ms\""),
+    ("a case with a key twice", "end", "[[matrix.case]]\nname = \"a\"\nflow.stack = \"reno\"\nflow.main.stack = \"highspeed\""),
+    ("two cases of one name", "end", "[[matrix.case]]\nname = \"a\"\n[[matrix.case]]\nname = \"a\""),
+    ("a case with an unknown key", "end", "[[matrix.case]]\nname = \"a\"\npath.rtx = \"1ms\""),
+    ("a case and a list for one key", "end", "[matrix]\n\"path.mtu\" = [1500]\n[[matrix.case]]\nname = \"a\"\npath.mtu = 9000"),
+    ("an expectation of an unknown case", "end", "[[matrix.case]]\nname = \"long\"\n[[expect]]\nmetric = \"drops\"\nwhere = { case = \"lnog\" }\nat_most = 1"),
     ("no seeds", "top+", "seeds = 0"),
     ("a seed twice", "top+", "seeds = [1, 2, 1]"),
     ("a warm-up as long as the run", "end", "[measure]\nwarmup = \"60s\""),
@@ -187,6 +194,11 @@ fn wrong_settings() {
 #[test]
 fn missing_files_and_names() {
     let load = |name: &str| Scenario::load(name, &Overrides::default()).unwrap_err().to_string();
+    let slip = load("early-los");
+    assert_eq!(
+        slip,
+        "error: early-los: no such file or built-in scenario\n  hint: did you mean the built-in scenario `early-loss`?"
+    );
     let missing = load("no/such/file.toml");
     assert!(missing.starts_with("error: no/such/file.toml: no such file or built-in scenario\n  hint: "), "{missing}");
     let directory = load(".");

@@ -1,10 +1,11 @@
 //! Integration tests.
 
+mod bad_input;
 mod compare;
 mod determinism;
 mod metrics;
 mod resume;
-mod bad_input;
 mod scenario;
+mod scenario_text;
 mod store;
 mod store_support;

@@ -386,3 +386,60 @@ fn the_example_of_the_reference_page_is_valid() {
     let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     assert_eq!(read(example).cases.len(), 4);
 }
+
+#[test]
+fn named_cases_set_several_keys() {
+    let scenario = parse(CASES, &[]);
+    let names: Vec<&str> = scenario.cases.iter().map(|case| case.params[0].1.as_str()).collect();
+    assert_eq!(names, ["short", "short", "long", "long"]);
+    let spec = scenario.cases[3].run_spec(1);
+    assert_eq!(spec.links[0].delay, Span::from_millis(85));
+    assert_eq!((spec.flows[0].sender.max_window, spec.flows[0].drops.every), (5524.0, Some(100)));
+    assert_eq!((spec.flows[0].stack.to_string().as_str(), spec.duration), ("highspeed", Span::from_secs(60)));
+    assert_eq!(scenario.cases[0].run_spec(1).duration, Span::from_secs(10));
+    assert_eq!(scenario.expectations[0].cases, [2, 3]);
+    assert_eq!(scenario.expectations[0].where_, [("case".to_owned(), "long".to_owned())]);
+
+    let scenario = parse(CASES, &[("case", "short")]);
+    assert_eq!((scenario.cases.len(), scenario.expectations.len()), (2, 0));
+}
+
+const CASES: &str = r#"
+name = "x"
+duration = "60s"
+[path]
+rate = "1Gbit/s"
+rtt = "80ms"
+[[flow]]
+stack = "reno"
+[[matrix.case]]
+name = "short"
+duration = "10s"
+path.rtt = "10ms"
+[[matrix.case]]
+name = "long"
+path.rtt = "170ms"
+flow.main.window = "8MB"
+flow.main.drop = { every = 100 }
+[matrix]
+"flow.main.stack" = ["reno", "highspeed"]
+[[expect]]
+metric = "goodput_mbps"
+where = { case = "long" }
+at_least = 100
+"#;
+
+#[test]
+fn built_in_scenarios_are_valid() {
+    use fullpipe_suite::scenario::builtin;
+    for (name, text) in builtin::BUILT_IN {
+        let scenario = Scenario::load(name, &Overrides::default()).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(scenario.name, *name);
+        assert_eq!(scenario.warnings, [], "{name}");
+        assert_eq!(scenario.origin, format!("built-in:{name}"));
+        assert!(!scenario.expectations.is_empty() && !scenario.about.is_empty(), "{name}");
+        assert!(scenario.expectations.iter().all(|e| !e.source.is_empty()), "{name}: a bound without a source");
+        assert_eq!(builtin::find(name), Some(*text));
+    }
+    assert_eq!(builtin::find("early-los"), None);
+}
