@@ -92,7 +92,7 @@ impl<C: Controller> Sender<C> {
         }
         self.check_undo(now, ack, advanced, dsack);
         self.check_probe(now, advanced, dsack, event);
-        self.check_frto(now, advanced, d);
+        self.check_frto(now, ack, advanced, d);
         let ended = self.leave_phase_if_done(now);
 
         if self.phase == Phase::Open && self.board.sacked_out() > 0 {
@@ -369,11 +369,11 @@ impl<C: Controller> Sender<C> {
             spurious |= mark.unexplained == 0 && mark.retransmissions > 0;
         }
         if spurious {
-            self.undo_reduction(now);
+            self.undo_reduction(now, advanced.then_some(ack.echo));
         }
     }
 
-    fn undo_reduction(&mut self, now: Time) {
+    fn undo_reduction(&mut self, now: Time, echo: Option<Time>) {
         let Some(mark) = self.undo.take() else { return };
         let before = self.cc.window();
         self.cc.on_undo(now);
@@ -385,8 +385,8 @@ impl<C: Controller> Sender<C> {
         self.frto = Frto::Off;
         if mark.by_timeout {
             // RFC 4015 section 3.2: the delay that fooled the timer counts.
-            let latest = self.rtt.latest();
-            self.rtt.widen(latest, latest / 2);
+            let delay = echo.map_or(self.rtt.latest(), |sent| now.saturating_since(sent));
+            self.rtt.widen(delay, delay / 2);
         }
         if matches!(self.phase, Phase::Recovery | Phase::Loss) {
             self.phase = if self.board.sacked_out() > 0 {
@@ -416,7 +416,7 @@ impl<C: Controller> Sender<C> {
     }
 
     /// RFC 5682 section 3.1 (SACK version).
-    fn check_frto(&mut self, now: Time, advanced: bool, d: &Delivered) {
+    fn check_frto(&mut self, now: Time, ack: &Ack, advanced: bool, d: &Delivered) {
         if self.frto == Frto::Off || self.phase != Phase::Loss {
             return;
         }
@@ -428,7 +428,7 @@ impl<C: Controller> Sender<C> {
             // Data sent before the timeout arrived without being resent: the timeout was spurious.
             self.frto = Frto::Off;
             if self.undo.as_ref().is_some_and(|m| m.by_timeout) {
-                self.undo_reduction(now);
+                self.undo_reduction(now, advanced.then_some(ack.echo));
             }
             return;
         }

@@ -13,6 +13,8 @@ pub struct Halver {
     pub slow_start: bool,
     /// Keep this fraction on a mark (ABE).
     pub ecn_keep: f64,
+    /// Never reduce: the window stays what it is.
+    pub hold: bool,
     saved: Option<(f64, f64)>,
     pub congestions: Vec<CongestionEvent>,
     pub rtos: Vec<RtoEvent>,
@@ -29,6 +31,7 @@ impl Halver {
             ssth: f64::INFINITY,
             slow_start: false,
             ecn_keep: 0.5,
+            hold: false,
             saved: None,
             congestions: Vec::new(),
             rtos: Vec::new(),
@@ -49,6 +52,10 @@ impl Controller for Halver {
 
     fn on_congestion(&mut self, ev: &CongestionEvent) {
         self.congestions.push(*ev);
+        if self.hold {
+            self.ssth = self.w;
+            return;
+        }
         if ev.first_in_window {
             self.saved = Some((self.w, self.ssth));
         }
@@ -63,6 +70,9 @@ impl Controller for Halver {
 
     fn on_rto(&mut self, ev: &RtoEvent) {
         self.rtos.push(*ev);
+        if self.hold {
+            return;
+        }
         if ev.first {
             self.saved = Some((self.w, self.ssth));
             self.ssth = (self.w.min(ev.flight as f64) / 2.0).max(2.0);

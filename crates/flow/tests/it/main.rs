@@ -3,3 +3,7 @@
 mod detection;
 mod host;
 mod model;
+mod prr;
+mod scale;
+mod sending;
+mod timers;
