@@ -26,6 +26,8 @@ pub struct Recorder {
     window_from: Time,
     window: f64,
     pub(crate) window_max: f64,
+    /// The window's clamp: the moment it is reached is always on the record.
+    cap: f64,
     step: Span,
     next_row: Time,
     low: f64,
@@ -35,7 +37,7 @@ pub struct Recorder {
 
 impl Recorder {
     /// For a flow that starts at `start`.
-    pub fn new(interval: Span, trace: Trace, start: Time) -> Self {
+    pub fn new(interval: Span, trace: Trace, start: Time, cap: f64) -> Self {
         let (step, next_row) = match trace {
             Trace::Off => (Span::MAX, Time::MAX),
             Trace::Every(step) => (step, start),
@@ -57,6 +59,7 @@ impl Recorder {
             window_from: start,
             window: 0.0,
             window_max: 0.0,
+            cap,
             step,
             next_row,
             low: f64::INFINITY,
@@ -109,6 +112,9 @@ impl Recorder {
         let w = sender.cwnd();
         self.window_area += self.window * (now - self.window_since).as_nanos() as f64;
         self.window_since = now;
+        if w >= self.cap && self.window < self.cap && self.step != Span::MAX {
+            self.next_row = now;
+        }
         self.window = w;
         self.window_max = self.window_max.max(w);
         self.low = self.low.min(w);

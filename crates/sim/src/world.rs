@@ -326,7 +326,7 @@ impl Flow {
             drops: DropRules::new(&f.drops, ComponentRng::new(spec.seed, &f.name)),
             sender_wakes: Time::MAX,
             receiver_wakes: Time::MAX,
-            recorder: Recorder::new(spec.interval, spec.trace, f.start),
+            recorder: Recorder::new(spec.interval, spec.trace, f.start, f.sender.max_window),
             dropped: 0,
             acks_in: 0,
             acks_dropped: 0,

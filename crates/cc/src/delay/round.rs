@@ -1,4 +1,4 @@
-//! Smallest RTT of each round and of the flow: what Vegas, its start-up test, Veno and YeAH measure.
+//! Smallest and mean RTT of each round, smallest of the flow: what Vegas, its start-up test, Veno and YeAH measure.
 //!
 //! Vegas compares the smallest RTT of one round with the smallest ever ("base"); the minimum drops the samples that
 //! delayed ACKs stretched. A round ends with the ACK that carries [`AckEvent::round_start`]; that ACK's own sample already
@@ -14,6 +14,7 @@ use crate::controller::AckEvent;
 pub struct RoundMin {
     base: Span,
     min: Span,
+    sum: Span,
     samples: u32,
 }
 
@@ -22,23 +23,31 @@ impl RoundMin {
     pub const EMPTY: Self = Self {
         base: Span::MAX,
         min: Span::MAX,
+        sum: Span::ZERO,
         samples: 0,
     };
 
     /// Takes the ACK's sample; if the ACK begins a round, returns what the finished one measured.
     pub fn on_ack(&mut self, ev: &AckEvent) -> Option<RoundEnd> {
-        let end = ev.round_start.then_some(RoundEnd {
+        self.take(ev.round_start, ev.rtt)
+    }
+
+    /// The same with a sample that the caller has altered (a coarse clock).
+    pub fn take(&mut self, round_start: bool, rtt: Option<Span>) -> Option<RoundEnd> {
+        let end = round_start.then(|| RoundEnd {
             base: self.base,
             rtt: self.min,
+            mean: if self.samples > 0 { self.sum / u64::from(self.samples) } else { self.min },
             samples: self.samples,
         });
         if end.is_some() {
             self.forget_round();
         }
-        if let Some(rtt) = ev.rtt {
+        if let Some(rtt) = rtt {
             let rtt = rtt.max(Span::from_nanos(1));
             self.base = self.base.min(rtt);
             self.min = self.min.min(rtt);
+            self.sum += rtt;
             self.samples = self.samples.saturating_add(1);
         }
         end
@@ -47,6 +56,7 @@ impl RoundMin {
     /// Drops the running round's samples: recovery or idle time has spoilt them.
     pub fn forget_round(&mut self) {
         self.min = Span::MAX;
+        self.sum = Span::ZERO;
         self.samples = 0;
     }
 
@@ -68,6 +78,8 @@ pub struct RoundEnd {
     pub base: Span,
     /// Smallest RTT of the round.
     pub rtt: Span,
+    /// Mean RTT of the round (ns-2 Vegas).
+    pub mean: Span,
     /// Samples in the round.
     pub samples: u32,
 }
@@ -146,6 +158,7 @@ mod tests {
             .on_ack(&round_start(at_ms(100), 1, ms(120.0)))
             .unwrap();
         assert_eq!((end.base, end.rtt, end.samples), (ms(90.0), ms(90.0), 3));
+        assert_eq!(end.mean, Span::from_nanos((100_000_000 + 90_000_000 + 95_000_000) / 3));
         filter.on_ack(&ack(at_ms(101), 1, ms(110.0)));
         let end = filter
             .on_ack(&round_start(at_ms(200), 1, ms(100.0)))

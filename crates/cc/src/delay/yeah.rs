@@ -253,6 +253,7 @@ mod tests {
         let end = RoundEnd {
             base: ms(100.0),
             rtt: ms(120.0),
+            mean: ms(120.0),
             samples: 3,
         };
         law.end_of_round(&mut win, &end);
@@ -287,6 +288,7 @@ mod tests {
         let end = RoundEnd {
             base: ms(100.0),
             rtt: ms(100.0),
+            mean: ms(100.0),
             samples: 3,
         };
         for _ in 0..50 {
@@ -306,6 +308,7 @@ mod tests {
             &RoundEnd {
                 base: ms(100.0),
                 rtt: ms(110.0),
+                mean: ms(110.0),
                 samples: 3,
             },
         );

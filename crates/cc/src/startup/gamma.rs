@@ -7,6 +7,11 @@
 //! eighth first (ns-2); `linux` takes `min(w, floor(w base/rtt) + 1)`. Without a crossing it is standard slow start, or
 //! Limited Slow-Start above `max_ssthresh` if that is set.
 //!
+//! Which RTT of the round enters the test decides where it fires (`sample`): the smallest of a round misses the queue that
+//! slow start's own bursts build, the mean (ns-2's Vegas) sees half of it. On OC-12 at 77 ms the mean makes `threshold = 1`
+//! fire near `w = 2 sqrt(rtt * capacity)`, 126 segments by the closed form, where the Net100 page saw "around 120".
+//! `grain` is the clock's tick; `crossing` imposes the window of the crossing instead of measuring it.
+//!
 //! A congestion event or a timeout forgets the limit, so that the next slow start tests again; the base RTT stays. Idle
 //! time drops the running round. Undo brings limit and round back.
 
@@ -17,6 +22,7 @@ use crate::params::{ParamSpec, Params};
 use crate::registry::{Component, Entry, Kind};
 use crate::startup::limited::{Limited, Rule};
 use crate::startup::{Start, StartUp};
+use fullpipe_units::Span;
 
 /// What the crossing starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +84,21 @@ pub struct GammaParams {
     pub growth: Growth,
     /// Which RTT divides in the backlog estimate.
     pub over: Over,
+    /// Which RTT of the round is tested.
+    pub sample: Sample,
+    /// Tick of the clock that measures RTTs; zero: exact.
+    pub grain: Span,
+    /// Cross at this window whatever the RTT says.
+    pub crossing: Option<f64>,
+}
+
+/// Which RTT of a round the test uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sample {
+    /// The smallest (Vegas' paper, Linux).
+    Min,
+    /// The mean (ns-2).
+    Mean,
 }
 
 impl Default for GammaParams {
@@ -89,6 +110,19 @@ impl Default for GammaParams {
             max_ssthresh: f64::INFINITY,
             growth: Growth::Every,
             over: Over::Rtt,
+            sample: Sample::Min,
+            grain: Span::ZERO,
+            crossing: None,
+        }
+    }
+}
+
+impl GammaParams {
+    /// An RTT as a clock of this grain reads it.
+    fn coarse(&self, rtt: Span) -> Span {
+        match self.grain.as_nanos() {
+            0 => rtt,
+            tick => Span::from_nanos(rtt.as_nanos() / tick * tick),
         }
     }
 }
@@ -150,15 +184,28 @@ pub fn linux_exit(w: f64, end: &RoundEnd) -> f64 {
 
 impl StartUp for Gamma {
     fn observe(&mut self, win: &mut Window, ev: &AckEvent) {
-        let Some(end) = self.round.on_ack(ev) else {
+        if let Some(at) = self.params.crossing
+            && self.limit.is_none()
+            && win.w >= at
+        {
+            let rtt = ev.rtt.unwrap_or(ev.srtt);
+            self.cross(win, &RoundEnd { base: self.round.base(), rtt, mean: rtt, samples: 1 });
+            return;
+        }
+        let rtt = ev.rtt.map(|rtt| self.params.coarse(rtt));
+        let Some(mut end) = self.round.take(ev.round_start, rtt) else {
             return;
         };
+        if self.params.sample == Sample::Mean {
+            end.rtt = end.mean;
+        }
         self.doubling = self.params.growth == Growth::Every || !self.doubling;
         if !end.enough() || ev.phase != Phase::Open {
             return;
         }
         self.diff = self.params.over.diff(win.w, &end);
-        if self.limit.is_none() && self.diff > self.params.threshold {
+        let measured = self.params.crossing.is_none() && self.limit.is_none();
+        if measured && self.diff > self.params.threshold {
             self.cross(win, &end);
         }
     }
@@ -248,6 +295,27 @@ pub const GAMMA: Entry = Entry {
             "divisor of the backlog estimate",
             "paper and ns-2: rtt",
         ),
+        ParamSpec::choice(
+            "sample",
+            &["min", "mean"],
+            "RTT of the round that is tested",
+            "min: Vegas, Linux; mean: ns-2 tcp-vegas.cc",
+        ),
+        ParamSpec::time(
+            "grain",
+            Span::ZERO,
+            Span::ZERO..=Span::from_secs(1),
+            "tick of the clock that measures RTTs; 0s: exact",
+            "hosts of 2003: 1 ms to 10 ms",
+        ),
+        ParamSpec::number(
+            "crossing",
+            0.0,
+            0.0..=1e9,
+            "segments",
+            "impose the window of the crossing; 0: measure it",
+            "Net100 2003: around 120",
+        ),
     ],
     build: |p: &Params| {
         let given = |name| Some(p.number(name)).filter(|x| *x > 0.0);
@@ -267,6 +335,9 @@ pub const GAMMA: Entry = Entry {
             max_ssthresh: given("max_ssthresh").unwrap_or(f64::INFINITY),
             growth: Growth::from_word(p.word("growth")),
             over: Over::from_word(p.word("diff_over")),
+            sample: if p.word("sample") == "mean" { Sample::Mean } else { Sample::Min },
+            grain: p.time("grain"),
+            crossing: given("crossing"),
         }))))
     },
 };
@@ -409,6 +480,7 @@ mod tests {
         let end = |rtt| RoundEnd {
             base: ms(100.0),
             rtt: ms(rtt),
+            mean: ms(rtt),
             samples: 10,
         };
         assert_eq!(linux_exit(100.0, &end(101.0)), 100.0);
