@@ -189,7 +189,15 @@ impl StartUp for Gamma {
             && win.w >= at
         {
             let rtt = ev.rtt.unwrap_or(ev.srtt);
-            self.cross(win, &RoundEnd { base: self.round.base(), rtt, mean: rtt, samples: 1 });
+            self.cross(
+                win,
+                &RoundEnd {
+                    base: self.round.base(),
+                    rtt,
+                    mean: rtt,
+                    samples: 1,
+                },
+            );
             return;
         }
         let rtt = ev.rtt.map(|rtt| self.params.coarse(rtt));
@@ -335,7 +343,11 @@ pub const GAMMA: Entry = Entry {
             max_ssthresh: given("max_ssthresh").unwrap_or(f64::INFINITY),
             growth: Growth::from_word(p.word("growth")),
             over: Over::from_word(p.word("diff_over")),
-            sample: if p.word("sample") == "mean" { Sample::Mean } else { Sample::Min },
+            sample: if p.word("sample") == "mean" {
+                Sample::Mean
+            } else {
+                Sample::Min
+            },
             grain: p.time("grain"),
             crossing: given("crossing"),
         }))))
@@ -524,6 +536,58 @@ mod tests {
         start.observe(&mut win, &round_start(at_ms(5000), 1, ms(200.0)));
         assert_eq!(win.ssth, f64::INFINITY);
         assert_eq!(start.round.base(), ms(100.0));
+    }
+
+    /// Backlog of a round at 100 segments with RTTs of 100, 100 and 106 ms after one at 100 ms.
+    fn measured(params: GammaParams) -> f64 {
+        let mut start = Gamma::new(params);
+        let mut win = start_up(100.0);
+        start.observe(&mut win, &round_start(at_ms(0), 1, ms(100.0)));
+        for rtt in [100.0, 106.0] {
+            start.observe(&mut win, &ack(at_ms(0), 1, ms(rtt)));
+        }
+        start.observe(&mut win, &round_start(at_ms(1), 1, ms(100.0)));
+        start.diff
+    }
+
+    #[test]
+    fn the_mean_sees_the_queue_that_the_minimum_misses() {
+        let mean = GammaParams {
+            sample: Sample::Mean,
+            ..GammaParams::default()
+        };
+        assert_eq!(measured(GammaParams::default()), 0.0);
+        near(measured(mean), 100.0 * 2.0 / 102.0, 1e-9);
+    }
+
+    #[test]
+    fn a_coarse_clock_rounds_down() {
+        let coarse = |ms| GammaParams {
+            sample: Sample::Mean,
+            grain: Span::from_millis(ms),
+            ..GammaParams::default()
+        };
+        assert_eq!(measured(coarse(10)), 0.0);
+        near(
+            measured(coarse(4)),
+            100.0 * (4.0 / 3.0) / (100.0 + 4.0 / 3.0),
+            1e-6,
+        );
+    }
+
+    #[test]
+    fn an_imposed_crossing_needs_no_delay() {
+        let params = GammaParams {
+            crossing: Some(120.0),
+            threshold: 0.0,
+            ..GammaParams::default()
+        };
+        let mut start = Gamma::new(params);
+        let mut win = start_up(60.0);
+        round(&mut start, &mut win, ms(100.0));
+        round(&mut start, &mut win, ms(150.0));
+        assert_eq!((start.w_gamma, start.limit), (120.0, Some(120.0)));
+        assert!(win.w < 181.0, "{}", win.w);
     }
 
     #[test]

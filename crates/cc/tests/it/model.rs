@@ -275,6 +275,8 @@ const OPTIONS: &[&str] = &[
     "illinois(alpha_min=0.1,win_thresh=0,theta=0)",
     "reno(ecn_keep=0.8)+gamma(then=linux,growth=every-other)",
     "highspeed+gamma(limit=2,max_ssthresh=2,threshold=0)",
+    "reno+gamma(sample=mean,grain=10ms,then=vegas)",
+    "reno+gamma(crossing=50,threshold=0)",
     "reno+hystart(paced=on,low_window=1,ack_delay=0s)",
     "reno+hystart++(css_divisor=2,css_rounds=1)",
 ];

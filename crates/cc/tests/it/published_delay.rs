@@ -135,6 +135,7 @@ fn linux_vegas_exit_windows() {
     let end = |rtt| RoundEnd {
         base: ms(100.0),
         rtt: ms(rtt),
+        mean: ms(rtt),
         samples: 10,
     };
     assert_eq!(linux_exit(100.0, &end(101.0)), 100.0);
@@ -260,6 +261,12 @@ fn net100_hybrid() {
     let fixed = net100("highspeed+gamma(threshold=1,then=limited,limit=120)");
     near(fixed.mbps, hybrid.mbps, 1e-9);
     assert!(net100("highspeed-ns2+gamma(threshold=1,then=limited)").mbps > 249.0);
+    // The crossing imposed by the parameter instead of the delays.
+    near(
+        net100("highspeed+gamma(threshold=1e6,crossing=120)").mbps,
+        249.7,
+        0.05,
+    );
 }
 
 #[test]
