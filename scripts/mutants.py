@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+"""Changes one constant of one algorithm at a time and checks that a test notices.
+
+    scripts/mutants.py                         every mutant, table on standard output
+    scripts/mutants.py --law veno --law yeah   only these laws
+    scripts/mutants.py --kind decrease         only constants that say how much a loss takes
+    scripts/mutants.py --markdown docs/mutants.md
+
+Works on a copy of the crates `units` and `cc`; the working tree is not touched. Exit status: 0 if every mutant was
+caught, 1 if one survived or did not apply, 2 if the tests fail without any mutant.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SOURCE = "crates/cc/src/"
+CRATES = ["crates/units", "crates/cc"]
+
+# (file, text, replacement, law, what). White space in `text` matches any white space, so that formatting does not
+# matter; outside the unit tests of its file the text must occur once. Constants change by 10 %, whole numbers by one
+# if 10 % of them is less than one.
+DECREASE = [
+    ("law/aimd.rs", "increase: 1.0, decrease: 0.5,", "increase: 1.0, decrease: 0.55,", "reno", "removed on loss 0.5"),
+    ("law/aimd.rs", '"decrease", 0.5,', '"decrease", 0.55,', "aimd", "removed on loss 0.5"),
+    ("law/aimd.rs", "decrease: 1.0 / (2.0 * n),", "decrease: 1.1 / (2.0 * n),", "multcp", "removed on loss 1/(2n)"),
+    ("law/aimd.rs", "decrease: law.b(window),", "decrease: 1.1 * law.b(window),", "pretuned", "removed on loss b(W)"),
+    ("law/highspeed.rs", "high_window: 83_000.0, high_p: 1e-7, high_decrease: 0.1,", "high_window: 83_000.0, high_p: 1e-7, high_decrease: 0.11,", "highspeed", "RFC constants: high_decrease 0.1"),
+    ("law/highspeed.rs", '"high_decrease", 0.1,', '"high_decrease", 0.11,', "highspeed", "default high_decrease 0.1"),
+    ("law/highspeed.rs", "return 0.5;", "return 0.55;", "highspeed", "b below low_window 0.5"),
+    ("law/highspeed.rs", "* along + 0.5)", "* along + 0.55)", "highspeed", "b at low_window 0.5"),
+    ("law/highspeed.rs", "MIN_DECREASE: f64 = 0.01", "MIN_DECREASE: f64 = 0.011", "highspeed", "smallest b 0.01"),
+    ("law/highspeed.rs", "std::mem::take(&mut self.halve_next) { 0.5 }", "std::mem::take(&mut self.halve_next) { 0.55 }", "highspeed", "first_decrease=half 0.5"),
+    ("law/highspeed.rs", "rto_b(0.5)", "rto_b(0.55)", "highspeed-ns2", "removed on timeout 0.5"),
+    ("law/highspeed.rs", "self.row_md(linux.row) / 256.0", "self.row_md(linux.row) / 232.7", "highspeed-linux", "row's md / 256"),
+    ("law/scalable.rs", '"decrease", 0.125,', '"decrease", 0.1375,', "scalable", "removed on loss 0.125"),
+    ("law/scalable.rs", "if w < self.reno_decrease_below { 0.5 }", "if w < self.reno_decrease_below { 0.55 }", "scalable", "removed below lwnd 0.5"),
+    ("law/bic.rs", "beta: 819.0 / 1024.0", "beta: 737.1 / 1024.0", "bic", "kept on loss 819/1024"),
+    ("law/bic.rs", "beta: 0.875,", "beta: 0.7875,", "bic-paper", "kept on loss 0.875"),
+    ("law/bic.rs", "if w <= self.low_window { 0.5 }", "if w <= self.low_window { 0.45 }", "bic", "kept below low_window 0.5"),
+    ("law/bic.rs", "w * (1.0 + self.params.beta) / 2.0", "w * (1.0 + self.params.beta) / 2.2", "bic", "fast convergence (1+beta)/2"),
+    ("law/cubic.rs", '"beta", 0.7,', '"beta", 0.63,', "cubic", "kept on loss 0.7"),
+    ("law/cubic.rs", "LINUX_BETA: f64 = 717.0 / 1024.0", "LINUX_BETA: f64 = 645.3 / 1024.0", "cubic-linux", "kept on loss 717/1024"),
+    ("law/cubic.rs", "w * (1.0 + self.params.beta) / 2.0", "w * (1.0 + self.params.beta) / 2.2", "cubic", "fast convergence (1+beta)/2"),
+    ("law/htcp.rs", "beta_min: 0.5,", "beta_min: 0.55,", "htcp", "smallest kept 0.5"),
+    ("law/htcp.rs", "beta_max: 0.8,", "beta_max: 0.72,", "htcp", "largest kept 0.8"),
+    ("law/htcp.rs", "bandwidth_switch: 0.2,", "bandwidth_switch: 0.22,", "htcp", "throughput change that halves 0.2"),
+    ("law/htcp.rs", "MAX_RTT_MEMORY: f64 = 0.95", "MAX_RTT_MEMORY: f64 = 0.855", "htcp", "memory of the RTT maximum 0.95"),
+    ("law/hybla.rs", "_ev: &CongestionEvent) -> f64 { 0.5 * base }", "_ev: &CongestionEvent) -> f64 { 0.45 * base }", "hybla", "kept on loss 0.5"),
+    ("law/hybla.rs", "_ev: &RtoEvent) -> f64 { 0.5 * base }", "_ev: &RtoEvent) -> f64 { 0.45 * base }", "hybla", "kept on timeout 0.5"),
+    ("law/westwood.rs", "DECREASE: f64 = 0.5", "DECREASE: f64 = 0.55", "westwood", "removed without an estimate 0.5"),
+    ("law/westwood.rs", "LINUX_WEIGHT: f64 = 8.0", "LINUX_WEIGHT: f64 = 8.8", "westwood", "filter weight 8"),
+    ("law/westwood.rs", "TUSTIN_POLE: f64 = 0.9", "TUSTIN_POLE: f64 = 0.81", "westwood", "Tustin pole 0.9"),
+    ("law/illinois.rs", '"beta_min", 0.125,', '"beta_min", 0.1375,', "illinois", "smallest removed 0.125"),
+    ("law/illinois.rs", '"beta_max", 0.5,', '"beta_max", 0.55,', "illinois", "largest removed 0.5"),
+    ("law/illinois.rs", "RENO_DECREASE: f64 = 0.5", "RENO_DECREASE: f64 = 0.55", "illinois", "removed as Reno 0.5"),
+    ("law/illinois.rs", "D2: f64 = 0.1", "D2: f64 = 0.11", "illinois", "beta_min up to 0.1 dm"),
+    ("law/illinois.rs", "D3: f64 = 0.8", "D3: f64 = 0.88", "illinois", "beta_max from 0.8 dm"),
+    ("delay/vegas.rs", '"decrease", 0.5,', '"decrease", 0.55,', "vegas", "removed on loss 0.5"),
+    ("delay/vegas.rs", "RENO_DECREASE: f64 = 0.5", "RENO_DECREASE: f64 = 0.55", "vegas", "removed on timeout 0.5"),
+    ("startup/gamma.rs", "VEGAS_CUT: f64 = 0.125", "VEGAS_CUT: f64 = 0.1375", "gamma", "removed at the exit 0.125"),
+    ("delay/fast.rs", "const DECREASE: f64 = 0.5", "const DECREASE: f64 = 0.55", "fast", "removed on loss 0.5"),
+    ("delay/lp.rs", "const DECREASE: f64 = 0.5", "const DECREASE: f64 = 0.55", "lp", "removed on loss 0.5"),
+    ("delay/lp.rs", "EARLY_KEEP: f64 = 0.5", "EARLY_KEEP: f64 = 0.45", "lp, hstcp-lp", "kept at an early indication 0.5"),
+    ("delay/lp.rs", '"delta", 0.15,', '"delta", 0.165,', "lp, hstcp-lp", "early threshold 0.15"),
+    ("delay/lp.rs", "INFERENCE_RTTS: u64 = 3", "INFERENCE_RTTS: u64 = 4", "lp, hstcp-lp", "inference time 3 RTT"),
+    ("delay/hslp.rs", "1.0 - self.highspeed.b(win.w)", "1.0 - 1.1 * self.highspeed.b(win.w)", "hstcp-lp", "early_b=hs removes b(w)"),
+    ("delay/hslp.rs", "self.highspeed.decrease(w, base, ev)", "0.9 * self.highspeed.decrease(w, base, ev)", "hstcp-lp", "kept on loss 1-b(w)"),
+    ("delay/yeah.rs", "MIN_CUT: f64 = 0.125", "MIN_CUT: f64 = 0.1375", "yeah", "smallest removed 0.125"),
+    ("delay/yeah.rs", "const HALF: f64 = 0.5", "const HALF: f64 = 0.55", "yeah", "largest removed 0.5"),
+    ("delay/yeah.rs", "MAX_DECONGESTION: f64 = 0.5", "MAX_DECONGESTION: f64 = 0.55", "yeah", "most drained at once 0.5"),
+    ("delay/yeah.rs", "GAMMA: f64 = 1.0", "GAMMA: f64 = 1.1", "yeah", "part of the queue drained 1"),
+    ("delay/yeah.rs", "RHO: u32 = 16", "RHO: u32 = 18", "yeah", "slow rounds until a loss halves 16"),
+    ("delay/veno.rs", "KEEP_RANDOM: f64 = 0.8", "KEEP_RANDOM: f64 = 0.72", "veno", "kept on a random loss 0.8"),
+    ("delay/veno.rs", "KEEP_CONGESTED: f64 = 0.5", "KEEP_CONGESTED: f64 = 0.45", "veno", "kept on congestion 0.5"),
+    ("delay/ledbat.rs", "const DECREASE: f64 = 0.5", "const DECREASE: f64 = 0.55", "ledbat", "removed on loss 0.5"),
+]
+
+INCREASE = [
+    ("law/aimd.rs", "increase: 1.0, decrease: 0.5,", "increase: 1.1, decrease: 0.5,", "reno", "a 1"),
+    ("law/aimd.rs", '"increase", 1.0,', '"increase", 1.1,', "aimd", "a 1"),
+    ("law/aimd.rs", "increase: n,", "increase: 1.1 * n,", "multcp", "a n"),
+    ("law/aimd.rs", "increase: law.a(window),", "increase: 1.1 * law.a(window),", "pretuned", "a a(W)"),
+    ("law/highspeed.rs", "w * w * self.p(w) * 2.0 * b / (2.0 - b)", "w * w * self.p(w) * 2.2 * b / (2.0 - b)", "highspeed", "a: 2 b/(2-b)"),
+    ("law/highspeed.rs", "0.078 / libm::pow(w, 1.2)", "0.0858 / libm::pow(w, 1.2)", "highspeed", "form=rfc 0.078"),
+    ("law/highspeed.rs", "1.0 / (12.8 * libm::pow(w, 1.2))", "1.0 / (14.08 * libm::pow(w, 1.2))", "highspeed", "form=table 12.8"),
+    ("law/highspeed.rs", '"low_p", 1e-3,', '"low_p", 1.1e-3,', "highspeed", "low_p 1e-3"),
+    ("law/highspeed.rs", '"high_p", 1e-7,', '"high_p", 1.1e-7,', "highspeed", "high_p 1e-7"),
+    ("law/highspeed.rs", "low_window(38.0,", "low_window(41.8,", "highspeed", "low_window 38"),
+    ("law/highspeed.rs", "low_window(31.0,", "low_window(34.1,", "highspeed-ns2", "low_window 31"),
+    ("law/highspeed.rs", "1.5 / (low_window * low_window)", "1.65 / (low_window * low_window)", "highspeed-ns2", "low_p 1.5/low_window^2"),
+    ("law/scalable.rs", '"increase", 0.01,', '"increase", 0.011,', "scalable", "per segment 0.01"),
+    ("law/scalable.rs", '"lwnd", 16.0,', '"lwnd", 17.6,', "scalable", "lwnd 16"),
+    ("law/scalable.rs", '"ai_cnt", 100.0,', '"ai_cnt", 110.0,', "scalable-linux", "ai_cnt 100"),
+    ("law/bic.rs", "low_window: 14.0,", "low_window: 15.4,", "bic", "low_window 14"),
+    ("law/bic.rs", "s_max: 16.0,", "s_max: 17.6,", "bic", "s_max 16"),
+    ("law/bic.rs", '"smooth_part", 20.0,', '"smooth_part", 22.0,', "bic", "smooth_part 20"),
+    ("law/bic.rs", "b: 4.0,", "b: 4.4,", "bic", "B 4"),
+    ("law/bic.rs", "s_max: 32.0,", "s_max: 35.2,", "bic-paper", "s_max 32"),
+    ("law/bic.rs", "s_min: 0.01,", "s_min: 0.011,", "bic-paper", "s_min 0.01"),
+    ("law/bic.rs", "FIRST_GROWTH: f64 = 1.0 / 20.0", "FIRST_GROWTH: f64 = 1.0 / 22.0", "bic", "growth before a loss 1/20"),
+    ("law/cubic.rs", '"c", 0.4,', '"c", 0.44,', "cubic", "C 0.4"),
+    ("law/cubic.rs", "3.0 * (1.0 - beta) / (1.0 + beta)", "3.3 * (1.0 - beta) / (1.0 + beta)", "cubic", "friendly increase 3"),
+    ("law/cubic.rs", "LINUX_C: f64 = 410.0 / 1024.0", "LINUX_C: f64 = 451.0 / 1024.0", "cubic-linux", "C 410/1024"),
+    ("law/cubic.rs", "friendly_increase: (8.0 / 15.0, 8.0 / 15.0)", "friendly_increase: (8.8 / 15.0, 8.8 / 15.0)", "cubic-linux", "friendly increase 8/15"),
+    ("law/cubic.rs", "first_growth: 1.0 / 20.0", "first_growth: 1.0 / 22.0", "cubic-linux", "growth before a loss 1/20"),
+    ("law/htcp.rs", "delta_l: 1.0,", "delta_l: 1.1,", "htcp", "delta_l 1 s, library"),
+    ("law/htcp.rs", '"delta_l", Span::from_secs(1)', '"delta_l", Span::from_millis(1100)', "htcp", "delta_l 1 s, registry"),
+    ("law/htcp.rs", "LINEAR: f64 = 10.0", "LINEAR: f64 = 11.0", "htcp", "f: 10"),
+    ("law/htcp.rs", "let half = 0.5 * late;", "let half = 0.55 * late;", "htcp", "f: 1/2 squared"),
+    ("law/htcp.rs", "2.0 * (1.0 - beta) * factor", "2.2 * (1.0 - beta) * factor", "htcp", "alpha: 2(1-beta)"),
+    ("law/htcp.rs", "REFERENCE_RTT: Span = Span::from_millis(100)", "REFERENCE_RTT: Span = Span::from_millis(110)", "htcp-linux", "reference RTT 100 ms"),
+    ("law/hybla.rs", "Span::from_millis(25)", "Span::from_micros(27_500)", "hybla", "rtt0 25 ms"),
+    ("startup/hybla.rs", "CAP: f64 = 4.0", "CAP: f64 = 4.4", "hybla start-up", "at most per segment 4"),
+    ("startup/limited.rs", '"max_ssthresh", 100.0,', '"max_ssthresh", 110.0,', "limited", "max_ssthresh 100"),
+    ("law/illinois.rs", '"alpha_min", 0.3,', '"alpha_min", 0.33,', "illinois", "alpha_min 0.3"),
+    ("law/illinois.rs", '"alpha_max", 10.0,', '"alpha_max", 11.0,', "illinois", "alpha_max 10"),
+    ("law/illinois.rs", "RENO_INCREASE: f64 = 1.0", "RENO_INCREASE: f64 = 1.1", "illinois", "alpha as Reno 1"),
+    ("law/illinois.rs", "D1: f64 = 0.01", "D1: f64 = 0.011", "illinois", "alpha_max up to 0.01 dm"),
+    ("law/illinois.rs", '"win_thresh", 15.0,', '"win_thresh", 16.5,', "illinois", "win_thresh 15"),
+    ("law/illinois.rs", '"theta", 5.0,', '"theta", 5.5,', "illinois", "theta 5"),
+    ("law/westwood.rs", "win.w += n / win.w;", "win.w += 1.1 * n / win.w;", "westwood", "a 1"),
+    ("law/westwood.rs", '"window", Span::from_millis(50)', '"window", Span::from_millis(55)', "westwood", "sampling window 50 ms"),
+    ("delay/vegas.rs", '"alpha", 1.0,', '"alpha", 0.9,', "vegas", "alpha 1"),
+    ("delay/vegas.rs", '"beta", 3.0,', '"beta", 2.7,', "vegas", "beta 3"),
+    ("delay/vegas.rs", '"gamma", 1.0, 0.0..=1e6, "segments", "leave start-up above this backlog", "Net100 2003"', '"gamma", 1.1, 0.0..=1e6, "segments", "leave start-up above this backlog", "Net100 2003"', "vegas", "gamma 1"),
+    ("delay/vegas.rs", '"gamma", 1.0, 0.0..=1e6, "segments", "leave start-up above this backlog", "Linux tcp_vegas.c"', '"gamma", 1.1, 0.0..=1e6, "segments", "leave start-up above this backlog", "Linux tcp_vegas.c"', "vegas-linux", "gamma 1"),
+    ("delay/vegas.rs", '"alpha", 2.0,', '"alpha", 2.2,', "vegas-linux", "alpha 2"),
+    ("delay/vegas.rs", '"beta", 4.0,', '"beta", 4.4,', "vegas-linux", "beta 4"),
+    ("delay/vegas.rs", "win.w += n / win.w;", "win.w += 1.1 * n / win.w;", "vegas", "a 1 with few samples"),
+    ("startup/gamma.rs", '"threshold", 1.0,', '"threshold", 1.1,', "gamma", "threshold 1"),
+    ("startup/limited.rs", "libm::floor(w / (0.5 * self.max_ssthresh))", "libm::floor(w / (0.55 * self.max_ssthresh))", "limited, gamma", "K: 0.5 max_ssthresh"),
+    ("delay/fast.rs", '"alpha", 200.0,', '"alpha", 220.0,', "fast", "alpha 200"),
+    ("delay/fast.rs", '"gamma", 0.5,', '"gamma", 0.55,', "fast", "gamma 0.5"),
+    ("delay/fast.rs", "(2.0 * w).min(", "(2.2 * w).min(", "fast", "at most doubled"),
+    ("delay/fast.rs", "ETA_SAMPLES: f64 = 3.0", "ETA_SAMPLES: f64 = 3.3", "fast", "averaging weight 3/w"),
+    ("delay/fast.rs", '"eta_max", 0.25,', '"eta_max", 0.275,', "fast", "largest averaging weight 1/4"),
+    ("delay/fast.rs", '"gamma_ss", 1.0,', '"gamma_ss", 1.1,', "fast", "start-up backlog 1"),
+    ("delay/fast.rs", "Span::from_micros(750)", "Span::from_micros(825)", "fast", "mi_threshold 0.75 ms"),
+    ("delay/lp.rs", "win.w += n / win.w;", "win.w += 1.1 * n / win.w;", "lp", "a 1"),
+    ("delay/lp.rs", "SMOOTHING: f64 = 0.125", "SMOOTHING: f64 = 0.1375", "lp, hstcp-lp", "smoothing 1/8"),
+    ("delay/lp.rs", "RESEED: f64 = 2.0", "RESEED: f64 = 2.2", "lp, hstcp-lp", "maximum after an indication 2"),
+    ("delay/lp.rs", '"granularity", Span::from_millis(1)', '"granularity", Span::from_micros(1100)', "lp, hstcp-lp", "granularity 1 ms"),
+    ("delay/hslp.rs", "self.highspeed.increase(win, n, ev);", "self.highspeed.increase(win, 1.1 * n, ev);", "hstcp-lp", "a(w)"),
+    ("delay/yeah.rs", "FAST_STEP: f64 = 0.01", "FAST_STEP: f64 = 0.011", "yeah", "per segment 0.01"),
+    ("delay/yeah.rs", "let reno = 1.0 / win.w;", "let reno = 1.1 / win.w;", "yeah", "a 1 in slow mode"),
+    ("delay/yeah.rs", '"q_max", 80.0,', '"q_max", 88.0,', "yeah", "q_max 80"),
+    ("delay/yeah.rs", "PHY: u64 = 8", "PHY: u64 = 9", "yeah", "delay limit base/8"),
+    ("delay/yeah.rs", "ZETA: u32 = 50", "ZETA: u32 = 55", "yeah", "fast rounds 50"),
+    ("delay/veno.rs", "HALF_SPEED: f64 = 0.5", "HALF_SPEED: f64 = 0.55", "veno", "a when congested 0.5"),
+    ("delay/veno.rs", '"beta", 3.0,', '"beta", 3.3,', "veno", "beta 3"),
+    ("delay/ledbat.rs", '"gain", 1.0,', '"gain", 0.9,', "ledbat", "gain 1"),
+    ("delay/ledbat.rs", '"target", Span::from_millis(100)', '"target", Span::from_millis(90)', "ledbat", "target 100 ms"),
+    ("delay/ledbat.rs", '"allowed_increase", 1.0,', '"allowed_increase", 1.1,', "ledbat", "allowed_increase 1"),
+    ("delay/ledbat.rs", "BASE_HISTORY: usize = 10", "BASE_HISTORY: usize = 11", "ledbat", "base history 10 min"),
+    ("startup/hystart.rs", "TRAIN_GAP: Span = Span::from_millis(2)", "TRAIN_GAP: Span = Span::from_micros(2200)", "hystart", "ACK gap 2 ms"),
+    ("startup/hystart.rs", "MIN_SAMPLES: u32 = 8", "MIN_SAMPLES: u32 = 9", "hystart", "samples 8"),
+    ("startup/hystart.rs", "RTT_DIVISOR: u64 = 8", "RTT_DIVISOR: u64 = 9", "hystart, hystart++", "divisor 8"),
+    ("startup/hystart.rs", "MIN_RTT_THRESH: Span = Span::from_millis(4)", "MIN_RTT_THRESH: Span = Span::from_micros(4400)", "hystart, hystart++", "least growth 4 ms"),
+    ("startup/hystart.rs", "MAX_RTT_THRESH: Span = Span::from_millis(16)", "MAX_RTT_THRESH: Span = Span::from_micros(17_600)", "hystart, hystart++", "most growth 16 ms"),
+    ("startup/hystart.rs", '"low_window", 16.0,', '"low_window", 17.6,', "hystart", "low_window 16"),
+    ("startup/hystart.rs", '"ack_delay", Span::from_millis(1)', '"ack_delay", Span::from_micros(1100)', "hystart", "ack_delay 1 ms"),
+    ("startup/hystart_pp.rs", "N_RTT_SAMPLE: u32 = 8", "N_RTT_SAMPLE: u32 = 9", "hystart++", "samples 8"),
+    ("startup/hystart_pp.rs", '"css_divisor", 4.0,', '"css_divisor", 4.4,', "hystart++", "CSS divisor 4"),
+    ("startup/hystart_pp.rs", '"css_rounds", 5.0,', '"css_rounds", 6.0,', "hystart++", "CSS rounds 5"),
+]
+
+HEADER = """# Mutants
+
+Each row changes one constant of one algorithm by 10 % (a whole number by one, if that is more) and names a test that
+notices. Made by `scripts/mutants.py --markdown docs/mutants.md`; the script fails if a mutant survives.
+"""
+
+
+def main():
+    args = parse_arguments()
+    work = pathlib.Path(args.scratch)
+    mutants = [("decrease", *m) for m in DECREASE] + [("increase", *m) for m in INCREASE]
+    if args.kind:
+        mutants = [m for m in mutants if m[0] == args.kind]
+    if args.law:
+        mutants = [m for m in mutants if set(m[4].split(", ")) & set(args.law)]
+    copy_workspace(work)
+    if args.check:
+        stale = [m for m in mutants if locate(work, m[1], m[2]) is None]
+        for m in stale:
+            print(f"does not apply: {m[1]}: {m[2]}")
+        return 1 if stale else 0
+    failed = run_tests(work, args)
+    if failed:
+        print("the tests fail without a mutant:", ", ".join(failed), file=sys.stderr)
+        return 2
+    rows = []
+    for kind, file, text, replacement, law, what in mutants:
+        began = time.monotonic()
+        verdict = try_mutant(work, args, file, text, replacement)
+        rows.append((law, kind, what, verdict))
+        print(f"{law:20} {kind:9} {what:38} {verdict}  ({time.monotonic() - began:.0f} s)", flush=True)
+    bad = [r for r in rows if r[3].isupper()]
+    print(f"{len(rows)} mutants, {len(bad)} not caught")
+    if args.markdown:
+        write_markdown(pathlib.Path(args.markdown), rows)
+    return 1 if bad else 0
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--law", action="append", help="only mutants of this law or start-up; may be repeated")
+    parser.add_argument("--kind", choices=["decrease", "increase"])
+    parser.add_argument("--scratch", default=str(ROOT / "target" / "mutants"), help="where the copy is built")
+    parser.add_argument("--jobs", default=None, help="cargo -j")
+    parser.add_argument("--markdown", help="write the table to this file")
+    parser.add_argument("--check", action="store_true", help="only check that every mutant applies; builds nothing")
+    return parser.parse_args()
+
+
+def copy_workspace(work):
+    """Copies manifests and the crates under test; keeps the copy's build directory."""
+    work.mkdir(parents=True, exist_ok=True)
+    shutil.copy(ROOT / "Cargo.toml", work / "Cargo.toml")
+    if (ROOT / "Cargo.lock").exists():
+        shutil.copy(ROOT / "Cargo.lock", work / "Cargo.lock")
+    for crate in CRATES:
+        shutil.rmtree(work / crate, ignore_errors=True)
+        # New time stamps: cargo must not take the last mutant's build for this source.
+        shutil.copytree(ROOT / crate, work / crate, copy_function=shutil.copyfile)
+
+
+def locate(work, file, text):
+    """The place of `text` outside the unit tests of `file`; None unless there is exactly one."""
+    path = work / SOURCE / file
+    if not path.exists():
+        return None
+    source = path.read_text()
+    pattern = r"\s*".join(re.escape(part) for part in text.split())
+    code = source.split("#[cfg(test)]\nmod ")[0]
+    found = list(re.finditer(pattern, code))
+    return (path, source, found[0]) if len(found) == 1 else None
+
+
+def try_mutant(work, args, file, text, replacement):
+    """Name of a test that fails with the mutant, or a word in capitals."""
+    place = locate(work, file, text)
+    if place is None:
+        return "DOES NOT APPLY"
+    path, source, match = place
+    path.write_text(source[: match.start()] + replacement + source[match.end() :])
+    try:
+        failed = run_tests(work, args)
+    finally:
+        path.write_text(source)
+    if not failed:
+        return "SURVIVED"
+    return failed[0] if len(failed) == 1 else f"{failed[0]} and {len(failed) - 1} more"
+
+
+def run_tests(work, args):
+    """Names of failing tests; empty if all pass."""
+    command = ["cargo", "test", "-q", "-p", "fullpipe-cc", "--lib", "--test", "it", "--no-fail-fast"]
+    if args.jobs:
+        command += ["-j", args.jobs]
+    quick = {
+        "CARGO_TARGET_DIR": str(work / "target"),
+        "CARGO_PROFILE_DEV_OPT_LEVEL": "0",
+        "CARGO_PROFILE_DEV_DEBUG": "0",
+        "RUST_BACKTRACE": "0",
+    }
+    done = subprocess.run(command, cwd=work, env={**os.environ, **quick}, capture_output=True, text=True)
+    if done.returncode == 0:
+        return []
+    names = re.findall(r"^    ([a-z_0-9]+(?:::[a-z_0-9]+)+)$", done.stdout, re.MULTILINE)
+    # A property test is a weaker witness than a number: name it only if nothing else failed.
+    names = sorted(dict.fromkeys(names), key=lambda n: n.startswith(("laws::", "model::")))
+    if not names:
+        sys.exit(f"cargo test failed without a failing test:\n{done.stderr[-3000:]}")
+    return names
+
+
+def write_markdown(path, rows):
+    lines = [HEADER, "| law | constant | kind | caught by |", "|---|---|---|---|"]
+    for law, kind, what, verdict in rows:
+        caught = verdict if verdict.isupper() else re.sub(r"^(\S+)", r"`\1`", verdict)
+        lines.append(f"| {law} | {what} | {kind} | {caught} |")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
