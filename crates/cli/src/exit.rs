@@ -135,3 +135,40 @@ fn nearest_command(error: &clap::Error) -> Option<&'static str> {
     };
     fullpipe_cc::registry::nearest(written, crate::args::COMMANDS.into_iter())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_of_a_run_have_the_contract_s_exit_codes() {
+        let internal = RunError::Internal {
+            case: 0,
+            params: String::new(),
+            seed: 7,
+            what: "1 packet too many".to_owned(),
+        };
+        let interrupted = RunError::Interrupted {
+            done: 1,
+            total: 2,
+            kept: true,
+        };
+        let other = StoreError::OtherResult {
+            dir: "out".into(),
+            scenario: "x".to_owned(),
+        };
+        let locked = StoreError::Locked { dir: "out".into() };
+        for (failure, code) in [
+            (Failure::from(internal), 4),
+            (Failure::from(interrupted), 130),
+            (Failure::from(other), 2),
+            (Failure::from(locked), 3),
+        ] {
+            assert_eq!(failure.exit as u8, code, "{failure:?}");
+            assert!(
+                !failure.message.is_empty() && !failure.hints.is_empty(),
+                "{failure:?}"
+            );
+        }
+    }
+}

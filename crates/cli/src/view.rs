@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use fullpipe_cc::StackSpec;
 use fullpipe_suite::label;
 use fullpipe_suite::metrics::{Scope, find, names_of};
 use fullpipe_suite::result::{
@@ -226,8 +227,12 @@ fn flows(result: &RunResult) -> String {
         .any(|(_, f)| Some(f.name.as_str()) != first_name);
     let shown_by_param = |(case, flow): &(&CaseResult, &FlowResult)| {
         let key = format!("flow.{}.stack", flow.name);
-        params.iter().any(|(k, _)| *k == key)
-            && case.params.text(&key).is_some_and(|s| s == flow.stack)
+        let written = case
+            .params
+            .text(&key)
+            .filter(|_| params.iter().any(|(k, _)| *k == key));
+        // The scenario may spell a stack in another way than the registry.
+        written.is_some_and(|s| StackSpec::parse(&s).is_ok_and(|s| s.to_string() == flow.stack))
     };
     let with_stack = !rows.iter().all(shown_by_param);
     let columns: Vec<&Column> = COLUMNS
@@ -324,6 +329,11 @@ fn expectations(result: &RunResult) -> String {
             .or(e.link.as_ref());
         let metric = of.map_or(e.metric.clone(), |of| format!("{} of {of}", e.metric));
         let pass = if e.pass { "pass" } else { "FAIL" };
+        let source = if e.pass {
+            cut(&e.source)
+        } else {
+            e.source.clone()
+        };
         let observed = match e.observed {
             Some(mean) => estimate_text(
                 Estimate {
@@ -341,7 +351,7 @@ fn expectations(result: &RunResult) -> String {
             label,
             observed,
             bound_text(e.bound),
-            e.source.clone(),
+            source,
         ]);
     }
     let failed = result.expectations.iter().filter(|e| !e.pass).count();
@@ -374,12 +384,28 @@ fn observed_digits(e: &ExpectationResult, observed: f64) -> usize {
 
 fn bound_text([low, high]: [f64; 2]) -> String {
     match (low.is_finite(), high.is_finite()) {
-        (true, true) => format!("{low} to {high}"),
-        (true, false) => format!("at least {low}"),
-        (false, true) => format!("at most {high}"),
+        (true, true) => format!("{} to {}", plain(low), plain(high)),
+        (true, false) => format!("at least {}", plain(low)),
+        (false, true) => format!("at most {}", plain(high)),
         (false, false) => "anything".to_owned(),
     }
 }
+
+/// A number as it was written, without the last bits of its binary form.
+fn plain(x: f64) -> String {
+    let rounded: f64 = format!("{x:.11e}").parse().unwrap_or(x);
+    rounded.to_string()
+}
+
+/// A long source is cut; the other formats have it whole.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(SOURCE_WIDTH) {
+        Some((at, _)) => format!("{}…", text[..at].trim_end()),
+        None => text.to_owned(),
+    }
+}
+
+const SOURCE_WIDTH: usize = 60;
 
 #[cfg(test)]
 mod tests {

@@ -175,7 +175,8 @@ pub fn write(scenario: &Scenario, result: &ResultDir) -> Result<Written, FigureE
     if panels.len() > 1 {
         let subtitle = scenario
             .about
-            .split_inclusive(". ")
+            .trim_start()
+            .lines()
             .next()
             .unwrap_or_default();
         write_both(

@@ -25,8 +25,8 @@ pub fn labels(cases: &[Vec<(String, String)>]) -> Vec<String> {
     let one = |case: &Vec<(String, String)>| {
         let parts = varying.iter().map(|(key, head)| {
             let value = find(case, key).unwrap_or_default();
-            // A stack names itself; two of them need their keys.
-            if *head == "stack" {
+            // A stack names itself (two of them need their keys), and so does the name that a scenario gives a case.
+            if matches!(*head, "stack" | "case") {
                 value.to_owned()
             } else {
                 format!("{head} {value}")
@@ -76,6 +76,11 @@ mod tests {
         );
         assert_eq!(labels(&cases), ["reno, mtu 1500", "cubic, mtu 9000"]);
         assert_eq!(labels(&cases[..1]), [""]);
+        let named = [
+            case(&[("case", "with a loss")]),
+            case(&[("case", "without")]),
+        ];
+        assert_eq!(labels(&named), ["with a loss", "without"]);
     }
 
     #[test]

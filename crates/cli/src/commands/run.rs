@@ -191,13 +191,20 @@ fn pictures_line(pictures: &Written) -> String {
 
 fn headed_table(scenario: &Scenario, result: &RunResult) -> String {
     let (cases, seeds) = (scenario.cases.len(), scenario.seeds.len());
-    let about = if scenario.about.is_empty() { "" } else { ": " };
-    format!(
-        "{}{about}{}\n{}, {} each\n\n{}",
-        scenario.name,
-        scenario.about.trim_end(),
+    let about = scenario
+        .about
+        .trim_start()
+        .lines()
+        .next()
+        .unwrap_or_default();
+    let colon = if about.is_empty() { "" } else { ": " };
+    let (name, cases, seeds) = (
+        &scenario.name,
         counted(cases, "case"),
         counted(seeds, "seed"),
+    );
+    format!(
+        "{name}{colon}{about}\n{cases}, {seeds} each\n\n{}",
         view::table(result)
     )
 }

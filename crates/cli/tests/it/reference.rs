@@ -21,7 +21,7 @@ fn every_shell_has_completions() {
         let ended = fullpipe(Path::new("."), &["completions", shell]);
         assert_eq!(ended.code, 0, "{shell}");
         // fish spells long flags without dashes, and not every shell completes the values of arguments without a flag.
-        for word in ["compare", "resume", "ndjson", "threshold"] {
+        for word in ["compare", "resume", "completions", "threshold"] {
             assert!(ended.stdout.contains(word), "{shell} does not know {word}");
         }
     }

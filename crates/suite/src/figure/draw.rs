@@ -142,9 +142,19 @@ pub fn overview_svg(title: &str, subtitle: &str, figures: &[Figure]) -> String {
         _ => 4,
     };
     let rows = shown.len().div_ceil(columns).max(1);
-    let (left, right, gap_x, head, foot) = (MARGIN_LEFT, 24.0, 32.0, 34.0, 10.0);
+    let (left, right, gap_x, foot) = (MARGIN_LEFT, 24.0, 32.0, 10.0);
     let panel_width =
         (OVERVIEW_WIDTH - left - right - gap_x * (columns as f64 - 1.0)) / columns as f64;
+    let names: Vec<Vec<String>> = shown
+        .iter()
+        .map(|f| {
+            wrap(&f.subtitle, panel_width, 13.0)
+                .into_iter()
+                .take(2)
+                .collect()
+        })
+        .collect();
+    let head = 17.0 + 17.0 * names.iter().map(Vec::len).max().unwrap_or(0) as f64;
     let panel_height = (panel_width * 0.62).clamp(130.0, 300.0);
     let subtitle_lines = wrap(subtitle, OVERVIEW_WIDTH - left - right, 14.0);
     let detail = Detail {
@@ -192,8 +202,10 @@ pub fn overview_svg(title: &str, subtitle: &str, figures: &[Figure]) -> String {
             ),
         };
         axes(&mut out, &frame, &axes_of);
-        let name = fit(&figure.subtitle, panel_width, 14.0);
-        out.text(frame.left, frame.top - 9.0, "start", 14.0, INK, &name);
+        for (line, up) in names[i].iter().rev().zip(0..) {
+            let y = frame.top - 9.0 - 16.0 * f64::from(up);
+            out.text(frame.left, y, "start", 13.0, INK, line);
+        }
         figure.draw(&mut out, &frame, &detail);
     }
     if figures.len() > shown.len() {
@@ -769,19 +781,20 @@ fn ticks(end: f64, wanted: usize) -> Vec<f64> {
     if !(end > 0.0 && end.is_finite()) {
         return vec![0.0];
     }
-    let rough = end / wanted.max(1) as f64;
+    let wanted = wanted.max(1) as f64;
     let mut power = 1.0;
-    while power > rough {
+    while power > end / wanted {
         power /= 10.0;
     }
-    while power * 10.0 <= rough {
+    while power * 10.0 <= end / wanted {
         power *= 10.0;
     }
-    let step = [1.0, 2.0, 5.0]
+    let off = |step: f64| (end / step - wanted).abs();
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|m| m * power);
+    let step = steps
         .into_iter()
-        .map(|m| m * power)
-        .find(|s| *s >= rough)
-        .unwrap_or(10.0 * power);
+        .min_by(|a, b| off(*a).total_cmp(&off(*b)))
+        .unwrap_or(power);
     let count = (end / step * (1.0 + 1e-9)).floor() as usize;
     (0..=count).map(|i| i as f64 * step).collect()
 }
@@ -1050,6 +1063,7 @@ mod tests {
             ticks(2590.0, 7),
             vec![0.0, 500.0, 1000.0, 1500.0, 2000.0, 2500.0]
         );
+        assert_eq!(ticks(700.0, 4), vec![0.0, 200.0, 400.0, 600.0]);
         assert_eq!(ticks(f64::NAN, 7), vec![0.0]);
         assert_eq!(thousands(1_234_567.0), "1,234,567");
         assert_eq!(thousands(0.25), "0.25");
