@@ -62,7 +62,11 @@ fn limited_transmit_then_lost_segments_then_new_data() {
     let mut h = Host::new(with(Detector::Sack), 20.0);
     let out = duplicates(&mut h, 100.0, 1, 14);
     assert_eq!(out[..3], [vec![N(20)], vec![N(21)], vec![]]);
-    assert_eq!(h.s.controller().congestions[0].flight, 20, "limited transmit excluded");
+    assert_eq!(
+        h.s.controller().congestions[0].flight,
+        20,
+        "limited transmit excluded"
+    );
     assert_eq!(h.s.controller().ssth, 10.0);
     // pipe after the third is 22 - 3 - 1 = 18; it reaches 9 nine duplicates later: the hole first, then new data.
     assert!(out[3..11].iter().all(|o| o.is_empty()), "{out:?}");
@@ -79,10 +83,16 @@ fn without_new_data_unsacked_holes_follow() {
     // Holes 0-2 lost (three above); 4 and 6 are not. pipe 10 - 3 - 3 = 4 of 5.
     assert_eq!(h.ack_at(102.0, &sack(0, &[(7, 8), (5, 6), (3, 4)])), [R(0)]);
     // Hole 4 has three above, too: pipe 10 - 4 - 4 + 1 = 3.
-    assert_eq!(h.ack_at(103.0, &sack(0, &[(7, 9), (5, 6), (3, 4)])), [R(1), R(2)]);
+    assert_eq!(
+        h.ack_at(103.0, &sack(0, &[(7, 9), (5, 6), (3, 4)])),
+        [R(1), R(2)]
+    );
     assert_eq!(h.ack_at(200.0, &sack(1, &[(7, 9), (5, 6), (3, 4)])), [R(4)]);
     // Hole 6 has two above: rule 3. Then rule 4, the tail.
-    assert_eq!(h.ack_at(201.0, &sack(2, &[(7, 9), (5, 6), (3, 4)])), [R(6), R(9)]);
+    assert_eq!(
+        h.ack_at(201.0, &sack(2, &[(7, 9), (5, 6), (3, 4)])),
+        [R(6), R(9)]
+    );
     h.ack_at(300.0, &sack(4, &[(7, 9), (5, 6)]));
     h.ack_at(301.0, &sack(6, &[(7, 9)]));
     assert_eq!(h.s.counts().retransmits, 6, "each once");
@@ -94,8 +104,17 @@ fn one_rescue_retransmission_per_recovery() {
     let mut h = Host::new(limited_to(Detector::Sack, 10), 10.0);
     // 0 and the tail 8, 9 are lost.
     duplicates(&mut h, 100.0, 1, 7);
-    let resent: Vec<Out> = h.log.iter().filter(|l| l.1.retransmission).map(|l| Out::of(&l.1)).collect();
-    assert_eq!(resent, [R(0)], "the hole once, no rescue before it is repaired");
+    let resent: Vec<Out> = h
+        .log
+        .iter()
+        .filter(|l| l.1.retransmission)
+        .map(|l| Out::of(&l.1))
+        .collect();
+    assert_eq!(
+        resent,
+        [R(0)],
+        "the hole once, no rescue before it is repaired"
+    );
     assert_eq!(h.ack_at(200.0, &ack(8, 106.0)), [R(9)]);
     // 8 is below the highest SACKed segment now: rule 3.
     assert_eq!(h.ack_at(300.0, &sack(8, &[(9, 10)])), [R(8)]);
@@ -167,8 +186,12 @@ fn a_loss_beyond_the_recovery_point_reduces_again() {
         h.ack_at(201.0, &sack(22, &[(23, newest)]));
         assert_eq!(h.s.controller().congestions.len(), 2, "{detector:?}");
         assert_eq!(h.s.phase(), Phase::Recovery);
-        let resent: Vec<u64> =
-            h.log.iter().filter(|l| l.1.retransmission).map(|l| l.1.seq).collect();
+        let resent: Vec<u64> = h
+            .log
+            .iter()
+            .filter(|l| l.1.retransmission)
+            .map(|l| l.1.seq)
+            .collect();
         assert_eq!(resent, [0, 22], "{detector:?}");
     }
 }
@@ -210,7 +233,10 @@ fn newreno_repairs_one_hole_per_round_trip() {
     let first = holes(&h)[0].0;
     h.ack_at(220.0, &ack(5, first));
     h.ack_at(320.0, &ack(10, 220.0));
-    assert_eq!(holes(&h).iter().map(|x| x.1).collect::<Vec<_>>(), [0, 5, 10]);
+    assert_eq!(
+        holes(&h).iter().map(|x| x.1).collect::<Vec<_>>(),
+        [0, 5, 10]
+    );
     assert_eq!(h.s.phase(), Phase::Recovery);
     let newest = h.s.nxt();
     h.ack_at(420.0, &ack(22, 320.0));
@@ -437,7 +463,10 @@ fn presets_differ_where_the_reference_says() {
     let old = SenderConfig::preset(Preset::Y2003, 1500);
     let new = SenderConfig::preset(Preset::Y2026, 1500);
     assert_eq!((old.rto.min, new.rto.min), (span_ms(200), span_ms(1000)));
-    assert_eq!((old.detector, new.detector), (Detector::Sack, Detector::Rack));
+    assert_eq!(
+        (old.detector, new.detector),
+        (Detector::Sack, Detector::Rack)
+    );
     assert_eq!((old.initial_window, new.initial_window), (2.0, 10.0));
     assert!(!old.prr && new.prr && !old.tlp && new.tlp && !old.frto && new.frto);
     let _ = Time::ZERO;

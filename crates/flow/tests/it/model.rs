@@ -131,7 +131,8 @@ impl Pair {
             return vec![at];
         }
         let ms = self.now.as_nanos() / 1_000_000;
-        if (self.weather.blackout.0..self.weather.blackout.1).contains(&ms) || self.dice.hits(drop) {
+        if (self.weather.blackout.0..self.weather.blackout.1).contains(&ms) || self.dice.hits(drop)
+        {
             return Vec::new();
         }
         let copies = 1 + u64::from(self.dice.hits(self.weather.duplicate));
@@ -142,7 +143,9 @@ impl Pair {
 
     fn audit(&self) -> Result<(), String> {
         if self.check {
-            self.sender.audit().map_err(|e| format!("{:?}: {e}", self.now))?;
+            self.sender
+                .audit()
+                .map_err(|e| format!("{:?}: {e}", self.now))?;
         }
         Ok(())
     }
@@ -189,7 +192,10 @@ impl Pair {
             }
             self.push(wake, Event::Sender);
         } else if self.sender.una() < self.sender.nxt() && !self.sender.is_stalled() {
-            return Err(format!("data outstanding and no timer in {:?}", self.sender.phase()));
+            return Err(format!(
+                "data outstanding and no timer in {:?}",
+                self.sender.phase()
+            ));
         }
         Ok(())
     }
@@ -377,4 +383,3 @@ proptest! {
         prop_assert_eq!(pair.sender.nxt(), transfer);
     }
 }
-

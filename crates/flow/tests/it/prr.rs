@@ -36,7 +36,9 @@ fn one_loss_in_twenty() {
             windows.push(w);
             sends.push(out);
         }
-        let expected = [20, 20, 19, 18, 18, 17, 17, 16, 16, 15, 15, 14, 14, 13, 13, 12, 12, 11];
+        let expected = [
+            20, 20, 19, 18, 18, 17, 17, 16, 16, 15, 15, 14, 14, 13, 13, 12, 12, 11,
+        ];
         assert_eq!(windows, expected, "{detector:?}");
         assert_eq!(h.s.controller().ssth, 10.0);
         for (i, out) in sends.iter().enumerate() {
@@ -64,7 +66,8 @@ fn one_loss_in_twenty() {
             got == (&figure.0[..], &figure.1[..]) || got == (&strict.0[..], &strict.1[..]),
             "{detector:?}: {got:?}"
         );
-        let from_third: usize = sends[2..].iter().map(Vec::len).sum::<usize>() + counts.iter().sum::<usize>();
+        let from_third: usize =
+            sends[2..].iter().map(Vec::len).sum::<usize>() + counts.iter().sum::<usize>();
         assert_eq!(from_third, 11, "{detector:?}");
         assert_eq!(h.s.phase(), Phase::Open);
         assert_eq!(h.s.cwnd(), 10.0);
@@ -85,8 +88,15 @@ fn fifteen_losses_in_twenty() {
             sends.push(out);
         }
         assert_eq!(windows, [20, 20, 5, 5, 5, 5, 5], "{detector:?}");
-        let expected: Vec<Vec<Out>> =
-            vec![vec![N(20)], vec![N(21)], vec![R(0)], vec![R(1)], vec![R(2)], vec![R(3)], vec![R(4)]];
+        let expected: Vec<Vec<Out>> = vec![
+            vec![N(20)],
+            vec![N(21)],
+            vec![R(0)],
+            vec![R(1)],
+            vec![R(2)],
+            vec![R(3)],
+            vec![R(4)],
+        ];
         assert_eq!(sends, expected, "{detector:?}");
         // Each repaired hole advances the cumulative number: two retransmissions per ACK until all 15 are out.
         let mut windows = Vec::new();
@@ -169,5 +179,9 @@ fn conservation_bound_under_heavy_loss() {
         h.ack_at(103.0 + i as f64, &sack(0, &[(12, 16 + i)]));
     }
     let delivered = 6;
-    assert!(h.log.len() - start <= delivered + 1, "{}", h.log.len() - start);
+    assert!(
+        h.log.len() - start <= delivered + 1,
+        "{}",
+        h.log.len() - start
+    );
 }

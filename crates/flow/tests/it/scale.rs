@@ -39,7 +39,11 @@ fn transfer(detector: Detector, w: f64, transfer: u64, p: f64) -> f64 {
                 acks.extend(r.handle_segment(now, &segment));
             }
         }
-        acks.extend((r.next_timeout() != Time::MAX).then(|| r.handle_timeout(r.next_timeout())).flatten());
+        acks.extend(
+            (r.next_timeout() != Time::MAX)
+                .then(|| r.handle_timeout(r.next_timeout()))
+                .flatten(),
+        );
         if acks.is_empty() {
             now = s.next_timeout();
             assert_ne!(now, Time::MAX, "{detector:?}: nothing to wait for");
@@ -51,7 +55,13 @@ fn transfer(detector: Detector, w: f64, transfer: u64, p: f64) -> f64 {
             }
         }
         rounds += 1;
-        assert!(rounds < 20_000, "{detector:?}: {}..{} in {:?}", s.una(), s.nxt(), s.phase());
+        assert!(
+            rounds < 20_000,
+            "{detector:?}: {}..{} in {:?}",
+            s.una(),
+            s.nxt(),
+            s.phase()
+        );
     }
     begin.elapsed().as_secs_f64() / transfer as f64
 }
@@ -70,7 +80,10 @@ fn the_cost_of_an_ack_does_not_grow_with_the_window() {
     for detector in [Detector::Rack, Detector::Sack] {
         let small = transfer(detector, 1e3, 500_000, 0.001);
         let large = transfer(detector, 1e6, 2_000_000, 0.001);
-        assert!(large < 30.0 * small, "{detector:?}: {small:e} {large:e} s a segment");
+        assert!(
+            large < 30.0 * small,
+            "{detector:?}: {small:e} {large:e} s a segment"
+        );
     }
 }
 
@@ -118,7 +131,8 @@ fn a_large_window_survives_reordering() {
         let mut cfg = config(detector, 60_000);
         cfg.initial_window = 4000.0;
         let rcfg = ReceiverConfig::preset(Preset::Y2026);
-        let mut pair = Pair::new(cfg, rcfg, "scalable", weather, Span::from_millis(50), 3).unchecked();
+        let mut pair =
+            Pair::new(cfg, rcfg, "scalable", weather, Span::from_millis(50), 3).unchecked();
         pair.run(Time::ZERO + Span::from_secs(600)).unwrap();
     }
 }

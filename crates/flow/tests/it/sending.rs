@@ -30,7 +30,10 @@ fn kinds<C: fullpipe_cc::Controller>(h: &mut Host<C>) -> Vec<EpisodeKind> {
 fn the_handshake_takes_one_round_trip_and_gives_a_sample() {
     let cfg = SenderConfig::preset(Preset::Y2026, 1500);
     let mut h = Host::new(cfg, 10.0);
-    assert_eq!(h.log.iter().map(|l| Out::of(&l.1)).collect::<Vec<_>>(), [Syn]);
+    assert_eq!(
+        h.log.iter().map(|l| Out::of(&l.1)).collect::<Vec<_>>(),
+        [Syn]
+    );
     assert!(h.ack_at(40.0, &ack(0, 0.0)).is_empty(), "not open yet");
     let out = h.ack_at(80.0, &syn_ack(u64::MAX));
     assert_eq!(out, (0..10).map(N).collect::<Vec<_>>());
@@ -70,7 +73,17 @@ fn a_late_syn_ack_is_ignored() {
     };
     h.ack_at(160.0, &open(4));
     h.deliver(&syn_ack(4));
-    assert_eq!(h.ack_at(240.0, &Ack { window_end: 108, ..open(8) }).len(), 4);
+    assert_eq!(
+        h.ack_at(
+            240.0,
+            &Ack {
+                window_end: 108,
+                ..open(8)
+            }
+        )
+        .len(),
+        4
+    );
 }
 
 #[test]
@@ -86,7 +99,10 @@ fn the_peers_window_limits_the_sender() {
     // An old ACK that arrives late does not shrink it.
     h.ack(&limited(1, 5));
     assert_eq!(h.ack_at(200.0, &limited(5, 12)), [N(10), N(11)]);
-    assert!(!h.s.controller().last.unwrap().cwnd_limited, "the window was not the limit");
+    assert!(
+        !h.s.controller().last.unwrap().cwnd_limited,
+        "the window was not the limit"
+    );
 }
 
 /// A full cycle of a finite transfer whose last segments are lost: the timeout brings them.
@@ -105,7 +121,11 @@ fn a_transfer_whose_tail_is_lost_completes_by_timeout() {
         h.ack_at(80.0, &ack(9, 0.0));
         let out = h.wait(1080.0);
         assert_eq!(out, [(1080.0, R(9))], "{detector:?}");
-        assert_eq!(h.ack_at(1160.0, &ack(10, 1080.0)), [R(10), R(11)], "{detector:?}");
+        assert_eq!(
+            h.ack_at(1160.0, &ack(10, 1080.0)),
+            [R(10), R(11)],
+            "{detector:?}"
+        );
         assert!(!h.s.is_done());
         h.ack_at(1240.0, &ack(12, 1160.0));
         assert!(h.s.is_done());
@@ -146,12 +166,17 @@ fn the_initial_window_leaves_at_the_times_of_the_table() {
             let rtt = f64::from(rtt);
             h.ack_at(rtt, &syn_ack(u64::MAX));
             h.wait(rtt * 2.0 - 0.001);
-            let times: Vec<f64> =
-                h.log[1..].iter().map(|l| l.0.as_secs_f64() * 1e3 - rtt).collect();
+            let times: Vec<f64> = h.log[1..]
+                .iter()
+                .map(|l| l.0.as_secs_f64() * 1e3 - rtt)
+                .collect();
             assert_eq!(times.len(), iw as usize, "RTT {rtt} jiffy {jiffy}");
             for (i, t) in times.iter().enumerate() {
                 let expected = gap * i as f64;
-                assert!((t - expected).abs() < 1e-4, "RTT {rtt} jiffy {jiffy}: {i} at {t}, not {expected}");
+                assert!(
+                    (t - expected).abs() < 1e-4,
+                    "RTT {rtt} jiffy {jiffy}: {i} at {t}, not {expected}"
+                );
             }
         }
     }
@@ -184,7 +209,10 @@ fn spreading_ends_on_loss_on_a_mark_and_after_the_initial_window() {
         assert_eq!(h.log.len(), 1 + 8);
         let before = h.log.len();
         let out = if marked {
-            h.ack(&Ack { ece: true, ..ack(2, 20.0) })
+            h.ack(&Ack {
+                ece: true,
+                ..ack(2, 20.0)
+            })
         } else {
             h.ack(&sack(0, &[(1, 6)]))
         };
@@ -227,7 +255,11 @@ fn pacing_spaces_segments_by_the_published_gap() {
             assert!((pair[1] - pair[0] - gap).abs() < 0.002, "{pair:?} {gap}");
         }
         let expected = burst as f64 + 30_000.0 / gap;
-        assert!((times.len() as f64 - expected).abs() <= 1.0, "{} {expected}", times.len());
+        assert!(
+            (times.len() as f64 - expected).abs() <= 1.0,
+            "{} {expected}",
+            times.len()
+        );
     }
 }
 
@@ -243,7 +275,12 @@ fn retransmissions_are_paced() {
     h.wait(200.0);
     h.ack(&sack(0, &[(30, 33)]));
     h.wait(290.0);
-    let times: Vec<Time> = h.log.iter().filter(|l| l.1.retransmission).map(|l| l.0).collect();
+    let times: Vec<Time> = h
+        .log
+        .iter()
+        .filter(|l| l.1.retransmission)
+        .map(|l| l.0)
+        .collect();
     assert!(times.len() >= 3);
     assert!(times.windows(2).skip(2).all(|w| w[1] > w[0]), "{times:?}");
 }
@@ -275,7 +312,10 @@ fn a_local_drop_reduces_once_per_window() {
         assert_eq!(h.s.nxt(), 20, "taken back");
         assert_eq!(h.poll(), [], "nothing leaves before the queue drains");
         assert_eq!(h.s.controller().congestions.len(), 1);
-        assert_eq!(h.s.controller().congestions[0].kind, CongestionKind::LocalDrop);
+        assert_eq!(
+            h.s.controller().congestions[0].kind,
+            CongestionKind::LocalDrop
+        );
         assert_eq!(h.s.phase(), Phase::Cwr);
         h.s.resume();
         // The window slides down (PRR) or dropped at once; new refusals in the same window change nothing.
@@ -296,7 +336,11 @@ fn a_local_drop_reduces_once_per_window() {
         let new: Vec<&Segment> = h.log[20..].iter().map(|l| &l.1).collect();
         assert_eq!(new[0].seq, 20);
         assert!(new[0].cwr, "CWR survives the refusal");
-        assert!(new.iter().enumerate().all(|(i, s)| s.seq == 20 + i as u64 && s.cwr == (i == 0)));
+        assert!(
+            new.iter()
+                .enumerate()
+                .all(|(i, s)| s.seq == 20 + i as u64 && s.cwr == (i == 0))
+        );
         assert_eq!(h.s.counts().sent, h.log.len() as u64);
         assert_eq!(h.s.controller().undos, 0);
     }
@@ -310,8 +354,18 @@ fn ignore_waits_and_exit_leaves_slow_start() {
         assert_eq!(h.s.cwnd(), 20.0);
         assert_eq!(h.s.phase(), Phase::Open);
         let exited = policy == LocalDrop::ExitSlowStart;
-        assert_eq!(h.s.controller().ssth, if exited { 20.0 } else { f64::INFINITY });
-        assert_eq!(kinds(&mut h), if exited { vec![EpisodeKind::StartUpExit] } else { vec![] });
+        assert_eq!(
+            h.s.controller().ssth,
+            if exited { 20.0 } else { f64::INFINITY }
+        );
+        assert_eq!(
+            kinds(&mut h),
+            if exited {
+                vec![EpisodeKind::StartUpExit]
+            } else {
+                vec![]
+            }
+        );
         h.s.resume();
         assert_eq!(h.poll(), [N(20), N(21), N(22), N(23)]);
         assert_eq!(h.s.counts().local_stalls, 1);
@@ -321,7 +375,11 @@ fn ignore_waits_and_exit_leaves_slow_start() {
 /// The very first segment is refused: nothing is outstanding, no ACK will come, the sender must still go on.
 #[test]
 fn a_refusal_with_nothing_outstanding_is_no_deadlock() {
-    for policy in [LocalDrop::React, LocalDrop::Ignore, LocalDrop::ExitSlowStart] {
+    for policy in [
+        LocalDrop::React,
+        LocalDrop::Ignore,
+        LocalDrop::ExitSlowStart,
+    ] {
         for prr in [false, true] {
             let cfg = SenderConfig {
                 local_drop: policy,
@@ -364,7 +422,11 @@ fn a_refused_retransmission_is_not_lost() {
     h.now = ms(90.0);
     assert_eq!(h.poll(), [R(0)]);
     assert_eq!(h.s.counts().retransmits, 1);
-    assert_eq!(h.s.controller().congestions.len(), 1, "one reduction for loss and stall");
+    assert_eq!(
+        h.s.controller().congestions.len(),
+        1,
+        "one reduction for loss and stall"
+    );
 }
 
 #[test]
@@ -393,7 +455,10 @@ fn marks_reduce_once_per_window() {
         };
         let mut h = Host::new(cfg, 20.0);
         assert!(h.log.iter().all(|l| l.1.ect && !l.1.cwr));
-        let echo = |cum: u64| Ack { ece: true, ..ack(cum, 1e9) };
+        let echo = |cum: u64| Ack {
+            ece: true,
+            ..ack(cum, 1e9)
+        };
         h.ack_at(80.0, &ack(2, 0.0));
         let point = h.s.nxt();
         for cum in (4..=point).step_by(2) {
@@ -402,7 +467,11 @@ fn marks_reduce_once_per_window() {
         assert_eq!(h.s.una(), point);
         assert_eq!(h.s.controller().congestions.len(), 1, "prr {prr}");
         let c = h.s.controller().congestions[0];
-        assert_eq!((c.kind, c.flight), (CongestionKind::Ecn, 20), "FlightSize as the ACK came");
+        assert_eq!(
+            (c.kind, c.flight),
+            (CongestionKind::Ecn, 20),
+            "FlightSize as the ACK came"
+        );
         assert_eq!(h.s.controller().ssth, 10.0);
         let first_new = h.log.iter().position(|l| l.1.seq == point).unwrap();
         assert!(h.log[first_new].1.cwr);
@@ -455,7 +524,13 @@ fn abe_keeps_more_on_a_mark_than_on_a_loss() {
         assert!(w >= fullpipe_cc::Controller::ssthresh(h.s.controller()));
         let una = h.s.una();
         if marked {
-            h.ack_at(320.0, &Ack { ece: true, ..ack(una + 1, 240.0) });
+            h.ack_at(
+                320.0,
+                &Ack {
+                    ece: true,
+                    ..ack(una + 1, 240.0)
+                },
+            );
         } else {
             h.ack_at(320.0, &sack(una, &[(una + 1, una + 4)]));
         }
@@ -487,8 +562,10 @@ fn delayed_acks_follow_their_two_rules() {
             ce: false,
             cwr: false,
         };
-        let acks: Vec<u64> =
-            (0..10).filter_map(|i| r.handle_segment(ms(i as f64), &data(i))).map(|a| a.cum).collect();
+        let acks: Vec<u64> = (0..10)
+            .filter_map(|i| r.handle_segment(ms(i as f64), &data(i)))
+            .map(|a| a.cum)
+            .collect();
         let expected: Vec<u64> = (1..=10).filter(|n| n % u64::from(every) == 0).collect();
         assert_eq!(acks, expected);
         if 10 % every != 0 {
@@ -497,8 +574,16 @@ fn delayed_acks_follow_their_two_rules() {
             assert_eq!(r.next_timeout(), ms(started + 100.0));
             assert_eq!(r.handle_timeout(ms(started + 100.0)).unwrap().cum, 10);
         }
-        assert_eq!(r.handle_segment(ms(200.0), &data(12)).unwrap().cum, 10, "a gap: at once");
-        assert_eq!(r.handle_segment(ms(201.0), &data(10)).unwrap().cum, 11, "filling: at once");
+        assert_eq!(
+            r.handle_segment(ms(200.0), &data(12)).unwrap().cum,
+            10,
+            "a gap: at once"
+        );
+        assert_eq!(
+            r.handle_segment(ms(201.0), &data(10)).unwrap().cum,
+            11,
+            "filling: at once"
+        );
     }
 }
 
@@ -515,9 +600,20 @@ fn a_late_syn_leaves_the_delayed_ack_alone() {
         ce: false,
         cwr: false,
     };
-    assert!(r.handle_segment(ms(0.0), &segment(0, true, 0.0)).unwrap().syn);
-    assert!(r.handle_segment(ms(10.0), &segment(0, false, 5.0)).is_none());
-    assert!(r.handle_segment(ms(20.0), &segment(0, true, 1.0)).unwrap().syn);
+    assert!(
+        r.handle_segment(ms(0.0), &segment(0, true, 0.0))
+            .unwrap()
+            .syn
+    );
+    assert!(
+        r.handle_segment(ms(10.0), &segment(0, false, 5.0))
+            .is_none()
+    );
+    assert!(
+        r.handle_segment(ms(20.0), &segment(0, true, 1.0))
+            .unwrap()
+            .syn
+    );
     assert_eq!(r.next_timeout(), ms(50.0));
     let a = r.handle_timeout(ms(50.0)).unwrap();
     assert_eq!((a.cum, a.echo), (1, ms(5.0)));
@@ -541,13 +637,20 @@ fn validation_after_idle_follows_its_mode() {
             ..modern()
         };
         let mut h = Host::new(cfg, 20.0);
-        let end = |cum, window_end| Ack { window_end, ..ack(cum, 0.0) };
+        let end = |cum, window_end| Ack {
+            window_end,
+            ..ack(cum, 0.0)
+        };
         h.ack_at(100.0, &end(20, 20));
         assert_eq!(h.s.flight(), 0);
         let rto = h.s.rtt().rto().as_secs_f64() * 1e3;
         let out = h.ack_at(rto * 3.5, &end(20, 100));
         assert_eq!(h.s.cwnd(), expected, "{mode:?}");
-        assert_eq!(out.len(), expected as usize, "{mode:?}: the window in force at once");
+        assert_eq!(
+            out.len(),
+            expected as usize,
+            "{mode:?}: the window in force at once"
+        );
     }
 }
 
@@ -569,7 +672,12 @@ fn artificial_losses_reduce_without_retransmission() {
             t += 8.0;
             h.ack_at(t, &ack(cum, t - 80.0));
         }
-        let flights: Vec<u64> = h.s.controller().congestions.iter().map(|c| c.flight).collect();
+        let flights: Vec<u64> =
+            h.s.controller()
+                .congestions
+                .iter()
+                .map(|c| c.flight)
+                .collect();
         assert_eq!(flights.len(), 2, "21 and 23 are one window, prr {prr}");
         assert_eq!(flights[0], 20);
         assert_eq!(h.s.counts().retransmits, 0);

@@ -55,7 +55,11 @@ fn without_a_sample_the_probe_waits_one_second() {
     let mut h = Host::new(modern(), 10.0);
     assert_eq!(h.s.next_timeout(), ms(1000.0));
     assert_eq!(h.wait(1000.0), [(1000.0, N(10))]);
-    assert_eq!(h.s.counts().timeouts, 0, "not later than the timeout, and in its place");
+    assert_eq!(
+        h.s.counts().timeouts,
+        0,
+        "not later than the timeout, and in its place"
+    );
 }
 
 /// Two round trips lie beyond the timeout: the probe takes its place, the timeout follows.
@@ -72,7 +76,10 @@ fn a_probe_is_never_later_than_the_timeout() {
     let rto = h.s.rtt().rto().as_secs_f64() * 1e3;
     assert!(rto < 1600.0, "{rto}");
     let out = h.wait(t + rto + 1.0);
-    assert_eq!((out.len(), h.s.counts().probes, h.s.counts().timeouts), (1, 1, 0));
+    assert_eq!(
+        (out.len(), h.s.counts().probes, h.s.counts().timeouts),
+        (1, 1, 0)
+    );
     let rto = h.s.rtt().rto();
     let due = h.s.next_timeout();
     assert_eq!(due, h.log.last().unwrap().0 + rto);
@@ -126,7 +133,10 @@ fn a_lost_tail_found_by_a_probe_reduces_once() {
         let t = 400.0 + 80.0 * f64::from(i);
         una = (una + 1).min(9);
         let cum = if una == 9 { 10 } else { una };
-        h.ack_at(t, &limited(cum, if cum < 10 { &[(9, 10)] } else { &[] }, 40));
+        h.ack_at(
+            t,
+            &limited(cum, if cum < 10 { &[(9, 10)] } else { &[] }, 40),
+        );
         if cum == 10 {
             break;
         }
@@ -182,8 +192,12 @@ fn the_timeout_doubles_up_to_its_maximum() {
             h.ack_at(t, &ack(2 * i, t - 10.0));
         }
         h.wait(t + 300_000.0);
-        let times: Vec<f64> =
-            h.log.iter().filter(|l| l.1.retransmission).map(|l| l.0.as_secs_f64() * 1e3).collect();
+        let times: Vec<f64> = h
+            .log
+            .iter()
+            .filter(|l| l.1.retransmission)
+            .map(|l| l.0.as_secs_f64() * 1e3)
+            .collect();
         let mut wait = min;
         let mut due = t;
         for at in &times {
@@ -237,7 +251,11 @@ fn new_data_restarts_the_timer_duplicates_do_not() {
     let all = h.s.nxt();
     h.s.stop();
     h.ack_at(200.0, &ack(all, 0.0));
-    assert_eq!(h.s.next_timeout(), fullpipe_units::Time::MAX, "nothing outstanding");
+    assert_eq!(
+        h.s.next_timeout(),
+        fullpipe_units::Time::MAX,
+        "nothing outstanding"
+    );
 }
 
 /// The first timeout of the data reduces, the next ones leave ssthresh alone (RFC 5681 section 3.1); go-back-N in slow start.
@@ -441,5 +459,9 @@ fn the_delay_that_fooled_the_timer_widens_the_estimate() {
     // The original of 2, 3 and 4, sent at zero, arrives now.
     h.ack_at(1500.0, &ack(5, 0.0));
     assert_eq!(h.s.controller().undos, 1);
-    assert!(h.s.rtt().base_rto() >= span_ms(1500), "{:?}", h.s.rtt().base_rto());
+    assert!(
+        h.s.rtt().base_rto() >= span_ms(1500),
+        "{:?}",
+        h.s.rtt().base_rto()
+    );
 }

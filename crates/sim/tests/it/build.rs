@@ -1,0 +1,72 @@
+//! Specifications in few words.
+
+use fullpipe_cc::StackSpec;
+use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
+use fullpipe_sim::{Buffer, Drops, FlowSpec, LinkSpec, Loss, RunSpec, Trace};
+use fullpipe_units::{Rate, Span, Time};
+
+pub fn mbit(m: f64) -> Option<Rate> {
+    Some(Rate::from_bits_per_sec((m * 1e6) as u64))
+}
+
+pub fn ms(ms: u64) -> Span {
+    Span::from_millis(ms)
+}
+
+pub fn at(ms: f64) -> Time {
+    Time::from_secs_f64(ms * 1e-3)
+}
+
+pub fn link(name: &str, rate: Option<Rate>, delay: Span, buffer: Buffer) -> LinkSpec {
+    LinkSpec {
+        name: name.into(),
+        rate,
+        delay,
+        buffer,
+        loss: Loss::None,
+    }
+}
+
+/// A flow over link 0 and back over the pure delay 1; without a handshake, every segment acknowledged.
+pub fn flow(name: &str, stack: &str) -> FlowSpec {
+    let mut receiver = ReceiverConfig::preset(Preset::Y2026);
+    receiver.ack_every = 1;
+    FlowSpec {
+        name: name.into(),
+        stack: StackSpec::parse(stack).unwrap(),
+        sender: SenderConfig {
+            handshake: false,
+            ..SenderConfig::preset(Preset::Y2026, 1500)
+        },
+        receiver,
+        forward: vec![0],
+        back: vec![1],
+        local_queue: false,
+        start: Time::ZERO,
+        stop: None,
+        drops: Drops::default(),
+    }
+}
+
+/// A bottleneck, half of the round trip each way, and `flows` over it for `seconds`.
+pub fn dumbbell(
+    rate: f64,
+    rtt: u64,
+    buffer: Buffer,
+    seconds: f64,
+    flows: Vec<FlowSpec>,
+) -> RunSpec {
+    let half = Span::from_micros(rtt * 500);
+    RunSpec {
+        seed: 1,
+        duration: Span::from_secs_f64(seconds),
+        measure_from: Time::ZERO,
+        interval: Span::from_secs(1),
+        links: vec![
+            link("bottleneck", mbit(rate), half, buffer),
+            link("return", None, half, Buffer::Unlimited),
+        ],
+        flows,
+        trace: Trace::Off,
+    }
+}

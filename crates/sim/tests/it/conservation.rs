@@ -1,0 +1,175 @@
+//! Random topologies and flows: the simulator's own checks never fail, and nothing is created or lost.
+
+use fullpipe_cc::StackSpec;
+use fullpipe_flow::{Detector, LocalDrop, Preset, ReceiverConfig, SenderConfig};
+use fullpipe_sim::{Buffer, Drops, FlowSpec, LinkSpec, Loss, RunSpec, Trace, run};
+use fullpipe_units::{Rate, Span, Time};
+use proptest::prelude::*;
+
+const STACKS: &[&str] = &[
+    "reno",
+    "cubic",
+    "highspeed+limited",
+    "htcp",
+    "fast",
+    "vegas",
+    "westwood",
+    "ledbat",
+    "scalable+spread",
+    "bic+paced",
+    "illinois+hystart",
+];
+
+fn buffer() -> impl Strategy<Value = Buffer> {
+    prop_oneof![
+        (1u64..60).prop_map(Buffer::Packets),
+        (1500u64..60_000).prop_map(Buffer::Bytes),
+        (2_000u64..100_000).prop_map(|us| Buffer::Time(Span::from_micros(us))),
+        Just(Buffer::Unlimited),
+    ]
+}
+
+fn loss() -> impl Strategy<Value = Loss> {
+    prop_oneof![
+        4 => Just(Loss::None),
+        1 => (0.0..0.2).prop_map(|p| Loss::Bernoulli { p }),
+        1 => (0.0..0.1, 0.01..1.0, 0.0..0.05, 0.0..1.0)
+            .prop_map(|(to_bad, to_good, good, bad)| Loss::GilbertElliott { to_bad, to_good, good, bad }),
+    ]
+}
+
+prop_compose! {
+    fn links()(
+        specs in prop::collection::vec(
+            (prop::option::weighted(0.8, 100_000u64..20_000_000), 0u64..50_000, buffer(), loss()), 2..5
+        )
+    ) -> Vec<LinkSpec> {
+        specs.into_iter().enumerate().map(|(i, (rate, delay, buffer, loss))| LinkSpec {
+            name: format!("l{i}"),
+            rate: rate.map(Rate::from_bits_per_sec),
+            delay: Span::from_micros(delay),
+            buffer,
+            loss,
+        }).collect()
+    }
+}
+
+prop_compose! {
+    fn flow()(
+        stack in 0..STACKS.len(),
+        detector in prop_oneof![Just(Detector::Rack), Just(Detector::Sack), Just(Detector::NewReno)],
+        old in any::<bool>(),
+        prr in any::<bool>(),
+        ack_every in 1u32..4,
+        window in prop::option::weighted(0.3, 1u64..60),
+        transfer in prop::option::weighted(0.4, 1u64..300),
+        forward in prop::collection::vec(any::<prop::sample::Index>(), 1..4),
+        back in prop::collection::vec(any::<prop::sample::Index>(), 1..3),
+        local_queue in prop::bool::weighted(0.3),
+        local_drop in prop_oneof![Just(LocalDrop::React), Just(LocalDrop::Ignore), Just(LocalDrop::ExitSlowStart)],
+        start in 0u64..2_500,
+        stop in prop::option::weighted(0.3, 0u64..3_000),
+        drops in (
+            prop::collection::vec(0u64..200, 0..5),
+            prop::collection::vec(0u64..2_000, 0..4),
+            prop::option::weighted(0.2, 2u64..50),
+            prop::option::weighted(0.2, 1.0..40.0),
+            prop_oneof![3 => Just(0.0), 1 => 0.0..0.3],
+        ),
+    ) -> (FlowSpec, Vec<prop::sample::Index>, Vec<prop::sample::Index>) {
+        let preset = if old { Preset::Y2003 } else { Preset::Y2026 };
+        let mut sender = SenderConfig::preset(preset, 1500);
+        sender.detector = detector;
+        sender.prr = prr;
+        sender.transfer = transfer;
+        sender.local_drop = local_drop;
+        sender.max_window = 300.0;
+        let mut receiver = ReceiverConfig::preset(preset);
+        receiver.sack = detector != Detector::NewReno;
+        receiver.ack_every = ack_every;
+        receiver.window = window;
+        let time = |ms: u64| Time::ZERO + Span::from_millis(ms);
+        let spec = FlowSpec {
+            name: String::new(),
+            stack: StackSpec::parse(STACKS[stack]).unwrap(),
+            sender,
+            receiver,
+            forward: vec![],
+            back: vec![],
+            local_queue,
+            start: time(start),
+            stop: stop.map(time),
+            drops: Drops {
+                segments: drops.0,
+                times: drops.1.into_iter().map(time).collect(),
+                every: drops.2,
+                at_window: drops.3,
+                probability: drops.4,
+            },
+        };
+        (spec, forward, back)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
+
+    #[test]
+    fn every_random_run_conserves(
+        seed in any::<u64>(),
+        links in links(),
+        flows in prop::collection::vec(flow(), 1..5),
+        measure in 0u64..3_000,
+        trace in prop_oneof![Just(Trace::Off), Just(Trace::Full), Just(Trace::Every(Span::from_millis(5)))],
+    ) {
+        let n = links.len();
+        let mut links = links;
+        links[0].rate = links[0].rate.or(Some(Rate::from_bits_per_sec(1_000_000)));
+        let flows: Vec<FlowSpec> = flows
+            .into_iter()
+            .enumerate()
+            .map(|(i, (mut f, forward, back))| {
+                f.name = format!("f{i}");
+                f.forward = forward.iter().map(|x| x.index(n)).collect();
+                f.back = back.iter().map(|x| x.index(n)).collect();
+                // Something must bound the packets of a second.
+                if f.forward.iter().all(|l| links[*l].rate.is_none()) {
+                    f.forward.push(0);
+                }
+                f
+            })
+            .collect();
+        let spec = RunSpec {
+            seed,
+            duration: Span::from_secs(3),
+            measure_from: Time::ZERO + Span::from_millis(measure),
+            interval: Span::from_millis(100),
+            links,
+            flows,
+            trace,
+        };
+        let o = match run(&spec) {
+            Ok(o) => o,
+            Err(v) => return Err(TestCaseError::fail(v.to_string())),
+        };
+        for l in &o.links {
+            prop_assert!((0.0..=1.0).contains(&l.utilization), "{}: {}", l.name, l.utilization);
+            prop_assert!(l.queue_mean >= 0.0 && l.queue_mean <= l.queue_max.max(1) as f64, "{}: {} {}", l.name, l.queue_mean, l.queue_max);
+        }
+        for (f, s) in o.flows.iter().zip(&spec.flows) {
+            let t = &f.totals;
+            prop_assert!(t.delivered + t.duplicates + t.dropped <= t.sent);
+            prop_assert!(t.delivered <= s.sender.transfer.unwrap_or(u64::MAX));
+            prop_assert!(t.delivered_measured <= t.arrived_measured && t.delivered_measured <= t.delivered);
+            prop_assert_eq!(f.delivered_per_interval.iter().sum::<u64>(), t.delivered);
+            if f.completed.is_some() && s.stop.is_none() {
+                prop_assert_eq!(Some(t.delivered), s.sender.transfer);
+            }
+            if let Some(min) = f.rtt.min() {
+                // Propagation there and back is the least.
+                let base: u64 = s.forward.iter().chain(&s.back).map(|l| spec.links[*l].delay.as_nanos()).sum();
+                prop_assert!(min.as_nanos() >= base, "{} {}", min, base);
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Negative controls: where nothing should happen, nothing does.
+
+use fullpipe_sim::{Buffer, FlowSpec, Outcome, RunSpec, run};
+use fullpipe_units::{Span, Time};
+
+use crate::build::{at, dumbbell, flow, ms};
+
+fn goodput(o: &Outcome, i: usize) -> f64 {
+    o.flows[i].totals.delivered_measured as f64
+}
+
+/// Two flows on 20 Mbit/s, 40 ms, half a BDP of buffer; the seed shifts the second one's start by a part of the round trip.
+fn pair(seed: u64, first: FlowSpec, second: FlowSpec) -> RunSpec {
+    let mut spec = dumbbell(20.0, 40, Buffer::Packets(33), 60.0, vec![first, second]);
+    spec.seed = seed;
+    spec.measure_from = Time::ZERO + Span::from_secs(10);
+    for f in &mut spec.flows {
+        // A little loss decouples the two.
+        f.drops.probability = 1e-4;
+        f.sender.handshake = true;
+    }
+    spec.flows[1].start = at((seed * 7 % 40) as f64);
+    spec
+}
+
+#[test]
+fn two_equal_flows_share_equally() {
+    for stack in ["reno", "cubic"] {
+        let (mut asymmetry, mut jain) = (0.0, 0.0);
+        let seeds = 24;
+        for seed in 0..seeds {
+            let o = run(&pair(seed, flow("a", stack), flow("b", stack))).unwrap();
+            let (a, b) = (goodput(&o, 0), goodput(&o, 1));
+            asymmetry += (a - b) / (a + b);
+            jain += (a + b).powi(2) / (2.0 * (a * a + b * b));
+        }
+        let (asymmetry, jain) = (asymmetry / seeds as f64, jain / seeds as f64);
+        assert!(asymmetry.abs() < 0.05, "{stack}: A {asymmetry}");
+        assert!(jain > 0.98, "{stack}: F {jain}");
+    }
+}
+
+/// Two different flows, in both orders of the specification: the means differ by less than what seeds make of them.
+#[test]
+fn the_order_of_flows_changes_nothing() {
+    let share = |swap: bool, seed: u64| {
+        let mut spec = pair(seed, flow("a", "reno"), flow("b", "cubic"));
+        if swap {
+            spec.flows.reverse();
+        }
+        let o = run(&spec).unwrap();
+        let a = o.flows.iter().position(|f| f.name == "a").unwrap();
+        goodput(&o, a) / (goodput(&o, 0) + goodput(&o, 1))
+    };
+    let seeds = 16;
+    let values = |swap| (0..seeds).map(|s| share(swap, s)).collect::<Vec<f64>>();
+    let (straight, swapped) = (values(false), values(true));
+    let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
+    let m = mean(&straight);
+    let sd = (straight.iter().map(|x| (x - m).powi(2)).sum::<f64>() / (seeds - 1) as f64).sqrt();
+    let difference = (m - mean(&swapped)).abs();
+    // Two standard errors of the difference, and never more than a hundredth.
+    let bound = (2.0 * sd * (2.0 / seeds as f64).sqrt()).clamp(0.002, 0.03);
+    assert!(difference <= bound, "{difference} {bound}");
+}
+
+/// One packet at a time: no loss, and each round trip is the base and one serialization, to the nanosecond.
+#[test]
+fn an_unloaded_path_adds_one_serialization() {
+    let mut f = flow("main", "reno");
+    f.sender.max_window = 1.0;
+    f.sender.initial_window = 1.0;
+    let o = run(&dumbbell(100.0, 80, Buffer::Packets(10), 10.0, vec![f])).unwrap();
+    let rtt = Span::from_nanos(80_000_000 + 120_000);
+    let main = &o.flows[0];
+    assert_eq!((main.rtt.min(), main.rtt.max()), (Some(rtt), Some(rtt)));
+    assert_eq!(
+        (
+            main.totals.dropped,
+            main.totals.retransmits,
+            main.totals.timeouts
+        ),
+        (0, 0, 0)
+    );
+    assert_eq!((o.links[0].buffer_drops, o.links[0].queue_max), (0, 1));
+    // One segment per round trip, the last one on its way.
+    assert_eq!(main.totals.sent, 10_000_000_000u64.div_ceil(rtt.as_nanos()));
+}
+
+/// A capped window below the BDP: goodput is window over RTT, nothing queues for long, nothing is lost.
+#[test]
+fn a_window_limited_flow_gets_window_over_rtt() {
+    for (window, ack_every) in [(50.0, 1), (50.0, 2), (400.0, 2)] {
+        let mut f = flow("main", "reno");
+        f.sender.max_window = window;
+        f.receiver.ack_every = ack_every;
+        let mut spec = dumbbell(100.0, 80, Buffer::Packets(1000), 40.0, vec![f]);
+        spec.measure_from = Time::ZERO + Span::from_secs(20);
+        let o = run(&spec).unwrap();
+        let main = &o.flows[0];
+        let rate = goodput(&o, 0) / 20.0;
+        let rtt = main.rtt.mean_s().unwrap();
+        assert!(
+            (rate * rtt / window - 1.0).abs() < 0.01,
+            "{rate} {rtt} {window}"
+        );
+        assert!(
+            (rate * 0.08 / window - 1.0).abs() < 0.01,
+            "{rate} of {}",
+            window / 0.08
+        );
+        assert_eq!((main.totals.dropped, main.totals.loss_events), (0, 0));
+        assert_eq!(main.cwnd_max, window);
+    }
+    // The receiver's window does the same.
+    let mut f = flow("main", "reno");
+    f.receiver.window = Some(50);
+    let mut spec = dumbbell(100.0, 80, Buffer::Packets(1000), 40.0, vec![f]);
+    spec.measure_from = Time::ZERO + Span::from_secs(20);
+    let o = run(&spec).unwrap();
+    assert!((goodput(&o, 0) / 20.0 * 0.08 / 50.0 - 1.0).abs() < 0.01);
+    let _ = ms(0);
+}
+
+/// A bulk flow with a BDP of buffer fills the link, and Little's law holds: queue = rate x time in it.
+#[test]
+fn littles_law() {
+    let mut spec = dumbbell(
+        50.0,
+        40,
+        Buffer::Packets(167),
+        60.0,
+        vec![flow("main", "reno")],
+    );
+    spec.measure_from = Time::ZERO + Span::from_secs(10);
+    let o = run(&spec).unwrap();
+    let l = &o.links[0];
+    assert!(
+        l.utilization > 0.98 && l.utilization <= 1.0,
+        "{}",
+        l.utilization
+    );
+    let per_second = l.measured_bytes as f64 / 1500.0 / 50.0;
+    // Time in the link's buffer and transmitter: what the round trip has beyond propagation.
+    let sojourn = o.flows[0].rtt.mean_s().unwrap() - 0.04;
+    let expected = per_second * sojourn;
+    assert!(
+        (l.queue_mean / expected - 1.0).abs() < 0.01,
+        "{} {expected}",
+        l.queue_mean
+    );
+}

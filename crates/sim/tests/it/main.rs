@@ -1,0 +1,7 @@
+//! Integration tests of the simulator.
+
+mod build;
+mod conservation;
+mod controls;
+mod determinism;
+mod links;
