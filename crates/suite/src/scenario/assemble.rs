@@ -6,11 +6,15 @@ use super::document::{Fault, Sources};
 use super::expect::{self, Known};
 use super::matrix::{self, Axis, Config};
 use super::resolve::{self, Findings};
-use super::value::{DEFAULT_FLOW, flow_path, Field, Reader, Record, Value};
+use super::value::{DEFAULT_FLOW, Field, Reader, Record, Value, flow_path};
 use super::{Case, Diagnostic, Diagnostics, Measure, Overrides, Scenario, keys};
 
 /// Reads a scenario.
-pub(super) fn scenario(text: &str, origin: &str, overrides: &Overrides) -> Result<Scenario, Diagnostics> {
+pub(super) fn scenario(
+    text: &str,
+    origin: &str,
+    overrides: &Overrides,
+) -> Result<Scenario, Diagnostics> {
     let mut sources = Sources::default();
     let file = sources.file(origin, if text.len() > MAX_TEXT { "" } else { text });
     if text.len() > MAX_TEXT {
@@ -27,7 +31,10 @@ pub(super) fn scenario(text: &str, origin: &str, overrides: &Overrides) -> Resul
         return Err(written_out(&sources, faults));
     }
 
-    let mut reader = Reader { sources: &sources, faults };
+    let mut reader = Reader {
+        sources: &sources,
+        faults,
+    };
     let mut top = reader.record(keys::TOP, &entries, sources.top(file), "");
     // What is not a list of tables stays where it is: the flows are not missing, they are wrong.
     let flows = match top.many("flow") {
@@ -36,10 +43,18 @@ pub(super) fn scenario(text: &str, origin: &str, overrides: &Overrides) -> Resul
     };
     let names = flow_names(&mut reader, &flows);
     let matrix = top.field_mut("matrix").take();
-    let (expect, report) = (top.field_mut("expect").take(), top.field_mut("report").take());
+    let (expect, report) = (
+        top.field_mut("expect").take(),
+        top.field_mut("report").take(),
+    );
     let mut config = Config {
         path: table(top.field_mut("path").take(), keys::PATH, &sources, file),
-        measure: table(top.field_mut("measure").take(), keys::MEASURE, &sources, file),
+        measure: table(
+            top.field_mut("measure").take(),
+            keys::MEASURE,
+            &sources,
+            file,
+        ),
         flows: flows
             .into_iter()
             .filter_map(|flow| match flow {
@@ -59,7 +74,15 @@ pub(super) fn scenario(text: &str, origin: &str, overrides: &Overrides) -> Resul
     for (key, source) in settings {
         let (node, faults) = sources.parse_value(source);
         reader.faults.extend(faults);
-        matrix::set(&mut reader, &mut config, &mut axes, &mut last, &names, &key, &node);
+        matrix::set(
+            &mut reader,
+            &mut config,
+            &mut axes,
+            &mut last,
+            &names,
+            &key,
+            &node,
+        );
     }
     let matrix_is_good = reader.faults.len() == before_matrix;
 
@@ -73,7 +96,12 @@ pub(super) fn scenario(text: &str, origin: &str, overrides: &Overrides) -> Resul
     if matrix_is_good {
         match count(&axes, seeds.len()) {
             Ok(count) => {
-                let mut expansion = Expansion { config: &config, axes: &axes, last: &last, names: &names };
+                let mut expansion = Expansion {
+                    config: &config,
+                    axes: &axes,
+                    last: &last,
+                    names: &names,
+                };
                 cases = expansion.run(count, &mut reader.faults, &mut warnings);
             }
             Err(message) => {
@@ -82,22 +110,35 @@ pub(super) fn scenario(text: &str, origin: &str, overrides: &Overrides) -> Resul
                 reader.refuse_key(at, "matrix", message, hint);
             }
         }
-        let known = Known { flows: &names, axes: &axes, cases: &cases };
+        let known = Known {
+            flows: &names,
+            axes: &axes,
+            cases: &cases,
+        };
         let expectations = expect::expectations(&mut reader, &tables(expect), &known);
         let reports = expect::reports(&mut reader, &tables(report), &known);
         if reader.faults.is_empty() {
-            let mut warnings: Vec<Diagnostic> =
-                warnings.into_iter().map(|fault| sources.diagnostic(fault)).collect();
+            let mut warnings: Vec<Diagnostic> = warnings
+                .into_iter()
+                .map(|fault| sources.diagnostic(fault))
+                .collect();
             warnings.dedup();
             return Ok(Scenario {
                 name: config.top.text("name").unwrap_or_default(),
-                about: config.top.text("about").unwrap_or_default().trim().to_owned(),
+                about: config
+                    .top
+                    .text("about")
+                    .unwrap_or_default()
+                    .trim()
+                    .to_owned(),
                 text: text.to_owned(),
                 origin: origin.to_owned(),
                 seeds,
                 cases,
                 expectations,
-                measure: Measure { trace: resolve::trace_mode(&config.measure) },
+                measure: Measure {
+                    trace: resolve::trace_mode(&config.measure),
+                },
                 reports,
                 warnings,
             });
@@ -118,7 +159,12 @@ struct Expansion<'a> {
 impl Expansion<'_> {
     /// All cases, unless there are faults: those of all cases are collected, and a fault that only some cases have
     /// names the first of them.
-    fn run(&mut self, count: usize, faults: &mut Vec<Fault>, warnings: &mut Vec<Fault>) -> Vec<Case> {
+    fn run(
+        &mut self,
+        count: usize,
+        faults: &mut Vec<Fault>,
+        warnings: &mut Vec<Fault>,
+    ) -> Vec<Case> {
         let mut cases = Vec::new();
         let mut found: Vec<(Fault, usize, usize)> = Vec::new();
         let mut looked_at = 0;
@@ -164,18 +210,34 @@ impl Expansion<'_> {
     fn case(&self, index: usize, findings: &mut Findings) -> Option<Case> {
         let mut config = self.config.clone();
         let digits = matrix::digits(index, self.axes);
-        let values: Vec<_> = self.axes.iter().zip(&digits).map(|(axis, digit)| &axis.values[*digit]).collect();
+        let values: Vec<_> = self
+            .axes
+            .iter()
+            .zip(&digits)
+            .map(|(axis, digit)| &axis.values[*digit])
+            .collect();
         for (address, field) in values.iter().flat_map(|value| &value.sets).chain(self.last) {
             if let Err(message) = address.apply(&mut config, field) {
                 let key = address.key.name.to_owned();
-                findings.faults.push(Fault { at: field.at, key, shows_value: true, message, hint: None });
+                findings.faults.push(Fault {
+                    at: field.at,
+                    key,
+                    shows_value: true,
+                    message,
+                    hint: None,
+                });
                 return None;
             }
         }
         let resolved = resolve::resolve(&config, self.names, findings)?;
         Some(Case {
             index,
-            params: self.axes.iter().zip(&values).map(|(a, v)| (a.key.clone(), v.plain.clone())).collect(),
+            params: self
+                .axes
+                .iter()
+                .zip(&values)
+                .map(|(a, v)| (a.key.clone(), v.plain.clone()))
+                .collect(),
             json: values.iter().map(|v| v.json.clone()).collect(),
             flows: resolved.flows,
             duration: resolved.spec.duration,
@@ -191,7 +253,13 @@ impl Expansion<'_> {
             .axes
             .iter()
             .zip(digits)
-            .map(|(axis, digit)| format!("{} = {}", axis.key, super::document::shorten(&axis.values[digit].plain)))
+            .map(|(axis, digit)| {
+                format!(
+                    "{} = {}",
+                    axis.key,
+                    super::document::shorten(&axis.values[digit].plain)
+                )
+            })
             .collect();
         texts.join(", ")
     }
@@ -202,7 +270,9 @@ fn flow_names(reader: &mut Reader<'_>, flows: &[Value]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut known = HashSet::new();
     for (i, flow) in flows.iter().enumerate() {
-        let Value::Record(record) = flow else { continue };
+        let Value::Record(record) = flow else {
+            continue;
+        };
         let name = match record.text("name") {
             Some(name) => name,
             None if flows.len() == 1 => DEFAULT_FLOW.to_owned(),
@@ -218,7 +288,12 @@ fn flow_names(reader: &mut Reader<'_>, flows: &[Value]) -> Vec<String> {
         if !known.insert(name.clone()) {
             let hint = Some("give every flow its own name".to_owned());
             let key = format!("{}.name", flow_path(&name));
-            reader.refuse(record.place("name"), &key, "another flow has this name", hint);
+            reader.refuse(
+                record.place("name"),
+                &key,
+                "another flow has this name",
+                hint,
+            );
         }
         names.push(name);
     }
@@ -227,25 +302,38 @@ fn flow_names(reader: &mut Reader<'_>, flows: &[Value]) -> Vec<String> {
 
 fn seeds(top: &Record, overrides: &Overrides) -> Vec<u64> {
     match (overrides.seed, overrides.repeat) {
-        (Some(seed), repeat) => (0..u64::from(repeat.unwrap_or(1).max(1))).map(|i| seed.wrapping_add(i)).collect(),
+        (Some(seed), repeat) => (0..u64::from(repeat.unwrap_or(1).max(1)))
+            .map(|i| seed.wrapping_add(i))
+            .collect(),
         (None, Some(repeat)) => (1..=u64::from(repeat.max(1))).collect(),
         (None, None) => top.seeds("seeds").unwrap_or_else(|| vec![1]),
     }
 }
 
 fn count(axes: &[Axis], seeds: usize) -> Result<usize, String> {
-    let cases = axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.values.len()));
+    let cases = axes
+        .iter()
+        .try_fold(1usize, |n, axis| n.checked_mul(axis.values.len()));
     match cases {
         Some(cases) if cases <= MAX_CASES && cases.saturating_mul(seeds) <= MAX_RUNS => Ok(cases),
-        Some(cases) if cases <= MAX_CASES => {
-            Err(format!("{cases} cases of {seeds} seeds, at most {MAX_RUNS} runs are allowed"))
-        }
-        Some(cases) => Err(format!("the matrix has {cases} cases, at most {MAX_CASES} are allowed")),
-        None => Err(format!("the matrix is too large, at most {MAX_CASES} cases are allowed")),
+        Some(cases) if cases <= MAX_CASES => Err(format!(
+            "{cases} cases of {seeds} seeds, at most {MAX_RUNS} runs are allowed"
+        )),
+        Some(cases) => Err(format!(
+            "the matrix has {cases} cases, at most {MAX_CASES} are allowed"
+        )),
+        None => Err(format!(
+            "the matrix is too large, at most {MAX_CASES} cases are allowed"
+        )),
     }
 }
 
-fn table(field: Option<Field>, keys: &'static [keys::Key], sources: &Sources, file: usize) -> Record {
+fn table(
+    field: Option<Field>,
+    keys: &'static [keys::Key],
+    sources: &Sources,
+    file: usize,
+) -> Record {
     match field.map(|field| field.value) {
         Some(Value::Record(record)) => record,
         _ => Record::empty(keys, sources.top(file)),
@@ -260,20 +348,37 @@ fn tables(field: Option<Field>) -> Vec<Value> {
 }
 
 fn whole_file(sources: &Sources, file: usize, message: String) -> Diagnostics {
-    let fault = Fault { at: sources.top(file), key: String::new(), shows_value: false, message, hint: None };
+    let fault = Fault {
+        at: sources.top(file),
+        key: String::new(),
+        shows_value: false,
+        message,
+        hint: None,
+    };
     Diagnostics(vec![sources.diagnostic(fault)])
 }
 
 fn written_out(sources: &Sources, mut faults: Vec<Fault>) -> Diagnostics {
-    faults.sort_by(|a, b| a.at.cmp(&b.at));
+    faults.sort_by_key(|fault| fault.at);
     faults.dedup();
     let more = faults.len().saturating_sub(MAX_MESSAGES);
     faults.truncate(MAX_MESSAGES);
     let last = faults.last().map(|fault| fault.at);
-    let mut all = Diagnostics(faults.into_iter().map(|fault| sources.diagnostic(fault)).collect());
+    let mut all = Diagnostics(
+        faults
+            .into_iter()
+            .map(|fault| sources.diagnostic(fault))
+            .collect(),
+    );
     if let Some(at) = last.filter(|_| more > 0) {
         let (key, message) = (String::new(), format!("and {more} more errors"));
-        all.0.push(sources.diagnostic(Fault { at, key, shows_value: false, message, hint: None }));
+        all.0.push(sources.diagnostic(Fault {
+            at,
+            key,
+            shows_value: false,
+            message,
+            hint: None,
+        }));
     }
     all
 }

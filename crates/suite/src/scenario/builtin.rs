@@ -4,16 +4,34 @@ use super::value::nearest;
 
 /// Name and text of every built-in scenario, in the order `fullpipe list scenarios` prints them.
 pub const BUILT_IN: &[(&str, &str)] = &[
-    ("first-run", include_str!("../../../../scenarios/first-run.toml")),
-    ("early-loss", include_str!("../../../../scenarios/early-loss.toml")),
-    ("one-drop", include_str!("../../../../scenarios/one-drop.toml")),
-    ("slow-start-cap", include_str!("../../../../scenarios/slow-start-cap.toml")),
-    ("response", include_str!("../../../../scenarios/response.toml")),
+    (
+        "first-run",
+        include_str!("../../../../scenarios/first-run.toml"),
+    ),
+    (
+        "early-loss",
+        include_str!("../../../../scenarios/early-loss.toml"),
+    ),
+    (
+        "one-drop",
+        include_str!("../../../../scenarios/one-drop.toml"),
+    ),
+    (
+        "slow-start-cap",
+        include_str!("../../../../scenarios/slow-start-cap.toml"),
+    ),
+    (
+        "response",
+        include_str!("../../../../scenarios/response.toml"),
+    ),
 ];
 
 /// The text of a built-in scenario.
 pub fn find(name: &str) -> Option<&'static str> {
-    BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+    BUILT_IN
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, text)| *text)
 }
 
 /// The closest name.

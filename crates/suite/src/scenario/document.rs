@@ -73,23 +73,38 @@ impl Sources {
     }
 
     fn push(&mut self, name: &str, text: &str, has_lines: bool) -> usize {
-        self.0.push(Source { name: name.to_owned(), text: text.to_owned(), has_lines });
+        self.0.push(Source {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            has_lines,
+        });
         self.0.len() - 1
     }
 
     /// The whole of a source, shown as its first character.
     pub fn top(&self, source: usize) -> Place {
-        Place { source, start: 0, end: 0 }
+        Place {
+            source,
+            start: 0,
+            end: 0,
+        }
     }
 
     /// The whole text of a source.
     pub fn all(&self, source: usize) -> Place {
-        Place { source, start: 0, end: self.0[source].text.len() }
+        Place {
+            source,
+            start: 0,
+            end: self.0[source].text.len(),
+        }
     }
 
     /// The text at a place.
     pub fn text(&self, at: Place) -> &str {
-        self.0[at.source].text.get(at.start..at.end).unwrap_or_default()
+        self.0[at.source]
+            .text
+            .get(at.start..at.end)
+            .unwrap_or_default()
     }
 
     /// 1-based line; 0 in a text without lines.
@@ -106,7 +121,11 @@ impl Sources {
         if !source.has_lines {
             return 0;
         }
-        1 + before(&source.text, at.start).chars().rev().take_while(|c| *c != '\n').count()
+        1 + before(&source.text, at.start)
+            .chars()
+            .rev()
+            .take_while(|c| *c != '\n')
+            .count()
     }
 
     /// Writes a fault out.
@@ -130,7 +149,11 @@ impl Sources {
         for error in errors.iter().take(MAX_SYNTAX_ERRORS) {
             let span = error.span().unwrap_or_default();
             faults.push(Fault {
-                at: Place { source, start: span.start, end: span.end },
+                at: Place {
+                    source,
+                    start: span.start,
+                    end: span.end,
+                },
                 key: String::new(),
                 shows_value: false,
                 message: format!("not valid TOML: {}", one_line(error.message())),
@@ -148,7 +171,10 @@ impl Sources {
         let mut faults = Vec::new();
         let node = match DeValue::parse(text) {
             Ok(value) => self.node(source, &value, &mut faults),
-            Err(_) => Node { data: Data::Text(text.clone()), at: self.all(source) },
+            Err(_) => Node {
+                data: Data::Text(text.clone()),
+                at: self.all(source),
+            },
         };
         (node, faults)
     }
@@ -166,12 +192,7 @@ impl Sources {
         entries
     }
 
-    fn node(
-        &self,
-        source: usize,
-        value: &Spanned<DeValue<'_>>,
-        faults: &mut Vec<Fault>,
-    ) -> Node {
+    fn node(&self, source: usize, value: &Spanned<DeValue<'_>>, faults: &mut Vec<Fault>) -> Node {
         let at = place(source, value);
         let mut refuse = |message: &str| {
             faults.push(Fault {
@@ -186,10 +207,12 @@ impl Sources {
             DeValue::String(text) => Data::Text(text.clone().into_owned()),
             DeValue::Integer(digits) => {
                 let plain: String = digits.as_str().chars().filter(|c| *c != '_').collect();
-                Data::Integer(i64::from_str_radix(&plain, digits.radix()).unwrap_or_else(|_| {
-                    refuse("the number is too large");
-                    0
-                }))
+                Data::Integer(
+                    i64::from_str_radix(&plain, digits.radix()).unwrap_or_else(|_| {
+                        refuse("the number is too large");
+                        0
+                    }),
+                )
             }
             DeValue::Float(digits) => {
                 let plain: String = digits.as_str().chars().filter(|c| *c != '_').collect();
@@ -200,9 +223,12 @@ impl Sources {
             }
             DeValue::Boolean(on) => Data::Flag(*on),
             DeValue::Datetime(_) => Data::Date,
-            DeValue::Array(items) => {
-                Data::List(items.iter().map(|item| self.node(source, item, faults)).collect())
-            }
+            DeValue::Array(items) => Data::List(
+                items
+                    .iter()
+                    .map(|item| self.node(source, item, faults))
+                    .collect(),
+            ),
             DeValue::Table(table) => Data::Table(self.entries(source, table, faults)),
         };
         Node { data, at }
@@ -231,9 +257,10 @@ impl Node {
             Data::Flag(on) => (*on).into(),
             Data::Date => serde_json::Value::Null,
             Data::List(items) => items.iter().map(Node::json).collect(),
-            Data::Table(entries) => {
-                entries.iter().map(|e| (e.name.clone(), e.node.json())).collect()
-            }
+            Data::Table(entries) => entries
+                .iter()
+                .map(|e| (e.name.clone(), e.node.json()))
+                .collect(),
         }
     }
 
@@ -256,7 +283,12 @@ pub(super) fn shorten(text: &str) -> String {
 }
 
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().filter(|c| !c.is_control()).collect()
+    text.split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .chars()
+        .filter(|c| !c.is_control())
+        .collect()
 }
 
 fn before(text: &str, end: usize) -> &str {
@@ -269,7 +301,11 @@ fn before(text: &str, end: usize) -> &str {
 
 fn place<T>(source: usize, value: &Spanned<T>) -> Place {
     let span = value.span();
-    Place { source, start: span.start, end: span.end }
+    Place {
+        source,
+        start: span.start,
+        end: span.end,
+    }
 }
 
 const MAX_SYNTAX_ERRORS: usize = 8;

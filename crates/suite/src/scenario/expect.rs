@@ -15,19 +15,35 @@ pub(super) struct Known<'a> {
 }
 
 /// Reads the expectations; one that `--set` has left without a case is dropped.
-pub(super) fn expectations(reader: &mut Reader<'_>, tables: &[Value], known: &Known<'_>) -> Vec<Expectation> {
+pub(super) fn expectations(
+    reader: &mut Reader<'_>,
+    tables: &[Value],
+    known: &Known<'_>,
+) -> Vec<Expectation> {
     let mut all = Vec::new();
     if tables.len().saturating_mul(known.cases.len()) > MAX_COMPARISONS {
         if let Some(Value::Record(first)) = tables.first() {
             let message = "too many expectations for so many cases";
-            reader.refuse_key(first.at, "expect", message, Some("split the scenario".to_owned()));
+            reader.refuse_key(
+                first.at,
+                "expect",
+                message,
+                Some("split the scenario".to_owned()),
+            );
         }
         return all;
     }
     for (i, table) in tables.iter().enumerate() {
         if let Value::Record(record) = table {
             let path = format!("expect[{}]", i + 1);
-            all.extend(Expect { record, path, known }.read(reader));
+            all.extend(
+                Expect {
+                    record,
+                    path,
+                    known,
+                }
+                .read(reader),
+            );
         }
     }
     all
@@ -37,7 +53,9 @@ pub(super) fn expectations(reader: &mut Reader<'_>, tables: &[Value], known: &Kn
 pub(super) fn reports(reader: &mut Reader<'_>, tables: &[Value], known: &Known<'_>) -> Vec<Report> {
     let mut all = Vec::new();
     for (i, table) in tables.iter().enumerate() {
-        let Value::Record(record) = table else { continue };
+        let Value::Record(record) = table else {
+            continue;
+        };
         let path = format!("report[{}]", i + 1);
         let Some(figure) = record.word("figure") else {
             if !record.is_attempted("figure") {
@@ -62,13 +80,22 @@ pub(super) fn reports(reader: &mut Reader<'_>, tables: &[Value], known: &Known<'
         if let Some(y) = record.text("y") {
             check_metric(reader, record.place("y"), &format!("{path}.y"), &y);
         }
-        if let Some(x) = record.text("x").filter(|x| !known.axes.iter().any(|axis| axis.key == *x)) {
+        if let Some(x) = record
+            .text("x")
+            .filter(|x| !known.axes.iter().any(|axis| axis.key == *x))
+        {
             let hint = axis_hint(&x, known.axes);
             let message = "this key is not varied in [matrix]";
             reader.refuse(record.place("x"), &format!("{path}.x"), message, Some(hint));
         }
         let (x, y, title) = (record.text("x"), record.text("y"), record.text("title"));
-        all.push(Report { figure: figure.to_owned(), flow, x, y, title });
+        all.push(Report {
+            figure: figure.to_owned(),
+            flow,
+            x,
+            y,
+            title,
+        });
     }
     all
 }
@@ -84,12 +111,18 @@ impl Expect<'_> {
         let before = reader.faults.len();
         let r = self.record;
         if !r.is_attempted("metric") {
-            missing(reader, r, &self.path, "metric", r#"metric = "goodput_mbps""#);
+            missing(
+                reader,
+                r,
+                &self.path,
+                "metric",
+                r#"metric = "goodput_mbps""#,
+            );
         }
         let metric = r.text("metric");
-        let scope = metric
-            .as_ref()
-            .and_then(|metric| check_metric(reader, r.place("metric"), &self.key("metric"), metric));
+        let scope = metric.as_ref().and_then(|metric| {
+            check_metric(reader, r.place("metric"), &self.key("metric"), metric)
+        });
         let bound = self.bound(reader);
         let picked = self.picked(reader);
         let (flow, link) = match scope {
@@ -100,11 +133,15 @@ impl Expect<'_> {
         if reader.faults.len() > before {
             return None;
         }
-        let Picked::Cases(where_, constraints) = picked else { return None };
+        let Picked::Cases(where_, constraints) = picked else {
+            return None;
+        };
         let cases: Vec<usize> = (0..self.known.cases.len())
             .filter(|case| {
                 let digits = digits(*case, self.known.axes);
-                constraints.iter().all(|(axis, value)| digits[*axis] == *value)
+                constraints
+                    .iter()
+                    .all(|(axis, value)| digits[*axis] == *value)
             })
             .collect();
         self.check_subject(reader, &cases, link.as_deref(), &metric);
@@ -165,26 +202,39 @@ impl Expect<'_> {
             ["equals"] => {
                 let value = r.real("equals")?;
                 match r.field("tolerance").map(|field| &field.value) {
-                    Some(Value::Tolerance(part, true)) => {
-                        Some((value - part * value.abs(), value + part * value.abs()))
-                    }
-                    Some(Value::Tolerance(distance, false)) => Some((value - distance, value + distance)),
+                    Some(Value::Tolerance(part, true)) => Some(around(value, part * value.abs())),
+                    Some(Value::Tolerance(distance, false)) => Some(around(value, *distance)),
                     Some(_) => None,
                     None => {
                         let hint = "write for example tolerance = \"1%\", or tolerance = 0";
-                        reader.refuse_key(r.at, &self.key("tolerance"), "this key is missing", Some(hint.to_owned()));
+                        reader.refuse_key(
+                            r.at,
+                            &self.key("tolerance"),
+                            "this key is missing",
+                            Some(hint.to_owned()),
+                        );
                         None
                     }
                 }
             }
             [] => {
                 let hint = "give `within`, `at_least`, `at_most` or `equals`";
-                reader.refuse_key(r.at, &self.path, "an expectation without a bound", Some(hint.to_owned()));
+                reader.refuse_key(
+                    r.at,
+                    &self.path,
+                    "an expectation without a bound",
+                    Some(hint.to_owned()),
+                );
                 None
             }
             [.., last] => {
                 let message = format!("several bounds: {}", given.join(", "));
-                reader.refuse(r.place(last), &self.key(last), message, Some("keep one of them".to_owned()));
+                reader.refuse(
+                    r.place(last),
+                    &self.key(last),
+                    message,
+                    Some("keep one of them".to_owned()),
+                );
                 None
             }
         }
@@ -194,7 +244,9 @@ impl Expect<'_> {
         let Some(field) = self.record.field("where") else {
             return Some(Picked::Cases(Vec::new(), Vec::new()));
         };
-        let Value::Free(entries) = &field.value else { return None };
+        let Value::Free(entries) = &field.value else {
+            return None;
+        };
         let before = reader.faults.len();
         let mut where_ = Vec::new();
         let mut constraints = Vec::new();
@@ -203,7 +255,10 @@ impl Expect<'_> {
             match self.constraint(reader, entry)? {
                 Constraint::Value(axis, value) => {
                     let axis_known = &self.known.axes[axis];
-                    where_.push((axis_known.key.clone(), axis_known.values[value].plain.clone()));
+                    where_.push((
+                        axis_known.key.clone(),
+                        axis_known.values[value].plain.clone(),
+                    ));
                     constraints.push((axis, value));
                 }
                 Constraint::Gone => gone = true,
@@ -212,32 +267,64 @@ impl Expect<'_> {
         if reader.faults.len() > before {
             return None;
         }
-        Some(if gone { Picked::Gone } else { Picked::Cases(where_, constraints) })
+        Some(if gone {
+            Picked::Gone
+        } else {
+            Picked::Cases(where_, constraints)
+        })
     }
 
     fn constraint(&self, reader: &mut Reader<'_>, entry: &Entry) -> Option<Constraint> {
         let key = format!("{}.\"{}\"", self.key("where"), shorten(&entry.name));
-        let Some(i) = self.known.axes.iter().position(|axis| axis.key == entry.name) else {
+        let Some(i) = self
+            .known
+            .axes
+            .iter()
+            .position(|axis| axis.key == entry.name)
+        else {
             let hint = axis_hint(&entry.name, self.known.axes);
-            reader.refuse_key(entry.name_at, &key, "this key is not varied in [matrix]", Some(hint));
+            reader.refuse_key(
+                entry.name_at,
+                &key,
+                "this key is not varied in [matrix]",
+                Some(hint),
+            );
             return None;
         };
         let axis = &self.known.axes[i];
         let canonical = match axis.names {
-            Some(named) => reader.value(&named.kind, &entry.node, &key, named.example)?.canonical(),
+            Some(named) => reader
+                .value(&named.kind, &entry.node, &key, named.example)?
+                .canonical(),
             None => entry.node.plain(reader.sources),
         };
-        if let Some(v) = axis.values.iter().position(|value| value.canonical == canonical) {
+        if let Some(v) = axis
+            .values
+            .iter()
+            .position(|value| value.canonical == canonical)
+        {
             return Some(Constraint::Value(i, v));
         }
-        if axis.replaced.iter().any(|value| value.canonical == canonical) {
+        if axis
+            .replaced
+            .iter()
+            .any(|value| value.canonical == canonical)
+        {
             return Some(Constraint::Gone);
         }
-        let values = || axis.values.iter().chain(&axis.replaced).map(|value| value.plain.as_str());
+        let values = || {
+            axis.values
+                .iter()
+                .chain(&axis.replaced)
+                .map(|value| value.plain.as_str())
+        };
         let written = entry.node.plain(reader.sources);
         let hint = match nearest(&written, values()) {
             Some(near) => format!("did you mean {near}?"),
-            None => format!("its values: {}", values().take(12).collect::<Vec<_>>().join(", ")),
+            None => format!(
+                "its values: {}",
+                values().take(12).collect::<Vec<_>>().join(", ")
+            ),
         };
         let message = "no case has this value: the expectation could not fail";
         reader.refuse(entry.node.at, &key, message, Some(hint));
@@ -248,13 +335,24 @@ impl Expect<'_> {
         let r = self.record;
         let (flow, link) = (r.text("flow"), r.text("link"));
         let superfluous = match scope {
-            Scope::Flow => link.is_some().then_some(("link", "this is a metric of a flow")),
-            Scope::Link => flow.is_some().then_some(("flow", "this is a metric of a link")),
+            Scope::Flow => link
+                .is_some()
+                .then_some(("link", "this is a metric of a flow")),
+            Scope::Link => flow
+                .is_some()
+                .then_some(("flow", "this is a metric of a link")),
             Scope::Case if flow.is_some() => Some(("flow", "this is a metric of the whole case")),
-            Scope::Case => link.is_some().then_some(("link", "this is a metric of the whole case")),
+            Scope::Case => link
+                .is_some()
+                .then_some(("link", "this is a metric of the whole case")),
         };
         if let Some((key, message)) = superfluous {
-            reader.refuse(r.place(key), &self.key(key), message, Some(format!("remove `{key}`")));
+            reader.refuse(
+                r.place(key),
+                &self.key(key),
+                message,
+                Some(format!("remove `{key}`")),
+            );
             return (None, None);
         }
         match scope {
@@ -269,7 +367,12 @@ impl Expect<'_> {
                     (None, []) => (None, None),
                     (None, [first, ..]) if !r.is_given("flow") => {
                         let hint = format!("write for example flow = \"{first}\"");
-                        reader.refuse_key(r.at, &self.key("flow"), "which flow is meant?", Some(hint));
+                        reader.refuse_key(
+                            r.at,
+                            &self.key("flow"),
+                            "which flow is meant?",
+                            Some(hint),
+                        );
                         (None, None)
                     }
                     _ => (None, None),
@@ -280,7 +383,13 @@ impl Expect<'_> {
         }
     }
 
-    fn check_subject(&self, reader: &mut Reader<'_>, cases: &[usize], link: Option<&str>, metric: &str) {
+    fn check_subject(
+        &self,
+        reader: &mut Reader<'_>,
+        cases: &[usize],
+        link: Option<&str>,
+        metric: &str,
+    ) {
         let connections = |case: &Case| case.spec.flows.len();
         for &i in cases {
             let case = &self.known.cases[i];
@@ -292,19 +401,37 @@ impl Expect<'_> {
                         None => format!("known: {}", quoted(links())),
                     };
                     let message = format!("there is no link `{}`", shorten(link));
-                    reader.refuse(self.record.place("link"), &self.key("link"), message, Some(hint));
+                    reader.refuse(
+                        self.record.place("link"),
+                        &self.key("link"),
+                        message,
+                        Some(hint),
+                    );
                     return;
                 }
             }
             if metric == "asymmetry" && case.flows.len() != 2 {
-                let message = format!("asymmetry compares two flows, there are {}", case.flows.len());
-                reader.refuse(self.record.place("metric"), &self.key("metric"), message, Some("use jain".to_owned()));
+                let message = format!(
+                    "asymmetry compares two flows, there are {}",
+                    case.flows.len()
+                );
+                reader.refuse(
+                    self.record.place("metric"),
+                    &self.key("metric"),
+                    message,
+                    Some("use jain".to_owned()),
+                );
                 return;
             }
             if metric == "jain" && connections(case) < 2 {
                 let message = "fairness of one flow is always 1: the expectation could not fail";
                 let hint = Some("add a [[flow]], or set `streams`".to_owned());
-                reader.refuse(self.record.place("metric"), &self.key("metric"), message, hint);
+                reader.refuse(
+                    self.record.place("metric"),
+                    &self.key("metric"),
+                    message,
+                    hint,
+                );
                 return;
             }
         }
@@ -325,6 +452,12 @@ enum Picked {
 enum Constraint {
     Value(usize, usize),
     Gone,
+}
+
+/// `value - distance` and `value + distance` as people write them: 0.3298773, not 0.32987730000000004.
+fn around(value: f64, distance: f64) -> (f64, f64) {
+    let tidy = |x: f64| format!("{x:.12e}").parse().unwrap_or(x);
+    (tidy(value - distance), tidy(value + distance))
 }
 
 fn check_metric(reader: &mut Reader<'_>, at: Place, key: &str, name: &str) -> Option<Scope> {
@@ -350,7 +483,12 @@ fn check_flow(reader: &mut Reader<'_>, record: &Record, path: &str, flow: &str, 
         None => format!("known: {}", quoted(names())),
     };
     let message = format!("there is no flow `{}`", shorten(flow));
-    reader.refuse(record.place("flow"), &format!("{path}.flow"), message, Some(hint));
+    reader.refuse(
+        record.place("flow"),
+        &format!("{path}.flow"),
+        message,
+        Some(hint),
+    );
 }
 
 fn axis_hint(name: &str, axes: &[Axis]) -> String {
@@ -364,7 +502,12 @@ fn axis_hint(name: &str, axes: &[Axis]) -> String {
 
 fn missing(reader: &mut Reader<'_>, record: &Record, path: &str, key: &str, line: &str) {
     let hint = Some(format!("write for example {line}"));
-    reader.refuse_key(record.at, &format!("{path}.{key}"), "this key is missing", hint);
+    reader.refuse_key(
+        record.at,
+        &format!("{path}.{key}"),
+        "this key is missing",
+        hint,
+    );
 }
 
 const MAX_COMPARISONS: usize = 20_000_000;

@@ -35,7 +35,14 @@ const fn key(
     example: &'static str,
     doc: &'static str,
 ) -> Key {
-    Key { name, kind, default, example, doc, varies: true }
+    Key {
+        name,
+        kind,
+        default,
+        example,
+        doc,
+        varies: true,
+    }
 }
 
 const fn fixed(
@@ -45,15 +52,30 @@ const fn fixed(
     example: &'static str,
     doc: &'static str,
 ) -> Key {
-    Key { name, kind, default, example, doc, varies: false }
+    Key {
+        name,
+        kind,
+        default,
+        example,
+        doc,
+        varies: false,
+    }
 }
 
 const fn word(word: &'static str, doc: &'static str) -> Word {
-    Word { word, doc, runs: true }
+    Word {
+        word,
+        doc,
+        runs: true,
+    }
 }
 
 const fn later(word: &'static str, doc: &'static str) -> Word {
-    Word { word, doc, runs: false }
+    Word {
+        word,
+        doc,
+        runs: false,
+    }
 }
 
 const HOUR: u64 = 3_600_000_000_000;
@@ -63,7 +85,13 @@ const POSITIVE_TIME: Kind = Kind::Span { min: 1, max: YEAR };
 
 /// Top level of the file.
 pub(super) const TOP: &[Key] = &[
-    fixed("name", Kind::Text, "", r#""early-loss""#, "name of the scenario"),
+    fixed(
+        "name",
+        Kind::Text,
+        "",
+        r#""early-loss""#,
+        "name of the scenario",
+    ),
     fixed(
         "about",
         Kind::Text,
@@ -71,7 +99,13 @@ pub(super) const TOP: &[Key] = &[
         r#""Time to full bandwidth after one early loss""#,
         "what it shows, with its sources",
     ),
-    key("duration", POSITIVE_TIME, "", r#""60s""#, "virtual time of a run"),
+    key(
+        "duration",
+        POSITIVE_TIME,
+        "",
+        r#""60s""#,
+        "virtual time of a run",
+    ),
     fixed(
         "seeds",
         Kind::Seeds,
@@ -79,8 +113,20 @@ pub(super) const TOP: &[Key] = &[
         "[1, 2, 3]",
         "seeds of every case: a number `n` stands for 1 to n, a list for itself",
     ),
-    fixed("path", Kind::Table(PATH), "", "", "the bottleneck of a dumbbell, shared by all flows"),
-    fixed("flow", Kind::Tables(FLOW), "", "", "one sender and its receiver"),
+    fixed(
+        "path",
+        Kind::Table(PATH),
+        "",
+        "",
+        "the bottleneck of a dumbbell, shared by all flows",
+    ),
+    fixed(
+        "flow",
+        Kind::Tables(FLOW),
+        "",
+        "",
+        "one sender and its receiver",
+    ),
     fixed(
         "traffic",
         Kind::Reserved {
@@ -93,14 +139,20 @@ pub(super) const TOP: &[Key] = &[
     ),
     fixed(
         "link",
-        Kind::Reserved { what: "a graph of links", hint: "describe the bottleneck in [path]" },
+        Kind::Reserved {
+            what: "a graph of links",
+            hint: "describe the bottleneck in [path]",
+        },
         "",
         "",
         "links of other graphs: not in this version",
     ),
     fixed(
         "route",
-        Kind::Reserved { what: "a graph of links", hint: "every flow crosses the bottleneck of [path]" },
+        Kind::Reserved {
+            what: "a graph of links",
+            hint: "every flow crosses the bottleneck of [path]",
+        },
         "",
         "",
         "routes over other graphs: not in this version",
@@ -112,15 +164,39 @@ pub(super) const TOP: &[Key] = &[
         r#"{ "path.mtu" = [1500, 9000] }"#,
         "dotted keys and lists of values: the product of all lists is run, the last key varies fastest",
     ),
-    fixed("measure", Kind::Table(MEASURE), "", "", "what is measured and from when"),
-    fixed("expect", Kind::Tables(EXPECT), "", "", "a bound that the result must keep"),
+    fixed(
+        "measure",
+        Kind::Table(MEASURE),
+        "",
+        "",
+        "what is measured and from when",
+    ),
+    fixed(
+        "expect",
+        Kind::Tables(EXPECT),
+        "",
+        "",
+        "a bound that the result must keep",
+    ),
     fixed("report", Kind::Tables(REPORT), "", "", "a figure to draw"),
 ];
 
 /// `[path]`.
 pub(super) const PATH: &[Key] = &[
-    key("rate", Kind::Rate, "", r#""500Mbit/s""#, "capacity of the bottleneck, packet headers included"),
-    key("rtt", Kind::Span { min: 1, max: HOUR }, "", r#""80ms""#, "two-way propagation delay"),
+    key(
+        "rate",
+        Kind::Rate,
+        "",
+        r#""500Mbit/s""#,
+        "capacity of the bottleneck, packet headers included",
+    ),
+    key(
+        "rtt",
+        Kind::Span { min: 1, max: HOUR },
+        "",
+        r#""80ms""#,
+        "two-way propagation delay",
+    ),
     key(
         "buffer",
         Kind::Buffer,
@@ -128,10 +204,20 @@ pub(super) const PATH: &[Key] = &[
         r#""200 packets""#,
         "room at the bottleneck, the packet in transmission included; 1BDP is rate x rtt in whole packets",
     ),
-    key("queue", Kind::Word(QUEUES), r#""droptail""#, r#""droptail""#, "queue discipline"),
+    key(
+        "queue",
+        Kind::Word(QUEUES),
+        r#""droptail""#,
+        r#""droptail""#,
+        "queue discipline",
+    ),
     key(
         "mtu",
-        Kind::Whole { min: 68, max: 65535, unit: "bytes" },
+        Kind::Whole {
+            min: 68,
+            max: 65535,
+            unit: "bytes",
+        },
         "1500",
         "9000",
         "bytes of a full packet, IP and TCP headers included",
@@ -155,12 +241,48 @@ const QUEUES: &[Word] = &[
 
 /// `path.loss` as a table.
 pub(super) const LOSS: &[Key] = &[
-    key("model", Kind::Word(LOSS_MODELS), "", r#""gilbert-elliott""#, "loss process"),
-    key("probability", Kind::Fraction, "", "1e-4", "bernoulli: probability of loss of each packet"),
-    key("to_bad", Kind::Fraction, "", "1e-4", "gilbert-elliott: from the good to the bad state, per packet"),
-    key("to_good", Kind::Fraction, "", "0.1", "gilbert-elliott: from the bad to the good state, per packet"),
-    key("good", Kind::Fraction, "0", "0", "gilbert-elliott: probability of loss in the good state"),
-    key("bad", Kind::Fraction, "1", "0.5", "gilbert-elliott: probability of loss in the bad state"),
+    key(
+        "model",
+        Kind::Word(LOSS_MODELS),
+        "",
+        r#""gilbert-elliott""#,
+        "loss process",
+    ),
+    key(
+        "probability",
+        Kind::Fraction,
+        "",
+        "1e-4",
+        "bernoulli: probability of loss of each packet",
+    ),
+    key(
+        "to_bad",
+        Kind::Fraction,
+        "",
+        "1e-4",
+        "gilbert-elliott: from the good to the bad state, per packet",
+    ),
+    key(
+        "to_good",
+        Kind::Fraction,
+        "",
+        "0.1",
+        "gilbert-elliott: from the bad to the good state, per packet",
+    ),
+    key(
+        "good",
+        Kind::Fraction,
+        "0",
+        "0",
+        "gilbert-elliott: probability of loss in the good state",
+    ),
+    key(
+        "bad",
+        Kind::Fraction,
+        "1",
+        "0.5",
+        "gilbert-elliott: probability of loss in the bad state",
+    ),
 ];
 
 const LOSS_MODELS: &[Word] = &[
@@ -184,10 +306,20 @@ pub(super) const FLOW: &[Key] = &[
         r#""highspeed(low_window=31)+limited(max_ssthresh=100)""#,
         "congestion control: window law, start-up, initial sending; see `fullpipe list stacks`",
     ),
-    key("preset", Kind::Word(PRESETS), r#""2026""#, r#""2003""#, "named set of endpoint switches; any switch can be set beside it"),
+    key(
+        "preset",
+        Kind::Word(PRESETS),
+        r#""2026""#,
+        r#""2003""#,
+        "named set of endpoint switches; any switch can be set beside it",
+    ),
     key(
         "streams",
-        Kind::Whole { min: 1, max: 10_000, unit: "streams" },
+        Kind::Whole {
+            min: 1,
+            max: 10_000,
+            unit: "streams",
+        },
         "1",
         "16",
         "number of equal connections from one host; they are named `<name>.1`, `<name>.2` and so on",
@@ -199,7 +331,13 @@ pub(super) const FLOW: &[Key] = &[
         r#""3500 segments""#,
         "cap of the congestion window; bytes are payload, 1BDP is rate x the flow's rtt in packets; whole segments, rounded down",
     ),
-    key("receive_window", Kind::Window, "", r#""8MB""#, "window that the receiver advertises"),
+    key(
+        "receive_window",
+        Kind::Window,
+        "",
+        r#""8MB""#,
+        "window that the receiver advertises",
+    ),
     key(
         "initial_window",
         Kind::Segments { min: 1, max: 64 },
@@ -207,24 +345,49 @@ pub(super) const FLOW: &[Key] = &[
         r#""2 segments""#,
         "initial window, whole segments",
     ),
-    key("delayed_ack", Kind::Flag, "true", "false", "false: every segment is acknowledged at once"),
+    key(
+        "delayed_ack",
+        Kind::Flag,
+        "true",
+        "false",
+        "false: every segment is acknowledged at once",
+    ),
     key(
         "ack_every",
-        Kind::Whole { min: 1, max: 64, unit: "segments" },
+        Kind::Whole {
+            min: 1,
+            max: 64,
+            unit: "segments",
+        },
         "2",
         "4",
         "the receiver acknowledges every n-th segment",
     ),
     key(
         "ack_delay",
-        Kind::Span { min: 1, max: 500_000_000 },
+        Kind::Span {
+            min: 1,
+            max: 500_000_000,
+        },
         r#"(of the preset: "100ms" or "40ms")"#,
         r#""200ms""#,
         "longest delay of an ACK, at most 500 ms (RFC 9293)",
     ),
     key("start", ANY_TIME, r#""0s""#, r#""10s""#, "the flow begins"),
-    key("stop", POSITIVE_TIME, "", r#""50s""#, "no new data after this time"),
-    key("size", Kind::Volume, "", r#""100MB""#, "length of a finite transfer of each stream; without it the flow sends until the end"),
+    key(
+        "stop",
+        POSITIVE_TIME,
+        "",
+        r#""50s""#,
+        "no new data after this time",
+    ),
+    key(
+        "size",
+        Kind::Volume,
+        "",
+        r#""100MB""#,
+        "length of a finite transfer of each stream; without it the flow sends until the end",
+    ),
     key(
         "rtt",
         Kind::Span { min: 1, max: HOUR },
@@ -239,9 +402,27 @@ pub(super) const FLOW: &[Key] = &[
         r#""sack""#,
         "how losses are detected and repaired",
     ),
-    key("prr", Kind::Flag, "(of the preset: false or true)", "true", "proportional rate reduction (RFC 9937)"),
-    key("tlp", Kind::Flag, "(of the preset: false or true)", "true", "tail loss probe (RFC 8985)"),
-    key("frto", Kind::Flag, "(of the preset: false or true)", "true", "forward RTO recovery (RFC 5682)"),
+    key(
+        "prr",
+        Kind::Flag,
+        "(of the preset: false or true)",
+        "true",
+        "proportional rate reduction (RFC 9937)",
+    ),
+    key(
+        "tlp",
+        Kind::Flag,
+        "(of the preset: false or true)",
+        "true",
+        "tail loss probe (RFC 8985)",
+    ),
+    key(
+        "frto",
+        Kind::Flag,
+        "(of the preset: false or true)",
+        "true",
+        "forward RTO recovery (RFC 5682)",
+    ),
     key(
         "undo",
         Kind::Flag,
@@ -251,7 +432,10 @@ pub(super) const FLOW: &[Key] = &[
     ),
     key(
         "min_rto",
-        Kind::Span { min: 1_000_000, max: 60_000_000_000 },
+        Kind::Span {
+            min: 1_000_000,
+            max: 60_000_000_000,
+        },
         r#"(of the preset: "200ms" or "1s")"#,
         r#""200ms""#,
         "smallest retransmission timeout",
@@ -277,7 +461,13 @@ pub(super) const FLOW: &[Key] = &[
         r#""none""#,
         "window validation after idle or application-limited time",
     ),
-    key("ecn", Kind::Flag, "false", "true", "ECN-capable transport (RFC 3168)"),
+    key(
+        "ecn",
+        Kind::Flag,
+        "false",
+        "true",
+        "ECN-capable transport (RFC 3168)",
+    ),
     key(
         "sendstall",
         Kind::Word(SENDSTALLS),
@@ -287,12 +477,22 @@ pub(super) const FLOW: &[Key] = &[
     ),
     key(
         "txqueuelen",
-        Kind::Whole { min: 1, max: 10_000_000, unit: "packets" },
+        Kind::Whole {
+            min: 1,
+            max: 10_000_000,
+            unit: "packets",
+        },
         "",
         "100",
         "packets that may wait at the sender's interface; sets an interface in front of the bottleneck",
     ),
-    key("nic_rate", Kind::Rate, "(`path.rate`)", r#""1Gbit/s""#, "rate of that interface"),
+    key(
+        "nic_rate",
+        Kind::Rate,
+        "(`path.rate`)",
+        r#""1Gbit/s""#,
+        "rate of that interface",
+    ),
     key(
         "timestamps",
         Kind::Flag,
@@ -321,19 +521,31 @@ pub(super) const FLOW: &[Key] = &[
         r#""reduce""#,
         "answer to the loss of a retransmission",
     ),
-    key("decrease_base", Kind::Word(BASES), r#""flight""#, r#""cwnd""#, "what a reduction multiplies"),
+    key(
+        "decrease_base",
+        Kind::Word(BASES),
+        r#""flight""#,
+        r#""cwnd""#,
+        "what a reduction multiplies",
+    ),
     key(
         "drop",
         Kind::OneOrMany(&Kind::Table(DROP)),
         "",
         r#"{ segment = 40 }"#,
-        "losses of this flow at exact places or at random; a list of tables combines several",
+        "losses of this flow at exact places or at random; a list of tables combines several, an empty list is none",
     ),
 ];
 
 const PRESETS: &[Word] = &[
-    word("2003", "SACK recovery without PRR, ACK counting, initial window 2, no handshake, no validation"),
-    word("2026", "the RFCs of today: RACK-TLP, PRR, F-RTO, byte counting, initial window 10, RFC 7661"),
+    word(
+        "2003",
+        "SACK recovery without PRR, ACK counting, initial window 2, no handshake, no validation",
+    ),
+    word(
+        "2026",
+        "the RFCs of today: RACK-TLP, PRR, F-RTO, byte counting, initial window 10, RFC 7661",
+    ),
     later("linux", "the choices of Linux"),
 ];
 
@@ -345,7 +557,10 @@ const RECOVERIES: &[Word] = &[
 
 const COUNTS: &[Word] = &[
     word("segments", "every newly delivered segment (RFC 3465)"),
-    word("acks", "every ACK, however much it covers (RFC 2581, ns-2, Linux 2.4)"),
+    word(
+        "acks",
+        "every ACK, however much it covers (RFC 2581, ns-2, Linux 2.4)",
+    ),
 ];
 
 const VALIDATIONS: &[Word] = &[
@@ -375,7 +590,11 @@ const BASES: &[Word] = &[
 pub(super) const DROP: &[Key] = &[
     key(
         "segment",
-        Kind::OneOrMany(&Kind::Whole { min: 0, max: 1 << 40, unit: "" }),
+        Kind::OneOrMany(&Kind::Whole {
+            min: 0,
+            max: 1 << 40,
+            unit: "",
+        }),
         "",
         "[40, 41]",
         "first transmission of these segments; 0 is the first segment of data",
@@ -387,8 +606,24 @@ pub(super) const DROP: &[Key] = &[
         "32",
         "once, the next new segment after the window first reaches this many segments",
     ),
-    key("every", Kind::Whole { min: 2, max: 1 << 40, unit: "" }, "", "1000", "every n-th data packet"),
-    key("probability", Kind::Fraction, "0", "1e-5", "each data packet with this probability"),
+    key(
+        "every",
+        Kind::Whole {
+            min: 2,
+            max: 1 << 40,
+            unit: "",
+        },
+        "",
+        "1000",
+        "every n-th data packet",
+    ),
+    key(
+        "probability",
+        Kind::Fraction,
+        "0",
+        "1e-5",
+        "each data packet with this probability",
+    ),
     key(
         "time",
         Kind::OneOrMany(&ANY_TIME),
@@ -396,12 +631,21 @@ pub(super) const DROP: &[Key] = &[
         r#""4.73s""#,
         "the next data packet after these times of the run",
     ),
-    key("where", Kind::Word(PLACES), r#""path""#, r#""sender""#, "who loses the segment"),
+    key(
+        "where",
+        Kind::Word(PLACES),
+        r#""path""#,
+        r#""sender""#,
+        "who loses the segment",
+    ),
 ];
 
 const PLACES: &[Word] = &[
     word("path", "the packet is lost on its way"),
-    word("sender", "the packet arrives, the sender treats it as lost: one reduction per window, no retransmission"),
+    word(
+        "sender",
+        "the packet arrives, the sender treats it as lost: one reduction per window, no retransmission",
+    ),
 ];
 
 /// `[measure]`.
@@ -413,7 +657,13 @@ pub(super) const MEASURE: &[Key] = &[
         r#""5s""#,
         "width of a throughput sample",
     ),
-    key("warmup", ANY_TIME, r#""0s""#, r#""20s""#, "means and percentiles count from here"),
+    key(
+        "warmup",
+        ANY_TIME,
+        r#""0s""#,
+        r#""20s""#,
+        "means and percentiles count from here",
+    ),
     key(
         "recovered_at",
         Kind::Table(RECOVERED_AT),
@@ -421,7 +671,13 @@ pub(super) const MEASURE: &[Key] = &[
         r#"{ window = "1BDP" }"#,
         "when a flow counts as recovered from a loss",
     ),
-    fixed("trace", Kind::Word(TRACES), r#""decimated""#, r#""full""#, "time series that are kept"),
+    fixed(
+        "trace",
+        Kind::Word(TRACES),
+        r#""decimated""#,
+        r#""full""#,
+        "time series that are kept",
+    ),
 ];
 
 /// `measure.recovered_at`.
@@ -435,7 +691,13 @@ pub(super) const RECOVERED_AT: &[Key] = &[
     ),
     key(
         "window",
-        Kind::Either(&Kind::Window, &Kind::Real { min: 1e-6, max: 1.0 }),
+        Kind::Either(
+            &Kind::Window,
+            &Kind::Real {
+                min: 1e-6,
+                max: 1.0,
+            },
+        ),
         "",
         r#""1BDP""#,
         "the congestion window reaches this size, or this part (a plain number) of the flow's `window`",
@@ -450,9 +712,27 @@ const TRACES: &[Word] = &[
 
 /// `[[expect]]`.
 pub(super) const EXPECT: &[Key] = &[
-    fixed("metric", Kind::Text, "", r#""goodput_mbps""#, "metric, see `fullpipe list metrics`"),
-    fixed("flow", Kind::Text, "(the only flow)", r#""main""#, "flow it is taken from"),
-    fixed("link", Kind::Text, r#""bottleneck""#, r#""bottleneck""#, "link it is taken from, for metrics of links"),
+    fixed(
+        "metric",
+        Kind::Text,
+        "",
+        r#""goodput_mbps""#,
+        "metric, see `fullpipe list metrics`",
+    ),
+    fixed(
+        "flow",
+        Kind::Text,
+        "(the only flow)",
+        r#""main""#,
+        "flow it is taken from",
+    ),
+    fixed(
+        "link",
+        Kind::Text,
+        r#""bottleneck""#,
+        r#""bottleneck""#,
+        "link it is taken from, for metrics of links",
+    ),
     fixed(
         "where",
         Kind::Free,
@@ -460,12 +740,39 @@ pub(super) const EXPECT: &[Key] = &[
         r#"{ "path.mtu" = 1500 }"#,
         "keys of [matrix] and one of their values: the cases it applies to",
     ),
-    fixed("within", Kind::Bounds, "", "[252, 312]", "smallest and largest accepted value"),
-    fixed("at_least", Kind::Real { min: f64::MIN, max: f64::MAX }, "", "100", "smallest accepted value"),
-    fixed("at_most", Kind::Real { min: f64::MIN, max: f64::MAX }, "", "0.05", "largest accepted value"),
+    fixed(
+        "within",
+        Kind::Bounds,
+        "",
+        "[252, 312]",
+        "smallest and largest accepted value",
+    ),
+    fixed(
+        "at_least",
+        Kind::Real {
+            min: f64::MIN,
+            max: f64::MAX,
+        },
+        "",
+        "100",
+        "smallest accepted value",
+    ),
+    fixed(
+        "at_most",
+        Kind::Real {
+            min: f64::MIN,
+            max: f64::MAX,
+        },
+        "",
+        "0.05",
+        "largest accepted value",
+    ),
     fixed(
         "equals",
-        Kind::Real { min: f64::MIN, max: f64::MAX },
+        Kind::Real {
+            min: f64::MIN,
+            max: f64::MAX,
+        },
         "",
         "0.329878",
         "expected value, with `tolerance`",
@@ -477,17 +784,59 @@ pub(super) const EXPECT: &[Key] = &[
         r#""10%""#,
         "accepted distance from `equals`: a number, or a percentage of it",
     ),
-    fixed("name", Kind::Text, "(metric, flow and where)", r#""Reno, 1500 B""#, "name in the result"),
-    fixed("source", Kind::Text, r#""""#, r#""RFC 3649 appendix B""#, "where the bound comes from"),
+    fixed(
+        "name",
+        Kind::Text,
+        "(metric, flow and where)",
+        r#""Reno, 1500 B""#,
+        "name in the result",
+    ),
+    fixed(
+        "source",
+        Kind::Text,
+        r#""""#,
+        r#""RFC 3649 appendix B""#,
+        "where the bound comes from",
+    ),
 ];
 
 /// `[[report]]`.
 pub(super) const REPORT: &[Key] = &[
-    fixed("figure", Kind::Word(FIGURES), "", r#""cwnd""#, "what is drawn"),
-    fixed("flow", Kind::Text, "(all)", r#""main""#, "flow that is drawn"),
-    fixed("x", Kind::Text, "", r#""path.mtu""#, "figure of a metric: key of [matrix] along the horizontal axis"),
-    fixed("y", Kind::Text, "", r#""recovery_time_s""#, "figure of a metric: the metric"),
-    fixed("title", Kind::Text, "", r#""Window after one loss""#, "heading"),
+    fixed(
+        "figure",
+        Kind::Word(FIGURES),
+        "",
+        r#""cwnd""#,
+        "what is drawn",
+    ),
+    fixed(
+        "flow",
+        Kind::Text,
+        "(all)",
+        r#""main""#,
+        "flow that is drawn",
+    ),
+    fixed(
+        "x",
+        Kind::Text,
+        "",
+        r#""path.mtu""#,
+        "figure of a metric: key of [matrix] along the horizontal axis",
+    ),
+    fixed(
+        "y",
+        Kind::Text,
+        "",
+        r#""recovery_time_s""#,
+        "figure of a metric: the metric",
+    ),
+    fixed(
+        "title",
+        Kind::Text,
+        "",
+        r#""Window after one loss""#,
+        "heading",
+    ),
 ];
 
 const FIGURES: &[Word] = &[
@@ -534,9 +883,16 @@ mod tests {
                 let source = sources.file("table", &format!("x = {text}"));
                 let (entries, faults) = sources.parse(source);
                 assert!(faults.is_empty(), "{path}: {text}: {faults:?}");
-                let mut reader = Reader { sources: &sources, faults: Vec::new() };
+                let mut reader = Reader {
+                    sources: &sources,
+                    faults: Vec::new(),
+                };
                 let value = reader.value(&key.kind, &entries[0].node, &path, "");
-                assert!(value.is_some() && reader.faults.is_empty(), "{path}: {text}: {:?}", reader.faults);
+                assert!(
+                    value.is_some() && reader.faults.is_empty(),
+                    "{path}: {text}: {:?}",
+                    reader.faults
+                );
             }
         }
     }
@@ -546,7 +902,10 @@ mod tests {
         let all = all();
         for (path, key) in &all {
             assert!(!key.doc.is_empty() && !key.doc.ends_with('.'), "{path}");
-            let table = matches!(key.kind, Kind::Table(_) | Kind::Tables(_) | Kind::Reserved { .. });
+            let table = matches!(
+                key.kind,
+                Kind::Table(_) | Kind::Tables(_) | Kind::Reserved { .. }
+            );
             assert!(table || !key.example.is_empty(), "{path} has no example");
         }
         let mut names: Vec<&String> = all.iter().map(|(path, _)| path).collect();
@@ -558,17 +917,37 @@ mod tests {
     /// A value of any shape is read, or refused with a fault.
     #[test]
     fn every_kind_refuses_every_other_shape() {
-        let shapes =
-            ["\"\"", "\"x\"", "0", "-1", "1e300", "nan", "inf", "true", "1979-05-27", "[]", "[[]]", "{}", "[{}]", "\"\\u0000\""];
+        let shapes = [
+            "\"\"",
+            "\"x\"",
+            "0",
+            "-1",
+            "1e300",
+            "nan",
+            "inf",
+            "true",
+            "1979-05-27",
+            "[]",
+            "[[]]",
+            "{}",
+            "[{}]",
+            "\"\\u0000\"",
+        ];
         for (path, key) in all() {
             for text in shapes {
                 let mut sources = Sources::default();
                 let source = sources.file("table", &format!("x = {text}"));
                 let (entries, _) = sources.parse(source);
-                let mut reader = Reader { sources: &sources, faults: Vec::new() };
+                let mut reader = Reader {
+                    sources: &sources,
+                    faults: Vec::new(),
+                };
                 let value = reader.value(&key.kind, &entries[0].node, &path, key.example);
                 let reserved = matches!(key.kind, Kind::Reserved { .. });
-                assert!(value.is_some() || reserved || !reader.faults.is_empty(), "{path} = {text}");
+                assert!(
+                    value.is_some() || reserved || !reader.faults.is_empty(),
+                    "{path} = {text}"
+                );
                 if matches!(entries[0].node.data, Data::Date) {
                     assert!(value.is_none(), "{path} = {text}");
                 }

@@ -1,6 +1,6 @@
 //! Dotted keys, the axes of `[matrix]`, `--set`, and the product of the axes.
 
-use super::document::{Data, Entry, Node, Place, shorten};
+use super::document::{Data, Entry, Node, Place, Sources, shorten};
 use super::keys::{self, Key};
 use super::value::{Field, Kind, Reader, Record, Value, nearest};
 
@@ -79,7 +79,10 @@ impl Address {
             ("unknown key".to_owned(), Some(hint))
         };
         let whole = |name: &str| {
-            (format!("`{name}` cannot be set as a whole"), Some(format!("name one of its keys, such as `{}`", sample(name))))
+            (
+                format!("`{name}` cannot be set as a whole"),
+                Some(format!("name one of its keys, such as `{}`", sample(name))),
+            )
         };
         let first = parts.next().unwrap_or_default();
         let (scope, keys) = match first {
@@ -104,7 +107,8 @@ impl Address {
                         let key: Vec<&str> = rest.collect();
                         let near = nearest(second, flows.iter().map(String::as_str))
                             .or(flows.first().map(String::as_str));
-                        let hint = near.map(|near| format!("did you mean `flow.{near}.{}`?", key.join(".")));
+                        let hint = near
+                            .map(|near| format!("did you mean `flow.{near}.{}`?", key.join(".")));
                         return Err((format!("there is no flow `{}`", shorten(second)), hint));
                     }
                     None => return Err(unknown()),
@@ -114,19 +118,31 @@ impl Address {
             }
             name => {
                 let key = find(keys::TOP, name).ok_or_else(unknown)?;
-                if matches!(key.kind, Kind::Reserved { .. } | Kind::Free | Kind::Tables(_)) {
-                    return Err((format!("`{name}` cannot be set"), Some("edit the file".to_owned())));
+                if matches!(
+                    key.kind,
+                    Kind::Reserved { .. } | Kind::Free | Kind::Tables(_)
+                ) {
+                    return Err((
+                        format!("`{name}` cannot be set"),
+                        Some("edit the file".to_owned()),
+                    ));
                 }
                 if parts.next().is_some() {
                     return Err(unknown());
                 }
-                return Ok(Address { scope: Scope::Top, chain: vec![key.name], key });
+                return Ok(Address {
+                    scope: Scope::Top,
+                    chain: vec![key.name],
+                    key,
+                });
             }
         };
         let mut key = find(keys, parts.next().ok_or_else(|| whole(first))?).ok_or_else(unknown)?;
         let mut chain = vec![key.name];
         for part in parts {
-            key = nested(&key.kind).and_then(|keys| find(keys, part)).ok_or_else(unknown)?;
+            key = nested(&key.kind)
+                .and_then(|keys| find(keys, part))
+                .ok_or_else(unknown)?;
             chain.push(key.name);
         }
         Ok(Address { scope, chain, key })
@@ -144,14 +160,23 @@ impl Address {
             (a, b) if a == b => true,
             _ => return Relation::Apart,
         };
-        let shared = self.chain.iter().zip(&other.chain).take_while(|(a, b)| a == b).count();
+        let shared = self
+            .chain
+            .iter()
+            .zip(&other.chain)
+            .take_while(|(a, b)| a == b)
+            .count();
         let relation = match (shared == self.chain.len(), shared == other.chain.len()) {
             (true, true) => Relation::Same,
             (true, false) => Relation::Around,
             (false, true) => Relation::Inside,
             (false, false) => return Relation::Apart,
         };
-        if same_flows { relation } else { Relation::Crossing }
+        if same_flows {
+            relation
+        } else {
+            Relation::Crossing
+        }
     }
 
     /// Puts a value in; the error says why it cannot be put there.
@@ -174,25 +199,49 @@ impl Address {
 pub(super) fn axes(reader: &mut Reader<'_>, entries: &[Entry], flows: &[String]) -> Vec<Axis> {
     let mut axes: Vec<Axis> = Vec::new();
     let mut leaves = Vec::new();
-    flatten(entries, "", &mut leaves);
+    flatten(reader.sources, entries, "", &mut leaves);
     for (key, name_at, node) in leaves {
-        let full = if key == CASE { "matrix.case".to_owned() } else { format!("matrix.\"{}\"", shorten(&key)) };
-        let Some(items) = items(reader, node, &full) else { continue };
+        let full = if key == CASE {
+            "matrix.case".to_owned()
+        } else {
+            format!("matrix.\"{}\"", shorten(&key))
+        };
+        let Some(items) = items(reader, node, &full) else {
+            continue;
+        };
         let axis = if key == CASE {
             bundles(reader, items, &full, flows)
         } else {
-            let Some(address) = varying(reader, &key, name_at, &full, flows) else { continue };
-            let values = items.iter().filter_map(|item| read(reader, &address, item, &full)).collect();
-            Axis { key, names: Some(address.key), addresses: vec![address], values, replaced: Vec::new() }
+            let Some(address) = varying(reader, &key, name_at, &full, flows) else {
+                continue;
+            };
+            let values = items
+                .iter()
+                .filter_map(|item| read(reader, &address, item, &full))
+                .collect();
+            Axis {
+                key,
+                names: Some(address.key),
+                addresses: vec![address],
+                values,
+                replaced: Vec::new(),
+            }
         };
         if let Some((other, around)) = axes.iter().find_map(|other| clash(other, &axis)) {
             let message = format!("sets what `{other}` sets already");
-            let hint = if around { "a key comes before the keys inside it" } else { "keep one of them" };
+            let hint = if around {
+                "a key comes before the keys inside it"
+            } else {
+                "keep one of them"
+            };
             reader.refuse_key(name_at, &full, message, Some(hint.to_owned()));
             continue;
         }
         for (i, value) in axis.values.iter().enumerate() {
-            if axis.values[..i].iter().any(|other| other.canonical == value.canonical) {
+            if axis.values[..i]
+                .iter()
+                .any(|other| other.canonical == value.canonical)
+            {
                 let hint = Some("every value stands once".to_owned());
                 reader.refuse(value.at, &full, "this value stands twice in the list", hint);
             }
@@ -220,7 +269,13 @@ fn items<'a>(reader: &mut Reader<'_>, node: &'a Node, key: &str) -> Option<&'a [
 }
 
 /// The address of a key that may differ between cases.
-fn varying(reader: &mut Reader<'_>, key: &str, at: Place, full: &str, flows: &[String]) -> Option<Address> {
+fn varying(
+    reader: &mut Reader<'_>,
+    key: &str,
+    at: Place,
+    full: &str,
+    flows: &[String],
+) -> Option<Address> {
     match Address::find(key, flows) {
         Ok(address) if address.key.varies => Some(address),
         Ok(_) => {
@@ -252,32 +307,59 @@ fn bundles(reader: &mut Reader<'_>, items: &[Node], full: &str, flows: &[String]
             reader.refuse(item.at, &full, message, Some(hint));
             continue;
         };
-        let name = entries.iter().find(|e| e.name == "name").and_then(|e| match &e.node.data {
-            Data::Text(text) if !text.trim().is_empty() => Some((text.clone(), e.node.at)),
-            _ => None,
-        });
+        let name = entries
+            .iter()
+            .find(|e| e.name == "name")
+            .and_then(|e| match &e.node.data {
+                Data::Text(text) if !text.trim().is_empty() => Some((text.clone(), e.node.at)),
+                _ => None,
+            });
         let Some((name, at)) = name else {
             let hint = Some("write for example name = \"long path\"".to_owned());
-            reader.refuse_key(item.at, &format!("{full}.name"), "this key is missing", hint);
+            reader.refuse_key(
+                item.at,
+                &format!("{full}.name"),
+                "this key is missing",
+                hint,
+            );
             continue;
         };
         let mut leaves = Vec::new();
-        flatten(entries, "", &mut leaves);
+        flatten(reader.sources, entries, "", &mut leaves);
         let mut sets: Vec<(Address, Field)> = Vec::new();
         for (key, key_at, node) in leaves.into_iter().filter(|(key, ..)| key != "name") {
             let full = format!("{full}.{}", shorten(&key));
-            let Some(address) = varying(reader, &key, key_at, &full, flows) else { continue };
-            if sets.iter().any(|(other, _)| !matches!(address.relation(other), Relation::Apart)) {
+            let Some(address) = varying(reader, &key, key_at, &full, flows) else {
+                continue;
+            };
+            if sets
+                .iter()
+                .any(|(other, _)| !matches!(address.relation(other), Relation::Apart))
+            {
                 let hint = Some("keep one of them".to_owned());
-                reader.refuse_key(key_at, &full, "another key of this table sets it already", hint);
+                reader.refuse_key(
+                    key_at,
+                    &full,
+                    "another key of this table sets it already",
+                    hint,
+                );
                 continue;
             }
-            let Some(value) = reader.value(&address.key.kind, node, &full, address.key.example) else { continue };
+            let Some(value) = reader.value(&address.key.kind, node, &full, address.key.example)
+            else {
+                continue;
+            };
             axis.addresses.push(address.clone());
             sets.push((address, Field { value, at: node.at }));
         }
         let json = serde_json::Value::String(name.clone());
-        axis.values.push(AxisValue { sets, at, canonical: name.clone(), plain: name, json });
+        axis.values.push(AxisValue {
+            sets,
+            at,
+            canonical: name.clone(),
+            plain: name,
+            json,
+        });
     }
     axis
 }
@@ -293,7 +375,10 @@ pub(super) fn set(
     node: &Node,
 ) {
     let whole = node.at;
-    if let Some(axis) = axes.iter_mut().find(|axis| axis.names.is_none() && axis.key == key) {
+    if let Some(axis) = axes
+        .iter_mut()
+        .find(|axis| axis.names.is_none() && axis.key == key)
+    {
         pick(reader, axis, node);
         return;
     }
@@ -305,10 +390,17 @@ pub(super) fn set(
         }
     };
     if matches!(address.key.kind, Kind::Name) {
-        reader.refuse_key(whole, key, "a flow cannot be renamed", Some("edit the file".to_owned()));
+        reader.refuse_key(
+            whole,
+            key,
+            "a flow cannot be renamed",
+            Some("edit the file".to_owned()),
+        );
         return;
     }
-    let Some(value) = read(reader, &address, node, key) else { return };
+    let Some(value) = read(reader, &address, node, key) else {
+        return;
+    };
     let mut inside = false;
     for axis in axes.iter_mut() {
         for other in &axis.addresses {
@@ -331,7 +423,9 @@ pub(super) fn set(
             }
         }
     }
-    let [(_, field)] = value.sets.as_slice() else { return };
+    let [(_, field)] = value.sets.as_slice() else {
+        return;
+    };
     if inside {
         last.push((address, field.clone()));
     } else if let Err(message) = address.apply(config, field) {
@@ -342,7 +436,11 @@ pub(super) fn set(
 /// `--set case=name`: only this one.
 fn pick(reader: &mut Reader<'_>, axis: &mut Axis, node: &Node) {
     let name = node.plain(reader.sources);
-    let all = if axis.replaced.is_empty() { &axis.values } else { &axis.replaced };
+    let all = if axis.replaced.is_empty() {
+        &axis.values
+    } else {
+        &axis.replaced
+    };
     let Some(one) = all.iter().find(|value| value.plain == name).cloned() else {
         let names = || all.iter().map(|value| value.plain.as_str());
         let hint = match nearest(&name, names()) {
@@ -373,7 +471,13 @@ fn read(reader: &mut Reader<'_>, address: &Address, node: &Node, key: &str) -> O
     let canonical = value.canonical();
     let plain = node.plain(reader.sources);
     let field = Field { value, at: node.at };
-    Some(AxisValue { sets: vec![(address.clone(), field)], at: node.at, plain, json: node.json(), canonical })
+    Some(AxisValue {
+        sets: vec![(address.clone(), field)],
+        at: node.at,
+        plain,
+        json: node.json(),
+        canonical,
+    })
 }
 
 /// A later axis may refine an earlier one, and nothing else: otherwise the name of the earlier one, and whether the later
@@ -390,12 +494,23 @@ fn clash<'a>(earlier: &'a Axis, later: &Axis) -> Option<(&'a str, bool)> {
     None
 }
 
-/// `flow.main.stack = [...]` without quotes is a nest of tables in TOML.
-fn flatten<'a>(entries: &'a [Entry], path: &str, leaves: &mut Vec<(String, Place, &'a Node)>) {
+/// `flow.main.stack = [...]` without quotes is a nest of tables in TOML. A table in braces is a value.
+fn flatten<'a>(
+    sources: &Sources,
+    entries: &'a [Entry],
+    path: &str,
+    leaves: &mut Vec<(String, Place, &'a Node)>,
+) {
     for entry in entries {
-        let key = if path.is_empty() { entry.name.clone() } else { format!("{path}.{}", entry.name) };
+        let key = if path.is_empty() {
+            entry.name.clone()
+        } else {
+            format!("{path}.{}", entry.name)
+        };
         match &entry.node.data {
-            Data::Table(inner) => flatten(inner, &key, leaves),
+            Data::Table(inner) if !sources.text(entry.node.at).starts_with('{') => {
+                flatten(sources, inner, &key, leaves);
+            }
             _ => leaves.push((key, entry.name_at, &entry.node)),
         }
     }
@@ -410,7 +525,11 @@ fn put(record: &mut Record, chain: &[&'static str], field: &Field) -> Result<(),
         [name, rest @ ..] => (*name, rest),
         [] => return Ok(()),
     };
-    let inner = record.keys.iter().find(|key| key.name == name).and_then(|key| nested(&key.kind));
+    let inner = record
+        .keys
+        .iter()
+        .find(|key| key.name == name)
+        .and_then(|key| nested(&key.kind));
     let Some(inner) = inner else { return Ok(()) };
     let slot = record.field_mut(name).get_or_insert_with(|| Field {
         value: Value::Record(Record::empty(inner, field.at)),
@@ -421,7 +540,9 @@ fn put(record: &mut Record, chain: &[&'static str], field: &Field) -> Result<(),
         Value::List(items) => match items.as_mut_slice() {
             [Value::Record(inner)] => put(inner, rest, field),
             [Value::Broken] => Ok(()),
-            _ => Err(format!("`{name}` is a list of several tables here: vary or set it as a whole")),
+            _ => Err(format!(
+                "`{name}` is a list of several tables here: vary or set it as a whole"
+            )),
         },
         Value::Broken => Ok(()),
         _ => Err(format!("`{name}` is not a table here")),

@@ -205,7 +205,10 @@ impl Scenario {
         };
         let known = || match builtin::nearest_name(name_or_path) {
             Some(near) => format!("did you mean the built-in scenario `{near}`?"),
-            None => format!("built-in scenarios: {}", builtin::names().collect::<Vec<_>>().join(", ")),
+            None => format!(
+                "built-in scenarios: {}",
+                builtin::names().collect::<Vec<_>>().join(", ")
+            ),
         };
         let bytes = std::fs::read(name_or_path).map_err(|error| {
             let message = match error.kind() {
@@ -215,7 +218,10 @@ impl Scenario {
             unreadable(message, known())
         })?;
         let text = String::from_utf8(bytes).map_err(|_| {
-            unreadable("not a text file in UTF-8".to_owned(), "a scenario is a TOML file".to_owned())
+            unreadable(
+                "not a text file in UTF-8".to_owned(),
+                "a scenario is a TOML file".to_owned(),
+            )
         })?;
         Scenario::parse(&text, name_or_path, overrides)
     }
@@ -242,12 +248,18 @@ impl Scenario {
 impl Case {
     /// What the simulator runs.
     pub fn run_spec(&self, seed: u64) -> RunSpec {
-        RunSpec { seed, ..self.spec.clone() }
+        RunSpec {
+            seed,
+            ..self.spec.clone()
+        }
     }
 
     /// [`Case::params`] as JSON values: numbers stay numbers.
     pub fn json_params(&self) -> impl Iterator<Item = (&str, &serde_json::Value)> {
-        self.params.iter().map(|(key, _)| key.as_str()).zip(&self.json)
+        self.params
+            .iter()
+            .map(|(key, _)| key.as_str())
+            .zip(&self.json)
     }
 
     /// Canonical text of everything that determines the result beside seed and engine version. Two spellings of the same
@@ -261,7 +273,11 @@ impl Case {
 
     fn write_key(&self, out: &mut String) -> std::fmt::Result {
         let s = &self.spec;
-        writeln!(out, "run {:?} from {:?} every {:?} trace {:?}", s.duration, s.measure_from, s.interval, s.trace)?;
+        writeln!(
+            out,
+            "run {:?} from {:?} every {:?} trace {:?}",
+            s.duration, s.measure_from, s.interval, s.trace
+        )?;
         for link in &s.links {
             writeln!(out, "link {link:?}")?;
         }
@@ -276,7 +292,11 @@ impl Case {
             )?;
         }
         for group in &self.flows {
-            writeln!(out, "group {} {:?} {:?}", group.name, group.members, group.recovered_at)?;
+            writeln!(
+                out,
+                "group {} {:?} {:?}",
+                group.name, group.members, group.recovered_at
+            )?;
         }
         Ok(())
     }

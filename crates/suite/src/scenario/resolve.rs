@@ -47,7 +47,11 @@ struct Layout {
 }
 
 /// Resolves one case; `None` if it cannot be run.
-pub(super) fn resolve(config: &Config, names: &[String], findings: &mut Findings) -> Option<Resolved> {
+pub(super) fn resolve(
+    config: &Config,
+    names: &[String],
+    findings: &mut Findings,
+) -> Option<Resolved> {
     let before = findings.faults.len();
     let duration = required(findings, &config.top, "duration", "", r#"duration = "60s""#)
         .then(|| config.top.span("duration"))
@@ -58,19 +62,36 @@ pub(super) fn resolve(config: &Config, names: &[String], findings: &mut Findings
         findings.refuse_table(config.top.at, "flow", "there is no flow", hint);
     }
     for (flow, name) in config.flows.iter().zip(names) {
-        required(findings, flow, "stack", &flow_key(name, ""), r#"stack = "cubic""#);
+        required(
+            findings,
+            flow,
+            "stack",
+            &flow_key(name, ""),
+            r#"stack = "cubic""#,
+        );
     }
     let (duration, (path, bottleneck)) = (duration?, path?);
     let warmup = config.measure.span("warmup").unwrap_or(Span::ZERO);
     let interval = interval(&config.measure, duration, warmup, findings);
 
-    let mut layout = Layout { links: vec![bottleneck], forward: forward_delay(config, path) };
+    let mut layout = Layout {
+        links: vec![bottleneck],
+        forward: forward_delay(config, path),
+    };
     layout.links[BOTTLENECK].delay = layout.forward;
     let mut flows = Vec::new();
     let mut groups = Vec::new();
     for (record, name) in config.flows.iter().zip(names) {
-        let judge = FlowJudge { record, name, path, duration, recovered: config.measure.record("recovered_at") };
-        let Some(mut group) = judge.resolve(findings, &mut layout, &mut flows) else { continue };
+        let judge = FlowJudge {
+            record,
+            name,
+            path,
+            duration,
+            recovered: config.measure.record("recovered_at"),
+        };
+        let Some(mut group) = judge.resolve(findings, &mut layout, &mut flows) else {
+            continue;
+        };
         group.recovered_at = judge.recovered_at(&group, findings);
         groups.push(group);
     }
@@ -92,7 +113,12 @@ pub(super) fn resolve(config: &Config, names: &[String], findings: &mut Findings
         flows,
         trace,
     };
-    Some(Resolved { flows: groups, warmup, interval, spec })
+    Some(Resolved {
+        flows: groups,
+        warmup,
+        interval,
+        spec,
+    })
 }
 
 /// Time series asked for.
@@ -112,7 +138,9 @@ fn path(record: &Record, findings: &mut Findings) -> Option<(Path, LinkSpec)> {
         return None;
     }
     let (rate, rtt) = record.rate("rate").zip(record.span("rtt"))?;
-    let packet = record.whole("mtu").map_or(DEFAULT_MTU, |mtu| u32::try_from(mtu).unwrap_or(DEFAULT_MTU));
+    let packet = record
+        .whole("mtu")
+        .map_or(DEFAULT_MTU, |mtu| u32::try_from(mtu).unwrap_or(DEFAULT_MTU));
     let size = record.buffer("buffer").unwrap_or(BufferSize::Bdp(1.0));
     let transmit = rate.transmit(Bytes(u64::from(packet)));
     let (buffer, room) = match size {
@@ -133,7 +161,13 @@ fn path(record: &Record, findings: &mut Findings) -> Option<(Path, LinkSpec)> {
             ),
             _ => format!("the buffer holds less than one packet of {packet} bytes"),
         };
-        findings.refuse(record, "buffer", "path", message, "write at least \"1 packet\"");
+        findings.refuse(
+            record,
+            "buffer",
+            "path",
+            message,
+            "write at least \"1 packet\"",
+        );
         return None;
     }
     let link = LinkSpec {
@@ -143,14 +177,29 @@ fn path(record: &Record, findings: &mut Findings) -> Option<(Path, LinkSpec)> {
         buffer,
         loss,
     };
-    Some((Path { rate, rtt, packet, room, at: record.at }, link))
+    Some((
+        Path {
+            rate,
+            rtt,
+            packet,
+            room,
+            at: record.at,
+        },
+        link,
+    ))
 }
 
 fn loss(path: &Record, findings: &mut Findings) -> Loss {
     if let Some(p) = path.real("loss") {
-        return if p > 0.0 { Loss::Bernoulli { p } } else { Loss::None };
+        return if p > 0.0 {
+            Loss::Bernoulli { p }
+        } else {
+            Loss::None
+        };
     }
-    let Some(table) = path.record("loss") else { return Loss::None };
+    let Some(table) = path.record("loss") else {
+        return Loss::None;
+    };
     let key = "path.loss";
     let bernoulli: &[&str] = &["probability"];
     let gilbert: &[&str] = &["to_bad", "to_good", "good", "bad"];
@@ -163,10 +212,25 @@ fn loss(path: &Record, findings: &mut Findings) -> Loss {
             let get = |name, default| table.real(name).unwrap_or(default);
             let (to_bad, to_good) = (get("to_bad", 0.0), get("to_good", 0.0));
             let (good, bad) = (get("good", 0.0), get("bad", 1.0));
-            (gilbert, bernoulli, Loss::GilbertElliott { to_bad, to_good, good, bad })
+            (
+                gilbert,
+                bernoulli,
+                Loss::GilbertElliott {
+                    to_bad,
+                    to_good,
+                    good,
+                    bad,
+                },
+            )
         }
         None => {
-            required(findings, table, "model", key, r#"model = "gilbert-elliott""#);
+            required(
+                findings,
+                table,
+                "model",
+                key,
+                r#"model = "gilbert-elliott""#,
+            );
             return Loss::None;
         }
     };
@@ -174,33 +238,67 @@ fn loss(path: &Record, findings: &mut Findings) -> Loss {
         required(findings, table, name, key, &format!("{name} = 1e-4"));
     }
     for name in foreign.iter().filter(|name| table.is_given(name)) {
-        let message = format!("this key does not belong to the model `{}`", table.word("model").unwrap_or_default());
-        findings.refuse(table, name, key, message, &format!("its keys: {}", own.join(", ")));
+        let message = format!(
+            "this key does not belong to the model `{}`",
+            table.word("model").unwrap_or_default()
+        );
+        findings.refuse(
+            table,
+            name,
+            key,
+            message,
+            &format!("its keys: {}", own.join(", ")),
+        );
     }
     loss
 }
 
 fn interval(measure: &Record, duration: Span, warmup: Span, findings: &mut Findings) -> Span {
-    let interval = measure.span("interval").unwrap_or_else(|| {
-        DEFAULT_INTERVAL.min(duration / 20).max(Span::from_nanos(1))
-    });
+    let interval = measure
+        .span("interval")
+        .unwrap_or_else(|| DEFAULT_INTERVAL.min(duration / 20).max(Span::from_nanos(1)));
     if warmup >= duration {
         let message = format!("the warm-up is not shorter than the run of {duration}");
-        findings.refuse(measure, "warmup", "measure", message, "shorten `warmup` or lengthen `duration`");
+        findings.refuse(
+            measure,
+            "warmup",
+            "measure",
+            message,
+            "shorten `warmup` or lengthen `duration`",
+        );
     } else if interval > duration - warmup {
-        let message = format!("the interval is longer than the measured {}", duration - warmup);
-        findings.refuse(measure, "interval", "measure", message, "shorten `interval`");
+        let message = format!(
+            "the interval is longer than the measured {}",
+            duration - warmup
+        );
+        findings.refuse(
+            measure,
+            "interval",
+            "measure",
+            message,
+            "shorten `interval`",
+        );
     }
     if duration.ratio(interval) > MAX_INTERVALS {
         let message = format!("the run of {duration} has more than {MAX_INTERVALS} intervals");
-        findings.refuse(measure, "interval", "measure", message, "lengthen `interval`");
+        findings.refuse(
+            measure,
+            "interval",
+            "measure",
+            message,
+            "lengthen `interval`",
+        );
     }
     interval
 }
 
 /// Propagation from the bottleneck's entry to the receivers: half of the shortest RTT.
 fn forward_delay(config: &Config, path: Path) -> Span {
-    let shortest = config.flows.iter().map(|flow| flow.span("rtt").unwrap_or(path.rtt)).min();
+    let shortest = config
+        .flows
+        .iter()
+        .map(|flow| flow.span("rtt").unwrap_or(path.rtt))
+        .min();
     shortest.unwrap_or(path.rtt) / 2
 }
 
@@ -228,8 +326,16 @@ impl FlowJudge<'_> {
         };
         let rtt = r.span("rtt").unwrap_or(self.path.rtt);
         if rtt < self.path.rtt {
-            let message = format!("the flow's RTT is below that of the path, {}", self.path.rtt);
-            self.refuse(findings, "rtt", message, "lower `path.rtt` to the shortest RTT");
+            let message = format!(
+                "the flow's RTT is below that of the path, {}",
+                self.path.rtt
+            );
+            self.refuse(
+                findings,
+                "rtt",
+                message,
+                "lower `path.rtt` to the shortest RTT",
+            );
         }
         let mut sender = SenderConfig::preset(preset, packet);
         let mut receiver = ReceiverConfig::preset(preset);
@@ -245,10 +351,18 @@ impl FlowJudge<'_> {
         let end = Time::ZERO + self.duration;
         if start >= end {
             let message = format!("the flow starts when the run of {} is over", self.duration);
-            self.refuse(findings, "start", message, "start it earlier or lengthen `duration`");
+            self.refuse(
+                findings,
+                "start",
+                message,
+                "start it earlier or lengthen `duration`",
+            );
         }
         if stop.is_some_and(|stop| stop <= start) {
-            let message = format!("the flow stops before it starts, at {}", r.span("start").unwrap_or(Span::ZERO));
+            let message = format!(
+                "the flow stops before it starts, at {}",
+                r.span("start").unwrap_or(Span::ZERO)
+            );
             self.refuse(findings, "stop", message, "stop it later");
         }
 
@@ -271,7 +385,13 @@ impl FlowJudge<'_> {
         if let Some(stack) = &stack {
             self.stack(stack, &mut sender, findings);
         }
-        let drops = self.drops(&mut sender, start, stop.map_or(end, |s| s.min(end)), cap, findings);
+        let drops = self.drops(
+            &mut sender,
+            start,
+            stop.map_or(end, |s| s.min(end)),
+            cap,
+            findings,
+        );
         let stack = *stack?;
 
         let nic = self.interface(layout, findings);
@@ -301,7 +421,11 @@ impl FlowJudge<'_> {
             return None;
         }
         for i in 1..=streams {
-            let name = if streams == 1 { self.name.to_owned() } else { format!("{}.{i}", self.name) };
+            let name = if streams == 1 {
+                self.name.to_owned()
+            } else {
+                format!("{}.{i}", self.name)
+            };
             flows.push(FlowSpec {
                 name,
                 stack: stack.clone(),
@@ -335,7 +459,12 @@ impl FlowJudge<'_> {
         Some(segments)
     }
 
-    fn receiver(&self, sender: &mut SenderConfig, receiver: &mut ReceiverConfig, findings: &mut Findings) {
+    fn receiver(
+        &self,
+        sender: &mut SenderConfig,
+        receiver: &mut ReceiverConfig,
+        findings: &mut Findings,
+    ) {
         let r = self.record;
         let every = r.whole("ack_every").map(|n| u32::try_from(n).unwrap_or(1));
         match (r.flag("delayed_ack"), every) {
@@ -418,7 +547,12 @@ impl FlowJudge<'_> {
             && spelled != wanted
         {
             let message = format!("the stack sets an initial window of {spelled} segments");
-            self.refuse(findings, "initial_window", message, "keep `iw` or `initial_window`");
+            self.refuse(
+                findings,
+                "initial_window",
+                message,
+                "keep `iw` or `initial_window`",
+            );
         }
         if let Some(iw) = wanted.or(stack.initial_window()) {
             sender.initial_window = iw;
@@ -427,7 +561,12 @@ impl FlowJudge<'_> {
         match r.flag("pacing") {
             Some(false) if sender.pacing.is_some() => {
                 let message = "the stack paces";
-                self.refuse(findings, "pacing", message, "take the pacing out of `stack`");
+                self.refuse(
+                    findings,
+                    "pacing",
+                    message,
+                    "take the pacing out of `stack`",
+                );
             }
             Some(true) if sender.pacing.is_none() => sender.pacing = Some(PacingGains::default()),
             _ => {}
@@ -447,7 +586,12 @@ impl FlowJudge<'_> {
         let Some(length) = r.whole("txqueuelen") else {
             if r.is_given("nic_rate") {
                 let message = "there is no interface in front of the bottleneck";
-                self.refuse(findings, "nic_rate", message, "set `txqueuelen`, for example 100");
+                self.refuse(
+                    findings,
+                    "nic_rate",
+                    message,
+                    "set `txqueuelen`, for example 100",
+                );
             }
             return None;
         };
@@ -474,7 +618,9 @@ impl FlowJudge<'_> {
         let mut at_sender = ArtificialLoss::default();
         let tables = self.record.many("drop");
         for (i, table) in tables.iter().enumerate() {
-            let Value::Record(table) = table else { continue };
+            let Value::Record(table) = table else {
+                continue;
+            };
             let key = match tables.len() {
                 1 => flow_key(self.name, "drop"),
                 _ => format!("{}[{}]", flow_key(self.name, "drop"), i + 1),
@@ -489,9 +635,14 @@ impl FlowJudge<'_> {
                 _ => &mut on_path,
             };
             for value in table.many("segment") {
-                let Value::Whole(segment) = value else { continue };
+                let Value::Whole(segment) = value else {
+                    continue;
+                };
                 if sender.transfer.is_some_and(|size| *segment >= size) {
-                    let message = format!("the transfer ends with segment {}", sender.transfer.unwrap_or(1) - 1);
+                    let message = format!(
+                        "the transfer ends with segment {}",
+                        sender.transfer.unwrap_or(1) - 1
+                    );
                     findings.refuse(table, "segment", &key, message, "segments count from 0");
                 }
                 loss.segments.push(*segment);
@@ -501,7 +652,11 @@ impl FlowJudge<'_> {
                 let time = Time::ZERO + *span;
                 if time < start || time >= end {
                     let message = "the flow does not send at this time";
-                    let hint = format!("it sends from {} to {}", Span::from_nanos(start.as_nanos()), Span::from_nanos(end.as_nanos()));
+                    let hint = format!(
+                        "it sends from {} to {}",
+                        Span::from_nanos(start.as_nanos()),
+                        Span::from_nanos(end.as_nanos())
+                    );
                     findings.refuse(table, "time", &key, message, &hint);
                 }
                 loss.times.push(time);
@@ -511,7 +666,10 @@ impl FlowJudge<'_> {
                 ("at_cwnd", loss.at_window.is_some()),
                 ("probability", loss.probability > 0.0),
             ];
-            for (rule, _) in twice.into_iter().filter(|(rule, set)| *set && table.is_given(rule)) {
+            for (rule, _) in twice
+                .into_iter()
+                .filter(|(rule, set)| *set && table.is_given(rule))
+            {
                 let message = "another table of the list sets this already";
                 findings.refuse(table, rule, &key, message, "keep one of them");
             }
@@ -519,8 +677,15 @@ impl FlowJudge<'_> {
             loss.probability = table.real("probability").unwrap_or(loss.probability);
             if let Some(at) = table.real("at_cwnd") {
                 if let Some(cap) = cap.filter(|cap| at > *cap) {
-                    let message = format!("the window never gets there: it is capped at {cap} segments");
-                    findings.refuse(table, "at_cwnd", &key, message, "lower it, or raise `window`");
+                    let message =
+                        format!("the window never gets there: it is capped at {cap} segments");
+                    findings.refuse(
+                        table,
+                        "at_cwnd",
+                        &key,
+                        message,
+                        "lower it, or raise `window`",
+                    );
                 }
                 loss.at_window = Some(at);
             }
@@ -542,23 +707,43 @@ impl FlowJudge<'_> {
     }
 
     fn recovered_at(&self, group: &FlowGroup, findings: &mut Findings) -> RecoveredAt {
-        let Some(table) = self.recovered else { return RecoveredAt::Rate(DEFAULT_RECOVERED) };
+        let Some(table) = self.recovered else {
+            return RecoveredAt::Rate(DEFAULT_RECOVERED);
+        };
         let key = "measure.recovered_at";
         if table.is_given("rate") && table.is_given("window") {
             let hint = "keep `rate` or `window`";
             findings.refuse(table, "window", key, "two definitions of recovery", hint);
         }
         if let Some(size) = table.window("window") {
-            let target = segments(size, group.capacity, group.base_rtt, group.packet, group.mss);
+            let target = segments(
+                size,
+                group.capacity,
+                group.base_rtt,
+                group.packet,
+                group.mss,
+            );
             if let Some(cap) = group.window_cap.filter(|cap| target > *cap) {
-                let message = format!("the window of flow `{}` never gets there: it is capped at {cap} segments", self.name);
-                findings.refuse(table, "window", key, message, "write for example 1.0 for the cap itself");
+                let message = format!(
+                    "the window of flow `{}` never gets there: it is capped at {cap} segments",
+                    self.name
+                );
+                findings.refuse(
+                    table,
+                    "window",
+                    key,
+                    message,
+                    "write for example 1.0 for the cap itself",
+                );
             }
             return RecoveredAt::Window(target.max(1.0));
         }
         if let Some(part) = table.real("window") {
             let Some(cap) = group.window_cap else {
-                let message = format!("a part of the flow's `window`, and flow `{}` has none", self.name);
+                let message = format!(
+                    "a part of the flow's `window`, and flow `{}` has none",
+                    self.name
+                );
                 let hint = format!("write \"{part}BDP\", or set `flow.{}.window`", self.name);
                 findings.refuse(table, "window", key, message, &hint);
                 return RecoveredAt::Rate(DEFAULT_RECOVERED);
@@ -568,7 +753,13 @@ impl FlowJudge<'_> {
         match table.real("rate") {
             Some(rate) if rate > 0.0 => RecoveredAt::Rate(rate),
             Some(_) => {
-                findings.refuse(table, "rate", key, "the part must be above zero", "write for example 0.95");
+                findings.refuse(
+                    table,
+                    "rate",
+                    key,
+                    "the part must be above zero",
+                    "write for example 0.95",
+                );
                 RecoveredAt::Rate(DEFAULT_RECOVERED)
             }
             None => RecoveredAt::Rate(DEFAULT_RECOVERED),
@@ -589,33 +780,70 @@ impl Layout {
             return i;
         }
         let (rate, buffer, loss) = (None, Buffer::Unlimited, Loss::None);
-        self.links.push(LinkSpec { name, rate, delay, buffer, loss });
+        self.links.push(LinkSpec {
+            name,
+            rate,
+            delay,
+            buffer,
+            loss,
+        });
         self.links.len() - 1
     }
 }
 
 /// Refuses runs that no machine holds, and warns of those that take days.
-fn check_size(config: &Config, path: Path, duration: Span, groups: &[FlowGroup], findings: &mut Findings) {
-    let packets = path.rate.as_bits_per_sec() as f64 * duration.as_secs_f64() / (8.0 * f64::from(path.packet));
+fn check_size(
+    config: &Config,
+    path: Path,
+    duration: Span,
+    groups: &[FlowGroup],
+    findings: &mut Findings,
+) {
+    let packets = path.rate.as_bits_per_sec() as f64 * duration.as_secs_f64()
+        / (8.0 * f64::from(path.packet));
     let longest = groups.iter().map(|g| g.base_rtt).max().unwrap_or(path.rtt);
-    let windows: f64 = groups.iter().map(|g| g.window_cap.unwrap_or(f64::INFINITY) * g.members.len() as f64).sum();
+    let windows: f64 = groups
+        .iter()
+        .map(|g| g.window_cap.unwrap_or(f64::INFINITY) * g.members.len() as f64)
+        .sum();
     let pipe = bdp_packets(path.rate, longest, path.packet) + path.room;
     let flight = packets.min(windows).min(pipe);
     if flight > MAX_FLIGHT {
-        let message = format!("about {flight:.1e} segments would be on the way at once, at most {MAX_FLIGHT:.0e} are allowed");
+        let message = format!(
+            "about {flight:.1e} segments would be on the way at once, at most {MAX_FLIGHT:.0e} are allowed"
+        );
         let hint = "lower `rate`, `rtt` or `buffer`, or cap the flows with `window`";
         findings.refuse_table(path.at, "path", &message, hint);
     }
     let rows = packets.min(windows * duration.ratio(path.rtt));
     if trace_mode(&config.measure) == TraceMode::Full && rows > MAX_ROWS {
         let message = format!("a full trace would have about {rows:.1e} rows");
-        findings.refuse(&config.measure, "trace", "measure", message, "write \"decimated\", or shorten the run");
+        findings.refuse(
+            &config.measure,
+            "trace",
+            "measure",
+            message,
+            "write \"decimated\", or shorten the run",
+        );
     }
 }
 
 impl Findings {
-    fn refuse(&mut self, table: &Record, key: &str, path: &str, message: impl Into<String>, hint: &str) {
-        self.faults.push(fault(table, key, path, message.into(), Some(hint.to_owned())));
+    fn refuse(
+        &mut self,
+        table: &Record,
+        key: &str,
+        path: &str,
+        message: impl Into<String>,
+        hint: &str,
+    ) {
+        self.faults.push(fault(
+            table,
+            key,
+            path,
+            message.into(),
+            Some(hint.to_owned()),
+        ));
     }
 
     fn refuse_table(&mut self, at: Place, key: &str, message: &str, hint: &str) {
@@ -629,13 +857,22 @@ impl Findings {
     }
 
     fn warn(&mut self, table: &Record, key: &str, path: &str, message: &str) {
-        self.warnings.push(fault(table, key, path, message.to_owned(), None));
+        self.warnings
+            .push(fault(table, key, path, message.to_owned(), None));
     }
 }
 
 fn fault(table: &Record, key: &str, path: &str, message: String, hint: Option<String>) -> Fault {
-    let given = table.field(key).is_some_and(|field| !matches!(field.value, Value::Record(_)));
-    Fault { at: table.place(key), key: format!("{path}.{key}"), shows_value: given, message, hint }
+    let given = table
+        .field(key)
+        .is_some_and(|field| !matches!(field.value, Value::Record(_)));
+    Fault {
+        at: table.place(key),
+        key: format!("{path}.{key}"),
+        shows_value: given,
+        message,
+        hint,
+    }
 }
 
 /// True if the key is given, be it wrong.
@@ -646,13 +883,26 @@ fn required(findings: &mut Findings, table: &Record, key: &str, path: &str, line
     if table.is_attempted(key) {
         return false;
     }
-    let full = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
-    findings.refuse_table(table.at, &full, "this key is missing", &format!("write for example {line}"));
+    let full = if path.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{path}.{key}")
+    };
+    findings.refuse_table(
+        table.at,
+        &full,
+        "this key is missing",
+        &format!("write for example {line}"),
+    );
     false
 }
 
 fn flow_key(name: &str, key: &str) -> String {
-    if key.is_empty() { flow_path(name) } else { format!("{}.{key}", flow_path(name)) }
+    if key.is_empty() {
+        flow_path(name)
+    } else {
+        format!("{}.{key}", flow_path(name))
+    }
 }
 
 /// Whole segments of a window: bytes are payload, a BDP is counted in packets.
@@ -666,7 +916,11 @@ fn segments(size: WindowSize, rate: Rate, rtt: Span, packet: u32, mss: u32) -> f
 
 /// A small number as people read it.
 fn significant(x: f64) -> String {
-    if x >= 0.01 { format!("{x:.3}") } else { format!("{x:.1e}") }
+    if x >= 0.01 {
+        format!("{x:.3}")
+    } else {
+        format!("{x:.1e}")
+    }
 }
 
 /// Rounds down, but lets 3499.9999999999995 be 3500.

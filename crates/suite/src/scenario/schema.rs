@@ -38,9 +38,15 @@ pub(super) fn json() -> Schema {
             quantity("a percentage", "%", &["0.01%"]),
         ] },
     });
-    root.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+    root.insert(
+        "$schema".to_owned(),
+        json!("https://json-schema.org/draft/2020-12/schema"),
+    );
     root.insert("title".to_owned(), json!("fullpipe scenario"));
-    root.insert("description".to_owned(), json!("What fullpipe runs, and what is expected of it."));
+    root.insert(
+        "description".to_owned(),
+        json!("What fullpipe runs, and what is expected of it."),
+    );
     root.insert("$defs".to_owned(), defs);
     Schema::from(root)
 }
@@ -84,9 +90,10 @@ fn kind(kind_: &Kind, name: &str) -> Value {
         Kind::Name => json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$" }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Word(words) => {
-            let words = words.iter().filter(|word| word.runs).map(|word| {
-                json!({ "const": word.word, "description": word.doc })
-            });
+            let words = words
+                .iter()
+                .filter(|word| word.runs)
+                .map(|word| json!({ "const": word.word, "description": word.doc }));
             let mut choices: Vec<Value> = words.clone().collect();
             // `preset = 2003` is as good as `preset = "2003"`.
             choices.extend(words.filter_map(|word| {
@@ -95,7 +102,9 @@ fn kind(kind_: &Kind, name: &str) -> Value {
             }));
             json!({ "oneOf": choices })
         }
-        Kind::Whole { min, max, .. } => json!({ "type": "integer", "minimum": min, "maximum": max }),
+        Kind::Whole { min, max, .. } => {
+            json!({ "type": "integer", "minimum": min, "maximum": max })
+        }
         Kind::Real { min, .. } if *min == f64::MIN => json!({ "type": "number" }),
         Kind::Real { min, max } => json!({ "type": "number", "minimum": min, "maximum": max }),
         Kind::Fraction => def("fraction"),
@@ -109,7 +118,9 @@ fn kind(kind_: &Kind, name: &str) -> Value {
             { "type": "integer", "minimum": 1 },
             { "type": "array", "items": { "type": "integer", "minimum": 0 }, "minItems": 1, "uniqueItems": true },
         ] }),
-        Kind::Bounds => json!({ "type": "array", "items": { "type": "number" }, "minItems": 2, "maxItems": 2 }),
+        Kind::Bounds => {
+            json!({ "type": "array", "items": { "type": "number" }, "minItems": 2, "maxItems": 2 })
+        }
         Kind::Tolerance => json!({ "anyOf": [
             { "type": "number", "minimum": 0 },
             quantity("a percentage", "%", &["10%"]),
@@ -158,9 +169,10 @@ fn plain_json(value: &toml::Value) -> Value {
         toml::Value::Boolean(on) => json!(on),
         toml::Value::Datetime(date) => json!(date.to_string()),
         toml::Value::Array(items) => items.iter().map(plain_json).collect(),
-        toml::Value::Table(table) => {
-            table.iter().map(|(key, value)| (key.clone(), plain_json(value))).collect()
-        }
+        toml::Value::Table(table) => table
+            .iter()
+            .map(|(key, value)| (key.clone(), plain_json(value)))
+            .collect(),
     }
 }
 
@@ -176,13 +188,20 @@ fn described(key: &Key) -> String {
 pub(super) fn markdown() -> String {
     let mut out = HEAD.to_owned();
     for section in SECTIONS {
-        out.push_str(&format!("\n## {}\n\n{}\n", section.title, section.text.trim()));
+        out.push_str(&format!(
+            "\n## {}\n\n{}\n",
+            section.title,
+            section.text.trim()
+        ));
         rows(&mut out, section.keys);
         for key in section.keys {
             words(&mut out, key);
         }
         for key in section.keys {
-            let Some(inner) = nested(&key.kind).filter(|_| !matches!(key.kind, Kind::Tables(_))) else { continue };
+            let Some(inner) = nested(&key.kind).filter(|_| !matches!(key.kind, Kind::Tables(_)))
+            else {
+                continue;
+            };
             if section.title == "Top level" {
                 continue;
             }
@@ -220,7 +239,11 @@ fn words(out: &mut String, key: &Key) {
     let Kind::Word(words) = &key.kind else { return };
     out.push_str(&format!("\n`{}`:\n\n", key.name));
     for word in *words {
-        let note = if word.runs { "" } else { " (not in this version)" };
+        let note = if word.runs {
+            ""
+        } else {
+            " (not in this version)"
+        };
         out.push_str(&format!("- `\"{}\"`: {}{note}\n", word.word, word.doc));
     }
 }
@@ -231,11 +254,16 @@ fn values(kind: &Kind) -> String {
         Kind::Name => "letters, digits, `-`, `_`".to_owned(),
         Kind::Flag => "`true`, `false`".to_owned(),
         Kind::Word(words) => {
-            let words: Vec<String> =
-                words.iter().filter(|word| word.runs).map(|word| format!("`\"{}\"`", word.word)).collect();
+            let words: Vec<String> = words
+                .iter()
+                .filter(|word| word.runs)
+                .map(|word| format!("`\"{}\"`", word.word))
+                .collect();
             words.join(", ")
         }
-        Kind::Whole { min, max, unit } if *max < 1 << 40 => format!("{min} to {max} {unit}").trim_end().to_owned(),
+        Kind::Whole { min, max, unit } if *max < 1 << 40 => {
+            format!("{min} to {max} {unit}").trim_end().to_owned()
+        }
         Kind::Whole { min, .. } => format!("whole number from {min}"),
         Kind::Real { min, .. } if *min == f64::MIN => "number".to_owned(),
         Kind::Real { min, max } => format!("number from {min} to {max}"),
@@ -266,7 +294,11 @@ struct Section {
 }
 
 const SECTIONS: &[Section] = &[
-    Section { title: "Top level", text: "These keys come before the first table. `name` and `duration` are required.", keys: keys::TOP },
+    Section {
+        title: "Top level",
+        text: "These keys come before the first table. `name` and `duration` are required.",
+        keys: keys::TOP,
+    },
     Section {
         title: "`[path]`",
         text: "The bottleneck: a drop-tail queue, a transmitter, a delay. `rate` and `rtt` are required, here or in `[matrix]`.\n\
@@ -279,7 +311,11 @@ const SECTIONS: &[Section] = &[
                defaults: any key beside it wins.",
         keys: keys::FLOW,
     },
-    Section { title: "`[measure]`", text: "What is measured.", keys: keys::MEASURE },
+    Section {
+        title: "`[measure]`",
+        text: "What is measured.",
+        keys: keys::MEASURE,
+    },
     Section {
         title: "`[[expect]]`",
         text: "A bound on a metric, of every case or of those that `where` picks. `metric` and one bound are required:\n\
@@ -287,7 +323,11 @@ const SECTIONS: &[Section] = &[
                A run with a broken expectation exits with status 1.",
         keys: keys::EXPECT,
     },
-    Section { title: "`[[report]]`", text: "A figure. `figure` is required.", keys: keys::REPORT },
+    Section {
+        title: "`[[report]]`",
+        text: "A figure. `figure` is required.",
+        keys: keys::REPORT,
+    },
 ];
 
 const HEAD: &str = "\

@@ -19,15 +19,28 @@ pub(super) enum Kind {
     Name,
     Flag,
     Word(&'static [Word]),
-    Whole { min: u64, max: u64, unit: &'static str },
-    Real { min: f64, max: f64 },
+    Whole {
+        min: u64,
+        max: u64,
+        unit: &'static str,
+    },
+    Real {
+        min: f64,
+        max: f64,
+    },
     /// 0 to 1, or a percentage.
     Fraction,
     Rate,
     /// Nanoseconds.
-    Span { min: u64, max: u64 },
+    Span {
+        min: u64,
+        max: u64,
+    },
     /// Whole segments.
-    Segments { min: u64, max: u64 },
+    Segments {
+        min: u64,
+        max: u64,
+    },
     Window,
     /// Bytes or segments.
     Volume,
@@ -47,7 +60,10 @@ pub(super) enum Kind {
     /// A table whose keys are checked elsewhere.
     Free,
     /// Part of the format that this version does not run.
-    Reserved { what: &'static str, hint: &'static str },
+    Reserved {
+        what: &'static str,
+        hint: &'static str,
+    },
 }
 
 /// What was read.
@@ -93,7 +109,12 @@ pub(super) struct Record {
 
 impl Record {
     pub fn empty(keys: &'static [Key], at: Place) -> Self {
-        Self { keys, fields: vec![None; keys.len()], meant: Vec::new(), at }
+        Self {
+            keys,
+            fields: vec![None; keys.len()],
+            meant: Vec::new(),
+            at,
+        }
     }
 
     /// Given, or misspelt.
@@ -221,7 +242,13 @@ pub(super) struct Reader<'a> {
 
 impl Reader<'_> {
     /// Notes a fault of a value.
-    pub fn refuse(&mut self, at: Place, key: &str, message: impl Into<String>, hint: Option<String>) {
+    pub fn refuse(
+        &mut self,
+        at: Place,
+        key: &str,
+        message: impl Into<String>,
+        hint: Option<String>,
+    ) {
         self.faults.push(Fault {
             at,
             key: key.to_owned(),
@@ -232,7 +259,13 @@ impl Reader<'_> {
     }
 
     /// Notes a fault of a key or a table.
-    pub fn refuse_key(&mut self, at: Place, key: &str, message: impl Into<String>, hint: Option<String>) {
+    pub fn refuse_key(
+        &mut self,
+        at: Place,
+        key: &str,
+        message: impl Into<String>,
+        hint: Option<String>,
+    ) {
         self.faults.push(Fault {
             at,
             key: key.to_owned(),
@@ -243,7 +276,13 @@ impl Reader<'_> {
     }
 
     /// Reads a table. `path` is the dotted key of the table, empty at the top.
-    pub fn record(&mut self, keys: &'static [Key], entries: &[Entry], at: Place, path: &str) -> Record {
+    pub fn record(
+        &mut self,
+        keys: &'static [Key],
+        entries: &[Entry],
+        at: Place,
+        path: &str,
+    ) -> Record {
         let mut record = Record::empty(keys, at);
         for entry in entries {
             let full = join(path, &entry.name);
@@ -264,7 +303,10 @@ impl Reader<'_> {
             }
             let value = self.value(&key.kind, &entry.node, &full, key.example);
             let value = value.unwrap_or(Value::Broken);
-            *record.field_mut(key.name) = Some(Field { value, at: entry.node.at });
+            *record.field_mut(key.name) = Some(Field {
+                value,
+                at: entry.node.at,
+            });
         }
         record
     }
@@ -280,7 +322,12 @@ impl Reader<'_> {
                 Data::Text(text) if is_name(text) => Some(Value::Text(text.clone())),
                 Data::Text(_) => {
                     let message = "a name consists of 1 to 64 letters, digits, `-` and `_`";
-                    self.refuse(node.at, key, message, Some(format!("write for example {example}")));
+                    self.refuse(
+                        node.at,
+                        key,
+                        message,
+                        Some(format!("write for example {example}")),
+                    );
                     None
                 }
                 _ => self.expected("a string", node, key, example),
@@ -295,9 +342,18 @@ impl Reader<'_> {
                     Some(Value::Whole(n.unsigned_abs()))
                 }
                 Data::Integer(_) => {
-                    let unit = if unit.is_empty() { "" } else { &format!(" {unit}") };
+                    let unit = if unit.is_empty() {
+                        ""
+                    } else {
+                        &format!(" {unit}")
+                    };
                     let message = format!("a whole number from {min} to {max}{unit} is expected");
-                    self.refuse(node.at, key, message, Some(format!("write for example {example}")));
+                    self.refuse(
+                        node.at,
+                        key,
+                        message,
+                        Some(format!("write for example {example}")),
+                    );
                     None
                 }
                 _ => self.expected("a whole number without quotes", node, key, example),
@@ -309,7 +365,12 @@ impl Reader<'_> {
                 }
                 Some(_) => {
                     let message = format!("a number from {min} to {max} is expected");
-                    self.refuse(node.at, key, message, Some(format!("write for example {example}")));
+                    self.refuse(
+                        node.at,
+                        key,
+                        message,
+                        Some(format!("write for example {example}")),
+                    );
                     None
                 }
                 None => self.expected("a number without quotes", node, key, example),
@@ -328,13 +389,20 @@ impl Reader<'_> {
                         None
                     }
                 },
-                None => self.quantity::<Fraction>(node, key, example).map(|f| Value::Real(f.get())),
+                None => self
+                    .quantity::<Fraction>(node, key, example)
+                    .map(|f| Value::Real(f.get())),
             },
             Kind::Rate => {
                 let rate = self.quantity::<Rate>(node, key, example)?;
                 if !(1..=MAX_RATE).contains(&rate.as_bits_per_sec()) {
                     let message = "a rate from 1bit/s to 100Tbit/s is expected";
-                    self.refuse(node.at, key, message, Some(format!("write for example {example}")));
+                    self.refuse(
+                        node.at,
+                        key,
+                        message,
+                        Some(format!("write for example {example}")),
+                    );
                     return None;
                 }
                 Some(Value::Rate(rate))
@@ -346,9 +414,17 @@ impl Reader<'_> {
                     let message = if span.as_nanos() < *min && *min == 1 {
                         "the time must be longer than zero".to_owned()
                     } else {
-                        format!("a time from {} to {most} is expected", Span::from_nanos(*min))
+                        format!(
+                            "a time from {} to {most} is expected",
+                            Span::from_nanos(*min)
+                        )
                     };
-                    self.refuse(node.at, key, message, Some(format!("write for example {example}")));
+                    self.refuse(
+                        node.at,
+                        key,
+                        message,
+                        Some(format!("write for example {example}")),
+                    );
                     return None;
                 }
                 Some(Value::Span(span))
@@ -357,7 +433,12 @@ impl Reader<'_> {
                 let segments = self.quantity::<Segments>(node, key, example)?.0;
                 if segments < *min as f64 || segments > *max as f64 || segments.fract() != 0.0 {
                     let message = format!("{min} to {max} whole segments are expected");
-                    self.refuse(node.at, key, message, Some(format!("write for example {example}")));
+                    self.refuse(
+                        node.at,
+                        key,
+                        message,
+                        Some(format!("write for example {example}")),
+                    );
                     return None;
                 }
                 Some(Value::Real(segments))
@@ -371,18 +452,30 @@ impl Reader<'_> {
                 match volume {
                     WindowSize::Bdp(_) => {
                         let message = "a size is expected in bytes or segments";
-                        self.refuse(node.at, key, message, Some(format!("write for example {example}")));
+                        self.refuse(
+                            node.at,
+                            key,
+                            message,
+                            Some(format!("write for example {example}")),
+                        );
                         None
                     }
                     WindowSize::Bytes(Bytes(0)) | WindowSize::Segments(0.0) => {
                         let message = "a transfer has at least one byte";
-                        self.refuse(node.at, key, message, Some(format!("write for example {example}")));
+                        self.refuse(
+                            node.at,
+                            key,
+                            message,
+                            Some(format!("write for example {example}")),
+                        );
                         None
                     }
                     _ => Some(Value::Window(volume)),
                 }
             }
-            Kind::Buffer => self.quantity::<BufferSize>(node, key, example).map(Value::Buffer),
+            Kind::Buffer => self
+                .quantity::<BufferSize>(node, key, example)
+                .map(Value::Buffer),
             Kind::Stack => self.stack(node, key, example),
             Kind::Seeds => self.seeds(node, key),
             Kind::Bounds => self.bounds(node, key, example),
@@ -392,15 +485,23 @@ impl Reader<'_> {
                     let part = self.quantity::<Fraction>(node, key, example)?;
                     Some(Value::Tolerance(part.get(), true))
                 }
-                _ => self.expected("a number that is not negative, or a percentage", node, key, example),
+                _ => self.expected(
+                    "a number that is not negative, or a percentage",
+                    node,
+                    key,
+                    example,
+                ),
             },
             Kind::Table(keys) => match &node.data {
-                Data::Table(entries) => Some(Value::Record(self.record(keys, entries, node.at, key))),
+                Data::Table(entries) => {
+                    Some(Value::Record(self.record(keys, entries, node.at, key)))
+                }
                 _ => self.expected("a table", node, key, example),
             },
             Kind::Tables(keys) => self.tables(keys, node, key),
             Kind::OneOrMany(item) => match &node.data {
-                Data::List(nodes) if nodes.is_empty() => {
+                // No tables: nothing happens. No numbers: something is missing.
+                Data::List(nodes) if nodes.is_empty() && !matches!(item, Kind::Table(_)) => {
                     let hint = Some(format!("write for example {example}, or leave the key out"));
                     self.refuse(node.at, key, "the list is empty", hint);
                     None
@@ -468,7 +569,13 @@ impl Reader<'_> {
         }
     }
 
-    fn word(&mut self, words: &'static [Word], node: &Node, key: &str, example: &str) -> Option<Value> {
+    fn word(
+        &mut self,
+        words: &'static [Word],
+        node: &Node,
+        key: &str,
+        example: &str,
+    ) -> Option<Value> {
         let text = match &node.data {
             Data::Text(text) => text.as_str(),
             Data::Integer(_) => self.sources.text(node.at),
@@ -493,7 +600,12 @@ impl Reader<'_> {
                     Some(near) => format!("did you mean \"{near}\"? known: {}", quoted(names())),
                     None => format!("write {one_of}"),
                 };
-                self.refuse(node.at, key, format!("unknown word `{}`", shorten(text)), Some(hint));
+                self.refuse(
+                    node.at,
+                    key,
+                    format!("unknown word `{}`", shorten(text)),
+                    Some(hint),
+                );
                 None
             }
         }
@@ -506,7 +618,12 @@ impl Reader<'_> {
         match StackSpec::parse(text) {
             Ok(stack) => Some(Value::Stack(Box::new(stack))),
             Err(error) => {
-                self.refuse(node.at, key, shorten_message(&error.to_string()), error.hint());
+                self.refuse(
+                    node.at,
+                    key,
+                    shorten_message(&error.to_string()),
+                    error.hint(),
+                );
                 None
             }
         }
@@ -529,7 +646,12 @@ impl Reader<'_> {
                     match item.data {
                         Data::Integer(n) if n >= 0 => seeds.push(n.unsigned_abs()),
                         _ => {
-                            self.refuse(item.at, key, "a seed is a whole number, not negative", hint());
+                            self.refuse(
+                                item.at,
+                                key,
+                                "a seed is a whole number, not negative",
+                                hint(),
+                            );
                             return None;
                         }
                     }
@@ -548,7 +670,10 @@ impl Reader<'_> {
                 Some(Value::Seeds(seeds))
             }
             _ => {
-                let message = format!("a number or a list of numbers is expected, this is {}", node.what());
+                let message = format!(
+                    "a number or a list of numbers is expected, this is {}",
+                    node.what()
+                );
                 self.refuse(node.at, key, message, hint());
                 None
             }
@@ -570,7 +695,12 @@ impl Reader<'_> {
             }
             Some((low, high)) if low > high => {
                 let message = "the lower bound is above the upper one";
-                self.refuse(node.at, key, message, Some(format!("write [{high}, {low}]")));
+                self.refuse(
+                    node.at,
+                    key,
+                    message,
+                    Some(format!("write [{high}, {low}]")),
+                );
                 None
             }
             Some((low, high)) => Some(Value::Bounds(low, high)),
@@ -610,10 +740,13 @@ impl Reader<'_> {
 
 /// Name of a flow as far as it can be told before reading it.
 fn flow_name(entries: &[Entry], index: usize, flows: usize) -> String {
-    let written = entries.iter().find(|e| e.name == "name").and_then(|e| match &e.node.data {
-        Data::Text(text) if is_name(text) => Some(text.clone()),
-        _ => None,
-    });
+    let written = entries
+        .iter()
+        .find(|e| e.name == "name")
+        .and_then(|e| match &e.node.data {
+            Data::Text(text) if is_name(text) => Some(text.clone()),
+            _ => None,
+        });
     match written {
         Some(name) => name,
         None if flows == 1 => DEFAULT_FLOW.to_owned(),
@@ -623,7 +756,11 @@ fn flow_name(entries: &[Entry], index: usize, flows: usize) -> String {
 
 /// Dotted key of a flow's table; a flow without a name is known by its number.
 pub(super) fn flow_path(name: &str) -> String {
-    if name.starts_with('[') { format!("flow{name}") } else { format!("flow.{name}") }
+    if name.starts_with('[') {
+        format!("flow{name}")
+    } else {
+        format!("flow.{name}")
+    }
 }
 
 /// Name of the only flow if it has none.
@@ -632,7 +769,11 @@ pub(super) const DEFAULT_FLOW: &str = "main";
 /// `path.key`, or `key` at the top.
 pub(super) fn join(path: &str, name: &str) -> String {
     let name = shorten(name);
-    if path.is_empty() { name } else { format!("{path}.{name}") }
+    if path.is_empty() {
+        name
+    } else {
+        format!("{path}.{name}")
+    }
 }
 
 /// What to write instead of an unknown key, and the key it is a slip of.
@@ -649,7 +790,10 @@ fn unknown_key_hint(name: &str, keys: &'static [Key]) -> (String, Option<&'stati
     let names = || keys.iter().map(|key| key.name);
     match nearest(name, names()) {
         Some(near) => (format!("did you mean `{near}`?"), Some(near)),
-        None => (format!("known: {}", names().collect::<Vec<_>>().join(", ")), None),
+        None => (
+            format!("known: {}", names().collect::<Vec<_>>().join(", ")),
+            None,
+        ),
     }
 }
 
@@ -667,14 +811,22 @@ pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> O
         return None;
     }
     known
-        .map(|k| (strsim::normalized_damerau_levenshtein(&name.to_lowercase(), k), k))
+        .map(|k| {
+            (
+                strsim::normalized_damerau_levenshtein(&name.to_lowercase(), k),
+                k,
+            )
+        })
         .filter(|(score, _)| *score >= 0.5)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, k)| k)
 }
 
 pub(super) fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    names.map(|n| format!("\"{n}\"")).collect::<Vec<_>>().join(", ")
+    names
+        .map(|n| format!("\"{n}\""))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Message and hint in the words of the file, where quantities stand in quotes.
@@ -685,7 +837,10 @@ fn quantity_fault(error: &ParseQuantityError, better: Option<String>) -> (String
         Kind::Empty => format!("{expected} is expected, this is empty"),
         Kind::NoUnit => format!("{expected} needs a unit"),
         Kind::UnknownUnit { unit, .. } => {
-            format!("{expected} is expected, `{}` is no unit of it", shorten(unit))
+            format!(
+                "{expected} is expected, `{}` is no unit of it",
+                shorten(unit)
+            )
         }
         Kind::WrongKind { found } => format!("{expected} is expected, this is {found}"),
         Kind::BadNumber => format!("{expected} is expected, the number cannot be read"),
@@ -695,8 +850,13 @@ fn quantity_fault(error: &ParseQuantityError, better: Option<String>) -> (String
         Kind::Fractional => "the value is finer than the smallest step".to_owned(),
         _ => error.to_string(),
     };
-    let hint = better.map(|text| format!("write \"{text}\"")).or_else(|| Some(error.hint()?.replace('`', "\"")));
-    (message, hint.map(|hint| format!("{hint} (units: {})", error.accepted.join(" "))))
+    let hint = better
+        .map(|text| format!("write \"{text}\""))
+        .or_else(|| Some(error.hint()?.replace('`', "\"")));
+    (
+        message,
+        hint.map(|hint| format!("{hint} (units: {})", error.accepted.join(" "))),
+    )
 }
 
 /// A bare number of a time with the unit of the key's example: `duration = 60` means seconds, `rtt = 80` milliseconds.
@@ -717,7 +877,9 @@ fn shorten_message(text: &str) -> String {
 
 fn is_name(text: &str) -> bool {
     (1..=64).contains(&text.len())
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
 }
 
 fn number(node: &Node) -> Option<f64> {

@@ -11,14 +11,27 @@ fn survives(text: &str, overrides: &Overrides) {
                 assert!(!case.key_text().is_empty());
             }
             for expectation in &scenario.expectations {
-                assert!(!expectation.cases.is_empty(), "an expectation that cannot fail");
+                assert!(
+                    !expectation.cases.is_empty(),
+                    "an expectation that cannot fail"
+                );
             }
         }
         Err(diagnostics) => {
             assert!(!diagnostics.0.is_empty());
-            let lines: Vec<usize> = diagnostics.0.iter().map(|d| d.line).filter(|line| *line > 0).collect();
+            let lines: Vec<usize> = diagnostics
+                .0
+                .iter()
+                .map(|d| d.line)
+                .filter(|line| *line > 0)
+                .collect();
             assert!(lines.is_sorted(), "{diagnostics}");
-            assert!(lines.iter().all(|line| *line <= text.lines().count().max(1) + 1), "{diagnostics}");
+            assert!(
+                lines
+                    .iter()
+                    .all(|line| *line <= text.lines().count().max(1) + 1),
+                "{diagnostics}"
+            );
             assert!(diagnostics.0.iter().all(|d| !d.to_string().is_empty()));
         }
     }
@@ -27,38 +40,81 @@ fn survives(text: &str, overrides: &Overrides) {
 /// Pieces that mean something to the reader.
 fn token() -> impl Strategy<Value = String> {
     let words = [
-        "name = \"x\"\n", "duration = \"60s\"\n", "seeds = 3\n", "[path]\n", "[[flow]]\n", "[matrix]\n", "[measure]\n",
-        "[[expect]]\n", "[[report]]\n", "[[matrix.case]]\n", "rate = \"1Gbit/s\"\n", "rtt = \"80ms\"\n", "mtu = 9000\n",
-        "stack = \"reno\"\n", "stack = \"highspeed(low_window=31)+limited\"\n", "window = \"1BDP\"\n", "drop = ",
-        "{ segment = 40 }\n", "[{ every = 10 }, { time = \"1s\" }]\n", "loss = { model = \"gilbert-elliott\" }\n",
-        "\"path.mtu\" = [1500, 9000]\n", "\"flow.*.stack\" = [\"reno\"]\n", "path.rtt = \"1ms\"\n", "metric = \"jain\"\n",
-        "where = { \"path.mtu\" = 1500 }\n", "within = [1, 2]\n", "at_least = nan\n", "\u{0}", "é", "\"", "[", "]", "{", "}", "=",
-        "1e999", "-1", "inf", "\n",
+        "name = \"x\"\n",
+        "duration = \"60s\"\n",
+        "seeds = 3\n",
+        "[path]\n",
+        "[[flow]]\n",
+        "[matrix]\n",
+        "[measure]\n",
+        "[[expect]]\n",
+        "[[report]]\n",
+        "[[matrix.case]]\n",
+        "rate = \"1Gbit/s\"\n",
+        "rtt = \"80ms\"\n",
+        "mtu = 9000\n",
+        "stack = \"reno\"\n",
+        "stack = \"highspeed(low_window=31)+limited\"\n",
+        "window = \"1BDP\"\n",
+        "drop = ",
+        "{ segment = 40 }\n",
+        "[{ every = 10 }, { time = \"1s\" }]\n",
+        "loss = { model = \"gilbert-elliott\" }\n",
+        "\"path.mtu\" = [1500, 9000]\n",
+        "\"flow.*.stack\" = [\"reno\"]\n",
+        "path.rtt = \"1ms\"\n",
+        "metric = \"jain\"\n",
+        "where = { \"path.mtu\" = 1500 }\n",
+        "within = [1, 2]\n",
+        "at_least = nan\n",
+        "\u{0}",
+        "é",
+        "\"",
+        "[",
+        "]",
+        "{",
+        "}",
+        "=",
+        "1e999",
+        "-1",
+        "inf",
+        "\n",
     ];
-    prop_oneof![proptest::sample::select(words.to_vec()).prop_map(str::to_owned), any::<String>()]
+    prop_oneof![
+        proptest::sample::select(words.to_vec()).prop_map(str::to_owned),
+        any::<String>()
+    ]
 }
 
 /// A built-in scenario with pieces cut out, doubled or replaced.
 fn mutated() -> impl Strategy<Value = String> {
-    let edit = (any::<prop::sample::Index>(), 0usize..40, prop_oneof![Just(String::new()), token(), "[ -~]{0,8}"]);
-    (any::<prop::sample::Index>(), prop::collection::vec(edit, 1..6)).prop_map(|(which, edits)| {
-        let mut text = which.get(builtin::BUILT_IN).1.to_owned();
-        for (at, length, new) in edits {
-            if text.is_empty() {
-                break;
+    let edit = (
+        any::<prop::sample::Index>(),
+        0usize..40,
+        prop_oneof![Just(String::new()), token(), "[ -~]{0,8}"],
+    );
+    (
+        any::<prop::sample::Index>(),
+        prop::collection::vec(edit, 1..6),
+    )
+        .prop_map(|(which, edits)| {
+            let mut text = which.get(builtin::BUILT_IN).1.to_owned();
+            for (at, length, new) in edits {
+                if text.is_empty() {
+                    break;
+                }
+                let mut from = at.index(text.len());
+                let mut to = (from + length).min(text.len());
+                while !text.is_char_boundary(from) {
+                    from -= 1;
+                }
+                while !text.is_char_boundary(to) {
+                    to += 1;
+                }
+                text.replace_range(from..to, &new);
             }
-            let mut from = at.index(text.len());
-            let mut to = (from + length).min(text.len());
-            while !text.is_char_boundary(from) {
-                from -= 1;
-            }
-            while !text.is_char_boundary(to) {
-                to += 1;
-            }
-            text.replace_range(from..to, &new);
-        }
-        text
-    })
+            text
+        })
 }
 
 proptest! {
