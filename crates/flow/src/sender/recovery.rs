@@ -200,8 +200,9 @@ impl<C: Controller> Sender<C> {
             return;
         }
         let before = self.cc.window();
+        let delivered = (event.acked, event.sacked);
         self.cc
-            .on_congestion(&self.congestion(now, kind, true, lost, event.acked));
+            .on_congestion(&self.congestion(now, kind, true, lost, delivered));
         self.note(now, EpisodeKind::Congestion(kind), before);
         self.counts.loss_events += 1;
         self.pacer.end_spreading();
@@ -237,7 +238,7 @@ impl<C: Controller> Sender<C> {
         }
         let before = self.cc.window();
         self.cc
-            .on_congestion(&self.congestion(now, CongestionKind::Loss, false, lost, 0));
+            .on_congestion(&self.congestion(now, CongestionKind::Loss, false, lost, (0, 0)));
         self.note(now, EpisodeKind::Again, before);
         self.reduced_at = now;
         if let Some(prr) = &mut self.prr {
@@ -291,10 +292,11 @@ impl<C: Controller> Sender<C> {
         kind: CongestionKind,
         first_in_window: bool,
         lost: u64,
-        acked: u64,
+        (acked, sacked): (u64, u64),
     ) -> CongestionEvent {
-        // As it was when the ACK came; each segment of Limited Transmit stands for a SACKed one.
-        let limited = self.limited_sent.min(self.board.sacked_out());
+        // As it was when the ACK came. Each segment of Limited Transmit answers one that was SACKed before.
+        let before = self.board.sacked_out().saturating_sub(sacked);
+        let limited = self.limited_sent.min(before);
         let flight = (self.board.flight() + acked).saturating_sub(limited);
         // RFC 7661 section 4.3: a window that was not used is judged by what was.
         let flight = self
@@ -472,7 +474,7 @@ impl<C: Controller> Sender<C> {
         let first = self.phase != Phase::Loss || self.board.una() >= self.recovery_point;
         let was_loss = self.phase == Phase::Loss;
         let before = self.cc.window();
-        let event = self.congestion(now, CongestionKind::Loss, first, 0, 0);
+        let event = self.congestion(now, CongestionKind::Loss, first, 0, (0, 0));
         self.cc.on_rto(&RtoEvent {
             now,
             first,

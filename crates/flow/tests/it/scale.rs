@@ -114,6 +114,36 @@ fn alternating_holes_in_a_large_window() {
     }
 }
 
+/// RFC 6675 rule 3 over a window of holes: each is resent once, and the search for the next goes on where the last ended.
+/// Searching from the start each time would take 45 thousand million steps here.
+#[test]
+fn the_search_for_holes_does_not_start_over() {
+    let n = 300_000u64;
+    let mut cc = Halver::new(n as f64);
+    cc.hold = true;
+    let cfg = SenderConfig {
+        prr: false,
+        ..config(Detector::Sack, n)
+    };
+    let mut s = Sender::new(cfg, cc, 0);
+    s.start(Time::ZERO);
+    while s.poll_transmit(Time::ZERO).is_some() {}
+    let at = Time::ZERO + Span::from_millis(100);
+    // Only segment 0 has three SACKed segments above it: the other holes are not lost.
+    s.handle_ack(at, &sack(0, &[(n - 1, n), (3, 4), (1, 2)]));
+    assert_eq!(s.phase(), Phase::Recovery);
+    #[allow(clippy::disallowed_methods)] // the test's subject is time
+    let begin = Instant::now();
+    let mut resent = Vec::new();
+    while let Some(segment) = s.poll_transmit(at) {
+        assert!(segment.retransmission);
+        resent.push(segment.seq);
+    }
+    let expected: Vec<u64> = (0..n - 1).filter(|s| *s != 1 && *s != 3).collect();
+    assert_eq!(resent, expected);
+    assert!(begin.elapsed().as_secs_f64() < 5.0, "{:?}", begin.elapsed());
+}
+
 /// A network that reorders a large window thoroughly, through a real receiver.
 #[test]
 fn a_large_window_survives_reordering() {

@@ -451,6 +451,7 @@ fn marks_reduce_once_per_window() {
         let cfg = SenderConfig {
             ecn: true,
             prr,
+            validation: Validation::None,
             ..modern()
         };
         let mut h = Host::new(cfg, 20.0);
@@ -660,6 +661,7 @@ fn artificial_losses_reduce_without_retransmission() {
     for prr in [false, true] {
         let cfg = SenderConfig {
             prr,
+            validation: Validation::None,
             artificial_loss: ArtificialLoss {
                 segments: vec![21, 23, 60],
                 ..ArtificialLoss::default()
