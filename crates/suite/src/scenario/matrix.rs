@@ -414,6 +414,8 @@ pub(super) fn set(
                     return;
                 }
                 Relation::Inside => inside = true,
+                // Cases go by their names: what the command line sets holds in all of them.
+                _ if axis.names.is_none() => inside = true,
                 Relation::Same | Relation::Around | Relation::Crossing => {
                     let message = format!("[matrix] varies it in `{}`", axis.key);
                     let hint = Some(format!("set `{}` to one of its values", axis.key));
@@ -464,6 +466,16 @@ pub(super) fn digits(mut index: usize, axes: &[Axis]) -> Vec<usize> {
         index /= axis.values.len();
     }
     digits
+}
+
+/// The case with some axes moved to other values.
+pub(super) fn moved(case: usize, axes: &[Axis], to: &[(usize, usize)]) -> usize {
+    let mut digits = digits(case, axes);
+    for (axis, value) in to {
+        digits[*axis] = *value;
+    }
+    let place = |index, (digit, axis): (&usize, &Axis)| index * axis.values.len() + digit;
+    digits.iter().zip(axes).fold(0, place)
 }
 
 fn read(reader: &mut Reader<'_>, address: &Address, node: &Node, key: &str) -> Option<AxisValue> {

@@ -656,6 +656,19 @@ fn named_cases_set_several_keys() {
         [("case".to_owned(), "long".to_owned())]
     );
 
+    // What the command line sets holds in every case, also in those that set it themselves.
+    let scenario = parse(
+        CASES,
+        &[("path.rtt", "20ms"), ("flow.main.drop.every", "7")],
+    );
+    let delays: Vec<Span> = scenario
+        .cases
+        .iter()
+        .map(|case| case.run_spec(1).links[0].delay)
+        .collect();
+    assert_eq!(delays, [Span::from_millis(10); 4]);
+    assert_eq!(scenario.cases[0].run_spec(1).flows[0].drops.every, Some(7));
+
     let scenario = parse(CASES, &[("case", "short")]);
     assert_eq!((scenario.cases.len(), scenario.expectations.len()), (2, 0));
 }
