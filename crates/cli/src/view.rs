@@ -358,8 +358,9 @@ fn expectations(result: &RunResult) -> String {
     let all = result.expectations.len();
     let mut out = table.text();
     // Writing to a string cannot fail.
-    let _ = match failed {
-        0 => writeln!(out, "\nall {all} expectations passed"),
+    let _ = match (failed, all) {
+        (0, 1) => writeln!(out, "\nthe expectation passed"),
+        (0, _) => writeln!(out, "\nall {all} expectations passed"),
         _ => writeln!(out, "\n{failed} of {all} expectations FAILED"),
     };
     out

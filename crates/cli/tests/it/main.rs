@@ -1,5 +1,8 @@
 //! The program as a user meets it: command lines, exit codes, output.
 
+// Waiting for another process takes the clock on the wall.
+#![allow(clippy::disallowed_methods)]
+
 mod command_lines;
 mod formats;
 mod process;

@@ -127,3 +127,68 @@ fn one_entry_is_shown_with_its_parameters() {
     let ended = fullpipe(Path::new("."), &["list", "stacks", "aimd"]);
     insta::assert_snapshot!(ended.stdout);
 }
+
+fn readme() -> (std::path::PathBuf, String) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    (path, text)
+}
+
+/// `UPDATE_DOCS=1 cargo test -p fullpipe` writes the output and the picture anew.
+#[test]
+fn the_readme_shows_the_real_output() {
+    let dir = tempfile::tempdir().unwrap();
+    let ended = fullpipe(dir.path(), &["run", "first-run", "--out", "results"]);
+    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    let (path, text) = readme();
+    let (before, rest) = text
+        .split_once(README_COMMAND)
+        .expect("README.md shows the command");
+    let (shown, after) = rest
+        .split_once("first-run: 4 runs")
+        .expect("README.md shows the speed");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        let made = format!(
+            "{before}{README_COMMAND}{}first-run: 4 runs{after}",
+            ended.stdout
+        );
+        std::fs::write(&path, made).unwrap();
+        let picture = path.with_file_name("docs").join("img/first-run.png");
+        std::fs::copy(dir.path().join("results/figures/overview.png"), picture).unwrap();
+        return;
+    }
+    assert!(
+        shown == ended.stdout,
+        "README.md shows\n{shown}\nbut it is\n{}",
+        ended.stdout
+    );
+}
+
+const README_COMMAND: &str = "$ fullpipe run first-run --out results\n";
+
+#[test]
+fn the_readme_s_scenario_is_valid() {
+    let (_, text) = readme();
+    let scenario = text
+        .split_once("```toml\n")
+        .and_then(|(_, rest)| rest.split_once("```"))
+        .unwrap()
+        .0;
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("my-path.toml"), scenario).unwrap();
+    let ended = fullpipe(dir.path(), &["check", "my-path.toml"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    assert_eq!(
+        ended.stdout,
+        "my-path.toml: ok: 8 cases x 5 seeds = 40 runs, 1 expectation\n"
+    );
+    for stack in text
+        .lines()
+        .filter_map(|l| l.strip_prefix("| `")?.split('`').next())
+    {
+        let set = format!("flow.main.stack={stack}");
+        std::fs::write(dir.path().join("small.toml"), crate::process::SMALL).unwrap();
+        let ended = fullpipe(dir.path(), &["check", "small.toml", "--set", &set]);
+        assert_eq!(ended.code, 0, "{stack}: {}", ended.stderr);
+    }
+}
