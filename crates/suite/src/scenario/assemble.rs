@@ -168,12 +168,34 @@ impl Expansion<'_> {
         let mut cases = Vec::new();
         let mut found: Vec<(Fault, usize, usize)> = Vec::new();
         let mut looked_at = 0;
+        let mut connections = 0;
         for index in 0..count {
             looked_at += 1;
             let mut findings = Findings::default();
             match self.case(index, &mut findings) {
-                Some(case) if found.is_empty() => cases.push(case),
+                Some(case) if found.is_empty() => {
+                    connections += case.spec.flows.len();
+                    cases.push(case);
+                }
                 _ => {}
+            }
+            if connections > MAX_CONNECTIONS {
+                let at = self
+                    .config
+                    .flows
+                    .last()
+                    .map_or(self.config.top.at, |flow| flow.at);
+                let message =
+                    format!("the cases have more than {MAX_CONNECTIONS} connections between them");
+                let hint = Some("lower `streams`, or split the matrix".to_owned());
+                faults.push(Fault {
+                    at,
+                    key: "flow".to_owned(),
+                    shows_value: false,
+                    message,
+                    hint,
+                });
+                return Vec::new();
             }
             let mut here: Vec<Fault> = Vec::new();
             for fault in findings.faults {
@@ -386,6 +408,8 @@ fn written_out(sources: &Sources, mut faults: Vec<Fault>) -> Diagnostics {
 const MAX_TEXT: usize = 4_000_000;
 const MAX_CASES: usize = 100_000;
 const MAX_RUNS: usize = 10_000_000;
+/// Of all cases; each takes about a kilobyte before anything runs.
+const MAX_CONNECTIONS: usize = 250_000;
 const MAX_MESSAGES: usize = 40;
 /// Once something is wrong, not all of a hundred thousand cases need to be looked at.
 const MAX_FAULTY_CASES: usize = 1000;

@@ -411,5 +411,6 @@ const TAIL: &str = "
 - `return-<delay>`: the rest of the RTT, without queue or loss; flows with the same rest share one.
 - `nic-<flow>`: the sender's interface, where `txqueuelen` is set: room for that many waiting packets and the one being sent.
 
-A case is limited to 100,000 connections and 5e7 segments on the way, a scenario to 100,000 cases.
+A case is limited to 100,000 connections and 5e7 segments on the way, a scenario to 100,000 cases
+and 250,000 connections between them.
 ";

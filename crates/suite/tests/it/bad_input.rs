@@ -273,6 +273,11 @@ const CASES: &[(&str, &str, &str)] = &[
         "[matrix]\n\"flow.main.drop.segment\" = [0,1,2,3,4,5,6,7,8,9]\n\"flow.main.drop.every\" = [2,3,4,5,6,7,8,9,10,11]\n\"path.mtu\" = [68,69,70,71,72,73,74,75,76,77]\n\"flow.main.ack_every\" = [1,2,3,4,5,6,7,8,9,10]\n\"flow.main.streams\" = [1,2,3,4,5,6,7,8,9,10]\n\"duration\" = [\"1s\", \"2s\"]",
     ),
     (
+        "more connections than fit",
+        "flow+",
+        "streams = 10000\n[matrix]\n\"flow.main.drop.segment\" = [0,1,2,3,4,5,6]\n\"flow.main.ack_every\" = [1,2,3,4]",
+    ),
+    (
         "a fault of some cases",
         "end",
         "[matrix]\n\"duration\" = [\"60s\", \"10s\"]\n\"flow.main.start\" = [\"0s\", \"20s\"]",
