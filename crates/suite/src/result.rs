@@ -325,29 +325,55 @@ pub fn scalar_text(value: &Value) -> String {
 
 /// Holds the expectations against the cases they apply to, in the order of the file.
 pub fn evaluate(expectations: &[Expectation], cases: &[CaseResult]) -> Vec<ExpectationResult> {
-    let one = |e: &Expectation, case: &CaseResult| {
-        let estimate = case
-            .estimate(&e.metric, e.flow.as_deref(), e.link.as_deref())
-            .unwrap_or_default();
-        ExpectationResult {
-            name: e.name.clone(),
-            params: case.params.clone(),
-            observed: estimate.mean,
-            observed_ci95: estimate.ci95,
-            bound: [e.bound.0, e.bound.1],
-            pass: estimate
-                .mean
-                .is_some_and(|v| e.bound.0 <= v && v <= e.bound.1),
-            metric: e.metric.clone(),
-            flow: e.flow.clone(),
-            link: e.link.clone(),
-            source: e.source.clone(),
-        }
+    let bounded = |e: &Expectation, case: &CaseResult| {
+        let estimate = e.estimate(case);
+        e.judge(case, estimate.mean, estimate.ci95, e.bound)
     };
-    expectations
-        .iter()
-        .flat_map(|e| e.cases.iter().filter_map(|&i| Some(one(e, cases.get(i)?))))
-        .collect()
+    let mut results = Vec::new();
+    for e in expectations {
+        if e.pairs.is_empty() {
+            results.extend(e.cases.iter().filter_map(|&i| Some(bounded(e, cases.get(i)?))));
+        }
+        results.extend(e.pairs.iter().filter_map(|&(i, j)| e.agreement(cases.get(i)?, cases.get(j)?)));
+    }
+    results
+}
+
+impl Expectation {
+    fn estimate(&self, case: &CaseResult) -> Estimate {
+        case.estimate(&self.metric, self.flow.as_deref(), self.link.as_deref())
+            .unwrap_or_default()
+    }
+
+    fn judge(
+        &self,
+        case: &CaseResult,
+        observed: Option<f64>,
+        ci95: Option<[f64; 2]>,
+        bound: (f64, f64),
+    ) -> ExpectationResult {
+        ExpectationResult {
+            name: self.name.clone(),
+            params: case.params.clone(),
+            observed,
+            observed_ci95: ci95,
+            bound: [bound.0, bound.1],
+            pass: observed.is_some_and(|v| bound.0 <= v && v <= bound.1),
+            metric: self.metric.clone(),
+            flow: self.flow.clone(),
+            link: self.link.clone(),
+            source: self.source.clone(),
+        }
+    }
+
+    /// Two cases agree if their 95 % intervals overlap: the difference of the means is at most the sum of the half widths.
+    /// Without intervals (one seed) there is nothing to judge.
+    fn agreement(&self, case: &CaseResult, peer: &CaseResult) -> Option<ExpectationResult> {
+        let (a, b) = (self.estimate(case), self.estimate(peer));
+        let half = |ci: [f64; 2]| (ci[1] - ci[0]) / 2.0;
+        let room = half(a.ci95?) + half(b.ci95?);
+        Some(self.judge(case, Some(a.mean? - b.mean?), None, (-room, room)))
+    }
 }
 
 /// Means and intervals of every name that any run has.

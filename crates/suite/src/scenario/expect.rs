@@ -1,7 +1,7 @@
 //! `[[expect]]` and `[[report]]`: bounds and figures, held against the flows, the metrics and the matrix.
 
 use super::document::{Entry, Place, shorten};
-use super::matrix::{Axis, digits};
+use super::matrix::{Axis, digits, moved};
 use super::value::{Reader, Record, Value, nearest, quoted};
 use super::{Case, Expectation, Report};
 use crate::metrics::{self, Scope};
@@ -123,17 +123,18 @@ impl Expect<'_> {
         let scope = metric.as_ref().and_then(|metric| {
             check_metric(reader, r.place("metric"), &self.key("metric"), metric)
         });
+        let peer = self.picked("agrees_with", reader);
         let bound = self.bound(reader);
-        let picked = self.picked(reader);
+        let picked = self.picked("where", reader);
         let (flow, link) = match scope {
             Some(scope) => self.subject(reader, scope),
             None => (None, None),
         };
-        let (metric, bound, picked) = (metric?, bound?, picked?);
+        let (metric, bound, picked, peer) = (metric?, bound?, picked?, peer?);
         if reader.faults.len() > before {
             return None;
         }
-        let Picked::Cases(where_, constraints) = picked else {
+        let (Picked::Cases(where_, constraints), Picked::Cases(_, peer)) = (picked, peer) else {
             return None;
         };
         let cases: Vec<usize> = (0..self.known.cases.len())
@@ -145,6 +146,25 @@ impl Expect<'_> {
             })
             .collect();
         self.check_subject(reader, &cases, link.as_deref(), &metric);
+        let pairs: Vec<(usize, usize)> = match peer.as_slice() {
+            [] => Vec::new(),
+            peer => cases
+                .iter()
+                .map(|case| (*case, moved(*case, self.known.axes, peer)))
+                .filter(|(case, peer)| case != peer)
+                .collect(),
+        };
+        if !peer.is_empty() && pairs.is_empty() {
+            let message = "every case would be held against itself";
+            let hint = "name in `where` what `agrees_with` replaces".to_owned();
+            reader.refuse(
+                r.place("agrees_with"),
+                &self.key("agrees_with"),
+                message,
+                Some(hint),
+            );
+            return None;
+        }
         let name = r.text("name").unwrap_or_else(|| {
             let mut name = metric.clone();
             let subject = match (&flow, &link) {
@@ -171,6 +191,7 @@ impl Expect<'_> {
             source: r.text("source").unwrap_or_default(),
             line: reader.sources.line(r.at),
             cases,
+            pairs,
         })
     }
 
@@ -217,6 +238,7 @@ impl Expect<'_> {
                     }
                 }
             }
+            [] if r.is_given("agrees_with") => Some((f64::NEG_INFINITY, f64::INFINITY)),
             [] => {
                 let hint = "give `within`, `at_least`, `at_most` or `equals`";
                 reader.refuse_key(
@@ -240,8 +262,9 @@ impl Expect<'_> {
         }
     }
 
-    fn picked(&self, reader: &mut Reader<'_>) -> Option<Picked> {
-        let Some(field) = self.record.field("where") else {
+    /// Axis values that `key` (`where` or `agrees_with`) names.
+    fn picked(&self, key: &str, reader: &mut Reader<'_>) -> Option<Picked> {
+        let Some(field) = self.record.field(key) else {
             return Some(Picked::Cases(Vec::new(), Vec::new()));
         };
         let Value::Free(entries) = &field.value else {
@@ -252,7 +275,7 @@ impl Expect<'_> {
         let mut constraints = Vec::new();
         let mut gone = false;
         for entry in entries {
-            match self.constraint(reader, entry)? {
+            match self.constraint(key, reader, entry)? {
                 Constraint::Value(axis, value) => {
                     let axis_known = &self.known.axes[axis];
                     where_.push((
@@ -274,8 +297,8 @@ impl Expect<'_> {
         })
     }
 
-    fn constraint(&self, reader: &mut Reader<'_>, entry: &Entry) -> Option<Constraint> {
-        let key = format!("{}.\"{}\"", self.key("where"), shorten(&entry.name));
+    fn constraint(&self, key: &str, reader: &mut Reader<'_>, entry: &Entry) -> Option<Constraint> {
+        let key = format!("{}.\"{}\"", self.key(key), shorten(&entry.name));
         let Some(i) = self
             .known
             .axes

@@ -748,6 +748,13 @@ pub(super) const EXPECT: &[Key] = &[
         "smallest and largest accepted value",
     ),
     fixed(
+        "agrees_with",
+        Kind::Free,
+        "",
+        r#"{ "flow.main.drop.where" = "sender" }"#,
+        "keys of [matrix] and values: the 95 % interval must overlap that of the same case with these values; needs several seeds",
+    ),
+    fixed(
         "at_least",
         Kind::Real {
             min: f64::MIN,

@@ -166,6 +166,8 @@ pub struct Expectation {
     pub line: usize,
     /// Indices of the cases it applies to; never empty.
     pub cases: Vec<usize>,
+    /// Each of these cases with the one whose 95 % interval it must overlap (`agrees_with`); empty: none is asked for.
+    pub pairs: Vec<(usize, usize)>,
 }
 
 /// A figure.

@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+"""Mean window under one loss every n segments, at even distances or at random: closed forms, and the cycle of each law.
+
+Written from the papers' formulas alone, independent of the simulator: a fluid window, one step per round trip, one round trip
+of recovery at the reduced window. scenarios/response.toml expects these numbers within 10 %; `--scenario` prints its rows.
+
+    scripts/response_theory.py            # table for an RTT of 100 ms
+    scripts/response_theory.py --rtt 0.05
+    scripts/response_theory.py --scenario
+"""
+import argparse
+import math
+import random
+
+
+class Reno:
+    name, formula = "reno", "Mathis 1997, sqrt(1.5/p)"
+    closed = staticmethod(lambda p, rtt: math.sqrt(1.5 / p))
+
+    def step(self, w, t, rtt):
+        return w + 1.0
+
+    def cut(self, w, t):
+        return 0.5 * w
+
+
+class HighSpeed(Reno):
+    """RFC 3649 section 5, exact log-log p(w)."""
+
+    name, formula = "highspeed", "RFC 3649 section 5, exact log-log line"
+    LW, LP, HW, HP, HD = 38.0, 1e-3, 83000.0, 1e-7, 0.1
+    closed = staticmethod(lambda p, rtt: math.sqrt(1.5 / p) if p > 1e-3 else 38.0 * (p / 1e-3) ** -0.834824)
+
+    def b(self, w):
+        if w <= self.LW:
+            return 0.5
+        return (self.HD - 0.5) * math.log(w / self.LW) / math.log(self.HW / self.LW) + 0.5
+
+    def a(self, w):
+        if w <= self.LW:
+            return 1.0
+        s = math.log(self.HW / self.LW) / math.log(self.HP / self.LP)
+        p = self.LP * (w / self.LW) ** (1 / s)
+        return max(1.0, w * w * p * 2 * self.b(w) / (2 - self.b(w)))
+
+    def step(self, w, t, rtt):
+        return w + self.a(w)
+
+    def cut(self, w, t):
+        return (1 - self.b(w)) * w
+
+
+class Scalable(Reno):
+    """Kelly: 0.01 per segment, 1/8 on loss, standard TCP below 16 segments."""
+
+    name, formula = "scalable", "0.0748888/p"
+    closed = staticmethod(lambda p, rtt: 0.0748888 / p if p < 4e-3 else None)
+
+    def step(self, w, t, rtt):
+        return w * 1.01 if w >= 16 else w + 1.0
+
+    def cut(self, w, t):
+        return 0.875 * w if w >= 16 else 0.5 * w
+
+
+class HTcp(Reno):
+    """H-TCP without RTT scaling; an empty queue makes the adaptive backoff keep 0.8 (Delta counts from recovery's end)."""
+
+    name, formula, closed = "htcp", "", staticmethod(lambda p, rtt: None)
+    beta = 0.8
+
+    def step(self, w, t, rtt):
+        d = max(t - 1.0, 0.0)
+        f = 1 + 10 * d + (d / 2) ** 2 if t > 1.0 else 1.0
+        return w + 2 * (1 - self.beta) * f
+
+    def cut(self, w, t):
+        return self.beta * w
+
+
+class Cubic(Reno):
+    """RFC 9438, with fast convergence (section 4.7)."""
+
+    name, formula = "cubic", "RFC 9438 equation 5 and 1.2247/sqrt(p)"
+    C, beta = 0.4, 0.7
+    closed = staticmethod(lambda p, rtt: max(1.053829 * (rtt / p) ** 0.75, math.sqrt(1.5 / p)))
+
+    def __init__(self):
+        self.w_max, self.w_est, self.prior, self.start = None, 0.0, 0.0, 0.0
+
+    def step(self, w, t, rtt):
+        if self.w_max is None:
+            return w + 1.0
+        k = (max(self.w_max - self.start, 0.0) / self.C) ** (1 / 3)
+        alpha = 3 * (1 - self.beta) / (1 + self.beta) if self.w_est < self.prior else 1.0
+        self.w_est += alpha * w / max(w, 1.0)
+        if self.C * (t - k) ** 3 + self.w_max < self.w_est:
+            return max(w, self.w_est)
+        target = self.C * (t + rtt - k) ** 3 + self.w_max
+        return min(max(target, w), 1.5 * w)
+
+    def cut(self, w, t):
+        fast = self.w_max is not None and w < self.w_max
+        self.w_max, self.prior = w * (1 + self.beta) / 2 if fast else w, w
+        self.start = self.w_est = self.beta * w
+        return self.start
+
+
+class Bic(Reno):
+    """Linux constants, with fast convergence."""
+
+    name, formula, closed = "bic", "", staticmethod(lambda p, rtt: None)
+    S, B, LOW, KEEP, SMOOTH = 16.0, 4.0, 14.0, 819 / 1024, 20.0
+
+    def __init__(self):
+        self.w_max = 0.0
+
+    def step(self, w, t, rtt):
+        if w <= self.LOW:
+            return w + 1.0
+        small = self.B / self.SMOOTH
+        if w < self.w_max:
+            d = (self.w_max - w) / self.B
+            inc = self.S if d > self.S else (small if d <= 1 else d)
+        elif w < self.w_max + self.B:
+            inc = small
+        elif w < self.w_max + self.S * (self.B - 1):
+            inc = (w - self.w_max) / (self.B - 1)
+        else:
+            inc = self.S
+        return w + inc
+
+    def cut(self, w, t):
+        self.w_max = w * (1 + self.KEEP) / 2 if w < self.w_max else w
+        return (self.KEEP if w > self.LOW else 0.5) * w
+
+
+# Losses of a row: enough for a mean within 10 %, few enough for a coffee.
+LOSSES = {100: 60, 1000: 60, 10_000: 60, 100_000: 36, 1_000_000: 18}
+LAWS = (Reno, HighSpeed, Scalable, HTcp, Cubic, Bic)
+
+
+def cycle(law, gaps, rtt, skip):
+    """Mean window and largest window after `skip` losses; `gaps` are the segments from one loss to the next."""
+    w, t = max(2.0, 0.8 * math.sqrt(gaps[0])), 0.0
+    sent = rounds = top = 0.0
+    carried = 0.0
+    for i, gap in enumerate(gaps):
+        left = gap - carried
+        while left > w:
+            left -= w
+            if i >= skip:
+                sent, rounds = sent + w, rounds + 1
+            w = law.step(w, t, rtt)
+            t += rtt
+        if left > 0 and i >= skip:
+            sent, rounds = sent + left, rounds + left / w
+        if left < 0:  # the next loss fell into the round trip of the last recovery: one reduction covers both
+            carried = -left
+            continue
+        top = max(top, w) if i >= skip else top
+        # The loss, and one round trip of recovery at the reduced window.
+        w, t = law.cut(w, t), 0.0
+        if i >= skip:
+            sent, rounds = sent + w, rounds + 1
+        carried = w
+    return sent / rounds, top
+
+
+def even(law, p, rtt):
+    return cycle(law(), [1 / p] * 600, rtt, 300)
+
+
+def at_random(law, p, rtt):
+    generator = random.Random(1)
+    gaps = [max(1.0, generator.expovariate(p)) for _ in range(60_000)]
+    return cycle(law(), gaps, rtt, 1000)
+
+
+def table(rtt):
+    print(f"{'law':10} {'p':>7} {'closed form':>12} {'even':>10} {'random':>10}")
+    for law in LAWS:
+        for p in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6):
+            closed = law.closed(p, rtt)
+            shown = f"{closed:12.2f}" if closed else f"{'-':>12}"
+            scattered = f"{at_random(law, p, rtt)[0]:10.2f}" if p > 5e-6 else f"{'-':>10}"
+            print(f"{law.name:10} {p:7.0e} {shown} {even(law, p, rtt)[0]:10.2f} {scattered}")
+
+
+def scenario(rtt):
+    """Rows of scenarios/response.toml: cases, then expectations."""
+    cases, expectations = [], []
+
+    def row(law, n, rule, mean, top, losses, source):
+        seconds = math.ceil(losses * n / mean * rtt)
+        warm = math.ceil(seconds / 3)
+        name = f"{law.name}, {'random ' if rule == 'probability' else ''}1 in {n}"
+        drop = f"every = {n}" if rule == "every" else f"probability = {1 / n:g}"
+        cases.append(
+            f'[[matrix.case]]\nname = "{name}"\nduration = "{seconds}s"\nmeasure.warmup = "{warm}s"\n'
+            f'flow.main.stack = "{law.name}"\nflow.main.window = "{math.ceil(1.5 * top)} segments"\n'
+            f"flow.main.drop.{drop}\n"
+        )
+        expectations.append(
+            f'[[expect]]\nmetric = "cwnd_segments.mean"\nwhere = {{ case = "{name}" }}\nequals = {mean:.2f}\n'
+            f'tolerance = "10%"\nsource = "{source}"\n'
+        )
+        if rule == "probability":
+            expectations.append(
+                f'[[expect]]\nname = "path and sender agree, {name}"\nmetric = "cwnd_segments.mean"\n'
+                f'where = {{ case = "{name}", "flow.main.drop.where" = "path" }}\n'
+                f'agrees_with = {{ "flow.main.drop.where" = "sender" }}\nsource = "UCL 2003: un-ACK against drops on the path"\n'
+            )
+
+    for law in LAWS:
+        for n in (100, 1000, 10_000, 100_000, 1_000_000):
+            mean, top = even(law, 1 / n, rtt)
+            closed = law.closed(1 / n, rtt)
+            # The closed forms leave out the round trip of recovery, which counts below some fifteen rounds a cycle.
+            if law in (Reno, HighSpeed) and n >= 1000:
+                row(law, n, "every", closed, top, LOSSES[n], law.formula)
+            else:
+                row(law, n, "every", mean, top, LOSSES[n], "cycle of scripts/response_theory.py")
+    for law in (Reno, HighSpeed, Cubic):
+        for n in (1000, 10_000):
+            mean, _ = at_random(law, 1 / n, rtt)
+            _, top = even(law, 1 / n, rtt)
+            row(law, n, "probability", mean, 3 * top, 600, "random losses, scripts/response_theory.py")
+    print("\n".join(cases))
+    print("\n".join(expectations))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rtt", type=float, default=0.1, help="seconds (default 0.1)")
+    parser.add_argument("--scenario", action="store_true", help="print the rows of scenarios/response.toml")
+    args = parser.parse_args()
+    scenario(args.rtt) if args.scenario else table(args.rtt)
+
+
+if __name__ == "__main__":
+    main()
