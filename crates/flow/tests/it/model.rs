@@ -2,7 +2,8 @@
 //! hold, and in the end everything has arrived.
 //!
 //! The network drops, delays, reorders and duplicates data and ACKs, marks, and its local queue refuses segments; from
-//! `bad_until` on it behaves. A run that has nothing left to happen, or does not end, is a deadlock.
+//! `bad_until` on it behaves. A run that has nothing left to happen, or does not end, is a deadlock. A round trip takes
+//! time: at zero, RACK cannot tell a retransmission from its original.
 
 use std::collections::BTreeMap;
 
@@ -71,6 +72,8 @@ pub struct Pair {
     n: u64,
     window_end: u64,
     check: bool,
+    /// A run with more events than this is a loop.
+    most_events: u64,
     pub sent: u64,
     /// Most segments that the sender's answer to one event put on the wire.
     pub longest_burst: u64,
@@ -104,6 +107,7 @@ impl Pair {
             n: 0,
             window_end,
             check: true,
+            most_events: 2_000_000,
             sent: 0,
             longest_burst: 0,
         }
@@ -176,7 +180,7 @@ impl Pair {
                 break;
             }
             self.sent += 1;
-            if self.sent - before > 10_000_000 {
+            if self.sent - before > 1_000_000 {
                 return Err("the sender never stops".into());
             }
             segment.ce = segment.ect && self.bad() && self.dice.hits(self.weather.mark);
@@ -213,6 +217,9 @@ impl Pair {
         self.pump()?;
         while let Some(((at, _), event)) = self.events.pop_first() {
             self.now = at;
+            if self.n > self.most_events {
+                return Err(format!("{} events by {at:?}: it goes round in circles", self.n));
+            }
             if at > limit {
                 let s = &self.sender;
                 return Err(format!(
@@ -370,7 +377,7 @@ proptest! {
         mut rcfg in receiver_config(),
         stack in 0..STACKS.len(),
         weather in weather(),
-        delay_us in prop_oneof![Just(0u64), 1u64..1_000, 1_000u64..100_000],
+        delay_us in prop_oneof![Just(1u64), 1u64..1_000, 1_000u64..100_000],
         seed in any::<u64>(),
     ) {
         rcfg.sack &= cfg.detector != Detector::NewReno;

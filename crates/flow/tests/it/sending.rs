@@ -322,7 +322,7 @@ fn a_local_drop_reduces_once_per_window() {
         let mut una = 4;
         while una < 18 {
             una += 2;
-            h.now = h.now + span_ms(2);
+            h.now += span_ms(2);
             h.deliver(&ack(una, 0.0));
             if let Some(s) = h.s.poll_transmit(h.now) {
                 h.s.refuse(h.now, &s);
@@ -700,7 +700,7 @@ fn every_kth_delivery_counts_as_lost() {
     let mut h = Host::new(cfg, 8.0);
     for cum in 1..=400u64 {
         h.ack_at(80.0 + 10.0 * cum as f64, &ack(cum, 10.0 * cum as f64));
-        h.s.drain_log();
+        h.s.drain_log().for_each(drop);
     }
     assert_eq!(h.s.counts().loss_events, 8);
 }
