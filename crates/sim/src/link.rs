@@ -123,12 +123,16 @@ impl Link {
         Admission::Accepted { arrives, first }
     }
 
-    /// The oldest packet, which arrives now.
+    /// The oldest packet, which arrives now. The link holds one: its arrival was scheduled.
     #[inline]
-    pub fn take(&mut self) -> Option<Packet> {
-        let oldest = self.flying.pop()?;
-        self.waiting = self.waiting.min(self.flying.len());
-        Some(oldest.packet)
+    pub fn take(&mut self) -> Packet {
+        let oldest = self.flying.pop();
+        if self.waiting > self.flying.len() {
+            // It left the transmitter unobserved: no packet was offered between its departure and its arrival.
+            self.waiting -= 1;
+            self.waiting_bytes -= u64::from(oldest.packet.size);
+        }
+        oldest.packet
     }
 
     /// When the oldest packet arrives.
@@ -158,7 +162,10 @@ impl Link {
         match self.spec.buffer {
             Buffer::Packets(most) => self.waiting < most,
             Buffer::Bytes(most) => self.waiting_bytes + u64::from(size) <= most,
-            Buffer::Time(most) => self.free_at.saturating_since(now) <= most,
+            Buffer::Time(most) => {
+                let own = Span::from_nanos(u64::from(size) * 8_000_000_000 / self.rate);
+                self.free_at.saturating_since(now) + own <= most
+            }
             Buffer::Unlimited => true,
         }
     }

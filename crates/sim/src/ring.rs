@@ -64,15 +64,13 @@ impl<T: Copy> Ring<T> {
         self.slots = slots;
     }
 
-    /// Removes the oldest value.
+    /// Removes the oldest value of a ring that has one.
     #[inline]
-    pub fn pop(&mut self) -> Option<T> {
-        if self.is_empty() {
-            return None;
-        }
+    pub fn pop(&mut self) -> T {
+        debug_assert!(!self.is_empty(), "pop from an empty ring");
         let value = self.slots[self.slot(self.head)];
         self.head += 1;
-        Some(value)
+        value
     }
 
     /// The oldest value.
@@ -104,7 +102,7 @@ mod tests {
         for i in 0..1000 {
             ring.push(i);
             if i % 3 == 0 {
-                assert_eq!(ring.pop(), Some(next));
+                assert_eq!(ring.pop(), next);
                 next += 1;
             }
         }

@@ -115,7 +115,7 @@ impl Net {
 
     /// The oldest packet of a link arrives now at its far end; the link's pending event moves to the next one.
     #[inline]
-    fn take(&mut self, link: u32) -> Option<Packet> {
+    fn take(&mut self, link: u32) -> Packet {
         let l = &mut self.links[link as usize];
         let packet = l.take();
         match l.next_arrival() {
@@ -165,9 +165,8 @@ impl World {
             }
             self.events += 1;
             if target < self.net.links_end {
-                if let Some(packet) = self.net.take(target) {
-                    self.arrive(now, packet);
-                }
+                let packet = self.net.take(target);
+                self.arrive(now, packet);
             } else {
                 self.net.queue.pop();
                 self.wake(now, target);

@@ -26,11 +26,15 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
     listen_for_interrupts()?;
     let mut results = Vec::new();
     for (scenario, out) in scenarios.iter().zip(&directories) {
-        let ran = one(args, scenario, out.as_deref())?;
+        let (ran, remarks) = one(args, scenario, out.as_deref())?;
         match args.format {
             Format::Table => output::data(&headed_table(scenario, &ran.result))?,
             Format::Ndjson => output::data(&view::ndjson(&ran.result))?,
             Format::Json | Format::Csv => {}
+        }
+        // Last, so that on a terminal the places of the results stand below the table.
+        if !args.quiet {
+            remarks.iter().for_each(|line| output::say(line));
         }
         results.push(ran.result);
     }
@@ -115,7 +119,8 @@ fn directories(args: &Run, scenarios: &[Scenario]) -> Result<Vec<Option<PathBuf>
     Ok(scenarios.iter().map(|s| Some(out.join(&s.name))).collect())
 }
 
-fn one(args: &Run, scenario: &Scenario, out: Option<&Path>) -> Result<Ran, Failure> {
+/// Runs one scenario, and says how fast and where the results are.
+fn one(args: &Run, scenario: &Scenario, out: Option<&Path>) -> Result<(Ran, Vec<String>), Failure> {
     let progress = Progress::new(&scenario.name, args.quiet);
     let options = Options {
         jobs: args.jobs.map_or(0, usize::from),
@@ -127,20 +132,15 @@ fn one(args: &Run, scenario: &Scenario, out: Option<&Path>) -> Result<Ran, Failu
     let ran = run_all(scenario, &options);
     let took = progress.finish();
     let ran = ran?;
-    let pictures = match out {
-        Some(dir) => Some(figure::write(scenario, &ResultDir::open(dir)?)?),
-        None => None,
-    };
-    if !args.quiet {
-        output::say(&speed(scenario, &ran, took));
-        if let Some(dir) = out {
-            output::say(&format!("results: {}", dir.display()));
-        }
-        if let Some(pictures) = pictures.filter(|p| p.cases > 0) {
-            output::say(&pictures_line(&pictures));
+    let mut remarks = vec![speed(scenario, &ran, took)];
+    if let Some(dir) = out {
+        let pictures = figure::write(scenario, &ResultDir::open(dir)?)?;
+        remarks.push(format!("results: {}", dir.display()));
+        if pictures.cases > 0 {
+            remarks.push(pictures_line(&pictures));
         }
     }
-    Ok(ran)
+    Ok((ran, remarks))
 }
 
 /// `first-run: 4 runs, 240 s of virtual time in 1.3 s, 4.1 million packets per second`.

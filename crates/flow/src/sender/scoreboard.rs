@@ -175,11 +175,6 @@ impl Scoreboard {
         self.again_out
     }
 
-    /// One past the highest segment delivered.
-    pub fn fack(&self) -> u64 {
-        self.fack
-    }
-
     /// No segment of the window is SACKed, lost or retransmitted.
     #[inline]
     pub fn is_clean(&self) -> bool {

@@ -44,6 +44,34 @@ fn a_buffer_of_bytes_holds_whole_packets() {
     }
 }
 
+/// Between bursts the buffer of bytes is empty again, with a propagation delay and without.
+#[test]
+fn a_buffer_of_bytes_forgets_what_left() {
+    for delay in [0, 40] {
+        let mut f = flow("main", "reno");
+        f.sender.max_window = 8.0;
+        f.sender.initial_window = 8.0;
+        let mut spec = dumbbell(12.0, 2 * delay, Buffer::Bytes(8 * 1500), 20.0, vec![f]);
+        spec.links[0].delay = ms(delay);
+        spec.links[1].delay = Span::from_micros(5_300);
+        let o = run(&spec).unwrap();
+        assert_eq!(
+            o.links[0].buffer_drops, 0,
+            "delay {delay} ms: eight packets always fit"
+        );
+        assert_eq!(o.flows[0].totals.retransmits, 0);
+    }
+}
+
+/// A packet that would leave later than the limit after its arrival is dropped.
+#[test]
+fn a_buffer_of_time_bounds_the_time_to_departure() {
+    for (limit_us, fits) in [(1000, 1), (3999, 3), (4000, 4), (10_000, 10)] {
+        let l = &burst(Buffer::Time(Span::from_micros(limit_us))).links[0];
+        assert_eq!(l.buffer_drops, 10 - fits, "{limit_us} us");
+    }
+}
+
 fn lossy(edit: impl FnOnce(&mut FlowSpec)) -> Outcome {
     let mut f = flow("main", "reno");
     f.sender.transfer = Some(400);
