@@ -15,9 +15,9 @@ help: ## List the targets
 
 run: ## Build, run the demo scenario, draw its pictures
 	@command -v $(CARGO) >/dev/null || { echo 'make: cargo is missing; install Rust 1.95 or later: https://rustup.rs' >&2; exit 3; }
-	$(CARGO) build --release --locked --package fullpipe
+	$(CARGO) build --profile quick --locked --package fullpipe
 	@if [ '$(OUT)' = fullpipe-out/first-run ]; then rm -rf fullpipe-out/first-run; fi
-	@bin=$$($(CARGO) metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/release/fullpipe; \
+	@bin=$$($(CARGO) metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/quick/fullpipe; \
 	echo; echo "\$$ $$bin run first-run --out $(OUT)"; echo; \
 	"$$bin" run first-run --out $(OUT)
 
