@@ -85,9 +85,21 @@ struct Saved {
 impl Classic {
     /// A controller at the start of a connection. `ecn_keep` is ABE's kept fraction, if wanted.
     pub fn new(start: Start, law: Law, ecn_keep: Option<f64>, setup: Setup) -> Self {
-        let ssth = if law.has_slow_start() { f64::INFINITY } else { 1.0 };
+        let ssth = if law.has_slow_start() {
+            f64::INFINITY
+        } else {
+            1.0
+        };
         let w = setup.initial_window.min(setup.max_window);
-        Self { win: Window { w, ssth }, start, law, setup, ecn_keep, after_rto: false, saved: None }
+        Self {
+            win: Window { w, ssth },
+            start,
+            law,
+            setup,
+            ecn_keep,
+            after_rto: false,
+            saved: None,
+        }
     }
 
     fn base(&self, flight: u64) -> f64 {
@@ -102,8 +114,11 @@ impl Classic {
     }
 
     fn save(&mut self) {
-        self.saved =
-            Some(Saved { win: self.win, start: self.start.clone(), law: self.law.clone() });
+        self.saved = Some(Saved {
+            win: self.win,
+            start: self.start.clone(),
+            law: self.law.clone(),
+        });
     }
 }
 
@@ -119,7 +134,11 @@ impl Controller for Classic {
             let mut n = self.setup.count.of(ev);
             if n > 0.0 {
                 if self.win.w < self.win.ssth {
-                    let limit = if self.after_rto { 1.0 } else { self.setup.slow_start_limit };
+                    let limit = if self.after_rto {
+                        1.0
+                    } else {
+                        self.setup.slow_start_limit
+                    };
                     n = self.start.grow(&mut self.win, n.min(limit), ev);
                 }
                 if n > 0.0 {
@@ -142,7 +161,11 @@ impl Controller for Classic {
         let avoidance = self.win.w >= self.win.ssth;
         let base = self.base(ev.flight);
         let mut ssth = self.law.decrease(self.win.w, base, ev);
-        let floor = if ev.kind == CongestionKind::Ecn { 1.0 } else { 2.0 };
+        let floor = if ev.kind == CongestionKind::Ecn {
+            1.0
+        } else {
+            2.0
+        };
         if let (CongestionKind::Ecn, Some(keep), true) = (ev.kind, self.ecn_keep, avoidance) {
             ssth = keep * base;
         }

@@ -58,8 +58,18 @@ impl ParamSpec {
         doc: &'static str,
         source: &'static str,
     ) -> Self {
-        let domain = Domain::Number { default, min: *range.start(), max: *range.end() };
-        Self { name, domain, unit, doc, source }
+        let domain = Domain::Number {
+            default,
+            min: *range.start(),
+            max: *range.end(),
+        };
+        Self {
+            name,
+            domain,
+            unit,
+            doc,
+            source,
+        }
     }
 
     /// A time with its default and range.
@@ -70,8 +80,18 @@ impl ParamSpec {
         doc: &'static str,
         source: &'static str,
     ) -> Self {
-        let domain = Domain::Time { default, min: *range.start(), max: *range.end() };
-        Self { name, domain, unit: "time", doc, source }
+        let domain = Domain::Time {
+            default,
+            min: *range.start(),
+            max: *range.end(),
+        };
+        Self {
+            name,
+            domain,
+            unit: "time",
+            doc,
+            source,
+        }
     }
 
     /// A choice of words; the first is the default.
@@ -81,7 +101,13 @@ impl ParamSpec {
         doc: &'static str,
         source: &'static str,
     ) -> Self {
-        Self { name, domain: Domain::Choice(words), unit: "", doc, source }
+        Self {
+            name,
+            domain: Domain::Choice(words),
+            unit: "",
+            doc,
+            source,
+        }
     }
 
     /// A switch.
@@ -91,7 +117,13 @@ impl ParamSpec {
         doc: &'static str,
         source: &'static str,
     ) -> Self {
-        Self { name, domain: Domain::Flag(default), unit: "", doc, source }
+        Self {
+            name,
+            domain: Domain::Flag(default),
+            unit: "",
+            doc,
+            source,
+        }
     }
 
     /// The default as it would be written.
@@ -102,7 +134,9 @@ impl ParamSpec {
     /// The accepted values in words.
     pub fn range_text(&self) -> String {
         match self.domain {
-            Domain::Number { min, max, .. } => format!("{} to {}", number_text(min), number_text(max)),
+            Domain::Number { min, max, .. } => {
+                format!("{} to {}", number_text(min), number_text(max))
+            }
             Domain::Time { min, max, .. } => format!("{min} to {max}"),
             Domain::Choice(words) => words.join(" | "),
             Domain::Flag(_) => "on | off".to_owned(),
@@ -121,21 +155,26 @@ impl ParamSpec {
     fn parse(&self, text: &str) -> Result<Value, String> {
         match self.domain {
             Domain::Number { min, max, .. } => {
-                let value: f64 =
-                    text.parse().map_err(|_| format!("`{text}` is not a number ({})", self.unit))?;
+                let value: f64 = text
+                    .parse()
+                    .map_err(|_| format!("`{text}` is not a number ({})", self.unit))?;
                 if value >= min && value <= max {
                     Ok(Value::Number(value))
                 } else {
-                    Err(format!("`{text}` is outside {} {}", self.range_text(), self.unit))
+                    Err(format!(
+                        "`{text}` is outside {} {}",
+                        self.range_text(),
+                        self.unit
+                    ))
                 }
             }
             Domain::Time { min, max, .. } => {
-                let value: Span = text.parse().map_err(|e: fullpipe_units::ParseQuantityError| {
-                    match e.hint() {
-                        Some(hint) => format!("{e}; {hint}"),
-                        None => e.to_string(),
-                    }
-                })?;
+                let value: Span =
+                    text.parse()
+                        .map_err(|e: fullpipe_units::ParseQuantityError| match e.hint() {
+                            Some(hint) => format!("{e}; {hint}"),
+                            None => e.to_string(),
+                        })?;
                 if value >= min && value <= max {
                     Ok(Value::Time(value))
                 } else {
@@ -182,7 +221,11 @@ impl Value {
 }
 
 fn number_text(x: f64) -> String {
-    if x != 0.0 && (x.abs() < 1e-4 || x.abs() >= 1e9) { format!("{x:e}") } else { x.to_string() }
+    if x != 0.0 && (x.abs() < 1e-4 || x.abs() >= 1e9) {
+        format!("{x:e}")
+    } else {
+        x.to_string()
+    }
 }
 
 /// The values of one component's parameters: every parameter has one, given or default.
@@ -207,7 +250,12 @@ impl Params {
     ///
     /// # Errors
     /// An unknown name, a name set twice, or a value outside its range; `component` is named in the message.
-    pub fn set(&mut self, component: &'static str, name: &str, text: &str) -> Result<(), StackError> {
+    pub fn set(
+        &mut self,
+        component: &'static str,
+        name: &str,
+        text: &str,
+    ) -> Result<(), StackError> {
         let Some(i) = self.specs.iter().position(|s| s.name == name) else {
             let names: Vec<&'static str> = self.specs.iter().map(|s| s.name).collect();
             return Err(StackError::UnknownParam {
@@ -218,13 +266,18 @@ impl Params {
             });
         };
         if self.given[i] {
-            return Err(StackError::ParamTwice { component, name: self.specs[i].name });
+            return Err(StackError::ParamTwice {
+                component,
+                name: self.specs[i].name,
+            });
         }
-        self.values[i] = self.specs[i].parse(text).map_err(|why| StackError::BadValue {
-            component,
-            name: self.specs[i].name,
-            why,
-        })?;
+        self.values[i] = self.specs[i]
+            .parse(text)
+            .map_err(|why| StackError::BadValue {
+                component,
+                name: self.specs[i].name,
+                why,
+            })?;
         self.given[i] = true;
         Ok(())
     }
@@ -263,7 +316,10 @@ impl Params {
 
     /// True if the spelling set this parameter.
     pub fn is_given(&self, name: &str) -> bool {
-        self.specs.iter().zip(&self.given).any(|(s, given)| s.name == name && *given)
+        self.specs
+            .iter()
+            .zip(&self.given)
+            .any(|(s, given)| s.name == name && *given)
     }
 
     /// Parameters that were given, in table order, with their values.

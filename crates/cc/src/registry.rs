@@ -6,9 +6,7 @@
 use std::fmt;
 
 use crate::classic::{Classic, Setup};
-use crate::controller::{
-    AckEvent, CongestionEvent, Controller, IdleEvent, RtoEvent,
-};
+use crate::controller::{AckEvent, CongestionEvent, Controller, IdleEvent, RtoEvent};
 use crate::delay::{fast, hslp, ledbat, lp, vegas, veno, yeah};
 use crate::law::{Law, aimd, bic, cubic, highspeed, htcp, hybla, illinois, scalable, westwood};
 use crate::params::{ParamSpec, Params};
@@ -221,9 +219,9 @@ impl StackError {
                 Some(n) => format!("did you mean `{n}`? known: {}", known.join(", ")),
                 None => format!("known: {}", known.join(", ")),
             }),
-            StackError::UnknownParam { known, component, .. } if known.is_empty() => {
-                Some(format!("`{component}` takes no parameters"))
-            }
+            StackError::UnknownParam {
+                known, component, ..
+            } if known.is_empty() => Some(format!("`{component}` takes no parameters")),
             StackError::UnknownParam { nearest, known, .. } => Some(match nearest {
                 Some(n) => format!("did you mean `{n}`? known: {}", known.join(", ")),
                 None => format!("known: {}", known.join(", ")),
@@ -261,16 +259,31 @@ impl StackSpec {
         for raw in split(text)? {
             let entry = find(raw.name)?;
             if parts.is_empty() != (entry.kind == Kind::Law) {
-                let why =
-                    if parts.is_empty() { "begins with a window law" } else { "has one already" };
-                return Err(StackError::Misplaced { name: entry.name, kind: entry.kind, why });
+                let why = if parts.is_empty() {
+                    "begins with a window law"
+                } else {
+                    "has one already"
+                };
+                return Err(StackError::Misplaced {
+                    name: entry.name,
+                    kind: entry.kind,
+                    why,
+                });
             }
             if parts.iter().any(|p| p.entry.kind == entry.kind) {
                 let why = "has one already";
-                return Err(StackError::Misplaced { name: entry.name, kind: entry.kind, why });
+                return Err(StackError::Misplaced {
+                    name: entry.name,
+                    kind: entry.kind,
+                    why,
+                });
             }
             let mut params = Params::defaults(entry.params);
-            let common_specs = if entry.kind == Kind::Law { COMMON_LAW_PARAMS } else { &[] };
+            let common_specs = if entry.kind == Kind::Law {
+                COMMON_LAW_PARAMS
+            } else {
+                &[]
+            };
             let mut common = Params::defaults(common_specs);
             for (name, value) in raw.params {
                 if common_specs.iter().any(|s| s.name == name) {
@@ -279,11 +292,22 @@ impl StackSpec {
                     params.set(entry.name, name, value)?;
                 }
             }
-            let component = (entry.build)(&params)
-                .map_err(|why| StackError::Contradiction { component: entry.name, why })?;
-            parts.push(Part { entry, params, common, component });
+            let component = (entry.build)(&params).map_err(|why| StackError::Contradiction {
+                component: entry.name,
+                why,
+            })?;
+            parts.push(Part {
+                entry,
+                params,
+                common,
+                component,
+            });
         }
-        if parts.is_empty() { Err(StackError::Empty) } else { Ok(Self { parts }) }
+        if parts.is_empty() {
+            Err(StackError::Empty)
+        } else {
+            Ok(Self { parts })
+        }
     }
 
     /// A fresh controller.
@@ -304,7 +328,12 @@ impl StackSpec {
         // `parse` lets nothing through that does not begin with a law.
         let law = law.unwrap_or_else(|| unreachable!("a parsed stack has a law"));
         let start = start.unwrap_or(Start::Standard(standard::Standard));
-        Stack::Classic(Classic::new(start, law, (keep > 0.0).then_some(keep), setup))
+        Stack::Classic(Classic::new(
+            start,
+            law,
+            (keep > 0.0).then_some(keep),
+            setup,
+        ))
     }
 
     /// How the initial window is sent, if the spelling says.
@@ -327,7 +356,9 @@ impl StackSpec {
     pub fn initial_window(&self) -> Option<f64> {
         self.parts
             .iter()
-            .find(|p| matches!(p.entry.kind, Kind::Sending | Kind::Pacing) && p.params.is_given("iw"))
+            .find(|p| {
+                matches!(p.entry.kind, Kind::Sending | Kind::Pacing) && p.params.is_given("iw")
+            })
             .map(|p| p.params.number("iw"))
     }
 
@@ -435,14 +466,19 @@ pub fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<
 }
 
 fn find(name: &str) -> Result<&'static Entry, StackError> {
-    ENTRIES.iter().find(|e| e.answers_to(name)).ok_or_else(|| StackError::UnknownName {
-        name: name.to_owned(),
-        nearest: nearest(
-            name,
-            ENTRIES.iter().flat_map(|e| std::iter::once(e.name).chain(e.aliases.iter().copied())),
-        ),
-        known: ENTRIES.iter().map(|e| e.name).collect(),
-    })
+    ENTRIES
+        .iter()
+        .find(|e| e.answers_to(name))
+        .ok_or_else(|| StackError::UnknownName {
+            name: name.to_owned(),
+            nearest: nearest(
+                name,
+                ENTRIES
+                    .iter()
+                    .flat_map(|e| std::iter::once(e.name).chain(e.aliases.iter().copied())),
+            ),
+            known: ENTRIES.iter().map(|e| e.name).collect(),
+        })
 }
 
 struct RawPart<'a> {
@@ -452,7 +488,11 @@ struct RawPart<'a> {
 
 /// Splits `a(x=1)+b++ +c` into parts. A `++` that ends a name (`hystart++`) belongs to the name.
 fn split(text: &str) -> Result<Vec<RawPart<'_>>, StackError> {
-    let fail = |at: usize, why| StackError::Malformed { text: text.to_owned(), column: at + 1, why };
+    let fail = |at: usize, why| StackError::Malformed {
+        text: text.to_owned(),
+        column: at + 1,
+        why,
+    };
     let bytes = text.as_bytes();
     let is_name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
     let mut parts = Vec::new();
@@ -477,12 +517,16 @@ fn split(text: &str) -> Result<Vec<RawPart<'_>>, StackError> {
         let mut params = Vec::new();
         if bytes.get(i) == Some(&b'(') {
             let open = i;
-            let close = text[i..].find(')').ok_or_else(|| fail(open, "`(` is never closed"))? + i;
+            let close = text[i..]
+                .find(')')
+                .ok_or_else(|| fail(open, "`(` is never closed"))?
+                + i;
             let inner = &text[open + 1..close];
             if !inner.trim().is_empty() {
                 for pair in inner.split(',') {
-                    let (name, value) =
-                        pair.split_once('=').ok_or_else(|| fail(open + 1, "`name=value` is expected"))?;
+                    let (name, value) = pair
+                        .split_once('=')
+                        .ok_or_else(|| fail(open + 1, "`name=value` is expected"))?;
                     params.push((name.trim(), value.trim()));
                 }
             }

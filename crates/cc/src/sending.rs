@@ -35,14 +35,23 @@ impl InitialSending {
     /// timer of that grain: the gap is then one jiffy.
     pub fn spacing(&self, rtt: Span, iw: u64) -> Spacing {
         let InitialSending::Spread { t_max, jiffy } = *self else {
-            return Spacing { gap: Span::ZERO, raised_to_tick: false };
+            return Spacing {
+                gap: Span::ZERO,
+                raised_to_tick: false,
+            };
         };
         let x = rtt / iw.max(1);
         if x < jiffy || iw <= 1 {
-            return Spacing { gap: Span::ZERO, raised_to_tick: false };
+            return Spacing {
+                gap: Span::ZERO,
+                raised_to_tick: false,
+            };
         }
         let gap = t_max.map_or(x, |t| x.min(t));
-        Spacing { gap: gap.max(jiffy), raised_to_tick: gap < jiffy }
+        Spacing {
+            gap: gap.max(jiffy),
+            raised_to_tick: gap < jiffy,
+        }
     }
 }
 
@@ -57,7 +66,10 @@ pub struct PacingGains {
 
 impl Default for PacingGains {
     fn default() -> Self {
-        Self { slow_start: 2.0, avoidance: 1.2 }
+        Self {
+            slow_start: 2.0,
+            avoidance: 1.2,
+        }
     }
 }
 
@@ -124,7 +136,10 @@ pub const SPREAD_VARIABLE: Entry = Entry {
     source: SOURCE,
     params: &[IW, JIFFY],
     build: |p: &Params| {
-        Ok(Component::Sending(InitialSending::Spread { t_max: None, jiffy: p.time("jiffy") }))
+        Ok(Component::Sending(InitialSending::Spread {
+            t_max: None,
+            jiffy: p.time("jiffy"),
+        }))
     },
 };
 
@@ -137,8 +152,22 @@ pub const PACED: Entry = Entry {
     source: "Linux 6.8 tcp_input.c; RFC 9002 section 7.7",
     params: &[
         IW,
-        ParamSpec::number("ss_gain", 2.0, 0.5..=10.0, "", "gain while w < ssthresh/2", "Linux 6.8"),
-        ParamSpec::number("ca_gain", 1.2, 0.5..=10.0, "", "gain otherwise", "Linux 6.8"),
+        ParamSpec::number(
+            "ss_gain",
+            2.0,
+            0.5..=10.0,
+            "",
+            "gain while w < ssthresh/2",
+            "Linux 6.8",
+        ),
+        ParamSpec::number(
+            "ca_gain",
+            1.2,
+            0.5..=10.0,
+            "",
+            "gain otherwise",
+            "Linux 6.8",
+        ),
     ],
     build: |p: &Params| {
         Ok(Component::Pacing(PacingGains {
@@ -171,9 +200,20 @@ mod tests {
             (600, 4, 4, 60),
         ];
         for (rtt, jiffy, bounded, variable) in cases {
-            let rule = |t_max| InitialSending::Spread { t_max, jiffy: ms(jiffy) };
-            assert_eq!(rule(Some(ms(4))).spacing(ms(rtt), 10).gap, ms(bounded), "{rtt} {jiffy}");
-            assert_eq!(rule(None).spacing(ms(rtt), 10).gap, ms(variable), "{rtt} {jiffy}");
+            let rule = |t_max| InitialSending::Spread {
+                t_max,
+                jiffy: ms(jiffy),
+            };
+            assert_eq!(
+                rule(Some(ms(4))).spacing(ms(rtt), 10).gap,
+                ms(bounded),
+                "{rtt} {jiffy}"
+            );
+            assert_eq!(
+                rule(None).spacing(ms(rtt), 10).gap,
+                ms(variable),
+                "{rtt} {jiffy}"
+            );
         }
     }
 
@@ -184,7 +224,13 @@ mod tests {
             jiffy: Span::from_millis(10),
         };
         let spacing = rule.spacing(Span::from_millis(100), 10);
-        assert_eq!(spacing, Spacing { gap: Span::from_millis(10), raised_to_tick: true });
+        assert_eq!(
+            spacing,
+            Spacing {
+                gap: Span::from_millis(10),
+                raised_to_tick: true
+            }
+        );
     }
 
     #[test]
@@ -193,6 +239,9 @@ mod tests {
             t_max: Some(Span::from_millis(4)),
             jiffy: Span::from_millis(4),
         };
-        assert_eq!(rule.spacing(Span::from_millis(20), 3).gap, Span::from_millis(4));
+        assert_eq!(
+            rule.spacing(Span::from_millis(20), 3).gap,
+            Span::from_millis(4)
+        );
     }
 }

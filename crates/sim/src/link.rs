@@ -145,7 +145,7 @@ impl Link {
     #[inline]
     fn release(&mut self, now: Time) {
         while self.waiting > 0 {
-            let f = self.flying.from_back(self.waiting);
+            let f = self.flying.nth_back(self.waiting);
             if f.arrives - self.spec.delay > now {
                 break;
             }
@@ -184,7 +184,7 @@ impl Link {
     }
 
     fn oldest_departure(&self) -> Option<Time> {
-        (self.waiting > 0).then(|| self.flying.from_back(self.waiting).arrives - self.spec.delay)
+        (self.waiting > 0).then(|| self.flying.nth_back(self.waiting).arrives - self.spec.delay)
     }
 
     /// Appends a packet to the transmitter's schedule; returns its departure.

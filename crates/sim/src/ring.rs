@@ -81,7 +81,7 @@ impl<T: Copy> Ring<T> {
 
     /// The `n`-th value from the back, 1 for the newest; `n` is at most [`Ring::len`].
     #[inline]
-    pub fn from_back(&self, n: u64) -> &T {
+    pub fn nth_back(&self, n: u64) -> &T {
         &self.slots[self.slot(self.tail - n)]
     }
 
@@ -108,7 +108,7 @@ mod tests {
         }
         assert_eq!(ring.len(), 666);
         assert_eq!(ring.front(), Some(&334));
-        assert_eq!(*ring.from_back(1), 999);
+        assert_eq!(*ring.nth_back(1), 999);
         assert!(ring.iter().copied().eq(334..1000));
     }
 }

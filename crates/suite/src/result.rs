@@ -332,9 +332,17 @@ pub fn evaluate(expectations: &[Expectation], cases: &[CaseResult]) -> Vec<Expec
     let mut results = Vec::new();
     for e in expectations {
         if e.pairs.is_empty() {
-            results.extend(e.cases.iter().filter_map(|&i| Some(bounded(e, cases.get(i)?))));
+            results.extend(
+                e.cases
+                    .iter()
+                    .filter_map(|&i| Some(bounded(e, cases.get(i)?))),
+            );
         }
-        results.extend(e.pairs.iter().filter_map(|&(i, j)| e.agreement(cases.get(i)?, cases.get(j)?)));
+        results.extend(
+            e.pairs
+                .iter()
+                .filter_map(|&(i, j)| e.agreement(cases.get(i)?, cases.get(j)?)),
+        );
     }
     results
 }

@@ -37,7 +37,11 @@ impl RoundMin {
         let end = round_start.then(|| RoundEnd {
             base: self.base,
             rtt: self.min,
-            mean: if self.samples > 0 { self.sum / u64::from(self.samples) } else { self.min },
+            mean: if self.samples > 0 {
+                self.sum / u64::from(self.samples)
+            } else {
+                self.min
+            },
             samples: self.samples,
         });
         if end.is_some() {
@@ -158,7 +162,10 @@ mod tests {
             .on_ack(&round_start(at_ms(100), 1, ms(120.0)))
             .unwrap();
         assert_eq!((end.base, end.rtt, end.samples), (ms(90.0), ms(90.0), 3));
-        assert_eq!(end.mean, Span::from_nanos((100_000_000 + 90_000_000 + 95_000_000) / 3));
+        assert_eq!(
+            end.mean,
+            Span::from_nanos((100_000_000 + 90_000_000 + 95_000_000) / 3)
+        );
         filter.on_ack(&ack(at_ms(101), 1, ms(110.0)));
         let end = filter
             .on_ack(&round_start(at_ms(200), 1, ms(100.0)))

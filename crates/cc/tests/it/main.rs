@@ -1,7 +1,7 @@
 //! Integration tests of the controllers.
 
-mod published_loss;
-mod published_delay;
 mod laws;
 mod model;
+mod published_delay;
+mod published_loss;
 mod rounds;

@@ -600,7 +600,9 @@ impl Scoreboard {
             marked += u64::from(f & MARKS != 0);
             let known = self.sacked.holding(seq).is_some();
             if known != (f & SACKED != 0) {
-                return Err(format!("segment {seq}: SACKed in the ranges: {known}, flags {f}"));
+                return Err(format!(
+                    "segment {seq}: SACKed in the ranges: {known}, flags {f}"
+                ));
             }
             if f & SACKED != 0 && f & (LOST | IN_FLIGHT_AGAIN) != 0 {
                 return Err(format!("segment {seq}: delivered and lost, flags {f}"));

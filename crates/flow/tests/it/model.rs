@@ -218,7 +218,10 @@ impl Pair {
         while let Some(((at, _), event)) = self.events.pop_first() {
             self.now = at;
             if self.n > self.most_events {
-                return Err(format!("{} events by {at:?}: it goes round in circles", self.n));
+                return Err(format!(
+                    "{} events by {at:?}: it goes round in circles",
+                    self.n
+                ));
             }
             if at > limit {
                 let s = &self.sender;
