@@ -8,7 +8,9 @@ use std::fmt;
 use crate::classic::{Classic, Setup};
 use crate::controller::{AckEvent, CongestionEvent, Controller, IdleEvent, RtoEvent};
 use crate::delay::{fast, hslp, ledbat, lp, vegas, veno, yeah};
-use crate::law::{Law, aimd, bic, cubic, highspeed, htcp, hybla, illinois, scalable, westwood};
+use crate::law::{
+    Law, WindowLaw, aimd, bic, cubic, highspeed, htcp, hybla, illinois, scalable, westwood,
+};
 use crate::params::{ParamSpec, Params};
 use crate::sending::{self, InitialSending, PacingGains};
 use crate::startup::{Start, gamma, hybla as hybla_start, hystart, hystart_pp, limited, standard};
@@ -296,6 +298,21 @@ impl StackSpec {
                 component: entry.name,
                 why,
             })?;
+            if let (
+                Component::StartUp(_),
+                Some(Part {
+                    component: Component::Law(law, _),
+                    entry: e,
+                    ..
+                }),
+            ) = (&component, parts.first())
+                && !law.has_slow_start()
+            {
+                return Err(StackError::Contradiction {
+                    component: entry.name,
+                    why: format!("`{}` has no slow start: it would never run", e.name),
+                });
+            }
             parts.push(Part {
                 entry,
                 params,

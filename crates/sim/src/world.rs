@@ -356,7 +356,8 @@ impl Flow {
     /// Puts a segment on the path; false if the local queue refused it.
     #[inline]
     fn send(&mut self, now: Time, index: u32, segment: &Segment, net: &mut Net) -> bool {
-        let packet = Packet::data(index, self.packet, segment);
+        let size = if segment.syn { self.ack } else { self.packet };
+        let packet = Packet::data(index, size, segment);
         if self.local_queue {
             return self.send_locally(now, segment, packet, net);
         }

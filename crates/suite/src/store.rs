@@ -218,7 +218,14 @@ impl Store {
                 } else {
                     m.scenario_text == scenario.text && m.cases == cases
                 };
-                if m.scenario != scenario.name || m.ground != ground || !(resume || same_runs) {
+                // A resumed run may add cases and seeds, but never take a finished run away.
+                let nothing_lost = m.engine != ENGINE
+                    || m.runs.iter().all(|r| {
+                        units.iter().any(|u| u.key == r.key)
+                            || !dir.join(RUNS).join(run_name(&r.key)).exists()
+                    });
+                let taken_up = same_runs || (resume && nothing_lost);
+                if m.scenario != scenario.name || m.ground != ground || !taken_up {
                     return Err(StoreError::OtherResult {
                         dir: dir.to_owned(),
                         scenario: m.scenario,

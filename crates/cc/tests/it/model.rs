@@ -254,14 +254,23 @@ pub fn names(kind: Kind) -> impl Iterator<Item = &'static str> {
         .map(|e| e.name)
 }
 
-/// Every law with its own start-up, and with every start-up.
+/// Every law with its own start-up, and with every start-up; LEDBAT has none and refuses them.
 pub fn spellings() -> Vec<String> {
     let mut all: Vec<String> = names(Kind::Law).map(str::to_owned).collect();
-    for law in names(Kind::Law) {
+    for law in names(Kind::Law).filter(|law| *law != "ledbat") {
         all.extend(names(Kind::StartUp).map(|start| format!("{law}+{start}")));
     }
     all.extend(OPTIONS.iter().map(|s| (*s).to_owned()));
     all
+}
+
+#[test]
+fn a_law_without_slow_start_refuses_a_start_up() {
+    let error = StackSpec::parse("ledbat+limited").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`limited`: `ledbat` has no slow start: it would never run"
+    );
 }
 
 /// Options that take another path through a law.

@@ -6,6 +6,7 @@ use fullpipe_units::Time;
 use super::scoreboard::Delivered;
 use super::{PrrAck, Sender};
 use crate::config::Detector;
+use crate::episode::EpisodeKind;
 use crate::segment::Ack;
 
 impl<C: Controller> Sender<C> {
@@ -81,7 +82,12 @@ impl<C: Controller> Sender<C> {
         event.phase = self.phase;
         event.flight = self.board.pipe();
         event.cwnd_limited = self.cwnd_limited();
+        let starting = self.cc.in_start_up();
         self.cc.on_ack(&event);
+        if starting && !self.cc.in_start_up() {
+            let w = self.cc.window();
+            self.note(now, EpisodeKind::StartUpExit, w);
+        }
         if let Some(prr) = &mut self.prr {
             let good = advanced && event.lost == 0;
             prr.on_ack(PrrAck {

@@ -368,6 +368,8 @@ impl<C: Controller> Sender<C> {
             return;
         }
         self.counts.local_stalls += 1;
+        // The local queue held the sender back, not the window (C-GATE).
+        self.note_usage(false);
         self.counts.sent -= 1;
         if segment.retransmission {
             self.counts.retransmits -= 1;

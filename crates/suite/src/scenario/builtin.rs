@@ -21,6 +21,10 @@ pub const BUILT_IN: &[(&str, &str)] = &[
         include_str!("../../../../scenarios/slow-start-cap.toml"),
     ),
     (
+        "gamma-window",
+        include_str!("../../../../scenarios/gamma-window.toml"),
+    ),
+    (
         "response",
         include_str!("../../../../scenarios/response.toml"),
     ),

@@ -57,11 +57,10 @@ pub(super) fn reports(reader: &mut Reader<'_>, tables: &[Value], known: &Known<'
             continue;
         };
         let path = format!("report[{}]", i + 1);
-        let Some(figure) = record.word("figure") else {
-            if !record.is_attempted("figure") {
-                missing(reader, record, &path, "figure", r#"figure = "cwnd""#);
-            }
-            continue;
+        let figure = match record.word("figure") {
+            Some(figure) => figure,
+            None if record.is_attempted("figure") => continue,
+            None => "cwnd",
         };
         let flow = record.text("flow");
         if let Some(flow) = &flow {

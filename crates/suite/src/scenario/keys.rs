@@ -87,10 +87,10 @@ const POSITIVE_TIME: Kind = Kind::Span { min: 1, max: YEAR };
 pub(super) const TOP: &[Key] = &[
     fixed(
         "name",
-        Kind::Text,
+        Kind::Name,
         "",
         r#""early-loss""#,
-        "name of the scenario",
+        "name of the scenario, and of its directory when several are run",
     ),
     fixed(
         "about",
@@ -812,7 +812,7 @@ pub(super) const REPORT: &[Key] = &[
     fixed(
         "figure",
         Kind::Word(FIGURES),
-        "",
+        r#""cwnd""#,
         r#""cwnd""#,
         "what is drawn",
     ),

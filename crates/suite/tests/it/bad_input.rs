@@ -40,6 +40,11 @@ const CASES: &[(&str, &str, &str)] = &[
         "about = early loss",
     ),
     ("an empty file", "whole", ""),
+    (
+        "a name that leads out of the directory",
+        "whole",
+        "name = \"../x\"\nduration = \"60s\"\n[path]\nrate = \"1Mbit/s\"\nrtt = \"10ms\"\n[[flow]]\nstack = \"reno\"\n",
+    ),
     ("no duration", "top", "name = \"x\""),
     (
         "no name, no path",
@@ -383,11 +388,6 @@ const CASES: &[(&str, &str, &str)] = &[
         "an expectation of a value that does not occur",
         "matrix",
         "[[expect]]\nmetric = \"drops\"\nwhere = { \"flow.main.stack\" = \"highspeed(low_window=31)\" }\nat_most = 1",
-    ),
-    (
-        "a report without a figure",
-        "end",
-        "[[report]]\ntitle = \"x\"",
     ),
     ("an unknown figure", "end", "[[report]]\nfigure = \"cwdn\""),
     (
