@@ -2,16 +2,17 @@
 # Speed of the simulator: delivered data packets per CPU second of one core, peak memory and instructions per packet
 # (callgrind), then the peers on the same dumbbells.
 #
-#   bench/run.sh                 fullpipe, instructions, and the peers' recorded figures side by side
-#   bench/run.sh --with-peers    also run ns-2 and ns-3 (Debian: ns2 libns3-dev), a minute per case at most
+#   bench/run.sh                 fullpipe, ns-2 and ns-3 (Debian: ns2 libns3-dev) on the same dumbbells in one run, 20 s per
+#                                case at most (LIMIT=60 for longer); without the peers, their recorded figures
+#   bench/run.sh --recorded      do not run the peers
 #   bench/run.sh --quick         fullpipe only, no callgrind
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-with_peers=false quick=false
+with_peers=true quick=false
 for option in "$@"; do
     case "$option" in
-        --with-peers) with_peers=true ;;
+        --recorded) with_peers=false ;;
         --quick) quick=true ;;
         *) echo "unknown option $option; see the head of $0" >&2; exit 2 ;;
     esac
@@ -47,8 +48,11 @@ fi
 
 simulators=""
 recorded=(--recorded bench/peers/recorded.jsonl)
-if $with_peers; then
+if $with_peers && command -v ns >/dev/null && pkg-config --exists ns3-internet 2>/dev/null; then
     simulators="ns2,ns3"
     recorded=()
+elif $with_peers; then
+    echo "ns-2 or ns-3 is missing (apt-get install ns2 libns3-dev): their recorded figures stand in" >&2
 fi
-exec python3 bench/peers/run.py --simulators "$simulators" "${recorded[@]}" --fullpipe "$program {cases}"
+exec python3 bench/peers/run.py --limit "${LIMIT:-20}" --simulators "$simulators" "${recorded[@]}" \
+    --fullpipe "$program {cases}"

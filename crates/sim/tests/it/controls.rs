@@ -3,7 +3,7 @@
 use fullpipe_sim::{Buffer, FlowSpec, Outcome, RunSpec, run};
 use fullpipe_units::{Span, Time};
 
-use crate::build::{at, dumbbell, flow, ms};
+use crate::build::{at, dumbbell, flow, link, mbit, ms};
 
 fn goodput(o: &Outcome, i: usize) -> f64 {
     o.flows[i].totals.delivered_measured as f64
@@ -148,5 +148,49 @@ fn littles_law() {
         (l.queue_mean / expected - 1.0).abs() < 0.01,
         "{} {expected}",
         l.queue_mean
+    );
+}
+
+/// A local queue that refuses is what holds the sender back: with `ignore` the window must not grow on without it (C-GATE).
+#[test]
+fn a_stalled_sender_does_not_grow_its_window() {
+    let mut f = flow("main", "reno");
+    f.sender.local_drop = fullpipe_flow::LocalDrop::Ignore;
+    f.local_queue = true;
+    f.forward = vec![2, 0];
+    let mut spec = dumbbell(500.0, 80, Buffer::Packets(3333), 20.0, vec![f]);
+    spec.links
+        .push(link("nic", mbit(400.0), ms(0), Buffer::Packets(100)));
+    let outcome = fullpipe_sim::run(&spec).unwrap();
+    let flow = &outcome.flows[0];
+    assert!(flow.totals.local_stalls > 0);
+    // 400 Mbit/s x 80 ms are 2667 packets; slow start may overshoot by less than two.
+    assert!(flow.cwnd_max < 2.0 * 2.0 * 2767.0, "{}", flow.cwnd_max);
+}
+
+/// Leaving start-up without a reduction is on the record.
+#[test]
+fn a_start_up_that_ends_by_itself_is_an_episode() {
+    let mut f = flow("main", "reno+gamma(crossing=120,then=ca)");
+    f.sender.initial_window = 1.0;
+    let spec = dumbbell(622.0, 77, Buffer::Packets(4000), 2.0, vec![f]);
+    let outcome = fullpipe_sim::run(&spec).unwrap();
+    let first = outcome.flows[0].episodes[0];
+    assert_eq!(first.kind, fullpipe_sim::EpisodeKind::StartUpExit);
+    assert!((first.after - 120.0).abs() < 1.0, "{first:?}");
+}
+
+/// A SYN has the size of an ACK: the handshake's RTT sample holds no data packet's transmission.
+#[test]
+fn a_syn_is_small() {
+    let mut f = flow("main", "reno");
+    f.sender.handshake = true;
+    f.sender.transfer = Some(1);
+    let spec = dumbbell(1.0, 50, Buffer::Packets(20), 2.0, vec![f]);
+    let outcome = fullpipe_sim::run(&spec).unwrap();
+    // 52 B at 1 Mbit/s are 0.416 ms.
+    assert_eq!(
+        outcome.flows[0].rtt.min(),
+        Some(ms(50) + fullpipe_units::Span::from_micros(416))
     );
 }
