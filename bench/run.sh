@@ -49,7 +49,7 @@ fi
 simulators=""
 recorded=(--recorded bench/peers/recorded.jsonl)
 if $with_peers && command -v ns >/dev/null && pkg-config --exists ns3-internet 2>/dev/null; then
-    simulators="ns2,ns3"
+    simulators="ns-2,ns-3"
     recorded=()
 elif $with_peers; then
     echo "ns-2 or ns-3 is missing (apt-get install ns2 libns3-dev): their recorded figures stand in" >&2

@@ -64,10 +64,13 @@ class Scalable(Reno):
 
 
 class HTcp(Reno):
-    """H-TCP without RTT scaling; an empty queue makes the adaptive backoff keep 0.8 (Delta counts from recovery's end)."""
+    """H-TCP without RTT scaling on an empty queue: the adaptive backoff keeps 0.8, but 0.5 after a change of more than 20 % in
+    throughput between losses and at the loss after that (the mode switch of Linux and FreeBSD)."""
 
     name, formula, closed = "htcp", "", staticmethod(lambda p, rtt: None)
-    beta = 0.8
+
+    def __init__(self):
+        self.beta, self.last, self.mode = 0.5, 0.0, False
 
     def step(self, w, t, rtt):
         d = max(t - 1.0, 0.0)
@@ -75,6 +78,13 @@ class HTcp(Reno):
         return w + 2 * (1 - self.beta) * f
 
     def cut(self, w, t):
+        if abs(w - self.last) > 0.2 * self.last:
+            self.beta, self.mode = 0.5, False
+        elif self.mode:
+            self.beta = 0.8
+        else:
+            self.beta, self.mode = 0.5, True
+        self.last = w
         return self.beta * w
 
 

@@ -181,7 +181,10 @@ const fn case(
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let wanted: Vec<String> = std::env::args()
+        .skip(1)
+        .flat_map(|arg| arg.split(',').map(str::to_owned).collect::<Vec<_>>())
+        .collect();
     let seconds: Option<f64> = std::env::var("SECONDS_SIMULATED")
         .ok()
         .and_then(|s| s.parse().ok());
