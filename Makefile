@@ -30,5 +30,5 @@ bench: ## Measure the simulator: packets per second, instructions per packet, pe
 lint: ## Check format, lints, licences
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check; \
-	else echo 'skipped: licences and advisories (cargo-deny is missing: cargo install cargo-deny --locked)'; fi
+	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check bans licenses sources; \
+	else echo 'skipped: licences and bans (cargo-deny is missing: cargo install cargo-deny --locked)'; fi
