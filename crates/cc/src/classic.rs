@@ -46,6 +46,10 @@ pub struct Setup {
     pub base: Base,
     /// Segment size, bytes of payload.
     pub mss: u32,
+    /// The sender paces.
+    pub paced: bool,
+    /// Ticks per second of the clock that kernel modules read (Linux `CONFIG_HZ`).
+    pub hz: u32,
 }
 
 impl Default for Setup {
@@ -57,6 +61,8 @@ impl Default for Setup {
             slow_start_limit: 2.0,
             base: Base::MinFlight,
             mss: 1448,
+            paced: false,
+            hz: 250,
         }
     }
 }

@@ -24,6 +24,12 @@ pub trait Controller {
     /// The retransmission timer expired.
     fn on_rto(&mut self, ev: &RtoEvent);
 
+    /// The connection is open; [`RestartEvent::srtt`] is the handshake's sample, zero without a handshake.
+    fn on_established(&mut self, _ev: &RestartEvent) {}
+
+    /// A segment leaves and nothing was in flight.
+    fn on_restart(&mut self, _ev: &RestartEvent) {}
+
     /// Recovery ended: everything sent before the congestion event has been acknowledged.
     fn on_recovery_exit(&mut self, now: Time);
 
@@ -86,6 +92,8 @@ pub struct AckEvent {
     pub prior_flight: u64,
     /// Segments in the network (`pipe`) after this ACK.
     pub flight: u64,
+    /// Time stamps of the ACK.
+    pub stamps: Stamps,
     /// Segments delivered since the start, this ACK included.
     pub delivered: u64,
     /// Delivery-rate sample, if this ACK yields one.
@@ -120,6 +128,15 @@ impl AckEvent {
     pub fn may_grow(&self) -> bool {
         self.cwnd_limited && !matches!(self.phase, Phase::Recovery | Phase::Cwr)
     }
+}
+
+/// Time stamps of an ACK (RFC 7323 section 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamps {
+    /// TSval: the receiver's clock when the ACK left, milliseconds.
+    pub value_ms: u32,
+    /// TSecr: the sender's clock when the acknowledged segment left.
+    pub echo: Time,
 }
 
 /// The sender's recovery state (RFC 5681, RFC 6675, RFC 3168; the names are Linux's).
@@ -196,10 +213,27 @@ pub struct RtoEvent {
     pub first: bool,
     /// FlightSize, segments.
     pub flight: u64,
+    /// Segments still taken to be in the network after everything old was marked lost (RFC 8985 section 6.3).
+    pub pipe: u64,
     /// Smoothed RTT.
     pub srtt: Span,
     /// Smallest RTT seen.
     pub min_rtt: Span,
+}
+
+/// Transmission begins with nothing in flight: the first segment of the connection, or the first after all was acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub struct RestartEvent {
+    /// Time of the transmission.
+    pub now: Time,
+    /// Time since the last transmission.
+    pub idle: Span,
+    /// Smoothed RTT; zero before the first sample.
+    pub srtt: Span,
+    /// First unacknowledged segment.
+    pub snd_una: u64,
+    /// Next new segment.
+    pub snd_nxt: u64,
 }
 
 /// Window validation's verdict after idle or application-limited time (RFC 5681 4.1, RFC 2861, RFC 7661).

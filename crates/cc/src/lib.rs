@@ -24,6 +24,7 @@ pub mod classic;
 pub mod controller;
 pub mod delay;
 pub mod law;
+pub mod linux;
 pub mod params;
 pub mod registry;
 pub mod sending;
@@ -32,7 +33,7 @@ pub mod startup;
 pub use classic::{Base, Classic, Setup, Window};
 pub use controller::{
     AckEvent, CongestionEvent, CongestionKind, Controller, Count, IdleEvent, Phase, RateSample,
-    RtoEvent,
+    RestartEvent, RtoEvent, Stamps,
 };
 pub use registry::{Entry, Kind, Stack, StackError, StackSpec};
 pub use sending::{InitialSending, PacingGains};

@@ -6,11 +6,12 @@
 use std::fmt;
 
 use crate::classic::{Classic, Setup};
-use crate::controller::{AckEvent, CongestionEvent, Controller, IdleEvent, RtoEvent};
+use crate::controller::{AckEvent, CongestionEvent, Controller, IdleEvent, RestartEvent, RtoEvent};
 use crate::delay::{fast, hslp, ledbat, lp, vegas, veno, yeah};
 use crate::law::{
     Law, WindowLaw, aimd, bic, cubic, highspeed, htcp, hybla, illinois, scalable, westwood,
 };
+use crate::linux::{self, AnyModule, Linux};
 use crate::params::{ParamSpec, Params};
 use crate::sending::{self, InitialSending, PacingGains};
 use crate::startup::{Start, gamma, hybla as hybla_start, hystart, hystart_pp, limited, standard};
@@ -45,6 +46,7 @@ pub const ENTRIES: &[Entry] = &[
     yeah::YEAH,
     veno::VENO,
     ledbat::LEDBAT,
+    linux::RENO_LINUX,
     standard::STANDARD,
     limited::LIMITED,
     hybla_start::HYBLA_START,
@@ -72,6 +74,8 @@ pub const COMMON_LAW_PARAMS: &[ParamSpec] = &[ParamSpec::number(
 pub enum Kind {
     /// Window law.
     Law,
+    /// A congestion module of the Linux kernel: law and slow start in one.
+    Module,
     /// Start-up.
     StartUp,
     /// Initial-window sending.
@@ -84,6 +88,7 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Kind::Law => "window law",
+            Kind::Module => "Linux module",
             Kind::StartUp => "start-up",
             Kind::Sending => "initial-window sending",
             Kind::Pacing => "pacing",
@@ -128,6 +133,8 @@ impl Entry {
 pub enum Component {
     /// A window law, with its own start-up when the standard one does not fit.
     Law(Law, Option<Start>),
+    /// A kernel module.
+    Module(AnyModule),
     /// A start-up.
     StartUp(Start),
     /// Initial-window sending.
@@ -251,6 +258,22 @@ struct Part {
     component: Component,
 }
 
+impl Part {
+    /// Why no start-up can be set beside this controller.
+    fn refuses_start_up(&self) -> Option<String> {
+        let name = self.entry.name;
+        match &self.component {
+            Component::Law(law, _) if !law.has_slow_start() => {
+                Some(format!("`{name}` has no slow start: it would never run"))
+            }
+            Component::Module(_) => Some(format!(
+                "`{name}` is a kernel module and brings its own slow start"
+            )),
+            _ => None,
+        }
+    }
+}
+
 impl StackSpec {
     /// Parses a spelling.
     ///
@@ -260,7 +283,8 @@ impl StackSpec {
         let mut parts: Vec<Part> = Vec::new();
         for raw in split(text)? {
             let entry = find(raw.name)?;
-            if parts.is_empty() != (entry.kind == Kind::Law) {
+            let leads = matches!(entry.kind, Kind::Law | Kind::Module);
+            if parts.is_empty() != leads {
                 let why = if parts.is_empty() {
                     "begins with a window law"
                 } else {
@@ -298,19 +322,12 @@ impl StackSpec {
                 component: entry.name,
                 why,
             })?;
-            if let (
-                Component::StartUp(_),
-                Some(Part {
-                    component: Component::Law(law, _),
-                    entry: e,
-                    ..
-                }),
-            ) = (&component, parts.first())
-                && !law.has_slow_start()
+            if let (Component::StartUp(_), Some(first)) = (&component, parts.first())
+                && let Some(why) = first.refuses_start_up()
             {
                 return Err(StackError::Contradiction {
                     component: entry.name,
-                    why: format!("`{}` has no slow start: it would never run", e.name),
+                    why,
                 });
             }
             parts.push(Part {
@@ -329,6 +346,9 @@ impl StackSpec {
 
     /// A fresh controller.
     pub fn controller(&self, setup: Setup) -> Stack {
+        if let Component::Module(module) = &self.parts[0].component {
+            return Stack::Linux(Linux::new(module.clone(), setup));
+        }
         let mut law = None;
         let mut start = None;
         for part in &self.parts {
@@ -338,7 +358,7 @@ impl StackSpec {
                     start = start.or_else(|| own.clone());
                 }
                 Component::StartUp(s) => start = Some(s.clone()),
-                Component::Sending(_) | Component::Pacing(_) => {}
+                Component::Module(_) | Component::Sending(_) | Component::Pacing(_) => {}
             }
         }
         let keep = self.parts[0].common.number("ecn_keep");
@@ -420,12 +440,15 @@ impl std::str::FromStr for StackSpec {
 pub enum Stack {
     /// Start-up x window law.
     Classic(Classic),
+    /// A kernel module.
+    Linux(Linux),
 }
 
 macro_rules! dispatch {
     ($self:ident, $c:ident => $call:expr) => {
         match $self {
             Stack::Classic($c) => $call,
+            Stack::Linux($c) => $call,
         }
     };
 }
@@ -440,6 +463,12 @@ impl Controller for Stack {
     }
     fn on_rto(&mut self, ev: &RtoEvent) {
         dispatch!(self, c => c.on_rto(ev))
+    }
+    fn on_established(&mut self, ev: &RestartEvent) {
+        dispatch!(self, c => c.on_established(ev))
+    }
+    fn on_restart(&mut self, ev: &RestartEvent) {
+        dispatch!(self, c => c.on_restart(ev))
     }
     fn on_recovery_exit(&mut self, now: Time) {
         dispatch!(self, c => c.on_recovery_exit(now))

@@ -135,6 +135,8 @@ pub struct SenderConfig {
     pub handshake: bool,
     /// Receiver's longest ACK delay assumed by the tail loss probe (RFC 8985 section 7.2).
     pub max_ack_delay: Span,
+    /// Ticks per second of the host's timer clock (Linux `CONFIG_HZ`: 100, 250, 300 or 1000).
+    pub hz: u32,
 }
 
 /// The receiver's configuration.
@@ -189,6 +191,7 @@ impl SenderConfig {
             artificial_loss: ArtificialLoss::default(),
             handshake: true,
             max_ack_delay: Span::from_millis(200),
+            hz: 250,
         };
         match preset {
             Preset::Y2026 => modern,

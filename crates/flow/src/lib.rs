@@ -66,6 +66,8 @@ impl SenderConfig {
             slow_start_limit: self.slow_start_limit.unwrap_or(default_limit),
             base: self.base,
             mss: self.mss,
+            paced: self.pacing.is_some(),
+            hz: self.hz,
         };
         (self, setup)
     }

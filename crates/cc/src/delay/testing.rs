@@ -20,6 +20,7 @@ pub fn ack(now: Time, n: u64, rtt: Span) -> AckEvent {
         owd: None,
         prior_flight: 1_000_000,
         flight: 1_000_000,
+        stamps: Default::default(),
         delivered: n,
         rate: None,
         cwnd_limited: true,
@@ -66,6 +67,7 @@ pub fn rto(flight: u64) -> RtoEvent {
         now: at_ms(0),
         first: true,
         flight,
+        pipe: 0,
         srtt: Span::from_millis(100),
         min_rtt: Span::from_millis(100),
     }

@@ -130,6 +130,7 @@ impl Flow {
             owd: self.delivered.is_multiple_of(2).then_some(rtt / 2),
             prior_flight: flight,
             flight: flight.saturating_sub(n),
+            stamps: Default::default(),
             delivered: self.delivered + n,
             rate: (n > 0).then_some(RateSample {
                 delivered: n,

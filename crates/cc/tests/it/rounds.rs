@@ -29,6 +29,7 @@ pub fn ack(now: Time, n: u64) -> AckEvent {
         owd: None,
         prior_flight: 10,
         flight: 10,
+        stamps: Default::default(),
         delivered: n,
         rate: None,
         cwnd_limited: true,
@@ -62,6 +63,7 @@ pub fn rto(now: Time, flight: u64) -> RtoEvent {
         now,
         first: true,
         flight,
+        pipe: 0,
         srtt: Span::from_millis(100),
         min_rtt: Span::from_millis(100),
     }
@@ -253,6 +255,7 @@ impl Rounds {
             min_rtt: self.min_rtt,
             prior_flight: window,
             flight: window - n,
+            stamps: Default::default(),
             delivered: self.delivered,
             rate: Some(RateSample {
                 delivered: window,

@@ -59,7 +59,13 @@ fn stacks_text(entries: &[&Entry], everything: bool) -> String {
         out.push_str(SPELLING);
     }
     // Writing to a string cannot fail.
-    for kind in [Kind::Law, Kind::StartUp, Kind::Sending, Kind::Pacing] {
+    for kind in [
+        Kind::Law,
+        Kind::Module,
+        Kind::StartUp,
+        Kind::Sending,
+        Kind::Pacing,
+    ] {
         let of_kind: Vec<_> = entries.iter().filter(|e| e.kind == kind).collect();
         if of_kind.is_empty() {
             continue;

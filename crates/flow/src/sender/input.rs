@@ -1,6 +1,6 @@
 //! What an ACK means: scoreboard, RTT and rate, undo, loss detection, one congestion event at most, then the window law.
 
-use fullpipe_cc::{AckEvent, CongestionKind, Controller, IdleEvent, Phase};
+use fullpipe_cc::{AckEvent, CongestionKind, Controller, IdleEvent, Phase, Stamps};
 use fullpipe_units::Time;
 
 use super::scoreboard::Delivered;
@@ -189,6 +189,7 @@ impl<C: Controller> Sender<C> {
             owd: None,
             prior_flight: prior_pipe,
             flight: 0,
+            stamps: Stamps::default(),
             delivered: self.rate.delivered(),
             rate: None,
             cwnd_limited: false,

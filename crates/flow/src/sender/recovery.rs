@@ -479,6 +479,7 @@ impl<C: Controller> Sender<C> {
             now,
             first,
             flight: event.flight,
+            pipe: 0,
             srtt: event.srtt,
             min_rtt: event.min_rtt,
         });

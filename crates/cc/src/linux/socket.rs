@@ -1,0 +1,230 @@
+//! The part of a kernel socket that congestion modules read and write, with the helpers they share (`net/ipv4/tcp_cong.c`,
+//! `include/net/tcp.h` of Linux 6.1).
+
+use fullpipe_units::{Span, Time};
+
+use crate::classic::Setup;
+use crate::controller::{Phase, Stamps};
+
+/// Shared state, in the kernel's units: whole segments, microseconds, clock ticks ("jiffies").
+#[derive(Clone, Debug)]
+pub struct Socket {
+    /// Window, segments.
+    pub cwnd: u32,
+    /// Segments acknowledged towards the next growth by one.
+    pub cwnd_cnt: u32,
+    /// Threshold, segments; [`Socket::INFINITE`] before the first reduction.
+    pub ssthresh: u32,
+    /// Upper limit of the window, segments.
+    pub clamp: u32,
+    /// Window before the last reduction.
+    pub prior_cwnd: u32,
+    /// Recovery state.
+    pub state: Phase,
+    /// The window, not the application, held the sender back; ask [`Socket::is_cwnd_limited`].
+    pub cwnd_limited: bool,
+    /// Eight times the smoothed RTT, microseconds (`srtt_us`); 0 before the first sample.
+    pub srtt_us: u32,
+    /// First unacknowledged segment.
+    pub snd_una: u64,
+    /// Next new segment.
+    pub snd_nxt: u64,
+    /// Payload of a segment, bytes.
+    pub mss: u32,
+    /// Time of the call.
+    pub now: Time,
+    /// Nothing was sent for this long before [`super::Event::TxStart`].
+    pub idle: Span,
+    /// Time stamps of the last ACK.
+    pub stamps: Stamps,
+    /// The sender paces (`sk_pacing_status`).
+    pub paced: bool,
+    /// Ticks per second (`CONFIG_HZ`).
+    pub hz: u32,
+}
+
+impl Socket {
+    /// `TCP_INFINITE_SSTHRESH`.
+    pub const INFINITE: u32 = 0x7fff_ffff;
+
+    /// At the start of a connection.
+    pub fn new(setup: Setup) -> Self {
+        let clamp = setup.max_window.min(f64::from(u32::MAX)) as u32;
+        Self {
+            cwnd: (setup.initial_window as u32).clamp(1, clamp.max(1)),
+            cwnd_cnt: 0,
+            ssthresh: Self::INFINITE,
+            clamp,
+            prior_cwnd: 0,
+            state: Phase::Open,
+            cwnd_limited: false,
+            srtt_us: 0,
+            snd_una: 0,
+            snd_nxt: 0,
+            mss: setup.mss,
+            now: Time::ZERO,
+            idle: Span::ZERO,
+            stamps: Stamps::default(),
+            paced: setup.paced,
+            hz: setup.hz,
+        }
+    }
+
+    /// Ticks since the start (`tcp_jiffies32`); never 0, which the modules use for "unset".
+    #[inline]
+    pub fn jiffies(&self) -> u32 {
+        self.ticks(self.now.as_nanos()) + self.hz
+    }
+
+    /// Microseconds since the start.
+    #[inline]
+    pub fn now_us(&self) -> u64 {
+        self.now.as_nanos() / 1000
+    }
+
+    fn ticks(&self, nanos: u64) -> u32 {
+        (u128::from(nanos) * u128::from(self.hz) / 1_000_000_000) as u32
+    }
+
+    /// Microseconds to ticks, rounded up (`usecs_to_jiffies`).
+    #[inline]
+    pub fn usecs_to_jiffies(&self, us: u32) -> u32 {
+        (u64::from(us) * u64::from(self.hz)).div_ceil(1_000_000) as u32
+    }
+
+    /// Milliseconds to ticks, rounded up (`msecs_to_jiffies`).
+    pub fn msecs_to_jiffies(&self, ms: u32) -> u32 {
+        self.usecs_to_jiffies(ms * 1000)
+    }
+
+    pub(super) fn set_srtt(&mut self, srtt: Span) {
+        self.srtt_us = (srtt.as_nanos() * 8 / 1000) as u32;
+    }
+
+    /// Below the threshold (`tcp_in_slow_start`).
+    #[inline]
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// The window was the limit, or in slow start half of it was used (`tcp_is_cwnd_limited`).
+    #[inline]
+    pub fn is_cwnd_limited(&self) -> bool {
+        self.cwnd_limited
+    }
+
+    /// One segment per acknowledged segment up to the threshold; returns what is left (`tcp_slow_start`).
+    #[inline]
+    pub fn slow_start(&mut self, acked: u32) -> u32 {
+        let grown = self.cwnd.saturating_add(acked).min(self.ssthresh);
+        let left = acked - (grown - self.cwnd);
+        self.cwnd = grown.min(self.clamp);
+        left
+    }
+
+    /// One segment per `w` acknowledged ones, with the carry in [`Socket::cwnd_cnt`] (`tcp_cong_avoid_ai`). A carry saved at
+    /// a larger `w` gives one segment only.
+    #[inline]
+    pub fn cong_avoid_ai(&mut self, w: u32, acked: u32) {
+        if self.cwnd_cnt >= w {
+            self.cwnd_cnt = 0;
+            self.cwnd += 1;
+        }
+        self.cwnd_cnt += acked;
+        if self.cwnd_cnt >= w {
+            self.cwnd += self.cwnd_cnt / w;
+            self.cwnd_cnt %= w;
+        }
+        self.cwnd = self.cwnd.min(self.clamp);
+    }
+
+    /// Slow start, then one segment per window (`tcp_reno_cong_avoid`).
+    #[inline]
+    pub fn reno_cong_avoid(&mut self, acked: u32) {
+        if !self.is_cwnd_limited() {
+            return;
+        }
+        let acked = if self.in_slow_start() {
+            self.slow_start(acked)
+        } else {
+            acked
+        };
+        if acked > 0 {
+            self.cong_avoid_ai(self.cwnd, acked);
+        }
+    }
+
+    /// Half the window, at least 2 (`tcp_reno_ssthresh`).
+    pub fn half(&self) -> u32 {
+        (self.cwnd / 2).max(2)
+    }
+
+    /// The threshold that a reduction would find (`tcp_current_ssthresh`): three quarters of the window count.
+    pub fn current_ssthresh(&self) -> u32 {
+        if matches!(self.state, Phase::Recovery | Phase::Cwr) {
+            self.ssthresh
+        } else {
+            self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4)
+        }
+    }
+
+    pub(super) fn threshold(segments: f64) -> u32 {
+        segments.min(f64::from(Self::INFINITE)) as u32
+    }
+
+    pub(super) fn scale(&mut self, ratio: f64) {
+        self.cwnd = ((f64::from(self.cwnd) * ratio) as u32).max(1);
+        if self.ssthresh < Self::INFINITE {
+            self.ssthresh = Self::threshold(f64::from(self.ssthresh) * ratio).max(2);
+        }
+        self.mss = (f64::from(self.mss) / ratio) as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn socket() -> Socket {
+        Socket::new(Setup::default())
+    }
+
+    #[test]
+    fn a_carry_from_a_larger_window_gives_one_segment() {
+        let mut sk = socket();
+        sk.cwnd_cnt = 90;
+        sk.cong_avoid_ai(10, 5);
+        assert_eq!((sk.cwnd, sk.cwnd_cnt), (11, 5));
+        sk.cong_avoid_ai(10, 27);
+        assert_eq!((sk.cwnd, sk.cwnd_cnt), (14, 2));
+    }
+
+    #[test]
+    fn slow_start_stops_at_the_threshold() {
+        let mut sk = socket();
+        sk.ssthresh = 12;
+        assert_eq!((sk.slow_start(5), sk.cwnd), (3, 12));
+    }
+
+    #[test]
+    fn ticks_follow_the_clock_and_round_up_for_spans() {
+        let mut sk = socket();
+        sk.hz = 100;
+        let start = sk.jiffies();
+        sk.now = Time::from_nanos(29_999_999);
+        assert_eq!(sk.jiffies() - start, 2);
+        assert_eq!(sk.usecs_to_jiffies(20_000), 2);
+        assert_eq!(sk.usecs_to_jiffies(20_001), 3);
+        assert_eq!(sk.msecs_to_jiffies(20), 2);
+    }
+
+    #[test]
+    fn the_saved_threshold_is_three_quarters_of_the_window_at_least() {
+        let mut sk = socket();
+        sk.cwnd = 100;
+        sk.ssthresh = 40;
+        assert_eq!(sk.current_ssthresh(), 75);
+        sk.state = Phase::Recovery;
+        assert_eq!(sk.current_ssthresh(), 40);
+    }
+}
