@@ -13,6 +13,8 @@ pub enum Preset {
     Y2003,
     /// The RFCs of today: RACK-TLP, PRR, F-RTO, byte counting, IW 10, minimum RTO 1 s, RFC 7661.
     Y2026,
+    /// What Linux 6.1 does with its default settings, `docs/linux.md` says where that departs from the RFCs.
+    Linux,
 }
 
 /// How losses are detected and which segment is sent next in recovery.
@@ -35,6 +37,58 @@ pub enum LocalDrop {
     Ignore,
     /// Leave slow start without a reduction.
     ExitSlowStart,
+}
+
+/// How the window comes down during a reduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduction {
+    /// To `ssthresh` at once.
+    Immediate,
+    /// Proportional rate reduction (RFC 9937): in proportion to what was outstanding and not SACKed.
+    Prr,
+    /// PRR in proportion to the window before the reduction (RFC 6937; Linux `tcp_cwnd_reduction`).
+    PrrWindow,
+}
+
+/// Which segments of one ACK give the RTT samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RttSample {
+    /// The most recently sent one, for SRTT and controller alike.
+    Newest,
+    /// SRTT and RTO: the oldest newly acknowledged one, so that a delayed ACK's wait counts. Controller: the newest. An ACK
+    /// that covers a retransmission samples its SACKed segments, or its time stamp in milliseconds (Linux
+    /// `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`).
+    Oldest,
+}
+
+/// How the retransmission timeout follows from the samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RtoRule {
+    /// `SRTT + 4 RTTVAR`, at least the minimum (RFC 6298).
+    Rfc6298,
+    /// `SRTT + RTTVAR` with RTTVAR the largest deviation of a window, at least the minimum, that grows at a quarter and
+    /// shrinks slowly when the RTT falls (Linux `tcp_rtt_estimator`).
+    Linux,
+}
+
+/// When a timer that is set for a span of time goes off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimerGrain {
+    /// Exactly then.
+    Exact,
+    /// On a tick of a clock of [`SenderConfig::hz`]: the span is rounded up to ticks, and one more tick passes because the
+    /// present one has begun; spans of 63 ticks and more end on every eighth tick (Linux `kernel/time/timer.c`).
+    Wheel,
+}
+
+/// The window after a retransmission timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossWindow {
+    /// One segment; everything outstanding is taken to be lost (RFC 5681 section 3.1).
+    One,
+    /// One segment more than what is still in flight; segments sent less than an RTT ago are not taken to be lost (RFC 8985
+    /// section 6.3, Linux `tcp_enter_loss`).
+    FlightPlusOne,
 }
 
 /// Window validation after idle or application-limited time.
@@ -61,6 +115,10 @@ pub struct RtoConfig {
     pub initial: Span,
     /// Clock granularity `G`.
     pub granularity: Span,
+    /// Formula.
+    pub rule: RtoRule,
+    /// Which segments are sampled.
+    pub sample: RttSample,
 }
 
 /// Segments the sender itself treats as lost, to drive a response function without touching the path (un-ACK facility of
@@ -101,8 +159,8 @@ pub struct SenderConfig {
     pub transfer: Option<u64>,
     /// Loss detector.
     pub detector: Detector,
-    /// Proportional rate reduction (RFC 9937); off: the window drops to `ssthresh` at once.
-    pub prr: bool,
+    /// How the window comes down.
+    pub reduction: Reduction,
     /// Tail loss probe (RFC 8985 section 7).
     pub tlp: bool,
     /// Forward RTO recovery (RFC 5682).
@@ -111,6 +169,10 @@ pub struct SenderConfig {
     pub undo: bool,
     /// A lost retransmission reduces once more (RFC 5681 section 4.3, RFC 8985); Linux: false.
     pub reduce_on_lost_retransmission: bool,
+    /// A retransmission lost after a timeout begins a recovery of its own, with a reduction (Linux `tcp_fastretrans_alert`).
+    pub recover_from_loss: bool,
+    /// The window after a timeout.
+    pub loss_window: LossWindow,
     /// Retransmission timer.
     pub rto: RtoConfig,
     /// How increase laws count ACKs.
@@ -135,8 +197,33 @@ pub struct SenderConfig {
     pub handshake: bool,
     /// Receiver's longest ACK delay assumed by the tail loss probe (RFC 8985 section 7.2).
     pub max_ack_delay: Span,
+    /// What a tail loss probe waits beyond two SRTT.
+    pub probe_margin: Span,
     /// Ticks per second of the host's timer clock (Linux `CONFIG_HZ`: 100, 250, 300 or 1000).
     pub hz: u32,
+    /// How timers keep time.
+    pub timers: TimerGrain,
+}
+
+/// While a hole is open, after three ACKs for the same cumulative number further ones are merged (Linux
+/// `__tcp_ack_snd_check`, `tcp_comp_sack_*`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckCompression {
+    /// Longest time an ACK waits.
+    pub delay: Span,
+    /// And no longer than this part of the RTT: one over it.
+    pub rtt_part: u64,
+    /// At most this many ACKs become one.
+    pub most: u32,
+}
+
+impl AckCompression {
+    /// `tcp_comp_sack_delay_ns`, 5 % of the RTT, `tcp_comp_sack_nr`.
+    pub const LINUX: Self = Self {
+        delay: Span::from_millis(1),
+        rtt_part: 20,
+        most: 44,
+    };
 }
 
 /// The receiver's configuration.
@@ -152,8 +239,13 @@ pub struct ReceiverConfig {
     pub sack_blocks: usize,
     /// Advertised window, segments; `None`: never limiting.
     pub window: Option<u64>,
-    /// Acknowledge this many segments at once at the start of the connection (Linux quick ACK); 0: none.
+    /// Acknowledge this many segments at once at the start of the connection and after a duplicate (Linux quick ACK mode,
+    /// `tcp_incr_quickack`); 0: none.
     pub quick_acks: u32,
+    /// Merge the ACKs of segments that arrive above a hole; `None`: one for each (RFC 5681 section 4.2).
+    pub compression: Option<AckCompression>,
+    /// Ticks per second of the clock that delays ACKs; `None`: exact.
+    pub hz: Option<u32>,
     /// Echo ECN (RFC 3168).
     pub ecn: bool,
 }
@@ -169,16 +261,20 @@ impl SenderConfig {
             max_window: f64::INFINITY,
             transfer: None,
             detector: Detector::Rack,
-            prr: true,
+            reduction: Reduction::Prr,
             tlp: true,
             frto: true,
             undo: true,
             reduce_on_lost_retransmission: true,
+            recover_from_loss: false,
+            loss_window: LossWindow::One,
             rto: RtoConfig {
                 min: Span::from_secs(1),
                 max: Span::from_secs(60),
                 initial: Span::from_secs(1),
                 granularity: Span::from_millis(1),
+                rule: RtoRule::Rfc6298,
+                sample: RttSample::Newest,
             },
             count: Count::Segments,
             slow_start_limit: None,
@@ -191,14 +287,16 @@ impl SenderConfig {
             artificial_loss: ArtificialLoss::default(),
             handshake: true,
             max_ack_delay: Span::from_millis(200),
+            probe_margin: Span::ZERO,
             hz: 250,
+            timers: TimerGrain::Exact,
         };
         match preset {
             Preset::Y2026 => modern,
             Preset::Y2003 => Self {
                 initial_window: 2.0,
                 detector: Detector::Sack,
-                prr: false,
+                reduction: Reduction::Immediate,
                 tlp: false,
                 frto: false,
                 undo: false,
@@ -208,10 +306,32 @@ impl SenderConfig {
                     max: Span::from_secs(60),
                     initial: Span::from_secs(3),
                     granularity: Span::from_millis(10),
+                    rule: RtoRule::Rfc6298,
+                    sample: RttSample::Newest,
                 },
                 count: Count::Acks,
                 validation: Validation::None,
                 handshake: false,
+                ..modern
+            },
+            Preset::Linux => Self {
+                reduction: Reduction::PrrWindow,
+                reduce_on_lost_retransmission: false,
+                recover_from_loss: true,
+                loss_window: LossWindow::FlightPlusOne,
+                rto: RtoConfig {
+                    min: Span::from_millis(200),
+                    max: Span::from_secs(120),
+                    initial: Span::from_secs(1),
+                    granularity: Span::from_millis(1),
+                    rule: RtoRule::Linux,
+                    sample: RttSample::Oldest,
+                },
+                slow_start_limit: Some(f64::INFINITY),
+                base: Base::Cwnd,
+                validation: Validation::Rfc2861,
+                probe_margin: Span::from_millis(2),
+                timers: TimerGrain::Wheel,
                 ..modern
             },
         }
@@ -228,12 +348,20 @@ impl ReceiverConfig {
             sack_blocks: 3,
             window: None,
             quick_acks: 0,
+            compression: None,
+            hz: None,
             ecn: true,
         };
         match preset {
             Preset::Y2026 => modern,
             Preset::Y2003 => Self {
                 ack_delay: Span::from_millis(100),
+                ..modern
+            },
+            Preset::Linux => Self {
+                quick_acks: 16,
+                compression: Some(AckCompression::LINUX),
+                hz: Some(250),
                 ..modern
             },
         }

@@ -25,6 +25,7 @@
 //! assert_eq!(sender.cwnd(), 20.0);
 //! ```
 
+mod clock;
 pub mod config;
 pub mod episode;
 pub mod ranges;
@@ -33,8 +34,8 @@ pub mod segment;
 pub mod sender;
 
 pub use config::{
-    ArtificialLoss, Detector, LocalDrop, Preset, ReceiverConfig, RtoConfig, SenderConfig,
-    Validation,
+    AckCompression, ArtificialLoss, Detector, LocalDrop, LossWindow, Preset, ReceiverConfig,
+    Reduction, RtoConfig, RtoRule, RttSample, SenderConfig, TimerGrain, Validation,
 };
 pub use episode::{Episode, EpisodeKind};
 pub use ranges::{Range, RangeSet};

@@ -1,11 +1,13 @@
 //! The receiver: reassembly by number, delayed ACKs, SACK and DSACK blocks, ECN echo.
 //!
 //! RFC 9293 section 3.8.6 and RFC 5681 section 4.2 (when to acknowledge), RFC 2018 and RFC 2883 (what to report), RFC 7323
-//! section 4.3 (which time stamp to echo), RFC 3168 section 6.1.3 (ECE until CWR).
+//! section 4.3 (which time stamp to echo), RFC 3168 section 6.1.3 (ECE until CWR). Linux' own rules, as switches: quick ACKs,
+//! merged ACKs while a hole is open, a delayed-ACK timer that ticks (`__tcp_ack_snd_check` in `net/ipv4/tcp_input.c`, 6.1).
 
-use fullpipe_units::Time;
+use fullpipe_units::{Span, Time};
 
-use crate::config::ReceiverConfig;
+use crate::clock::wheel;
+use crate::config::{AckCompression, ReceiverConfig};
 use crate::ranges::{Range, RangeSet};
 use crate::segment::{Ack, SackBlocks, Segment};
 
@@ -23,6 +25,16 @@ pub struct Receiver {
     echo: Time,
     ece: bool,
     quick: u32,
+    /// A cumulative number and the ACKs due for it while a hole is open.
+    repeated: (u64, u32),
+    /// ACKs that the next one stands for.
+    merged: u32,
+    /// When the merged ACKs leave.
+    merge_until: Time,
+    /// The SYN's arrival, then the RTT that the first data shows.
+    opened: Time,
+    rtt: Option<Span>,
+    last_arrival: Time,
     highest: u64,
     counts: ReceiverCounts,
 }
@@ -56,6 +68,12 @@ impl Receiver {
             echo: Time::ZERO,
             ece: false,
             quick,
+            repeated: (0, 0),
+            merged: 0,
+            merge_until: Time::MAX,
+            opened: Time::ZERO,
+            rtt: None,
+            last_arrival: Time::ZERO,
             highest: 0,
             counts: ReceiverCounts::default(),
         }
@@ -74,7 +92,7 @@ impl Receiver {
     /// When [`Receiver::handle_timeout`] is due; [`Time::MAX`] for never.
     #[inline]
     pub fn next_timeout(&self) -> Time {
-        self.deadline
+        self.deadline.min(self.merge_until)
     }
 
     /// A segment arrived; an ACK may be due at once.
@@ -83,10 +101,12 @@ impl Receiver {
         if segment.syn {
             // A late copy must not disturb the ACK of data that is pending.
             self.counts.acks += 1;
+            self.opened = now;
             return Some(Ack {
                 cum: self.next,
                 syn: true,
                 echo: segment.stamp,
+                stamp_ms: stamp_ms(now),
                 sacks: SackBlocks::default(),
                 dsack: false,
                 ece: false,
@@ -97,18 +117,35 @@ impl Receiver {
         if self.cfg.ecn {
             self.note_ecn(segment);
         }
+        if self.cfg.quick_acks > 0 {
+            self.note_gap(now);
+        }
         if segment.seq == self.next && self.ahead.is_empty() {
             return self.in_order(now, segment);
         }
-        Some(self.irregular(segment))
+        self.irregular(now, segment)
     }
 
-    /// The delayed-ACK timer is due.
+    /// A delayed or merged ACK is due.
     pub fn handle_timeout(&mut self, now: Time) -> Option<Ack> {
-        if self.deadline > now {
+        if self.next_timeout() > now {
             return None;
         }
-        Some(self.ack_with(SackBlocks::default(), false))
+        let mut blocks = SackBlocks::default();
+        self.report(&mut blocks);
+        Some(self.ack_with(now, blocks, false))
+    }
+
+    /// A sender that was silent for a timeout begins anew: its ACKs are quick again (`tcp_event_data_recv`).
+    #[inline]
+    fn note_gap(&mut self, now: Time) {
+        let rtt = *self
+            .rtt
+            .get_or_insert_with(|| now.saturating_since(self.opened));
+        if now.saturating_since(self.last_arrival) > rtt + SILENCE {
+            self.quick = self.cfg.quick_acks;
+        }
+        self.last_arrival = now;
     }
 
     #[inline]
@@ -120,20 +157,21 @@ impl Receiver {
             self.echo = segment.stamp;
         }
         self.pending += 1;
-        if self.quick > 0 {
-            self.quick -= 1;
-        } else if self.pending < self.cfg.ack_every {
+        if self.quick == 0 && self.pending < self.cfg.ack_every {
             if self.deadline == Time::MAX {
-                self.deadline = now + self.cfg.ack_delay;
+                self.deadline = match self.cfg.hz {
+                    None => now + self.cfg.ack_delay,
+                    Some(hz) => wheel(now, self.cfg.ack_delay, hz),
+                };
             }
             return None;
         }
-        Some(self.ack_with(SackBlocks::default(), false))
+        Some(self.ack_with(now, SackBlocks::default(), false))
     }
 
-    /// Out of order, a duplicate, or the filling of a gap: acknowledged at once.
+    /// Out of order, a duplicate, or the filling of a gap: acknowledged at once unless ACKs are merged.
     #[cold]
-    fn irregular(&mut self, segment: &Segment) -> Ack {
+    fn irregular(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
         let seq = segment.seq;
         if seq < self.highest && !segment.retransmission {
             self.counts.out_of_order += 1;
@@ -143,6 +181,7 @@ impl Receiver {
         let mut dsack = false;
         if seq < self.next || self.ahead.holding(seq).is_some() {
             self.counts.duplicates += 1;
+            self.quick = self.quick.max(self.cfg.quick_acks);
             dsack = self.cfg.sack;
             if dsack {
                 blocks.push(Range {
@@ -154,11 +193,13 @@ impl Receiver {
             self.counts.delivered += 1;
             if seq == self.next {
                 self.echo = segment.stamp;
+                let before = self.next;
                 self.next += 1;
                 if let Some(first) = self.ahead.first().filter(|r| r.start == self.next) {
                     self.next = first.end;
                 }
                 self.ahead.trim_below(self.next);
+                self.pending += (self.next - before) as u32;
             } else {
                 self.ahead.insert(
                     Range {
@@ -170,10 +211,35 @@ impl Receiver {
                 self.remember(seq);
             }
         }
-        if self.cfg.sack {
-            self.report(&mut blocks, self.cfg.sack_blocks.min(4));
+        if let Some(rule) = self.cfg.compression
+            && self.may_merge(rule)
+        {
+            self.merge(now, rule);
+            return None;
         }
-        self.ack_with(blocks, dsack)
+        self.report(&mut blocks);
+        Some(self.ack_with(now, blocks, dsack))
+    }
+
+    /// Only repetitions beyond the third are merged: a filled hole, an advance by two segments and quick ACKs are not.
+    fn may_merge(&mut self, rule: AckCompression) -> bool {
+        let at_once = self.ahead.is_empty() || self.pending >= self.cfg.ack_every || self.quick > 0;
+        if at_once || self.merged >= rule.most {
+            return false;
+        }
+        if self.repeated.0 != self.next {
+            self.repeated = (self.next, 0);
+        }
+        self.repeated.1 += 1;
+        self.repeated.1 > DUP_THRESH
+    }
+
+    fn merge(&mut self, now: Time, rule: AckCompression) {
+        self.merged += 1;
+        if self.merge_until == Time::MAX {
+            let part = self.rtt.map_or(rule.delay, |rtt| rtt / rule.rtt_part);
+            self.merge_until = now + rule.delay.min(part);
+        }
     }
 
     fn remember(&mut self, seq: u64) {
@@ -189,10 +255,11 @@ impl Receiver {
         self.recent[0] = seq;
     }
 
-    fn report(&self, blocks: &mut SackBlocks, most: usize) {
-        if self.ahead.is_empty() {
+    fn report(&self, blocks: &mut SackBlocks) {
+        if self.ahead.is_empty() || !self.cfg.sack {
             return;
         }
+        let most = self.cfg.sack_blocks.min(4);
         let mut starts = [u64::MAX; 4];
         let mut n = 0;
         for &seq in &self.recent {
@@ -220,15 +287,19 @@ impl Receiver {
     }
 
     #[inline]
-    fn ack_with(&mut self, sacks: SackBlocks, dsack: bool) -> Ack {
+    fn ack_with(&mut self, now: Time, sacks: SackBlocks, dsack: bool) -> Ack {
         self.pending = 0;
+        self.quick = self.quick.saturating_sub(1);
+        self.merged = 0;
         self.deadline = Time::MAX;
+        self.merge_until = Time::MAX;
         self.counts.acks += 1;
         self.highest = self.highest.max(self.next);
         Ack {
             cum: self.next,
             syn: false,
             echo: self.echo,
+            stamp_ms: stamp_ms(now),
             sacks,
             dsack,
             ece: self.ece,
@@ -241,6 +312,16 @@ impl Receiver {
         self.cfg.window.map_or(u64::MAX, |w| self.next + w)
     }
 }
+
+fn stamp_ms(now: Time) -> u32 {
+    (now.as_nanos() / 1_000_000) as u32
+}
+
+/// ACKs for one cumulative number that are never merged (`TCP_FASTRETRANS_THRESH`).
+const DUP_THRESH: u32 = 3;
+
+/// Beyond an RTT, this long without data means that the sender timed out.
+const SILENCE: Span = Span::from_millis(200);
 
 #[cfg(test)]
 mod tests {

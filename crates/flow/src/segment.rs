@@ -66,6 +66,8 @@ pub struct Ack {
     pub syn: bool,
     /// Echoed time stamp: that of the segment that last advanced the window (RFC 7323 section 4.3).
     pub echo: Time,
+    /// The receiver's own time stamp, milliseconds (RFC 7323 TSval).
+    pub stamp_ms: u32,
     /// Selective acknowledgements.
     pub sacks: SackBlocks,
     /// The first block reports a duplicate (RFC 2883).

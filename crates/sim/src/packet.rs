@@ -18,18 +18,28 @@ pub struct Packet {
     pub size: u16,
     /// Links crossed so far.
     pub hop: u8,
-    kind: Kind,
-    /// Data: retransmission, ECT, CE, CWR. ACK: ECE, DSACK.
-    bits: [bool; 4],
+    /// Kind and header bits.
+    marks: u8,
+    /// An ACK's own time stamp, milliseconds.
+    stamp_ms: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-enum Kind {
-    Data,
-    Syn,
-    Ack,
-    SynAck,
+/// An ACK.
+const ACK: u8 = 1;
+/// A SYN or its answer.
+const SYN: u8 = 2;
+/// Data: sent before. ACK: reports a duplicate.
+const AGAIN: u8 = 4;
+/// ECN-capable.
+const ECT: u8 = 8;
+/// Data: marked by the network. ACK: echo of a mark.
+const MARKED: u8 = 16;
+/// Congestion window reduced.
+const CWR: u8 = 32;
+
+#[inline]
+fn mark(bit: u8, set: bool) -> u8 {
+    if set { bit } else { 0 }
 }
 
 /// Options of an ACK that is not plain.
@@ -55,8 +65,8 @@ impl Packet {
         options: 0,
         size: 0,
         hop: 0,
-        kind: Kind::Data,
-        bits: [false; 4],
+        marks: 0,
+        stamp_ms: 0,
     };
 
     /// A data segment or SYN of `size` bytes.
@@ -69,8 +79,12 @@ impl Packet {
             options: 0,
             size,
             hop: 0,
-            kind: if s.syn { Kind::Syn } else { Kind::Data },
-            bits: [s.retransmission, s.ect, s.ce, s.cwr],
+            marks: mark(SYN, s.syn)
+                | mark(AGAIN, s.retransmission)
+                | mark(ECT, s.ect)
+                | mark(MARKED, s.ce)
+                | mark(CWR, s.cwr),
+            stamp_ms: 0,
         }
     }
 
@@ -85,36 +99,35 @@ impl Packet {
             options: if plain { 0 } else { store.put(a) },
             size,
             hop: 0,
-            kind: if a.syn { Kind::SynAck } else { Kind::Ack },
-            bits: [a.ece, a.dsack, false, false],
+            marks: ACK | mark(SYN, a.syn) | mark(AGAIN, a.dsack) | mark(MARKED, a.ece),
+            stamp_ms: a.stamp_ms,
         }
     }
 
     /// True for an ACK.
     #[inline]
     pub fn is_ack(&self) -> bool {
-        matches!(self.kind, Kind::Ack | Kind::SynAck)
+        self.marks & ACK != 0
     }
 
     /// True for a segment of data, not a SYN.
     #[inline]
     pub fn is_data(&self) -> bool {
-        self.kind == Kind::Data
+        self.marks & (ACK | SYN) == 0
     }
 
     /// As the receiver sees it.
     #[inline]
     pub fn to_segment(self) -> Segment {
-        let [retransmission, ect, ce, cwr] = self.bits;
-        let syn = self.kind == Kind::Syn;
+        let has = |bit| self.marks & bit != 0;
         Segment {
             seq: self.seq,
-            syn,
-            retransmission,
+            syn: has(SYN),
+            retransmission: has(AGAIN),
             stamp: self.stamp,
-            ect,
-            ce,
-            cwr,
+            ect: has(ECT),
+            ce: has(MARKED),
+            cwr: has(CWR),
         }
     }
 
@@ -125,15 +138,15 @@ impl Packet {
             0 => (SackBlocks::default(), u64::MAX),
             i => store.take(i),
         };
-        let [ece, dsack, ..] = self.bits;
-        let syn = self.kind == Kind::SynAck;
+        let has = |bit| self.marks & bit != 0;
         Ack {
             cum: self.seq,
-            syn,
+            syn: has(SYN),
             echo: self.stamp,
+            stamp_ms: self.stamp_ms,
             sacks,
-            dsack,
-            ece,
+            dsack: has(AGAIN),
+            ece: has(MARKED),
             window_end,
         }
     }

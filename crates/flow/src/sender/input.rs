@@ -1,11 +1,11 @@
 //! What an ACK means: scoreboard, RTT and rate, undo, loss detection, one congestion event at most, then the window law.
 
 use fullpipe_cc::{AckEvent, CongestionKind, Controller, IdleEvent, Phase, Stamps};
-use fullpipe_units::Time;
+use fullpipe_units::{Span, Time};
 
-use super::scoreboard::Delivered;
+use super::scoreboard::{Delivered, Sent};
 use super::{PrrAck, Sender};
-use crate::config::Detector;
+use crate::config::{Detector, RttSample};
 use crate::episode::EpisodeKind;
 use crate::segment::Ack;
 
@@ -38,15 +38,18 @@ impl<C: Controller> Sender<C> {
 
         let delivered_now = d.acked + d.sacked;
         let before = self.rate.delivered();
-        let mut event = self.event(now, &d, advanced, prior_pipe);
+        let stamps = Stamps {
+            value_ms: ack.stamp_ms,
+            echo: ack.echo,
+        };
+        let mut event = self.event(now, &d, advanced, prior_pipe, stamps);
         if let Some((_, newest)) = d.newest {
-            let echo = advanced.then_some(ack.echo);
-            let rtt = now.saturating_since(newest.xmit);
-            // Karn: a retransmission counts only if its echo proves that it was the one acknowledged.
-            if !newest.retransmitted() || echo.is_some_and(|e| e >= newest.xmit) {
-                self.rtt.sample(rtt);
+            event.rtt = match self.cfg.rto.sample {
+                RttSample::Newest => self.sample_newest(now, ack, advanced, &newest),
+                RttSample::Oldest => self.sample_oldest(now, ack, advanced, &d),
+            };
+            if event.rtt.is_some() {
                 self.probe_allowed = true;
-                event.rtt = Some(rtt);
                 event.srtt = self.rtt.srtt();
                 event.min_rtt = self.rtt.min();
             }
@@ -99,6 +102,51 @@ impl<C: Controller> Sender<C> {
         self.refresh_budget();
         let kept = lost.is_some() && advanced && self.keeps_timer();
         self.rearm(now, advanced && !kept);
+    }
+
+    /// Karn: a retransmission counts only if its echo proves that it was the one acknowledged.
+    #[inline]
+    fn sample_newest(
+        &mut self,
+        now: Time,
+        ack: &Ack,
+        advanced: bool,
+        newest: &Sent,
+    ) -> Option<Span> {
+        let echo = advanced.then_some(ack.echo);
+        if newest.retransmitted() && echo.is_none_or(|e| e < newest.xmit) {
+            return None;
+        }
+        let rtt = now.saturating_since(newest.xmit);
+        self.rtt.take(rtt, rtt, self.board.una(), self.board.nxt());
+        Some(rtt)
+    }
+
+    /// Linux: cumulative samples unless a retransmission is covered, SACKed ones for the controller where there are some, the
+    /// time stamp where there is nothing else.
+    #[inline]
+    fn sample_oldest(
+        &mut self,
+        now: Time,
+        ack: &Ack,
+        advanced: bool,
+        d: &Delivered,
+    ) -> Option<Span> {
+        let acked = d.acked_sent.filter(|_| !d.covers_retransmission);
+        let ms = |t: Time| t.as_nanos() / 1_000_000;
+        let stamp = || {
+            let span = Span::from_millis(ms(now).saturating_sub(ms(ack.echo)).max(1));
+            advanced.then_some((span, span))
+        };
+        let since = |(first, last): (Time, Time)| (now - first, now - last);
+        let (oldest, newest) = match (acked.map(since), d.sacked_sent.map(since)) {
+            (Some((oldest, _)), Some((_, newest))) => (oldest, newest),
+            (Some(both), None) | (None, Some(both)) => both,
+            (None, None) => stamp()?,
+        };
+        self.rtt
+            .take(oldest, newest, self.board.una(), self.board.nxt());
+        Some(newest)
     }
 
     /// Nothing to look at but the cumulative number.
@@ -175,6 +223,7 @@ impl<C: Controller> Sender<C> {
         d: &Delivered,
         advanced: bool,
         prior_pipe: u64,
+        stamps: Stamps,
     ) -> AckEvent {
         AckEvent {
             now,
@@ -189,7 +238,7 @@ impl<C: Controller> Sender<C> {
             owd: None,
             prior_flight: prior_pipe,
             flight: 0,
-            stamps: Stamps::default(),
+            stamps,
             delivered: self.rate.delivered(),
             rate: None,
             cwnd_limited: false,
@@ -237,7 +286,7 @@ impl<C: Controller> Sender<C> {
             self.probe_at = Time::MAX;
             self.reorder_at = Time::MAX;
         } else if advanced {
-            self.rto_at = now + self.rtt.rto();
+            self.rto_at = self.timer(now, self.rtt.rto());
             self.arm_probe(now);
         } else if self.board.sacked_out() > 0 {
             self.probe_at = Time::MAX;
@@ -258,13 +307,13 @@ impl<C: Controller> Sender<C> {
             return;
         }
         let mut wait = if self.rtt.has_sample() {
-            self.rtt.srtt() * 2
+            self.rtt.srtt() * 2 + self.cfg.probe_margin
         } else {
             self.cfg.rto.initial
         };
         if self.board.flight() == 1 {
             wait += self.cfg.max_ack_delay;
         }
-        self.probe_at = (now + wait).min(self.rto_at);
+        self.probe_at = self.timer(now, wait).min(self.rto_at);
     }
 }

@@ -16,13 +16,14 @@ mod rtt;
 mod scoreboard;
 mod validation;
 
-use fullpipe_cc::{Controller, IdleEvent, InitialSending, PacingGains, Phase, Stack};
+use fullpipe_cc::{Controller, IdleEvent, InitialSending, PacingGains, Phase, RestartEvent, Stack};
 use fullpipe_units::{Span, Time};
 
 pub use prr::{Prr, PrrAck};
 pub use rtt::RttEstimator;
 
-use crate::config::{Detector, LocalDrop, SenderConfig};
+use crate::clock::wheel;
+use crate::config::{Detector, LocalDrop, SenderConfig, TimerGrain};
 use crate::episode::{Episode, EpisodeKind};
 use crate::segment::Segment;
 use artificial::Artificial;
@@ -198,6 +199,9 @@ impl<C: Controller> Sender<C> {
         };
         self.last_sent = now;
         self.refresh_ready();
+        if self.ready {
+            self.open_controller(now);
+        }
     }
 
     /// No new data from now on.
@@ -222,6 +226,23 @@ impl<C: Controller> Sender<C> {
         match &self.prr {
             Some(prr) => prr.cwnd() as f64,
             None => self.cc.window(),
+        }
+    }
+
+    /// When a timer set now for `span` goes off.
+    #[inline]
+    fn timer(&self, now: Time, span: Span) -> Time {
+        match self.cfg.timers {
+            TimerGrain::Exact => now + span,
+            TimerGrain::Wheel => wheel(now, span, self.cfg.hz),
+        }
+    }
+
+    /// When the verdict over a suspect that is due `at` is passed. Linux adds 2 ms (`TCP_TIMEOUT_MIN_US`).
+    fn reordering_timer(&self, now: Time, at: Time) -> Time {
+        match self.cfg.timers {
+            TimerGrain::Exact => at,
+            TimerGrain::Wheel => wheel(now, at - now + Span::from_millis(2), self.cfg.hz),
         }
     }
 
@@ -416,7 +437,7 @@ impl<C: Controller> Sender<C> {
     /// A timer is due: retransmission, reordering, probe or pacing. Poll for segments afterwards.
     pub fn handle_timeout(&mut self, now: Time) {
         if let Connection::SynSent { at, tries } = self.connection {
-            if now >= at + self.syn_timeout(tries) {
+            if now >= self.timer(at, self.syn_timeout(tries)) {
                 self.connection = Connection::Opening { tries: tries + 1 };
                 self.rto_at = Time::MAX;
             }
@@ -442,7 +463,7 @@ impl<C: Controller> Sender<C> {
             return None;
         }
         self.connection = Connection::SynSent { at: now, tries };
-        self.rto_at = now + self.syn_timeout(tries);
+        self.rto_at = self.timer(now, self.syn_timeout(tries));
         Some(Segment {
             seq: 0,
             syn: true,
@@ -468,7 +489,7 @@ impl<C: Controller> Sender<C> {
         self.refresh_ready();
         self.rto_at = Time::MAX;
         if tries == 0 {
-            self.rtt.sample(now - at);
+            self.rtt.take(now - at, now - at, 0, 0);
             if let InitialSending::Spread { .. } = self.cfg.sending {
                 let iw = self.cc.window() as u64;
                 let spacing = self.cfg.sending.spacing(now - at, iw);
@@ -483,7 +504,23 @@ impl<C: Controller> Sender<C> {
                 window: 1.0,
                 ssthresh: self.cc.ssthresh(),
             });
-            self.refresh_budget();
+        }
+        self.open_controller(now);
+    }
+
+    fn open_controller(&mut self, now: Time) {
+        let ev = self.restart_event(now);
+        self.cc.on_established(&ev);
+        self.refresh_budget();
+    }
+
+    fn restart_event(&self, now: Time) -> RestartEvent {
+        RestartEvent {
+            now,
+            idle: now.saturating_since(self.last_sent),
+            srtt: self.rtt.srtt(),
+            snd_una: self.board.una(),
+            snd_nxt: self.board.nxt(),
         }
     }
 
@@ -511,7 +548,12 @@ impl<C: Controller> Sender<C> {
     }
 
     fn retransmit(&mut self, now: Time, seq: u64) -> Segment {
-        self.rate.before_send(now, self.board.pipe());
+        let pipe = self.board.pipe();
+        if pipe == 0 {
+            let ev = self.restart_event(now);
+            self.cc.on_restart(&ev);
+        }
+        self.rate.before_send(now, pipe);
         let rate = &self.rate;
         self.board.resend(
             seq,
@@ -536,7 +578,7 @@ impl<C: Controller> Sender<C> {
             prr.on_sent();
         }
         if self.rto_at == Time::MAX {
-            self.rto_at = now + self.rtt.rto();
+            self.rto_at = self.timer(now, self.rtt.rto());
         }
         let gap = self.pacing_gap();
         self.pacer.on_sent(now, gap);
@@ -602,8 +644,10 @@ impl<C: Controller> Sender<C> {
                 window: v.window,
                 ssthresh: v.ssthresh,
             });
-            self.refresh_budget();
         }
+        let ev = self.restart_event(now);
+        self.cc.on_restart(&ev);
+        self.refresh_budget();
     }
 
     #[inline]

@@ -1,4 +1,6 @@
 //! Proportional Rate Reduction (RFC 9937 section 6): how many segments each ACK of a reduction may release.
+//!
+//! Linux (RFC 6937) is the same with the window before the reduction as `recover_fs`.
 
 /// State of one reduction, segments.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,12 @@
 //! Loss detection and the recovery phases: RACK (RFC 8985), RFC 6675, NewReno (RFC 6582), PRR (RFC 9937), F-RTO (RFC 5682),
 //! Eifel and DSACK undo (RFC 3522, RFC 3708, RFC 4015), tail loss probes.
 
-use fullpipe_cc::{AckEvent, CongestionEvent, CongestionKind, Controller, Phase, RtoEvent};
-use fullpipe_units::Time;
+use fullpipe_cc::{AckEvent, CongestionEvent, CongestionKind, Controller, Phase, RtoEvent, Stamps};
+use fullpipe_units::{Span, Time};
 
 use super::scoreboard::Delivered;
 use super::{Probe, Prr, Sender};
-use crate::config::Detector;
+use crate::config::{Detector, LossWindow, Reduction};
 use crate::episode::EpisodeKind;
 use crate::segment::{Ack, Segment};
 
@@ -107,6 +107,8 @@ impl<C: Controller> Sender<C> {
             self.reduce(now, CongestionKind::Loss, lost, event);
         } else if again > 0 && self.phase == Phase::Recovery {
             self.reduce_again(now, lost + again);
+        } else if again > 0 && self.phase == Phase::Loss && self.cfg.recover_from_loss {
+            self.reduce(now, CongestionKind::Loss, again, event);
         }
     }
 
@@ -149,7 +151,7 @@ impl<C: Controller> Sender<C> {
             .map(|xmit| rack.verdict_at(xmit, window))
             .filter(|at| *at > now)
             .min();
-        self.reorder_at = due.unwrap_or(Time::MAX);
+        self.reorder_at = due.map_or(Time::MAX, |at| self.reordering_timer(now, at));
         (lost, counted)
     }
 
@@ -219,16 +221,16 @@ impl<C: Controller> Sender<C> {
         self.partial_ack_seen = false;
         self.cwr_pending = self.cfg.ecn;
         self.undo = (real_loss && self.cfg.undo).then(|| UndoMark::new(self.board.una(), false));
-        if self.cfg.prr {
-            let outstanding =
-                self.board.flight() - self.board.sacked_out().min(self.board.flight());
-            let recover_fs = outstanding + event.acked + event.sacked;
-            self.prr = Some(Prr::new(
-                self.cc.ssthresh() as u64,
-                recover_fs,
-                before as u64,
-            ));
-        }
+        let scale = match self.cfg.reduction {
+            Reduction::Immediate => return,
+            Reduction::Prr => {
+                let flight = self.board.flight();
+                flight - self.board.sacked_out().min(flight) + event.acked + event.sacked
+            }
+            Reduction::PrrWindow => before as u64,
+        };
+        let ssthresh = self.cc.ssthresh() as u64;
+        self.prr = Some(Prr::new(ssthresh, scale, before as u64));
     }
 
     /// A retransmission was lost: a second sign of congestion (RFC 5681 section 4.3).
@@ -283,7 +285,7 @@ impl<C: Controller> Sender<C> {
     }
 
     fn event_for(&self, now: Time, d: &Delivered) -> AckEvent {
-        self.event(now, d, false, self.board.pipe())
+        self.event(now, d, false, self.board.pipe(), Stamps::default())
     }
 
     fn congestion(
@@ -475,11 +477,20 @@ impl<C: Controller> Sender<C> {
         let was_loss = self.phase == Phase::Loss;
         let before = self.cc.window();
         let event = self.congestion(now, CongestionKind::Loss, first, 0, (0, 0));
+        if self.cfg.detector == Detector::NewReno {
+            self.board.remove_duplicates(u64::MAX);
+            self.duplicates = 0;
+        }
+        let rack = &self.rack;
+        let keeps_recent = self.cfg.loss_window == LossWindow::FlightPlusOne
+            && self.cfg.detector == Detector::Rack;
+        self.board
+            .lose_all(|sent| keeps_recent && rack.verdict_at(sent.xmit, Span::ZERO) > now);
         self.cc.on_rto(&RtoEvent {
             now,
             first,
             flight: event.flight,
-            pipe: 0,
+            pipe: self.board.pipe(),
             srtt: event.srtt,
             min_rtt: event.min_rtt,
         });
@@ -488,11 +499,6 @@ impl<C: Controller> Sender<C> {
         if first && !was_loss {
             self.undo = self.cfg.undo.then(|| UndoMark::new(self.board.una(), true));
         }
-        if self.cfg.detector == Detector::NewReno {
-            self.board.remove_duplicates(u64::MAX);
-            self.duplicates = 0;
-        }
-        self.board.lose_all();
         self.frto = if self.cfg.frto && first && !was_loss {
             Frto::AwaitFirst
         } else {
@@ -509,7 +515,7 @@ impl<C: Controller> Sender<C> {
         self.pacer.end_spreading();
         self.rtt.back_off();
         // Armed here, not by the retransmission: the pacer or the local queue may hold that back.
-        self.rto_at = now + self.rtt.rto();
+        self.rto_at = self.timer(now, self.rtt.rto());
     }
 
     /// RFC 8985 section 7.3: the probe's timer is due; true if a probe is to be sent. The RTO then starts anew.
@@ -520,7 +526,7 @@ impl<C: Controller> Sender<C> {
         if due {
             self.probe_due = true;
             self.probe_allowed = false;
-            self.rto_at = now + self.rtt.rto();
+            self.rto_at = self.timer(now, self.rtt.rto());
         }
         due
     }

@@ -1,8 +1,8 @@
-//! RTT estimation and the retransmission timeout (RFC 6298).
+//! RTT estimation and the retransmission timeout: RFC 6298, and Linux' variant of it.
 
 use fullpipe_units::Span;
 
-use crate::config::RtoConfig;
+use crate::config::{RtoConfig, RtoRule};
 
 /// Smoothed RTT, its variation, its minimum, and the timeout they give.
 #[derive(Clone, Debug)]
@@ -14,6 +14,55 @@ pub struct RttEstimator {
     latest: Span,
     samples: u64,
     backoff: u32,
+    deviation: Deviation,
+}
+
+/// Linux' state beside SRTT, microseconds (`tcp_rtt_estimator`).
+#[derive(Clone, Copy, Debug, Default)]
+struct Deviation {
+    /// Eight times SRTT.
+    srtt: u64,
+    /// Four times the mean deviation.
+    mean: u64,
+    /// Largest of it in the present window.
+    most: u64,
+    /// What the timeout adds to SRTT.
+    var: u64,
+    /// The present window ends when this segment is acknowledged.
+    until: u64,
+}
+
+impl Deviation {
+    fn first(&mut self, r: u64, floor: u64, nxt: u64) {
+        self.srtt = (8 * r).max(1);
+        self.mean = 2 * r;
+        self.var = self.mean.max(floor);
+        self.most = self.var;
+        self.until = nxt;
+    }
+
+    /// The deviation grows at a quarter, and at a thirty-second when the RTT falls; the variance takes the window's largest at
+    /// once and gives back a quarter of the difference per window.
+    fn next(&mut self, r: u64, floor: u64, una: u64, nxt: u64) {
+        let error = r as i64 - (self.srtt / 8) as i64;
+        self.srtt = (self.srtt as i64 + error).max(1) as u64;
+        let mut change = error.abs() - (self.mean / 4) as i64;
+        if error < 0 && change > 0 {
+            change /= 8;
+        }
+        self.mean = (self.mean as i64 + change) as u64;
+        if self.mean > self.most {
+            self.most = self.mean;
+            self.var = self.var.max(self.most);
+        }
+        if una > self.until {
+            if self.most < self.var {
+                self.var -= (self.var - self.most) / 4;
+            }
+            self.until = nxt;
+            self.most = floor;
+        }
+    }
 }
 
 impl RttEstimator {
@@ -27,7 +76,38 @@ impl RttEstimator {
             latest: Span::ZERO,
             samples: 0,
             backoff: 0,
+            deviation: Deviation::default(),
         }
+    }
+
+    /// One ACK's samples: `oldest` feeds SRTT and the timeout, `newest` the minimum. `una` and `nxt` delimit the window.
+    #[inline]
+    pub fn take(&mut self, oldest: Span, newest: Span, una: u64, nxt: u64) {
+        match self.cfg.rule {
+            RtoRule::Rfc6298 => {
+                self.sample(oldest);
+                self.latest = newest;
+                self.min = self.min.min(newest);
+            }
+            RtoRule::Linux => self.sample_window(oldest, newest, una, nxt),
+        }
+    }
+
+    /// One ACK's samples under Linux' rules: as [`RttEstimator::take`].
+    fn sample_window(&mut self, oldest: Span, newest: Span, una: u64, nxt: u64) {
+        let floor = self.cfg.min.as_nanos() / 1000;
+        let r = oldest.as_nanos() / 1000;
+        if self.samples == 0 {
+            self.deviation.first(r, floor, nxt);
+        } else {
+            self.deviation.next(r, floor, una, nxt);
+        }
+        self.samples += 1;
+        self.latest = newest;
+        self.min = self.min.min(newest);
+        self.srtt = self.deviation.srtt * 125;
+        self.rttvar = self.deviation.var * 1000;
+        self.backoff = 0;
     }
 
     /// Section 2: one sample; clears the timer's backoff.
@@ -112,7 +192,10 @@ impl RttEstimator {
         if self.srtt == 0 {
             return self.cfg.initial;
         }
-        let var = (4 * self.rttvar).max(self.cfg.granularity.as_nanos());
+        let var = match self.cfg.rule {
+            RtoRule::Rfc6298 => (4 * self.rttvar).max(self.cfg.granularity.as_nanos()),
+            RtoRule::Linux => self.rttvar,
+        };
         Span::from_nanos(self.srtt + var)
             .max(self.cfg.min)
             .min(self.cfg.max)
@@ -127,6 +210,58 @@ impl RttEstimator {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::RttSample;
+
+    fn linux() -> RttEstimator {
+        let ms = Span::from_millis;
+        RttEstimator::new(RtoConfig {
+            min: ms(200),
+            max: ms(120_000),
+            initial: ms(1000),
+            granularity: ms(1),
+            rule: RtoRule::Linux,
+            sample: RttSample::Oldest,
+        })
+    }
+
+    /// Samples of 100, 100, 500, 100 ms, worked by hand: the variance is never below 200 ms, a rise counts a quarter at once
+    /// (mean deviation 4x: 200, 150, 512.5 ms), a fall an eighth of that.
+    #[test]
+    fn linux_raises_the_variance_fast_and_lowers_it_slowly() {
+        let ms = Span::from_millis;
+        let mut e = linux();
+        let rows = [
+            (100, 100.0, 200.0),
+            (100, 100.0, 200.0),
+            (500, 150.0, 512.5),
+            (100, 143.75, 512.5),
+        ];
+        for (sample, srtt, var) in rows {
+            e.sample_window(ms(sample), ms(sample), 0, 100);
+            assert!(
+                (e.srtt().as_secs_f64() * 1e3 - srtt).abs() < 2e-3,
+                "{sample}"
+            );
+            assert!(
+                (e.rttvar().as_secs_f64() * 1e3 - var).abs() < 2e-3,
+                "{sample}"
+            );
+        }
+        assert!((e.rto().as_secs_f64() * 1e3 - 656.25).abs() < 2e-3);
+        // The window has ended: the variance gives back a quarter of what its largest deviation leaves, twice.
+        e.sample_window(ms(100), ms(100), 101, 200);
+        assert!((e.rttvar().as_secs_f64() * 1e3 - 512.5).abs() < 2e-3);
+        e.sample_window(ms(100), ms(100), 201, 300);
+        assert!(e.rttvar() < ms(512), "{:?}", e.rttvar());
+    }
+
+    #[test]
+    fn the_minimum_follows_the_newest_sample() {
+        let ms = Span::from_millis;
+        let mut e = linux();
+        e.sample_window(ms(60), ms(20), 0, 10);
+        assert_eq!((e.min(), e.srtt()), (ms(20), ms(60)));
+    }
 
     /// Known numbers of RFC 6298's formulas: samples 0.1, 0.1, 0.12, 0.2, 0.1 s, G = 1 ms, no floor.
     #[test]
@@ -137,6 +272,8 @@ mod tests {
             max: ms(60_000),
             initial: ms(1000),
             granularity: ms(1),
+            rule: RtoRule::Rfc6298,
+            sample: RttSample::Newest,
         };
         let mut e = RttEstimator::new(cfg);
         assert_eq!(e.rto(), ms(1000));
@@ -167,6 +304,8 @@ mod tests {
             max: ms(900),
             initial: ms(1000),
             granularity: ms(1),
+            rule: RtoRule::Rfc6298,
+            sample: RttSample::Newest,
         };
         let mut e = RttEstimator::new(cfg);
         e.sample(ms(1));

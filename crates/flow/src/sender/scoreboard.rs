@@ -60,8 +60,21 @@ pub struct Delivered {
     pub newest: Option<(u64, Sent)>,
     /// Of these, the highest number that was never retransmitted, if any.
     pub original: Option<u64>,
+    /// When the lowest of the segments acknowledged cumulatively was sent, and the highest; only those never retransmitted and
+    /// not SACKed before.
+    pub acked_sent: Option<(Time, Time)>,
+    /// The same of the segments newly SACKed.
+    pub sacked_sent: Option<(Time, Time)>,
+    /// A retransmission was acknowledged cumulatively.
+    pub covers_retransmission: bool,
     /// Lowest number newly delivered that was below an already delivered one and never retransmitted: reordering.
     pub reordered: bool,
+}
+
+/// Extends the send times of a run of segments by a later one.
+fn extend(times: &mut Option<(Time, Time)>, sent: Time) {
+    let first = times.map_or(sent, |(first, _)| first);
+    *times = Some((first, sent));
 }
 
 impl Delivered {
@@ -242,6 +255,7 @@ impl Scoreboard {
             d.acked += cum - self.una;
             let newest = *self.get(cum - 1);
             d.newest = Some((cum - 1, newest));
+            d.acked_sent = Some((self.get(self.una).xmit, newest.xmit));
             d.original = Some(cum - 1);
             self.una = cum;
         } else {
@@ -256,9 +270,13 @@ impl Scoreboard {
             if sent.flags & MARKS != 0 {
                 self.marked -= 1;
             }
+            d.covers_retransmission |= sent.flags & RETRANSMITTED != 0;
             if sent.flags & SACKED != 0 {
                 self.sacked_out -= 1;
                 continue;
+            }
+            if sent.flags & RETRANSMITTED == 0 {
+                extend(&mut d.acked_sent, sent.xmit);
             }
             if sent.flags & LOST != 0 {
                 self.lost_out -= 1;
@@ -312,6 +330,9 @@ impl Scoreboard {
         self.sacked_out += 1;
         d.sacked += 1;
         d.note(seq, sent);
+        if sent.flags & RETRANSMITTED == 0 {
+            extend(&mut d.sacked_sent, sent.xmit);
+        }
         if below && sent.flags & RETRANSMITTED == 0 {
             d.reordered = true;
         }
@@ -425,19 +446,27 @@ impl Scoreboard {
         self.lost_again.push(Reverse(seq));
     }
 
-    /// Judges everything outstanding and not SACKed lost, retransmissions too (go-back-N after a timeout).
-    pub fn lose_all(&mut self) -> u64 {
+    /// Judges everything outstanding and not SACKed lost, retransmissions too (go-back-N after a timeout), except what `spared`
+    /// acquits; the first outstanding segment always goes.
+    pub fn lose_all(&mut self, mut spared: impl FnMut(&Sent) -> bool) -> u64 {
         let mut lost = 0;
         self.lost.clear();
         self.lost_again.clear();
-        self.again.clear();
+        self.judged = self.nxt;
         for seq in self.una..self.nxt {
-            let sent = self.get_mut(seq);
-            if sent.flags & SACKED != 0 {
+            let sent = *self.get(seq);
+            let flags = sent.flags;
+            if flags & SACKED != 0 {
                 continue;
             }
-            let flags = sent.flags;
-            sent.flags = (flags | LOST) & !IN_FLIGHT_AGAIN;
+            let waiting = flags & (LOST | IN_FLIGHT_AGAIN) == LOST;
+            if !waiting && seq != self.una && spared(&sent) {
+                if flags & MARKS == 0 {
+                    self.judged = self.judged.min(seq);
+                }
+                continue;
+            }
+            self.get_mut(seq).flags = (flags | LOST) & !IN_FLIGHT_AGAIN;
             self.marked += u64::from(flags & MARKS == 0);
             self.again_out -= u64::from(flags & IN_FLIGHT_AGAIN != 0);
             lost += u64::from(flags & LOST == 0);
@@ -450,7 +479,6 @@ impl Scoreboard {
             }
         }
         self.lost_out += lost;
-        self.judged = self.nxt;
         lost
     }
 

@@ -1,7 +1,9 @@
 //! What is judged lost and what is sent next: RFC 6675, RFC 6582, RFC 8985.
 
 use fullpipe_cc::{CongestionKind, Phase};
-use fullpipe_flow::{Detector, EpisodeKind, LocalDrop, Preset, SenderConfig, Validation};
+use fullpipe_flow::{
+    Detector, EpisodeKind, LocalDrop, Preset, Reduction, SenderConfig, Validation,
+};
 use fullpipe_units::Time;
 
 use crate::host::Out::{self, N, R};
@@ -10,7 +12,7 @@ use crate::host::{Host, ack, dsack, modern, ms, sack, span_ms};
 fn with(detector: Detector) -> SenderConfig {
     SenderConfig {
         detector,
-        prr: false,
+        reduction: Reduction::Immediate,
         tlp: false,
         // pipeACK would hide a wrong FlightSize.
         validation: Validation::None,
@@ -375,7 +377,7 @@ fn a_lost_retransmission_reduces_once_more_unless_switched_off() {
 #[test]
 fn rack_judges_a_lost_tail_by_the_retransmission_that_was_delivered() {
     let cfg = SenderConfig {
-        prr: true,
+        reduction: Reduction::Prr,
         ..limited_to(Detector::Rack, 10)
     };
     let mut h = Host::new(cfg, 10.0);
@@ -444,6 +446,13 @@ fn presets_differ_where_the_reference_says() {
         (Detector::Sack, Detector::Rack)
     );
     assert_eq!((old.initial_window, new.initial_window), (2.0, 10.0));
-    assert!(!old.prr && new.prr && !old.tlp && new.tlp && !old.frto && new.frto);
+    assert!(
+        old.reduction == Reduction::Immediate
+            && new.reduction == Reduction::Prr
+            && !old.tlp
+            && new.tlp
+            && !old.frto
+            && new.frto
+    );
     let _ = Time::ZERO;
 }

@@ -148,6 +148,7 @@ pub fn ack(cum: u64, echo_ms: f64) -> Ack {
         cum,
         syn: false,
         echo: ms(echo_ms),
+        stamp_ms: 0,
         sacks: SackBlocks::default(),
         dsack: false,
         ece: false,

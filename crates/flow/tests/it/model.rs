@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use fullpipe_cc::{PacingGains, StackSpec};
 use fullpipe_flow::{
-    Ack, ArtificialLoss, Detector, LocalDrop, Preset, Receiver, ReceiverConfig, Segment, Sender,
-    SenderConfig, Validation,
+    Ack, AckCompression, ArtificialLoss, Detector, LocalDrop, Preset, Receiver, ReceiverConfig,
+    Reduction, Segment, Sender, SenderConfig, Validation,
 };
 use fullpipe_units::{Span, Time};
 use proptest::prelude::*;
@@ -312,7 +312,8 @@ fn weather() -> impl Strategy<Value = Weather> {
 prop_compose! {
     fn sender_config()(
         detector in prop_oneof![Just(Detector::Rack), Just(Detector::Sack), Just(Detector::NewReno)],
-        prr in any::<bool>(),
+        reduction in prop_oneof![Just(Reduction::Immediate), Just(Reduction::Prr), Just(Reduction::PrrWindow)],
+        linux in any::<bool>(),
         tlp in any::<bool>(),
         frto in any::<bool>(),
         undo in any::<bool>(),
@@ -332,7 +333,16 @@ prop_compose! {
     ) -> SenderConfig {
         let mut cfg = SenderConfig::preset(Preset::Y2026, 1500);
         cfg.detector = detector;
-        cfg.prr = prr;
+        cfg.reduction = reduction;
+        if linux {
+            // Everything of the preset that the fields below do not set.
+            let kernel = SenderConfig::preset(Preset::Linux, 1500);
+            cfg.rto = kernel.rto;
+            cfg.recover_from_loss = true;
+            cfg.loss_window = kernel.loss_window;
+            cfg.timers = kernel.timers;
+            cfg.probe_margin = kernel.probe_margin;
+        }
         cfg.tlp = tlp;
         cfg.frto = frto;
         cfg.undo = undo;
@@ -358,6 +368,8 @@ prop_compose! {
         blocks in 0usize..5,
         window in prop_oneof![2 => Just(None), 1 => (1u64..40).prop_map(Some)],
         quick in 0u32..16,
+        merge in prop_oneof![1 => Just(None), 1 => (1u64..2000, 1u32..50).prop_map(Some)],
+        hz in prop_oneof![1 => Just(None), 1 => (50u32..1001).prop_map(Some)],
     ) -> ReceiverConfig {
         ReceiverConfig {
             ack_every,
@@ -366,6 +378,12 @@ prop_compose! {
             sack_blocks: blocks.max(1),
             window,
             quick_acks: quick,
+            compression: merge.map(|(us, most)| AckCompression {
+                delay: Span::from_micros(us),
+                rtt_part: 20,
+                most,
+            }),
+            hz,
             ecn: true,
         }
     }

@@ -1,7 +1,7 @@
 //! Proportional Rate Reduction: the two figures of RFC 9937, through the sender, for both SACK detectors.
 
 use fullpipe_cc::Phase;
-use fullpipe_flow::{Detector, Prr, PrrAck, SenderConfig};
+use fullpipe_flow::{Detector, Prr, PrrAck, Reduction, SenderConfig};
 
 use crate::host::Out::{self, N, R};
 use crate::host::{Host, ack, modern, sack};
@@ -118,7 +118,7 @@ fn fifteen_losses_in_twenty() {
 #[test]
 fn without_prr_the_quota_leaves_at_once() {
     let cfg = SenderConfig {
-        prr: false,
+        reduction: Reduction::Immediate,
         ..modern()
     };
     for detector in [Detector::Rack, Detector::Sack] {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use fullpipe_cc::Phase;
-use fullpipe_flow::{Detector, Preset, Receiver, ReceiverConfig, Sender, SenderConfig};
+use fullpipe_flow::{Detector, Preset, Receiver, ReceiverConfig, Reduction, Sender, SenderConfig};
 use fullpipe_units::{Span, Time};
 
 use crate::host::{Halver, sack};
@@ -122,7 +122,7 @@ fn the_search_for_holes_does_not_start_over() {
     let mut cc = Halver::new(n as f64);
     cc.hold = true;
     let cfg = SenderConfig {
-        prr: false,
+        reduction: Reduction::Immediate,
         ..config(Detector::Sack, n)
     };
     let mut s = Sender::new(cfg, cc, 0);

@@ -3,7 +3,7 @@
 use fullpipe_cc::{Base, CongestionKind, InitialSending, PacingGains, Phase, StackSpec};
 use fullpipe_flow::{
     Ack, ArtificialLoss, Detector, EpisodeKind, LocalDrop, Preset, Receiver, ReceiverConfig,
-    SackBlocks, Segment, Sender, SenderConfig, Validation,
+    Reduction, SackBlocks, Segment, Sender, SenderConfig, Validation,
 };
 use fullpipe_units::{Span, Time};
 
@@ -15,10 +15,19 @@ fn syn_ack(window_end: u64) -> Ack {
         cum: 0,
         syn: true,
         echo: Time::ZERO,
+        stamp_ms: 0,
         sacks: SackBlocks::default(),
         dsack: false,
         ece: false,
         window_end,
+    }
+}
+
+fn reduction(prr: bool) -> Reduction {
+    if prr {
+        Reduction::Prr
+    } else {
+        Reduction::Immediate
     }
 }
 
@@ -288,7 +297,7 @@ fn retransmissions_are_paced() {
 fn stalled(policy: LocalDrop, prr: bool) -> (Host, Segment) {
     let cfg = SenderConfig {
         local_drop: policy,
-        prr,
+        reduction: reduction(prr),
         ecn: true,
         tlp: false,
         ..modern()
@@ -383,7 +392,7 @@ fn a_refusal_with_nothing_outstanding_is_no_deadlock() {
         for prr in [false, true] {
             let cfg = SenderConfig {
                 local_drop: policy,
-                prr,
+                reduction: reduction(prr),
                 handshake: false,
                 ..modern()
             };
@@ -450,7 +459,7 @@ fn marks_reduce_once_per_window() {
     for prr in [false, true] {
         let cfg = SenderConfig {
             ecn: true,
-            prr,
+            reduction: reduction(prr),
             validation: Validation::None,
             ..modern()
         };
@@ -509,7 +518,7 @@ fn abe_keeps_more_on_a_mark_than_on_a_loss() {
     let run = |stack: &str, marked: bool| {
         let cfg = SenderConfig {
             ecn: true,
-            prr: false,
+            reduction: Reduction::Immediate,
             base: Base::Cwnd,
             ..modern()
         };
@@ -660,7 +669,7 @@ fn validation_after_idle_follows_its_mode() {
 fn artificial_losses_reduce_without_retransmission() {
     for prr in [false, true] {
         let cfg = SenderConfig {
-            prr,
+            reduction: reduction(prr),
             validation: Validation::None,
             artificial_loss: ArtificialLoss {
                 segments: vec![21, 23, 60],

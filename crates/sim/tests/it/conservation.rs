@@ -1,7 +1,7 @@
 //! Random topologies and flows: the simulator's own checks never fail, and nothing is created or lost.
 
 use fullpipe_cc::StackSpec;
-use fullpipe_flow::{Detector, LocalDrop, Preset, ReceiverConfig, SenderConfig};
+use fullpipe_flow::{Detector, LocalDrop, Preset, ReceiverConfig, Reduction, SenderConfig};
 use fullpipe_sim::{Buffer, Drops, FlowSpec, LinkSpec, Loss, RunSpec, Trace, run};
 use fullpipe_units::{Rate, Span, Time};
 use proptest::prelude::*;
@@ -80,7 +80,11 @@ prop_compose! {
         let preset = if old { Preset::Y2003 } else { Preset::Y2026 };
         let mut sender = SenderConfig::preset(preset, 1500);
         sender.detector = detector;
-        sender.prr = prr;
+        sender.reduction = if prr {
+            Reduction::Prr
+        } else {
+            Reduction::Immediate
+        };
         sender.transfer = transfer;
         sender.local_drop = local_drop;
         sender.max_window = 300.0;

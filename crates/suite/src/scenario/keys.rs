@@ -529,6 +529,63 @@ pub(super) const FLOW: &[Key] = &[
         "what a reduction multiplies",
     ),
     key(
+        "hz",
+        Kind::Whole {
+            min: 24,
+            max: 10_000,
+            unit: "",
+        },
+        "250",
+        "100",
+        "ticks per second of the hosts' timer clock (Linux `CONFIG_HZ`); the Linux stacks and the timers \"wheel\" follow it",
+    ),
+    key(
+        "timers",
+        Kind::Word(TIMERS),
+        r#"(of the preset: "exact" or "wheel")"#,
+        r#""exact""#,
+        "when a timer goes off",
+    ),
+    key(
+        "rto_formula",
+        Kind::Word(RTO_FORMULAS),
+        r#"(of the preset: "rfc6298" or "linux")"#,
+        r#""rfc6298""#,
+        "how the retransmission timeout follows from the RTT samples",
+    ),
+    key(
+        "rtt_sample",
+        Kind::Word(RTT_SAMPLES),
+        r#"(of the preset: "newest" or "oldest")"#,
+        r#""newest""#,
+        "which segment of an ACK gives the sample of SRTT",
+    ),
+    key(
+        "loss_window",
+        Kind::Word(LOSS_WINDOWS),
+        r#"(of the preset: "one" or "flight")"#,
+        r#""one""#,
+        "the window after a timeout",
+    ),
+    key(
+        "quick_acks",
+        Kind::Whole {
+            min: 0,
+            max: 1000,
+            unit: "segments",
+        },
+        "(of the preset: 0 or 16)",
+        "0",
+        "segments that are acknowledged at once at the start and after a duplicate (Linux)",
+    ),
+    key(
+        "merge_acks",
+        Kind::Flag,
+        "(of the preset: false or true)",
+        "false",
+        "ACKs beyond the third for one hole wait up to 1 ms and become one (Linux `tcp_comp_sack_delay_ns`)",
+    ),
+    key(
         "drop",
         Kind::OneOrMany(&Kind::Table(DROP)),
         "",
@@ -546,13 +603,48 @@ const PRESETS: &[Word] = &[
         "2026",
         "the RFCs of today: RACK-TLP, PRR, F-RTO, byte counting, initial window 10, RFC 7661",
     ),
-    later("linux", "the choices of Linux"),
+    word(
+        "linux",
+        "Linux 6.1 with its default settings; its modules are the stacks `reno-linux`, `cubic-linux`, ...",
+    ),
 ];
 
 const RECOVERIES: &[Word] = &[
     word("rack", "RACK with SACK (RFC 8985)"),
     word("sack", "duplicate ACKs over the SACK scoreboard (RFC 6675)"),
     word("newreno", "duplicate ACKs without SACK (RFC 6582)"),
+];
+
+const TIMERS: &[Word] = &[
+    word("exact", "at the time it was set for"),
+    word(
+        "wheel",
+        "on a tick of the clock `hz`, rounded up and one tick later, as Linux does",
+    ),
+];
+
+const RTO_FORMULAS: &[Word] = &[
+    word("rfc6298", "SRTT + 4 RTTVAR, at least `min_rto`"),
+    word(
+        "linux",
+        "SRTT + the largest deviation of a window, that at least `min_rto`",
+    ),
+];
+
+const RTT_SAMPLES: &[Word] = &[
+    word("newest", "the most recently sent"),
+    word(
+        "oldest",
+        "the first sent, with the time its ACK was delayed, as Linux does",
+    ),
+];
+
+const LOSS_WINDOWS: &[Word] = &[
+    word("one", "one segment, all outstanding ones are lost"),
+    word(
+        "flight",
+        "one more than what was sent less than an RTT ago, as Linux does",
+    ),
 ];
 
 const COUNTS: &[Word] = &[

@@ -2,7 +2,8 @@
 
 use fullpipe_cc::{Base, Count, PacingGains, StackSpec};
 use fullpipe_flow::{
-    ArtificialLoss, Detector, LocalDrop, Preset, ReceiverConfig, SenderConfig, Validation,
+    AckCompression, ArtificialLoss, Detector, LocalDrop, LossWindow, Preset, ReceiverConfig,
+    Reduction, RtoRule, RttSample, SenderConfig, TimerGrain, Validation,
 };
 use fullpipe_sim::{Buffer, Drops, FlowSpec, LinkSpec, Loss, RunSpec, Trace};
 use fullpipe_units::{BufferSize, Bytes, Rate, Span, Time, WindowSize};
@@ -322,6 +323,7 @@ impl FlowJudge<'_> {
         let packet = self.path.packet;
         let preset = match r.word("preset") {
             Some("2003") => Preset::Y2003,
+            Some("linux") => Preset::Linux,
             _ => Preset::Y2026,
         };
         let rtt = r.span("rtt").unwrap_or(self.path.rtt);
@@ -492,7 +494,6 @@ impl FlowJudge<'_> {
         }
         receiver.sack = sender.detector != Detector::NewReno;
         for (key, switch) in [
-            ("prr", &mut sender.prr),
             ("tlp", &mut sender.tlp),
             ("frto", &mut sender.frto),
             ("undo", &mut sender.undo),
@@ -501,10 +502,47 @@ impl FlowJudge<'_> {
         ] {
             *switch = r.flag(key).unwrap_or(*switch);
         }
+        sender.reduction = match (r.flag("prr"), sender.reduction) {
+            (Some(false), _) => Reduction::Immediate,
+            (Some(true), Reduction::Immediate) => Reduction::Prr,
+            (_, preset) => preset,
+        };
         if let Some(min) = r.span("min_rto") {
             sender.rto.min = min;
             sender.rto.max = sender.rto.max.max(min);
         }
+        if let Some(hz) = r.whole("hz").and_then(|n| u32::try_from(n).ok()) {
+            sender.hz = hz;
+            receiver.hz = receiver.hz.map(|_| hz);
+        }
+        match r.word("timers") {
+            Some("exact") => (sender.timers, receiver.hz) = (TimerGrain::Exact, None),
+            Some("wheel") => (sender.timers, receiver.hz) = (TimerGrain::Wheel, Some(sender.hz)),
+            _ => {}
+        }
+        match r.word("rto_formula") {
+            Some("rfc6298") => sender.rto.rule = RtoRule::Rfc6298,
+            Some("linux") => sender.rto.rule = RtoRule::Linux,
+            _ => {}
+        }
+        match r.word("rtt_sample") {
+            Some("newest") => sender.rto.sample = RttSample::Newest,
+            Some("oldest") => sender.rto.sample = RttSample::Oldest,
+            _ => {}
+        }
+        match r.word("loss_window") {
+            Some("one") => sender.loss_window = LossWindow::One,
+            Some("flight") => sender.loss_window = LossWindow::FlightPlusOne,
+            _ => {}
+        }
+        if let Some(n) = r.whole("quick_acks").and_then(|n| u32::try_from(n).ok()) {
+            receiver.quick_acks = n;
+        }
+        receiver.compression = match (r.flag("merge_acks"), receiver.compression) {
+            (Some(false), _) => None,
+            (Some(true), None) => Some(AckCompression::LINUX),
+            (_, preset) => preset,
+        };
         match r.word("count") {
             Some("segments") => sender.count = Count::Segments,
             Some("acks") => sender.count = Count::Acks,
