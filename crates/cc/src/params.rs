@@ -290,6 +290,22 @@ impl Params {
         }
     }
 
+    /// Value of a number parameter that is an integer in the kernel.
+    ///
+    /// # Errors
+    /// A sentence if it has a fractional part.
+    pub fn whole(&self, name: &str) -> Result<u32, String> {
+        let x = self.number(name);
+        if x == f64::from(x as u32) {
+            Ok(x as u32)
+        } else {
+            Err(format!(
+                "{name} takes whole numbers, not {}",
+                number_text(x)
+            ))
+        }
+    }
+
     /// Value of a time parameter.
     pub fn time(&self, name: &str) -> Span {
         match self.value(name) {

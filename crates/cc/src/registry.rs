@@ -33,7 +33,6 @@ pub const ENTRIES: &[Entry] = &[
     htcp::HTCP,
     htcp::HTCP_LINUX,
     cubic::CUBIC,
-    cubic::CUBIC_LINUX,
     hybla::HYBLA,
     hybla::HYBLA_LINUX,
     vegas::VEGAS,
@@ -47,6 +46,7 @@ pub const ENTRIES: &[Entry] = &[
     veno::VENO,
     ledbat::LEDBAT,
     linux::RENO_LINUX,
+    linux::CUBIC_LINUX,
     standard::STANDARD,
     limited::LIMITED,
     hybla_start::HYBLA_START,
@@ -437,6 +437,7 @@ impl std::str::FromStr for StackSpec {
 /// A running controller of any registered kind; dispatch by `match`, no pointer on the ACK path.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
+#[allow(clippy::large_enum_variant)] // one per flow; a pointer would cost a miss per ACK
 pub enum Stack {
     /// Start-up x window law.
     Classic(Classic),

@@ -4,8 +4,6 @@
 //!
 //! - The RFC adds `(target - cwnd)/cwnd` per ACK; here it is per acknowledged segment, never past the target.
 //! - In the Reno-friendly region the window follows `W_est` upwards only.
-//! - `cubic-linux` has Linux' constants (`beta` 717/1024, `C` from its scale of 41, a friendly increase of 8/15) and its 5 % per RTT
-//!   before the first loss; its integer counters and its recomputation every 1/32 s are not modelled.
 //!
 //! First ACK in avoidance: an epoch starts. Loss in start-up: `W_max` is the window. A lost retransmission: reduces again, with fast
 //! convergence. Timeout: the next epoch is convex from its first window (`K = 0`). Mark: as a loss. Undo: epoch and `W_max` come
@@ -30,10 +28,6 @@ pub struct CubicParams {
     pub fast_convergence: bool,
     /// Never slower than a Reno flow with the same decrease.
     pub friendly: bool,
-    /// Increase of that flow, segments per RTT, below the window of the last event; and above it.
-    pub friendly_increase: (f64, f64),
-    /// Smallest growth per segment before the first loss.
-    pub first_growth: f64,
 }
 
 impl CubicParams {
@@ -44,17 +38,6 @@ impl CubicParams {
             beta,
             fast_convergence: true,
             friendly: true,
-            friendly_increase: (alpha_cubic(beta), 1.0),
-            first_growth: 0.0,
-        }
-    }
-
-    /// Linux' constants.
-    pub fn linux() -> Self {
-        Self {
-            friendly_increase: (8.0 / 15.0, 8.0 / 15.0),
-            first_growth: 1.0 / 20.0,
-            ..Self::rfc(LINUX_C, LINUX_BETA)
         }
     }
 
@@ -92,8 +75,6 @@ pub struct Cubic {
     epoch: Option<Epoch>,
     /// A timeout came after the last epoch.
     after_rto: bool,
-    /// No congestion event yet.
-    lossless: bool,
     /// Time of the last ACK.
     last: Time,
 }
@@ -115,7 +96,6 @@ impl Cubic {
             cwnd_prior: 0.0,
             epoch: None,
             after_rto: false,
-            lossless: true,
             last: Time::ZERO,
         }
     }
@@ -131,7 +111,7 @@ impl Cubic {
             start: now,
             k,
             w_est: w,
-            alpha: self.params.friendly_increase.0,
+            alpha: alpha_cubic(self.params.beta),
         }
     }
 
@@ -144,7 +124,6 @@ impl Cubic {
         };
         self.cwnd_prior = w;
         self.epoch = None;
-        self.lossless = false;
     }
 }
 
@@ -170,20 +149,14 @@ impl WindowLaw for Cubic {
         let share = n / win.w;
         epoch.w_est += epoch.alpha * share;
         if epoch.w_est >= self.cwnd_prior {
-            epoch.alpha = params.friendly_increase.1;
+            epoch.alpha = RENO_INCREASE;
         }
-        let w = if params.friendly && params.w_cubic(t, epoch.k, self.w_max) < epoch.w_est {
-            epoch.w_est
+        win.w = if params.friendly && params.w_cubic(t, epoch.k, self.w_max) < epoch.w_est {
+            epoch.w_est.max(win.w)
         } else {
             let target = params.w_cubic(t + ev.srtt.as_secs_f64(), epoch.k, self.w_max);
             win.w + (target - win.w).clamp(0.0, 0.5 * win.w) * share
         };
-        let least = if self.lossless {
-            params.first_growth * n
-        } else {
-            0.0
-        };
-        win.w = w.max(win.w + least);
         self.epoch = Some(epoch);
     }
 
@@ -223,11 +196,8 @@ impl WindowLaw for Cubic {
     }
 }
 
-/// `BICTCP_BETA` of Linux.
-const LINUX_BETA: f64 = 717.0 / 1024.0;
-
-/// Scale 41 in units of 1/1024 s: `41 * 10 / 1024` segments/s^3.
-const LINUX_C: f64 = 410.0 / 1024.0;
+/// Increase of the Reno flow from the window of the last event on (RFC 9438 section 4.3).
+const RENO_INCREASE: f64 = 1.0;
 
 const FAST_CONVERGENCE: ParamSpec = ParamSpec::flag(
     "fast_convergence",
@@ -241,12 +211,6 @@ const FRIENDLINESS: ParamSpec = ParamSpec::flag(
     "never slower than a Reno flow with the same decrease",
     "RFC 9438 section 4.3",
 );
-
-fn build(p: &Params, mut params: CubicParams) -> Result<Component, String> {
-    params.fast_convergence = p.flag("fast_convergence");
-    params.friendly = p.flag("tcp_friendliness");
-    Ok(Component::Law(Law::Cubic(Cubic::new(params)), None))
-}
 
 /// `cubic`.
 pub const CUBIC: Entry = Entry {
@@ -275,18 +239,14 @@ pub const CUBIC: Entry = Entry {
         FAST_CONVERGENCE,
         FRIENDLINESS,
     ],
-    build: |p: &Params| build(p, CubicParams::rfc(p.number("c"), p.number("beta"))),
-};
-
-/// `cubic-linux`.
-pub const CUBIC_LINUX: Entry = Entry {
-    name: "cubic-linux",
-    aliases: &[],
-    kind: Kind::Law,
-    about: "CUBIC with the constants of Linux: beta 717/1024, at least 5 % per RTT before the first loss",
-    source: "Linux tcp_cubic.c",
-    params: &[FAST_CONVERGENCE, FRIENDLINESS],
-    build: |p: &Params| build(p, CubicParams::linux()),
+    build: |p: &Params| {
+        let params = CubicParams {
+            fast_convergence: p.flag("fast_convergence"),
+            friendly: p.flag("tcp_friendliness"),
+            ..CubicParams::rfc(p.number("c"), p.number("beta"))
+        };
+        Ok(Component::Law(Law::Cubic(Cubic::new(params)), None))
+    },
 };
 
 #[cfg(test)]
@@ -498,21 +458,5 @@ mod tests {
         assert_eq!(flow.reported("w_max"), Some(2000.0));
         let k = libm::cbrt((2000.0 - 2.0 * w) / 0.4);
         assert!((flow.reported("k").unwrap() - k).abs() < 1e-9);
-    }
-
-    #[test]
-    fn linux_grows_by_a_twentieth_before_the_first_loss_only() {
-        let mut flow = flow("cubic-linux", 1000.0);
-        flow.round();
-        assert!((flow.w() - 1050.0).abs() < 1e-6, "{}", flow.w());
-        flow.lose();
-        assert!((flow.w() - 1050.0 * 717.0 / 1024.0).abs() < 1e-6);
-        let w = flow.w();
-        flow.round();
-        assert!(flow.w() < w * 1.03);
-        let k = libm::cbrt(1050.0 * 307.0 / 1024.0 / 0.400390625);
-        assert!((flow.reported("k").unwrap() - k).abs() < 1e-3);
-        let w_est = flow.reported("w_est").unwrap();
-        assert!((w_est - w - 8.0 / 15.0).abs() < 0.01, "{w_est}");
     }
 }

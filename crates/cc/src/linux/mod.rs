@@ -23,9 +23,13 @@ use crate::controller::{
     AckEvent, CongestionEvent, CongestionKind, Controller, IdleEvent, Phase, RestartEvent, RtoEvent,
 };
 
+mod cubic;
 mod reno;
 mod socket;
+#[cfg(test)]
+mod testing;
 
+pub use cubic::CUBIC_LINUX;
 pub use reno::RENO_LINUX;
 pub use socket::Socket;
 
@@ -160,6 +164,7 @@ impl Controller for Linux {
             self.module
                 .cong_avoid(&mut self.sk, ev.delivered_now() as u32);
         }
+        self.sk.update_pacing_rate();
     }
 
     /// `tcp_init_cwnd_reduction` and `tcp_enter_recovery` or `tcp_enter_cwr`.
@@ -196,7 +201,9 @@ impl Controller for Linux {
         }
         sk.cwnd = ev.pipe as u32 + 1;
         sk.cwnd_cnt = 0;
-        self.set_state(Phase::Loss);
+        // The kernel tells the module again at every expiry.
+        self.module.set_state(&mut self.sk, Phase::Loss);
+        self.sk.state = Phase::Loss;
     }
 
     /// `tcp_try_undo_recovery` opens the state, then `tcp_end_cwnd_reduction` sets the window.
@@ -306,4 +313,6 @@ macro_rules! modules {
 modules! {
     /// Reno.
     Reno(reno::Reno),
+    /// CUBIC.
+    Cubic(cubic::Cubic),
 }

@@ -41,6 +41,16 @@ pub struct Socket {
     pub paced: bool,
     /// Ticks per second (`CONFIG_HZ`).
     pub hz: u32,
+    rate: RateBasis,
+}
+
+/// What the last ACK left the pacing rate to be computed from.
+#[derive(Clone, Copy, Debug, Default)]
+struct RateBasis {
+    cwnd: u32,
+    ssthresh: u32,
+    packets_out: u64,
+    srtt_us: u32,
 }
 
 impl Socket {
@@ -67,6 +77,7 @@ impl Socket {
             stamps: Stamps::default(),
             paced: setup.paced,
             hz: setup.hz,
+            rate: RateBasis::default(),
         }
     }
 
@@ -76,14 +87,23 @@ impl Socket {
         self.ticks(self.now.as_nanos()) + self.hz
     }
 
+    /// Ticks between the last transmission and [`super::Event::TxStart`] (`tcp_jiffies32 - lsndtime`): edges of the clock, not time.
+    pub fn idle_jiffies(&self) -> u32 {
+        let now = self.now.as_nanos();
+        self.ticks(now) - self.ticks(now.saturating_sub(self.idle.as_nanos()))
+    }
+
     /// Microseconds since the start.
     #[inline]
     pub fn now_us(&self) -> u64 {
         self.now.as_nanos() / 1000
     }
 
+    #[inline]
     fn ticks(&self, nanos: u64) -> u32 {
-        (u128::from(nanos) * u128::from(self.hz) / 1_000_000_000) as u32
+        let hz = u64::from(self.hz);
+        let (seconds, rest) = (nanos / NANOS, nanos % NANOS);
+        (seconds * hz + rest * hz / NANOS) as u32 // no 128-bit division: this runs on every ACK
     }
 
     /// Microseconds to ticks, rounded up (`usecs_to_jiffies`).
@@ -168,6 +188,27 @@ impl Socket {
         }
     }
 
+    /// `sk_pacing_rate`, bytes/s, as the end of the last ACK left it, paced or not (`tcp_update_pacing_rate`): a window per smoothed
+    /// RTT, doubled below half the threshold, a fifth more from there on. 0 before the first ACK.
+    pub fn pacing_rate(&self) -> u64 {
+        let at = &self.rate;
+        let percent = if at.cwnd < at.ssthresh / 2 { 200 } else { 120 };
+        let window = u64::from(at.cwnd).max(at.packets_out);
+        let rate = u64::from(self.mss) * 80_000 * percent * window; // 1e6/100 us and the 8 of `srtt_us`
+        rate / u64::from(at.srtt_us.max(1))
+    }
+
+    /// An ACK has been processed: the pacing rate follows.
+    #[inline]
+    pub fn update_pacing_rate(&mut self) {
+        self.rate = RateBasis {
+            cwnd: self.cwnd,
+            ssthresh: self.ssthresh,
+            packets_out: self.snd_nxt.saturating_sub(self.snd_una),
+            srtt_us: self.srtt_us,
+        };
+    }
+
     pub(super) fn threshold(segments: f64) -> u32 {
         segments.min(f64::from(Self::INFINITE)) as u32
     }
@@ -180,6 +221,8 @@ impl Socket {
         self.mss = (f64::from(self.mss) / ratio) as u32;
     }
 }
+
+const NANOS: u64 = 1_000_000_000;
 
 #[cfg(test)]
 mod tests {
@@ -216,6 +259,40 @@ mod tests {
         assert_eq!(sk.usecs_to_jiffies(20_000), 2);
         assert_eq!(sk.usecs_to_jiffies(20_001), 3);
         assert_eq!(sk.msecs_to_jiffies(20), 2);
+    }
+
+    #[test]
+    fn idle_ticks_are_edges_of_the_clock() {
+        let mut sk = socket();
+        sk.hz = 100;
+        sk.now = Time::from_nanos(3_020_000_000);
+        sk.idle = Span::from_micros(1);
+        assert_eq!(sk.idle_jiffies(), 1);
+        sk.now = Time::from_nanos(3_029_999_999);
+        sk.idle = Span::from_micros(9_999);
+        assert_eq!(sk.idle_jiffies(), 0);
+        sk.idle = Span::from_millis(2_000);
+        assert_eq!(sk.idle_jiffies(), 200);
+    }
+
+    #[test]
+    fn the_pacing_rate_is_twice_the_windows_rate_until_half_the_threshold() {
+        let mut sk = socket();
+        assert_eq!(sk.pacing_rate(), 0);
+        (sk.cwnd, sk.srtt_us) = (100, 8 * 50_000);
+        (sk.snd_una, sk.snd_nxt) = (1000, 1100);
+        sk.update_pacing_rate();
+        assert_eq!(sk.pacing_rate(), 2 * 1448 * 100 * 20);
+        sk.ssthresh = 202;
+        sk.update_pacing_rate();
+        assert_eq!(sk.pacing_rate(), 2 * 1448 * 100 * 20);
+        sk.ssthresh = 201;
+        assert_eq!(sk.pacing_rate(), 2 * 1448 * 100 * 20, "of the last ACK");
+        sk.update_pacing_rate();
+        assert_eq!(sk.pacing_rate(), 1448 * 120 * 20);
+        sk.snd_nxt = 1150;
+        sk.update_pacing_rate();
+        assert_eq!(sk.pacing_rate(), 1448 * 180 * 20);
     }
 
     #[test]

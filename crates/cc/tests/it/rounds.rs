@@ -8,8 +8,8 @@ use fullpipe_cc::law::Law;
 use fullpipe_cc::params::Params;
 use fullpipe_cc::registry::{Component, ENTRIES};
 use fullpipe_cc::{
-    AckEvent, CongestionEvent, CongestionKind, Controller, Phase, RateSample, RtoEvent, Setup,
-    Stack, StackSpec,
+    AckEvent, CongestionEvent, CongestionKind, Controller, Phase, RateSample, RestartEvent,
+    RtoEvent, Setup, Stack, StackSpec,
 };
 use fullpipe_units::{Span, Time};
 
@@ -76,6 +76,14 @@ pub fn law(name: &str, params: &[(&str, &str)]) -> Law {
 
 /// As [`law`], with the refusal of contradicting parameters.
 pub fn try_law(name: &str, params: &[(&str, &str)]) -> Result<Law, String> {
+    match try_component(name, params)? {
+        Component::Law(law, _) => Ok(law),
+        other => panic!("{name} is no window law but {other:?}"),
+    }
+}
+
+/// What the registry makes of `name(params)`, or the refusal.
+pub fn try_component(name: &str, params: &[(&str, &str)]) -> Result<Component, String> {
     let entry = ENTRIES
         .iter()
         .find(|e| e.name == name || e.aliases.contains(&name))
@@ -84,10 +92,7 @@ pub fn try_law(name: &str, params: &[(&str, &str)]) -> Result<Law, String> {
     for (key, value) in params {
         values.set(entry.name, key, value).unwrap();
     }
-    match (entry.build)(&values)? {
-        Component::Law(law, _) => Ok(law),
-        other => panic!("{name} is no window law but {other:?}"),
-    }
+    (entry.build)(&values)
 }
 
 /// A flow whose rounds are driven by hand.
@@ -146,6 +151,17 @@ impl Rounds {
             round: 0,
             delivered: 0,
         }
+    }
+
+    /// The handshake is done: its RTT sample is known.
+    pub fn established(&mut self) {
+        self.stack.on_established(&RestartEvent {
+            now: self.now,
+            idle: Span::ZERO,
+            srtt: self.rtt,
+            snd_una: self.delivered,
+            snd_nxt: self.delivered,
+        });
     }
 
     /// Congestion window, segments.
