@@ -81,6 +81,8 @@ DECREASE = [
     ("delay/veno.rs", "KEEP_RANDOM: f64 = 0.8", "KEEP_RANDOM: f64 = 0.72", "veno", "kept on a random loss 0.8"),
     ("delay/veno.rs", "KEEP_CONGESTED: f64 = 0.5", "KEEP_CONGESTED: f64 = 0.45", "veno", "kept on congestion 0.5"),
     ("delay/ledbat.rs", "const DECREASE: f64 = 0.5", "const DECREASE: f64 = 0.55", "ledbat", "removed on loss 0.5"),
+    ("linux/yeah.rs", "RHO: u32 = 16", "RHO: u32 = 17", "yeah-linux", "slow rounds before halving 16"),
+    ("linux/yeah.rs", "DELTA: u32 = 3", "DELTA: u32 = 4", "yeah-linux", "removed at least w >> 3"),
 ]
 
 INCREASE = [
@@ -142,9 +144,14 @@ INCREASE = [
     ("delay/vegas.rs", '"alpha", 1.0,', '"alpha", 0.9,', "vegas", "alpha 1"),
     ("delay/vegas.rs", '"beta", 3.0,', '"beta", 2.7,', "vegas", "beta 3"),
     ("delay/vegas.rs", '"gamma", 1.0, 0.0..=1e6, "segments", "leave start-up above this backlog", "Net100 2003"', '"gamma", 1.1, 0.0..=1e6, "segments", "leave start-up above this backlog", "Net100 2003"', "vegas", "gamma 1"),
-    ("delay/vegas.rs", '"gamma", 1.0, 0.0..=1e6, "segments", "leave start-up above this backlog", "Linux tcp_vegas.c"', '"gamma", 1.1, 0.0..=1e6, "segments", "leave start-up above this backlog", "Linux tcp_vegas.c"', "vegas-linux", "gamma 1"),
-    ("delay/vegas.rs", '"alpha", 2.0,', '"alpha", 2.2,', "vegas-linux", "alpha 2"),
-    ("delay/vegas.rs", '"beta", 4.0,', '"beta", 4.4,', "vegas-linux", "beta 4"),
+    ("linux/vegas.rs", '"gamma", 1.0,', '"gamma", 2.0,', "vegas-linux", "gamma 1"),
+    ("linux/vegas.rs", '"alpha", 2.0,', '"alpha", 3.0,', "vegas-linux", "alpha 2"),
+    ("linux/vegas.rs", '"beta", 4.0,', '"beta", 5.0,', "vegas-linux", "beta 4"),
+    ("linux/vegas.rs", "FLOOR: u32 = 2", "FLOOR: u32 = 3", "vegas-linux", "least window 2"),
+    ("linux/yeah.rs", "Q_MAX: u32 = 80", "Q_MAX: u32 = 88", "yeah-linux", "slow above 80 queued"),
+    ("linux/yeah.rs", "PHY: u32 = 8", "PHY: u32 = 9", "yeah-linux", "delay limit base/8"),
+    ("linux/yeah.rs", "ZETA: u32 = 50", "ZETA: u32 = 55", "yeah-linux", "fast rounds 50"),
+    ("linux/yeah.rs", "AI_CNT: u32 = 100", "AI_CNT: u32 = 110", "yeah-linux", "segments per growth 100"),
     ("delay/vegas.rs", "win.w += n / win.w;", "win.w += 1.1 * n / win.w;", "vegas", "a 1 with few samples"),
     ("startup/gamma.rs", '"threshold", 1.0,', '"threshold", 1.1,', "gamma", "threshold 1"),
     ("startup/limited.rs", "libm::floor(w / (0.5 * self.max_ssthresh))", "libm::floor(w / (0.55 * self.max_ssthresh))", "limited, gamma", "K: 0.5 max_ssthresh"),

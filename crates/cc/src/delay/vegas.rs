@@ -3,7 +3,7 @@
 //! Once per round `diff = w (rtt - base)/rtt` estimates this flow's backlog: below `alpha` the window gains one segment,
 //! above `beta` it loses one. With fewer than three samples in a round, and outside the open state, it is Reno. The
 //! start-up doubles every other round and leaves when `diff` exceeds `gamma` ([`Gamma`]). `vegas` has the paper's
-//! 1/3/1; `vegas-linux` has 2/4/1, divides by `base` and doubles every round.
+//! 1/3/1; `diff_over=base,growth=every,exit=linux` is Linux' form in real numbers, `vegas-linux` its module.
 //!
 //! Loss (in start-up or a lost retransmission too), timeout and mark halve; the delay rule rests until the open state.
 //! Idle time: base and round are learnt anew. Undo: the measured round is dropped, base kept.
@@ -186,61 +186,6 @@ pub const VEGAS: Entry = Entry {
             &["vegas", "linux", "ca"],
             "start-up's end: w -= w/8, w = min(w, floor(w base/rtt) + 1), or w kept",
             "ns-2",
-        ),
-    ],
-    build,
-};
-
-/// `vegas-linux`.
-pub const VEGAS_LINUX: Entry = Entry {
-    name: "vegas-linux",
-    aliases: &[],
-    kind: Kind::Law,
-    about: "Vegas as Linux has it: 2 to 4 segments queued, doubling every round",
-    source: "Linux tcp_vegas.c",
-    params: &[
-        ParamSpec::number(
-            "alpha",
-            2.0,
-            0.0..=1e6,
-            "segments",
-            "grow below this backlog",
-            "Linux tcp_vegas.c",
-        ),
-        ParamSpec::number(
-            "beta",
-            4.0,
-            0.0..=1e6,
-            "segments",
-            "shrink above this backlog",
-            "Linux tcp_vegas.c",
-        ),
-        ParamSpec::number(
-            "gamma",
-            1.0,
-            0.0..=1e6,
-            "segments",
-            "leave start-up above this backlog",
-            "Linux tcp_vegas.c",
-        ),
-        DECREASE,
-        ParamSpec::choice(
-            "diff_over",
-            &["base", "rtt"],
-            "divisor of the backlog estimate (2.6 kernels: rtt)",
-            "recent Linux tcp_vegas.c",
-        ),
-        ParamSpec::choice(
-            "growth",
-            &["every", "every-other"],
-            "rounds in which start-up doubles",
-            "Linux tcp_vegas.c",
-        ),
-        ParamSpec::choice(
-            "exit",
-            &["linux", "vegas", "ca"],
-            "start-up's end: w = min(w, floor(w base/rtt) + 1), w -= w/8, or w kept",
-            "Linux tcp_vegas.c",
         ),
     ],
     build,

@@ -28,10 +28,16 @@ mod reno;
 mod socket;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod trial;
+mod vegas;
+mod yeah;
 
 pub use cubic::CUBIC_LINUX;
 pub use reno::RENO_LINUX;
 pub use socket::Socket;
+pub use vegas::VEGAS_LINUX;
+pub use yeah::YEAH_LINUX;
 
 /// What a module of `struct tcp_congestion_ops` defines. The defaults are Reno's, as in the kernel.
 pub trait Module: Clone {
@@ -313,6 +319,10 @@ macro_rules! modules {
 modules! {
     /// Reno.
     Reno(reno::Reno),
+    /// YeAH.
+    Yeah(yeah::Yeah),
+    /// Vegas.
+    Vegas(vegas::Vegas),
     /// CUBIC.
     Cubic(cubic::Cubic),
 }

@@ -83,6 +83,9 @@ fn reported(stack: &Stack, name: &str) -> f64 {
 
 // Vegas and its start-up test.
 
+/// Linux' constants and forms, in real numbers.
+const AS_LINUX: &str = "vegas(alpha=2,beta=4,diff_over=base,growth=every,exit=linux)";
+
 #[test]
 fn vegas_backlogs() {
     let cases = [
@@ -95,7 +98,7 @@ fn vegas_backlogs() {
     for (w, base, rtt, paper, linux) in cases {
         near(queued(w, base, rtt), paper, 5e-7);
         near(queued_over_base(w, base, rtt), linux, 5e-7);
-        for (law, expected) in [("vegas", paper), ("vegas-linux", linux)] {
+        for (law, expected) in [("vegas", paper), ("vegas(diff_over=base)", linux)] {
             let mut stack = settled(law, w);
             still_round(&mut stack, ms(base));
             still_round(&mut stack, ms(rtt));
@@ -107,10 +110,7 @@ fn vegas_backlogs() {
 #[test]
 fn vegas_acts_once_a_round_between_alpha_and_beta() {
     // Backlogs 0.990, 2.913 and 4.762 segments against 1/3 (paper), 1, 3 and 5 against 2/4 (Linux).
-    for (law, steps) in [
-        ("vegas", [1.0, 0.0, -1.0]),
-        ("vegas-linux", [1.0, 0.0, -1.0]),
-    ] {
+    for (law, steps) in [("vegas", [1.0, 0.0, -1.0]), (AS_LINUX, [1.0, 0.0, -1.0])] {
         for (rtt, step) in [101.0, 103.0, 105.0].into_iter().zip(steps) {
             let mut stack = settled(law, 100.0);
             still_round(&mut stack, ms(100.0));
@@ -145,7 +145,7 @@ fn linux_vegas_exit_windows() {
 #[test]
 fn vegas_own_start_ups_differ() {
     // ns-2: doubling every other round, exit takes an eighth. Linux: every round, exit at 99 of 100.
-    for (law, grown, left) in [("vegas", 4, 87.5), ("vegas-linux", 5, 99.0)] {
+    for (law, grown, left) in [("vegas", 4, 87.5), (AS_LINUX, 5, 99.0)] {
         let setup = Setup {
             initial_window: 4.0,
             ..Setup::default()
@@ -760,13 +760,13 @@ fn vegas_thresholds() {
         near(vegas_step("vegas", over_rtt, backlog), step, 1e-9);
     }
     for (backlog, step) in [(1.97, 1.0), (2.03, 0.0), (3.95, 0.0), (4.05, -1.0)] {
-        near(vegas_step("vegas-linux", over_base, backlog), step, 1e-9);
+        near(vegas_step(AS_LINUX, over_base, backlog), step, 1e-9);
     }
 }
 
 #[test]
 fn one_segment_queued_ends_start_up() {
-    for spelling in ["vegas", "vegas-linux", "fast", "reno+gamma(then=ca)"] {
+    for spelling in ["vegas", AS_LINUX, "fast", "reno+gamma(then=ca)"] {
         for (backlog, leaves) in [(0.98, false), (1.02, true)] {
             let setup = Setup {
                 initial_window: 100.0,
