@@ -83,6 +83,11 @@ DECREASE = [
     ("delay/ledbat.rs", "const DECREASE: f64 = 0.5", "const DECREASE: f64 = 0.55", "ledbat", "removed on loss 0.5"),
     ("linux/yeah.rs", "RHO: u32 = 16", "RHO: u32 = 17", "yeah-linux", "slow rounds before halving 16"),
     ("linux/yeah.rs", "DELTA: u32 = 3", "DELTA: u32 = 4", "yeah-linux", "removed at least w >> 3"),
+    ("linux/veno.rs", "wrapping_mul(4) / 5", "wrapping_mul(9) / 10", "veno-linux", "kept on a random loss 4/5"),
+    ("linux/illinois.rs", "BETA_MIN: u32 = (1 << BETA_SHIFT) / 8", "BETA_MIN: u32 = (1 << BETA_SHIFT) / 9", "illinois-linux", "beta_min 1/8"),
+    ("linux/illinois.rs", "BETA_MAX: u32 = (1 << BETA_SHIFT) / 2", "BETA_MAX: u32 = (1 << BETA_SHIFT) / 2 - 3", "illinois-linux", "beta_max 1/2"),
+    ("linux/illinois.rs", "let d2 = dm / 10;", "let d2 = dm / 11;", "illinois-linux", "beta_min up to dm/10"),
+    ("linux/illinois.rs", "let d3 = dm.wrapping_mul(8) / 10;", "let d3 = dm.wrapping_mul(9) / 10;", "illinois-linux", "beta_max from 0.8 dm"),
 ]
 
 INCREASE = [
@@ -152,6 +157,12 @@ INCREASE = [
     ("linux/yeah.rs", "PHY: u32 = 8", "PHY: u32 = 9", "yeah-linux", "delay limit base/8"),
     ("linux/yeah.rs", "ZETA: u32 = 50", "ZETA: u32 = 55", "yeah-linux", "fast rounds 50"),
     ("linux/yeah.rs", "AI_CNT: u32 = 100", "AI_CNT: u32 = 110", "yeah-linux", "segments per growth 100"),
+    ("linux/veno.rs", "BETA: u32 = 6", "BETA: u32 = 7", "veno-linux", "beta 6 half segments"),
+    ("linux/illinois.rs", "ALPHA_MIN: u32 = 3 * ALPHA_ONE / 10", "ALPHA_MIN: u32 = 33 * ALPHA_ONE / 100", "illinois-linux", "alpha_min 0.3"),
+    ("linux/illinois.rs", "ALPHA_MAX: u32 = 10 * ALPHA_ONE", "ALPHA_MAX: u32 = 11 * ALPHA_ONE", "illinois-linux", "alpha_max 10"),
+    ("linux/illinois.rs", "let d1 = dm / 100;", "let d1 = dm / 110;", "illinois-linux", "alpha_max up to dm/100"),
+    ("linux/illinois.rs", '"win_thresh", 15.0,', '"win_thresh", 16.0,', "illinois-linux", "win_thresh 15"),
+    ("linux/illinois.rs", '"theta", 5.0,', '"theta", 6.0,', "illinois-linux", "theta 5"),
     ("delay/vegas.rs", "win.w += n / win.w;", "win.w += 1.1 * n / win.w;", "vegas", "a 1 with few samples"),
     ("startup/gamma.rs", '"threshold", 1.0,', '"threshold", 1.1,', "gamma", "threshold 1"),
     ("startup/limited.rs", "libm::floor(w / (0.5 * self.max_ssthresh))", "libm::floor(w / (0.55 * self.max_ssthresh))", "limited, gamma", "K: 0.5 max_ssthresh"),

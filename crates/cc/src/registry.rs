@@ -47,6 +47,8 @@ pub const ENTRIES: &[Entry] = &[
     linux::RENO_LINUX,
     linux::VEGAS_LINUX,
     linux::YEAH_LINUX,
+    linux::VENO_LINUX,
+    linux::ILLINOIS_LINUX,
     linux::CUBIC_LINUX,
     standard::STANDARD,
     limited::LIMITED,

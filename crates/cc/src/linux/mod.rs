@@ -24,6 +24,7 @@ use crate::controller::{
 };
 
 mod cubic;
+mod illinois;
 mod reno;
 mod socket;
 #[cfg(test)]
@@ -31,12 +32,15 @@ mod testing;
 #[cfg(test)]
 mod trial;
 mod vegas;
+mod veno;
 mod yeah;
 
 pub use cubic::CUBIC_LINUX;
+pub use illinois::ILLINOIS_LINUX;
 pub use reno::RENO_LINUX;
 pub use socket::Socket;
 pub use vegas::VEGAS_LINUX;
+pub use veno::VENO_LINUX;
 pub use yeah::YEAH_LINUX;
 
 /// What a module of `struct tcp_congestion_ops` defines. The defaults are Reno's, as in the kernel.
@@ -319,6 +323,10 @@ macro_rules! modules {
 modules! {
     /// Reno.
     Reno(reno::Reno),
+    /// Veno.
+    Veno(veno::Veno),
+    /// Illinois.
+    Illinois(illinois::Illinois),
     /// YeAH.
     Yeah(yeah::Yeah),
     /// Vegas.
