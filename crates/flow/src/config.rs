@@ -239,8 +239,9 @@ pub struct ReceiverConfig {
     pub sack_blocks: usize,
     /// Advertised window, segments; `None`: never limiting.
     pub window: Option<u64>,
-    /// Acknowledge this many segments at once at the start of the connection and after a duplicate (Linux quick ACK mode,
-    /// `tcp_incr_quickack`); 0: none.
+    /// Acknowledge this many segments at once at the start of the connection, and up to 16 of them again after a duplicate or a
+    /// silence; 0: none. Linux does so for 16 segments (`tcp_incr_quickack`) and while its receive window grows from 64 KB by
+    /// two segments for each that arrives (`tcp_grow_window`): `(window - 64 KB) / 2 MSS` segments.
     pub quick_acks: u32,
     /// Merge the ACKs of segments that arrive above a hole; `None`: one for each (RFC 5681 section 4.2).
     pub compression: Option<AckCompression>,
@@ -359,7 +360,7 @@ impl ReceiverConfig {
                 ..modern
             },
             Preset::Linux => Self {
-                quick_acks: 16,
+                quick_acks: 1072, // the window grows to 3 MB, half of the default `tcp_rmem`
                 compression: Some(AckCompression::LINUX),
                 hz: Some(250),
                 ..modern

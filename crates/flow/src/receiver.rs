@@ -143,9 +143,13 @@ impl Receiver {
             .rtt
             .get_or_insert_with(|| now.saturating_since(self.opened));
         if now.saturating_since(self.last_arrival) > rtt + SILENCE {
-            self.quick = self.cfg.quick_acks;
+            self.quick = self.quick_again();
         }
         self.last_arrival = now;
+    }
+
+    fn quick_again(&self) -> u32 {
+        self.quick.max(self.cfg.quick_acks.min(QUICK_AGAIN))
     }
 
     #[inline]
@@ -179,9 +183,10 @@ impl Receiver {
         self.highest = self.highest.max(seq);
         let mut blocks = SackBlocks::default();
         let mut dsack = false;
+        let mut overdue = None;
         if seq < self.next || self.ahead.holding(seq).is_some() {
             self.counts.duplicates += 1;
-            self.quick = self.quick.max(self.cfg.quick_acks);
+            self.quick = self.quick_again();
             dsack = self.cfg.sack;
             if dsack {
                 blocks.push(Range {
@@ -201,6 +206,12 @@ impl Receiver {
                 self.ahead.trim_below(self.next);
                 self.pending += (self.next - before) as u32;
             } else {
+                if self.merged > 0 && self.block_slot(seq) >= UNREPORTED_BLOCKS {
+                    // What waits must be reported before a newer block takes its place.
+                    let mut blocks = SackBlocks::default();
+                    self.report(&mut blocks);
+                    overdue = Some(self.ack_with(now, blocks, false));
+                }
                 self.ahead.insert(
                     Range {
                         start: seq,
@@ -215,7 +226,7 @@ impl Receiver {
             && self.may_merge(rule)
         {
             self.merge(now, rule);
-            return None;
+            return overdue;
         }
         self.report(&mut blocks);
         Some(self.ack_with(now, blocks, dsack))
@@ -240,6 +251,23 @@ impl Receiver {
             let part = self.rtt.map_or(rule.delay, |rtt| rtt / rule.rtt_part);
             self.merge_until = now + rule.delay.min(part);
         }
+    }
+
+    /// How many blocks were reported since the one that `seq` extends, or all of them if it begins a new one.
+    fn block_slot(&self, seq: u64) -> usize {
+        let touches = |r: Range| r.start <= seq + 1 && seq <= r.end;
+        let mut starts = [u64::MAX; 4];
+        let mut n = 0;
+        for r in self.recent.iter().filter_map(|s| self.ahead.holding(*s)) {
+            if touches(r) {
+                return n;
+            }
+            if !starts[..n].contains(&r.start) {
+                starts[n] = r.start;
+                n += 1;
+            }
+        }
+        n
     }
 
     fn remember(&mut self, seq: u64) {
@@ -319,6 +347,12 @@ fn stamp_ms(now: Time) -> u32 {
 
 /// ACKs for one cumulative number that are never merged (`TCP_FASTRETRANS_THRESH`).
 const DUP_THRESH: u32 = 3;
+
+/// Blocks that may change while an ACK waits: Linux trusts an ACK with two (`TCP_SACK_BLOCKS_EXPECTED`).
+const UNREPORTED_BLOCKS: usize = 2;
+
+/// Quick ACKs after a duplicate or a silence (`TCP_MAX_QUICKACKS`).
+const QUICK_AGAIN: u32 = 16;
 
 /// Beyond an RTT, this long without data means that the sender timed out.
 const SILENCE: Span = Span::from_millis(200);
