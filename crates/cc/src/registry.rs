@@ -49,6 +49,8 @@ pub const ENTRIES: &[Entry] = &[
     linux::YEAH_LINUX,
     linux::VENO_LINUX,
     linux::ILLINOIS_LINUX,
+    linux::WESTWOOD_LINUX,
+    linux::LP_LINUX,
     linux::CUBIC_LINUX,
     standard::STANDARD,
     limited::LIMITED,

@@ -25,6 +25,7 @@ use crate::controller::{
 
 mod cubic;
 mod illinois;
+mod lp;
 mod reno;
 mod socket;
 #[cfg(test)]
@@ -33,14 +34,17 @@ mod testing;
 mod trial;
 mod vegas;
 mod veno;
+mod westwood;
 mod yeah;
 
 pub use cubic::CUBIC_LINUX;
 pub use illinois::ILLINOIS_LINUX;
+pub use lp::LP_LINUX;
 pub use reno::RENO_LINUX;
 pub use socket::Socket;
 pub use vegas::VEGAS_LINUX;
 pub use veno::VENO_LINUX;
+pub use westwood::WESTWOOD_LINUX;
 pub use yeah::YEAH_LINUX;
 
 /// What a module of `struct tcp_congestion_ops` defines. The defaults are Reno's, as in the kernel.
@@ -107,6 +111,7 @@ pub struct Linux {
     sk: Socket,
     module: AnyModule,
     established: bool,
+    first_segment: u64,
     prior_ssthresh: u32,
 }
 
@@ -117,6 +122,7 @@ impl Linux {
             sk: Socket::new(setup),
             module,
             established: false,
+            first_segment: 0,
             prior_ssthresh: 0,
         }
     }
@@ -139,6 +145,7 @@ impl Controller for Linux {
         self.sk.set_srtt(ev.srtt);
         self.sk.snd_una = ev.snd_una;
         self.sk.snd_nxt = ev.snd_nxt;
+        self.first_segment = ev.snd_una;
         self.established = true;
         self.module.init(&mut self.sk);
     }
@@ -162,7 +169,11 @@ impl Controller for Linux {
         sk.cwnd_limited = ev.cwnd_limited;
         sk.stamps = ev.stamps;
         sk.set_srtt(ev.srtt);
-        let slow_path = ev.sacked > 0 || !ev.advanced || ev.phase != Phase::Open;
+        let slow_path = ev.sacked > 0
+            || !ev.advanced
+            || ev.ece
+            || ev.phase != Phase::Open
+            || ev.snd_una - self.first_segment < OPENING;
         self.module.on_ack_event(sk, slow_path);
         let sample = AckSample {
             pkts_acked,
@@ -239,13 +250,13 @@ impl Controller for Linux {
         }
     }
 
+    /// `tcp_cwnd_restart`; the segments counted towards the next growth stay.
     fn on_idle(&mut self, ev: &IdleEvent) {
         self.clock(ev.now);
         let sk = &mut self.sk;
+        self.module.on_event(sk, Event::CwndRestart);
         sk.cwnd = (ev.window as u32).max(1);
         sk.ssthresh = Socket::threshold(ev.ssthresh);
-        sk.cwnd_cnt = 0;
-        self.module.on_event(sk, Event::CwndRestart);
     }
 
     fn exit_start_up(&mut self, now: Time) {
@@ -275,6 +286,11 @@ impl Controller for Linux {
         self.module.report(&self.sk, visit);
     }
 }
+
+/// Header prediction wants the window that the last ACK had, and that of a young receiver opens with every segment it gets
+/// (`tcp_grow_window`): none of the first ACKs takes the fast path. With the usual limits that lasts for thousands of segments;
+/// only Westwood tells the paths apart, and what it has to correct after the first ACK is over within these.
+const OPENING: u64 = 1000;
 
 /// Declares the enum that dispatches to every module without a pointer.
 macro_rules! modules {
@@ -323,6 +339,10 @@ macro_rules! modules {
 modules! {
     /// Reno.
     Reno(reno::Reno),
+    /// Westwood+.
+    Westwood(westwood::Westwood),
+    /// TCP-LP.
+    Lp(lp::Lp),
     /// Veno.
     Veno(veno::Veno),
     /// Illinois.
