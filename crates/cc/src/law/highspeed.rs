@@ -183,7 +183,6 @@ pub struct HighSpeed {
     halve_next: bool,
     chord: Chord,
     tuned: Option<Tuned>,
-    linux: Option<Linux>,
 }
 
 /// A piece of `a(w)` as a straight line, so that an ACK costs neither a logarithm nor a search.
@@ -204,13 +203,6 @@ struct Tuned {
     b: f64,
 }
 
-/// What Linux keeps per connection: the table row it saw last in congestion avoidance, and the growth counter.
-#[derive(Clone, Copy, Debug)]
-struct Linux {
-    row: usize,
-    count: f64,
-}
-
 impl HighSpeed {
     /// The law of `response`, every option off.
     pub fn new(response: Response) -> Self {
@@ -225,7 +217,6 @@ impl HighSpeed {
                 slope: 0.0,
             },
             tuned: None,
-            linux: None,
         }
     }
 
@@ -327,21 +318,7 @@ impl HighSpeed {
 
     /// Fraction removed now, options included.
     fn cut(&self, w: f64) -> f64 {
-        match (self.tuned, self.linux) {
-            (Some(tuned), _) => tuned.b,
-            (None, Some(linux)) => self.row_md(linux.row) / 256.0,
-            (None, None) => self.b(w),
-        }
-    }
-
-    /// What is kept of `base`; Linux works in whole segments.
-    fn keep(&self, base: f64, decrease: f64) -> f64 {
-        if self.linux.is_some() {
-            let base = libm::floor(base);
-            base - libm::floor(base * decrease)
-        } else {
-            (1.0 - decrease) * base
-        }
+        self.tuned.map_or_else(|| self.b(w), |tuned| tuned.b)
     }
 }
 
@@ -361,21 +338,11 @@ impl WindowLaw for HighSpeed {
 
     #[inline]
     fn increase(&mut self, win: &mut Window, n: f64, _ev: &AckEvent) {
-        if let Some(linux) = &mut self.linux {
-            // `a` once per ACK whatever it covers, and at most one segment of growth per ACK.
-            linux.row = ceil_row(win.w).min(LINUX_ROWS - 1);
-            linux.count += (linux.row + 1) as f64;
-            if linux.count >= libm::floor(win.w) {
-                linux.count -= libm::floor(win.w);
-                win.w += 1.0;
-            }
-        } else {
-            let a = match self.tuned {
-                Some(tuned) => tuned.a,
-                None => self.fast_a(win.w),
-            };
-            win.w += a * n / win.w;
-        }
+        let a = match self.tuned {
+            Some(tuned) => tuned.a,
+            None => self.fast_a(win.w),
+        };
+        win.w += a * n / win.w;
     }
 
     fn decrease(&mut self, w: f64, base: f64, _ev: &CongestionEvent) -> f64 {
@@ -384,12 +351,12 @@ impl WindowLaw for HighSpeed {
         } else {
             self.cut(w)
         };
-        self.keep(base, b)
+        (1.0 - b) * base
     }
 
     fn on_rto(&mut self, w: f64, base: f64, _ev: &RtoEvent) -> f64 {
         self.halve_next = false;
-        self.keep(base, self.rto_decrease.unwrap_or_else(|| self.cut(w)))
+        (1.0 - self.rto_decrease.unwrap_or_else(|| self.cut(w))) * base
     }
 
     fn report(&self, w: f64, visit: &mut dyn FnMut(&'static str, f64)) {
@@ -638,26 +605,11 @@ pub const HIGHSPEED_NS2: Entry = Entry {
     },
 };
 
-/// `highspeed-linux`.
-pub const HIGHSPEED_LINUX: Entry = Entry {
-    name: "highspeed-linux",
-    aliases: &["hstcp-linux"],
-    kind: Kind::Law,
-    about: "HighSpeed TCP as Linux has it: table read upwards, one step per ACK, first loss halves",
-    source: "Linux tcp_highspeed.c",
-    params: &[],
-    build: |_| {
-        let mut law = HighSpeed::rfc(Form::Ceil);
-        law.linux = Some(Linux { row: 0, count: 0.0 });
-        Ok(Component::Law(Law::HighSpeed(law), None))
-    },
-};
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::controller::{CongestionKind, Controller};
-    use crate::rounds::{Rounds, loss, rto, try_law};
+    use crate::rounds::{Rounds, loss, try_law};
 
     const RTT: Span = Span::from_millis(100);
 
@@ -737,7 +689,6 @@ mod tests {
             ("highspeed(first_decrease=half)", 500.0),
             ("highspeed-ns2", 676.051707),
             ("highspeed-ns2(first_decrease=half)", 500.0),
-            ("highspeed-linux", 500.0), // the row of the first ACK in avoidance has never been looked up
         ] {
             let mut flow = Rounds::starting(spelling, RTT, 1000.0);
             assert!(flow.stack.in_start_up());
@@ -801,7 +752,7 @@ mod tests {
 
     #[test]
     fn a_flow_that_does_not_fill_its_window_does_not_grow() {
-        for spelling in ["highspeed", "highspeed-linux", "highspeed(form=floor)"] {
+        for spelling in ["highspeed", "highspeed(form=floor)"] {
             let mut flow = flow(spelling, 1000.0);
             flow.cwnd_limited = false;
             flow.round();
@@ -829,32 +780,6 @@ mod tests {
         assert!((stalled.window() - held * (1.0 - law.b(1000.0))).abs() < 1e-9);
         flow.round_at_once(); // 400 ms: a new tick
         assert!((flow.w() - held - law.a(held) * held.floor() / held).abs() < 1e-9);
-    }
-
-    #[test]
-    fn linux_adds_at_most_one_segment_per_ack_and_cuts_whole_segments() {
-        let mut flow = flow("highspeed-linux", 833.0);
-        flow.round_at_once();
-        flow.round_at_once();
-        assert_eq!(flow.w(), 833.0, "two ACKs have counted 14 of 833");
-        for _ in 0..6 {
-            flow.round();
-        }
-        // 7 segments per round up to 851, 8 from there on: 840, 847, 854, 862, 870, 878.
-        assert_eq!(flow.w(), 878.0);
-        let w = flow.w();
-        flow.lose();
-        assert_eq!(flow.w(), w - (w as u64 * 83 / 256) as f64);
-    }
-
-    #[test]
-    fn an_undone_first_loss_leaves_linux_row_stale_again() {
-        let mut flow = Rounds::starting("highspeed-linux", RTT, 1000.0);
-        flow.stack.on_rto(&rto(Time::ZERO, 1000));
-        assert_eq!(flow.stack.ssthresh(), 500.0);
-        flow.stack.on_undo(Time::ZERO);
-        flow.lose();
-        assert_eq!(flow.w(), 500.0);
     }
 
     #[test]

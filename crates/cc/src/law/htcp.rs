@@ -2,7 +2,7 @@
 //!
 //! Documents: Linux `tcp_htcp.c` (2.6.22 and recent), FreeBSD `cc_htcp`, ns-3 `tcp-htcp.cc`. The quadratic coefficient is the
 //! 1/4 of all code (`((D - Delta_L)/2)^2`), not the 0.5 of the ns-3 manual. RTT scaling is off by default (as in
-//! FreeBSD), the adaptive decrease on (as in Linux and the paper); `htcp-linux` has both on and truncates `f`.
+//! FreeBSD), the adaptive decrease on (as in Linux and the paper).
 //!
 //! - First ACK: the clock of the increase starts. A loss in start-up is a loss: it halves, because no throughput was
 //!   remembered. A lost retransmission repeats the present decrease and learns nothing. Timeout and mark: as a loss; the RTT
@@ -34,8 +34,6 @@ pub struct HtcpParams {
     pub adaptive_backoff: bool,
     /// Multiply the increase by `RTTmin/100 ms`, between 0.1 and 2.
     pub rtt_scaling: bool,
-    /// Whole numbers for the increase factor, as Linux computes it.
-    pub truncate: bool,
 }
 
 impl HtcpParams {
@@ -47,7 +45,6 @@ impl HtcpParams {
         bandwidth_switch: 0.2,
         adaptive_backoff: true,
         rtt_scaling: false,
-        truncate: false,
     };
 
     /// Increase factor `delta` seconds after the last event: `1 + 10 (D - D_L) + ((D - D_L)/2)^2`.
@@ -57,7 +54,7 @@ impl HtcpParams {
         }
         let late = delta - self.delta_l;
         let half = 0.5 * late;
-        self.whole(1.0 + LINEAR * late + half * half)
+        1.0 + LINEAR * late + half * half
     }
 
     /// Factor of the RTT scaling.
@@ -69,7 +66,7 @@ impl HtcpParams {
     pub fn alpha(&self, delta: f64, beta: f64, min_rtt: Span) -> f64 {
         let mut factor = self.f(delta);
         if self.rtt_scaling && min_rtt != Span::MAX {
-            factor = self.whole(factor * Self::scale(min_rtt)).max(1.0);
+            factor = (factor * Self::scale(min_rtt)).max(1.0);
         }
         2.0 * (1.0 - beta) * factor
     }
@@ -77,10 +74,6 @@ impl HtcpParams {
     /// Fraction kept when the RTT ranges from `min_rtt` to `max_rtt`.
     pub fn beta(&self, min_rtt: Span, max_rtt: Span) -> f64 {
         min_rtt.ratio(max_rtt).clamp(self.beta_min, self.beta_max)
-    }
-
-    fn whole(&self, x: f64) -> f64 {
-        if self.truncate { libm::floor(x) } else { x }
     }
 }
 
@@ -285,8 +278,14 @@ const MAX_RTT_MEMORY: f64 = 0.95;
 /// Below this RTT the ratio is not trusted.
 const MIN_RTT_FOR_BETA: Span = Span::from_millis(10);
 
-const fn table(rtt_scaling: bool) -> [ParamSpec; 6] {
-    [
+/// `htcp`.
+pub const HTCP: Entry = Entry {
+    name: "htcp",
+    aliases: &["h-tcp"],
+    kind: Kind::Law,
+    about: "H-TCP: increase grows with the time since the last congestion event",
+    source: "Linux tcp_htcp.c; FreeBSD cc_htcp",
+    params: &[
         ParamSpec::time(
             "delta_l",
             Span::from_secs(1),
@@ -326,52 +325,28 @@ const fn table(rtt_scaling: bool) -> [ParamSpec; 6] {
         ),
         ParamSpec::flag(
             "rtt_scaling",
-            rtt_scaling,
+            false,
             "multiply the increase by RTTmin/100 ms, between 0.1 and 2",
             "FreeBSD cc_htcp (off); Linux tcp_htcp.c (on)",
         ),
-    ]
-}
-
-fn build(p: &Params, truncate: bool) -> Result<Component, String> {
-    let params = HtcpParams {
-        delta_l: p.time("delta_l").as_secs_f64(),
-        beta_min: p.number("beta_min"),
-        beta_max: p.number("beta_max"),
-        bandwidth_switch: p.number("bandwidth_switch"),
-        adaptive_backoff: p.flag("adaptive_backoff"),
-        rtt_scaling: p.flag("rtt_scaling"),
-        truncate,
-    };
-    if params.beta_min > params.beta_max {
-        return Err(format!(
-            "beta_min ({}) must not be above beta_max ({})",
-            params.beta_min, params.beta_max
-        ));
-    }
-    Ok(Component::Law(Law::Htcp(Htcp::new(params)), None))
-}
-
-/// `htcp`.
-pub const HTCP: Entry = Entry {
-    name: "htcp",
-    aliases: &["h-tcp"],
-    kind: Kind::Law,
-    about: "H-TCP: increase grows with the time since the last congestion event",
-    source: "Linux tcp_htcp.c; FreeBSD cc_htcp",
-    params: &table(false),
-    build: |p: &Params| build(p, false),
-};
-
-/// `htcp-linux`.
-pub const HTCP_LINUX: Entry = Entry {
-    name: "htcp-linux",
-    aliases: &[],
-    kind: Kind::Law,
-    about: "H-TCP as Linux has it: RTT scaling on, whole numbers for the increase factor",
-    source: "Linux tcp_htcp.c",
-    params: &table(true),
-    build: |p: &Params| build(p, true),
+    ],
+    build: |p: &Params| {
+        let params = HtcpParams {
+            delta_l: p.time("delta_l").as_secs_f64(),
+            beta_min: p.number("beta_min"),
+            beta_max: p.number("beta_max"),
+            bandwidth_switch: p.number("bandwidth_switch"),
+            adaptive_backoff: p.flag("adaptive_backoff"),
+            rtt_scaling: p.flag("rtt_scaling"),
+        };
+        if params.beta_min > params.beta_max {
+            return Err(format!(
+                "beta_min ({}) must not be above beta_max ({})",
+                params.beta_min, params.beta_max
+            ));
+        }
+        Ok(Component::Law(Law::Htcp(Htcp::new(params)), None))
+    },
 };
 
 #[cfg(test)]

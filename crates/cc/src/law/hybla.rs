@@ -10,60 +10,40 @@
 use fullpipe_units::Span;
 
 use crate::classic::Window;
-use crate::controller::{AckEvent, CongestionEvent, Phase, RtoEvent};
+use crate::controller::{AckEvent, CongestionEvent, RtoEvent};
 use crate::law::{Law, WindowLaw};
 use crate::params::{ParamSpec, Params};
 use crate::registry::{Component, Entry, Kind};
 use crate::startup::Start;
 use crate::startup::hybla::{HyblaStart, UNCAPPED};
 
-/// Resolution of `rho`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grain {
-    /// Real-valued.
-    Real,
-    /// Truncated to 1/8 as in Linux, which also grows as Reno outside the open state.
-    Eighths,
-}
-
 /// `max(min_rtt/rtt0, 1)`; 1 before the first sample.
-pub fn rho(min_rtt: Span, rtt0: Span, grain: Grain) -> f64 {
+pub fn rho(min_rtt: Span, rtt0: Span) -> f64 {
     if min_rtt == Span::MAX {
         return 1.0;
     }
-    let rho = min_rtt.ratio(rtt0).max(1.0);
-    match grain {
-        Grain::Real => rho,
-        Grain::Eighths => libm::floor(rho * 8.0) / 8.0,
-    }
+    min_rtt.ratio(rtt0).max(1.0)
 }
 
 /// Hybla's congestion avoidance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hybla {
     rtt0: Span,
-    grain: Grain,
     rho: f64,
 }
 
 impl Hybla {
     /// Hybla relative to `rtt0`.
-    pub fn new(rtt0: Span, grain: Grain) -> Self {
-        Self {
-            rtt0,
-            grain,
-            rho: 1.0,
-        }
+    pub fn new(rtt0: Span) -> Self {
+        Self { rtt0, rho: 1.0 }
     }
 }
 
 impl WindowLaw for Hybla {
     #[inline]
     fn increase(&mut self, win: &mut Window, n: f64, ev: &AckEvent) {
-        self.rho = rho(ev.min_rtt, self.rtt0, self.grain);
-        let reno = self.grain == Grain::Eighths && ev.phase != Phase::Open;
-        let a = if reno { 1.0 } else { self.rho * self.rho };
-        win.w += a * n / win.w;
+        self.rho = rho(ev.min_rtt, self.rtt0);
+        win.w += self.rho * self.rho * n / win.w;
     }
 
     fn decrease(&mut self, _w: f64, base: f64, _ev: &CongestionEvent) -> f64 {
@@ -98,27 +78,9 @@ pub const HYBLA: Entry = Entry {
     params: &[RTT0, UNCAPPED],
     build: |p: &Params| {
         let rtt0 = p.time("rtt0");
-        let start = HyblaStart::new(rtt0, Grain::Real, p.flag("uncapped"));
+        let start = HyblaStart::new(rtt0, p.flag("uncapped"));
         Ok(Component::Law(
-            Law::Hybla(Hybla::new(rtt0, Grain::Real)),
-            Some(Start::Hybla(start)),
-        ))
-    },
-};
-
-/// `hybla-linux`.
-pub const HYBLA_LINUX: Entry = Entry {
-    name: "hybla-linux",
-    aliases: &[],
-    kind: Kind::Law,
-    about: "Hybla as Linux has it: rho in eighths, slow start uncapped, Reno outside the open state",
-    source: "Linux tcp_hybla.c",
-    params: &[RTT0],
-    build: |p: &Params| {
-        let rtt0 = p.time("rtt0");
-        let start = HyblaStart::new(rtt0, Grain::Eighths, true);
-        Ok(Component::Law(
-            Law::Hybla(Hybla::new(rtt0, Grain::Eighths)),
+            Law::Hybla(Hybla::new(rtt0)),
             Some(Start::Hybla(start)),
         ))
     },
@@ -147,7 +109,7 @@ mod tests {
 
     #[test]
     fn without_a_sample_it_is_reno() {
-        let mut law = Hybla::new(Span::from_millis(25), Grain::Real);
+        let mut law = Hybla::new(Span::from_millis(25));
         let mut win = Window {
             w: 100.0,
             ssth: 1.0,
@@ -189,33 +151,5 @@ mod tests {
         flow.cwnd_limited = false;
         flow.round();
         assert_eq!(flow.w(), 1000.0);
-    }
-
-    #[test]
-    fn linux_truncates_rho_to_eighths_and_is_reno_in_disorder() {
-        let mut law = Hybla::new(Span::from_millis(25), Grain::Eighths);
-        let open = AckEvent {
-            min_rtt: Span::from_millis(87),
-            ..ack(Time::ZERO, 1)
-        };
-        let mut win = Window {
-            w: 100.0,
-            ssth: 1.0,
-        };
-        law.increase(&mut win, 1.0, &open); // 3.48 -> 3.375
-        assert!((win.w - 100.0 - 3.375 * 3.375 / 100.0).abs() < 1e-12);
-        let mut win = Window {
-            w: 100.0,
-            ssth: 1.0,
-        };
-        law.increase(
-            &mut win,
-            1.0,
-            &AckEvent {
-                phase: Phase::Disorder,
-                ..open
-            },
-        );
-        assert_eq!(win.w, 100.01);
     }
 }

@@ -1,10 +1,8 @@
 //! Scalable TCP: a fixed gain per acknowledged segment, so that recovery takes the same number of rounds at any window.
 //!
-//! Documents: RFC 3649 sections 8 and 12 (quoting Kelly); Linux `tcp_scalable.c`; Net100 2003.
+//! Documents: RFC 3649 sections 8 and 12 (quoting Kelly); Net100 2003.
 //!
 //! - Below `lwnd` segments the flow is Reno in increase and decrease. Kelly's 16 is where the two response curves meet.
-//! - `scalable-linux` adds one segment per `min(w, ai_cnt)` acknowledged segments and removes 1/8 at every window; `ai_cnt=50`
-//!   counting ACKs is the old kernel (51 reproduces the `>` of 2.6.22).
 //! - Loss in start-up, a lost retransmission, a timeout and a mark all remove the same fraction. The law remembers nothing, so
 //!   undo, idle time and a new segment size need nothing; an application-limited flow does not grow.
 
@@ -21,29 +19,19 @@ pub struct Scalable {
     pub step: f64,
     /// Fraction removed at a congestion event.
     pub decrease: f64,
-    /// Below this window the increase is Reno's, segments.
-    pub reno_increase_below: f64,
-    /// Below this window the decrease is Reno's, segments.
-    pub reno_decrease_below: f64,
+    /// Below this window increase and decrease are Reno's, segments.
+    pub lwnd: f64,
 }
 
 impl Scalable {
     /// Segments added per acknowledged segment at window `w`.
     pub fn gain(&self, w: f64) -> f64 {
-        if w < self.reno_increase_below {
-            1.0 / w
-        } else {
-            self.step
-        }
+        if w < self.lwnd { 1.0 / w } else { self.step }
     }
 
     /// Fraction removed at window `w`.
     pub fn b(&self, w: f64) -> f64 {
-        if w < self.reno_decrease_below {
-            0.5
-        } else {
-            self.decrease
-        }
+        if w < self.lwnd { 0.5 } else { self.decrease }
     }
 
     /// Window before a loss when one event falls on every `1/p` segments: `step / (b p)`, RFC 3649 section 8.
@@ -77,15 +65,6 @@ impl WindowLaw for Scalable {
     }
 }
 
-const DECREASE: ParamSpec = ParamSpec::number(
-    "decrease",
-    0.125,
-    1e-6..=0.999,
-    "fraction",
-    "fraction removed on loss",
-    "RFC 3649 section 8; Linux shift of 3",
-);
-
 /// `scalable`.
 pub const SCALABLE: Entry = Entry {
     name: "scalable",
@@ -102,7 +81,14 @@ pub const SCALABLE: Entry = Entry {
             "added per acknowledged segment",
             "RFC 3649 section 8; Net100 2003",
         ),
-        DECREASE,
+        ParamSpec::number(
+            "decrease",
+            0.125,
+            1e-6..=0.999,
+            "fraction",
+            "fraction removed on loss",
+            "RFC 3649 section 8; Linux shift of 3",
+        ),
         ParamSpec::number(
             "lwnd",
             16.0,
@@ -113,42 +99,10 @@ pub const SCALABLE: Entry = Entry {
         ),
     ],
     build: |p: &Params| {
-        let lwnd = p.number("lwnd");
         let law = Scalable {
             step: p.number("increase"),
             decrease: p.number("decrease"),
-            reno_increase_below: lwnd,
-            reno_decrease_below: lwnd,
-        };
-        Ok(Component::Law(Law::Scalable(law), None))
-    },
-};
-
-/// `scalable-linux`.
-pub const SCALABLE_LINUX: Entry = Entry {
-    name: "scalable-linux",
-    aliases: &["stcp-linux"],
-    kind: Kind::Law,
-    about: "Scalable TCP as Linux has it: one segment per min(w, ai_cnt) segments, 1/8 less at every window",
-    source: "Linux tcp_scalable.c",
-    params: &[
-        ParamSpec::number(
-            "ai_cnt",
-            100.0,
-            1.0..=1e6,
-            "segments",
-            "acknowledged segments per segment of growth; old kernels 50",
-            "Linux tcp_scalable.c, TCP_SCALABLE_AI_CNT",
-        ),
-        DECREASE,
-    ],
-    build: |p: &Params| {
-        let ai_cnt = p.number("ai_cnt");
-        let law = Scalable {
-            step: 1.0 / ai_cnt,
-            decrease: p.number("decrease"),
-            reno_increase_below: ai_cnt,
-            reno_decrease_below: 0.0,
+            lwnd: p.number("lwnd"),
         };
         Ok(Component::Law(Law::Scalable(law), None))
     },
@@ -186,18 +140,6 @@ mod tests {
         assert_eq!(flow.w(), 16.01);
         flow.lose();
         assert!((flow.w() - 16.01 * 0.875).abs() < 1e-12);
-    }
-
-    #[test]
-    fn linux_is_reno_in_its_increase_only() {
-        let mut flow = flow("scalable-linux", 50.0);
-        flow.acks(1);
-        assert_eq!(flow.w(), 50.02);
-        flow.lose();
-        assert!((flow.w() - 50.02 * 0.875).abs() < 1e-12);
-        let mut old = super::tests::flow("scalable-linux(ai_cnt=51)", 1000.0);
-        old.acks(51);
-        assert!((old.w() - 1001.0).abs() < 1e-9);
     }
 
     #[test]

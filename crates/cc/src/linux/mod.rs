@@ -23,10 +23,15 @@ use crate::controller::{
     AckEvent, CongestionEvent, CongestionKind, Controller, IdleEvent, Phase, RestartEvent, RtoEvent,
 };
 
+mod bic;
 mod cubic;
+mod highspeed;
+mod htcp;
+mod hybla;
 mod illinois;
 mod lp;
 mod reno;
+mod scalable;
 mod socket;
 #[cfg(test)]
 mod testing;
@@ -37,10 +42,15 @@ mod veno;
 mod westwood;
 mod yeah;
 
+pub use bic::BIC_LINUX;
 pub use cubic::CUBIC_LINUX;
+pub use highspeed::HIGHSPEED_LINUX;
+pub use htcp::HTCP_LINUX;
+pub use hybla::HYBLA_LINUX;
 pub use illinois::ILLINOIS_LINUX;
 pub use lp::LP_LINUX;
 pub use reno::RENO_LINUX;
+pub use scalable::SCALABLE_LINUX;
 pub use socket::Socket;
 pub use vegas::VEGAS_LINUX;
 pub use veno::VENO_LINUX;
@@ -353,4 +363,14 @@ modules! {
     Vegas(vegas::Vegas),
     /// CUBIC.
     Cubic(cubic::Cubic),
+    /// Hybla.
+    Hybla(hybla::Hybla),
+    /// Scalable TCP.
+    Scalable(scalable::Scalable),
+    /// HighSpeed TCP.
+    HighSpeed(highspeed::HighSpeed),
+    /// BIC.
+    Bic(bic::Bic),
+    /// H-TCP.
+    Htcp(htcp::Htcp),
 }

@@ -7,8 +7,8 @@
 use fullpipe_units::Span;
 
 use crate::classic::Window;
-use crate::controller::{AckEvent, Phase};
-use crate::law::hybla::{Grain, RTT0, rho};
+use crate::controller::AckEvent;
+use crate::law::hybla::{RTT0, rho};
 use crate::params::{ParamSpec, Params};
 use crate::registry::{Component, Entry, Kind};
 use crate::startup::{Start, StartUp, climb};
@@ -17,7 +17,6 @@ use crate::startup::{Start, StartUp, climb};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HyblaStart {
     rtt0: Span,
-    grain: Grain,
     /// Largest factor per round.
     cap: f64,
     /// `min_rtt` for which `per_segment` was computed.
@@ -27,11 +26,10 @@ pub struct HyblaStart {
 
 impl HyblaStart {
     /// Hybla's slow start relative to `rtt0`.
-    pub fn new(rtt0: Span, grain: Grain, uncapped: bool) -> Self {
+    pub fn new(rtt0: Span, uncapped: bool) -> Self {
         let cap = if uncapped { f64::INFINITY } else { CAP };
         Self {
             rtt0,
-            grain,
             cap,
             at: Span::MAX,
             per_segment: 1.0,
@@ -40,28 +38,13 @@ impl HyblaStart {
 
     /// Segments added per acknowledged segment on a path of `min_rtt`: `2^rho - 1`, the factor `2^rho` capped.
     pub fn increment(&self, min_rtt: Span) -> f64 {
-        let rho = rho(min_rtt, self.rtt0, self.grain);
-        let factor = match self.grain {
-            Grain::Real => libm::exp2(rho),
-            Grain::Eighths => linux_power(rho),
-        };
-        factor.min(self.cap) - 1.0
+        libm::exp2(rho(min_rtt, self.rtt0)).min(self.cap) - 1.0
     }
-}
-
-/// `2^rho` as Linux has it: whole powers up to 2^16, times an eighth step from a table in 1/128.
-fn linux_power(rho: f64) -> f64 {
-    let whole = libm::floor(rho);
-    let eighth = ((rho - whole) * 8.0) as usize;
-    libm::exp2(whole.min(16.0)) * f64::from(EIGHTHS[eighth]) / 128.0
 }
 
 impl StartUp for HyblaStart {
     #[inline]
     fn grow(&mut self, win: &mut Window, n: f64, ev: &AckEvent) -> f64 {
-        if self.grain == Grain::Eighths && ev.phase != Phase::Open {
-            return climb(win, n, 1.0); // Linux: Reno outside the open state
-        }
         if ev.min_rtt != self.at {
             self.at = ev.min_rtt;
             self.per_segment = self.increment(ev.min_rtt);
@@ -76,9 +59,6 @@ impl StartUp for HyblaStart {
 
 /// Default cap of the growth per round; ours.
 const CAP: f64 = 4.0;
-
-/// `128 * 2^(k/8)`, truncated (Linux `tcp_hybla.c`).
-pub const EIGHTHS: [u8; 8] = [128, 139, 152, 165, 181, 197, 215, 234];
 
 pub(crate) const UNCAPPED: ParamSpec = ParamSpec::flag(
     "uncapped",
@@ -96,15 +76,13 @@ pub const HYBLA_START: Entry = Entry {
     source: "Linux tcp_hybla.c",
     params: &[RTT0, UNCAPPED],
     build: |p: &Params| {
-        let start = HyblaStart::new(p.time("rtt0"), Grain::Real, p.flag("uncapped"));
+        let start = HyblaStart::new(p.time("rtt0"), p.flag("uncapped"));
         Ok(Component::StartUp(Start::Hybla(start)))
     },
 };
 
 #[cfg(test)]
 mod tests {
-    use fullpipe_units::Time;
-
     use super::*;
     use crate::controller::Controller;
     use crate::rounds::Rounds;
@@ -151,24 +129,5 @@ mod tests {
         flow.rtt = Span::from_millis(50);
         flow.round();
         assert_eq!(flow.w(), 40.0);
-    }
-
-    #[test]
-    fn linux_grows_as_reno_outside_the_open_state() {
-        let mut start = HyblaStart::new(Span::from_millis(25), Grain::Eighths, true);
-        let mut win = Window { w: 10.0, ssth: 1e9 };
-        let open = crate::rounds::ack(Time::ZERO, 1);
-        start.grow(
-            &mut win,
-            1.0,
-            &AckEvent {
-                phase: Phase::Loss,
-                ..open
-            },
-        );
-        assert_eq!(win.w, 11.0);
-        start.grow(&mut win, 1.0, &open);
-        assert_eq!(win.w, 11.0 + 15.0);
-        assert_eq!(start.increment(Span::from_millis(600)), 65_535.0); // no more than 2^16
     }
 }

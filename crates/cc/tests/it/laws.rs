@@ -252,7 +252,6 @@ fn default_increases() {
         ("aimd", 1.0),
         ("multcp", 4.0),
         ("scalable", 10.0),
-        ("scalable-linux", 10.0),
         ("highspeed", 7.859922),
         ("hstcp-lp", 7.859922),
         ("illinois", 10.0),

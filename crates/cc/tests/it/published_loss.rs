@@ -706,13 +706,15 @@ mod scalable {
             assert_eq!(reopen("scalable", &[], w), 14);
         }
         near(climb("scalable", &[]), 43.8, 0.05, "lwnd 16");
-        near(climb("scalable-linux", &[]), 35.8, 0.05, "threshold 100");
+        // Linux' increase, present and old: Reno below, one segment per so many from there on.
         near(
-            climb("scalable-linux", &[("ai_cnt", "50")]),
-            20.4,
+            climb("scalable", &[("lwnd", "100")]),
+            35.8,
             0.05,
-            "0.02 above 50",
+            "threshold 100",
         );
+        let old = [("increase", "0.02"), ("lwnd", "50")];
+        near(climb("scalable", &old), 20.4, 0.05, "0.02 above 50");
     }
 }
 
@@ -897,11 +899,10 @@ mod limited {
     }
 }
 
-/// Linux tcp_hybla.c and section 1.12.
+/// Section 1.12.
 mod hybla {
     use super::*;
-    use fullpipe_cc::law::hybla::Grain;
-    use fullpipe_cc::startup::hybla::{EIGHTHS, HyblaStart};
+    use fullpipe_cc::startup::hybla::HyblaStart;
 
     /// RTT 25 to 600 ms: rho, slow-start increment, increase per RTT in avoidance.
     #[test]
@@ -915,31 +916,14 @@ mod hybla {
             (600, 24.0, 16_777_215.0, 576.0),
         ] {
             let rtt = Span::from_millis(ms);
-            let uncapped = HyblaStart::new(rtt0, Grain::Real, true);
+            let uncapped = HyblaStart::new(rtt0, true);
             near(uncapped.increment(rtt), start, start * 1e-12, ms);
-            let capped = HyblaStart::new(rtt0, Grain::Real, false);
+            let capped = HyblaStart::new(rtt0, false);
             near(capped.increment(rtt), start.min(3.0), 1e-12, ms);
             let mut flow = avoiding("hybla", 1e6, rtt, Setup::default());
             flow.round_at_once();
             near(flow.w() - 1e6, avoidance, 1e-6, ms);
             assert_eq!(flow.reported("rho"), Some(rho));
-        }
-    }
-
-    /// Linux' table of eighth steps, 2^(k/8) in 1/128, truncated.
-    #[test]
-    fn the_table_of_eighths() {
-        assert_eq!(EIGHTHS, [128, 139, 152, 165, 181, 197, 215, 234]);
-        for (k, entry) in EIGHTHS.into_iter().enumerate() {
-            assert_eq!((128.0 * 2f64.powf(k as f64 / 8.0)).floor() as u8, entry);
-            let start = HyblaStart::new(Span::from_millis(25), Grain::Eighths, true);
-            let rtt = Span::from_micros(50_000 + 3125 * k as u64 + 1000);
-            near(
-                start.increment(rtt),
-                4.0 * f64::from(entry) / 128.0 - 1.0,
-                1e-12,
-                k,
-            );
         }
     }
 
@@ -988,23 +972,6 @@ mod htcp {
             near(htcp.alpha(delta, 0.5, rtt), half, 1e-12, delta);
             near(htcp.alpha(delta, 0.8, rtt), most, 1e-12, delta);
         }
-    }
-
-    /// Linux truncates: f(1.5 s) = 6, f(2 s) = 11.
-    #[test]
-    fn linux_truncates_the_factor() {
-        let linux = HtcpParams {
-            truncate: true,
-            ..HtcpParams::DEFAULT
-        };
-        assert_eq!((linux.f(1.5), linux.f(2.0)), (6.0, 11.0));
-        let mut flow = avoiding("htcp-linux", 1e6, Span::from_millis(100), Setup::default());
-        for _ in 0..20 {
-            flow.round_at_once(); // the clock starts with the first ACK, at 100 ms
-        }
-        let before = flow.w();
-        flow.round_at_once();
-        near(flow.w() - before, 11.0, 1e-4, "2 s after the first ACK");
     }
 
     /// beta by the range of the RTT, and the factor of the RTT scaling.
