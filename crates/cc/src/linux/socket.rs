@@ -164,14 +164,15 @@ impl Socket {
         if !self.is_cwnd_limited() {
             return;
         }
-        let acked = if self.in_slow_start() {
-            self.slow_start(acked)
-        } else {
-            acked
-        };
-        if acked > 0 {
-            self.cong_avoid_ai(self.cwnd, acked);
+        let mut acked = acked;
+        if self.in_slow_start() {
+            acked = self.slow_start(acked);
+            if acked == 0 {
+                return;
+            }
         }
+        // An ACK for nothing but SACKed segments comes here with 0 and may cash in a full carry.
+        self.cong_avoid_ai(self.cwnd, acked);
     }
 
     /// Half the window, at least 2 (`tcp_reno_ssthresh`).
@@ -240,6 +241,20 @@ mod tests {
         assert_eq!((sk.cwnd, sk.cwnd_cnt), (11, 5));
         sk.cong_avoid_ai(10, 27);
         assert_eq!((sk.cwnd, sk.cwnd_cnt), (14, 2));
+    }
+
+    #[test]
+    fn an_ack_for_sacked_segments_alone_cashes_in_a_carry() {
+        let mut sk = socket();
+        sk.cwnd_limited = true;
+        sk.ssthresh = 2;
+        sk.cwnd_cnt = 10;
+        sk.reno_cong_avoid(0);
+        assert_eq!((sk.cwnd, sk.cwnd_cnt), (11, 0));
+        sk.cwnd_cnt = 11;
+        sk.ssthresh = 20;
+        sk.reno_cong_avoid(0);
+        assert_eq!((sk.cwnd, sk.cwnd_cnt), (11, 11));
     }
 
     #[test]

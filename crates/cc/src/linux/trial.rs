@@ -42,8 +42,8 @@ impl<M: Module> Trial<M> {
             pkts_acked: n,
             rtt_us: us.into(),
         };
-        self.module.on_ack_event(&mut self.sk, n == 0);
         self.module.pkts_acked(&mut self.sk, &sample);
+        self.module.on_ack_event(&mut self.sk, n == 0);
         if n > 0 {
             self.module.cong_avoid(&mut self.sk, n);
         }

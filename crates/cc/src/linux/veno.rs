@@ -80,12 +80,13 @@ impl Veno {
 
     fn by_backlog(&mut self, sk: &mut Socket, acked: u32) {
         self.diff = backlog(sk.cwnd, self.base, self.min);
-        let left = if sk.in_slow_start() {
+        let doubling = sk.in_slow_start();
+        let left = if doubling {
             sk.slow_start(acked)
         } else {
             acked
         };
-        if left > 0 {
+        if left > 0 || !doubling {
             if self.is_congested() {
                 self.crawl(sk, left);
             } else {
@@ -241,6 +242,12 @@ mod tests {
         t.ack(1, 300_000);
         assert_eq!((t.sk.cwnd, t.sk.cwnd_cnt), (12, 0));
         assert!(!t.module.grow_next);
+        t.sk.cwnd_cnt = 12; // an ACK for SACKed segments alone completes a run
+        t.module.cong_avoid(&mut t.sk, 0);
+        assert!(t.module.grow_next);
+        t.sk.cwnd_cnt = 12;
+        t.module.cong_avoid(&mut t.sk, 0);
+        assert_eq!(t.sk.cwnd, 13);
         t.module.set_state(&mut t.sk, Phase::Recovery);
         t.module.set_state(&mut t.sk, Phase::Open);
         assert!(!t.module.grow_next);

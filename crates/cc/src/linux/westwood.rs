@@ -2,15 +2,15 @@
 //!
 //! - Time is in clock ticks: bandwidth is whole bytes per tick, an RTT is rounded up to ticks (`usecs_to_jiffies`; a sample of 0 us is
 //!   none). At 250 Hz an RTT of 10.1 ms counts as 12 ms, and the window after a loss is a fifth too large.
-//! - A sample ends with the first ACK more than `max(rtt, 50 ms)` after its start, with the RTT of the ACK before; `50 ms` is `hz / 20`,
-//!   12 ticks at 250 Hz. What that ACK acknowledges belongs to the next sample. Before the first RTT the bound is 20 s
-//!   (`westwood_update_window`, which runs before `pkts_acked`).
+//! - A sample ends with the first ACK more than `max(rtt, 50 ms)` after its start, by that ACK's own RTT; `50 ms` is `hz / 20`,
+//!   12 ticks at 250 Hz. What that ACK acknowledges belongs to the next sample. Until an ACK brings an RTT the bound is 20 s
+//!   (`westwood_update_window`). In 6.1.192 it runs after `pkts_acked`; the first kernels called 6.1 had it before, an ACK behind.
 //! - Both filters cut off: seven eighths and an eighth come to rest up to 7 bytes per tick below a steady bandwidth, the second up to 7
 //!   below the first. The first sample fills both; so does any sample while both are 0.
 //! - A reduction is Reno's half. The estimate becomes threshold and window when the reduction ends, of a mark too, and threshold
 //!   alone at a timeout, whose half is never used (`tcp_westwood_event`). It may raise the window; only 2 segments bound it, no clamp.
 //! - `bw_est * rtt_min` wraps at 4 GiB, the bytes of a sample too (`tcp_westwood_bw_rttmin`).
-//! - A timeout has the smallest RTT learnt anew, from the last sample before the next ACK rather than that ACK's own.
+//! - A timeout has the smallest RTT learnt anew from the next ACK, duplicate or not; if that has no sample, from the last one before.
 //! - A duplicate ACK counts a segment, to be taken from the next ACK that covers more than one; on the fast path nothing is taken,
 //!   and an ACK that covers one segment takes nothing either (`westwood_acked_count`).
 //! - The connection's first ACK counts as a duplicate: one segment, whatever it covers.
@@ -195,14 +195,14 @@ mod tests {
     }
 
     /// An ACK for `n` segments with this RTT.
-    fn ack(t: &mut Trial<Westwood>, n: u64, slow_path: bool, us: u32) {
+    fn ack(t: &mut Trial<Westwood>, n: u64, slow_path: bool, us: impl Into<Option<u32>>) {
         t.sk.snd_una += n;
-        t.module.on_ack_event(&mut t.sk, slow_path);
         let sample = AckSample {
             pkts_acked: n as u32,
-            rtt_us: Some(us),
+            rtt_us: us.into(),
         };
         t.module.pkts_acked(&mut t.sk, &sample);
+        t.module.on_ack_event(&mut t.sk, slow_path);
     }
 
     #[test]
@@ -259,23 +259,22 @@ mod tests {
     }
 
     #[test]
-    fn the_length_is_judged_by_the_rtt_before() {
-        let mut t = flow();
-        ack(&mut t, 10, false, 48_000);
-        tick(&mut t, 13);
-        ack(&mut t, 10, false, 400_000);
-        assert!(t.module.twice > 0);
+    fn the_length_is_judged_by_the_acks_own_rtt() {
+        for (us, ends) in [(48_000, true), (52_000, false)] {
+            let mut t = flow();
+            ack(&mut t, 10, false, 100_000 - us);
+            tick(&mut t, 13);
+            ack(&mut t, 10, false, us);
+            assert_eq!(t.module.twice > 0, ends);
+        }
         // Before any RTT it is 20 s.
-        let mut t = flow();
-        tick(&mut t, 5000);
-        t.module.bytes = 100_000;
-        ack(&mut t, 1, false, 1000);
-        assert_eq!(t.module.twice, 0);
-        let mut t = flow();
-        tick(&mut t, 5001);
-        t.module.bytes = 100_000;
-        ack(&mut t, 1, false, 1000);
-        assert_eq!(t.module.twice, 19);
+        for (ticks, sample) in [(5000, 0), (5001, 19)] {
+            let mut t = flow();
+            tick(&mut t, ticks);
+            t.module.bytes = 100_000;
+            ack(&mut t, 1, false, None);
+            assert_eq!(t.module.twice, sample);
+        }
     }
 
     #[test]
@@ -296,20 +295,28 @@ mod tests {
     }
 
     #[test]
-    fn rtts_round_up_to_ticks_and_the_minimum_is_an_ack_late() {
-        let mut t = flow();
-        assert_eq!(t.module.rtt_min, 5000);
-        ack(&mut t, 1, false, 10_100);
-        assert_eq!((t.module.rtt, t.module.rtt_min), (3, 5000));
-        ack(&mut t, 1, false, 30_000);
-        assert_eq!((t.module.rtt, t.module.rtt_min), (8, 3));
-        ack(&mut t, 1, false, 0);
-        assert_eq!((t.module.rtt, t.module.rtt_min), (8, 3));
-        assert_eq!(t.reported("rtt_min"), 0.012);
-        // A timeout takes the sample before the next ACK, not that ACK's.
+    fn rtts_round_up_to_ticks_and_a_timeout_forgets_the_smallest() {
+        let mut t = Trial::new(Westwood::default(), 100);
+        for (us, rtt, min) in [
+            (10_100, 3, 3),
+            (30_000, 8, 3),
+            (0, 8, 3),
+            (8000, 2, 2),
+            (8001, 3, 2),
+        ] {
+            ack(&mut t, 1, false, us);
+            assert_eq!((t.module.rtt, t.module.rtt_min), (rtt, min), "{us}");
+        }
+        assert_eq!(t.reported("rtt_min"), 0.008);
         t.module.on_event(&mut t.sk, Event::Loss);
-        ack(&mut t, 1, false, 400_000);
-        assert_eq!(t.module.rtt_min, 8);
+        ack(&mut t, 0, true, 400_000);
+        assert_eq!(t.module.rtt_min, 100);
+        ack(&mut t, 1, false, 40_000);
+        t.module.on_event(&mut t.sk, Event::Loss);
+        ack(&mut t, 1, false, None);
+        assert_eq!(t.module.rtt_min, 10);
+        // Twenty seconds if the first ACK brings none.
+        assert_eq!(flow().module.rtt_min, 5000);
     }
 
     #[test]

@@ -106,12 +106,13 @@ impl Module for Yeah {
         if !sk.is_cwnd_limited() {
             return;
         }
-        let left = if sk.in_slow_start() {
+        let doubling = sk.in_slow_start();
+        let left = if doubling {
             sk.slow_start(acked)
         } else {
             acked
         };
-        if left > 0 {
+        if left > 0 || !doubling {
             self.grow(sk, left);
         }
         if self.delay.is_over(sk) {
@@ -263,6 +264,10 @@ mod tests {
         assert_eq!(t.sk.cwnd, 1011);
         t.ack(1, 100_000);
         assert_eq!(t.sk.cwnd, 1012);
+        // An ACK for SACKed segments alone.
+        t.sk.cwnd_cnt = 1012;
+        t.module.cong_avoid(&mut t.sk, 0);
+        assert_eq!((t.sk.cwnd, t.sk.cwnd_cnt), (1013, 0));
         let mut small = at_round_end(30, 100_000);
         small.module.delay.end = u64::MAX;
         small.acks(30, 100_000);
