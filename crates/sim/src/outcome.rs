@@ -118,6 +118,8 @@ pub struct Series {
     pub ssthresh: Vec<f64>,
     /// Latest RTT sample.
     pub rtt: Vec<Span>,
+    /// Smoothed RTT; zero before the first sample.
+    pub srtt: Vec<Span>,
     /// Pacing rate, bit/s; 0 when not paced.
     pub pacing_rate: Vec<f64>,
     /// Segments in the network.

@@ -160,6 +160,7 @@ impl Recorder {
         s.cwnd_max.push(self.high);
         s.ssthresh.push(sender.controller().ssthresh());
         s.rtt.push(sender.rtt().latest());
+        s.srtt.push(sender.rtt().srtt());
         s.pacing_rate.push(sender.pacing_rate().unwrap_or(0.0));
         s.flight.push(sender.flight());
         s.delivered.push(sender.delivered());

@@ -49,6 +49,7 @@ fn flows(flows: &[FlowOutcome], rows: Option<usize>) -> Table {
     table.push("cwnd_max", float(&|_, p| p.max));
     table.push("ssthresh", float(&|s, p| s.ssthresh[p.row]));
     table.push("rtt_ms", float(&|s, p| s.rtt[p.row].as_millis_f64()));
+    table.push("srtt_ms", float(&|s, p| s.srtt[p.row].as_millis_f64()));
     table.push("pacing_mbps", float(&|s, p| s.pacing_rate[p.row] * 1e-6));
     let int = |of: &dyn Fn(&Series) -> &Vec<u64>| {
         Column::Int(all().map(|(f, p)| of(&f.series)[p.row] as i64).collect())

@@ -97,6 +97,7 @@ fn series_are_kept_and_full_traces_beside_them() {
         "cwnd_max",
         "ssthresh",
         "rtt_ms",
+        "srtt_ms",
         "pacing_mbps",
     ] {
         assert_eq!(
