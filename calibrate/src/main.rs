@@ -1,12 +1,18 @@
 //! `fullpipe-calibrate`: runs the calibration cells with Linux and with the simulator, and compares.
 
-use std::path::PathBuf;
+mod table;
+
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use fullpipe_calibrate::cell::{self, Cell};
+use fullpipe_calibrate::compare::compare;
 use fullpipe_calibrate::oracle::Oracle;
+use fullpipe_calibrate::reference::{self, Run};
+use fullpipe_calibrate::simulated::{self, Model};
 
 /// Hold the simulator against Linux 6.1, cell by cell.
 #[derive(Parser)]
@@ -29,6 +35,22 @@ enum Sub {
                       fullpipe-calibrate oracle --build /var/tmp/oracle --out /var/tmp/oracle/out\n\nStop it at any time: the same command goes on where it was."
     )]
     Oracle(OracleArgs),
+    /// Run cells in the simulator
+    #[command(
+        after_help = "Examples:\n  fullpipe-calibrate sim --only 'reno-20x30-*'\n  fullpipe-calibrate sim --out /var/tmp/sim"
+    )]
+    Sim(SimArgs),
+    /// Compare the simulator with the frozen references; fails if a limit is broken and --strict is given
+    #[command(
+        after_help = "Examples:\n  fullpipe-calibrate compare\n  fullpipe-calibrate compare --only 'cubic-*' --format json\n  \
+                      fullpipe-calibrate compare --sim /var/tmp/sim\n  fullpipe-calibrate compare --raw /var/tmp/oracle/out   (not frozen yet)"
+    )]
+    Compare(CompareArgs),
+    /// Write the references of the repository from the oracle's results
+    #[command(
+        after_help = "Examples:\n  fullpipe-calibrate freeze\n  fullpipe-calibrate freeze --out /var/tmp/oracle/out --to /var/tmp/reference --partial"
+    )]
+    Freeze(FreezeArgs),
 }
 
 #[derive(Args)]
@@ -66,6 +88,79 @@ struct OracleArgs {
     /// Wall time after which a run is given up, s
     #[arg(long, value_name = "S", default_value_t = 3600)]
     limit: u64,
+}
+
+#[derive(Args)]
+struct SimArgs {
+    #[command(flatten)]
+    only: Only,
+    /// What is simulated: Linux with its modules, or the RFCs with the published algorithms
+    #[arg(long, value_enum, default_value = "linux")]
+    model: ModelArg,
+    /// Write the results into this directory, in the form of the references
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct CompareArgs {
+    #[command(flatten)]
+    only: Only,
+    /// What is simulated: Linux with its modules, or the RFCs with the published algorithms
+    #[arg(long, value_enum, default_value = "linux")]
+    model: ModelArg,
+    /// Results of `sim --out` to judge instead of simulating now
+    #[arg(long, value_name = "DIR", conflicts_with = "model")]
+    sim: Option<PathBuf>,
+    /// References to judge by [default: those of the repository]
+    #[arg(long, value_name = "DIR")]
+    reference: Option<PathBuf>,
+    /// Judge by the oracle's own results, as far as they are there
+    #[arg(long, value_name = "DIR", conflicts_with = "reference")]
+    raw: Option<PathBuf>,
+    /// Form of the answer
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+    /// Fail if any cell is outside a limit
+    #[arg(long)]
+    strict: bool,
+}
+
+#[derive(Args)]
+struct FreezeArgs {
+    #[command(flatten)]
+    places: Places,
+    /// Where the references go [default: calibrate/reference of the repository]
+    #[arg(long, value_name = "DIR")]
+    to: Option<PathBuf>,
+    /// Write even if runs are missing
+    #[arg(long)]
+    partial: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ModelArg {
+    /// Preset linux, modules as the kernel has them
+    Linux,
+    /// Preset 2026, algorithms as published
+    Rfc,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+}
+
+impl From<ModelArg> for Model {
+    fn from(arg: ModelArg) -> Self {
+        match arg {
+            ModelArg::Linux => Self::Linux,
+            ModelArg::Rfc => Self::Rfc,
+        }
+    }
 }
 
 impl Only {
@@ -112,33 +207,113 @@ fn main() -> ExitCode {
 fn run(command: &Sub) -> Result<(), String> {
     match command {
         Sub::Cells(only) => {
-            println!(
-                "{:<32} {:<6} {:>6} {:>5} {:>8} {:>8} {:>4}",
-                "cell", "kind", "Mbit/s", "ms", "buffer", "loss", "runs"
-            );
-            for c in only.cells()? {
-                println!(
-                    "{:<32} {:<6} {:>6} {:>5} {:>8} {:>8} {:>4}",
-                    c.id(),
-                    c.kind.to_string(),
-                    c.path.rate_mbit,
-                    c.path.rtt_ms,
-                    c.buffer(),
-                    c.loss,
-                    c.repeats
-                );
-            }
+            print!("{}", table::cells(&only.cells()?));
             Ok(())
         }
         Sub::Oracle(a) => {
             let cells = a.only.cells()?;
-            let oracle = a
-                .places
-                .oracle(a.jobs, a.nice, Duration::from_secs(a.limit));
-            oracle.build().map_err(|e| e.to_string())?;
+            let limit = Duration::from_secs(a.limit);
+            let oracle = a.places.oracle(a.jobs, a.nice, limit);
+            oracle.build().map_err(text)?;
             oracle
                 .run(&cells, &|line| eprintln!("{line}"))
-                .map_err(|e| e.to_string())
+                .map_err(text)
+        }
+        Sub::Sim(a) => {
+            let cells = a.only.cells()?;
+            let runs = simulate(&cells, a.model.into());
+            if let Some(dir) = &a.out {
+                reference::write(dir, &runs).map_err(text)?;
+            }
+            print!("{}", table::runs(&runs));
+            if runs.is_empty() {
+                return Err("no cell could be simulated".into());
+            }
+            Ok(())
+        }
+        Sub::Compare(a) => {
+            let cells = a.only.cells()?;
+            let oracle = match (&a.raw, &a.reference) {
+                (Some(out), _) => reduce(out, &cells)?.0,
+                (None, Some(dir)) => reference::read(dir).map_err(text)?,
+                (None, None) => reference::read(&reference::frozen_dir()).map_err(text)?,
+            };
+            let sim = match &a.sim {
+                Some(dir) => reference::read(dir).map_err(text)?,
+                None => {
+                    // What has no reference needs no simulation.
+                    let known = |c: &Cell| oracle.iter().any(|r| r.cell == c.id());
+                    let known: Vec<Cell> = cells.iter().filter(|c| known(c)).cloned().collect();
+                    simulate(&known, a.model.into())
+                }
+            };
+            let comparison = compare(&cells, &oracle, &sim);
+            match a.format {
+                Format::Table => print!("{}", table::comparison(&comparison)),
+                Format::Json => println!(
+                    "{}",
+                    serde_json::to_string_pretty(&comparison).map_err(text)?
+                ),
+            }
+            let outside = comparison.verdicts.iter().filter(|v| !v.inside).count();
+            if a.strict && outside + comparison.missing.len() > 0 {
+                let missing = comparison.missing.len();
+                return Err(format!(
+                    "{outside} cells are outside, {missing} are missing"
+                ));
+            }
+            Ok(())
+        }
+        Sub::Freeze(a) => {
+            let out = a.places.oracle(1, 0, Duration::MAX).out;
+            let (runs, missing) = reduce(&out, &cell::all())?;
+            if !missing.is_empty() && !a.partial {
+                return Err(format!(
+                    "{} runs are missing, the first is {}; finish them with `oracle` or freeze what is there with --partial",
+                    missing.len(),
+                    missing[0]
+                ));
+            }
+            let to = a.to.clone().unwrap_or_else(reference::frozen_dir);
+            reference::write(&to, &runs).map_err(text)?;
+            eprintln!(
+                "{} runs frozen in {}, {} missing",
+                runs.len(),
+                to.display(),
+                missing.len()
+            );
+            Ok(())
         }
     }
+}
+
+fn reduce(out: &Path, cells: &[Cell]) -> Result<(Vec<Run>, Vec<String>), String> {
+    let places = Places {
+        build: None,
+        out: Some(out.to_owned()),
+        scripts: PathBuf::new(),
+    };
+    reference::reduce(&places.oracle(1, 0, Duration::MAX), cells).map_err(text)
+}
+
+/// Runs cells; those that cannot be run are named on the standard error and left out.
+fn simulate(cells: &[Cell], model: Model) -> Vec<Run> {
+    let done = AtomicUsize::new(0);
+    let all: u32 = cells.iter().map(|c| c.repeats).sum();
+    let results = simulated::run_all(cells, model, &|name| {
+        let n = done.fetch_add(1, Ordering::Relaxed) + 1;
+        eprintln!("{n}/{all} {name}");
+    });
+    let mut runs = Vec::new();
+    for result in results {
+        match result {
+            Ok(run) => runs.push(run),
+            Err(e) => eprintln!("fullpipe-calibrate: {e}"),
+        }
+    }
+    runs
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
 }
