@@ -295,7 +295,10 @@ def parse_arguments():
 def copy_workspace(work):
     """Copies manifests and the crates under test; keeps the copy's build directory."""
     work.mkdir(parents=True, exist_ok=True)
-    shutil.copy(ROOT / "Cargo.toml", work / "Cargo.toml")
+    manifest = (ROOT / "Cargo.toml").read_text()
+    members = ", ".join(f'"{crate}"' for crate in CRATES)
+    manifest = re.sub(r"^(members|default-members) = \[[^\]]*\]", rf"\1 = [{members}]", manifest, flags=re.M)
+    (work / "Cargo.toml").write_text(manifest)
     if (ROOT / "Cargo.lock").exists():
         shutil.copy(ROOT / "Cargo.lock", work / "Cargo.lock")
     for crate in CRATES:

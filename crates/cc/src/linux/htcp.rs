@@ -501,12 +501,12 @@ mod tests {
         b.wait(Span::from_millis(290));
         b.ack(99);
         assert_eq!(b.reported("b_max"), 341.0, "3 RTTs: replaced, though less");
-        b.wait(Span::from_millis(110));
+        b.wait(Span::from_millis(100)); // 49 ticks: 4 RTTs
         b.ack(220);
-        assert_eq!(b.reported("b_max"), 755.0); // (3 * 341 + 2000) / 4
+        assert_eq!(b.reported("b_max"), 805.0); // (3 * 341 + 2200) / 4
         b.wait(Span::from_millis(100));
         b.ack(99);
-        assert_eq!(b.reported("b_max"), 813.0); // (3 * 755 + 990) / 4
+        assert_eq!(b.reported("b_max"), 851.0); // (3 * 805 + 990) / 4
         b.state(Phase::Recovery);
         b.wait(Span::from_millis(100));
         b.ack(9999);

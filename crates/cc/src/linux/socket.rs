@@ -219,7 +219,7 @@ impl Socket {
         if self.ssthresh < Self::INFINITE {
             self.ssthresh = Self::threshold(f64::from(self.ssthresh) * ratio).max(2);
         }
-        self.mss = (f64::from(self.mss) / ratio) as u32;
+        self.mss = ((f64::from(self.mss) / ratio) as u32).max(1);
     }
 }
 

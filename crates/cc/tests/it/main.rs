@@ -2,6 +2,7 @@
 
 mod laws;
 mod model;
+mod modules;
 mod published_delay;
 mod published_loss;
 mod rounds;
