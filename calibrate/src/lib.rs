@@ -2,14 +2,19 @@
 //!
 //! [`cell`] lists the experiments; [`oracle`] runs them with Linux and [`simulated`] with the simulator; [`observed`] and
 //! [`simulated`] turn what was seen into one kind of record, [`measure`] reduces it; [`mod@reference`] keeps results as text,
-//! [`compare`] judges.
+//! [`compare`] judges. [`causes`] says why cells are outside; [`report`], [`docs`] and [`figure`] show it all.
 
 #![allow(clippy::disallowed_methods)] // The oracle is a process of the host: its runner waits and tells the time left.
 
+pub mod causes;
 pub mod cell;
 pub mod compare;
+pub mod docs;
+pub mod figure;
 pub mod measure;
 pub mod observed;
 pub mod oracle;
 pub mod reference;
+pub mod report;
 pub mod simulated;
+pub mod wording;

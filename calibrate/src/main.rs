@@ -8,11 +8,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use fullpipe_calibrate::causes::{Causes, Surprises};
 use fullpipe_calibrate::cell::{self, Cell};
 use fullpipe_calibrate::compare::compare;
 use fullpipe_calibrate::oracle::Oracle;
 use fullpipe_calibrate::reference::{self, Run};
+use fullpipe_calibrate::report::{self, Results};
 use fullpipe_calibrate::simulated::{self, Model};
+use fullpipe_calibrate::{docs, figure};
 
 /// Hold the simulator against Linux 6.1, cell by cell.
 #[derive(Parser)]
@@ -51,6 +54,22 @@ enum Sub {
         after_help = "Examples:\n  fullpipe-calibrate freeze\n  fullpipe-calibrate freeze --out /var/tmp/oracle/out --to /var/tmp/reference --partial"
     )]
     Freeze(FreezeArgs),
+    /// Write every cell with both windows into one HTML file
+    #[command(
+        after_help = "Examples:\n  fullpipe-calibrate report\n  fullpipe-calibrate report --only 'cubic-*' --to cubic.html\n\n\
+                      Open it in a browser; `report.html#cell=cubic-100x40-b1` opens a cell."
+    )]
+    Report(ReportArgs),
+    /// Write docs/linux.md: how close the simulator is, where it is not and why
+    #[command(
+        after_help = "Examples:\n  fullpipe-calibrate docs\n  fullpipe-calibrate docs --to /var/tmp/linux.md"
+    )]
+    Docs(DocsArgs),
+    /// Draw the windows of six algorithms on one long path, as SVG and PNG
+    #[command(
+        after_help = "Examples:\n  fullpipe-calibrate figure\n  fullpipe-calibrate figure --to /var/tmp/linux.svg"
+    )]
+    Figure(FigureArgs),
 }
 
 #[derive(Args)]
@@ -103,6 +122,16 @@ struct SimArgs {
 }
 
 #[derive(Args)]
+struct Linux {
+    /// References to judge by [default: those of the repository]
+    #[arg(long, value_name = "DIR")]
+    reference: Option<PathBuf>,
+    /// Judge by the oracle's own results, as far as they are there
+    #[arg(long, value_name = "DIR", conflicts_with = "reference")]
+    raw: Option<PathBuf>,
+}
+
+#[derive(Args)]
 struct CompareArgs {
     #[command(flatten)]
     only: Only,
@@ -112,12 +141,8 @@ struct CompareArgs {
     /// Results of `sim --out` to judge instead of simulating now
     #[arg(long, value_name = "DIR", conflicts_with = "model")]
     sim: Option<PathBuf>,
-    /// References to judge by [default: those of the repository]
-    #[arg(long, value_name = "DIR")]
-    reference: Option<PathBuf>,
-    /// Judge by the oracle's own results, as far as they are there
-    #[arg(long, value_name = "DIR", conflicts_with = "reference")]
-    raw: Option<PathBuf>,
+    #[command(flatten)]
+    linux: Linux,
     /// Form of the answer
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -136,6 +161,35 @@ struct FreezeArgs {
     /// Write even if runs are missing
     #[arg(long)]
     partial: bool,
+}
+
+#[derive(Args)]
+struct ReportArgs {
+    #[command(flatten)]
+    only: Only,
+    #[command(flatten)]
+    linux: Linux,
+    /// The file
+    #[arg(long, value_name = "FILE", default_value = "report.html")]
+    to: PathBuf,
+}
+
+#[derive(Args)]
+struct DocsArgs {
+    #[command(flatten)]
+    linux: Linux,
+    /// The file [default: docs/linux.md of the repository]
+    #[arg(long, value_name = "FILE")]
+    to: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct FigureArgs {
+    #[command(flatten)]
+    linux: Linux,
+    /// The SVG; the PNG goes beside it [default: docs/img/linux.svg of the repository]
+    #[arg(long, value_name = "FILE")]
+    to: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -233,23 +287,22 @@ fn run(command: &Sub) -> Result<(), String> {
         }
         Sub::Compare(a) => {
             let cells = a.only.cells()?;
-            let oracle = match (&a.raw, &a.reference) {
-                (Some(out), _) => reduce(out, &cells)?.0,
-                (None, Some(dir)) => reference::read(dir).map_err(text)?,
-                (None, None) => reference::read(&reference::frozen_dir()).map_err(text)?,
-            };
+            let oracle = a.linux.read(&cells)?;
             let sim = match &a.sim {
                 Some(dir) => reference::read(dir).map_err(text)?,
-                None => {
-                    // What has no reference needs no simulation.
-                    let known = |c: &Cell| oracle.iter().any(|r| r.cell == c.id());
-                    let known: Vec<Cell> = cells.iter().filter(|c| known(c)).cloned().collect();
-                    simulate(&known, a.model.into())
-                }
+                None => simulate(&known(&cells, &oracle), a.model.into()),
             };
             let comparison = compare(&cells, &oracle, &sim);
             match a.format {
-                Format::Table => print!("{}", table::comparison(&comparison)),
+                Format::Table => {
+                    print!("{}", table::comparison(&comparison));
+                    // The causes are those of the Linux model's deviations.
+                    if matches!(a.model, ModelArg::Linux) {
+                        let causes = Causes::kept().map_err(text)?;
+                        print!("{}", table::causes(&causes, &comparison));
+                        causes.check(&comparison).map_err(text)?;
+                    }
+                }
                 Format::Json => println!(
                     "{}",
                     serde_json::to_string_pretty(&comparison).map_err(text)?
@@ -264,6 +317,9 @@ fn run(command: &Sub) -> Result<(), String> {
             }
             Ok(())
         }
+        Sub::Report(a) => report(a),
+        Sub::Docs(a) => docs(a),
+        Sub::Figure(a) => figure(a),
         Sub::Freeze(a) => {
             let out = a.places.oracle(1, 0, Duration::MAX).out;
             let (runs, missing) = reduce(&out, &cell::all())?;
@@ -285,6 +341,85 @@ fn run(command: &Sub) -> Result<(), String> {
             Ok(())
         }
     }
+}
+
+impl Linux {
+    fn read(&self, cells: &[Cell]) -> Result<Vec<Run>, String> {
+        match (&self.raw, &self.reference) {
+            (Some(out), _) => Ok(reduce(out, cells)?.0),
+            (None, Some(dir)) => reference::read(dir).map_err(text),
+            (None, None) => reference::read(&reference::frozen_dir()).map_err(text),
+        }
+    }
+}
+
+fn report(a: &ReportArgs) -> Result<(), String> {
+    let cells = a.only.cells()?;
+    let oracle = a.linux.read(&cells)?;
+    let sim = simulate(&known(&cells, &oracle), Model::Linux);
+    let causes = Causes::kept().map_err(text)?;
+    let comparison = compare(&cells, &oracle, &sim);
+    let html = report::html(&Results {
+        cells: &cells,
+        oracle: &oracle,
+        sim: &sim,
+        comparison: &comparison,
+        causes: &causes,
+    });
+    write(&a.to, html.as_bytes())?;
+    causes.check(&comparison).map_err(text)
+}
+
+fn docs(a: &DocsArgs) -> Result<(), String> {
+    let cells = cell::all();
+    let oracle = a.linux.read(&cells)?;
+    let (causes, surprises) = (
+        Causes::kept().map_err(text)?,
+        Surprises::kept().map_err(text)?,
+    );
+    let sim = simulate(&known(&cells, &oracle), Model::Linux);
+    let shown = docs::surprising(&surprises);
+    let rfc = simulate(&known(&shown, &oracle), Model::Rfc);
+    let comparison = compare(&cells, &oracle, &sim);
+    let results = Results {
+        cells: &cells,
+        oracle: &oracle,
+        sim: &sim,
+        comparison: &comparison,
+        causes: &causes,
+    };
+    let rfc = compare(&shown, &oracle, &rfc);
+    let page = docs::page(&results, &rfc, &surprises).map_err(text)?;
+    let to = a.to.clone().unwrap_or_else(|| docs_dir().join("linux.md"));
+    write(&to, page.as_bytes())
+}
+
+fn figure(a: &FigureArgs) -> Result<(), String> {
+    let cells = figure::cells();
+    let oracle = a.linux.read(&cells)?;
+    let sim = simulate(&cells, Model::Linux);
+    let svg = figure::svg(&oracle, &sim).map_err(text)?;
+    let png = figure::png(&svg).map_err(text)?;
+    let default = || docs_dir().join("img/linux.svg");
+    let to = a.to.clone().unwrap_or_else(default);
+    write(&to, svg.as_bytes())?;
+    write(&to.with_extension("png"), &png)
+}
+
+fn docs_dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs")
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    std::fs::write(path, bytes).map_err(|e| format!("{}: {e}", path.display()))?;
+    eprintln!("{}: {} bytes", path.display(), bytes.len());
+    Ok(())
+}
+
+/// The cells that have a result of Linux: the others need no simulation.
+fn known(cells: &[Cell], oracle: &[Run]) -> Vec<Cell> {
+    let has = |c: &&Cell| oracle.iter().any(|r| r.cell == c.id());
+    cells.iter().filter(has).cloned().collect()
 }
 
 fn reduce(out: &Path, cells: &[Cell]) -> Result<(Vec<Run>, Vec<String>), String> {

@@ -87,13 +87,16 @@ impl Model {
 /// # Errors
 /// [`SimulatedError::Stack`] if the simulator does not know an algorithm.
 pub fn spec(cell: &Cell, seed: u64, model: Model) -> Result<RunSpec, SimulatedError> {
-    let half = Span::from_micros(u64::from(cell.path.rtt_ms) * 500);
-    let link = |name: &str, rate, delay, buffer, loss| LinkSpec {
+    let jitter: Span = Span::from_nanos(std::env::var("JIT").ok().and_then(|s| s.parse().ok()).unwrap_or(0));
+    let off: u64 = std::env::var("OFF").ok().and_then(|s| s.parse().ok()).unwrap_or(0);
+    let half = Span::from_nanos(u64::from(cell.path.rtt_ms) * 500_000 - off);
+    let link = |name: &str, rate: Option<Rate>, delay, buffer, loss| LinkSpec {
         name: name.into(),
         rate,
         delay,
         buffer,
         loss,
+        jitter: if rate.is_none() { jitter } else { Span::ZERO },
     };
     let loss = if cell.loss > 0.0 {
         Loss::Bernoulli { p: cell.loss }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use fullpipe_calibrate::causes::Causes;
 use fullpipe_calibrate::cell::{Cell, Kind};
 use fullpipe_calibrate::compare::{Comparison, Deviation, Metric, Verdict};
 use fullpipe_calibrate::reference::Run;
@@ -127,6 +128,32 @@ pub fn comparison(c: &Comparison) -> String {
         line(
             &mut t,
             format_args!("{} cells have no result on one side", c.missing.len()),
+        );
+    }
+    t
+}
+
+/// What is outside, with its causes.
+pub fn causes(causes: &Causes, c: &Comparison) -> String {
+    let mut t = String::new();
+    let outside = causes.explain(c);
+    if outside.is_empty() {
+        return t;
+    }
+    let unexplained = outside.iter().filter(|o| o.causes.is_empty()).count();
+    line(
+        &mut t,
+        format_args!(
+            "\n{} deviations outside a limit, {unexplained} unexplained",
+            outside.len()
+        ),
+    );
+    for o in outside {
+        let first = o.causes.first().and_then(|i| causes.0.get(*i));
+        let cause = first.map_or("unexplained", |c| c.cause.as_str());
+        line(
+            &mut t,
+            format_args!("  {:<28} {:<16} {cause}", o.verdict.cell, title(o.deviation)),
         );
     }
     t
