@@ -47,7 +47,7 @@ function summary() {
   }
   if (D.missing.length) {
     $("missing").append(el("h2", {}, "Not compared"),
-      el("p", {}, `${D.missing.length} cells have no result on one side: ${D.missing.join(", ")}.`));
+      el("details", {}, el("summary", {}, `${D.missing.length} cells have no result on one side`), el("p", {}, D.missing.join(", "))));
   }
 }
 

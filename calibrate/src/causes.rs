@@ -307,11 +307,7 @@ impl Surprises {
     }
 }
 
-fn metrics(
-    file: &'static str,
-    entry: usize,
-    names: &[String],
-) -> Result<Vec<Metric>, CausesError> {
+fn metrics(file: &'static str, entry: usize, names: &[String]) -> Result<Vec<Metric>, CausesError> {
     if names.is_empty() {
         return Err(CausesError::Form {
             file,
@@ -420,13 +416,8 @@ mod tests {
     #[test]
     fn a_cause_without_a_deviation_is_stale_once_all_its_cells_are_known() {
         let causes = Causes::parse(&TEXT.replace("b0.?", "b0.1")).unwrap();
-        let with = |inside| {
-            comparison(vec![verdict(
-                "reno-20x30-b0.1",
-                Metric::LossEvents,
-                inside,
-            )])
-        };
+        let with =
+            |inside| comparison(vec![verdict("reno-20x30-b0.1", Metric::LossEvents, inside)]);
         assert!(causes.check(&with(false)).is_ok());
         let error = causes.check(&with(true)).unwrap_err().to_string();
         assert!(error.contains("entry 1 is stale"), "{error}");
@@ -437,16 +428,14 @@ mod tests {
     fn mistakes_name_the_entry() {
         let error = |text: &str| Causes::parse(text).unwrap_err().to_string();
         let e = error(&TEXT.replace("reno-20x30", "reno-21x30"));
-        assert_eq!(
-            e,
-            "causes.toml: entry 1: no cell matches `reno-21x30-b0.?`"
-        );
+        assert_eq!(e, "causes.toml: entry 1: no cell matches `reno-21x30-b0.?`");
         let e = error(&TEXT.replace("\"goodput\"", "\"godput\""));
         assert!(e.contains("entry 1: no metric `godput`"), "{e}");
         let e = error(&TEXT.replace("[\"goodput\", \"loss_events\"]", "[]"));
         assert!(e.contains("no metric is named"), "{e}");
         assert!(error(&TEXT.replace("switch", "swich")).contains("swich"));
-        let surprise = "[[surprise]]\ntitle='t'\nlinux='l'\nrfc='r'\ncell='reno-20x30-b3'\nshows=['goodput']";
+        let surprise =
+            "[[surprise]]\ntitle='t'\nlinux='l'\nrfc='r'\ncell='reno-20x30-b3'\nshows=['goodput']";
         let e = Surprises::parse(surprise).unwrap_err().to_string();
         assert_eq!(
             e,

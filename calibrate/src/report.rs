@@ -392,7 +392,9 @@ mod tests {
         let html = html(&results);
         for outside in ["http:", "https:", "src=", "@import", "url("] {
             assert!(
-                !html.replace("http://www.w3.org/2000/svg", "").contains(outside),
+                !html
+                    .replace("http://www.w3.org/2000/svg", "")
+                    .contains(outside),
                 "{outside}"
             );
         }
@@ -404,7 +406,10 @@ mod tests {
         assert_eq!(data["unexplained"], 1);
         assert_eq!(data["cells"][0]["inside"], true);
         let far = &data["cells"][1];
-        assert_eq!((&far["inside"], &far["unexplained"]), (&json!(false), &json!(true)));
+        assert_eq!(
+            (&far["inside"], &far["unexplained"]),
+            (&json!(false), &json!(true))
+        );
         let goodput = &far["deviations"][0];
         assert_eq!(goodput["m"], "goodput");
         assert_eq!(goodput["size"], "-10.0 %");

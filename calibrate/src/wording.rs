@@ -130,9 +130,10 @@ pub fn size(d: &Deviation) -> String {
         (Some(o), Some(s)) => match d.metric {
             Metric::Winner if o == s => "same".to_owned(),
             Metric::Winner => "other".to_owned(),
-            Metric::Share => format!("{:+.1} points", s - o),
+            _ if o == s => "0".to_owned(),
+            Metric::Share => format!("{} points", signed(s - o)),
             _ if o == 0.0 => format!("{:+}", round(s)),
-            _ => format!("{:+.1} %", 100.0 * (s - o) / o),
+            _ => format!("{} %", signed(100.0 * (s - o) / o)),
         },
     }
 }
@@ -152,6 +153,15 @@ pub fn load(d: &Deviation) -> Option<f64> {
         Limit::Same => 0.0,
     };
     Some(if apart == 0.0 { 0.0 } else { apart / allowed })
+}
+
+/// One decimal and a sign, unless it rounds to zero.
+fn signed(v: f64) -> String {
+    let text = format!("{v:+.1}");
+    match text.as_str() {
+        "+0.0" | "-0.0" => "0.0".to_owned(),
+        _ => text,
+    }
 }
 
 /// Three decimals, no trailing zeros.
@@ -207,6 +217,8 @@ mod tests {
         let d = |o, s| deviation(Metric::Retransmits, o, s, EVENTS);
         assert_eq!(size(&d(Some(200.0), Some(220.0))), "+10.0 %");
         assert_eq!(size(&d(Some(0.0), Some(3.0))), "+3");
+        assert_eq!(size(&d(Some(0.0), Some(0.0))), "0");
+        assert_eq!(size(&d(Some(90.0), Some(89.999))), "0.0 %");
         assert_eq!(size(&d(None, Some(3.0))), "not in Linux");
     }
 

@@ -1,0 +1,481 @@
+//! `docs/linux.md`: how close the simulator is, where it is not and why, and what in Linux surprises.
+//!
+//! Every number of the page comes from the comparison it is made from. The page cannot be made when a cause is stale, when a
+//! surprise names a metric that its cell does not have, or when the switches that preset `linux` sets are not those that are
+//! described.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+
+use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
+
+use crate::causes::{Causes, CausesError, Outside, Surprise, Surprises};
+use crate::cell::{self, Cell, Kind, PACKET};
+use crate::compare::{Comparison, Deviation, Metric};
+use crate::report::{Results, limit_of};
+use crate::wording;
+
+/// Why the page cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum DocsError {
+    /// A cause is stale.
+    #[error(transparent)]
+    Causes(#[from] CausesError),
+    /// A surprise whose numbers are not there.
+    #[error("surprises.toml: `{title}`: {cell} has no {metric}")]
+    Shows {
+        /// Its title.
+        title: String,
+        /// Its cell.
+        cell: String,
+        /// The metric.
+        metric: &'static str,
+    },
+    /// Preset `linux` sets a switch that no entry describes.
+    #[error("surprises.toml: no [[switch]] describes `{0}`, which preset linux sets")]
+    Undescribed(String),
+    /// An entry describes what preset `linux` does not set.
+    #[error(
+        "surprises.toml: [[switch]] `{0}`: preset linux does not set it, or there are two entries"
+    )]
+    NoSwitch(String),
+}
+
+/// A field in which preset `linux` differs from preset `2026`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// `sender.` or `receiver.` and the field.
+    pub name: String,
+    /// Its value in preset `linux`.
+    pub linux: String,
+    /// Its value in preset `2026`.
+    pub rfc: String,
+}
+
+/// The cells whose numbers stand beside the surprises.
+pub fn surprising(surprises: &Surprises) -> Vec<Cell> {
+    let named = |c: &Cell| surprises.list.iter().any(|s| s.cell == c.id());
+    cell::all().into_iter().filter(named).collect()
+}
+
+/// The page. `rfc` compares the cells of [`surprising`] with the simulator's RFC model.
+///
+/// # Errors
+/// [`DocsError`].
+pub fn page(
+    results: &Results<'_>,
+    rfc: &Comparison,
+    surprises: &Surprises,
+) -> Result<String, DocsError> {
+    let c = results.comparison;
+    results.causes.check(c)?;
+    let kernel = results.oracle.iter().map(|r| r.kernel.as_str()).max();
+    let mut p = String::new();
+    line(&mut p, format_args!("# Linux\n"));
+    line(
+        &mut p,
+        format_args!(
+            "<!-- Made by `fullpipe-calibrate docs` from the references in `calibrate/reference`; a test compares the two. -->\n"
+        ),
+    );
+    line(
+        &mut p,
+        format_args!(
+            "Preset `linux` with the stacks `<module>-linux` is meant to do what Linux {} does, to the number. Here it is held against\n\
+             that kernel: the same paths, the same modules, {} s each, one definition of every metric for both sides. Linux ran in\n\
+             virtual time, so its results do not depend on the machine; without random loss they repeat.\n",
+            kernel.unwrap_or("6.1").trim_start_matches("Linux "),
+            cell::DURATION_S
+        ),
+    );
+    summary(&mut p, c);
+    deviations(&mut p, c, results.causes);
+    told(&mut p, c, rfc, &surprises.list)?;
+    switches(&mut p, surprises)?;
+    p.push_str(REPRODUCE);
+    Ok(p)
+}
+
+fn summary(p: &mut String, c: &Comparison) {
+    p.push_str("## How close\n\n| cells | metric | limit | inside | |\n|---|---|---|---:|---:|\n");
+    for (kind, all) in &c.cells {
+        let mut row = |metric: &str, limit: &str, f: crate::compare::Fraction| {
+            line(
+                p,
+                format_args!(
+                    "| {} | {metric} | {limit} | {} of {} | {:.1} % |",
+                    about(*kind),
+                    f.inside,
+                    f.of,
+                    100.0 * f.value()
+                ),
+            );
+        };
+        row("**all**", "", *all);
+        for (_, metric, fraction) in c.metrics.iter().filter(|m| m.0 == *kind) {
+            let limit = limit_of(c, *kind, *metric).unwrap_or_default();
+            row(wording::name(*metric), &limit, *fraction);
+        }
+    }
+    let single = c.verdicts.iter().filter(|v| v.kind == Kind::Single);
+    let mut rmse: Vec<f64> = single.flat_map(|v| v.rmse.iter().copied()).collect();
+    rmse.sort_by(f64::total_cmp);
+    if let Some(median) = rmse.get(rmse.len() / 2) {
+        line(
+            p,
+            format_args!(
+                "\nThe windows over time, one flow each: after aligning both curves on the first loss their root-mean-square difference is\n\
+                 {:.1} % of the mean window in the median cell, {:.1} % or less in nine of ten.",
+                100.0 * median,
+                100.0 * rmse[(rmse.len() * 9).div_ceil(10) - 1]
+            ),
+        );
+    }
+    if !c.missing.is_empty() {
+        line(
+            p,
+            format_args!(
+                "\nNot compared, because a side has no result: {} cells.",
+                c.missing.len()
+            ),
+        );
+    }
+    p.push('\n');
+}
+
+fn deviations(p: &mut String, c: &Comparison, causes: &Causes) {
+    p.push_str("## Known deviations\n\n");
+    let outside = causes.explain(c);
+    if outside.is_empty() {
+        p.push_str("None: every cell is inside every limit.\n\n");
+        return;
+    }
+    // Only causes that explain something have a number here, in the order of the file.
+    let mut used: Vec<usize> = outside.iter().flat_map(|o| o.causes.clone()).collect();
+    used.sort_unstable();
+    used.dedup();
+    let number = |i: &usize| used.iter().position(|u| u == i).map_or(0, |n| n + 1);
+    let unexplained = outside.iter().filter(|o| o.causes.is_empty()).count();
+    match unexplained {
+        0 => p.push_str("Every cell outside a limit, and the cause.\n\n"),
+        n => line(
+            p,
+            format_args!("Every cell outside a limit. **{n} deviations are unexplained.**\n"),
+        ),
+    }
+    p.push_str("| cell | metric | Linux | simulator | size | limit | cause |\n|---|---|---:|---:|---:|---|---|\n");
+    for o in &outside {
+        let Outside {
+            verdict,
+            deviation: d,
+            causes,
+        } = o;
+        let flow = d
+            .flow
+            .map_or(String::new(), |f| format!(", flow {}", f + 1));
+        let cause: Vec<String> = causes.iter().map(|i| number(i).to_string()).collect();
+        line(
+            p,
+            format_args!(
+                "| `{}` | {}{flow} | {} | {} | {} | {} | {} |",
+                verdict.cell,
+                wording::name(d.metric),
+                both(d, d.oracle, 0),
+                both(d, d.sim, 1),
+                wording::size(d),
+                d.limit
+                    .map_or_else(String::new, |l| wording::limit(d.metric, l)),
+                if cause.is_empty() {
+                    "unexplained".to_owned()
+                } else {
+                    cause.join(", ")
+                }
+            ),
+        );
+    }
+    if !used.is_empty() {
+        p.push_str("\nCauses:\n\n");
+        for (n, i) in used.iter().enumerate() {
+            let cause = &causes.0[*i];
+            let switch = cause
+                .switch
+                .as_ref()
+                .map_or(String::new(), |s| format!(" Switch: {s}."));
+            line(p, format_args!("{}. {}{switch}", n + 1, cause.cause));
+        }
+    }
+    p.push('\n');
+}
+
+/// A side's value with its interval.
+fn both(d: &Deviation, value: Option<f64>, side: usize) -> String {
+    let text = wording::value(d.metric, value);
+    match d.half_widths {
+        Some((a, b)) => format!(
+            "{text} ± {}",
+            wording::value(d.metric, Some([a, b][side.min(1)]))
+        ),
+        None => text,
+    }
+}
+
+fn told(
+    p: &mut String,
+    c: &Comparison,
+    rfc: &Comparison,
+    surprises: &[Surprise],
+) -> Result<(), DocsError> {
+    p.push_str("## What in Linux surprises\n\nWhere the kernel departs from the text of the RFCs, with a cell that shows it.\n\n");
+    for s in surprises {
+        line(p, format_args!("### {}\n", s.title));
+        line(p, format_args!("- Linux: {}", s.linux));
+        line(p, format_args!("- RFC: {}", s.rfc));
+        if let Some(switch) = &s.switch {
+            line(p, format_args!("- Switch: {switch}"));
+        }
+        line(
+            p,
+            format_args!(
+                "\n| `{}` | Linux | preset `linux` | preset `2026` |\n|---|---:|---:|---:|",
+                s.cell
+            ),
+        );
+        for metric in &s.shows {
+            shown(p, s, *metric, c, rfc)?;
+        }
+        p.push('\n');
+    }
+    Ok(())
+}
+
+fn shown(
+    p: &mut String,
+    s: &Surprise,
+    metric: Metric,
+    c: &Comparison,
+    rfc: &Comparison,
+) -> Result<(), DocsError> {
+    let of = |c: &Comparison| -> Option<Vec<Deviation>> {
+        let verdict = c.verdicts.iter().find(|v| v.cell == s.cell)?;
+        let all = verdict.deviations.iter().filter(|d| d.metric == metric);
+        Some(all.cloned().collect())
+    };
+    let Some(rows) = of(c) else {
+        line(
+            p,
+            format_args!("| {} | not measured | | |", wording::name(metric)),
+        );
+        return Ok(());
+    };
+    if rows.is_empty() {
+        return Err(DocsError::Shows {
+            title: s.title.clone(),
+            cell: s.cell.clone(),
+            metric: wording::key(metric),
+        });
+    }
+    let others = of(rfc).unwrap_or_default();
+    for (i, d) in rows.iter().enumerate() {
+        let unit = match wording::unit(metric) {
+            "" => String::new(),
+            unit => format!(", {unit}"),
+        };
+        let flow = d
+            .flow
+            .map_or(String::new(), |f| format!(" of flow {}", f + 1));
+        line(
+            p,
+            format_args!(
+                "| {}{flow}{unit} | {} | {} | {} |",
+                wording::name(metric),
+                both(d, d.oracle, 0),
+                both(d, d.sim, 1),
+                others
+                    .get(i)
+                    .map_or_else(|| "-".to_owned(), |r| both(r, r.sim, 1))
+            ),
+        );
+    }
+    Ok(())
+}
+
+fn switches(p: &mut String, surprises: &Surprises) -> Result<(), DocsError> {
+    p.push_str(
+        "## What preset `linux` sets\n\nEvery field of the endpoints' configuration in which it differs from preset `2026`, the RFCs of today. The\n\
+         congestion-control modules are stacks of their own: `fullpipe list stacks` has them.\n\n\
+         | field | preset `linux` | preset `2026` | |\n|---|---|---|---|\n",
+    );
+    let settings = settings();
+    let mut about: BTreeMap<&str, &str> = BTreeMap::new();
+    for s in &surprises.switches {
+        let known = settings.iter().any(|x| x.name == s.name);
+        if !known || about.insert(&s.name, &s.about).is_some() {
+            return Err(DocsError::NoSwitch(s.name.clone()));
+        }
+    }
+    for s in settings {
+        let Some(about) = about.get(s.name.as_str()) else {
+            return Err(DocsError::Undescribed(s.name));
+        };
+        line(
+            p,
+            format_args!("| `{}` | `{}` | `{}` | {about} |", s.name, s.linux, s.rfc),
+        );
+    }
+    p.push('\n');
+    Ok(())
+}
+
+/// What preset `linux` sets, read off the presets themselves.
+pub fn settings() -> Vec<Setting> {
+    let sender = |p| fields("sender", &format!("{:?}", SenderConfig::preset(p, PACKET)));
+    let receiver = |p| fields("receiver", &format!("{:?}", ReceiverConfig::preset(p)));
+    let of = |p| [sender(p), receiver(p)].concat();
+    of(Preset::Linux)
+        .into_iter()
+        .zip(of(Preset::Y2026))
+        .filter(|(linux, rfc)| linux.1 != rfc.1)
+        .map(|(linux, rfc)| Setting {
+            name: linux.0,
+            linux: linux.1,
+            rfc: rfc.1,
+        })
+        .collect()
+}
+
+/// The fields of a structure's derived debug text, those of structures inside with their path.
+fn fields(path: &str, text: &str) -> Vec<(String, String)> {
+    let is_name = |s: &str| s.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let inner = text
+        .split_once(" { ")
+        .filter(|(name, _)| is_name(name))
+        .and_then(|(_, rest)| rest.strip_suffix(" }"));
+    let Some(inner) = inner else {
+        return vec![(path.to_owned(), text.to_owned())];
+    };
+    let (mut depth, mut from, mut parts) = (0, 0, Vec::new());
+    for (i, c) in inner.char_indices() {
+        match c {
+            '{' | '(' | '[' => depth += 1,
+            '}' | ')' | ']' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(&inner[from..i]);
+                from = i + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&inner[from..]);
+    parts
+        .into_iter()
+        .filter_map(|part| part.trim().split_once(": "))
+        .flat_map(|(name, value)| fields(&format!("{path}.{name}"), value))
+        .collect()
+}
+
+/// A kind of cells for people.
+pub fn about(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Single => "one flow",
+        Kind::Pair => "two flows",
+        Kind::Loss => "one flow, random loss",
+        Kind::Many => "sixteen flows",
+    }
+}
+
+fn line(p: &mut String, text: fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(p, "{text}");
+}
+
+const REPRODUCE: &str = "## Again\n
+```sh
+cargo build --release --package fullpipe-calibrate
+fullpipe-calibrate oracle              # builds the kernel outside the repository, runs every cell; may be stopped and goes on
+fullpipe-calibrate freeze              # writes calibrate/reference
+fullpipe-calibrate compare             # the table in the terminal
+fullpipe-calibrate report --to linux.html   # every cell with both windows, one file
+fullpipe-calibrate docs                # this page
+fullpipe-calibrate figure              # the picture of the README
+```
+
+The references are frozen: all but the first two commands need neither a kernel nor a network. Each row of
+`calibrate/reference/runs.csv` ends with the command that made it.
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_of_a_debug_text() {
+        let text =
+            "A { x: 1, y: Some(B { z: 2, w: 3 }), r: C { min: 1s, max: D(4, 5) }, e: [1, 2] }";
+        let found = fields("a", text);
+        let found: Vec<(&str, &str)> = found.iter().map(|(a, b)| (&**a, &**b)).collect();
+        assert_eq!(
+            found,
+            [
+                ("a.x", "1"),
+                ("a.y", "Some(B { z: 2, w: 3 })"),
+                ("a.r.min", "1s"),
+                ("a.r.max", "D(4, 5)"),
+                ("a.e", "[1, 2]")
+            ]
+        );
+    }
+
+    #[test]
+    fn settings_are_where_the_presets_differ() {
+        let settings = settings();
+        let timers = settings.iter().find(|s| s.name == "sender.timers").unwrap();
+        assert_eq!((&*timers.linux, &*timers.rfc), ("Wheel", "Exact"));
+        assert!(settings.iter().any(|s| s.name == "sender.rto.rule"));
+        assert!(settings.iter().all(|s| s.name != "sender.mss"));
+    }
+
+    #[test]
+    fn every_switch_is_described_once() {
+        let kept = Surprises::kept().unwrap();
+        let mut p = String::new();
+        switches(&mut p, &kept).unwrap();
+        assert!(p.contains("| `sender.timers` | `Wheel` | `Exact` |"), "{p}");
+        let mut fewer = kept.clone();
+        let gone = fewer.switches.remove(0);
+        let error = switches(&mut p, &fewer).unwrap_err().to_string();
+        assert!(error.contains(&gone.name), "{error}");
+        let mut more = kept;
+        more.switches.push(gone);
+        assert!(switches(&mut p, &more).is_err());
+    }
+
+    #[test]
+    fn a_surprise_needs_the_metric_in_its_cell() {
+        let surprise = Surprise {
+            title: "t".into(),
+            linux: "l".into(),
+            rfc: "r".into(),
+            cell: "reno-20x30-b1".into(),
+            shows: vec![Metric::Share],
+            switch: None,
+        };
+        let one = crate::compare::Verdict {
+            cell: surprise.cell.clone(),
+            kind: Kind::Single,
+            deviations: Vec::new(),
+            rmse: Vec::new(),
+            inside: true,
+        };
+        let c = Comparison {
+            verdicts: vec![one],
+            missing: Vec::new(),
+            cells: BTreeMap::new(),
+            metrics: Vec::new(),
+        };
+        let error = told(&mut String::new(), &c, &c, &[surprise]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "surprises.toml: `t`: reno-20x30-b1 has no share"
+        );
+    }
+}
