@@ -13,6 +13,10 @@ use fullpipe_units::{Rate, Span, Time};
 ///
 /// All methods are infallible and free of allocation. Windows are in segments.
 pub trait Controller {
+    /// An ACK's samples, before anything is judged lost or a recovery ends: [`AckEvent::phase`] is the phase that the ACK met,
+    /// and what an ACK only decides later (`lost`, `flight`, `cwnd_limited`) is not filled in.
+    fn on_delivery(&mut self, _ev: &AckEvent) {}
+
     /// One ACK (or a batch merged by the receiver's offload) that was new in any way.
     fn on_ack(&mut self, ev: &AckEvent);
 

@@ -462,6 +462,10 @@ macro_rules! dispatch {
 
 impl Controller for Stack {
     #[inline]
+    fn on_delivery(&mut self, ev: &AckEvent) {
+        dispatch!(self, c => c.on_delivery(ev))
+    }
+    #[inline]
     fn on_ack(&mut self, ev: &AckEvent) {
         dispatch!(self, c => c.on_ack(ev))
     }

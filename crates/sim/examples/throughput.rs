@@ -224,6 +224,7 @@ fn spec(case: &Case, stack: &str, seconds: Option<f64>) -> Result<RunSpec, Box<d
         rate: Some(Rate::from_bits_per_sec(case.mbps * 1_000_000)),
         delay: forward,
         buffer: Buffer::Packets(case.buffer),
+        jitter: Span::ZERO,
         loss: if case.loss > 0.0 {
             Loss::Bernoulli { p: case.loss }
         } else {
@@ -246,6 +247,7 @@ fn spec(case: &Case, stack: &str, seconds: Option<f64>) -> Result<RunSpec, Box<d
                     delay,
                     buffer,
                     loss: Loss::None,
+                    jitter: Span::ZERO,
                 });
                 links.len() - 1
             }

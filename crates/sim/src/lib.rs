@@ -15,6 +15,7 @@
 //!     delay: Span::from_millis(40),
 //!     buffer,
 //!     loss: Loss::None,
+//!     jitter: Span::ZERO,
 //! };
 //! let outcome = run(&RunSpec {
 //!     seed: 1,

@@ -32,6 +32,31 @@ pub struct Link {
     sample_at: Time,
     sample_step: Span,
     samples: Vec<(Time, u64)>,
+    jitter: Option<Jitter>,
+}
+
+/// Order-keeping delay variation.
+#[derive(Debug)]
+struct Jitter {
+    rng: ComponentRng,
+    most: Span,
+    last: Time,
+}
+
+impl Jitter {
+    fn new(spec: &LinkSpec, seed: u64) -> Option<Self> {
+        (spec.jitter > Span::ZERO && spec.rate.is_none()).then(|| Self {
+            rng: ComponentRng::new(seed, &format!("{} jitter", spec.name)),
+            most: spec.jitter,
+            last: Time::ZERO,
+        })
+    }
+
+    fn delay(&mut self, arrives: Time) -> Time {
+        let extra = (self.most.as_nanos() as f64 * self.rng.uniform()) as u64;
+        self.last = self.last.max(arrives + Span::from_nanos(extra));
+        self.last
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -92,6 +117,7 @@ impl Link {
             sample_at: Time::ZERO,
             sample_step,
             samples: Vec::new(),
+            jitter: Jitter::new(spec, seed),
         }
     }
 
@@ -117,7 +143,10 @@ impl Link {
             self.transmit(now, packet.size)
         };
         self.stats.accepted_bytes += u64::from(packet.size);
-        let arrives = departs + self.spec.delay;
+        let mut arrives = departs + self.spec.delay;
+        if let Some(jitter) = &mut self.jitter {
+            arrives = jitter.delay(arrives);
+        }
         let first = self.flying.is_empty();
         self.flying.push(Flying { arrives, packet });
         Admission::Accepted { arrives, first }

@@ -47,6 +47,8 @@ pub struct LinkSpec {
     pub buffer: Buffer,
     /// Random loss at the entry.
     pub loss: Loss,
+    /// Each packet's delay is longer by a uniform part of this; order is kept. Only for a link without a transmitter.
+    pub jitter: Span,
 }
 
 /// Size of a drop-tail buffer, the packet in transmission included.

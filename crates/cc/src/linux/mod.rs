@@ -8,7 +8,7 @@
 //! | kernel hook | here | called |
 //! |---|---|---|
 //! | `init` | [`Module::init`] | connection established, SRTT known |
-//! | `in_ack_event` | [`Module::on_ack_event`] | every ACK, before anything else |
+//! | `in_ack_event` | [`Module::on_ack_event`] | every ACK, after its samples |
 //! | `pkts_acked` | [`Module::pkts_acked`] | every ACK, with the RTT sample |
 //! | `ssthresh` | [`Module::ssthresh`] | entering recovery, CWR or loss |
 //! | `set_state` | [`Module::set_state`] | before the state changes |
@@ -168,28 +168,33 @@ impl Controller for Linux {
         self.module.on_event(&mut self.sk, Event::TxStart);
     }
 
-    /// The order of `tcp_ack`: `tcp_in_ack_event`, `tcp_clean_rtx_queue`, `tcp_fastretrans_alert`, `tcp_cong_control`.
+    /// The order of `tcp_ack`: `tcp_clean_rtx_queue`, `tcp_in_ack_event`, `tcp_fastretrans_alert`, `tcp_cong_control`. The first
+    /// two see the state that the ACK met.
     #[inline]
-    fn on_ack(&mut self, ev: &AckEvent) {
+    fn on_delivery(&mut self, ev: &AckEvent) {
         let sk = &mut self.sk;
         sk.now = ev.now;
         let pkts_acked = (ev.snd_una - sk.snd_una) as u32;
         sk.snd_una = ev.snd_una;
         sk.snd_nxt = ev.snd_nxt;
-        sk.cwnd_limited = ev.cwnd_limited;
         sk.stamps = ev.stamps;
         sk.set_srtt(ev.srtt);
+        let sample = AckSample {
+            pkts_acked,
+            rtt_us: ev.rtt.map(|rtt| (rtt.as_nanos() / 1000) as u32),
+        };
+        self.module.pkts_acked(sk, &sample);
         let slow_path = ev.sacked > 0
             || !ev.advanced
             || ev.ece
             || ev.phase != Phase::Open
             || ev.snd_una - self.first_segment < OPENING;
         self.module.on_ack_event(sk, slow_path);
-        let sample = AckSample {
-            pkts_acked,
-            rtt_us: ev.rtt.map(|rtt| (rtt.as_nanos() / 1000) as u32),
-        };
-        self.module.pkts_acked(sk, &sample);
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ev: &AckEvent) {
+        self.sk.cwnd_limited = ev.cwnd_limited;
         self.set_state(ev.phase);
         if ev.advanced && !matches!(ev.phase, Phase::Recovery | Phase::Cwr) {
             self.module

@@ -391,6 +391,11 @@ mod tests {
         }
     }
 
+    fn arrive(flow: &mut Linux, ev: &AckEvent) {
+        flow.on_delivery(ev);
+        flow.on_ack(ev);
+    }
+
     fn bandwidth(flow: &Linux) -> f64 {
         let mut found = f64::NAN;
         flow.report(&mut |name, value| {
@@ -411,9 +416,9 @@ mod tests {
             snd_una: 5,
             snd_nxt: 5,
         });
-        flow.on_ack(&event(0, 1, 6));
-        flow.on_ack(&event(0, 1, 7));
-        flow.on_ack(&event(52, 1, 8)); // two segments of 1448 bytes in 13 ticks
+        arrive(&mut flow, &event(0, 1, 6));
+        arrive(&mut flow, &event(0, 1, 7));
+        arrive(&mut flow, &event(52, 1, 8)); // two segments of 1448 bytes in 13 ticks
         assert_eq!(bandwidth(&flow), 222.0 * 250.0);
     }
 
@@ -428,15 +433,15 @@ mod tests {
                 snd_una: 0,
                 snd_nxt: 0,
             });
-            flow.on_ack(&event(0, 2, 2));
-            flow.on_ack(&event(0, 900, 902)); // takes the first ACK's segment back
-            flow.on_ack(&event(0, 300, 1202));
-            flow.on_ack(&event(52, 0, 1202)); // a sample ends; a duplicate
+            arrive(&mut flow, &event(0, 2, 2));
+            arrive(&mut flow, &event(0, 900, 902)); // takes the first ACK's segment back
+            arrive(&mut flow, &event(0, 300, 1202));
+            arrive(&mut flow, &event(52, 0, 1202)); // a sample ends; a duplicate
             let mut two = event(52, 3, 1205);
             two.ece = ece;
-            flow.on_ack(&two);
+            arrive(&mut flow, &two);
             let first = bandwidth(&flow);
-            flow.on_ack(&event(104, 1, 1206));
+            arrive(&mut flow, &event(104, 1, 1206));
             // 4 or 3 segments of 1448 bytes in 13 ticks.
             let once = smooth((first / 250.0) as u32, bytes_per_tick);
             let expected = smooth((first / 250.0) as u32, once);

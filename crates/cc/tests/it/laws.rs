@@ -122,6 +122,7 @@ proptest! {
                 let before = flow.stack.window();
                 let mut ev = flow.ack_event(n, rtt, i == 1, true);
                 ev.phase = phase;
+                flow.stack.on_delivery(&ev);
                 flow.stack.on_ack(&ev);
                 let w = flow.stack.window();
                 prop_assert!(w <= before, "{spelling}: {before} -> {w}");
@@ -138,6 +139,7 @@ proptest! {
             for _ in 0..3 {
                 let before = flow.stack.window();
                 let ev = flow.ack_event(n, rtt, round_start, false);
+                flow.stack.on_delivery(&ev);
                 flow.stack.on_ack(&ev);
                 let w = flow.stack.window();
                 prop_assert!(w <= before, "{spelling}: {before} -> {w}");
@@ -156,8 +158,10 @@ proptest! {
             }
             let mut other = flow.clone();
             let ev = flow.ack_event(fewer, rtt, round_start, true);
+            flow.stack.on_delivery(&ev);
             flow.stack.on_ack(&ev);
             let ev = other.ack_event(fewer + more, rtt, round_start, true);
+            other.stack.on_delivery(&ev);
             other.stack.on_ack(&ev);
             let (a, b) = (flow.stack.window(), other.stack.window());
             prop_assert!(b >= a * (1.0 - 1e-12), "{spelling}: {fewer} gives {a}, {more} more {b}");
@@ -175,6 +179,7 @@ proptest! {
                 flow.stack.exit_start_up(flow.now);
                 for i in 0..rounds {
                     let ev = flow.ack_event(n, Span::from_millis(50), i == 0, true);
+                    flow.stack.on_delivery(&ev);
                     flow.stack.on_ack(&ev);
                 }
                 flow.stack.window()
@@ -267,6 +272,7 @@ fn default_increases() {
         let mut flow = Flow::new(law, setup);
         flow.stack.exit_start_up(flow.now);
         let ev = flow.ack_event(1000, Span::from_millis(50), false, true);
+        flow.stack.on_delivery(&ev);
         flow.stack.on_ack(&ev);
         let grown = flow.stack.window() - 1000.0;
         assert!((grown - added).abs() < 2e-4, "{law}: {grown}");

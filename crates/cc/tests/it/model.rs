@@ -187,6 +187,7 @@ impl Flow {
                     ev.owd = None;
                 }
                 self.delivered += n;
+                self.stack.on_delivery(&ev);
                 self.stack.on_ack(&ev);
             }
             Op::Reorder => match self.phase {

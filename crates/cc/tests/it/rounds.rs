@@ -287,6 +287,7 @@ impl Rounds {
             snd_nxt: self.delivered + window,
             ..ack(self.now + after, n)
         };
+        self.stack.on_delivery(&ev);
         self.stack.on_ack(&ev);
     }
 }

@@ -65,6 +65,8 @@ impl<C: Controller> Sender<C> {
             }
         }
 
+        event.ece = ack.ece && self.cfg.ecn;
+        self.cc.on_delivery(&event);
         if let Some(dsack) = lost {
             self.irregular_ack(now, ack, advanced, dsack, &d, &mut event);
         } else if advanced
@@ -78,7 +80,7 @@ impl<C: Controller> Sender<C> {
         {
             self.reduce(now, CongestionKind::Loss, 0, &mut event);
         }
-        if ack.ece && self.cfg.ecn {
+        if event.ece {
             self.on_ecn_echo(now, &mut event);
         }
 

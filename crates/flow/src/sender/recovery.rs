@@ -268,7 +268,6 @@ impl<C: Controller> Sender<C> {
     /// that of the last mark.
     #[cold]
     pub(super) fn on_ecn_echo(&mut self, now: Time, event: &mut AckEvent) {
-        event.ece = true;
         if !matches!(self.phase, Phase::Open | Phase::Disorder) {
             // The reduction under way is justified by the mark as well: it must not be undone.
             self.undo = None;

@@ -24,6 +24,7 @@ pub fn link(name: &str, rate: Option<Rate>, delay: Span, buffer: Buffer) -> Link
         delay,
         buffer,
         loss: Loss::None,
+        jitter: Span::ZERO,
     }
 }
 

@@ -50,6 +50,7 @@ prop_compose! {
             delay: Span::from_micros(delay),
             buffer,
             loss,
+            jitter: Span::ZERO,
         }).collect()
     }
 }

@@ -177,6 +177,7 @@ fn path(record: &Record, findings: &mut Findings) -> Option<(Path, LinkSpec)> {
         delay: Span::ZERO,
         buffer,
         loss,
+        jitter: Span::ZERO,
     };
     Some((
         Path {
@@ -640,6 +641,7 @@ impl FlowJudge<'_> {
             // The packet on the wire is out of the queue.
             buffer: Buffer::Packets(length + 1),
             loss: Loss::None,
+            jitter: Span::ZERO,
         });
         Some(layout.links.len() - 1)
     }
@@ -824,6 +826,7 @@ impl Layout {
             delay,
             buffer,
             loss,
+            jitter: Span::ZERO,
         });
         self.links.len() - 1
     }
