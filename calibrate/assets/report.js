@@ -175,8 +175,7 @@ function losses() {
         el("svg:circle", { cx: x(v), cy: y, r: 3.5, class: cls })];
       order.push(c.id);
       row.append(el("td", { class: "text" }, el("button", {
-        "data-id": c.id, title: told(c), style: "display:flex;gap:.6rem;align-items:center;background:none;border-color:transparent",
-        class: d.inside ? "" : "o1", onclick: () => open(c.id),
+        "data-id": c.id, title: told(c), class: d.inside ? "response" : "response o1", onclick: () => open(c.id),
       }, el("svg:svg", { width: W, height: 24, viewBox: `0 0 ${W} 24`, "aria-hidden": "true" },
         el("svg:line", { x1: W / 2, x2: W / 2, y1: 1, y2: 23, class: "tick" }), ...bar(d.o, d.half[0], 8, "linux"), ...bar(d.s, d.half[1], 16, "sim")),
       el("span", { class: "small" }, `${d.ot} / ${d.st}${d.inside ? "" : " !"}`))));

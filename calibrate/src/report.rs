@@ -400,7 +400,7 @@ mod tests {
         }
         // The command cannot end the script.
         assert_eq!(html.matches("</script>").count(), 2);
-        let json = html.split("type=\"application/json\">").nth(1).unwrap();
+        let json = html.split("id=\"data\">").nth(1).unwrap();
         let json = json.split("</script>").next().unwrap();
         let data: Value = serde_json::from_str(json).unwrap();
         assert_eq!(data["unexplained"], 1);
