@@ -57,7 +57,7 @@ pub struct Surprise {
     pub cell: String,
     /// In which metrics.
     pub shows: Vec<Metric>,
-    /// The switch of the simulator.
+    /// The switch of the simulator that is set back to show it, see [`crate::ablation::without`].
     pub switch: Option<String>,
 }
 

@@ -8,11 +8,14 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
+use fullpipe_units::Span;
 
+use crate::ablation;
 use crate::causes::{Causes, CausesError, Outside, Surprise, Surprises};
 use crate::cell::{self, Cell, Kind, PACKET};
-use crate::compare::{Comparison, Deviation, Metric};
+use crate::compare::{Comparison, Deviation, Metric, compare};
 use crate::report::{Results, limit_of};
+use crate::simulated::SimulatedError;
 use crate::wording;
 
 /// Why the page cannot be made.
@@ -21,6 +24,19 @@ pub enum DocsError {
     /// A cause is stale.
     #[error(transparent)]
     Causes(#[from] CausesError),
+    /// A switch that changes nothing in the cell that is to show it.
+    #[error("surprises.toml: `{title}`: {cell} shows nothing: its numbers are the same {switch}")]
+    ShowsNothing {
+        /// Title of the surprise.
+        title: String,
+        /// Its cell.
+        cell: String,
+        /// Its switch.
+        switch: String,
+    },
+    /// The run without a switch.
+    #[error(transparent)]
+    Simulated(#[from] SimulatedError),
     /// A surprise whose numbers are not there.
     #[error("surprises.toml: `{title}`: {cell} has no {metric}")]
     Shows {
@@ -52,21 +68,11 @@ pub struct Setting {
     pub rfc: String,
 }
 
-/// The cells whose numbers stand beside the surprises.
-pub fn surprising(surprises: &Surprises) -> Vec<Cell> {
-    let named = |c: &Cell| surprises.list.iter().any(|s| s.cell == c.id());
-    cell::all().into_iter().filter(named).collect()
-}
-
-/// The page. `rfc` compares the cells of [`surprising`] with the simulator's RFC model.
+/// The page. Simulates the cells of the surprises once more, each without its switch.
 ///
 /// # Errors
 /// [`DocsError`].
-pub fn page(
-    results: &Results<'_>,
-    rfc: &Comparison,
-    surprises: &Surprises,
-) -> Result<String, DocsError> {
+pub fn page(results: &Results<'_>, surprises: &Surprises) -> Result<String, DocsError> {
     let c = results.comparison;
     results.causes.check(c)?;
     let kernel = results.oracle.iter().map(|r| r.kernel.as_str()).max();
@@ -90,7 +96,21 @@ pub fn page(
     );
     summary(&mut p, c);
     deviations(&mut p, c, results.causes);
-    told(&mut p, c, rfc, &surprises.list)?;
+    p.push_str(SURPRISES);
+    for s in &surprises.list {
+        let cells: Vec<Cell> = cell::all()
+            .into_iter()
+            .filter(|c| c.id() == s.cell)
+            .collect();
+        let mut runs = Vec::new();
+        // A cell that was not compared needs no second run.
+        if c.verdicts.iter().any(|v| v.cell == s.cell) {
+            for cell in &cells {
+                runs.extend(ablation::without(cell, s.switch.as_deref())?);
+            }
+        }
+        told(&mut p, s, c, &compare(&cells, results.oracle, &runs))?;
+    }
     switches(&mut p, surprises)?;
     p.push_str(REPRODUCE);
     Ok(p)
@@ -221,40 +241,48 @@ fn both(d: &Deviation, value: Option<f64>, side: usize) -> String {
 
 fn told(
     p: &mut String,
+    s: &Surprise,
     c: &Comparison,
-    rfc: &Comparison,
-    surprises: &[Surprise],
+    without: &Comparison,
 ) -> Result<(), DocsError> {
-    p.push_str("## What in Linux surprises\n\nWhere the kernel departs from the text of the RFCs, with a cell that shows it.\n\n");
-    for s in surprises {
-        line(p, format_args!("### {}\n", s.title));
-        line(p, format_args!("- Linux: {}", s.linux));
-        line(p, format_args!("- RFC: {}", s.rfc));
-        if let Some(switch) = &s.switch {
-            line(p, format_args!("- Switch: {switch}"));
-        }
-        line(
-            p,
-            format_args!(
-                "\n| `{}` | Linux | preset `linux` | preset `2026` |\n|---|---:|---:|---:|",
-                s.cell
-            ),
-        );
-        for metric in &s.shows {
-            shown(p, s, *metric, c, rfc)?;
-        }
-        p.push('\n');
+    line(p, format_args!("### {}\n", s.title));
+    line(p, format_args!("- Linux: {}", s.linux));
+    line(p, format_args!("- RFC: {}", s.rfc));
+    let other = match s.switch.as_deref() {
+        None => "preset `2026`".to_owned(),
+        Some(ablation::STACK) => "with the published algorithm".to_owned(),
+        Some(switch) => format!("without `{switch}`"),
+    };
+    line(
+        p,
+        format_args!(
+            "\n| `{}` | Linux | simulator | {other} |\n|---|---:|---:|---:|",
+            s.cell
+        ),
+    );
+    let mut differs = false;
+    for metric in &s.shows {
+        differs |= shown(p, s, *metric, c, without)?;
     }
-    Ok(())
+    p.push('\n');
+    if differs || without.verdicts.is_empty() {
+        return Ok(());
+    }
+    Err(DocsError::ShowsNothing {
+        title: s.title.clone(),
+        cell: s.cell.clone(),
+        switch: other,
+    })
 }
 
+/// The rows of a metric; true if the simulator's number depends on the switch.
 fn shown(
     p: &mut String,
     s: &Surprise,
     metric: Metric,
     c: &Comparison,
-    rfc: &Comparison,
-) -> Result<(), DocsError> {
+    without: &Comparison,
+) -> Result<bool, DocsError> {
     let of = |c: &Comparison| -> Option<Vec<Deviation>> {
         let verdict = c.verdicts.iter().find(|v| v.cell == s.cell)?;
         let all = verdict.deviations.iter().filter(|d| d.metric == metric);
@@ -265,7 +293,7 @@ fn shown(
             p,
             format_args!("| {} | not measured | | |", wording::name(metric)),
         );
-        return Ok(());
+        return Ok(false);
     };
     if rows.is_empty() {
         return Err(DocsError::Shows {
@@ -274,7 +302,8 @@ fn shown(
             metric: wording::key(metric),
         });
     }
-    let others = of(rfc).unwrap_or_default();
+    let others = of(without).unwrap_or_default();
+    let mut differs = false;
     for (i, d) in rows.iter().enumerate() {
         let unit = match wording::unit(metric) {
             "" => String::new(),
@@ -283,20 +312,21 @@ fn shown(
         let flow = d
             .flow
             .map_or(String::new(), |f| format!(" of flow {}", f + 1));
+        let with = both(d, d.sim, 1);
+        let other = others
+            .get(i)
+            .map_or_else(|| "-".to_owned(), |r| both(r, r.sim, 1));
         line(
             p,
             format_args!(
-                "| {}{flow}{unit} | {} | {} | {} |",
+                "| {}{flow}{unit} | {} | {with} | {other} |",
                 wording::name(metric),
                 both(d, d.oracle, 0),
-                both(d, d.sim, 1),
-                others
-                    .get(i)
-                    .map_or_else(|| "-".to_owned(), |r| both(r, r.sim, 1))
             ),
         );
+        differs |= with != other;
     }
-    Ok(())
+    Ok(differs)
 }
 
 fn switches(p: &mut String, surprises: &Surprises) -> Result<(), DocsError> {
@@ -337,10 +367,30 @@ pub fn settings() -> Vec<Setting> {
         .filter(|(linux, rfc)| linux.1 != rfc.1)
         .map(|(linux, rfc)| Setting {
             name: linux.0,
-            linux: linux.1,
-            rfc: rfc.1,
+            linux: plain(&linux.1),
+            rfc: plain(&rfc.1),
         })
         .collect()
+}
+
+/// A value of the debug text for people: spans with a unit, options without their wrapping.
+fn plain(value: &str) -> String {
+    let mut text = value.to_owned();
+    while let Some((before, rest)) = text.split_once("Span(") {
+        let Some((nanos, after)) = rest.split_once(')') else {
+            break;
+        };
+        let Ok(nanos) = nanos.trim_end_matches("ns").parse() else {
+            break;
+        };
+        text = format!("{before}{}{after}", Span::from_nanos(nanos));
+    }
+    let inner = text.strip_prefix("Some(").and_then(|t| t.strip_suffix(')'));
+    match inner.unwrap_or(&text) {
+        "inf" => "unlimited".to_owned(),
+        "None" => "none".to_owned(),
+        inner => inner.to_owned(),
+    }
 }
 
 /// The fields of a structure's derived debug text, those of structures inside with their path.
@@ -388,6 +438,13 @@ fn line(p: &mut String, text: fmt::Arguments<'_>) {
     let _ = writeln!(p, "{text}");
 }
 
+const SURPRISES: &str = "## What in Linux surprises
+
+Where the kernel departs from the text of the RFCs, with a cell that shows it. The last column is the simulator with the one
+switch set back to what preset `2026` has.
+
+";
+
 const REPRODUCE: &str = "## Again\n
 ```sh
 cargo build --release --package fullpipe-calibrate
@@ -426,11 +483,28 @@ mod tests {
     }
 
     #[test]
+    fn values_for_people() {
+        assert_eq!(plain("Span(200000000)"), "200ms");
+        assert_eq!(
+            plain("A { x: Span(1000000), y: Span(0) }"),
+            "A { x: 1ms, y: 0s }"
+        );
+        assert_eq!(plain("Some(250)"), "250");
+        assert_eq!(plain("Some(inf)"), "unlimited");
+        assert_eq!(plain("None"), "none");
+    }
+
+    #[test]
     fn settings_are_where_the_presets_differ() {
         let settings = settings();
         let timers = settings.iter().find(|s| s.name == "sender.timers").unwrap();
         assert_eq!((&*timers.linux, &*timers.rfc), ("Wheel", "Exact"));
         assert!(settings.iter().any(|s| s.name == "sender.rto.rule"));
+        let rto = settings
+            .iter()
+            .find(|s| s.name == "sender.rto.min")
+            .unwrap();
+        assert_eq!((&*rto.linux, &*rto.rfc), ("200ms", "1s"));
         assert!(settings.iter().all(|s| s.name != "sender.mss"));
     }
 
@@ -447,6 +521,52 @@ mod tests {
         let mut more = kept;
         more.switches.push(gone);
         assert!(switches(&mut p, &more).is_err());
+    }
+
+    #[test]
+    fn a_switch_that_changes_nothing_shows_nothing() {
+        let cells: Vec<Cell> = cell::all()
+            .into_iter()
+            .filter(|c| c.id() == "reno-20x30-b1")
+            .collect();
+        let of = |goodput_mbit| crate::reference::Run {
+            cell: "reno-20x30-b1".into(),
+            repeat: 0,
+            kernel: String::new(),
+            command: String::new(),
+            counters: Default::default(),
+            flows: vec![crate::reference::FlowResult {
+                module: "reno".into(),
+                measure: crate::measure::Measure {
+                    goodput_mbit,
+                    ..Default::default()
+                },
+                curve: None,
+            }],
+        };
+        let with = compare(&cells, &[of(9.0)], &[of(9.0)]);
+        let without = |goodput| compare(&cells, &[of(9.0)], &[of(goodput)]);
+        let surprise = Surprise {
+            title: "t".into(),
+            linux: "l".into(),
+            rfc: "r".into(),
+            cell: "reno-20x30-b1".into(),
+            shows: vec![Metric::Goodput],
+            switch: Some("sender.timers".into()),
+        };
+        let mut p = String::new();
+        told(&mut p, &surprise, &with, &without(8.0)).unwrap();
+        assert!(
+            p.contains("| goodput, Mbit/s | 9.0000 | 9.0000 | 8.0000 |"),
+            "{p}"
+        );
+        let error = told(&mut p, &surprise, &with, &without(9.0))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("the same without `sender.timers`"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -472,7 +592,7 @@ mod tests {
             cells: BTreeMap::new(),
             metrics: Vec::new(),
         };
-        let error = told(&mut String::new(), &c, &c, &[surprise]).unwrap_err();
+        let error = told(&mut String::new(), &surprise, &c, &c).unwrap_err();
         assert_eq!(
             error.to_string(),
             "surprises.toml: `t`: reno-20x30-b1 has no share"

@@ -6,6 +6,7 @@
 
 #![allow(clippy::disallowed_methods)] // The oracle is a process of the host: its runner waits and tells the time left.
 
+pub mod ablation;
 pub mod causes;
 pub mod cell;
 pub mod compare;

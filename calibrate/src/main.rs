@@ -15,7 +15,7 @@ use fullpipe_calibrate::oracle::Oracle;
 use fullpipe_calibrate::reference::{self, Run};
 use fullpipe_calibrate::report::{self, Results};
 use fullpipe_calibrate::simulated::{self, Model};
-use fullpipe_calibrate::{docs, figure};
+use fullpipe_calibrate::{ablation, docs, figure};
 
 /// Hold the simulator against Linux 6.1, cell by cell.
 #[derive(Parser)]
@@ -141,6 +141,9 @@ struct CompareArgs {
     /// Results of `sim --out` to judge instead of simulating now
     #[arg(long, value_name = "DIR", conflicts_with = "model")]
     sim: Option<PathBuf>,
+    /// Simulate Linux with one switch set back to preset 2026: a field of `docs/linux.md`, or `stack` for the modules
+    #[arg(long, value_name = "SWITCH", conflicts_with_all = ["model", "sim"])]
+    without: Option<String>,
     #[command(flatten)]
     linux: Linux,
     /// Form of the answer
@@ -288,16 +291,21 @@ fn run(command: &Sub) -> Result<(), String> {
         Sub::Compare(a) => {
             let cells = a.only.cells()?;
             let oracle = a.linux.read(&cells)?;
-            let sim = match &a.sim {
-                Some(dir) => reference::read(dir).map_err(text)?,
-                None => simulate(&known(&cells, &oracle), a.model.into()),
+            let known = known(&cells, &oracle);
+            let sim = match (&a.sim, a.without.as_deref()) {
+                (Some(dir), _) => reference::read(dir).map_err(text)?,
+                (None, None) => simulate(&known, a.model.into()),
+                (None, switch) => {
+                    let runs = known.iter().map(|c| ablation::without(c, switch));
+                    runs.collect::<Result<Vec<_>, _>>().map_err(text)?.concat()
+                }
             };
             let comparison = compare(&cells, &oracle, &sim);
             match a.format {
                 Format::Table => {
                     print!("{}", table::comparison(&comparison));
                     // The causes are those of the Linux model's deviations.
-                    if matches!(a.model, ModelArg::Linux) {
+                    if matches!(a.model, ModelArg::Linux) && a.without.is_none() {
                         let causes = Causes::kept().map_err(text)?;
                         print!("{}", table::causes(&causes, &comparison));
                         causes.check(&comparison).map_err(text)?;
@@ -378,8 +386,6 @@ fn docs(a: &DocsArgs) -> Result<(), String> {
         Surprises::kept().map_err(text)?,
     );
     let sim = simulate(&known(&cells, &oracle), Model::Linux);
-    let shown = docs::surprising(&surprises);
-    let rfc = simulate(&known(&shown, &oracle), Model::Rfc);
     let comparison = compare(&cells, &oracle, &sim);
     let results = Results {
         cells: &cells,
@@ -388,8 +394,7 @@ fn docs(a: &DocsArgs) -> Result<(), String> {
         comparison: &comparison,
         causes: &causes,
     };
-    let rfc = compare(&shown, &oracle, &rfc);
-    let page = docs::page(&results, &rfc, &surprises).map_err(text)?;
+    let page = docs::page(&results, &surprises).map_err(text)?;
     let to = a.to.clone().unwrap_or_else(|| docs_dir().join("linux.md"));
     write(&to, page.as_bytes())
 }

@@ -1,0 +1,134 @@
+//! The simulator against the frozen references, and what is written of that in the repository.
+//!
+//! All tests share one simulation of every cell. `UPDATE_DOCS=1` writes the page and the picture anew.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use fullpipe_calibrate::causes::{Causes, Surprises};
+use fullpipe_calibrate::cell::{self, Cell, Kind};
+use fullpipe_calibrate::compare::{Comparison, Metric, compare};
+use fullpipe_calibrate::reference::{self, Run};
+use fullpipe_calibrate::report::{self, Results};
+use fullpipe_calibrate::simulated::{self, Model};
+use fullpipe_calibrate::{docs, figure};
+
+struct Both {
+    cells: Vec<Cell>,
+    oracle: Vec<Run>,
+    sim: Vec<Run>,
+    comparison: Comparison,
+    causes: Causes,
+}
+
+impl Both {
+    fn results(&self) -> Results<'_> {
+        Results {
+            cells: &self.cells,
+            oracle: &self.oracle,
+            sim: &self.sim,
+            comparison: &self.comparison,
+            causes: &self.causes,
+        }
+    }
+}
+
+fn both() -> &'static Both {
+    static BOTH: OnceLock<Both> = OnceLock::new();
+    BOTH.get_or_init(|| {
+        let oracle = reference::read(&reference::frozen_dir())
+            .expect("`fullpipe-calibrate freeze` writes the references");
+        let cells = cell::all();
+        let sim = simulated::run_all(&cells, Model::Linux, &|_| {})
+            .into_iter()
+            .map(|run| run.unwrap_or_else(|e| panic!("{e}")))
+            .collect::<Vec<Run>>();
+        let comparison = compare(&cells, &oracle, &sim);
+        Both {
+            cells,
+            oracle,
+            sim,
+            comparison,
+            causes: Causes::kept().unwrap(),
+        }
+    })
+}
+
+#[test]
+fn the_simulator_is_within_its_limits() {
+    let both = both();
+    let c = &both.comparison;
+    assert!(c.missing.is_empty(), "no reference: {:?}", c.missing);
+    for kind in [Kind::Single, Kind::Loss] {
+        let inside = c.cells[&kind];
+        assert!(inside.value() >= 0.9, "{kind}: {inside:?}");
+    }
+    for kind in [Kind::Pair, Kind::Many] {
+        let inside = c.cells[&kind];
+        assert_eq!(inside.inside, inside.of, "{kind}");
+    }
+    let winners = c.metrics.iter().find(|m| m.1 == Metric::Winner).unwrap().2;
+    assert_eq!(winners.inside, winners.of);
+}
+
+#[test]
+fn every_deviation_has_a_cause_and_every_cause_a_deviation() {
+    let both = both();
+    both.causes.check(&both.comparison).unwrap();
+    let unexplained: Vec<String> = both
+        .causes
+        .explain(&both.comparison)
+        .iter()
+        .filter(|o| o.causes.is_empty())
+        .map(|o| format!("{} {:?}", o.verdict.cell, o.deviation.metric))
+        .collect();
+    assert!(unexplained.is_empty(), "{unexplained:#?}");
+}
+
+#[test]
+fn the_page_is_up_to_date() {
+    let both = both();
+    let surprises = Surprises::kept().unwrap();
+    let page = docs::page(&both.results(), &surprises).unwrap();
+    same("linux.md", page.as_bytes());
+}
+
+#[test]
+fn the_picture_is_up_to_date() {
+    let both = both();
+    let svg = figure::svg(&both.oracle, &both.sim).unwrap();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        // The SVG decides: another machine may round a pixel of the PNG differently.
+        std::fs::write(docs_file("img/linux.png"), figure::png(&svg).unwrap()).unwrap();
+    }
+    same("img/linux.svg", svg.as_bytes());
+}
+
+#[test]
+fn the_references_and_the_report_are_small() {
+    let both = both();
+    let report = report::html(&both.results());
+    assert!(report.len() < 5_000_000, "{}", report.len());
+    let files = std::fs::read_dir(reference::frozen_dir()).unwrap();
+    let bytes: u64 = files.map(|f| f.unwrap().metadata().unwrap().len()).sum();
+    assert!(bytes < 2_000_000, "{bytes}");
+}
+
+/// Compares a file of `docs` with what it is made from.
+fn same(name: &str, made: &[u8]) {
+    let path = docs_file(name);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, made).unwrap();
+    }
+    let kept = std::fs::read(&path).unwrap_or_default();
+    assert!(
+        kept == made,
+        "docs/{name} is not what the references and the simulator give: run this test with UPDATE_DOCS=1"
+    );
+}
+
+fn docs_file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../docs")
+        .join(name)
+}
