@@ -286,7 +286,7 @@ function open(id) {
     ...(why.length ? [el("h3", {}, "Why it is outside"), ...why] : []),
     el("h3", {}, "Numbers"), numbers(c),
     ...(c.rmse.length ? [el("p", {}, `Normalised RMSE of the window after aligning on the first loss: ${c.rmse.map((r) => r.toFixed(4)).join(", ")}.`)] : []),
-    ...(c.kind === "loss" ? [el("p", { class: "note" }, "The windows shown are those of the first run of each side: their losses fall at different times.")] : []),
+    ...(c.repeats > 1 ? [el("p", { class: "note" }, "The windows shown are those of the first run of each side" + (c.kind === "loss" ? ": their losses fall at different times." : "."))] : []),
     el("h3", {}, "Commands"), el("pre", {}, c.command), el("pre", {}, c.simulate));
   if (!$("detail").open) $("detail").showModal();
   $("detail").scrollTop = 0;
