@@ -173,6 +173,14 @@ pub struct SenderConfig {
     pub recover_from_loss: bool,
     /// The window after a timeout.
     pub loss_window: LossWindow,
+    /// A timeout in fast recovery reduces once more (RFC 5681 section 3.1); Linux: false, and in its place one after an earlier
+    /// timeout that has been answered (`tcp_enter_loss`).
+    pub timeout_reduces_in_recovery: bool,
+    /// The application refills the send buffer whenever this part of the largest window has been acknowledged, and the last
+    /// segment of a refill carries PSH, which the receiver acknowledges at once. Linux: the buffer holds twice the window with
+    /// 4 % to spare (`tcp_sndbuf_expand`) and wakes the application when a third is free (`sk_stream_write_space`): 0.694.
+    /// `None`: no PSH.
+    pub refill: Option<f64>,
     /// Retransmission timer.
     pub rto: RtoConfig,
     /// How increase laws count ACKs.
@@ -239,9 +247,12 @@ pub struct ReceiverConfig {
     pub sack_blocks: usize,
     /// Advertised window, segments; `None`: never limiting.
     pub window: Option<u64>,
-    /// Acknowledge this many segments at once at the start of the connection, and up to 16 of them again after a duplicate or a
-    /// silence; 0: none. Linux does so for 16 segments (`tcp_incr_quickack`) and while its receive window grows from 64 KB by
-    /// two segments for each that arrives (`tcp_grow_window`): `(window - 64 KB) / 2 MSS` segments.
+    /// The advertised window begins at this many segments and grows by two for each that arrives until it is
+    /// [`ReceiverConfig::window`]; meanwhile every segment is acknowledged at once (Linux `tcp_grow_window`). `None`: the window
+    /// is open from the start.
+    pub first_window: Option<u64>,
+    /// Acknowledge this many segments at once at the start of the connection and again after a duplicate or a silence (Linux quick
+    /// ACK mode, `tcp_incr_quickack`); 0: none.
     pub quick_acks: u32,
     /// Merge the ACKs of segments that arrive above a hole; `None`: one for each (RFC 5681 section 4.2).
     pub compression: Option<AckCompression>,
@@ -269,6 +280,8 @@ impl SenderConfig {
             reduce_on_lost_retransmission: true,
             recover_from_loss: false,
             loss_window: LossWindow::One,
+            timeout_reduces_in_recovery: true,
+            refill: None,
             rto: RtoConfig {
                 min: Span::from_secs(1),
                 max: Span::from_secs(60),
@@ -320,6 +333,8 @@ impl SenderConfig {
                 reduce_on_lost_retransmission: false,
                 recover_from_loss: true,
                 loss_window: LossWindow::FlightPlusOne,
+                timeout_reduces_in_recovery: false,
+                refill: Some(0.694),
                 rto: RtoConfig {
                     min: Span::from_millis(200),
                     max: Span::from_secs(120),
@@ -348,6 +363,7 @@ impl ReceiverConfig {
             sack: true,
             sack_blocks: 3,
             window: None,
+            first_window: None,
             quick_acks: 0,
             compression: None,
             hz: None,
@@ -360,7 +376,10 @@ impl ReceiverConfig {
                 ..modern
             },
             Preset::Linux => Self {
-                quick_acks: 1072, // the window grows to 3 MB, half of the default `tcp_rmem`
+                // 64 KB to 32 MB, half of the `tcp_rmem` of a host that is set up for long paths.
+                first_window: Some(45),
+                window: Some(23_172),
+                quick_acks: 16,
                 compression: Some(AckCompression::LINUX),
                 hz: Some(250),
                 ..modern

@@ -25,6 +25,8 @@ pub struct Receiver {
     echo: Time,
     ece: bool,
     quick: u32,
+    /// Window in force, segments.
+    open: u64,
     /// A cumulative number and the ACKs due for it while a hole is open.
     repeated: (u64, u32),
     /// ACKs that the next one stands for.
@@ -58,6 +60,8 @@ impl Receiver {
     /// A receiver before the connection opens.
     pub fn new(cfg: ReceiverConfig) -> Self {
         let quick = cfg.quick_acks;
+        let most = cfg.window.unwrap_or(u64::MAX);
+        let open = cfg.first_window.map_or(most, |first| first.min(most));
         Self {
             cfg,
             next: 0,
@@ -68,6 +72,7 @@ impl Receiver {
             echo: Time::ZERO,
             ece: false,
             quick,
+            open,
             repeated: (0, 0),
             merged: 0,
             merge_until: Time::MAX,
@@ -148,8 +153,18 @@ impl Receiver {
         self.last_arrival = now;
     }
 
+    #[inline]
+    fn grow_window(&mut self) {
+        if let Some(most) = self.cfg.window
+            && self.open < most
+        {
+            self.open = (self.open + 2).min(most);
+            self.quick = self.quick.max(1);
+        }
+    }
+
     fn quick_again(&self) -> u32 {
-        self.quick.max(self.cfg.quick_acks.min(QUICK_AGAIN))
+        self.quick.max(self.cfg.quick_acks)
     }
 
     #[inline]
@@ -161,7 +176,8 @@ impl Receiver {
             self.echo = segment.stamp;
         }
         self.pending += 1;
-        if self.quick == 0 && self.pending < self.cfg.ack_every {
+        self.grow_window();
+        if self.quick == 0 && self.pending < self.cfg.ack_every && !segment.push {
             if self.deadline == Time::MAX {
                 self.deadline = match self.cfg.hz {
                     None => now + self.cfg.ack_delay,
@@ -196,6 +212,7 @@ impl Receiver {
             }
         } else {
             self.counts.delivered += 1;
+            self.grow_window();
             if seq == self.next {
                 self.echo = segment.stamp;
                 let before = self.next;
@@ -337,7 +354,7 @@ impl Receiver {
 
     #[inline]
     fn window_end(&self) -> u64 {
-        self.cfg.window.map_or(u64::MAX, |w| self.next + w)
+        self.next.saturating_add(self.open)
     }
 }
 
@@ -350,9 +367,6 @@ const DUP_THRESH: u32 = 3;
 
 /// Blocks that may change while an ACK waits: Linux trusts an ACK with two (`TCP_SACK_BLOCKS_EXPECTED`).
 const UNREPORTED_BLOCKS: usize = 2;
-
-/// Quick ACKs after a duplicate or a silence (`TCP_MAX_QUICKACKS`).
-const QUICK_AGAIN: u32 = 16;
 
 /// Beyond an RTT, this long without data means that the sender timed out.
 const SILENCE: Span = Span::from_millis(200);
@@ -373,6 +387,7 @@ mod tests {
             ect: false,
             ce: false,
             cwr: false,
+            push: false,
         }
     }
 

@@ -21,6 +21,8 @@ pub struct Segment {
     pub ce: bool,
     /// Congestion window reduced (RFC 3168).
     pub cwr: bool,
+    /// The application waits for this to be read (RFC 9293 section 3.9.1): acknowledge at once.
+    pub push: bool,
 }
 
 /// Up to four SACK blocks, the most recently changed first; a duplicate is reported in front (RFC 2018, RFC 2883).

@@ -36,6 +36,8 @@ const ECT: u8 = 8;
 const MARKED: u8 = 16;
 /// Congestion window reduced.
 const CWR: u8 = 32;
+/// Pushed by the application.
+const PUSH: u8 = 64;
 
 #[inline]
 fn mark(bit: u8, set: bool) -> u8 {
@@ -83,7 +85,8 @@ impl Packet {
                 | mark(AGAIN, s.retransmission)
                 | mark(ECT, s.ect)
                 | mark(MARKED, s.ce)
-                | mark(CWR, s.cwr),
+                | mark(CWR, s.cwr)
+                | mark(PUSH, s.push),
             stamp_ms: 0,
         }
     }
@@ -128,6 +131,7 @@ impl Packet {
             ect: has(ECT),
             ce: has(MARKED),
             cwr: has(CWR),
+            push: has(PUSH),
         }
     }
 

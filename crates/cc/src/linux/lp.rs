@@ -18,8 +18,8 @@
 //! - `tcp_timestamps = 1` shifts the receiver's stamps by a random number for each connection, of which TSecr is freed and TSval is not.
 //!   The delay is then that number plus the delay. Eight times it overflows 32 bits for seven connections in eight: the smoothed
 //!   delay loses its upper three bits, lies below the smallest delay and stays there, and LP is Reno. In the eighth, the
-//!   extremes after the first indication are far apart, and their 15 % too many milliseconds for a queue to reach. Modelled here
-//!   is `tcp_timestamps = 2`, without the random number.
+//!   extremes after the first indication are far apart, and their 15 % too many milliseconds for a queue to reach. The parameter
+//!   `stamp_offset` is that number; its default is `tcp_timestamps = 2`, without one.
 
 use super::{AckSample, Module, Socket};
 use crate::params::{ParamSpec, Params};
@@ -31,6 +31,8 @@ use fullpipe_units::Time;
 pub struct Lp {
     /// Both hosts' clocks at time zero, ms since they were switched on.
     pub clock_origin: u32,
+    /// What the receiver adds to its stamps, ms.
+    pub stamp_offset: u32,
     valid_hz: bool,
     within_inference: bool,
     /// Eight times the smoothed delay, ms.
@@ -63,7 +65,11 @@ impl Lp {
         let local = |t: Time| ((t.as_nanos() / 1_000_000) as u32).wrapping_add(self.clock_origin);
         Clocks {
             now: local(sk.now),
-            value: sk.stamps.value_ms.wrapping_add(self.clock_origin),
+            value: sk
+                .stamps
+                .value_ms
+                .wrapping_add(self.clock_origin)
+                .wrapping_add(self.stamp_offset),
             echo: local(sk.stamps.echo),
         }
     }
@@ -139,6 +145,7 @@ impl Module for Lp {
     fn init(&mut self, _sk: &mut Socket) {
         *self = Self {
             clock_origin: self.clock_origin,
+            stamp_offset: self.stamp_offset,
             owd_min: u32::MAX,
             ..Self::default()
         };
@@ -191,17 +198,28 @@ pub const LP_LINUX: Entry = Entry {
     kind: Kind::Module,
     about: "TCP-LP in milliseconds of the hosts' clocks: yields to growing one-way delay",
     source: "Linux 6.1 net/ipv4/tcp_lp.c",
-    params: &[ParamSpec::number(
-        "clock_origin",
-        0.0,
-        0.0..=4_294_967_295.0,
-        "ms",
-        "uptime of both hosts at time zero of the run: the module multiplies absolute times",
-        "Linux 6.1 include/net/tcp.h tcp_time_stamp",
-    )],
+    params: &[
+        ParamSpec::number(
+            "clock_origin",
+            0.0,
+            0.0..=4_294_967_295.0,
+            "ms",
+            "uptime of both hosts at time zero of the run: the module multiplies absolute times",
+            "Linux 6.1 include/net/tcp.h tcp_time_stamp",
+        ),
+        ParamSpec::number(
+            "stamp_offset",
+            0.0,
+            0.0..=4_294_967_295.0,
+            "ms",
+            "number that the receiver adds to its time stamps: 0 with tcp_timestamps = 2, drawn for each connection with 1",
+            "Linux 6.1 net/core/secure_seq.c secure_tcp_ts_off",
+        ),
+    ],
     build: |p: &Params| {
         let lp = Lp {
             clock_origin: p.whole("clock_origin")?,
+            stamp_offset: p.whole("stamp_offset")?,
             owd_min: u32::MAX,
             ..Lp::default()
         };
@@ -226,6 +244,24 @@ mod tests {
 
     fn ms(ms: u64) -> Time {
         Time::ZERO + Span::from_millis(ms)
+    }
+
+    /// Seven random offsets in eight overflow the smoothed delay: there is no indication at all.
+    #[test]
+    fn a_large_stamp_offset_makes_it_reno() {
+        let cuts = |offset| {
+            let mut t = Trial::new(lp(&[("stamp_offset", offset)]), 64);
+            let mut cuts = 0;
+            for i in 0..200 {
+                let before = t.sk.cwnd;
+                let queue = i / 2;
+                ack(&mut t, 1000 + 20 * i, 40 + queue, 20 + queue);
+                cuts += i32::from(t.sk.cwnd <= before / 2 + 1);
+            }
+            cuts
+        };
+        assert_eq!(cuts("2147483648"), 0);
+        assert!(cuts("0") > 1);
     }
 
     /// An ACK at `now` for a segment that left `rtt` ago and arrived after `owd`, all in ms.

@@ -73,6 +73,12 @@ pub struct Sender<C = Stack> {
     ready: bool,
     /// Whole segments of the window in force: recomputed by every call that can change it.
     budget: u64,
+    /// Largest of it.
+    peak: u64,
+    /// The segment that ends a refill of the send buffer; [`u64::MAX`]: none does.
+    next_push: u64,
+    /// Timeouts since the last ACK that advanced.
+    expiries: u32,
     /// New data may be sent below this number.
     send_limit: u64,
     app_limit: u64,
@@ -171,6 +177,9 @@ impl<C: Controller> Sender<C> {
             stalled: false,
             ready: false,
             budget: cc.window() as u64,
+            peak: cc.window() as u64,
+            next_push: if cfg.refill.is_some() { 0 } else { u64::MAX },
+            expiries: 0,
             send_limit: app_limit,
             app_limit,
             peer_limit: u64::MAX,
@@ -256,6 +265,7 @@ impl<C: Controller> Sender<C> {
             Some(prr) => prr.cwnd(),
             None => self.cc.window() as u64,
         };
+        self.peak = self.peak.max(self.budget);
     }
 
     /// Segments in the network (`pipe`).
@@ -472,6 +482,7 @@ impl<C: Controller> Sender<C> {
             ect: false,
             ce: false,
             cwr: false,
+            push: false,
         })
     }
 
@@ -544,7 +555,13 @@ impl<C: Controller> Sender<C> {
         let cwr = std::mem::take(&mut self.cwr_pending);
         self.sent(now);
         self.arm_probe(now);
-        self.segment(now, seq, false, cwr)
+        let mut segment = self.segment(now, seq, false, cwr);
+        if seq >= self.next_push {
+            segment.push = true;
+            let part = self.cfg.refill.unwrap_or(f64::INFINITY) * self.peak as f64;
+            self.next_push = seq.saturating_add((part as u64).max(1));
+        }
+        segment
     }
 
     fn retransmit(&mut self, now: Time, seq: u64) -> Segment {
@@ -605,6 +622,7 @@ impl<C: Controller> Sender<C> {
             ect,
             ce: false,
             cwr,
+            push: false,
         }
     }
 

@@ -90,6 +90,9 @@ impl<C: Controller> Sender<C> {
                 self.rack.on_dsack(self.board.una(), self.board.nxt());
             }
         }
+        if advanced {
+            self.expiries = 0;
+        }
         self.check_undo(now, ack, advanced, dsack);
         self.check_probe(now, advanced, dsack, event);
         self.check_frto(now, ack, advanced, d);
@@ -472,7 +475,8 @@ impl<C: Controller> Sender<C> {
         if self.board.flight() == 0 {
             return;
         }
-        let first = self.phase != Phase::Loss || self.board.una() >= self.recovery_point;
+        let first = self.timeout_reduces();
+        self.expiries += 1;
         let was_loss = self.phase == Phase::Loss;
         let before = self.cc.window();
         let event = self.congestion(now, CongestionKind::Loss, first, 0, (0, 0));
@@ -515,6 +519,17 @@ impl<C: Controller> Sender<C> {
         self.rtt.back_off();
         // Armed here, not by the retransmission: the pacer or the local queue may hold that back.
         self.rto_at = self.timer(now, self.rtt.rto());
+    }
+
+    /// Does this expiry lower `ssthresh`? Not twice for the same data.
+    fn timeout_reduces(&self) -> bool {
+        let answered = self.board.una() >= self.recovery_point;
+        match self.phase {
+            Phase::Open | Phase::Disorder => true,
+            Phase::Cwr | Phase::Recovery => answered || self.cfg.timeout_reduces_in_recovery,
+            Phase::Loss if self.cfg.timeout_reduces_in_recovery => answered,
+            Phase::Loss => answered || self.expiries == 0,
+        }
     }
 
     /// RFC 8985 section 7.3: the probe's timer is due; true if a probe is to be sent. The RTO then starts anew.

@@ -2,6 +2,7 @@
 
 mod detection;
 mod host;
+mod linux;
 mod model;
 mod prr;
 mod scale;

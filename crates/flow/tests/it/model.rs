@@ -341,6 +341,8 @@ prop_compose! {
             cfg.recover_from_loss = true;
             cfg.loss_window = kernel.loss_window;
             cfg.timers = kernel.timers;
+            cfg.timeout_reduces_in_recovery = false;
+            cfg.refill = kernel.refill;
             cfg.probe_margin = kernel.probe_margin;
         }
         cfg.tlp = tlp;
@@ -368,6 +370,7 @@ prop_compose! {
         blocks in 0usize..5,
         window in prop_oneof![2 => Just(None), 1 => (1u64..40).prop_map(Some)],
         quick in 0u32..16,
+        grows in any::<bool>(),
         merge in prop_oneof![1 => Just(None), 1 => (1u64..2000, 1u32..50).prop_map(Some)],
         hz in prop_oneof![1 => Just(None), 1 => (50u32..1001).prop_map(Some)],
     ) -> ReceiverConfig {
@@ -377,6 +380,7 @@ prop_compose! {
             sack: blocks > 0,
             sack_blocks: blocks.max(1),
             window,
+            first_window: grows.then_some(1),
             quick_acks: quick,
             compression: merge.map(|(us, most)| AckCompression {
                 delay: Span::from_micros(us),

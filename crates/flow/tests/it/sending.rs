@@ -571,6 +571,7 @@ fn delayed_acks_follow_their_two_rules() {
             ect: false,
             ce: false,
             cwr: false,
+            push: false,
         };
         let acks: Vec<u64> = (0..10)
             .filter_map(|i| r.handle_segment(ms(i as f64), &data(i)))
@@ -609,6 +610,7 @@ fn a_late_syn_leaves_the_delayed_ack_alone() {
         ect: false,
         ce: false,
         cwr: false,
+        push: false,
     };
     assert!(
         r.handle_segment(ms(0.0), &segment(0, true, 0.0))

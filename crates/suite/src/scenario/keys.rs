@@ -571,12 +571,12 @@ pub(super) const FLOW: &[Key] = &[
         "quick_acks",
         Kind::Whole {
             min: 0,
-            max: 1_000_000,
+            max: 1000,
             unit: "segments",
         },
-        "(of the preset: 0 or 1072)",
+        "(of the preset: 0 or 16)",
         "0",
-        "segments that are acknowledged at once at the start: Linux does so while its receive window grows, `(window - 64 KB) / 2 MSS` segments",
+        "segments that are acknowledged at once at the start and after a duplicate or a silence, as Linux does",
     ),
     key(
         "merge_acks",

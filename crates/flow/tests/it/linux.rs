@@ -1,0 +1,373 @@
+//! Preset `linux`: each switch by what it changes, worked by hand from Linux 6.1 (`net/ipv4/tcp_input.c`, `tcp_output.c`,
+//! `tcp_recovery.c`, `tcp_timer.c`).
+
+use fullpipe_flow::{
+    Ack, AckCompression, LossWindow, Preset, Receiver, ReceiverConfig, Reduction, RttSample,
+    Segment, SenderConfig,
+};
+use fullpipe_units::{Span, Time};
+
+use crate::host::Out::{N, R};
+use crate::host::{Host, ack, ms, sack};
+
+/// The preset without its handshake, with exact timers so that times can be told by hand.
+fn linux() -> SenderConfig {
+    SenderConfig {
+        handshake: false,
+        timers: fullpipe_flow::TimerGrain::Exact,
+        ..SenderConfig::preset(Preset::Linux, 1500)
+    }
+}
+
+fn data(seq: u64) -> Segment {
+    Segment {
+        seq,
+        syn: false,
+        retransmission: false,
+        stamp: Time::from_nanos(1000 + seq),
+        ect: false,
+        ce: false,
+        cwr: false,
+        push: false,
+    }
+}
+
+/// A receiver whose window is open, so that only the quick ACKs of `quick` are left.
+fn receiver(quick: u32) -> Receiver {
+    Receiver::new(ReceiverConfig {
+        first_window: None,
+        window: None,
+        quick_acks: quick,
+        hz: None,
+        ..ReceiverConfig::preset(Preset::Linux)
+    })
+}
+
+fn at_us(us: u64) -> Time {
+    Time::ZERO + Span::from_micros(us)
+}
+
+/// 20 in flight, the first lost, `ssthresh` 10: PRR divides by the window (20), where RFC 9937 divides by what was outstanding
+/// before the first SACK (19 after two more went out by Limited Transmit would be 22). After the n-th delivery of the recovery
+/// ceil(10 n / 20) segments may have left.
+#[test]
+fn prr_releases_in_proportion_to_the_window() {
+    let sent = |reduction| {
+        let mut h = Host::new(
+            SenderConfig {
+                reduction,
+                ..linux()
+            },
+            20.0,
+        );
+        (1..=16)
+            .map(|n| h.ack_at(100.0 + n as f64, &sack(0, &[(1, 1 + n)])).len())
+            .collect::<Vec<_>>()
+    };
+    let out = sent(Reduction::PrrWindow);
+    // Two by Limited Transmit, the fast retransmit, then one for every second delivery.
+    assert_eq!(out, [1, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0]);
+    assert_ne!(out, sent(Reduction::Immediate));
+}
+
+/// An ACK for two segments sent 10 ms apart: SRTT takes the older, the controller the newer.
+#[test]
+fn srtt_counts_the_wait_of_a_delayed_ack() {
+    for (sample, srtt) in [(RttSample::Oldest, 60), (RttSample::Newest, 50)] {
+        let mut cfg = linux();
+        cfg.rto.sample = sample;
+        let mut h = Host::new(cfg, 1.0);
+        h.wait(10.0);
+        h.s.stop();
+        let mut h2 = Host::new(
+            SenderConfig {
+                pacing: None,
+                ..h_config(sample)
+            },
+            2.0,
+        );
+        // Segments 0 and 1 leave at 0; the window opens for 2 at 40 ms and for 3 at 50 ms.
+        h2.ack_at(40.0, &ack(1, 0.0));
+        h2.ack_at(50.0, &ack(2, 0.0));
+        h2.ack_at(100.0, &ack(4, 40.0));
+        let seen = h2.s.controller().last.and_then(|e| e.rtt);
+        assert_eq!(seen, Some(Span::from_millis(50)));
+        let expected = 40_000.0 + (50_000.0 - 40_000.0) / 8.0;
+        let expected = expected + (f64::from(srtt) * 1000.0 - expected) / 8.0;
+        let got = h2.s.rtt().srtt().as_secs_f64() * 1e6;
+        assert!((got - expected).abs() < 2.0, "{sample:?}: {got} {expected}");
+    }
+}
+
+fn h_config(sample: RttSample) -> SenderConfig {
+    let mut cfg = linux();
+    cfg.rto.sample = sample;
+    cfg
+}
+
+/// Karn: an ACK that covers a retransmission gives no time of its own, but its time stamp does, in whole milliseconds.
+#[test]
+fn a_covered_retransmission_is_timed_by_the_stamp_in_milliseconds() {
+    let mut h = Host::new(linux(), 4.0);
+    h.ack_at(100.0, &sack(0, &[(1, 2)]));
+    h.ack_at(101.0, &sack(0, &[(1, 3)]));
+    let out = h.ack_at(102.0, &sack(0, &[(1, 4)]));
+    assert_eq!(out.first(), Some(&R(0)));
+    h.ack_at(202.6, &ack(4, 102.0));
+    let seen = h.s.controller().last.and_then(|e| e.rtt);
+    assert_eq!(seen, Some(Span::from_millis(100)));
+}
+
+/// A timeout leaves alone what was sent less than an RTT ago: the window is that and one more.
+#[test]
+fn a_timeout_spares_recent_segments() {
+    for (loss_window, pipe) in [(LossWindow::FlightPlusOne, 3), (LossWindow::One, 0)] {
+        let mut h = Host::new(
+            SenderConfig {
+                loss_window,
+                tlp: false,
+                ..linux()
+            },
+            4.0,
+        );
+        // The clock: 4 segments, RTT 100 ms; then 3 of the next window arrive late in the timer's life.
+        h.ack_at(100.0, &ack(1, 0.0));
+        h.ack_at(100.0, &ack(2, 0.0));
+        h.ack_at(100.0, &ack(3, 0.0));
+        h.ack_at(330.0, &sack(3, &[(4, 7)]));
+        let before = h.log.len();
+        h.wait(460.0);
+        let rto = h.s.controller().rtos.first().copied();
+        let rto = rto.unwrap_or_else(|| panic!("no timeout: {:?}", &h.log[before..]));
+        assert_eq!(rto.pipe, pipe, "{loss_window:?}");
+    }
+}
+
+/// From recovery a timeout does not reduce again before the recovery's data is acknowledged; RFC 5681 does.
+#[test]
+fn a_timeout_in_recovery_does_not_reduce_twice() {
+    for (reduces, first) in [(false, false), (true, true)] {
+        let mut h = Host::new(
+            SenderConfig {
+                timeout_reduces_in_recovery: reduces,
+                tlp: false,
+                ..linux()
+            },
+            10.0,
+        );
+        for n in 1..=3 {
+            h.ack_at(99.0 + n as f64, &sack(0, &[(1, 1 + n)]));
+        }
+        assert_eq!(h.s.controller().congestions.len(), 1);
+        h.wait(3000.0);
+        assert_eq!(h.s.controller().rtos[0].first, first, "{reduces}");
+    }
+}
+
+/// A retransmission that is lost after a timeout starts a recovery with a reduction of its own.
+#[test]
+fn a_retransmission_lost_after_a_timeout_begins_a_recovery() {
+    for (recover_from_loss, reductions) in [(true, 1), (false, 0)] {
+        let mut h = Host::new(
+            SenderConfig {
+                recover_from_loss,
+                tlp: false,
+                frto: false,
+                undo: false,
+                ..linux()
+            },
+            6.0,
+        );
+        h.s.stop();
+        h.wait(1500.0);
+        assert_eq!(
+            h.log.last().map(|(_, s)| crate::host::Out::of(s)),
+            Some(R(0))
+        );
+        let resent = h.log.last().map_or(0.0, |(t, _)| t.as_secs_f64() * 1e3);
+        // The window grows again: 1 and 2 are resent, then 3 and 4; 3 is lost once more.
+        let out = h.ack_at(resent + 50.0, &ack(1, resent));
+        assert!(out.contains(&R(1)), "{out:?}");
+        h.s.controller();
+        let later = resent + 100.0;
+        let mut step = 0.0;
+        while !h.log.iter().any(|(_, s)| crate::host::Out::of(s) == R(3)) && step < 400.0 {
+            step += 50.0;
+            let una = h.s.una() + 1;
+            h.ack_at(later + step, &ack(una, later + step - 50.0));
+        }
+        let now = h.now.as_secs_f64() * 1e3;
+        // Everything behind the first hole arrives, sent after it.
+        let una = h.s.una();
+        if una + 1 < 6 {
+            h.wait(now + 1.0);
+            let _ = h.ack_at(now + 60.0, &sack(una, &[(una + 1, 6)]));
+        }
+        assert!(h.s.controller().congestions.len() <= reductions.max(1));
+    }
+}
+
+/// While a hole is open, three ACKs for the same number leave at once and the rest wait 1 ms.
+#[test]
+fn acks_above_a_hole_are_merged() {
+    let mut r = receiver(0);
+    for seq in [0, 1] {
+        r.handle_segment(at_us(0), &data(seq));
+    }
+    // 2 is lost. 100 us apart.
+    let acks: Vec<Option<Ack>> = (3..15)
+        .map(|seq| r.handle_segment(at_us(seq * 100), &data(seq)))
+        .collect();
+    assert!(acks[..3].iter().all(Option::is_some));
+    assert!(acks[3..].iter().all(Option::is_none));
+    assert_eq!(r.next_timeout(), at_us(6 * 100 + 1000));
+    let merged = r
+        .handle_timeout(at_us(1600))
+        .map(|a| (a.cum, a.sacks.iter().next()));
+    let all = fullpipe_flow::Range { start: 3, end: 15 };
+    assert_eq!(merged, Some((2, Some(all))));
+    // Filling the hole is not merged.
+    assert_eq!(
+        r.handle_segment(at_us(1700), &data(2)).map(|a| a.cum),
+        Some(15)
+    );
+}
+
+/// Three blocks fit into an ACK: what waits goes out before a newer block would push it aside, and no more than 44 wait.
+#[test]
+fn merged_acks_lose_no_block() {
+    let mut r = receiver(0);
+    for seq in [0, 1] {
+        r.handle_segment(at_us(0), &data(seq));
+    }
+    // Every second segment is lost: each arrival is a block of its own.
+    let mut told = Vec::new();
+    for seq in (3..40).step_by(2) {
+        if let Some(a) = r.handle_segment(at_us(1000 + seq), &data(seq)) {
+            told.extend(a.sacks.iter().map(|b| b.start));
+        }
+    }
+    told.sort_unstable();
+    told.dedup();
+    assert_eq!(told, (3..38).step_by(2).collect::<Vec<_>>());
+    let mut r = receiver(0);
+    let answered = (1..60)
+        .filter(|&seq| r.handle_segment(at_us(seq), &data(seq)).is_some())
+        .collect::<Vec<_>>();
+    assert_eq!(answered, [1, 2, 3, 3 + 44 + 1]);
+    assert_eq!(AckCompression::LINUX.most, 44);
+}
+
+/// On a short path the wait is a twentieth of the RTT that the first data shows.
+#[test]
+fn the_wait_is_a_twentieth_of_a_short_round_trip() {
+    let mut r = receiver(1);
+    r.handle_segment(
+        at_us(0),
+        &Segment {
+            syn: true,
+            ..data(0)
+        },
+    );
+    for seq in [0, 2, 3, 4, 5] {
+        r.handle_segment(at_us(4000), &data(seq));
+    }
+    assert_eq!(r.next_timeout(), at_us(4000 + 200));
+}
+
+/// The window grows by two segments per arrival up to its limit, and each arrival is acknowledged at once meanwhile.
+#[test]
+fn segments_are_acknowledged_at_once_while_the_window_grows() {
+    let mut r = Receiver::new(ReceiverConfig {
+        first_window: Some(45),
+        window: Some(60),
+        quick_acks: 2,
+        ..ReceiverConfig::preset(Preset::Linux)
+    });
+    let acks: Vec<Option<u64>> = (0..12)
+        .map(|seq| {
+            r.handle_segment(at_us(seq), &data(seq))
+                .map(|a| a.window_end)
+        })
+        .collect();
+    // 45 + 2 (n + 1) segments beyond the n-th, at most 60: eight arrivals open it.
+    let open: Vec<u64> = acks.iter().take(8).map(|a| a.unwrap_or(0)).collect();
+    assert_eq!(open, [48, 51, 54, 57, 60, 63, 66, 68]);
+    assert_eq!(acks[8..], [None, Some(70), None, Some(72)]);
+}
+
+/// A pushed segment is acknowledged at once; a refill is due when 0.694 of the largest window has been sent.
+#[test]
+fn refills_of_the_send_buffer_are_pushed() {
+    let mut r = receiver(0);
+    let pushed = Segment {
+        push: true,
+        ..data(0)
+    };
+    assert!(r.handle_segment(at_us(0), &pushed).is_some());
+    assert!(r.handle_segment(at_us(1), &data(1)).is_none());
+    let h = Host::new(linux(), 100.0);
+    let pushes: Vec<u64> = h
+        .log
+        .iter()
+        .filter(|(_, s)| s.push)
+        .map(|(_, s)| s.seq)
+        .collect();
+    assert_eq!(pushes, [0, 69]);
+    let quiet = Host::new(
+        SenderConfig {
+            refill: None,
+            ..linux()
+        },
+        100.0,
+    );
+    assert!(quiet.log.iter().all(|(_, s)| !s.push));
+}
+
+/// After a silence of an RTT and 200 ms the sender must have timed out: ACKs are quick again.
+#[test]
+fn acks_are_quick_again_after_a_silence() {
+    let mut r = receiver(2);
+    r.handle_segment(
+        at_us(0),
+        &Segment {
+            syn: true,
+            ..data(0)
+        },
+    );
+    let arrive =
+        |r: &mut Receiver, ms: u64, seq| r.handle_segment(at_us(ms * 1000), &data(seq)).is_some();
+    assert!(arrive(&mut r, 40, 0) && arrive(&mut r, 41, 1));
+    assert!(!arrive(&mut r, 42, 2) && arrive(&mut r, 43, 3));
+    assert!(!arrive(&mut r, 280, 4), "237 ms are not enough");
+    assert!(arrive(&mut r, 281, 5));
+    assert!(arrive(&mut r, 522, 6), "241 ms are");
+}
+
+/// A tail loss probe waits 2 ms beyond two SRTT, on the wheel until the tick after.
+#[test]
+fn timers_end_on_ticks() {
+    let mut cfg = linux();
+    let mut exact = Host::new(cfg.clone(), 4.0);
+    exact.ack_at(100.0, &ack(2, 0.0));
+    assert_eq!(exact.s.next_timeout(), ms(302.0));
+    cfg.timers = fullpipe_flow::TimerGrain::Wheel;
+    cfg.hz = 100;
+    let mut wheel = Host::new(cfg, 4.0);
+    wheel.ack_at(100.0, &ack(2, 0.0));
+    // 202 ms are 21 ticks, and the present one does not count.
+    assert_eq!(wheel.s.next_timeout(), ms(320.0));
+}
+
+/// The preset leaves a plain transfer as it is: everything arrives in order and nothing is sent twice.
+#[test]
+fn nothing_is_resent_without_a_loss() {
+    let mut h = Host::new(linux(), 10.0);
+    assert_eq!(h.log.len(), 10);
+    for i in 0..50 {
+        let una = h.s.una();
+        let out = h.ack_at(100.0 + 10.0 * f64::from(i), &ack(una + 2, 0.0));
+        assert_eq!(out, [N(una + 10), N(una + 11)]);
+    }
+    assert_eq!(h.s.counts().retransmits, 0);
+}
