@@ -143,6 +143,16 @@ impl Cell {
         id
     }
 
+    /// The cell as its `n`-th run has it. Runs of a pair differ in when the second flow starts: which of two flows loses the one
+    /// packet too many is decided by microseconds, and decides their shares for tens of seconds.
+    pub fn run(&self, n: u32) -> Self {
+        let mut cell = self.clone();
+        if self.kind == Kind::Pair {
+            cell.stagger_ms += NUDGES_MS[n as usize % NUDGES_MS.len()];
+        }
+        cell
+    }
+
     /// Start of a flow, ms after the first one's.
     pub fn start_ms(&self, flow: usize) -> u64 {
         flow as u64 * u64::from(self.stagger_ms)
@@ -188,6 +198,9 @@ impl fmt::Display for Cell {
         f.write_str(&self.id())
     }
 }
+
+/// How much later the second flow of a pair starts, in each of its runs.
+const NUDGES_MS: [u32; 3] = [0, 3, 13];
 
 /// Every cell, in the order of [`sweep`].
 pub fn all() -> Vec<Cell> {
@@ -272,7 +285,7 @@ fn pairs() -> Vec<Cell> {
                 buffer_bdp: 1.0,
                 loss: 0.0,
                 stagger_ms,
-                repeats: 1,
+                repeats: NUDGES_MS.len() as u32,
             });
         }
     }
@@ -322,7 +335,7 @@ mod tests {
         assert_eq!(of(Kind::Pair), 6 * 2);
         assert_eq!(of(Kind::Many), 1);
         let runs: u32 = cells.iter().map(|c| c.repeats).sum();
-        assert_eq!(runs, 208 + 39 * 5 + 12 + 1);
+        assert_eq!(runs, 208 + 39 * 5 + 12 * 3 + 1);
         let ids: BTreeSet<String> = cells.iter().map(Cell::id).collect();
         assert_eq!(ids.len(), cells.len());
     }

@@ -7,7 +7,7 @@
 //! | | window at the first loss | 2 % or 2 segments |
 //! | | loss events, retransmissions | 15 % or 2 |
 //! | loss | mean window | the 95 % intervals of the repeats overlap |
-//! | pair | share of each flow | 5 percentage points of the link |
+//! | pair | share of each flow, mean of the runs | 5 percentage points of the link |
 //! | | winner | the same |
 //! | many | as single, goodput, losses and retransmissions summed, RTT averaged; no first loss | |
 //!
@@ -252,7 +252,7 @@ fn judge(cell: &Cell, oracle: &[&Run], sim: &[&Run]) -> Verdict {
             all.retain(|d| !matches!(d.metric, Metric::FirstLossTime | Metric::FirstLossWindow));
             all
         }
-        Kind::Pair => pair(cell, oracle[0], sim[0]),
+        Kind::Pair => pair(cell, oracle, sim),
         Kind::Loss => random(oracle, sim),
     };
     let rmse = match cell.kind {
@@ -325,10 +325,15 @@ fn sum(run: &Run) -> Measure {
     }
 }
 
-fn pair(cell: &Cell, oracle: &Run, sim: &Run) -> Vec<Deviation> {
+/// Shares are means over the runs; the other metrics are those of the first.
+fn pair(cell: &Cell, oracle: &[&Run], sim: &[&Run]) -> Vec<Deviation> {
     let rate = f64::from(cell.path.rate_mbit);
-    let share = |run: &Run, i: usize| 100.0 * run.flows[i].measure.goodput_mbit / rate;
-    let winner = |run: &Run| f64::from(u8::from(share(run, 1) > share(run, 0)));
+    let shares = |runs: &[&Run], i: usize| -> Vec<f64> {
+        let of = |r: &&Run| 100.0 * r.flows[i].measure.goodput_mbit / rate;
+        runs.iter().map(of).collect()
+    };
+    let share = |runs: &[&Run], i: usize| mean(&shares(runs, i));
+    let winner = |runs: &[&Run]| f64::from(u8::from(share(runs, 1) > share(runs, 0)));
     let mut all = vec![Deviation::new(
         Metric::Winner,
         Some(winner(oracle)),
@@ -336,12 +341,16 @@ fn pair(cell: &Cell, oracle: &Run, sim: &Run) -> Vec<Deviation> {
         Some(Limit::Same),
     )];
     for flow in 0..cell.flows.len() {
-        let (o, s) = (share(oracle, flow), share(sim, flow));
+        let (o, s) = (
+            interval(&shares(oracle, flow)),
+            interval(&shares(sim, flow)),
+        );
         all.push(Deviation {
             flow: Some(flow),
-            ..Deviation::new(Metric::Share, Some(o), Some(s), Some(SHARE))
+            half_widths: Some((o.1, s.1)),
+            ..Deviation::new(Metric::Share, Some(o.0), Some(s.0), Some(SHARE))
         });
-        let (o, s) = (&oracle.flows[flow].measure, &sim.flows[flow].measure);
+        let (o, s) = (&oracle[0].flows[flow].measure, &sim[0].flows[flow].measure);
         all.extend(single(o, s).into_iter().map(|d| Deviation {
             flow: Some(flow),
             limit: None,

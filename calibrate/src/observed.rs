@@ -141,7 +141,7 @@ pub fn read(
     let mut records = Vec::new();
     for flow in 0..cell.flows.len() {
         let text = read_gz(&oracle.prefix(cell, repeat, &format!("{flow}.csv.gz")))?;
-        let record = record(&text, cell.start_ms(flow)).map_err(|line| ObservedError::Row {
+        let record = record(&text, cell.run(repeat).start_ms(flow)).map_err(|line| ObservedError::Row {
             run: crate::oracle::run_name(cell, repeat),
             flow,
             line,

@@ -78,10 +78,10 @@ pub fn run_name(cell: &Cell, repeat: u32) -> String {
 }
 
 /// The command of a run as it is written beside its result.
-pub fn command(cell: &Cell) -> String {
+pub fn command(cell: &Cell, repeat: u32) -> String {
     format!(
         "calibrate/oracle/run.sh BUILD OUT {}",
-        cell.parameters().join(" ")
+        cell.run(repeat).parameters().join(" ")
     )
 }
 
@@ -116,7 +116,7 @@ impl Oracle {
     pub fn finished(&self, cell: &Cell, repeat: u32) -> Option<Manifest> {
         let text = fs::read(self.prefix(cell, repeat, "json")).ok()?;
         let manifest: Manifest = serde_json::from_slice(&text).ok()?;
-        (manifest.command == command(cell)).then_some(manifest)
+        (manifest.command == command(cell, repeat)).then_some(manifest)
     }
 
     /// `OUT/NAME.SUFFIX`.
@@ -202,7 +202,7 @@ impl Oracle {
         let mut child = Command::new(self.scripts.join("run.sh"))
             .arg(&self.build)
             .arg(&name)
-            .args(cell.parameters())
+            .args(cell.run(repeat).parameters())
             .env("ORACLE_CPU", cpu.to_string())
             .env("ORACLE_NICE", self.nice.to_string())
             .stdin(Stdio::null())
@@ -239,7 +239,7 @@ impl Oracle {
         let manifest = Manifest {
             cell: cell.id(),
             repeat,
-            command: command(cell),
+            command: command(cell, repeat),
             kernel,
         };
         let path = self.prefix(cell, repeat, "json");

@@ -86,13 +86,14 @@ pub fn reduce(oracle: &Oracle, cells: &[Cell]) -> Result<(Vec<Run>, Vec<String>)
                 continue;
             };
             let (records, counters) = observed::read(oracle, cell, repeat)?;
+            let timed = cell.run(repeat);
             let flows = records
                 .iter()
                 .zip(&cell.flows)
                 .map(|(r, module)| FlowResult {
                     module: (*module).to_owned(),
-                    measure: measure(r, cell.from_ms(), cell.end_ms()),
-                    curve: (repeat == 0).then(|| Curve::of(r, cell.end_ms(), CURVE_MS)),
+                    measure: measure(r, timed.from_ms(), timed.end_ms()),
+                    curve: (repeat == 0).then(|| Curve::of(r, timed.end_ms(), CURVE_MS)),
                 });
             runs.push(Run {
                 cell: cell.id(),

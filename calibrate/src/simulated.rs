@@ -52,20 +52,26 @@ pub mod guest {
     /// The first flow connects this long after a tick: `CLOCK_MONOTONIC` reads 0.500909312 s, ticks come every 10 ms.
     pub const AFTER_TICK: Span = Span::from_nanos(909_312);
 
-    /// The receive window in the end, bytes: half of `tcp_rmem`.
-    const WINDOW: u32 = 33_554_432;
+    /// Timers go off up to this late: two that are due within half a microsecond go off together (`TIMER_MIN_DELTA`). Without
+    /// it, packets that arrive and leave in the same instant would always do so in the same order.
+    pub const LATENESS: Span = Span::from_nanos(500);
 
-    /// The receive window in the beginning, bytes.
-    const FIRST_WINDOW: u32 = 65_535;
+    /// Of processes that wake in the same instant the last one runs first: its window is the first in the queue.
+    pub const TURN: Span = Span::from_micros(1);
 
-    /// Segments acknowledged at once: 16, and one for every two segments by which the receive window grows.
-    pub const QUICK_ACKS: u32 = 16 + (WINDOW - FIRST_WINDOW) / (2 * crate::cell::MSS);
+    /// The receiver's time stamps are shifted by a random number for each connection (`tcp_timestamps = 1`), which TCP-LP takes
+    /// for part of the delay. Seven in eight are as good as this one.
+    pub const STAMP_OFFSET_MS: u32 = 1 << 31;
 }
 
 impl Model {
     /// Sender, receiver and congestion control of a host with a kernel's module.
     fn host(self, module: &str) -> Result<(SenderConfig, ReceiverConfig, StackSpec), String> {
         let (preset, name) = match self {
+            Self::Linux if module == "lp" => (
+                Preset::Linux,
+                format!("lp-linux(stamp_offset={})", guest::STAMP_OFFSET_MS),
+            ),
             Self::Linux => (Preset::Linux, format!("{module}-linux")),
             Self::Rfc => (Preset::Y2026, module.to_owned()),
         };
@@ -76,7 +82,6 @@ impl Model {
         sender.hz = guest::HZ;
         if self == Self::Linux {
             receiver.hz = Some(guest::HZ);
-            receiver.quick_acks = guest::QUICK_ACKS;
         }
         Ok((sender, receiver, stack))
     }
@@ -87,16 +92,18 @@ impl Model {
 /// # Errors
 /// [`SimulatedError::Stack`] if the simulator does not know an algorithm.
 pub fn spec(cell: &Cell, seed: u64, model: Model) -> Result<RunSpec, SimulatedError> {
-    let jitter: Span = Span::from_nanos(std::env::var("JIT").ok().and_then(|s| s.parse().ok()).unwrap_or(0));
-    let off: u64 = std::env::var("OFF").ok().and_then(|s| s.parse().ok()).unwrap_or(0);
-    let half = Span::from_nanos(u64::from(cell.path.rtt_ms) * 500_000 - off);
+    let half = Span::from_micros(u64::from(cell.path.rtt_ms) * 500);
     let link = |name: &str, rate: Option<Rate>, delay, buffer, loss| LinkSpec {
         name: name.into(),
         rate,
         delay,
         buffer,
         loss,
-        jitter: if rate.is_none() { jitter } else { Span::ZERO },
+        jitter: if rate.is_none() {
+            guest::LATENESS
+        } else {
+            Span::ZERO
+        },
     };
     let loss = if cell.loss > 0.0 {
         Loss::Bernoulli { p: cell.loss }
@@ -125,7 +132,10 @@ pub fn spec(cell: &Cell, seed: u64, model: Model) -> Result<RunSpec, SimulatedEr
             forward: vec![0, 1],
             back: vec![2],
             local_queue: false,
-            start: Time::ZERO + guest::AFTER_TICK + Span::from_millis(cell.start_ms(i)),
+            start: Time::ZERO
+                + guest::AFTER_TICK
+                + Span::from_millis(cell.start_ms(i))
+                + guest::TURN * (cell.flows.len() - 1 - i) as u64,
             stop: None,
             drops: Drops::default(),
         });
@@ -182,6 +192,8 @@ pub fn record(flow: &FlowOutcome) -> Record {
 /// # Errors
 /// [`SimulatedError`].
 pub fn run(cell: &Cell, repeat: u32, model: Model) -> Result<Run, SimulatedError> {
+    let id = cell.id();
+    let cell = &cell.run(repeat);
     let spec = spec(cell, u64::from(repeat) + 1, model)?;
     let outcome = simulate(&spec).map_err(|e| SimulatedError::Run {
         cell: cell.id(),
@@ -201,7 +213,7 @@ pub fn run(cell: &Cell, repeat: u32, model: Model) -> Result<Run, SimulatedError
         })
         .collect();
     Ok(Run {
-        cell: cell.id(),
+        cell: id,
         repeat,
         kernel: String::new(),
         command: format!("fullpipe-calibrate sim --only {}", cell.id()),
