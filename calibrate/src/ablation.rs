@@ -29,6 +29,8 @@ fn one(cell: &Cell, repeat: u32, switch: Option<&str>) -> Result<Run, SimulatedE
         reason,
     };
     let seed = u64::from(repeat) + 1;
+    let id = cell.id();
+    let cell = &cell.run(repeat);
     let rfc = spec(cell, seed, Model::Rfc)?;
     let run = match switch {
         None => rfc,
@@ -53,7 +55,7 @@ fn one(cell: &Cell, repeat: u32, switch: Option<&str>) -> Result<Run, SimulatedE
         }
     });
     Ok(Run {
-        cell: cell.id(),
+        cell: id,
         repeat,
         kernel: String::new(),
         command: String::new(),
@@ -84,6 +86,11 @@ fn sender(to: &mut SenderConfig, from: &SenderConfig, field: &str) -> bool {
         }
         "recover_from_loss" => to.recover_from_loss = from.recover_from_loss,
         "loss_window" => to.loss_window = from.loss_window,
+        "timeout_reduces_in_recovery" => {
+            to.timeout_reduces_in_recovery = from.timeout_reduces_in_recovery;
+        }
+        "head_restarts_timer" => to.head_restarts_timer = from.head_restarts_timer,
+        "refill" => to.refill = from.refill,
         "rto.min" => to.rto.min = from.rto.min,
         "rto.max" => to.rto.max = from.rto.max,
         "rto.rule" => to.rto.rule = from.rto.rule,
@@ -100,6 +107,8 @@ fn sender(to: &mut SenderConfig, from: &SenderConfig, field: &str) -> bool {
 
 fn receiver(to: &mut ReceiverConfig, from: &ReceiverConfig, field: &str) -> bool {
     match field {
+        "first_window" => to.first_window = from.first_window,
+        "window" => to.window = from.window,
         "quick_acks" => to.quick_acks = from.quick_acks,
         "compression" => to.compression = from.compression,
         "hz" => to.hz = from.hz,

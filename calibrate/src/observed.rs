@@ -141,12 +141,13 @@ pub fn read(
     let mut records = Vec::new();
     for flow in 0..cell.flows.len() {
         let text = read_gz(&oracle.prefix(cell, repeat, &format!("{flow}.csv.gz")))?;
-        let record = record(&text, cell.run(repeat).start_ms(flow)).map_err(|line| ObservedError::Row {
-            run: crate::oracle::run_name(cell, repeat),
-            flow,
-            line,
-            text: text.lines().nth(line - 1).unwrap_or_default().to_owned(),
-        })?;
+        let record =
+            record(&text, cell.run(repeat).start_ms(flow)).map_err(|line| ObservedError::Row {
+                run: crate::oracle::run_name(cell, repeat),
+                flow,
+                line,
+                text: text.lines().nth(line - 1).unwrap_or_default().to_owned(),
+            })?;
         records.push(record);
     }
     if let [record] = &mut records[..] {

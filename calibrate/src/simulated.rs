@@ -154,7 +154,10 @@ pub fn spec(cell: &Cell, seed: u64, model: Model) -> Result<RunSpec, SimulatedEr
 /// The record of a simulated flow.
 pub fn record(flow: &FlowOutcome) -> Record {
     let s = &flow.series;
-    let ms = |t: Time| t.saturating_since(Time::ZERO + guest::AFTER_TICK).as_millis_f64();
+    let ms = |t: Time| {
+        t.saturating_since(Time::ZERO + guest::AFTER_TICK)
+            .as_millis_f64()
+    };
     // Without a sample of the RTT the handshake is not over: Linux is not seen before that either.
     let rows = (0..s.time.len())
         .filter(|&i| s.srtt[i] > Span::ZERO)

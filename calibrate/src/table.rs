@@ -153,7 +153,11 @@ pub fn causes(causes: &Causes, c: &Comparison) -> String {
         let cause = first.map_or("unexplained", |c| c.cause.as_str());
         line(
             &mut t,
-            format_args!("  {:<28} {:<16} {cause}", o.verdict.cell, title(o.deviation)),
+            format_args!(
+                "  {:<28} {:<16} {cause}",
+                o.verdict.cell,
+                title(o.deviation)
+            ),
         );
     }
     t

@@ -176,6 +176,9 @@ pub struct SenderConfig {
     /// A timeout in fast recovery reduces once more (RFC 5681 section 3.1); Linux: false, and in its place one after an earlier
     /// timeout that has been answered (`tcp_enter_loss`).
     pub timeout_reduces_in_recovery: bool,
+    /// Resending the first outstanding segment restarts the retransmission timer (Linux `tcp_xmit_retransmit_queue`); RFC 6298
+    /// starts it only if it is off.
+    pub head_restarts_timer: bool,
     /// The application refills the send buffer whenever this part of the largest window has been acknowledged, and the last
     /// segment of a refill carries PSH, which the receiver acknowledges at once. Linux: the buffer holds twice the window with
     /// 4 % to spare (`tcp_sndbuf_expand`) and wakes the application when a third is free (`sk_stream_write_space`): 0.694.
@@ -281,6 +284,7 @@ impl SenderConfig {
             recover_from_loss: false,
             loss_window: LossWindow::One,
             timeout_reduces_in_recovery: true,
+            head_restarts_timer: false,
             refill: None,
             rto: RtoConfig {
                 min: Span::from_secs(1),
@@ -334,6 +338,7 @@ impl SenderConfig {
                 recover_from_loss: true,
                 loss_window: LossWindow::FlightPlusOne,
                 timeout_reduces_in_recovery: false,
+                head_restarts_timer: true,
                 refill: Some(0.694),
                 rto: RtoConfig {
                     min: Span::from_millis(200),

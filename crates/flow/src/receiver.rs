@@ -25,8 +25,9 @@ pub struct Receiver {
     echo: Time,
     ece: bool,
     quick: u32,
-    /// Window in force, segments.
+    /// Window in force and in the end, segments.
     open: u64,
+    most: u64,
     /// A cumulative number and the ACKs due for it while a hole is open.
     repeated: (u64, u32),
     /// ACKs that the next one stands for.
@@ -73,6 +74,7 @@ impl Receiver {
             ece: false,
             quick,
             open,
+            most,
             repeated: (0, 0),
             merged: 0,
             merge_until: Time::MAX,
@@ -155,10 +157,8 @@ impl Receiver {
 
     #[inline]
     fn grow_window(&mut self) {
-        if let Some(most) = self.cfg.window
-            && self.open < most
-        {
-            self.open = (self.open + 2).min(most);
+        if self.open < self.most {
+            self.open = (self.open + 2).min(self.most);
             self.quick = self.quick.max(1);
         }
     }

@@ -580,6 +580,9 @@ impl<C: Controller> Sender<C> {
             rate.first_sent(),
         );
         self.counts.retransmits += 1;
+        if self.cfg.head_restarts_timer && seq == self.board.una() {
+            self.rto_at = self.timer(now, self.rtt.rto());
+        }
         if let Some(undo) = &mut self.undo {
             undo.on_retransmit(now);
         }

@@ -7,8 +7,8 @@ use fullpipe_flow::{
 };
 use fullpipe_units::{Span, Time};
 
-use crate::host::Out::{N, R};
-use crate::host::{Host, ack, ms, sack};
+use crate::host::Out::{self, N, R};
+use crate::host::{Halver, Host, ack, ms, sack};
 
 /// The preset without its handshake, with exact timers so that times can be told by hand.
 fn linux() -> SenderConfig {
@@ -73,36 +73,24 @@ fn prr_releases_in_proportion_to_the_window() {
 /// An ACK for two segments sent 10 ms apart: SRTT takes the older, the controller the newer.
 #[test]
 fn srtt_counts_the_wait_of_a_delayed_ack() {
-    for (sample, srtt) in [(RttSample::Oldest, 60), (RttSample::Newest, 50)] {
+    for (sample, last) in [(RttSample::Oldest, 60.0), (RttSample::Newest, 50.0)] {
         let mut cfg = linux();
         cfg.rto.sample = sample;
-        let mut h = Host::new(cfg, 1.0);
-        h.wait(10.0);
-        h.s.stop();
-        let mut h2 = Host::new(
-            SenderConfig {
-                pacing: None,
-                ..h_config(sample)
-            },
-            2.0,
-        );
-        // Segments 0 and 1 leave at 0; the window opens for 2 at 40 ms and for 3 at 50 ms.
-        h2.ack_at(40.0, &ack(1, 0.0));
-        h2.ack_at(50.0, &ack(2, 0.0));
-        h2.ack_at(100.0, &ack(4, 40.0));
-        let seen = h2.s.controller().last.and_then(|e| e.rtt);
+        let mut h = Host::new(cfg, 2.0);
+        // Segments 2 and 3 leave at 40 and 50 ms and are acknowledged together.
+        h.ack_at(40.0, &ack(1, 0.0));
+        h.ack_at(50.0, &ack(2, 0.0));
+        h.ack_at(100.0, &ack(4, 40.0));
+        let seen = h.s.controller().last.and_then(|e| e.rtt);
         assert_eq!(seen, Some(Span::from_millis(50)));
-        let expected = 40_000.0 + (50_000.0 - 40_000.0) / 8.0;
-        let expected = expected + (f64::from(srtt) * 1000.0 - expected) / 8.0;
-        let got = h2.s.rtt().srtt().as_secs_f64() * 1e6;
-        assert!((got - expected).abs() < 2.0, "{sample:?}: {got} {expected}");
+        let before = 40.0 + (50.0 - 40.0) / 8.0;
+        let expected = before + (last - before) / 8.0;
+        let got = h.s.rtt().srtt().as_secs_f64() * 1e3;
+        assert!(
+            (got - expected).abs() < 2e-3,
+            "{sample:?}: {got} {expected}"
+        );
     }
-}
-
-fn h_config(sample: RttSample) -> SenderConfig {
-    let mut cfg = linux();
-    cfg.rto.sample = sample;
-    cfg
 }
 
 /// Karn: an ACK that covers a retransmission gives no time of its own, but its time stamp does, in whole milliseconds.
@@ -121,25 +109,40 @@ fn a_covered_retransmission_is_timed_by_the_stamp_in_milliseconds() {
 /// A timeout leaves alone what was sent less than an RTT ago: the window is that and one more.
 #[test]
 fn a_timeout_spares_recent_segments() {
-    for (loss_window, pipe) in [(LossWindow::FlightPlusOne, 3), (LossWindow::One, 0)] {
-        let mut h = Host::new(
-            SenderConfig {
-                loss_window,
-                tlp: false,
-                ..linux()
-            },
-            4.0,
-        );
-        // The clock: 4 segments, RTT 100 ms; then 3 of the next window arrive late in the timer's life.
+    for (loss_window, pipe) in [(LossWindow::FlightPlusOne, 1), (LossWindow::One, 0)] {
+        let cfg = SenderConfig {
+            loss_window,
+            head_restarts_timer: false,
+            tlp: false,
+            ..linux()
+        };
+        let mut h = Host::new(cfg, 4.0);
+        // RTT 100 ms: 4 leaves at 100 ms; the timer goes off at 400 ms, 300 ms after the last ACK that advanced.
         h.ack_at(100.0, &ack(1, 0.0));
-        h.ack_at(100.0, &ack(2, 0.0));
-        h.ack_at(100.0, &ack(3, 0.0));
-        h.ack_at(330.0, &sack(3, &[(4, 7)]));
-        let before = h.log.len();
-        h.wait(460.0);
+        // 1 is lost and resent 30 ms before, 5 follows it; the newest delivery took 270 ms. 2 and 3 are as old as 1.
+        let out = h.ack_at(370.0, &sack(1, &[(4, 5)]));
+        assert_eq!(out, [R(1)]);
+        assert_eq!(h.ack_at(371.0, &sack(1, &[(3, 5)])), [R(2)]);
+        h.wait(401.0);
         let rto = h.s.controller().rtos.first().copied();
-        let rto = rto.unwrap_or_else(|| panic!("no timeout: {:?}", &h.log[before..]));
-        assert_eq!(rto.pipe, pipe, "{loss_window:?}");
+        assert_eq!(rto.map(|r| r.pipe), Some(pipe), "{loss_window:?}");
+    }
+}
+
+/// The timer runs from the last ACK that advanced, or from when the first outstanding segment was resent.
+#[test]
+fn resending_the_head_restarts_the_timer() {
+    for (head_restarts_timer, timeouts) in [(true, 0), (false, 1)] {
+        let cfg = SenderConfig {
+            head_restarts_timer,
+            tlp: false,
+            ..linux()
+        };
+        let mut h = Host::new(cfg, 4.0);
+        h.ack_at(100.0, &ack(1, 0.0));
+        assert_eq!(h.ack_at(370.0, &sack(1, &[(4, 5)])), [R(1)]);
+        h.wait(401.0);
+        assert_eq!(h.s.counts().timeouts, timeouts);
     }
 }
 
@@ -168,42 +171,30 @@ fn a_timeout_in_recovery_does_not_reduce_twice() {
 #[test]
 fn a_retransmission_lost_after_a_timeout_begins_a_recovery() {
     for (recover_from_loss, reductions) in [(true, 1), (false, 0)] {
-        let mut h = Host::new(
-            SenderConfig {
-                recover_from_loss,
-                tlp: false,
-                frto: false,
-                undo: false,
-                ..linux()
-            },
-            6.0,
-        );
-        h.s.stop();
-        h.wait(1500.0);
+        let cfg = SenderConfig {
+            recover_from_loss,
+            loss_window: LossWindow::One,
+            transfer: Some(8),
+            tlp: false,
+            frto: false,
+            undo: false,
+            ..linux()
+        };
+        let mut grows = Halver::new(8.0);
+        grows.slow_start = true;
+        let mut h = Host::with(cfg, grows);
+        h.wait(1001.0);
+        assert_eq!(h.log.last().map(|(_, s)| Out::of(s)), Some(R(0)));
+        // 1 and 2 are resent; 1 is lost again, 2 arrives.
+        assert_eq!(h.ack_at(1100.0, &ack(1, 1000.0)), [R(1), R(2)]);
+        let out = h.ack_at(1201.0, &sack(1, &[(2, 3)]));
+        assert!(out.is_empty() || out[0] == R(1), "{out:?}");
+        h.wait(1240.0);
         assert_eq!(
-            h.log.last().map(|(_, s)| crate::host::Out::of(s)),
-            Some(R(0))
+            h.s.controller().congestions.len(),
+            reductions,
+            "{recover_from_loss}"
         );
-        let resent = h.log.last().map_or(0.0, |(t, _)| t.as_secs_f64() * 1e3);
-        // The window grows again: 1 and 2 are resent, then 3 and 4; 3 is lost once more.
-        let out = h.ack_at(resent + 50.0, &ack(1, resent));
-        assert!(out.contains(&R(1)), "{out:?}");
-        h.s.controller();
-        let later = resent + 100.0;
-        let mut step = 0.0;
-        while !h.log.iter().any(|(_, s)| crate::host::Out::of(s) == R(3)) && step < 400.0 {
-            step += 50.0;
-            let una = h.s.una() + 1;
-            h.ack_at(later + step, &ack(una, later + step - 50.0));
-        }
-        let now = h.now.as_secs_f64() * 1e3;
-        // Everything behind the first hole arrives, sent after it.
-        let una = h.s.una();
-        if una + 1 < 6 {
-            h.wait(now + 1.0);
-            let _ = h.ack_at(now + 60.0, &sack(una, &[(una + 1, 6)]));
-        }
-        assert!(h.s.controller().congestions.len() <= reductions.max(1));
     }
 }
 

@@ -342,6 +342,7 @@ prop_compose! {
             cfg.loss_window = kernel.loss_window;
             cfg.timers = kernel.timers;
             cfg.timeout_reduces_in_recovery = false;
+            cfg.head_restarts_timer = true;
             cfg.refill = kernel.refill;
             cfg.probe_margin = kernel.probe_margin;
         }
