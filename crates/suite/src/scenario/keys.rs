@@ -568,6 +568,44 @@ pub(super) const FLOW: &[Key] = &[
         "the window after a timeout",
     ),
     key(
+        "recover_from_loss",
+        Kind::Flag,
+        "(of the preset: false or true)",
+        "false",
+        "a retransmission lost after a timeout begins a recovery with a reduction, as in Linux",
+    ),
+    key(
+        "timeout_reduces_in_recovery",
+        Kind::Flag,
+        "(of the preset: true or false)",
+        "true",
+        "a timeout in fast recovery reduces once more (RFC 5681 section 3.1)",
+    ),
+    key(
+        "head_restarts_timer",
+        Kind::Flag,
+        "(of the preset: false or true)",
+        "false",
+        "resending the first outstanding segment restarts the retransmission timer, as in Linux",
+    ),
+    key(
+        "push",
+        Kind::Flag,
+        "(of the preset: false or true)",
+        "false",
+        "the application refills the send buffer in thirds and pushes the last segment of each, acknowledged at once (Linux)",
+    ),
+    key(
+        "first_window",
+        Kind::Segments {
+            min: 1,
+            max: 1_000_000,
+        },
+        r#"(of the preset: that of `receive_window`, or "45 segments")"#,
+        r#""45 segments""#,
+        "the advertised window begins with this and grows by two segments for each that arrives, acknowledged at once meanwhile (Linux)",
+    ),
+    key(
         "quick_acks",
         Kind::Whole {
             min: 0,

@@ -500,6 +500,12 @@ impl FlowJudge<'_> {
             ("undo", &mut sender.undo),
             ("ecn", &mut sender.ecn),
             ("handshake", &mut sender.handshake),
+            ("recover_from_loss", &mut sender.recover_from_loss),
+            (
+                "timeout_reduces_in_recovery",
+                &mut sender.timeout_reduces_in_recovery,
+            ),
+            ("head_restarts_timer", &mut sender.head_restarts_timer),
         ] {
             *switch = r.flag(key).unwrap_or(*switch);
         }
@@ -535,6 +541,14 @@ impl FlowJudge<'_> {
             Some("one") => sender.loss_window = LossWindow::One,
             Some("flight") => sender.loss_window = LossWindow::FlightPlusOne,
             _ => {}
+        }
+        match r.flag("push") {
+            Some(false) => sender.refill = None,
+            Some(true) => sender.refill = SenderConfig::preset(Preset::Linux, 1500).refill,
+            None => {}
+        }
+        if let Some(n) = r.real("first_window") {
+            receiver.first_window = Some(n as u64);
         }
         if let Some(n) = r.whole("quick_acks").and_then(|n| u32::try_from(n).ok()) {
             receiver.quick_acks = n;

@@ -139,7 +139,6 @@ const CASES: &[(&str, &str, &str)] = &[
         "flow",
         "[[flow]]\nstack = \"aimd(decrease=2)\"",
     ),
-    ("a preset of a later version", "flow+", "preset = \"linux\""),
     ("an unknown preset", "flow+", "preset = 2004"),
     ("no streams", "flow+", "streams = 0"),
     (

@@ -1,7 +1,10 @@
 //! Valid scenario files resolve to what they say.
 
 use fullpipe_cc::Count;
-use fullpipe_flow::{ArtificialLoss, Detector, LocalDrop, Validation};
+use fullpipe_flow::{
+    AckCompression, ArtificialLoss, Detector, LocalDrop, LossWindow, Reduction, RtoRule, RttSample,
+    TimerGrain, Validation,
+};
 use fullpipe_sim::{Buffer, Drops, Loss, Trace};
 use fullpipe_suite::scenario::{Overrides, RecoveredAt, Scenario};
 use fullpipe_units::{Rate, Span, Time};
@@ -244,6 +247,18 @@ handshake = true
 slow_start_limit = 8
 lost_retransmission = "reduce"
 decrease_base = "cwnd"
+hz = 100
+timers = "wheel"
+rto_formula = "linux"
+rtt_sample = "oldest"
+loss_window = "flight"
+recover_from_loss = true
+timeout_reduces_in_recovery = false
+head_restarts_timer = true
+push = true
+first_window = "45 segments"
+quick_acks = 16
+merge_acks = true
 drop = [{ segment = [7, 3, 7] }, { at_cwnd = 32, where = "sender" }, { every = 1000 }, { time = ["4.73s", "2s"], probability = "0.001%", where = "sender" }]
 "#;
 
@@ -277,10 +292,34 @@ fn every_switch_of_a_flow() {
     );
     assert_eq!(s.transfer, Some(6850));
     assert_eq!(
-        (s.prr, s.tlp, s.frto, s.undo, s.handshake),
-        (true, true, true, true, true)
+        (s.reduction, s.tlp, s.frto, s.undo, s.handshake),
+        (Reduction::Prr, true, true, true, true)
     );
     assert_eq!(s.rto.min, Span::from_millis(300));
+    assert_eq!(
+        (s.hz, s.timers, s.rto.rule, s.rto.sample, s.loss_window),
+        (
+            100,
+            TimerGrain::Wheel,
+            RtoRule::Linux,
+            RttSample::Oldest,
+            LossWindow::FlightPlusOne
+        )
+    );
+    assert_eq!(
+        (
+            s.recover_from_loss,
+            s.timeout_reduces_in_recovery,
+            s.head_restarts_timer,
+            s.refill
+        ),
+        (true, false, true, Some(0.694))
+    );
+    let r = &flow.receiver;
+    assert_eq!(
+        (r.hz, r.first_window, r.quick_acks, r.compression),
+        (Some(100), Some(45), 16, Some(AckCompression::LINUX))
+    );
     assert_eq!(
         (s.count, s.detector, s.validation),
         (Count::Segments, Detector::NewReno, Validation::Rfc2861)
