@@ -104,7 +104,14 @@ const TEMPORARY: &str = ".tmp";
 
 /// A directory that this process alone writes; released when dropped and by the death of the process.
 #[derive(Debug)]
-pub(super) struct Lock(#[allow(dead_code, reason = "held, not read")] File);
+pub(super) struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing would do, but for a child of this process that was forked in the meantime and has not executed yet.
+        let _ = self.0.unlock();
+    }
+}
 
 impl Lock {
     pub(super) fn take(dir: &Path) -> Result<Lock, StoreError> {

@@ -197,6 +197,7 @@ mod tests {
             s.cwnd_max.push(w);
             s.ssthresh.push(f64::INFINITY);
             s.rtt.push(Span::from_millis(80));
+            s.srtt.push(Span::from_millis(80));
             s.pacing_rate.push(0.0);
             s.flight.push(i);
             s.delivered.push(i);
