@@ -463,7 +463,10 @@ macro_rules! dispatch {
 impl Controller for Stack {
     #[inline]
     fn on_delivery(&mut self, ev: &AckEvent) {
-        dispatch!(self, c => c.on_delivery(ev))
+        // Of all kinds only the kernel's modules look at an ACK this early.
+        if let Stack::Linux(module) = self {
+            module.on_delivery(ev);
+        }
     }
     #[inline]
     fn on_ack(&mut self, ev: &AckEvent) {

@@ -12,36 +12,24 @@ pub struct Packet {
     pub stamp: Time,
     /// Index of the flow.
     pub flow: u32,
-    /// 0, or one plus the index of the ACK's options in the store.
+    /// ACK: 0, or one plus the index of its options in the store. Data: 1 if the application pushed it.
     options: u32,
     /// Bytes on the wire.
     pub size: u16,
     /// Links crossed so far.
     pub hop: u8,
-    /// Kind and header bits.
-    marks: u8,
-    /// An ACK's own time stamp, milliseconds.
-    stamp_ms: u32,
+    kind: Kind,
+    /// Data: retransmission, ECT, CE, CWR. ACK: ECE, DSACK, and its own time stamp modulo 2^16 ms.
+    bits: [u8; 4],
 }
 
-/// An ACK.
-const ACK: u8 = 1;
-/// A SYN or its answer.
-const SYN: u8 = 2;
-/// Data: sent before. ACK: reports a duplicate.
-const AGAIN: u8 = 4;
-/// ECN-capable.
-const ECT: u8 = 8;
-/// Data: marked by the network. ACK: echo of a mark.
-const MARKED: u8 = 16;
-/// Congestion window reduced.
-const CWR: u8 = 32;
-/// Pushed by the application.
-const PUSH: u8 = 64;
-
-#[inline]
-fn mark(bit: u8, set: bool) -> u8 {
-    if set { bit } else { 0 }
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Kind {
+    Data,
+    Syn,
+    Ack,
+    SynAck,
 }
 
 /// Options of an ACK that is not plain.
@@ -67,8 +55,8 @@ impl Packet {
         options: 0,
         size: 0,
         hop: 0,
-        marks: 0,
-        stamp_ms: 0,
+        kind: Kind::Data,
+        bits: [0; 4],
     };
 
     /// A data segment or SYN of `size` bytes.
@@ -78,22 +66,18 @@ impl Packet {
             seq: s.seq,
             stamp: s.stamp,
             flow,
-            options: 0,
+            options: u32::from(s.push),
             size,
             hop: 0,
-            marks: mark(SYN, s.syn)
-                | mark(AGAIN, s.retransmission)
-                | mark(ECT, s.ect)
-                | mark(MARKED, s.ce)
-                | mark(CWR, s.cwr)
-                | mark(PUSH, s.push),
-            stamp_ms: 0,
+            kind: if s.syn { Kind::Syn } else { Kind::Data },
+            bits: [s.retransmission, s.ect, s.ce, s.cwr].map(u8::from),
         }
     }
 
     /// An ACK of `size` bytes; what is not plain goes to `store`.
     #[inline]
     pub fn ack(flow: u32, size: u16, a: &Ack, store: &mut OptionStore) -> Self {
+        let stamp = (a.stamp_ms as u16).to_le_bytes();
         let plain = a.sacks.is_empty() && a.window_end == u64::MAX;
         Self {
             seq: a.cum,
@@ -102,62 +86,66 @@ impl Packet {
             options: if plain { 0 } else { store.put(a) },
             size,
             hop: 0,
-            marks: ACK | mark(SYN, a.syn) | mark(AGAIN, a.dsack) | mark(MARKED, a.ece),
-            stamp_ms: a.stamp_ms,
+            kind: if a.syn { Kind::SynAck } else { Kind::Ack },
+            bits: [u8::from(a.ece), u8::from(a.dsack), stamp[0], stamp[1]],
         }
     }
 
     /// True for an ACK.
     #[inline]
     pub fn is_ack(&self) -> bool {
-        self.marks & ACK != 0
+        matches!(self.kind, Kind::Ack | Kind::SynAck)
     }
 
     /// True for a segment of data, not a SYN.
     #[inline]
     pub fn is_data(&self) -> bool {
-        self.marks & (ACK | SYN) == 0
+        self.kind == Kind::Data
     }
 
     /// As the receiver sees it.
     #[inline]
     pub fn to_segment(self) -> Segment {
-        let has = |bit| self.marks & bit != 0;
+        let [retransmission, ect, ce, cwr] = self.bits.map(|b| b != 0);
+        let syn = self.kind == Kind::Syn;
         Segment {
             seq: self.seq,
-            syn: has(SYN),
-            retransmission: has(AGAIN),
+            syn,
+            retransmission,
             stamp: self.stamp,
-            ect: has(ECT),
-            ce: has(MARKED),
-            cwr: has(CWR),
-            push: has(PUSH),
+            ect,
+            ce,
+            cwr,
+            push: self.options != 0,
         }
     }
 
-    /// As the sender sees it; frees its options.
+    /// As the sender sees it `now`, less than a minute after it left; frees its options.
     #[inline]
-    pub fn to_ack(self, store: &mut OptionStore) -> Ack {
+    pub fn to_ack(self, now: Time, store: &mut OptionStore) -> Ack {
         let (sacks, window_end) = match self.options {
             0 => (SackBlocks::default(), u64::MAX),
             i => store.take(i),
         };
-        let has = |bit| self.marks & bit != 0;
+        let [ece, dsack, low, high] = self.bits;
+        let now_ms = (now.as_nanos() / 1_000_000) as u32;
+        let age = (now_ms as u16).wrapping_sub(u16::from_le_bytes([low, high]));
+        let syn = self.kind == Kind::SynAck;
         Ack {
             cum: self.seq,
-            syn: has(SYN),
+            syn,
             echo: self.stamp,
-            stamp_ms: self.stamp_ms,
+            stamp_ms: now_ms.wrapping_sub(u32::from(age)),
             sacks,
-            dsack: has(AGAIN),
-            ece: has(MARKED),
+            dsack: dsack != 0,
+            ece: ece != 0,
             window_end,
         }
     }
 
     /// The packet is lost: its options are freed.
     pub fn discard(self, store: &mut OptionStore) {
-        if self.options != 0 {
+        if self.is_ack() && self.options != 0 {
             store.take(self.options);
         }
     }
@@ -187,6 +175,31 @@ impl OptionStore {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_ack_keeps_its_stamp_over_the_turn_of_its_counter() {
+        let mut store = OptionStore::default();
+        for (stamp_ms, now_ms) in [
+            (0, 0),
+            (65_535, 65_576),
+            (70_000, 130_000),
+            (131_071, 131_072),
+        ] {
+            let ack = Ack {
+                cum: 7,
+                syn: false,
+                echo: Time::ZERO,
+                stamp_ms,
+                sacks: SackBlocks::default(),
+                dsack: false,
+                ece: true,
+                window_end: u64::MAX,
+            };
+            let packet = Packet::ack(0, 52, &ack, &mut store);
+            let now = Time::from_nanos(now_ms * 1_000_000 + 5);
+            assert_eq!(packet.to_ack(now, &mut store), ack);
+        }
+    }
 
     #[test]
     fn a_packet_is_half_a_cache_line() {

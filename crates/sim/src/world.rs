@@ -183,7 +183,7 @@ impl World {
                 self.pass_on(now, link, packet);
                 return;
             }
-            let ack = packet.to_ack(&mut self.net.options);
+            let ack = packet.to_ack(now, &mut self.net.options);
             flow.acks_in += 1;
             flow.sender.handle_ack(now, &ack);
             if flow.finite && flow.completed.is_none() && flow.sender.is_done() {

@@ -46,7 +46,7 @@ impl<C: Controller> Sender<C> {
         if let Some((_, newest)) = d.newest {
             event.rtt = match self.cfg.rto.sample {
                 RttSample::Newest => self.sample_newest(now, ack, advanced, &newest),
-                RttSample::Oldest => self.sample_oldest(now, ack, advanced, &d),
+                RttSample::Oldest => self.sample_oldest(now, ack, (advanced, una), &d),
             };
             if event.rtt.is_some() {
                 self.probe_allowed = true;
@@ -131,10 +131,15 @@ impl<C: Controller> Sender<C> {
         &mut self,
         now: Time,
         ack: &Ack,
-        advanced: bool,
+        (advanced, prior_una): (bool, u64),
         d: &Delivered,
     ) -> Option<Span> {
-        let acked = d.acked_sent.filter(|_| !d.covers_retransmission);
+        let acked = match (d.acked_sent, d.newest) {
+            (None, Some((_, newest))) if d.clean => {
+                Some((self.board.get(prior_una).xmit, newest.xmit))
+            }
+            (sent, _) => sent.filter(|_| !d.covers_retransmission),
+        };
         let ms = |t: Time| t.as_nanos() / 1_000_000;
         let stamp = || {
             let span = Span::from_millis(ms(now).saturating_sub(ms(ack.echo)).max(1));
@@ -296,7 +301,7 @@ impl<C: Controller> Sender<C> {
     }
 
     /// RFC 8985 section 7.2.
-    #[inline]
+    #[inline(always)]
     pub(super) fn arm_probe(&mut self, now: Time) {
         if !self.cfg.tlp {
             return;

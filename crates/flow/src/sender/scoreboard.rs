@@ -61,10 +61,12 @@ pub struct Delivered {
     /// Of these, the highest number that was never retransmitted, if any.
     pub original: Option<u64>,
     /// When the lowest of the segments acknowledged cumulatively was sent, and the highest; only those never retransmitted and
-    /// not SACKed before.
+    /// not SACKed before. Not filled in for a clean window, whose records are still there.
     pub acked_sent: Option<(Time, Time)>,
     /// The same of the segments newly SACKed.
     pub sacked_sent: Option<(Time, Time)>,
+    /// The window was clean: every segment acknowledged was sent once and none SACKed.
+    pub clean: bool,
     /// A retransmission was acknowledged cumulatively.
     pub covers_retransmission: bool,
     /// Lowest number newly delivered that was below an already delivered one and never retransmitted: reordering.
@@ -255,7 +257,7 @@ impl Scoreboard {
             d.acked += cum - self.una;
             let newest = *self.get(cum - 1);
             d.newest = Some((cum - 1, newest));
-            d.acked_sent = Some((self.get(self.una).xmit, newest.xmit));
+            d.clean = true;
             d.original = Some(cum - 1);
             self.una = cum;
         } else {
