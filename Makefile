@@ -4,12 +4,12 @@ CARGO ?= cargo
 OUT   ?= fullpipe-out/first-run
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench lint
+.PHONY: help run test bench lint calibrate
 
 help: ## List the targets
 	@echo 'usage: make TARGET'
 	@echo
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo 'variables: CARGO=$(CARGO) OUT=$(OUT)'
 
@@ -26,6 +26,11 @@ test: ## Run every test that this machine can run
 
 bench: ## Measure the simulator: packets per second, instructions per packet, peers beside it
 	@bench/run.sh
+
+calibrate: ## Hold the simulator against Linux: build its kernel, run every cell, write calibrate-out/report.html
+	$(CARGO) run --release --locked --package fullpipe-calibrate -- oracle --jobs $$(nproc)
+	$(CARGO) run --release --locked --package fullpipe-calibrate -- freeze --to calibrate-out/reference
+	$(CARGO) run --release --locked --package fullpipe-calibrate -- report --reference calibrate-out/reference --to calibrate-out/report.html
 
 lint: ## Check format, lints, licences
 	$(CARGO) fmt --all --check

@@ -285,7 +285,7 @@ fn pairs() -> Vec<Cell> {
                 buffer_bdp: 1.0,
                 loss: 0.0,
                 stagger_ms,
-                // Two alike begin where nothing but chance tells them apart: Linux' own shares spread by 15 points.
+                // Two alike begin where nothing but chance tells them apart: Linux' own shares spread by 21 points.
                 repeats: if a == b { NUDGES_MS.len() as u32 } else { 3 },
             });
         }
