@@ -89,7 +89,7 @@ pub fn page(results: &Results<'_>, surprises: &Surprises) -> Result<String, Docs
         format_args!(
             "Preset `linux` with the stacks `<module>-linux` is meant to do what Linux {} does, to the number. Here it is held against\n\
              that kernel: the same paths, the same modules, {} s each, one definition of every metric for both sides. Linux ran in\n\
-             virtual time, so its results do not depend on the machine; without random loss they repeat.\n",
+             virtual time, so its results do not depend on the machine; without random loss they repeat, TCP-LP apart.\n",
             kernel.unwrap_or("6.1").trim_start_matches("Linux "),
             cell::DURATION_S
         ),

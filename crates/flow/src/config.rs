@@ -13,7 +13,8 @@ pub enum Preset {
     Y2003,
     /// The RFCs of today: RACK-TLP, PRR, F-RTO, byte counting, IW 10, minimum RTO 1 s, RFC 7661.
     Y2026,
-    /// What Linux 6.1 does with its default settings, `docs/linux.md` says where that departs from the RFCs.
+    /// What Linux 6.1 does by default, with the receive buffer of a host set up for long paths; `docs/linux.md` says where that
+    /// departs from the RFCs.
     Linux,
 }
 
@@ -66,8 +67,8 @@ pub enum RttSample {
 pub enum RtoRule {
     /// `SRTT + 4 RTTVAR`, at least the minimum (RFC 6298).
     Rfc6298,
-    /// `SRTT + RTTVAR` with RTTVAR the largest deviation of a window, at least the minimum, that grows at a quarter and
-    /// shrinks slowly when the RTT falls (Linux `tcp_rtt_estimator`).
+    /// `SRTT + RTTVAR` with RTTVAR the largest deviation of a window, at least the minimum; the deviation grows an eighth as
+    /// fast when the RTT falls (Linux `tcp_rtt_estimator`).
     Linux,
 }
 

@@ -35,7 +35,7 @@ pub struct Receiver {
     /// When the merged ACKs leave.
     merge_until: Time,
     /// The SYN's arrival, then the RTT that the first data shows.
-    opened: Time,
+    opened: Option<Time>,
     rtt: Option<Span>,
     last_arrival: Time,
     highest: u64,
@@ -78,7 +78,7 @@ impl Receiver {
             repeated: (0, 0),
             merged: 0,
             merge_until: Time::MAX,
-            opened: Time::ZERO,
+            opened: None,
             rtt: None,
             last_arrival: Time::ZERO,
             highest: 0,
@@ -108,7 +108,7 @@ impl Receiver {
         if segment.syn {
             // A late copy must not disturb the ACK of data that is pending.
             self.counts.acks += 1;
-            self.opened = now;
+            self.opened = Some(now);
             return Some(Ack {
                 cum: self.next,
                 syn: true,
@@ -146,9 +146,10 @@ impl Receiver {
     /// A sender that was silent for a timeout begins anew: its ACKs are quick again (`tcp_event_data_recv`).
     #[inline]
     fn note_gap(&mut self, now: Time) {
-        let rtt = *self
-            .rtt
-            .get_or_insert_with(|| now.saturating_since(self.opened));
+        if self.rtt.is_none() {
+            self.rtt = self.opened.map(|at| now.saturating_since(at));
+        }
+        let rtt = self.rtt.unwrap_or(Span::ZERO);
         if now.saturating_since(self.last_arrival) > rtt + SILENCE {
             self.quick = self.quick_again();
         }

@@ -314,13 +314,15 @@ impl<C: Controller> Sender<C> {
             return;
         }
         let mut wait = if self.rtt.has_sample() {
-            self.rtt.srtt() * 2 + self.cfg.probe_margin
+            self.rtt.srtt() * 2
         } else {
             self.cfg.rto.initial
         };
-        if self.board.flight() == 1 {
-            wait += self.cfg.max_ack_delay;
-        }
+        wait += if self.board.flight() == 1 {
+            self.cfg.max_ack_delay
+        } else {
+            self.cfg.probe_margin
+        };
         self.probe_at = self.timer(now, wait).min(self.rto_at);
     }
 }

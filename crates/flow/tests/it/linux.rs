@@ -47,9 +47,8 @@ fn at_us(us: u64) -> Time {
     Time::ZERO + Span::from_micros(us)
 }
 
-/// 20 in flight, the first lost, `ssthresh` 10: PRR divides by the window (20), where RFC 9937 divides by what was outstanding
-/// before the first SACK (19 after two more went out by Limited Transmit would be 22). After the n-th delivery of the recovery
-/// ceil(10 n / 20) segments may have left.
+/// 20 in flight, the first lost, `ssthresh` 10: after the n-th delivery of the recovery ceil(10 n / 20) segments may have left.
+/// With 15 in flight of a window of 20, Linux divides by 20 and RFC 9937 by 15.
 #[test]
 fn prr_releases_in_proportion_to_the_window() {
     let sent = |reduction| {
@@ -68,6 +67,24 @@ fn prr_releases_in_proportion_to_the_window() {
     // Two by Limited Transmit, the fast retransmit, then one for every second delivery.
     assert_eq!(out, [1, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0]);
     assert_ne!(out, sent(Reduction::Immediate));
+    let windows = |reduction| {
+        let transfer = Some(15);
+        let mut h = Host::new(
+            SenderConfig {
+                reduction,
+                transfer,
+                ..linux()
+            },
+            20.0,
+        );
+        (1..=6)
+            .map(|n| {
+                h.ack_at(100.0 + n as f64, &sack(0, &[(1, 1 + n)]));
+                h.s.cwnd() as u64
+            })
+            .collect::<Vec<_>>()
+    };
+    assert_ne!(windows(Reduction::PrrWindow), windows(Reduction::Prr));
 }
 
 /// An ACK for two segments sent 10 ms apart: SRTT takes the older, the controller the newer.
