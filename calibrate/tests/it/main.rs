@@ -132,3 +132,24 @@ fn docs_file(name: &str) -> PathBuf {
         .join("../docs")
         .join(name)
 }
+
+/// The counts that the front page prints.
+#[test]
+fn the_front_page_has_the_counts() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let words = readme.split_whitespace().collect::<Vec<_>>().join(" ");
+    let of = |kind| both().comparison.cells[&kind];
+    let (single, loss, pair) = (of(Kind::Single), of(Kind::Loss), of(Kind::Pair));
+    for phrase in [
+        format!("{} of {} cells agree", single.inside, single.of),
+        format!("random loss in all {} overlap", loss.of),
+        format!("within 5 points in all {}.", pair.of),
+    ] {
+        assert!(words.contains(&phrase), "README.md does not say: {phrase}");
+    }
+    assert_eq!((loss.inside, pair.inside), (loss.of, pair.of));
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
