@@ -35,23 +35,23 @@ enum Sub {
     /// Build the oracle if it is absent and run the cells that are not done yet
     #[command(
         after_help = "Examples:\n  fullpipe-calibrate oracle --only 'reno-20x30-*'\n  fullpipe-calibrate oracle --jobs 2\n  \
-                      fullpipe-calibrate oracle --build /var/tmp/oracle --out /var/tmp/oracle/out\n\nStop it at any time: the same command goes on where it was."
+                      fullpipe-calibrate oracle --build oracle --out oracle/out\n\nStop it at any time: the same command goes on where it was."
     )]
     Oracle(OracleArgs),
     /// Run cells in the simulator
     #[command(
-        after_help = "Examples:\n  fullpipe-calibrate sim --only 'reno-20x30-*'\n  fullpipe-calibrate sim --out /var/tmp/sim"
+        after_help = "Examples:\n  fullpipe-calibrate sim --only 'reno-20x30-*'\n  fullpipe-calibrate sim --out sim"
     )]
     Sim(SimArgs),
     /// Compare the simulator with the frozen references; fails if a limit is broken and --strict is given
     #[command(
         after_help = "Examples:\n  fullpipe-calibrate compare\n  fullpipe-calibrate compare --only 'cubic-*' --format json\n  \
-                      fullpipe-calibrate compare --sim /var/tmp/sim\n  fullpipe-calibrate compare --raw /var/tmp/oracle/out   (not frozen yet)"
+                      fullpipe-calibrate compare --sim sim\n  fullpipe-calibrate compare --raw oracle/out   (not frozen yet)"
     )]
     Compare(CompareArgs),
     /// Write the references of the repository from the oracle's results
     #[command(
-        after_help = "Examples:\n  fullpipe-calibrate freeze\n  fullpipe-calibrate freeze --out /var/tmp/oracle/out --to /var/tmp/reference --partial"
+        after_help = "Examples:\n  fullpipe-calibrate freeze\n  fullpipe-calibrate freeze --out oracle/out --to reference --partial"
     )]
     Freeze(FreezeArgs),
     /// Write every cell with both windows into one HTML file
@@ -62,12 +62,12 @@ enum Sub {
     Report(ReportArgs),
     /// Write docs/linux.md: how close the simulator is, where it is not and why
     #[command(
-        after_help = "Examples:\n  fullpipe-calibrate docs\n  fullpipe-calibrate docs --to /var/tmp/linux.md"
+        after_help = "Examples:\n  fullpipe-calibrate docs\n  fullpipe-calibrate docs --to linux.md"
     )]
     Docs(DocsArgs),
     /// Draw the windows of six algorithms on one long path, as SVG and PNG
     #[command(
-        after_help = "Examples:\n  fullpipe-calibrate figure\n  fullpipe-calibrate figure --to /var/tmp/linux.svg"
+        after_help = "Examples:\n  fullpipe-calibrate figure\n  fullpipe-calibrate figure --to linux.svg"
     )]
     Figure(FigureArgs),
 }

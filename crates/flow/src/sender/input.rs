@@ -145,7 +145,8 @@ impl<C: Controller> Sender<C> {
             let span = Span::from_millis(ms(now).saturating_sub(ms(ack.echo)).max(1));
             advanced.then_some((span, span))
         };
-        let since = |(first, last): (Time, Time)| (now - first, now - last);
+        let since =
+            |(first, last): (Time, Time)| (now.saturating_since(first), now.saturating_since(last));
         let (oldest, newest) = match (acked.map(since), d.sacked_sent.map(since)) {
             (Some((oldest, _)), Some((_, newest))) => (oldest, newest),
             (Some(both), None) | (None, Some(both)) => both,

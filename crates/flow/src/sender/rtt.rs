@@ -255,6 +255,24 @@ mod tests {
         assert!(e.rttvar() < ms(512), "{:?}", e.rttvar());
     }
 
+    /// SRTT 500 ms with a mean deviation of 250: a sample of 100 ms is 150 ms more than expected, of which an eighth counts.
+    #[test]
+    fn a_fall_counts_an_eighth_of_a_rise() {
+        let mut d = Deviation {
+            srtt: 8 * 500_000,
+            mean: 4 * 250_000,
+            most: 2_000_000,
+            var: 2_000_000,
+            until: 100,
+        };
+        d.next(100_000, 200_000, 0, 100);
+        assert_eq!(d.mean, 1_000_000 + 150_000 / 8);
+        d.mean = 1_000_000;
+        d.srtt = 8 * 500_000;
+        d.next(900_000, 200_000, 0, 100);
+        assert_eq!(d.mean, 1_000_000 + 150_000);
+    }
+
     #[test]
     fn the_minimum_follows_the_newest_sample() {
         let ms = Span::from_millis;
