@@ -198,7 +198,11 @@ impl World {
             flow.recorder.on_arrival(now, flow.receiver.counts());
             self.delivered_packets += u64::from(packet.is_data());
             match flow.receiver.handle_segment(now, &packet.to_segment()) {
-                Some(ack) => flow.answer(now, packet.flow, &ack, &mut self.net),
+                Some(ack) => {
+                    flow.answer(now, packet.flow, &ack, &mut self.net);
+                    // A merged ACK may wait behind the one that left.
+                    flow.arm_receiver(packet.flow, &mut self.net);
+                }
                 None => flow.arm_receiver(packet.flow, &mut self.net),
             }
         }

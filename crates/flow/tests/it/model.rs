@@ -238,7 +238,8 @@ impl Pair {
                 Event::Data(segment) => {
                     if let Some(ack) = self.receiver.handle_segment(at, &segment) {
                         self.answer(ack);
-                    } else {
+                    }
+                    if self.receiver.next_timeout() != Time::MAX {
                         self.push(self.receiver.next_timeout(), Event::Receiver);
                     }
                     continue;
