@@ -94,16 +94,13 @@ impl Model {
 pub fn spec(cell: &Cell, seed: u64, model: Model) -> Result<RunSpec, SimulatedError> {
     let half = Span::from_micros(u64::from(cell.path.rtt_ms) * 500);
     let link = |name: &str, rate: Option<Rate>, delay, buffer, loss| LinkSpec {
-        name: name.into(),
-        rate,
-        delay,
-        buffer,
         loss,
         jitter: if rate.is_none() {
             guest::LATENESS
         } else {
             Span::ZERO
         },
+        ..LinkSpec::new(name, rate, delay, buffer)
     };
     let loss = if cell.loss > 0.0 {
         Loss::Bernoulli { p: cell.loss }
@@ -136,6 +133,7 @@ pub fn spec(cell: &Cell, seed: u64, model: Model) -> Result<RunSpec, SimulatedEr
                 + guest::AFTER_TICK
                 + Span::from_millis(cell.start_ms(i))
                 + guest::TURN * (cell.flows.len() - 1 - i) as u64,
+            start_spread: Span::ZERO,
             stop: None,
             drops: Drops::default(),
         });
@@ -148,6 +146,7 @@ pub fn spec(cell: &Cell, seed: u64, model: Model) -> Result<RunSpec, SimulatedEr
         links,
         flows,
         trace: Trace::Every(Span::from_millis(TRACE_MS)),
+        ..RunSpec::default()
     })
 }
 

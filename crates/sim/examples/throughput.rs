@@ -219,18 +219,16 @@ fn spec(case: &Case, stack: &str, seconds: Option<f64>) -> Result<RunSpec, Box<d
     let duration = Span::from_secs_f64(seconds.unwrap_or(case.seconds));
     let (low, high) = case.rtt_ms;
     let forward = Span::from_millis(low) / 2;
-    let mut links = vec![LinkSpec {
-        name: "bottleneck".into(),
-        rate: Some(Rate::from_bits_per_sec(case.mbps * 1_000_000)),
-        delay: forward,
-        buffer: Buffer::Packets(case.buffer),
-        jitter: Span::ZERO,
-        loss: if case.loss > 0.0 {
-            Loss::Bernoulli { p: case.loss }
-        } else {
-            Loss::None
-        },
-    }];
+    let rate = Rate::from_bits_per_sec(case.mbps * 1_000_000);
+    let mut links = vec![LinkSpec::new(
+        "bottleneck",
+        Some(rate),
+        forward,
+        Buffer::Packets(case.buffer),
+    )];
+    if case.loss > 0.0 {
+        links[0].loss = Loss::Bernoulli { p: case.loss };
+    }
     let mut flows = Vec::new();
     for i in 0..case.flows {
         let spread = Span::from_millis(high - low);
@@ -240,15 +238,7 @@ fn spec(case: &Case, stack: &str, seconds: Option<f64>) -> Result<RunSpec, Box<d
             Some(j) => j + 1,
             None => {
                 let name = format!("return-{}", links.len());
-                let buffer = Buffer::Unlimited;
-                links.push(LinkSpec {
-                    name,
-                    rate: None,
-                    delay,
-                    buffer,
-                    loss: Loss::None,
-                    jitter: Span::ZERO,
-                });
+                links.push(LinkSpec::pure_delay(&name, delay));
                 links.len() - 1
             }
         };
@@ -264,6 +254,7 @@ fn spec(case: &Case, stack: &str, seconds: Option<f64>) -> Result<RunSpec, Box<d
             local_queue: false,
             // Starts within the first second, as a lab's would be.
             start: Time::ZERO + Span::from_millis(i as u64 * 1000 / case.flows as u64),
+            start_spread: Span::ZERO,
             stop: None,
             drops: Drops::default(),
         });
@@ -276,6 +267,7 @@ fn spec(case: &Case, stack: &str, seconds: Option<f64>) -> Result<RunSpec, Box<d
         links,
         flows,
         trace: Trace::Every(duration / 200),
+        ..RunSpec::default()
     })
 }
 

@@ -1,11 +1,11 @@
-//! RTT samples in a log-linear histogram: 512 buckets per octave, so a percentile is within 0.2 %; minimum, maximum and mean
+//! Samples of a time in a log-linear histogram: 512 buckets per octave, so a percentile is within 0.2 %; minimum, maximum and mean
 //! are exact.
 
 use fullpipe_units::Span;
 
-/// Distribution of RTT samples.
+/// Distribution of samples of a time.
 #[derive(Clone, Debug, Default)]
-pub struct RttHistogram {
+pub struct Histogram {
     counts: Vec<u32>,
     count: u64,
     sum: u128,
@@ -18,7 +18,7 @@ const SUB: u32 = 9;
 /// Samples below this many nanoseconds share the first octave.
 const UNIT: u32 = 10;
 
-impl RttHistogram {
+impl Histogram {
     /// Adds one sample.
     #[inline]
     pub fn record(&mut self, sample: Span) {
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn quantiles_of_a_ramp() {
-        let mut h = RttHistogram::default();
+        let mut h = Histogram::default();
         for i in 1..=1000u64 {
             h.record(Span::from_micros(100 * i));
         }
@@ -124,6 +124,6 @@ mod tests {
 
     #[test]
     fn empty_has_no_quantile() {
-        assert_eq!(RttHistogram::default().quantile(0.5), None);
+        assert_eq!(Histogram::default().quantile(0.5), None);
     }
 }

@@ -6,39 +6,29 @@
 //! ```
 //! use fullpipe_cc::StackSpec;
 //! use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
-//! use fullpipe_sim::{Buffer, Drops, FlowSpec, LinkSpec, Loss, RunSpec, Trace, run};
-//! use fullpipe_units::{Rate, Span, Time};
+//! use fullpipe_sim::{Buffer, FlowSpec, LinkSpec, RunSpec, run};
+//! use fullpipe_units::{Rate, Span};
 //!
-//! let link = |name: &str, rate, buffer| LinkSpec {
-//!     name: name.into(),
-//!     rate,
-//!     delay: Span::from_millis(40),
-//!     buffer,
-//!     loss: Loss::None,
-//!     jitter: Span::ZERO,
-//! };
+//! let delay = Span::from_millis(40);
+//! let rate = Rate::from_bits_per_sec(100_000_000);
 //! let outcome = run(&RunSpec {
 //!     seed: 1,
 //!     duration: Span::from_secs(5),
 //!     measure_from: Time::ZERO,
 //!     interval: Span::from_secs(1),
 //!     links: vec![
-//!         link("bottleneck", Some(Rate::from_bits_per_sec(100_000_000)), Buffer::Packets(667)),
-//!         link("return", None, Buffer::Unlimited),
+//!         LinkSpec::new("bottleneck", Some(rate), delay, Buffer::Packets(667)),
+//!         LinkSpec::pure_delay("return", delay),
 //!     ],
-//!     flows: vec![FlowSpec {
-//!         name: "main".into(),
-//!         stack: StackSpec::parse("reno").unwrap(),
-//!         sender: SenderConfig::preset(Preset::Y2026, 1500),
-//!         receiver: ReceiverConfig::preset(Preset::Y2026),
-//!         forward: vec![0],
-//!         back: vec![1],
-//!         local_queue: false,
-//!         start: Time::ZERO,
-//!         stop: None,
-//!         drops: Drops::default(),
-//!     }],
-//!     trace: Trace::Off,
+//!     flows: vec![FlowSpec::new(
+//!         "main",
+//!         StackSpec::parse("reno").unwrap(),
+//!         SenderConfig::preset(Preset::Y2026, 1500),
+//!         ReceiverConfig::preset(Preset::Y2026),
+//!         vec![0],
+//!         vec![1],
+//!     )],
+//!     ..RunSpec::default()
 //! })
 //! .unwrap();
 //! assert!(outcome.links[0].utilization > 0.8);
@@ -58,9 +48,16 @@ pub mod spec;
 mod world;
 
 pub use fullpipe_flow::{Episode, EpisodeKind};
-pub use histogram::RttHistogram;
-pub use outcome::{FlowOutcome, FlowTotals, LinkOutcome, Outcome, Round, Series};
-pub use spec::{Buffer, Drops, FlowSpec, LinkSpec, Loss, RunSpec, Trace};
+pub use histogram::Histogram;
+pub use outcome::{
+    ArrivalOutcome, CaptureEvent, CaptureRow, FlowOutcome, FlowTotals, LinkOutcome, Outcome,
+    PingOutcome, Round, Series, SourceOutcome, Transfer,
+};
+pub use spec::{
+    ArrivalSpec, Arrivals, Buffer, Change, Codel, DeliveryTrace, Discipline, Drops, FlowSpec,
+    FqCodel, LinkSpec, Loss, Pie, PingSpec, Policer, Red, Reorder, RunSpec, SizeLaw, SourceSpec,
+    Spacing, Trace, Waveform,
+};
 pub use world::run;
 
 /// A violated invariant of the simulator itself: an internal error, with the seed that shows it.

@@ -3,6 +3,7 @@
 
 use fullpipe_units::{Span, Time};
 
+use crate::histogram::Histogram;
 use crate::loss::LossProcess;
 use crate::outcome::LinkOutcome;
 use crate::packet::Packet;
@@ -326,6 +327,10 @@ impl Link {
             measured_bytes: bytes,
             buffer_drops: s.buffer_drops,
             random_drops: s.random_drops,
+            policer_drops: 0,
+            early_drops: 0,
+            marks: 0,
+            queueing_delay: Histogram::default(),
             queue_max: s.queue_max,
             queue_mean: if seconds > 0.0 {
                 area as f64 * 1e-9 / seconds

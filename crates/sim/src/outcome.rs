@@ -3,7 +3,7 @@
 use fullpipe_flow::Episode;
 use fullpipe_units::{Span, Time};
 
-use crate::histogram::RttHistogram;
+use crate::histogram::Histogram;
 
 /// Result of one run.
 #[derive(Clone, Debug)]
@@ -18,6 +18,14 @@ pub struct Outcome {
     pub flows: Vec<FlowOutcome>,
     /// Per link, in the order of the specification.
     pub links: Vec<LinkOutcome>,
+    /// Short flows, in the order of the specification.
+    pub arrivals: Vec<ArrivalOutcome>,
+    /// Datagrams, in the order of the specification.
+    pub sources: Vec<SourceOutcome>,
+    /// Round-trip probes, in the order of the specification.
+    pub pings: Vec<PingOutcome>,
+    /// Packets at the hosts of the flows, in the order of time; empty unless asked for.
+    pub capture: Vec<CaptureRow>,
     /// Events taken from the queue.
     pub events: u64,
     /// Data packets that reached a receiver, duplicates included.
@@ -71,7 +79,7 @@ pub struct FlowOutcome {
     /// Counters.
     pub totals: FlowTotals,
     /// RTT samples since `measure_from`.
-    pub rtt: RttHistogram,
+    pub rtt: Histogram,
     /// Time-weighted mean of the window since `measure_from` (or the flow's start), segments.
     pub cwnd_mean: f64,
     /// Largest window since `measure_from`, segments.
@@ -147,6 +155,14 @@ pub struct LinkOutcome {
     pub buffer_drops: u64,
     /// Packets lost at random.
     pub random_drops: u64,
+    /// Packets dropped by the policer.
+    pub policer_drops: u64,
+    /// Packets dropped by the queue discipline before the buffer was full.
+    pub early_drops: u64,
+    /// Packets marked by the queue discipline.
+    pub marks: u64,
+    /// Time between entry and the begin of transmission of packets that left since `measure_from`; empty unless watched.
+    pub queueing_delay: Histogram,
     /// Largest queue since `measure_from`, packets.
     pub queue_max: u64,
     /// Time-weighted mean queue since `measure_from`, packets.
@@ -155,4 +171,110 @@ pub struct LinkOutcome {
     pub utilization: f64,
     /// Decimated queue length: time and packets.
     pub series: Vec<(Time, u64)>,
+}
+
+/// Result of one class of short flows.
+#[derive(Clone, Debug)]
+pub struct ArrivalOutcome {
+    /// Name of the specification.
+    pub name: String,
+    /// Payload of a segment, bytes.
+    pub mss: u32,
+    /// Bytes of a full packet.
+    pub packet: u32,
+    /// One row per flow, in the order of arrival, unfinished ones included.
+    pub transfers: Vec<Transfer>,
+    /// RTT samples of all of them since `measure_from`.
+    pub rtt: Histogram,
+    /// Sums over all of them.
+    pub totals: FlowTotals,
+    /// First-delivery segments per interval since time zero.
+    pub delivered_per_interval: Vec<u64>,
+}
+
+/// One short flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// Its start.
+    pub start: Time,
+    /// Segments.
+    pub size: u64,
+    /// From the start until the last segment was acknowledged; `None`: not before the end of the run.
+    pub completion: Option<Span>,
+    /// Bit `i` is set if the first transmission of segment `i` was lost, for the first 64.
+    pub lost: u64,
+    /// Retransmissions.
+    pub retransmits: u32,
+    /// Timeouts.
+    pub timeouts: u32,
+}
+
+/// Result of one source of datagrams.
+#[derive(Clone, Debug)]
+pub struct SourceOutcome {
+    /// Name of the specification.
+    pub name: String,
+    /// Bytes of a datagram.
+    pub packet: u32,
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Datagrams that arrived.
+    pub arrived: u64,
+    /// Datagrams dropped on the way.
+    pub dropped: u64,
+    /// Datagrams that arrived since `measure_from`.
+    pub arrived_measured: u64,
+    /// Datagrams sent since `measure_from`.
+    pub sent_measured: u64,
+    /// One-way delay of those that arrived since `measure_from`.
+    pub delay: Histogram,
+    /// Datagrams sent per interval since time zero.
+    pub sent_per_interval: Vec<u64>,
+    /// Datagrams that arrived per interval since time zero.
+    pub arrived_per_interval: Vec<u64>,
+}
+
+/// Result of one sequence of round-trip probes.
+#[derive(Clone, Debug)]
+pub struct PingOutcome {
+    /// Name of the specification.
+    pub name: String,
+    /// Requests sent.
+    pub sent: u64,
+    /// Requests or answers dropped on the way.
+    pub lost: u64,
+    /// Round-trip times of answers since `measure_from`.
+    pub rtt: Histogram,
+    /// Round-trip time of an empty path: delays and transmission times of request and answer.
+    pub unloaded: Span,
+    /// Time of each answer and its round-trip time.
+    pub series: Vec<(Time, Span)>,
+}
+
+/// A packet as a capture at a host sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CaptureRow {
+    /// When it was sent or received.
+    pub at: Time,
+    /// Index of the flow.
+    pub flow: u32,
+    /// Where and which way.
+    pub event: CaptureEvent,
+}
+
+/// What a capture saw.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CaptureEvent {
+    /// The sender's host sent a segment.
+    SegmentSent(fullpipe_flow::Segment),
+    /// The receiver's host received a segment.
+    SegmentReceived(fullpipe_flow::Segment),
+    /// The path dropped a segment.
+    SegmentDropped(fullpipe_flow::Segment),
+    /// The receiver's host sent an ACK.
+    AckSent(fullpipe_flow::Ack),
+    /// The sender's host received an ACK.
+    AckReceived(fullpipe_flow::Ack),
+    /// The path dropped an ACK with this cumulative number.
+    AckDropped(u64),
 }

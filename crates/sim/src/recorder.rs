@@ -4,7 +4,7 @@ use fullpipe_cc::{Controller, Stack};
 use fullpipe_flow::{Episode, EpisodeKind, ReceiverCounts, Sender};
 use fullpipe_units::{Span, Time};
 
-use crate::histogram::RttHistogram;
+use crate::histogram::Histogram;
 use crate::outcome::{Round, Series};
 use crate::spec::Trace;
 
@@ -16,7 +16,7 @@ pub struct Recorder {
     at_interval: ReceiverCounts,
     pub(crate) delivered_per_interval: Vec<u64>,
     pub(crate) arrived_per_interval: Vec<u64>,
-    pub(crate) rtt: RttHistogram,
+    pub(crate) rtt: Histogram,
     rtt_samples: u64,
     pub(crate) rounds: Vec<Round>,
     round: u64,
@@ -49,7 +49,7 @@ impl Recorder {
             at_interval: ReceiverCounts::default(),
             delivered_per_interval: Vec::new(),
             arrived_per_interval: Vec::new(),
-            rtt: RttHistogram::default(),
+            rtt: Histogram::default(),
             rtt_samples: 0,
             rounds: Vec::new(),
             round: 0,
@@ -70,7 +70,7 @@ impl Recorder {
 
     /// The measured part begins: what came before is dropped from means and percentiles.
     pub fn begin_measurement(&mut self, now: Time) {
-        self.rtt = RttHistogram::default();
+        self.rtt = Histogram::default();
         self.window_area = 0.0;
         self.window_since = now.max(self.window_from);
         self.window_from = self.window_since;

@@ -303,6 +303,10 @@ impl World {
             interval: spec.interval,
             flows,
             links,
+            arrivals: Vec::new(),
+            sources: Vec::new(),
+            pings: Vec::new(),
+            capture: Vec::new(),
             events: self.events,
             delivered_packets: self.delivered_packets,
         })

@@ -2,7 +2,7 @@
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
-use fullpipe_sim::{Buffer, Drops, FlowSpec, LinkSpec, Loss, RunSpec, Trace};
+use fullpipe_sim::{Buffer, Drops, FlowSpec, LinkSpec, RunSpec};
 use fullpipe_units::{Rate, Span, Time};
 
 pub fn mbit(m: f64) -> Option<Rate> {
@@ -18,14 +18,7 @@ pub fn at(ms: f64) -> Time {
 }
 
 pub fn link(name: &str, rate: Option<Rate>, delay: Span, buffer: Buffer) -> LinkSpec {
-    LinkSpec {
-        name: name.into(),
-        rate,
-        delay,
-        buffer,
-        loss: Loss::None,
-        jitter: Span::ZERO,
-    }
+    LinkSpec::new(name, rate, delay, buffer)
 }
 
 /// A flow over link 0 and back over the pure delay 1; without a handshake, every segment acknowledged.
@@ -44,6 +37,7 @@ pub fn flow(name: &str, stack: &str) -> FlowSpec {
         back: vec![1],
         local_queue: false,
         start: Time::ZERO,
+        start_spread: Span::ZERO,
         stop: None,
         drops: Drops::default(),
     }
@@ -68,6 +62,6 @@ pub fn dumbbell(
             link("return", None, half, Buffer::Unlimited),
         ],
         flows,
-        trace: Trace::Off,
+        ..RunSpec::default()
     }
 }

@@ -50,7 +50,7 @@ prop_compose! {
             delay: Span::from_micros(delay),
             buffer,
             loss,
-            jitter: Span::ZERO,
+            ..LinkSpec::pure_delay("", Span::ZERO)
         }).collect()
     }
 }
@@ -103,6 +103,7 @@ prop_compose! {
             back: vec![],
             local_queue,
             start: time(start),
+            start_spread: Span::ZERO,
             stop: stop.map(time),
             drops: Drops {
                 segments: drops.0,
@@ -152,6 +153,7 @@ proptest! {
             links,
             flows,
             trace,
+            ..RunSpec::default()
         };
         let o = match run(&spec) {
             Ok(o) => o,

@@ -1,6 +1,6 @@
 //! Metrics of one flow: rates, RTT, window, counters and samples. What follows a congestion event is in `reopening`.
 
-use fullpipe_sim::histogram::RttHistogram;
+use fullpipe_sim::histogram::Histogram;
 use fullpipe_sim::{FlowOutcome, Outcome};
 use fullpipe_units::{Span, Time};
 
@@ -213,7 +213,7 @@ impl Rtt<'_> {
 }
 
 /// The non-empty buckets of a histogram, read through its quantiles: value and count, ascending.
-fn buckets(h: &RttHistogram) -> Vec<(Span, u64)> {
+fn buckets(h: &Histogram) -> Vec<(Span, u64)> {
     let count = h.count();
     let at = |rank: u64| h.quantile((rank as f64 - 0.5) / count as f64);
     let mut out = Vec::new();

@@ -58,6 +58,10 @@ pub(crate) fn outcome(
         interval: Span::from_secs(interval_s),
         flows,
         links: Vec::new(),
+        arrivals: Vec::new(),
+        sources: Vec::new(),
+        pings: Vec::new(),
+        capture: Vec::new(),
         events: 0,
         delivered_packets: 0,
     }

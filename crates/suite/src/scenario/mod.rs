@@ -18,7 +18,7 @@ mod value;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use fullpipe_sim::RunSpec;
+use fullpipe_sim::{FlowSpec, RunSpec};
 use fullpipe_units::{Rate, Span, Time};
 
 pub use diagnostic::{Diagnostic, Diagnostics};
@@ -284,14 +284,17 @@ impl Case {
             writeln!(out, "link {link:?}")?;
         }
         for flow in &s.flows {
-            writeln!(out, "flow {} {}", flow.name, flow.stack)?;
-            writeln!(out, "  {:?}", flow.sender)?;
-            writeln!(out, "  {:?}", flow.receiver)?;
-            writeln!(
-                out,
-                "  forward {:?} back {:?} local {} start {:?} stop {:?} {:?}",
-                flow.forward, flow.back, flow.local_queue, flow.start, flow.stop, flow.drops
-            )?;
+            write_flow(out, flow)?;
+        }
+        for class in &s.arrivals {
+            writeln!(out, "arrivals {:?} {:?}", class.arrivals, class.sizes)?;
+            write_flow(out, &class.template)?;
+        }
+        for source in &s.sources {
+            writeln!(out, "{source:?}")?;
+        }
+        for ping in &s.pings {
+            writeln!(out, "{ping:?}")?;
         }
         for group in &self.flows {
             writeln!(
@@ -302,6 +305,23 @@ impl Case {
         }
         Ok(())
     }
+}
+
+fn write_flow(out: &mut String, flow: &FlowSpec) -> std::fmt::Result {
+    writeln!(out, "flow {} {}", flow.name, flow.stack)?;
+    writeln!(out, "  {:?}", flow.sender)?;
+    writeln!(out, "  {:?}", flow.receiver)?;
+    writeln!(
+        out,
+        "  forward {:?} back {:?} local {} start {:?} + {:?} stop {:?} {:?}",
+        flow.forward,
+        flow.back,
+        flow.local_queue,
+        flow.start,
+        flow.start_spread,
+        flow.stop,
+        flow.drops
+    )
 }
 
 /// `rate * rtt / (8 * packet)`, packets with their headers.

@@ -113,6 +113,7 @@ pub(super) fn resolve(
         links: layout.links,
         flows,
         trace,
+        ..RunSpec::default()
     };
     Some(Resolved {
         flows: groups,
@@ -172,12 +173,8 @@ fn path(record: &Record, findings: &mut Findings) -> Option<(Path, LinkSpec)> {
         return None;
     }
     let link = LinkSpec {
-        name: "bottleneck".to_owned(),
-        rate: Some(rate),
-        delay: Span::ZERO,
-        buffer,
         loss,
-        jitter: Span::ZERO,
+        ..LinkSpec::new("bottleneck", Some(rate), Span::ZERO, buffer)
     };
     Some((
         Path {
@@ -438,6 +435,7 @@ impl FlowJudge<'_> {
                 back: vec![back],
                 local_queue: nic.is_some(),
                 start,
+                start_spread: Span::ZERO,
                 stop,
                 drops: drops.clone(),
             });
@@ -648,15 +646,13 @@ impl FlowJudge<'_> {
             }
             return None;
         };
-        layout.links.push(LinkSpec {
-            name: format!("nic-{}", self.name),
-            rate: Some(r.rate("nic_rate").unwrap_or(self.path.rate)),
-            delay: Span::ZERO,
+        layout.links.push(LinkSpec::new(
+            &format!("nic-{}", self.name),
+            Some(r.rate("nic_rate").unwrap_or(self.path.rate)),
+            Span::ZERO,
             // The packet on the wire is out of the queue.
-            buffer: Buffer::Packets(length + 1),
-            loss: Loss::None,
-            jitter: Span::ZERO,
-        });
+            Buffer::Packets(length + 1),
+        ));
         Some(layout.links.len() - 1)
     }
 
@@ -833,15 +829,7 @@ impl Layout {
         if let Some(i) = self.links.iter().position(|link| link.name == name) {
             return i;
         }
-        let (rate, buffer, loss) = (None, Buffer::Unlimited, Loss::None);
-        self.links.push(LinkSpec {
-            name,
-            rate,
-            delay,
-            buffer,
-            loss,
-            jitter: Span::ZERO,
-        });
+        self.links.push(LinkSpec::pure_delay(&name, delay));
         self.links.len() - 1
     }
 }

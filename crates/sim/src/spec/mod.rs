@@ -1,8 +1,17 @@
 //! What one run of the simulator is given: links, flows, what to record. Everything resolved, no file, no unit left open.
 
+mod link;
+mod traffic;
+
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{ReceiverConfig, SenderConfig};
-use fullpipe_units::{Rate, Span, Time};
+use fullpipe_units::{Span, Time};
+
+pub use link::{
+    Buffer, Change, Codel, DeliveryTrace, Discipline, FqCodel, LinkSpec, Loss, Pie, Policer, Red,
+    Reorder,
+};
+pub use traffic::{ArrivalSpec, Arrivals, PingSpec, SizeLaw, SourceSpec, Spacing, Waveform};
 
 /// One run.
 #[derive(Clone, Debug)]
@@ -19,8 +28,35 @@ pub struct RunSpec {
     pub links: Vec<LinkSpec>,
     /// Flows, referred to by index.
     pub flows: Vec<FlowSpec>,
+    /// Short flows that come and go.
+    pub arrivals: Vec<ArrivalSpec>,
+    /// Datagrams without congestion control.
+    pub sources: Vec<SourceSpec>,
+    /// Round-trip probes.
+    pub pings: Vec<PingSpec>,
     /// Time series.
     pub trace: Trace,
+    /// Record every packet that the hosts of `flows` send and receive.
+    pub capture: bool,
+}
+
+impl Default for RunSpec {
+    /// One minute with nothing in it.
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            duration: Span::from_secs(60),
+            measure_from: Time::ZERO,
+            interval: Span::from_secs(1),
+            links: Vec::new(),
+            flows: Vec::new(),
+            arrivals: Vec::new(),
+            sources: Vec::new(),
+            pings: Vec::new(),
+            trace: Trace::Off,
+            capture: false,
+        }
+    }
 }
 
 /// Time series of a run.
@@ -32,59 +68,6 @@ pub enum Trace {
     Every(Span),
     /// One row per ACK.
     Full,
-}
-
-/// A FIFO link: a drop-tail buffer, a transmitter, a propagation delay.
-#[derive(Clone, Debug)]
-pub struct LinkSpec {
-    /// Unique name; seeds the link's generator.
-    pub name: String,
-    /// Capacity; `None`: no transmitter, only delay.
-    pub rate: Option<Rate>,
-    /// Propagation delay, one way.
-    pub delay: Span,
-    /// Room for packets that wait or are being transmitted.
-    pub buffer: Buffer,
-    /// Random loss at the entry.
-    pub loss: Loss,
-    /// Each packet's delay is longer by a uniform part of this; order is kept. Only for a link without a transmitter.
-    pub jitter: Span,
-}
-
-/// Size of a drop-tail buffer, the packet in transmission included.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Buffer {
-    /// Packets.
-    Packets(u64),
-    /// Bytes of packets.
-    Bytes(u64),
-    /// Time to drain: a packet that would leave later than this after its arrival is dropped.
-    Time(Span),
-    /// No limit.
-    Unlimited,
-}
-
-/// Random loss of data packets at a link's entry.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Loss {
-    /// None.
-    None,
-    /// Each packet independently.
-    Bernoulli {
-        /// Probability of loss.
-        p: f64,
-    },
-    /// Two-state Markov chain, one step per packet (Gilbert 1960, Elliott 1963).
-    GilbertElliott {
-        /// Probability to go from good to bad.
-        to_bad: f64,
-        /// Probability to go from bad to good.
-        to_good: f64,
-        /// Loss probability in the good state.
-        good: f64,
-        /// Loss probability in the bad state.
-        bad: f64,
-    },
 }
 
 /// Losses of one flow at exact places, on its way into its first link.
@@ -121,8 +104,36 @@ pub struct FlowSpec {
     pub local_queue: bool,
     /// Start of the flow.
     pub start: Time,
+    /// It starts later by a uniform part of this, drawn once per run from the flow's generator.
+    pub start_spread: Span,
     /// No new data after this time.
     pub stop: Option<Time>,
     /// Exact losses on the path.
     pub drops: Drops,
+}
+
+impl FlowSpec {
+    /// A bulk flow from time zero over these links, nothing dropped on purpose.
+    pub fn new(
+        name: &str,
+        stack: StackSpec,
+        sender: SenderConfig,
+        receiver: ReceiverConfig,
+        forward: Vec<usize>,
+        back: Vec<usize>,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            stack,
+            sender,
+            receiver,
+            forward,
+            back,
+            local_queue: false,
+            start: Time::ZERO,
+            start_spread: Span::ZERO,
+            stop: None,
+            drops: Drops::default(),
+        }
+    }
 }

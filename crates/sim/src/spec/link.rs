@@ -1,0 +1,216 @@
+//! A link: a queue discipline over a buffer, a transmitter, a propagation delay, and what goes wrong on the way.
+
+use std::sync::Arc;
+
+use fullpipe_units::{Rate, Span, Time};
+
+/// A link.
+///
+/// A packet meets, in this order: random loss, the policer, the queue discipline and the buffer, the transmitter, the delay
+/// (with jitter), reordering.
+#[derive(Clone, Debug)]
+pub struct LinkSpec {
+    /// Unique name; seeds the link's generators.
+    pub name: String,
+    /// Capacity; `None`: no transmitter, only delay.
+    pub rate: Option<Rate>,
+    /// Propagation delay, one way.
+    pub delay: Span,
+    /// The delay is longer by a uniform part of this, drawn once per run from the link's generator.
+    pub delay_spread: Span,
+    /// Room for packets that wait or are being transmitted.
+    pub buffer: Buffer,
+    /// Who is dropped or marked, and who is sent next.
+    pub discipline: Discipline,
+    /// Random loss at the entry.
+    pub loss: Loss,
+    /// Random loss strikes ACKs, SYNs and pings too, not only data and datagrams.
+    pub loss_of_acks: bool,
+    /// Each packet's delay is longer by a uniform part of this; order is kept.
+    pub jitter: Span,
+    /// Some packets are overtaken by later ones.
+    pub reorder: Option<Reorder>,
+    /// A token bucket at the entry that drops what exceeds its rate.
+    pub policer: Option<Policer>,
+    /// Changes over time, earliest first.
+    pub schedule: Vec<Change>,
+    /// Delivery opportunities in place of `rate`.
+    pub trace: Option<Arc<DeliveryTrace>>,
+    /// Record the queueing delay of every packet and the queue over time.
+    pub watched: bool,
+}
+
+impl LinkSpec {
+    /// A drop-tail link with no impairment; watched if it has a rate.
+    pub fn new(name: &str, rate: Option<Rate>, delay: Span, buffer: Buffer) -> Self {
+        Self {
+            name: name.to_owned(),
+            rate,
+            delay,
+            delay_spread: Span::ZERO,
+            buffer,
+            discipline: Discipline::DropTail,
+            loss: Loss::None,
+            loss_of_acks: false,
+            jitter: Span::ZERO,
+            reorder: None,
+            policer: None,
+            schedule: Vec::new(),
+            trace: None,
+            watched: rate.is_some(),
+        }
+    }
+
+    /// A link that only delays.
+    pub fn pure_delay(name: &str, delay: Span) -> Self {
+        Self::new(name, None, delay, Buffer::Unlimited)
+    }
+}
+
+/// Size of a buffer, the packet in transmission included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Buffer {
+    /// Packets.
+    Packets(u64),
+    /// Bytes of packets.
+    Bytes(u64),
+    /// Time to drain: a packet that would leave later than this after its arrival is dropped.
+    Time(Span),
+    /// No limit.
+    Unlimited,
+}
+
+/// Queue discipline. Where one marks, a packet that is not ECN-capable is dropped instead.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Discipline {
+    /// First in, first out; what finds no room is lost.
+    DropTail,
+    /// Random early detection (Floyd and Jacobson 1993; adaptive: Floyd, Gummadi, Shenker 2001).
+    Red(Red),
+    /// Proportional integral controller enhanced (RFC 8033).
+    Pie(Pie),
+    /// Controlled delay (RFC 8289).
+    Codel(Codel),
+    /// Flow queueing with controlled delay (RFC 8290).
+    FqCodel(FqCodel),
+}
+
+/// Parameters of RED; queue lengths in packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Red {
+    /// `min_th`: below this average nothing is dropped.
+    pub min: f64,
+    /// `max_th`.
+    pub max: f64,
+    /// `max_p`: drop probability at `max_th`.
+    pub max_p: f64,
+    /// `w_q`: weight of a new sample in the average.
+    pub weight: f64,
+    /// Above `max_th` the probability rises to one at twice `max_th` instead of jumping to one.
+    pub gentle: bool,
+    /// `max_p` follows the average towards the middle between the thresholds (Adaptive RED).
+    pub adaptive: bool,
+    /// Mark instead of drop (while the average is below `max_th`, or twice `max_th` if gentle).
+    pub ecn: bool,
+}
+
+/// Parameters of PIE.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pie {
+    /// `QDELAY_REF`, 15 ms.
+    pub target: Span,
+    /// `T_UPDATE`, 15 ms.
+    pub update: Span,
+    /// `alpha`, 1/8 per second.
+    pub alpha: f64,
+    /// `beta`, 1 1/4 per second.
+    pub beta: f64,
+    /// `MAX_BURST`, 150 ms.
+    pub max_burst: Span,
+    /// `MARK_ECNTH`: mark up to this probability, drop above it (0.1); `None`: never mark.
+    pub ecn: Option<f64>,
+}
+
+/// Parameters of CoDel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Codel {
+    /// `TARGET`, 5 ms.
+    pub target: Span,
+    /// `INTERVAL`, 100 ms.
+    pub interval: Span,
+    /// Mark instead of drop.
+    pub ecn: bool,
+}
+
+/// Parameters of FQ-CoDel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FqCodel {
+    /// Of each queue.
+    pub codel: Codel,
+    /// Number of queues, 1024; flows are spread over them by a hash that each run draws anew.
+    pub flows: u32,
+    /// Bytes that a queue may send per round, one MTU.
+    pub quantum: u32,
+}
+
+/// Random loss at a link's entry.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Loss {
+    /// None.
+    None,
+    /// Each packet independently.
+    Bernoulli {
+        /// Probability of loss.
+        p: f64,
+    },
+    /// Two-state Markov chain, one step per packet (Gilbert 1960, Elliott 1963).
+    GilbertElliott {
+        /// Probability to go from good to bad.
+        to_bad: f64,
+        /// Probability to go from bad to good.
+        to_good: f64,
+        /// Loss probability in the good state.
+        good: f64,
+        /// Loss probability in the bad state.
+        bad: f64,
+    },
+}
+
+/// Packets that are overtaken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reorder {
+    /// Part of the packets.
+    pub probability: f64,
+    /// They arrive this much later.
+    pub extra: Span,
+}
+
+/// A token bucket that drops what finds too few tokens.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Policer {
+    /// Rate at which tokens come.
+    pub rate: Rate,
+    /// Depth of the bucket, bytes; it is full at the start.
+    pub burst: u64,
+}
+
+/// What changes at a time; `None` leaves it as it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// When.
+    pub at: Time,
+    /// New capacity; zero is an outage: packets wait. The packet in transmission goes on at the new rate.
+    pub rate: Option<Rate>,
+    /// New delay of packets that leave the transmitter from now on; a shorter one does not let them overtake.
+    pub delay: Option<Span>,
+    /// New random loss.
+    pub loss: Option<Loss>,
+}
+
+/// Delivery opportunities of a mahimahi trace: each lets one packet of 1504 bytes leave, or several that fit it together; a
+/// larger one takes several opportunities. The trace repeats.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeliveryTrace {
+    /// Milliseconds of the opportunities in one period, never falling; the last is the period and above zero.
+    pub opportunities: Vec<u32>,
+}
