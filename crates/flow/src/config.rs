@@ -193,6 +193,10 @@ pub struct SenderConfig {
     pub slow_start_limit: Option<f64>,
     /// What a decrease multiplies.
     pub base: Base,
+    /// New segments that segmentation offload sends as one: the sender waits until this many, or a third of the window if that
+    /// is less, may leave together (Linux `tcp_tso_should_defer`, `tcp_tso_win_divisor` 3), and a pacer lets them pass as one.
+    /// 1: none.
+    pub tso_segments: u32,
     /// Pace every segment with these gains; `None`: bursts, unless the controller sets a rate of its own.
     pub pacing: Option<PacingGains>,
     /// How the initial window leaves.
@@ -298,6 +302,7 @@ impl SenderConfig {
             count: Count::Segments,
             slow_start_limit: None,
             base: Base::MinFlight,
+            tso_segments: 1,
             pacing: None,
             sending: InitialSending::Burst,
             validation: Validation::Rfc7661,

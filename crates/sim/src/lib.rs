@@ -12,10 +12,7 @@
 //! let delay = Span::from_millis(40);
 //! let rate = Rate::from_bits_per_sec(100_000_000);
 //! let outcome = run(&RunSpec {
-//!     seed: 1,
 //!     duration: Span::from_secs(5),
-//!     measure_from: Time::ZERO,
-//!     interval: Span::from_secs(1),
 //!     links: vec![
 //!         LinkSpec::new("bottleneck", Some(rate), delay, Buffer::Packets(667)),
 //!         LinkSpec::pure_delay("return", delay),

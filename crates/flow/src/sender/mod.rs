@@ -89,6 +89,8 @@ pub struct Sender<C = Stack> {
     reorder_at: Time,
     /// The pacer holds a segment back: wake at its time.
     gated: bool,
+    /// Segments left of the train that segmentation offload sends as one.
+    train: u64,
     last_sent: Time,
     round: u64,
     round_ends: u64,
@@ -188,6 +190,7 @@ impl<C: Controller> Sender<C> {
             probe_at: Time::MAX,
             reorder_at: Time::MAX,
             gated: false,
+            train: 0,
             last_sent: Time::ZERO,
             round: 0,
             round_ends: 0,
@@ -367,13 +370,14 @@ impl<C: Controller> Sender<C> {
         }
         let pipe = self.board.pipe();
         let cwnd = self.budget;
-        if now < self.pacer.next() {
+        if now < self.pacer.next() && self.train == 0 {
             self.gated = pipe < cwnd;
             self.note_usage(pipe >= cwnd);
             return None;
         }
         self.gated = false;
         if pipe >= cwnd {
+            self.train = 0;
             self.note_usage(true);
             return None;
         }
@@ -384,9 +388,32 @@ impl<C: Controller> Sender<C> {
             return Some(self.retransmit(now, seq));
         }
         if self.board.nxt() < self.send_limit {
+            if self.cfg.tso_segments > 1 && !self.continue_train(pipe, cwnd) {
+                self.note_usage(true);
+                return None;
+            }
             return Some(self.send_new(now, pipe));
         }
+        self.train = 0;
         self.poll_exhausted(now, pipe)
+    }
+
+    /// One more segment of a train, the first if enough may leave together; false: wait for more ACKs. What is in flight
+    /// brings them, so an empty network is never waited for.
+    fn continue_train(&mut self, pipe: u64, cwnd: u64) -> bool {
+        if self.train == 0 {
+            let room = cwnd - pipe;
+            let data = self.send_limit - self.board.nxt();
+            let whole = u64::from(self.cfg.tso_segments);
+            let enough = whole.min((cwnd / TSO_WINDOW_DIVISOR).max(1));
+            let waits = room < enough && room < data && pipe > 0;
+            if waits && matches!(self.phase, Phase::Open | Phase::Disorder) {
+                return false;
+            }
+            self.train = whole.min(room).min(data);
+        }
+        self.train -= 1;
+        true
     }
 
     /// The local queue refused `segment`, the last one polled: it never left the host.
@@ -565,6 +592,7 @@ impl<C: Controller> Sender<C> {
     }
 
     fn retransmit(&mut self, now: Time, seq: u64) -> Segment {
+        self.train = 0;
         let pipe = self.board.pipe();
         if pipe == 0 {
             let ev = self.restart_event(now);
@@ -700,3 +728,6 @@ impl<C: Controller> Sender<C> {
         });
     }
 }
+
+/// The part of the window that is always enough for a train (Linux `tcp_tso_win_divisor`).
+const TSO_WINDOW_DIVISOR: u64 = 3;

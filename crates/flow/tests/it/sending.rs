@@ -735,3 +735,77 @@ fn an_application_limit_is_reported() {
     assert!(h.s.is_done());
     let _ = Span::ZERO;
 }
+
+/// Linux `tcp_tso_should_defer`: trains of the offload's size, or of a third of the window where that is less.
+#[test]
+fn segmentation_offload_waits_for_a_train() {
+    for (window, tso, train) in [(24.0, 8, 8), (24.0, 44, 8), (90.0, 44, 30), (60.0, 10, 10)] {
+        let cfg = SenderConfig {
+            tso_segments: tso,
+            ..modern()
+        };
+        let mut h = Host::new(cfg, window);
+        assert_eq!(
+            h.log.len(),
+            window as usize,
+            "the first window leaves whole"
+        );
+        let mut sizes = Vec::new();
+        for cum in (2..=240).step_by(2) {
+            let out = h.ack_at(cum as f64, &ack(cum, 0.0));
+            if !out.is_empty() {
+                sizes.push(out.len());
+            }
+        }
+        assert!(
+            sizes.len() > 3 && sizes.iter().all(|n| *n == train),
+            "window {window}, offload {tso}: {sizes:?}"
+        );
+    }
+}
+
+/// The last segments of a transfer do not wait, and neither does a sender with nothing in flight.
+#[test]
+fn segmentation_offload_holds_nothing_back_at_the_end() {
+    let cfg = SenderConfig {
+        tso_segments: 44,
+        transfer: Some(31),
+        ..modern()
+    };
+    let mut h = Host::new(cfg, 30.0);
+    assert_eq!(h.log.len(), 30);
+    assert_eq!(h.ack_at(80.0, &ack(1, 0.0)), [N(30)], "one is all there is");
+    h.ack_at(81.0, &ack(31, 0.0));
+    assert!(h.s.is_done());
+}
+
+/// A pacer lets a train pass as one and charges it whole.
+#[test]
+fn segmentation_offload_paces_trains() {
+    let cfg = SenderConfig {
+        tso_segments: 4,
+        pacing: Some(PacingGains {
+            slow_start: 1.0,
+            avoidance: 1.0,
+        }),
+        ..modern()
+    };
+    let mut h = Host::new(cfg, 20.0);
+    h.s.drain_log().count();
+    h.ack_at(100.0, &ack(20, 0.0));
+    h.wait(199.0);
+    let times: Vec<f64> = h.log[20..]
+        .iter()
+        .map(|(t, _)| t.as_secs_f64() * 1e3)
+        .collect();
+    assert_eq!(times.len(), 20);
+    for train in times.chunks(4) {
+        assert!(train.iter().all(|t| *t == train[0]), "{times:?}");
+    }
+    // 20 segments per 100 ms: a train of four every 20 ms, less what the pacer's credit of a burst advances the first.
+    for pair in times.chunks(4).collect::<Vec<_>>().windows(2) {
+        assert!((pair[1][0] - pair[0][0] - 20.0).abs() < 10.1, "{times:?}");
+    }
+    let span = times[19] - times[0];
+    assert!((70.0..=80.0).contains(&span), "{span}");
+}
