@@ -7,7 +7,7 @@
 //! use fullpipe_cc::StackSpec;
 //! use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
 //! use fullpipe_sim::{Buffer, FlowSpec, LinkSpec, RunSpec, run};
-//! use fullpipe_units::{Rate, Span};
+//! use fullpipe_units::{Rate, Span, Time};
 //!
 //! let delay = Span::from_millis(40);
 //! let rate = Rate::from_bits_per_sec(100_000_000);
@@ -32,9 +32,11 @@
 //! assert!(outcome.flows[0].rtt.min().unwrap() >= Span::from_millis(80));
 //! ```
 
+mod flow;
 pub mod histogram;
 mod link;
 mod loss;
+mod net;
 pub mod outcome;
 mod packet;
 mod queue;
@@ -42,6 +44,7 @@ mod recorder;
 mod ring;
 mod rng;
 pub mod spec;
+mod target;
 mod world;
 
 pub use fullpipe_flow::{Episode, EpisodeKind};

@@ -127,7 +127,7 @@ impl Link {
     pub fn offer(&mut self, now: Time, packet: Packet) -> Admission {
         self.stats.offered += 1;
         if let Some(loss) = &mut self.loss
-            && packet.is_data()
+            && packet.bears_data()
             && loss.strikes()
         {
             self.stats.random_drops += 1;
@@ -260,12 +260,15 @@ impl Link {
         }
     }
 
-    /// Flow of every data packet inside.
-    pub fn data_inside(&self) -> impl Iterator<Item = u32> + '_ {
-        self.flying
-            .iter()
-            .filter(|f| f.packet.is_data())
-            .map(|f| f.packet.flow)
+    /// Transmission time and delay of a packet of `size` bytes that finds the link idle.
+    pub fn unloaded(&self, size: u16) -> Span {
+        let ns = (u64::from(size) * 8_000_000_000).checked_div(self.rate);
+        Span::from_nanos(ns.unwrap_or(0)) + self.spec.delay
+    }
+
+    /// Every packet inside.
+    pub fn inside(&self) -> impl Iterator<Item = &Packet> + '_ {
+        self.flying.iter().map(|f| &f.packet)
     }
 
     /// Checks conservation at the end of a run and returns the result.

@@ -6,11 +6,11 @@ use fullpipe_units::Time;
 /// A packet on its way.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// Segment number, or cumulative acknowledgement.
+    /// Segment number, or cumulative acknowledgement, or number of a datagram or probe.
     pub seq: u64,
-    /// Time stamp, or its echo.
+    /// Time stamp, or its echo; departure of a datagram or probe.
     pub stamp: Time,
-    /// Index of the flow.
+    /// Index among the flows, or the sources, or the pings.
     pub flow: u32,
     /// ACK: 0, or one plus the index of its options in the store. Data: 1 if the application pushed it.
     options: u32,
@@ -30,6 +30,24 @@ enum Kind {
     Syn,
     Ack,
     SynAck,
+    Datagram,
+    Request,
+    Reply,
+}
+
+/// Whose packet it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A flow's data or SYN.
+    Segment,
+    /// A flow's ACK.
+    Ack,
+    /// A source's datagram.
+    Datagram,
+    /// A probe on its way there.
+    Request,
+    /// A probe on its way back.
+    Reply,
 }
 
 /// Options of an ACK that is not plain.
@@ -89,6 +107,63 @@ impl Packet {
             kind: if a.syn { Kind::SynAck } else { Kind::Ack },
             bits: [u8::from(a.ece), u8::from(a.dsack), stamp[0], stamp[1]],
         }
+    }
+
+    /// Number `n` of source `source`.
+    pub fn datagram(source: u32, size: u16, n: u64, now: Time) -> Self {
+        Self {
+            seq: n,
+            stamp: now,
+            flow: source,
+            size,
+            kind: Kind::Datagram,
+            ..Self::NONE
+        }
+    }
+
+    /// Probe number `n` of `ping`.
+    pub fn request(ping: u32, size: u16, n: u64, now: Time) -> Self {
+        Self {
+            kind: Kind::Request,
+            ..Self::datagram(ping, size, n, now)
+        }
+    }
+
+    /// The answer to a probe, before its first link.
+    pub fn into_reply(self) -> Self {
+        Self {
+            hop: 0,
+            kind: Kind::Reply,
+            ..self
+        }
+    }
+
+    /// Whose it is.
+    pub fn owner(&self) -> Owner {
+        match self.kind {
+            Kind::Data | Kind::Syn => Owner::Segment,
+            Kind::Ack | Kind::SynAck => Owner::Ack,
+            Kind::Datagram => Owner::Datagram,
+            Kind::Request => Owner::Request,
+            Kind::Reply => Owner::Reply,
+        }
+    }
+
+    /// What tells flows apart in a link: equal for packets of one flow, source or ping in one direction.
+    pub fn key(&self) -> u64 {
+        u64::from(self.flow) << 3 | self.owner() as u64
+    }
+
+    /// True if it is no flow's.
+    #[inline]
+    pub fn is_foreign(&self) -> bool {
+        self.kind as u8 >= Kind::Datagram as u8
+    }
+
+    /// True for data and datagrams: what random loss strikes.
+    #[inline]
+    pub fn bears_data(&self) -> bool {
+        matches!(self.kind, Kind::Data | Kind::Datagram)
     }
 
     /// True for an ACK.

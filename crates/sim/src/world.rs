@@ -1,18 +1,16 @@
 //! The event loop: links hand packets on, endpoints answer, timers fire; conservation is checked at the end.
 
-use fullpipe_cc::Stack;
-use fullpipe_flow::{Ack, Receiver, Segment, Sender};
 use fullpipe_units::{Span, Time};
 
 use crate::Violation;
-use crate::link::{Admission, Link};
-use crate::loss::DropRules;
-use crate::outcome::{FlowOutcome, FlowTotals, Outcome};
+use crate::flow::Flow;
+use crate::link::Link;
+use crate::net::Net;
+use crate::outcome::Outcome;
 use crate::packet::{OptionStore, Packet};
 use crate::queue::{EventQueue, Target};
-use crate::recorder::Recorder;
-use crate::rng::{ComponentRng, derive_seed};
-use crate::spec::{FlowSpec, RunSpec, Trace};
+use crate::spec::{RunSpec, Trace};
+use crate::target::{Layout, Wake};
 
 /// A run in progress.
 pub struct World {
@@ -20,110 +18,6 @@ pub struct World {
     flows: Vec<Flow>,
     events: u64,
     delivered_packets: u64,
-}
-
-/// The network between the endpoints: links, what waits to happen, options of the ACKs in flight.
-struct Net {
-    queue: EventQueue,
-    links: Vec<Link>,
-    options: OptionStore,
-    /// First target of the senders' timers, then receivers', and so on.
-    links_end: u32,
-    flows: u32,
-}
-
-/// One flow's endpoints and bookkeeping.
-struct Flow {
-    sender: Sender<Stack>,
-    receiver: Receiver,
-    forward: Vec<u32>,
-    back: Vec<u32>,
-    packet: u16,
-    ack: u16,
-    local_queue: bool,
-    drops: Option<DropRules>,
-    /// Pending entries of the event queue; [`Time::MAX`] for none.
-    sender_wakes: Time,
-    receiver_wakes: Time,
-    recorder: Recorder,
-    dropped: u64,
-    acks_in: u64,
-    acks_dropped: u64,
-    /// Data packets put on the path, drops included.
-    offered: u64,
-    /// It has a last segment.
-    finite: bool,
-    completed: Option<Time>,
-    at_measure: FlowTotals,
-    at_arrived: u64,
-}
-
-/// What a [`Target`] beyond the links names.
-enum Wake {
-    Sender(usize),
-    Receiver(usize),
-    Start(usize),
-    Stop(usize),
-    Resume(usize),
-    Measure,
-}
-
-impl Net {
-    fn target(&self, wake: &Wake) -> Target {
-        let (kind, i) = match *wake {
-            Wake::Sender(i) => (0, i),
-            Wake::Receiver(i) => (1, i),
-            Wake::Start(i) => (2, i),
-            Wake::Stop(i) => (3, i),
-            Wake::Resume(i) => (4, i),
-            Wake::Measure => (5, 0),
-        };
-        self.links_end + kind * self.flows + i as Target
-    }
-
-    fn named(&self, target: Target) -> Wake {
-        let at = target - self.links_end;
-        let i = at.checked_rem(self.flows).unwrap_or(0) as usize;
-        match at.checked_div(self.flows).unwrap_or(5) {
-            0 => Wake::Sender(i),
-            1 => Wake::Receiver(i),
-            2 => Wake::Start(i),
-            3 => Wake::Stop(i),
-            4 => Wake::Resume(i),
-            _ => Wake::Measure,
-        }
-    }
-
-    fn schedule(&mut self, at: Time, wake: &Wake) {
-        let target = self.target(wake);
-        self.queue.push(at, target);
-    }
-
-    /// Offers a packet to a link; false if it is lost.
-    #[inline(always)]
-    fn offer(&mut self, now: Time, link: u32, packet: Packet) -> bool {
-        match self.links[link as usize].offer(now, packet) {
-            Admission::Accepted { arrives, first } => {
-                if first {
-                    self.queue.push(arrives, link);
-                }
-                true
-            }
-            Admission::Full | Admission::Lost => false,
-        }
-    }
-
-    /// The oldest packet of a link arrives now at its far end; the link's pending event moves to the next one.
-    #[inline]
-    fn take(&mut self, link: u32) -> Packet {
-        let l = &mut self.links[link as usize];
-        let packet = l.take();
-        match l.next_arrival() {
-            Some(at) => self.queue.replace_top(at, link),
-            None => self.queue.pop(),
-        }
-        packet
-    }
 }
 
 impl World {
@@ -138,15 +32,14 @@ impl World {
         let mut net = Net {
             queue: EventQueue::default(),
             options: OptionStore::default(),
-            links_end: links.len() as u32,
-            flows: flows.len() as u32,
+            layout: layout(spec),
             links,
         };
-        net.schedule(spec.measure_from, &Wake::Measure);
+        net.schedule(spec.measure_from, Wake::Measure);
         for (i, f) in spec.flows.iter().enumerate() {
-            net.schedule(f.start, &Wake::Start(i));
+            net.schedule(f.start, Wake::Start(i));
             if let Some(stop) = f.stop {
-                net.schedule(stop, &Wake::Stop(i));
+                net.schedule(stop, Wake::Stop(i));
             }
         }
         Self {
@@ -164,7 +57,7 @@ impl World {
                 break;
             }
             self.events += 1;
-            if target < self.net.links_end {
+            if self.net.layout.is_arrival(target) {
                 let packet = self.net.take(target);
                 self.arrive(now, packet);
             } else {
@@ -220,7 +113,7 @@ impl World {
     #[cold]
     fn wake(&mut self, now: Time, target: Target) {
         let net = &mut self.net;
-        match net.named(target) {
+        match net.layout.named(target) {
             Wake::Sender(i) => {
                 let flow = &mut self.flows[i];
                 if flow.sender_wakes != now {
@@ -257,6 +150,11 @@ impl World {
                     flow.begin_measurement(now);
                 }
             }
+            Wake::Departure(_)
+            | Wake::Stray(_)
+            | Wake::Source(_)
+            | Wake::Ping(_)
+            | Wake::Class(_) => {}
         }
     }
 
@@ -268,8 +166,8 @@ impl World {
         let mut inside = vec![0u64; self.flows.len()];
         let mut links = Vec::with_capacity(self.net.links.len());
         for link in self.net.links {
-            for flow in link.data_inside() {
-                inside[flow as usize] += 1;
+            for packet in link.inside().filter(|p| p.is_data()) {
+                inside[packet.flow as usize] += 1;
             }
             links.push(link.finish(end)?);
         }
@@ -313,186 +211,13 @@ impl World {
     }
 }
 
-impl Flow {
-    fn new(f: &FlowSpec, spec: &RunSpec) -> Self {
-        let (cfg, setup) = f.sender.clone().with_stack(&f.stack);
-        let (packet, ack) = (cfg.packet() as u16, cfg.header as u16);
-        let sender = Sender::new(
-            cfg,
-            f.stack.controller(setup),
-            derive_seed(spec.seed, &f.name),
-        );
-        Self {
-            sender,
-            receiver: Receiver::new(f.receiver.clone()),
-            forward: f.forward.iter().map(|l| *l as u32).collect(),
-            back: f.back.iter().map(|l| *l as u32).collect(),
-            packet,
-            ack,
-            local_queue: f.local_queue,
-            drops: DropRules::new(&f.drops, ComponentRng::new(spec.seed, &f.name)),
-            sender_wakes: Time::MAX,
-            receiver_wakes: Time::MAX,
-            recorder: Recorder::new(spec.interval, spec.trace, f.start, f.sender.max_window),
-            dropped: 0,
-            acks_in: 0,
-            acks_dropped: 0,
-            offered: 0,
-            finite: f.sender.transfer.is_some() || f.stop.is_some(),
-            completed: None,
-            at_measure: FlowTotals::default(),
-            at_arrived: 0,
-        }
-    }
-
-    /// Sends all that the sender has for now, then sets its timer.
-    #[inline]
-    fn pump(&mut self, now: Time, index: u32, net: &mut Net) {
-        self.recorder.on_sender(now, &mut self.sender);
-        while let Some(segment) = self.sender.poll_transmit(now) {
-            if !self.send(now, index, &segment, net) {
-                break;
-            }
-        }
-        let wants = self.sender.next_timeout();
-        if wants < self.sender_wakes {
-            self.sender_wakes = wants;
-            net.schedule(wants, &Wake::Sender(index as usize));
-        }
-    }
-
-    /// Puts a segment on the path; false if the local queue refused it.
-    #[inline]
-    fn send(&mut self, now: Time, index: u32, segment: &Segment, net: &mut Net) -> bool {
-        let size = if segment.syn { self.ack } else { self.packet };
-        let packet = Packet::data(index, size, segment);
-        if self.local_queue {
-            return self.send_locally(now, segment, packet, net);
-        }
-        self.offered += u64::from(packet.is_data());
-        let cut = match &mut self.drops {
-            Some(drops) if packet.is_data() => {
-                drops.strikes(now, segment.seq, segment.retransmission, self.sender.cwnd())
-            }
-            _ => false,
-        };
-        if cut || !net.offer(now, self.forward[0], packet) {
-            self.lose(packet, net);
-        }
-        true
-    }
-
-    /// The first link is the host's own interface: overflow is a stall. Exact drops strike what the interface accepted.
-    #[cold]
-    fn send_locally(
-        &mut self,
-        now: Time,
-        segment: &Segment,
-        packet: Packet,
-        net: &mut Net,
-    ) -> bool {
-        let link = self.forward[0];
-        let stop = match net.links[link as usize].room(now, packet.size) {
-            Some(retry) => retry,
-            None => {
-                self.offered += u64::from(packet.is_data());
-                let cut = match &mut self.drops {
-                    Some(drops) if packet.is_data() => {
-                        drops.strikes(now, segment.seq, segment.retransmission, self.sender.cwnd())
-                    }
-                    _ => false,
-                };
-                if cut || !net.offer(now, link, packet) {
-                    self.lose(packet, net);
-                }
-                return true;
-            }
-        };
-        self.sender.refuse(now, segment);
-        self.recorder.on_sender(now, &mut self.sender);
-        net.schedule(
-            stop.max(now + Span::from_nanos(1)),
-            &Wake::Resume(packet.flow as usize),
-        );
-        false
-    }
-
-    /// The receiver's ACK sets out.
-    #[inline]
-    fn answer(&mut self, now: Time, index: u32, ack: &Ack, net: &mut Net) {
-        let packet = Packet::ack(index, self.ack, ack, &mut net.options);
-        if !net.offer(now, self.back[0], packet) {
-            self.lose(packet, net);
-        }
-    }
-
-    #[inline]
-    fn arm_receiver(&mut self, index: u32, net: &mut Net) {
-        let wants = self.receiver.next_timeout();
-        if wants < self.receiver_wakes {
-            self.receiver_wakes = wants;
-            net.schedule(wants, &Wake::Receiver(index as usize));
-        }
-    }
-
-    #[cold]
-    fn lose(&mut self, packet: Packet, net: &mut Net) {
-        if packet.is_ack() {
-            self.acks_dropped += 1;
-        } else if packet.is_data() {
-            self.dropped += 1;
-        }
-        packet.discard(&mut net.options);
-    }
-
-    fn begin_measurement(&mut self, now: Time) {
-        self.at_measure = self.totals();
-        self.at_arrived = self.receiver.counts().arrived;
-        self.recorder.begin_measurement(now);
-    }
-
-    fn totals(&self) -> FlowTotals {
-        let (s, r) = (self.sender.counts(), self.receiver.counts());
-        FlowTotals {
-            sent: s.sent,
-            retransmits: s.retransmits,
-            delivered: r.delivered,
-            delivered_measured: r.delivered - self.at_measure.delivered,
-            arrived_measured: r.arrived - self.at_arrived,
-            duplicates: r.duplicates,
-            out_of_order: r.out_of_order,
-            dropped: self.dropped,
-            loss_events: s.loss_events,
-            loss_events_measured: s.loss_events - self.at_measure.loss_events,
-            timeouts: s.timeouts,
-            probes: s.probes,
-            undone: s.undone,
-            local_stalls: s.local_stalls,
-            acks: self.acks_in,
-        }
-    }
-
-    fn outcome(&mut self, spec: &FlowSpec, end: Time) -> FlowOutcome {
-        let totals = self.totals();
-        let cwnd_mean = self.recorder.finish(end, self.receiver.counts());
-        let r = &mut self.recorder;
-        FlowOutcome {
-            name: spec.name.clone(),
-            mss: spec.sender.mss,
-            packet: spec.sender.packet(),
-            totals,
-            rtt: std::mem::take(&mut r.rtt),
-            cwnd_mean,
-            cwnd_max: r.window_max,
-            delivered_per_interval: std::mem::take(&mut r.delivered_per_interval),
-            arrived_per_interval: std::mem::take(&mut r.arrived_per_interval),
-            rounds: std::mem::take(&mut r.rounds),
-            episodes: std::mem::take(&mut r.episodes),
-            series: std::mem::take(&mut r.series),
-            completed: self.completed,
-            started: spec.start,
-        }
-    }
+fn layout(spec: &RunSpec) -> Layout {
+    Layout::new(
+        spec.links.len(),
+        spec.sources.len(),
+        spec.pings.len(),
+        spec.arrivals.len(),
+    )
 }
 
 /// Queue samples follow the trace's grain, at least a thousandth of the run.
@@ -513,7 +238,7 @@ pub fn run(spec: &RunSpec) -> Result<Outcome, Violation> {
         seed: spec.seed,
         what,
     };
-    let targets = spec.links.len() + 5 * spec.flows.len() + 1;
+    let targets = layout(spec).targets(spec.flows.len());
     if targets >= EventQueue::MAX_TARGETS {
         return Err(violation(format!(
             "{targets} event targets are more than fit"

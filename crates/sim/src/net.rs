@@ -1,0 +1,55 @@
+//! The network between the endpoints: links, what waits to happen, options of the ACKs in flight.
+
+use fullpipe_units::Time;
+
+use crate::link::{Admission, Link};
+use crate::packet::{OptionStore, Packet};
+use crate::queue::EventQueue;
+use crate::target::{Layout, Wake};
+
+/// See above.
+#[derive(Debug)]
+pub struct Net {
+    /// What waits to happen.
+    pub queue: EventQueue,
+    /// By index of the specification.
+    pub links: Vec<Link>,
+    /// Of the ACKs in flight.
+    pub options: OptionStore,
+    /// Numbers of what events wake.
+    pub layout: Layout,
+}
+
+impl Net {
+    /// Adds an event that is not the arrival of a packet.
+    #[inline]
+    pub fn schedule(&mut self, at: Time, wake: Wake) {
+        self.queue.push(at, self.layout.target(wake));
+    }
+
+    /// Offers a packet to a link; false if it is lost.
+    #[inline(always)]
+    pub fn offer(&mut self, now: Time, link: u32, packet: Packet) -> bool {
+        match self.links[link as usize].offer(now, packet) {
+            Admission::Accepted { arrives, first } => {
+                if first {
+                    self.queue.push(arrives, link);
+                }
+                true
+            }
+            Admission::Full | Admission::Lost => false,
+        }
+    }
+
+    /// The oldest packet of a link arrives now at its far end; the link's pending event moves to the next one.
+    #[inline]
+    pub fn take(&mut self, link: u32) -> Packet {
+        let l = &mut self.links[link as usize];
+        let packet = l.take();
+        match l.next_arrival() {
+            Some(at) => self.queue.replace_top(at, link),
+            None => self.queue.pop(),
+        }
+        packet
+    }
+}
