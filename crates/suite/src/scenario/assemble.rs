@@ -138,6 +138,7 @@ pub(super) fn scenario(
                 expectations,
                 measure: Measure {
                     trace: resolve::trace_mode(&config.measure),
+                    precision: None,
                 },
                 reports,
                 warnings,
@@ -265,6 +266,7 @@ impl Expansion<'_> {
             duration: resolved.spec.duration,
             warmup: resolved.warmup,
             interval: resolved.interval,
+            baseline: None,
             spec: resolved.spec,
         })
     }

@@ -74,6 +74,9 @@ pub struct Case {
     pub warmup: Span,
     /// Width of a throughput sample.
     pub interval: Span,
+    /// The case that differs from this one only in the keys of `[measure] baseline`, for gain, loss and harm; an index into
+    /// [`Scenario::cases`]. `None`: no such case, or it is the baseline itself.
+    pub baseline: Option<usize>,
     spec: RunSpec,
     json: Vec<serde_json::Value>,
 }
@@ -132,6 +135,19 @@ pub enum RecoveredAt {
 pub struct Measure {
     /// Time series.
     pub trace: TraceMode,
+    /// Seeds are added until the means are this sure.
+    pub precision: Option<Precision>,
+}
+
+/// `[measure] precision`: how sure a mean must be, and how far to go for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Precision {
+    /// Largest half width of the 95 % interval as a part of the mean: 0.02 for `"2%"`.
+    pub target: f64,
+    /// Metrics it is asked of, each of every row that has it; `["goodput_mbps"]` by default.
+    pub of: Vec<String>,
+    /// Seeds per case at most, those of `seeds` included.
+    pub max_seeds: u32,
 }
 
 /// Amount of time series.
