@@ -45,6 +45,7 @@ mod ring;
 mod rng;
 pub mod spec;
 mod target;
+mod traffic;
 mod world;
 
 pub use fullpipe_flow::{Episode, EpisodeKind};

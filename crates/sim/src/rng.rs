@@ -19,6 +19,11 @@ impl ComponentRng {
         ((self.0.next_u64() >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
     }
 
+    /// Exponential with mean 1.
+    pub fn exponential(&mut self) -> f64 {
+        -libm::log(self.uniform())
+    }
+
     /// Trials up to and including the next success of a Bernoulli process; `u64::MAX` for p = 0.
     pub fn geometric(&mut self, p: f64) -> u64 {
         if p <= 0.0 {

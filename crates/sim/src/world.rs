@@ -7,15 +7,18 @@ use crate::flow::Flow;
 use crate::link::Link;
 use crate::net::Net;
 use crate::outcome::Outcome;
-use crate::packet::{OptionStore, Packet};
+use crate::packet::{OptionStore, Owner, Packet};
 use crate::queue::{EventQueue, Target};
 use crate::spec::{RunSpec, Trace};
 use crate::target::{Layout, Wake};
+use crate::traffic::{Ping, Source};
 
 /// A run in progress.
 pub struct World {
     net: Net,
     flows: Vec<Flow>,
+    sources: Vec<Source>,
+    pings: Vec<Ping>,
     events: u64,
     delivered_packets: u64,
 }
@@ -28,6 +31,10 @@ impl World {
             .iter()
             .map(|l| Link::new(l, spec.seed, spec.measure_from, sample_step(spec)))
             .collect();
+        let sources = (0..).zip(&spec.sources);
+        let mut sources: Vec<Source> = sources.map(|(i, s)| Source::new(i, s, spec)).collect();
+        let pings = (0..).zip(&spec.pings);
+        let pings: Vec<Ping> = pings.map(|(i, p)| Ping::new(i, p, spec, &links)).collect();
         let flows: Vec<Flow> = spec.flows.iter().map(|f| Flow::new(f, spec)).collect();
         let mut net = Net {
             queue: EventQueue::default(),
@@ -42,9 +49,21 @@ impl World {
                 net.schedule(stop, Wake::Stop(i));
             }
         }
+        for (i, source) in sources.iter_mut().enumerate() {
+            if let Some(at) = source.next_departure() {
+                net.schedule(at, Wake::Source(i));
+            }
+        }
+        for (i, p) in spec.pings.iter().enumerate() {
+            if pings[i].allows(p.start) {
+                net.schedule(p.start, Wake::Ping(i));
+            }
+        }
         Self {
             net,
             flows,
+            sources,
+            pings,
             events: 0,
             delivered_packets: 0,
         }
@@ -70,6 +89,10 @@ impl World {
     #[inline]
     fn arrive(&mut self, now: Time, mut packet: Packet) {
         packet.hop += 1;
+        if packet.is_foreign() {
+            self.carry(now, packet);
+            return;
+        }
         let flow = &mut self.flows[packet.flow as usize];
         if packet.is_ack() {
             if let Some(&link) = flow.back.get(packet.hop as usize) {
@@ -101,12 +124,41 @@ impl World {
         }
     }
 
-    /// A packet enters its second or a later link.
+    /// A packet enters a link.
     #[cold]
     fn pass_on(&mut self, now: Time, link: u32, packet: Packet) {
         if !self.net.offer(now, link, packet) {
-            let flow = &mut self.flows[packet.flow as usize];
-            flow.lose(packet, &mut self.net);
+            self.lose(packet);
+        }
+    }
+
+    /// The network dropped a packet.
+    #[cold]
+    fn lose(&mut self, packet: Packet) {
+        let i = packet.flow as usize;
+        match packet.owner() {
+            Owner::Segment | Owner::Ack => self.flows[i].lose(packet, &mut self.net),
+            Owner::Datagram => self.sources[i].dropped += 1,
+            Owner::Request | Owner::Reply => self.pings[i].lost += 1,
+        }
+    }
+
+    /// A datagram or probe enters its next link, or is where it was sent to.
+    fn carry(&mut self, now: Time, packet: Packet) {
+        let i = packet.flow as usize;
+        let route = match packet.owner() {
+            Owner::Datagram => self.sources[i].forward(),
+            Owner::Request => self.pings[i].forward(),
+            _ => self.pings[i].back(),
+        };
+        if let Some(&link) = route.get(packet.hop as usize) {
+            self.pass_on(now, link, packet);
+            return;
+        }
+        match packet.owner() {
+            Owner::Datagram => self.sources[i].arrive(now, &packet),
+            Owner::Request => self.carry(now, packet.into_reply()),
+            _ => self.pings[i].answered(now, &packet),
         }
     }
 
@@ -150,11 +202,23 @@ impl World {
                     flow.begin_measurement(now);
                 }
             }
-            Wake::Departure(_)
-            | Wake::Stray(_)
-            | Wake::Source(_)
-            | Wake::Ping(_)
-            | Wake::Class(_) => {}
+            Wake::Source(i) => {
+                let source = &mut self.sources[i];
+                let packet = source.send(now);
+                if let Some(at) = source.next_departure() {
+                    net.schedule(at, Wake::Source(i));
+                }
+                self.carry(now, packet);
+            }
+            Wake::Ping(i) => {
+                let ping = &mut self.pings[i];
+                let packet = ping.send(now);
+                if let Some(at) = ping.next_departure(now) {
+                    net.schedule(at, Wake::Ping(i));
+                }
+                self.carry(now, packet);
+            }
+            Wake::Departure(_) | Wake::Stray(_) | Wake::Class(_) => {}
         }
     }
 
@@ -164,10 +228,18 @@ impl World {
     /// A sentence about the first invariant that does not hold.
     pub fn finish(mut self, spec: &RunSpec, end: Time) -> Result<Outcome, String> {
         let mut inside = vec![0u64; self.flows.len()];
+        let mut datagrams = vec![0u64; self.sources.len()];
+        let mut probes = vec![0u64; self.pings.len()];
         let mut links = Vec::with_capacity(self.net.links.len());
         for link in self.net.links {
-            for packet in link.inside().filter(|p| p.is_data()) {
-                inside[packet.flow as usize] += 1;
+            for packet in link.inside() {
+                let i = packet.flow as usize;
+                match packet.owner() {
+                    Owner::Segment => inside[i] += u64::from(packet.is_data()),
+                    Owner::Ack => {}
+                    Owner::Datagram => datagrams[i] += 1,
+                    Owner::Request | Owner::Reply => probes[i] += 1,
+                }
             }
             links.push(link.finish(end)?);
         }
@@ -195,6 +267,8 @@ impl World {
             }
             flows.push(flow.outcome(fs, end));
         }
+        let sources = self.sources.into_iter().zip(datagrams);
+        let pings = self.pings.into_iter().zip(probes);
         Ok(Outcome {
             duration: spec.duration,
             measure_from: spec.measure_from,
@@ -202,8 +276,12 @@ impl World {
             flows,
             links,
             arrivals: Vec::new(),
-            sources: Vec::new(),
-            pings: Vec::new(),
+            sources: sources
+                .map(|(s, inside)| s.finish(end, inside))
+                .collect::<Result<_, _>>()?,
+            pings: pings
+                .map(|(p, inside)| p.finish(inside))
+                .collect::<Result<_, _>>()?,
             capture: Vec::new(),
             events: self.events,
             delivered_packets: self.delivered_packets,

@@ -40,6 +40,13 @@ pub struct RunSpec {
     pub capture: bool,
 }
 
+impl RunSpec {
+    /// The first instant after the end.
+    pub(crate) fn after_end(&self) -> Time {
+        Time::ZERO + self.duration + Span::from_nanos(1)
+    }
+}
+
 impl Default for RunSpec {
     /// One minute with nothing in it.
     fn default() -> Self {

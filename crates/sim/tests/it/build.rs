@@ -2,7 +2,7 @@
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
-use fullpipe_sim::{Buffer, Drops, FlowSpec, LinkSpec, RunSpec};
+use fullpipe_sim::{Buffer, Drops, FlowSpec, LinkSpec, RunSpec, SourceSpec, Spacing, Waveform};
 use fullpipe_units::{Rate, Span, Time};
 
 pub fn mbit(m: f64) -> Option<Rate> {
@@ -63,5 +63,22 @@ pub fn dumbbell(
         ],
         flows,
         ..RunSpec::default()
+    }
+}
+
+/// Datagrams of 1500 B over link 0 at `mbps`, evenly.
+pub fn source(name: &str, mbps: f64) -> SourceSpec {
+    let rate = Rate::from_bits_per_sec((mbps * 1e6).round() as u64);
+    SourceSpec {
+        name: name.into(),
+        packet: 1500,
+        waveform: Waveform::Steps {
+            steps: vec![(Span::ZERO, rate)],
+            period: None,
+        },
+        spacing: Spacing::Even,
+        forward: vec![0],
+        start: Time::ZERO,
+        stop: None,
     }
 }

@@ -5,3 +5,6 @@ mod conservation;
 mod controls;
 mod determinism;
 mod links;
+mod mdone;
+mod pings;
+mod sources;

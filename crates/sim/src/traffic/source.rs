@@ -1,0 +1,127 @@
+//! A source of datagrams: the n-th leaves when the integral of the rate reaches n datagrams, or the n-th point of a Poisson
+//! process in that measure.
+
+use fullpipe_units::Time;
+
+use super::interval::PerInterval;
+use super::waveform::{Integral, amount};
+use crate::histogram::Histogram;
+use crate::outcome::SourceOutcome;
+use crate::packet::Packet;
+use crate::rng::ComponentRng;
+use crate::spec::{RunSpec, SourceSpec, Spacing};
+
+/// A running source.
+#[derive(Debug)]
+pub struct Source {
+    name: String,
+    index: u32,
+    packet: u16,
+    forward: Vec<u32>,
+    start: Time,
+    /// No datagram at or after this time.
+    until: Time,
+    integral: Integral,
+    /// Draws the gaps of a Poisson process.
+    gaps: Option<ComponentRng>,
+    /// Amount at which the next datagram leaves.
+    work: u128,
+    measure_from: Time,
+    sent: u64,
+    arrived: u64,
+    /// Datagrams dropped on the way.
+    pub dropped: u64,
+    sent_measured: u64,
+    arrived_measured: u64,
+    delay: Histogram,
+    sent_per_interval: PerInterval,
+    arrived_per_interval: PerInterval,
+}
+
+impl Source {
+    /// Number `index` of the run.
+    pub fn new(index: usize, s: &SourceSpec, spec: &RunSpec) -> Self {
+        let rng = |what: &str| ComponentRng::new(spec.seed, &format!("{} {what}", s.name));
+        Self {
+            name: s.name.clone(),
+            index: index as u32,
+            packet: s.packet,
+            forward: s.forward.iter().map(|l| *l as u32).collect(),
+            start: s.start,
+            until: s.stop.unwrap_or(Time::MAX).min(spec.after_end()),
+            integral: Integral::new(&s.waveform, rng("waveform")),
+            gaps: (s.spacing == Spacing::Poisson).then(|| rng("gaps")),
+            work: 0,
+            measure_from: spec.measure_from,
+            sent: 0,
+            arrived: 0,
+            dropped: 0,
+            sent_measured: 0,
+            arrived_measured: 0,
+            delay: Histogram::default(),
+            sent_per_interval: PerInterval::new(spec.interval),
+            arrived_per_interval: PerInterval::new(spec.interval),
+        }
+    }
+
+    /// Links that its datagrams cross.
+    pub fn forward(&self) -> &[u32] {
+        &self.forward
+    }
+
+    /// When the next datagram leaves; `None`: there is none.
+    pub fn next_departure(&mut self) -> Option<Time> {
+        let one = amount(u64::from(self.packet) * 8);
+        self.work += match &mut self.gaps {
+            None => one,
+            Some(rng) => (one as f64 * rng.exponential()) as u128,
+        };
+        let limit = self.until.saturating_since(self.start).as_nanos();
+        let after = self.integral.reaches(self.work, limit)?;
+        Some(Time::from_nanos(self.start.as_nanos() + after))
+    }
+
+    /// A datagram leaves.
+    pub fn send(&mut self, now: Time) -> Packet {
+        let packet = Packet::datagram(self.index, self.packet, self.sent, now);
+        self.sent += 1;
+        self.sent_measured += u64::from(now >= self.measure_from);
+        self.sent_per_interval.add(now, 1);
+        packet
+    }
+
+    /// A datagram arrives.
+    pub fn arrive(&mut self, now: Time, packet: &Packet) {
+        self.arrived += 1;
+        self.arrived_per_interval.add(now, 1);
+        if now >= self.measure_from {
+            self.arrived_measured += 1;
+            self.delay.record(now - packet.stamp);
+        }
+    }
+
+    /// Checks conservation with `inside` datagrams in the network and returns the result.
+    ///
+    /// # Errors
+    /// A sentence about what does not add up.
+    pub fn finish(self, end: Time, inside: u64) -> Result<SourceOutcome, String> {
+        if self.sent != self.arrived + self.dropped + inside {
+            return Err(format!(
+                "source {}: sent {} is not arrived {} + dropped {} + in the network {inside}",
+                self.name, self.sent, self.arrived, self.dropped
+            ));
+        }
+        Ok(SourceOutcome {
+            name: self.name,
+            packet: u32::from(self.packet),
+            sent: self.sent,
+            arrived: self.arrived,
+            dropped: self.dropped,
+            arrived_measured: self.arrived_measured,
+            sent_measured: self.sent_measured,
+            delay: self.delay,
+            sent_per_interval: self.sent_per_interval.finish(end),
+            arrived_per_interval: self.arrived_per_interval.finish(end),
+        })
+    }
+}
