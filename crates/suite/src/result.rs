@@ -19,7 +19,7 @@ use serde_json::Value;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::metrics::{self, RunMetrics, Scope, Values};
-use crate::scenario::{Case, Expectation, Scenario};
+use crate::scenario::{Against, Case, Expectation, Scenario};
 
 /// Result of one scenario on one ground.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -341,7 +341,7 @@ pub fn evaluate(expectations: &[Expectation], cases: &[CaseResult]) -> Vec<Expec
         results.extend(
             e.pairs
                 .iter()
-                .filter_map(|&(i, j)| e.agreement(cases.get(i)?, cases.get(j)?)),
+                .filter_map(|&(i, j)| e.held_against(cases.get(i)?, cases.get(j)?)),
         );
     }
     results
@@ -372,6 +372,37 @@ impl Expectation {
             link: self.link.clone(),
             source: self.source.clone(),
         }
+    }
+
+    fn held_against(&self, case: &CaseResult, peer: &CaseResult) -> Option<ExpectationResult> {
+        match self.against {
+            Against::Ratio => Some(self.ratio(case, peer)),
+            _ => self.agreement(case, peer),
+        }
+    }
+
+    /// The quotient of two means; its interval by the delta method, the two taken as independent.
+    fn ratio(&self, case: &CaseResult, peer: &CaseResult) -> ExpectationResult {
+        let (a, b) = (self.estimate(case), self.estimate(peer));
+        let quotient = a
+            .mean
+            .zip(b.mean)
+            .filter(|(_, b)| *b != 0.0)
+            .map(|(a, b)| a / b);
+        let relative = |e: &Estimate| Some((e.ci95?[1] - e.ci95?[0]) / 2.0 / e.mean?);
+        let interval = quotient
+            .zip(relative(&a))
+            .zip(relative(&b))
+            .map(|((q, a), b)| {
+                let half = (q * a.hypot(b)).abs();
+                [q - half, q + half]
+            });
+        self.judge(
+            case,
+            quotient,
+            interval.filter(|i| i[0].is_finite()),
+            self.bound,
+        )
     }
 
     /// Two cases agree if their 95 % intervals overlap: the difference of the means is at most the sum of the half widths.

@@ -1,9 +1,9 @@
 //! `[[expect]]` and `[[report]]`: bounds and figures, held against the flows, the metrics and the matrix.
 
-use super::document::{Entry, Place, shorten};
-use super::matrix::{Axis, digits, moved};
+use super::document::{Data, Entry, Node, Place, shorten};
+use super::matrix::{Axis, AxisValue, digits, moved};
 use super::value::{Reader, Record, Value, nearest, quoted};
-use super::{Case, Expectation, Report};
+use super::{Against, Case, Expectation, Report};
 use crate::metrics::{self, Scope};
 
 /// What expectations and reports may refer to.
@@ -122,7 +122,12 @@ impl Expect<'_> {
         let scope = metric.as_ref().and_then(|metric| {
             check_metric(reader, r.place("metric"), &self.key("metric"), metric)
         });
-        let peer = self.picked("agrees_with", reader);
+        let against = self.against(reader);
+        let peer = match against {
+            Against::Bound => Some(Picked::Cases(Vec::new(), Vec::new())),
+            Against::Agreement => self.picked("agrees_with", reader),
+            Against::Ratio => self.picked("ratio_to", reader),
+        };
         let bound = self.bound(reader);
         let picked = self.picked("where", reader);
         let (flow, link) = match scope {
@@ -141,8 +146,12 @@ impl Expect<'_> {
                 let digits = digits(*case, self.known.axes);
                 constraints
                     .iter()
-                    .all(|(axis, value)| digits[*axis] == *value)
+                    .all(|(axis, values)| values.contains(&digits[*axis]))
             })
+            .collect();
+        let peer: Vec<(usize, usize)> = peer
+            .into_iter()
+            .filter_map(|(axis, values)| Some((axis, *values.first()?)))
             .collect();
         self.check_subject(reader, &cases, link.as_deref(), &metric);
         let pairs: Vec<(usize, usize)> = match peer.as_slice() {
@@ -154,14 +163,10 @@ impl Expect<'_> {
                 .collect(),
         };
         if !peer.is_empty() && pairs.is_empty() {
+            let key = against.key();
             let message = "every case would be held against itself";
-            let hint = "name in `where` what `agrees_with` replaces".to_owned();
-            reader.refuse(
-                r.place("agrees_with"),
-                &self.key("agrees_with"),
-                message,
-                Some(hint),
-            );
+            let hint = format!("name in `where` what `{key}` replaces");
+            reader.refuse(r.place(key), &self.key(key), message, Some(hint));
             return None;
         }
         let name = r.text("name").unwrap_or_else(|| {
@@ -178,6 +183,15 @@ impl Expect<'_> {
                 name.push_str(if i == 0 { ": " } else { ", " });
                 name.push_str(&format!("{key} = {value}"));
             }
+            if against == Against::Ratio
+                && let Some(Value::Free(entries)) = r.field("ratio_to").map(|field| &field.value)
+            {
+                name.push_str(" over");
+                for entry in entries {
+                    let value = entry.node.plain(reader.sources);
+                    name.push_str(&format!(" {} = {value}", entry.name));
+                }
+            }
             name
         });
         Some(Expectation {
@@ -191,7 +205,23 @@ impl Expect<'_> {
             line: reader.sources.line(r.at),
             cases,
             pairs,
+            against,
         })
+    }
+
+    fn against(&self, reader: &mut Reader<'_>) -> Against {
+        let r = self.record;
+        match (r.is_given("agrees_with"), r.is_given("ratio_to")) {
+            (true, true) => {
+                let message = "contradicts `agrees_with`";
+                let hint = Some("keep one of them".to_owned());
+                reader.refuse(r.place("ratio_to"), &self.key("ratio_to"), message, hint);
+                Against::Agreement
+            }
+            (true, false) => Against::Agreement,
+            (false, true) => Against::Ratio,
+            (false, false) => Against::Bound,
+        }
     }
 
     fn bound(&self, reader: &mut Reader<'_>) -> Option<(f64, f64)> {
@@ -237,7 +267,9 @@ impl Expect<'_> {
                     }
                 }
             }
-            [] if r.is_given("agrees_with") => Some((f64::NEG_INFINITY, f64::INFINITY)),
+            [] if r.is_given("agrees_with") && !r.is_given("ratio_to") => {
+                Some((f64::NEG_INFINITY, f64::INFINITY))
+            }
             [] => {
                 let hint = "give `within`, `at_least`, `at_most` or `equals`";
                 reader.refuse_key(
@@ -275,13 +307,14 @@ impl Expect<'_> {
         let mut gone = false;
         for entry in entries {
             match self.constraint(key, reader, entry)? {
-                Constraint::Value(axis, value) => {
+                Constraint::Values(axis, values) => {
                     let axis_known = &self.known.axes[axis];
-                    where_.push((
-                        axis_known.key.clone(),
-                        axis_known.values[value].plain.clone(),
-                    ));
-                    constraints.push((axis, value));
+                    let plain: Vec<&str> = values
+                        .iter()
+                        .map(|value| axis_known.values[*value].plain.as_str())
+                        .collect();
+                    where_.push((axis_known.key.clone(), plain.join(", ")));
+                    constraints.push((axis, values));
                 }
                 Constraint::Gone => gone = true,
             }
@@ -313,26 +346,53 @@ impl Expect<'_> {
             );
             return None;
         };
-        let axis = &self.known.axes[i];
+        // A list names several values, except where the key's own values are lists.
+        let lists = |value: &AxisValue| value.canonical.starts_with('[');
+        let nodes = match &entry.node.data {
+            Data::List(nodes) if !self.known.axes[i].values.iter().any(lists) => {
+                if nodes.is_empty() || !key.starts_with(&self.key("where")) {
+                    let message = "one value is meant here";
+                    reader.refuse(entry.node.at, &key, message, None);
+                    return None;
+                }
+                nodes.as_slice()
+            }
+            _ => std::slice::from_ref(&entry.node),
+        };
+        let mut values = Vec::new();
+        for node in nodes {
+            values.extend(self.axis_value(i, reader, node, &key)?);
+        }
+        values.sort_unstable();
+        values.dedup();
+        Some(if values.is_empty() {
+            Constraint::Gone
+        } else {
+            Constraint::Values(i, values)
+        })
+    }
+
+    /// Position of a value on an axis; `Some(None)` if `--set` has replaced it.
+    fn axis_value(
+        &self,
+        axis: usize,
+        reader: &mut Reader<'_>,
+        node: &Node,
+        key: &str,
+    ) -> Option<Option<usize>> {
+        let axis = &self.known.axes[axis];
         let canonical = match axis.names {
             Some(named) => reader
-                .value(&named.kind, &entry.node, &key, named.example)?
+                .value(&named.kind, node, key, named.example)?
                 .canonical(),
-            None => entry.node.plain(reader.sources),
+            None => node.plain(reader.sources),
         };
-        if let Some(v) = axis
-            .values
-            .iter()
-            .position(|value| value.canonical == canonical)
-        {
-            return Some(Constraint::Value(i, v));
+        let at = |values: &[AxisValue]| values.iter().position(|v| v.canonical == canonical);
+        if let Some(v) = at(&axis.values) {
+            return Some(Some(v));
         }
-        if axis
-            .replaced
-            .iter()
-            .any(|value| value.canonical == canonical)
-        {
-            return Some(Constraint::Gone);
+        if at(&axis.replaced).is_some() {
+            return Some(None);
         }
         let values = || {
             axis.values
@@ -340,7 +400,7 @@ impl Expect<'_> {
                 .chain(&axis.replaced)
                 .map(|value| value.plain.as_str())
         };
-        let written = entry.node.plain(reader.sources);
+        let written = node.plain(reader.sources);
         let hint = match nearest(&written, values()) {
             Some(near) => format!("did you mean {near}?"),
             None => format!(
@@ -349,7 +409,7 @@ impl Expect<'_> {
             ),
         };
         let message = "no case has this value: the expectation could not fail";
-        reader.refuse(entry.node.at, &key, message, Some(hint));
+        reader.refuse(node.at, key, message, Some(hint));
         None
     }
 
@@ -465,14 +525,14 @@ impl Expect<'_> {
 }
 
 enum Picked {
-    /// `where` as the cases spell it, and positions of axis and value.
-    Cases(Vec<(String, String)>, Vec<(usize, usize)>),
+    /// `where` as the cases spell it, and positions of axis and values.
+    Cases(Vec<(String, String)>, Vec<(usize, Vec<usize>)>),
     /// `--set` has replaced a value it asks for.
     Gone,
 }
 
 enum Constraint {
-    Value(usize, usize),
+    Values(usize, Vec<usize>),
     Gone,
 }
 

@@ -868,7 +868,7 @@ pub(super) const EXPECT: &[Key] = &[
         Kind::Free,
         "(every case)",
         r#"{ "path.mtu" = 1500 }"#,
-        "keys of [matrix] and one of their values: the cases it applies to",
+        "keys of [matrix] and one of their values, or a list of them: the cases it applies to",
     ),
     fixed(
         "within",
@@ -883,6 +883,13 @@ pub(super) const EXPECT: &[Key] = &[
         "",
         r#"{ "flow.main.drop.where" = "sender" }"#,
         "keys of [matrix] and values: the 95 % interval must overlap that of the same case with these values; needs several seeds",
+    ),
+    fixed(
+        "ratio_to",
+        Kind::Free,
+        "",
+        r#"{ "flow.main.stack" = "reno" }"#,
+        "keys of [matrix] and values: the bound is one on the quotient of the value and that of the same case with these values",
     ),
     fixed(
         "at_least",

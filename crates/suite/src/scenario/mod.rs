@@ -182,8 +182,32 @@ pub struct Expectation {
     pub line: usize,
     /// Indices of the cases it applies to; never empty.
     pub cases: Vec<usize>,
-    /// Each of these cases with the one whose 95 % interval it must overlap (`agrees_with`); empty: none is asked for.
+    /// Each of these cases with its peer; empty: none is asked for.
     pub pairs: Vec<(usize, usize)>,
+    /// What a case is held against.
+    pub against: Against,
+}
+
+/// What the value of a case is held against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Against {
+    /// The bound.
+    Bound,
+    /// The peer: their 95 % intervals must overlap (`agrees_with`).
+    Agreement,
+    /// The bound, after division by the value of the peer (`ratio_to`).
+    Ratio,
+}
+
+impl Against {
+    /// The key that asks for it.
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            Against::Bound => "where",
+            Against::Agreement => "agrees_with",
+            Against::Ratio => "ratio_to",
+        }
+    }
 }
 
 /// A figure.

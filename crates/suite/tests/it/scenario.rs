@@ -814,3 +814,55 @@ fn the_schema_refuses_what_is_wrong() {
         assert!(!schema.is_valid(&as_json(&text)), "{bad}");
     }
 }
+
+const RATIOS: &str = r#"
+name = "ratios"
+duration = "2s"
+[path]
+rate = "10Mbit/s"
+rtt = "20ms"
+[[flow]]
+stack = "reno"
+[matrix]
+"flow.main.stack" = ["reno", "cubic", "scalable"]
+"flow.main.window" = ["4 segments", "8 segments"]
+"#;
+
+#[test]
+fn an_expectation_may_name_several_values_of_a_key() {
+    let text = format!(
+        "{RATIOS}[[expect]]\nmetric = \"goodput_mbps\"\nat_least = 1\n\
+         where = {{ \"flow.main.stack\" = [\"cubic\", \"reno\"], \"flow.main.window\" = \"4 segments\" }}\n"
+    );
+    let scenario = read(&text);
+    assert_eq!(scenario.expectations[0].cases, [0, 2]);
+    assert_eq!(
+        scenario.expectations[0].name,
+        "goodput_mbps: flow.main.stack = reno, cubic, flow.main.window = 4 segments"
+    );
+}
+
+/// A window of 8 segments instead of 4 doubles the rate of a flow that the window limits, whatever the law.
+#[test]
+fn an_expectation_may_be_a_ratio_of_two_cases() {
+    let text = format!(
+        "{RATIOS}[[expect]]\nmetric = \"goodput_mbps\"\nwithin = [1.98, 2.02]\n\
+         where = {{ \"flow.main.window\" = \"8 segments\" }}\nratio_to = {{ \"flow.main.window\" = \"4 segments\" }}\n"
+    );
+    let scenario = read(&text);
+    assert_eq!(scenario.expectations[0].pairs, [(1, 0), (3, 2), (5, 4)]);
+    let options = fullpipe_suite::run::Options {
+        jobs: 1,
+        out: None,
+        resume: false,
+        progress: &fullpipe_suite::run::Silent,
+        interrupt: &std::sync::atomic::AtomicBool::new(false),
+    };
+    let ran = fullpipe_suite::run::run_all(&scenario, &options).unwrap();
+    let found = &ran.result.expectations;
+    assert_eq!(found.len(), 3);
+    for e in found {
+        assert!(e.pass && (e.observed.unwrap() - 2.0).abs() < 0.02, "{e:?}");
+        assert_eq!(e.bound, [1.98, 2.02]);
+    }
+}
