@@ -33,6 +33,9 @@
 //! ```
 
 mod flow;
+// Hosted by the links.
+#[allow(dead_code)]
+mod aqm;
 pub mod histogram;
 mod link;
 mod loss;

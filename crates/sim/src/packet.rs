@@ -23,6 +23,11 @@ pub struct Packet {
     bits: [u8; 4],
 }
 
+/// Places among the bits of data.
+const ECT: usize = 1;
+/// See [`ECT`].
+const CE: usize = 2;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Kind {
@@ -176,6 +181,19 @@ impl Packet {
     #[inline]
     pub fn is_data(&self) -> bool {
         self.kind == Kind::Data
+    }
+
+    /// True if a queue may mark it instead of dropping it: data whose sender uses ECN.
+    #[inline]
+    pub fn is_ect(&self) -> bool {
+        self.kind == Kind::Data && self.bits[ECT] != 0
+    }
+
+    /// Marks it: congestion experienced.
+    #[inline]
+    pub fn mark_ce(&mut self) {
+        debug_assert!(self.is_ect());
+        self.bits[CE] = 1;
     }
 
     /// As the receiver sees it.

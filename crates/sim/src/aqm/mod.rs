@@ -1,0 +1,195 @@
+//! Queue disciplines apart from the link that hosts them: what is dropped or marked, and who is sent next.
+//!
+//! Two kinds. RED and PIE decide at the entry, so that the queue behind them stays a FIFO whose departures are known when a
+//! packet enters. CoDel and FQ-CoDel decide at the exit, so they own the queue. None of them draws from anything but the
+//! generator it is given, and none has a timer of its own: what their documents do periodically is made up for exactly at the
+//! next packet, since a queue that nobody enters only drains.
+//!
+//! Where a discipline marks, a packet that is not ECN-capable is dropped (RFC 3168, 5).
+
+mod codel;
+mod fq_codel;
+mod pie;
+mod red;
+
+use fullpipe_units::{Span, Time};
+
+use crate::packet::Packet;
+use crate::rng::ComponentRng;
+use crate::spec::{Buffer, Discipline};
+
+pub use codel::CodelQueue;
+pub use fq_codel::FqCodelQueue;
+pub use pie::PieState;
+pub use red::RedState;
+
+/// What a discipline sees of the queue when a packet arrives, that packet not included.
+#[derive(Clone, Copy, Debug)]
+pub struct Backlog {
+    /// Packets that wait or are being transmitted.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Time until the arriving packet would begin its transmission.
+    pub delay: Span,
+    /// Since when the transmitter has been idle; `None` while it is busy. Zero before the first packet.
+    pub idle_since: Option<Time>,
+}
+
+/// What happens to an arriving packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It enters.
+    Admit,
+    /// It enters with the CE mark.
+    Mark,
+    /// It is dropped early.
+    Drop,
+}
+
+/// A discipline that decides at the entry. The host asks it about every packet, then looks for room in the buffer.
+#[derive(Debug)]
+pub enum EntryAqm {
+    /// Random early detection.
+    Red(Box<RedState>),
+    /// Proportional integral controller enhanced.
+    Pie(Box<PieState>),
+}
+
+impl EntryAqm {
+    /// The discipline at a link of `rate` bits per second whose typical packet has `packet` bytes; `None` if `d` decides
+    /// nothing at the entry.
+    pub fn new(d: &Discipline, rate: u64, packet: u32, rng: ComponentRng) -> Option<Self> {
+        match d {
+            Discipline::Red(red) => {
+                Some(Self::Red(Box::new(RedState::new(*red, rate, packet, rng))))
+            }
+            Discipline::Pie(pie) => Some(Self::Pie(Box::new(PieState::new(*pie, packet, rng)))),
+            Discipline::DropTail | Discipline::Codel(_) | Discipline::FqCodel(_) => None,
+        }
+    }
+
+    /// The link transmits `rate` bits per second from now on; 0: an outage.
+    pub fn set_rate(&mut self, rate: u64) {
+        if let Self::Red(red) = self {
+            red.set_rate(rate);
+        }
+    }
+
+    /// Decides about a packet of `size` bytes; `ect`: it may be marked. Times never fall from call to call.
+    #[inline]
+    pub fn judge(&mut self, now: Time, backlog: &Backlog, _size: u16, ect: bool) -> Verdict {
+        match self {
+            Self::Red(red) => red.judge(now, backlog, ect),
+            Self::Pie(pie) => pie.judge(now, backlog, ect),
+        }
+    }
+}
+
+/// A packet to transmit.
+#[derive(Clone, Copy, Debug)]
+pub struct Popped {
+    /// The packet, perhaps with the CE mark now.
+    pub packet: Packet,
+    /// How long it waited.
+    pub waited: Span,
+}
+
+/// A discipline that owns the queue of waiting packets and decides at the exit.
+#[derive(Debug)]
+pub enum ExitAqm {
+    /// Controlled delay.
+    Codel(Box<CodelQueue>),
+    /// Flow queueing with controlled delay.
+    FqCodel(Box<FqCodelQueue>),
+}
+
+impl ExitAqm {
+    /// The discipline before a transmitter of `rate` bits per second; `None` if `d` decides nothing at the exit.
+    ///
+    /// A buffer given as a time is turned into bytes at that rate.
+    pub fn new(d: &Discipline, buffer: Buffer, rate: u64, rng: ComponentRng) -> Option<Self> {
+        let room = Room::new(buffer, rate);
+        match d {
+            Discipline::Codel(codel) => Some(Self::Codel(Box::new(CodelQueue::new(*codel, room)))),
+            Discipline::FqCodel(fq) => {
+                Some(Self::FqCodel(Box::new(FqCodelQueue::new(*fq, room, rng))))
+            }
+            Discipline::DropTail | Discipline::Red(_) | Discipline::Pie(_) => None,
+        }
+    }
+
+    /// A packet arrives; `sending` is the size of the packet in transmission, 0 if there is none, for it takes room too.
+    /// What finds no room (CoDel: this packet; FQ-CoDel: packets of the fattest queue) is appended to `dropped`.
+    pub fn push(&mut self, now: Time, packet: Packet, sending: u16, dropped: &mut Vec<Packet>) {
+        match self {
+            Self::Codel(q) => q.push(now, packet, sending, dropped),
+            Self::FqCodel(q) => q.push(now, packet, sending, dropped),
+        }
+    }
+
+    /// The transmitter is free: the next packet to send. What the control law drops before it is appended to `dropped`.
+    pub fn pop(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Option<Popped> {
+        match self {
+            Self::Codel(q) => q.pop(now, dropped),
+            Self::FqCodel(q) => q.pop(now, dropped),
+        }
+    }
+
+    /// Packets waiting, the one in transmission not included.
+    pub fn packets(&self) -> u64 {
+        match self {
+            Self::Codel(q) => q.packets(),
+            Self::FqCodel(q) => q.packets(),
+        }
+    }
+
+    /// Bytes of the packets waiting.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Codel(q) => q.bytes(),
+            Self::FqCodel(q) => q.bytes(),
+        }
+    }
+
+    /// CE marks so far.
+    pub fn marks(&self) -> u64 {
+        match self {
+            Self::Codel(q) => q.marks(),
+            Self::FqCodel(q) => q.marks(),
+        }
+    }
+
+    /// Every packet waiting, in no order of service.
+    pub fn waiting(&self) -> Box<dyn Iterator<Item = &Packet> + '_> {
+        match self {
+            Self::Codel(q) => Box::new(q.waiting()),
+            Self::FqCodel(q) => Box::new(q.waiting()),
+        }
+    }
+}
+
+/// A limit in packets and bytes, the packet in transmission included.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    packets: u64,
+    bytes: u64,
+}
+
+impl Room {
+    fn new(buffer: Buffer, rate: u64) -> Self {
+        let (packets, bytes) = match buffer {
+            Buffer::Packets(n) => (n, u64::MAX),
+            Buffer::Bytes(n) => (u64::MAX, n),
+            // Only an absurdly long time saturates.
+            Buffer::Time(t) => (u64::MAX, (rate as f64 * t.as_secs_f64() / 8.0) as u64),
+            Buffer::Unlimited => (u64::MAX, u64::MAX),
+        };
+        Self { packets, bytes }
+    }
+
+    /// True if a queue of this size, beside a packet of `sending` bytes in transmission (0: none), keeps to the limit.
+    fn holds(&self, packets: u64, bytes: u64, sending: u16) -> bool {
+        packets + u64::from(sending > 0) <= self.packets && bytes + u64::from(sending) <= self.bytes
+    }
+}
