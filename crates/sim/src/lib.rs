@@ -58,9 +58,9 @@ pub use outcome::{
     PingOutcome, Round, Series, SourceOutcome, Transfer,
 };
 pub use spec::{
-    ArrivalSpec, Arrivals, Buffer, Change, Codel, DeliveryTrace, Discipline, Drops, FlowSpec,
-    FqCodel, LinkSpec, Loss, Pie, PingSpec, Policer, Red, Reorder, RunSpec, SizeLaw, SourceSpec,
-    Spacing, Trace, Waveform,
+    ArrivalSpec, Arrivals, Buffer, Change, Codel, DeliveryTrace, DeliveryTraceError, Discipline,
+    Drops, FlowSpec, FqCodel, LinkSpec, Loss, Pie, PingSpec, Policer, Red, Reorder, RunSpec,
+    SizeLaw, SourceSpec, Spacing, Trace, Waveform,
 };
 pub use world::run;
 

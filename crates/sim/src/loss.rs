@@ -17,16 +17,23 @@ pub struct LossProcess {
 
 impl LossProcess {
     /// The process of the component that owns `rng`.
-    pub fn new(model: Loss, mut rng: ComponentRng) -> Self {
-        let gap = match model {
-            Loss::Bernoulli { p } => rng.geometric(p),
-            _ => u64::MAX,
-        };
-        Self {
+    pub fn new(model: Loss, rng: ComponentRng) -> Self {
+        let mut process = Self {
             model,
             rng,
-            gap,
+            gap: u64::MAX,
             bad: false,
+        };
+        process.change(model);
+        process
+    }
+
+    /// Goes on with another model, in its good state.
+    pub fn change(&mut self, model: Loss) {
+        self.model = model;
+        self.bad = false;
+        if let Loss::Bernoulli { p } = model {
+            self.gap = self.rng.geometric(p);
         }
     }
 

@@ -37,7 +37,13 @@ impl Net {
                 }
                 true
             }
-            Admission::Full | Admission::Lost => false,
+            Admission::Astray { at, first } => {
+                if first {
+                    self.schedule(at, Wake::Stray(link as usize));
+                }
+                true
+            }
+            Admission::Refused => false,
         }
     }
 
@@ -49,6 +55,15 @@ impl Net {
         match l.next_arrival() {
             Some(at) => self.queue.replace_top(at, link),
             None => self.queue.pop(),
+        }
+        packet
+    }
+
+    /// A stray arrives now at the far end of its link.
+    pub fn take_stray(&mut self, link: usize) -> Option<Packet> {
+        let (packet, next) = self.links[link].take_stray();
+        if let Some(at) = next {
+            self.schedule(at, Wake::Stray(link));
         }
         packet
     }

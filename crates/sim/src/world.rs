@@ -4,7 +4,7 @@ use fullpipe_units::{Span, Time};
 
 use crate::Violation;
 use crate::flow::Flow;
-use crate::link::Link;
+use crate::link::{Link, Watch};
 use crate::net::Net;
 use crate::outcome::Outcome;
 use crate::packet::{OptionStore, Owner, Packet};
@@ -26,10 +26,15 @@ pub struct World {
 impl World {
     /// Builds the run.
     pub fn new(spec: &RunSpec) -> Self {
+        let watch = Watch {
+            measure_from: spec.measure_from,
+            end: Time::ZERO + spec.duration,
+            sample_step: sample_step(spec),
+        };
         let links: Vec<Link> = spec
             .links
             .iter()
-            .map(|l| Link::new(l, spec.seed, spec.measure_from, sample_step(spec)))
+            .map(|l| Link::new(l, spec.seed, &watch))
             .collect();
         let sources = (0..).zip(&spec.sources);
         let mut sources: Vec<Source> = sources.map(|(i, s)| Source::new(i, s, spec)).collect();
@@ -218,7 +223,12 @@ impl World {
                 }
                 self.carry(now, packet);
             }
-            Wake::Departure(_) | Wake::Stray(_) | Wake::Class(_) => {}
+            Wake::Stray(i) => {
+                if let Some(packet) = net.take_stray(i) {
+                    self.arrive(now, packet);
+                }
+            }
+            Wake::Departure(_) | Wake::Class(_) => {}
         }
     }
 
@@ -241,7 +251,7 @@ impl World {
                     Owner::Request | Owner::Reply => probes[i] += 1,
                 }
             }
-            links.push(link.finish(end)?);
+            links.push(link.finish()?);
         }
         let mut flows = Vec::with_capacity(self.flows.len());
         for ((i, flow), fs) in self.flows.iter_mut().enumerate().zip(&spec.flows) {

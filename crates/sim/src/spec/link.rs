@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use fullpipe_units::{Rate, Span, Time};
 
+use super::DeliveryTrace;
+
 /// A link.
 ///
 /// A packet meets, in this order: random loss, the policer, the queue discipline and the buffer, the transmitter, the delay
@@ -32,7 +34,7 @@ pub struct LinkSpec {
     pub reorder: Option<Reorder>,
     /// A token bucket at the entry that drops what exceeds its rate.
     pub policer: Option<Policer>,
-    /// Changes over time, earliest first.
+    /// Changes over time, earliest first; their rates do not apply to a `trace`.
     pub schedule: Vec<Change>,
     /// Delivery opportunities in place of `rate`.
     pub trace: Option<Arc<DeliveryTrace>>,
@@ -205,12 +207,4 @@ pub struct Change {
     pub delay: Option<Span>,
     /// New random loss.
     pub loss: Option<Loss>,
-}
-
-/// Delivery opportunities of a mahimahi trace: each lets one packet of 1504 bytes leave, or several that fit it together; a
-/// larger one takes several opportunities. The trace repeats.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeliveryTrace {
-    /// Milliseconds of the opportunities in one period, never falling; the last is the period and above zero.
-    pub opportunities: Vec<u32>,
 }

@@ -1,5 +1,6 @@
 //! What one run of the simulator is given: links, flows, what to record. Everything resolved, no file, no unit left open.
 
+mod delivery;
 mod link;
 mod traffic;
 
@@ -7,9 +8,9 @@ use fullpipe_cc::StackSpec;
 use fullpipe_flow::{ReceiverConfig, SenderConfig};
 use fullpipe_units::{Span, Time};
 
+pub use delivery::{DeliveryTrace, DeliveryTraceError};
 pub use link::{
-    Buffer, Change, Codel, DeliveryTrace, Discipline, FqCodel, LinkSpec, Loss, Pie, Policer, Red,
-    Reorder,
+    Buffer, Change, Codel, Discipline, FqCodel, LinkSpec, Loss, Pie, Policer, Red, Reorder,
 };
 pub use traffic::{ArrivalSpec, Arrivals, PingSpec, SizeLaw, SourceSpec, Spacing, Waveform};
 

@@ -1,0 +1,184 @@
+//! What a link counts, and the checks at its end. A packet is booked when its departure is known; what lies beyond the run is
+//! cut off there.
+
+use fullpipe_units::{Span, Time};
+
+use crate::histogram::Histogram;
+use crate::outcome::LinkOutcome;
+use crate::spec::{Buffer, LinkSpec};
+
+/// What the run asks of every link.
+#[derive(Clone, Copy, Debug)]
+pub struct Watch {
+    /// Means and maxima count from here.
+    pub measure_from: Time,
+    /// End of the run.
+    pub end: Time,
+    /// Between two samples of the queue; [`Span::MAX`]: none.
+    pub sample_step: Span,
+}
+
+/// Counters of one link.
+#[derive(Debug)]
+pub struct Meter {
+    measure_from: Time,
+    end: Time,
+    watched: bool,
+    pub offered: u64,
+    pub buffer_drops: u64,
+    pub random_drops: u64,
+    pub policer_drops: u64,
+    pub early_drops: u64,
+    pub marks: u64,
+    /// Packets and bytes that leave before the end of the run.
+    delivered: u64,
+    delivered_bytes: u64,
+    measured_bytes: u64,
+    queue_max: u64,
+    /// Packet-nanoseconds since `measure_from`.
+    queue_area: u64,
+    queueing_delay: Histogram,
+    sample_at: Time,
+    sample_step: Span,
+    samples: Vec<(Time, u64)>,
+}
+
+/// How a link ended, for the balance.
+#[derive(Clone, Copy, Debug)]
+pub struct Closing {
+    /// Packets whose departure was booked, those after the end included.
+    pub booked: u64,
+    /// Packets that wait without a departure yet.
+    pub queued: u64,
+    /// Bytes that the transmitter could have sent from `measure_from` to the end; `None` if nothing limits it.
+    pub capacity: Option<f64>,
+}
+
+impl Meter {
+    /// All counters at zero.
+    pub fn new(spec: &LinkSpec, watch: &Watch) -> Self {
+        Self {
+            measure_from: watch.measure_from.min(watch.end),
+            end: watch.end,
+            watched: spec.watched,
+            offered: 0,
+            buffer_drops: 0,
+            random_drops: 0,
+            policer_drops: 0,
+            early_drops: 0,
+            marks: 0,
+            delivered: 0,
+            delivered_bytes: 0,
+            measured_bytes: 0,
+            queue_max: 0,
+            queue_area: 0,
+            queueing_delay: Histogram::default(),
+            sample_at: Time::ZERO,
+            sample_step: watch.sample_step,
+            samples: Vec::new(),
+        }
+    }
+
+    /// The measured part of the run.
+    pub fn measured(&self) -> (Time, Time) {
+        (self.measure_from, self.end)
+    }
+
+    /// A packet passes without a transmitter.
+    #[inline]
+    pub fn pass(&mut self, size: u16) {
+        self.delivered += 1;
+        self.delivered_bytes += u64::from(size);
+    }
+
+    /// A packet entered at `entered` is sent from `begins` to `departs`.
+    #[inline]
+    pub fn book(&mut self, entered: Time, begins: Time, departs: Time, size: u16) {
+        let leaves = departs.min(self.end);
+        if departs > self.measure_from {
+            let since = entered.max(self.measure_from);
+            self.queue_area += (leaves - since).as_nanos();
+        }
+        if departs <= self.end {
+            self.delivered += 1;
+            self.delivered_bytes += u64::from(size);
+            if departs > self.measure_from {
+                self.measured_bytes += u64::from(size);
+                if self.watched {
+                    self.queueing_delay.record(begins - entered);
+                }
+            }
+        }
+    }
+
+    /// The queue has this many packets after one entered now; the last of them leaves at `departs`.
+    #[inline]
+    pub fn queue(&mut self, now: Time, departs: Time, packets: u64) {
+        if departs > self.measure_from {
+            self.queue_max = self.queue_max.max(packets);
+        }
+        if now >= self.sample_at {
+            self.samples.push((now, packets));
+            self.sample_at = now + self.sample_step;
+        }
+    }
+
+    /// Checks conservation at the end of a run and returns the result.
+    ///
+    /// # Errors
+    /// A sentence about the first invariant that does not hold.
+    pub fn finish(self, spec: &LinkSpec, closing: Closing) -> Result<LinkOutcome, String> {
+        let name = spec.name.clone();
+        let accepted = closing.booked + closing.queued;
+        let refused = self.buffer_drops + self.random_drops + self.policer_drops + self.early_drops;
+        if self.offered != accepted + refused {
+            return Err(format!(
+                "link {name}: offered {} is not accepted {accepted} + dropped {refused}",
+                self.offered
+            ));
+        }
+        if let Buffer::Packets(most) = spec.buffer
+            && self.queue_max > most
+        {
+            return Err(format!(
+                "link {name}: queue {} above its limit {most}",
+                self.queue_max
+            ));
+        }
+        let bytes = self.measured_bytes as f64;
+        // One packet may have been under way when the measurement began.
+        if let Some(capacity) = closing.capacity
+            && bytes > capacity + 65_536.0
+        {
+            return Err(format!(
+                "link {name}: carried {bytes} B, more than its capacity {capacity} B"
+            ));
+        }
+        let utilization = match closing.capacity {
+            Some(capacity) if capacity > 0.0 => (bytes / capacity).min(1.0),
+            _ => 0.0,
+        };
+        let seconds = (self.end - self.measure_from).as_secs_f64();
+        Ok(LinkOutcome {
+            name,
+            offered: self.offered,
+            delivered: self.delivered,
+            delivered_bytes: self.delivered_bytes,
+            measured_bytes: self.measured_bytes,
+            buffer_drops: self.buffer_drops,
+            random_drops: self.random_drops,
+            policer_drops: self.policer_drops,
+            early_drops: self.early_drops,
+            marks: self.marks,
+            queueing_delay: self.queueing_delay,
+            queue_max: self.queue_max,
+            queue_mean: if seconds > 0.0 {
+                self.queue_area as f64 * 1e-9 / seconds
+            } else {
+                0.0
+            },
+            utilization,
+            series: self.samples,
+        })
+    }
+}

@@ -1,0 +1,174 @@
+//! A running link: queue, transmitter, delay, and what goes wrong on the way.
+//!
+//! - [`plain`]: first in, first out at one rate, or a pure delay, in closed form: the common link and the fast one.
+//! - [`special`]: every other one, put together from [`gate`] (loss, policer), a queue ([`timed`]: in closed form, too), a
+//!   [`transmitter`] (schedules and traces) and a [`wire`] (delays, jitter, strays).
+//! - [`meter`]: what both count, and the checks at the end.
+
+mod gate;
+mod meter;
+mod plain;
+mod special;
+mod timed;
+mod transmitter;
+mod wire;
+
+use fullpipe_units::{Span, Time};
+
+pub use meter::Watch;
+
+use crate::outcome::LinkOutcome;
+use crate::packet::Packet;
+use crate::spec::{Discipline, LinkSpec};
+use plain::Plain;
+use special::Special;
+
+/// A running link.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // the frequent one is in place
+pub enum Link {
+    /// First in, first out, one rate, one delay.
+    Plain(Plain),
+    /// With rare elements.
+    Special(Box<Special>),
+}
+
+/// What became of a packet offered to a link. `first` asks for an event: none is pending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// It is on its way.
+    Accepted {
+        /// Arrival at the far end.
+        arrives: Time,
+        /// No other packet arrives before.
+        first: bool,
+    },
+    /// It is on its way and will be overtaken.
+    Astray {
+        /// Arrival at the far end.
+        at: Time,
+        /// No other stray arrives before.
+        first: bool,
+    },
+    /// It is lost.
+    Refused,
+}
+
+/// A packet on its way to the far end.
+#[derive(Clone, Copy, Debug)]
+struct Flying {
+    arrives: Time,
+    packet: Packet,
+}
+
+impl Flying {
+    /// Fills free slots.
+    const NONE: Self = Self {
+        arrives: Time::ZERO,
+        packet: Packet::NONE,
+    };
+}
+
+impl Link {
+    /// A link at time zero.
+    pub fn new(spec: &LinkSpec, seed: u64, watch: &Watch) -> Self {
+        if is_plain(spec) {
+            let mut spec = spec.clone();
+            spec.delay = wire::drawn_delay(&spec, seed);
+            Self::Plain(Plain::new(&spec, seed, watch))
+        } else {
+            Self::Special(Box::new(Special::new(spec, seed, watch)))
+        }
+    }
+
+    /// Offers a packet.
+    #[inline(always)]
+    pub fn offer(&mut self, now: Time, packet: Packet) -> Admission {
+        match self {
+            Self::Plain(link) => link.offer(now, packet),
+            Self::Special(link) => link.offer(now, packet),
+        }
+    }
+
+    /// The oldest packet of those in order, which arrives now. The link holds one: its arrival was scheduled.
+    #[inline]
+    pub fn take(&mut self) -> Packet {
+        match self {
+            Self::Plain(link) => link.take(),
+            Self::Special(link) => link.wire.take(),
+        }
+    }
+
+    /// When the oldest packet of those in order arrives.
+    #[inline]
+    pub fn next_arrival(&self) -> Option<Time> {
+        match self {
+            Self::Plain(link) => link.next_arrival(),
+            Self::Special(link) => link.wire.next_arrival(),
+        }
+    }
+
+    /// The oldest stray, if it arrives by now, and when the next one does.
+    pub fn take_stray(&mut self) -> (Option<Packet>, Option<Time>) {
+        match self {
+            Self::Plain(_) => (None, None),
+            Self::Special(link) => (link.wire.take_stray(), link.wire.next_stray()),
+        }
+    }
+
+    /// For a local queue: `None` if a packet of `size` fits now, else when the oldest waiting packet will have left.
+    pub fn room(&mut self, now: Time, size: u16) -> Option<Time> {
+        match self {
+            Self::Plain(link) => link.room(now, size),
+            Self::Special(link) => link.room(now, size),
+        }
+    }
+
+    /// Transmission time and delay of a packet of `size` bytes that finds the link idle, at its first rate and delay.
+    pub fn unloaded(&self, size: u16) -> Span {
+        match self {
+            Self::Plain(link) => link.unloaded(size),
+            Self::Special(link) => link.unloaded(size),
+        }
+    }
+
+    /// Every packet inside.
+    pub fn inside(&self) -> Box<dyn Iterator<Item = &Packet> + '_> {
+        match self {
+            Self::Plain(link) => Box::new(link.inside()),
+            Self::Special(link) => Box::new(link.inside()),
+        }
+    }
+
+    /// Checks conservation at the end of a run and returns the result.
+    ///
+    /// # Errors
+    /// A sentence about the first invariant that does not hold.
+    pub fn finish(self) -> Result<LinkOutcome, String> {
+        match self {
+            Self::Plain(link) => link.finish(),
+            Self::Special(link) => link.finish(),
+        }
+    }
+}
+
+/// True if the link has nothing but a buffer, a rate, a delay and random loss.
+fn is_plain(spec: &LinkSpec) -> bool {
+    let LinkSpec {
+        discipline,
+        loss_of_acks,
+        jitter,
+        reorder,
+        policer,
+        schedule,
+        trace,
+        ..
+    } = spec;
+    *discipline == Discipline::DropTail
+        && !loss_of_acks
+        && *jitter == Span::ZERO
+        && reorder.is_none()
+        && policer.is_none()
+        && schedule.is_empty()
+        && trace.is_none()
+}

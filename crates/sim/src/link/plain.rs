@@ -1,0 +1,199 @@
+//! The common link: first in, first out at one rate, or a pure delay. A packet's departure is known when it enters, so the link
+//! keeps one pending event, the arrival of its oldest packet at the far end.
+
+use fullpipe_units::{Span, Time};
+
+use super::meter::{Closing, Meter, Watch};
+use super::{Admission, Flying};
+use crate::loss::LossProcess;
+use crate::outcome::LinkOutcome;
+use crate::packet::Packet;
+use crate::ring::Ring;
+use crate::rng::ComponentRng;
+use crate::spec::{Buffer, LinkSpec, Loss};
+
+/// A running FIFO link without rare elements.
+#[derive(Debug)]
+pub struct Plain {
+    spec: LinkSpec,
+    /// Bits per second; 0 for a pure delay.
+    rate: u64,
+    loss: Option<LossProcess>,
+    flying: Ring<Flying>,
+    /// How many of `flying`, from the back, have not left the transmitter yet.
+    waiting: u64,
+    waiting_bytes: u64,
+    free_at: Time,
+    /// Fraction of a nanosecond carried to the next transmission, in units of 1/rate.
+    carry: u64,
+    /// Transmission time of the last size: whole nanoseconds and remainder.
+    last_size: u16,
+    last_time: (u64, u64),
+    meter: Meter,
+}
+
+impl Plain {
+    /// A link at time zero; its delay is that of `spec`, the spread included.
+    pub fn new(spec: &LinkSpec, seed: u64, watch: &Watch) -> Self {
+        let loss = (spec.loss != Loss::None)
+            .then(|| LossProcess::new(spec.loss, ComponentRng::new(seed, &spec.name)));
+        Self {
+            spec: spec.clone(),
+            rate: spec.rate.map_or(0, |r| r.as_bits_per_sec()),
+            loss,
+            flying: Ring::new(Flying::NONE),
+            waiting: 0,
+            waiting_bytes: 0,
+            free_at: Time::ZERO,
+            carry: 0,
+            last_size: 0,
+            last_time: (0, 0),
+            meter: Meter::new(spec, watch),
+        }
+    }
+
+    /// Offers a packet.
+    #[inline(always)]
+    pub fn offer(&mut self, now: Time, packet: Packet) -> Admission {
+        self.meter.offered += 1;
+        if let Some(loss) = &mut self.loss
+            && packet.bears_data()
+            && loss.strikes()
+        {
+            self.meter.random_drops += 1;
+            return Admission::Refused;
+        }
+        let departs = if self.rate == 0 {
+            self.meter.pass(packet.size);
+            now
+        } else {
+            self.release(now);
+            if !self.fits(now, packet.size) {
+                self.meter.buffer_drops += 1;
+                return Admission::Refused;
+            }
+            self.transmit(now, packet.size)
+        };
+        let arrives = departs + self.spec.delay;
+        let first = self.flying.is_empty();
+        self.flying.push(Flying { arrives, packet });
+        Admission::Accepted { arrives, first }
+    }
+
+    /// The oldest packet, which arrives now. The link holds one: its arrival was scheduled.
+    #[inline]
+    pub fn take(&mut self) -> Packet {
+        let oldest = self.flying.pop();
+        if self.waiting > self.flying.len() {
+            // It left the transmitter unobserved: no packet was offered between its departure and its arrival.
+            self.waiting -= 1;
+            self.waiting_bytes -= u64::from(oldest.packet.size);
+        }
+        oldest.packet
+    }
+
+    /// When the oldest packet arrives.
+    #[inline]
+    pub fn next_arrival(&self) -> Option<Time> {
+        self.flying.front().map(|f| f.arrives)
+    }
+
+    /// Forgets packets that have left the transmitter by `now`.
+    #[inline]
+    fn release(&mut self, now: Time) {
+        while self.waiting > 0 {
+            let f = self.flying.nth_back(self.waiting);
+            if f.arrives - self.spec.delay > now {
+                break;
+            }
+            self.waiting_bytes -= u64::from(f.packet.size);
+            self.waiting -= 1;
+        }
+        if self.waiting == 0 {
+            self.waiting_bytes = 0;
+        }
+    }
+
+    #[inline]
+    fn fits(&self, now: Time, size: u16) -> bool {
+        match self.spec.buffer {
+            Buffer::Packets(most) => self.waiting < most,
+            Buffer::Bytes(most) => self.waiting_bytes + u64::from(size) <= most,
+            Buffer::Time(most) => {
+                let own = Span::from_nanos(u64::from(size) * 8_000_000_000 / self.rate);
+                self.free_at.saturating_since(now) + own <= most
+            }
+            Buffer::Unlimited => true,
+        }
+    }
+
+    /// See [`super::Link::room`].
+    pub fn room(&mut self, now: Time, size: u16) -> Option<Time> {
+        if self.rate == 0 {
+            return None;
+        }
+        self.release(now);
+        if self.fits(now, size) {
+            None
+        } else {
+            self.oldest_departure()
+        }
+    }
+
+    fn oldest_departure(&self) -> Option<Time> {
+        (self.waiting > 0).then(|| self.flying.nth_back(self.waiting).arrives - self.spec.delay)
+    }
+
+    /// Appends a packet to the transmitter's schedule; returns its departure.
+    #[inline]
+    fn transmit(&mut self, now: Time, size: u16) -> Time {
+        if size != self.last_size {
+            // At most 65535 B: the product stays far below 2^64.
+            let work = u64::from(size) * 8 * 1_000_000_000;
+            self.last_size = size;
+            self.last_time = (work / self.rate, work % self.rate);
+        }
+        let begins = if self.free_at > now {
+            self.free_at
+        } else {
+            self.carry = 0;
+            now
+        };
+        let (mut ns, rest) = self.last_time;
+        self.carry += rest;
+        if self.carry >= self.rate {
+            self.carry -= self.rate;
+            ns += 1;
+        }
+        let departs = begins + Span::from_nanos(ns);
+        self.free_at = departs;
+        self.waiting += 1;
+        self.waiting_bytes += u64::from(size);
+        self.meter.book(now, begins, departs, size);
+        self.meter.queue(now, departs, self.waiting);
+        departs
+    }
+
+    /// See [`super::Link::unloaded`].
+    pub fn unloaded(&self, size: u16) -> Span {
+        let ns = (u64::from(size) * 8_000_000_000).checked_div(self.rate);
+        Span::from_nanos(ns.unwrap_or(0)) + self.spec.delay
+    }
+
+    /// Every packet inside.
+    pub fn inside(&self) -> impl Iterator<Item = &Packet> + '_ {
+        self.flying.iter().map(|f| &f.packet)
+    }
+
+    /// See [`Meter::finish`].
+    pub fn finish(self) -> Result<LinkOutcome, String> {
+        let (from, end) = self.meter.measured();
+        let capacity = self.rate as f64 * (end - from).as_secs_f64() / 8.0;
+        let closing = Closing {
+            booked: self.flying.pushed(),
+            queued: 0,
+            capacity: (self.rate > 0).then_some(capacity),
+        };
+        self.meter.finish(&self.spec, closing)
+    }
+}

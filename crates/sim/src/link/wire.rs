@@ -1,0 +1,156 @@
+//! The way behind the transmitter: a delay that may change, jitter that keeps the order, and packets that go astray and arrive
+//! later than those behind them.
+
+use fullpipe_units::{Span, Time};
+
+use super::{Admission, Flying};
+use crate::packet::Packet;
+use crate::ring::Ring;
+use crate::rng::ComponentRng;
+use crate::spec::{LinkSpec, Reorder};
+
+/// Packets between the transmitter and the far end.
+#[derive(Debug)]
+pub struct Wire {
+    first_delay: Span,
+    delay: Span,
+    /// Later delays, the next one at the back.
+    changes: Vec<(Time, Span)>,
+    jitter: Option<(ComponentRng, Span)>,
+    reorder: Option<Chance>,
+    /// Latest arrival so far, strays apart.
+    last: Time,
+    flying: Ring<Flying>,
+    /// In order among themselves: all are late by the same.
+    strays: Ring<Flying>,
+}
+
+/// Which packets go astray.
+#[derive(Debug)]
+struct Chance {
+    rng: ComponentRng,
+    spec: Reorder,
+    /// Packets until the next one, that one included.
+    gap: u64,
+}
+
+/// The delay of a run: with its part of the spread.
+pub fn drawn_delay(spec: &LinkSpec, seed: u64) -> Span {
+    let extra = spread(spec, seed);
+    spec.delay + extra
+}
+
+fn spread(spec: &LinkSpec, seed: u64) -> Span {
+    if spec.delay_spread == Span::ZERO {
+        return Span::ZERO;
+    }
+    let mut rng = ComponentRng::new(seed, &format!("{} spread", spec.name));
+    part(&mut rng, spec.delay_spread)
+}
+
+/// A uniform part of a span.
+fn part(rng: &mut ComponentRng, most: Span) -> Span {
+    Span::from_nanos((most.as_nanos() as f64 * rng.uniform()) as u64)
+}
+
+impl Wire {
+    /// The way of a link in the run with `seed`.
+    pub fn new(spec: &LinkSpec, seed: u64) -> Self {
+        let extra = spread(spec, seed);
+        let changes = spec.schedule.iter().rev();
+        let rng = |what: &str| ComponentRng::new(seed, &format!("{} {what}", spec.name));
+        Self {
+            first_delay: spec.delay + extra,
+            delay: spec.delay + extra,
+            changes: changes
+                .filter_map(|c| Some((c.at, c.delay? + extra)))
+                .collect(),
+            jitter: (spec.jitter > Span::ZERO).then(|| (rng("jitter"), spec.jitter)),
+            reorder: spec.reorder.map(|r| Chance::new(r, rng("reorder"))),
+            last: Time::ZERO,
+            flying: Ring::new(Flying::NONE),
+            strays: Ring::new(Flying::NONE),
+        }
+    }
+
+    /// A packet leaves the transmitter at `departs`, no earlier than the one before.
+    pub fn send(&mut self, departs: Time, packet: Packet) -> Admission {
+        while let Some((_, delay)) = self.changes.pop_if(|c| c.0 <= departs) {
+            self.delay = delay;
+        }
+        let mut arrives = departs + self.delay;
+        if let Some((rng, most)) = &mut self.jitter {
+            arrives = arrives + part(rng, *most);
+        }
+        let arrives = arrives.max(self.last);
+        self.last = arrives;
+        if let Some(chance) = &mut self.reorder
+            && chance.strikes()
+        {
+            let at = arrives + chance.spec.extra;
+            let first = self.strays.is_empty();
+            self.strays.push(Flying {
+                arrives: at,
+                packet,
+            });
+            return Admission::Astray { at, first };
+        }
+        let first = self.flying.is_empty();
+        self.flying.push(Flying { arrives, packet });
+        Admission::Accepted { arrives, first }
+    }
+
+    /// The oldest packet of those in order, which arrives now.
+    pub fn take(&mut self) -> Packet {
+        self.flying.pop().packet
+    }
+
+    /// When the next one of those in order arrives.
+    pub fn next_arrival(&self) -> Option<Time> {
+        self.flying.front().map(|f| f.arrives)
+    }
+
+    /// The oldest stray, which arrives now.
+    pub fn take_stray(&mut self) -> Option<Packet> {
+        (!self.strays.is_empty()).then(|| self.strays.pop().packet)
+    }
+
+    /// When the next stray arrives.
+    pub fn next_stray(&self) -> Option<Time> {
+        self.strays.front().map(|f| f.arrives)
+    }
+
+    /// The delay at time zero.
+    pub fn first_delay(&self) -> Span {
+        self.first_delay
+    }
+
+    /// Packets sent so far.
+    pub fn sent(&self) -> u64 {
+        self.flying.pushed() + self.strays.pushed()
+    }
+
+    /// Every packet on the way.
+    pub fn inside(&self) -> impl Iterator<Item = &Packet> + '_ {
+        self.flying
+            .iter()
+            .chain(self.strays.iter())
+            .map(|f| &f.packet)
+    }
+}
+
+impl Chance {
+    fn new(spec: Reorder, mut rng: ComponentRng) -> Self {
+        let gap = rng.geometric(spec.probability);
+        Self { rng, spec, gap }
+    }
+
+    fn strikes(&mut self) -> bool {
+        self.gap -= 1;
+        let hit = self.gap == 0;
+        if hit {
+            self.gap = self.rng.geometric(self.spec.probability);
+        }
+        hit
+    }
+}
