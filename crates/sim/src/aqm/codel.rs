@@ -238,3 +238,156 @@ impl CodelQueue {
 
 /// A dropping state that begins within this many intervals after the next drop of the last one resumes its count.
 const RECENT_INTERVALS: u64 = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{capable, ms, packet};
+    use super::*;
+    use crate::spec::Buffer;
+
+    const STEP: Span = Span::from_micros(10);
+
+    /// A law before a queue that always holds `backlog` packets which waited for the delay given.
+    #[derive(Default)]
+    struct Standing {
+        law: CodelLaw,
+        p: Codel,
+        ect: bool,
+        marks: u64,
+        now: u64,
+    }
+
+    impl Standing {
+        /// Times in steps of 10 microseconds at which packets are dropped or marked, over `steps`.
+        fn strikes(&mut self, delay: Span, backlog: u64, steps: u64) -> Vec<u64> {
+            let mut strikes = Vec::new();
+            for _ in 0..steps {
+                self.now += 1;
+                let now = Time::ZERO + Span::from_secs(100) + STEP * self.now;
+                let mut fifo = Fifo::default();
+                for n in 0..backlog {
+                    let p = if self.ect {
+                        capable(n)
+                    } else {
+                        packet(0, 1500, n)
+                    };
+                    fifo.push(now - delay, p);
+                }
+                let (before, mut dropped) = (self.marks, Vec::new());
+                let popped =
+                    self.law
+                        .pop(&self.p, now, &mut fifo, 1500, &mut self.marks, &mut dropped);
+                assert_eq!(popped.unwrap().waited, delay);
+                let n = dropped.len() as u64 + self.marks - before;
+                strikes.extend((0..n).map(|_| self.now));
+            }
+            strikes
+        }
+    }
+
+    /// Steps at which the law strikes when the delay rises at step `from`: after an interval, then after an interval over
+    /// the square root of `count`, `count` + 1, ...
+    fn expected(from: u64, count: u32, n: usize) -> Vec<u64> {
+        let interval = 10_000.0;
+        let mut exact = from as f64 + interval;
+        let mut steps = vec![exact as u64];
+        for k in 0..n as u32 - 1 {
+            exact += interval / f64::from(count + k).sqrt();
+            steps.push((exact - 1e-3).ceil() as u64);
+        }
+        steps
+    }
+
+    /// RFC 8289, 5.3: above the target for 100 ms, then gaps of 100 ms / sqrt(count): 100, 70.7, 57.7, 50 ...
+    #[test]
+    fn drops_come_faster_by_the_square_root() {
+        let mut s = Standing::default();
+        let strikes = s.strikes(Span::from_millis(20), 5, 120_000);
+        assert!(strikes.len() > 30, "{}", strikes.len());
+        assert_eq!(strikes, expected(1, 1, strikes.len()));
+        assert_eq!(strikes[..4], [10_001, 20_001, 27_073, 32_846]);
+    }
+
+    #[test]
+    fn marks_come_at_the_same_times_and_nothing_is_dropped() {
+        let ecn = Codel {
+            ecn: true,
+            ..Codel::default()
+        };
+        let mut s = Standing {
+            ect: true,
+            p: ecn,
+            ..Standing::default()
+        };
+        let strikes = s.strikes(Span::from_millis(20), 5, 60_000);
+        assert_eq!(strikes, expected(1, 1, strikes.len()));
+        assert_eq!(s.marks, strikes.len() as u64);
+        // Packets that may not be marked are dropped, and ECN that is off marks nothing.
+        let mut plain = Standing {
+            p: ecn,
+            ..Standing::default()
+        };
+        assert_eq!(plain.strikes(Span::from_millis(20), 5, 60_000), strikes);
+        let mut off = Standing {
+            ect: true,
+            ..Standing::default()
+        };
+        assert_eq!(off.strikes(Span::from_millis(20), 5, 60_000), strikes);
+        assert_eq!((plain.marks, off.marks), (0, 0));
+    }
+
+    #[test]
+    fn nothing_is_dropped_below_the_target_or_from_one_packet() {
+        let mut s = Standing::default();
+        assert_eq!(s.strikes(Span::from_nanos(4_999_999), 5, 50_000), []);
+        assert_eq!(s.strikes(Span::from_millis(50), 2, 50_000), []);
+        // A single low delay within the interval begins it anew.
+        assert_eq!(s.strikes(Span::from_millis(5), 5, 10_000), []);
+        assert_eq!(s.strikes(Span::from_millis(4), 5, 1), []);
+        assert_eq!(s.strikes(Span::from_millis(5), 5, 10_001), [120_002]);
+    }
+
+    /// Ten drops, a pause: if the law strikes again less than 16 intervals after the eleventh, which did not come, the count goes
+    /// on at 10 - 1 = 9, so the next gap is 100 ms / 3; later it begins at one. The eleventh would have come 100 ms / sqrt(10),
+    /// 3162 steps, after the tenth, and striking again takes 10 000 steps: the limit is a pause of 153 162 steps.
+    #[test]
+    fn a_count_is_resumed_soon_after() {
+        for (pause, count) in [(100_000, 9), (153_150, 9), (153_175, 1)] {
+            let mut s = Standing::default();
+            let high = Span::from_millis(20);
+            while s.law.count < 10 {
+                s.strikes(high, 5, 1);
+            }
+            s.strikes(Span::from_millis(1), 5, pause);
+            let from = s.now + 1;
+            let strikes = s.strikes(high, 5, 25_000);
+            assert!(strikes.len() > 1);
+            assert_eq!(
+                strikes,
+                expected(from, count, strikes.len()),
+                "pause {pause}"
+            );
+        }
+    }
+
+    /// An arrival every millisecond, a departure every 2 ms: the queue grows, and every packet is either sent, or dropped by the
+    /// law, or waits.
+    #[test]
+    fn packets_are_conserved_and_the_limit_holds() {
+        let mut q = CodelQueue::new(Codel::default(), Room::new(Buffer::Packets(50), 0));
+        let (mut tail, mut head, mut sent) = (Vec::new(), Vec::new(), 0u64);
+        for t in 0..5000 {
+            q.push(ms(t), packet(0, 1500, t), 1500, &mut tail);
+            if t % 2 == 0 {
+                sent += u64::from(q.pop(ms(t), &mut head).is_some());
+            }
+            assert!(q.packets() <= 49);
+            assert_eq!(q.bytes(), q.packets() * 1500);
+        }
+        assert!(!tail.is_empty() && !head.is_empty());
+        assert_eq!(
+            tail.len() as u64 + head.len() as u64 + sent + q.packets(),
+            5000
+        );
+    }
+}

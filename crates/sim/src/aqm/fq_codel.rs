@@ -179,3 +179,144 @@ impl FqCodelQueue {
 
 /// At most this many packets are dropped at once.
 const MOST_DROPS: u32 = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{ms, packet};
+    use super::*;
+    use crate::spec::Buffer;
+
+    fn fq(buffer: Buffer) -> FqCodelQueue {
+        let room = Room::new(buffer, 0);
+        FqCodelQueue::new(FqCodel::default(), room, ComponentRng::new(1, "fq"))
+    }
+
+    /// Bytes sent per flow when the flows, with packets of these sizes, always have `depth` packets waiting.
+    fn shares(sizes: &[u16], departures: u64) -> Vec<u64> {
+        let mut q = fq(Buffer::Unlimited);
+        let (mut none, mut sent) = (Vec::new(), vec![0u64; sizes.len()]);
+        for (flow, size) in sizes.iter().enumerate() {
+            (0..10).for_each(|n| q.push(ms(0), packet(flow as u32, *size, n), 0, &mut none));
+        }
+        for n in 0..departures {
+            // No time passes: only the scheduler decides.
+            let p = q.pop(ms(0), &mut none).unwrap().packet;
+            sent[p.flow as usize] += u64::from(p.size);
+            q.push(ms(0), packet(p.flow, p.size, n), 0, &mut none);
+        }
+        assert!(none.is_empty());
+        sent
+    }
+
+    /// Deficit round robin shares bytes, not packets (RFC 8290, 4.2). Never further apart than a quantum and a packet.
+    #[test]
+    fn flows_of_small_and_large_packets_send_equal_bytes() {
+        let sent = shares(&[1500, 300], 30_000);
+        assert!(sent[0].abs_diff(sent[1]) <= 1514 + 1500, "{sent:?}");
+        assert!(sent[0] > 7_000_000);
+    }
+
+    /// Ten flows: none of them share a queue under this perturbation.
+    #[test]
+    fn many_flows_share_equally() {
+        let sizes = [1500, 300, 64, 1000, 576, 1500, 1500, 200, 900, 1400];
+        let sent = shares(&sizes, 100_000);
+        let (least, most) = (sent.iter().min().unwrap(), sent.iter().max().unwrap());
+        assert!(most - least <= 1514 + 1500, "{sent:?}");
+    }
+
+    #[test]
+    fn the_hash_spreads_flows_evenly_and_anew_in_every_run() {
+        // 10 240 keys in 1024 queues: Poisson with mean 10; none beyond 30.
+        let fill = |perturbation| {
+            let mut counts = vec![0u32; 1024];
+            for key in 0..10_240 {
+                counts[hashed(key << 3, perturbation, 1024) as usize] += 1;
+            }
+            counts
+        };
+        let (a, b) = (fill(1), fill(2));
+        assert!(a.iter().all(|n| *n < 30));
+        let variance = a
+            .iter()
+            .map(|n| (f64::from(*n) - 10.0).powi(2))
+            .sum::<f64>()
+            / 1024.0;
+        assert!((variance - 10.0).abs() < 2.0, "{variance}");
+        assert_ne!(a, b);
+    }
+
+    /// A packet of a flow with an empty queue leaves next, though 50 of another one wait (RFC 8290, 4.2: new queues first).
+    #[test]
+    fn a_sparse_flow_overtakes_a_bulk_flow() {
+        let mut q = fq(Buffer::Unlimited);
+        let mut none = Vec::new();
+        for n in 0..50 {
+            q.push(ms(0), packet(0, 1500, n), 0, &mut none);
+        }
+        // The bulk flow has used its first quantum and is an old queue.
+        q.pop(ms(0), &mut none);
+        q.pop(ms(0), &mut none);
+        for n in 0..5 {
+            q.push(ms(0), packet(1, 100, n), 0, &mut none);
+            assert_eq!(
+                q.pop(ms(0), &mut none).unwrap().packet.flow,
+                1,
+                "packet {n}"
+            );
+            assert_eq!(q.pop(ms(0), &mut none).unwrap().packet.flow, 0);
+        }
+    }
+
+    /// RFC 8290, 4.1: from the head of the queue with the most bytes, half of them, at most 64 packets.
+    #[test]
+    fn a_full_buffer_drops_from_the_fattest_queue() {
+        let mut q = fq(Buffer::Packets(60));
+        let mut dropped = Vec::new();
+        for n in 0..40 {
+            q.push(ms(0), packet(0, 1500, n), 0, &mut dropped);
+        }
+        for n in 0..20 {
+            q.push(ms(0), packet(1, 100, n), 0, &mut dropped);
+        }
+        assert!(dropped.is_empty());
+        q.push(ms(0), packet(1, 100, 20), 0, &mut dropped);
+        let numbers: Vec<_> = dropped.iter().map(|p| (p.flow, p.seq)).collect();
+        assert_eq!(numbers, (0..20).map(|n| (0, n)).collect::<Vec<_>>());
+        assert_eq!((q.packets(), q.bytes()), (41, 20 * 1500 + 21 * 100));
+        // A large buffer: the batch ends at 64.
+        let mut q = fq(Buffer::Packets(1000));
+        dropped.clear();
+        (0..1001).for_each(|n| q.push(ms(0), packet(0, 1500, n), 0, &mut dropped));
+        assert_eq!((dropped.len(), q.packets()), (64, 937));
+        // The packet in transmission takes room.
+        let mut q = fq(Buffer::Packets(2));
+        dropped.clear();
+        q.push(ms(0), packet(0, 1500, 0), 1500, &mut dropped);
+        assert!(dropped.is_empty());
+        q.push(ms(0), packet(0, 1500, 1), 1500, &mut dropped);
+        assert_eq!(dropped.len(), 1);
+    }
+
+    /// Each queue has its own law: a flow that keeps a standing queue is dropped from, one that does not is spared.
+    #[test]
+    fn only_the_flow_with_a_standing_queue_is_controlled() {
+        let mut q = fq(Buffer::Unlimited);
+        let (mut dropped, mut sent) = (Vec::new(), 0u64);
+        for t in 0..3000 {
+            // 1 packet per ms leaves; flow 0 sends 1.2 of them, flow 1 a tenth.
+            q.push(ms(t), packet(0, 1500, t), 0, &mut dropped);
+            if t % 5 == 0 {
+                q.push(ms(t), packet(0, 1500, t), 0, &mut dropped);
+            }
+            if t % 10 == 0 {
+                q.push(ms(t), packet(1, 1500, t), 0, &mut dropped);
+            }
+            sent += u64::from(q.pop(ms(t), &mut dropped).is_some());
+        }
+        assert!(dropped.len() > 20);
+        assert!(dropped.iter().all(|p| p.flow == 0));
+        assert_eq!(dropped.len() as u64 + sent + q.packets(), 3000 + 600 + 300);
+        assert_eq!(q.waiting().count() as u64, q.packets());
+    }
+}

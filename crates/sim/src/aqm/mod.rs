@@ -11,6 +11,8 @@ mod codel;
 mod fq_codel;
 mod pie;
 mod red;
+#[cfg(test)]
+mod testing;
 
 use fullpipe_units::{Span, Time};
 

@@ -120,17 +120,6 @@ impl PieState {
         while self.next_update <= now {
             self.update(empty_at.saturating_since(self.next_update));
             self.next_update += self.p.update;
-            let quiet = self.probability == 0.0 && self.burst_allowance == Span::ZERO;
-            if quiet
-                && self.delay_old == Span::ZERO
-                && empty_at <= self.next_update
-                && self.next_update <= now
-            {
-                // Nothing changes any more until a packet arrives.
-                let missed =
-                    now.saturating_since(self.next_update).as_nanos() / self.p.update.as_nanos();
-                self.next_update += self.p.update * (missed + 1);
-            }
         }
     }
 
@@ -162,3 +151,174 @@ const HIGH_DELAY_STEP: f64 = 0.02;
 const DECAY: f64 = 0.98;
 /// A low delay is safe below this probability (RFC 8033, 4.1).
 const SAFE_BELOW: f64 = 0.2;
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::ms;
+    use super::*;
+
+    fn span(t: u64) -> Span {
+        Span::from_millis(t)
+    }
+
+    fn pie(ecn: Option<f64>) -> PieState {
+        let p = Pie {
+            ecn,
+            ..Pie::default()
+        };
+        PieState::new(p, 1500, ComponentRng::new(1, "pie"))
+    }
+
+    /// A queue that takes `delay` ms to drain, at one packet per millisecond.
+    fn queue(delay: u64) -> Backlog {
+        Backlog {
+            packets: delay,
+            bytes: delay * 1500,
+            delay: span(delay),
+            idle_since: None,
+        }
+    }
+
+    fn idle_since(t: u64) -> Backlog {
+        Backlog {
+            idle_since: Some(ms(t)),
+            ..queue(0)
+        }
+    }
+
+    /// p += 0.125 (q - 0.015) + 1.25 (q - q_old), scaled; numbers by hand.
+    #[test]
+    fn the_probability_follows_its_formula() {
+        let p = Pie::default();
+        let check = |probability, delay, old, expected: f64| {
+            let got = updated(&p, probability, span(delay), span(old));
+            assert!(
+                (got - expected).abs() < 1e-12,
+                "{probability} {delay} {old}: {got}"
+            );
+        };
+        // (0.000 625 + 0.025) / 2048.
+        check(0.0, 20, 0, 0.025_625 / 2048.0);
+        // Standing at 20 ms: only the integral part. Below 0.000 1: over 128.
+        check(0.000_05, 20, 20, 0.000_05 + 0.000_625 / 128.0);
+        // From 20 to 10 ms: -0.000 625 - 0.0125, over 8.
+        check(0.005, 10, 20, 0.005 - 0.013_125 / 8.0);
+        check(0.05, 25, 20, 0.05 + (0.001_25 + 0.006_25) / 2.0);
+        check(0.3, 25, 20, 0.3 + 0.007_5);
+        // A jump at a high probability adds 2 %; above 250 ms 2 % more.
+        check(0.3, 215, 15, 0.32);
+        check(0.3, 315, 15, 0.34);
+        // Empty twice: -0.001 875, then 2 % less.
+        check(0.5, 0, 0, 0.498_125 * 0.98);
+        check(0.000_001, 0, 20, 0.0);
+        check(0.999, 300, 200, 1.0);
+    }
+
+    #[test]
+    fn auto_tuning_has_the_table_of_the_rfc() {
+        for (probability, divisor) in [
+            (0.000_000_9, 2048.0),
+            (0.000_009, 512.0),
+            (0.000_09, 128.0),
+            (0.000_9, 32.0),
+            (0.009, 8.0),
+            (0.09, 2.0),
+            (0.1, 1.0),
+            (0.9, 1.0),
+        ] {
+            assert_eq!(tuning(probability), 1.0 / divisor, "{probability}");
+        }
+    }
+
+    /// A queue that stands at 100 ms and a probability of one: everything passes for 150 ms, nothing after.
+    #[test]
+    fn a_burst_of_150_ms_passes() {
+        let mut p = pie(None);
+        p.probability = 1.0;
+        for t in 0..300 {
+            let verdict = p.judge(ms(t), &queue(100), false);
+            let expected = if t < 150 {
+                Verdict::Admit
+            } else {
+                Verdict::Drop
+            };
+            assert_eq!(verdict, expected, "{t}");
+        }
+        // The allowance is back once the probability is zero and the delay low.
+        p.probability = 0.0;
+        p.delay_old = Span::ZERO;
+        p.judge(ms(300), &idle_since(300), false);
+        assert_eq!(p.burst_allowance, span(150));
+    }
+
+    /// Without a new packet the queue drains; one call after 200 ms ends where calls each millisecond end.
+    #[test]
+    fn missed_updates_are_made_up_for_exactly() {
+        for empty_at in [80, 250] {
+            let (mut often, mut once) = (pie(None), pie(None));
+            for p in [&mut often, &mut once] {
+                p.probability = 0.3;
+                p.delay_old = span(60);
+            }
+            let backlog = |t: u64| {
+                if t < empty_at {
+                    queue(empty_at - t)
+                } else {
+                    idle_since(empty_at)
+                }
+            };
+            for t in 0..=200 {
+                often.judge(ms(t), &backlog(t), false);
+            }
+            once.judge(ms(200), &backlog(200), false);
+            assert_eq!(often.probability, once.probability);
+            assert_eq!(often.delay_old, once.delay_old);
+            assert_eq!(often.next_update, once.next_update);
+        }
+    }
+
+    #[test]
+    fn safeguards_admit_everything() {
+        let mut p = pie(None);
+        p.burst_allowance = Span::ZERO;
+        p.delay_old = span(7);
+        p.probability = 0.19;
+        assert!((0..1000).all(|_| p.judge(ms(0), &queue(50), false) == Verdict::Admit));
+        p.probability = 1.0;
+        assert_eq!(p.judge(ms(0), &queue(50), false), Verdict::Drop);
+        assert_eq!(p.judge(ms(0), &queue(2), false), Verdict::Admit);
+        assert_eq!(p.judge(ms(0), &queue(3), false), Verdict::Drop);
+    }
+
+    /// RFC 8033, 5.1: mark up to 10 %, drop above.
+    #[test]
+    fn marks_only_at_low_probabilities() {
+        let mut p = pie(Some(0.1));
+        p.burst_allowance = Span::ZERO;
+        p.delay_old = span(50);
+        let mut verdicts = |probability, ect| {
+            p.probability = probability;
+            let v: Vec<_> = (0..10_000)
+                .map(|_| p.judge(ms(0), &queue(50), ect))
+                .collect();
+            let share = |x| v.iter().filter(|y| **y == x).count() as f64 / 1e4;
+            (share(Verdict::Mark), share(Verdict::Drop))
+        };
+        // Standard deviation 0.003.
+        let (marks, drops) = verdicts(0.1, true);
+        assert!(
+            (marks - 0.1).abs() < 0.015 && drops == 0.0,
+            "{marks} {drops}"
+        );
+        let (marks, drops) = verdicts(0.11, true);
+        assert!(
+            (drops - 0.11).abs() < 0.015 && marks == 0.0,
+            "{marks} {drops}"
+        );
+        let (marks, drops) = verdicts(0.1, false);
+        assert!(
+            (drops - 0.1).abs() < 0.015 && marks == 0.0,
+            "{marks} {drops}"
+        );
+    }
+}

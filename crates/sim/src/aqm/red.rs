@@ -163,7 +163,6 @@ impl RedState {
     /// The adaptations due by `now`, with the average as it was then.
     #[cold]
     fn adapt(&mut self, now: Time, idle_since: Option<Time>) {
-        let mut steps = 0;
         while self.next_adaptation <= now {
             let at = self.next_adaptation;
             let average = match idle_since {
@@ -172,16 +171,6 @@ impl RedState {
             };
             self.max_p = adapted(self.max_p, &self.p, average);
             self.next_adaptation += ADAPT_EVERY;
-            steps += 1;
-            if steps == MOST_STEPS {
-                let missed =
-                    now.saturating_since(self.next_adaptation).as_nanos() / ADAPT_EVERY.as_nanos();
-                self.next_adaptation += ADAPT_EVERY * missed;
-                steps = 0;
-                if missed == 0 {
-                    continue;
-                }
-            }
         }
     }
 }
@@ -200,5 +189,226 @@ const MAX_P_MOST: f64 = 0.5;
 const TARGET_LOW: f64 = 0.4;
 /// See [`TARGET_LOW`].
 const TARGET_HIGH: f64 = 0.6;
-/// After this many steps without an arrival `max_p` has reached an end of its range.
-const MOST_STEPS: u32 = 128;
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::ms;
+    use super::*;
+
+    const RED: Red = Red {
+        min: 5.0,
+        max: 15.0,
+        max_p: 0.1,
+        weight: 1.0,
+        gentle: true,
+        adaptive: false,
+        ecn: true,
+    };
+
+    fn red(p: Red) -> RedState {
+        // 12 Mbit/s and 1500 B: one packet per millisecond.
+        RedState::new(p, 12_000_000, 1500, ComponentRng::new(1, "red"))
+    }
+
+    fn queue(packets: u64) -> Backlog {
+        Backlog {
+            packets,
+            bytes: packets * 1500,
+            delay: Span::from_millis(packets),
+            idle_since: None,
+        }
+    }
+
+    /// Packets from one drop to the next while the queue stands at `packets`.
+    fn gaps(packets: u64, n: usize) -> Vec<u64> {
+        let mut r = red(RED);
+        let (mut gaps, mut gap) = (Vec::new(), 0);
+        while gaps.len() < n {
+            gap += 1;
+            if r.judge(ms(1), &queue(packets), false) == Verdict::Drop {
+                gaps.push(gap);
+                gap = 0;
+            }
+        }
+        gaps
+    }
+
+    #[test]
+    fn the_probability_rises_linearly_between_the_thresholds_and_gently_above() {
+        for (average, expected) in [
+            (4.9, Some(0.0)),
+            (5.0, Some(0.0)),
+            (7.5, Some(0.025)),
+            (10.0, Some(0.05)),
+            (15.0, Some(0.1)),
+            (22.5, Some(0.55)),
+            (30.0, None),
+        ] {
+            let p = probability(&RED, 0.1, average);
+            assert!(p.zip(expected).is_none_or(|(a, b)| (a - b).abs() < 1e-12));
+            assert_eq!(p.is_some(), expected.is_some(), "{average}");
+        }
+        let hard = Red {
+            gentle: false,
+            ..RED
+        };
+        assert_eq!(probability(&hard, 0.1, 15.0), None);
+    }
+
+    /// FJ93, section 7: gaps are uniform on 1 ..= 1/p_b, with mean (1 + 1/p_b) / 2. At an average of 10, p_b is
+    /// 0.1 (10 - 5) / (15 - 5) = 1/20. 200 000 gaps: each frequency has a standard deviation of 1 %.
+    #[test]
+    fn gaps_between_drops_are_uniform() {
+        let gaps = gaps(10, 200_000);
+        let mut counts = [0u64; 21];
+        gaps.iter().for_each(|g| counts[*g as usize] += 1);
+        for (gap, count) in counts.iter().enumerate().skip(1) {
+            let share = *count as f64 / gaps.len() as f64;
+            assert!((share / 0.05 - 1.0).abs() < 0.05, "gap {gap}: {share}");
+        }
+        let mean = gaps.iter().sum::<u64>() as f64 / gaps.len() as f64;
+        assert!((mean - 10.5).abs() < 0.05, "{mean}");
+    }
+
+    /// The share of packets dropped at a constant average, over its whole range: 2 p_b / (1 + p_b), from the mean gap. Here
+    /// 1/p_b is an integer, so that the gaps end exactly there.
+    #[test]
+    fn the_rate_of_drops_follows_the_average() {
+        for (packets, inverse) in [(6, 100.0), (7, 50.0), (9, 25.0), (15, 10.0)] {
+            let gaps = gaps(packets, 50_000);
+            let mean = gaps.iter().sum::<u64>() as f64 / gaps.len() as f64;
+            let expected = (inverse + 1.0) / 2.0;
+            assert!(
+                (mean / expected - 1.0).abs() < 0.02,
+                "{packets}: {mean} {expected}"
+            );
+            assert_eq!(gaps.iter().max(), Some(&(inverse as u64)));
+        }
+    }
+
+    #[test]
+    fn marks_what_may_be_marked_until_the_average_is_too_high() {
+        let mut r = red(RED);
+        let verdicts: Vec<_> = (0..1000)
+            .map(|_| r.judge(ms(1), &queue(14), true))
+            .collect();
+        assert!(verdicts.contains(&Verdict::Mark) && !verdicts.contains(&Verdict::Drop));
+        assert_eq!(r.judge(ms(1), &queue(30), true), Verdict::Drop);
+        assert_eq!(r.judge(ms(1), &queue(4), true), Verdict::Admit);
+    }
+
+    /// A step of the queue to q: avg = q (1 - (1 - w)^n) after n packets; an idle time of m packets: (1 - w)^m.
+    #[test]
+    fn the_average_follows_its_closed_forms() {
+        let w = 0.002;
+        let mut r = red(Red {
+            weight: w,
+            max_p: 0.0,
+            ..RED
+        });
+        for _ in 0..1000 {
+            r.judge(ms(1), &queue(10), false);
+        }
+        let full = 10.0 * (1.0 - 0.998f64.powi(1000));
+        assert!((r.average - full).abs() < 1e-9, "{}", r.average);
+        // 300 ms at one packet per millisecond.
+        let idle = Backlog {
+            idle_since: Some(ms(100)),
+            ..queue(0)
+        };
+        r.judge(ms(400), &idle, false);
+        assert!(
+            (r.average - full * 0.998f64.powi(300)).abs() < 1e-9,
+            "{}",
+            r.average
+        );
+    }
+
+    #[test]
+    fn one_adaptation_adds_little_and_takes_a_tenth() {
+        // Target band of min 5, max 15: 9 to 11.
+        for (max_p, average, expected) in [
+            (0.1, 11.1, 0.11),
+            (0.02, 11.1, 0.025),
+            (0.495, 20.0, 0.5),
+            (0.1, 10.9, 0.1),
+            (0.1, 9.1, 0.1),
+            (0.1, 8.9, 0.09),
+            (0.0105, 8.9, 0.01),
+        ] {
+            let got = adapted(max_p, &RED, average);
+            assert!((got - expected).abs() < 1e-12, "{max_p} {average}: {got}");
+        }
+    }
+
+    /// Sources that obey W = sqrt(1.5 / p) (Mathis and others 1997): ten of them over a path of 60 packets leave a queue of
+    /// 10 sqrt(1.5/p) - 60, p being the share of packets dropped lately. With a fixed `max_p` of 1 % or 20 % the average stands
+    /// at one of the thresholds; the adaptation brings it into the target band from either side (FGS01, section 4).
+    #[test]
+    fn adaptive_red_brings_the_average_into_its_band() {
+        let mean = |adaptive, max_p| {
+            let mut r = red(Red {
+                adaptive,
+                weight: 0.002,
+                max_p,
+                ..RED
+            });
+            let (mut packets, mut p, mut sum) = (10u64, 0.03, 0.0);
+            for half_second in 0..1000 {
+                let dropped = (0..500)
+                    .filter(|i| {
+                        let now = ms(half_second * 500 + i);
+                        r.judge(now, &queue(packets), false) == Verdict::Drop
+                    })
+                    .count();
+                p = (0.9 * p + 0.1 * dropped as f64 / 500.0).max(1e-4);
+                packets = (10.0 * (1.5 / p).sqrt() - 60.0).clamp(0.0, 100.0) as u64;
+                if half_second >= 500 {
+                    sum += r.average / 500.0;
+                }
+            }
+            sum
+        };
+        for max_p in [0.01, 0.2] {
+            let (adapted, fixed) = (mean(true, max_p), mean(false, max_p));
+            assert!((9.0..=11.0).contains(&adapted), "{max_p}: {adapted}");
+            assert!(!(8.0..=12.0).contains(&fixed), "{max_p}: {fixed}");
+        }
+    }
+
+    /// Nobody arrives for ten seconds: twenty adaptations, the first ones with an average that is still high.
+    #[test]
+    fn adaptations_missed_while_idle_are_made_up_for() {
+        let p = Red {
+            adaptive: true,
+            weight: 0.002,
+            ..RED
+        };
+        let mut r = red(p);
+        r.average = 14.0;
+        let idle = Backlog {
+            idle_since: Some(Time::ZERO),
+            ..queue(0)
+        };
+        r.judge(ms(10_200), &idle, false);
+        // After 500 ms the average is 14 * 0.998^500 = 5.1, below 9: twenty times 0.9.
+        assert!(
+            (r.max_p - 0.1 * 0.9f64.powi(20)).abs() < 1e-12,
+            "{}",
+            r.max_p
+        );
+    }
+
+    /// FGS01, section 5: `w_q` = 0.002 is the automatic value of a link of about 500 packets per second; at 10 000 packets
+    /// per second a delay of 5 ms asks for thresholds of 25 and 75 packets.
+    #[test]
+    fn automatic_parameters() {
+        assert!((Red::adaptive(500.0, Span::from_millis(5)).weight - 0.002).abs() < 3e-6);
+        let fast = Red::adaptive(10_000.0, Span::from_millis(5));
+        assert!((fast.min - 25.0).abs() < 1e-9 && (fast.max - 75.0).abs() < 1e-9);
+        let slow = Red::adaptive(100.0, Span::from_millis(5));
+        assert_eq!((slow.min, slow.max), (5.0, 15.0));
+        let classic = Red::classic(600);
+        assert_eq!((classic.min, classic.max), (50.0, 150.0));
+    }
+}
