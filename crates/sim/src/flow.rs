@@ -6,12 +6,13 @@ use fullpipe_units::{Span, Time};
 
 use crate::loss::DropRules;
 use crate::net::Net;
-use crate::outcome::{FlowOutcome, FlowTotals};
+use crate::outcome::{CaptureEvent, FlowOutcome, FlowTotals};
 use crate::packet::Packet;
 use crate::recorder::Recorder;
 use crate::rng::{ComponentRng, derive_seed};
-use crate::spec::{FlowSpec, RunSpec};
+use crate::spec::{FlowSpec, RunSpec, Trace};
 use crate::target::Wake;
+use crate::traffic::Short;
 
 /// One flow's endpoints and bookkeeping.
 #[derive(Debug)]
@@ -27,7 +28,14 @@ pub struct Flow {
     /// Pending entries of the event queue; [`Time::MAX`] for none.
     pub sender_wakes: Time,
     pub receiver_wakes: Time,
-    pub recorder: Recorder,
+    recorder: Recorder,
+    /// A short flow of a class; its recorder is idle.
+    pub short: Option<Short>,
+    /// Packets of either direction in the network.
+    pub inside: u64,
+    /// Pending events that make it try its interface again.
+    pub resumes: u32,
+    pub started: Time,
     pub dropped: u64,
     pub acks_in: u64,
     acks_dropped: u64,
@@ -41,14 +49,33 @@ pub struct Flow {
 }
 
 impl Flow {
-    pub fn new(f: &FlowSpec, spec: &RunSpec) -> Self {
+    /// A flow of the specification.
+    pub fn lasting(f: &FlowSpec, spec: &RunSpec) -> Self {
+        let mut rng = ComponentRng::new(spec.seed, &format!("{} start", f.name));
+        let started = match f.start_spread {
+            Span::ZERO => f.start,
+            spread => f.start + spread.mul_f64(rng.uniform()),
+        };
+        let recorder = Recorder::new(spec.interval, spec.trace, started, f.sender.max_window);
+        Self::new(f, spec.seed, started, recorder, None)
+    }
+
+    /// A flow of a class that starts now.
+    pub fn short(f: &FlowSpec, seed: u64, now: Time, short: Short) -> Self {
+        let idle = Recorder::new(Span::MAX, Trace::Off, now, f64::INFINITY);
+        Self::new(f, seed, now, idle, Some(short))
+    }
+
+    fn new(
+        f: &FlowSpec,
+        seed: u64,
+        started: Time,
+        recorder: Recorder,
+        short: Option<Short>,
+    ) -> Self {
         let (cfg, setup) = f.sender.clone().with_stack(&f.stack);
         let (packet, ack) = (cfg.packet() as u16, cfg.header as u16);
-        let sender = Sender::new(
-            cfg,
-            f.stack.controller(setup),
-            derive_seed(spec.seed, &f.name),
-        );
+        let sender = Sender::new(cfg, f.stack.controller(setup), derive_seed(seed, &f.name));
         Self {
             sender,
             receiver: Receiver::new(f.receiver.clone()),
@@ -57,10 +84,14 @@ impl Flow {
             packet,
             ack,
             local_queue: f.local_queue,
-            drops: DropRules::new(&f.drops, ComponentRng::new(spec.seed, &f.name)),
+            drops: DropRules::new(&f.drops, ComponentRng::new(seed, &f.name)),
             sender_wakes: Time::MAX,
             receiver_wakes: Time::MAX,
-            recorder: Recorder::new(spec.interval, spec.trace, f.start, f.sender.max_window),
+            recorder,
+            short,
+            inside: 0,
+            resumes: 0,
+            started,
             dropped: 0,
             acks_in: 0,
             acks_dropped: 0,
@@ -75,7 +106,7 @@ impl Flow {
     /// Sends all that the sender has for now, then sets its timer.
     #[inline]
     pub fn pump(&mut self, now: Time, index: u32, net: &mut Net) {
-        self.recorder.on_sender(now, &mut self.sender);
+        self.observe(now, net);
         while let Some(segment) = self.sender.poll_transmit(now) {
             if !self.send(now, index, &segment, net) {
                 break;
@@ -88,6 +119,70 @@ impl Flow {
         }
     }
 
+    /// The sender has processed an ACK or a timeout.
+    #[inline]
+    fn observe(&mut self, now: Time, net: &mut Net) {
+        match &mut self.short {
+            None => self.recorder.on_sender(now, &mut self.sender),
+            Some(short) => {
+                let record = &mut net.classes[short.class as usize];
+                short.on_sender(now, &mut self.sender, record);
+            }
+        }
+    }
+
+    /// The receiver gets a segment.
+    #[inline]
+    pub fn receive(&mut self, now: Time, segment: &Segment, net: &mut Net) -> Option<Ack> {
+        let before = self.receiver.counts();
+        let delivered = before.delivered;
+        if self.short.is_none() {
+            self.recorder.on_arrival(now, before);
+        }
+        let ack = self.receiver.handle_segment(now, segment);
+        if self.short.is_some() {
+            self.note_delivery(now, delivered, net);
+        }
+        ack
+    }
+
+    #[cold]
+    fn note_delivery(&self, now: Time, before: u64, net: &mut Net) {
+        if let Some(short) = &self.short {
+            let new = self.receiver.counts().delivered - before;
+            net.classes[short.class as usize].delivered.add(now, new);
+        }
+    }
+
+    /// Notes the moment at which a finite transfer is acknowledged.
+    #[inline]
+    pub fn note_completion(&mut self, now: Time, net: &mut Net) {
+        if self.finite && self.completed.is_none() && self.sender.is_done() {
+            self.completed = Some(now);
+            if let Some(short) = &self.short {
+                net.classes[short.class as usize].complete(now, short.number);
+            }
+        }
+    }
+
+    /// True for a short flow of which nothing is left: complete, no packet in the network, no answer held back, no event that
+    /// could reach who comes after it.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.short.is_some()
+            && self.completed.is_some()
+            && self.inside == 0
+            && self.resumes == 0
+            && self.receiver.next_timeout() == Time::MAX
+    }
+
+    /// It is over, its slot is free.
+    pub fn vacate(&mut self) {
+        self.short = None;
+        self.sender_wakes = Time::MAX;
+        self.receiver_wakes = Time::MAX;
+    }
+
     /// Puts a segment on the path; false if the local queue refused it.
     #[inline]
     fn send(&mut self, now: Time, index: u32, segment: &Segment, net: &mut Net) -> bool {
@@ -96,7 +191,15 @@ impl Flow {
         if self.local_queue {
             return self.send_locally(now, segment, packet, net);
         }
+        self.set_out(now, segment, packet, net);
+        true
+    }
+
+    #[inline(always)]
+    fn set_out(&mut self, now: Time, segment: &Segment, packet: Packet, net: &mut Net) {
         self.offered += u64::from(packet.is_data());
+        self.inside += 1;
+        net.see(now, packet.flow, || CaptureEvent::SegmentSent(*segment));
         let cut = match &mut self.drops {
             Some(drops) if packet.is_data() => {
                 drops.strikes(now, segment.seq, segment.retransmission, self.sender.cwnd())
@@ -104,9 +207,8 @@ impl Flow {
             _ => false,
         };
         if cut || !net.offer(now, self.forward[0], packet) {
-            self.lose(packet, net);
+            self.lose(now, packet, net);
         }
-        true
     }
 
     /// The first link is the host's own interface: overflow is a stall. Exact drops strike what the interface accepted.
@@ -122,21 +224,13 @@ impl Flow {
         let stop = match net.links[link as usize].room(now, packet.size) {
             Some(retry) => retry,
             None => {
-                self.offered += u64::from(packet.is_data());
-                let cut = match &mut self.drops {
-                    Some(drops) if packet.is_data() => {
-                        drops.strikes(now, segment.seq, segment.retransmission, self.sender.cwnd())
-                    }
-                    _ => false,
-                };
-                if cut || !net.offer(now, link, packet) {
-                    self.lose(packet, net);
-                }
+                self.set_out(now, segment, packet, net);
                 return true;
             }
         };
         self.sender.refuse(now, segment);
-        self.recorder.on_sender(now, &mut self.sender);
+        self.observe(now, net);
+        self.resumes += 1;
         net.schedule(
             stop.max(now + Span::from_nanos(1)),
             Wake::Resume(packet.flow as usize),
@@ -148,8 +242,10 @@ impl Flow {
     #[inline]
     pub fn answer(&mut self, now: Time, index: u32, ack: &Ack, net: &mut Net) {
         let packet = Packet::ack(index, self.ack, ack, &mut net.options);
+        self.inside += 1;
+        net.see(now, index, || CaptureEvent::AckSent(*ack));
         if !net.offer(now, self.back[0], packet) {
-            self.lose(packet, net);
+            self.lose(now, packet, net);
         }
     }
 
@@ -162,12 +258,24 @@ impl Flow {
         }
     }
 
+    /// The network dropped one of its packets.
     #[cold]
-    pub fn lose(&mut self, packet: Packet, net: &mut Net) {
+    pub fn lose(&mut self, now: Time, packet: Packet, net: &mut Net) {
+        self.inside -= 1;
         if packet.is_ack() {
             self.acks_dropped += 1;
-        } else if packet.is_data() {
-            self.dropped += 1;
+            net.see(now, packet.flow, || CaptureEvent::AckDropped(packet.seq));
+        } else {
+            self.dropped += u64::from(packet.is_data());
+            net.see(now, packet.flow, || {
+                CaptureEvent::SegmentDropped(packet.to_segment())
+            });
+        }
+        if let Some(short) = &self.short
+            && packet.is_data()
+            && !packet.is_retransmission()
+        {
+            net.classes[short.class as usize].lost(short.number, packet.seq);
         }
         packet.discard(&mut net.options);
     }
@@ -178,7 +286,7 @@ impl Flow {
         self.recorder.begin_measurement(now);
     }
 
-    fn totals(&self) -> FlowTotals {
+    pub fn totals(&self) -> FlowTotals {
         let (s, r) = (self.sender.counts(), self.receiver.counts());
         FlowTotals {
             sent: s.sent,
@@ -199,6 +307,39 @@ impl Flow {
         }
     }
 
+    /// Checks conservation with `data` of its data packets and `all` of its packets in the network.
+    ///
+    /// # Errors
+    /// A sentence about the first invariant that does not hold.
+    pub fn check(&self, name: &str, data: u64, all: u64) -> Result<(), String> {
+        let counts = self.receiver.counts();
+        if self.offered != counts.arrived + self.dropped + data {
+            return Err(format!(
+                "flow {name}: sent {} is not arrived {} + dropped {} + in the network {data}",
+                self.offered, counts.arrived, self.dropped
+            ));
+        }
+        if self.inside != all {
+            return Err(format!(
+                "flow {name}: {} packets under way, the links hold {all}",
+                self.inside
+            ));
+        }
+        if self.offered != self.sender.counts().sent {
+            return Err(format!(
+                "flow {name}: put {} on the path, the sender counts {}",
+                self.offered,
+                self.sender.counts().sent
+            ));
+        }
+        if counts.arrived != counts.delivered + counts.duplicates {
+            return Err(format!(
+                "flow {name}: arrived is not delivered + duplicates"
+            ));
+        }
+        Ok(())
+    }
+
     pub fn outcome(&mut self, spec: &FlowSpec, end: Time) -> FlowOutcome {
         let totals = self.totals();
         let cwnd_mean = self.recorder.finish(end, self.receiver.counts());
@@ -217,7 +358,7 @@ impl Flow {
             episodes: std::mem::take(&mut r.episodes),
             series: std::mem::take(&mut r.series),
             completed: self.completed,
-            started: spec.start,
+            started: self.started,
         }
     }
 }

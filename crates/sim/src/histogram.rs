@@ -20,7 +20,7 @@ const UNIT: u32 = 10;
 
 impl Histogram {
     /// Adds one sample.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, sample: Span) {
         let i = index(sample.as_nanos());
         if i >= self.counts.len() {

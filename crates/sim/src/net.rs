@@ -3,9 +3,11 @@
 use fullpipe_units::Time;
 
 use crate::link::{Admission, Link};
+use crate::outcome::{CaptureEvent, CaptureRow};
 use crate::packet::{OptionStore, Packet};
 use crate::queue::EventQueue;
 use crate::target::{Layout, Wake};
+use crate::traffic::ClassRecord;
 
 /// See above.
 #[derive(Debug)]
@@ -18,9 +20,32 @@ pub struct Net {
     pub options: OptionStore,
     /// Numbers of what events wake.
     pub layout: Layout,
+    /// Of the short flows, by class.
+    pub classes: Vec<ClassRecord>,
+    /// Flows of the specification: those that a capture records.
+    pub lasting: u32,
+    /// What a capture saw.
+    pub capture: Option<Vec<CaptureRow>>,
 }
 
 impl Net {
+    /// A host of `flow` sees a packet.
+    #[inline]
+    pub fn see(&mut self, now: Time, flow: u32, event: impl FnOnce() -> CaptureEvent) {
+        if self.capture.is_some() {
+            self.record(now, flow, event());
+        }
+    }
+
+    #[cold]
+    fn record(&mut self, at: Time, flow: u32, event: CaptureEvent) {
+        if let Some(rows) = &mut self.capture
+            && flow < self.lasting
+        {
+            rows.push(CaptureRow { at, flow, event });
+        }
+    }
+
     /// Adds an event that is not the arrival of a packet.
     #[inline]
     pub fn schedule(&mut self, at: Time, wake: Wake) {

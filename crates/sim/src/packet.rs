@@ -196,6 +196,11 @@ impl Packet {
         self.bits[CE] = 1;
     }
 
+    /// True for data sent again.
+    pub fn is_retransmission(&self) -> bool {
+        self.bits[0] != 0
+    }
+
     /// As the receiver sees it.
     #[inline]
     pub fn to_segment(self) -> Segment {

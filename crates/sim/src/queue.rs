@@ -64,6 +64,12 @@ impl EventQueue {
         self.heap[i] = key;
     }
 
+    /// Pending events.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
     /// The earliest event.
     #[inline]
     pub fn peek(&self) -> Option<(Time, Target)> {

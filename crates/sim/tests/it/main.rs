@@ -1,10 +1,12 @@
 //! Integration tests of the simulator.
 
 mod build;
+mod capture;
 mod conservation;
 mod controls;
 mod determinism;
 mod links;
 mod mdone;
 mod pings;
+mod short_flows;
 mod sources;

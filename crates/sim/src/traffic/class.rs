@@ -1,0 +1,247 @@
+//! A class of short flows: when the next one comes, what it is, and what is remembered of all of them.
+//!
+//! Arrival times and sizes have a generator each, and every flow its own: a variant that changes one of them, or the
+//! transport, leaves the others as they are (common random numbers).
+
+use fullpipe_cc::Stack;
+use fullpipe_flow::Sender;
+use fullpipe_units::{Span, Time};
+
+use super::interval::PerInterval;
+use super::sizes;
+use crate::histogram::Histogram;
+use crate::outcome::{ArrivalOutcome, FlowTotals, Transfer};
+use crate::rng::ComponentRng;
+use crate::spec::{ArrivalSpec, Arrivals, FlowSpec, RunSpec, SizeLaw};
+
+/// Where the flows of a class come from.
+#[derive(Debug)]
+pub struct Class {
+    name: String,
+    /// The next flow, but for its name and size.
+    template: FlowSpec,
+    gaps: Gaps,
+    law: SizeLaw,
+    sizes: ComponentRng,
+    /// Flows so far.
+    flows: u64,
+    last: Time,
+    until: Time,
+}
+
+/// The arrival process.
+#[derive(Debug)]
+enum Gaps {
+    Poisson {
+        mean_ns: f64,
+        rng: ComponentRng,
+    },
+    Every(Span),
+    /// The latest first.
+    At(Vec<Time>),
+}
+
+impl Class {
+    /// A class of the run.
+    pub fn new(a: &ArrivalSpec, spec: &RunSpec) -> Self {
+        let f = &a.template;
+        let rng = |what: &str| ComponentRng::new(spec.seed, &format!("{} {what}", f.name));
+        let after_stop = |t: Time| t + Span::from_nanos(1);
+        Self {
+            name: f.name.clone(),
+            template: FlowSpec {
+                stop: None,
+                ..f.clone()
+            },
+            gaps: Gaps::new(a, rng("arrivals")),
+            law: a.sizes.clone(),
+            sizes: rng("sizes"),
+            flows: 0,
+            last: f.start,
+            until: f.stop.map_or(Time::MAX, after_stop).min(spec.after_end()),
+        }
+    }
+
+    /// When the next flow arrives; `None`: none does.
+    pub fn next_arrival(&mut self) -> Option<Time> {
+        self.last = self.gaps.next(self.last)?;
+        (self.last < self.until).then_some(self.last)
+    }
+
+    /// The flow that arrives.
+    pub fn next_flow(&mut self) -> &FlowSpec {
+        self.template.name = format!("{}#{}", self.name, self.flows);
+        self.template.sender.transfer = Some(sizes::draw(&self.law, &mut self.sizes));
+        self.flows += 1;
+        &self.template
+    }
+}
+
+impl Gaps {
+    fn new(a: &ArrivalSpec, mut rng: ComponentRng) -> Self {
+        match a.arrivals {
+            Arrivals::Poisson { per_second } if per_second > 0.0 => Self::Poisson {
+                mean_ns: 1e9 / per_second,
+                rng,
+            },
+            Arrivals::Poisson { .. } => Self::At(Vec::new()),
+            Arrivals::Every(gap) => Self::Every(gap.max(Span::from_nanos(1))),
+            Arrivals::Spread { count, within } => {
+                let start = a.template.start;
+                let mut at: Vec<Time> = (0..count)
+                    .map(|_| start + within.mul_f64(rng.uniform()))
+                    .collect();
+                at.sort_unstable_by(|a, b| b.cmp(a));
+                Self::At(at)
+            }
+        }
+    }
+
+    fn next(&mut self, last: Time) -> Option<Time> {
+        match self {
+            Self::Poisson { mean_ns, rng } => {
+                let gap = libm::round(*mean_ns * rng.exponential());
+                Some(last + Span::from_nanos(gap as u64))
+            }
+            Self::Every(gap) => Some(last + *gap),
+            Self::At(times) => times.pop(),
+        }
+    }
+}
+
+/// What makes a flow a short one.
+#[derive(Debug)]
+pub struct Short {
+    /// Index of its class.
+    pub class: u32,
+    /// Its row among the transfers.
+    pub number: usize,
+    rtt_samples: u64,
+}
+
+impl Short {
+    /// Row `number` of `class`.
+    pub fn new(class: usize, number: usize) -> Self {
+        Self {
+            class: class as u32,
+            number,
+            rtt_samples: 0,
+        }
+    }
+
+    /// The sender has processed an ACK or a timeout.
+    #[cold]
+    pub fn on_sender(&mut self, now: Time, sender: &mut Sender<Stack>, record: &mut ClassRecord) {
+        let samples = sender.rtt().samples();
+        if samples != self.rtt_samples {
+            self.rtt_samples = samples;
+            if now >= record.measure_from {
+                record.rtt.record(sender.rtt().latest());
+            }
+        }
+        if sender.has_log() {
+            sender.drain_log().for_each(drop);
+        }
+    }
+}
+
+/// What is remembered of the flows of a class.
+#[derive(Debug)]
+pub struct ClassRecord {
+    name: String,
+    mss: u32,
+    packet: u32,
+    measure_from: Time,
+    /// In the order of arrival.
+    pub transfers: Vec<Transfer>,
+    rtt: Histogram,
+    totals: FlowTotals,
+    /// First-delivery segments.
+    pub delivered: PerInterval,
+}
+
+impl ClassRecord {
+    /// Of a class of the run.
+    pub fn new(a: &ArrivalSpec, spec: &RunSpec) -> Self {
+        let f = &a.template;
+        Self {
+            name: f.name.clone(),
+            mss: f.sender.mss,
+            packet: f.sender.packet(),
+            measure_from: spec.measure_from,
+            transfers: Vec::new(),
+            rtt: Histogram::default(),
+            totals: FlowTotals::default(),
+            delivered: PerInterval::new(spec.interval),
+        }
+    }
+
+    /// Name of a flow.
+    pub fn flow_name(&self, number: usize) -> String {
+        format!("{}#{number}", self.name)
+    }
+
+    /// A flow of `size` segments arrives; returns its row.
+    pub fn begin(&mut self, now: Time, size: u64) -> usize {
+        self.transfers.push(Transfer {
+            start: now,
+            size,
+            completion: None,
+            lost: 0,
+            retransmits: 0,
+            timeouts: 0,
+        });
+        self.transfers.len() - 1
+    }
+
+    /// The last segment is acknowledged.
+    pub fn complete(&mut self, now: Time, number: usize) {
+        let row = &mut self.transfers[number];
+        row.completion = Some(now - row.start);
+    }
+
+    /// The first transmission of a segment was lost.
+    pub fn lost(&mut self, number: usize, segment: u64) {
+        if segment < 64 {
+            self.transfers[number].lost |= 1 << segment;
+        }
+    }
+
+    /// A flow leaves, or the run ends, with these counters.
+    pub fn leave(&mut self, now: Time, number: usize, flow: &FlowTotals) {
+        let row = &mut self.transfers[number];
+        row.retransmits = flow.retransmits as u32;
+        row.timeouts = flow.timeouts as u32;
+        let measured = now >= self.measure_from;
+        let since = |n: u64| if measured { n } else { 0 };
+        let t = &mut self.totals;
+        t.sent += flow.sent;
+        t.retransmits += flow.retransmits;
+        t.delivered += flow.delivered;
+        t.delivered_measured += since(flow.delivered_measured);
+        t.arrived_measured += since(flow.arrived_measured);
+        t.duplicates += flow.duplicates;
+        t.out_of_order += flow.out_of_order;
+        t.dropped += flow.dropped;
+        t.loss_events += flow.loss_events;
+        t.loss_events_measured += since(flow.loss_events_measured);
+        t.timeouts += flow.timeouts;
+        t.probes += flow.probes;
+        t.undone += flow.undone;
+        t.local_stalls += flow.local_stalls;
+        t.acks += flow.acks;
+    }
+
+    /// The result.
+    pub fn finish(self, end: Time) -> ArrivalOutcome {
+        ArrivalOutcome {
+            name: self.name,
+            mss: self.mss,
+            packet: self.packet,
+            transfers: self.transfers,
+            rtt: self.rtt,
+            totals: self.totals,
+            delivered_per_interval: self.delivered.finish(end),
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Short flows that come and go: how many, how long, how fast, and each the same as a lasting flow of its own.
+
+use fullpipe_sim::{
+    ArrivalOutcome, ArrivalSpec, Arrivals, Buffer, FlowSpec, Loss, RunSpec, SizeLaw, run,
+};
+use fullpipe_units::{Span, Time};
+
+use crate::build::{dumbbell, flow, ms, source};
+
+/// Mice of 10 segments each.
+fn mice(arrivals: Arrivals) -> ArrivalSpec {
+    ArrivalSpec {
+        template: flow("mice", "reno"),
+        arrivals,
+        sizes: SizeLaw::Fixed(10),
+    }
+}
+
+/// A bottleneck of 12 Mbit/s (a packet per millisecond), 40 ms each way.
+fn path(arrivals: Vec<ArrivalSpec>, seconds: f64) -> RunSpec {
+    RunSpec {
+        arrivals,
+        ..dumbbell(12.0, 80, Buffer::Unlimited, seconds, vec![])
+    }
+}
+
+fn result(spec: &RunSpec) -> ArrivalOutcome {
+    run(spec).unwrap().arrivals.remove(0)
+}
+
+/// Ten segments of a millisecond and one round trip; with a handshake one more and the time of the SYN, 52 bytes.
+#[test]
+fn on_an_idle_path_completion_has_a_closed_form() {
+    let every = Arrivals::Every(ms(500));
+    let r = result(&path(vec![mice(every.clone())], 10.0));
+    // At 500 ... 10000 ms; the last has no time.
+    assert_eq!(r.transfers.len(), 20);
+    for (i, t) in r.transfers[..19].iter().enumerate() {
+        assert_eq!(t.start, Time::ZERO + ms(500 * (i as u64 + 1)));
+        assert_eq!(t.completion, Some(ms(90)));
+        assert_eq!((t.size, t.lost, t.retransmits, t.timeouts), (10, 0, 0, 0));
+    }
+    assert_eq!(r.transfers[19].completion, None);
+    let mut shaking = mice(every);
+    shaking.template.sender.handshake = true;
+    let syn = u64::from(shaking.template.sender.header) * 8_000 / 12;
+    let r = result(&path(vec![shaking], 10.0));
+    assert_eq!(
+        r.transfers[0].completion,
+        Some(Span::from_nanos(syn) + ms(170))
+    );
+}
+
+/// A window of 4 takes three rounds for 10 segments: 4, then 8 would go, so 6 on the heels of the first four ACKs.
+#[test]
+fn a_smaller_initial_window_takes_a_round_more() {
+    let mut m = mice(Arrivals::Every(ms(500)));
+    m.template.sender.initial_window = 4.0;
+    let r = result(&path(vec![m], 2.0));
+    // The first ACK is back after 81 ms; then two segments follow each ACK: the last six leave within 6 ms.
+    assert_eq!(r.transfers[0].completion, Some(ms(81 + 6 + 80)));
+}
+
+#[test]
+fn arrivals_follow_their_law() {
+    // 50 per second for 200 s: 10000, standard deviation 100; per second variance equals mean.
+    let r = result(&path(
+        vec![mice(Arrivals::Poisson { per_second: 50.0 })],
+        200.0,
+    ));
+    let n = r.transfers.len() as f64;
+    assert!((n - 1e4).abs() < 400.0, "{n}");
+    let mut per_second = vec![0.0f64; 200];
+    for t in &r.transfers {
+        per_second[(t.start.as_secs_f64() as usize).min(199)] += 1.0;
+    }
+    let mean = n / 200.0;
+    let variance = per_second.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 199.0;
+    assert!((variance / mean - 1.0).abs() < 0.4, "{variance} {mean}");
+
+    let mut bounded = mice(Arrivals::Every(ms(100)));
+    bounded.template.start = Time::ZERO + ms(1000);
+    bounded.template.stop = Some(Time::ZERO + ms(2000));
+    let r = result(&path(vec![bounded], 5.0));
+    assert_eq!(r.transfers.len(), 10, "1100, 1200 ... 2000 ms");
+    assert!(
+        r.transfers.iter().all(|t| t.completion.is_some()),
+        "a stop ends arrivals, not flows"
+    );
+
+    let mut spread = mice(Arrivals::Spread {
+        count: 300,
+        within: ms(10_000),
+    });
+    spread.template.start = Time::ZERO + ms(5000);
+    let r = result(&path(vec![spread], 30.0));
+    let starts: Vec<f64> = r.transfers.iter().map(|t| t.start.as_secs_f64()).collect();
+    assert_eq!(starts.len(), 300);
+    assert!(starts.is_sorted() && starts[0] >= 5.0 && starts[299] <= 15.0);
+    let mean = starts.iter().sum::<f64>() / 300.0;
+    assert!(
+        (mean - 10.0).abs() < 4.0 * 10.0 / 12f64.sqrt() / 300f64.sqrt(),
+        "{mean}"
+    );
+}
+
+/// Forced drops strike every flow of the class: the mask has them, each is resent once.
+#[test]
+fn the_mask_shows_lost_first_transmissions() {
+    let mut m = mice(Arrivals::Every(ms(2000)));
+    m.sizes = SizeLaw::Fixed(80);
+    m.template.drops.segments = vec![0, 3, 9, 63, 64];
+    let r = result(&path(vec![m], 21.0));
+    for t in &r.transfers[..9] {
+        assert_eq!(t.lost, 1 | 1 << 3 | 1 << 9 | 1 << 63);
+        assert_eq!(t.retransmits, 5);
+        assert!(t.completion.is_some());
+    }
+    let sum: u32 = r.transfers.iter().map(|t| t.retransmits).sum();
+    assert_eq!(r.totals.retransmits, u64::from(sum));
+    assert!(r.totals.dropped >= 45);
+}
+
+/// Losses of a link, too: every dropped packet of the first transmissions is a bit.
+#[test]
+fn the_mask_shows_losses_of_a_full_buffer() {
+    let mut spec = path(vec![mice(Arrivals::Every(ms(400)))], 30.0);
+    spec.links[0].buffer = Buffer::Packets(6);
+    let r = result(&spec);
+    // Ten at once, six fit: the last four are lost. All are resent.
+    for t in &r.transfers[..70] {
+        assert_eq!(t.lost, 0b11_1100_0000);
+        assert!(t.retransmits >= 4 && t.completion.is_some());
+    }
+}
+
+#[test]
+fn totals_add_up() {
+    let mut spec = path(vec![mice(Arrivals::Poisson { per_second: 40.0 })], 20.0);
+    spec.arrivals[0].sizes = SizeLaw::Uniform(1, 30);
+    spec.links[0].loss = Loss::Bernoulli { p: 0.03 };
+    spec.measure_from = Time::ZERO + ms(5000);
+    let r = result(&spec);
+    let t = r.totals;
+    assert_eq!(r.delivered_per_interval.iter().sum::<u64>(), t.delivered);
+    assert_eq!(
+        r.delivered_per_interval[5..].iter().sum::<u64>(),
+        t.delivered_measured
+    );
+    let done = r.transfers.iter().filter(|t| t.completion.is_some());
+    let (count, segments) = done.fold((0, 0), |(n, s), t| (n + 1, s + t.size));
+    assert!(count > 700, "{count}");
+    assert!(t.delivered >= segments && t.delivered <= r.transfers.iter().map(|t| t.size).sum());
+    assert!(t.timeouts > 0 && t.retransmits > 0 && t.dropped > 0 && t.acks > 0);
+    assert!(t.delivered_measured <= t.arrived_measured && t.loss_events_measured < t.loss_events);
+    assert!(r.rtt.count() > 1000 && r.rtt.min().unwrap() >= ms(81));
+}
+
+/// A class is nothing but its flows: the same flows, named, started and sized as the class drew them, as lasting ones over the
+/// same lossy bottleneck, complete to the nanosecond at the same times. Slots are reused a hundred times meanwhile.
+#[test]
+fn a_short_flow_is_a_flow_like_any_other() {
+    for (handshake, ack_every) in [(false, 1), (true, 2)] {
+        let mut class = mice(Arrivals::Poisson { per_second: 20.0 });
+        class.sizes = SizeLaw::Pareto {
+            mean: 12.0,
+            shape: 1.3,
+            most: 300,
+        };
+        class.template.sender.handshake = handshake;
+        class.template.receiver.ack_every = ack_every;
+        class.template.drops.probability = 0.01;
+        let mut spec = path(vec![class.clone()], 60.0);
+        spec.links[0].loss = Loss::Bernoulli { p: 0.02 };
+        spec.links[0].buffer = Buffer::Packets(40);
+        spec.sources = vec![source("background", 3.0)];
+        let short = result(&spec);
+        assert!(short.transfers.len() > 1000);
+        let flows: Vec<FlowSpec> = short
+            .transfers
+            .iter()
+            .enumerate()
+            .map(|(i, t)| {
+                let mut f = class.template.clone();
+                f.name = format!("mice#{i}");
+                f.start = t.start;
+                f.sender.transfer = Some(t.size);
+                f
+            })
+            .collect();
+        let lasting = RunSpec {
+            arrivals: vec![],
+            flows,
+            ..spec
+        };
+        let o = run(&lasting).unwrap();
+        for (i, (t, f)) in short.transfers.iter().zip(&o.flows).enumerate() {
+            assert_eq!(t.completion.map(|c| t.start + c), f.completed, "{i}");
+            assert_eq!(u64::from(t.retransmits), f.totals.retransmits);
+            assert_eq!(u64::from(t.timeouts), f.totals.timeouts);
+        }
+        let sum = |get: fn(&fullpipe_sim::FlowTotals) -> u64| -> u64 {
+            o.flows.iter().map(|f| get(&f.totals)).sum()
+        };
+        assert_eq!(short.totals.sent, sum(|t| t.sent));
+        assert_eq!(short.totals.acks, sum(|t| t.acks));
+        assert_eq!(short.totals.duplicates, sum(|t| t.duplicates));
+        assert_eq!(short.totals.out_of_order, sum(|t| t.out_of_order));
+        assert_eq!(short.totals.dropped, sum(|t| t.dropped));
+        assert_eq!(
+            short.rtt.count(),
+            o.flows.iter().map(|f| f.rtt.count()).sum::<u64>()
+        );
+    }
+}
+
+/// Common random numbers: another transport, a bigger buffer, another law of arrivals or sizes, one more class or flow leave the
+/// other draws as they are.
+#[test]
+fn variants_share_arrivals_and_sizes() {
+    let mut class = mice(Arrivals::Poisson { per_second: 30.0 });
+    class.sizes = SizeLaw::Uniform(2, 30);
+    let base = path(vec![class.clone()], 20.0);
+    let starts = |r: &ArrivalOutcome| r.transfers.iter().map(|t| t.start).collect::<Vec<_>>();
+    let sizes = |r: &ArrivalOutcome| r.transfers.iter().map(|t| t.size).collect::<Vec<_>>();
+    let a = result(&base);
+    let mut variant = base.clone();
+    variant.arrivals[0].template.stack = flow("x", "cubic").stack;
+    variant.arrivals[0].template.sender.initial_window = 3.0;
+    variant.links[0].buffer = Buffer::Packets(20);
+    let mut other = mice(Arrivals::Poisson { per_second: 10.0 });
+    other.template.name = "other".into();
+    variant.arrivals.push(other);
+    variant.flows = vec![flow("bulk", "reno")];
+    let b = result(&variant);
+    assert_eq!((starts(&a), sizes(&a)), (starts(&b), sizes(&b)));
+    assert_ne!(a.transfers, b.transfers);
+
+    let mut rarer = base.clone();
+    rarer.arrivals[0].arrivals = Arrivals::Poisson { per_second: 15.0 };
+    let c = result(&rarer);
+    assert_ne!(starts(&a)[..50], starts(&c)[..50]);
+    assert_eq!(sizes(&a)[..200], sizes(&c)[..200]);
+
+    let mut longer = base.clone();
+    longer.arrivals[0].sizes = SizeLaw::Uniform(2, 60);
+    let d = result(&longer);
+    assert_eq!(starts(&a), starts(&d));
+    assert_ne!(sizes(&a)[..50], sizes(&d)[..50]);
+
+    assert_eq!(
+        result(&base).transfers,
+        a.transfers,
+        "the same specification twice"
+    );
+    let seed = RunSpec { seed: 2, ..base };
+    assert_ne!(starts(&result(&seed))[..50], starts(&a)[..50]);
+}
+
+/// The start of a flow is uniform over its spread, drawn from its own generator.
+#[test]
+fn starts_are_spread() {
+    let start = |seed: u64, name: &str, edit: &dyn Fn(&mut FlowSpec)| {
+        let mut f = flow(name, "reno");
+        f.start = Time::ZERO + ms(1000);
+        f.start_spread = ms(500);
+        f.sender.transfer = Some(2);
+        edit(&mut f);
+        let mut spec = dumbbell(12.0, 80, Buffer::Unlimited, 3.0, vec![f]);
+        spec.seed = seed;
+        let o = run(&spec).unwrap();
+        // It really starts then: two segments later it is done.
+        assert_eq!(o.flows[0].completed, Some(o.flows[0].started + ms(82)));
+        (o.flows[0].started - Time::ZERO).as_millis_f64()
+    };
+    let starts: Vec<f64> = (0..200).map(|seed| start(seed, "a", &|_| {})).collect();
+    assert!(starts.iter().all(|s| (1000.0..1500.0).contains(s)));
+    let mean = starts.iter().sum::<f64>() / 200.0;
+    assert!(
+        (mean - 1250.0).abs() < 4.0 * 500.0 / 12f64.sqrt() / 200f64.sqrt(),
+        "{mean}"
+    );
+    assert_ne!(start(1, "a", &|_| {}), start(1, "b", &|_| {}));
+    let again = start(1, "a", &|f| f.drops.probability = 1e-9);
+    assert_eq!(start(1, "a", &|_| {}), again, "loss draws elsewhere");
+    assert_eq!(start(1, "a", &|f| f.start_spread = Span::ZERO), 1000.0);
+}
