@@ -33,6 +33,23 @@ impl Histogram {
         self.max = self.max.max(sample);
     }
 
+    /// Adds the samples of another one.
+    pub fn merge(&mut self, other: &Histogram) {
+        if other.counts.len() > self.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        for (own, more) in self.counts.iter_mut().zip(&other.counts) {
+            *own += more;
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.max = self.max.max(other.max);
+        self.min = match (self.min, other.min) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+    }
+
     /// Number of samples.
     pub fn count(&self) -> u64 {
         self.count
@@ -120,6 +137,25 @@ mod tests {
         assert_eq!(h.quantile(1.0), Some(Span::from_millis(100)));
         assert_eq!(h.min(), Some(Span::from_micros(100)));
         assert!((h.mean_s().unwrap() - 0.05005).abs() < 1e-12);
+    }
+
+    #[test]
+    fn merged_parts_are_the_whole() {
+        let (mut whole, mut parts) = (Histogram::default(), [(); 3].map(|()| Histogram::default()));
+        for i in 1..=3000u64 {
+            let sample = Span::from_nanos(i * i * 17);
+            whole.record(sample);
+            parts[(i % 3) as usize].record(sample);
+        }
+        let mut merged = Histogram::default();
+        parts.iter().for_each(|part| merged.merge(part));
+        merged.merge(&Histogram::default());
+        assert_eq!(merged.count(), 3000);
+        assert_eq!((merged.min(), merged.max()), (whole.min(), whole.max()));
+        assert_eq!(merged.mean_s(), whole.mean_s());
+        for q in [0.0, 0.01, 0.5, 0.95, 0.999, 1.0] {
+            assert_eq!(merged.quantile(q), whole.quantile(q));
+        }
     }
 
     #[test]

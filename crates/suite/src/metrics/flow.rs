@@ -1,5 +1,7 @@
 //! Metrics of one flow: rates, RTT, window, counters and samples. What follows a congestion event is in `reopening`.
 
+use std::borrow::Cow;
+
 use fullpipe_sim::histogram::Histogram;
 use fullpipe_sim::{FlowOutcome, Outcome};
 use fullpipe_units::{Span, Time};
@@ -30,7 +32,7 @@ pub(super) fn measure(group: &FlowGroup, members: &[FlowOutcome], outcome: &Outc
         ),
     );
 
-    let rtt = Rtt::of(members);
+    let rtt = pooled(members);
     put("rtt_ms.min", rtt.min().map(Span::as_millis_f64));
     put("rtt_ms.mean", rtt.mean_s().map(|s| s * 1e3));
     put("rtt_ms.p50", rtt.quantile(0.50).map(Span::as_millis_f64));
@@ -160,80 +162,13 @@ pub(super) fn latest(
 }
 
 /// RTT samples of all members.
-struct Rtt<'a> {
-    members: &'a [FlowOutcome],
-    /// Of several members: values in ascending order with their counts.
-    pooled: Vec<(Span, u64)>,
-}
-
-impl Rtt<'_> {
-    fn of(members: &[FlowOutcome]) -> Rtt<'_> {
-        let mut pooled = Vec::new();
-        if members.len() > 1 {
-            pooled = members.iter().flat_map(|f| buckets(&f.rtt)).collect();
-            pooled.sort_unstable();
-        }
-        Rtt { members, pooled }
+fn pooled(members: &[FlowOutcome]) -> Cow<'_, Histogram> {
+    if let [one] = members {
+        return Cow::Borrowed(&one.rtt);
     }
-
-    fn min(&self) -> Option<Span> {
-        self.members.iter().filter_map(|f| f.rtt.min()).min()
-    }
-
-    fn mean_s(&self) -> Option<f64> {
-        if let [one] = self.members {
-            return one.rtt.mean_s();
-        }
-        let sum = self
-            .members
-            .iter()
-            .filter_map(|f| Some(f.rtt.mean_s()? * f.rtt.count() as f64))
-            .sum();
-        ratio(
-            sum,
-            self.members.iter().map(|f| f.rtt.count()).sum::<u64>() as f64,
-        )
-    }
-
-    fn quantile(&self, q: f64) -> Option<Span> {
-        if let [one] = self.members {
-            return one.rtt.quantile(q);
-        }
-        let count: u64 = self.pooled.iter().map(|b| b.1).sum();
-        let rank = (q * count as f64).ceil().max(1.0) as u64;
-        let mut seen = 0;
-        for &(value, n) in &self.pooled {
-            seen += n;
-            if seen >= rank {
-                return Some(value);
-            }
-        }
-        None
-    }
-}
-
-/// The non-empty buckets of a histogram, read through its quantiles: value and count, ascending.
-fn buckets(h: &Histogram) -> Vec<(Span, u64)> {
-    let count = h.count();
-    let at = |rank: u64| h.quantile((rank as f64 - 0.5) / count as f64);
-    let mut out = Vec::new();
-    let mut rank = 1;
-    while rank <= count {
-        let Some(value) = at(rank) else { break };
-        // Last rank with the same value.
-        let (mut low, mut high) = (rank, count);
-        while low < high {
-            let middle = low + (high - low).div_ceil(2);
-            if at(middle) == Some(value) {
-                low = middle;
-            } else {
-                high = middle - 1;
-            }
-        }
-        out.push((value, low - rank + 1));
-        rank = low + 1;
-    }
-    out
+    let mut all = Histogram::default();
+    members.iter().for_each(|f| all.merge(&f.rtt));
+    Cow::Owned(all)
 }
 
 fn variables(members: &[FlowOutcome], values: &mut Values) {
@@ -388,11 +323,11 @@ mod tests {
                 .record(Span::from_micros(80_000 + (i * 7919) % 40_000));
         }
         let pair = [f.clone(), flow("b")];
-        let rtt = Rtt::of(&pair);
+        let rtt = pooled(&pair);
         for q in [0.001, 0.05, 0.5, 0.95, 0.99, 1.0] {
             assert_eq!(rtt.quantile(q), f.rtt.quantile(q), "{q}");
         }
-        assert_eq!(rtt.pooled.iter().map(|b| b.1).sum::<u64>(), 5000);
+        assert_eq!(rtt.count(), 5000);
     }
 
     #[test]
