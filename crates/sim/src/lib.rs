@@ -34,7 +34,6 @@
 
 mod flow;
 // Hosted by the links.
-#[allow(dead_code)]
 mod aqm;
 pub mod histogram;
 mod link;

@@ -5,7 +5,7 @@ use fullpipe_units::Time;
 use crate::link::{Admission, Link};
 use crate::outcome::{CaptureEvent, CaptureRow};
 use crate::packet::{OptionStore, Packet};
-use crate::queue::EventQueue;
+use crate::queue::{EventQueue, Target};
 use crate::target::{Layout, Wake};
 use crate::traffic::ClassRecord;
 
@@ -16,6 +16,8 @@ pub struct Net {
     pub queue: EventQueue,
     /// By index of the specification.
     pub links: Vec<Link>,
+    /// Packets that queues dropped and nobody was told of yet.
+    pub dropped: Vec<Packet>,
     /// Of the ACKs in flight.
     pub options: OptionStore,
     /// Numbers of what events wake.
@@ -52,24 +54,44 @@ impl Net {
         self.queue.push(at, self.layout.target(wake));
     }
 
-    /// Offers a packet to a link; false if it is lost.
+    /// Offers a packet to a link; false if it is lost. A queue may drop packets later, or others now: see `dropped`.
     #[inline(always)]
     pub fn offer(&mut self, now: Time, link: u32, packet: Packet) -> bool {
-        match self.links[link as usize].offer(now, packet) {
+        match self.links[link as usize].offer(now, packet, &mut self.dropped) {
             Admission::Accepted { arrives, first } => {
                 if first {
                     self.queue.push(arrives, link);
                 }
                 true
             }
-            Admission::Astray { at, first } => {
-                if first {
-                    self.schedule(at, Wake::Stray(link as usize));
-                }
+            Admission::Refused => false,
+            rare => {
+                self.admit(link as usize, rare);
                 true
             }
-            Admission::Refused => false,
         }
+    }
+
+    /// Sets the events that an admission asks for.
+    #[cold]
+    fn admit(&mut self, link: usize, admission: Admission) {
+        match admission {
+            Admission::Accepted { arrives, first } if first => {
+                self.queue.push(arrives, link as Target);
+            }
+            Admission::Astray { at, first } if first => self.schedule(at, Wake::Stray(link)),
+            Admission::Queued { begins: Some(at) } => self.schedule(at, Wake::Departure(link)),
+            _ => {}
+        }
+    }
+
+    /// A transmission begins at a link whose queue decides at the exit.
+    pub fn transmit(&mut self, now: Time, link: usize) {
+        let (admission, begins) = self.links[link].transmit(now, &mut self.dropped);
+        if let Some(admission) = admission {
+            self.admit(link, admission);
+        }
+        self.admit(link, Admission::Queued { begins });
     }
 
     /// The oldest packet of a link arrives now at its far end; the link's pending event moves to the next one.

@@ -52,6 +52,7 @@ impl World {
         let flows: Vec<Flow> = spec.flows.iter().map(|f| Flow::lasting(f, spec)).collect();
         let mut net = Net {
             queue: EventQueue::default(),
+            dropped: Vec::new(),
             options: OptionStore::default(),
             layout: layout(spec),
             links,
@@ -109,6 +110,9 @@ impl World {
                 self.net.queue.pop();
                 self.wake(now, target);
             }
+            if !self.net.dropped.is_empty() {
+                self.lose_dropped(now);
+            }
         }
     }
 
@@ -158,6 +162,14 @@ impl World {
     #[cold]
     fn pass_on(&mut self, now: Time, link: u32, packet: Packet) {
         if !self.net.offer(now, link, packet) {
+            self.lose(now, packet);
+        }
+    }
+
+    /// Queues dropped packets that they had taken in.
+    #[cold]
+    fn lose_dropped(&mut self, now: Time) {
+        for packet in std::mem::take(&mut self.net.dropped) {
             self.lose(now, packet);
         }
     }
@@ -267,7 +279,7 @@ impl World {
                 }
             }
             Wake::Class(i) => self.welcome(now, i),
-            Wake::Departure(_) => {}
+            Wake::Departure(i) => net.transmit(now, i),
         }
     }
 

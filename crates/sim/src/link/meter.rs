@@ -94,18 +94,29 @@ impl Meter {
     /// A packet entered at `entered` is sent from `begins` to `departs`.
     #[inline]
     pub fn book(&mut self, entered: Time, begins: Time, departs: Time, size: u16) {
-        let leaves = departs.min(self.end);
-        if departs > self.measure_from {
-            let since = entered.max(self.measure_from);
-            self.queue_area += (leaves - since).as_nanos();
+        self.occupy(entered, departs, 1);
+        self.leave(begins - entered, departs, size);
+    }
+
+    /// So many packets take room from `from`, which lies within the run, to `to`.
+    #[inline]
+    pub fn occupy(&mut self, from: Time, to: Time, packets: u64) {
+        if to > self.measure_from {
+            let since = from.max(self.measure_from);
+            self.queue_area += (to.min(self.end) - since).as_nanos() * packets;
         }
+    }
+
+    /// A packet that waited so long departs.
+    #[inline]
+    pub fn leave(&mut self, waited: Span, departs: Time, size: u16) {
         if departs <= self.end {
             self.delivered += 1;
             self.delivered_bytes += u64::from(size);
             if departs > self.measure_from {
                 self.measured_bytes += u64::from(size);
                 if self.watched {
-                    self.queueing_delay.record(begins - entered);
+                    self.queueing_delay.record(waited);
                 }
             }
         }

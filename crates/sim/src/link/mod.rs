@@ -1,11 +1,13 @@
 //! A running link: queue, transmitter, delay, and what goes wrong on the way.
 //!
 //! - [`plain`]: first in, first out at one rate, or a pure delay, in closed form: the common link and the fast one.
-//! - [`special`]: every other one, put together from [`gate`] (loss, policer), a queue ([`timed`]: in closed form, too), a
-//!   [`transmitter`] (schedules and traces) and a [`wire`] (delays, jitter, strays).
+//! - [`special`]: every other one, put together from [`gate`] (loss, policer), a queue ([`timed`]: in closed form, too;
+//!   [`held`]: with an event per transmission, for disciplines that decide at the exit), a [`transmitter`] (schedules and
+//!   traces) and a [`wire`] (delays, jitter, strays).
 //! - [`meter`]: what both count, and the checks at the end.
 
 mod gate;
+mod held;
 mod meter;
 mod plain;
 mod special;
@@ -50,6 +52,11 @@ pub enum Admission {
         /// No other stray arrives before.
         first: bool,
     },
+    /// It waits in a queue that decides at the exit, or another packet was dropped for it, or it was dropped there.
+    Queued {
+        /// When the next transmission begins, if an event is to be set for it.
+        begins: Option<Time>,
+    },
     /// It is lost.
     Refused,
 }
@@ -81,12 +88,12 @@ impl Link {
         }
     }
 
-    /// Offers a packet.
+    /// Offers a packet; a queue may drop others in its favour, to `dropped`.
     #[inline(always)]
-    pub fn offer(&mut self, now: Time, packet: Packet) -> Admission {
+    pub fn offer(&mut self, now: Time, packet: Packet, dropped: &mut Vec<Packet>) -> Admission {
         match self {
             Self::Plain(link) => link.offer(now, packet),
-            Self::Special(link) => link.offer(now, packet),
+            Self::Special(link) => link.offer(now, packet, dropped),
         }
     }
 
@@ -113,6 +120,19 @@ impl Link {
         match self {
             Self::Plain(_) => (None, None),
             Self::Special(link) => (link.wire.take_stray(), link.wire.next_stray()),
+        }
+    }
+
+    /// A transmission begins: what becomes of its packet, and when the next one begins. What the queue drops goes to
+    /// `dropped`.
+    pub fn transmit(
+        &mut self,
+        now: Time,
+        dropped: &mut Vec<Packet>,
+    ) -> (Option<Admission>, Option<Time>) {
+        match self {
+            Self::Plain(_) => (None, None),
+            Self::Special(link) => link.transmit(now, dropped),
         }
     }
 

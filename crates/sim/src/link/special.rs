@@ -4,12 +4,15 @@ use fullpipe_units::{Span, Time};
 
 use super::Admission;
 use super::gate::Gate;
+use super::held::Held;
 use super::meter::{Closing, Meter, Watch};
 use super::timed::Timed;
 use super::transmitter::Transmitter;
 use super::wire::Wire;
+use crate::aqm::ExitAqm;
 use crate::outcome::LinkOutcome;
 use crate::packet::Packet;
+use crate::rng::ComponentRng;
 use crate::spec::LinkSpec;
 
 /// A running link with rare elements.
@@ -30,14 +33,23 @@ enum Queue {
     None,
     /// First in, first out.
     Timed(Timed),
+    /// Decides at the exit.
+    Held(Held),
 }
 
 impl Special {
     /// A link at time zero.
     pub fn new(spec: &LinkSpec, seed: u64, watch: &Watch) -> Self {
         let queue = match Transmitter::new(spec) {
-            Some(transmitter) => Queue::Timed(Timed::new(spec, transmitter)),
             None => Queue::None,
+            Some(transmitter) => {
+                let (rate, rng) = (transmitter.first_rate(), format!("{} queue", spec.name));
+                let rng = ComponentRng::new(seed, &rng);
+                match ExitAqm::new(&spec.discipline, spec.buffer, rate, rng) {
+                    Some(aqm) => Queue::Held(Held::new(spec, transmitter, aqm)),
+                    None => Queue::Timed(Timed::new(spec, seed, transmitter)),
+                }
+            }
         };
         Self {
             spec: spec.clone(),
@@ -48,9 +60,9 @@ impl Special {
         }
     }
 
-    /// Offers a packet.
+    /// Offers a packet. A queue that finds no room for it may drop others instead: those go to `dropped`.
     #[cold]
-    pub fn offer(&mut self, now: Time, packet: Packet) -> Admission {
+    pub fn offer(&mut self, now: Time, mut packet: Packet, dropped: &mut Vec<Packet>) -> Admission {
         self.meter.offered += 1;
         if !self.gate.passes(now, &packet, &mut self.meter) {
             return Admission::Refused;
@@ -60,7 +72,11 @@ impl Special {
                 self.meter.pass(packet.size);
                 Some(now)
             }
-            Queue::Timed(queue) => queue.enter(now, packet.size, &mut self.meter),
+            Queue::Timed(queue) => queue.enter(now, &mut packet, &mut self.meter),
+            Queue::Held(queue) => {
+                let begins = queue.enter(now, packet, &mut self.meter, dropped);
+                return Admission::Queued { begins };
+            }
         };
         match departs {
             Some(departs) => self.wire.send(departs, packet),
@@ -68,11 +84,27 @@ impl Special {
         }
     }
 
+    /// The transmission that was announced for now begins: what becomes of the packet, and when the next one begins. What the
+    /// queue drops goes to `dropped`.
+    pub fn transmit(
+        &mut self,
+        now: Time,
+        dropped: &mut Vec<Packet>,
+    ) -> (Option<Admission>, Option<Time>) {
+        let Queue::Held(queue) = &mut self.queue else {
+            return (None, None);
+        };
+        let sent = queue.send(now, &mut self.meter, dropped);
+        let admission = sent.packet.map(|(departs, p)| self.wire.send(departs, p));
+        (admission, sent.next)
+    }
+
     /// See [`super::Link::room`].
     pub fn room(&mut self, now: Time, size: u16) -> Option<Time> {
         match &mut self.queue {
             Queue::None => None,
             Queue::Timed(queue) => queue.room(now, size),
+            Queue::Held(queue) => queue.room(now, size),
         }
     }
 
@@ -86,21 +118,31 @@ impl Special {
 
     /// Every packet inside.
     pub fn inside(&self) -> impl Iterator<Item = &Packet> + '_ {
-        self.wire.inside()
+        let held = match &self.queue {
+            Queue::Held(queue) => Some(queue.aqm().waiting()),
+            Queue::None | Queue::Timed(_) => None,
+        };
+        self.wire.inside().chain(held.into_iter().flatten())
     }
 
     /// See [`Meter::finish`].
-    pub fn finish(self) -> Result<LinkOutcome, String> {
+    pub fn finish(mut self) -> Result<LinkOutcome, String> {
         let (from, end) = self.meter.measured();
-        let capacity = match &self.queue {
-            Queue::None => None,
-            Queue::Timed(queue) => queue.transmitter().bytes_between(from, end),
-        };
-        let closing = Closing {
+        let mut closing = Closing {
             booked: self.wire.sent(),
             queued: 0,
-            capacity,
+            capacity: None,
         };
+        match &mut self.queue {
+            Queue::None => {}
+            Queue::Timed(queue) => closing.capacity = queue.transmitter().bytes_between(from, end),
+            Queue::Held(queue) => {
+                queue.count(end, &mut self.meter);
+                self.meter.marks = queue.aqm().marks();
+                closing.queued = queue.aqm().packets();
+                closing.capacity = queue.transmitter().bytes_between(from, end);
+            }
+        }
         self.meter.finish(&self.spec, closing)
     }
 }

@@ -112,6 +112,25 @@ impl Transmitter {
         self.last = done;
     }
 
+    /// The rate at time zero, bits per second; a trace's mean.
+    pub fn first_rate(&self) -> u64 {
+        match &self.capacity {
+            Capacity::Rates(pieces) => pieces[0].1,
+            Capacity::Trace(trace) => {
+                let bits = trace.opportunities.len() as u64 * OPPORTUNITY * 8;
+                bits * 1_000_000_000 / trace.period()
+            }
+        }
+    }
+
+    /// Later rates and when they begin.
+    pub fn rates(&self) -> Vec<(Time, u64)> {
+        match &self.capacity {
+            Capacity::Rates(pieces) => pieces[1..].to_vec(),
+            Capacity::Trace(_) => Vec::new(),
+        }
+    }
+
     /// Bytes that could be sent after `from` and up to `to`; `None` if nothing limits them.
     pub fn bytes_between(&self, from: Time, to: Time) -> Option<f64> {
         match &self.capacity {
