@@ -59,7 +59,7 @@ impl Held {
         let sending = self.sending(now);
         self.aqm.push(now, packet, sending, dropped);
         meter.buffer_drops += (dropped.len() - before) as u64;
-        meter.queue(now, now, self.aqm.packets() + u64::from(sending > 0));
+        meter.sample(now, self.aqm.packets() + u64::from(sending > 0));
         if self.next.is_some() || self.aqm.packets() == 0 {
             return None;
         }
@@ -114,8 +114,13 @@ impl Held {
 
     /// Accounts for the queue up to `now`.
     pub fn count(&mut self, now: Time, meter: &mut Meter) {
-        meter.occupy(self.counted, now, self.aqm.packets());
-        self.counted = now;
+        if now > self.counted {
+            let waiting = self.aqm.packets();
+            let sending = self.sending(self.counted);
+            meter.occupy(self.counted, now, waiting);
+            meter.reach(now, waiting + u64::from(sending > 0));
+            self.counted = now;
+        }
     }
 
     fn schedule(&mut self, start: Cursor) -> Option<Time> {

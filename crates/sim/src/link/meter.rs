@@ -122,12 +122,17 @@ impl Meter {
         }
     }
 
-    /// The queue has this many packets after one entered now; the last of them leaves at `departs`.
+    /// The queue has this many packets until a time.
     #[inline]
-    pub fn queue(&mut self, now: Time, departs: Time, packets: u64) {
-        if departs > self.measure_from {
+    pub fn reach(&mut self, until: Time, packets: u64) {
+        if until > self.measure_from {
             self.queue_max = self.queue_max.max(packets);
         }
+    }
+
+    /// The queue has this many packets now.
+    #[inline]
+    pub fn sample(&mut self, now: Time, packets: u64) {
         if now >= self.sample_at {
             self.samples.push((now, packets));
             self.sample_at = now + self.sample_step;

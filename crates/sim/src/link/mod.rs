@@ -175,6 +175,7 @@ impl Link {
 /// True if the link has nothing but a buffer, a rate, a delay and random loss.
 fn is_plain(spec: &LinkSpec) -> bool {
     let LinkSpec {
+        rate,
         discipline,
         loss_of_acks,
         jitter,
@@ -184,7 +185,9 @@ fn is_plain(spec: &LinkSpec) -> bool {
         trace,
         ..
     } = spec;
-    *discipline == Discipline::DropTail
+    // A rate of zero is an outage that never ends.
+    rate.is_none_or(|r| r.as_bits_per_sec() > 0)
+        && *discipline == Discipline::DropTail
         && !loss_of_acks
         && *jitter == Span::ZERO
         && reorder.is_none()

@@ -170,7 +170,8 @@ impl Plain {
         self.waiting += 1;
         self.waiting_bytes += u64::from(size);
         self.meter.book(now, begins, departs, size);
-        self.meter.queue(now, departs, self.waiting);
+        self.meter.reach(departs, self.waiting);
+        self.meter.sample(now, self.waiting);
         departs
     }
 

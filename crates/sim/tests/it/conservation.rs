@@ -2,9 +2,11 @@
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Detector, LocalDrop, Preset, ReceiverConfig, Reduction, SenderConfig};
-use fullpipe_sim::{Buffer, Drops, FlowSpec, LinkSpec, Loss, RunSpec, Trace, run};
+use fullpipe_sim::{Drops, FlowSpec, LinkSpec, RunSpec, Trace, run};
 use fullpipe_units::{Rate, Span, Time};
 use proptest::prelude::*;
+
+use crate::any_link::links;
 
 const STACKS: &[&str] = &[
     "reno",
@@ -20,44 +22,10 @@ const STACKS: &[&str] = &[
     "illinois+hystart",
 ];
 
-fn buffer() -> impl Strategy<Value = Buffer> {
-    prop_oneof![
-        (1u64..60).prop_map(Buffer::Packets),
-        (1500u64..60_000).prop_map(Buffer::Bytes),
-        (2_000u64..100_000).prop_map(|us| Buffer::Time(Span::from_micros(us))),
-        Just(Buffer::Unlimited),
-    ]
-}
-
-fn loss() -> impl Strategy<Value = Loss> {
-    prop_oneof![
-        4 => Just(Loss::None),
-        1 => (0.0..0.2).prop_map(|p| Loss::Bernoulli { p }),
-        1 => (0.0..0.1, 0.01..1.0, 0.0..0.05, 0.0..1.0)
-            .prop_map(|(to_bad, to_good, good, bad)| Loss::GilbertElliott { to_bad, to_good, good, bad }),
-    ]
-}
-
-prop_compose! {
-    fn links()(
-        specs in prop::collection::vec(
-            (prop::option::weighted(0.8, 100_000u64..20_000_000), 0u64..50_000, buffer(), loss()), 2..5
-        )
-    ) -> Vec<LinkSpec> {
-        specs.into_iter().enumerate().map(|(i, (rate, delay, buffer, loss))| LinkSpec {
-            name: format!("l{i}"),
-            rate: rate.map(Rate::from_bits_per_sec),
-            delay: Span::from_micros(delay),
-            buffer,
-            loss,
-            ..LinkSpec::pure_delay("", Span::ZERO)
-        }).collect()
-    }
-}
-
 prop_compose! {
     fn flow()(
         stack in 0..STACKS.len(),
+        ecn in any::<bool>(),
         detector in prop_oneof![Just(Detector::Rack), Just(Detector::Sack), Just(Detector::NewReno)],
         old in any::<bool>(),
         prr in any::<bool>(),
@@ -80,6 +48,7 @@ prop_compose! {
     ) -> (FlowSpec, Vec<prop::sample::Index>, Vec<prop::sample::Index>) {
         let preset = if old { Preset::Y2003 } else { Preset::Y2026 };
         let mut sender = SenderConfig::preset(preset, 1500);
+        sender.ecn = ecn;
         sender.detector = detector;
         sender.reduction = if prr {
             Reduction::Prr
@@ -90,6 +59,7 @@ prop_compose! {
         sender.local_drop = local_drop;
         sender.max_window = 300.0;
         let mut receiver = ReceiverConfig::preset(preset);
+        receiver.ecn = ecn;
         receiver.sack = detector != Detector::NewReno;
         receiver.ack_every = ack_every;
         receiver.window = window;
@@ -117,13 +87,19 @@ prop_compose! {
     }
 }
 
+/// Nanoseconds.
+fn least_delay(link: &LinkSpec) -> u64 {
+    let later = link.schedule.iter().filter_map(|c| c.delay);
+    later.fold(link.delay, Span::min).as_nanos()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 
     #[test]
     fn every_random_run_conserves(
         seed in any::<u64>(),
-        links in links(),
+        links in links(4),
         flows in prop::collection::vec(flow(), 1..5),
         measure in 0u64..3_000,
         trace in prop_oneof![Just(Trace::Off), Just(Trace::Full), Just(Trace::Every(Span::from_millis(5)))],
@@ -161,6 +137,8 @@ proptest! {
         };
         for l in &o.links {
             prop_assert!((0.0..=1.0).contains(&l.utilization), "{}: {}", l.name, l.utilization);
+            prop_assert!(l.queueing_delay.count() <= l.delivered);
+            prop_assert!(l.marks <= l.delivered + l.queue_max);
             prop_assert!(l.queue_mean >= 0.0 && l.queue_mean <= l.queue_max.max(1) as f64, "{}: {} {}", l.name, l.queue_mean, l.queue_max);
         }
         for (f, s) in o.flows.iter().zip(&spec.flows) {
@@ -174,7 +152,7 @@ proptest! {
             }
             if let Some(min) = f.rtt.min() {
                 // Propagation there and back is the least.
-                let base: u64 = s.forward.iter().chain(&s.back).map(|l| spec.links[*l].delay.as_nanos()).sum();
+                let base: u64 = s.forward.iter().chain(&s.back).map(|l| least_delay(&spec.links[*l])).sum();
                 prop_assert!(min.as_nanos() >= base, "{} {}", min, base);
             }
         }

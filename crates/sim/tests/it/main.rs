@@ -1,5 +1,6 @@
 //! Integration tests of the simulator.
 
+mod any_link;
 mod build;
 mod capture;
 mod conservation;
