@@ -174,7 +174,7 @@ impl Meter {
             Some(capacity) if capacity > 0.0 => (bytes / capacity).min(1.0),
             _ => 0.0,
         };
-        let seconds = (self.end - self.measure_from).as_secs_f64();
+        let measured = self.end - self.measure_from;
         Ok(LinkOutcome {
             name,
             offered: self.offered,
@@ -188,8 +188,9 @@ impl Meter {
             marks: self.marks,
             queueing_delay: self.queueing_delay,
             queue_max: self.queue_max,
-            queue_mean: if seconds > 0.0 {
-                self.queue_area as f64 * 1e-9 / seconds
+            // A quotient of whole numbers: never above the maximum by a rounding.
+            queue_mean: if measured > Span::ZERO {
+                self.queue_area as f64 / measured.as_nanos() as f64
             } else {
                 0.0
             },
