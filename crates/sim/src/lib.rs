@@ -33,7 +33,6 @@
 //! ```
 
 mod flow;
-// Hosted by the links.
 mod aqm;
 pub mod histogram;
 mod link;

@@ -9,5 +9,6 @@ mod determinism;
 mod links;
 mod mdone;
 mod pings;
+mod queues;
 mod short_flows;
 mod sources;
