@@ -32,8 +32,8 @@
 //! assert!(outcome.flows[0].rtt.min().unwrap() >= Span::from_millis(80));
 //! ```
 
-mod flow;
 mod aqm;
+mod flow;
 pub mod histogram;
 mod link;
 mod loss;

@@ -41,7 +41,7 @@ pub struct Fifo {
     bytes: u64,
 }
 
-/// The time of the drop after one at `t` (RFC 8289, 5.3).
+/// The time of the drop after one at `t` (RFC 8289, `control_law`).
 fn control_law(t: Time, interval: Span, count: u32) -> Time {
     t + Span::from_nanos(
         libm::round(interval.as_nanos() as f64 / libm::sqrt(f64::from(count))) as u64,
@@ -127,7 +127,7 @@ impl CodelLaw {
         self.count = self.count.saturating_add(packets);
     }
 
-    /// Enters the dropping state; soon after the last one at the rate that controlled the queue then (RFC 8289, 5.5).
+    /// Enters the dropping state; soon after the last one at the rate that controlled the queue then.
     fn begin(&mut self, p: &Codel, now: Time) {
         self.dropping = true;
         let delta = self.count.saturating_sub(self.last_count);
@@ -298,7 +298,7 @@ mod tests {
         steps
     }
 
-    /// RFC 8289, 5.3: above the target for 100 ms, then gaps of 100 ms / sqrt(count): 100, 70.7, 57.7, 50 ...
+    /// RFC 8289, `control_law`: above the target for 100 ms, then gaps of 100 ms / sqrt(count): 100, 70.7, 57.7, 50 ...
     #[test]
     fn drops_come_faster_by_the_square_root() {
         let mut s = Standing::default();

@@ -5,7 +5,7 @@
 //! - Floyd 2000, "Recommendation on using the gentle variant of RED": between `max_th` and twice `max_th` the probability
 //!   rises to one.
 //! - Floyd, Gummadi, Shenker 2001, "Adaptive RED" (FGS01): `max_p` follows the average (figure 1), `w_q`, `min_th` and
-//!   `max_th` from the link's rate (section 5).
+//!   `max_th` from the link's rate.
 //!
 //! The queue is measured in packets, not in bytes. Figure 2 of FJ93 is one ahead of its section 7 after a drop (it counts the
 //! arriving packet already); this follows section 7, where the gaps are uniform on 1 .. 1/p_b. Their mean is about half of
@@ -34,7 +34,7 @@ impl Red {
         }
     }
 
-    /// Adaptive RED with everything automatic (FGS01, section 5): for `packets_per_second`, the link's capacity C, and an
+    /// Adaptive RED with everything automatic (FGS01): for `packets_per_second`, the link's capacity C, and an
     /// average queueing delay of `target` (the paper: 5 ms): `w_q` = 1 - exp(-1/C), `min_th` = max(5, target C / 2), `max_th`
     /// = 3 `min_th`. `max_p` starts at 0.1.
     pub fn adaptive(packets_per_second: f64, target: Span) -> Self {
@@ -343,7 +343,7 @@ mod tests {
 
     /// Sources that obey W = sqrt(1.5 / p) (Mathis and others 1997): ten of them over a path of 60 packets leave a queue of
     /// 10 sqrt(1.5/p) - 60, p being the share of packets dropped lately. With a fixed `max_p` of 1 % or 20 % the average stands
-    /// at one of the thresholds; the adaptation brings it into the target band from either side (FGS01, section 4).
+    /// at one of the thresholds; the adaptation brings it into the target band from either side (FGS01).
     #[test]
     fn adaptive_red_brings_the_average_into_its_band() {
         let mean = |adaptive, max_p| {
@@ -399,7 +399,7 @@ mod tests {
         );
     }
 
-    /// FGS01, section 5: `w_q` = 0.002 is the automatic value of a link of about 500 packets per second; at 10 000 packets
+    /// FGS01: `w_q` = 0.002 is the automatic value of a link of about 500 packets per second; at 10 000 packets
     /// per second a delay of 5 ms asks for thresholds of 25 and 75 packets.
     #[test]
     fn automatic_parameters() {

@@ -174,7 +174,7 @@ fn red_stands_where_it_drops_the_excess() {
     }
 }
 
-/// FGS01, section 4: the average queue stays in the target band, 9 to 11 packets, whatever the load; without the adaptation it
+/// FGS01: the average queue stays in the target band, 9 to 11 packets, whatever the load; without the adaptation it
 /// depends on the load and leaves the band on either side.
 #[test]
 fn adaptive_red_keeps_the_queue_in_its_band() {
