@@ -4,13 +4,26 @@
 use fullpipe_units::Span;
 
 /// Distribution of samples of a time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Histogram {
     counts: Vec<u32>,
     count: u64,
     sum: u128,
-    min: Option<Span>,
+    /// [`Span::MAX`] before the first sample.
+    min: Span,
     max: Span,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self {
+            counts: Vec::new(),
+            count: 0,
+            sum: 0,
+            min: Span::MAX,
+            max: Span::ZERO,
+        }
+    }
 }
 
 /// log2 of the buckets per octave.
@@ -29,7 +42,7 @@ impl Histogram {
         self.counts[i] += 1;
         self.count += 1;
         self.sum += u128::from(sample.as_nanos());
-        self.min = Some(self.min.map_or(sample, |m| m.min(sample)));
+        self.min = self.min.min(sample);
         self.max = self.max.max(sample);
     }
 
@@ -44,10 +57,7 @@ impl Histogram {
         self.count += other.count;
         self.sum += other.sum;
         self.max = self.max.max(other.max);
-        self.min = match (self.min, other.min) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
+        self.min = self.min.min(other.min);
     }
 
     /// Number of samples.
@@ -57,12 +67,12 @@ impl Histogram {
 
     /// Smallest sample.
     pub fn min(&self) -> Option<Span> {
-        self.min
+        (self.count > 0).then_some(self.min)
     }
 
     /// Largest sample.
     pub fn max(&self) -> Option<Span> {
-        self.min.map(|_| self.max)
+        (self.count > 0).then_some(self.max)
     }
 
     /// Mean in seconds.
@@ -72,7 +82,7 @@ impl Histogram {
 
     /// The sample below which a fraction `q` of all lies, to a bucket's width (0.2 %), clamped to the exact extremes.
     pub fn quantile(&self, q: f64) -> Option<Span> {
-        let min = self.min?;
+        let min = self.min()?;
         let rank = (q.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
         for (i, &c) in self.counts.iter().enumerate() {

@@ -30,9 +30,11 @@ pub struct Meter {
     pub policer_drops: u64,
     pub early_drops: u64,
     pub marks: u64,
-    /// Packets and bytes that leave before the end of the run.
-    delivered: u64,
-    delivered_bytes: u64,
+    /// Packets and bytes that left before the measured part, or no transmitter at all.
+    passed: u64,
+    passed_bytes: u64,
+    /// Packets and bytes that leave in the measured part.
+    measured: u64,
     measured_bytes: u64,
     queue_max: u64,
     /// Packet-nanoseconds since `measure_from`.
@@ -67,8 +69,9 @@ impl Meter {
             policer_drops: 0,
             early_drops: 0,
             marks: 0,
-            delivered: 0,
-            delivered_bytes: 0,
+            passed: 0,
+            passed_bytes: 0,
+            measured: 0,
             measured_bytes: 0,
             queue_max: 0,
             queue_area: 0,
@@ -85,21 +88,44 @@ impl Meter {
     }
 
     /// A packet passes without a transmitter.
-    #[inline]
+    #[inline(always)]
     pub fn pass(&mut self, size: u16) {
-        self.delivered += 1;
-        self.delivered_bytes += u64::from(size);
+        self.passed += 1;
+        self.passed_bytes += u64::from(size);
     }
 
-    /// A packet entered at `entered` is sent from `begins` to `departs`.
-    #[inline]
-    pub fn book(&mut self, entered: Time, begins: Time, departs: Time, size: u16) {
+    /// A packet entered at `entered` is sent from `begins` to `departs`; the queue has `packets` with it.
+    #[inline(always)]
+    pub fn book(&mut self, entered: Time, begins: Time, departs: Time, size: u16, packets: u64) {
+        if entered < self.measure_from || departs > self.end {
+            return self.book_at_an_edge(entered, begins, departs, size, packets);
+        }
+        self.measured += 1;
+        self.measured_bytes += u64::from(size);
+        self.queue_area += (departs - entered).as_nanos();
+        self.queue_max = self.queue_max.max(packets);
+        if self.watched {
+            self.queueing_delay.record(begins - entered);
+        }
+    }
+
+    /// The same for a packet whose stay is not within the measured part.
+    #[cold]
+    #[inline(never)]
+    fn book_at_an_edge(
+        &mut self,
+        entered: Time,
+        begins: Time,
+        departs: Time,
+        size: u16,
+        packets: u64,
+    ) {
         self.occupy(entered, departs, 1);
+        self.reach(departs, packets);
         self.leave(begins - entered, departs, size);
     }
 
     /// So many packets take room from `from`, which lies within the run, to `to`.
-    #[inline]
     pub fn occupy(&mut self, from: Time, to: Time, packets: u64) {
         if to > self.measure_from {
             let since = from.max(self.measure_from);
@@ -108,22 +134,23 @@ impl Meter {
     }
 
     /// A packet that waited so long departs.
-    #[inline]
     pub fn leave(&mut self, waited: Span, departs: Time, size: u16) {
-        if departs <= self.end {
-            self.delivered += 1;
-            self.delivered_bytes += u64::from(size);
-            if departs > self.measure_from {
-                self.measured_bytes += u64::from(size);
-                if self.watched {
-                    self.queueing_delay.record(waited);
-                }
-            }
+        if departs > self.end {
+            return;
+        }
+        if departs <= self.measure_from {
+            self.passed += 1;
+            self.passed_bytes += u64::from(size);
+            return;
+        }
+        self.measured += 1;
+        self.measured_bytes += u64::from(size);
+        if self.watched {
+            self.queueing_delay.record(waited);
         }
     }
 
     /// The queue has this many packets until a time.
-    #[inline]
     pub fn reach(&mut self, until: Time, packets: u64) {
         if until > self.measure_from {
             self.queue_max = self.queue_max.max(packets);
@@ -131,7 +158,7 @@ impl Meter {
     }
 
     /// The queue has this many packets now.
-    #[inline]
+    #[inline(always)]
     pub fn sample(&mut self, now: Time, packets: u64) {
         if now >= self.sample_at {
             self.samples.push((now, packets));
@@ -178,8 +205,8 @@ impl Meter {
         Ok(LinkOutcome {
             name,
             offered: self.offered,
-            delivered: self.delivered,
-            delivered_bytes: self.delivered_bytes,
+            delivered: self.passed + self.measured,
+            delivered_bytes: self.passed_bytes + self.measured_bytes,
             measured_bytes: self.measured_bytes,
             buffer_drops: self.buffer_drops,
             random_drops: self.random_drops,

@@ -15,9 +15,11 @@ use crate::spec::{Buffer, LinkSpec, Loss};
 /// A running FIFO link without rare elements.
 #[derive(Debug)]
 pub struct Plain {
-    spec: LinkSpec,
+    spec: Box<LinkSpec>,
     /// Bits per second; 0 for a pure delay.
     rate: u64,
+    delay: Span,
+    buffer: Buffer,
     loss: Option<LossProcess>,
     flying: Ring<Flying>,
     /// How many of `flying`, from the back, have not left the transmitter yet.
@@ -38,7 +40,9 @@ impl Plain {
         let loss = (spec.loss != Loss::None)
             .then(|| LossProcess::new(spec.loss, ComponentRng::new(seed, &spec.name)));
         Self {
-            spec: spec.clone(),
+            spec: Box::new(spec.clone()),
+            delay: spec.delay,
+            buffer: spec.buffer,
             rate: spec.rate.map_or(0, |r| r.as_bits_per_sec()),
             loss,
             flying: Ring::new(Flying::NONE),
@@ -74,7 +78,7 @@ impl Plain {
             }
             self.transmit(now, packet.size)
         };
-        let arrives = departs + self.spec.delay;
+        let arrives = departs + self.delay;
         let first = self.flying.is_empty();
         self.flying.push(Flying { arrives, packet });
         Admission::Accepted { arrives, first }
@@ -103,7 +107,7 @@ impl Plain {
     fn release(&mut self, now: Time) {
         while self.waiting > 0 {
             let f = self.flying.nth_back(self.waiting);
-            if f.arrives - self.spec.delay > now {
+            if f.arrives - self.delay > now {
                 break;
             }
             self.waiting_bytes -= u64::from(f.packet.size);
@@ -116,7 +120,7 @@ impl Plain {
 
     #[inline]
     fn fits(&self, now: Time, size: u16) -> bool {
-        match self.spec.buffer {
+        match self.buffer {
             Buffer::Packets(most) => self.waiting < most,
             Buffer::Bytes(most) => self.waiting_bytes + u64::from(size) <= most,
             Buffer::Time(most) => {
@@ -141,7 +145,7 @@ impl Plain {
     }
 
     fn oldest_departure(&self) -> Option<Time> {
-        (self.waiting > 0).then(|| self.flying.nth_back(self.waiting).arrives - self.spec.delay)
+        (self.waiting > 0).then(|| self.flying.nth_back(self.waiting).arrives - self.delay)
     }
 
     /// Appends a packet to the transmitter's schedule; returns its departure.
@@ -169,8 +173,7 @@ impl Plain {
         self.free_at = departs;
         self.waiting += 1;
         self.waiting_bytes += u64::from(size);
-        self.meter.book(now, begins, departs, size);
-        self.meter.reach(departs, self.waiting);
+        self.meter.book(now, begins, departs, size, self.waiting);
         self.meter.sample(now, self.waiting);
         departs
     }
@@ -178,7 +181,7 @@ impl Plain {
     /// See [`super::Link::unloaded`].
     pub fn unloaded(&self, size: u16) -> Span {
         let ns = (u64::from(size) * 8_000_000_000).checked_div(self.rate);
-        Span::from_nanos(ns.unwrap_or(0)) + self.spec.delay
+        Span::from_nanos(ns.unwrap_or(0)) + self.delay
     }
 
     /// Every packet inside.
