@@ -187,6 +187,13 @@ impl Recorder {
         self.close_intervals(end, counts);
         if end > self.interval_end - self.interval {
             self.push_interval(counts);
+        } else if let (Some(delivered), Some(arrived)) = (
+            self.delivered_per_interval.last_mut(),
+            self.arrived_per_interval.last_mut(),
+        ) {
+            // What came at the end itself belongs to the last whole interval.
+            *delivered += counts.delivered - self.at_interval.delivered;
+            *arrived += counts.arrived - self.at_interval.arrived;
         }
         let rows = self.series.time.len();
         for (_, column) in &mut self.series.variables {

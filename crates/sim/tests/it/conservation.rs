@@ -2,7 +2,10 @@
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Detector, LocalDrop, Preset, ReceiverConfig, Reduction, SenderConfig};
-use fullpipe_sim::{Drops, FlowSpec, LinkSpec, RunSpec, Trace, run};
+use fullpipe_sim::{
+    ArrivalSpec, Arrivals, CaptureEvent, Drops, FlowSpec, LinkSpec, PingSpec, RunSpec, SizeLaw,
+    SourceSpec, Spacing, Trace, Waveform, run,
+};
 use fullpipe_units::{Rate, Span, Time};
 use proptest::prelude::*;
 
@@ -93,6 +96,129 @@ fn least_delay(link: &LinkSpec) -> u64 {
     later.fold(link.delay, Span::min).as_nanos()
 }
 
+fn rate(most: u64) -> impl Strategy<Value = Rate> {
+    (0..most).prop_map(Rate::from_bits_per_sec)
+}
+
+fn span(low: u64, high: u64) -> impl Strategy<Value = Span> {
+    (low..high).prop_map(Span::from_micros)
+}
+
+fn waveform() -> impl Strategy<Value = Waveform> {
+    prop_oneof![
+        (
+            rate(5_000_000),
+            rate(5_000_000),
+            span(1, 900_000),
+            prop::option::of(span(1_000, 2_000_000))
+        )
+            .prop_map(|(a, b, at, period)| Waveform::Steps {
+                steps: vec![(Span::ZERO, a), (at, b)],
+                period,
+            }),
+        (rate(4_000_000), span(1_000, 2_000_000)).prop_map(|(mean, period)| Waveform::Sine {
+            mean,
+            amplitude: mean,
+            period,
+        }),
+        (rate(10_000_000), span(0, 200_000), span(0, 200_000))
+            .prop_map(|(rate, on, off)| Waveform::OnOff { rate, on, off }),
+    ]
+}
+
+fn arrivals() -> impl Strategy<Value = (Arrivals, SizeLaw)> {
+    (
+        prop_oneof![
+            (0.0..60.0).prop_map(|per_second| Arrivals::Poisson { per_second }),
+            span(10_000, 500_000).prop_map(Arrivals::Every),
+            (0u64..80, span(0, 3_000_000))
+                .prop_map(|(count, within)| Arrivals::Spread { count, within }),
+        ],
+        prop_oneof![
+            (0u64..40).prop_map(SizeLaw::Fixed),
+            (1u64..10, 10u64..40).prop_map(|(a, b)| SizeLaw::Uniform(a, b)),
+            Just(SizeLaw::Pareto {
+                mean: 8.0,
+                shape: 1.1,
+                most: 500
+            }),
+        ],
+    )
+}
+
+/// Traffic besides the flows: sources, probes, classes, by places of their links.
+#[derive(Clone, Debug)]
+struct Besides {
+    sources: Vec<(Waveform, bool, u16, u64, Vec<prop::sample::Index>)>,
+    pings: Vec<(u64, u16, Vec<prop::sample::Index>, Vec<prop::sample::Index>)>,
+    classes: Vec<((Arrivals, SizeLaw), Shape)>,
+}
+
+type Shape = (FlowSpec, Vec<prop::sample::Index>, Vec<prop::sample::Index>);
+
+prop_compose! {
+    fn besides()(
+        sources in prop::collection::vec(
+            (waveform(), any::<bool>(), 40u16..1500, 0u64..2_500, prop::collection::vec(any::<prop::sample::Index>(), 1..4)), 0..3
+        ),
+        pings in prop::collection::vec(
+            (1_000u64..500_000, 64u16..1500, prop::collection::vec(any::<prop::sample::Index>(), 1..4),
+             prop::collection::vec(any::<prop::sample::Index>(), 1..4)), 0..3
+        ),
+        classes in prop::collection::vec((arrivals(), flow()), 0..3),
+    ) -> Besides {
+        Besides { sources, pings, classes }
+    }
+}
+
+impl Besides {
+    fn add_to(self, spec: &mut RunSpec) {
+        let n = spec.links.len();
+        let places =
+            |route: &[prop::sample::Index]| route.iter().map(|x| x.index(n)).collect::<Vec<_>>();
+        for (i, (waveform, poisson, packet, start, route)) in self.sources.into_iter().enumerate() {
+            spec.sources.push(SourceSpec {
+                name: format!("s{i}"),
+                packet,
+                waveform,
+                spacing: if poisson {
+                    Spacing::Poisson
+                } else {
+                    Spacing::Even
+                },
+                forward: places(&route),
+                start: Time::ZERO + Span::from_millis(start),
+                stop: None,
+            });
+        }
+        for (i, (interval, size, forward, back)) in self.pings.into_iter().enumerate() {
+            spec.pings.push(PingSpec {
+                name: format!("p{i}"),
+                interval: Span::from_micros(interval),
+                size,
+                forward: places(&forward),
+                back: places(&back),
+                start: Time::ZERO,
+                stop: None,
+            });
+        }
+        for (i, ((arrivals, sizes), (mut f, forward, back))) in self.classes.into_iter().enumerate()
+        {
+            f.name = format!("c{i}");
+            f.forward = places(&forward);
+            f.back = places(&back);
+            if f.forward.iter().all(|l| spec.links[*l].rate.is_none()) {
+                f.forward.push(0);
+            }
+            spec.arrivals.push(ArrivalSpec {
+                template: f,
+                arrivals,
+                sizes,
+            });
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 
@@ -100,7 +226,9 @@ proptest! {
     fn every_random_run_conserves(
         seed in any::<u64>(),
         links in links(4),
-        flows in prop::collection::vec(flow(), 1..5),
+        flows in prop::collection::vec(flow(), 0..5),
+        besides in besides(),
+        capture in any::<bool>(),
         measure in 0u64..3_000,
         trace in prop_oneof![Just(Trace::Off), Just(Trace::Full), Just(Trace::Every(Span::from_millis(5)))],
     ) {
@@ -121,7 +249,7 @@ proptest! {
                 f
             })
             .collect();
-        let spec = RunSpec {
+        let mut spec = RunSpec {
             seed,
             duration: Span::from_secs(3),
             measure_from: Time::ZERO + Span::from_millis(measure),
@@ -129,8 +257,10 @@ proptest! {
             links,
             flows,
             trace,
+            capture,
             ..RunSpec::default()
         };
+        besides.add_to(&mut spec);
         let o = match run(&spec) {
             Ok(o) => o,
             Err(v) => return Err(TestCaseError::fail(v.to_string())),
@@ -156,5 +286,31 @@ proptest! {
                 prop_assert!(min.as_nanos() >= base, "{} {}", min, base);
             }
         }
+        for s in &o.sources {
+            prop_assert_eq!(s.sent_per_interval.iter().sum::<u64>(), s.sent);
+            prop_assert_eq!(s.arrived_per_interval.iter().sum::<u64>(), s.arrived);
+            prop_assert!(s.arrived + s.dropped <= s.sent && s.delay.count() == s.arrived_measured);
+        }
+        for (p, s) in o.pings.iter().zip(&spec.pings) {
+            let base: u64 = s.forward.iter().chain(&s.back).map(|l| least_delay(&spec.links[*l])).sum();
+            prop_assert!(p.rtt.min().is_none_or(|least| least.as_nanos() >= base));
+            prop_assert!(p.series.len() as u64 + p.lost <= p.sent);
+        }
+        for a in &o.arrivals {
+            let rows = &a.transfers;
+            prop_assert_eq!(a.delivered_per_interval.iter().sum::<u64>(), a.totals.delivered);
+            prop_assert_eq!(rows.iter().map(|t| u64::from(t.retransmits)).sum::<u64>(), a.totals.retransmits);
+            prop_assert_eq!(rows.iter().map(|t| u64::from(t.timeouts)).sum::<u64>(), a.totals.timeouts);
+            let done: u64 = rows.iter().filter(|t| t.completion.is_some()).map(|t| t.size).sum();
+            let all: u64 = rows.iter().map(|t| t.size).sum();
+            prop_assert!((done..=all).contains(&a.totals.delivered));
+            let lost: u64 = rows.iter().map(|t| u64::from(t.lost.count_ones())).sum();
+            prop_assert!(lost <= a.totals.dropped);
+        }
+        // Every packet of a flow that any link dropped, and every exact loss, is one row.
+        let rows = |is: fn(&CaptureEvent) -> bool| o.capture.iter().filter(|r| is(&r.event)).count() as u64;
+        let dropped = rows(|e| matches!(e, CaptureEvent::SegmentDropped(s) if !s.syn));
+        let expected: u64 = o.flows.iter().map(|f| f.totals.dropped).sum();
+        prop_assert_eq!(dropped, if capture { expected } else { 0 });
     }
 }

@@ -194,3 +194,15 @@ fn a_syn_is_small() {
         Some(ms(50) + fullpipe_units::Span::from_micros(416))
     );
 }
+
+/// A packet per millisecond from 41 ms on; the run ends with the arrival of the tenth, at the edge of a sample.
+#[test]
+fn what_arrives_at_the_very_end_is_in_the_last_sample() {
+    let mut f = flow("main", "reno");
+    f.sender.transfer = Some(10);
+    let mut spec = dumbbell(12.0, 80, Buffer::Unlimited, 0.05, vec![f]);
+    spec.interval = ms(10);
+    let o = run(&spec).unwrap();
+    assert_eq!(o.flows[0].delivered_per_interval, [0, 0, 0, 0, 10]);
+    assert_eq!(o.flows[0].arrived_per_interval, [0, 0, 0, 0, 10]);
+}

@@ -18,12 +18,14 @@ fn the_mean_wait_is_that_of_a_queue_with_fixed_service() {
         };
         let o = run(&spec).unwrap();
         let service = 100e-6;
+        let queued = o.links[0].queueing_delay.mean_s().unwrap();
         let wait = o.sources[0].delay.mean_s().unwrap() - service - 10e-3;
         let expected = rho / (2.0 * (1.0 - rho)) * service;
         assert!(
             (wait / expected - 1.0).abs() < tolerance,
             "{rho} {wait} {expected}"
         );
+        assert!((queued - wait).abs() < 1e-3 * expected, "{queued} {wait}");
         // Little's law, the packet in service included.
         let inside = o.links[0].queue_mean;
         let rate = rho / service;
