@@ -8,7 +8,7 @@ use super::FlowSpec;
 #[derive(Clone, Debug)]
 pub struct ArrivalSpec {
     /// What each of them is: the first arrives after `start`, none after `stop`. The name seeds the generators; the transfer's
-    /// size is overwritten.
+    /// size is overwritten, the spread of the start unused. The flows are called name#0, name#1 ...
     pub template: FlowSpec,
     /// When they come.
     pub arrivals: Arrivals,

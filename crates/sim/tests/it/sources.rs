@@ -127,9 +127,16 @@ fn on_and_off_have_their_mean_rate() {
         on: ms(20),
         off: ms(80),
     };
-    let r = &result(&sources(vec![s], 200.0)).sources[0];
+    let r = &result(&sources(vec![s.clone()], 200.0)).sources[0];
     let mbps = r.sent as f64 * 0.012 / 200.0;
     assert!((mbps / 12.0 - 1.0).abs() < 0.06, "{mbps}");
+    // It begins on.
+    s.waveform = Waveform::OnOff {
+        rate: rate(60_000_000),
+        on: ms(1_000_000),
+        off: ms(1_000_000),
+    };
+    assert_eq!(result(&sources(vec![s], 1.0)).sources[0].sent, 5000);
 }
 
 /// The number in an interval is Poisson: its variance over its mean is 1, within four standard errors of 500 intervals.
