@@ -87,6 +87,14 @@ pub struct Run {
     #[arg(long, requires = "out")]
     pub resume: bool,
 
+    /// Write the packets of every run for Wireshark, as DIR/captures/*.pcap: one file at the senders, one at the receivers
+    #[arg(long, requires = "out")]
+    pub pcap: bool,
+
+    /// Write the events of every flow for qvis, as DIR/captures/*.sqlog
+    #[arg(long, requires = "out")]
+    pub qlog: bool,
+
     /// No progress and no remarks on stderr; errors are still printed
     #[arg(long, short)]
     pub quiet: bool,
@@ -309,7 +317,8 @@ Run scenarios and print what came out.
 
 Every point of a scenario's matrix is run with every seed, on all cores. The result goes to stdout in the chosen format, \
 progress and remarks go to stderr. Without `--out` nothing is written to disk. With it the directory holds manifest.json, \
-runs.parquet, series/ (time series) and figures/ (congestion window over time, SVG and PNG, one per case and one overview); \
+runs.parquet, series/ (time series) and figures/ (congestion window over time, SVG and PNG, one per case and one overview), \
+and captures/ where `--pcap` or `--qlog` ask for it, which is for short runs; \
 several scenarios get one subdirectory each, named after them. An interrupted run (Ctrl-C) keeps what is finished there, \
 and `--resume` continues it. The exit code is 1 when an expectation of the scenario failed.";
 

@@ -2,12 +2,13 @@
 //!
 //! What it is: a scenario file goes in ([`scenario`]), its cases run on all cores ([`run`]), each run is reduced to metrics
 //! that are defined once ([`metrics`]), means over seeds are held against the scenario's expectations ([`result`]), kept in a
-//! directory that survives a kill ([`store`]), drawn ([`figure`]) and compared ([`compare`]). What it is not: it prints
+//! directory that survives a kill ([`store`]), captured for other tools ([`export`]), drawn ([`figure`]) and compared ([`compare`]). What it is not: it prints
 //! nothing and knows no command line.
 //!
 //! ```
 //! use std::sync::atomic::AtomicBool;
 //!
+//! use fullpipe_suite::export::Captures;
 //! use fullpipe_suite::run::{Options, Silent, run_all};
 //! use fullpipe_suite::scenario::{Overrides, Scenario};
 //!
@@ -26,8 +27,14 @@
 //! "#;
 //! let scenario = Scenario::parse(text, "short.toml", &Overrides::default())?;
 //! let interrupt = AtomicBool::new(false);
-//! let options =
-//!     Options { jobs: 1, out: None, resume: false, progress: &Silent, interrupt: &interrupt };
+//! let options = Options {
+//!     jobs: 1,
+//!     out: None,
+//!     resume: false,
+//!     captures: Captures::default(),
+//!     progress: &Silent,
+//!     interrupt: &interrupt,
+//! };
 //! let ran = run_all(&scenario, &options)?;
 //! let main = ran.result.cases[0].flow("main").expect("it is in the scenario");
 //! assert!(main.value("goodput_mbps").is_some_and(|g| g > 5.0 && g < 10.0));
@@ -35,6 +42,7 @@
 //! ```
 
 pub mod compare;
+pub mod export;
 pub mod figure;
 pub mod label;
 pub mod metrics;

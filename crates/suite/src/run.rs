@@ -11,8 +11,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fullpipe_sim::{Outcome, RunSpec, Violation};
+use fullpipe_units::Span;
 use rayon::iter::{ParallelBridge, ParallelIterator};
 
+use crate::export::{self, Captures};
 use crate::metrics::{self, RunMetrics};
 use crate::result::{RunResult, SeedRun};
 use crate::scenario::Scenario;
@@ -26,6 +28,8 @@ pub struct Options<'a> {
     pub out: Option<&'a Path>,
     /// Take over the finished runs that the directory holds.
     pub resume: bool,
+    /// Written beside the series; they need `out`. They change neither a run's key nor its numbers.
+    pub captures: Captures,
     /// Told about every run.
     pub progress: &'a dyn Progress,
     /// Set by someone else to stop: runs in flight are finished and kept, no further one is started.
@@ -133,6 +137,24 @@ pub enum RunError {
         /// What went wrong.
         what: String,
     },
+    /// Captures of it would not fit in memory, and no tool would open them.
+    #[error(
+        "case {case} ({params}) may send {millions} million packets: too many for a capture, at most {most} million",
+        most = export::MOST_PACKETS / 1_000_000
+    )]
+    CaptureTooLong {
+        /// Index of the case.
+        case: usize,
+        /// Its parameters.
+        params: String,
+        /// Estimate, from above.
+        millions: u64,
+        /// Duration with which it would be accepted.
+        shorter: Span,
+    },
+    /// Captures are part of a result directory.
+    #[error("captures need a directory")]
+    CaptureNowhere,
     /// Threads could not be started.
     #[error("cannot start {jobs} threads: {why}")]
     Threads {
@@ -152,6 +174,7 @@ impl RunError {
             RunError::Interrupted { .. } => 130,
             RunError::Internal { .. } => 4,
             RunError::Threads { .. } => 3,
+            RunError::CaptureTooLong { .. } | RunError::CaptureNowhere => 2,
         }
     }
 
@@ -168,6 +191,18 @@ impl RunError {
             RunError::Internal { case, seed, .. } => Some(format!(
                 "please report it with the scenario, case {case} and seed {seed}"
             )),
+            RunError::CaptureTooLong { shorter, .. } => {
+                let seconds = shorter.as_secs_f64();
+                let text = if seconds >= 1.0 {
+                    format!("{seconds:.0}s")
+                } else {
+                    format!("{:.0}ms", seconds * 1e3)
+                };
+                Some(format!(
+                    "capture a shorter run, for example with `--set duration={text}`, or a slower path"
+                ))
+            }
+            RunError::CaptureNowhere => Some("name one with `--out DIR`".to_owned()),
             RunError::Threads { .. } => Some("use a smaller `--jobs`".to_owned()),
         }
     }
@@ -194,14 +229,14 @@ pub fn run_with(
     engine: Engine<'_>,
 ) -> Result<Ran, RunError> {
     let units = plan(scenario, GROUND);
+    if options.captures.any() {
+        check_captures(scenario, options)?;
+    }
     let store = match options.out {
-        Some(dir) => Some(Store::create(
-            dir,
-            scenario,
-            GROUND,
-            &units,
-            options.resume,
-        )?),
+        Some(dir) => Some(
+            Store::create(dir, scenario, GROUND, &units, options.resume)?
+                .with_captures(options.captures)?,
+        ),
         None => None,
     };
     let mut done: Vec<Option<Done>> = vec![None; units.len()];
@@ -259,6 +294,39 @@ struct Done {
     files: StoredFiles,
     /// `None` if taken over.
     wall_s: Option<f64>,
+}
+
+/// Refuses captures that are too long; warns of those that may take much of the disk.
+fn check_captures(scenario: &Scenario, options: &Options<'_>) -> Result<(), RunError> {
+    if options.out.is_none() {
+        return Err(RunError::CaptureNowhere);
+    }
+    let mut bytes = 0.0;
+    for case in &scenario.cases {
+        let spec = case.run_spec(0);
+        let packets = cost(&spec);
+        if packets > export::MOST_PACKETS as f64 {
+            let part = export::MOST_PACKETS as f64 / packets;
+            let shorter = spec.duration.as_secs_f64() * part;
+            // Rounded down, so that the hint is good.
+            let grain = if shorter >= 1.0 { 1.0 } else { 1e3 };
+            return Err(RunError::CaptureTooLong {
+                case: case.index,
+                params: params_text(&case.params),
+                millions: (packets / 1e6).ceil() as u64,
+                shorter: Span::from_secs_f64((shorter * grain).floor() / grain),
+            });
+        }
+        let runs = scenario.seeds.len() as f64;
+        bytes += runs * packets * options.captures.bytes_per_packet() as f64;
+    }
+    if bytes > export::LARGE as f64 {
+        options.progress.warn(&format!(
+            "captures may take {:.1} GB: fewer cases, fewer seeds or a shorter run make them smaller",
+            bytes / 1e9
+        ));
+    }
+    Ok(())
 }
 
 fn take_over(
@@ -368,7 +436,8 @@ impl Work<'_> {
             key: &unit.key,
         });
         let watch = Stopwatch::start();
-        let spec = case.run_spec(unit.seed);
+        let mut spec = case.run_spec(unit.seed);
+        spec.capture = self.options.captures.any();
         // A panic is a bug; it must not take the other runs with it, nor hide which run it was.
         let made = catch_unwind(AssertUnwindSafe(|| {
             (self.engine)(&spec).map(|o| (metrics::measure(&case.flows, &o), o))

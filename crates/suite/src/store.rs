@@ -9,7 +9,9 @@
 //! series/case-0000-seed1.full.parquet    one row per ACK, with `trace = "full"`
 //! series/case-0000-seed1.links.parquet   queue lengths
 //! series/case-0000-seed1.events.parquet  reductions, timeouts, undos
-//! runs/<key>.json                        one finished run: its metrics and the hashes of its series
+//! captures/case-0000-seed1-sender.pcap   packets at the senders' hosts, and -receiver.pcap; only if asked for
+//! captures/case-0000-seed1-flow0-main.sqlog   events of a flow in qlog; only if asked for
+//! runs/<key>.json                        one finished run: its metrics and the hashes of its series and captures
 //! timing.json                            wall times of the runs that were made here
 //! ```
 //!
@@ -35,6 +37,7 @@ use std::path::{Path, PathBuf};
 use fullpipe_sim::Outcome;
 use serde::{Deserialize, Serialize};
 
+use crate::export::{Captures, pcap, qlog};
 use crate::metrics::{RunMetrics, Scope};
 use crate::result::{Params, RunResult, SeedRun, VERSION};
 use crate::scenario::{Case, Scenario, TraceMode};
@@ -86,7 +89,7 @@ pub struct ManifestRun {
     pub seed: u64,
     /// Hash of resolved case, seed and engine version; name of its file under `runs/`.
     pub key: String,
-    /// Its series; empty until complete.
+    /// Its series and captures; empty until complete.
     pub files: Vec<FileHash>,
 }
 
@@ -172,6 +175,7 @@ pub struct Store {
     dir: PathBuf,
     manifest: Manifest,
     trace: TraceMode,
+    captures: Captures,
     _lock: files::Lock,
 }
 
@@ -261,6 +265,7 @@ impl Store {
             dir: dir.to_owned(),
             manifest,
             trace: scenario.measure.trace,
+            captures: Captures::default(),
             _lock: lock,
         };
         // First say that the result is not finished, then take away what would contradict it.
@@ -272,6 +277,18 @@ impl Store {
         }
         store.sweep(|path| resume && !path.starts_with('.'))?;
         Ok(store)
+    }
+
+    /// Lets [`Store::save`] write captures too; a run that has none of these is not finished.
+    ///
+    /// # Errors
+    /// If their directory cannot be made.
+    pub fn with_captures(mut self, captures: Captures) -> Result<Store, StoreError> {
+        if captures.any() {
+            files::make_dir(&self.dir.join(CAPTURES))?;
+        }
+        self.captures = captures;
+        Ok(self)
     }
 
     /// A finished run of an earlier time, or `None` with the reason if its file is there but not whole.
@@ -296,6 +313,10 @@ impl Store {
         };
         if stored.key != unit.key || stored.case != unit.case || stored.seed != unit.seed {
             // Whole, but from a matrix in which the case stood elsewhere: its series bear another name.
+            return Ok(Finished::No);
+        }
+        let has = |end: &str| stored.files.iter().any(|f| f.path.ends_with(end));
+        if (self.captures.pcap && !has(PCAP)) || (self.captures.qlog && !has(SQLOG)) {
             return Ok(Finished::No);
         }
         for file in &stored.files {
@@ -330,6 +351,7 @@ impl Store {
             let name = format!("{SERIES}/{}{suffix}.parquet", stem(case.index, unit.seed));
             hashes.push(self.write_table(&name, &table)?);
         }
+        self.write_captures(case, unit, outcome, &mut hashes)?;
         let stored = StoredRun {
             format: FORMAT,
             key: unit.key.clone(),
@@ -343,6 +365,53 @@ impl Store {
             files::seal(&json(&stored)).as_bytes(),
         )?;
         Ok(StoredFiles(stored.files))
+    }
+
+    fn write_captures(
+        &self,
+        case: &Case,
+        unit: &Unit,
+        outcome: &Outcome,
+        hashes: &mut Vec<FileHash>,
+    ) -> Result<(), StoreError> {
+        if !self.captures.any() {
+            return Ok(());
+        }
+        let spec = case.run_spec(unit.seed);
+        let stem = format!("{CAPTURES}/{}", stem(case.index, unit.seed));
+        let rows = &outcome.capture;
+        if self.captures.pcap {
+            for (end, host) in [
+                ("sender", pcap::Host::Sender),
+                ("receiver", pcap::Host::Receiver),
+            ] {
+                let path = format!("{stem}-{end}{PCAP}");
+                let sha256 = files::write_with(&self.dir.join(&path), |out| {
+                    pcap::write(out, &spec.flows, rows, host)
+                })?;
+                hashes.push(FileHash { path, sha256 });
+            }
+        }
+        if self.captures.qlog {
+            let title = format!(
+                "{}, case {}, seed {}",
+                self.manifest.scenario, case.index, unit.seed
+            );
+            for (index, (flow, out)) in spec.flows.iter().zip(&outcome.flows).enumerate() {
+                let subject = qlog::Subject {
+                    title: &title,
+                    index,
+                    flow,
+                    series: &out.series,
+                };
+                let path = format!("{stem}-flow{index}-{}{SQLOG}", plain(&flow.name));
+                let sha256 = files::write_with(&self.dir.join(&path), |out| {
+                    qlog::write(out, &subject, rows)
+                })?;
+                hashes.push(FileHash { path, sha256 });
+            }
+        }
+        Ok(())
     }
 
     /// Writes the tables, the result and, last of all, the complete manifest. `runs[i]`: the runs of case `i`, by seed, with
@@ -389,7 +458,7 @@ impl Store {
         .collect()
     }
 
-    /// Removes from the run and series directories what is not to stay, and temporary files everywhere.
+    /// Removes from the directories of runs, series and captures what is not to stay, and temporary files everywhere.
     fn sweep(&self, stays: impl Fn(&str) -> bool) -> Result<(), StoreError> {
         for name in files::names(&self.dir)?
             .iter()
@@ -397,7 +466,7 @@ impl Store {
         {
             files::remove(&self.dir.join(name))?;
         }
-        for part in [RUNS, SERIES] {
+        for part in [RUNS, SERIES, CAPTURES] {
             for name in files::names(&self.dir.join(part))? {
                 if files::is_temporary(&name) || !stays(&format!("{part}/{name}")) {
                     files::remove(&self.dir.join(part).join(name))?;
@@ -587,6 +656,18 @@ fn stem(case: usize, seed: u64) -> String {
     format!("case-{case:04}-seed{seed}")
 }
 
+/// A name that is safe in a file name; two names may become one.
+fn plain(name: &str) -> String {
+    let safe = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '_' {
+            c
+        } else {
+            '-'
+        }
+    };
+    name.chars().map(safe).take(40).collect()
+}
+
 fn run_name(key: &str) -> String {
     format!("{key}.json")
 }
@@ -640,3 +721,6 @@ const LINKS_TABLE: &str = "links.parquet";
 const TIMING: &str = "timing.json";
 const RUNS: &str = "runs";
 const SERIES: &str = "series";
+const CAPTURES: &str = "captures";
+const PCAP: &str = ".pcap";
+const SQLOG: &str = ".sqlog";

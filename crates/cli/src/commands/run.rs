@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use fullpipe_suite::export::Captures;
 use fullpipe_suite::figure::{self, Written};
 use fullpipe_suite::result::RunResult;
 use fullpipe_suite::run::{Options, Ran, run_all};
@@ -126,6 +127,10 @@ fn one(args: &Run, scenario: &Scenario, out: Option<&Path>) -> Result<(Ran, Vec<
         jobs: args.jobs.map_or(0, usize::from),
         out,
         resume: args.resume,
+        captures: Captures {
+            pcap: args.pcap,
+            qlog: args.qlog,
+        },
         progress: &progress,
         interrupt: &INTERRUPT,
     };
@@ -136,6 +141,9 @@ fn one(args: &Run, scenario: &Scenario, out: Option<&Path>) -> Result<(Ran, Vec<
     if let Some(dir) = out {
         let pictures = figure::write(scenario, &ResultDir::open(dir)?)?;
         remarks.push(format!("results: {}", dir.display()));
+        if args.pcap || args.qlog {
+            remarks.push(format!("captures: {}", dir.join("captures").display()));
+        }
         if pictures.cases > 0 {
             remarks.push(pictures_line(&pictures));
         }

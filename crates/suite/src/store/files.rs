@@ -5,7 +5,7 @@
 //! writer removes.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -14,6 +14,45 @@ use super::StoreError;
 
 /// Writes a file so that it is never seen half.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    whole(path, |file| file.write_all(bytes))
+}
+
+/// The same for content that is made while it is written; its SHA-256.
+pub(super) fn write_with(
+    path: &Path,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<String, StoreError> {
+    let mut hash = Sha256::new();
+    whole(path, |file| {
+        let mut out = BufWriter::new(Hashing {
+            file,
+            hash: &mut hash,
+        });
+        content(&mut out)?;
+        out.flush()
+    })?;
+    Ok(hexadecimal(&hash.finalize()))
+}
+
+/// Hashes what it passes on.
+struct Hashing<'a> {
+    file: &'a mut File,
+    hash: &'a mut Sha256,
+}
+
+impl Write for Hashing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let n = self.file.write(bytes)?;
+        self.hash.update(&bytes[..n]);
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+fn whole(path: &Path, content: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), StoreError> {
     let dir = path
         .parent()
         .expect("files of a result lie in its directory");
@@ -24,7 +63,7 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let temporary = dir.join(format!(".{name}{TEMPORARY}"));
     let written = (|| {
         let mut file = File::create(&temporary)?;
-        file.write_all(bytes)?;
+        content(&mut file)?;
         file.sync_all()?;
         fs::rename(&temporary, path)?;
         File::open(dir)?.sync_all()
@@ -142,9 +181,12 @@ pub(super) const LOCK: &str = ".lock";
 
 /// SHA-256 as hexadecimal digits.
 pub fn sha256(bytes: &[u8]) -> String {
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+fn hexadecimal(hash: &[u8]) -> String {
     use std::fmt::Write as _;
-    Sha256::digest(bytes)
-        .iter()
+    hash.iter()
         .fold(String::with_capacity(64), |mut text, byte| {
             write!(text, "{byte:02x}").expect("writing to a string");
             text
@@ -216,6 +258,20 @@ mod tests {
         write(&path, b"one").unwrap();
         write(&path, b"two").unwrap();
         assert_eq!(read(&path).unwrap(), b"two");
+        assert_eq!(names(dir.path()).unwrap(), ["a.json"]);
+        let hash = write_with(&path, |out| {
+            (0..50_000).try_for_each(|i| writeln!(out, "line {i}"))
+        });
+        assert_eq!(hash.unwrap(), sha256(&read(&path).unwrap()));
+        let failed = write_with(&path, |out| {
+            out.write_all(b"half")?;
+            Err(io::Error::other("no more"))
+        });
+        assert!(failed.unwrap_err().to_string().contains("no more"));
+        assert!(
+            read(&path).unwrap().starts_with(b"line 0\n"),
+            "the old file"
+        );
         assert_eq!(names(dir.path()).unwrap(), ["a.json"]);
         let error = write(&dir.path().join("no/such/a.json"), b"").unwrap_err();
         assert!(error.to_string().contains("cannot write"), "{error}");

@@ -40,6 +40,7 @@ fn child() {
         jobs: 2,
         out: Some(Path::new(&dir)),
         resume: true,
+        captures: fullpipe_suite::export::Captures::default(),
         progress: &Loud,
         interrupt: &interrupt,
     };
@@ -184,6 +185,7 @@ fn an_interrupt_keeps_what_is_finished() {
         jobs: 1,
         out: Some(root.path()),
         resume: false,
+        captures: fullpipe_suite::export::Captures::default(),
         progress: &progress,
         interrupt: &interrupt,
     };

@@ -855,6 +855,7 @@ fn an_expectation_may_be_a_ratio_of_two_cases() {
         jobs: 1,
         out: None,
         resume: false,
+        captures: fullpipe_suite::export::Captures::default(),
         progress: &fullpipe_suite::run::Silent,
         interrupt: &std::sync::atomic::AtomicBool::new(false),
     };

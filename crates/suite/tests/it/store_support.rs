@@ -112,6 +112,7 @@ pub fn run_in(
         jobs,
         out,
         resume,
+        captures: fullpipe_suite::export::Captures::default(),
         progress: &log,
         interrupt: &interrupt,
     };

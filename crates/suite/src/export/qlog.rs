@@ -1,0 +1,554 @@
+//! Events of one flow as its sender sees them: qlog 0.3 in JSON text sequences, the form that qvis opens.
+//!
+//! Documents: draft-ietf-quic-qlog-main-schema-02 (the header, `JSON-SEQ`, RFC 7464), draft-marx-qlog-event-definitions-quic-h3
+//! (names of events). The vocabulary is QUIC's; a flow of numbered segments fits it like this:
+//! - Every transmission, SYN and retransmission included, has a packet number of its own, counted from 0. The segment is a
+//!   STREAM frame: bytes `n mss` to `(n + 1) mss` of stream 0.
+//! - An ACK frame names the packet numbers it newly acknowledges: of each segment the copy that arrived, as the path knows it,
+//!   not as the sender guesses it. An ACK that brings nothing new repeats the largest number so far.
+//! - `recovery:packet_lost` is the sender's judgement: the segment is sent again, so its copy before is taken to be lost. What
+//!   the path really dropped is `fullpipe:packet_dropped`, an event of our own.
+//! - `recovery:metrics_updated` comes from the run's time series, as dense as the scenario's `trace` asks for; only what
+//!   changed is repeated. Windows in bytes of payload, times in milliseconds, `pacing_rate` in bit/s.
+//!
+//! Only the standard's names are used beside that; qvis draws sequence, congestion and packetization views from them.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use fullpipe_flow::{Ack, Segment};
+use fullpipe_sim::{CaptureEvent, CaptureRow, FlowSpec, Series};
+use fullpipe_units::Time;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{IP_AND_TCP, endpoints, has_stamps};
+
+/// What a file is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// For people: scenario, case, seed.
+    pub title: &'a str,
+    /// Index of the flow in the run.
+    pub index: usize,
+    /// The flow.
+    pub flow: &'a FlowSpec,
+    /// Its time series.
+    pub series: &'a Series,
+}
+
+/// Writes the events of one flow.
+///
+/// # Errors
+/// If `out` refuses.
+pub fn write(out: &mut dyn Write, subject: &Subject<'_>, rows: &[CaptureRow]) -> io::Result<()> {
+    record(out, &header(subject))?;
+    let mut log = Log {
+        out,
+        mss: u64::from(subject.flow.sender.mss),
+        stamps: has_stamps(subject.flow),
+        sent: 0,
+        received: 0,
+        largest: 0,
+        waiting: BTreeMap::new(),
+        metrics: Metrics::default(),
+    };
+    let mut series = 0;
+    let of_flow = rows.iter().filter(|r| r.flow as usize == subject.index);
+    let mut first = true;
+    for row in of_flow {
+        // Metrics of an instant follow what happened in it.
+        while series < subject.series.time.len() && subject.series.time[series] < row.at {
+            log.metrics(subject.series, series)?;
+            series += 1;
+        }
+        if std::mem::take(&mut first) {
+            log.opening(row.at, subject.index)?;
+        }
+        log.row(row)?;
+    }
+    (series..subject.series.time.len()).try_for_each(|i| log.metrics(subject.series, i))
+}
+
+fn header(s: &Subject<'_>) -> Value {
+    let name = &s.flow.name;
+    json!({
+        "qlog_format": "JSON-SEQ",
+        "qlog_version": "0.3",
+        "title": s.title,
+        "description": format!("flow {name}, {}, simulated by fullpipe; the vocabulary is QUIC's", s.flow.stack),
+        "trace": {
+            "title": name,
+            "vantage_point": { "name": format!("sender of {name}"), "type": "client" },
+            "configuration": { "time_offset": 0 },
+            "common_fields": {
+                "group_id": name,
+                "protocol_type": ["TCP"],
+                "time_format": "relative",
+                "reference_time": 0,
+            },
+        },
+    })
+}
+
+/// A JSON text sequence (RFC 7464): each text between a record separator and a line feed.
+fn record(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
+    out.write_all(&[RECORD_SEPARATOR])?;
+    serde_json::to_writer(&mut *out, value)?;
+    out.write_all(b"\n")
+}
+
+struct Log<'a> {
+    out: &'a mut dyn Write,
+    mss: u64,
+    stamps: bool,
+    /// Packets sent and received so far.
+    sent: u64,
+    received: u64,
+    /// Largest packet number acknowledged.
+    largest: u64,
+    /// Copies of segments that are not acknowledged, by segment number, oldest first.
+    waiting: BTreeMap<u64, Vec<Copy>>,
+    metrics: Metrics,
+}
+
+/// One transmission.
+#[derive(Clone, Copy, Debug)]
+struct Copy {
+    number: u64,
+    stamp: Time,
+    fate: Fate,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    InFlight,
+    Arrived,
+    Dropped,
+}
+
+#[derive(Serialize)]
+struct Event<D> {
+    time: f64,
+    name: &'static str,
+    data: D,
+}
+
+#[derive(Serialize)]
+struct PacketData {
+    header: PacketHeader,
+    raw: Raw,
+    frames: Vec<Frame>,
+}
+
+#[derive(Serialize)]
+struct PacketHeader {
+    packet_type: &'static str,
+    packet_number: u64,
+}
+
+#[derive(Serialize)]
+struct Raw {
+    length: u64,
+    payload_length: u64,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "frame_type", rename_all = "snake_case")]
+enum Frame {
+    Stream {
+        stream_id: u64,
+        offset: u64,
+        length: u64,
+        /// Not part of the schema: QUIC numbers its packets anew and need not say it.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        retransmission: bool,
+    },
+    Ack {
+        acked_ranges: Vec<[u64; 2]>,
+    },
+    Ping,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+struct Metrics {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min_rtt: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    smoothed_rtt: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latest_rtt: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    congestion_window: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_in_flight: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ssthresh: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pacing_rate: Option<u64>,
+}
+
+impl Log<'_> {
+    fn event(&mut self, at: Time, name: &'static str, data: impl Serialize) -> io::Result<()> {
+        let time = at.as_nanos() as f64 / 1e6;
+        record(self.out, &Event { time, name, data })
+    }
+
+    /// The addresses are those of the packet captures.
+    fn opening(&mut self, at: Time, index: usize) -> io::Result<()> {
+        let (from, to) = endpoints(index);
+        let data = json!({
+            "ip_version": "ipv4",
+            "src_ip": from.ip().to_string(),
+            "dst_ip": to.ip().to_string(),
+            "src_port": from.port(),
+            "dst_port": to.port(),
+        });
+        self.event(at, "connectivity:connection_started", data)
+    }
+
+    fn row(&mut self, row: &CaptureRow) -> io::Result<()> {
+        match row.event {
+            CaptureEvent::SegmentSent(s) => self.segment_sent(row.at, &s),
+            CaptureEvent::AckReceived(a) => self.ack_received(row.at, &a),
+            CaptureEvent::SegmentReceived(s) => {
+                self.settle(&s, Fate::Arrived);
+                Ok(())
+            }
+            CaptureEvent::SegmentDropped(s) => match self.settle(&s, Fate::Dropped) {
+                Some(n) => self.event(row.at, "fullpipe:packet_dropped", lost(n)),
+                None => Ok(()),
+            },
+            CaptureEvent::AckSent(_) | CaptureEvent::AckDropped(_) => Ok(()),
+        }
+    }
+
+    fn segment_sent(&mut self, at: Time, s: &Segment) -> io::Result<()> {
+        let number = self.sent;
+        self.sent += 1;
+        if s.syn {
+            return self.event(
+                at,
+                "transport:packet_sent",
+                PacketData {
+                    header: PacketHeader {
+                        packet_type: "initial",
+                        packet_number: number,
+                    },
+                    raw: Raw {
+                        length: self.header_length(0),
+                        payload_length: 0,
+                    },
+                    frames: vec![Frame::Ping],
+                },
+            );
+        }
+        let copies = self.waiting.entry(s.seq).or_default();
+        let before = copies.last().map(|c| c.number);
+        copies.push(Copy {
+            number,
+            stamp: s.stamp,
+            fate: Fate::InFlight,
+        });
+        if let Some(n) = before {
+            self.event(at, "recovery:packet_lost", lost(n))?;
+        }
+        let frame = Frame::Stream {
+            stream_id: 0,
+            offset: s.seq.wrapping_mul(self.mss),
+            length: self.mss,
+            retransmission: s.retransmission,
+        };
+        let data = PacketData {
+            header: short_header(number),
+            raw: Raw {
+                length: self.header_length(0) + self.mss,
+                payload_length: self.mss,
+            },
+            frames: vec![frame],
+        };
+        self.event(at, "transport:packet_sent", data)
+    }
+
+    /// The path has decided about a copy; its packet number.
+    fn settle(&mut self, s: &Segment, fate: Fate) -> Option<u64> {
+        if s.syn {
+            return None;
+        }
+        let copies = self.waiting.get_mut(&s.seq)?;
+        let copy = copies
+            .iter_mut()
+            .find(|c| c.stamp == s.stamp && c.fate == Fate::InFlight)?;
+        copy.fate = fate;
+        Some(copy.number)
+    }
+
+    fn ack_received(&mut self, at: Time, a: &Ack) -> io::Result<()> {
+        let number = self.received;
+        self.received += 1;
+        let mut acked = Vec::new();
+        // The SYN has number 0 and no segment.
+        if a.syn {
+            acked.push(0);
+        }
+        self.acknowledge(0..a.cum, &mut acked);
+        for block in a.sacks.iter() {
+            self.acknowledge(block.start..block.end, &mut acked);
+        }
+        acked.sort_unstable();
+        self.largest = self.largest.max(acked.last().copied().unwrap_or(0));
+        if acked.is_empty() {
+            acked.push(self.largest);
+        }
+        let data = PacketData {
+            header: PacketHeader {
+                packet_type: if a.syn { "initial" } else { "1RTT" },
+                packet_number: number,
+            },
+            raw: Raw {
+                length: self.header_length(a.sacks.len() as u64),
+                payload_length: 0,
+            },
+            frames: vec![Frame::Ack {
+                acked_ranges: ranges(&acked),
+            }],
+        };
+        self.event(at, "transport:packet_received", data)
+    }
+
+    /// Takes out the copies of these segments that arrived, and forgets those that were dropped. One still on its way (a needless
+    /// retransmission) stays until a duplicate is reported.
+    fn acknowledge(&mut self, segments: std::ops::Range<u64>, acked: &mut Vec<u64>) {
+        let mut done = Vec::new();
+        for (seq, copies) in self.waiting.range_mut(segments) {
+            let arrived = copies.iter().filter(|c| c.fate == Fate::Arrived);
+            acked.extend(arrived.map(|c| c.number));
+            copies.retain(|c| c.fate == Fate::InFlight);
+            if copies.is_empty() {
+                done.push(*seq);
+            }
+        }
+        for seq in done {
+            self.waiting.remove(&seq);
+        }
+    }
+
+    fn metrics(&mut self, series: &Series, row: usize) -> io::Result<()> {
+        let rtt = series.rtt[row].as_millis_f64();
+        let srtt = series.srtt[row].as_millis_f64();
+        let bytes = |segments: f64| {
+            let b = segments * self.mss as f64;
+            b.is_finite().then_some(b as u64)
+        };
+        let positive = |x: f64| (x > 0.0).then_some(x);
+        let latest_rtt = positive(rtt);
+        let smallest = match (self.metrics.min_rtt, latest_rtt) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        let now = Metrics {
+            min_rtt: smallest,
+            smoothed_rtt: positive(srtt),
+            latest_rtt,
+            congestion_window: bytes(series.cwnd[row]),
+            bytes_in_flight: Some(series.flight[row].saturating_mul(self.mss)),
+            ssthresh: bytes(series.ssthresh[row]),
+            pacing_rate: positive(series.pacing_rate[row]).map(|r| r as u64),
+        };
+        let changed = now.without(&self.metrics);
+        self.metrics = now;
+        if changed == Metrics::default() {
+            return Ok(());
+        }
+        self.event(series.time[row], "recovery:metrics_updated", changed)
+    }
+
+    /// Of a packet of the capture with so many SACK blocks.
+    fn header_length(&self, blocks: u64) -> u64 {
+        let (stamps, most) = if self.stamps { (12, 3) } else { (0, 4) };
+        let sack = match blocks.min(most) {
+            0 => 0,
+            n => 4 + 8 * n,
+        };
+        u64::from(IP_AND_TCP) + stamps + sack
+    }
+}
+
+impl Metrics {
+    /// Only what differs from `before`.
+    fn without(self, before: &Metrics) -> Metrics {
+        fn new<T: PartialEq>(now: Option<T>, before: Option<T>) -> Option<T> {
+            if now == before { None } else { now }
+        }
+        Metrics {
+            min_rtt: new(self.min_rtt, before.min_rtt),
+            smoothed_rtt: new(self.smoothed_rtt, before.smoothed_rtt),
+            latest_rtt: new(self.latest_rtt, before.latest_rtt),
+            congestion_window: new(self.congestion_window, before.congestion_window),
+            bytes_in_flight: new(self.bytes_in_flight, before.bytes_in_flight),
+            ssthresh: new(self.ssthresh, before.ssthresh),
+            pacing_rate: new(self.pacing_rate, before.pacing_rate),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Lost {
+    header: PacketHeader,
+}
+
+fn lost(number: u64) -> Lost {
+    Lost {
+        header: short_header(number),
+    }
+}
+
+fn short_header(packet_number: u64) -> PacketHeader {
+    PacketHeader {
+        packet_type: "1RTT",
+        packet_number,
+    }
+}
+
+/// Sorted numbers as ranges, both ends included.
+fn ranges(numbers: &[u64]) -> Vec<[u64; 2]> {
+    let mut found: Vec<[u64; 2]> = Vec::new();
+    for &n in numbers {
+        match found.last_mut() {
+            Some(last) if n <= last[1] + 1 => last[1] = n,
+            _ => found.push([n, n]),
+        }
+    }
+    found
+}
+
+const RECORD_SEPARATOR: u8 = 0x1e;
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_flow::{Range, SackBlocks};
+    use fullpipe_units::Span;
+
+    use super::*;
+    use crate::export::testing::{ack, ack_row, dropped, flow, received, segment, sent};
+
+    fn ms(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    fn logged(rows: &[CaptureRow], series: &Series) -> Vec<Value> {
+        let flow = flow(1500, true);
+        let subject = Subject {
+            title: "test",
+            index: 0,
+            flow: &flow,
+            series,
+        };
+        let mut bytes = Vec::new();
+        write(&mut bytes, &subject, rows).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        let mut records = text.split('\u{1e}');
+        assert_eq!(records.next(), Some(""), "begins with a separator");
+        records
+            .map(|r| serde_json::from_str(r.strip_suffix('\n').expect("a line feed")).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn the_header_is_that_of_the_version_qvis_reads() {
+        let log = logged(&[], &Series::default());
+        assert_eq!(log.len(), 1);
+        assert_eq!(log[0]["qlog_version"], "0.3");
+        assert_eq!(log[0]["qlog_format"], "JSON-SEQ");
+        assert_eq!(log[0]["trace"]["vantage_point"]["type"], "client");
+        assert_eq!(log[0]["trace"]["common_fields"]["time_format"], "relative");
+    }
+
+    #[test]
+    fn copies_have_numbers_of_their_own_and_the_one_that_arrived_is_acknowledged() {
+        let again = Segment {
+            retransmission: true,
+            ..segment(0, ms(50))
+        };
+        let mut sacks = SackBlocks::default();
+        sacks.push(Range { start: 1, end: 3 });
+        let selective = Ack {
+            sacks,
+            ..ack(0, ms(0), 20)
+        };
+        let rows = [
+            sent(0, ms(0), segment(0, ms(0))),
+            dropped(0, ms(1), segment(0, ms(0))),
+            sent(0, ms(1), segment(1, ms(1))),
+            sent(0, ms(2), segment(2, ms(2))),
+            received(0, ms(21), segment(1, ms(1))),
+            received(0, ms(22), segment(2, ms(2))),
+            ack_row(0, ms(42), selective),
+            sent(0, ms(50), again),
+            ack_row(0, ms(60), selective),
+            received(0, ms(70), again),
+            ack_row(0, ms(90), ack(3, ms(50), 70)),
+        ];
+        let log = logged(&rows, &Series::default());
+        let brief: Vec<String> = log[1..]
+            .iter()
+            .map(|e| {
+                let n = &e["data"]["header"]["packet_number"];
+                let acked = &e["data"]["frames"][0]["acked_ranges"];
+                format!("{} {} {n} {acked}", e["time"], e["name"].as_str().unwrap())
+            })
+            .collect();
+        assert_eq!(
+            brief,
+            [
+                "0.0 connectivity:connection_started null null",
+                "0.0 transport:packet_sent 0 null",
+                "1.0 fullpipe:packet_dropped 0 null",
+                "1.0 transport:packet_sent 1 null",
+                "2.0 transport:packet_sent 2 null",
+                "42.0 transport:packet_received 0 [[1,2]]",
+                "50.0 recovery:packet_lost 0 null",
+                "50.0 transport:packet_sent 3 null",
+                "60.0 transport:packet_received 1 [[2,2]]",
+                "90.0 transport:packet_received 2 [[3,3]]",
+            ]
+        );
+        let stream = &log[5]["data"]["frames"][0];
+        assert_eq!(stream["offset"], 2 * 1448);
+        assert_eq!(stream["length"], 1448);
+        assert_eq!(log[5]["data"]["raw"]["length"], 1500);
+        assert_eq!(log[6]["data"]["raw"]["length"], 64, "one block");
+    }
+
+    #[test]
+    fn metrics_are_in_the_units_of_the_schema_and_only_what_changed() {
+        let series = Series {
+            time: vec![ms(0), ms(10), ms(20)],
+            cwnd: vec![10.0, 10.5, 10.5],
+            ssthresh: vec![f64::INFINITY, 20.0, 20.0],
+            rtt: vec![Span::ZERO, Span::from_millis(80), Span::from_millis(80)],
+            srtt: vec![Span::ZERO, Span::from_millis(90), Span::from_millis(90)],
+            pacing_rate: vec![0.0, 1.5e6, 1.5e6],
+            flight: vec![0, 10, 10],
+            delivered: vec![0, 0, 0],
+            ..Series::default()
+        };
+        let log = logged(&[], &series);
+        assert_eq!(log.len(), 3, "the third row brings nothing new");
+        assert_eq!(
+            log[1],
+            json!({ "time": 0.0, "name": "recovery:metrics_updated",
+                "data": { "congestion_window": 14_480, "bytes_in_flight": 0 } })
+        );
+        assert_eq!(
+            log[2]["data"],
+            json!({ "min_rtt": 80.0, "smoothed_rtt": 90.0, "latest_rtt": 80.0, "congestion_window": 15_204,
+                "bytes_in_flight": 14_480, "ssthresh": 28_960, "pacing_rate": 1_500_000 })
+        );
+    }
+
+    #[test]
+    fn ranges_join_neighbours() {
+        assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), [[0, 2], [5, 5], [7, 8]]);
+    }
+}
