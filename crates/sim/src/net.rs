@@ -4,7 +4,7 @@ use fullpipe_units::Time;
 
 use crate::link::{Admission, Link};
 use crate::outcome::{CaptureEvent, CaptureRow};
-use crate::packet::{OptionStore, Packet};
+use crate::packet::{OptionStore, Owner, Packet};
 use crate::queue::{EventQueue, Target};
 use crate::target::{Layout, Wake};
 use crate::traffic::ClassRecord;
@@ -113,5 +113,41 @@ impl Net {
             self.schedule(at, Wake::Stray(link));
         }
         packet
+    }
+}
+
+/// Packets in the links at the end, by whose they are.
+pub struct Inside {
+    /// Segments and ACKs of each flow.
+    pub flows: Vec<u64>,
+    /// Data among them.
+    pub data: Vec<u64>,
+    /// Datagrams of each source.
+    pub sources: Vec<u64>,
+    /// Requests and answers of each sequence of probes.
+    pub pings: Vec<u64>,
+}
+
+impl Inside {
+    /// With so many of each.
+    pub fn count(links: &[Link], flows: usize, sources: usize, pings: usize) -> Self {
+        let mut inside = Self {
+            flows: vec![0; flows],
+            data: vec![0; flows],
+            sources: vec![0; sources],
+            pings: vec![0; pings],
+        };
+        for packet in links.iter().flat_map(|link| link.inside()) {
+            let i = packet.flow as usize;
+            match packet.owner() {
+                Owner::Segment | Owner::Ack => {
+                    inside.flows[i] += 1;
+                    inside.data[i] += u64::from(packet.is_data());
+                }
+                Owner::Datagram => inside.sources[i] += 1,
+                Owner::Request | Owner::Reply => inside.pings[i] += 1,
+            }
+        }
+        inside
     }
 }

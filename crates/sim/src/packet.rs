@@ -154,7 +154,8 @@ impl Packet {
         }
     }
 
-    /// What tells flows apart in a link: equal for packets of one flow, source or ping in one direction.
+    /// What tells flows apart in a link: equal for packets of one flow, source or ping in one direction, and for the short flows
+    /// that follow one another in a slot.
     pub fn key(&self) -> u64 {
         u64::from(self.flow) << 3 | self.owner() as u64
     }

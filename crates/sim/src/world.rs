@@ -5,7 +5,7 @@ use fullpipe_units::{Span, Time};
 use crate::Violation;
 use crate::flow::Flow;
 use crate::link::{Link, Watch};
-use crate::net::Net;
+use crate::net::{Inside, Net};
 use crate::outcome::{CaptureEvent, Outcome};
 use crate::packet::{OptionStore, Owner, Packet};
 use crate::queue::{EventQueue, Target};
@@ -351,7 +351,8 @@ impl World {
         if let Some(what) = self.fault {
             return Err(what);
         }
-        let inside = Inside::count(&self);
+        let (flows, sources, pings) = (self.flows.len(), self.sources.len(), self.pings.len());
+        let inside = Inside::count(&self.net.links, flows, sources, pings);
         for slot in spec.flows.len()..self.flows.len() {
             self.close(end, slot, inside.data[slot], inside.flows[slot])?;
         }
@@ -381,38 +382,6 @@ impl World {
             events: self.events,
             delivered_packets: self.delivered_packets,
         })
-    }
-}
-
-/// Packets in the links at the end, by whose they are.
-struct Inside {
-    flows: Vec<u64>,
-    /// Data among them.
-    data: Vec<u64>,
-    sources: Vec<u64>,
-    pings: Vec<u64>,
-}
-
-impl Inside {
-    fn count(world: &World) -> Self {
-        let mut inside = Self {
-            flows: vec![0; world.flows.len()],
-            data: vec![0; world.flows.len()],
-            sources: vec![0; world.sources.len()],
-            pings: vec![0; world.pings.len()],
-        };
-        for packet in world.net.links.iter().flat_map(|link| link.inside()) {
-            let i = packet.flow as usize;
-            match packet.owner() {
-                Owner::Segment | Owner::Ack => {
-                    inside.flows[i] += 1;
-                    inside.data[i] += u64::from(packet.is_data());
-                }
-                Owner::Datagram => inside.sources[i] += 1,
-                Owner::Request | Owner::Reply => inside.pings[i] += 1,
-            }
-        }
-        inside
     }
 }
 
