@@ -1,6 +1,10 @@
 //! The same specification gives the same bits; a component's randomness is its own.
 
-use fullpipe_sim::{Buffer, Loss, RunSpec, Trace, run};
+use std::sync::Arc;
+
+use fullpipe_sim::{
+    Buffer, Codel, DeliveryTrace, Discipline, FqCodel, Loss, Reorder, RunSpec, Trace, run,
+};
 use fullpipe_units::{Span, Time};
 
 use crate::build::{dumbbell, flow, ms};
@@ -48,4 +52,40 @@ fn an_idle_component_changes_nobodys_randomness() {
     }
     assert_eq!(format!("{:?}", alone.links), format!("{:?}", &o.links[..2]));
     assert_eq!(o.flows[1].totals.sent, 0);
+}
+
+/// Links with every element draw from generators of their own: twice the same bits, and a switch of one link leaves the draws of
+/// the others alone.
+#[test]
+fn rare_elements_are_deterministic() {
+    let mut spec = spec();
+    let fq = FqCodel {
+        codel: Codel {
+            target: ms(5),
+            interval: ms(100),
+            ecn: false,
+        },
+        flows: 16,
+        quantum: 1500,
+    };
+    spec.links[0].discipline = Discipline::FqCodel(fq);
+    spec.links[0].trace = Some(Arc::new(DeliveryTrace::parse("1\n1\n2\n7").unwrap()));
+    spec.links[1].jitter = ms(2);
+    spec.links[1].delay_spread = ms(3);
+    spec.links[1].loss = Loss::Bernoulli { p: 0.05 };
+    spec.links[1].loss_of_acks = true;
+    spec.links[1].reorder = Some(Reorder {
+        probability: 0.05,
+        extra: ms(3),
+    });
+    let text = |s: &RunSpec| format!("{:?}", run(s).unwrap());
+    assert_eq!(text(&spec), text(&spec));
+    let one = run(&spec).unwrap();
+    assert!(one.links[1].random_drops > 100);
+    // A link that nobody uses, with elements of its own.
+    let mut unused = spec.links[1].clone();
+    unused.name = "unused".into();
+    spec.links.push(unused);
+    let two = run(&spec).unwrap();
+    assert_eq!(format!("{:?}", one.links), format!("{:?}", &two.links[..2]));
 }
