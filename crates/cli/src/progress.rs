@@ -89,7 +89,10 @@ impl run::Progress for Progress {
         let (started, reused) = (state.started, state.reused);
         match &mut state.shown {
             Shown::Nothing => {}
-            Shown::Bar(bar) => bar.set_position(run.done as u64),
+            Shown::Bar(bar) => {
+                bar.set_length(run.total as u64);
+                bar.set_position(run.done as u64);
+            }
             Shown::Lines(last) if run.done < run.total && last.elapsed() >= BETWEEN_LINES => {
                 *last = Instant::now();
                 let made = run.done.saturating_sub(reused).max(1);

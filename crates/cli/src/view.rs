@@ -12,9 +12,15 @@ use serde_json::json;
 
 use crate::table::{Align, Table, number};
 
-/// The table: one row per flow and case, then the expectations.
+/// The table: one row per flow and case, one per traffic and case, what the spread is, then the expectations.
 pub fn table(result: &RunResult) -> String {
     let mut out = flows(result);
+    if result.cases.iter().any(|c| !c.traffic.is_empty()) {
+        out.push('\n');
+        out += &traffic(result);
+    }
+    out.push('\n');
+    out += &spread(result);
     if !result.expectations.is_empty() {
         out.push('\n');
         out += &expectations(result);
@@ -49,7 +55,7 @@ pub fn ndjson(result: &RunResult) -> String {
     out
 }
 
-/// The header and the rows of several results: one row per flow and case. Parameters that a scenario does not have are empty.
+/// The header and the rows of several results: one row per flow (or traffic) and case. Parameters that a scenario does not have are empty.
 pub fn csv(results: &[RunResult]) -> String {
     let mut keys: Vec<&str> = Vec::new();
     for (key, _) in results
@@ -65,11 +71,19 @@ pub fn csv(results: &[RunResult]) -> String {
         .iter()
         .flat_map(|r| &r.cases)
         .any(|c| c.seeds.len() > 1);
-    let flow_metrics: Vec<&str> = names_of(Scope::Flow).collect();
+    let mut flow_metrics: Vec<&str> = names_of(Scope::Flow).collect();
+    // Only if there is traffic; names that flows have too are there already.
+    if results
+        .iter()
+        .flat_map(|r| &r.cases)
+        .any(|c| !c.traffic.is_empty())
+    {
+        flow_metrics.extend(names_of(Scope::Traffic).filter(|n| find(Scope::Flow, n).is_none()));
+    }
     let case_metrics: Vec<&str> = names_of(Scope::Case).collect();
     let mut head: Vec<String> = ["scenario", "ground", "case"].map(str::to_owned).to_vec();
     head.extend(keys.iter().map(|k| (*k).to_owned()));
-    head.extend(["seeds", "flow", "stack"].map(str::to_owned));
+    head.extend(["seeds", "flow", "kind", "stack"].map(str::to_owned));
     for metric in flow_metrics.iter().chain(&case_metrics) {
         head.push((*metric).to_owned());
         if several {
@@ -79,7 +93,11 @@ pub fn csv(results: &[RunResult]) -> String {
     let mut out = csv_line(&head);
     for result in results {
         for (index, case) in result.cases.iter().enumerate() {
-            for flow in &case.flows {
+            let flows = case.flows.iter();
+            let flows = flows.map(|f| (&f.name, "flow", &f.stack, &f.metrics));
+            let traffic = case.traffic.iter();
+            let traffic = traffic.map(|t| (&t.name, t.kind.as_str(), &t.stack, &t.metrics));
+            for (name, kind, stack, metrics) in flows.chain(traffic) {
                 let mut row = vec![
                     result.scenario.clone(),
                     result.ground.clone(),
@@ -88,11 +106,12 @@ pub fn csv(results: &[RunResult]) -> String {
                 row.extend(keys.iter().map(|k| case.params.text(k).unwrap_or_default()));
                 row.extend([
                     case.seeds.len().to_string(),
-                    flow.name.clone(),
-                    flow.stack.clone(),
+                    name.clone(),
+                    kind.to_owned(),
+                    stack.clone(),
                 ]);
                 for metric in &flow_metrics {
-                    push_estimate(&mut row, flow.metrics.get(*metric), several);
+                    push_estimate(&mut row, metrics.get(*metric), several);
                 }
                 for metric in &case_metrics {
                     push_estimate(&mut row, case.metrics.0.get(*metric), several);
@@ -139,6 +158,74 @@ fn params_of(cases: &[CaseResult]) -> Vec<Vec<(String, String)>> {
     };
     cases.iter().map(text).collect()
 }
+
+/// What stands behind the `±`, so that no number is read as surer than it is.
+fn spread(result: &RunResult) -> String {
+    let seeds = || result.cases.iter().map(|c| c.seeds.len());
+    let (few, many) = (seeds().min().unwrap_or(0), seeds().max().unwrap_or(0));
+    let mut out = match (few, many) {
+        (_, 0 | 1) => "1 seed: how far another one would be from it is not known\n".to_owned(),
+        (a, b) if a == b => format!("mean ± half width of its 95 % interval, over {a} seeds\n"),
+        (a, b) => format!("mean ± half width of its 95 % interval, over {a} to {b} seeds\n"),
+    };
+    if let Some(missed) = result.unsure() {
+        out += &format!("{missed}\n");
+    }
+    out
+}
+
+/// Short flows, datagrams and probes: one row per name and case.
+fn traffic(result: &RunResult) -> String {
+    let all_params = params_of(&result.cases);
+    let params = label::varying(&all_params);
+    let rows = || {
+        let cases = result.cases.iter();
+        cases.flat_map(|c| c.traffic.iter().map(move |t| (c, t)))
+    };
+    let columns: Vec<_> = TRAFFIC
+        .iter()
+        .filter(|(_, metric)| rows().any(|(_, t)| t.value(metric).is_some()))
+        .collect();
+    let mut table = Table::new();
+    for (_, head) in &params {
+        table.column(Align::Left, &[head]);
+    }
+    table.column(Align::Left, &["traffic"]);
+    table.column(Align::Left, &["kind"]);
+    for (head, _) in &columns {
+        table.column(Align::Right, head);
+    }
+    for (case, row) in rows() {
+        let mut cells: Vec<String> = params
+            .iter()
+            .map(|(key, _)| case.params.text(key).unwrap_or_default())
+            .collect();
+        cells.extend([row.name.clone(), row.kind.clone()]);
+        cells.extend(columns.iter().map(|(_, metric)| {
+            let count = find(Scope::Traffic, metric).is_some_and(|m| m.count);
+            estimate_text(of(&row.metrics, metric), if count { 1 } else { 4 })
+        }));
+        table.row(cells);
+    }
+    table.text()
+}
+
+/// Columns of the table of traffic, each shown if a row has a value.
+const TRAFFIC: &[([&str; 2], &str)] = &[
+    (["arrivals", ""], "arrivals"),
+    (["completed", ""], "completed"),
+    (["complete", "mean s"], "completion_time_s.mean"),
+    (["complete", "p95 s"], "completion_time_s.p95"),
+    (["goodput", "Mbit/s"], "goodput_mbps"),
+    (["sent", "Mbit/s"], "sent_mbps"),
+    (["received", "Mbit/s"], "received_mbps"),
+    (["delay mean", "ms"], "delay_ms.mean"),
+    (["delay p95", "ms"], "delay_ms.p95"),
+    (["rtt mean", "ms"], "rtt_ms.mean"),
+    (["rtt p95", "ms"], "rtt_ms.p95"),
+    (["inflation", ""], "rtt_inflation"),
+    (["loss rate", ""], "loss_rate"),
+];
 
 /// One column of the table of flows.
 struct Column {
@@ -447,8 +534,10 @@ mod tests {
             ),
             seeds: (1..=seeds).collect(),
             flows: flows.iter().map(flow).collect(),
+            traffic: vec![],
             links: Vec::new(),
             metrics: CaseMetrics::default(),
+            precision: None,
             simulated_s: 60.0,
             delivered_packets: 1,
             wall_s: None,
@@ -520,7 +609,7 @@ mod tests {
         let text = csv(&[two_cases(2), two_cases(1)]);
         assert!(
             text.starts_with(
-                "scenario,ground,case,flow.main.stack,path.mtu,seeds,flow,stack,goodput_mbps,"
+                "scenario,ground,case,flow.main.stack,path.mtu,seeds,flow,kind,stack,goodput_mbps,"
             ),
             "{text}"
         );

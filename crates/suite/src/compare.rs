@@ -349,11 +349,13 @@ mod tests {
                 stack: "reno".into(),
                 metrics: flow,
             }],
+            traffic: vec![],
             links: vec![LinkResult {
                 name: "bottleneck".into(),
                 metrics: of("drops", estimate(&[0.0])),
             }],
             metrics: CaseMetrics(of("jain", estimate(&[1.0]))),
+            precision: None,
             simulated_s: 1.0,
             delivered_packets: 1,
             wall_s: None,

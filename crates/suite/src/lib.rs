@@ -46,6 +46,7 @@ pub mod export;
 pub mod figure;
 pub mod label;
 pub mod metrics;
+pub mod precision;
 pub mod result;
 pub mod run;
 pub mod scenario;

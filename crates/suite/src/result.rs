@@ -45,10 +45,16 @@ pub struct CaseResult {
     pub seeds: Vec<u64>,
     /// Flows of the scenario, in its order.
     pub flows: Vec<FlowResult>,
+    /// Short flows, datagrams and probes, in this order.
+    #[serde(default)]
+    pub traffic: Vec<TrafficResult>,
     /// Links, in order.
     pub links: Vec<LinkResult>,
     /// Metrics of the whole case.
     pub metrics: CaseMetrics,
+    /// How sure the means are that were to be sure; absent without `[measure] precision`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Reached>,
     /// Virtual time of one run, seconds.
     pub simulated_s: f64,
     /// Data packets that reached a receiver, all seeds together.
@@ -73,6 +79,19 @@ pub struct FlowResult {
     /// Canonical spelling of the stack.
     pub stack: String,
     /// By metric name (`rtt_ms.p95`, `var.w_max.last`).
+    pub metrics: Estimates,
+}
+
+/// Result of short flows, datagrams or probes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrafficResult {
+    /// Name in the scenario.
+    pub name: String,
+    /// `short-flows`, `ping`, or `udp` with what its rate does (`udp-sine`).
+    pub kind: String,
+    /// Canonical spelling of the stack of short flows; empty for the others.
+    pub stack: String,
+    /// By metric name; only those of its kind.
     pub metrics: Estimates,
 }
 
@@ -170,6 +189,42 @@ impl RunResult {
         self.expectations.iter().all(|e| e.pass)
     }
 
+    /// What is to be said about means that are less sure than was asked for; `None` if all are sure.
+    pub fn unsure(&self) -> Option<String> {
+        let judged = || {
+            self.cases
+                .iter()
+                .filter_map(|c| Some((c, c.precision.as_ref()?)))
+        };
+        let missed: Vec<_> = judged().filter(|(_, p)| !p.reached).collect();
+        let width = |p: &Reached| p.achieved.unwrap_or(f64::INFINITY);
+        let worst = |a: &&(&CaseResult, &Reached), b: &&(&CaseResult, &Reached)| {
+            width(a.1).total_cmp(&width(b.1))
+        };
+        let (case, p) = missed.iter().max_by(worst)?;
+        let percent = |x: f64| format!("{} %", (x * 1e3).round() / 10.0);
+        let of =
+            p.of.as_ref()
+                .map_or(String::new(), |of| format!(" of {of}"));
+        let achieved = match p.achieved {
+            Some(width) => format!("±{}", percent(width)),
+            None => "undefined, or zero with a spread".to_owned(),
+        };
+        let params = match case.params.0.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", case.params),
+        };
+        let n = case.seeds.len();
+        let seeds = format!("{n} seed{}", if n == 1 { "" } else { "s" });
+        Some(format!(
+            "the precision of ±{} is not reached in {} of {} cases; worst: {}{of} is {achieved} after {seeds}{params}",
+            percent(p.target),
+            missed.len(),
+            judged().count(),
+            p.metric,
+        ))
+    }
+
     /// The JSON text, one object over several lines, with a line break at the end.
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self)
@@ -222,6 +277,17 @@ impl CaseResult {
                     metrics: over(&|m| m.flows.get(i).map(|f| &f.values)),
                 })
                 .collect(),
+            traffic: first
+                .map_or(&[][..], |m| &m.traffic)
+                .iter()
+                .enumerate()
+                .map(|(i, t)| TrafficResult {
+                    name: t.name.clone(),
+                    kind: t.kind.clone(),
+                    stack: t.stack.clone(),
+                    metrics: over(&|m| m.traffic.get(i).map(|t| &t.values)),
+                })
+                .collect(),
             links: first
                 .map_or(&[][..], |m| &m.links)
                 .iter()
@@ -232,6 +298,7 @@ impl CaseResult {
                 })
                 .collect(),
             metrics: CaseMetrics(over(&|m| Some(&m.metrics))),
+            precision: None,
             simulated_s: first.map_or(0.0, |m| m.simulated_s),
             delivered_packets: runs.iter().map(|r| r.metrics.delivered_packets).sum(),
             wall_s: None,
@@ -244,12 +311,18 @@ impl CaseResult {
         self.flows.iter().find(|f| f.name == name)
     }
 
+    /// The short flows, datagrams or probes of this name.
+    pub fn traffic(&self, name: &str) -> Option<&TrafficResult> {
+        self.traffic.iter().find(|t| t.name == name)
+    }
+
     /// The link of this name.
     pub fn link(&self, name: &str) -> Option<&LinkResult> {
         self.links.iter().find(|l| l.name == name)
     }
 
-    /// A metric of the case, of a flow or of a link. Without a name the only flow or the only link is meant.
+    /// A metric of the case, of a flow, of traffic (by the name `flow`) or of a link. Without a name the only one is meant that
+    /// has the metric.
     pub fn estimate(
         &self,
         metric: &str,
@@ -258,10 +331,24 @@ impl CaseResult {
     ) -> Option<Estimate> {
         let from = match metrics::scope_of(metric)? {
             Scope::Case => &self.metrics.0,
-            Scope::Flow => match (flow, self.flows.as_slice()) {
-                (Some(name), _) => &self.flow(name)?.metrics,
-                (None, [only]) => &only.metrics,
-                (None, _) => return None,
+            Scope::Flow | Scope::Traffic => match flow {
+                Some(name) => match self.flow(name) {
+                    Some(f) => &f.metrics,
+                    None => &self.traffic(name)?.metrics,
+                },
+                None => {
+                    let flows = self.flows.iter().map(|f| &f.metrics);
+                    let all = flows.chain(self.traffic.iter().map(|t| &t.metrics));
+                    let mut having = all.filter(|m| m.contains_key(metric));
+                    let first = having.next()?;
+                    let others = having.next().is_some();
+                    match self.flows.as_slice() {
+                        // The only flow comes before traffic with a metric of the same name.
+                        [only] if only.metrics.contains_key(metric) => &only.metrics,
+                        _ if others => return None,
+                        _ => first,
+                    }
+                }
             },
             Scope::Link => match (link, self.links.as_slice()) {
                 (Some(name), _) => &self.link(name)?.metrics,
@@ -275,6 +362,13 @@ impl CaseResult {
 
 impl FlowResult {
     /// Mean of a metric; `None` if undefined or unknown.
+    pub fn value(&self, metric: &str) -> Option<f64> {
+        self.metrics.get(metric)?.mean
+    }
+}
+
+impl TrafficResult {
+    /// Mean of a metric; `None` if undefined, unknown or of another kind.
     pub fn value(&self, metric: &str) -> Option<f64> {
         self.metrics.get(metric)?.mean
     }
@@ -418,8 +512,10 @@ impl Expectation {
 /// Means and intervals of every name that any run has.
 fn aggregate(runs: &[&Values]) -> Estimates {
     let names: BTreeSet<&String> = runs.iter().flat_map(|v| v.keys()).collect();
+    // What a run leaves out (a gain without a partner) says nothing; what a controller does not report is undefined.
     let samples = |name: &str| {
         runs.iter()
+            .filter(|v| metrics::is_variable(name) || v.contains_key(name))
             .map(|v| metrics::value(v, name))
             .collect::<Vec<_>>()
     };
@@ -427,6 +523,22 @@ fn aggregate(runs: &[&Values]) -> Estimates {
         .into_iter()
         .map(|name| (name.clone(), Estimate::of(&samples(name))))
         .collect()
+}
+
+/// What came of `[measure] precision` in a case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reached {
+    /// Asked for: half width of the 95 % interval as a part of the mean.
+    pub target: f64,
+    /// The widest of the judged ones; `null` if one is undefined in some seeds or its mean is zero.
+    pub achieved: Option<f64>,
+    /// Metric of the widest.
+    pub metric: String,
+    /// Flow, traffic or link it is of; absent for a metric of the case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// False where `max_seeds` came first.
+    pub reached: bool,
 }
 
 impl Estimate {

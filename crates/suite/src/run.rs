@@ -1,10 +1,12 @@
 //! Runs a scenario: every case with every seed, on as many threads as asked for, into a result and, if wanted, a store.
 //!
 //! A run is a pure function of case and seed, and the result is put together in the order of cases and seeds, so it is the
-//! same for any number of threads. Long runs start first, so that no thread is left with one at the end. An outcome is
+//! same for any number of threads. With `[measure] precision` a case is judged when all its runs of a batch are there, and gets
+//! further seeds until it is sure enough: again a function of its own runs. Long runs start first, so that no thread is left with one at the end. An outcome is
 //! reduced to metrics, and its series written, before the next run starts on the thread: memory does not grow with the
 //! matrix.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Mutex;
@@ -16,9 +18,10 @@ use rayon::iter::{ParallelBridge, ParallelIterator};
 
 use crate::export::{self, Captures};
 use crate::metrics::{self, RunMetrics};
-use crate::result::{RunResult, SeedRun};
-use crate::scenario::Scenario;
-use crate::store::{Finished, Store, StoreError, StoredFiles, Timing, Unit, plan};
+use crate::precision::{self, Judgement};
+use crate::result::{CaseResult, RunResult, SeedRun};
+use crate::scenario::{Precision, Scenario};
+use crate::store::{Finished, Store, StoreError, StoredFiles, Timing, Unit, plan_with};
 
 /// How to run.
 pub struct Options<'a> {
@@ -87,7 +90,7 @@ pub struct RunFinished<'a> {
     pub key: &'a str,
     /// Runs that are finished, those taken over included.
     pub done: usize,
-    /// All runs.
+    /// All runs; grows where a precision is asked for.
     pub total: usize,
     /// Virtual time, seconds.
     pub simulated_s: f64,
@@ -228,63 +231,152 @@ pub fn run_with(
     options: &Options<'_>,
     engine: Engine<'_>,
 ) -> Result<Ran, RunError> {
-    let units = plan(scenario, GROUND);
+    let wanted = scenario.measure.precision.as_ref();
+    let seeds = precision::possible(&scenario.seeds, wanted);
+    let possible = plan_with(scenario, GROUND, &seeds);
+    // Seeds of each case so far: the first ones of `seeds`.
+    let first = match wanted {
+        Some(wanted) => precision::at_first(scenario.seeds.len(), wanted).min(seeds.len()),
+        None => seeds.len(),
+    };
+    let mut counts = vec![first; scenario.cases.len()];
+    let mut units = chosen(&possible, seeds.len(), &counts);
     if options.captures.any() {
         check_captures(scenario, options)?;
     }
-    let store = match options.out {
+    let mut store = match options.out {
         Some(dir) => Some(
-            Store::create(dir, scenario, GROUND, &units, options.resume)?
+            Store::create(dir, scenario, GROUND, &units, &possible, options.resume)?
                 .with_captures(options.captures)?,
         ),
         None => None,
     };
-    let mut done: Vec<Option<Done>> = vec![None; units.len()];
-    let reused = match &store {
-        Some(store) if options.resume => take_over(store, &units, &mut done, options.progress)?,
-        _ => 0,
-    };
-    options.progress.begin(units.len(), reused);
-
-    let work = Work {
-        scenario,
-        units: &units,
-        store: store.as_ref(),
-        options,
-        engine,
-        reused,
-    };
-    for (i, made) in work.make(&done)? {
-        done[i] = Some(made);
-    }
-    let finished = done.iter().flatten().count();
-    if finished < units.len() {
-        return Err(RunError::Interrupted {
-            done: finished,
-            total: units.len(),
-            kept: store.is_some(),
-        });
-    }
-
-    let mut runs: Vec<Vec<SeedRun>> = scenario.cases.iter().map(|_| Vec::new()).collect();
-    let (mut files, mut timings) = (Vec::new(), Vec::new());
-    for (unit, done) in units.iter().zip(done.into_iter().flatten()) {
-        if let Some(wall_s) = done.wall_s {
-            timings.push(timing(unit, &done.run.metrics, wall_s));
+    let mut done: BTreeMap<(usize, u64), Done> = BTreeMap::new();
+    let mut reused = 0;
+    let mut judged: Vec<Option<Judgement>> = vec![None; counts.len()];
+    let mut begun = false;
+    let mut runs = loop {
+        let new: Vec<Unit> = (units.iter())
+            .filter(|u| !done.contains_key(&(u.case, u.seed)))
+            .cloned()
+            .collect();
+        if let Some(store) = store.as_ref().filter(|_| options.resume) {
+            reused += take_over(store, &new, &mut done, options.progress)?;
         }
-        runs[unit.case].push(done.run);
-        files.push(done.files);
+        if !begun {
+            options.progress.begin(units.len(), reused);
+            begun = true;
+        }
+        let work = Work {
+            scenario,
+            units: &new,
+            store: store.as_ref(),
+            options,
+            engine,
+            before: done.len(),
+            total: units.len(),
+        };
+        done.extend(work.make(&done)?);
+        if done.len() < units.len() {
+            return Err(RunError::Interrupted {
+                done: done.len(),
+                total: units.len(),
+                kept: store.is_some(),
+            });
+        }
+        let runs = by_case(scenario, &done);
+        let Some(wanted) = wanted else { break runs };
+        if !grow(
+            scenario,
+            wanted,
+            &runs,
+            &mut judged,
+            &mut counts,
+            seeds.len(),
+        ) {
+            break runs;
+        }
+        units = chosen(&possible, seeds.len(), &counts);
+        if let Some(store) = &mut store {
+            store.extend(&units)?;
+        }
+    };
+    // In the order of cases, and in each of its seeds: what was drawn later comes later.
+    for case in &mut runs {
+        case.sort_by_key(|r| seeds.iter().position(|s| *s == r.seed));
+    }
+    let (mut files, mut timings) = (Vec::new(), Vec::new());
+    for unit in &units {
+        if let Some(done) = done.remove(&(unit.case, unit.seed)) {
+            if let Some(wall_s) = done.wall_s {
+                timings.push(timing(unit, &done.run.metrics, wall_s));
+            }
+            files.push(done.files);
+        }
     }
     let mut result = RunResult::new(scenario, GROUND, &runs);
+    for (case, judged) in result.cases.iter_mut().zip(&judged) {
+        case.precision = judged.as_ref().map(|j| j.reached.clone());
+    }
+    if let Some(message) = result.unsure() {
+        options.progress.warn(&message);
+    }
+    let made = units.len() - reused;
     if let Some(store) = store {
         store.finish(&result, &runs, files, &timings)?;
     }
     add_times(&mut result, &timings, &runs);
     Ok(Ran {
         result,
-        made: units.len() - reused,
+        made,
         reused,
     })
+}
+
+/// The first `counts[i]` of the `each` units of case `i`.
+fn chosen(possible: &[Unit], each: usize, counts: &[usize]) -> Vec<Unit> {
+    let cases = possible.chunks(each.max(1)).zip(counts);
+    cases
+        .flat_map(|(of_case, n)| of_case[..*n].to_vec())
+        .collect()
+}
+
+/// The runs so far, with what needs two cases filled in.
+fn by_case(scenario: &Scenario, done: &BTreeMap<(usize, u64), Done>) -> Vec<Vec<SeedRun>> {
+    let mut runs: Vec<Vec<SeedRun>> = scenario.cases.iter().map(|_| Vec::new()).collect();
+    for (&(case, _), done) in done {
+        runs[case].push(done.run.clone());
+    }
+    let baselines: Vec<Option<usize>> = scenario.cases.iter().map(|c| c.baseline).collect();
+    metrics::against_baselines(&baselines, &mut runs);
+    runs
+}
+
+/// Judges the cases that are not settled and gives them their next batch; false if none gets one.
+fn grow(
+    scenario: &Scenario,
+    wanted: &Precision,
+    runs: &[Vec<SeedRun>],
+    judged: &mut [Option<Judgement>],
+    counts: &mut [usize],
+    most: usize,
+) -> bool {
+    let mut grown = false;
+    for (i, case) in scenario.cases.iter().enumerate() {
+        if judged[i].as_ref().is_some_and(|j| !j.more) {
+            continue;
+        }
+        let mut judgement = precision::judge(&CaseResult::new(case, &runs[i]), wanted);
+        match precision::next(counts[i], wanted).map(|n| n.min(most)) {
+            Some(more) if judgement.more && more > counts[i] => {
+                counts[i] = more;
+                grown = true;
+            }
+            _ => judgement.more = false,
+        }
+        judged[i] = Some(judgement);
+    }
+    grown
 }
 
 /// A finished run.
@@ -332,18 +424,19 @@ fn check_captures(scenario: &Scenario, options: &Options<'_>) -> Result<(), RunE
 fn take_over(
     store: &Store,
     units: &[Unit],
-    done: &mut [Option<Done>],
+    done: &mut BTreeMap<(usize, u64), Done>,
     progress: &dyn Progress,
 ) -> Result<usize, RunError> {
     let mut reused = 0;
-    for (unit, slot) in units.iter().zip(done) {
+    for unit in units {
         match store.finished(unit)? {
             Finished::Yes(files, run) => {
-                *slot = Some(Done {
+                let taken = Done {
                     run,
                     files,
                     wall_s: None,
-                });
+                };
+                done.insert((unit.case, unit.seed), taken);
                 reused += 1;
             }
             Finished::No => {}
@@ -359,15 +452,22 @@ struct Work<'a> {
     store: Option<&'a Store>,
     options: &'a Options<'a>,
     engine: Engine<'a>,
-    reused: usize,
+    /// Runs that are finished.
+    before: usize,
+    /// All runs, as far as it is known.
+    total: usize,
 }
 
 impl Work<'_> {
     /// Makes the runs that are not done, the longest first. Stops at the first error and at an interrupt; what is finished by
     /// then is in the store.
-    fn make(&self, done: &[Option<Done>]) -> Result<Vec<(usize, Done)>, RunError> {
+    fn make(
+        &self,
+        done: &BTreeMap<(usize, u64), Done>,
+    ) -> Result<Vec<((usize, u64), Done)>, RunError> {
+        let is_done = |u: &Unit| done.contains_key(&(u.case, u.seed));
         let mut missing: Vec<(usize, f64)> = (0..self.units.len())
-            .filter(|&i| done[i].is_none())
+            .filter(|&i| !is_done(&self.units[i]))
             .map(|i| {
                 (
                     i,
@@ -388,7 +488,7 @@ impl Work<'_> {
             .map_err(threads)?;
         let failed: Mutex<Option<(usize, RunError)>> = Mutex::new(None);
         let stop = AtomicBool::new(false);
-        let finished = Mutex::new(self.reused);
+        let finished = Mutex::new(self.before);
         let stopped =
             || stop.load(Ordering::Relaxed) || self.options.interrupt.load(Ordering::Relaxed);
         let made = pool.install(|| {
@@ -400,8 +500,9 @@ impl Work<'_> {
                     if stopped() {
                         return None;
                     }
-                    match self.one(&self.units[i], &finished) {
-                        Ok(done) => Some((i, done)),
+                    let unit = &self.units[i];
+                    match self.one(unit, &finished) {
+                        Ok(done) => Some(((unit.case, unit.seed), done)),
                         Err(error) => {
                             stop.store(true, Ordering::Relaxed);
                             let mut first = failed.lock().expect("nothing panics with it");
@@ -440,7 +541,7 @@ impl Work<'_> {
         spec.capture = self.options.captures.any();
         // A panic is a bug; it must not take the other runs with it, nor hide which run it was.
         let made = catch_unwind(AssertUnwindSafe(|| {
-            (self.engine)(&spec).map(|o| (metrics::measure(&case.flows, &o), o))
+            (self.engine)(&spec).map(|o| (metrics::measure(&case.flows, &spec, &o), o))
         }));
         let (metrics, outcome) = match made {
             Ok(Ok(pair)) => pair,
@@ -463,7 +564,7 @@ impl Work<'_> {
             seed: unit.seed,
             key: &unit.key,
             done,
-            total: self.units.len(),
+            total: self.total,
             simulated_s: metrics.simulated_s,
             packets: metrics.delivered_packets,
             wall_s,

@@ -3,12 +3,15 @@
 //! ```text
 //! manifest.json                          version, scenario text, seeds, machine, key and files of every run, hashes
 //! result.json                            the object of `--format json`, without wall times
-//! runs.parquet                           one row per flow x case x seed: parameters, seed, flow, stack, every metric
+//! runs.parquet                           one row per flow (or traffic) x case x seed: parameters, seed, flow, kind, stack, every metric
 //! links.parquet                          one row per link x case x seed
 //! series/case-0000-seed1.parquet         time series of all flows, decimated, extremes kept
 //! series/case-0000-seed1.full.parquet    one row per ACK, with `trace = "full"`
 //! series/case-0000-seed1.links.parquet   queue lengths
 //! series/case-0000-seed1.events.parquet  reductions, timeouts, undos
+//! series/case-0000-seed1.samples.parquet rates per interval of flows and traffic, and since their start
+//! series/case-0000-seed1.transfers.parquet  short flows one by one
+//! series/case-0000-seed1.pings.parquet   answers to probes
 //! captures/case-0000-seed1-sender.pcap   packets at the senders' hosts, and -receiver.pcap; only if asked for
 //! captures/case-0000-seed1-flow0-main.sqlog   events of a flow in qlog; only if asked for
 //! runs/<key>.json                        one finished run: its metrics and the hashes of its series and captures
@@ -27,6 +30,7 @@ mod columns;
 mod error;
 mod files;
 mod machine;
+mod samples;
 mod series;
 mod tables;
 
@@ -66,7 +70,7 @@ pub struct Manifest {
     pub scenario_text: String,
     /// SHA-256 of the scenario's text.
     pub scenario_sha256: String,
-    /// Seeds of every case.
+    /// Seeds of every case; where a precision was asked for the first ones, and `runs` has all.
     pub seeds: Vec<u64>,
     /// Parameters of every case.
     pub cases: Vec<Params>,
@@ -137,13 +141,18 @@ pub struct Unit {
     pub key: String,
 }
 
-/// Every run of a scenario, by case and seed, with its key.
+/// Every run of a scenario, by case and seed, with its key; without the seeds that a precision may ask for.
 pub fn plan(scenario: &Scenario, ground: &str) -> Vec<Unit> {
+    plan_with(scenario, ground, &scenario.seeds)
+}
+
+/// The same with these seeds.
+pub fn plan_with(scenario: &Scenario, ground: &str, seeds: &[u64]) -> Vec<Unit> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut units = Vec::new();
     for case in &scenario.cases {
         let text = case.key_text();
-        for &seed in &scenario.seeds {
+        for &seed in seeds {
             let mut key = key(case, &text, seed, ground, 0);
             // Two spellings of one case are two runs, each with its own files.
             let twins = seen.entry(key.clone()).or_default();
@@ -180,8 +189,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Takes the directory for these runs. Without `resume` what an earlier run of the same scenario left is removed; with it
-    /// the finished runs stay.
+    /// Takes the directory for these runs, and for further ones among the `possible` ([`Store::extend`]). Without `resume` what an
+    /// earlier run of the same scenario left is removed; with it the finished runs stay.
     ///
     /// # Errors
     /// If the directory cannot be written, is in use, or holds something else.
@@ -190,6 +199,7 @@ impl Store {
         scenario: &Scenario,
         ground: &str,
         units: &[Unit],
+        possible: &[Unit],
         resume: bool,
     ) -> Result<Store, StoreError> {
         files::make_dir(dir)?;
@@ -214,19 +224,17 @@ impl Store {
             Some(Err(error)) => return Err(error),
             Some(Ok(m)) => {
                 // Another engine gives every run another key: then the scenario's text has to do.
+                let possible: BTreeSet<&String> = possible.iter().map(|u| &u.key).collect();
                 let same_runs = if m.engine == ENGINE && m.fullpipe == VERSION {
-                    m.runs
-                        .iter()
-                        .map(|r| &r.key)
-                        .eq(units.iter().map(|u| &u.key))
+                    let earlier: BTreeSet<&String> = m.runs.iter().map(|r| &r.key).collect();
+                    earlier.is_subset(&possible) && units.iter().all(|u| earlier.contains(&u.key))
                 } else {
                     m.scenario_text == scenario.text && m.cases == cases
                 };
                 // A resumed run may add cases and seeds, but never take a finished run away.
                 let nothing_lost = m.engine != ENGINE
                     || m.runs.iter().all(|r| {
-                        units.iter().any(|u| u.key == r.key)
-                            || !dir.join(RUNS).join(run_name(&r.key)).exists()
+                        possible.contains(&r.key) || !dir.join(RUNS).join(run_name(&r.key)).exists()
                     });
                 let taken_up = same_runs || (resume && nothing_lost);
                 if m.scenario != scenario.name || m.ground != ground || !taken_up {
@@ -249,15 +257,7 @@ impl Store {
             seeds: scenario.seeds.clone(),
             cases,
             machine: Machine::this(),
-            runs: units
-                .iter()
-                .map(|u| ManifestRun {
-                    case: u.case,
-                    seed: u.seed,
-                    key: u.key.clone(),
-                    files: Vec::new(),
-                })
-                .collect(),
+            runs: manifest_runs(units),
             complete: false,
             files: Vec::new(),
         };
@@ -289,6 +289,15 @@ impl Store {
         }
         self.captures = captures;
         Ok(self)
+    }
+
+    /// Says that these runs, by case and seed, belong to the result.
+    ///
+    /// # Errors
+    /// If the manifest cannot be written.
+    pub fn extend(&mut self, units: &[Unit]) -> Result<(), StoreError> {
+        self.manifest.runs = manifest_runs(units);
+        self.write_manifest()
     }
 
     /// A finished run of an earlier time, or `None` with the reason if its file is there but not whole.
@@ -347,7 +356,7 @@ impl Store {
         outcome: &Outcome,
     ) -> Result<StoredFiles, StoreError> {
         let mut hashes = Vec::new();
-        for (suffix, table) in series::tables(outcome, self.trace) {
+        for (suffix, table) in series::tables(&case.flows, metrics, outcome, self.trace) {
             let name = format!("{SERIES}/{}{suffix}.parquet", stem(case.index, unit.seed));
             hashes.push(self.write_table(&name, &table)?);
         }
@@ -496,6 +505,16 @@ impl Store {
     }
 }
 
+fn manifest_runs(units: &[Unit]) -> Vec<ManifestRun> {
+    let run = |u: &Unit| ManifestRun {
+        case: u.case,
+        seed: u.seed,
+        key: u.key.clone(),
+        files: Vec::new(),
+    };
+    units.iter().map(run).collect()
+}
+
 /// Answer of [`Store::finished`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Finished {
@@ -639,6 +658,12 @@ pub enum SeriesKind {
     Links,
     /// Reductions, timeouts, undos.
     Events,
+    /// Rates per interval, of flows and traffic.
+    Samples,
+    /// Short flows, one by one.
+    Transfers,
+    /// Answers to probes.
+    Pings,
 }
 
 /// Path of a time series, relative to the result's directory.
@@ -648,6 +673,9 @@ pub fn series_name(case: usize, seed: u64, kind: SeriesKind) -> String {
         SeriesKind::FlowsFull => ".full",
         SeriesKind::Links => ".links",
         SeriesKind::Events => ".events",
+        SeriesKind::Samples => ".samples",
+        SeriesKind::Transfers => ".transfers",
+        SeriesKind::Pings => ".pings",
     };
     format!("{SERIES}/{}{suffix}.parquet", stem(case, seed))
 }

@@ -223,6 +223,9 @@ fn metrics_text(metrics: &[&Metric], details: bool) -> String {
                 m.about
             );
             let _ = writeln!(out, "  formula: {}", m.formula);
+            if !m.kinds.is_empty() {
+                let _ = writeln!(out, "  of: {}", m.kinds);
+            }
             if !m.streams.is_empty() {
                 let _ = writeln!(out, "  several streams: {}", m.streams);
             }
@@ -257,6 +260,7 @@ fn unit(metric: &Metric) -> &'static str {
 fn scope(scope: Scope) -> &'static str {
     match scope {
         Scope::Flow => "flow",
+        Scope::Traffic => "traffic",
         Scope::Link => "link",
         Scope::Case => "case",
     }
@@ -268,7 +272,7 @@ fn metrics_json(metrics: &[&Metric]) -> String {
         .map(|m| {
             json!({
                 "name": m.name, "scope": scope(m.scope), "unit": m.unit, "about": m.about,
-                "formula": m.formula, "streams": m.streams, "source": m.source,
+                "formula": m.formula, "streams": m.streams, "kinds": m.kinds, "source": m.source,
             })
         })
         .collect();

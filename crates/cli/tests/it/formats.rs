@@ -128,7 +128,9 @@ fn csv_has_a_header_and_one_row_per_flow() {
     let rows: Vec<&str> = text.lines().collect();
     assert_eq!(rows.len(), 3);
     assert!(
-        rows[0].starts_with("scenario,ground,case,flow.main.stack,seeds,flow,stack,goodput_mbps,"),
+        rows[0].starts_with(
+            "scenario,ground,case,flow.main.stack,seeds,flow,kind,stack,goodput_mbps,"
+        ),
         "{}",
         rows[0]
     );

@@ -6,7 +6,7 @@ use fullpipe_sim::histogram::Histogram;
 use fullpipe_sim::{FlowOutcome, Outcome};
 use fullpipe_units::{Span, Time};
 
-use super::{Values, finite, mean, ratio, reopening};
+use super::{Values, finite, mean, ratio, reopening, synchronization};
 use crate::scenario::FlowGroup;
 
 /// `members`: the outcomes of the group's streams.
@@ -63,6 +63,7 @@ pub(super) fn measure(group: &FlowGroup, members: &[FlowOutcome], outcome: &Outc
     put("undone", Some(sum(|f| f.totals.undone as f64)));
     put("local_stalls", Some(sum(|f| f.totals.local_stalls as f64)));
     put("retransmit_rate", ratio(retransmits, sent));
+    put("loss_rate", ratio(sum(|f| f.totals.dropped as f64), sent));
     put(
         "out_of_order_rate",
         ratio(sum(|f| f.totals.out_of_order as f64), sent),
@@ -83,6 +84,12 @@ pub(super) fn measure(group: &FlowGroup, members: &[FlowOutcome], outcome: &Outc
     put(
         "climb_time_s",
         latest(members, |f| reopening::climb_time(group, f)),
+    );
+
+    let streams: Vec<&FlowOutcome> = members.iter().collect();
+    put(
+        "stream_synchronization",
+        synchronization::index(&streams, group.base_rtt, outcome),
     );
 
     reopening::measure(group, members, &mut values);
@@ -144,7 +151,7 @@ pub(super) fn stability(samples: &[f64]) -> Option<f64> {
     ratio((squares / samples.len() as f64).sqrt(), m)
 }
 
-fn inflation(mean_rtt_s: f64, base: Span) -> Option<f64> {
+pub(super) fn inflation(mean_rtt_s: f64, base: Span) -> Option<f64> {
     ratio(mean_rtt_s - base.as_secs_f64(), base.as_secs_f64())
 }
 

@@ -4,7 +4,7 @@ use fullpipe_sim::Outcome;
 use fullpipe_units::Time;
 
 use super::flow::{measured_part, samples};
-use super::{Values, ratio};
+use super::{Values, finite, harm, ratio, synchronization};
 use crate::scenario::FlowGroup;
 
 /// Jain's fairness `(sum x)^2 / (n sum x^2)`; `None` when no `x` is positive.
@@ -17,6 +17,14 @@ pub fn jain(x: &[f64]) -> Option<f64> {
 /// Asymmetry `(x1 - x2)/(x1 + x2)`; `None` when both are zero.
 pub fn asymmetry(x1: f64, x2: f64) -> Option<f64> {
     ratio(x1 - x2, x1 + x2)
+}
+
+/// Exponent `a` of `x1/x2 = (R2/R1)^a`, rates `x` and base RTTs `R` in seconds; `None` for equal RTTs or a rate of zero.
+pub fn rtt_unfairness(x: [f64; 2], rtt: [f64; 2]) -> Option<f64> {
+    let defined = x.iter().chain(&rtt).all(|v| *v > 0.0) && rtt[0] != rtt[1];
+    defined
+        .then(|| (x[0] / x[1]).ln() / (rtt[1] / rtt[0]).ln())
+        .and_then(finite)
 }
 
 /// `goodput`: per group, Mbit/s.
@@ -34,6 +42,23 @@ pub(super) fn measure(groups: &[FlowGroup], outcome: &Outcome, goodput: &[f64]) 
         "convergence_time_s".into(),
         convergence_time(groups, outcome),
     );
+    values.insert(
+        "rtt_unfairness".into(),
+        groups.get(..2).and_then(|g| {
+            let rtt = |i: usize| g[i].base_rtt.as_secs_f64();
+            rtt_unfairness([goodput[0], goodput[1]], [rtt(0), rtt(1)])
+        }),
+    );
+    let streams: Vec<_> = groups
+        .iter()
+        .flat_map(|g| &outcome.flows[g.members.clone()])
+        .collect();
+    let longest = groups.iter().map(|g| g.base_rtt).max();
+    values.insert(
+        "synchronization".into(),
+        longest.and_then(|rtt| synchronization::index(&streams, rtt, outcome)),
+    );
+    values.extend(harm::undefined());
     values
 }
 
@@ -126,6 +151,19 @@ mod tests {
             assert!((jain(&[x1, x2]).unwrap() - f).abs() < tolerance);
             assert!((jain(&[x1, x2]).unwrap() - 1.0 / (1.0 + a * a)).abs() < 1e-12);
         }
+    }
+
+    #[test]
+    fn rtt_unfairness_known_exponents() {
+        // Rates as 1/RTT: 1; as 1/RTT^2: 2; equal: 0. The order does not matter.
+        for (a, x2) in [(0.0, 100.0), (1.0, 25.0), (2.0, 6.25)] {
+            let got = rtt_unfairness([100.0, x2], [0.04, 0.16]).unwrap();
+            assert!((got - a).abs() < 1e-12, "{got}");
+            let turned = rtt_unfairness([x2, 100.0], [0.16, 0.04]).unwrap();
+            assert!((turned - a).abs() < 1e-12, "{turned}");
+        }
+        assert_eq!(rtt_unfairness([1.0, 2.0], [0.1, 0.1]), None);
+        assert_eq!(rtt_unfairness([1.0, 0.0], [0.1, 0.2]), None);
     }
 
     fn two(a: &[u64], b: &[u64], start_b: f64) -> (Vec<FlowGroup>, Outcome) {

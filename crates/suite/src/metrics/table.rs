@@ -1,11 +1,17 @@
 //! The table of metrics: name, unit, formula and source of each, once. Scenario validation, `fullpipe list metrics`, the
-//! reference page and the columns of every result come from here.
+//! reference page and the columns of every result come from here. The rows are in `rows`.
+
+mod rows;
+
+pub use rows::METRICS;
 
 /// What a metric is taken of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// One flow of the scenario; all its streams together.
     Flow,
+    /// Short flows, datagrams or probes.
+    Traffic,
     /// One link.
     Link,
     /// The whole case.
@@ -42,6 +48,8 @@ pub struct Metric {
     pub formula: &'static str,
     /// How the streams of one flow (`streams = n`) are combined; empty where it does not apply.
     pub streams: &'static str,
+    /// What of the traffic has it; empty in the other scopes.
+    pub kinds: &'static str,
     /// Document that defines it.
     pub source: &'static str,
 }
@@ -51,7 +59,7 @@ pub fn find(scope: Scope, name: &str) -> Option<&'static Metric> {
     METRICS.iter().find(|m| m.scope == scope && m.name == name)
 }
 
-/// The scope of the name; `var.<name>.last` and `var.<name>.max` belong to flows.
+/// The scope of the name; of a name that flows and traffic have, that of flows. `var.<name>.last` and `var.<name>.max` belong to flows.
 pub fn scope_of(name: &str) -> Option<Scope> {
     if is_variable(name) {
         return Some(Scope::Flow);
@@ -69,9 +77,10 @@ pub fn is_variable(name: &str) -> bool {
         .is_some_and(|v| !v.is_empty())
 }
 
-/// Every name of the table, in its order.
+/// Every name of the table once, in its order.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    METRICS.iter().map(|m| m.name)
+    let first = |m: &&Metric| scope_of(m.name) == Some(m.scope);
+    METRICS.iter().filter(first).map(|m| m.name)
 }
 
 /// The names of a scope, in the order of the table.
@@ -87,6 +96,7 @@ pub fn markdown() -> String {
     let mut out = String::from(PAGE_HEAD);
     for (scope, title) in [
         (Scope::Flow, "Of a flow"),
+        (Scope::Traffic, "Of short flows, datagrams and probes"),
         (Scope::Link, "Of a link"),
         (Scope::Case, "Of a case"),
     ] {
@@ -96,6 +106,9 @@ pub fn markdown() -> String {
                 "\n### `{}`\n\n{}.\n\n- unit: {}\n- formula: {}\n",
                 m.name, m.about, m.unit, m.formula
             );
+            if !m.kinds.is_empty() {
+                out += &format!("- of: {}\n", m.kinds);
+            }
             if !m.streams.is_empty() {
                 out += &format!("- several streams: {}\n", m.streams);
             }
@@ -111,7 +124,7 @@ pub fn markdown() -> String {
 const PAGE_HEAD: &str = "\
 # Metrics
 
-<!-- Made from the table in `crates/suite/src/metrics/table.rs`; a test compares the two. -->
+<!-- Made from the table in `crates/suite/src/metrics/table/rows.rs`; a test compares the two. -->
 
 A metric has one definition, used by every command. Names are those of the JSON output, of the columns of `runs.parquet`
 and of `metric = ...` in an `[[expect]]`; a dot leads into a JSON object (`rtt_ms.p95` is `\"rtt_ms\": {\"p95\": ...}`).
@@ -124,6 +137,10 @@ Words used below:
 
 - measured part of a flow: from the end of the warm-up, or the flow's start if that is later, to the end of the run, the
   flow's `stop` or the completion of its transfer, whichever is first;
+- measured part of traffic: from the end of the warm-up, or of datagrams their start if that is later, to the end of the run or
+  the datagrams' `stop`; a short flow counts if it starts in it, one that started during the warm-up does not, and the delay of
+  a packet counts if the packet leaves (a queue) or arrives in it. Counts and the rates made of counts (`retransmits`,
+  `loss_rate`, `drop_rate`) say that they begin at the start: a loss during the warm-up is a loss;
 - samples: the payload first delivered in each whole interval (`[measure] interval`, counted from time zero) inside the
   measured part, divided by the interval;
 - congestion event: a reduction for a loss, a mark or a local stall, or a timeout; at most one per window;
@@ -154,6 +171,7 @@ const fn metric(scope: Scope, name: &'static str, unit: &'static str, better: Be
         about: "",
         formula: "",
         streams: "",
+        kinds: "",
         source: "",
     }
 }
@@ -176,236 +194,16 @@ impl Metric {
         self
     }
 
+    const fn kinds(mut self, kinds: &'static str) -> Metric {
+        self.kinds = kinds;
+        self
+    }
+
     const fn counts(mut self) -> Metric {
         self.count = true;
         self
     }
 }
-
-use Better::{Higher, Lower, Neither};
-use Scope::{Case, Flow, Link};
-
-const OURS: &str = "definition ours";
-const RFC2914: &str = "RFC 5166 section 2.1.1";
-const SLAC: &str = "SLAC 2003, spelled out in the algorithm reference, section 5.1";
-const NET100: &str = "Net100 2003";
-
-/// Every metric, in the order of columns and JSON keys.
-pub const METRICS: &[Metric] = &[
-    metric(Flow, "goodput_mbps", "Mbit/s", Higher)
-        .means(
-            "Payload that reached the receiver for the first time",
-            "`8 * mss * delivered / measured part`",
-            RFC2914,
-        )
-        .streams("sum of the segments over the measured part of the flow"),
-    metric(Flow, "throughput_mbps", "Mbit/s", Higher)
-        .means(
-            "Everything of the flow that reached the receiver: IP packets with headers, retransmissions and duplicates included",
-            "`8 * packet * arrived / measured part`",
-            RFC2914,
-        )
-        .streams("sum"),
-    metric(Flow, "rtt_ms.min", "ms", Lower)
-        .means("Smallest RTT sample of the measured part", "minimum", "RFC 6298 section 3")
-        .streams("over the samples of all streams"),
-    metric(Flow, "rtt_ms.mean", "ms", Lower)
-        .means("Mean RTT sample of the measured part", "`sum / count`", "RFC 6298 section 3")
-        .streams("over the samples of all streams"),
-    metric(Flow, "rtt_ms.p50", "ms", Lower)
-        .means("Median RTT sample", "quantile 0.5 of a histogram with 512 buckets per octave (within 0.2 %)", OURS)
-        .streams("over the samples of all streams"),
-    metric(Flow, "rtt_ms.p95", "ms", Lower)
-        .means("95th percentile of the RTT samples", "quantile 0.95 of the same histogram", OURS)
-        .streams("over the samples of all streams"),
-    metric(Flow, "rtt_ms.p99", "ms", Lower)
-        .means("99th percentile of the RTT samples", "quantile 0.99 of the same histogram", OURS)
-        .streams("over the samples of all streams"),
-    metric(Flow, "cwnd_segments.mean", "segments", Neither)
-        .means("Mean congestion window of the measured part", "integral of `cwnd` over time / time", "algorithm reference, section 5.2")
-        .streams("sum of the means"),
-    metric(Flow, "cwnd_segments.max", "segments", Neither)
-        .means("Largest congestion window of the measured part", "maximum", OURS)
-        .streams("sum of the maxima, an upper bound of the largest sum"),
-    metric(Flow, "retransmits", "segments", Lower)
-        .means("Retransmissions since the flow's start", "count", "RFC 5166 section 2.1.2")
-        .streams("sum")
-        .counts(),
-    metric(Flow, "loss_events", "events", Lower)
-        .means(
-            "Congestion events that reduced the window since the flow's start, at most one per window",
-            "count",
-            "RFC 5348 section 5.2",
-        )
-        .streams("sum")
-        .counts(),
-    metric(Flow, "timeouts", "events", Lower)
-        .means("Retransmission timeouts since the flow's start", "count", "RFC 6298 section 5")
-        .streams("sum")
-        .counts(),
-    metric(Flow, "stability", "1", Lower)
-        .means(
-            "How much the rate varies: coefficient of variation of the goodput samples",
-            "population standard deviation of the samples / their mean; at least two samples",
-            SLAC,
-        )
-        .streams("of the sum of the streams' samples"),
-    metric(Flow, "recovery_time_s", "s", Lower)
-        .means(
-            "Time from the first congestion event until the flow is back at full rate; 0 if it never left it, `null` without an event or \
-             if it does not return",
-            "`recovered_at = { rate = x }` (default, x = 0.95): end of the first round after the event in which \
-             `packets delivered * packet / round` is at least `x` of the full rate, once a round below it has been seen; \
-             `recovered_at = { window = x }`: first time `cwnd >= x`, once it was below",
-            NET100,
-        )
-        .streams("the longest; `null` if a stream that had an event does not return"),
-    metric(Flow, "reopen_time_s", "s", Lower)
-        .means(
-            "Time from the first congestion event until the window is back at its value before it",
-            "first time `cwnd >= cwnd before the event`, once the reduction has shown",
-            NET100,
-        )
-        .streams("the longest; `null` if a stream that had an event does not return"),
-    metric(Flow, "decrease_fraction", "1", Neither)
-        .means(
-            "Part of the window removed by the first congestion event (`b`)",
-            "`1 - after / before`, `after` being the window the controller set",
-            "RFC 3649 section 5",
-        )
-        .streams("mean over the streams that had an event"),
-    metric(Flow, "increase_per_rtt_first", "segments", Neither)
-        .means(
-            "Growth of the window per RTT (`a`) where it starts to reopen after the first congestion event",
-            "`cwnd` at the end minus `cwnd` at the start of the first round that begins after the window has started to grow again",
-            "RFC 3649 section 5",
-        )
-        .streams("mean over the streams that had an event"),
-    metric(Flow, "increase_per_rtt_last", "segments", Neither)
-        .means(
-            "Growth of the window per RTT just before it is back at its value before the first congestion event",
-            "the same for the last round that ends below that value",
-            "RFC 3649 section 5",
-        )
-        .streams("mean over the streams that had an event"),
-    metric(Flow, "climb_time_s", "s", Lower)
-        .means(
-            "Time from the flow's start until the window reaches its cap; `null` without a cap",
-            "first time `cwnd >= window_cap`",
-            "RFC 3742 section 2, Net100 2003",
-        )
-        .streams("the longest"),
-    metric(Flow, "completion_time_s", "s", Lower)
-        .means(
-            "Time from the flow's start until the last segment of a finite transfer is acknowledged",
-            "`completed - start`",
-            "RFC 5166 section 2.1.1",
-        )
-        .streams("the last stream"),
-    metric(Flow, "share", "1", Neither)
-        .means("Part of the goodput of all flows", "`x_i / sum x`", SLAC),
-    metric(Flow, "rtt_inflation", "1", Lower)
-        .means(
-            "How much the flow's load lengthens the path",
-            "`(mean RTT - base_rtt) / base_rtt`, of the flow's own samples",
-            SLAC,
-        )
-        .streams("over the samples of all streams"),
-    metric(Flow, "retransmit_rate", "1", Lower)
-        .means("Part of the segments sent that are retransmissions", "`retransmits / sent`", SLAC)
-        .streams("of the sums"),
-    metric(Flow, "out_of_order_rate", "1", Lower)
-        .means(
-            "Part of the segments sent that arrive below the highest sequence seen without being retransmissions",
-            "`out of order / sent`",
-            SLAC,
-        )
-        .streams("of the sums"),
-    metric(Flow, "loss_event_rate", "1", Neither)
-        .means(
-            "Congestion events per delivered segment of the measured part (`p` of a response function)",
-            "`loss events / delivered`, both from the end of the warm-up",
-            "RFC 3649 section 5, RFC 5348 section 5",
-        )
-        .streams("of the sums"),
-    metric(Flow, "first_loss_s", "s", Neither)
-        .means("Time from the flow's start to its first congestion event", "`at - start`", OURS)
-        .streams("the earliest"),
-    metric(Flow, "first_loss_cwnd", "segments", Neither)
-        .means("Window just before the first congestion event", "`before`", OURS)
-        .streams("of the earliest"),
-    metric(Flow, "startup_exit_s", "s", Neither)
-        .means(
-            "Time from the flow's start until start-up was left, by a reduction or by itself",
-            "first congestion event or start-up exit",
-            OURS,
-        )
-        .streams("the earliest"),
-    metric(Flow, "startup_exit_cwnd", "segments", Neither)
-        .means("Window when start-up was left", "`before` of the same", OURS)
-        .streams("of the earliest"),
-    metric(Flow, "sent_segments", "segments", Neither)
-        .means("Data segments sent since the flow's start, retransmissions included", "count", OURS)
-        .streams("sum")
-        .counts(),
-    metric(Flow, "delivered_segments", "segments", Higher)
-        .means("Segments that reached the receiver for the first time, since the flow's start", "count", OURS)
-        .streams("sum")
-        .counts(),
-    metric(Flow, "undone", "events", Neither)
-        .means("Reductions undone as spurious since the flow's start", "count", "RFC 5682, RFC 3708")
-        .streams("sum")
-        .counts(),
-    metric(Flow, "local_stalls", "segments", Lower)
-        .means("Segments refused by the sender's own interface queue since the flow's start", "count", NET100)
-        .streams("sum")
-        .counts(),
-    metric(Link, "utilization", "1", Higher).means(
-        "Part of the capacity used",
-        "bytes that left since the end of the warm-up / (capacity * time); 0 for a pure delay",
-        "RFC 5166 section 2.1.1",
-    ),
-    metric(Link, "drops", "packets", Lower)
-        .means("Packets lost at the link since time zero", "buffer drops + random drops", "RFC 5166 section 2.1.2")
-        .counts(),
-    metric(Link, "buffer_drops", "packets", Lower)
-        .means("Packets lost to a full buffer since time zero", "count", "RFC 5166 section 2.1.2")
-        .counts(),
-    metric(Link, "random_drops", "packets", Neither)
-        .means("Packets lost at random since time zero", "count", OURS)
-        .counts(),
-    metric(Link, "delivered_packets", "packets", Higher)
-        .means("Packets that left the transmitter since time zero", "count", OURS)
-        .counts(),
-    metric(Link, "queue_packets.mean", "packets", Lower).means(
-        "Mean queue of the measured part, the packet in transmission included",
-        "integral of the queue over time / time",
-        OURS,
-    ),
-    metric(Link, "queue_packets.max", "packets", Lower)
-        .means("Largest queue of the measured part", "maximum", OURS)
-        .counts(),
-    metric(Case, "jain", "1", Higher).means(
-        "Jain's fairness of the flows' goodput; 1 when all are equal, `1/n` when one has everything",
-        "`(sum x)^2 / (n * sum x^2)`, x = goodput of a flow (all its streams); `null` when nothing was delivered",
-        "Jain 1984, RFC 5166 section 2.3.1, SLAC 2003",
-    ),
-    metric(Case, "asymmetry", "1", Neither).means(
-        "Who gets more of the first two flows; `null` with one flow",
-        "`(x1 - x2) / (x1 + x2)` in the order of the scenario",
-        SLAC,
-    ),
-    metric(Case, "aggregate_goodput_mbps", "Mbit/s", Higher).means(
-        "Payload first delivered by all flows",
-        "`sum of 8 * mss * delivered / (duration - warm-up)`",
-        "RFC 5166 section 2.1.1",
-    ),
-    metric(Case, "convergence_time_s", "s", Lower).means(
-        "Time from the start of the last flow until the flows share fairly; `null` with one flow or if they never do",
-        "beginning of the first of 3 consecutive samples with Jain's fairness >= 0.95, counted from that start",
-        SLAC,
-    ),
-];
 
 #[cfg(test)]
 mod tests {
@@ -416,7 +214,8 @@ mod tests {
     fn every_metric_is_described_and_named_once() {
         let mut seen = BTreeSet::new();
         for m in METRICS {
-            assert!(seen.insert(m.name), "{} twice", m.name);
+            assert!(seen.insert((m.scope, m.name)), "{} twice", m.name);
+            assert_eq!(m.kinds.is_empty(), m.scope != Scope::Traffic, "{}", m.name);
             assert!(
                 !m.unit.is_empty()
                     && !m.about.is_empty()
@@ -453,5 +252,9 @@ mod tests {
         assert_eq!(scope_of("jain"), Some(Scope::Case));
         assert_eq!(scope_of("var.k.last"), Some(Scope::Flow));
         assert_eq!(scope_of("nope"), None);
+        // A name of flows and of traffic is first of all that of flows.
+        assert_eq!(scope_of("goodput_mbps"), Some(Scope::Flow));
+        assert_eq!(scope_of("completion_time_s.p95"), Some(Scope::Traffic));
+        assert_eq!(names().filter(|n| *n == "goodput_mbps").count(), 1);
     }
 }

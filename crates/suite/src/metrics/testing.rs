@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use fullpipe_sim::{FlowOutcome, FlowTotals, Outcome, Round, Series};
+use fullpipe_sim::{
+    ArrivalOutcome, FlowOutcome, FlowTotals, LinkOutcome, Outcome, PingOutcome, Round, Series,
+    SourceOutcome, Transfer,
+};
 use fullpipe_units::{Rate, Span, Time};
 
 use crate::scenario::{FlowGroup, RecoveredAt};
@@ -64,6 +67,75 @@ pub(crate) fn outcome(
         capture: Vec::new(),
         events: 0,
         delivered_packets: 0,
+    }
+}
+
+pub(crate) fn arrivals(name: &str) -> ArrivalOutcome {
+    ArrivalOutcome {
+        name: name.into(),
+        mss: 1448,
+        packet: 1500,
+        transfers: Vec::new(),
+        rtt: Default::default(),
+        totals: FlowTotals::default(),
+        delivered_per_interval: Vec::new(),
+    }
+}
+
+pub(crate) fn transfer(start_s: f64, size: u64, completion_s: Option<f64>) -> Transfer {
+    Transfer {
+        start: Time::from_secs_f64(start_s),
+        size,
+        completion: completion_s.map(Span::from_secs_f64),
+        lost: 0,
+        retransmits: 0,
+        timeouts: 0,
+    }
+}
+
+pub(crate) fn source(name: &str) -> SourceOutcome {
+    SourceOutcome {
+        name: name.into(),
+        packet: 1500,
+        sent: 0,
+        arrived: 0,
+        dropped: 0,
+        arrived_measured: 0,
+        sent_measured: 0,
+        delay: Default::default(),
+        sent_per_interval: Vec::new(),
+        arrived_per_interval: Vec::new(),
+    }
+}
+
+pub(crate) fn ping(name: &str) -> PingOutcome {
+    PingOutcome {
+        name: name.into(),
+        sent: 0,
+        lost: 0,
+        rtt: Default::default(),
+        unloaded: Span::from_millis(100),
+        series: Vec::new(),
+    }
+}
+
+pub(crate) fn link(name: &str) -> LinkOutcome {
+    LinkOutcome {
+        name: name.into(),
+        offered: 0,
+        delivered: 0,
+        delivered_bytes: 0,
+        measured_bytes: 0,
+        buffer_drops: 0,
+        random_drops: 0,
+        policer_drops: 0,
+        early_drops: 0,
+        marks: 0,
+        queueing_delay: Default::default(),
+        queue_max: 0,
+        queue_mean: 0.0,
+        utilization: 0.0,
+        series: Vec::new(),
     }
 }
 

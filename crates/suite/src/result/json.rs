@@ -8,7 +8,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::{CaseMetrics, Estimates, FlowResult, LinkResult, Params};
+use super::{CaseMetrics, Estimates, FlowResult, LinkResult, Params, TrafficResult};
 use crate::metrics::{self, Scope};
 
 /// A JSON object in a chosen order.
@@ -147,6 +147,21 @@ impl Serialize for FlowResult {
     }
 }
 
+impl Serialize for TrafficResult {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let mut map = s.serialize_map(None)?;
+        map.serialize_entry("name", &self.name)?;
+        map.serialize_entry("kind", &self.kind)?;
+        if !self.stack.is_empty() {
+            map.serialize_entry("stack", &self.stack)?;
+        }
+        for (key, node) in nodes(Scope::Traffic, &self.metrics) {
+            map.serialize_entry(&key, &node)?;
+        }
+        map.end()
+    }
+}
+
 impl Serialize for LinkResult {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         let mut map = s.serialize_map(None)?;
@@ -186,6 +201,29 @@ impl<'de> Deserialize<'de> for FlowResult {
         estimates("", &object, &mut metrics).map_err(D::Error::custom)?;
         Ok(FlowResult {
             name,
+            stack,
+            metrics,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for TrafficResult {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let mut object = serde_json::Map::deserialize(d)?;
+        let (name, kind) = (
+            take_string(&mut object, "name")?,
+            take_string(&mut object, "kind")?,
+        );
+        let stack = if object.contains_key("stack") {
+            take_string(&mut object, "stack")?
+        } else {
+            String::new()
+        };
+        let mut metrics = Estimates::new();
+        estimates("", &object, &mut metrics).map_err(D::Error::custom)?;
+        Ok(TrafficResult {
+            name,
+            kind,
             stack,
             metrics,
         })

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
 use super::json::path;
-use super::{CaseMetrics, FlowResult, LinkResult, Params};
+use super::{CaseMetrics, FlowResult, LinkResult, Params, TrafficResult};
 use crate::metrics::{self, METRICS, Scope};
 
 fn metric_properties(scope: Scope, properties: &mut serde_json::Map<String, Value>) {
@@ -49,9 +49,18 @@ fn metrics_schema(scope: Scope, strings: &[(&str, &str)]) -> Schema {
             serde_json::json!({ "type": "string", "description": about }),
         );
     }
+    if scope == Scope::Traffic {
+        let about = "Canonical spelling of the stack of short flows; absent for the others";
+        properties.insert(
+            "stack".to_owned(),
+            serde_json::json!({ "type": "string", "description": about }),
+        );
+    }
     metric_properties(scope, &mut properties);
     let mut required: Vec<&str> = strings.iter().map(|(name, _)| *name).collect();
-    for name in metrics::names_of(scope).map(|name| path(name)[0]) {
+    // A kind of traffic has only some of the metrics of its scope.
+    let always = metrics::names_of(scope).filter(|_| scope != Scope::Traffic);
+    for name in always.map(|name| path(name)[0]) {
         if required.last() != Some(&name) {
             required.push(name);
         }
@@ -80,6 +89,24 @@ impl JsonSchema for FlowResult {
             &[
                 ("name", "Name in the scenario"),
                 ("stack", "Canonical spelling of the stack"),
+            ],
+        )
+    }
+}
+
+impl JsonSchema for TrafficResult {
+    fn schema_name() -> Cow<'static, str> {
+        "Traffic".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        metrics_schema(
+            Scope::Traffic,
+            &[
+                ("name", "Name in the scenario"),
+                (
+                    "kind",
+                    "`short-flows`, `ping`, or `udp` with what its rate does",
+                ),
             ],
         )
     }

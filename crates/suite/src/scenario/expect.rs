@@ -417,7 +417,7 @@ impl Expect<'_> {
         let r = self.record;
         let (flow, link) = (r.text("flow"), r.text("link"));
         let superfluous = match scope {
-            Scope::Flow => link
+            Scope::Flow | Scope::Traffic => link
                 .is_some()
                 .then_some(("link", "this is a metric of a flow")),
             Scope::Link => flow
@@ -438,7 +438,9 @@ impl Expect<'_> {
             return (None, None);
         }
         match scope {
-            Scope::Flow => {
+            // Without a name the only row of this kind is meant.
+            Scope::Traffic if flow.is_none() => (None, None),
+            Scope::Flow | Scope::Traffic => {
                 let flows = self.known.flows;
                 match (flow, flows) {
                     (Some(flow), _) => {

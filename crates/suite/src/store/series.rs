@@ -1,13 +1,35 @@
-//! The series of a run as tables: one for all flows, one for all links, one for what changed a window downwards.
+//! The series of a run as tables: one for all flows, one for all links, one for what changed a window downwards, one for the
+//! rates per interval; with traffic one for the short flows and one for the probes.
 
 use fullpipe_cc::CongestionKind;
 use fullpipe_sim::{Episode, EpisodeKind, FlowOutcome, LinkOutcome, Outcome, Series};
 
-use super::{Column, Table};
-use crate::scenario::TraceMode;
+use super::{Column, Table, samples};
+use crate::metrics::RunMetrics;
+use crate::scenario::{FlowGroup, TraceMode};
 
 /// Tables of a run with the suffix of their file's name.
-pub(super) fn tables(outcome: &Outcome, trace: TraceMode) -> Vec<(&'static str, Table)> {
+pub(super) fn tables(
+    groups: &[FlowGroup],
+    metrics: &RunMetrics,
+    outcome: &Outcome,
+    trace: TraceMode,
+) -> Vec<(&'static str, Table)> {
+    let mut tables = of_flows(outcome, trace);
+    if trace != TraceMode::Off {
+        tables.push((".samples", samples::intervals(groups, metrics, outcome)));
+        if !outcome.pings.is_empty() {
+            tables.push((".pings", samples::pings(&outcome.pings)));
+        }
+    }
+    // Like the events they are results, not a trace.
+    if !outcome.arrivals.is_empty() {
+        tables.push((".transfers", samples::transfers(&outcome.arrivals)));
+    }
+    tables
+}
+
+fn of_flows(outcome: &Outcome, trace: TraceMode) -> Vec<(&'static str, Table)> {
     let events = (".events", events(&outcome.flows));
     let links = || (".links", links(&outcome.links));
     match trace {
@@ -209,7 +231,7 @@ mod tests {
     #[test]
     fn decimation_keeps_the_extremes_and_the_last_row() {
         let o = outcome(vec![full(100_000)], 1, 0, 1);
-        let t = &tables(&o, TraceMode::Full);
+        let t = &of_flows(&o, TraceMode::Full);
         assert_eq!(
             t.iter().map(|t| t.0).collect::<Vec<_>>(),
             ["", ".full", ".links", ".events"]
@@ -245,7 +267,7 @@ mod tests {
             before: 10.0,
             after: 5.0,
         });
-        let t = tables(&outcome(vec![f], 1, 0, 1), TraceMode::Off);
+        let t = of_flows(&outcome(vec![f], 1, 0, 1), TraceMode::Off);
         assert_eq!(t.len(), 1);
         assert_eq!(t[0].1.text("kind").unwrap(), ["timeout"]);
     }

@@ -6,13 +6,14 @@ use super::{Column, Table};
 use crate::metrics::{self, Scope, Values};
 use crate::result::{RunResult, SeedRun, scalar_text};
 
-/// One row per flow (or link), case and seed: parameters as text, then every metric of the scope and, with the flows, of the
-/// case.
+/// One row per flow and traffic (or link), case and seed: parameters as text, then every metric of the scope and, with the
+/// flows, of traffic and of the case. `kind` is `flow` or that of the traffic.
 pub(super) fn run_table(result: &RunResult, runs: &[Vec<SeedRun>], scope: Scope) -> Table {
     struct Row<'a> {
         case: usize,
         seed: u64,
         name: &'a str,
+        kind: &'a str,
         stack: &'a str,
         values: &'a Values,
         case_values: &'a Values,
@@ -29,8 +30,18 @@ pub(super) fn run_table(result: &RunResult, runs: &[Vec<SeedRun>], scope: Scope)
                 case,
                 seed: run.seed,
                 name: &f.name,
+                kind: "flow",
                 stack: &f.stack,
                 values: &f.values,
+                case_values: &m.metrics,
+            }));
+            rows.extend(m.traffic.iter().map(|t| Row {
+                case,
+                seed: run.seed,
+                name: &t.name,
+                kind: &t.kind,
+                stack: &t.stack,
+                values: &t.values,
                 case_values: &m.metrics,
             }));
         } else {
@@ -38,6 +49,7 @@ pub(super) fn run_table(result: &RunResult, runs: &[Vec<SeedRun>], scope: Scope)
                 case,
                 seed: run.seed,
                 name: &l.name,
+                kind: "",
                 stack: "",
                 values: &l.values,
                 case_values: &m.metrics,
@@ -66,7 +78,7 @@ pub(super) fn run_table(result: &RunResult, runs: &[Vec<SeedRun>], scope: Scope)
                 .map_or_else(String::new, |(_, v)| scalar_text(v))
         };
         // A parameter may bear the name of a column of ours.
-        let ours = ["case", "seed", "flow", "stack", "link"].contains(&key)
+        let ours = ["case", "seed", "flow", "kind", "stack", "link"].contains(&key)
             || metrics::scope_of(key).is_some();
         table.push(
             if ours {
@@ -86,6 +98,7 @@ pub(super) fn run_table(result: &RunResult, runs: &[Vec<SeedRun>], scope: Scope)
         text(&|r| r.name.to_owned()),
     );
     if scope == Scope::Flow {
+        table.push("kind", text(&|r| r.kind.to_owned()));
         table.push("stack", text(&|r| r.stack.to_owned()));
     }
     let column =
@@ -94,6 +107,12 @@ pub(super) fn run_table(result: &RunResult, runs: &[Vec<SeedRun>], scope: Scope)
         table.push(name, column(&|r| metrics::value(r.values, name)));
     }
     if scope == Scope::Flow {
+        // Names that flows have too are there already.
+        for name in metrics::names_of(Scope::Traffic)
+            .filter(|name| metrics::find(Scope::Flow, name).is_none())
+        {
+            table.push(name, column(&|r| metrics::value(r.values, name)));
+        }
         for name in metrics::names_of(Scope::Case) {
             table.push(name, column(&|r| metrics::value(r.case_values, name)));
         }

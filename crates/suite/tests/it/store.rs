@@ -38,8 +38,8 @@ fn the_manifest_says_what_was_run_and_hashes_every_file() {
         assert_eq!(file["sha256"], sha256(&bytes));
         hashed += 1;
     }
-    // Result and two tables; series, links and events of eight runs.
-    assert_eq!(hashed, 3 + 8 * 3);
+    // Result and two tables; series, links, events and samples of eight runs.
+    assert_eq!(hashed, 3 + 8 * 4);
 }
 
 #[test]
@@ -258,7 +258,12 @@ fn a_damaged_file_is_never_read_as_a_result() {
         let mut all = format!("{:?}{:?}{:?}", d.result()?, d.runs()?, d.links()?);
         for case in 0..4 {
             for seed in [1, 2] {
-                for kind in [SeriesKind::Flows, SeriesKind::Links, SeriesKind::Events] {
+                for kind in [
+                    SeriesKind::Flows,
+                    SeriesKind::Links,
+                    SeriesKind::Events,
+                    SeriesKind::Samples,
+                ] {
                     all += &format!("{:?}", d.series(case, seed, kind)?.expect("kept"));
                 }
             }
