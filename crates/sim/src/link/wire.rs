@@ -80,7 +80,7 @@ impl Wire {
         }
         let mut arrives = departs + self.delay;
         if let Some((rng, most)) = &mut self.jitter {
-            arrives = arrives + part(rng, *most);
+            arrives += part(rng, *most);
         }
         let arrives = arrives.max(self.last);
         self.last = arrives;
