@@ -158,6 +158,22 @@ mod tests {
     }
 
     #[test]
+    fn a_new_model_begins_in_its_good_state() {
+        let model = |to_bad, to_good| Loss::GilbertElliott {
+            to_bad,
+            to_good,
+            good: 0.0,
+            bad: 1.0,
+        };
+        let mut p = LossProcess::new(model(1.0, 0.0), ComponentRng::new(3, "x"));
+        assert!((0..10).all(|_| p.strikes()));
+        p.change(model(0.0, 0.0));
+        assert!(!(0..10).any(|_| p.strikes()));
+        p.change(Loss::Bernoulli { p: 1.0 });
+        assert!((0..10).all(|_| p.strikes()));
+    }
+
+    #[test]
     fn exact_rules_hit_first_transmissions_once() {
         let rules = Drops {
             segments: vec![2],

@@ -22,7 +22,8 @@ pub struct LinkSpec {
     pub delay_spread: Span,
     /// Room for packets that wait or are being transmitted.
     pub buffer: Buffer,
-    /// Who is dropped or marked, and who is sent next.
+    /// Who is dropped or marked, and who is sent next; nobody on a link that only delays. Where it decides at the exit (CoDel,
+    /// FQ-CoDel), a `buffer` given as a time means that time's bytes at the first rate.
     pub discipline: Discipline,
     /// Random loss at the entry.
     pub loss: Loss,

@@ -224,24 +224,42 @@ fn losses_come_and_go() {
     assert!(kept >= 8988, "{kept}");
 }
 
-/// A staircase that never steps is the plain link, to the nanosecond.
+/// A staircase that never steps is the plain link, to the nanosecond, whatever its buffer.
 #[test]
 fn a_schedule_without_change_changes_nothing() {
-    let spec = |schedule| {
-        let mut flows = vec![flow("a", "reno"), flow("b", "cubic")];
-        flows[1].sender.header = 53;
-        let mut spec = dumbbell(9.7, 37, Buffer::Packets(25), 10.0, flows);
-        spec.links[0].rate = mbit(9.700001);
-        spec.links[0].loss = Loss::Bernoulli { p: 1e-3 };
-        spec.links[0].schedule = schedule;
-        format!("{:?}", run(&spec).unwrap())
-    };
     let still = Change {
         rate: mbit(9.700001),
         delay: Some(Span::from_micros(18_500)),
         ..rate_at(3333, 0)
     };
-    assert_eq!(spec(vec![]), spec(vec![still]));
+    for buffer in [
+        Buffer::Packets(25),
+        Buffer::Bytes(37_499),
+        Buffer::Time(Span::from_micros(30_500)),
+        Buffer::Unlimited,
+    ] {
+        let outcome = |schedule| {
+            let mut flows = vec![flow("a", "reno"), flow("b", "cubic")];
+            flows[0].sender.max_window = 200.0;
+            flows[1].sender.max_window = 200.0;
+            flows[1].sender.header = 53;
+            let mut spec = dumbbell(9.7, 37, buffer, 10.0, flows);
+            spec.links[0].rate = mbit(9.700001);
+            spec.links[0].loss = Loss::Bernoulli { p: 1e-3 };
+            spec.links[0].schedule = schedule;
+            run(&spec).unwrap()
+        };
+        let plain = outcome(vec![]);
+        assert_eq!(
+            plain.links[0].buffer_drops > 20,
+            buffer != Buffer::Unlimited
+        );
+        assert_eq!(
+            format!("{plain:?}"),
+            format!("{:?}", outcome(vec![still])),
+            "{buffer:?}"
+        );
+    }
 }
 
 /// CoDel decides when a packet leaves: over a trace at its opportunities, over an outage at its end. Without drops both are
