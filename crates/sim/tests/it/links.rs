@@ -9,7 +9,12 @@ use crate::build::{at, dumbbell, flow, link, mbit, ms};
 fn burst(buffer: Buffer) -> Outcome {
     let mut f = flow("main", "reno");
     f.sender.transfer = Some(10);
-    run(&dumbbell(12.0, 80, buffer, 0.079, vec![f])).unwrap()
+    let mut spec = dumbbell(12.0, 80, buffer, 0.079, vec![f]);
+    let plain = run(&spec).unwrap();
+    // A link put together from parts does the same.
+    spec.links[0].loss_of_acks = true;
+    assert_eq!(format!("{plain:?}"), format!("{:?}", run(&spec).unwrap()));
+    plain
 }
 
 #[test]
