@@ -24,6 +24,9 @@ pub enum Command {
     /// Compare two result directories
     #[command(long_about = COMPARE_ABOUT)]
     Compare(Compare),
+    /// Make one HTML page of a result or of a study
+    #[command(long_about = REPORT_ABOUT)]
+    Report(Report),
     /// List the names that scenarios can use
     List(List),
     /// Print the JSON Schema of a scenario file or of a result
@@ -37,9 +40,10 @@ pub enum Command {
 }
 
 /// The names of [`Command`]; a test compares the two.
-pub const COMMANDS: [&str; 7] = [
+pub const COMMANDS: [&str; 8] = [
     "run",
     "compare",
+    "report",
     "list",
     "schema",
     "check",
@@ -79,7 +83,7 @@ pub struct Run {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
 
-    /// Keep results, time series and figures in this directory
+    /// Keep results, time series, figures and the report in this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
@@ -128,6 +132,15 @@ pub struct Compare {
     /// Print every metric, not only those that differ
     #[arg(long)]
     pub all: bool,
+}
+
+/// `fullpipe report`.
+#[derive(Clone, Debug, ClapArgs)]
+#[command(after_help = REPORT_EXAMPLES)]
+pub struct Report {
+    /// Result directory, or a directory with one result per subdirectory
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
 }
 
 /// `fullpipe list`.
@@ -340,6 +353,17 @@ const COMPARE_EXAMPLES: &str = "\
 Examples:
   fullpipe compare results/before results/after
   fullpipe compare results/before results/after --threshold 10% --threshold goodput_mbps=1%";
+
+const REPORT_ABOUT: &str = "\
+Make one HTML page of a result or of a study.
+
+The page is written as `report.html` into the directory. It holds everything it shows, needs no network, and stays below 5 MB \
+whatever the matrix. `fullpipe run --out` writes it by itself.";
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  fullpipe report results
+  fullpipe report results/slac                 one page of all results below";
 
 const LIST_EXAMPLES: &str = "\
 Examples:

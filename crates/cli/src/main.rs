@@ -45,6 +45,7 @@ fn run() -> Exit {
     let result = match &args.command {
         Command::Run(run) => commands::run::run(run),
         Command::Compare(compare) => commands::compare::compare(compare),
+        Command::Report(report) => commands::report::report(report),
         Command::List(list) => commands::list::list(list),
         Command::Schema(schema) => commands::schema::schema(schema),
         Command::Check(check) => commands::check::check(check),

@@ -2,8 +2,8 @@
 //!
 //! What it is: a scenario file goes in ([`scenario`]), its cases run on all cores ([`run`]), each run is reduced to metrics
 //! that are defined once ([`metrics`]), means over seeds are held against the scenario's expectations ([`result`]), kept in a
-//! directory that survives a kill ([`store`]), captured for other tools ([`export`]), drawn ([`figure`]) and compared ([`compare`]). What it is not: it prints
-//! nothing and knows no command line.
+//! directory that survives a kill ([`store`]), captured for other tools ([`export`]), drawn ([`figure`]), made into a page
+//! ([`report`]) and compared ([`compare`]). What it is not: it prints nothing and knows no command line.
 //!
 //! ```
 //! use std::sync::atomic::AtomicBool;
@@ -47,6 +47,7 @@ pub mod figure;
 pub mod label;
 pub mod metrics;
 pub mod precision;
+pub mod report;
 pub mod result;
 pub mod run;
 pub mod scenario;

@@ -16,6 +16,7 @@
 //! captures/case-0000-seed1-flow0-main.sqlog   events of a flow in qlog; only if asked for
 //! runs/<key>.json                        one finished run: its metrics and the hashes of its series and captures
 //! timing.json                            wall times of the runs that were made here
+//! report.html                            all of it as one page, made from the other files
 //! ```
 //!
 //! A run is known by its key: the hash of the resolved case, the seed and the engine (version and fingerprint of its sources). Resuming repeats no run whose
@@ -43,6 +44,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::export::{Captures, pcap, qlog};
 use crate::metrics::{RunMetrics, Scope};
+use crate::report::REPORT;
 use crate::result::{Params, RunResult, SeedRun, VERSION};
 use crate::scenario::{Case, Scenario, TraceMode};
 
@@ -272,7 +274,7 @@ impl Store {
         files::make_dir(&dir.join(RUNS))?;
         files::make_dir(&dir.join(SERIES))?;
         store.write_manifest()?;
-        for name in [RESULT, RUNS_TABLE, LINKS_TABLE, TIMING] {
+        for name in [RESULT, RUNS_TABLE, LINKS_TABLE, TIMING, REPORT] {
             files::remove(&dir.join(name))?;
         }
         store.sweep(|path| resume && !path.starts_with('.'))?;
@@ -558,6 +560,32 @@ impl ResultDir {
             dir: dir.to_owned(),
             manifest,
         })
+    }
+
+    /// True if the directory holds a result, finished or not.
+    pub fn is_one(dir: &Path) -> bool {
+        dir.join(MANIFEST).exists()
+    }
+
+    /// The finished results in the subdirectories of `dir`, by name.
+    ///
+    /// # Errors
+    /// If the directory cannot be listed, or if one of the results is not finished or damaged.
+    pub fn below(dir: &Path) -> Result<Vec<ResultDir>, StoreError> {
+        let dirs = files::names(dir)?.into_iter().map(|name| dir.join(name));
+        dirs.filter(|d| ResultDir::is_one(d))
+            .map(|d| ResultDir::open(&d))
+            .collect()
+    }
+
+    /// Writes a file that is made from results into `dir`: whole or not at all.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_beside(dir: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, StoreError> {
+        let path = dir.join(name);
+        files::write(&path, bytes)?;
+        Ok(path)
     }
 
     /// What was run.

@@ -3,5 +3,6 @@
 pub mod check;
 pub mod compare;
 pub mod list;
+pub mod report;
 pub mod run;
 pub mod schema;

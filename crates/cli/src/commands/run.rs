@@ -147,6 +147,7 @@ fn one(args: &Run, scenario: &Scenario, out: Option<&Path>) -> Result<(Ran, Vec<
         if pictures.cases > 0 {
             remarks.push(pictures_line(&pictures));
         }
+        remarks.push(crate::commands::report::beside(dir)?);
     }
     Ok((ran, remarks))
 }

@@ -44,6 +44,7 @@ fn man_pages_are_written_for_every_command() {
         "-completions",
         "-list",
         "-man",
+        "-report",
         "-run",
         "-schema",
     ];

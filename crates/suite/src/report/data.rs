@@ -1,0 +1,245 @@
+//! What the page is given: the Rust side of `web/src/data.ts`. The two change together, with [`VERSION`].
+//!
+//! Numbers that a reader may check against `result.json` are 64-bit columns; curves are 32-bit, packed per case by
+//! [`super::pack`].
+
+use serde::Serialize;
+
+/// Version of this layout.
+pub const VERSION: u32 = 1;
+
+/// Everything the page shows.
+#[derive(Clone, Debug, Serialize)]
+pub struct Page {
+    /// [`VERSION`].
+    pub version: u32,
+    /// Name of the scenario or the study.
+    pub title: String,
+    /// What it is about.
+    pub about: String,
+    /// Version of the program that wrote the page.
+    pub fullpipe: String,
+    /// The table of metrics, as far as it has values here.
+    pub metrics: Vec<Metric>,
+    /// One scenario, or those of a study.
+    pub scenarios: Vec<ScenarioPart>,
+}
+
+/// A metric's entry of the table.
+#[derive(Clone, Debug, Serialize)]
+pub struct Metric {
+    /// Name in `result.json`.
+    pub name: String,
+    /// `flow`, `link`, `traffic` or `case`.
+    pub scope: &'static str,
+    /// Unit; `1` for a ratio.
+    pub unit: &'static str,
+    /// A number of things.
+    pub count: bool,
+    /// `higher`, `lower` or `neither`.
+    pub better: &'static str,
+    /// What it says.
+    pub about: &'static str,
+    /// How it is computed.
+    pub formula: &'static str,
+    /// Document that defines it.
+    pub source: &'static str,
+}
+
+/// A scenario's result.
+#[derive(Clone, Debug, Serialize)]
+pub struct ScenarioPart {
+    /// Name.
+    pub name: String,
+    /// What it is about.
+    pub about: String,
+    /// Where the file came from.
+    pub origin: String,
+    /// The file.
+    pub text: String,
+    /// SHA-256 of the file.
+    pub text_sha256: String,
+    /// Ground.
+    pub ground: String,
+    /// Version of the program that ran it.
+    pub fullpipe: String,
+    /// Fingerprint of the engine's sources.
+    pub engine: String,
+    /// Machine, in words.
+    pub machine: String,
+    /// Seeds of every case.
+    pub seeds: Vec<u64>,
+    /// Matrix keys that vary.
+    pub axes: Vec<Axis>,
+    /// Matrix keys that do not, with their value.
+    pub fixed: Vec<(String, String)>,
+    /// The cases, in the order of the result.
+    pub cases: Vec<CasePart>,
+    /// Values, one table per scope.
+    pub tables: Vec<Table>,
+    /// Bounds and what was observed.
+    pub expectations: Vec<Expected>,
+    /// Figures asked for in the file.
+    pub figures: Vec<Figure>,
+    /// Lists of columns that [`Curves::layout`] points into.
+    pub layouts: Vec<Vec<Curve>>,
+}
+
+/// A key of the matrix with its values in the order of the file.
+#[derive(Clone, Debug, Serialize)]
+pub struct Axis {
+    /// Key.
+    pub key: String,
+    /// Short heading.
+    pub label: String,
+    /// Values as text.
+    pub values: Vec<String>,
+}
+
+/// A case.
+#[derive(Clone, Debug, Serialize)]
+pub struct CasePart {
+    /// What tells it from the others.
+    pub label: String,
+    /// Index of its value on every axis.
+    pub at: Vec<usize>,
+    /// Virtual time, seconds.
+    pub simulated_s: f64,
+    /// Data packets that reached a receiver, all seeds.
+    pub delivered_packets: u64,
+    /// Curves of the first seed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub curves: Option<Curves>,
+    /// Short flows, by class.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub completions: Vec<Completions>,
+}
+
+/// Estimates of one scope: one row per case and name.
+#[derive(Clone, Debug, Serialize)]
+pub struct Table {
+    /// `flow`, `link`, `traffic` or `case`.
+    pub scope: &'static str,
+    /// Case of every row.
+    pub case: Vec<usize>,
+    /// Name of flow, link or traffic; empty for the case.
+    pub name: Vec<String>,
+    /// Stack of a flow, kind of a traffic; empty otherwise.
+    pub kind: Vec<String>,
+    /// Columns.
+    pub columns: Vec<Estimates>,
+}
+
+/// A metric over the rows of a table; columns are base64 of little-endian `f64`, NaN where undefined.
+#[derive(Clone, Debug, Serialize)]
+pub struct Estimates {
+    /// Metric.
+    pub metric: String,
+    /// Means over seeds.
+    pub mean: String,
+    /// Lower ends of the 95 % intervals; absent with one seed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub low: Option<String>,
+    /// Upper ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub high: Option<String>,
+}
+
+/// An expectation held against a case.
+#[derive(Clone, Debug, Serialize)]
+pub struct Expected {
+    /// Name.
+    pub name: String,
+    /// Case.
+    pub case: usize,
+    /// Metric.
+    pub metric: String,
+    /// Flow or link it is taken from.
+    pub of: Option<String>,
+    /// Observed value.
+    pub observed: Option<f64>,
+    /// Its 95 % interval.
+    pub ci95: Option<[f64; 2]>,
+    /// Accepted values; `null` where open.
+    pub bound: [Option<f64>; 2],
+    /// Whether it lies inside.
+    pub pass: bool,
+    /// Where the bound comes from.
+    pub source: String,
+}
+
+/// A `[[report]]` of the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Figure {
+    /// Kind.
+    pub figure: String,
+    /// Flow, if not all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
+    /// Matrix key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub x: Option<String>,
+    /// Matrix key or metric.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub y: Option<String>,
+    /// Metric.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
+    /// Heading.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+}
+
+/// Curves over time on one grid: row `i` stands for `[i, i + 1) * step`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Curves {
+    /// Width of a row, seconds.
+    pub step: f64,
+    /// Rows.
+    pub rows: usize,
+    /// Index into [`ScenarioPart::layouts`].
+    pub layout: usize,
+    /// Columns one after the other: `f32`, bytes of one significance together, deflated, base64.
+    pub data: String,
+}
+
+/// A column of [`Curves`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Curve {
+    /// `cwnd`, `ssthresh`, `rtt`, `goodput`, `queue`, `ping`, `rate`.
+    pub what: &'static str,
+    /// Flow, link or traffic.
+    pub of: String,
+    /// `low`, `high`, `last` or `mean` of the row.
+    pub stat: &'static str,
+    /// Connections added up.
+    pub streams: usize,
+}
+
+/// Short flows of one class in one case, all seeds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Completions {
+    /// Name of the class.
+    pub name: String,
+    /// Flows that finished.
+    pub finished: u64,
+    /// Flows that did not.
+    pub unfinished: u64,
+    /// Completion times at equal steps of the distribution, first and last included: base64 of `f32`, seconds.
+    pub quantiles: String,
+    /// Losses of first transmissions in the initial window, if there were any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub losses: Option<Losses>,
+}
+
+/// How losses inside the first segments of a transfer depend on one another.
+#[derive(Clone, Debug, Serialize)]
+pub struct Losses {
+    /// Part of transfers that lost segment `i`, by `i`.
+    pub each: Vec<Option<f64>>,
+    /// Part of transfers that lost segment `i + 1` among those that lost segment `i`.
+    pub next: Vec<Option<f64>>,
+    /// Transfers long enough to have segment `i`.
+    pub transfers: Vec<u64>,
+}

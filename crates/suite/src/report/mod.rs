@@ -1,0 +1,299 @@
+//! The report: a stored result, or the results of a study, as one HTML page that needs no network.
+//!
+//! What it is: the data of the page ([`data`], the same as `web/src/data.ts`), taken from the files of the store alone, and the
+//! page around it. What it is not: it draws nothing; the template, built from `web/`, does that in the browser. The same
+//! results give the same bytes.
+//!
+//! A page stays small whatever the matrix: [`BUDGET`] bytes of curves are shared by all cases, extremes kept.
+
+mod curves;
+pub mod data;
+mod pack;
+mod page;
+mod values;
+
+use std::path::{Path, PathBuf};
+
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use serde::Deserialize;
+
+use crate::label;
+use crate::result::{RunResult, VERSION, scalar_text};
+use crate::store::{Manifest, ResultDir, SeriesKind, StoreError};
+use curves::{Drawn, Grid};
+use data::{Axis, CasePart, Curve, Curves, Figure, Page, ScenarioPart};
+
+/// A report that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The page.
+    pub path: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// Writes `report.html` into the directory of a result, or of a study: a directory with one result per subdirectory.
+///
+/// # Errors
+/// If there is no finished result, if it cannot be read or if the page cannot be written.
+pub fn write(dir: &Path) -> Result<Written, StoreError> {
+    let page = if ResultDir::is_one(dir) {
+        page(&[ResultDir::open(dir)?], None)?
+    } else {
+        let parts = ResultDir::below(dir)?;
+        if parts.is_empty() {
+            return Err(StoreError::NoResult {
+                dir: dir.to_owned(),
+            });
+        }
+        let name = dir.canonicalize().ok();
+        let name = name.as_deref().unwrap_or(dir).file_name();
+        let name = name.map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+        page(
+            &parts,
+            Some(Study {
+                name,
+                about: String::new(),
+            }),
+        )?
+    };
+    save(dir, &page)
+}
+
+/// A study's own words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Study {
+    /// Name.
+    pub name: String,
+    /// What it is about.
+    pub about: String,
+}
+
+/// Writes the report of a study into `dir`, its results in the given order.
+///
+/// # Errors
+/// If a result cannot be read or the page cannot be written.
+pub fn write_study(dir: &Path, study: Study, results: &[PathBuf]) -> Result<Written, StoreError> {
+    let parts: Vec<ResultDir> = results
+        .iter()
+        .map(|d| ResultDir::open(d))
+        .collect::<Result<_, _>>()?;
+    save(dir, &page(&parts, Some(study))?)
+}
+
+fn save(dir: &Path, page: &Page) -> Result<Written, StoreError> {
+    let text = page::page(&page.title, page);
+    let path = ResultDir::write_beside(dir, REPORT, text.as_bytes())?;
+    Ok(Written {
+        path,
+        bytes: text.len() as u64,
+    })
+}
+
+/// Name of the page in a directory.
+pub const REPORT: &str = "report.html";
+
+/// The data of the page of these results.
+///
+/// # Errors
+/// If a file of a result cannot be read.
+pub fn page(results: &[ResultDir], study: Option<Study>) -> Result<Page, StoreError> {
+    let read: Vec<(&ResultDir, RunResult)> = results
+        .iter()
+        .map(|d| Ok((d, d.result()?)))
+        .collect::<Result<_, StoreError>>()?;
+    let cases: usize = read.iter().map(|(_, r)| r.cases.len()).sum();
+    let rows = (ROWS_OF_ALL / cases.max(1)).clamp(*ROWS.start(), *ROWS.end());
+    let mut scenarios = parts(&read, rows)?;
+    let size = curve_bytes(&scenarios);
+    if size > BUDGET {
+        let fewer = rows * BUDGET / size;
+        scenarios = parts(&read, fewer.max(MIN_ROWS))?;
+    }
+    let study = study.unwrap_or_else(|| {
+        scenarios.first().map_or_else(Study::default, |s| Study {
+            name: s.name.clone(),
+            about: s.about.clone(),
+        })
+    });
+    Ok(Page {
+        version: data::VERSION,
+        title: study.name,
+        about: study.about,
+        fullpipe: VERSION.to_owned(),
+        metrics: values::metrics(scenarios.iter().flat_map(|s| &s.tables)),
+        scenarios,
+    })
+}
+
+/// Bytes of curves in one page, base64.
+pub const BUDGET: usize = 3_000_000;
+/// Rows of all cases together, before their size is known.
+const ROWS_OF_ALL: usize = 72_000;
+const ROWS: std::ops::RangeInclusive<usize> = 240..=1200;
+const MIN_ROWS: usize = 100;
+
+fn parts(read: &[(&ResultDir, RunResult)], rows: usize) -> Result<Vec<ScenarioPart>, StoreError> {
+    read.iter()
+        .map(|(dir, result)| scenario(dir, result, rows))
+        .collect()
+}
+
+fn curve_bytes(scenarios: &[ScenarioPart]) -> usize {
+    let cases = scenarios.iter().flat_map(|s| &s.cases);
+    cases
+        .filter_map(|c| Some(c.curves.as_ref()?.data.len()))
+        .sum()
+}
+
+fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<ScenarioPart, StoreError> {
+    let manifest = dir.manifest();
+    let file = File::of(&manifest.scenario_text);
+    let params: Vec<Vec<(String, String)>> = result
+        .cases
+        .iter()
+        .map(|c| {
+            c.params
+                .0
+                .iter()
+                .map(|(k, v)| (k.clone(), scalar_text(v)))
+                .collect()
+        })
+        .collect();
+    let axes = axes(&params);
+    let drawn: Vec<Vec<Drawn>> = (0..result.cases.len())
+        .into_par_iter()
+        .map(|i| drawn(dir, result, i, rows))
+        .collect::<Result<_, _>>()?;
+    let mut layouts: Vec<Vec<Curve>> = Vec::new();
+    let mut cases = Vec::new();
+    for (((case, params), label), drawn) in result
+        .cases
+        .iter()
+        .zip(&params)
+        .zip(label::labels(&params))
+        .zip(drawn)
+    {
+        let at = |axis: &Axis| {
+            let value = label::find(params, &axis.key).unwrap_or_default();
+            axis.values.iter().position(|v| v == value).unwrap_or(0)
+        };
+        cases.push(CasePart {
+            label,
+            at: axes.iter().map(at).collect(),
+            simulated_s: case.simulated_s,
+            delivered_packets: case.delivered_packets,
+            curves: pack_curves(drawn, Grid::new(case.simulated_s, rows), &mut layouts),
+            completions: Vec::new(),
+        });
+    }
+    Ok(ScenarioPart {
+        name: result.scenario.clone(),
+        about: file.about,
+        origin: manifest.origin.clone(),
+        text: manifest.scenario_text.clone(),
+        text_sha256: manifest.scenario_sha256.clone(),
+        ground: result.ground.clone(),
+        fullpipe: manifest.fullpipe.clone(),
+        engine: manifest.engine.clone(),
+        machine: machine(manifest),
+        seeds: manifest.seeds.clone(),
+        fixed: fixed(&params, &axes),
+        axes,
+        cases,
+        tables: values::tables(result),
+        expectations: values::expectations(result),
+        figures: file.report,
+        layouts,
+    })
+}
+
+/// What the page needs of the scenario's file and is not in the result. The file was valid when it ran; one that a later
+/// version cannot read any more only loses these.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct File {
+    about: String,
+    report: Vec<Figure>,
+}
+
+impl File {
+    fn of(text: &str) -> File {
+        toml::from_str(text).unwrap_or_default()
+    }
+}
+
+/// Keys that vary, with their values in the order in which they occur.
+fn axes(params: &[Vec<(String, String)>]) -> Vec<Axis> {
+    let axis = |(key, label): (&str, &str)| {
+        let mut values: Vec<String> = Vec::new();
+        for value in params.iter().filter_map(|p| label::find(p, key)) {
+            if !values.iter().any(|v| v == value) {
+                values.push(value.to_owned());
+            }
+        }
+        Axis {
+            key: key.to_owned(),
+            label: label.to_owned(),
+            values,
+        }
+    };
+    label::varying(params).into_iter().map(axis).collect()
+}
+
+fn fixed(params: &[Vec<(String, String)>], axes: &[Axis]) -> Vec<(String, String)> {
+    let first = params.first().into_iter().flatten();
+    first
+        .filter(|(key, _)| axes.iter().all(|a| a.key != *key))
+        .cloned()
+        .collect()
+}
+
+fn machine(manifest: &Manifest) -> String {
+    let m = &manifest.machine;
+    let cpu = m.cpu.as_deref().unwrap_or("unknown processor");
+    format!("{cpu}, {} threads, {} {}", m.cpus, m.os, m.arch)
+}
+
+/// The curves of a case's first seed.
+fn drawn(
+    dir: &ResultDir,
+    result: &RunResult,
+    case: usize,
+    rows: usize,
+) -> Result<Vec<Drawn>, StoreError> {
+    let c = &result.cases[case];
+    let Some(&seed) = c.seeds.first() else {
+        return Ok(Vec::new());
+    };
+    if c.simulated_s <= 0.0 {
+        return Ok(Vec::new());
+    }
+    let grid = Grid::new(c.simulated_s, rows);
+    let mut out = Vec::new();
+    if let Some(series) = dir.series(case, seed, SeriesKind::Flows)? {
+        out.extend(curves::flows(grid, &series));
+    }
+    if let Some(series) = dir.series(case, seed, SeriesKind::Links)? {
+        out.extend(curves::links(grid, &series));
+    }
+    Ok(out)
+}
+
+fn pack_curves(drawn: Vec<Drawn>, grid: Grid, layouts: &mut Vec<Vec<Curve>>) -> Option<Curves> {
+    if drawn.is_empty() {
+        return None;
+    }
+    let (layout, columns): (Vec<Curve>, Vec<Vec<f64>>) = drawn.into_iter().unzip();
+    let known = layouts.iter().position(|l| *l == layout);
+    let layout = known.unwrap_or_else(|| {
+        layouts.push(layout);
+        layouts.len() - 1
+    });
+    Some(Curves {
+        step: grid.step,
+        rows: grid.rows,
+        layout,
+        data: pack::curves(&columns),
+    })
+}

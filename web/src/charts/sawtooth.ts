@@ -1,0 +1,80 @@
+// Small multiples of the congestion window: one cell per case, time from left to right.
+
+import { seriesColour } from "../colour.ts";
+import type { CaseCurves, Trace } from "../curves.ts";
+import { extent, linear, niceDomain, tickText } from "../scale.ts";
+import { line, mark, path, polyline, round, svg, text, type Mark } from "../svg.ts";
+
+export const SAW = { width: 236, height: 118 };
+
+/** Largest window of a case. */
+export function highest(curves: CaseCurves): number {
+  const traces = windows(curves);
+  const all = traces.flatMap((t) => extent(t.high.filter(Number.isFinite)) ?? []);
+  return Math.max(0, ...all);
+}
+
+function windows(curves: CaseCurves): Trace[] {
+  return curves.panels.find((p) => p.key === "cwnd")?.traces.filter((t) => t.what === "cwnd") ?? [];
+}
+
+/** One cell; `top` is the end of its vertical axis. */
+export function saw(curves: CaseCurves, title: string, top: number): Mark {
+  const frame = { left: 40, top: 20, width: SAW.width - 48, height: SAW.height - 40 };
+  const end = curves.step * curves.rows;
+  const x = linear([0, end], [frame.left, frame.left + frame.width]);
+  const y = linear([0, top], [frame.top + frame.height, frame.top]);
+  const bottom = frame.top + frame.height;
+  const marks: Mark[] = [
+    text(frame.left, 13, shorten(title, 32), { size: 11, weight: 600 }),
+    line(frame.left, bottom, frame.left + frame.width, bottom, "var(--rule)"),
+    line(frame.left, frame.top, frame.left + frame.width, frame.top, "var(--grid)"),
+    text(frame.left - 5, frame.top + 4, tickText(top, top), { size: 10, anchor: "end", fill: "var(--muted)" }),
+    text(frame.left - 5, bottom + 3, "0", { size: 10, anchor: "end", fill: "var(--muted)" }),
+    text(frame.left + frame.width, bottom + 13, `${tickText(end, end / 10)} s`, { size: 10, anchor: "end", fill: "var(--muted)" }),
+  ];
+  for (const trace of windows(curves)) marks.push(...band(curves, trace, x, y));
+  return svg(SAW.width, SAW.height, `Congestion window of ${title}, up to ${top} segments over ${round(end)} s`, marks);
+}
+
+/** The range of a curve as an area with an outline. */
+export function band(curves: CaseCurves, trace: Trace, x: (v: number) => number, y: (v: number) => number, width = 1.2): Mark[] {
+  const colour = seriesColour(trace.colour);
+  if (trace.low === trace.high) {
+    const points = [...trace.low].map((v, i) => [x(curves.time[i]!), y(v)] as const);
+    return [path(polyline(points), colour, width, trace.dashed ? { "stroke-dasharray": "5 3" } : {})];
+  }
+  // The range as one line from low to high and back within every row: a narrow row is a stroke, a wide one an area.
+  const points: [number, number][] = [];
+  let previous = NaN;
+  for (let i = 0; i < curves.rows; i++) {
+    const [low, high] = [trace.low[i]!, trace.high[i]!];
+    const at = x(curves.time[i]!);
+    if (Number.isNaN(low)) points.push([at, NaN]);
+    else if (low === high) points.push([at, y(low)]);
+    else if (Math.abs(previous - low) < Math.abs(previous - high)) points.push([at, y(low)], [at, y(high)]);
+    else points.push([at, y(high)], [at, y(low)]);
+    previous = points.at(-1)![1] === y(low) ? low : high;
+  }
+  return [path(polyline(points), colour, width)];
+}
+
+export function shorten(label: string, length: number): string {
+  return label.length <= length ? label : `${label.slice(0, length - 1)}…`;
+}
+
+/** Cells side by side, as one drawing. */
+export function sheet(cells: readonly Mark[], columns: number, title: string): Mark {
+  const placed = cells.map((cell, i) => {
+    const [x, y] = [(i % columns) * SAW.width, 28 + Math.floor(i / columns) * SAW.height];
+    return mark("g", { transform: `translate(${x} ${y})` }, ...cell.children.slice(1));
+  });
+  const height = 28 + Math.ceil(cells.length / columns) * SAW.height;
+  return svg(SAW.width * Math.min(columns, cells.length), height, title, [text(8, 18, title, { size: 14, weight: 600 }), ...placed]);
+}
+
+/** A common end of the vertical axes, if the windows are of one order of magnitude. */
+export function commonTop(tops: readonly number[]): number | undefined {
+  const e = extent(tops.filter((t) => t > 0));
+  return e && e[1] / e[0] < 10 ? niceDomain(0, e[1], 4)[1] : undefined;
+}

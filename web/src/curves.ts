@@ -1,0 +1,94 @@
+// The curves of a case, by panel: what the explorer and the small multiples draw.
+
+import type { Curve } from "./data.ts";
+import { curveColumns } from "./decode.ts";
+import type { Model } from "./model.ts";
+
+/** A curve of one flow, link or traffic: a range where the grid is coarser than the run. */
+export interface Trace {
+  what: Curve["what"];
+  /** Flow, link or traffic. */
+  of: string;
+  label: string;
+  low: Float32Array;
+  high: Float32Array;
+  /** Position among the flows (or links): its colour. */
+  colour: number;
+  dashed: boolean;
+}
+
+export interface Panel {
+  key: string;
+  title: string;
+  unit: string;
+  traces: Trace[];
+}
+
+export interface CaseCurves {
+  step: number;
+  rows: number;
+  /** Middle of every row, seconds. */
+  time: Float64Array;
+  panels: Panel[];
+}
+
+const PANELS: { key: string; title: string; unit: string; what: Curve["what"][] }[] = [
+  { key: "cwnd", title: "Congestion window and threshold", unit: "segments", what: ["cwnd", "ssthresh"] },
+  { key: "rtt", title: "Round-trip time", unit: "ms", what: ["rtt"] },
+  { key: "queue", title: "Queue", unit: "packets", what: ["queue"] },
+  { key: "goodput", title: "Goodput", unit: "Mbit/s", what: ["goodput"] },
+  { key: "ping", title: "Round-trip time of pings", unit: "ms", what: ["ping"] },
+  { key: "rate", title: "Arrivals of datagrams and short flows", unit: "Mbit/s", what: ["rate"] },
+];
+
+const cache = new WeakMap<object, CaseCurves>();
+
+/** The curves of a case; undefined if the run kept none. */
+export function curvesOf(model: Model, caseIndex: number): CaseCurves | undefined {
+  const curves = model.cases[caseIndex]?.curves;
+  if (!curves) return undefined;
+  const known = cache.get(curves);
+  if (known) return known;
+  const layout = model.scenario.layouts[curves.layout] ?? [];
+  const columns = curveColumns(curves);
+  const order: string[] = [];
+  const traces: Trace[] = [];
+  layout.forEach((head, i) => {
+    const column = columns[i];
+    if (!column) return;
+    if (head.stat === "high") {
+      const pair = traces.find((t) => t.what === head.what && t.of === head.of);
+      if (pair) pair.high = column;
+      return;
+    }
+    const kind = head.what === "queue" ? `link ${head.of}` : head.of;
+    if (!order.includes(kind)) order.push(kind);
+    const same = order.filter((k) => k.startsWith("link ") === (head.what === "queue"));
+    traces.push({
+      what: head.what,
+      of: head.of,
+      label: label(model, caseIndex, head),
+      low: column,
+      high: column,
+      colour: same.indexOf(kind),
+      dashed: head.what === "ssthresh",
+    });
+  });
+  const panels = PANELS.map((p) => ({ key: p.key, title: p.title, unit: p.unit, traces: traces.filter((t) => p.what.includes(t.what)) }));
+  const made: CaseCurves = {
+    step: curves.step,
+    rows: curves.rows,
+    time: Float64Array.from({ length: curves.rows }, (_, i) => (i + 0.5) * curves.step),
+    panels: panels.filter((p) => p.traces.length > 0),
+  };
+  cache.set(curves, made);
+  return made;
+}
+
+function label(model: Model, caseIndex: number, head: Curve): string {
+  if (head.what === "queue" || head.what === "ping" || head.what === "rate") return head.of;
+  const stack = model.values("flow")?.kind(caseIndex, head.of);
+  const streams = head.streams > 1 ? `, sum of ${head.streams}` : "";
+  const name = stack === undefined || stack === "" ? head.of : `${head.of}: ${stack}`;
+  return head.what === "ssthresh" ? `ssthresh, ${head.of}` : name + streams;
+}

@@ -1,0 +1,60 @@
+// Elements of the page.
+
+type Child = Node | string | null | undefined | false;
+type Props = Record<string, string | number | boolean | undefined | ((e: Event) => void)>;
+
+/** An element; `on...` properties are listeners, `true` is an attribute without a value. */
+export function el<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [key, value] of Object.entries(props)) {
+    if (typeof value === "function") element.addEventListener(key.slice(2), value);
+    else if (value === true) element.setAttribute(key, "");
+    else if (value !== undefined && value !== false) element.setAttribute(key, String(value));
+  }
+  element.append(...children.filter((c): c is Node | string => c !== null && c !== undefined && c !== false));
+  return element;
+}
+
+/** A labelled choice. */
+export function select(label: string, options: readonly { value: string; label: string }[], chosen: string, pick: (value: string) => void): HTMLElement {
+  const box = el("select", { onchange: () => pick(box.value) });
+  for (const o of options) box.append(el("option", { value: o.value, selected: o.value === chosen }, o.label));
+  return el("label", { class: "choice" }, el("span", {}, label), box);
+}
+
+const waiting = new Map<Element, () => void>();
+let observer: IntersectionObserver | undefined;
+
+/** Builds the inside of `host` when it comes near the window, or before printing. */
+export function lazy(host: HTMLElement, build: () => void): void {
+  observer ??= new IntersectionObserver(
+    (entries) => {
+      for (const entry of entries) if (entry.isIntersecting) now(entry.target);
+    },
+    { rootMargin: "600px 0px" },
+  );
+  waiting.set(host, build);
+  observer.observe(host);
+}
+
+function now(host: Element): void {
+  const build = waiting.get(host);
+  waiting.delete(host);
+  observer?.unobserve(host);
+  build?.();
+}
+
+/** Everything that is still waiting: paper does not scroll. */
+export function buildAll(): void {
+  for (const host of [...waiting.keys()]) now(host);
+}
+
+/** Offers a file. */
+export function download(name: string, content: Blob): void {
+  const url = URL.createObjectURL(content);
+  const link = el("a", { href: url, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}

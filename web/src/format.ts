@@ -1,0 +1,101 @@
+// Numbers and names as people read them.
+
+/** `digits` significant digits, without an exponent between 1e-4 and 1e7; thousands apart by a thin space. */
+export function number(value: number | null | undefined, digits = 4): string {
+  if (value === null || value === undefined || Number.isNaN(value)) return "–";
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size < 1e-4 || size >= 1e9) return value.toExponential(digits - 1).replace("-", "−").replace("e+", "e");
+  const rounded = Number(value.toPrecision(digits));
+  const whole = Math.floor(Math.log10(Math.abs(rounded))) + 1;
+  const decimals = Math.max(0, digits - whole);
+  return grouped(size >= 10 ** digits ? value.toFixed(0) : rounded.toFixed(decimals));
+}
+
+/** Like `number`, but a count has no decimals unless it is a mean that needs them. */
+export function metricNumber(value: number | null | undefined, count: boolean, digits = 4): string {
+  if (count && typeof value === "number" && Number.isInteger(value)) return grouped(String(value));
+  return number(value, digits);
+}
+
+/** Half of an interval, with as many decimals as the value shows. */
+export function halfWidth(half: number, value: string): string {
+  const fraction = /\.(\d+)$/.exec(value)?.[1] ?? "";
+  const decimals = fraction.length;
+  const text = half.toFixed(decimals);
+  // An interval that is narrower than the last digit is not zero.
+  return Number(text) === 0 && half > 0 ? `< ${(10 ** -decimals).toFixed(decimals)}` : grouped(text);
+}
+
+function grouped(text: string): string {
+  const [whole = "", fraction] = text.replace("-", "").split(".");
+  const head = whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") : whole;
+  const sign = text.startsWith("-") ? "−" : "";
+  return sign + (fraction === undefined ? head : `${head}.${fraction}`);
+}
+
+/** Back from `number`, for tests and for sorting. */
+export function parseNumber(text: string): number {
+  return Number(text.replace(/\u202f/g, "").replace(/−/g, "-"));
+}
+
+/** `Mbit/s`; nothing for a ratio. */
+export function unit(of: string): string {
+  return of === "1" ? "" : of;
+}
+
+const WORDS: Record<string, string> = {
+  goodput_mbps: "Goodput",
+  throughput_mbps: "Throughput",
+  aggregate_goodput_mbps: "Goodput of all flows",
+  "rtt_ms.mean": "RTT, mean",
+  "rtt_ms.min": "RTT, smallest",
+  "rtt_ms.p50": "RTT, median",
+  "rtt_ms.p95": "RTT, 95th percentile",
+  "rtt_ms.p99": "RTT, 99th percentile",
+  "cwnd_segments.mean": "Window, mean",
+  "cwnd_segments.max": "Window, largest",
+  "queue_packets.mean": "Queue, mean",
+  "queue_packets.max": "Queue, largest",
+  stability: "Stability",
+  jain: "Fairness (Jain)",
+  asymmetry: "Asymmetry",
+  share: "Share",
+  utilization: "Utilisation",
+  loss_events: "Loss events",
+  retransmits: "Retransmissions",
+  recovery_time_s: "Recovery time",
+  completion_time_s: "Completion time",
+  convergence_time_s: "Convergence time",
+  drops: "Drops",
+};
+
+/** A metric's name in words. */
+export function metricWords(name: string): string {
+  const known = WORDS[name];
+  if (known !== undefined) return known;
+  const plain = name
+    .replace(/_(mbps|ms|s|segments|packets|bytes)(?=\.|$)/g, "")
+    .replace(/[._]/g, " ");
+  return plain.charAt(0).toUpperCase() + plain.slice(1);
+}
+
+/** Units that a metric's name has said already. */
+const COUNTED = new Set(["events", "segments", "packets", "flows", "datagrams", "transfers", "probes"]);
+
+/** Words and unit: `Goodput, Mbit/s`. */
+export function metricHead(name: string, of: string): string {
+  const u = COUNTED.has(of) ? "" : unit(of);
+  return u === "" ? metricWords(name) : `${metricWords(name)}, ${u}`;
+}
+
+/** `1 seed`, `3 seeds`. */
+export function counted(n: number, what: string): string {
+  return `${grouped(String(n))} ${what}${n === 1 ? "" : "s"}`;
+}
+
+/** A name for files: letters, digits and dashes. */
+export function slug(text: string): string {
+  return text.toLowerCase().replace(/[^a-z0-9.]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 60) || "figure";
+}

@@ -1,0 +1,233 @@
+// The result as the figures ask for it: estimates by case and name, axes by their role, the competitors.
+
+import type { Axis, Case, Metric, Page, Scenario, Scope, Table } from "./data.ts";
+import { float64s } from "./decode.ts";
+
+export interface Estimate {
+  mean: number;
+  low: number;
+  high: number;
+}
+
+/** Half width of the 95 % interval; NaN without one. */
+export function half(e: Estimate): number {
+  return (e.high - e.low) / 2;
+}
+
+interface Column {
+  mean: Float64Array;
+  low: Float64Array | undefined;
+  high: Float64Array | undefined;
+}
+
+/** A scope's table, decoded when it is asked for. */
+export class Values {
+  readonly table: Table;
+  private readonly columns = new Map<string, Column>();
+  private readonly rows = new Map<string, number>();
+
+  constructor(table: Table) {
+    this.table = table;
+    table.case.forEach((c, row) => this.rows.set(`${c} ${table.name[row]}`, row));
+  }
+
+  metrics(): string[] {
+    return this.table.columns.map((c) => c.metric);
+  }
+
+  names(): string[] {
+    return [...new Set(this.table.name)];
+  }
+
+  private column(metric: string): Column | undefined {
+    const known = this.columns.get(metric);
+    if (known) return known;
+    const raw = this.table.columns.find((c) => c.metric === metric);
+    if (!raw) return undefined;
+    const column: Column = {
+      mean: float64s(raw.mean),
+      low: raw.low === undefined ? undefined : float64s(raw.low),
+      high: raw.high === undefined ? undefined : float64s(raw.high),
+    };
+    this.columns.set(metric, column);
+    return column;
+  }
+
+  at(caseIndex: number, name: string, metric: string): Estimate | undefined {
+    const row = this.rows.get(`${caseIndex} ${name}`);
+    const column = this.column(metric);
+    if (row === undefined || !column) return undefined;
+    const mean = column.mean[row] ?? NaN;
+    if (Number.isNaN(mean)) return undefined;
+    return { mean, low: column.low?.[row] ?? NaN, high: column.high?.[row] ?? NaN };
+  }
+
+  kind(caseIndex: number, name: string): string | undefined {
+    const row = this.rows.get(`${caseIndex} ${name}`);
+    return row === undefined ? undefined : this.table.kind[row];
+  }
+}
+
+/** A scenario with its values and the roles of its axes. */
+export class Model {
+  readonly page: Page;
+  readonly scenario: Scenario;
+  readonly id: string;
+  private readonly scopes: Map<Scope, Values>;
+
+  constructor(page: Page, scenario: Scenario, id: string) {
+    this.page = page;
+    this.scenario = scenario;
+    this.id = id;
+    this.scopes = new Map(scenario.tables.map((t) => [t.scope, new Values(t)]));
+  }
+
+  get cases(): Case[] {
+    return this.scenario.cases;
+  }
+
+  get axes(): Axis[] {
+    return this.scenario.axes;
+  }
+
+  values(scope: Scope): Values | undefined {
+    return this.scopes.get(scope);
+  }
+
+  /** Names of the flows. */
+  flows(): string[] {
+    return this.values("flow")?.names() ?? [];
+  }
+
+  metric(name: string, scope?: Scope): Metric | undefined {
+    return this.page.metrics.find((m) => m.name === name && (scope === undefined || m.scope === scope));
+  }
+
+  scopeOf(metric: string): Scope | undefined {
+    const known = this.metric(metric)?.scope;
+    if (known) return known;
+    return [...this.scopes].find(([, v]) => v.metrics().includes(metric))?.[0];
+  }
+
+  /** A metric of a case; of a flow, a link or traffic when `of` names one or there is only one. */
+  estimate(caseIndex: number, metric: string, of?: string): Estimate | undefined {
+    const scope = this.scopeOf(metric);
+    const values = scope && this.values(scope);
+    if (!values) return undefined;
+    if (scope === "case") return values.at(caseIndex, "", metric);
+    const name = of !== undefined && values.names().includes(of) ? of : values.names()[0];
+    return name === undefined ? undefined : values.at(caseIndex, name, metric);
+  }
+
+  /** Value of an axis in a case. */
+  value(caseIndex: number, axis: Axis): string {
+    const at = this.cases[caseIndex]?.at[this.axes.indexOf(axis)];
+    return (at === undefined ? undefined : axis.values[at]) ?? "";
+  }
+
+  /** Cases with these positions, by axis; every case if none is given. */
+  select(where: ReadonlyMap<Axis, number>): number[] {
+    const fixed = [...where].map(([axis, at]) => [this.axes.indexOf(axis), at] as const);
+    return this.cases.flatMap((c, i) => (fixed.every(([axis, at]) => c.at[axis] === at) ? [i] : []));
+  }
+
+  /** The two axes that hold every competitor against every other, if that is what the scenario does. */
+  pair(): { first: Axis; second: Axis } | undefined {
+    if (this.flows().length < 2) return undefined;
+    for (const [i, first] of this.axes.entries()) {
+      const second = this.axes.slice(i + 1).find((b) => sameValues(first, b));
+      if (second) return { first, second };
+    }
+    return undefined;
+  }
+
+  /** The axis whose values compete: stacks, or cases with a name. */
+  competitors(): Axis | undefined {
+    const named = (a: Axis): boolean => !a.key.includes(".");
+    return (
+      this.axes.find((a) => a.key.endsWith(".stack")) ??
+      this.axes.find((a) => named(a) && a.key !== "case" && /stack|variant|first|sender/.test(a.key)) ??
+      this.axes.find((a) => a.key === "case") ??
+      this.axes.find(named) ??
+      this.axes[0]
+    );
+  }
+
+  /** The flow whose keys an axis sets. */
+  flowOf(axis: Axis): string | undefined {
+    const name = /^flow\.([^.]+)\./.exec(axis.key)?.[1];
+    return name !== undefined && this.flows().includes(name) ? name : undefined;
+  }
+
+  /** What tells a case from the others: `reno, RTT 70 ms`, `reno vs cubic, RTT 10 ms`. */
+  caseLabel(caseIndex: number): string {
+    const pair = this.pair();
+    const rest = this.axes.filter((a) => a !== pair?.first && a !== pair?.second);
+    const words = rest.map((a) => axisLabel(a, this.value(caseIndex, a)));
+    if (pair) words.unshift(`${this.value(caseIndex, pair.first)} vs ${this.value(caseIndex, pair.second)}`);
+    return words.join(", ");
+  }
+
+  severalSeeds(): boolean {
+    return this.scenario.seeds.length > 1;
+  }
+}
+
+function sameValues(a: Axis, b: Axis): boolean {
+  return a.values.length > 1 && a.values.length === b.values.length && a.values.every((v) => b.values.includes(v));
+}
+
+/** A value of an axis for people: units apart, stacks as they are. */
+export function axisValue(value: string): string {
+  return value.replace(/^(-?[0-9.]+)([A-Za-zµ%])/, "$1 $2");
+}
+
+/** The number in a value with a unit, in the unit's base; undefined for words. */
+export function quantity(value: string): number | undefined {
+  const match = /^(-?[0-9.]+(?:e-?[0-9]+)?)\s*([A-Za-zµ%/]*)$/.exec(value.trim());
+  if (!match) return undefined;
+  const factors: Record<string, number> = {
+    "": 1, "%": 1, s: 1, ms: 1e-3, us: 1e-6, µs: 1e-6, ns: 1e-9, min: 60,
+    "bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9,
+    B: 1, kB: 1e3, MB: 1e6, GB: 1e9, KiB: 1024, MiB: 1048576, KB: 1e3,
+    packet: 1, packets: 1, segment: 1, segments: 1, BDP: 1,
+  };
+  const factor = factors[match[2] ?? ""];
+  return factor === undefined ? undefined : Number(match[1]) * factor;
+}
+
+/** Every combination of the values of some axes that occurs, in the order of the cases. */
+export function combinations(model: Model, axes: readonly Axis[]): { at: Map<Axis, number>; label: string }[] {
+  const seen = new Map<string, { at: Map<Axis, number>; label: string }>();
+  for (const c of model.cases) {
+    const at = new Map(axes.map((a) => [a, c.at[model.axes.indexOf(a)] ?? 0]));
+    const key = [...at.values()].join(" ");
+    if (!seen.has(key)) {
+      const label = axes.map((a) => axisLabel(a, a.values[at.get(a) ?? 0] ?? "")).join(", ");
+      seen.set(key, { at, label });
+    }
+  }
+  const order = [...seen.values()];
+  return order.sort((a, b) => compare([...a.at.values()], [...b.at.values()]));
+}
+
+/** `RTT 70 ms`; stacks and named values stand for themselves. */
+export function axisLabel(axis: Axis, value: string): string {
+  const words = axisValue(value);
+  const named = axis.key.endsWith(".stack") || axis.label === "stack" || !axis.key.includes(".");
+  return named ? words : `${axisWords(axis)} ${words}`;
+}
+
+/** The heading of an axis: well-known keys in words. */
+export function axisWords(axis: Axis): string {
+  const known: Record<string, string> = { rtt: "RTT", mtu: "MTU", initial_window: "initial window", delayed_ack: "delayed ACK" };
+  return known[axis.label] ?? axis.label.replace(/_/g, " ");
+}
+
+function compare(a: number[], b: number[]): number {
+  for (const [i, v] of a.entries()) {
+    const d = v - (b[i] ?? 0);
+    if (d !== 0) return d;
+  }
+  return 0;
+}

@@ -1,0 +1,62 @@
+// `[[report]] figure = "metric"`: a metric over a key, with error bars.
+
+import { lines, rows, type Lines } from "../charts/lines.ts";
+import type { Axis, FigureAsk } from "../data.ts";
+import { figure } from "../figure.ts";
+import { metricHead } from "../format.ts";
+import { axisLabel, axisValue, axisWords, combinations, quantity, type Model } from "../model.ts";
+import { toDom } from "../svg.ts";
+
+/** Competitors in one picture; more become pictures of their own. */
+const MOST_SERIES = 10;
+
+export function metricFigures(model: Model): HTMLElement[] {
+  const asks = model.scenario.figures.filter((f) => f.figure === "metric");
+  return asks.flatMap((ask, i) => one(model, ask, i));
+}
+
+export function linesOf(model: Model, ask: FigureAsk): Lines[] {
+  const metric = ask.y ?? ask.metric;
+  const x = model.axes.find((a) => a.key === ask.x);
+  if (metric === undefined || !x || model.scopeOf(metric) === undefined) return [];
+  const head = metricHead(metric, model.metric(metric)?.unit ?? "");
+  const title = ask.title ?? `${head} by ${axisWords(x)}`;
+  const competitors = model.competitors();
+  let inner: Axis[] = model.axes.filter((a) => a !== x);
+  let outer: Axis[] = [];
+  if (combinations(model, inner).length > MOST_SERIES) {
+    inner = competitors && competitors !== x ? [competitors] : inner.slice(0, 1);
+    outer = model.axes.filter((a) => a !== x && !inner.includes(a));
+  }
+  const facets = outer.length === 0 ? [{ at: new Map<Axis, number>(), label: "" }] : combinations(model, outer);
+  const every = combinations(model, inner);
+  return facets.map((facet) => ({
+    title: facet.label === "" ? title : `${title} · ${facet.label}`,
+    xTitle: axisWords(x),
+    yTitle: head,
+    x: x.values.map((v) => ({ label: axisValue(v), value: quantity(v) })),
+    series: every.map((s, colour) => ({
+      name: inner.length === 1 ? axisLabel(inner[0]!, inner[0]!.values[s.at.get(inner[0]!) ?? 0] ?? "") : s.label,
+      colour,
+      points: x.values.map((_, at) => {
+        const found = model.select(new Map([...facet.at, ...s.at, [x, at]]))[0];
+        return found === undefined ? undefined : model.estimate(found, metric, ask.flow);
+      }),
+    })),
+  }));
+}
+
+function one(model: Model, ask: FigureAsk, i: number): HTMLElement[] {
+  const spread = model.severalSeeds() ? `Bars are 95 % intervals over ${model.scenario.seeds.length} seeds.` : "One seed: there are no intervals.";
+  return linesOf(model, ask).map((drawn, f, all) => {
+    return figure({
+      name: `${model.id}-metric-${i + 1}${all.length > 1 ? `-${f + 1}` : ""}`,
+      title: drawn.title,
+      note: spread,
+      height: 330,
+      body: () => toDom(lines({ ...drawn, title: "" })),
+      svg: () => lines(drawn),
+      csv: () => rows(drawn),
+    }).element;
+  });
+}

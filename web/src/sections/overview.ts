@@ -1,0 +1,280 @@
+// What a reader wants first: who came out ahead, with the spread, and what was expected.
+
+import { range } from "../charts/range.ts";
+import type { Cell } from "../csv.ts";
+import type { Expected } from "../data.ts";
+import { el } from "../dom.ts";
+import { figure } from "../figure.ts";
+import { counted, halfWidth, metricHead, metricNumber, number, unit } from "../format.ts";
+import { axisLabel, axisWords, half, type Model } from "../model.ts";
+import { line, mark, rect, svg, text, textWidth, toDom, type Mark } from "../svg.ts";
+import { linear } from "../scale.ts";
+
+/** One competitor over the cases in which it takes part. */
+export interface Rank {
+  name: string;
+  cells: number;
+  mean: number;
+  /** Half width of the 95 % interval of that mean; NaN with one seed. */
+  half: number;
+  /** Smallest and largest of the cells. */
+  least: number;
+  most: number;
+  others: (number | undefined)[];
+}
+
+export interface Ranking {
+  metric: string;
+  unit: string;
+  count: boolean;
+  head: string;
+  better: "higher" | "lower";
+  seeds: number;
+  others: { metric: string; head: string; count: boolean }[];
+  rows: Rank[];
+}
+
+const BESIDE = ["utilization", "stability", "rtt_ms.mean", "rtt_ms.p95", "loss_events", "retransmits", "asymmetry"];
+
+/** The competitors, best first; undefined if nothing competes. */
+export function ranking(model: Model): Ranking | undefined {
+  const axis = model.competitors();
+  if (!axis || axis.values.length < 2) return undefined;
+  const pair = model.pair();
+  const flows = model.flows();
+  const own = model.flowOf(axis);
+  // Where only one flow competes it is judged by its own goodput, otherwise by what all flows get together.
+  const metric = ["recovery_time_s", "goodput_mbps", "aggregate_goodput_mbps"].find((m) => {
+    if (m === "recovery_time_s") return model.scenario.figures.some((f) => f.figure === "metric" && f.y === m) && model.scopeOf(m) !== undefined;
+    return m === "goodput_mbps" ? (flows.length === 1 || pair || own !== undefined) && model.scopeOf(m) !== undefined : model.scopeOf(m) !== undefined;
+  });
+  if (metric === undefined) return undefined;
+  const entry = model.metric(metric);
+  const others = BESIDE.filter((m) => m !== metric && model.scopeOf(m) !== undefined && (m !== "asymmetry" || pair !== undefined));
+  const rows = axis.values.map((name, at): Rank => {
+    // In a matrix of pairs a competitor stands on either side.
+    const places = model.select(new Map([[axis, at]])).map((c) => ({ c, of: own ?? flows[0], sign: 1 }));
+    if (pair && axis === pair.first) {
+      const other = pair.second.values.indexOf(name);
+      places.push(...model.select(new Map([[pair.second, other]])).map((c) => ({ c, of: flows[1], sign: -1 })));
+    }
+    const over = (m: string): { mean: number; half: number }[] =>
+      places.flatMap(({ c, of, sign }) => {
+        const e = model.estimate(c, m, model.scopeOf(m) === "flow" ? of : undefined);
+        return e ? [{ mean: e.mean * (m === "asymmetry" ? sign : 1), half: half(e) }] : [];
+      });
+    const cells = over(metric);
+    const mean = average(cells.map((e) => e.mean));
+    const squares = cells.reduce((sum, e) => sum + e.half * e.half, 0);
+    return {
+      name: axisLabel({ ...axis, key: "" }, name),
+      cells: cells.length,
+      mean,
+      half: Math.sqrt(squares) / cells.length,
+      least: Math.min(...cells.map((e) => e.mean)),
+      most: Math.max(...cells.map((e) => e.mean)),
+      others: others.map((m) => {
+        const values = over(m);
+        return values.length === 0 ? undefined : average(values.map((e) => e.mean));
+      }),
+    };
+  });
+  const better = entry?.better === "lower" ? "lower" : "higher";
+  const ranked = rows.filter((r) => r.cells > 0).sort((a, b) => (better === "higher" ? b.mean - a.mean : a.mean - b.mean));
+  if (ranked.length === 0) return undefined;
+  return {
+    metric,
+    unit: unit(entry?.unit ?? ""),
+    count: entry?.count ?? false,
+    head: metricHead(metric, entry?.unit ?? ""),
+    better,
+    seeds: model.scenario.seeds.length,
+    others: others.map((m) => ({ metric: m, head: metricHead(m, model.metric(m)?.unit ?? ""), count: model.metric(m)?.count ?? false })),
+    rows: ranked,
+  };
+}
+
+function average(values: readonly number[]): number {
+  return values.reduce((a, b) => a + b, 0) / values.length;
+}
+
+/** `182.3 ± 0.4`, or `182.3 (1 seed)`: a figure of merit is never without its spread. */
+export function withSpread(mean: number, halfWidthOf: number, seeds: number, count = false): [string, string] {
+  const value = metricNumber(mean, count);
+  return [value, Number.isFinite(halfWidthOf) && seeds > 1 ? `± ${halfWidth(halfWidthOf, value)}` : counted(seeds, "seed")];
+}
+
+const BAR = { width: 200, height: 20 };
+
+function bar(r: Rank, top: number, low: number): Mark {
+  const x = linear([Math.min(0, low), top], [2, BAR.width - 2]);
+  const middle = BAR.height / 2;
+  const marks = [rect(x(0), 4, x(r.mean) - x(0), BAR.height - 8, "var(--s0)", { "fill-opacity": 0.85, rx: 1.5 })];
+  if (r.cells > 1) marks.push(line(x(r.least), middle, x(r.most), middle, "var(--ink)", 1), line(x(r.least), 6, x(r.least), 14, "var(--ink)"), line(x(r.most), 6, x(r.most), 14, "var(--ink)"));
+  else if (Number.isFinite(r.half)) marks.push(line(x(r.mean - r.half), middle, x(r.mean + r.half), middle, "var(--ink)", 1.5));
+  return svg(BAR.width, BAR.height, `${r.name}: ${number(r.mean)}`, marks);
+}
+
+export function rankingFigure(model: Model): HTMLElement | undefined {
+  const ranked = ranking(model);
+  const axis = model.competitors();
+  if (!ranked || !axis) return undefined;
+  const several = ranked.rows.some((r) => r.cells > 1);
+  const top = Math.max(...ranked.rows.map((r) => Math.max(r.most, r.mean + (Number.isFinite(r.half) ? r.half : 0))));
+  const body = (): HTMLElement =>
+    el(
+      "div",
+      { class: "scroll" },
+      el(
+        "table",
+        { class: "ranking" },
+        el(
+          "thead",
+          {},
+          el(
+            "tr",
+            {},
+            el("th", { scope: "col", class: "number" }, "#"),
+            el("th", { scope: "col" }, axis.key.endsWith(".stack") ? "stack" : axisWords(axis)),
+            el("th", { scope: "col", class: "number" }, ranked.head),
+            el("th", { scope: "col" }, several ? "± 95 %" : "spread"),
+            el("th", { scope: "col", "aria-label": "bar" }, ""),
+            several && el("th", { scope: "col", class: "number" }, "smallest – largest"),
+            ...ranked.others.map((o) => el("th", { scope: "col", class: "number" }, o.head)),
+          ),
+        ),
+        el(
+          "tbody",
+          {},
+          ...ranked.rows.map((r, i) => {
+            const [value, spread] = withSpread(r.mean, r.half, ranked.seeds, ranked.count && r.cells === 1);
+            return el(
+              "tr",
+              {},
+              el("td", { class: "number muted" }, String(i + 1)),
+              el("th", { scope: "row" }, r.name),
+              el("td", { class: "number strong", "data-value": r.mean }, value),
+              el("td", { class: "muted nowrap" }, spread),
+              el("td", { class: "bar" }, toDom(bar(r, top, 0))),
+              several && el("td", { class: "number nowrap" }, r.cells > 1 ? `${number(r.least, 3)} – ${number(r.most, 3)}` : ""),
+              ...r.others.map((v, o) => el("td", { class: "number" }, number(v, ranked.others[o]!.count ? 3 : 3))),
+            );
+          }),
+        ),
+      ),
+    );
+  const cells = ranked.rows[0]?.cells ?? 1;
+  const note = [
+    `${ranked.better === "higher" ? "Most" : "Least"} first.`,
+    several ? `Means over ${counted(cells, "case")} each; the thin line spans the cases.` : "",
+    ranked.seeds > 1 ? `± is half of the 95 % interval over ${ranked.seeds} seeds.` : "One seed: there is no interval.",
+  ];
+  return figure({
+    name: `${model.id}-ranking`,
+    title: `Ranking by ${ranked.head}`,
+    note: note.filter((n) => n !== "").join(" "),
+    body,
+    height: 60 + 28 * ranked.rows.length,
+    svg: () => rankingDrawing(ranked, top),
+    csv: (): Cell[][] => [
+      ["rank", axis.key, "cases", `${ranked.metric} mean`, "ci95_half", "smallest", "largest", ...ranked.others.map((o) => o.metric)],
+      ...ranked.rows.map((r, i) => [i + 1, r.name, r.cells, r.mean, r.half, r.least, r.most, ...r.others]),
+    ],
+  }).element;
+}
+
+function rankingDrawing(ranked: Ranking, top: number): Mark {
+  const left = Math.max(...ranked.rows.map((r) => textWidth(r.name, 12))) + 28;
+  const marks: Mark[] = [text(12, 22, `Ranking by ${ranked.head}`, { size: 14, weight: 600 })];
+  ranked.rows.forEach((r, i) => {
+    const y = 40 + 26 * i;
+    const [value, spread] = withSpread(r.mean, r.half, ranked.seeds);
+    marks.push(text(12, y + 14, r.name), mark("g", { transform: `translate(${left} ${y})` }, ...bar(r, top, 0).children.slice(1) as Mark[]));
+    marks.push(text(left + BAR.width + 80, y + 14, value, { anchor: "end", weight: 600 }), text(left + BAR.width + 88, y + 14, spread, { fill: "var(--muted)" }));
+  });
+  return svg(left + BAR.width + 180, 52 + 26 * ranked.rows.length, `Ranking by ${ranked.head}`, marks);
+}
+
+/** Failing ones first, else in the order of the file. */
+export function sorted(expectations: readonly Expected[]): Expected[] {
+  return [...expectations.filter((e) => !e.pass), ...expectations.filter((e) => e.pass)];
+}
+
+/** `at least 0.85`, `8 to 11`, `0.33 exactly`. */
+export function boundText([low, high]: Expected["bound"]): string {
+  if (low === null && high === null) return "anything";
+  if (low === null) return `at most ${number(high)}`;
+  if (high === null) return `at least ${number(low)}`;
+  return low === high ? `exactly ${number(low, 7)}` : number(low) === number(high) ? `${number(low, 7)} to ${number(high, 7)}` : `${number(low)} to ${number(high)}`;
+}
+
+/** Passing expectations that are shown without being asked for. */
+const SHOWN = 12;
+
+export function expectationsFigure(model: Model, open: (caseIndex: number) => void): HTMLElement | undefined {
+  const all = sorted(model.scenario.expectations);
+  if (all.length === 0) return undefined;
+  const failed = all.filter((e) => !e.pass).length;
+  const title = failed === 0 ? `Expectations: all ${all.length} hold` : `Expectations: ${failed} of ${all.length} fail`;
+  const part = (some: readonly Expected[]): HTMLElement =>
+    el(
+      "table",
+      { class: "expectations" },
+      el("thead", {}, el("tr", {}, ...["", "expectation", "case", "observed", "accepted", "", "source"].map((h, i) => el("th", { scope: "col", "aria-label": i === 0 ? "verdict" : i === 5 ? "bar" : undefined, class: i === 3 ? "number" : undefined }, h)))),
+      el("tbody", {}, ...some.map((e) => row(model, e, open))),
+    );
+  const first = all.slice(0, Math.max(SHOWN, failed));
+  const rest = all.slice(first.length);
+  const body = (): HTMLElement =>
+    el(
+      "div",
+      { class: "scroll" },
+      part(first),
+      rest.length > 0 && el("details", {}, el("summary", {}, `${counted(rest.length, "more expectation")} that hold`), part(rest)),
+    );
+  return figure({
+    name: `${model.id}-expectations`,
+    title,
+    note: "The band is what is accepted; the dot is what was observed, a diamond if it fails; the line through it is its 95 % interval.",
+    body,
+    height: 50 + 34 * first.length,
+    svg: () => expectationsDrawing(model, all, title),
+    csv: (): Cell[][] => [
+      ["expectation", "case", "metric", "of", "observed", "ci95_low", "ci95_high", "accepted_low", "accepted_high", "pass", "source"],
+      ...all.map((e): Cell[] => [e.name, model.caseLabel(e.case), e.metric, e.of, e.observed, e.ci95?.[0], e.ci95?.[1], e.bound[0], e.bound[1], String(e.pass), e.source]),
+    ],
+  }).element;
+}
+
+function row(model: Model, e: Expected, open: (caseIndex: number) => void): HTMLElement {
+  const u = unit(model.metric(e.metric)?.unit ?? "");
+  const observed = number(e.observed);
+  const spread = e.ci95 ? `± ${halfWidth((e.ci95[1] - e.ci95[0]) / 2, observed)}` : "";
+  const label = model.caseLabel(e.case);
+  const words = `observed ${observed} ${u}, accepted ${boundText(e.bound)}`;
+  return el(
+    "tr",
+    { class: e.pass ? "pass" : "fail" },
+    el("td", { class: "verdict" }, e.pass ? "✓ holds" : "✗ fails"),
+    el("th", { scope: "row" }, e.name, e.of !== null && e.name.indexOf(e.of) < 0 && el("span", { class: "muted" }, ` (${e.of})`)),
+    el("td", {}, label === "" ? "" : el("button", { type: "button", class: "link", title: "Show its time series", onclick: () => open(e.case) }, label)),
+    el("td", { class: "number nowrap", "data-value": e.observed ?? "" }, el("span", { class: "strong" }, observed), spread !== "" && el("span", { class: "muted" }, ` ${spread}`), u !== "" && el("span", { class: "muted" }, ` ${u}`)),
+    el("td", { class: "nowrap" }, boundText(e.bound)),
+    el("td", { class: "bar" }, toDom(range(e, words))),
+    el("td", { class: "source" }, e.source),
+  );
+}
+
+function expectationsDrawing(model: Model, all: readonly Expected[], title: string): Mark {
+  const name = (e: Expected): string => [e.name, model.caseLabel(e.case)].filter((t) => t !== "").join(" · ");
+  const left = Math.max(...all.map((e) => textWidth(name(e), 11))) + 84;
+  const marks: Mark[] = [text(12, 22, title, { size: 14, weight: 600 })];
+  all.forEach((e, i) => {
+    const y = 38 + 26 * i;
+    marks.push(text(12, y + 15, e.pass ? "✓ holds" : "✗ fails", { size: 11, fill: e.pass ? "var(--good)" : "var(--bad)", weight: 600 }));
+    marks.push(text(72, y + 15, name(e), { size: 11 }));
+    marks.push(mark("g", { transform: `translate(${left} ${y})` }, ...range(e, "").children.slice(1) as Mark[]));
+    marks.push(text(left + 196, y + 15, `${number(e.observed)}; accepted ${boundText(e.bound)}`, { size: 11, fill: "var(--muted)" }));
+  });
+  return svg(left + 196 + 260, 50 + 26 * all.length, title, marks);
+}

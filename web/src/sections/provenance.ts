@@ -1,0 +1,47 @@
+// Where the numbers come from: the file, the seeds, the engine, the machine, and what every metric means.
+
+import type { Page } from "../data.ts";
+import { el } from "../dom.ts";
+import { unit } from "../format.ts";
+import type { Model } from "../model.ts";
+
+export function provenance(model: Model): HTMLElement {
+  const s = model.scenario;
+  const facts: [string, string][] = [
+    ["scenario", `${s.name} (${s.origin})`],
+    ["ground", s.ground === "sim" ? "sim: the simulator, in virtual time" : s.ground],
+    ["cases", String(s.cases.length)],
+    ["seeds", s.seeds.join(", ")],
+    ...s.fixed,
+    ["virtual time", `${s.cases.reduce((sum, c) => sum + c.simulated_s, 0) * s.seeds.length} s`],
+    ["delivered packets", s.cases.reduce((sum, c) => sum + c.delivered_packets, 0).toLocaleString("en")],
+    ["fullpipe", s.fullpipe],
+    ["engine", s.engine],
+    ["machine", s.machine],
+    ["SHA-256 of the scenario", s.text_sha256],
+  ];
+  return el(
+    "div",
+    {},
+    el("dl", { class: "facts" }, ...facts.flatMap(([k, v]) => [el("dt", {}, k), el("dd", {}, v)])),
+    el("details", {}, el("summary", {}, "The scenario file"), el("pre", { class: "scenario", tabindex: 0 }, s.text)),
+  );
+}
+
+export function glossary(page: Page): HTMLElement {
+  return el(
+    "details",
+    {},
+    el("summary", {}, `The ${page.metrics.length} metrics of this page, each with formula and source`),
+    el(
+      "div",
+      { class: "scroll" },
+      el(
+        "table",
+        { class: "glossary" },
+        el("thead", {}, el("tr", {}, ...["metric", "of a", "unit", "meaning", "formula", "source"].map((h) => el("th", { scope: "col" }, h)))),
+        el("tbody", {}, ...page.metrics.map((m) => el("tr", {}, el("th", { scope: "row" }, el("code", {}, m.name)), el("td", {}, m.scope), el("td", {}, unit(m.unit)), el("td", {}, m.about), el("td", {}, m.formula.replace(/`/g, "")), el("td", {}, m.source)))),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,52 @@
+// All cases at a glance: small multiples of the congestion window.
+
+import { commonTop, highest, saw, sheet, SAW } from "../charts/sawtooth.ts";
+import type { Cell } from "../csv.ts";
+import { curvesOf } from "../curves.ts";
+import { el, lazy } from "../dom.ts";
+import { figure } from "../figure.ts";
+import { counted } from "../format.ts";
+import type { Model } from "../model.ts";
+import { niceDomain } from "../scale.ts";
+import { toDom } from "../svg.ts";
+
+export function saws(model: Model, open: (caseIndex: number) => void): HTMLElement | undefined {
+  const cases = model.cases.flatMap((c, i) => (c.curves ? [i] : []));
+  if (cases.length < 2) return undefined;
+  let shared = true;
+  let tops: Map<number, number> | undefined;
+  const topOf = (i: number): number => {
+    if (shared) {
+      // Decoded once, when the first cell is drawn.
+      tops ??= new Map(cases.map((c) => [c, highest(curvesOf(model, c)!)]));
+      const common = commonTop([...tops.values()]);
+      if (common !== undefined) return common;
+    }
+    return niceDomain(0, highest(curvesOf(model, i)!) || 1, 4)[1];
+  };
+  const label = (i: number): string => model.caseLabel(i);
+  const cell = (i: number): HTMLElement => {
+    const host = el("button", { type: "button", class: "saw", style: `width:${SAW.width}px;height:${SAW.height}px`, "aria-label": `Time series of ${label(i)}`, "data-case": i, onclick: () => open(i) });
+    lazy(host, () => host.replaceChildren(toDom(saw(curvesOf(model, i)!, label(i), topOf(i)))));
+    return host;
+  };
+  const box = el("input", { type: "checkbox", checked: true, onchange: () => ((shared = box.checked), shown.renew()) });
+  const shown = figure({
+    name: `${model.id}-sawtooth`,
+    title: "Congestion window of every case, segments",
+    note: `${counted(cases.length, "case")}${model.severalSeeds() ? ", the first seed of each" : ""}. Choose one to see its time series.`,
+    controls: [el("label", { class: "choice" }, box, " one scale where windows are of one order")],
+    height: Math.ceil(cases.length / 4) * SAW.height,
+    body: () => el("div", { class: "saws" }, ...cases.map(cell)),
+    svg: () => sheet(cases.map((i) => saw(curvesOf(model, i)!, label(i), topOf(i))), 4, `${model.scenario.name}: congestion window, segments`),
+    csv: (): Cell[][] => [
+      ["case", "label", "flow", "time_s", "cwnd_low", "cwnd_high"],
+      ...cases.flatMap((i) => {
+        const curves = curvesOf(model, i)!;
+        const traces = curves.panels.find((p) => p.key === "cwnd")?.traces.filter((t) => t.what === "cwnd") ?? [];
+        return traces.flatMap((t) => Array.from(curves.time, (time, row): Cell[] => [i, label(i), t.of, time, t.low[row], t.high[row]]));
+      }),
+    ],
+  });
+  return shown.element;
+}

@@ -1,0 +1,204 @@
+// Throughput, stability, fairness, asymmetry: the matrix of the scenario as coloured tables.
+
+import { coloursOf, drawing, rows, table, type Matrix, type MatrixCell } from "../charts/matrix.ts";
+import type { Axis, FigureAsk } from "../data.ts";
+import { el, select } from "../dom.ts";
+import { figure } from "../figure.ts";
+import { metricHead, metricWords, unit } from "../format.ts";
+import { axisValue, axisWords, combinations, type Model } from "../model.ts";
+
+/** Columns of one table; more become tables of their own. */
+const MOST_COLUMNS = 14;
+
+export interface Layout {
+  row: Axis;
+  /** Outer to inner. */
+  columns: Axis[];
+  /** Axes with one table per value. */
+  facets: Axis[];
+}
+
+/** Rows are competitors, columns the axis with most values inside, the others around it. */
+export function layoutOf(model: Model, row: Axis): Layout {
+  const rest = model.axes.filter((a) => a !== row).sort((a, b) => a.values.length - b.values.length);
+  const facets: Axis[] = [];
+  const wide = (columns: readonly Axis[]): number => combinations(model, columns).length;
+  while (rest.length > 1 && wide(rest) > MOST_COLUMNS) facets.push(rest.shift()!);
+  return { row, columns: rest, facets };
+}
+
+const SIGNED = new Set(["asymmetry"]);
+
+/** A metric over rows and columns; `where` fixes the other axes. `of` names a flow or a link. */
+export function matrix(model: Model, metric: string, of: string | undefined, layout: Layout, where: ReadonlyMap<Axis, number>, title: string, all?: Iterable<number>): Matrix {
+  const entry = model.metric(metric);
+  const columns = combinations(model, layout.columns).filter((c) => model.select(new Map([...where, ...c.at])).length > 0);
+  const cells = layout.row.values.map((_, r) =>
+    columns.map((c): MatrixCell | undefined => {
+      const at = model.select(new Map([...where, ...c.at, [layout.row, r]]))[0];
+      const estimate = at === undefined ? undefined : model.estimate(at, metric, of);
+      return at === undefined || !estimate ? undefined : { estimate, case: at };
+    }),
+  );
+  const values = all ?? cells.flat().flatMap((c) => (c ? [c.estimate.mean] : []));
+  return {
+    title,
+    rowHead: axisWords(layout.row),
+    rows: layout.row.values.map(axisValue),
+    columnHeads: layout.columns.length === 0 ? [{ title: "", heads: [{ label: metricWords(metric), span: 1 }] }] : heads(layout.columns, columns.map((c) => c.at)),
+    cells,
+    style: { colours: coloursOf(values, SIGNED.has(metric)), count: entry?.count ?? false, digits: 4, unit: unit(entry?.unit ?? "") },
+  };
+}
+
+/** Metrics side by side, one row per case: for a scenario with one axis or none. */
+const SIDE_BY_SIDE = [
+  "goodput_mbps", "aggregate_goodput_mbps", "stability", "utilization", "jain", "asymmetry", "rtt_ms.mean", "rtt_ms.p95",
+  "rtt_ms.p99", "queue_packets.mean", "cwnd_segments.mean", "cwnd_segments.max", "loss_events", "retransmits", "timeouts",
+  "recovery_time_s", "completion_time_s", "completion_s.mean", "completion_s.p95",
+];
+
+function sideBySide(model: Model, row: Axis | undefined, of: string | undefined): Matrix {
+  const several = model.flows().length > 1;
+  const values = (metric: string): number[] => model.cases.flatMap((_, c) => model.estimate(c, metric, of)?.mean ?? []);
+  const asked = model.scenario.figures.flatMap((f) => (f.figure === "metric" && f.y !== undefined ? [f.y] : []));
+  const names = [...new Set([...SIDE_BY_SIDE, ...asked])].filter((m) => values(m).length > 0 && (several || !["aggregate_goodput_mbps", "jain"].includes(m)));
+  return {
+    title: "Cases",
+    rowHead: row ? axisWords(row) : "case",
+    rows: model.cases.map((_, c) => (row ? axisValue(model.value(c, row)) : model.scenario.name)),
+    columnHeads: [{ title: "", heads: names.map((m) => ({ label: metricHead(m, model.metric(m)?.unit ?? ""), span: 1 })) }],
+    cells: model.cases.map((_, c) =>
+      names.map((m) => {
+        const estimate = model.estimate(c, m, of);
+        return estimate && { estimate, case: c };
+      }),
+    ),
+    style: names.map((m) => ({ colours: coloursOf(values(m), SIGNED.has(m)), count: model.metric(m)?.count ?? false, digits: 4, unit: unit(model.metric(m)?.unit ?? "") })),
+  };
+}
+
+/** Nested headings: equal neighbours of an outer level share one. */
+function heads(axes: readonly Axis[], columns: readonly Map<Axis, number>[]): Matrix["columnHeads"] {
+  return axes.map((axis, depth) => {
+    const level: { label: string; span: number; key: string }[] = [];
+    for (const at of columns) {
+      const key = axes.slice(0, depth + 1).map((a) => at.get(a)).join(" ");
+      const last = level.at(-1);
+      if (last && last.key === key && depth < axes.length - 1) last.span += 1;
+      else level.push({ label: axisValue(axis.values[at.get(axis) ?? 0] ?? ""), span: 1, key });
+    }
+    return { title: axisWords(axis), heads: level };
+  });
+}
+
+interface Asked {
+  name: string;
+  title: string;
+  metric: string;
+  of?: string | undefined;
+  note?: string | undefined;
+  layout: Layout;
+  /** Metrics to choose from. */
+  choice?: boolean;
+}
+
+/** One figure per table. */
+function tableFigures(model: Model, asked: Asked, open: (caseIndex: number) => void): HTMLElement[] {
+  const { layout } = asked;
+  const facets = layout.facets.length === 0 ? [{ at: new Map<Axis, number>(), label: "" }] : combinations(model, layout.facets);
+  return facets.map((facet, i) => {
+    let metric = asked.metric;
+    let of = asked.of;
+    const made = (): Matrix => {
+      const words = asked.choice ? metricHead(metric, model.metric(metric)?.unit ?? "") : asked.title;
+      const title = facet.label === "" ? words : `${words} · ${facet.label}`;
+      // One scale for all tables of a metric.
+      const values = model.cases.flatMap((_, c) => model.estimate(c, metric, of)?.mean ?? []);
+      return matrix(model, metric, of, layout, facet.at, title, values);
+    };
+    const controls = asked.choice
+      ? choices(model, metric, of, (m, o) => {
+          metric = m;
+          of = o;
+          shown.renew();
+        })
+      : [];
+    const shown = figure({
+      name: `${model.id}-${asked.name}${facets.length > 1 ? `-${i + 1}` : ""}`,
+      title: facet.label === "" ? asked.title : `${asked.title} · ${facet.label}`,
+      ...(i === 0 && asked.note !== undefined ? { note: asked.note } : {}),
+      controls,
+      height: 60 + 26 * layout.row.values.length,
+      body: () => table(made(), open),
+      svg: () => drawing(made()),
+      csv: () => rows(made()),
+    });
+    return shown.element;
+  });
+}
+
+function choices(model: Model, metric: string, of: string | undefined, pick: (metric: string, of: string | undefined) => void): HTMLElement[] {
+  const metrics = model.page.metrics.filter((m) => model.values(m.scope)?.metrics().includes(m.name));
+  const names = model.flows();
+  let [m, o] = [metric, of];
+  const out = [select("Metric", metrics.map((x) => ({ value: x.name, label: metricHead(x.name, x.unit) })), metric, (v) => pick((m = v), o))];
+  if (names.length > 1) out.push(select("Flow", names.map((n) => ({ value: n, label: n })), of ?? names[0] ?? "", (v) => pick(m, (o = v))));
+  return out;
+}
+
+export function tables(model: Model, open: (caseIndex: number) => void): HTMLElement[] {
+  const out: HTMLElement[] = [];
+  const row = model.competitors();
+  if (!row || model.axes.length < 2) {
+    const names = model.flows();
+    return (names.length > 0 ? names : [undefined]).map((of) => {
+      const made = sideBySide(model, row, of);
+      const title = names.length > 1 ? `All cases, flow ${of}` : "All cases";
+      return figure({ name: `${model.id}-cases${names.length > 1 ? `-${of}` : ""}`, title, note: "Every column has a colour scale of its own.", height: 80, body: () => table(made, open), svg: () => drawing({ ...made, title }), csv: () => rows(made) }).element;
+    });
+  }
+  const layout = layoutOf(model, row);
+  const pair = model.pair();
+  const flow = model.flowOf(row) ?? model.flows()[0];
+  const has = (metric: string): boolean => model.cases.some((_, c) => model.estimate(c, metric, flow) !== undefined);
+  const several = model.flows().length > 1;
+  const throughput = several && has("aggregate_goodput_mbps") ? "aggregate_goodput_mbps" : "goodput_mbps";
+  const definition = (metric: string): string | undefined => {
+    const m = model.metric(metric);
+    return m && `${m.about}: ${m.formula.replace(/`/g, "")} (${m.source}).`;
+  };
+  const cells = el("div", { class: "tables" });
+  if (has(throughput)) {
+    out.push(...tableFigures(model, { name: "throughput", title: several ? "Throughput: goodput of all flows, Mbit/s" : "Throughput: goodput, Mbit/s", metric: throughput, of: flow, note: definition(throughput), layout }, open));
+  }
+  if (has("stability")) {
+    const whose = several && flow !== undefined ? ` of ${flow}` : "";
+    out.push(...tableFigures(model, { name: "stability", title: `Stability${whose}`, metric: "stability", of: flow, note: definition("stability"), layout }, open));
+  }
+  if (pair) {
+    const rest = model.axes.filter((a) => a !== pair.first && a !== pair.second);
+    const square: Layout = { row: pair.first, columns: [pair.second], facets: rest };
+    if (has("jain")) out.push(...tableFigures(model, { name: "fairness", title: "Fairness (Jain)", metric: "jain", note: definition("jain"), layout: square }, open));
+    if (has("asymmetry")) {
+      const note = `${definition("asymmetry") ?? ""} Above zero (orange) the row takes more, below zero (blue) the column does.`;
+      out.push(...tableFigures(model, { name: "asymmetry", title: "Asymmetry", metric: "asymmetry", note, layout: square }, open));
+    }
+  }
+  for (const [i, ask] of model.scenario.figures.entries()) {
+    if (ask.figure === "matrix") out.push(...asked(model, ask, i, open));
+  }
+  out.push(...tableFigures(model, { name: "metric", title: "Any metric", metric: has("rtt_ms.p95") ? "rtt_ms.p95" : throughput, of: flow, layout, choice: true }, open).slice(0, 1));
+  cells.append(...out);
+  return [cells];
+}
+
+function asked(model: Model, ask: FigureAsk, i: number, open: (caseIndex: number) => void): HTMLElement[] {
+  const axis = (key: string | undefined): Axis | undefined => model.axes.find((a) => a.key === key);
+  const [x, y] = [axis(ask.x), axis(ask.y)];
+  if (!x || !y || ask.metric === undefined) return [];
+  const facets = model.axes.filter((a) => a !== x && a !== y);
+  const title = ask.title ?? metricHead(ask.metric, model.metric(ask.metric)?.unit ?? "");
+  return tableFigures(model, { name: `matrix-${i + 1}`, title, metric: ask.metric, of: ask.flow, layout: { row: y, columns: [x], facets } }, open);
+}
+

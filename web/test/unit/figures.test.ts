@@ -1,0 +1,162 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { cdf, fraction, rows as cdfRows } from "../../src/charts/cdf.ts";
+import { lines, positions } from "../../src/charts/lines.ts";
+import { losses } from "../../src/charts/losses.ts";
+import { cellText, colour, coloursOf, drawing, rows } from "../../src/charts/matrix.ts";
+import { range, rangeDomain } from "../../src/charts/range.ts";
+import { commonTop, highest, saw } from "../../src/charts/sawtooth.ts";
+import { drawing as panels, rows as seriesRows } from "../../src/charts/series.ts";
+import { luminance } from "../../src/colour.ts";
+import { curvesOf } from "../../src/curves.ts";
+import { float32s, float64s } from "../../src/decode.ts";
+import { combinations, half, Model, quantity } from "../../src/model.ts";
+import { linesOf } from "../../src/sections/metrics.ts";
+import { boundText, ranking, sorted } from "../../src/sections/overview.ts";
+import { layoutOf, matrix } from "../../src/sections/tables.ts";
+import { toFile, toText, type Mark } from "../../src/svg.ts";
+import { f32, f64, page } from "./example.ts";
+
+const model = (): Model => {
+  const p = page();
+  return new Model(p, p.scenarios[0]!, "example");
+};
+
+test("columns come back to the bit", () => {
+  const values = [1 / 3, -0, 1e300, NaN];
+  assert.deepEqual([...float64s(f64(values))], values);
+  assert.deepEqual([...float32s(f32([0.5, -2]))], [0.5, -2]);
+});
+
+test("estimates by case and name", () => {
+  const m = model();
+  assert.equal(m.estimate(0, "goodput_mbps")!.mean, 1);
+  assert.equal(half(m.estimate(0, "goodput_mbps")!), 0.5);
+  assert.equal(m.estimate(0, "nope"), undefined);
+  assert.equal(m.caseLabel(6), "cubic, window 800 segments, RTT 10 ms");
+  assert.equal(m.competitors()!.key, "flow.main.stack");
+  assert.equal(m.pair(), undefined);
+});
+
+test("a matrix has every value in its place, and a gap where there is no case", () => {
+  const m = model();
+  const layout = layoutOf(m, m.competitors()!);
+  const t = matrix(m, "goodput_mbps", "main", layout, new Map(), "t");
+  assert.deepEqual(t.rows, ["reno", "cubic"]);
+  assert.deepEqual(t.columnHeads.map((l) => l.heads.map((h) => [h.label, h.span])), [
+    [["64 segments", 2], ["800 segments", 2]],
+    [["10 ms", 1], ["70 ms", 1], ["10 ms", 1], ["70 ms", 1]],
+  ]);
+  assert.deepEqual(t.cells.map((r) => r.map((c) => c?.estimate.mean)), [[1, 1.1, 2, 2.1], [11, 11.1, 12, undefined]]);
+  const style = Array.isArray(t.style) ? t.style[0]! : t.style;
+  assert.deepEqual(cellText(t.cells[1]![0]!, style), { value: "11.00", half: "± 0.50" });
+  // One line per cell, in the order of the table, at full precision.
+  const out = rows(t);
+  assert.deepEqual(out[0], ["stack", "window", "RTT", "mean", "ci95_low", "ci95_high"]);
+  assert.deepEqual(out[2], ["reno", "64 segments", "70 ms", 1.1, 0.6000000000000001, 1.6]);
+  assert.equal(out.length, 8);
+});
+
+test("a cell's colour grows with its value", () => {
+  const colours = coloursOf([3, 1, 2], false);
+  const l = [1, 1.5, 2, 2.9, 3].map((v) => luminance(colour(v, colours, "light")!));
+  for (let i = 1; i < l.length; i++) assert.ok(l[i]! < l[i - 1]!);
+  const signed = coloursOf([-0.2, 0.8], true);
+  assert.equal(colour(0, signed, "light"), "#f7f7f5");
+  assert.deepEqual(signed, { kind: "signed", most: 0.8 });
+  assert.equal(colour(1, coloursOf([], false), "light"), undefined);
+  assert.ok(colour(5, coloursOf([5, 5], false), "light"));
+});
+
+test("the best is first, with its spread", () => {
+  const r = ranking(model())!;
+  assert.deepEqual(r.rows.map((x) => [x.name, x.cells, x.least, x.most]), [["cubic", 3, 11, 12], ["reno", 4, 1, 2.1]]);
+  assert.ok(Math.abs(r.rows[1]!.mean - 1.55) < 1e-12);
+  assert.ok(Math.abs(r.rows[1]!.half - 0.25) < 1e-12, "four independent means of half width 0.5");
+});
+
+test("what fails is first", () => {
+  const e = { name: "", case: 0, metric: "", of: null, observed: 1, ci95: null, bound: [0, 2] as [number, number], source: "" };
+  assert.deepEqual(sorted([{ ...e, pass: true, name: "a" }, { ...e, pass: false, name: "b" }]).map((x) => x.name), ["b", "a"]);
+  assert.equal(boundText([null, 3]), "at most 3.000");
+  assert.equal(boundText([0.329877, 0.329879]), "0.3298770 to 0.3298790");
+  const [low, high] = rangeDomain({ ...e, observed: 9, pass: false });
+  assert.ok(low < 0 && high > 9);
+  assert.equal(find(range({ ...e, pass: true }, ""), "circle").length, 1);
+  assert.equal(find(range({ ...e, pass: false }, ""), "circle").length, 0);
+});
+
+test("curves of a case", () => {
+  const m = model();
+  const c = curvesOf(m, 0)!;
+  assert.deepEqual(c.panels.map((p) => p.key), ["cwnd", "queue"]);
+  assert.deepEqual([...c.time], [1.25, 3.75, 6.25, 8.75]);
+  const [window, threshold] = c.panels[0]!.traces;
+  assert.deepEqual([[...window!.low], [...window!.high]], [[1, 2, 3, 4], [1, 5, 3, 6]]);
+  assert.equal(window!.label, "main: reno");
+  assert.deepEqual([...threshold!.low], [NaN, NaN, 8, 8]);
+  assert.equal(highest(c), 6);
+  assert.equal(curvesOf(m, 1), undefined);
+  const csv = seriesRows(c);
+  assert.deepEqual(csv[0], ["time_s", "cwnd_segments main low", "cwnd_segments main high", "ssthresh_segments main", "queue_packets bottleneck low", "queue_packets bottleneck high"]);
+  assert.deepEqual(csv[2], [3.75, 2, 5, NaN, 0, 1]);
+});
+
+test("scales of small multiples", () => {
+  assert.equal(commonTop([100, 950]), 1000);
+  assert.equal(commonTop([10, 950]), undefined);
+});
+
+test("every drawing is a file that stands alone", () => {
+  const m = model();
+  const c = curvesOf(m, 0)!;
+  const drawn = [
+    drawing(matrix(m, "goodput_mbps", "main", layoutOf(m, m.competitors()!), new Map(), 'a < b & "c"')),
+    saw(c, "reno", 10),
+    panels(c, "title", [0, 10]),
+    ...linesOf(m, m.scenario.figures[0]!).map((l) => lines(l)),
+    cdf({ title: "t", xTitle: "s", curves: [{ name: "a", colour: 0, quantiles: Float32Array.from([1, 2, 30]), finished: 0.5 }] }),
+    losses({ title: "t", variants: [{ name: "a", colour: 0, losses: { each: [0.1, null], next: [0.5], transfers: [10, 0] } }] }),
+  ];
+  for (const d of drawn) {
+    const file = toFile(d, "light");
+    assert.ok(!file.includes("var(") && !file.includes("NaN") && !file.includes("undefined"), file.slice(0, 400));
+    assert.ok(!/<text[^>]*><\/text>/.test(file));
+    assert.ok(Number(d.attrs["width"]) > 0 && Number(d.attrs["height"]) > 0);
+  }
+  assert.ok(toText(drawn[0]!).includes("a &lt; b &amp; "));
+});
+
+test("a metric over a quantity is drawn to scale, over words side by side", () => {
+  const x = (labels: string[]) => labels.map((label) => ({ label, value: quantity(label) }));
+  assert.deepEqual(positions(x(["0ms", "50ms", "100ms"]), [0, 100]).scaled, false, "zero has no place on a scale that may be logarithmic");
+  assert.deepEqual(positions(x(["10ms", "50ms", "90ms"]), [0, 100]).at, [0, 50, 100]);
+  assert.deepEqual(positions(x(["reno", "cubic"]), [0, 100]).at, [25, 75]);
+  assert.equal(positions(x(["1 segment", "1000 segments", "1000000 segments"]), [0, 100]).at[1]!.toFixed(6), "50.000000");
+  assert.equal(quantity("1.5BDP"), 1.5);
+  assert.equal(quantity("70ms"), 0.07);
+  assert.equal(quantity("reno"), undefined);
+  const [drawn] = linesOf(model(), { figure: "metric", x: "flow.main.window", y: "goodput_mbps" });
+  assert.deepEqual(drawn!.series.map((s) => s.name), ["reno, RTT 10 ms", "reno, RTT 70 ms", "cubic, RTT 10 ms", "cubic, RTT 70 ms"]);
+  assert.equal(drawn!.series[3]!.points[1], undefined);
+});
+
+test("the fraction that was complete", () => {
+  const c = { name: "", colour: 0, quantiles: Float32Array.from([1, 2, 4]), finished: 0.5 };
+  assert.equal(fraction(c, 0.9), 0);
+  assert.equal(fraction(c, 2), 0.25);
+  assert.equal(fraction(c, 3), 0.375);
+  assert.equal(fraction(c, 9), 0.5);
+  assert.deepEqual(cdfRows({ title: "", xTitle: "s", curves: [c] }).slice(1), [["", 0, 1], ["", 0.25, 2], ["", 0.5, 4]]);
+});
+
+test("combinations are in the order of the axes", () => {
+  const m = model();
+  assert.deepEqual(combinations(m, m.axes.slice(1)).map((c) => c.label), ["window 64 segments, RTT 10 ms", "window 64 segments, RTT 70 ms", "window 800 segments, RTT 10 ms", "window 800 segments, RTT 70 ms"]);
+});
+
+function find(node: Mark, tag: string): Mark[] {
+  const inside = node.children.flatMap((c) => (typeof c === "string" ? [] : find(c, tag)));
+  return node.tag === tag ? [node, ...inside] : inside;
+}

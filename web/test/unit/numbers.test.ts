@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { csv, parseCsv } from "../../src/csv.ts";
+import { halfWidth, metricHead, metricNumber, number, parseNumber, slug } from "../../src/format.ts";
+import { linear, logTicks, niceDomain, tickText, ticks } from "../../src/scale.ts";
+
+test("numbers keep their digits", () => {
+  assert.equal(number(191.1468), "191.1");
+  assert.equal(number(0.0227), "0.02270");
+  assert.equal(number(9.9996), "10.00");
+  assert.equal(number(0), "0");
+  assert.equal(number(-0.8823529), "−0.8824");
+  assert.equal(number(123456.7), "123\u202f457");
+  assert.equal(number(7434), "7434");
+  assert.equal(number(null), "–");
+  assert.equal(number(NaN), "–");
+  assert.equal(number(Infinity), "∞");
+  assert.equal(number(1.5e-6), "1.500e−6");
+  assert.equal(metricNumber(36, true), "36");
+  assert.equal(metricNumber(36.5, true), "36.50");
+});
+
+test("a printed number is the value to its digits", () => {
+  for (let i = 1; i < 2000; i++) {
+    const v = i ** 2.3 * 0.00137 * (i % 2 ? 1 : -1);
+    assert.ok(Math.abs(parseNumber(number(v)) / v - 1) < 5.1e-4, `${v} ${number(v)}`);
+  }
+});
+
+test("a half width has the decimals of its value", () => {
+  assert.equal(halfWidth(0.1234, "191.1"), "0.1");
+  assert.equal(halfWidth(0.01, "191.1"), "< 0.1");
+  assert.equal(halfWidth(0, "191.1"), "0.0");
+  assert.equal(halfWidth(3.2, "1234"), "3");
+});
+
+test("names", () => {
+  assert.equal(metricHead("goodput_mbps", "Mbit/s"), "Goodput, Mbit/s");
+  assert.equal(metricHead("loss_events", "events"), "Loss events");
+  assert.equal(metricHead("jain", "1"), "Fairness (Jain)");
+  assert.equal(metricHead("gap_after_loss_ms", "ms"), "Gap after loss, ms");
+  assert.equal(slug("A <b> & c/../d"), "a-b-c-..-d");
+});
+
+test("CSV comes back", () => {
+  const text = csv([
+    ["a", 'with "quotes"', "and, commas", "line\nbreak"],
+    [1.0000000001, null, NaN, -3e-9],
+  ]);
+  assert.deepEqual(parseCsv(text), [
+    ["a", 'with "quotes"', "and, commas", "line\nbreak"],
+    ["1.0000000001", "", "", "-3e-9"],
+  ]);
+});
+
+test("scales and ticks", () => {
+  assert.equal(linear([0, 10], [0, 100])(2.5), 25);
+  assert.deepEqual(ticks(0, 1, 5), [0, 0.2, 0.4, 0.6, 0.8, 1]);
+  assert.deepEqual(ticks(0, 120, 4), [0, 50, 100]);
+  assert.deepEqual(niceDomain(0, 1230, 4), [0, 1500]);
+  assert.deepEqual(niceDomain(5, 5, 4), [0, 5]);
+  assert.deepEqual(logTicks(0.01, 100, 9), [0.01, 0.1, 1, 10, 100]);
+  assert.equal(tickText(0.25, 0.05), "0.25");
+  assert.equal(tickText(25000, 5000), "25k");
+  assert.equal(tickText(-0.5, 0.5), "−0.5");
+});
