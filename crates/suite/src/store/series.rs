@@ -78,11 +78,6 @@ fn flows(flows: &[FlowOutcome], rows: Option<usize>) -> Table {
     };
     table.push("flight", int(&|s| &s.flight));
     table.push("delivered_segments", int(&|s| &s.delivered));
-    let bytes = |f: &FlowOutcome, p: &Pick| f.series.delivered[p.row] as i64 * i64::from(f.mss);
-    table.push(
-        "delivered_bytes",
-        Column::Int(all().map(|(f, p)| bytes(f, p)).collect()),
-    );
 
     let mut names: Vec<&str> = flows
         .iter()
