@@ -86,8 +86,8 @@ export function curvesOf(model: Model, caseIndex: number): CaseCurves | undefine
 }
 
 function label(model: Model, caseIndex: number, head: Curve): string {
-  if (head.what === "queue" || head.what === "ping" || head.what === "rate") return head.of;
-  const stack = model.values("flow")?.kind(caseIndex, head.of);
+  if (head.what === "queue" || head.what === "ping") return head.of;
+  const stack = model.values(head.what === "rate" ? "traffic" : "flow")?.kind(caseIndex, head.of);
   const streams = head.streams > 1 ? `, sum of ${head.streams}` : "";
   const name = stack === undefined || stack === "" ? head.of : `${head.of}: ${stack}`;
   return head.what === "ssthresh" ? `ssthresh, ${head.of}` : name + streams;

@@ -43,6 +43,8 @@ export interface Scenario {
   expectations: Expected[];
   figures: FigureAsk[];
   layouts: Curve[][];
+  /** What is to be said where means are less sure than was asked for. */
+  unsure?: string;
 }
 
 /** A matrix key that varies, with its values in the order of the file. */
@@ -56,6 +58,8 @@ export interface Case {
   label: string;
   /** Index of its value on every axis. */
   at: number[];
+  /** Number of seeds it ran with. */
+  seeds: number;
   simulated_s: number;
   delivered_packets: number;
   curves?: Curves;

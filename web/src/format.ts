@@ -67,6 +67,11 @@ const WORDS: Record<string, string> = {
   retransmits: "Retransmissions",
   recovery_time_s: "Recovery time",
   completion_time_s: "Completion time",
+  "completion_time_s.mean": "Completion time, mean",
+  "completion_time_s.p50": "Completion time, median",
+  "completion_time_s.p95": "Completion time, 95th percentile",
+  "completion_time_s.p99": "Completion time, 99th percentile",
+  "completion_time_s.max": "Completion time, longest",
   convergence_time_s: "Convergence time",
   drops: "Drops",
 };

@@ -75,7 +75,7 @@ function start(): void {
 
 function header(page: Page): HTMLElement {
   const cases = page.scenarios.reduce((n, s) => n + s.cases.length, 0);
-  const runs = page.scenarios.reduce((n, s) => n + s.cases.length * s.seeds.length, 0);
+  const runs = page.scenarios.reduce((n, s) => n + s.cases.reduce((m, c) => m + c.seeds, 0), 0);
   const expectations = page.scenarios.flatMap((s) => s.expectations);
   const failed = expectations.filter((e) => !e.pass).length;
   const verdict = expectations.length === 0 ? undefined : failed === 0 ? el("span", { class: "badge good" }, `✓ all ${counted(expectations.length, "expectation")} hold`) : el("span", { class: "badge bad" }, `✗ ${failed} of ${counted(expectations.length, "expectation")} fail`);

@@ -74,6 +74,7 @@ export class Model {
   readonly scenario: Scenario;
   readonly id: string;
   private readonly scopes: Map<Scope, Values>;
+  private readonly places = new Map<string, { scope: Scope; name: string } | null>();
 
   constructor(page: Page, scenario: Scenario, id: string) {
     this.page = page;
@@ -99,24 +100,38 @@ export class Model {
     return this.values("flow")?.names() ?? [];
   }
 
-  metric(name: string, scope?: Scope): Metric | undefined {
-    return this.page.metrics.find((m) => m.name === name && (scope === undefined || m.scope === scope));
+  /** The entry of a metric, as `of` (a flow, a link, traffic) has it. */
+  metric(name: string, of?: string): Metric | undefined {
+    const scope = this.place(name, of)?.scope;
+    return this.page.metrics.find((m) => m.name === name && m.scope === scope);
   }
 
-  scopeOf(metric: string): Scope | undefined {
-    const known = this.metric(metric)?.scope;
-    if (known) return known;
-    return [...this.scopes].find(([, v]) => v.metrics().includes(metric))?.[0];
+  has(metric: string, of?: string): boolean {
+    return this.place(metric, of) !== undefined;
   }
 
-  /** A metric of a case; of a flow, a link or traffic when `of` names one or there is only one. */
+  scopeOf(metric: string, of?: string): Scope | undefined {
+    return this.place(metric, of)?.scope;
+  }
+
+  /** Where a metric is found: at `of` if that has it, otherwise at the first that does. */
+  private place(metric: string, of?: string): { scope: Scope; name: string } | undefined {
+    const key = `${metric} ${of ?? ""}`;
+    const known = this.places.get(key);
+    if (known !== undefined) return known ?? undefined;
+    const having = SCOPES.flatMap((scope) => {
+      const values = this.values(scope);
+      return values && values.metrics().includes(metric) ? values.names().map((name) => ({ scope, name })) : [];
+    });
+    const found = having.find((p) => p.name === of) ?? having[0];
+    this.places.set(key, found ?? null);
+    return found;
+  }
+
+  /** A metric of a case; of a flow, a link or traffic when `of` names one that has it. */
   estimate(caseIndex: number, metric: string, of?: string): Estimate | undefined {
-    const scope = this.scopeOf(metric);
-    const values = scope && this.values(scope);
-    if (!values) return undefined;
-    if (scope === "case") return values.at(caseIndex, "", metric);
-    const name = of !== undefined && values.names().includes(of) ? of : values.names()[0];
-    return name === undefined ? undefined : values.at(caseIndex, name, metric);
+    const place = this.place(metric, of);
+    return place && this.values(place.scope)?.at(caseIndex, place.name, metric);
   }
 
   /** Value of an axis in a case. */
@@ -168,10 +183,23 @@ export class Model {
     return words.join(", ");
   }
 
+  /** Names of short flows, datagrams and probes. */
+  traffic(): string[] {
+    return this.values("traffic")?.names() ?? [];
+  }
+
   severalSeeds(): boolean {
-    return this.scenario.seeds.length > 1;
+    return this.cases.some((c) => c.seeds > 1);
+  }
+
+  /** `3 seeds`, or `3 to 12 seeds` where a precision was asked for. */
+  seeds(): [number, number] {
+    const n = this.cases.map((c) => c.seeds);
+    return [Math.min(...n), Math.max(...n)];
   }
 }
+
+const SCOPES: Scope[] = ["flow", "case", "link", "traffic"];
 
 function sameValues(a: Axis, b: Axis): boolean {
   return a.values.length > 1 && a.values.length === b.values.length && a.values.every((v) => b.values.includes(v));

@@ -49,7 +49,7 @@ export function explore(model: Model): Explore | undefined {
     pickers.querySelector<HTMLElement>(`[data-axis="${focused}"]`)?.focus();
   };
   drawPickers();
-  const seed = model.severalSeeds() ? ` Seed ${model.scenario.seeds[0]}, one of ${model.scenario.seeds.length}.` : "";
+  const seed = model.severalSeeds() ? ` Seed ${model.scenario.seeds[0]}, one of ${model.seeds()[1]}.` : "";
   const shown = figure({
     name: `${model.id}-series`,
     title: "Time series",

@@ -18,7 +18,7 @@ export function metricFigures(model: Model): HTMLElement[] {
 export function linesOf(model: Model, ask: FigureAsk): Lines[] {
   const metric = ask.y ?? ask.metric;
   const x = model.axes.find((a) => a.key === ask.x);
-  if (metric === undefined || !x || model.scopeOf(metric) === undefined) return [];
+  if (metric === undefined || !x || !model.has(metric)) return [];
   const head = metricHead(metric, model.metric(metric)?.unit ?? "");
   const title = ask.title ?? `${head} by ${axisWords(x)}`;
   const competitors = model.competitors();
@@ -47,7 +47,7 @@ export function linesOf(model: Model, ask: FigureAsk): Lines[] {
 }
 
 function one(model: Model, ask: FigureAsk, i: number): HTMLElement[] {
-  const spread = model.severalSeeds() ? `Bars are 95 % intervals over ${model.scenario.seeds.length} seeds.` : "One seed: there are no intervals.";
+  const spread = model.severalSeeds() ? `Bars are 95 % intervals over the seeds.` : "One seed: there are no intervals.";
   return linesOf(model, ask).map((drawn, f, all) => {
     return figure({
       name: `${model.id}-metric-${i + 1}${all.length > 1 ? `-${f + 1}` : ""}`,

@@ -2,7 +2,7 @@
 
 import { range } from "../charts/range.ts";
 import type { Cell } from "../csv.ts";
-import type { Expected } from "../data.ts";
+import type { Axis, Expected } from "../data.ts";
 import { el } from "../dom.ts";
 import { figure } from "../figure.ts";
 import { counted, halfWidth, metricHead, metricNumber, number, unit } from "../format.ts";
@@ -29,7 +29,8 @@ export interface Ranking {
   count: boolean;
   head: string;
   better: "higher" | "lower";
-  seeds: number;
+  /** Fewest and most of a case. */
+  seeds: [number, number];
   others: { metric: string; head: string; count: boolean }[];
   rows: Rank[];
 }
@@ -43,24 +44,21 @@ export function ranking(model: Model): Ranking | undefined {
   const pair = model.pair();
   const flows = model.flows();
   const own = model.flowOf(axis);
-  // Where only one flow competes it is judged by its own goodput, otherwise by what all flows get together.
-  const metric = ["recovery_time_s", "goodput_mbps", "aggregate_goodput_mbps"].find((m) => {
-    if (m === "recovery_time_s") return model.scenario.figures.some((f) => f.figure === "metric" && f.y === m) && model.scopeOf(m) !== undefined;
-    return m === "goodput_mbps" ? (flows.length === 1 || pair || own !== undefined) && model.scopeOf(m) !== undefined : model.scopeOf(m) !== undefined;
-  });
-  if (metric === undefined) return undefined;
-  const entry = model.metric(metric);
-  const others = BESIDE.filter((m) => m !== metric && model.scopeOf(m) !== undefined && (m !== "asymmetry" || pair !== undefined));
+  const judged = judgedBy(model, axis, own);
+  if (judged === undefined) return undefined;
+  const { metric, of: fixed } = judged;
+  const entry = model.metric(metric, fixed);
+  const others = BESIDE.filter((m) => m !== metric && model.has(m) && (m !== "asymmetry" || pair !== undefined));
   const rows = axis.values.map((name, at): Rank => {
     // In a matrix of pairs a competitor stands on either side.
-    const places = model.select(new Map([[axis, at]])).map((c) => ({ c, of: own ?? flows[0], sign: 1 }));
+    const places = model.select(new Map([[axis, at]])).map((c) => ({ c, of: fixed ?? own ?? flows[0], sign: 1 }));
     if (pair && axis === pair.first) {
       const other = pair.second.values.indexOf(name);
       places.push(...model.select(new Map([[pair.second, other]])).map((c) => ({ c, of: flows[1], sign: -1 })));
     }
     const over = (m: string): { mean: number; half: number }[] =>
       places.flatMap(({ c, of, sign }) => {
-        const e = model.estimate(c, m, model.scopeOf(m) === "flow" ? of : undefined);
+        const e = model.estimate(c, m, of);
         return e ? [{ mean: e.mean * (m === "asymmetry" ? sign : 1), half: half(e) }] : [];
       });
     const cells = over(metric);
@@ -88,20 +86,38 @@ export function ranking(model: Model): Ranking | undefined {
     count: entry?.count ?? false,
     head: metricHead(metric, entry?.unit ?? ""),
     better,
-    seeds: model.scenario.seeds.length,
+    seeds: model.seeds(),
     others: others.map((m) => ({ metric: m, head: metricHead(m, model.metric(m)?.unit ?? ""), count: model.metric(m)?.count ?? false })),
     rows: ranked,
   };
+}
+
+/** What the ranking is by: a time that a figure asks for, completion times where short flows compete, goodput otherwise. */
+function judgedBy(model: Model, axis: Axis, own: string | undefined): { metric: string; of?: string } | undefined {
+  const asked = model.scenario.figures.find((f) => f.figure === "metric" && f.y !== undefined && /_time_s/.test(f.y) && model.has(f.y));
+  if (asked?.y !== undefined) return { metric: asked.y, ...(asked.flow !== undefined ? { of: asked.flow } : {}) };
+  const times = "completion_time_s.mean";
+  const traffic = /^traffic\.([^.]+)\./.exec(axis.key)?.[1];
+  const classes = model.traffic().filter((t) => model.scopeOf(times, t) === "traffic" && model.cases.some((_, c) => model.estimate(c, times, t)));
+  const mice = classes.find((c) => c === traffic) ?? (own === undefined ? classes[0] : undefined);
+  if (mice !== undefined) return { metric: times, of: mice };
+  // Where only one flow competes it is judged by its own goodput, otherwise by what all flows get together.
+  const alone = model.flows().length === 1 || model.pair() !== undefined || own !== undefined;
+  return (alone ? ["goodput_mbps", "aggregate_goodput_mbps"] : ["aggregate_goodput_mbps"]).map((metric) => ({ metric })).find(({ metric }) => model.has(metric));
 }
 
 function average(values: readonly number[]): number {
   return values.reduce((a, b) => a + b, 0) / values.length;
 }
 
-/** `182.3 ± 0.4`, or `182.3 (1 seed)`: a figure of merit is never without its spread. */
-export function withSpread(mean: number, halfWidthOf: number, seeds: number, count = false): [string, string] {
+/** `182.3`, `± 0.4`; or `1 seed`: a figure of merit is never without its spread. */
+export function withSpread(mean: number, halfWidthOf: number, seeds: [number, number], count = false): [string, string] {
   const value = metricNumber(mean, count);
-  return [value, Number.isFinite(halfWidthOf) && seeds > 1 ? `± ${halfWidth(halfWidthOf, value)}` : counted(seeds, "seed")];
+  return [value, Number.isFinite(halfWidthOf) ? `± ${halfWidth(halfWidthOf, value)}` : seedsText(seeds)];
+}
+
+function seedsText([fewest, most]: [number, number]): string {
+  return fewest === most ? counted(most, "seed") : `${fewest} to ${counted(most, "seed")}`;
 }
 
 const BAR = { width: 200, height: 20 };
@@ -167,7 +183,7 @@ export function rankingFigure(model: Model): HTMLElement | undefined {
   const note = [
     `${ranked.better === "higher" ? "Most" : "Least"} first.`,
     several ? `Means over ${counted(cells, "case")} each; the thin line spans the cases.` : "",
-    ranked.seeds > 1 ? `± is half of the 95 % interval over ${ranked.seeds} seeds.` : "One seed: there is no interval.",
+    ranked.seeds[1] > 1 ? `± is half of the 95 % interval over ${seedsText(ranked.seeds)}.` : "One seed: there is no interval.",
   ];
   return figure({
     name: `${model.id}-ranking`,
@@ -247,7 +263,7 @@ export function expectationsFigure(model: Model, open: (caseIndex: number) => vo
 }
 
 function row(model: Model, e: Expected, open: (caseIndex: number) => void): HTMLElement {
-  const u = unit(model.metric(e.metric)?.unit ?? "");
+  const u = unit(model.metric(e.metric, e.of ?? undefined)?.unit ?? "");
   const observed = number(e.observed);
   const spread = e.ci95 ? `± ${halfWidth((e.ci95[1] - e.ci95[0]) / 2, observed)}` : "";
   const label = model.caseLabel(e.case);

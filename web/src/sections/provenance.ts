@@ -2,7 +2,7 @@
 
 import type { Page } from "../data.ts";
 import { el } from "../dom.ts";
-import { unit } from "../format.ts";
+import { number, unit } from "../format.ts";
 import type { Model } from "../model.ts";
 
 export function provenance(model: Model): HTMLElement {
@@ -11,9 +11,9 @@ export function provenance(model: Model): HTMLElement {
     ["scenario", `${s.name} (${s.origin})`],
     ["ground", s.ground === "sim" ? "sim: the simulator, in virtual time" : s.ground],
     ["cases", String(s.cases.length)],
-    ["seeds", s.seeds.join(", ")],
+    ["seeds", model.seeds()[0] === model.seeds()[1] ? s.seeds.join(", ") : `${model.seeds().join(" to ")} a case, from ${s.seeds[0]}`],
     ...s.fixed,
-    ["virtual time", `${s.cases.reduce((sum, c) => sum + c.simulated_s, 0) * s.seeds.length} s`],
+    ["virtual time", `${number(s.cases.reduce((sum, c) => sum + c.simulated_s * c.seeds, 0), 6)} s`],
     ["delivered packets", s.cases.reduce((sum, c) => sum + c.delivered_packets, 0).toLocaleString("en")],
     ["fullpipe", s.fullpipe],
     ["engine", s.engine],
@@ -23,6 +23,7 @@ export function provenance(model: Model): HTMLElement {
   return el(
     "div",
     {},
+    s.unsure !== undefined && el("p", { class: "bad" }, s.unsure),
     el("dl", { class: "facts" }, ...facts.flatMap(([k, v]) => [el("dt", {}, k), el("dd", {}, v)])),
     el("details", {}, el("summary", {}, "The scenario file"), el("pre", { class: "scenario", tabindex: 0 }, s.text)),
   );

@@ -1,7 +1,7 @@
 // Throughput, stability, fairness, asymmetry: the matrix of the scenario as coloured tables.
 
 import { coloursOf, drawing, rows, table, type Matrix, type MatrixCell } from "../charts/matrix.ts";
-import type { Axis, FigureAsk } from "../data.ts";
+import type { Axis, FigureAsk, Metric } from "../data.ts";
 import { el, select } from "../dom.ts";
 import { figure } from "../figure.ts";
 import { metricHead, metricWords, unit } from "../format.ts";
@@ -31,7 +31,7 @@ const SIGNED = new Set(["asymmetry"]);
 
 /** A metric over rows and columns; `where` fixes the other axes. `of` names a flow or a link. */
 export function matrix(model: Model, metric: string, of: string | undefined, layout: Layout, where: ReadonlyMap<Axis, number>, title: string, all?: Iterable<number>): Matrix {
-  const entry = model.metric(metric);
+  const entry = model.metric(metric, of);
   const columns = combinations(model, layout.columns).filter((c) => model.select(new Map([...where, ...c.at])).length > 0);
   const cells = layout.row.values.map((_, r) =>
     columns.map((c): MatrixCell | undefined => {
@@ -111,7 +111,7 @@ function tableFigures(model: Model, asked: Asked, open: (caseIndex: number) => v
     let metric = asked.metric;
     let of = asked.of;
     const made = (): Matrix => {
-      const words = asked.choice ? metricHead(metric, model.metric(metric)?.unit ?? "") : asked.title;
+      const words = asked.choice ? metricHead(metric, model.metric(metric, of)?.unit ?? "") : asked.title;
       const title = facet.label === "" ? words : `${words} · ${facet.label}`;
       // One scale for all tables of a metric.
       const values = model.cases.flatMap((_, c) => model.estimate(c, metric, of)?.mean ?? []);
@@ -139,12 +139,22 @@ function tableFigures(model: Model, asked: Asked, open: (caseIndex: number) => v
 }
 
 function choices(model: Model, metric: string, of: string | undefined, pick: (metric: string, of: string | undefined) => void): HTMLElement[] {
-  const metrics = model.page.metrics.filter((m) => model.values(m.scope)?.metrics().includes(m.name));
-  const names = model.flows();
-  let [m, o] = [metric, of];
-  const out = [select("Metric", metrics.map((x) => ({ value: x.name, label: metricHead(x.name, x.unit) })), metric, (v) => pick((m = v), o))];
-  if (names.length > 1) out.push(select("Flow", names.map((n) => ({ value: n, label: n })), of ?? names[0] ?? "", (v) => pick(m, (o = v))));
-  return out;
+  const names = [...model.flows(), ...model.traffic()];
+  const metricsOf = (name: string | undefined): Metric[] =>
+    model.page.metrics.filter((m) => (m.scope === "case" || m.scope === "link" || model.scopeOf(m.name, name) === m.scope) && model.values(m.scope)?.metrics().includes(m.name) && (m.scope === "case" || m.scope === "link" || model.values(m.scope)!.names().includes(name ?? "")));
+  const options = (name: string | undefined): { value: string; label: string }[] => metricsOf(name).map((x) => ({ value: x.name, label: metricHead(x.name, x.unit) }));
+  let [m, o] = [metric, of ?? names[0]];
+  const metrics = select("Metric", options(o), metric, (v) => pick((m = v), o));
+  if (names.length < 2) return [metrics];
+  const box = metrics.querySelector("select")!;
+  const flows = select("Flow", names.map((n) => ({ value: n, label: n })), o ?? "", (v) => {
+    o = v;
+    const there = options(v);
+    if (!there.some((x) => x.value === m)) m = there[0]?.value ?? m;
+    box.replaceChildren(...there.map((x) => el("option", { value: x.value, selected: x.value === m }, x.label)));
+    pick(m, o);
+  });
+  return [metrics, flows];
 }
 
 export function tables(model: Model, open: (caseIndex: number) => void): HTMLElement[] {
@@ -161,7 +171,7 @@ export function tables(model: Model, open: (caseIndex: number) => void): HTMLEle
   const layout = layoutOf(model, row);
   const pair = model.pair();
   const flow = model.flowOf(row) ?? model.flows()[0];
-  const has = (metric: string): boolean => model.cases.some((_, c) => model.estimate(c, metric, flow) !== undefined);
+  const has = (metric: string): boolean => model.scopeOf(metric, flow) !== "traffic" && model.cases.some((_, c) => model.estimate(c, metric, flow) !== undefined);
   const several = model.flows().length > 1;
   const throughput = several && has("aggregate_goodput_mbps") ? "aggregate_goodput_mbps" : "goodput_mbps";
   const definition = (metric: string): string | undefined => {
@@ -185,6 +195,12 @@ export function tables(model: Model, open: (caseIndex: number) => void): HTMLEle
       out.push(...tableFigures(model, { name: "asymmetry", title: "Asymmetry", metric: "asymmetry", note, layout: square }, open));
     }
   }
+  for (const name of model.traffic()) {
+    const times = "completion_time_s.mean";
+    if (model.scopeOf(times, name) !== "traffic" || !model.cases.some((_, c) => model.estimate(c, times, name))) continue;
+    const [of, metrics] = [name, [times, "completion_time_s.p95"]];
+    for (const metric of metrics) out.push(...tableFigures(model, { name: `${metric}-${of}`, title: `${metricWords(metric)} of ${of}, s`, metric, of, layout }, open));
+  }
   for (const [i, ask] of model.scenario.figures.entries()) {
     if (ask.figure === "matrix") out.push(...asked(model, ask, i, open));
   }
@@ -198,7 +214,7 @@ function asked(model: Model, ask: FigureAsk, i: number, open: (caseIndex: number
   const [x, y] = [axis(ask.x), axis(ask.y)];
   if (!x || !y || ask.metric === undefined) return [];
   const facets = model.axes.filter((a) => a !== x && a !== y);
-  const title = ask.title ?? metricHead(ask.metric, model.metric(ask.metric)?.unit ?? "");
+  const title = ask.title ?? metricHead(ask.metric, model.metric(ask.metric, ask.flow)?.unit ?? "");
   return tableFigures(model, { name: `matrix-${i + 1}`, title, metric: ask.metric, of: ask.flow, layout: { row: y, columns: [x], facets } }, open);
 }
 

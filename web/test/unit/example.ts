@@ -25,7 +25,7 @@ export const RTTS = ["10ms", "70ms"];
 
 export function scenario(): Scenario {
   const cases: Case[] = [];
-  for (const [s] of STACKS.entries()) for (const [w] of WINDOWS.entries()) for (const [r] of RTTS.entries()) if (!(s === 1 && w === 1 && r === 1)) cases.push({ label: "", at: [s, w, r], simulated_s: 10, delivered_packets: 100 });
+  for (const [s] of STACKS.entries()) for (const [w] of WINDOWS.entries()) for (const [r] of RTTS.entries()) if (!(s === 1 && w === 1 && r === 1)) cases.push({ label: "", at: [s, w, r], simulated_s: 10, delivered_packets: 100, seeds: 2 });
   const layout: Curve[] = [
     { what: "cwnd", of: "main", stat: "low", streams: 1 },
     { what: "cwnd", of: "main", stat: "high", streams: 1 },

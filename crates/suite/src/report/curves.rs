@@ -71,36 +71,16 @@ impl Grid {
         out
     }
 
-    /// Increase per second of a counter over each row, straight lines between its samples.
-    fn slope(&self, counter: &[(f64, f64)]) -> Vec<f64> {
-        let (Some(first), Some(last)) = (counter.first(), counter.last()) else {
-            return vec![f64::NAN; self.rows];
-        };
+    /// Means over intervals that end at the given times, each drawn over its whole interval.
+    fn steps(&self, ends: &[(f64, f64)]) -> Vec<f64> {
         let mut at = 0;
-        let mut count = |time: f64| {
-            while at + 1 < counter.len() && counter[at + 1].0 <= time {
-                at += 1;
-            }
-            let a = counter[at];
-            match counter.get(at + 1) {
-                Some(b) if time > a.0 && b.0 > a.0 => {
-                    a.1 + (b.1 - a.1) * (time - a.0) / (b.0 - a.0)
-                }
-                _ => a.1,
-            }
-        };
-        let mut from = count(0.0);
+        let middle = |row: usize| (row as f64 + 0.5) * self.step;
         (0..self.rows)
             .map(|row| {
-                let (begin, end) = (row as f64 * self.step, (row + 1) as f64 * self.step);
-                let to = count(end);
-                let gained = to - std::mem::replace(&mut from, to);
-                let sending = end.min(last.0) - begin.max(first.0);
-                if sending > 0.0 {
-                    gained / self.step
-                } else {
-                    f64::NAN
+                while at < ends.len() && ends[at].0 <= middle(row) {
+                    at += 1;
                 }
+                ends.get(at).map_or(f64::NAN, |e| e.1)
             })
             .collect()
     }
@@ -115,8 +95,8 @@ struct Sample {
     high: f64,
 }
 
-/// The curves of every flow: window, threshold, RTT, goodput. Connections of one flow are added up (window, threshold,
-/// goodput) or stand together (RTT).
+/// The curves of every flow: window, threshold, RTT. Connections of one flow are added up (window, threshold) or stand
+/// together (RTT).
 pub(super) fn flows(grid: Grid, series: &Table) -> Vec<Drawn> {
     let mut out = Vec::new();
     for (of, members) in groups(series, "flow") {
@@ -150,20 +130,6 @@ pub(super) fn flows(grid: Grid, series: &Table) -> Vec<Drawn> {
         let (low, high) = grid.range(&rtt);
         out.push((head("rtt", "low"), low));
         out.push((head("rtt", "high"), high));
-        let mut rate = vec![f64::NAN; grid.rows];
-        for m in &members {
-            for (sum, r) in rate
-                .iter_mut()
-                .zip(grid.slope(&m.counter("delivered_bytes")))
-            {
-                if !r.is_nan() {
-                    *sum = r * 8e-6 + if sum.is_nan() { 0.0 } else { *sum };
-                }
-            }
-        }
-        if rate.iter().any(|r| !r.is_nan()) {
-            out.push((head("goodput", "mean"), rate));
-        }
     }
     out
 }
@@ -182,6 +148,53 @@ pub(super) fn links(grid: Grid, series: &Table) -> Vec<Drawn> {
         let (low, high) = grid.range(&samples);
         let head = |stat| Curve {
             what: "queue",
+            of: of.clone(),
+            stat,
+            streams: 1,
+        };
+        out.push((head("low"), low));
+        out.push((head("high"), high));
+    }
+    out
+}
+
+/// Goodput of flows, arrivals of short flows and datagrams: the rate of each interval, over all of it.
+pub(super) fn samples(grid: Grid, series: &Table) -> Vec<Drawn> {
+    let kinds = series.text("kind").unwrap_or_default();
+    let mut out = Vec::new();
+    for (of, members) in groups(series, "name") {
+        let first = members.first().and_then(|m| m.rows.first());
+        let flow = first
+            .and_then(|&row| kinds.get(row))
+            .is_some_and(|k| k == "flow");
+        let ends: Vec<(f64, f64)> = members
+            .iter()
+            .flat_map(|m| m.points("goodput_mbps"))
+            .collect();
+        out.push((
+            Curve {
+                what: if flow { "goodput" } else { "rate" },
+                of,
+                stat: "mean",
+                streams: 1,
+            },
+            grid.steps(&ends),
+        ));
+    }
+    out
+}
+
+/// Round-trip times that probes saw.
+pub(super) fn pings(grid: Grid, series: &Table) -> Vec<Drawn> {
+    let mut out = Vec::new();
+    for (of, members) in groups(series, "name") {
+        let samples: Vec<Sample> = members
+            .iter()
+            .flat_map(|m| m.samples("rtt_ms", false))
+            .collect();
+        let (low, high) = grid.range(&samples);
+        let head = |stat| Curve {
+            what: "ping",
             of: of.clone(),
             stat,
             streams: 1,
@@ -224,7 +237,7 @@ impl Member<'_> {
         self.rows.iter().filter_map(sample).collect()
     }
 
-    fn counter(&self, column: &str) -> Vec<(f64, f64)> {
+    fn points(&self, column: &str) -> Vec<(f64, f64)> {
         let point = |&row: &usize| Some((self.number("time_s", row)?, self.number(column, row)?));
         self.rows.iter().filter_map(point).collect()
     }
@@ -330,14 +343,10 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_becomes_a_rate() {
-        // 100 per second from 1 s to 9 s, sampled at odd times.
-        let counter = [(1.0, 0.0), (2.3, 130.0), (7.1, 610.0), (9.0, 800.0)];
-        let rate = Grid::new(10.0, 10).slope(&counter);
-        assert!(rate[0].is_nan() && rate[9].is_nan());
-        for r in &rate[1..9] {
-            assert!((r - 100.0).abs() < 1e-9, "{r}");
-        }
+    fn a_mean_stands_over_its_interval() {
+        let steps = Grid::new(10.0, 10).steps(&[(2.0, 7.0), (4.0, 9.0), (9.0, 1.0)]);
+        assert_eq!(steps[..9], [7.0, 7.0, 9.0, 9.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
+        assert!(steps[9].is_nan());
     }
 
     #[test]
@@ -373,10 +382,6 @@ mod tests {
                 Column::Float(values.iter().map(|&v| Some(v)).collect()),
             );
         }
-        t.push(
-            "delivered_bytes",
-            Column::Int(vec![0, 9_000_000, 0, 9_000_000, 5]),
-        );
         let drawn = flows(Grid::new(10.0, 10), &t);
         let of = |what, of: &str, stat| {
             drawn
@@ -386,7 +391,6 @@ mod tests {
         };
         assert_eq!(of("cwnd", "a", "high").0.streams, 2);
         assert_eq!(of("cwnd", "a", "high").1[9], 9.0);
-        assert!((of("goodput", "a", "mean").1[3] - 16.0).abs() < 1e-9);
         assert_eq!(of("rtt", "a", "low").1[9], 70.0);
         assert_eq!(of("cwnd", "b", "low").1[5], 9.0);
     }

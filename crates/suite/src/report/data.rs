@@ -83,6 +83,9 @@ pub struct ScenarioPart {
     pub figures: Vec<Figure>,
     /// Lists of columns that [`Curves::layout`] points into.
     pub layouts: Vec<Vec<Curve>>,
+    /// What is to be said where means are less sure than was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unsure: Option<String>,
 }
 
 /// A key of the matrix with its values in the order of the file.
@@ -103,6 +106,8 @@ pub struct CasePart {
     pub label: String,
     /// Index of its value on every axis.
     pub at: Vec<usize>,
+    /// Seeds it ran with.
+    pub seeds: usize,
     /// Virtual time, seconds.
     pub simulated_s: f64,
     /// Data packets that reached a receiver, all seeds.

@@ -10,6 +10,7 @@ mod curves;
 pub mod data;
 mod pack;
 mod page;
+mod transfers;
 mod values;
 
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ use crate::label;
 use crate::result::{RunResult, VERSION, scalar_text};
 use crate::store::{Manifest, ResultDir, SeriesKind, StoreError};
 use curves::{Drawn, Grid};
-use data::{Axis, CasePart, Curve, Curves, Figure, Page, ScenarioPart};
+use data::{Axis, CasePart, Completions, Curve, Curves, Figure, Page, ScenarioPart};
 
 /// A report that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,13 +162,13 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
         })
         .collect();
     let axes = axes(&params);
-    let drawn: Vec<Vec<Drawn>> = (0..result.cases.len())
+    let drawn: Vec<(Vec<Drawn>, Vec<Completions>)> = (0..result.cases.len())
         .into_par_iter()
-        .map(|i| drawn(dir, result, i, rows))
-        .collect::<Result<_, _>>()?;
+        .map(|i| Ok((drawn(dir, result, i, rows)?, completions(dir, result, i)?)))
+        .collect::<Result<_, StoreError>>()?;
     let mut layouts: Vec<Vec<Curve>> = Vec::new();
     let mut cases = Vec::new();
-    for (((case, params), label), drawn) in result
+    for (((case, params), label), (drawn, completions)) in result
         .cases
         .iter()
         .zip(&params)
@@ -184,7 +185,8 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
             simulated_s: case.simulated_s,
             delivered_packets: case.delivered_packets,
             curves: pack_curves(drawn, Grid::new(case.simulated_s, rows), &mut layouts),
-            completions: Vec::new(),
+            seeds: case.seeds.len(),
+            completions,
         });
     }
     Ok(ScenarioPart {
@@ -205,6 +207,7 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
         expectations: values::expectations(result),
         figures: file.report,
         layouts,
+        unsure: result.unsure(),
     })
 }
 
@@ -255,6 +258,19 @@ fn machine(manifest: &Manifest) -> String {
     format!("{cpu}, {} threads, {} {}", m.cpus, m.os, m.arch)
 }
 
+/// The short flows of a case, all seeds.
+fn completions(
+    dir: &ResultDir,
+    result: &RunResult,
+    case: usize,
+) -> Result<Vec<Completions>, StoreError> {
+    let mut tables = Vec::new();
+    for &seed in &result.cases[case].seeds {
+        tables.extend(dir.series(case, seed, SeriesKind::Transfers)?);
+    }
+    Ok(transfers::completions(&tables))
+}
+
 /// The curves of a case's first seed.
 fn drawn(
     dir: &ResultDir,
@@ -276,6 +292,12 @@ fn drawn(
     }
     if let Some(series) = dir.series(case, seed, SeriesKind::Links)? {
         out.extend(curves::links(grid, &series));
+    }
+    if let Some(series) = dir.series(case, seed, SeriesKind::Samples)? {
+        out.extend(curves::samples(grid, &series));
+    }
+    if let Some(series) = dir.series(case, seed, SeriesKind::Pings)? {
+        out.extend(curves::pings(grid, &series));
     }
     Ok(out)
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::data::{Estimates, Expected, Metric, Table};
 use super::pack;
 use crate::metrics::{self, Better, Scope};
-use crate::result::{CaseResult, Estimate, RunResult};
+use crate::result::{CaseResult, Estimate, RunResult, TrafficResult};
 
 /// One table per scope that has values.
 pub(super) fn tables(result: &RunResult) -> Vec<Table> {
@@ -26,6 +26,11 @@ pub(super) fn tables(result: &RunResult) -> Vec<Table> {
             &wanted,
         ),
         table(
+            "traffic",
+            &rows(result, |c| c.traffic.iter().map(of_traffic).collect()),
+            &wanted,
+        ),
+        table(
             "link",
             &rows(result, |c| {
                 c.links
@@ -42,6 +47,16 @@ pub(super) fn tables(result: &RunResult) -> Vec<Table> {
         ),
     ];
     all.into_iter().filter(|t| !t.columns.is_empty()).collect()
+}
+
+/// Short flows are told apart by their stack, the others by what they are.
+fn of_traffic(t: &TrafficResult) -> (&str, &str, &Values) {
+    let kind = if t.stack.is_empty() {
+        &t.kind
+    } else {
+        &t.stack
+    };
+    (&t.name, kind, &t.metrics)
 }
 
 type Values = BTreeMap<String, Estimate>;
@@ -78,7 +93,11 @@ fn table(scope: &'static str, rows: &[Row<'_>], wanted: &BTreeSet<&str>) -> Tabl
         })
         .map(|(name, _)| name.as_str())
         .collect();
-    let listed: Vec<&str> = metrics::names().filter(|n| present.contains(n)).collect();
+    let listed: Vec<&str> = metrics::METRICS
+        .iter()
+        .filter(|m| self::scope(m.scope) == scope && present.contains(m.name))
+        .map(|m| m.name)
+        .collect();
     let others = present.iter().copied().filter(|n| !listed.contains(n));
     let estimates = |name: &str| -> Vec<Estimate> {
         let value = |r: &Row<'_>| r.values.get(name).copied().unwrap_or_default();
@@ -151,6 +170,7 @@ pub(super) fn metrics<'a>(tables: impl IntoIterator<Item = &'a Table>) -> Vec<Me
 fn scope(scope: Scope) -> &'static str {
     match scope {
         Scope::Flow => "flow",
+        Scope::Traffic => "traffic",
         Scope::Link => "link",
         Scope::Case => "case",
     }

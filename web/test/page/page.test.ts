@@ -1,0 +1,295 @@
+import assert from "node:assert/strict";
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { after, test } from "node:test";
+
+import { contrast, luminance } from "../../src/colour.ts";
+import { parseCsv } from "../../src/csv.ts";
+import { number, parseNumber } from "../../src/format.ts";
+import { close, file, open, scrollThrough, skip, study } from "./support.ts";
+
+after(close);
+
+/** `2-throughput`: scenarios of a study are numbered in the order of their names. */
+const T = "2-throughput";
+const P = "1-pairs";
+
+const page = (theme: "light" | "dark" = "light") => open(join(study().dir, "report.html"), theme);
+
+/** Goodput of a case of the result, by its parameters. */
+function cases(scenario: string, metric: (c: any) => number): Map<string, number> {
+  return new Map(study().result(scenario).cases.map((c: any) => [Object.values(c.params).join(" "), metric(c)]));
+}
+
+test("it opens without a network and without an error", { skip }, async () => {
+  const { tab, faults, requests, load } = await page();
+  await scrollThrough(tab);
+  console.log(`# ${statSync(join(study().dir, "report.html")).size} bytes, first section after ${load.toFixed(0)} ms`);
+  assert.deepEqual(faults, []);
+  assert.equal(requests.length, 1, requests.join(" "));
+  assert.ok(load < 20_000);
+  await tab.context().close();
+});
+
+test("cells have the numbers of result.json, and colours that grow with them", { skip }, async () => {
+  const { tab } = await page();
+  await scrollThrough(tab);
+  const wanted = cases("throughput", (c) => c.flows[0].goodput_mbps);
+  const read = await tab.locator(`figure[data-name="${T}-throughput"] table`).evaluate((t) => {
+    const table = t as HTMLTableElement;
+    const heads = [...table.tHead!.rows].map((row) => [...row.querySelectorAll("th:not(.corner)")].flatMap((h) => Array.from({ length: (h as HTMLTableCellElement).colSpan }, () => h.textContent!)));
+    return [...table.tBodies[0]!.rows].flatMap((row) =>
+      [...row.querySelectorAll("td")].map((td, c) => ({
+        key: [row.querySelector("th")!.textContent!, ...heads.map((h) => h[c]!)],
+        text: td.querySelector(".value")!.textContent!,
+        exact: Number(td.dataset["value"]),
+        colour: getComputedStyle(td).backgroundColor,
+        scope: row.querySelector("th")!.scope,
+      })),
+    );
+  });
+  assert.equal(read.length, wanted.size);
+  for (const cell of read) {
+    // The outer heading is the shorter axis, the RTT.
+    const [stack, rtt, window] = cell.key;
+    const value = wanted.get(`${stack} ${window} ${rtt!.replace(" ", "")}`);
+    assert.ok(value !== undefined, cell.key.join(" "));
+    assert.equal(cell.exact, value);
+    assert.equal(cell.text, number(value));
+    assert.ok(Math.abs(parseNumber(cell.text) - value) <= 0.0006 * Math.abs(value));
+    assert.equal(cell.scope, "row");
+  }
+  const sorted = [...read].sort((a, b) => a.exact - b.exact);
+  const light = sorted.map((c) => luminance(hexOf(c.colour)));
+  for (let i = 1; i < light.length; i++) assert.ok(light[i]! <= light[i - 1]! + 1e-6, "darker with the value");
+  await tab.context().close();
+});
+
+test("asymmetry has its sign's colour, fairness follows from it", { skip }, async () => {
+  const { tab } = await page();
+  await scrollThrough(tab);
+  const wanted = cases("pairs", (c) => c.metrics.asymmetry);
+  for (const [i, rtt] of ["10ms", "70ms"].entries()) {
+    const read = await tab.locator(`figure[data-name="${P}-asymmetry-${i + 1}"] table`).evaluate((t) => {
+      const table = t as HTMLTableElement;
+      const heads = [...table.tHead!.rows[0]!.querySelectorAll("th:not(.corner)")].map((h) => h.textContent!);
+      return [...table.tBodies[0]!.rows].flatMap((row) => [...row.querySelectorAll("td")].map((td, c) => ({ pair: `${row.querySelector("th")!.textContent} ${heads[c]}`, exact: Number(td.dataset["value"]), colour: getComputedStyle(td).backgroundColor })));
+    });
+    assert.equal(read.length, 16);
+    for (const cell of read) {
+      assert.equal(cell.exact, wanted.get(`${cell.pair} ${rtt}`), cell.pair);
+      const [r, , b] = channels(cell.colour);
+      if (cell.exact > 0.05) assert.ok(r! > b!, `${cell.pair}: orange`);
+      if (cell.exact < -0.05) assert.ok(b! > r!, `${cell.pair}: blue`);
+    }
+  }
+  await tab.context().close();
+});
+
+test("what fails is said first, with its numbers", { skip }, async () => {
+  const { tab } = await page();
+  await scrollThrough(tab);
+  const expected = study().result("throughput").expectations;
+  const failed = expected.filter((e: any) => !e.pass);
+  assert.ok(failed.length > 0 && failed.length < expected.length, "the fixture has both");
+  const rows = await tab.locator(`figure[data-name="${T}-expectations"] tbody tr`).evaluateAll((all) => all.map((r) => ({ verdict: r.querySelector(".verdict")!.textContent!, observed: r.querySelector("[data-value]")!.getAttribute("data-value")!, text: r.textContent! })));
+  assert.equal(rows.length, expected.length);
+  rows.forEach((row, i) => assert.equal(row.verdict.includes("fails"), i < failed.length));
+  assert.deepEqual(rows.slice(0, failed.length).map((r) => Number(r.observed)), failed.map((e: any) => e.observed));
+  assert.ok(rows[0]!.text.includes("at least"));
+  const badge = await tab.locator(".badge").textContent();
+  assert.ok(badge!.includes(`${failed.length} of`), badge!);
+  await tab.context().close();
+});
+
+test("the cursor shows the nearest sample, the same in every panel", { skip }, async () => {
+  const { tab } = await page();
+  await tab.locator(`#${T}-series`).scrollIntoViewIfNeeded();
+  await tab.waitForSelector(`#${T}-series .u-over`);
+  const csv = parseCsv((await file(tab, `${T}-series`, "CSV")).toString());
+  const head = csv[0]!;
+  const over = tab.locator(`#${T}-series [data-panel="cwnd"] .u-over`);
+  await over.scrollIntoViewIfNeeded();
+  const box = (await over.boundingBox())!;
+  await tab.mouse.move(box.x + box.width * 0.62, box.y + box.height / 2);
+  const time = 0.62 * 12;
+  const column = (name: string): number => head.findIndex((h) => h.startsWith(name));
+  const nearest = csv.slice(1).reduce((best, row) => (Math.abs(Number(row[0]) - time) < Math.abs(Number(best[0]) - time) ? row : best));
+  const legend = (panel: string) => tab.locator(`#${T}-series [data-panel="${panel}"] .u-series:not(.u-low) .u-value`).allTextContents();
+  const [shownTime, window] = await legend("cwnd");
+  assert.equal(shownTime, `${number(Number(nearest[0]))} s`);
+  const [low, high] = [Number(nearest[column("cwnd_segments main low")]), Number(nearest[column("cwnd_segments main high")])];
+  assert.equal(window, number(low) === number(high) ? number(low) : `${number(low)} – ${number(high)}`);
+  for (const panel of ["rtt", "queue", "goodput"]) assert.equal((await legend(panel))[0], shownTime, panel);
+  await tab.context().close();
+});
+
+test("zoom changes the axis of every panel, by mouse and by keys", { skip }, async () => {
+  const { tab } = await page();
+  await tab.locator(`#${T}-series`).scrollIntoViewIfNeeded();
+  await tab.waitForSelector(`#${T}-series .u-over`);
+  const range = () => tab.locator(`#${T}-series output.range`).textContent();
+  const whole = await range();
+  assert.equal(whole, "0 – 12.00 s");
+  const over = tab.locator(`#${T}-series [data-panel="cwnd"] .u-over`);
+  await over.scrollIntoViewIfNeeded();
+  const box = (await over.boundingBox())!;
+  await tab.mouse.move(box.x + box.width * 0.25, box.y + 40);
+  await tab.mouse.down();
+  await tab.mouse.move(box.x + box.width * 0.5, box.y + 60, { steps: 5 });
+  await tab.mouse.up();
+  const [from, to] = (await range())!.replace(" s", "").split(" – ").map(Number);
+  assert.ok(Math.abs(from! - 3) < 0.1 && Math.abs(to! - 6) < 0.1, `${from} ${to}`);
+  // The drawing that is saved shows the same part.
+  const svg = (await file(tab, `${T}-series`, "SVG")).toString();
+  assert.ok(svg.includes(">3.5<") && !svg.includes(">11<"), "ticks of the zoomed axis");
+  await tab.locator(`#${T}-series [data-panel="cwnd"]`).focus();
+  await tab.keyboard.press("0");
+  assert.equal(await range(), whole);
+  await tab.keyboard.press("+");
+  assert.equal(await range(), "3.000 – 9.000 s");
+  await tab.keyboard.press("ArrowRight");
+  const shown = await tab.locator(`#${T}-series [data-panel="queue"] .u-value`).first().textContent();
+  assert.match(shown!, /^\d/, "the cursor moved in the other panels too");
+  await tab.context().close();
+});
+
+test("every figure gives a drawing, a picture and data", { skip }, async () => {
+  const { tab, faults } = await page();
+  await scrollThrough(tab);
+  const names = await tab.locator("figure").evaluateAll((all) => all.map((f) => (f as HTMLElement).dataset["name"]!));
+  assert.ok(names.length >= 12, names.join(" "));
+  assert.equal(new Set(names).size, names.length, "one file, one name");
+  for (const name of names) {
+    const svg = (await file(tab, name, "SVG")).toString();
+    const fault = await tab.evaluate((text) => new DOMParser().parseFromString(text, "image/svg+xml").querySelector("parsererror")?.textContent ?? "", svg);
+    assert.equal(fault, "", name);
+    assert.ok(!/NaN|undefined|var\(--/.test(svg), name);
+    const csv = parseCsv((await file(tab, name, "CSV")).toString());
+    assert.ok(csv.length > 1 && csv.every((row) => row.length === csv[0]!.length), name);
+  }
+  const png = await file(tab, `${T}-throughput`, "PNG");
+  assert.deepEqual([...png.subarray(1, 4)], [..."PNG"].map((c) => c.charCodeAt(0)));
+  assert.ok(png.length > 5000);
+  const csv = parseCsv((await file(tab, `${T}-throughput`, "CSV")).toString());
+  const wanted = cases("throughput", (c) => c.flows[0].goodput_mbps);
+  assert.deepEqual(csv.slice(1).map((r) => Number(r[3])).sort(), [...wanted.values()].sort());
+  assert.deepEqual(faults, []);
+  await tab.context().close();
+});
+
+test("words read in both themes", { skip }, async () => {
+  for (const theme of ["light", "dark"] as const) {
+    const { tab } = await page(theme);
+    await scrollThrough(tab);
+    assert.equal(await tab.evaluate(() => document.documentElement.dataset["theme"]), theme);
+    const pairs = await tab.evaluate(() => {
+      const solid = (e: Element | null): string => {
+        for (; e; e = e.parentElement) {
+          const c = getComputedStyle(e).backgroundColor;
+          if (!/, 0\)$|transparent/.test(c)) return c;
+        }
+        return "rgb(255, 255, 255)";
+      };
+      const out: { words: string; ink: string; paper: string }[] = [];
+      const walker = document.createTreeWalker(document.getElementById("app")!, NodeFilter.SHOW_TEXT);
+      for (let n = walker.nextNode(); n; n = walker.nextNode()) {
+        const e = n.parentElement!;
+        const words = n.textContent!.trim();
+        if (words === "" || e.closest("title") || e.getClientRects().length === 0) continue;
+        const style = getComputedStyle(e);
+        out.push({ words, ink: e.namespaceURI!.endsWith("svg") ? style.fill : style.color, paper: solid(e) });
+      }
+      return out;
+    });
+    assert.ok(pairs.length > 300);
+    for (const p of pairs) assert.ok(contrast(hexOf(p.ink), hexOf(p.paper)) >= 4.5, `${theme}: “${p.words}” ${p.ink} on ${p.paper}`);
+    await tab.locator("button.theme").click();
+    assert.notEqual(await tab.evaluate(() => document.documentElement.dataset["theme"]), theme);
+    await tab.context().close();
+  }
+});
+
+test("the keyboard alone reaches everything", { skip }, async () => {
+  const { tab } = await page();
+  await scrollThrough(tab);
+  const reached: string[] = [];
+  for (let i = 0; i < 600; i++) {
+    await tab.keyboard.press("Tab");
+    const at = await tab.evaluate(() => {
+      const e = document.activeElement as HTMLElement;
+      if (e === document.body) return "";
+      const ring = getComputedStyle(e).outlineStyle !== "none" || e.matches("select, input");
+      return `${e.tagName} ${e.className} ${e.dataset["panel"] ?? ""} ${e.getAttribute("aria-label") ?? e.textContent!.slice(0, 30)}${ring ? "" : " NO RING"}`;
+    });
+    if (at === "") break;
+    reached.push(at);
+  }
+  assert.ok(reached[0]!.includes("Skip to the results"));
+  assert.deepEqual(reached.filter((r) => r.endsWith("NO RING")), []);
+  for (const what of ["BUTTON theme", "BUTTON file", "SELECT", "TD heat", "BUTTON saw", "panel panel-cwnd", "SUMMARY", "INPUT", "Zoom in", "Next case"]) {
+    assert.ok(reached.some((r) => r.includes(what)), `${what} among ${reached.length} stops`);
+  }
+  // One stop per table; arrows move inside.
+  const controls = await tab.locator("main button:visible, main select:visible, main input:visible").count();
+  assert.ok(reached.length >= controls, `${reached.length} stops, ${controls} controls`);
+  const table = tab.locator(`figure[data-name="${T}-throughput"] table`);
+  await table.locator("td[tabindex='0']").focus();
+  await tab.keyboard.press("ArrowDown");
+  await tab.keyboard.press("ArrowRight");
+  const place = await tab.evaluate(() => {
+    const td = document.activeElement as HTMLTableCellElement;
+    return [(td.parentElement as HTMLTableRowElement).sectionRowIndex, td.cellIndex];
+  });
+  assert.deepEqual(place, [1, 2]);
+  const caseIndex = await tab.evaluate(() => Number((document.activeElement as HTMLElement).dataset["case"]));
+  await tab.keyboard.press("Enter");
+  const params = study().result("throughput").cases[caseIndex].params;
+  const name = await tab.locator(`#${T}-series .case-name`).textContent();
+  assert.ok(name!.includes(params["flow.main.stack"]) && name!.includes(params["flow.main.window"]), name!);
+  await tab.context().close();
+});
+
+test("a case is picked by its place on every axis", { skip }, async () => {
+  const { tab } = await page();
+  await tab.locator(`#${T}-series`).scrollIntoViewIfNeeded();
+  await tab.waitForSelector(`#${T}-series .u-over`);
+  const pick = tab.locator(`#${T}-series .pickers select`);
+  assert.equal(await pick.count(), 3);
+  await pick.first().focus();
+  await tab.keyboard.press("ArrowDown");
+  assert.ok((await tab.locator(`#${T}-series .case-name`).textContent())!.startsWith("throughput: highspeed"));
+  assert.equal(await tab.evaluate(() => (document.activeElement as HTMLElement).tagName), "SELECT", "focus stays");
+  await tab.context().close();
+});
+
+test("paper has the figures, not the controls", { skip }, async () => {
+  const { tab } = await page("dark");
+  await tab.emulateMedia({ media: "print" });
+  await tab.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  for (const gone of [".files", ".controls", "nav", "button.theme"]) assert.equal(await tab.locator(`${gone}:visible`).count(), 0, gone);
+  assert.ok((await tab.locator("table.matrix:visible").count()) >= 6, "built without scrolling");
+  assert.ok((await tab.locator("button.saw svg:visible").count()) >= 24);
+  assert.equal(await tab.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)");
+  const pdf = await tab.pdf({ format: "A4" });
+  assert.ok(pdf.length > 20_000);
+  await tab.context().close();
+});
+
+test("words of a scenario stay words", { skip }, async () => {
+  const { tab } = await page();
+  assert.ok((await tab.locator("body").textContent())!.includes('Names with <angle> brackets & ampersands, and a "</script>"'));
+  assert.ok((await tab.locator(`#${T} pre.scenario`).textContent())!.includes("</script>"));
+  assert.equal(await tab.locator("angle").count(), 0);
+  await tab.context().close();
+});
+
+function channels(rgb: string): number[] {
+  const numbers = /rgba?\(([^)]+)\)/.exec(rgb)?.[1]?.split(",").map(Number);
+  assert.ok(numbers, rgb);
+  return numbers.slice(0, 3);
+}
+
+function hexOf(rgb: string): string {
+  return "#" + channels(rgb).map((c) => Math.round(c).toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,101 @@
+// A real result, its page, and a browser: what the tests of the page share. Where one is missing they are skipped, with the
+// reason.
+
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { chromium, type Browser, type Page as Tab } from "playwright-core";
+
+const ROOT = resolve(process.cwd(), "..");
+
+/** The program: `FULLPIPE`, or what a build has left. */
+function program(): string | undefined {
+  const target = process.env["CARGO_TARGET_DIR"] ?? join(ROOT, "target");
+  const places = [process.env["FULLPIPE"], ...["quick", "release", "debug"].map((p) => join(target, p, "fullpipe"))];
+  return places.find((p): p is string => p !== undefined && existsSync(p));
+}
+
+const BROWSERS = [process.env["CHROMIUM"], "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const browserPath = BROWSERS.find((p): p is string => p !== undefined && existsSync(p));
+
+/** Why the tests cannot run here; false if they can. */
+export const skip: string | false =
+  browserPath === undefined ? "no Chromium: install the package chromium, or set CHROMIUM" : program() === undefined ? "no fullpipe: build it, or set FULLPIPE" : false;
+
+export interface Made {
+  dir: string;
+  /** `result.json` of a scenario of the study. */
+  result: (scenario: string) => any;
+}
+
+let made: Made | undefined;
+
+/** Runs the scenarios beside these tests as a study, once. */
+export function study(): Made {
+  if (made) return made;
+  const dir = mkdtempSync(join(tmpdir(), "fullpipe-page-"));
+  const files = readdirSync("test/fixture").filter((f) => f.endsWith(".toml")).sort();
+  // A fixture's expectation fails on purpose: exit code 1.
+  run(["run", ...files.map((f) => join("test/fixture", f)), "--out", dir, "--quiet", "--format", "ndjson"], [0, 1]);
+  run(["report", dir], [0]);
+  made = { dir, result: (scenario) => JSON.parse(readFileSync(join(dir, scenario, "result.json"), "utf8")) };
+  return made;
+}
+
+function run(args: string[], accepted: number[]): void {
+  try {
+    execFileSync(program()!, args, { stdio: ["ignore", "ignore", "pipe"] });
+  } catch (error) {
+    const { status, stderr } = error as { status: number; stderr: Buffer };
+    if (!accepted.includes(status)) throw new Error(`fullpipe ${args.join(" ")}: ${status}\n${stderr}`);
+  }
+}
+
+export interface Opened {
+  tab: Tab;
+  /** Errors of the console and of scripts. */
+  faults: string[];
+  /** Addresses asked for beside the page itself. */
+  requests: string[];
+  /** Milliseconds until the first section was there. */
+  load: number;
+}
+
+let browser: Browser | undefined;
+
+export async function open(path: string, theme: "light" | "dark" = "light"): Promise<Opened> {
+  browser ??= await chromium.launch({ executablePath: browserPath!, args: ["--no-sandbox"] });
+  const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, colorScheme: theme, acceptDownloads: true, reducedMotion: "reduce" });
+  const tab = await context.newPage();
+  const opened: Opened = { tab, faults: [], requests: [], load: 0 };
+  tab.on("console", (m) => m.type() === "error" && opened.faults.push(m.text()));
+  tab.on("pageerror", (e) => opened.faults.push(e.message));
+  tab.on("request", (r) => !r.url().startsWith("data:") && !r.url().startsWith("blob:") && opened.requests.push(r.url()));
+  const begin = performance.now();
+  await tab.goto(`file://${path}`);
+  await tab.waitForSelector("main section");
+  opened.load = performance.now() - begin;
+  return opened;
+}
+
+export async function close(): Promise<void> {
+  await browser?.close();
+}
+
+/** Brings every figure into being, as a reader who scrolls through the page. */
+export async function scrollThrough(tab: Tab): Promise<void> {
+  await tab.evaluate(async () => {
+    for (let y = 0; y < document.documentElement.scrollHeight; y += 600) {
+      scrollTo({ top: y, behavior: "instant" });
+      await new Promise((done) => setTimeout(done, 30));
+    }
+    scrollTo({ top: 0, behavior: "instant" });
+  });
+}
+
+/** What a button of a figure offers. */
+export async function file(tab: Tab, figure: string, kind: "SVG" | "PNG" | "CSV"): Promise<Buffer> {
+  const [download] = await Promise.all([tab.waitForEvent("download"), tab.locator(`figure[data-name="${figure}"] button.file`, { hasText: kind }).click()]);
+  return readFileSync((await download.path())!);
+}
