@@ -67,6 +67,10 @@ pub struct Run {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
 
+    /// With what the scenario's [quick] sets: a shorter run that shows the same
+    #[arg(long)]
+    pub quick: bool,
+
     /// First seed, in place of the scenario's
     #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
     pub seed: Option<u64>,
@@ -180,6 +184,10 @@ pub struct Check {
     /// Set a key of the scenario before checking it; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
+
+    /// With what the scenario's [quick] sets
+    #[arg(long)]
+    pub quick: bool,
 
     /// List the cases
     #[arg(long)]

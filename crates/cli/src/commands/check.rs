@@ -10,6 +10,7 @@ use crate::output;
 pub fn check(args: &Check) -> Result<Exit, Failure> {
     let overrides = Overrides {
         set: args.set.clone(),
+        quick: args.quick,
         ..Overrides::default()
     };
     let mut exit = Exit::Ok;

@@ -77,6 +77,7 @@ fn load(args: &Run) -> Result<Vec<Scenario>, Failure> {
         set: args.set.clone(),
         seed: args.seed,
         repeat: args.repeat.map(u32::from),
+        quick: args.quick,
     };
     let mut scenarios = Vec::new();
     let mut wrong = false;

@@ -27,6 +27,8 @@ pub(crate) fn group(name: &str, members: Range<usize>) -> FlowGroup {
         stop: None,
         transfer: None,
         has_drops: false,
+        reverse: false,
+        bottleneck: 0,
     }
 }
 

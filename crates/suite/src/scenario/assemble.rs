@@ -4,9 +4,10 @@ use std::collections::HashSet;
 
 use super::document::{Fault, Sources};
 use super::expect::{self, Known};
-use super::matrix::{self, Axis, Config};
+use super::files::Files;
+use super::matrix::{self, Axis, Config, Names};
 use super::resolve::{self, Findings};
-use super::value::{DEFAULT_FLOW, Field, Reader, Record, Value, flow_path};
+use super::value::{DEFAULT_FLOW, Field, Reader, Record, Value, flow_path, member_path};
 use super::{Case, Diagnostic, Diagnostics, Measure, Overrides, Scenario, keys};
 
 /// Reads a scenario.
@@ -15,6 +16,7 @@ pub(super) fn scenario(
     origin: &str,
     overrides: &Overrides,
 ) -> Result<Scenario, Diagnostics> {
+    let files = Files::new(origin);
     let mut sources = Sources::default();
     let file = sources.file(origin, if text.len() > MAX_TEXT { "" } else { text });
     if text.len() > MAX_TEXT {
@@ -37,12 +39,22 @@ pub(super) fn scenario(
     };
     let mut top = reader.record(keys::TOP, &entries, sources.top(file), "");
     // What is not a list of tables stays where it is: the flows are not missing, they are wrong.
-    let flows = match top.many("flow") {
+    let mut taken = |list: &str| match top.many(list) {
         [Value::Broken] => Vec::new(),
-        _ => tables(top.field_mut("flow").take()),
+        _ => tables(top.field_mut(list).take()),
     };
-    let names = flow_names(&mut reader, &flows);
-    let matrix = top.field_mut("matrix").take();
+    let (flows, traffic) = (taken("flow"), taken("traffic"));
+    let (links, routes) = (taken("link"), taken("route"));
+    let names = Names {
+        flows: flow_names(&mut reader, &flows),
+        traffic: member_names(&mut reader, "traffic", &traffic),
+        links: member_names(&mut reader, "link", &links),
+    };
+    distinct(&mut reader, &names, &traffic);
+    let (matrix, quick) = (
+        top.field_mut("matrix").take(),
+        top.field_mut("quick").take(),
+    );
     let (expect, report) = (
         top.field_mut("expect").take(),
         top.field_mut("report").take(),
@@ -55,13 +67,10 @@ pub(super) fn scenario(
             &sources,
             file,
         ),
-        flows: flows
-            .into_iter()
-            .filter_map(|flow| match flow {
-                Value::Record(record) => Some(record),
-                _ => None,
-            })
-            .collect(),
+        flows: records(flows),
+        traffic: records(traffic),
+        links: records(links),
+        routes: records(routes),
         top,
     };
 
@@ -71,6 +80,33 @@ pub(super) fn scenario(
         _ => Vec::new(),
     };
     let mut last = Vec::new();
+    if let Some(Value::Free(entries)) = quick.map(|field| field.value) {
+        if overrides.quick {
+            matrix::quick(
+                &mut reader,
+                &mut config,
+                &mut axes,
+                &mut last,
+                &names,
+                &entries,
+            );
+        } else {
+            // What is wrong with it is said without `--quick` too, and an expectation may be about a value that only
+            // `--quick` runs.
+            let (mut other, mut config, mut last) = (axes.clone(), config.clone(), Vec::new());
+            matrix::quick(
+                &mut reader,
+                &mut config,
+                &mut other,
+                &mut last,
+                &names,
+                &entries,
+            );
+            for (axis, other) in axes.iter_mut().zip(&other) {
+                axis.remember(other);
+            }
+        }
+    }
     for (key, source) in settings {
         let (node, faults) = sources.parse_value(source);
         reader.faults.extend(faults);
@@ -101,6 +137,7 @@ pub(super) fn scenario(
                     axes: &axes,
                     last: &last,
                     names: &names,
+                    files: &files,
                 };
                 cases = expansion.run(count, &mut reader.faults, &mut warnings);
             }
@@ -111,9 +148,10 @@ pub(super) fn scenario(
             }
         }
         let known = Known {
-            flows: &names,
+            names: &names,
             axes: &axes,
             cases: &cases,
+            quick: overrides.quick,
         };
         let expectations = expect::expectations(&mut reader, &tables(expect), &known);
         let reports = expect::reports(&mut reader, &tables(report), &known);
@@ -133,6 +171,7 @@ pub(super) fn scenario(
                     .to_owned(),
                 text: text.to_owned(),
                 origin: origin.to_owned(),
+                quick: overrides.quick,
                 seeds,
                 cases,
                 expectations,
@@ -141,6 +180,7 @@ pub(super) fn scenario(
                     precision: None,
                 },
                 reports,
+                files: files.read_so_far(),
                 warnings,
             });
         }
@@ -154,7 +194,8 @@ struct Expansion<'a> {
     config: &'a Config,
     axes: &'a [Axis],
     last: &'a [(matrix::Address, Field)],
-    names: &'a [String],
+    names: &'a Names,
+    files: &'a Files,
 }
 
 impl Expansion<'_> {
@@ -252,7 +293,7 @@ impl Expansion<'_> {
                 return None;
             }
         }
-        let resolved = resolve::resolve(&config, self.names, findings)?;
+        let resolved = resolve::resolve(&config, self.names, self.files, findings)?;
         Some(Case {
             index,
             params: self
@@ -263,6 +304,8 @@ impl Expansion<'_> {
                 .collect(),
             json: values.iter().map(|v| v.json.clone()).collect(),
             flows: resolved.flows,
+            traffic: resolved.traffic,
+            baseline: None,
             duration: resolved.spec.duration,
             warmup: resolved.warmup,
             interval: resolved.interval,
@@ -322,6 +365,54 @@ fn flow_names(reader: &mut Reader<'_>, flows: &[Value]) -> Vec<String> {
         names.push(name);
     }
     names
+}
+
+/// Names of the tables of another list, in order; each has one.
+fn member_names(reader: &mut Reader<'_>, section: &str, tables: &[Value]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (i, table) in tables.iter().enumerate() {
+        let Value::Record(record) = table else {
+            continue;
+        };
+        let name = record
+            .text("name")
+            .unwrap_or_else(|| format!("[{}]", i + 1));
+        if !record.is_attempted("name") {
+            let hint = Some(format!("write for example name = \"{section}{}\"", i + 1));
+            let key = format!("{section}[{}].name", i + 1);
+            reader.refuse_key(record.at, &key, "this key is missing", hint);
+        }
+        if names.contains(&name) {
+            let hint = Some(format!("give every {section} its own name"));
+            let key = format!("{}.name", member_path(section, &name));
+            let message = format!("another {section} has this name");
+            reader.refuse(record.place("name"), &key, message, hint);
+        }
+        names.push(name);
+    }
+    names
+}
+
+/// Flows and traffic are told apart by their names.
+fn distinct(reader: &mut Reader<'_>, names: &Names, traffic: &[Value]) {
+    for (name, table) in names.traffic.iter().zip(traffic) {
+        let Value::Record(record) = table else {
+            continue;
+        };
+        if names.flows.contains(name) {
+            let key = format!("{}.name", member_path("traffic", name));
+            let hint = Some("give the traffic its own name".to_owned());
+            reader.refuse(record.place("name"), &key, "a flow has this name", hint);
+        }
+    }
+}
+
+fn records(tables: Vec<Value>) -> Vec<Record> {
+    let record = |table| match table {
+        Value::Record(record) => Some(record),
+        _ => None,
+    };
+    tables.into_iter().filter_map(record).collect()
 }
 
 fn seeds(top: &Record, overrides: &Overrides) -> Vec<u64> {

@@ -24,6 +24,13 @@ pub(super) struct Place {
     end: usize,
 }
 
+impl Place {
+    /// In the scenario file, not in an argument of the command line.
+    pub fn is_in_file(self) -> bool {
+        self.source == 0
+    }
+}
+
 /// Something wrong, before it is written out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {

@@ -1,17 +1,19 @@
 //! `[[expect]]` and `[[report]]`: bounds and figures, held against the flows, the metrics and the matrix.
 
 use super::document::{Data, Entry, Node, Place, shorten};
-use super::matrix::{Axis, AxisValue, digits, moved};
+use super::matrix::{Axis, AxisValue, Names, digits, moved};
 use super::value::{Reader, Record, Value, nearest, quoted};
 use super::{Against, Case, Expectation, Report};
 use crate::metrics::{self, Scope};
 
 /// What expectations and reports may refer to.
 pub(super) struct Known<'a> {
-    pub flows: &'a [String],
+    pub names: &'a Names,
     pub axes: &'a [Axis],
     /// Empty if the cases could not be resolved.
     pub cases: &'a [Case],
+    /// Read with `--quick`.
+    pub quick: bool,
 }
 
 /// Reads the expectations; one that `--set` has left without a case is dropped.
@@ -64,7 +66,7 @@ pub(super) fn reports(reader: &mut Reader<'_>, tables: &[Value], known: &Known<'
         };
         let flow = record.text("flow");
         if let Some(flow) = &flow {
-            check_flow(reader, record, &path, flow, known.flows);
+            check_flow(reader, record, &path, flow, known.names);
         }
         if figure == "metric" && !record.is_given("y") {
             missing(reader, record, &path, "y", r#"y = "goodput_mbps""#);
@@ -135,7 +137,10 @@ impl Expect<'_> {
             None => (None, None),
         };
         let (metric, bound, picked, peer) = (metric?, bound?, picked?, peer?);
-        if reader.faults.len() > before {
+        if reader.faults.len() > before
+            || r.flag("quick")
+                .is_some_and(|quick| quick != self.known.quick)
+        {
             return None;
         }
         let (Picked::Cases(where_, constraints), Picked::Cases(_, peer)) = (picked, peer) else {
@@ -172,7 +177,7 @@ impl Expect<'_> {
         let name = r.text("name").unwrap_or_else(|| {
             let mut name = metric.clone();
             let subject = match (&flow, &link) {
-                (Some(flow), _) if self.known.flows.len() > 1 => Some(flow),
+                (Some(flow), _) if self.known.names.flows.len() > 1 => Some(flow),
                 (_, Some(link)) => Some(link),
                 _ => None,
             };
@@ -441,10 +446,11 @@ impl Expect<'_> {
             // Without a name the only row of this kind is meant.
             Scope::Traffic if flow.is_none() => (None, None),
             Scope::Flow | Scope::Traffic => {
-                let flows = self.known.flows;
+                let names = self.known.names;
+                let flows = names.flows.as_slice();
                 match (flow, flows) {
                     (Some(flow), _) => {
-                        check_flow(reader, r, &self.path, &flow, flows);
+                        check_flow(reader, r, &self.path, &flow, names);
                         (Some(flow), None)
                     }
                     (None, [only]) => (Some(only.clone()), None),
@@ -557,11 +563,11 @@ fn check_metric(reader: &mut Reader<'_>, at: Place, key: &str, name: &str) -> Op
     None
 }
 
-fn check_flow(reader: &mut Reader<'_>, record: &Record, path: &str, flow: &str, flows: &[String]) {
-    if flows.iter().any(|name| name == flow) {
+fn check_flow(reader: &mut Reader<'_>, record: &Record, path: &str, flow: &str, names: &Names) {
+    let names = || names.flows.iter().chain(&names.traffic).map(String::as_str);
+    if names().any(|name| name == flow) {
         return;
     }
-    let names = || flows.iter().map(String::as_str);
     let hint = match nearest(flow, names()) {
         Some(near) => format!("did you mean \"{near}\"?"),
         None => format!("known: {}", quoted(names())),

@@ -2,7 +2,7 @@
 
 use super::document::{Data, Entry, Node, Place, Sources, shorten};
 use super::keys::{self, Key};
-use super::value::{Field, Kind, Reader, Record, Value, nearest};
+use super::value::{Field, Kind, Reader, Record, Value, is_name, nearest};
 
 /// A scenario's tables as read; a case is a copy with the values of the axes put in.
 #[derive(Clone, Debug)]
@@ -12,6 +12,67 @@ pub(super) struct Config {
     pub path: Record,
     pub measure: Record,
     pub flows: Vec<Record>,
+    pub traffic: Vec<Record>,
+    pub links: Vec<Record>,
+    pub routes: Vec<Record>,
+}
+
+/// Names of the tables of a list, in its order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    pub flows: Vec<String>,
+    pub traffic: Vec<String>,
+    pub links: Vec<String>,
+}
+
+/// A list of tables that have names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Section {
+    Flow,
+    Traffic,
+    Link,
+}
+
+impl Section {
+    const ALL: [Section; 3] = [Section::Flow, Section::Traffic, Section::Link];
+
+    /// As in the file.
+    pub fn word(self) -> &'static str {
+        match self {
+            Section::Flow => "flow",
+            Section::Traffic => "traffic",
+            Section::Link => "link",
+        }
+    }
+
+    fn keys(self) -> &'static [Key] {
+        match self {
+            Section::Flow => keys::FLOW,
+            Section::Traffic => keys::TRAFFIC,
+            Section::Link => keys::LINK,
+        }
+    }
+}
+
+impl Names {
+    /// Those of one list.
+    pub fn of(&self, section: Section) -> &[String] {
+        match section {
+            Section::Flow => &self.flows,
+            Section::Traffic => &self.traffic,
+            Section::Link => &self.links,
+        }
+    }
+}
+
+impl Config {
+    fn tables(&mut self, section: Section) -> &mut [Record] {
+        match section {
+            Section::Flow => &mut self.flows,
+            Section::Traffic => &mut self.traffic,
+            Section::Link => &mut self.links,
+        }
+    }
 }
 
 /// What a dotted key names.
@@ -27,11 +88,11 @@ enum Scope {
     Top,
     Path,
     Measure,
-    Flows(Vec<usize>),
+    Members(Section, Vec<usize>),
 }
 
 /// A key of `[matrix]` and its values.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Axis {
     /// As written.
     pub key: String,
@@ -68,10 +129,10 @@ pub(super) enum Relation {
 
 impl Address {
     /// Finds what `text` names; the error is a message and a hint.
-    pub fn find(text: &str, flows: &[String]) -> Result<Address, (String, Option<String>)> {
+    pub fn find(text: &str, names: &Names) -> Result<Address, (String, Option<String>)> {
         let mut parts = text.split('.');
         let unknown = || {
-            let all = all_keys(flows);
+            let all = all_keys(names);
             let hint = nearest(text, all.iter().map(String::as_str)).map_or_else(
                 || "keys look like `path.rate`, `flow.main.stack` or `duration`".to_owned(),
                 |near| format!("did you mean `{near}`?"),
@@ -88,40 +149,41 @@ impl Address {
         let (scope, keys) = match first {
             "path" => (Scope::Path, keys::PATH),
             "measure" => (Scope::Measure, keys::MEASURE),
-            "flow" => {
+            word if Section::ALL.iter().any(|section| section.word() == word) => {
+                let section = Section::ALL.into_iter().find(|s| s.word() == word);
+                let section = section.unwrap_or(Section::Flow);
+                let (all, keys) = (names.of(section), section.keys());
                 let mut rest = parts.clone();
-                let second = rest.next().ok_or_else(|| whole("flow"))?;
-                let indices = match flows.iter().position(|name| name == second) {
+                let second = rest.next().ok_or_else(|| whole(word))?;
+                let has_key = find(keys, second).is_some();
+                let indices = match all.iter().position(|name| name == second) {
                     Some(i) => vec![i],
-                    None if second == "*" => (0..flows.len()).collect(),
+                    None if second == "*" => (0..all.len()).collect(),
                     // `flow.stack` with one flow.
-                    None if flows.len() == 1 && find(keys::FLOW, second).is_some() => {
+                    None if all.len() == 1 && has_key => {
                         rest = parts.clone();
                         vec![0]
                     }
-                    None if rest.clone().next().is_none() && find(keys::FLOW, second).is_some() => {
-                        let hint = format!("write `flow.<name>.{second}` or `flow.*.{second}`");
-                        return Err(("which flow is meant?".to_owned(), Some(hint)));
+                    None if rest.clone().next().is_none() && has_key && !all.is_empty() => {
+                        let hint = format!("write `{word}.<name>.{second}` or `{word}.*.{second}`");
+                        return Err((format!("which {word} is meant?"), Some(hint)));
                     }
                     None if rest.clone().next().is_some() => {
                         let key: Vec<&str> = rest.collect();
-                        let near = nearest(second, flows.iter().map(String::as_str))
-                            .or(flows.first().map(String::as_str));
+                        let near = nearest(second, all.iter().map(String::as_str))
+                            .or(all.first().map(String::as_str));
                         let hint = near
-                            .map(|near| format!("did you mean `flow.{near}.{}`?", key.join(".")));
-                        return Err((format!("there is no flow `{}`", shorten(second)), hint));
+                            .map(|near| format!("did you mean `{word}.{near}.{}`?", key.join(".")));
+                        return Err((format!("there is no {word} `{}`", shorten(second)), hint));
                     }
                     None => return Err(unknown()),
                 };
                 parts = rest;
-                (Scope::Flows(indices), keys::FLOW)
+                (Scope::Members(section, indices), keys)
             }
             name => {
                 let key = find(keys::TOP, name).ok_or_else(unknown)?;
-                if matches!(
-                    key.kind,
-                    Kind::Reserved { .. } | Kind::Free | Kind::Tables(_)
-                ) {
+                if matches!(key.kind, Kind::Free | Kind::Tables(_)) || key.name == "study" {
                     return Err((
                         format!("`{name}` cannot be set"),
                         Some("edit the file".to_owned()),
@@ -150,8 +212,8 @@ impl Address {
 
     /// How this address lies to another.
     pub fn relation(&self, other: &Address) -> Relation {
-        let same_flows = match (&self.scope, &other.scope) {
-            (Scope::Flows(a), Scope::Flows(b)) => {
+        let same_members = match (&self.scope, &other.scope) {
+            (Scope::Members(s, a), Scope::Members(t, b)) if s == t => {
                 if !a.iter().any(|i| b.contains(i)) {
                     return Relation::Apart;
                 }
@@ -172,7 +234,7 @@ impl Address {
             (false, true) => Relation::Inside,
             (false, false) => return Relation::Apart,
         };
-        if same_flows {
+        if same_members {
             relation
         } else {
             Relation::Crossing
@@ -185,9 +247,9 @@ impl Address {
             Scope::Top => put(&mut config.top, &self.chain, field),
             Scope::Path => put(&mut config.path, &self.chain, field),
             Scope::Measure => put(&mut config.measure, &self.chain, field),
-            Scope::Flows(indices) => {
+            Scope::Members(section, indices) => {
                 for &i in indices {
-                    put(&mut config.flows[i], &self.chain, field)?;
+                    put(&mut config.tables(*section)[i], &self.chain, field)?;
                 }
                 Ok(())
             }
@@ -196,23 +258,24 @@ impl Address {
 }
 
 /// Reads the axes of `[matrix]`.
-pub(super) fn axes(reader: &mut Reader<'_>, entries: &[Entry], flows: &[String]) -> Vec<Axis> {
+pub(super) fn axes(reader: &mut Reader<'_>, entries: &[Entry], names: &Names) -> Vec<Axis> {
     let mut axes: Vec<Axis> = Vec::new();
     let mut leaves = Vec::new();
     flatten(reader.sources, entries, "", &mut leaves);
     for (key, name_at, node) in leaves {
-        let full = if key == CASE {
-            "matrix.case".to_owned()
+        let named = is_named_axis(&key, node);
+        let full = if named {
+            format!("matrix.{key}")
         } else {
             format!("matrix.\"{}\"", shorten(&key))
         };
         let Some(items) = items(reader, node, &full) else {
             continue;
         };
-        let axis = if key == CASE {
-            bundles(reader, items, &full, flows)
+        let axis = if named {
+            bundles(reader, &key, items, &full, names)
         } else {
-            let Some(address) = varying(reader, &key, name_at, &full, flows) else {
+            let Some(address) = varying(reader, &key, name_at, &full, names) else {
                 continue;
             };
             let values = items
@@ -251,6 +314,17 @@ pub(super) fn axes(reader: &mut Reader<'_>, entries: &[Entry], flows: &[String])
     axes
 }
 
+/// `[[matrix.case]]`, or under another name: tables under a key that is none of the format.
+fn is_named_axis(key: &str, node: &Node) -> bool {
+    let tables = || match &node.data {
+        Data::List(items) => {
+            !items.is_empty() && items.iter().all(|item| matches!(item.data, Data::Table(_)))
+        }
+        _ => false,
+    };
+    key == CASE || (is_name(key) && find(keys::TOP, key).is_none() && tables())
+}
+
 fn items<'a>(reader: &mut Reader<'_>, node: &'a Node, key: &str) -> Option<&'a [Node]> {
     match &node.data {
         Data::List(items) if items.is_empty() => {
@@ -274,9 +348,9 @@ fn varying(
     key: &str,
     at: Place,
     full: &str,
-    flows: &[String],
+    names: &Names,
 ) -> Option<Address> {
-    match Address::find(key, flows) {
+    match Address::find(key, names) {
         Ok(address) if address.key.varies => Some(address),
         Ok(_) => {
             let hint = Some("set it once, outside [matrix]".to_owned());
@@ -291,9 +365,9 @@ fn varying(
 }
 
 /// `[[matrix.case]]`: named values that set several keys at once.
-fn bundles(reader: &mut Reader<'_>, items: &[Node], full: &str, flows: &[String]) -> Axis {
+fn bundles(reader: &mut Reader<'_>, name: &str, items: &[Node], full: &str, names: &Names) -> Axis {
     let mut axis = Axis {
-        key: CASE.to_owned(),
+        key: name.to_owned(),
         names: None,
         addresses: Vec::new(),
         values: Vec::new(),
@@ -329,7 +403,7 @@ fn bundles(reader: &mut Reader<'_>, items: &[Node], full: &str, flows: &[String]
         let mut sets: Vec<(Address, Field)> = Vec::new();
         for (key, key_at, node) in leaves.into_iter().filter(|(key, ..)| key != "name") {
             let full = format!("{full}.{}", shorten(&key));
-            let Some(address) = varying(reader, &key, key_at, &full, flows) else {
+            let Some(address) = varying(reader, &key, key_at, &full, names) else {
                 continue;
             };
             if sets
@@ -370,7 +444,7 @@ pub(super) fn set(
     config: &mut Config,
     axes: &mut [Axis],
     last: &mut Vec<(Address, Field)>,
-    flows: &[String],
+    names: &Names,
     key: &str,
     node: &Node,
 ) {
@@ -382,18 +456,20 @@ pub(super) fn set(
         pick(reader, axis, node);
         return;
     }
-    let address = match Address::find(key, flows) {
+    let address = match Address::find(key, names) {
         Ok(address) => address,
         Err((message, hint)) => {
             reader.refuse_key(whole, &shorten(key), message, hint);
             return;
         }
     };
-    if matches!(address.key.kind, Kind::Name) {
+    if let (Kind::Name, Scope::Members(section, _)) = (address.key.kind, &address.scope)
+        && address.key.name == "name"
+    {
         reader.refuse_key(
             whole,
             key,
-            "a flow cannot be renamed",
+            format!("a {} cannot be renamed", section.word()),
             Some("edit the file".to_owned()),
         );
         return;
@@ -407,10 +483,7 @@ pub(super) fn set(
             match address.relation(other) {
                 Relation::Apart => {}
                 Relation::Same if axis.names.is_some() => {
-                    if axis.replaced.is_empty() {
-                        axis.replaced = std::mem::take(&mut axis.values);
-                    }
-                    axis.values = vec![value];
+                    axis.replace(vec![value]);
                     return;
                 }
                 Relation::Inside => inside = true,
@@ -435,27 +508,105 @@ pub(super) fn set(
     }
 }
 
+/// Applies `[quick]`: a list takes the place of an axis' list, anything else is as with `--set`.
+pub(super) fn quick(
+    reader: &mut Reader<'_>,
+    config: &mut Config,
+    axes: &mut [Axis],
+    last: &mut Vec<(Address, Field)>,
+    names: &Names,
+    entries: &[Entry],
+) {
+    let mut leaves = Vec::new();
+    flatten(reader.sources, entries, "", &mut leaves);
+    for (key, name_at, node) in leaves {
+        let full = format!("quick.\"{}\"", shorten(&key));
+        let address = Address::find(&key, names);
+        let same = |axis: &Axis| match (&axis.names, &address) {
+            (None, _) => axis.key == key,
+            (Some(_), Ok(address)) => axis
+                .addresses
+                .iter()
+                .any(|other| address.relation(other) == Relation::Same),
+            (Some(_), Err(_)) => false,
+        };
+        let Some(axis) = axes.iter_mut().find(|axis| same(axis)) else {
+            match address {
+                Ok(_) => set(reader, config, axes, last, names, &key, node),
+                Err((message, hint)) => reader.refuse_key(name_at, &full, message, hint),
+            }
+            continue;
+        };
+        let nodes = match &node.data {
+            Data::List(_) => match items(reader, node, &full) {
+                Some(items) => items,
+                None => continue,
+            },
+            _ => std::slice::from_ref(node),
+        };
+        let mut values: Vec<AxisValue> = Vec::new();
+        for node in nodes {
+            let value = match &address {
+                Ok(address) if axis.names.is_some() => read(reader, address, node, &full),
+                _ => named(reader, axis, node, &full),
+            };
+            let Some(value) = value else { continue };
+            if values.iter().any(|v| v.canonical == value.canonical) {
+                let hint = Some("every value stands once".to_owned());
+                reader.refuse(value.at, &full, "this value stands twice in the list", hint);
+            }
+            values.push(value);
+        }
+        if values.len() == nodes.len() {
+            axis.replace(values);
+        }
+    }
+}
+
+impl Axis {
+    /// Other values; the old ones stay known.
+    fn replace(&mut self, values: Vec<AxisValue>) {
+        let old = std::mem::replace(&mut self.values, values);
+        let known =
+            |value: &AxisValue| self.replaced.iter().any(|v| v.canonical == value.canonical);
+        let new: Vec<AxisValue> = old.into_iter().filter(|value| !known(value)).collect();
+        self.replaced.extend(new);
+    }
+
+    /// Makes values known that this run does not have.
+    pub fn remember(&mut self, other: &Axis) {
+        for value in &other.values {
+            let known = |v: &AxisValue| v.canonical == value.canonical;
+            if !self.values.iter().any(known) && !self.replaced.iter().any(known) {
+                self.replaced.push(value.clone());
+            }
+        }
+    }
+}
+
 /// `--set case=name`: only this one.
 fn pick(reader: &mut Reader<'_>, axis: &mut Axis, node: &Node) {
+    let key = axis.key.clone();
+    if let Some(one) = named(reader, axis, node, &key) {
+        axis.replace(vec![one]);
+    }
+}
+
+/// The value of this name.
+fn named(reader: &mut Reader<'_>, axis: &Axis, node: &Node, key: &str) -> Option<AxisValue> {
     let name = node.plain(reader.sources);
-    let all = if axis.replaced.is_empty() {
-        &axis.values
-    } else {
-        &axis.replaced
-    };
-    let Some(one) = all.iter().find(|value| value.plain == name).cloned() else {
-        let names = || all.iter().map(|value| value.plain.as_str());
+    let all = || axis.replaced.iter().chain(&axis.values);
+    let one = all().find(|value| value.plain == name).cloned();
+    if one.is_none() {
+        let names = || all().map(|value| value.plain.as_str());
         let hint = match nearest(&name, names()) {
             Some(near) => format!("did you mean \"{near}\"?"),
             None => format!("known: {}", super::value::quoted(names())),
         };
-        reader.refuse(node.at, CASE, "there is no such case", Some(hint));
-        return;
-    };
-    if axis.replaced.is_empty() {
-        axis.replaced = std::mem::take(&mut axis.values);
+        let message = format!("there is no such {}", axis.key);
+        reader.refuse(node.at, key, message, Some(hint));
     }
-    axis.values = vec![one];
+    one
 }
 
 /// Values of the axes in one case; later axes vary fastest.
@@ -565,7 +716,7 @@ fn put(record: &mut Record, chain: &[&'static str], field: &Field) -> Result<(),
 pub(super) fn nested(kind: &'static Kind) -> Option<&'static [Key]> {
     match kind {
         Kind::Table(keys) => Some(keys),
-        Kind::OneOrMany(inner) => nested(inner),
+        Kind::OneOrMany(inner) | Kind::OrOff(inner) => nested(inner),
         Kind::Either(first, second) => nested(first).or_else(|| nested(second)),
         _ => None,
     }
@@ -578,13 +729,15 @@ fn find(keys: &'static [Key], name: &str) -> Option<&'static Key> {
 fn sample(name: &str) -> &'static str {
     match name {
         "flow" => "flow.main.stack",
+        "traffic" => "traffic.mice.load",
+        "link" => "link.first.rate",
         "measure" => "measure.warmup",
         _ => "path.rate",
     }
 }
 
 /// Every dotted key that can be set, for the search of the nearest.
-fn all_keys(flows: &[String]) -> Vec<String> {
+fn all_keys(names: &Names) -> Vec<String> {
     let mut all: Vec<String> = vec!["duration".to_owned(), "seeds".to_owned(), "name".to_owned()];
     let mut add = |prefix: &str, keys: &'static [Key]| {
         for key in keys {
@@ -596,12 +749,14 @@ fn all_keys(flows: &[String]) -> Vec<String> {
     };
     add("path", keys::PATH);
     add("measure", keys::MEASURE);
-    for flow in flows.iter().take(MAX_SEARCHED_FLOWS) {
-        add(&format!("flow.{flow}"), keys::FLOW);
+    for section in Section::ALL {
+        for name in names.of(section).iter().take(MAX_SEARCHED) {
+            add(&format!("{}.{name}", section.word()), section.keys());
+        }
     }
     all
 }
 
-/// The axis whose values set several keys.
-pub(super) const CASE: &str = "case";
-const MAX_SEARCHED_FLOWS: usize = 16;
+/// The usual name of an axis whose values set several keys.
+const CASE: &str = "case";
+const MAX_SEARCHED: usize = 16;

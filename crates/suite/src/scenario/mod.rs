@@ -9,6 +9,7 @@ pub mod builtin;
 pub mod diagnostic;
 mod document;
 mod expect;
+mod files;
 mod keys;
 mod matrix;
 mod resolve;
@@ -34,6 +35,8 @@ pub struct Scenario {
     pub text: String,
     /// Path of the file, or `built-in:<name>`.
     pub origin: String,
+    /// Read with `--quick`.
+    pub quick: bool,
     /// Seeds of the runs of every case.
     pub seeds: Vec<u64>,
     /// The points of the matrix; later keys of `[matrix]` vary fastest.
@@ -44,6 +47,8 @@ pub struct Scenario {
     pub measure: Measure,
     /// Figures asked for.
     pub reports: Vec<Report>,
+    /// Files that the cases refer to: path and text.
+    pub files: Vec<(String, String)>,
     /// Things that are allowed but probably not meant.
     pub warnings: Vec<Diagnostic>,
 }
@@ -57,6 +62,8 @@ pub struct Overrides {
     pub seed: Option<u64>,
     /// `--repeat`: number of seeds.
     pub repeat: Option<u32>,
+    /// `--quick`: with what `[quick]` sets.
+    pub quick: bool,
 }
 
 /// One point of the matrix, resolved.
@@ -66,8 +73,12 @@ pub struct Case {
     pub index: usize,
     /// Matrix key and value as written, in file order (strings without their quotes, tables as inline TOML).
     pub params: Vec<(String, String)>,
-    /// The flows of the file; one with `streams = n` is one group of n members.
+    /// The flows of the file that take part; one with `streams = n` is one group of n members.
     pub flows: Vec<FlowGroup>,
+    /// The traffic of the file that takes part.
+    pub traffic: Vec<TrafficGroup>,
+    /// The case that harm and gain are against (`measure.baseline`); `None` for such a case itself, or without one.
+    pub baseline: Option<usize>,
     /// Virtual time of the run.
     pub duration: Span,
     /// Start of the measured part.
@@ -112,6 +123,56 @@ pub struct FlowGroup {
     pub transfer: Option<u64>,
     /// Losses on the path or at the sender are ordered by `drop`.
     pub has_drops: bool,
+    /// Its data takes the way back.
+    pub reverse: bool,
+    /// The link in `RunSpec.links` that has `capacity`.
+    pub bottleneck: usize,
+}
+
+/// Traffic of the file.
+#[derive(Clone, Debug)]
+pub struct TrafficGroup {
+    /// Name in the file.
+    pub name: String,
+    /// What it is.
+    pub kind: TrafficKind,
+    /// `kind` as in the file.
+    pub word: String,
+    /// Index in `RunSpec.arrivals`, `sources` or `pings`, whichever `kind` says.
+    pub index: usize,
+    /// Short flows: canonical spelling of the stack.
+    pub stack: Option<String>,
+    /// Its data takes the way back.
+    pub reverse: bool,
+    /// The link in `RunSpec.links` that has `capacity`.
+    pub bottleneck: usize,
+    /// Capacity of that link.
+    pub capacity: Rate,
+    /// Round-trip propagation delay; for datagrams that of their path.
+    pub base_rtt: Span,
+    /// Bytes of a full packet, a datagram or a probe, headers included.
+    pub packet: u32,
+    /// Short flows: payload of a full segment, bytes; otherwise 0.
+    pub mss: u32,
+    /// Short flows: mean length, segments.
+    pub mean_size: Option<f64>,
+    /// Mean rate offered, headers included and nothing resent; `None` where it changes once and for all.
+    pub offered: Option<Rate>,
+    /// Its start.
+    pub start: Time,
+    /// Its end, if it has one.
+    pub stop: Option<Time>,
+}
+
+/// Kind of traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrafficKind {
+    /// `RunSpec.arrivals`.
+    ShortFlows,
+    /// `RunSpec.sources`.
+    Datagrams,
+    /// `RunSpec.pings`.
+    Ping,
 }
 
 impl FlowGroup {
@@ -341,6 +402,13 @@ impl Case {
                 out,
                 "group {} {:?} {:?}",
                 group.name, group.members, group.recovered_at
+            )?;
+        }
+        for group in &self.traffic {
+            writeln!(
+                out,
+                "traffic {} {:?} {}",
+                group.name, group.kind, group.index
             )?;
         }
         Ok(())

@@ -15,6 +15,7 @@ pub(super) fn json() -> Schema {
         "rate": quantity("a bit rate", "(bit|kbit|Mbit|Gbit|Tbit)/s", &["500Mbit/s", "10Gbit/s"]),
         "time": quantity("a time", "(ns|us|µs|μs|ms|s|min|h)", &["80ms", "60s"]),
         "segments": quantity("a number of segments", "segments?", &["2 segments"]),
+        "size": quantity("a size", "(B|kB|MB|GB|TB|KiB|MiB|GiB|TiB)", &["100kB"]),
         "window": quantity(
             "a window: payload bytes, segments, or bandwidth-delay products",
             "(segments?|BDP|B|kB|MB|GB|TB|KiB|MiB|GiB|TiB)",
@@ -54,7 +55,6 @@ pub(super) fn json() -> Schema {
 fn table(keys: &[Key], required: &[&str]) -> Map<String, Value> {
     let properties: Map<String, Value> = keys
         .iter()
-        .filter(|key| !matches!(key.kind, Kind::Reserved { .. }))
         .map(|key| {
             let mut schema = kind(&key.kind, key.name);
             if let Value::Object(schema) = &mut schema {
@@ -92,7 +92,6 @@ fn kind(kind_: &Kind, name: &str) -> Value {
         Kind::Word(words) => {
             let words = words
                 .iter()
-                .filter(|word| word.runs)
                 .map(|word| json!({ "const": word.word, "description": word.doc }));
             let mut choices: Vec<Value> = words.clone().collect();
             // `preset = 2003` is as good as `preset = "2003"`.
@@ -108,7 +107,8 @@ fn kind(kind_: &Kind, name: &str) -> Value {
         Kind::Real { min, .. } if *min == f64::MIN => json!({ "type": "number" }),
         Kind::Real { min, max } => json!({ "type": "number", "minimum": min, "maximum": max }),
         Kind::Fraction => def("fraction"),
-        Kind::Rate => def("rate"),
+        Kind::Rate | Kind::ZeroRate => def("rate"),
+        Kind::Size => def("size"),
         Kind::Span { .. } => def("time"),
         Kind::Segments { .. } => def("segments"),
         Kind::Window => def("window"),
@@ -132,9 +132,9 @@ fn kind(kind_: &Kind, name: &str) -> Value {
             json!({ "anyOf": [item, { "type": "array", "items": item, "minItems": 1 }] })
         }
         Kind::Either(first, second) => json!({ "anyOf": [kind(first, name), kind(second, name)] }),
+        Kind::OrOff(inner) => json!({ "anyOf": [{ "const": "off" }, kind(inner, name)] }),
         // `where`: values; `matrix`: lists, also as nested tables where the keys are not quoted.
         Kind::Free => json!({ "type": "object" }),
-        Kind::Reserved { .. } => json!(false),
     }
 }
 
@@ -187,6 +187,7 @@ fn described(key: &Key) -> String {
 /// The reference page.
 pub(super) fn markdown() -> String {
     let mut out = HEAD.to_owned();
+    let mut seen = Vec::new();
     for section in SECTIONS {
         out.push_str(&format!(
             "\n## {}\n\n{}\n",
@@ -195,21 +196,10 @@ pub(super) fn markdown() -> String {
         ));
         rows(&mut out, section.keys);
         for key in section.keys {
-            words(&mut out, key);
+            words(&mut out, key, &mut seen);
         }
-        for key in section.keys {
-            let Some(inner) = nested(&key.kind).filter(|_| !matches!(key.kind, Kind::Tables(_)))
-            else {
-                continue;
-            };
-            if section.title == "Top level" {
-                continue;
-            }
-            out.push_str(&format!("\n### `{}` as a table\n", key.name));
-            rows(&mut out, inner);
-            for key in inner {
-                words(&mut out, key);
-            }
+        if section.title != "Top level" {
+            tables_inside(&mut out, "", section.keys, &mut seen);
         }
     }
     out.push_str(TAIL);
@@ -235,16 +225,44 @@ fn rows(out: &mut String, keys: &[Key]) {
     }
 }
 
-fn words(out: &mut String, key: &Key) {
-    let Kind::Word(words) = &key.kind else { return };
+/// The tables that keys may be; one that several tables have stands once.
+fn tables_inside(out: &mut String, path: &str, keys: &'static [Key], seen: &mut Vec<String>) {
+    for key in keys {
+        let Some(inner) = nested(&key.kind).filter(|_| !matches!(key.kind, Kind::Tables(_))) else {
+            continue;
+        };
+        let name = format!("{path}{}", key.name.trim_start_matches("return_"));
+        let names: Vec<&str> = inner.iter().map(|key| key.name).collect();
+        let title = format!("{name}: {}", names.join(" "));
+        if seen.contains(&title) {
+            continue;
+        }
+        seen.push(title);
+        out.push_str(&format!("\n### `{name}` as a table\n"));
+        rows(out, inner);
+        for key in inner {
+            words(out, key, seen);
+        }
+        tables_inside(out, &format!("{name}."), inner, seen);
+    }
+}
+
+fn words(out: &mut String, key: &Key, seen: &mut Vec<String>) {
+    let words = match &key.kind {
+        Kind::Word(words) | Kind::Either(Kind::Word(words), _) => words,
+        _ => return,
+    };
+    let title = format!(
+        "{:?}",
+        words.iter().map(|word| word.word).collect::<Vec<_>>()
+    );
+    if seen.contains(&title) {
+        return;
+    }
+    seen.push(title);
     out.push_str(&format!("\n`{}`:\n\n", key.name));
     for word in *words {
-        let note = if word.runs {
-            ""
-        } else {
-            " (not in this version)"
-        };
-        out.push_str(&format!("- `\"{}\"`: {}{note}\n", word.word, word.doc));
+        out.push_str(&format!("- `\"{}\"`: {}\n", word.word, word.doc));
     }
 }
 
@@ -256,7 +274,6 @@ fn values(kind: &Kind) -> String {
         Kind::Word(words) => {
             let words: Vec<String> = words
                 .iter()
-                .filter(|word| word.runs)
                 .map(|word| format!("`\"{}\"`", word.word))
                 .collect();
             words.join(", ")
@@ -268,7 +285,8 @@ fn values(kind: &Kind) -> String {
         Kind::Real { min, .. } if *min == f64::MIN => "number".to_owned(),
         Kind::Real { min, max } => format!("number from {min} to {max}"),
         Kind::Fraction => "0 to 1, or a percentage".to_owned(),
-        Kind::Rate => "rate".to_owned(),
+        Kind::Rate | Kind::ZeroRate => "rate".to_owned(),
+        Kind::Size => "bytes".to_owned(),
         Kind::Span { .. } => "time".to_owned(),
         Kind::Segments { min, max } => format!("{min} to {max} segments"),
         Kind::Window => "window".to_owned(),
@@ -283,7 +301,7 @@ fn values(kind: &Kind) -> String {
         Kind::OneOrMany(item) => format!("{}, or a list", values(item)),
         Kind::Either(first, second) => format!("{}, or {}", values(first), values(second)),
         Kind::Free => "table of dotted keys".to_owned(),
-        Kind::Reserved { .. } => "not in this version".to_owned(),
+        Kind::OrOff(inner) => format!("{}, or `\"off\"`", values(inner)),
     }
 }
 
@@ -301,15 +319,37 @@ const SECTIONS: &[Section] = &[
     },
     Section {
         title: "`[path]`",
-        text: "The bottleneck: a drop-tail queue, a transmitter, a delay. `rate` and `rtt` are required, here or in `[matrix]`.\n\
-               All flows cross it; ACKs return over links that only delay.",
+        text: "The bottleneck: random loss, a policer, a queue, a transmitter, a delay, in this order. `rate` (or a `trace`) and `rtt`\n\
+               are required, here or in `[matrix]`, unless every flow has a `[[route]]`. All flows without a route cross it. ACKs return\n\
+               over links that only delay, or over a second bottleneck if a `return_` key is set or something runs in reverse.",
         keys: keys::PATH,
     },
     Section {
         title: "`[[flow]]`",
-        text: "One sender and its receiver; at least one. `stack` is required, here or in `[matrix]`. A `preset` is a set of\n\
+        text: "One sender and its receiver; at least one, or some `[[traffic]]`. `stack` is required, here or in `[matrix]`. A `preset` is a set of\n\
                defaults: any key beside it wins.",
         keys: keys::FLOW,
+    },
+    Section {
+        title: "`[[traffic]]`",
+        text: "What is no lasting flow: short flows, datagrams without congestion control, probes. `name` and `kind` are required, and\n\
+               by kind: `short-flows`: `stack`, `size` and one of `load`, `per_second`, `every`, `count`; `udp`, `udp-blast`: `rate`;\n\
+               `udp-on-off`: `rate`, `on`, `off`; `udp-sine`: `mean`, `amplitude`, `period`; `udp-staircase`: `from`, `to`, `step`,\n\
+               `every`; `udp-file`: `file`. A key of another kind is an error. Short flows take the keys of a `[[flow]]` that are not\n\
+               about one transfer: `stack`, `preset`, `rtt`, `window` and all those below them.",
+        keys: keys::TRAFFIC_OWN,
+    },
+    Section {
+        title: "`[[link]]`",
+        text: "A link of any graph, as an addition to `[path]` or instead of it. Its keys may vary as `link.<name>.rate`. 1BDP of its buffer\n\
+               uses the longest RTT of the flows that cross it.",
+        keys: keys::LINK,
+    },
+    Section {
+        title: "`[[route]]`",
+        text: "The links of a flow or of traffic; `bottleneck` and `return` of `[path]` may be among them. The flow's RTT is the sum of\n\
+               their delays, or its own `rtt` if that is longer. Its capacity is the lowest rate on the way there.",
+        keys: keys::ROUTE,
     },
     Section {
         title: "`[measure]`",
@@ -333,7 +373,7 @@ const SECTIONS: &[Section] = &[
 const HEAD: &str = "\
 # Scenario files
 
-<!-- Made from the tables in crates/suite/src/scenario/keys.rs; a test compares. UPDATE_DOCS=1 writes it anew. -->
+<!-- Made from the tables in crates/suite/src/scenario/keys/; a test compares. UPDATE_DOCS=1 writes it anew. -->
 
 A scenario is a TOML file: a path, flows, what to vary, what to expect. `fullpipe check FILE` reads it without running it,
 `fullpipe schema scenario` prints its JSON Schema for editors, `fullpipe list scenarios` names those that are built in.
@@ -379,10 +419,11 @@ payload: 1448 bytes a segment at an mtu of 1500 with time stamps.
 
 `[matrix]`, `where` and `--set key=value` name keys by their path: `duration`, `path.rate`, `measure.warmup`,
 `flow.<name>.stack`, `flow.*.stack` for all flows, `flow.stack` if there is one flow, `flow.main.drop.probability` inside a
-table. `--set` takes a TOML value, or text without quotes; for a key of `[matrix]` it replaces the list by one value, and
+table; `traffic.<name>.load` and `link.<name>.rate` in the same way. `--set` takes a TOML value, or text without quotes; for a key of `[matrix]` it replaces the list by one value, and
 expectations about the other values do not apply.
 
-`[[matrix.case]]` is an axis whose values have a name and set several keys at once:
+`[[matrix.case]]` is an axis whose values have a name and set several keys at once; so are tables of any other name, as in
+`[[matrix.first]]`, and several such axes multiply:
 
 ```toml
 [[matrix.case]]
@@ -402,14 +443,37 @@ at_least = 100
 ```
 
 The flow of a scenario with one flow may go without a name: it is `main`.
+
+## Quick runs and studies
+
+`[quick]` holds what `fullpipe run --quick` changes, as dotted keys. For a key of `[matrix]` a list takes the place of its
+list, for a named axis a list of names picks some. Expectations about values that are left out do not apply, nor those that
+say `quick = false`; one with `quick = true` holds only then.
+
+```toml
+[quick]
+duration = \"20s\"
+path.buffer = [\"1BDP\"]
+case = [\"long path\"]
+```
+
+A file with `name`, `about` and `study = [\"first-run\", \"mine.toml\"]` alone is a study: `fullpipe run` runs all of these
+scenarios, built-in ones or files beside it, each into a directory of its name.
 ";
 
 const TAIL: &str = "
 ## How a path becomes links
 
-- `bottleneck`: capacity, buffer and random loss of `[path]`; its propagation delay is half of the shortest RTT of all flows.
-- `return-<delay>`: the rest of the RTT, without queue or loss; flows with the same rest share one.
-- `nic-<flow>`: the sender's interface, where `txqueuelen` is set: room for that many waiting packets and the one being sent.
+- `bottleneck`: what `[path]` says; its propagation delay is half of the shortest RTT of all flows, or more if `schedule`
+  shortens the RTT.
+- `return`: the way back as a bottleneck, if a `return_` key is set or something runs in reverse; it has the rest of that RTT.
+  ACKs and answers of what runs forward cross it, and data of what runs in reverse.
+- `return-<delay>`: without `return`, the rest of the RTT, with neither queue nor loss; flows with the same rest share one.
+- `extra-<delay>`: behind `return`, what a flow's own RTT is longer. `spread-<stream>`: the same for one stream of a flow with
+  `rtt_spread`.
+- `nic-<host>`: the interface of a flow's host, where `txqueuelen` is set: room for that many waiting packets and the one being
+  sent. A host that has no name is called as its flow.
+- The links of `[[link]]` under their own names.
 
 A case is limited to 100,000 connections and 5e7 segments on the way, a scenario to 100,000 cases
 and 250,000 connections between them.

@@ -12,7 +12,7 @@ use super::document::{Data, Entry, Fault, Node, Place, Sources, shorten};
 use super::keys::{self, Key, Word};
 
 /// What a key accepts.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Text,
     /// Text that can be a part of a dotted key.
@@ -31,6 +31,10 @@ pub(super) enum Kind {
     /// 0 to 1, or a percentage.
     Fraction,
     Rate,
+    /// A rate, or `"0bit/s"`.
+    ZeroRate,
+    /// Bytes, at least one.
+    Size,
     /// Nanoseconds.
     Span {
         min: u64,
@@ -57,13 +61,10 @@ pub(super) enum Kind {
     OneOrMany(&'static Kind),
     /// The second for a table or a plain number, the first otherwise.
     Either(&'static Kind, &'static Kind),
+    /// The word `"off"`, or a value.
+    OrOff(&'static Kind),
     /// A table whose keys are checked elsewhere.
     Free,
-    /// Part of the format that this version does not run.
-    Reserved {
-        what: &'static str,
-        hint: &'static str,
-    },
 }
 
 /// What was read.
@@ -75,6 +76,7 @@ pub(super) enum Value {
     Whole(u64),
     Real(f64),
     Rate(Rate),
+    Bytes(Bytes),
     Span(Span),
     Window(WindowSize),
     Buffer(BufferSize),
@@ -169,6 +171,7 @@ getters! {
     whole, Whole => u64;
     real, Real => f64;
     rate, Rate => Rate;
+    bytes, Bytes => Bytes;
     span, Span => Span;
     window, Window => WindowSize;
     buffer, Buffer => BufferSize;
@@ -205,6 +208,7 @@ impl Value {
             Value::Whole(n) => n.to_string(),
             Value::Real(x) => x.to_string(),
             Value::Rate(rate) => rate.to_string(),
+            Value::Bytes(bytes) => bytes.to_string(),
             Value::Span(span) => span.to_string(),
             Value::Window(window) => window.to_string(),
             Value::Buffer(buffer) => buffer.to_string(),
@@ -292,15 +296,6 @@ impl Reader<'_> {
                 self.refuse_key(entry.name_at, &full, "unknown key", Some(hint));
                 continue;
             };
-            if let Kind::Reserved { what, hint } = key.kind {
-                self.refuse_key(
-                    entry.name_at,
-                    &full,
-                    format!("this version does not run {what}"),
-                    Some(hint.to_owned()),
-                );
-                continue;
-            }
             let value = self.value(&key.kind, &entry.node, &full, key.example);
             let value = value.unwrap_or(Value::Broken);
             *record.field_mut(key.name) = Some(Field {
@@ -393,10 +388,11 @@ impl Reader<'_> {
                     .quantity::<Fraction>(node, key, example)
                     .map(|f| Value::Real(f.get())),
             },
-            Kind::Rate => {
+            Kind::Rate | Kind::ZeroRate => {
                 let rate = self.quantity::<Rate>(node, key, example)?;
-                if !(1..=MAX_RATE).contains(&rate.as_bits_per_sec()) {
-                    let message = "a rate from 1bit/s to 100Tbit/s is expected";
+                let least = u64::from(matches!(kind, Kind::Rate));
+                if !(least..=MAX_RATE).contains(&rate.as_bits_per_sec()) {
+                    let message = format!("a rate from {least}bit/s to 100Tbit/s is expected");
                     self.refuse(
                         node.at,
                         key,
@@ -473,6 +469,15 @@ impl Reader<'_> {
                     _ => Some(Value::Window(volume)),
                 }
             }
+            Kind::Size => {
+                let bytes = self.quantity::<Bytes>(node, key, example)?;
+                if bytes.0 == 0 {
+                    let hint = Some(format!("write for example {example}"));
+                    self.refuse(node.at, key, "at least one byte is expected", hint);
+                    return None;
+                }
+                Some(Value::Bytes(bytes))
+            }
             Kind::Buffer => self
                 .quantity::<BufferSize>(node, key, example)
                 .map(Value::Buffer),
@@ -522,11 +527,14 @@ impl Reader<'_> {
                 }
                 _ => self.value(first, node, key, example),
             },
+            Kind::OrOff(inner) => match &node.data {
+                Data::Text(text) if text == OFF => Some(Value::Word(OFF)),
+                _ => self.value(inner, node, key, example),
+            },
             Kind::Free => match &node.data {
                 Data::Table(entries) => Some(Value::Free(entries.clone())),
                 _ => self.expected("a table", node, key, example),
             },
-            Kind::Reserved { .. } => None,
         }
     }
 
@@ -583,18 +591,13 @@ impl Reader<'_> {
                 return self.expected("a word in quotes", node, key, example);
             }
         };
-        let names = || words.iter().filter(|word| word.runs).map(|word| word.word);
+        let names = || words.iter().map(|word| word.word);
         let one_of = match names().count() {
             1 => names().map(|w| format!("\"{w}\"")).collect::<String>(),
             _ => format!("one of {}", quoted(names())),
         };
         match words.iter().find(|word| word.word == text) {
-            Some(word) if word.runs => Some(Value::Word(word.word)),
-            Some(word) => {
-                let message = format!("`{}` is not in this version", word.word);
-                self.refuse(node.at, key, message, Some(format!("write {one_of}")));
-                None
-            }
+            Some(word) => Some(Value::Word(word.word)),
             None => {
                 let hint = match nearest(text, names()) {
                     Some(near) => format!("did you mean \"{near}\"? known: {}", quoted(names())),
@@ -727,10 +730,10 @@ impl Reader<'_> {
                 self.refuse(item.at, key, message, Some(format!("write [[{key}]]")));
                 continue;
             };
-            let path = if key == "flow" {
-                flow_path(&flow_name(entries, i, items.len()))
-            } else {
-                format!("{key}[{}]", i + 1)
+            let path = match key {
+                "flow" => flow_path(&flow_name(entries, i, items.len())),
+                "traffic" | "link" => member_path(key, &flow_name(entries, i, usize::MAX)),
+                _ => format!("{key}[{}]", i + 1),
             };
             values.push(Value::Record(self.record(keys, entries, item.at, &path)));
         }
@@ -756,10 +759,15 @@ fn flow_name(entries: &[Entry], index: usize, flows: usize) -> String {
 
 /// Dotted key of a flow's table; a flow without a name is known by its number.
 pub(super) fn flow_path(name: &str) -> String {
+    member_path("flow", name)
+}
+
+/// Dotted key of a table of a list whose tables have names.
+pub(super) fn member_path(section: &str, name: &str) -> String {
     if name.starts_with('[') {
-        format!("flow{name}")
+        format!("{section}{name}")
     } else {
-        format!("flow.{name}")
+        format!("{section}.{name}")
     }
 }
 
@@ -801,6 +809,7 @@ const SECTIONS: &[(&str, &[Key])] = &[
     ("", keys::TOP),
     ("[path]", keys::PATH),
     ("[[flow]]", keys::FLOW),
+    ("[[traffic]]", keys::TRAFFIC),
     ("[measure]", keys::MEASURE),
     ("[[expect]]", keys::EXPECT),
 ];
@@ -875,7 +884,7 @@ fn shorten_message(text: &str) -> String {
     }
 }
 
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     (1..=64).contains(&text.len())
         && text
             .bytes()
@@ -890,6 +899,8 @@ fn number(node: &Node) -> Option<f64> {
     }
 }
 
+/// What is not there.
+pub(super) const OFF: &str = "off";
 const LONGEST_SLIP: usize = 64;
 const MAX_SEEDS: u64 = 1_000_000;
 /// 100 Tbit/s.

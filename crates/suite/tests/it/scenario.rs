@@ -615,7 +615,7 @@ fn warnings() {
     assert_eq!(
         lines,
         [
-            "test.toml:8: `flow.main.ecn = true`: no queue of this version marks packets: `ecn` changes nothing",
+            "test.toml:8: `flow.main.ecn = true`: no queue on its way marks packets: `ecn` changes nothing",
             "test.toml:9: `flow.main.sendstall = \"ignore\"`: there is no interface queue that could refuse a segment"
         ]
     );
