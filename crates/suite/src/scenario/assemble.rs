@@ -305,7 +305,6 @@ impl Expansion<'_> {
             json: values.iter().map(|v| v.json.clone()).collect(),
             flows: resolved.flows,
             traffic: resolved.traffic,
-            baseline: None,
             duration: resolved.spec.duration,
             warmup: resolved.warmup,
             interval: resolved.interval,

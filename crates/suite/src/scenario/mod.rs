@@ -77,8 +77,6 @@ pub struct Case {
     pub flows: Vec<FlowGroup>,
     /// The traffic of the file that takes part.
     pub traffic: Vec<TrafficGroup>,
-    /// The case that harm and gain are against (`measure.baseline`); `None` for such a case itself, or without one.
-    pub baseline: Option<usize>,
     /// Virtual time of the run.
     pub duration: Span,
     /// Start of the measured part.

@@ -107,7 +107,7 @@ const CASES: &[(&str, &str, &str)] = &[
         "top",
         "name = 5\nduration = \"60s\"",
     ),
-    ("a queue of a later version", "path+", "queue = \"codel\""),
+    ("a queue with a stray letter", "path+", "queue = \"codell\""),
     ("an unknown queue", "path+", "queue = \"dropptail\""),
     ("an mtu below the smallest", "path+", "mtu = 20"),
     ("an mtu in quotes", "path+", "mtu = \"1500\""),

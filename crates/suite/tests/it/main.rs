@@ -4,6 +4,7 @@ mod bad_input;
 mod compare;
 mod determinism;
 mod metrics;
+mod network;
 mod resume;
 mod scenario;
 mod scenario_text;
