@@ -156,6 +156,7 @@ pub(super) fn scenario(
         let expectations = expect::expectations(&mut reader, &tables(expect), &known);
         let reports = expect::reports(&mut reader, &tables(report), &known);
         if reader.faults.is_empty() {
+            warnings.sort_by_key(|warning| warning.at);
             let mut warnings: Vec<Diagnostic> = warnings
                 .into_iter()
                 .map(|fault| sources.diagnostic(fault))

@@ -48,7 +48,9 @@ const fn mbit(n: u64) -> Rate {
     Rate::from_bits_per_sec(n * 1_000_000)
 }
 
-const ms: fn(u64) -> Span = Span::from_millis;
+const fn ms(n: u64) -> Span {
+    Span::from_millis(n)
+}
 
 const FLOW: &str = "[[flow]]\nstack = \"reno\"\n";
 

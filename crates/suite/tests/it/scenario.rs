@@ -797,7 +797,7 @@ fn the_schema_refuses_what_is_wrong() {
         ("name = \"x\"", "nmae = \"x\""),
         ("rtt = \"80ms\"", "rtt = \"80ms\"\nmtu = 9"),
         ("rtt = \"80ms\"", "rtt = \"80ms\"\nloss = 2"),
-        ("rtt = \"80ms\"", "rtt = \"80ms\"\nqueue = \"codel\""),
+        ("rtt = \"80ms\"", "rtt = \"80ms\"\nqueue = \"codell\""),
         ("stack = \"reno\"", "stack = 1"),
         ("stack = \"reno\"", "stack = \"reno\"\npreset = \"1999\""),
         (

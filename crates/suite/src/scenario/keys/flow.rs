@@ -76,6 +76,13 @@ const OWN: &[Key] = &[
         r#"{ segment = 40 }"#,
         "losses of this flow at exact places or at random; a list of tables combines several, an empty list is none",
     ),
+    key(
+        "count",
+        Kind::Word(COUNTS),
+        r#"(of the preset: "acks" or "segments")"#,
+        r#""acks""#,
+        "what an increase law counts",
+    ),
 ];
 
 /// Ways of data.
@@ -203,13 +210,6 @@ pub(super) const TRANSPORT: &[Key] = &[
         r#"(of the preset: "200ms" or "1s")"#,
         r#""200ms""#,
         "smallest retransmission timeout",
-    ),
-    key(
-        "count",
-        Kind::Word(COUNTS),
-        r#"(of the preset: "acks" or "segments")"#,
-        r#""acks""#,
-        "what an increase law counts",
     ),
     key(
         "pacing",
@@ -409,7 +409,7 @@ pub(super) const TRANSPORT: &[Key] = &[
         "tso",
         Kind::OrOff(&Kind::Volume),
         r#""off""#,
-        r#""64KB""#,
+        r#""64kB""#,
         "segmentation offload: the sender emits trains of up to this many whole segments at once",
     ),
 ];

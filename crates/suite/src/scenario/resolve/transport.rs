@@ -118,7 +118,7 @@ impl<'a> TransportJudge<'a> {
                 findings,
                 "tso",
                 message,
-                "write \"off\", or for example \"64KB\"",
+                "write \"off\", or for example \"64kB\"",
             );
         }
         // Larger trains than a window make no difference.
@@ -238,6 +238,7 @@ impl<'a> TransportJudge<'a> {
             (Some(true), None) => Some(AckCompression::LINUX),
             (_, preset) => preset,
         };
+        // `count` of short flows is their number: they count as the preset does.
         match r.word("count") {
             Some("segments") => sender.count = Count::Segments,
             Some("acks") => sender.count = Count::Acks,
