@@ -1,13 +1,11 @@
 //! `fullpipe compare`.
 
-use std::path::Path;
-
 use fullpipe_suite::compare::{
-    Comparison, Missing, Number, Options, Row, Verdict, compare as held_against,
+    Comparison, Method, Missing, Number, Options, Row, Verdict, compare_stored,
 };
 use fullpipe_suite::label;
 use fullpipe_suite::metrics::{self, METRICS};
-use fullpipe_suite::result::{Params, RunResult, scalar_text};
+use fullpipe_suite::result::{Params, scalar_text};
 use fullpipe_suite::store::ResultDir;
 
 use crate::args::{Compare, ShortFormat};
@@ -33,8 +31,8 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
             return Err(unknown("metric", name, METRICS.iter().map(|m| m.name)));
         }
     }
-    let (a, b) = (read(&args.a)?, read(&args.b)?);
-    let comparison = held_against(&a, &b, &options);
+    let (a, b) = (ResultDir::open(&args.a)?, ResultDir::open(&args.b)?);
+    let comparison = compare_stored(&a, &b, &options)?;
     match args.format {
         ShortFormat::Table => output::data(&text(&comparison, args.all))?,
         ShortFormat::Json => {
@@ -51,10 +49,6 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
     })
 }
 
-fn read(dir: &Path) -> Result<RunResult, Failure> {
-    Ok(ResultDir::open(dir)?.result()?)
-}
-
 fn text(comparison: &Comparison, all: bool) -> String {
     let mut out = String::new();
     for (name, side) in [("A", &comparison.a), ("B", &comparison.b)] {
@@ -66,7 +60,7 @@ fn text(comparison: &Comparison, all: bool) -> String {
     let rows: Vec<&Row> = comparison
         .rows
         .iter()
-        .filter(|r| all || r.verdict != Verdict::Same)
+        .filter(|r| all || !matches!(r.verdict, Verdict::Same | Verdict::Indistinguishable))
         .collect();
     if !rows.is_empty() {
         out.push('\n');
@@ -104,6 +98,7 @@ fn table(comparison: &Comparison, rows: &[&Row]) -> String {
         (Align::Right, "A"),
         (Align::Right, "B"),
         (Align::Right, "difference"),
+        (Align::Right, "effect"),
         (Align::Left, "verdict"),
     ] {
         table.column(align, &[head]);
@@ -123,6 +118,7 @@ fn table(comparison: &Comparison, rows: &[&Row]) -> String {
             number_text(&row.a),
             number_text(&row.b),
             difference(row),
+            effect(row),
             verdict(row),
         ]);
         table.row(cells);
@@ -141,18 +137,39 @@ fn number_text(n: &Number) -> String {
 }
 
 fn difference(row: &Row) -> String {
+    let half = row.difference_ci95.map(|[low, high]| (high - low) / 2.0);
     match (row.relative, row.difference) {
-        (Some(relative), _) => format!("{:+.2} %", 100.0 * relative),
-        (None, Some(difference)) => format!("{difference:+}"),
+        (Some(relative), _) => {
+            let spread = half.zip(row.a.mean).map(|(half, a)| 100.0 * half / a.abs());
+            let spread = spread.map_or(String::new(), |s| format!(" ±{}", number(s, 2)));
+            format!("{:+.2}{spread} %", 100.0 * relative)
+        }
+        (None, Some(difference)) => {
+            let spread = half.map_or(String::new(), |s| format!(" ±{}", number(s, 2)));
+            format!("{difference:+}{spread}")
+        }
         (None, None) => "-".to_owned(),
     }
+}
+
+fn effect(row: &Row) -> String {
+    row.effect.map_or("-".to_owned(), |e| {
+        format!("{} = {}", e.measure, number(e.value, 2))
+    })
 }
 
 fn verdict(row: &Row) -> String {
     match row.verdict {
         Verdict::Same => "same".to_owned(),
-        Verdict::Different => format!("within {}", percent(row.threshold)),
-        Verdict::Beyond => format!("BEYOND {}", percent(row.threshold)),
+        Verdict::Indistinguishable => "not distinguishable".to_owned(),
+        Verdict::Within if row.method == Method::Single => {
+            format!("within {}", percent(row.threshold))
+        }
+        Verdict::Within => format!("real, within {}", percent(row.threshold)),
+        Verdict::Beyond if row.method == Method::Single => {
+            format!("BEYOND {}", percent(row.threshold))
+        }
+        Verdict::Beyond => format!("real, BEYOND {}", percent(row.threshold)),
     }
 }
 
@@ -194,7 +211,7 @@ fn summary(comparison: &Comparison) -> String {
     };
     let (all, within, beyond) = (
         comparison.rows.len(),
-        count(Verdict::Different),
+        count(Verdict::Within),
         count(Verdict::Beyond),
     );
     let mut parts = Vec::new();
@@ -208,6 +225,10 @@ fn summary(comparison: &Comparison) -> String {
             "{within} of {all} numbers differ within their threshold"
         ));
     }
+    let apart = count(Verdict::Indistinguishable);
+    if apart > 0 {
+        parts.push(format!("{apart} of {all} numbers are not distinguishable"));
+    }
     if !comparison.missing.is_empty() {
         parts.push(format!("{} on one side only", comparison.missing.len()));
     }
@@ -219,5 +240,38 @@ fn summary(comparison: &Comparison) -> String {
     } else {
         "DISAGREE"
     };
-    format!("{word}: {}\n", parts.join(", "))
+    format!("{}{word}: {}\n", method(comparison), parts.join(", "))
+}
+
+/// How the differences were judged.
+fn method(comparison: &Comparison) -> String {
+    let of = |method| comparison.rows.iter().filter(move |r| r.method == method);
+    let mut parts = Vec::new();
+    if let Some(most) = of(Method::Paired).filter_map(|r| r.pairs).max() {
+        parts.push(format!(
+            "95 % intervals over up to {most} pairs of runs with the same seed"
+        ));
+    }
+    if of(Method::Welch).next().is_some() {
+        parts.push("95 % intervals of two independent samples (Welch)".to_owned());
+    }
+    let single = |r: &&Row| r.a.seeds < 2 || r.b.seeds < 2;
+    if of(Method::Single).any(|r| single(&r)) {
+        parts.push(
+            "with 1 seed differences are exact, and the threshold alone judges them".to_owned(),
+        );
+    }
+    let by_chance = |r: &&Row| r.difference_ci95.is_some_and(|[low, high]| low < high);
+    let judged = comparison.rows.iter().filter(by_chance).count();
+    let mut out = match parts.is_empty() {
+        true => String::new(),
+        false => format!("judged by: {}\n", parts.join("; ")),
+    };
+    if judged >= 20 {
+        out += &format!(
+            "of {judged} numbers with a spread about {} would look different by chance alone\n",
+            judged / 20
+        );
+    }
+    out
 }

@@ -5,6 +5,7 @@ mod compare;
 mod determinism;
 mod metrics;
 mod network;
+mod precision;
 mod resume;
 mod scenario;
 mod scenario_text;
