@@ -362,9 +362,7 @@ Examples:
   fullpipe compare results/before results/after
   fullpipe compare results/before results/after --threshold 10% --threshold goodput_mbps=1%
 
-As a gate between two versions of an algorithm: keep a result of the old version, run the new one with the same seeds (at
-least 5), and let the exit code decide. It is 1 only where a difference is real (its 95 % interval leaves out zero) and
-larger than its threshold; with the same seeds runs are compared in pairs, so that small changes show.
+As a gate between versions: exit 1 only for a difference that is real and beyond its threshold
   fullpipe run early-loss --repeat 5 --out kept
   fullpipe run early-loss --repeat 5 --out new && fullpipe compare kept new --metrics goodput_mbps --threshold 2%";
 

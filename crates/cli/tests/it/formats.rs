@@ -135,13 +135,14 @@ fn csv_has_a_header_and_one_row_per_flow() {
         rows[0]
     );
     assert!(
-        rows[1].starts_with("small,sim,0,reno,1,main,reno,"),
+        rows[1].starts_with("small,sim,0,reno,1,main,flow,reno,"),
         "{}",
         rows[1]
     );
     assert!(
-        rows[2]
-            .starts_with("small,sim,1,highspeed(low_window=31),1,main,highspeed(low_window=31),"),
+        rows[2].starts_with(
+            "small,sim,1,highspeed(low_window=31),1,main,flow,highspeed(low_window=31),"
+        ),
         "{}",
         rows[2]
     );
