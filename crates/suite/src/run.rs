@@ -541,7 +541,16 @@ impl Work<'_> {
         spec.capture = self.options.captures.any();
         // A panic is a bug; it must not take the other runs with it, nor hide which run it was.
         let made = catch_unwind(AssertUnwindSafe(|| {
-            (self.engine)(&spec).map(|o| (metrics::measure(&case.flows, &spec, &o), o))
+            (self.engine)(&spec).map(|o| {
+                let mut m = metrics::measure(&case.flows, &spec, &o);
+                // The scenario's own word for it: a staircase and a blast are both steps of a rate.
+                for row in &mut m.traffic {
+                    if let Some(group) = case.traffic.iter().find(|g| g.name == row.name) {
+                        row.kind.clone_from(&group.word);
+                    }
+                }
+                (m, o)
+            })
         }));
         let (metrics, outcome) = match made {
             Ok(Ok(pair)) => pair,
