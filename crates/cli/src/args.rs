@@ -340,7 +340,7 @@ Every point of a scenario's matrix is run with every seed, on all cores. The res
 progress and remarks go to stderr. Without `--out` nothing is written to disk. With it the directory holds manifest.json, \
 runs.parquet, series/ (time series) and figures/ (congestion window over time, SVG and PNG, one per case and one overview), \
 and captures/ where `--pcap` or `--qlog` ask for it, which is for short runs; \
-several scenarios get one subdirectory each, named after them. An interrupted run (Ctrl-C) keeps what is finished there, \
+several scenarios, and those of a study, get one subdirectory each, named after them. An interrupted run (Ctrl-C) keeps what is finished there, \
 and `--resume` continues it. The exit code is 1 when an expectation of the scenario failed.";
 
 const RUN_EXAMPLES: &str = "\

@@ -562,6 +562,7 @@ mod tests {
             fullpipe: "0.1.0".into(),
             scenario: "demo, \"quoted\"".into(),
             ground: "sim".into(),
+            quick: false,
             expectations: vec![
                 judged(Some(85.25), [80.0, 90.0], true),
                 judged(Some(0.329_879), [0.329_88, f64::INFINITY], false),

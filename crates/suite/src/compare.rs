@@ -569,6 +569,7 @@ mod tests {
             fullpipe: "0".into(),
             scenario: "s".into(),
             ground: "sim".into(),
+            quick: false,
             cases,
             expectations: vec![],
         }

@@ -30,6 +30,9 @@ pub struct RunResult {
     pub scenario: String,
     /// Ground it ran on.
     pub ground: String,
+    /// Run with what the scenario's `[quick]` sets; absent if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub quick: bool,
     /// One entry per point of the matrix, in order.
     pub cases: Vec<CaseResult>,
     /// One entry per expectation and case it applies to.
@@ -179,6 +182,7 @@ impl RunResult {
             fullpipe: VERSION.to_owned(),
             scenario: scenario.name.clone(),
             ground: ground.to_owned(),
+            quick: scenario.quick,
             cases,
             expectations,
         }

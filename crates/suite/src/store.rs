@@ -72,6 +72,12 @@ pub struct Manifest {
     pub scenario_text: String,
     /// SHA-256 of the scenario's text.
     pub scenario_sha256: String,
+    /// Run with what the scenario's `[quick]` sets.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub quick: bool,
+    /// Path and text of the files that the scenario refers to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<(String, String)>,
     /// Seeds of every case; where a precision was asked for the first ones, and `runs` has all.
     pub seeds: Vec<u64>,
     /// Parameters of every case.
@@ -256,6 +262,8 @@ impl Store {
             origin: scenario.origin.clone(),
             scenario_text: scenario.text.clone(),
             scenario_sha256: sha256(scenario.text.as_bytes()),
+            quick: scenario.quick,
+            inputs: scenario.files.clone(),
             seeds: scenario.seeds.clone(),
             cases,
             machine: Machine::this(),

@@ -1,6 +1,6 @@
 //! `fullpipe check`: every mistake of a scenario, before anything runs.
 
-use fullpipe_suite::scenario::{Overrides, Scenario};
+use fullpipe_suite::scenario::{self, Loaded, Overrides, Scenario};
 
 use crate::args::Check;
 use crate::exit::{Exit, Failure};
@@ -14,7 +14,17 @@ pub fn check(args: &Check) -> Result<Exit, Failure> {
         ..Overrides::default()
     };
     let mut exit = Exit::Ok;
+    let mut names = Vec::new();
     for name in &args.scenarios {
+        names.push(name.clone());
+        if let Ok(Loaded::Study(study)) = scenario::load(name, &overrides) {
+            names.pop();
+            let members = counted(study.scenarios.len(), "scenario");
+            output::data(&format!("{name}: a study of {members}\n"))?;
+            names.extend(study.scenarios);
+        }
+    }
+    for name in &names {
         match Scenario::load(name, &overrides) {
             Ok(scenario) => {
                 for warning in &scenario.warnings {

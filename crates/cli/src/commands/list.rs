@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use fullpipe_cc::params::ParamSpec;
 use fullpipe_cc::registry::{COMMON_LAW_PARAMS, ENTRIES, Entry, Kind};
 use fullpipe_suite::metrics::{METRICS, Metric, Scope};
-use fullpipe_suite::scenario::{Overrides, Scenario, builtin};
+use fullpipe_suite::scenario::{self, Loaded, Overrides, builtin};
 use serde_json::{Value, json};
 
 use crate::args::{List, Listed, ShortFormat};
@@ -174,6 +174,13 @@ fn scenarios(name: Option<&str>, format: ShortFormat) -> Result<String, Failure>
         };
         let about = text("about");
         let first = about.lines().next().unwrap_or_default().to_owned();
+        if let Some(members) = s["study"].as_array() {
+            let members: Vec<&str> = members.iter().filter_map(Value::as_str).collect();
+            let of = format!("{first} (study: {})", members.join(", "));
+            let dash = || "-".to_owned();
+            table.row(vec![text("name"), dash(), dash(), dash(), of]);
+            continue;
+        }
         table.row(vec![
             text("name"),
             text("cases"),
@@ -192,11 +199,15 @@ fn scenario(name: &str) -> Result<Value, Failure> {
             format!("the built-in scenario `{name}` is wrong:\n{e}"),
         )
     };
-    let s = Scenario::load(name, &Overrides::default()).map_err(broken)?;
-    Ok(json!({
-        "name": name, "about": s.about, "cases": s.cases.len(), "seeds": s.seeds.len(),
-        "expectations": s.expectations.len(),
-    }))
+    Ok(
+        match scenario::load(name, &Overrides::default()).map_err(broken)? {
+            Loaded::Scenario(s) => json!({
+                "name": name, "about": s.about, "cases": s.cases.len(), "seeds": s.seeds.len(),
+                "expectations": s.expectations.len(),
+            }),
+            Loaded::Study(s) => json!({ "name": name, "about": s.about, "study": s.scenarios }),
+        },
+    )
 }
 
 fn metrics(name: Option<&str>) -> Result<Vec<&'static Metric>, Failure> {

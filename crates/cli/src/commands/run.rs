@@ -9,7 +9,7 @@ use fullpipe_suite::export::Captures;
 use fullpipe_suite::figure::{self, Written};
 use fullpipe_suite::result::RunResult;
 use fullpipe_suite::run::{Options, Ran, run_all};
-use fullpipe_suite::scenario::{Overrides, Scenario};
+use fullpipe_suite::scenario::{self, Diagnostics, Loaded, Overrides, Scenario, Study};
 use fullpipe_suite::store::ResultDir;
 
 use crate::args::{Format, Ground, Run};
@@ -22,8 +22,8 @@ use crate::{output, view};
 /// Runs the command.
 pub fn run(args: &Run) -> Result<Exit, Failure> {
     built(args.ground)?;
-    let scenarios = load(args)?;
-    let directories = directories(args, &scenarios)?;
+    let (scenarios, studies) = load(args)?;
+    let directories = directories(args, &scenarios, &studies)?;
     listen_for_interrupts()?;
     let mut results = Vec::new();
     for (scenario, out) in scenarios.iter().zip(&directories) {
@@ -71,8 +71,8 @@ fn built(ground: Ground) -> Result<(), Failure> {
         .hint("`--ground sim` runs the same file in the simulator"))
 }
 
-/// Every scenario is read before the first one runs.
-fn load(args: &Run) -> Result<Vec<Scenario>, Failure> {
+/// Every scenario is read before the first one runs; a study is its scenarios.
+fn load(args: &Run) -> Result<(Vec<Scenario>, Vec<Study>), Failure> {
     let overrides = Overrides {
         set: args.set.clone(),
         seed: args.seed,
@@ -80,17 +80,26 @@ fn load(args: &Run) -> Result<Vec<Scenario>, Failure> {
         quick: args.quick,
     };
     let mut scenarios = Vec::new();
+    let mut studies = Vec::new();
     let mut wrong = false;
+    let mut say = |diagnostics: Diagnostics| {
+        wrong = true;
+        let lines = diagnostics.0.iter();
+        lines.for_each(|d| output::error(&d.to_string()));
+    };
     for name in &args.scenarios {
-        match Scenario::load(name, &overrides) {
-            Ok(scenario) => scenarios.push(scenario),
-            Err(diagnostics) => {
-                wrong = true;
-                diagnostics
-                    .0
-                    .iter()
-                    .for_each(|d| output::error(&d.to_string()));
+        match scenario::load(name, &overrides) {
+            Ok(Loaded::Scenario(scenario)) => scenarios.push(*scenario),
+            Ok(Loaded::Study(study)) => {
+                for name in &study.scenarios {
+                    match Scenario::load(name, &overrides) {
+                        Ok(scenario) => scenarios.push(scenario),
+                        Err(diagnostics) => say(diagnostics),
+                    }
+                }
+                studies.push(study);
             }
+            Err(diagnostics) => say(diagnostics),
         }
     }
     if wrong {
@@ -100,15 +109,19 @@ fn load(args: &Run) -> Result<Vec<Scenario>, Failure> {
     for warning in scenarios.iter().flat_map(|s| &s.warnings) {
         output::warning(&warning.to_string());
     }
-    Ok(scenarios)
+    Ok((scenarios, studies))
 }
 
-/// Where each result goes: into `--out` itself, or into one subdirectory per scenario if there are several.
-fn directories(args: &Run, scenarios: &[Scenario]) -> Result<Vec<Option<PathBuf>>, Failure> {
+/// Where each result goes: into `--out` itself, or into one subdirectory per scenario if there are several or may be.
+fn directories(
+    args: &Run,
+    scenarios: &[Scenario],
+    studies: &[Study],
+) -> Result<Vec<Option<PathBuf>>, Failure> {
     let Some(out) = &args.out else {
         return Ok(vec![None; scenarios.len()]);
     };
-    if let [_] = scenarios {
+    if let ([_], []) = (scenarios, studies) {
         return Ok(vec![Some(out.clone())]);
     }
     for (i, scenario) in scenarios.iter().enumerate() {

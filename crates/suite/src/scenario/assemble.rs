@@ -120,6 +120,10 @@ pub(super) fn scenario(
             &node,
         );
     }
+    if let Some(field) = config.top.field("study") {
+        let hint = Some("only `name` and `about` may stand beside it".to_owned());
+        reader.refuse_key(field.at, "study", "this is a study, not a scenario", hint);
+    }
     let matrix_is_good = reader.faults.len() == before_matrix;
 
     if !config.top.is_attempted("name") {
@@ -153,10 +157,15 @@ pub(super) fn scenario(
             cases: &cases,
             quick: overrides.quick,
         };
+        let baselines = expect::baselines(&mut reader, &config.measure, &known);
+        let precision = expect::precision(&mut reader, &config.measure);
         let expectations = expect::expectations(&mut reader, &tables(expect), &known);
         let reports = expect::reports(&mut reader, &tables(report), &known);
         if reader.faults.is_empty() {
             warnings.sort_by_key(|warning| warning.at);
+            for (case, baseline) in cases.iter_mut().zip(baselines) {
+                case.baseline = baseline;
+            }
             let mut warnings: Vec<Diagnostic> = warnings
                 .into_iter()
                 .map(|fault| sources.diagnostic(fault))
@@ -178,7 +187,7 @@ pub(super) fn scenario(
                 expectations,
                 measure: Measure {
                     trace: resolve::trace_mode(&config.measure),
-                    precision: None,
+                    precision,
                 },
                 reports,
                 files: files.read_so_far(),
@@ -473,7 +482,8 @@ fn whole_file(sources: &Sources, file: usize, message: String) -> Diagnostics {
     Diagnostics(vec![sources.diagnostic(fault)])
 }
 
-fn written_out(sources: &Sources, mut faults: Vec<Fault>) -> Diagnostics {
+/// What is wrong, by line.
+pub(super) fn written_out(sources: &Sources, mut faults: Vec<Fault>) -> Diagnostics {
     faults.sort_by_key(|fault| fault.at);
     faults.dedup();
     let more = faults.len().saturating_sub(MAX_MESSAGES);

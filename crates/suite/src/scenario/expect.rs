@@ -3,7 +3,7 @@
 use super::document::{Data, Entry, Node, Place, shorten};
 use super::matrix::{Axis, AxisValue, Names, digits, moved};
 use super::value::{Reader, Record, Value, nearest, quoted};
-use super::{Against, Case, Expectation, Report};
+use super::{Against, Case, Expectation, Precision, Report};
 use crate::metrics::{self, Scope};
 
 /// What expectations and reports may refer to.
@@ -68,37 +68,150 @@ pub(super) fn reports(reader: &mut Reader<'_>, tables: &[Value], known: &Known<'
         if let Some(flow) = &flow {
             check_flow(reader, record, &path, flow, known.names);
         }
-        if figure == "metric" && !record.is_given("y") {
-            missing(reader, record, &path, "y", r#"y = "goodput_mbps""#);
+        let (needed, own): (&[(&str, &str)], &[&str]) = match figure {
+            "metric" => (&[("y", r#"y = "goodput_mbps""#)], &["x", "y"]),
+            "matrix" => (
+                &[
+                    ("x", r#"x = "flow.a.stack""#),
+                    ("y", r#"y = "flow.b.stack""#),
+                    ("metric", r#"metric = "asymmetry""#),
+                ],
+                &["x", "y", "metric"],
+            ),
+            _ => (&[], &[]),
+        };
+        for (key, line) in needed.iter().filter(|(key, _)| !record.is_attempted(key)) {
+            missing(reader, record, &path, key, line);
         }
-        for axis in ["x", "y"] {
-            if figure != "metric" && record.is_given(axis) {
-                let message = "only a figure of a metric has this key";
-                let hint = Some("write figure = \"metric\"".to_owned());
-                reader.refuse(record.place(axis), &format!("{path}.{axis}"), message, hint);
+        for key in ["x", "y", "metric"] {
+            if !own.contains(&key) && record.is_given(key) {
+                let message = format!("a figure `{figure}` does not have this key");
+                let hint = match key {
+                    "metric" => "write figure = \"matrix\", or `y` for figure = \"metric\"",
+                    _ => "write figure = \"metric\" or \"matrix\"",
+                };
+                let at = record.place(key);
+                reader.refuse(at, &format!("{path}.{key}"), message, Some(hint.to_owned()));
             }
         }
-        if let Some(y) = record.text("y") {
-            check_metric(reader, record.place("y"), &format!("{path}.y"), &y);
+        let metric = if figure == "metric" { "y" } else { "metric" };
+        if let Some(name) = record.text(metric) {
+            check_metric(
+                reader,
+                record.place(metric),
+                &format!("{path}.{metric}"),
+                &name,
+            );
         }
-        if let Some(x) = record
-            .text("x")
-            .filter(|x| !known.axes.iter().any(|axis| axis.key == *x))
-        {
-            let hint = axis_hint(&x, known.axes);
+        let axes: &[&str] = if figure == "matrix" {
+            &["x", "y"]
+        } else {
+            &["x"]
+        };
+        for axis in axes {
+            let Some(key) = record.text(axis) else {
+                continue;
+            };
+            if known.axes.iter().any(|axis| axis.key == key) {
+                continue;
+            }
+            let hint = axis_hint(&key, known.axes);
             let message = "this key is not varied in [matrix]";
-            reader.refuse(record.place("x"), &format!("{path}.x"), message, Some(hint));
+            reader.refuse(
+                record.place(axis),
+                &format!("{path}.{axis}"),
+                message,
+                Some(hint),
+            );
         }
-        let (x, y, title) = (record.text("x"), record.text("y"), record.text("title"));
+        let same = figure == "matrix" && record.text("x") == record.text("y");
+        if same && record.is_given("x") {
+            let message = "both axes are the same";
+            let hint = Some("name two keys of [matrix]".to_owned());
+            reader.refuse(record.place("y"), &format!("{path}.y"), message, hint);
+        }
+        let text = |key| record.text(key);
         all.push(Report {
             figure: figure.to_owned(),
             flow,
-            x,
-            y,
-            title,
+            x: text("x"),
+            y: text("y"),
+            metric: text("metric"),
+            title: text("title"),
         });
     }
     all
+}
+
+/// `precision` and what belongs to it.
+pub(super) fn precision(reader: &mut Reader<'_>, measure: &Record) -> Option<Precision> {
+    if !measure.is_given("precision") {
+        for key in ["precision_of", "max_seeds"] {
+            if measure.is_given(key) && !measure.is_attempted("precision") {
+                let message = "nothing is repeated without `precision`";
+                let hint = Some("write precision = \"2%\"".to_owned());
+                reader.refuse(measure.place(key), &format!("measure.{key}"), message, hint);
+            }
+        }
+        return None;
+    }
+    let target = measure.real("precision")?;
+    if target <= 0.0 {
+        let message = "no number of seeds is so precise";
+        let hint = Some("write for example \"2%\"".to_owned());
+        reader.refuse(
+            measure.place("precision"),
+            "measure.precision",
+            message,
+            hint,
+        );
+        return None;
+    }
+    let mut of = Vec::new();
+    for value in measure.many("precision_of") {
+        if let Value::Text(name) = value {
+            let at = measure.place("precision_of");
+            check_metric(reader, at, "measure.precision_of", name);
+            of.push(name.clone());
+        }
+    }
+    if of.is_empty() {
+        of.push("goodput_mbps".to_owned());
+    }
+    let most = measure
+        .whole("max_seeds")
+        .and_then(|n| u32::try_from(n).ok());
+    Some(Precision {
+        target,
+        of,
+        max_seeds: most.unwrap_or(DEFAULT_MAX_SEEDS),
+    })
+}
+
+/// The case that each one is held against by `measure.baseline`.
+pub(super) fn baselines(
+    reader: &mut Reader<'_>,
+    measure: &Record,
+    known: &Known<'_>,
+) -> Vec<Option<usize>> {
+    let none = || vec![None; known.cases.len()];
+    let table = Expect {
+        record: measure,
+        path: "measure".to_owned(),
+        known,
+    };
+    let Some(Picked::Cases(_, values)) = table.picked("baseline", reader) else {
+        return none();
+    };
+    let to: Vec<(usize, usize)> = values
+        .into_iter()
+        .filter_map(|(axis, values)| Some((axis, *values.first()?)))
+        .collect();
+    if to.is_empty() {
+        return none();
+    }
+    let of = |case: usize| Some(moved(case, known.axes, &to)).filter(|base| *base != case);
+    (0..known.cases.len()).map(of).collect()
 }
 
 struct Expect<'a> {
@@ -604,4 +717,5 @@ fn missing(reader: &mut Reader<'_>, record: &Record, path: &str, key: &str, line
     );
 }
 
+const DEFAULT_MAX_SEEDS: u32 = 30;
 const MAX_COMPARISONS: usize = 20_000_000;

@@ -14,6 +14,7 @@ mod keys;
 mod matrix;
 mod resolve;
 mod schema;
+mod study;
 mod value;
 
 use std::fmt::Write as _;
@@ -272,59 +273,106 @@ impl Against {
 /// A figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// `cwnd`, `rtt`, `goodput`, `queue`, or `metric`.
+    /// `cwnd`, `rtt`, `goodput`, `queue`, `metric`, `matrix`, or `completion`.
     pub figure: String,
-    /// Flow, if not all.
+    /// Flow or traffic, if not all.
     pub flow: Option<String>,
     /// Matrix key along the horizontal axis.
     pub x: Option<String>,
-    /// Metric along the vertical axis.
+    /// Metric along the vertical axis; of a `matrix` the matrix key along it.
     pub y: Option<String>,
+    /// Metric of a `matrix`.
+    pub metric: Option<String>,
     /// Heading.
     pub title: Option<String>,
+}
+
+/// What a name or a path stands for.
+#[derive(Clone, Debug)]
+pub enum Loaded {
+    /// One scenario.
+    Scenario(Box<Scenario>),
+    /// Several, with one report.
+    Study(Study),
+}
+
+/// Scenarios that make one report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Study {
+    /// Name, from the file.
+    pub name: String,
+    /// One sentence or more.
+    pub about: String,
+    /// Names of built-in scenarios and paths, as [`Scenario::load`] takes them.
+    pub scenarios: Vec<String>,
+    /// The file's text as it was read.
+    pub text: String,
+    /// Path of the file, or `built-in:<name>`.
+    pub origin: String,
+}
+
+/// Reads a scenario or a study. Those of a study are not read, but they are there.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<Loaded, Diagnostics> {
+    let (text, origin) = read(name_or_path)?;
+    match study::parse(&text, &origin) {
+        Some(study) => Ok(Loaded::Study(study?)),
+        None => {
+            let scenario = Scenario::parse(&text, &origin, overrides)?;
+            Ok(Loaded::Scenario(Box::new(scenario)))
+        }
+    }
+}
+
+/// Text of a built-in scenario or study if `name_or_path` names one, otherwise of a file; and where it is from.
+fn read(name_or_path: &str) -> Result<(String, String), Diagnostics> {
+    if let Some(text) = builtin::find(name_or_path) {
+        return Ok((text.to_owned(), format!("built-in:{name_or_path}")));
+    }
+    let unreadable = |message: String, hint: String| {
+        Diagnostics(vec![Diagnostic {
+            file: name_or_path.to_owned(),
+            line: 0,
+            column: 0,
+            key: String::new(),
+            value: None,
+            message,
+            hint: Some(hint),
+        }])
+    };
+    let known = || match builtin::nearest_name(name_or_path) {
+        Some(near) => format!("did you mean the built-in scenario `{near}`?"),
+        None => format!(
+            "built-in scenarios: {}",
+            builtin::names().collect::<Vec<_>>().join(", ")
+        ),
+    };
+    let bytes = std::fs::read(name_or_path).map_err(|error| {
+        let message = match error.kind() {
+            std::io::ErrorKind::NotFound => "no such file or built-in scenario".to_owned(),
+            _ => format!("cannot be read: {error}"),
+        };
+        unreadable(message, known())
+    })?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        unreadable(
+            "not a text file in UTF-8".to_owned(),
+            "a scenario is a TOML file".to_owned(),
+        )
+    })?;
+    Ok((text, name_or_path.to_owned()))
 }
 
 impl Scenario {
     /// Reads a built-in scenario if `name_or_path` names one, otherwise a file.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Everything that is wrong with it; that it is a study.
     pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<Scenario, Diagnostics> {
-        if let Some(text) = builtin::find(name_or_path) {
-            return Scenario::parse(text, &format!("built-in:{name_or_path}"), overrides);
-        }
-        let unreadable = |message: String, hint: String| {
-            Diagnostics(vec![Diagnostic {
-                file: name_or_path.to_owned(),
-                line: 0,
-                column: 0,
-                key: String::new(),
-                value: None,
-                message,
-                hint: Some(hint),
-            }])
-        };
-        let known = || match builtin::nearest_name(name_or_path) {
-            Some(near) => format!("did you mean the built-in scenario `{near}`?"),
-            None => format!(
-                "built-in scenarios: {}",
-                builtin::names().collect::<Vec<_>>().join(", ")
-            ),
-        };
-        let bytes = std::fs::read(name_or_path).map_err(|error| {
-            let message = match error.kind() {
-                std::io::ErrorKind::NotFound => "no such file or built-in scenario".to_owned(),
-                _ => format!("cannot be read: {error}"),
-            };
-            unreadable(message, known())
-        })?;
-        let text = String::from_utf8(bytes).map_err(|_| {
-            unreadable(
-                "not a text file in UTF-8".to_owned(),
-                "a scenario is a TOML file".to_owned(),
-            )
-        })?;
-        Scenario::parse(&text, name_or_path, overrides)
+        let (text, origin) = read(name_or_path)?;
+        Scenario::parse(&text, &origin, overrides)
     }
 
     /// Reads the text of a scenario file; `origin` names it in messages.

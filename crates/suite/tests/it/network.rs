@@ -6,7 +6,7 @@ use fullpipe_sim::{
     Arrivals, Buffer, Change, Discipline, LinkSpec, Loss, Policer, Reorder, RunSpec, SizeLaw,
     Spacing, Waveform,
 };
-use fullpipe_suite::scenario::{Overrides, Scenario, TrafficKind};
+use fullpipe_suite::scenario::{Loaded, Overrides, Precision, Scenario, TrafficKind, load};
 use fullpipe_units::{Rate, Span, Time};
 
 const HEAD: &str =
@@ -554,6 +554,78 @@ fn a_quick_run_has_fewer_cases() {
     };
     let set = Scenario::parse(&text, "test.toml", &overrides).unwrap();
     assert_eq!(set.cases[0].params[2].1, "near");
+}
+
+#[test]
+fn measurements_may_be_repeated_and_held_against_a_baseline() {
+    let axes =
+        "[matrix]\n\"flow.main.stack\" = [\"cubic\", \"reno\"]\n\"path.mtu\" = [1500, 9000]\n";
+    let scenario = read(&format!(
+        "{HEAD}{FLOW}{axes}[measure]\nprecision = \"2%\"\nprecision_of = [\"goodput_mbps\", \"rtt_p95_ms\"]\n\
+         max_seeds = 50\nbaseline = {{ \"flow.main.stack\" = \"reno\" }}\n"
+    ));
+    let precision = Precision {
+        target: 0.02,
+        of: vec!["goodput_mbps".to_owned(), "rtt_p95_ms".to_owned()],
+        max_seeds: 50,
+    };
+    assert_eq!(scenario.measure.precision, Some(precision));
+    let baselines: Vec<Option<usize>> = scenario.cases.iter().map(|c| c.baseline).collect();
+    assert_eq!(baselines, [Some(2), Some(3), None, None]);
+    let short = read(&format!("{HEAD}{FLOW}[measure]\nprecision = 0.05\n"));
+    let precision = short.measure.precision.unwrap();
+    assert_eq!(
+        (precision.of, precision.max_seeds),
+        (vec!["goodput_mbps".to_owned()], 30)
+    );
+}
+
+#[test]
+fn figures_of_two_keys() {
+    let scenario = read(&format!(
+        "{HEAD}[[flow]]\nname = \"a\"\nstack = \"reno\"\n[[flow]]\nname = \"b\"\nstack = \"reno\"\n\
+         [matrix]\n\"flow.a.stack\" = [\"reno\", \"cubic\"]\n\"flow.b.stack\" = [\"reno\", \"cubic\"]\n\
+         [[report]]\nfigure = \"matrix\"\nx = \"flow.a.stack\"\ny = \"flow.b.stack\"\nmetric = \"asymmetry\"\n"
+    ));
+    let figure = &scenario.reports[0];
+    assert_eq!(figure.metric.as_deref(), Some("asymmetry"));
+    assert_eq!(figure.y.as_deref(), Some("flow.b.stack"));
+}
+
+#[test]
+fn a_study_names_scenarios() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    std::fs::write(at("mine.toml"), format!("{HEAD}{FLOW}")).unwrap();
+    let write = |text: &str| std::fs::write(at("study.toml"), text).unwrap();
+    write("name = \"both\"\nabout = \"Two\"\nstudy = [\"first-run\", \"mine.toml\"]\n");
+    let study = match load(&at("study.toml"), &Overrides::default()).unwrap() {
+        Loaded::Study(study) => study,
+        Loaded::Scenario(_) => panic!("a study"),
+    };
+    assert_eq!((study.name.as_str(), study.about.as_str()), ("both", "Two"));
+    assert_eq!(study.scenarios, ["first-run".to_owned(), at("mine.toml")]);
+    let refused = Scenario::load(&at("study.toml"), &Overrides::default()).unwrap_err();
+    assert!(
+        refused
+            .to_string()
+            .contains("this is a study, not a scenario"),
+        "{refused}"
+    );
+    write(
+        "name = \"both\"\nduration = \"5s\"\nstudy = [\"first-rum\", \"study.toml\", \"first-run\", \"first-run\"]\n",
+    );
+    let error = load(&at("study.toml"), &Overrides::default())
+        .unwrap_err()
+        .to_string();
+    for part in [
+        "study.toml:2: `duration`: a study has no cases of its own",
+        "study.toml:3: `study = [\"first-rum\", \"study.toml\", \"first-run\", \"first-run\"]`: there is no scenario `first-rum`\n  hint: did you mean \"first-run\"?",
+        "`study.toml` is a study itself",
+        "`first-run` stands twice",
+    ] {
+        assert!(error.contains(part), "{part}\n{error}");
+    }
 }
 
 /// Title, and what stands behind `[path]` with rate and rtt.

@@ -1,0 +1,95 @@
+//! Studies: files that name scenarios.
+
+use std::path::Path;
+
+use super::assemble::written_out;
+use super::document::Sources;
+use super::value::{Reader, Value};
+use super::{Diagnostics, Study, builtin, keys};
+
+/// Reads a study; `None` if the text is that of something else.
+pub(super) fn parse(text: &str, origin: &str) -> Option<Result<Study, Diagnostics>> {
+    let mut sources = Sources::default();
+    let file = sources.file(origin, text);
+    let (entries, faults) = sources.parse(file);
+    if !faults.is_empty() || !entries.iter().any(|entry| entry.name == "study") {
+        return None;
+    }
+    let mut reader = Reader {
+        sources: &sources,
+        faults,
+    };
+    let top = reader.record(keys::TOP, &entries, sources.top(file), "");
+    for entry in &entries {
+        let own = ["name", "about", "study"].contains(&entry.name.as_str());
+        if !own && top.keys.iter().any(|key| key.name == entry.name) {
+            let message = "a study has no cases of its own";
+            let hint = Some("put it into one of its scenarios".to_owned());
+            reader.refuse_key(entry.name_at, &entry.name, message, hint);
+        }
+    }
+    if !top.is_attempted("name") {
+        let hint = Some("write for example name = \"my-study\"".to_owned());
+        reader.refuse_key(top.at, "name", "this key is missing", hint);
+    }
+    let beside = match origin.starts_with("built-in:") {
+        true => Path::new(""),
+        false => Path::new(origin).parent().unwrap_or(Path::new("")),
+    };
+    let mut scenarios: Vec<String> = Vec::new();
+    for value in top.many("study") {
+        let Value::Text(name) = value else { continue };
+        let path = beside.join(name);
+        let text = match builtin::find(name) {
+            Some(text) => Some(text.to_owned()),
+            None if path.is_file() => std::fs::read_to_string(&path).ok(),
+            None => None,
+        };
+        let wrong = match &text {
+            None => {
+                let hint = match builtin::nearest_name(name) {
+                    Some(near) => format!("did you mean \"{near}\"?"),
+                    None => "name a built-in scenario, or a file beside this one".to_owned(),
+                };
+                Some((format!("there is no scenario `{name}`"), hint))
+            }
+            Some(text) if is_study(text) => {
+                let hint = "name its scenarios instead".to_owned();
+                Some((format!("`{name}` is a study itself"), hint))
+            }
+            Some(_) => None,
+        };
+        let known = match builtin::find(name) {
+            Some(_) => name.clone(),
+            None => path.display().to_string(),
+        };
+        let twice = scenarios.contains(&known);
+        let twice = twice.then(|| (format!("`{name}` stands twice"), "name it once".to_owned()));
+        if let Some((message, hint)) = wrong.or(twice) {
+            reader.refuse(top.place("study"), "study", message, Some(hint));
+        }
+        scenarios.push(known);
+    }
+    let faults = std::mem::take(&mut reader.faults);
+    if !faults.is_empty() {
+        return Some(Err(written_out(&sources, faults)));
+    }
+    let text_of = |key: &str| top.text(key).unwrap_or_default();
+    Some(Ok(Study {
+        name: text_of("name"),
+        about: text_of("about").trim().to_owned(),
+        scenarios,
+        text: text.to_owned(),
+        origin: origin.to_owned(),
+    }))
+}
+
+fn is_study(text: &str) -> bool {
+    let mut sources = Sources::default();
+    let file = sources.file("", text);
+    sources
+        .parse(file)
+        .0
+        .iter()
+        .any(|entry| entry.name == "study")
+}
