@@ -561,12 +561,12 @@ fn measurements_may_be_repeated_and_held_against_a_baseline() {
     let axes =
         "[matrix]\n\"flow.main.stack\" = [\"cubic\", \"reno\"]\n\"path.mtu\" = [1500, 9000]\n";
     let scenario = read(&format!(
-        "{HEAD}{FLOW}{axes}[measure]\nprecision = \"2%\"\nprecision_of = [\"goodput_mbps\", \"rtt_p95_ms\"]\n\
+        "{HEAD}{FLOW}{axes}[measure]\nprecision = \"2%\"\nprecision_of = [\"goodput_mbps\", \"rtt_ms.p95\"]\n\
          max_seeds = 50\nbaseline = {{ \"flow.main.stack\" = \"reno\" }}\n"
     ));
     let precision = Precision {
         target: 0.02,
-        of: vec!["goodput_mbps".to_owned(), "rtt_p95_ms".to_owned()],
+        of: vec!["goodput_mbps".to_owned(), "rtt_ms.p95".to_owned()],
         max_seeds: 50,
     };
     assert_eq!(scenario.measure.precision, Some(precision));

@@ -44,7 +44,7 @@ pub(in crate::scenario) const MEASURE: &[Key] = &[
         "precision_of",
         Kind::OneOrMany(&Kind::Text),
         r#"["goodput_mbps"]"#,
-        r#"["goodput_mbps", "rtt_p95_ms"]"#,
+        r#"["goodput_mbps", "rtt_ms.p95"]"#,
         "metrics that `precision` asks it of, of every flow or link that has them",
     ),
     fixed(
