@@ -2,33 +2,22 @@
 
 use super::value::nearest;
 
-/// Name and text of every built-in scenario, in the order `fullpipe list scenarios` prints them.
-pub const BUILT_IN: &[(&str, &str)] = &[
-    (
-        "first-run",
-        include_str!("../../../../scenarios/first-run.toml"),
-    ),
-    (
-        "early-loss",
-        include_str!("../../../../scenarios/early-loss.toml"),
-    ),
-    (
-        "one-drop",
-        include_str!("../../../../scenarios/one-drop.toml"),
-    ),
-    (
-        "slow-start-cap",
-        include_str!("../../../../scenarios/slow-start-cap.toml"),
-    ),
-    (
-        "gamma-window",
-        include_str!("../../../../scenarios/gamma-window.toml"),
-    ),
-    (
-        "response",
-        include_str!("../../../../scenarios/response.toml"),
-    ),
-];
+macro_rules! files {
+    ($($name:literal)*) => {
+        &[$(($name, include_str!(concat!("../../../../scenarios/", $name, ".toml")))),*]
+    };
+}
+
+/// Name and text of every built-in scenario and study, in the order `fullpipe list scenarios` prints them.
+pub const BUILT_IN: &[(&str, &str)] = files! {
+    "first-run"
+    "early-loss" "one-drop" "slow-start-cap" "gamma-window" "blast" "streams"
+    "nikhef"
+    "response" "ucl"
+    "slac" "slac-throughput" "slac-txqueuelen" "slac-stability" "slac-fairness" "waves" "reverse"
+    "spreading" "spreading-rates"
+    "rtt-fairness" "parking" "random-loss"
+};
 
 /// The text of a built-in scenario.
 pub fn find(name: &str) -> Option<&'static str> {

@@ -82,7 +82,7 @@ fn table(keys: &[Key], required: &[&str]) -> Map<String, Value> {
 fn kind(kind_: &Kind, name: &str) -> Value {
     let def = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
     match kind_ {
-        Kind::Text if matches!(name, "metric" | "y") => json!({ "type": "string", "anyOf": [
+        Kind::Text if name == "metric" => json!({ "type": "string", "anyOf": [
             { "enum": metrics::names().collect::<Vec<_>>() },
             { "pattern": "^var\\..+\\.(last|max)$" },
         ] }),

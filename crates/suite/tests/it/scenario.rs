@@ -739,22 +739,37 @@ at_least = 100
 
 #[test]
 fn built_in_scenarios_are_valid() {
-    use fullpipe_suite::scenario::builtin;
+    use fullpipe_suite::scenario::{Loaded, builtin, load};
     for (name, text) in builtin::BUILT_IN {
-        let scenario =
-            Scenario::load(name, &Overrides::default()).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(scenario.name, *name);
-        assert_eq!(scenario.warnings, [], "{name}");
-        assert_eq!(scenario.origin, format!("built-in:{name}"));
-        assert!(
-            !scenario.expectations.is_empty() && !scenario.about.is_empty(),
-            "{name}"
-        );
-        assert!(
-            scenario.expectations.iter().all(|e| !e.source.is_empty()),
-            "{name}: a bound without a source"
-        );
         assert_eq!(builtin::find(name), Some(*text));
+        let quick = Overrides {
+            quick: true,
+            ..Overrides::default()
+        };
+        for overrides in [Overrides::default(), quick] {
+            let scenario = match load(name, &overrides).unwrap_or_else(|e| panic!("{e}")) {
+                Loaded::Scenario(scenario) => scenario,
+                Loaded::Study(study) => {
+                    assert_eq!(
+                        (study.name.as_str(), study.about.is_empty()),
+                        (*name, false)
+                    );
+                    assert!(study.scenarios.len() > 1);
+                    continue;
+                }
+            };
+            assert_eq!(scenario.name, *name);
+            assert_eq!(scenario.warnings, [], "{name}");
+            assert_eq!(scenario.origin, format!("built-in:{name}"));
+            assert!(
+                !scenario.expectations.is_empty() && !scenario.about.is_empty(),
+                "{name}"
+            );
+            assert!(
+                scenario.expectations.iter().all(|e| !e.source.is_empty()),
+                "{name}: a bound without a source"
+            );
+        }
     }
     assert_eq!(builtin::find("early-los"), None);
 }
