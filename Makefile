@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT   ?= fullpipe-out/first-run
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench lint calibrate
+.PHONY: help run test bench lint calibrate web
 
 help: ## List the targets
 	@echo 'usage: make TARGET'
@@ -31,6 +31,9 @@ calibrate: ## Hold the simulator against Linux: build its kernel, run every cell
 	$(CARGO) run --release --locked --package fullpipe-calibrate -- oracle --jobs $$(nproc)
 	$(CARGO) run --release --locked --package fullpipe-calibrate -- freeze --to calibrate-out/reference
 	$(CARGO) run --release --locked --package fullpipe-calibrate -- report --reference calibrate-out/reference --to calibrate-out/report.html
+
+web: ## Build the page of reports from web/ (needs node 20); its tests need chromium and a built fullpipe
+	cd web && npm ci --ignore-scripts && npm run --silent check && npm run --silent build && npm test --silent && npm run --silent test:page
 
 lint: ## Check format, lints, licences
 	$(CARGO) fmt --all --check

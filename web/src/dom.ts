@@ -46,7 +46,8 @@ function now(host: Element): void {
 
 /** Everything that is still waiting: paper does not scroll. */
 export function buildAll(): void {
-  for (const host of [...waiting.keys()]) now(host);
+  // What is built may hold more that waits.
+  while (waiting.size > 0) for (const host of [...waiting.keys()]) now(host);
 }
 
 /** Offers a file. */

@@ -39,7 +39,7 @@ function start(): void {
     contents.push({ id, title, level });
     into.append(el("section", { id, "aria-labelledby": `${id}-title` }, el(level === 1 ? "h2" : "h3", { id: `${id}-title` }, title), ...there));
   };
-  const models = page.scenarios.map((s, i) => new Model(page, s, study ? `${i + 1}-${slug(s.name)}` : slug(s.name)));
+  const models = page.scenarios.map((s, i) => new Model(page, s, study ? `s${i + 1}-${slug(s.name)}` : slug(s.name)));
   const explorers = models.map(explore);
   const opener = (i: number) => (caseIndex: number): void => explorers[i]?.open(caseIndex);
 

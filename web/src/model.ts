@@ -249,7 +249,8 @@ export function axisLabel(axis: Axis, value: string): string {
 /** The heading of an axis: well-known keys in words. */
 export function axisWords(axis: Axis): string {
   const known: Record<string, string> = { rtt: "RTT", mtu: "MTU", initial_window: "initial window", delayed_ack: "delayed ACK" };
-  return known[axis.label] ?? axis.label.replace(/_/g, " ");
+  const flow = /^(?:flow|traffic)\.([^.]+)\.stack$/.exec(axis.label)?.[1];
+  return known[axis.label] ?? flow ?? axis.label.replace(/_/g, " ");
 }
 
 function compare(a: number[], b: number[]): number {

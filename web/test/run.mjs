@@ -23,5 +23,5 @@ await build({
   logLevel: "warning",
 });
 const files = sources.map((f) => `${out}/${f.replace(/\.ts$/, ".mjs")}`);
-const ran = spawnSync(process.execPath, ["--enable-source-maps", "--test", "--test-reporter=spec", ...files], { stdio: "inherit" });
+const ran = spawnSync(process.execPath, ["--enable-source-maps", "--test", "--test-reporter=spec", ...process.argv.slice(3), ...files], { stdio: "inherit" });
 process.exit(ran.status ?? 1);

@@ -32,7 +32,6 @@ export function explorer(curves: CaseCurves, heightOf: (panel: Panel) => number)
   const sync = uPlot.sync(`case-${++serial}`);
   const plots: uPlot[] = [];
   let shown: [number, number] = [0, end];
-  let moving = false;
 
   const zoom = (from: number, to: number): void => {
     // Less than a few rows is nothing to look at.
@@ -40,9 +39,7 @@ export function explorer(curves: CaseCurves, heightOf: (panel: Panel) => number)
     const middle = (from + to) / 2;
     if (to - from < least) [from, to] = [middle - least / 2, middle + least / 2];
     shown = [Math.max(0, from), Math.min(end, to)];
-    moving = true;
     for (const plot of plots) plot.setScale("x", { min: shown[0], max: shown[1] });
-    moving = false;
     label.textContent = `${number(shown[0])} – ${number(shown[1])} s`;
   };
   const label = el("output", { class: "range", "aria-live": "polite" }, `0 – ${number(end)} s`);
@@ -86,7 +83,7 @@ export function explorer(curves: CaseCurves, heightOf: (panel: Panel) => number)
         height: heightOf(panel),
         cursor: { sync: { key: sync.key, setSeries: false }, drag: { x: true, y: false, setScale: true }, points: { size: 6 }, y: false },
         legend: { live: true, markers: { width: 0, fill: (u, i) => lineColour(u.series[i]!) } },
-        scales: { x: { time: false, range: () => shown }, y: { range: (_u, low, high) => panelDomain(panel, [low ?? 0, high ?? 1]) } },
+        scales: { x: { time: false, range: (_u, low, high) => (low === curves.time[0] && high === curves.time.at(-1) ? shown : [low, high]) }, y: { range: (_u, low, high) => panelDomain(panel, [low ?? 0, high ?? 1]) } },
         axes: [
           { stroke: () => css("muted"), grid: { stroke: () => css("grid"), width: 1 }, ticks: { stroke: () => css("rule"), width: 1 }, font: `11px ${FONT}`, size: 26, values: (_u, at) => at.map((t) => `${Number(t.toPrecision(6))}`) },
           { stroke: () => css("muted"), grid: { stroke: () => css("grid"), width: 1 }, ticks: { show: false }, font: `11px ${FONT}`, size: 58, values: (_u, at) => at.map((t) => number(t, 3)) },
@@ -97,7 +94,10 @@ export function explorer(curves: CaseCurves, heightOf: (panel: Panel) => number)
           setScale: [
             (u, key) => {
               const { min, max } = u.scales["x"]!;
-              if (key === "x" && !moving && typeof min === "number" && typeof max === "number") zoom(min, max);
+              // uPlot tells of a change later, also of one that came from here.
+              const same = (a: number, b: number): boolean => Math.abs(a - b) < 1e-6 * end;
+              if (key !== "x" || typeof min !== "number" || typeof max !== "number") return;
+              if (!same(min, shown[0]) || !same(max, shown[1])) zoom(min, max);
             },
           ],
         },
@@ -106,7 +106,9 @@ export function explorer(curves: CaseCurves, heightOf: (panel: Panel) => number)
       box,
     );
     plot.root.querySelectorAll(".u-series").forEach((row, i) => {
-      if (i > 0 && plot.series[i]?.dash) row.classList.add("dashed");
+      if (i === 0 || !plot.series[i]?.dash) return;
+      row.classList.add("dashed");
+      (row as HTMLElement).style.setProperty("--mark", `var(--${(plot.series[i] as Coloured).colourName})`);
     });
     // A double click shows the whole run; uPlot's own would ask the data.
     plot.over.addEventListener("dblclick", () => zoom(0, end));
@@ -169,8 +171,10 @@ function css(name: string): string {
   return THEMES[currentTheme()][name] ?? "#888888";
 }
 
+type Coloured = uPlot.Series & { colourName?: string };
+
 function lineColour(s: uPlot.Series): string {
-  return css((s as uPlot.Series & { colourName?: string }).colourName ?? "ink");
+  return css((s as Coloured).colourName ?? "ink");
 }
 
 /** A range is two series; the legend shows the second, with both values. */

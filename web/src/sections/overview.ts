@@ -35,7 +35,7 @@ export interface Ranking {
   rows: Rank[];
 }
 
-const BESIDE = ["utilization", "stability", "rtt_ms.mean", "rtt_ms.p95", "loss_events", "retransmits", "asymmetry"];
+const BESIDE = ["asymmetry", "utilization", "stability", "rtt_ms.p95", "loss_events"];
 
 /** The competitors, best first; undefined if nothing competes. */
 export function ranking(model: Model): Ranking | undefined {
@@ -153,7 +153,7 @@ export function rankingFigure(model: Model): HTMLElement | undefined {
             el("th", { scope: "col", class: "number" }, "#"),
             el("th", { scope: "col" }, axis.key.endsWith(".stack") ? "stack" : axisWords(axis)),
             el("th", { scope: "col", class: "number" }, ranked.head),
-            el("th", { scope: "col" }, several ? "± 95 %" : "spread"),
+            el("th", { scope: "col", class: "nowrap" }, several ? "± 95 %" : "spread"),
             el("th", { scope: "col", "aria-label": "bar" }, ""),
             several && el("th", { scope: "col", class: "number" }, "smallest – largest"),
             ...ranked.others.map((o) => el("th", { scope: "col", class: "number" }, o.head)),

@@ -176,7 +176,7 @@ export function tables(model: Model, open: (caseIndex: number) => void): HTMLEle
   const throughput = several && has("aggregate_goodput_mbps") ? "aggregate_goodput_mbps" : "goodput_mbps";
   const definition = (metric: string): string | undefined => {
     const m = model.metric(metric);
-    return m && `${m.about}: ${m.formula.replace(/`/g, "")} (${m.source}).`;
+    return m && `${m.about}: ${m.formula} (${m.source}).`.replace(/`/g, "");
   };
   const cells = el("div", { class: "tables" });
   if (has(throughput)) {

@@ -94,8 +94,12 @@ export async function scrollThrough(tab: Tab): Promise<void> {
   });
 }
 
-/** What a button of a figure offers. */
-export async function file(tab: Tab, figure: string, kind: "SVG" | "PNG" | "CSV"): Promise<Buffer> {
-  const [download] = await Promise.all([tab.waitForEvent("download"), tab.locator(`figure[data-name="${figure}"] button.file`, { hasText: kind }).click()]);
+/** What a button of a figure offers. Chromium asks once before it lets a page save more than ten files; that one is tried again. */
+export async function file(tab: Tab, figure: string, kind: "SVG" | "PNG" | "CSV", again = true): Promise<Buffer> {
+  const button = tab.locator(`figure[data-name="${figure}"] button.file`, { hasText: kind });
+  const timeout = again ? 5_000 : 60_000;
+  const [download] = await Promise.all([tab.waitForEvent("download", { timeout }).catch(() => undefined), button.evaluate((b) => (b as HTMLElement).click())]);
+  if (!download && again) return file(tab, figure, kind, false);
+  if (!download) throw new Error(`no ${kind} of ${figure}`);
   return readFileSync((await download.path())!);
 }
