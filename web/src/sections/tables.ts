@@ -199,7 +199,7 @@ export function tables(model: Model, open: (caseIndex: number) => void): HTMLEle
     const times = "completion_time_s.mean";
     if (model.scopeOf(times, name) !== "traffic" || !model.cases.some((_, c) => model.estimate(c, times, name))) continue;
     const [of, metrics] = [name, [times, "completion_time_s.p95"]];
-    for (const metric of metrics) out.push(...tableFigures(model, { name: `${metric}-${of}`, title: `${metricWords(metric)} of ${of}, s`, metric, of, layout }, open));
+    for (const metric of metrics) out.push(...tableFigures(model, { name: `${metric}-${of}`, title: `${of}: ${metricWords(metric).toLowerCase()}, s`, metric, of, layout }, open));
   }
   for (const [i, ask] of model.scenario.figures.entries()) {
     if (ask.figure === "matrix") out.push(...asked(model, ask, i, open));

@@ -10,9 +10,9 @@ import { close, file, open, scrollThrough, skip, study } from "./support.ts";
 
 after(close);
 
-/** `s2-throughput`: scenarios of a study are numbered in the order of their names. */
-const T = "s2-throughput";
-const P = "s1-pairs";
+/** `s3-throughput`: scenarios of a study are numbered in the order of their names. */
+const T = "s3-throughput";
+const P = "s2-pairs";
 
 const page = (theme: "light" | "dark" = "light") => open(join(study().dir, "report.html"), theme);
 

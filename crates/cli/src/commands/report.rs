@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fullpipe_suite::report::{self, Written};
+use fullpipe_suite::report::{self, Study, Written};
 
 use crate::args::Report;
 use crate::exit::{Exit, Failure};
@@ -20,7 +20,12 @@ pub fn beside(dir: &Path) -> Result<String, Failure> {
     Ok(line(&report::write(dir)?))
 }
 
-/// `report: results/report.html (312 kB; open it in a browser)`.
+/// Writes the report of several results, and says where it is.
+pub fn of_all(dir: &Path, study: &Study) -> Result<String, Failure> {
+    Ok(line(&report::write_study(dir, study)?))
+}
+
+/// `report: results/report.html (312 kB, opens in a browser)`.
 fn line(written: &Written) -> String {
     let size = match written.bytes {
         b @ ..1_000_000 => format!("{} kB", b.div_ceil(1000)),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use fullpipe_suite::export::Captures;
 use fullpipe_suite::figure::{self, Written};
+use fullpipe_suite::report;
 use fullpipe_suite::result::RunResult;
 use fullpipe_suite::run::{Options, Ran, run_all};
 use fullpipe_suite::scenario::{self, Diagnostics, Loaded, Overrides, Scenario, Study};
@@ -17,7 +18,7 @@ use crate::commands::check::counted;
 use crate::exit::{Exit, Failure};
 use crate::progress::{Progress, clock};
 use crate::table::number;
-use crate::{output, view};
+use crate::{commands, output, view};
 
 /// Runs the command.
 pub fn run(args: &Run) -> Result<Exit, Failure> {
@@ -39,6 +40,14 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
         }
         results.push(ran.result);
     }
+    if let Some(out) = args.out.as_deref()
+        && directories.iter().flatten().any(|d| d != out)
+    {
+        let line = commands::report::of_all(out, &together(&scenarios, &studies))?;
+        if !args.quiet {
+            output::say(&line);
+        }
+    }
     match (args.format, results.as_slice()) {
         (Format::Json, [one]) => output::data(&one.to_json())?,
         (Format::Json, all) => output::data(&array(all))?,
@@ -52,6 +61,20 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
         results.iter().for_each(say_what_failed);
     }
     Ok(Exit::Failed)
+}
+
+/// What the page of all results is called: like the study, or like the scenarios.
+fn together(scenarios: &[Scenario], studies: &[Study]) -> report::Study {
+    let names: Vec<String> = scenarios.iter().map(|s| s.name.clone()).collect();
+    let (name, about) = match studies {
+        [study] => (study.name.clone(), study.about.clone()),
+        _ => (names.join(", "), String::new()),
+    };
+    report::Study {
+        name,
+        about,
+        results: names,
+    }
 }
 
 /// Only the simulator is part of this version.
@@ -161,7 +184,7 @@ fn one(args: &Run, scenario: &Scenario, out: Option<&Path>) -> Result<(Ran, Vec<
         if pictures.cases > 0 {
             remarks.push(pictures_line(&pictures));
         }
-        remarks.push(crate::commands::report::beside(dir)?);
+        remarks.push(commands::report::beside(dir)?);
     }
     Ok((ran, remarks))
 }

@@ -16,7 +16,7 @@ mod values;
 use std::path::{Path, PathBuf};
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::label;
 use crate::result::{RunResult, VERSION, scalar_text};
@@ -38,48 +38,62 @@ pub struct Written {
 /// # Errors
 /// If there is no finished result, if it cannot be read or if the page cannot be written.
 pub fn write(dir: &Path) -> Result<Written, StoreError> {
-    let page = if ResultDir::is_one(dir) {
-        page(&[ResultDir::open(dir)?], None)?
-    } else {
-        let parts = ResultDir::below(dir)?;
-        if parts.is_empty() {
-            return Err(StoreError::NoResult {
-                dir: dir.to_owned(),
-            });
+    if ResultDir::is_one(dir) {
+        return save(dir, &page(&[ResultDir::open(dir)?], None)?);
+    }
+    let (study, results) = match Study::of(dir) {
+        Some(study) => {
+            let open = |name: &String| ResultDir::open(&dir.join(name));
+            let results = study.results.iter().map(open).collect::<Result<_, _>>()?;
+            (study, results)
         }
-        let name = dir.canonicalize().ok();
-        let name = name.as_deref().unwrap_or(dir).file_name();
-        let name = name.map_or_else(String::new, |n| n.to_string_lossy().into_owned());
-        page(
-            &parts,
-            Some(Study {
-                name,
-                about: String::new(),
-            }),
-        )?
+        None => (Study::named_after(dir), ResultDir::below(dir)?),
     };
-    save(dir, &page)
+    if results.is_empty() {
+        return Err(StoreError::NoResult {
+            dir: dir.to_owned(),
+        });
+    }
+    save(dir, &page(&results, Some(study))?)
 }
 
-/// A study's own words.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What a page of several results says of them together; kept beside them as `study.json`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Study {
     /// Name.
     pub name: String,
     /// What it is about.
     pub about: String,
+    /// Subdirectories of its results, in order.
+    pub results: Vec<String>,
 }
 
-/// Writes the report of a study into `dir`, its results in the given order.
+impl Study {
+    fn of(dir: &Path) -> Option<Study> {
+        let text = std::fs::read(dir.join(STUDY)).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    fn named_after(dir: &Path) -> Study {
+        let whole = dir.canonicalize().ok();
+        let name = whole.as_deref().unwrap_or(dir).file_name();
+        Study {
+            name: name.map_or_else(String::new, |n| n.to_string_lossy().into_owned()),
+            ..Study::default()
+        }
+    }
+}
+
+const STUDY: &str = "study.json";
+
+/// Writes the report of a study into `dir`, and what the study is.
 ///
 /// # Errors
-/// If a result cannot be read or the page cannot be written.
-pub fn write_study(dir: &Path, study: Study, results: &[PathBuf]) -> Result<Written, StoreError> {
-    let parts: Vec<ResultDir> = results
-        .iter()
-        .map(|d| ResultDir::open(d))
-        .collect::<Result<_, _>>()?;
-    save(dir, &page(&parts, Some(study))?)
+/// If a result cannot be read or a file cannot be written.
+pub fn write_study(dir: &Path, study: &Study) -> Result<Written, StoreError> {
+    let text = serde_json::to_string_pretty(study).expect("strings only") + "\n";
+    ResultDir::write_beside(dir, STUDY, text.as_bytes())?;
+    write(dir)
 }
 
 fn save(dir: &Path, page: &Page) -> Result<Written, StoreError> {
@@ -115,6 +129,7 @@ pub fn page(results: &[ResultDir], study: Option<Study>) -> Result<Page, StoreEr
         scenarios.first().map_or_else(Study::default, |s| Study {
             name: s.name.clone(),
             about: s.about.clone(),
+            ..Study::default()
         })
     });
     Ok(Page {

@@ -52,10 +52,12 @@ mod tests {
     #[test]
     fn the_template_loads_nothing() {
         for word in [
-            "src=",
+            "src=\"",
             "@import",
             "url(http",
-            "<link",
+            "url(\"",
+            "url(//",
+            "href=\"http",
             "fetch(",
             "XMLHttpRequest",
         ] {

@@ -6,6 +6,7 @@ mod determinism;
 mod metrics;
 mod network;
 mod precision;
+mod report;
 mod resume;
 mod scenario;
 mod scenario_text;
