@@ -159,8 +159,9 @@ impl Flow {
     pub fn note_completion(&mut self, now: Time, net: &mut Net) {
         if self.finite && self.completed.is_none() && self.sender.is_done() {
             self.completed = Some(now);
-            if let Some(short) = &self.short {
-                net.classes[short.class as usize].complete(now, short.number);
+            match &self.short {
+                Some(short) => net.classes[short.class as usize].complete(now, short.number),
+                None => self.recorder.complete(now),
             }
         }
     }

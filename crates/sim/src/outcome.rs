@@ -226,6 +226,8 @@ pub struct SourceOutcome {
     pub arrived_measured: u64,
     /// Datagrams sent since `measure_from`.
     pub sent_measured: u64,
+    /// Arrival of the last one; zero if none arrived.
+    pub last_arrival: Time,
     /// One-way delay of those that arrived since `measure_from`.
     pub delay: Histogram,
     /// Datagrams sent per interval since time zero.

@@ -25,6 +25,8 @@ pub struct Recorder {
     window_since: Time,
     window_from: Time,
     window: f64,
+    /// Mean window of the measured part up to the completion.
+    window_mean: Option<f64>,
     pub(crate) window_max: f64,
     /// The window's clamp: the moment it is reached is always on the record.
     cap: f64,
@@ -58,6 +60,7 @@ impl Recorder {
             window_since: start,
             window_from: start,
             window: 0.0,
+            window_mean: None,
             window_max: 0.0,
             cap,
             step,
@@ -72,9 +75,26 @@ impl Recorder {
     pub fn begin_measurement(&mut self, now: Time) {
         self.rtt = Histogram::default();
         self.window_area = 0.0;
+        self.window_mean = None;
         self.window_since = now.max(self.window_from);
         self.window_from = self.window_since;
         self.window_max = self.window;
+    }
+
+    /// The last segment is acknowledged: the window of an idle connection is of no interest.
+    #[cold]
+    pub fn complete(&mut self, now: Time) {
+        self.window_mean = Some(self.mean_window(now));
+    }
+
+    fn mean_window(&self, to: Time) -> f64 {
+        let rest = to.saturating_since(self.window_since).as_nanos() as f64;
+        let span = to.saturating_since(self.window_from).as_nanos();
+        if span > 0 {
+            (self.window_area + self.window * rest) / span as f64
+        } else {
+            self.window
+        }
     }
 
     /// A packet arrives: closes every interval that ended before.
@@ -199,12 +219,6 @@ impl Recorder {
         for (_, column) in &mut self.series.variables {
             column.resize(rows, f64::NAN);
         }
-        self.window_area += self.window * end.saturating_since(self.window_since).as_nanos() as f64;
-        let span = end.saturating_since(self.window_from).as_nanos();
-        if span > 0 {
-            self.window_area / span as f64
-        } else {
-            self.window
-        }
+        self.window_mean.unwrap_or_else(|| self.mean_window(end))
     }
 }

@@ -249,7 +249,12 @@ impl World {
                 self.flows[i].sender.start(now);
                 self.flows[i].pump(now, i as u32, net);
             }
-            Wake::Stop(i) => self.flows[i].sender.stop(),
+            Wake::Stop(i) => {
+                let flow = &mut self.flows[i];
+                flow.sender.stop();
+                // All it sent may be acknowledged already.
+                flow.note_completion(now, net);
+            }
             Wake::Resume(i) => {
                 let flow = &mut self.flows[i];
                 flow.resumes -= 1;

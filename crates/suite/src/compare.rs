@@ -145,7 +145,8 @@ pub struct Effect {
 pub enum Verdict {
     /// Equal.
     Same,
-    /// Different, but the interval holds zero: the seeds there are do not tell the two apart.
+    /// Different, but the interval holds zero: the seeds there are do not tell the two apart. Or undefined in more of the seeds
+    /// on one side than on the other.
     Indistinguishable,
     /// A difference (a real one, if there is an interval) within the threshold.
     Within,
@@ -421,7 +422,12 @@ impl Collector<'_> {
                 effect: seen.effect,
                 relative,
                 threshold,
-                verdict: verdict([ea.mean, eb.mean], &seen, relative, threshold),
+                verdict: match verdict([ea.mean, eb.mean], &seen, relative, threshold) {
+                    Verdict::Same if defined_part(ea, na) != defined_part(eb, nb) => {
+                        Verdict::Indistinguishable
+                    }
+                    verdict => verdict,
+                },
             });
         }
     }
@@ -439,6 +445,15 @@ impl Collector<'_> {
             flow: flow.map(str::to_owned),
             link: link.map(str::to_owned),
         });
+    }
+}
+
+/// Part of the seeds in which a metric is defined.
+fn defined_part(e: &Estimate, seeds: usize) -> f64 {
+    match (e.mean, e.undefined) {
+        (Some(_), _) => 1.0,
+        (None, 0) => 0.0,
+        (None, n) => 1.0 - f64::from(n) / seeds as f64,
     }
 }
 
@@ -757,6 +772,31 @@ mod tests {
             ]
         );
         assert!(!c.agree);
+    }
+
+    /// Both means are undefined, but not because of the same number of seeds.
+    #[test]
+    fn undefined_in_more_seeds_is_not_the_same() {
+        let with = |samples: &[Option<f64>]| {
+            let mut c = case(1500, &[1.0, 1.0, 1.0]);
+            let metrics = &mut c.flows[0].metrics;
+            metrics.insert("recovery_time_s".into(), Estimate::of(samples));
+            result(vec![c])
+        };
+        let (none, one, two) = (
+            with(&[None, None, None]),
+            with(&[Some(1.0), None, None]),
+            with(&[Some(1.0), Some(1.0), None]),
+        );
+        let seen = |a: &RunResult, b: &RunResult| {
+            let c = compare(a, b, &Options::default());
+            let row = c.rows.iter().find(|r| r.metric == "recovery_time_s");
+            row.unwrap().verdict
+        };
+        assert_eq!(seen(&one, &one), Verdict::Same);
+        assert_eq!(seen(&none, &none), Verdict::Same);
+        assert_eq!(seen(&one, &two), Verdict::Indistinguishable);
+        assert_eq!(seen(&none, &one), Verdict::Indistinguishable);
     }
 
     #[test]

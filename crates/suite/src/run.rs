@@ -352,7 +352,8 @@ fn by_case(scenario: &Scenario, done: &BTreeMap<(usize, u64), Done>) -> Vec<Vec<
     runs
 }
 
-/// Judges the cases that are not settled and gives them their next batch; false if none gets one.
+/// Judges the cases that are not settled and gives them, and the baselines they are judged by, their next batch; false if none
+/// gets one.
 fn grow(
     scenario: &Scenario,
     wanted: &Precision,
@@ -375,6 +376,18 @@ fn grow(
             _ => judgement.more = false,
         }
         judged[i] = Some(judgement);
+    }
+    // A run says something against its baseline only if that ran with the same seed.
+    if wanted.of.iter().any(|m| metrics::needs_baseline(m)) {
+        for (i, case) in scenario.cases.iter().enumerate() {
+            if let Some(base) = case.baseline
+                && counts[base] < counts[i]
+            {
+                counts[base] = counts[i];
+                judged[base] = None;
+                grown = true;
+            }
+        }
     }
     grown
 }

@@ -402,6 +402,10 @@ impl<C: Controller> Sender<C> {
     /// brings them, so an empty network is never waited for.
     fn continue_train(&mut self, pipe: u64, cwnd: u64) -> bool {
         if self.train == 0 {
+            // Spreading needs every segment on its own (Initial Spreading 2014: no offload for the first window).
+            if self.pacer.is_spreading() {
+                return true;
+            }
             let room = cwnd - pipe;
             let data = self.send_limit - self.board.nxt();
             let whole = u64::from(self.cfg.tso_segments);

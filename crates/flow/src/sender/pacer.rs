@@ -33,6 +33,12 @@ impl Pacer {
         }
     }
 
+    /// Segments of the initial window are still to be spaced.
+    #[inline]
+    pub fn is_spreading(&self) -> bool {
+        self.spread_left > 0
+    }
+
     /// A loss, a timeout or a mark ends spreading: the rest is ACK-clocked.
     pub fn end_spreading(&mut self) {
         if self.spread_left > 0 {

@@ -775,6 +775,30 @@ fn segmentation_offload_holds_nothing_back_at_the_end() {
     assert!(h.s.is_done());
 }
 
+/// Initial Spreading wants no offload for the first window: trains come after it.
+#[test]
+fn segmentation_offload_leaves_a_spread_initial_window_alone() {
+    let cfg = SenderConfig {
+        sending: InitialSending::Spread {
+            t_max: Some(span_ms(4)),
+            jiffy: span_ms(1),
+        },
+        tso_segments: 44,
+        ..SenderConfig::preset(Preset::Y2026, 1500)
+    };
+    let mut h = Host::new(cfg, 10.0);
+    h.ack_at(100.0, &syn_ack(u64::MAX));
+    h.wait(199.0);
+    let times: Vec<f64> = h.log[1..]
+        .iter()
+        .map(|(t, _)| t.as_secs_f64() * 1e3)
+        .collect();
+    let expected: Vec<f64> = (0..10).map(|i| 100.0 + 4.0 * f64::from(i)).collect();
+    assert_eq!(times, expected);
+    assert_eq!(h.ack_at(200.0, &ack(2, 100.0)).len(), 0, "a third waits");
+    assert_eq!(h.ack_at(204.0, &ack(3, 104.0)).len(), 3);
+}
+
 /// A pacer lets a train pass as one and charges it whole.
 #[test]
 fn segmentation_offload_paces_trains() {

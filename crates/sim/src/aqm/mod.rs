@@ -59,8 +59,8 @@ pub enum EntryAqm {
 }
 
 impl EntryAqm {
-    /// The discipline at a link of `rate` bits per second whose typical packet has `packet` bytes; `None` if `d` decides
-    /// nothing at the entry.
+    /// The discipline at a link of `rate` bits per second whose typical packet has `packet` bytes, or as many as the
+    /// largest seen if that is more; `None` if `d` decides nothing at the entry.
     pub fn new(d: &Discipline, rate: u64, packet: u32, rng: ComponentRng) -> Option<Self> {
         match d {
             Discipline::Red(red) => {
@@ -80,10 +80,16 @@ impl EntryAqm {
 
     /// Decides about a packet of `size` bytes; `ect`: it may be marked. Times never fall from call to call.
     #[inline]
-    pub fn judge(&mut self, now: Time, backlog: &Backlog, _size: u16, ect: bool) -> Verdict {
+    pub fn judge(&mut self, now: Time, backlog: &Backlog, size: u16, ect: bool) -> Verdict {
         match self {
-            Self::Red(red) => red.judge(now, backlog, ect),
-            Self::Pie(pie) => pie.judge(now, backlog, ect),
+            Self::Red(red) => {
+                red.see(size);
+                red.judge(now, backlog, ect)
+            }
+            Self::Pie(pie) => {
+                pie.see(size);
+                pie.judge(now, backlog, ect)
+            }
         }
     }
 }

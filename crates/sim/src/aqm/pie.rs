@@ -82,6 +82,12 @@ impl PieState {
         }
     }
 
+    /// A packet of this size arrives: typical is at least that much (jumbo frames).
+    #[inline]
+    pub fn see(&mut self, size: u16) {
+        self.floor = self.floor.max(2 * u64::from(size));
+    }
+
     /// Decides about an arriving packet.
     #[inline]
     pub fn judge(&mut self, now: Time, backlog: &Backlog, ect: bool) -> Verdict {
@@ -288,6 +294,10 @@ mod tests {
         assert_eq!(p.judge(ms(0), &queue(50), false), Verdict::Drop);
         assert_eq!(p.judge(ms(0), &queue(2), false), Verdict::Admit);
         assert_eq!(p.judge(ms(0), &queue(3), false), Verdict::Drop);
+        // Jumbo frames: two of 9000 bytes are safe.
+        p.see(9000);
+        assert_eq!(p.judge(ms(0), &queue(12), false), Verdict::Admit);
+        assert_eq!(p.judge(ms(0), &queue(13), false), Verdict::Drop);
     }
 
     /// RFC 8033, 5.1: mark up to 10 %, drop above.

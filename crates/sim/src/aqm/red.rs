@@ -55,6 +55,7 @@ impl Red {
 #[derive(Debug)]
 pub struct RedState {
     p: Red,
+    rate: u64,
     /// Packets of typical size that the link transmits per nanosecond.
     per_nano: f64,
     packet_bits: f64,
@@ -107,6 +108,7 @@ impl RedState {
     pub fn new(p: Red, rate: u64, packet: u32, rng: ComponentRng) -> Self {
         let mut red = Self {
             p,
+            rate,
             per_nano: 0.0,
             packet_bits: f64::from(packet.max(1)) * 8.0,
             average: 0.0,
@@ -121,7 +123,18 @@ impl RedState {
 
     /// New rate of the link in bits per second.
     pub fn set_rate(&mut self, rate: u64) {
+        self.rate = rate;
         self.per_nano = rate as f64 * 1e-9 / self.packet_bits;
+    }
+
+    /// A packet of this size arrives: typical is at least that much (jumbo frames).
+    #[inline]
+    pub fn see(&mut self, size: u16) {
+        let bits = f64::from(size) * 8.0;
+        if bits > self.packet_bits {
+            self.packet_bits = bits;
+            self.set_rate(self.rate);
+        }
     }
 
     /// Decides about an arriving packet.

@@ -37,6 +37,8 @@ pub struct Meter {
     measured: u64,
     measured_bytes: u64,
     queue_max: u64,
+    /// Packets that enter before `measure_from` and leave after it.
+    there_at_begin: u64,
     /// Packet-nanoseconds since `measure_from`.
     queue_area: u64,
     queueing_delay: Histogram,
@@ -74,6 +76,7 @@ impl Meter {
             measured: 0,
             measured_bytes: 0,
             queue_max: 0,
+            there_at_begin: 0,
             queue_area: 0,
             queueing_delay: Histogram::default(),
             sample_at: Time::ZERO,
@@ -121,7 +124,16 @@ impl Meter {
         packets: u64,
     ) {
         self.occupy(entered, departs, 1);
-        self.reach(departs, packets);
+        let packets = if entered >= self.measure_from {
+            packets
+        } else if departs > self.measure_from {
+            // Some of those before it are gone by then.
+            self.there_at_begin += 1;
+            self.there_at_begin
+        } else {
+            0
+        };
+        self.queue_max = self.queue_max.max(packets);
         self.leave(begins - entered, departs, size);
     }
 

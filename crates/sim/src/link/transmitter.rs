@@ -117,8 +117,9 @@ impl Transmitter {
         match &self.capacity {
             Capacity::Rates(pieces) => pieces[0].1,
             Capacity::Trace(trace) => {
-                let bits = trace.opportunities.len() as u64 * OPPORTUNITY * 8;
-                bits * 1_000_000_000 / trace.period()
+                let bits = trace.opportunities.len() as u128 * u128::from(OPPORTUNITY * 8);
+                let rate = bits * 1_000_000_000 / u128::from(trace.period());
+                u64::try_from(rate).unwrap_or(UNLIMITED)
             }
         }
     }
@@ -364,6 +365,13 @@ mod tests {
         assert_eq!(send(&mut t, us(12_000), 9000), (us(20_000), us(32_000)));
         assert_eq!(t.bytes_between(us(0), us(2000)), Some(2.0 * 1504.0));
         assert_eq!(t.bytes_between(us(2000), us(22_000)), Some(6.0 * 1504.0));
+    }
+
+    /// Three million opportunities within a second.
+    #[test]
+    fn the_mean_rate_of_a_long_trace_fits() {
+        let opportunities: Vec<u32> = (0..3_000_000).map(|i| i / 3000 + 1).collect();
+        assert_eq!(by_trace(&opportunities).first_rate(), 3_000_000 * 1504 * 8);
     }
 
     #[test]

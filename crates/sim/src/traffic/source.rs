@@ -33,6 +33,7 @@ pub struct Source {
     pub dropped: u64,
     sent_measured: u64,
     arrived_measured: u64,
+    last_arrival: Time,
     delay: Histogram,
     sent_per_interval: PerInterval,
     arrived_per_interval: PerInterval,
@@ -58,6 +59,7 @@ impl Source {
             dropped: 0,
             sent_measured: 0,
             arrived_measured: 0,
+            last_arrival: Time::ZERO,
             delay: Histogram::default(),
             sent_per_interval: PerInterval::new(spec.interval),
             arrived_per_interval: PerInterval::new(spec.interval),
@@ -93,6 +95,7 @@ impl Source {
     /// A datagram arrives.
     pub fn arrive(&mut self, now: Time, packet: &Packet) {
         self.arrived += 1;
+        self.last_arrival = now;
         self.arrived_per_interval.add(now, 1);
         if now >= self.measure_from {
             self.arrived_measured += 1;
@@ -119,6 +122,7 @@ impl Source {
             dropped: self.dropped,
             arrived_measured: self.arrived_measured,
             sent_measured: self.sent_measured,
+            last_arrival: self.last_arrival,
             delay: self.delay,
             sent_per_interval: self.sent_per_interval.finish(end),
             arrived_per_interval: self.arrived_per_interval.finish(end),

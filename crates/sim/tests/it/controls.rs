@@ -206,3 +206,19 @@ fn what_arrives_at_the_very_end_is_in_the_last_sample() {
     assert_eq!(o.flows[0].delivered_per_interval, [0, 0, 0, 0, 10]);
     assert_eq!(o.flows[0].arrived_per_interval, [0, 0, 0, 0, 10]);
 }
+
+/// The window that an idle connection keeps after its transfer does not count.
+#[test]
+fn the_mean_window_ends_with_the_transfer() {
+    let mean = |seconds| {
+        let mut f = flow("main", "reno");
+        f.sender.transfer = Some(200);
+        let spec = dumbbell(12.0, 80, Buffer::Packets(500), seconds, vec![f]);
+        let o = run(&spec).unwrap();
+        assert!(o.flows[0].completed.is_some());
+        o.flows[0].cwnd_mean
+    };
+    let short = mean(2.0);
+    assert_eq!(short, mean(20.0));
+    assert!(short > 10.0 && short < 200.0, "{short}");
+}

@@ -1,6 +1,6 @@
 //! Links and losses against cases small enough for a pencil. 12 Mbit/s: a packet of 1500 bytes takes a millisecond.
 
-use fullpipe_sim::{Buffer, FlowSpec, Loss, Outcome, RunSpec, run};
+use fullpipe_sim::{Buffer, Codel, Discipline, FlowSpec, Loss, Outcome, RunSpec, run};
 use fullpipe_units::{Span, Time};
 
 use crate::build::{at, dumbbell, flow, link, mbit, ms};
@@ -38,6 +38,23 @@ fn a_buffer_of_packets_counts_the_one_in_transmission() {
         );
         let used = fits as f64 / 79.0;
         assert!((l.utilization - used).abs() < 1e-9);
+    }
+}
+
+/// Ten packets wait and leave after 1 to 10 ms: three of them are there when the measured part begins at 7.5 ms, however long the
+/// queue was that the last one joined.
+#[test]
+fn the_largest_queue_is_that_of_the_measured_part() {
+    let mut f = flow("main", "reno");
+    f.sender.transfer = Some(10);
+    let mut spec = dumbbell(12.0, 80, Buffer::Packets(20), 0.079, vec![f]);
+    spec.measure_from = at(7.5);
+    let disciplines = [Discipline::DropTail, Discipline::Codel(Codel::default())];
+    for (discipline, parts) in [(0, false), (0, true), (1, false)] {
+        spec.links[0].discipline = disciplines[discipline].clone();
+        spec.links[0].loss_of_acks = parts;
+        let l = &run(&spec).unwrap().links[0];
+        assert_eq!((l.queue_max, l.delivered), (3, 10), "{discipline} {parts}");
     }
 }
 

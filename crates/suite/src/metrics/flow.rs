@@ -15,7 +15,9 @@ pub(super) fn measure(group: &FlowGroup, members: &[FlowOutcome], outcome: &Outc
     let mut put = |name: &str, v: Option<f64>| values.insert(name.to_owned(), v);
 
     let (from, to) = measured_part(group, members, outcome);
-    let seconds = to.saturating_since(from).as_secs_f64();
+    let seconds = delivered_until(members, outcome)
+        .saturating_since(from)
+        .as_secs_f64();
     let sum = |of: fn(&FlowOutcome) -> f64| members.iter().map(of).sum::<f64>();
     put(
         "goodput_mbps",
@@ -108,16 +110,21 @@ pub(super) fn measured_part(
         .map(|f| f.started)
         .min()
         .unwrap_or(Time::ZERO);
+    let to = delivered_until(members, outcome);
+    let to = to.min(group.stop.unwrap_or(to));
+    (started.max(outcome.measure_from), to)
+}
+
+/// Completion of the last member, or the end of the run. What a flow had sent before its stop arrives after it, from a long
+/// queue much later: a rate counts it, so its time counts too.
+fn delivered_until(members: &[FlowOutcome], outcome: &Outcome) -> Time {
     let end = Time::ZERO + outcome.duration;
     let completed = members
         .iter()
         .map(|f| f.completed)
         .collect::<Option<Vec<Time>>>();
-    let completed = completed
-        .and_then(|all| all.into_iter().max())
-        .unwrap_or(end);
-    let to = end.min(completed).min(group.stop.unwrap_or(end));
-    (started.max(outcome.measure_from), to)
+    let completed = completed.and_then(|all| all.into_iter().max());
+    end.min(completed.unwrap_or(end))
 }
 
 /// Goodput samples, Mbit/s, of the whole intervals between two times, all members together, and the index of the first.
@@ -234,6 +241,22 @@ mod tests {
         let v = measure(&group("a", 0..1), &o.flows, &o);
         assert!((value(&v, "goodput_mbps").unwrap() - 1000.0 * 1448.0 * 8e-6 / 4.0).abs() < 1e-12);
         assert_eq!(value(&v, "completion_time_s"), Some(4.0));
+    }
+
+    /// Stopped after a second; what waited in the queue took three more: 10 Mbit/s, not 40.
+    #[test]
+    fn what_arrives_after_the_stop_takes_its_time() {
+        let mut f = flow("a");
+        f.mss = 1250;
+        f.totals.delivered_measured = 4000;
+        f.completed = Some(Time::from_secs_f64(6.0));
+        f.delivered_per_interval = vec![1000; 6];
+        let mut g = group("a", 0..1);
+        g.stop = Some(Time::from_secs_f64(3.0));
+        let o = outcome(vec![f], 12, 2, 1);
+        let v = measure(&g, &o.flows, &o);
+        assert!((value(&v, "goodput_mbps").unwrap() - 10.0).abs() < 1e-12);
+        assert_eq!(v["stability"], None, "one sample until the stop");
     }
 
     #[test]

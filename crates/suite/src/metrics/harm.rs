@@ -40,6 +40,11 @@ pub(crate) fn against_baselines(baseline: &[Option<usize>], runs: &mut [Vec<Seed
     }
 }
 
+/// True for a metric that needs the same seed of a baseline.
+pub(crate) fn needs_baseline(name: &str) -> bool {
+    NAMES.contains(&name)
+}
+
 /// The metrics of a case that has no baseline.
 pub(super) fn undefined() -> Values {
     NAMES.iter().map(|n| ((*n).to_owned(), None)).collect()

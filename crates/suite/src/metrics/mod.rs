@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::scenario::FlowGroup;
 
 pub use harm::against;
-pub(crate) use harm::against_baselines;
+pub(crate) use harm::{against_baselines, needs_baseline};
 pub use sharing::{asymmetry, jain, rtt_unfairness};
 pub use table::{
     Better, METRICS, Metric, Scope, find, is_variable, markdown, names, names_of, scope_of,

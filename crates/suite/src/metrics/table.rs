@@ -136,7 +136,9 @@ undefined (no loss, never recovered, one sample only) is `null`; when it is unde
 Words used below:
 
 - measured part of a flow: from the end of the warm-up, or the flow's start if that is later, to the end of the run, the
-  flow's `stop` or the completion of its transfer, whichever is first;
+  flow's `stop` or the completion of its transfer, whichever is first. What was sent before a `stop` and arrives after it
+  is part of `goodput_mbps`, `throughput_mbps` and `received_mbps`, and so is the time it takes, until all is acknowledged
+  (datagrams: until the last arrives);
 - measured part of traffic: from the end of the warm-up, or of datagrams their start if that is later, to the end of the run or
   the datagrams' `stop`; a short flow counts if it starts in it, one that started during the warm-up does not, and the delay of
   a packet counts if the packet leaves (a queue) or arrives in it. Counts and the rates made of counts (`retransmits`,

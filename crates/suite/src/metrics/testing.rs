@@ -104,6 +104,7 @@ pub(crate) fn source(name: &str) -> SourceOutcome {
         dropped: 0,
         arrived_measured: 0,
         sent_measured: 0,
+        last_arrival: Time::ZERO,
         delay: Default::default(),
         sent_per_interval: Vec::new(),
         arrived_per_interval: Vec::new(),

@@ -143,7 +143,12 @@ fn datagrams(spec: Option<&SourceSpec>, source: &SourceOutcome, outcome: &Outcom
     );
     put(
         "received_mbps",
-        ratio(bits * source.arrived_measured as f64, seconds),
+        ratio(
+            bits * source.arrived_measured as f64,
+            to.max(source.last_arrival)
+                .saturating_since(from)
+                .as_secs_f64(),
+        ),
     );
     put("sent_packets", Some(source.sent as f64));
     put("received_packets", Some(source.arrived as f64));
@@ -411,6 +416,9 @@ mod tests {
         };
         let o = outcome(vec![], 12, 2, 1);
         close(&datagrams(Some(&spec), &s, &o), "received_mbps", 0.6);
+        // The last of them waited for a second in a queue.
+        s.last_arrival = Time::from_secs_f64(8.0);
+        close(&datagrams(Some(&spec), &s, &o), "received_mbps", 0.4);
         assert_eq!(kind_of(&spec.waveform), "udp-sine");
     }
 

@@ -361,12 +361,13 @@ fn datagrams_have_a_waveform() {
         waveform(&format!("{down}period = \"15s\"")),
         steps(&[(0, 20), (5, 10), (10, 0)], Some(Span::from_secs(15)))
     );
-    // 10 MB at 80 Mbit/s last a second.
+    // 10 MB at 80 Mbit/s last a second; the last datagram leaves at its end.
     let (scenario, spec) = traffic(
         "kind = \"udp-blast\"\nrate = \"80Mbit/s\"\nvolume = \"10MB\"\nstart = \"2s\"\npacket = 200\nspacing = \"poisson\"",
     );
     let source = &spec.sources[0];
-    assert_eq!(source.stop, Some(Time::ZERO + Span::from_secs(3)));
+    let end = Time::ZERO + Span::from_secs(3);
+    assert_eq!(source.stop, Some(end + Span::from_nanos(1)));
     assert_eq!((source.packet, source.spacing), (200, Spacing::Poisson));
     assert_eq!(way(&spec, &source.forward), ["bottleneck"]);
     let group = &scenario.cases[0].traffic[0];
@@ -375,6 +376,24 @@ fn datagrams_have_a_waveform() {
         (TrafficKind::Datagrams, 0, "t")
     );
     assert_eq!(group.offered, Some(mbit(80)));
+}
+
+/// 150 kB in packets of 1500 bytes: a hundred, whatever the rate does to the times.
+#[test]
+fn a_blast_sends_its_volume() {
+    for (rate, volume, packets) in [
+        ("12Mbit/s", "150kB", 100),
+        ("7Mbit/s", "150kB", 100),
+        ("33.3Mbit/s", "150kB", 100),
+        ("12Mbit/s", "149.9kB", 99),
+        ("12Mbit/s", "151.5kB", 101),
+    ] {
+        let (_, spec) = traffic(&format!(
+            "kind = \"udp-blast\"\nrate = \"{rate}\"\nvolume = \"{volume}\"\nstart = \"2s\""
+        ));
+        let outcome = fullpipe_sim::run(&spec).unwrap();
+        assert_eq!(outcome.sources[0].sent, packets, "{rate} {volume}");
+    }
 }
 
 #[test]

@@ -80,6 +80,27 @@ fn every_case_gets_the_seeds_it_needs() {
     assert_eq!(log.finished.lock().unwrap().len(), 25);
 }
 
+/// A gain needs the baseline's run with the same seed: the baseline, which has none itself, gets as many seeds as the case that
+/// needs most.
+#[test]
+fn a_baseline_gets_the_seeds_of_those_that_are_held_against_it() {
+    let text = format!("{TEXT}\n[measure]\nbaseline = {{ \"path.rate\" = \"1Mbit/s\" }}\n");
+    let mut s = scenario(&text);
+    s.measure.precision = Some(Precision {
+        target: 0.02,
+        of: vec!["gain".into()],
+        max_seeds: 10,
+    });
+    // The gain alternates by 0.5, 1.5 and 50 %.
+    let (ran, _) = run_in(&s, None, 2, false, &spread).unwrap();
+    let cases = &ran.result.cases;
+    let seeds: Vec<usize> = cases.iter().map(|c| c.seeds.len()).collect();
+    assert_eq!(seeds, [10, 3, 7, 10]);
+    let gain = &cases[3].metrics.0["gain"];
+    let expected = 0.5 * (150_000.0 / 100_500.0 + 50_000.0 / 99_500.0);
+    assert!((gain.mean.unwrap() - expected).abs() < 1e-9, "{gain:?}");
+}
+
 #[test]
 fn without_a_precision_nothing_is_added() {
     let (ran, log) = run_in(&scenario(TEXT), None, 1, false, &spread).unwrap();

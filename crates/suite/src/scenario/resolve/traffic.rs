@@ -394,8 +394,11 @@ impl Judge<'_> {
         let waveform = self.waveform(findings)?;
         let mut stop = group.stop;
         if let (Some(volume), Some(rate)) = (r.bytes("volume"), r.rate("rate")) {
-            let lasts = volume.0 as f64 * 8.0 / rate.as_bits_per_sec() as f64;
-            let over = group.start + Span::from_secs_f64(lasts);
+            let work = u128::from(volume.0) * 8_000_000_000;
+            let lasts = work.div_ceil(u128::from(rate.as_bits_per_sec().max(1)));
+            // Nothing leaves at the stop itself, but the last datagram is due when the volume is full.
+            let lasts = u64::try_from(lasts + 1).unwrap_or(u64::MAX);
+            let over = group.start + Span::from_nanos(lasts);
             stop = Some(stop.map_or(over, |stop| stop.min(over)));
         }
         let spacing = match r.word("spacing") {
