@@ -367,6 +367,11 @@ fn grow(
         if judged[i].as_ref().is_some_and(|j| !j.more) {
             continue;
         }
+        // A baseline has none of the metrics against it: it follows those that do.
+        let held_against = || scenario.cases.iter().any(|c| c.baseline == Some(i));
+        if wanted.of.iter().all(|m| metrics::needs_baseline(m)) && held_against() {
+            continue;
+        }
         let mut judgement = precision::judge(&CaseResult::new(case, &runs[i]), wanted);
         match precision::next(counts[i], wanted).map(|n| n.min(most)) {
             Some(more) if judgement.more && more > counts[i] => {

@@ -92,10 +92,16 @@ fn a_baseline_gets_the_seeds_of_those_that_are_held_against_it() {
         max_seeds: 10,
     });
     // The gain alternates by 0.5, 1.5 and 50 %.
-    let (ran, _) = run_in(&s, None, 2, false, &spread).unwrap();
+    let (ran, log) = run_in(&s, None, 2, false, &spread).unwrap();
     let cases = &ran.result.cases;
     let seeds: Vec<usize> = cases.iter().map(|c| c.seeds.len()).collect();
     assert_eq!(seeds, [10, 3, 7, 10]);
+    assert!(cases[0].precision.is_none() && cases[2].precision.as_ref().unwrap().reached);
+    let warned = log.warnings.lock().unwrap();
+    assert!(
+        warned.len() == 1 && warned[0].contains("in 1 of 3 cases"),
+        "{warned:?}"
+    );
     let gain = &cases[3].metrics.0["gain"];
     let expected = 0.5 * (150_000.0 / 100_500.0 + 50_000.0 / 99_500.0);
     assert!((gain.mean.unwrap() - expected).abs() < 1e-9, "{gain:?}");
