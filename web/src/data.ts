@@ -52,6 +52,8 @@ export interface Axis {
   key: string;
   label: string;
   values: string[];
+  /** What the tables of a named axis set, as dotted keys. */
+  sets?: string[];
 }
 
 export interface Case {

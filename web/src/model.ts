@@ -156,11 +156,12 @@ export class Model {
     return undefined;
   }
 
-  /** The axis whose values compete: stacks, or cases with a name. */
+  /** The axis whose values compete: stacks, values that set one, or cases with a name. */
   competitors(): Axis | undefined {
     const named = (a: Axis): boolean => !a.key.includes(".");
     return (
       this.axes.find((a) => a.key.endsWith(".stack")) ??
+      this.axes.find((a) => a.key !== "case" && stackOf(a) !== undefined) ??
       this.axes.find((a) => named(a) && a.key !== "case" && /stack|variant|first|sender/.test(a.key)) ??
       this.axes.find((a) => a.key === "case") ??
       this.axes.find(named) ??
@@ -170,7 +171,7 @@ export class Model {
 
   /** The flow whose keys an axis sets. */
   flowOf(axis: Axis): string | undefined {
-    const name = /^flow\.([^.]+)\./.exec(axis.key)?.[1];
+    const name = /^flow\.([^.]+)\./.exec(stackOf(axis) ?? axis.key)?.[1];
     return name !== undefined && this.flows().includes(name) ? name : undefined;
   }
 
@@ -197,6 +198,11 @@ export class Model {
     const n = this.cases.map((c) => c.seeds);
     return [Math.min(...n), Math.max(...n)];
   }
+}
+
+/** The stack that an axis sets: its own key, or that of a flow or of traffic in its tables. */
+export function stackOf(axis: Axis): string | undefined {
+  return [axis.key, ...(axis.sets ?? [])].find((k) => k.endsWith(".stack"));
 }
 
 const SCOPES: Scope[] = ["flow", "case", "link", "traffic"];

@@ -364,7 +364,7 @@ Examples:
 
 As a gate between versions: exit 1 only for a difference that is real and beyond its threshold
   fullpipe run early-loss --repeat 5 --out kept
-  fullpipe run early-loss --repeat 5 --out new && fullpipe compare kept new --metrics goodput_mbps --threshold 2%";
+  fullpipe run early-loss --repeat 5 --out new && fullpipe compare kept new --metric goodput_mbps --threshold 2%";
 
 const REPORT_ABOUT: &str = "\
 Make one HTML page of a result or of a study.

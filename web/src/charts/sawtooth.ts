@@ -3,7 +3,7 @@
 import { seriesColour } from "../colour.ts";
 import type { CaseCurves, Trace } from "../curves.ts";
 import { extent, linear, niceDomain, tickText } from "../scale.ts";
-import { line, mark, path, polyline, round, svg, text, type Mark } from "../svg.ts";
+import { line, mark, path, polyline, round, svg, text, textWidth, type Mark } from "../svg.ts";
 
 export const SAW = { width: 236, height: 118 };
 
@@ -26,7 +26,7 @@ export function saw(curves: CaseCurves, title: string, top: number): Mark {
   const y = linear([0, top], [frame.top + frame.height, frame.top]);
   const bottom = frame.top + frame.height;
   const marks: Mark[] = [
-    text(frame.left, 13, shorten(title, 32), { size: 11, weight: 600 }),
+    text(4, 12, fitted(title, 11, SAW.width - 8), { size: 11, weight: 600 }),
     line(frame.left, bottom, frame.left + frame.width, bottom, "var(--rule)"),
     line(frame.left, frame.top, frame.left + frame.width, frame.top, "var(--grid)"),
     text(frame.left - 5, frame.top + 4, tickText(top, top), { size: 10, anchor: "end", fill: "var(--muted)" }),
@@ -59,18 +59,37 @@ export function band(curves: CaseCurves, trace: Trace, x: (v: number) => number,
   return [path(polyline(points), colour, width)];
 }
 
+/** As much of a label as has room: bold letters are a little wider than plain ones. */
+function fitted(label: string, size: number, room: number): string {
+  let most = label.length;
+  while (most > 1 && 1.08 * textWidth(shorten(label, most), size) > room) most -= 1;
+  return shorten(label, most);
+}
+
 export function shorten(label: string, length: number): string {
   return label.length <= length ? label : `${label.slice(0, length - 1)}…`;
 }
 
-/** Cells side by side, as one drawing. */
-export function sheet(cells: readonly Mark[], columns: number, title: string): Mark {
+/** Which colour is which flow: a line and its name, side by side. */
+export function flowKeys(curves: CaseCurves, y: number): { marks: Mark[]; width: number } {
+  const marks: Mark[] = [];
+  let x = 4;
+  for (const trace of windows(curves)) {
+    marks.push(line(x, y - 4, x + 18, y - 4, seriesColour(trace.colour), 2.5), text(x + 24, y, trace.of, { size: 11.5 }));
+    x += textWidth(trace.of, 11.5) + 44;
+  }
+  return { marks, width: x };
+}
+
+/** Cells side by side, as one drawing; `keys` below its title. */
+export function sheet(cells: readonly Mark[], columns: number, title: string, keys: readonly Mark[] = []): Mark {
+  const top = keys.length > 0 ? 48 : 28;
   const placed = cells.map((cell, i) => {
-    const [x, y] = [(i % columns) * SAW.width, 28 + Math.floor(i / columns) * SAW.height];
+    const [x, y] = [(i % columns) * SAW.width, top + Math.floor(i / columns) * SAW.height];
     return mark("g", { transform: `translate(${x} ${y})` }, ...cell.children.slice(1));
   });
-  const height = 28 + Math.ceil(cells.length / columns) * SAW.height;
-  return svg(SAW.width * Math.min(columns, cells.length), height, title, [text(8, 18, title, { size: 14, weight: 600 }), ...placed]);
+  const height = top + Math.ceil(cells.length / columns) * SAW.height;
+  return svg(SAW.width * Math.min(columns, cells.length), height, title, [text(8, 18, title, { size: 14, weight: 600 }), ...keys, ...placed]);
 }
 
 /** A common end of the vertical axes, if the windows are of one order of magnitude. */

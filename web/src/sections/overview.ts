@@ -6,7 +6,7 @@ import type { Axis, Expected } from "../data.ts";
 import { el } from "../dom.ts";
 import { figure } from "../figure.ts";
 import { counted, halfWidth, metricHead, metricNumber, number, unit } from "../format.ts";
-import { axisLabel, axisWords, half, type Model } from "../model.ts";
+import { axisLabel, axisWords, half, stackOf, type Model } from "../model.ts";
 import { line, mark, rect, svg, text, textWidth, toDom, type Mark } from "../svg.ts";
 import { linear } from "../scale.ts";
 
@@ -97,7 +97,7 @@ function judgedBy(model: Model, axis: Axis, own: string | undefined): { metric: 
   const asked = model.scenario.figures.find((f) => f.figure === "metric" && f.y !== undefined && /_time_s/.test(f.y) && model.has(f.y));
   if (asked?.y !== undefined) return { metric: asked.y, ...(asked.flow !== undefined ? { of: asked.flow } : {}) };
   const times = "completion_time_s.mean";
-  const traffic = /^traffic\.([^.]+)\./.exec(axis.key)?.[1];
+  const traffic = /^traffic\.([^.]+)\./.exec(stackOf(axis) ?? axis.key)?.[1];
   const classes = model.traffic().filter((t) => model.scopeOf(times, t) === "traffic" && model.cases.some((_, c) => model.estimate(c, times, t)));
   const mice = classes.find((c) => c === traffic) ?? (own === undefined ? classes[0] : undefined);
   if (mice !== undefined) return { metric: times, of: mice };
@@ -136,6 +136,7 @@ export function rankingFigure(model: Model): HTMLElement | undefined {
   const axis = model.competitors();
   if (!ranked || !axis) return undefined;
   const several = ranked.rows.some((r) => r.cells > 1);
+  const paired = model.pair()?.first === axis;
   const top = Math.max(...ranked.rows.map((r) => Math.max(r.most, r.mean + (Number.isFinite(r.half) ? r.half : 0))));
   const body = (): HTMLElement =>
     el(
@@ -151,7 +152,7 @@ export function rankingFigure(model: Model): HTMLElement | undefined {
             "tr",
             {},
             el("th", { scope: "col", class: "number" }, "#"),
-            el("th", { scope: "col" }, axis.key.endsWith(".stack") ? "stack" : axisWords(axis)),
+            el("th", { scope: "col" }, axis.key.endsWith(".stack") || paired ? "stack" : axisWords(axis)),
             el("th", { scope: "col", class: "number" }, ranked.head),
             el("th", { scope: "col", class: "nowrap" }, several ? "± 95 %" : "spread"),
             el("th", { scope: "col", "aria-label": "bar" }, ""),
@@ -182,7 +183,7 @@ export function rankingFigure(model: Model): HTMLElement | undefined {
   const cells = ranked.rows[0]?.cells ?? 1;
   const note = [
     `${ranked.better === "higher" ? "Most" : "Least"} first.`,
-    several ? `Means over ${counted(cells, "case")} each; the thin line spans the cases.` : "",
+    several ? (paired ? `Means over ${counted(cells, "place")} each, as first and as second of every pair; the thin line spans them.` : `Means over ${counted(cells, "case")} each; the thin line spans the cases.`) : "",
     ranked.seeds[1] > 1 ? `± is half of the 95 % interval over ${seedsText(ranked.seeds)}.` : "One seed: there is no interval.",
   ];
   return figure({

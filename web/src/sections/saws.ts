@@ -1,6 +1,6 @@
 // All cases at a glance: small multiples of the congestion window.
 
-import { commonTop, highest, saw, sheet, SAW } from "../charts/sawtooth.ts";
+import { commonTop, flowKeys, highest, saw, sheet, SAW } from "../charts/sawtooth.ts";
 import type { Cell } from "../csv.ts";
 import { curvesOf } from "../curves.ts";
 import { el, lazy } from "../dom.ts";
@@ -8,7 +8,7 @@ import { figure } from "../figure.ts";
 import { counted } from "../format.ts";
 import type { Model } from "../model.ts";
 import { niceDomain } from "../scale.ts";
-import { toDom } from "../svg.ts";
+import { svg, toDom, type Mark } from "../svg.ts";
 
 export function saws(model: Model, open: (caseIndex: number) => void): HTMLElement | undefined {
   const cases = model.cases.flatMap((c, i) => (c.curves ? [i] : []));
@@ -30,6 +30,11 @@ export function saws(model: Model, open: (caseIndex: number) => void): HTMLEleme
     lazy(host, () => host.replaceChildren(toDom(saw(curvesOf(model, i)!, label(i), topOf(i)))));
     return host;
   };
+  const keys = (y: number): Mark[] => (model.flows().length > 1 ? flowKeys(curvesOf(model, cases[0]!)!, y).marks : []);
+  const legend = (): SVGElement[] => {
+    const marks = keys(14);
+    return marks.length > 0 ? [toDom(svg(flowKeys(curvesOf(model, cases[0]!)!, 14).width, 22, "Colours of the flows", marks))] : [];
+  };
   const box = el("input", { type: "checkbox", checked: true, onchange: () => ((shared = box.checked), shown.renew()) });
   const shown = figure({
     name: `${model.id}-sawtooth`,
@@ -37,8 +42,8 @@ export function saws(model: Model, open: (caseIndex: number) => void): HTMLEleme
     note: `${counted(cases.length, "case")}${model.severalSeeds() ? ", the first seed of each" : ""}. Choose one to see its time series.`,
     controls: [el("label", { class: "choice" }, box, " one scale where windows are of one order")],
     height: Math.ceil(cases.length / 4) * SAW.height,
-    body: () => el("div", { class: "saws" }, ...cases.map(cell)),
-    svg: () => sheet(cases.map((i) => saw(curvesOf(model, i)!, label(i), topOf(i))), 4, `${model.scenario.name}: congestion window, segments`),
+    body: () => el("div", {}, ...legend(), el("div", { class: "saws" }, ...cases.map(cell))),
+    svg: () => sheet(cases.map((i) => saw(curvesOf(model, i)!, label(i), topOf(i))), 4, `${model.scenario.name}: congestion window, segments`, keys(38)),
     csv: (): Cell[][] => [
       ["case", "label", "flow", "time_s", "cwnd_low", "cwnd_high"],
       ...cases.flatMap((i) => {

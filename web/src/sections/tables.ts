@@ -8,7 +8,7 @@ import { metricHead, metricWords, unit } from "../format.ts";
 import { axisValue, axisWords, combinations, type Model } from "../model.ts";
 
 /** Columns of one table; more become tables of their own. */
-const MOST_COLUMNS = 14;
+const MOST_COLUMNS = 10;
 
 export interface Layout {
   row: Axis;
@@ -157,6 +157,17 @@ function choices(model: Model, metric: string, of: string | undefined, pick: (me
   return [metrics, flows];
 }
 
+/** What a metric is, and who is who in a table of pairs. */
+function noteOf(model: Model, metric: string, row?: Axis): string | undefined {
+  const m = model.metric(metric);
+  if (!m) return undefined;
+  const words = `${m.about}: ${m.formula} (${m.source}).`.replace(/`/g, "");
+  const pair = model.pair();
+  if (metric !== "asymmetry" || !pair || (row !== pair.first && row !== pair.second)) return words;
+  const [more, less] = row === pair.first ? ["row", "column"] : ["column", "row"];
+  return `${words} Above zero (orange) the ${more} takes more, below zero (blue) the ${less} does.`;
+}
+
 export function tables(model: Model, open: (caseIndex: number) => void): HTMLElement[] {
   const out: HTMLElement[] = [];
   const row = model.competitors();
@@ -174,25 +185,25 @@ export function tables(model: Model, open: (caseIndex: number) => void): HTMLEle
   const has = (metric: string): boolean => model.scopeOf(metric, flow) !== "traffic" && model.cases.some((_, c) => model.estimate(c, metric, flow) !== undefined);
   const several = model.flows().length > 1;
   const throughput = several && has("aggregate_goodput_mbps") ? "aggregate_goodput_mbps" : "goodput_mbps";
-  const definition = (metric: string): string | undefined => {
-    const m = model.metric(metric);
-    return m && `${m.about}: ${m.formula} (${m.source}).`.replace(/`/g, "");
-  };
+  // A table that the scenario asks for takes the place of the one that would be made by itself.
+  const askedFor = (metric: string, of: string | undefined, axes: readonly Axis[]): boolean =>
+    model.scenario.figures.some((f) => f.figure === "matrix" && f.metric === metric && (f.flow ?? flow) === (of ?? flow) && axes.length === 2 && axes.every((a) => a.key === f.x || a.key === f.y));
+  const shownAxes = [layout.row, ...layout.columns];
   const cells = el("div", { class: "tables" });
-  if (has(throughput)) {
-    out.push(...tableFigures(model, { name: "throughput", title: several ? "Throughput: goodput of all flows, Mbit/s" : "Throughput: goodput, Mbit/s", metric: throughput, of: flow, note: definition(throughput), layout }, open));
+  if (has(throughput) && !askedFor(throughput, flow, shownAxes)) {
+    out.push(...tableFigures(model, { name: "throughput", title: several ? "Throughput: goodput of all flows, Mbit/s" : "Throughput: goodput, Mbit/s", metric: throughput, of: flow, note: noteOf(model, throughput), layout }, open));
   }
-  if (has("stability")) {
+  if (has("stability") && !askedFor("stability", flow, shownAxes)) {
     const whose = several && flow !== undefined ? ` of ${flow}` : "";
-    out.push(...tableFigures(model, { name: "stability", title: `Stability${whose}`, metric: "stability", of: flow, note: definition("stability"), layout }, open));
+    out.push(...tableFigures(model, { name: "stability", title: `Stability${whose}`, metric: "stability", of: flow, note: noteOf(model, "stability"), layout }, open));
   }
   if (pair) {
     const rest = model.axes.filter((a) => a !== pair.first && a !== pair.second);
     const square: Layout = { row: pair.first, columns: [pair.second], facets: rest };
-    if (has("jain")) out.push(...tableFigures(model, { name: "fairness", title: "Fairness (Jain)", metric: "jain", note: definition("jain"), layout: square }, open));
-    if (has("asymmetry")) {
-      const note = `${definition("asymmetry") ?? ""} Above zero (orange) the row takes more, below zero (blue) the column does.`;
-      out.push(...tableFigures(model, { name: "asymmetry", title: "Asymmetry", metric: "asymmetry", note, layout: square }, open));
+    const both = [pair.first, pair.second];
+    if (has("jain") && !askedFor("jain", undefined, both)) out.push(...tableFigures(model, { name: "fairness", title: "Fairness (Jain)", metric: "jain", note: noteOf(model, "jain"), layout: square }, open));
+    if (has("asymmetry") && !askedFor("asymmetry", undefined, both)) {
+      out.push(...tableFigures(model, { name: "asymmetry", title: "Asymmetry", metric: "asymmetry", note: noteOf(model, "asymmetry", pair.first), layout: square }, open));
     }
   }
   for (const name of model.traffic()) {
@@ -215,6 +226,6 @@ function asked(model: Model, ask: FigureAsk, i: number, open: (caseIndex: number
   if (!x || !y || ask.metric === undefined) return [];
   const facets = model.axes.filter((a) => a !== x && a !== y);
   const title = ask.title ?? metricHead(ask.metric, model.metric(ask.metric, ask.flow)?.unit ?? "");
-  return tableFigures(model, { name: `matrix-${i + 1}`, title, metric: ask.metric, of: ask.flow, layout: { row: y, columns: [x], facets } }, open);
+  return tableFigures(model, { name: `matrix-${i + 1}`, title, metric: ask.metric, of: ask.flow, note: noteOf(model, ask.metric, y), layout: { row: y, columns: [x], facets } }, open);
 }
 

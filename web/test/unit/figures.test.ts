@@ -39,6 +39,18 @@ test("estimates by case and name", () => {
   assert.equal(m.pair(), undefined);
 });
 
+test("what sets a stack competes", () => {
+  const p = page();
+  const s = p.scenarios[0]!;
+  s.axes[0] = { key: "sending", label: "sending", values: s.axes[0]!.values, sets: ["traffic.web.size", "traffic.web.stack"] };
+  s.axes[1] = { key: "load", label: "load", values: s.axes[1]!.values, sets: ["flow.long.streams"] };
+  s.axes.reverse();
+  for (const c of s.cases) c.at.reverse();
+  const m = new Model(p, s, "example");
+  assert.equal(m.competitors()!.key, "sending");
+  assert.equal(m.flowOf(m.competitors()!), undefined);
+});
+
 test("a matrix has every value in its place, and a gap where there is no case", () => {
   const m = model();
   const layout = layoutOf(m, m.competitors()!);

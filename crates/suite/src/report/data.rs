@@ -97,6 +97,9 @@ pub struct Axis {
     pub label: String,
     /// Values as text.
     pub values: Vec<String>,
+    /// What the tables of a named axis set, as dotted keys.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sets: Vec<String>,
 }
 
 /// A case.

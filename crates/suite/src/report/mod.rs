@@ -13,6 +13,7 @@ mod page;
 mod transfers;
 mod values;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -176,7 +177,7 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
                 .collect()
         })
         .collect();
-    let axes = axes(&params);
+    let axes = axes(&params, &file.matrix);
     let drawn: Vec<(Vec<Drawn>, Vec<Completions>)> = (0..result.cases.len())
         .into_par_iter()
         .map(|i| Ok((drawn(dir, result, i, rows)?, completions(dir, result, i)?)))
@@ -233,6 +234,7 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
 struct File {
     about: String,
     report: Vec<Figure>,
+    matrix: toml::Table,
 }
 
 impl File {
@@ -242,7 +244,7 @@ impl File {
 }
 
 /// Keys that vary, with their values in the order in which they occur.
-fn axes(params: &[Vec<(String, String)>]) -> Vec<Axis> {
+fn axes(params: &[Vec<(String, String)>], matrix: &toml::Table) -> Vec<Axis> {
     let axis = |(key, label): (&str, &str)| {
         let mut values: Vec<String> = Vec::new();
         for value in params.iter().filter_map(|p| label::find(p, key)) {
@@ -254,9 +256,34 @@ fn axes(params: &[Vec<(String, String)>]) -> Vec<Axis> {
             key: key.to_owned(),
             label: label.to_owned(),
             values,
+            sets: set_by(matrix, key),
         }
     };
     label::varying(params).into_iter().map(axis).collect()
+}
+
+/// The keys that the tables of a named axis set.
+fn set_by(matrix: &toml::Table, axis: &str) -> Vec<String> {
+    fn leaves(at: &str, table: &toml::Table, to: &mut BTreeSet<String>) {
+        for (key, value) in table {
+            let path = if at.is_empty() {
+                key.clone()
+            } else {
+                format!("{at}.{key}")
+            };
+            match value {
+                toml::Value::Table(inner) => leaves(&path, inner, to),
+                _ => drop(to.insert(path)),
+            }
+        }
+    }
+    let mut keys = BTreeSet::new();
+    let tables = matrix.get(axis).and_then(toml::Value::as_array);
+    for table in tables.into_iter().flatten().filter_map(|v| v.as_table()) {
+        leaves("", table, &mut keys);
+    }
+    keys.remove("name");
+    keys.into_iter().collect()
 }
 
 fn fixed(params: &[Vec<(String, String)>], axes: &[Axis]) -> Vec<(String, String)> {

@@ -530,7 +530,11 @@ impl Expect<'_> {
                 values().take(12).collect::<Vec<_>>().join(", ")
             ),
         };
-        let message = "no case has this value: the expectation could not fail";
+        let message = if key.starts_with("measure.") {
+            "no case has this value"
+        } else {
+            "no case has this value: the expectation could not fail"
+        };
         reader.refuse(node.at, key, message, Some(hint));
         None
     }
@@ -702,7 +706,7 @@ fn axis_hint(name: &str, axes: &[Axis]) -> String {
     let keys = || axes.iter().map(|axis| axis.key.as_str());
     match nearest(name, keys()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None if axes.is_empty() => "there is no [matrix]: leave `where` out".to_owned(),
+        None if axes.is_empty() => "there is no [matrix]: leave this out".to_owned(),
         None => format!("varied: {}", keys().collect::<Vec<_>>().join(", ")),
     }
 }

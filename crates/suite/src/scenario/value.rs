@@ -407,7 +407,7 @@ impl Reader<'_> {
                 let span = self.quantity::<Span>(node, key, example)?;
                 if !(*min..=*max).contains(&span.as_nanos()) {
                     let most = Span::from_nanos(*max);
-                    let message = if span.as_nanos() < *min && *min == 1 {
+                    let message = if span.as_nanos() == 0 && *min > 0 {
                         "the time must be longer than zero".to_owned()
                     } else {
                         format!(
@@ -457,7 +457,7 @@ impl Reader<'_> {
                         None
                     }
                     WindowSize::Bytes(Bytes(0)) | WindowSize::Segments(0.0) => {
-                        let message = "a transfer has at least one byte";
+                        let message = "at least one byte is expected";
                         self.refuse(
                             node.at,
                             key,

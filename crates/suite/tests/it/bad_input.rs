@@ -32,6 +32,26 @@ const MATRIX: &str =
 
 /// Title, part of the file, and what stands there.
 const CASES: &[(&str, &str, &str)] = &[
+    (
+        "limits: more short flows than the path carries",
+        "end",
+        "[[traffic]]\nname = \"mice\"\nkind = \"short-flows\"\nstack = \"reno\"\nsize = \"10 segments\"\nper_second = 100000",
+    ),
+    (
+        "limits: turned on and off every nanosecond",
+        "end",
+        "[[traffic]]\nname = \"u\"\nkind = \"udp-on-off\"\nrate = \"1Mbit/s\"\non = \"1ns\"\noff = \"0s\"",
+    ),
+    (
+        "limits: an update every nanosecond",
+        "path+",
+        "queue = { kind = \"pie\", update = \"1ns\" }",
+    ),
+    (
+        "baseline: no matrix",
+        "end",
+        "[measure]\nbaseline = { \"path.mtu\" = 1500 }",
+    ),
     ("syntax: an open string", "top+", "about = \"open"),
     ("syntax: a key twice", "path+", "mtu = 1500\nmtu = 9000"),
     (

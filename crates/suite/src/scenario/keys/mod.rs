@@ -90,6 +90,8 @@ const fn concat<const N: usize>(parts: &[&[Key]]) -> [Key; N] {
     all
 }
 
+/// The least time from one event of a run to the next that does without packets.
+const MICROSECOND: u64 = 1_000;
 const HOUR: u64 = 3_600_000_000_000;
 const YEAR: u64 = 8760 * HOUR;
 const ANY_TIME: Kind = Kind::Span { min: 0, max: YEAR };

@@ -1,7 +1,7 @@
 //! Keys of `[path]`, `[[link]]` and `[[route]]`.
 
 use super::super::value::Kind;
-use super::{ANY_TIME, HOUR, Key, POSITIVE_TIME, Word, concat, fixed, key, word};
+use super::{ANY_TIME, HOUR, Key, MICROSECOND, POSITIVE_TIME, Word, concat, fixed, key, word};
 
 /// `[path]`.
 pub(in crate::scenario) const PATH: &[Key] = &concat::<
@@ -255,7 +255,10 @@ pub(in crate::scenario) const QUEUE: &[Key] = &[
     ),
     key(
         "update",
-        Kind::Span { min: 1, max: HOUR },
+        Kind::Span {
+            min: MICROSECOND,
+            max: HOUR,
+        },
         r#""15ms""#,
         r#""16ms""#,
         "pie: time between two updates of the probability",

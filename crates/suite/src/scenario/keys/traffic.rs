@@ -2,7 +2,7 @@
 
 use super::super::value::Kind;
 use super::flow::{DIRECTIONS, TRANSPORT};
-use super::{ANY_TIME, Key, POSITIVE_TIME, Word, concat, fixed, key, word};
+use super::{ANY_TIME, Key, MICROSECOND, POSITIVE_TIME, Word, YEAR, concat, fixed, key, word};
 
 /// `[[traffic]]`.
 pub(in crate::scenario) const TRAFFIC: &[Key] =
@@ -98,14 +98,20 @@ pub(in crate::scenario) const TRAFFIC_OWN: &[Key] = &[
     ),
     key(
         "on",
-        POSITIVE_TIME,
+        Kind::Span {
+            min: MICROSECOND,
+            max: YEAR,
+        },
         "",
         r#""500ms""#,
         "udp-on-off: mean of the exponential times of sending",
     ),
     key(
         "off",
-        POSITIVE_TIME,
+        Kind::Span {
+            min: MICROSECOND,
+            max: YEAR,
+        },
         "",
         r#""500ms""#,
         "udp-on-off: mean of the exponential times of silence",

@@ -124,7 +124,8 @@ impl Judge<'_> {
         let sizes = self.sizes(mss, findings);
         let (transport, sizes) = (transport?, sizes?);
         let mean = mean_size(&sizes);
-        let arrivals = self.arrivals(&group, mean * f64::from(packet), findings)?;
+        let bytes = mean * f64::from(packet);
+        let arrivals = self.arrivals(&group, bytes, findings)?;
         let nic = layout.interface(r, self.name, leg);
         let template = FlowSpec {
             local_queue: nic.is_some(),
@@ -156,6 +157,17 @@ impl Judge<'_> {
                 &message,
                 "shorten the run, or lower their number",
             );
+        }
+        // What comes faster than it can be carried stays.
+        let load = per_second * 8.0 * bytes / group.capacity.as_bits_per_sec() as f64;
+        let open = flows * (1.0 - 1.0 / load);
+        if flows <= MAX_ARRIVALS && open > MAX_OPEN {
+            let message = format!(
+                "the flows offer {load:.1} times the capacity: about {open:.1e} would be open at once, at most \
+                 {MAX_OPEN:.0e} are allowed"
+            );
+            let hint = "lower their number or `size`, or raise the rate of the path";
+            findings.refuse_table(r.at, self.path, &message, hint);
         }
         spec.arrivals.push(ArrivalSpec {
             template,
@@ -668,3 +680,5 @@ const MOST: u64 = 1_000_000_000;
 const SUMMED: u64 = 10_000;
 const MAX_STEPS: u64 = 100_000;
 const MAX_ARRIVALS: f64 = 1e7;
+/// An open connection costs about 6 kB.
+const MAX_OPEN: f64 = 1e5;
