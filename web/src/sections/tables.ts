@@ -107,7 +107,9 @@ interface Asked {
 function tableFigures(model: Model, asked: Asked, open: (caseIndex: number) => void): HTMLElement[] {
   const { layout } = asked;
   const facets = layout.facets.length === 0 ? [{ at: new Map<Axis, number>(), label: "" }] : combinations(model, layout.facets);
-  return facets.map((facet, i) => {
+  // Where the metric is chosen, so is which of the tables is shown.
+  return (asked.choice ? facets.slice(0, 1) : facets).map((first, i) => {
+    let facet = first;
     let metric = asked.metric;
     let of = asked.of;
     const made = (): Matrix => {
@@ -124,9 +126,13 @@ function tableFigures(model: Model, asked: Asked, open: (caseIndex: number) => v
           shown.renew();
         })
       : [];
+    if (asked.choice && facets.length > 1) {
+      const options = facets.map((f, at) => ({ value: String(at), label: f.label }));
+      controls.push(select("Of", options, "0", (at) => ((facet = facets[Number(at)]!), shown.renew())));
+    }
     const shown = figure({
-      name: `${model.id}-${asked.name}${facets.length > 1 ? `-${i + 1}` : ""}`,
-      title: facet.label === "" ? asked.title : `${asked.title} · ${facet.label}`,
+      name: `${model.id}-${asked.name}${facets.length > 1 && !asked.choice ? `-${i + 1}` : ""}`,
+      title: facet.label === "" || asked.choice ? asked.title : `${asked.title} · ${facet.label}`,
       ...(i === 0 && asked.note !== undefined ? { note: asked.note } : {}),
       controls,
       height: 60 + 26 * layout.row.values.length,
@@ -215,7 +221,7 @@ export function tables(model: Model, open: (caseIndex: number) => void): HTMLEle
   for (const [i, ask] of model.scenario.figures.entries()) {
     if (ask.figure === "matrix") out.push(...asked(model, ask, i, open));
   }
-  out.push(...tableFigures(model, { name: "metric", title: "Any metric", metric: has("rtt_ms.p95") ? "rtt_ms.p95" : throughput, of: flow, layout, choice: true }, open).slice(0, 1));
+  out.push(...tableFigures(model, { name: "metric", title: "Any metric", metric: has("rtt_ms.p95") ? "rtt_ms.p95" : throughput, of: flow, layout, choice: true }, open));
   cells.append(...out);
   return [cells];
 }
