@@ -1,7 +1,7 @@
 # Two commands for a fresh clone: `make run` and `make test`.
 
 CARGO ?= cargo
-OUT   ?= fullpipe-out/first-run
+OUT   ?= fullpipe-out/tour
 
 .DEFAULT_GOAL := help
 .PHONY: help run test bench lint calibrate web
@@ -13,16 +13,17 @@ help: ## List the targets
 	@echo
 	@echo 'variables: CARGO=$(CARGO) OUT=$(OUT)'
 
-run: ## Build, run the demo scenario, draw its pictures
+run: ## Build, run a tour of the built-in scenarios, write its report
 	@command -v $(CARGO) >/dev/null || { echo 'make: cargo is missing; install Rust 1.95 or later: https://rustup.rs' >&2; exit 3; }
 	$(CARGO) build --profile quick --locked --package fullpipe
-	@if [ '$(OUT)' = fullpipe-out/first-run ]; then rm -rf fullpipe-out/first-run; fi
+	@if [ '$(OUT)' = fullpipe-out/tour ]; then rm -rf fullpipe-out/tour; fi
 	@bin=$$($(CARGO) metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/quick/fullpipe; \
-	echo; echo "\$$ $$bin run first-run --out $(OUT)"; echo; \
-	"$$bin" run first-run --out $(OUT)
+	echo; echo "\$$ $$bin run tour --quick --out $(OUT)"; echo; \
+	"$$bin" run tour --quick --out $(OUT)
 
 test: ## Run every test that this machine can run
 	$(CARGO) test --workspace --locked
+	web/check.sh
 
 bench: ## Measure the simulator: packets per second, instructions per packet, peers beside it
 	@bench/run.sh

@@ -10,7 +10,7 @@ macro_rules! files {
 
 /// Name and text of every built-in scenario and study, in the order `fullpipe list scenarios` prints them.
 pub const BUILT_IN: &[(&str, &str)] = files! {
-    "first-run"
+    "first-run" "tour"
     "early-loss" "one-drop" "slow-start-cap" "gamma-window" "blast" "streams"
     "nikhef"
     "response" "ucl"
