@@ -194,8 +194,8 @@ pub struct SenderConfig {
     /// What a decrease multiplies.
     pub base: Base,
     /// New segments that segmentation offload sends as one: the sender waits until this many, or a third of the window if that
-    /// is less, may leave together (Linux `tcp_tso_should_defer`, `tcp_tso_win_divisor` 3), and a pacer lets them pass as one.
-    /// 1: none.
+    /// is less, may leave together (Linux `tcp_tso_should_defer`, `tcp_tso_win_divisor` 3), and a pacer lets them pass as one,
+    /// but no more than a millisecond of its rate. 1: none.
     pub tso_segments: u32,
     /// Pace every segment with these gains; `None`: bursts, unless the controller sets a rate of its own.
     pub pacing: Option<PacingGains>,

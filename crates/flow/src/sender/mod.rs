@@ -408,7 +408,7 @@ impl<C: Controller> Sender<C> {
             }
             let room = cwnd - pipe;
             let data = self.send_limit - self.board.nxt();
-            let whole = u64::from(self.cfg.tso_segments);
+            let whole = u64::from(self.cfg.tso_segments).min(self.paced_train());
             let enough = whole.min((cwnd / TSO_WINDOW_DIVISOR).max(1));
             let waits = room < enough && room < data && pipe > 0;
             if waits && matches!(self.phase, Phase::Open | Phase::Disorder) {
@@ -418,6 +418,17 @@ impl<C: Controller> Sender<C> {
         }
         self.train -= 1;
         true
+    }
+
+    /// Longest train of a paced sender: a millisecond of its rate, at least two segments (Linux `tcp_tso_autosize`).
+    fn paced_train(&self) -> u64 {
+        match self.pacing_rate() {
+            Some(rate) => {
+                let millisecond = rate * 1e-3 / (8.0 * f64::from(self.cfg.mss));
+                (millisecond as u64).max(2)
+            }
+            None => u64::MAX,
+        }
     }
 
     /// The local queue refused `segment`, the last one polled: it never left the host.

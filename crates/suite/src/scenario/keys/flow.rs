@@ -410,7 +410,7 @@ pub(super) const TRANSPORT: &[Key] = &[
         Kind::OrOff(&Kind::Volume),
         r#""off""#,
         r#""64kB""#,
-        "segmentation offload: the sender emits trains of up to this many whole segments at once",
+        "segmentation offload: the sender emits trains of up to this many whole segments at once, a paced one of at most a millisecond of its rate",
     ),
 ];
 
