@@ -251,7 +251,7 @@ pub fn run_with(
         ),
         None => None,
     };
-    let mut done: BTreeMap<(usize, u64), Done> = BTreeMap::new();
+    let mut done: BTreeMap<CaseSeed, Done> = BTreeMap::new();
     let mut reused = 0;
     let mut judged: Vec<Option<Judgement>> = vec![None; counts.len()];
     let mut begun = false;
@@ -342,7 +342,7 @@ fn chosen(possible: &[Unit], each: usize, counts: &[usize]) -> Vec<Unit> {
 }
 
 /// The runs so far, with what needs two cases filled in.
-fn by_case(scenario: &Scenario, done: &BTreeMap<(usize, u64), Done>) -> Vec<Vec<SeedRun>> {
+fn by_case(scenario: &Scenario, done: &BTreeMap<CaseSeed, Done>) -> Vec<Vec<SeedRun>> {
     let mut runs: Vec<Vec<SeedRun>> = scenario.cases.iter().map(|_| Vec::new()).collect();
     for (&(case, _), done) in done {
         runs[case].push(done.run.clone());
@@ -442,7 +442,7 @@ fn check_captures(scenario: &Scenario, options: &Options<'_>) -> Result<(), RunE
 fn take_over(
     store: &Store,
     units: &[Unit],
-    done: &mut BTreeMap<(usize, u64), Done>,
+    done: &mut BTreeMap<CaseSeed, Done>,
     progress: &dyn Progress,
 ) -> Result<usize, RunError> {
     let mut reused = 0;
@@ -464,6 +464,9 @@ fn take_over(
     Ok(reused)
 }
 
+/// Index of a case and a seed: what identifies a run within a scenario.
+type CaseSeed = (usize, u64);
+
 struct Work<'a> {
     scenario: &'a Scenario,
     units: &'a [Unit],
@@ -479,10 +482,7 @@ struct Work<'a> {
 impl Work<'_> {
     /// Makes the runs that are not done, the longest first. Stops at the first error and at an interrupt; what is finished by
     /// then is in the store.
-    fn make(
-        &self,
-        done: &BTreeMap<(usize, u64), Done>,
-    ) -> Result<Vec<((usize, u64), Done)>, RunError> {
+    fn make(&self, done: &BTreeMap<CaseSeed, Done>) -> Result<Vec<(CaseSeed, Done)>, RunError> {
         let is_done = |u: &Unit| done.contains_key(&(u.case, u.seed));
         let mut missing: Vec<(usize, f64)> = (0..self.units.len())
             .filter(|&i| !is_done(&self.units[i]))

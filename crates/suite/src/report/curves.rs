@@ -355,7 +355,7 @@ mod tests {
         let b = samples(&[(1.0, 5.0), (3.0, 1.0)]);
         let total: Vec<f64> = sum(&[a.clone(), b]).iter().map(|s| s.last).collect();
         assert_eq!(total, [10.0, 15.0, 25.0, 21.0]);
-        assert_eq!(sum(&[a.clone()]), a);
+        assert_eq!(sum(std::slice::from_ref(&a)), a);
         assert_eq!(stream_of("main.16"), Some("main"));
         assert_eq!(stream_of("main.x"), None);
         assert_eq!(stream_of("main"), None);

@@ -307,7 +307,7 @@ impl Element<'_> {
                 .filter(|name| known(name))
                 .any(|name| entry.is_attempted(name))
             {
-                let names: Vec<&str> = what.into_iter().filter(|name| known(&name)).collect();
+                let names: Vec<&str> = what.into_iter().filter(|name| known(name)).collect();
                 let hint = format!("give one or more of {}", names.join(", "));
                 findings.refuse_table(entry.at, &path, "nothing changes here", &hint);
             }
