@@ -51,7 +51,7 @@ fn the_largest_queue_is_that_of_the_measured_part() {
     spec.measure_from = at(7.5);
     let disciplines = [Discipline::DropTail, Discipline::Codel(Codel::default())];
     for (discipline, parts) in [(0, false), (0, true), (1, false)] {
-        spec.links[0].discipline = disciplines[discipline].clone();
+        spec.links[0].discipline = disciplines[discipline];
         spec.links[0].loss_of_acks = parts;
         let l = &run(&spec).unwrap().links[0];
         assert_eq!((l.queue_max, l.delivered), (3, 10), "{discipline} {parts}");

@@ -56,10 +56,10 @@ const FLOW: &str = "[[flow]]\nstack = \"reno\"\n";
 
 #[test]
 fn a_thin_way_back_is_a_bottleneck_of_acks() {
-    let spec = spec(&format!(
+    let spec = spec(
         "return_rate = \"1Mbit/s\"\nreturn_buffer = \"20 packets\"\nreturn_loss = \"1%\"\nloss_of_acks = true\n\
-         [[flow]]\nname = \"a\"\nstack = \"reno\"\n[[flow]]\nname = \"b\"\nstack = \"reno\"\nrtt = \"100ms\"\n"
-    ));
+         [[flow]]\nname = \"a\"\nstack = \"reno\"\n[[flow]]\nname = \"b\"\nstack = \"reno\"\nrtt = \"100ms\"\n",
+    );
     let back = link(&spec, "return");
     assert_eq!(back.rate, Some(mbit(1)));
     assert_eq!(back.buffer, Buffer::Packets(20));
