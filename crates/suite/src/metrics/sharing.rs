@@ -166,6 +166,18 @@ mod tests {
         assert_eq!(rtt_unfairness([1.0, 0.0], [0.1, 0.2]), None);
     }
 
+    /// Each rate goes with its own round trip, and the first flow comes first in both.
+    #[test]
+    fn a_case_pairs_each_flow_with_its_round_trip() {
+        let (mut groups, outcome) = two(&[], &[], 0.0);
+        groups[0].base_rtt = fullpipe_units::Span::from_millis(40);
+        groups[1].base_rtt = fullpipe_units::Span::from_millis(160);
+        let values = measure(&groups, &outcome, &[100.0, 25.0]);
+        let got = |name: &str| values[name].unwrap();
+        assert!((got("rtt_unfairness") - 1.0).abs() < 1e-12);
+        assert!((got("asymmetry") - 0.6).abs() < 1e-12);
+    }
+
     fn two(a: &[u64], b: &[u64], start_b: f64) -> (Vec<FlowGroup>, Outcome) {
         let groups = vec![group("a", 0..1), group("b", 1..2)];
         let mut fa = flow("a");
