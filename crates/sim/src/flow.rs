@@ -8,7 +8,7 @@ use crate::loss::DropRules;
 use crate::net::Net;
 use crate::outcome::{CaptureEvent, FlowOutcome, FlowTotals};
 use crate::packet::Packet;
-use crate::recorder::Recorder;
+use crate::recorder::{ArrivalRecorder, PerInterval, SenderRecorder};
 use crate::rng::{ComponentRng, derive_seed};
 use crate::spec::{FlowSpec, RunSpec, Trace};
 use crate::target::Wake;
@@ -28,7 +28,8 @@ pub struct Flow {
     /// Pending entries of the event queue; [`Time::MAX`] for none.
     pub sender_wakes: Time,
     pub receiver_wakes: Time,
-    recorder: Recorder,
+    recorder: SenderRecorder,
+    arrivals: ArrivalRecorder,
     /// A short flow of a class; its recorder is idle.
     pub short: Option<Short>,
     /// Packets of either direction in the network.
@@ -56,21 +57,22 @@ impl Flow {
             Span::ZERO => f.start,
             spread => f.start + spread.mul_f64(rng.uniform()),
         };
-        let recorder = Recorder::new(spec.interval, spec.trace, started, f.sender.max_window);
-        Self::new(f, spec.seed, started, recorder, None)
+        let recorder = SenderRecorder::new(spec.trace, started, f.sender.max_window);
+        Self::new(f, spec.seed, started, recorder, spec.interval, None)
     }
 
     /// A flow of a class that starts now.
     pub fn short(f: &FlowSpec, seed: u64, now: Time, short: Short) -> Self {
-        let idle = Recorder::new(Span::MAX, Trace::Off, now, f64::INFINITY);
-        Self::new(f, seed, now, idle, Some(short))
+        let idle = SenderRecorder::new(Trace::Off, now, f64::INFINITY);
+        Self::new(f, seed, now, idle, Span::MAX, Some(short))
     }
 
     fn new(
         f: &FlowSpec,
         seed: u64,
         started: Time,
-        recorder: Recorder,
+        recorder: SenderRecorder,
+        interval: Span,
         short: Option<Short>,
     ) -> Self {
         let (cfg, setup) = f.sender.clone().with_stack(&f.stack);
@@ -88,6 +90,7 @@ impl Flow {
             sender_wakes: Time::MAX,
             receiver_wakes: Time::MAX,
             recorder,
+            arrivals: ArrivalRecorder::new(interval),
             short,
             inside: 0,
             resumes: 0,
@@ -137,7 +140,7 @@ impl Flow {
         let before = self.receiver.counts();
         let delivered = before.delivered;
         if self.short.is_none() {
-            self.recorder.on_arrival(now, before);
+            self.arrivals.on_arrival(now, before);
         }
         let ack = self.receiver.handle_segment(now, segment);
         if self.short.is_some() {
@@ -342,24 +345,46 @@ impl Flow {
     }
 
     pub fn outcome(&mut self, spec: &FlowSpec, end: Time) -> FlowOutcome {
-        let totals = self.totals();
-        let cwnd_mean = self.recorder.finish(end, self.receiver.counts());
-        let r = &mut self.recorder;
-        FlowOutcome {
+        let arrivals = std::mem::replace(&mut self.arrivals, ArrivalRecorder::new(Span::MAX));
+        let arrivals = arrivals.finish(end, self.receiver.counts());
+        let timing = (self.started, self.completed);
+        FlowOutcome::new(
+            spec,
+            self.totals(),
+            &mut self.recorder,
+            arrivals,
+            timing,
+            end,
+        )
+    }
+}
+
+impl FlowOutcome {
+    /// From what the two hosts of a flow remember; `timing`: its start and its completion.
+    pub fn new(
+        spec: &FlowSpec,
+        totals: FlowTotals,
+        sender: &mut SenderRecorder,
+        arrivals: PerInterval,
+        (started, completed): (Time, Option<Time>),
+        end: Time,
+    ) -> Self {
+        let cwnd_mean = sender.finish(end);
+        Self {
             name: spec.name.clone(),
             mss: spec.sender.mss,
             packet: spec.sender.packet(),
             totals,
-            rtt: std::mem::take(&mut r.rtt),
+            rtt: std::mem::take(&mut sender.rtt),
             cwnd_mean,
-            cwnd_max: r.window_max,
-            delivered_per_interval: std::mem::take(&mut r.delivered_per_interval),
-            arrived_per_interval: std::mem::take(&mut r.arrived_per_interval),
-            rounds: std::mem::take(&mut r.rounds),
-            episodes: std::mem::take(&mut r.episodes),
-            series: std::mem::take(&mut r.series),
-            completed: self.completed,
-            started: self.started,
+            cwnd_max: sender.window_max,
+            delivered_per_interval: arrivals.delivered,
+            arrived_per_interval: arrivals.arrived,
+            rounds: std::mem::take(&mut sender.rounds),
+            episodes: std::mem::take(&mut sender.episodes),
+            series: std::mem::take(&mut sender.series),
+            completed,
+            started,
         }
     }
 }

@@ -36,14 +36,14 @@ mod aqm;
 mod flow;
 pub mod histogram;
 mod link;
-mod loss;
+pub mod loss;
 mod net;
 pub mod outcome;
 mod packet;
 mod queue;
-mod recorder;
+pub mod recorder;
 mod ring;
-mod rng;
+pub mod rng;
 pub mod spec;
 mod target;
 mod traffic;
@@ -52,9 +52,10 @@ mod world;
 pub use fullpipe_flow::{Episode, EpisodeKind};
 pub use histogram::Histogram;
 pub use outcome::{
-    ArrivalOutcome, CaptureEvent, CaptureRow, FlowOutcome, FlowTotals, LinkOutcome, Outcome,
-    PingOutcome, Round, Series, SourceOutcome, Transfer,
+    ArrivalOutcome, CaptureEvent, CaptureRow, Fidelity, FlowOutcome, FlowTotals, LinkOutcome,
+    Outcome, PingOutcome, Round, Series, SourceOutcome, Transfer,
 };
+pub use recorder::{ArrivalRecorder, PerInterval, SenderRecorder};
 pub use spec::{
     ArrivalSpec, Arrivals, Buffer, Change, Codel, DeliveryTrace, DeliveryTraceError, Discipline,
     Drops, FlowSpec, FqCodel, LinkSpec, Loss, Pie, PingSpec, Policer, Red, Reorder, RunSpec,

@@ -30,6 +30,23 @@ pub struct Outcome {
     pub events: u64,
     /// Data packets that reached a receiver, duplicates included.
     pub delivered_packets: u64,
+    /// How true a real path was to its specification; `None` in the simulator, which is exact.
+    pub fidelity: Option<Fidelity>,
+}
+
+/// How true a path in real time was to its specification.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fidelity {
+    /// How much later than computed packets left the path: median, 99th percentile, largest.
+    pub late_p50: Span,
+    /// See [`Fidelity::late_p50`].
+    pub late_p99: Span,
+    /// See [`Fidelity::late_p50`].
+    pub late_max: Span,
+    /// Packets lost that the specification does not lose: overflows of sockets.
+    pub unplanned_drops: u64,
+    /// Sends that the operating system refused.
+    pub local_stalls: u64,
 }
 
 /// Counters of one flow. `*_measured` count from `measure_from`, the others from the start.

@@ -1,4 +1,5 @@
-//! What a run remembers of a flow: interval samples, rounds, RTT distribution, window statistics, time series.
+//! What a run remembers of a flow: at the sender rounds, RTT distribution, window statistics and time series, at the receiver
+//! interval samples. The two halves may live on two hosts.
 
 use fullpipe_cc::{Controller, Stack};
 use fullpipe_flow::{Episode, EpisodeKind, ReceiverCounts, Sender};
@@ -8,14 +9,9 @@ use crate::histogram::Histogram;
 use crate::outcome::{Round, Series};
 use crate::spec::Trace;
 
-/// Recorder of one flow.
+/// What is remembered at a flow's sender.
 #[derive(Debug)]
-pub struct Recorder {
-    interval: Span,
-    interval_end: Time,
-    at_interval: ReceiverCounts,
-    pub(crate) delivered_per_interval: Vec<u64>,
-    pub(crate) arrived_per_interval: Vec<u64>,
+pub struct SenderRecorder {
     pub(crate) rtt: Histogram,
     rtt_samples: u64,
     pub(crate) rounds: Vec<Round>,
@@ -37,20 +33,15 @@ pub struct Recorder {
     pub(crate) series: Series,
 }
 
-impl Recorder {
-    /// For a flow that starts at `start`.
-    pub fn new(interval: Span, trace: Trace, start: Time, cap: f64) -> Self {
+impl SenderRecorder {
+    /// For a flow that starts at `start` and whose window is clamped to `cap` segments.
+    pub fn new(trace: Trace, start: Time, cap: f64) -> Self {
         let (step, next_row) = match trace {
             Trace::Off => (Span::MAX, Time::MAX),
             Trace::Every(step) => (step, start),
             Trace::Full => (Span::ZERO, start),
         };
         Self {
-            interval,
-            interval_end: Time::ZERO + interval,
-            at_interval: ReceiverCounts::default(),
-            delivered_per_interval: Vec::new(),
-            arrived_per_interval: Vec::new(),
             rtt: Histogram::default(),
             rtt_samples: 0,
             rounds: Vec::new(),
@@ -95,30 +86,6 @@ impl Recorder {
         } else {
             self.window
         }
-    }
-
-    /// A packet arrives: closes every interval that ended before.
-    #[inline]
-    pub fn on_arrival(&mut self, now: Time, counts: &ReceiverCounts) {
-        if now >= self.interval_end {
-            self.close_intervals(now, counts);
-        }
-    }
-
-    #[cold]
-    fn close_intervals(&mut self, now: Time, counts: &ReceiverCounts) {
-        while now >= self.interval_end {
-            self.push_interval(counts);
-            self.interval_end += self.interval;
-        }
-    }
-
-    fn push_interval(&mut self, counts: &ReceiverCounts) {
-        self.delivered_per_interval
-            .push(counts.delivered - self.at_interval.delivered);
-        self.arrived_per_interval
-            .push(counts.arrived - self.at_interval.arrived);
-        self.at_interval = *counts;
     }
 
     /// The sender has processed an ACK or a timeout.
@@ -202,8 +169,73 @@ impl Recorder {
         self.high = self.window;
     }
 
-    /// The run ends: closes the open interval, squares the columns, returns the time-weighted mean window.
-    pub fn finish(&mut self, end: Time, counts: &ReceiverCounts) -> f64 {
+    /// The run ends: squares the columns, returns the time-weighted mean window.
+    pub(crate) fn finish(&mut self, end: Time) -> f64 {
+        let rows = self.series.time.len();
+        for (_, column) in &mut self.series.variables {
+            column.resize(rows, f64::NAN);
+        }
+        self.window_mean.unwrap_or_else(|| self.mean_window(end))
+    }
+}
+
+/// What is remembered at a flow's receiver: segments per interval.
+#[derive(Clone, Debug)]
+pub struct ArrivalRecorder {
+    interval: Span,
+    interval_end: Time,
+    at_interval: ReceiverCounts,
+    delivered_per_interval: Vec<u64>,
+    arrived_per_interval: Vec<u64>,
+}
+
+/// Segments per interval since time zero; the last interval may be shorter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PerInterval {
+    /// First deliveries.
+    pub delivered: Vec<u64>,
+    /// All arrivals.
+    pub arrived: Vec<u64>,
+}
+
+impl ArrivalRecorder {
+    /// With samples as wide as `interval`.
+    pub fn new(interval: Span) -> Self {
+        Self {
+            interval,
+            interval_end: Time::ZERO + interval,
+            at_interval: ReceiverCounts::default(),
+            delivered_per_interval: Vec::new(),
+            arrived_per_interval: Vec::new(),
+        }
+    }
+
+    /// A packet arrives: closes every interval that ended before.
+    #[inline]
+    pub fn on_arrival(&mut self, now: Time, counts: &ReceiverCounts) {
+        if now >= self.interval_end {
+            self.close_intervals(now, counts);
+        }
+    }
+
+    #[cold]
+    fn close_intervals(&mut self, now: Time, counts: &ReceiverCounts) {
+        while now >= self.interval_end {
+            self.push_interval(counts);
+            self.interval_end += self.interval;
+        }
+    }
+
+    fn push_interval(&mut self, counts: &ReceiverCounts) {
+        self.delivered_per_interval
+            .push(counts.delivered - self.at_interval.delivered);
+        self.arrived_per_interval
+            .push(counts.arrived - self.at_interval.arrived);
+        self.at_interval = *counts;
+    }
+
+    /// The run ends: closes the open interval.
+    pub fn finish(mut self, end: Time, counts: &ReceiverCounts) -> PerInterval {
         self.close_intervals(end, counts);
         if end > self.interval_end - self.interval {
             self.push_interval(counts);
@@ -215,10 +247,9 @@ impl Recorder {
             *delivered += counts.delivered - self.at_interval.delivered;
             *arrived += counts.arrived - self.at_interval.arrived;
         }
-        let rows = self.series.time.len();
-        for (_, column) in &mut self.series.variables {
-            column.resize(rows, f64::NAN);
+        PerInterval {
+            delivered: self.delivered_per_interval,
+            arrived: self.arrived_per_interval,
         }
-        self.window_mean.unwrap_or_else(|| self.mean_window(end))
     }
 }

@@ -386,6 +386,7 @@ impl World {
             capture: self.net.capture.unwrap_or_default(),
             events: self.events,
             delivered_packets: self.delivered_packets,
+            fidelity: None,
         })
     }
 }

@@ -118,6 +118,8 @@ pub struct FlowSpec {
     pub stop: Option<Time>,
     /// Exact losses on the path.
     pub drops: Drops,
+    /// Its sender stands where the receivers of the others do. The simulator, where hosts have no place, does not care.
+    pub reverse: bool,
 }
 
 impl FlowSpec {
@@ -142,6 +144,7 @@ impl FlowSpec {
             start_spread: Span::ZERO,
             stop: None,
             drops: Drops::default(),
+            reverse: false,
         }
     }
 }

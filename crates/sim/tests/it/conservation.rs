@@ -85,7 +85,8 @@ prop_compose! {
                 at_window: drops.3,
                 probability: drops.4,
             },
-        };
+ reverse: false,
+};
         (spec, forward, back)
     }
 }

@@ -69,6 +69,7 @@ pub(crate) fn outcome(
         capture: Vec::new(),
         events: 0,
         delivered_packets: 0,
+        fidelity: None,
     }
 }
 

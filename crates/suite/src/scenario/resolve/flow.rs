@@ -148,6 +148,7 @@ impl FlowJudge<'_> {
                 stop,
                 drops: drops.clone(),
                 name,
+                reverse,
             });
         }
         Some(group)

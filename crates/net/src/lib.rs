@@ -1,0 +1,15 @@
+//! Real ground: the endpoint of `fullpipe-flow`, unchanged, over UDP sockets between any two hosts, without privilege.
+//!
+//! - [`wire`]: what a datagram looks like.
+//! - [`io`]: sockets in batches, one datagram at a time or with segmentation offload; waiting that is precise.
+//! - [`endpoint`]: one thread that hosts the senders, or the receivers, of a run.
+//! - [`line`]: the path of a scenario (rates, delays, queues, losses) between two sockets of one process, in real time.
+//! - [`session`]: how two hosts agree on a run: handshake, keys, limits, results.
+//! - [`file`]: a file as the data of a flow.
+
+pub mod endpoint;
+pub mod file;
+pub mod io;
+pub mod line;
+pub mod session;
+pub mod wire;

@@ -1,0 +1,185 @@
+//! An acknowledgement.
+//!
+//! ```text
+//! | header, 12 bytes                                              |
+//! | next segment expected, 8 bytes                                |
+//! | window, 4 bytes: segments from there; 2^32 - 1: no limit      |
+//! | echoed time stamp, 4 bytes: microseconds                      |
+//! | hold, 4 bytes: microseconds from the arrival of the newest    |
+//! |   segment to this ACK, so that delay of the ACK is not RTT    |
+//! | receiver's time stamp, 4 bytes: milliseconds                  |
+//! | segments that arrived marked CE, 4 bytes, modulo 2^32         |
+//! | segments that arrived ECN-capable, 4 bytes, modulo 2^32       |
+//! | SACK blocks, 16 bytes each: first, and one after the last     |
+//! ```
+//! Flags: 1 SYN, 2 DSACK (the first block is a duplicate), 4 ECE; bits 4 to 6 the number of blocks, at most four.
+
+use fullpipe_flow::{Ack, Range, SackBlocks};
+use fullpipe_units::{Span, Time};
+
+use super::{HEADER, Header, Kind, SessionId, WireError};
+
+/// A datagram of kind [`Kind::Ack`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckDatagram {
+    /// Its session.
+    pub session: SessionId,
+    /// Its flow.
+    pub flow: u16,
+    /// The ACK; the echoed stamp is known modulo 2^32 microseconds ([`AckDatagram::unwrap_echo`]).
+    pub ack: Ack,
+    /// From the arrival of the newest segment until the ACK left, to the microsecond.
+    pub hold: Span,
+    /// Segments of the flow that arrived marked, modulo 2^32.
+    pub ce: u32,
+    /// Segments of the flow that arrived ECN-capable, marked ones included, modulo 2^32.
+    pub ect: u32,
+}
+
+impl AckDatagram {
+    /// Bytes without SACK blocks.
+    pub const PLAIN: usize = HEADER + 32;
+    /// Most bytes.
+    pub const MOST: usize = Self::PLAIN + 4 * 16;
+
+    /// Bytes on the wire.
+    pub fn bytes(&self) -> usize {
+        Self::PLAIN + 16 * self.ack.sacks.len()
+    }
+
+    /// Writes it to the front of `out`, which is at least [`AckDatagram::bytes`] bytes long, and returns that.
+    #[inline]
+    pub fn encode(&self, out: &mut [u8]) -> usize {
+        let a = &self.ack;
+        let blocks = a.sacks.len();
+        Header {
+            kind: Kind::Ack,
+            flags: super::header::bits([a.syn, a.dsack, a.ece, false]) | (blocks as u8) << 4,
+            flow: self.flow,
+            session: self.session,
+        }
+        .encode(out);
+        let window = match a.window_end {
+            u64::MAX => u32::MAX,
+            end => u32::try_from(end.saturating_sub(a.cum)).unwrap_or(u32::MAX - 1),
+        };
+        out[12..20].copy_from_slice(&a.cum.to_be_bytes());
+        let micros = |nanos: u64| nanos / 1000;
+        let words = [
+            window,
+            micros(a.echo.as_nanos()) as u32,
+            u32::try_from(micros(self.hold.as_nanos())).unwrap_or(u32::MAX),
+            a.stamp_ms,
+            self.ce,
+            self.ect,
+        ];
+        for (word, place) in words.iter().zip(out[20..44].chunks_exact_mut(4)) {
+            place.copy_from_slice(&word.to_be_bytes());
+        }
+        let room = out[Self::PLAIN..].chunks_exact_mut(16);
+        for (block, place) in a.sacks.iter().zip(room) {
+            place[..8].copy_from_slice(&block.start.to_be_bytes());
+            place[8..].copy_from_slice(&block.end.to_be_bytes());
+        }
+        Self::PLAIN + 16 * blocks
+    }
+
+    /// Reads it. The echoed stamp is still modulo 2^32 microseconds.
+    ///
+    /// # Errors
+    /// [`WireError`] if its length is not that of its blocks, a block is empty, or flags are unknown.
+    #[inline]
+    pub fn decode(header: &Header, datagram: &[u8]) -> Result<Self, WireError> {
+        let Some((head, mut rest)) = datagram.split_first_chunk::<{ Self::PLAIN }>() else {
+            return Err(WireError::Truncated);
+        };
+        let blocks = usize::from(header.flags >> 4);
+        let [syn, dsack, ece, reserved] = super::header::flags(header.flags & 15)?;
+        if reserved || blocks > 4 || rest.len() != 16 * blocks {
+            return Err(WireError::Malformed);
+        }
+        let word = |i: usize| {
+            let at = 20 + 4 * i;
+            u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]])
+        };
+        let mut sacks = SackBlocks::default();
+        while let Some((block, more)) = rest.split_first_chunk::<16>() {
+            let (start, end) = halves(block);
+            if start >= end {
+                return Err(WireError::Malformed);
+            }
+            sacks.push(Range { start, end });
+            rest = more;
+        }
+        let cum = u64::from_be_bytes([
+            head[12], head[13], head[14], head[15], head[16], head[17], head[18], head[19],
+        ]);
+        let window_end = match word(0) {
+            u32::MAX => u64::MAX,
+            window => cum.saturating_add(u64::from(window)),
+        };
+        Ok(Self {
+            session: header.session,
+            flow: header.flow,
+            ack: Ack {
+                cum,
+                syn,
+                echo: Time::from_nanos(u64::from(word(1)) * 1000),
+                stamp_ms: word(3),
+                sacks,
+                dsack,
+                ece,
+                window_end,
+            },
+            hold: Span::from_micros(u64::from(word(2))),
+            ce: word(4),
+            ect: word(5),
+        })
+    }
+
+    /// The latest time not after `now` (whole microseconds) that has this echo.
+    #[inline]
+    pub fn unwrap_echo(now: Time, echo: Time) -> Time {
+        let now_us = now.as_nanos() / 1000;
+        let age = (now_us as u32).wrapping_sub((echo.as_nanos() / 1000) as u32);
+        Time::from_nanos(now_us.saturating_sub(u64::from(age)) * 1000)
+    }
+}
+
+fn halves(block: &[u8; 16]) -> (u64, u64) {
+    let both = u128::from_be_bytes(*block);
+    ((both >> 64) as u64, both as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ack_survives_the_wire() {
+        let mut sacks = SackBlocks::default();
+        sacks.push(Range { start: 9, end: 11 });
+        let sent = AckDatagram {
+            session: SessionId(7),
+            flow: 3,
+            ack: Ack {
+                cum: 5,
+                syn: false,
+                echo: Time::from_nanos(1_000_000),
+                stamp_ms: 77,
+                sacks,
+                dsack: false,
+                ece: true,
+                window_end: 1005,
+            },
+            hold: Span::from_micros(40),
+            ce: 1,
+            ect: 2,
+        };
+        let mut out = [0; AckDatagram::MOST];
+        let n = sent.encode(&mut out);
+        assert_eq!(n, sent.bytes());
+        let header = Header::decode(&out).unwrap();
+        assert_eq!(AckDatagram::decode(&header, &out[..n]), Ok(sent));
+    }
+}
