@@ -1,6 +1,6 @@
 //! Scenario files, runs, metrics and results.
 //!
-//! What it is: a scenario file goes in ([`scenario`]), its cases run on all cores ([`run`]), each run is reduced to metrics
+//! What it is: a scenario file goes in ([`scenario`]), its cases run ([`run`]) on a [`ground`], each run is reduced to metrics
 //! that are defined once ([`metrics`]), means over seeds are held against the scenario's expectations ([`result`]), kept in a
 //! directory that survives a kill ([`store`]), captured for other tools ([`export`]), drawn ([`figure`]), made into a page
 //! ([`report`]) and compared ([`compare`]). What it is not: it prints nothing and knows no command line.
@@ -44,6 +44,7 @@
 pub mod compare;
 pub mod export;
 pub mod figure;
+pub mod ground;
 pub mod label;
 pub mod metrics;
 pub mod precision;

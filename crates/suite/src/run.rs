@@ -12,11 +12,12 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fullpipe_sim::{Outcome, RunSpec, Violation};
+use fullpipe_sim::RunSpec;
 use fullpipe_units::Span;
 use rayon::iter::{ParallelBridge, ParallelIterator};
 
 use crate::export::{self, Captures};
+use crate::ground::{Ground, GroundError};
 use crate::metrics::{self, RunMetrics};
 use crate::precision::{self, Judgement};
 use crate::result::{CaseResult, RunResult, SeedRun};
@@ -140,6 +141,28 @@ pub enum RunError {
         /// What went wrong.
         what: String,
     },
+    /// The ground cannot do what a case asks for.
+    #[error("ground `{ground}` cannot run case {case} ({params}): {what}")]
+    Unable {
+        /// Name of the ground.
+        ground: String,
+        /// Index of the case.
+        case: usize,
+        /// Its parameters.
+        params: String,
+        /// What it cannot do.
+        what: String,
+        /// What to do instead.
+        hint: String,
+    },
+    /// The machine, the network or the other host lacks something.
+    #[error("{what}")]
+    Environment {
+        /// What is missing.
+        what: String,
+        /// What to do about it.
+        hint: String,
+    },
     /// Captures of it would not fit in memory, and no tool would open them.
     #[error(
         "case {case} ({params}) may send {millions} million packets: too many for a capture, at most {most} million",
@@ -176,8 +199,10 @@ impl RunError {
             RunError::Store(_) => 2,
             RunError::Interrupted { .. } => 130,
             RunError::Internal { .. } => 4,
-            RunError::Threads { .. } => 3,
-            RunError::CaptureTooLong { .. } | RunError::CaptureNowhere => 2,
+            RunError::Threads { .. } | RunError::Environment { .. } => 3,
+            RunError::Unable { .. }
+            | RunError::CaptureTooLong { .. }
+            | RunError::CaptureNowhere => 2,
         }
     }
 
@@ -205,35 +230,35 @@ impl RunError {
                     "capture a shorter run, for example with `--set duration={text}`, or a slower path"
                 ))
             }
+            RunError::Unable { hint, .. } | RunError::Environment { hint, .. } => {
+                Some(hint.clone())
+            }
             RunError::CaptureNowhere => Some("name one with `--out DIR`".to_owned()),
             RunError::Threads { .. } => Some("use a smaller `--jobs`".to_owned()),
         }
     }
 }
 
-/// Makes one run; the simulator, or something else in a test.
-pub type Engine<'a> = &'a (dyn Fn(&RunSpec) -> Result<Outcome, Violation> + Sync);
-
 /// Runs every case with every seed in the simulator.
 ///
 /// # Errors
 /// See [`RunError`]. Finished runs stay in the result directory.
 pub fn run_all(scenario: &Scenario, options: &Options<'_>) -> Result<Ran, RunError> {
-    run_with(scenario, options, &fullpipe_sim::run)
+    run_on(scenario, options, &fullpipe_sim::run)
 }
 
-/// [`run_all`] with another engine.
+/// [`run_all`] on another ground.
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn run_with(
+pub fn run_on(
     scenario: &Scenario,
     options: &Options<'_>,
-    engine: Engine<'_>,
+    ground: &dyn Ground,
 ) -> Result<Ran, RunError> {
     let wanted = scenario.measure.precision.as_ref();
     let seeds = precision::possible(&scenario.seeds, wanted);
-    let possible = plan_with(scenario, GROUND, &seeds);
+    let possible = plan_with(scenario, &place(ground), &seeds);
     // Seeds of each case so far: the first ones of `seeds`.
     let first = match wanted {
         Some(wanted) => precision::at_first(scenario.seeds.len(), wanted).min(seeds.len()),
@@ -246,7 +271,7 @@ pub fn run_with(
     }
     let mut store = match options.out {
         Some(dir) => Some(
-            Store::create(dir, scenario, GROUND, &units, &possible, options.resume)?
+            Store::create(dir, scenario, ground, &units, &possible, options.resume)?
                 .with_captures(options.captures)?,
         ),
         None => None,
@@ -272,7 +297,7 @@ pub fn run_with(
             units: &new,
             store: store.as_ref(),
             options,
-            engine,
+            ground,
             before: done.len(),
             total: units.len(),
         };
@@ -314,7 +339,7 @@ pub fn run_with(
             files.push(done.files);
         }
     }
-    let mut result = RunResult::new(scenario, GROUND, &runs);
+    let mut result = RunResult::new(scenario, ground.name(), &runs);
     for (case, judged) in result.cases.iter_mut().zip(&judged) {
         case.precision = judged.as_ref().map(|j| j.reached.clone());
     }
@@ -472,7 +497,7 @@ struct Work<'a> {
     units: &'a [Unit],
     store: Option<&'a Store>,
     options: &'a Options<'a>,
-    engine: Engine<'a>,
+    ground: &'a dyn Ground,
     /// Runs that are finished.
     before: usize,
     /// All runs, as far as it is known.
@@ -495,7 +520,11 @@ impl Work<'_> {
             .collect();
         missing.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
 
-        let jobs = self.options.jobs;
+        let jobs = match (self.options.jobs, self.ground.at_once()) {
+            (wanted, None) => wanted,
+            (0, Some(most)) => most.get(),
+            (wanted, Some(most)) => wanted.min(most.get()),
+        };
         let threads = |e: rayon::ThreadPoolBuildError| RunError::Threads {
             jobs,
             why: e.to_string(),
@@ -520,7 +549,7 @@ impl Work<'_> {
                     }
                     let unit = &self.units[i];
                     match self.one(unit, &finished) {
-                        Ok(done) => Some(((unit.case, unit.seed), done)),
+                        Ok(done) => done.map(|done| ((unit.case, unit.seed), done)),
                         Err(error) => {
                             stop.store(true, Ordering::Relaxed);
                             let mut first = failed.lock().expect("nothing panics with it");
@@ -540,7 +569,8 @@ impl Work<'_> {
         }
     }
 
-    fn one(&self, unit: &Unit, finished: &Mutex<usize>) -> Result<Done, RunError> {
+    /// Makes one run; `None`: stopped from outside before it was complete.
+    fn one(&self, unit: &Unit, finished: &Mutex<usize>) -> Result<Option<Done>, RunError> {
         let case = &self.scenario.cases[unit.case];
         let internal = |what: String| RunError::Internal {
             case: unit.case,
@@ -559,7 +589,7 @@ impl Work<'_> {
         spec.capture = self.options.captures.any();
         // A panic is a bug; it must not take the other runs with it, nor hide which run it was.
         let made = catch_unwind(AssertUnwindSafe(|| {
-            (self.engine)(&spec).map(|o| {
+            self.ground.run(&spec).map(|o| {
                 let mut m = metrics::measure(&case.flows, &spec, &o);
                 // The scenario's own word for it: a staircase and a blast are both steps of a rate.
                 for row in &mut m.traffic {
@@ -572,7 +602,7 @@ impl Work<'_> {
         }));
         let (metrics, outcome) = match made {
             Ok(Ok(pair)) => pair,
-            Ok(Err(violation)) => return Err(internal(violation.what)),
+            Ok(Err(error)) => return self.not_made(unit, error),
             Err(panic) => return Err(internal(panic_text(&*panic))),
         };
         let wall_s = watch.seconds();
@@ -596,14 +626,45 @@ impl Work<'_> {
             packets: metrics.delivered_packets,
             wall_s,
         });
-        Ok(Done {
+        Ok(Some(Done {
             run: SeedRun {
                 seed: unit.seed,
                 metrics,
             },
             files,
             wall_s: Some(wall_s),
+        }))
+    }
+
+    /// What it means that the ground made no run.
+    fn not_made(&self, unit: &Unit, error: GroundError) -> Result<Option<Done>, RunError> {
+        let case = unit.case;
+        let params = params_text(&self.scenario.cases[case].params);
+        Err(match error {
+            GroundError::Interrupted => return Ok(None),
+            GroundError::Fault(what) => RunError::Internal {
+                case,
+                params,
+                seed: unit.seed,
+                what,
+            },
+            GroundError::Unable { what, hint } => RunError::Unable {
+                ground: self.ground.name().to_owned(),
+                case,
+                params,
+                what,
+                hint,
+            },
+            GroundError::Environment { what, hint } => RunError::Environment { what, hint },
         })
+    }
+}
+
+/// What tells the ground's results from those of another: its name, and the other host if there is one.
+fn place(ground: &dyn Ground) -> String {
+    match ground.peer() {
+        None => ground.name().to_owned(),
+        Some(peer) => format!("{} to {peer}", ground.name()),
     }
 }
 
@@ -696,5 +757,3 @@ impl Stopwatch {
         self.0.elapsed().as_secs_f64()
     }
 }
-
-const GROUND: &str = "sim";

@@ -43,6 +43,7 @@ use fullpipe_sim::Outcome;
 use serde::{Deserialize, Serialize};
 
 use crate::export::{Captures, pcap, qlog};
+use crate::ground::Ground;
 use crate::metrics::{RunMetrics, Scope};
 use crate::report::REPORT;
 use crate::result::{Params, RunResult, SeedRun, VERSION};
@@ -66,6 +67,9 @@ pub struct Manifest {
     pub scenario: String,
     /// Ground it ran on.
     pub ground: String,
+    /// The other host, where the path was the one to there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
     /// Where the scenario came from.
     pub origin: String,
     /// The scenario as it was read.
@@ -149,7 +153,8 @@ pub struct Unit {
     pub key: String,
 }
 
-/// Every run of a scenario, by case and seed, with its key; without the seeds that a precision may ask for.
+/// Every run of a scenario, by case and seed, with its key; without the seeds that a precision may ask for. `ground` tells
+/// results of one place from those of another.
 pub fn plan(scenario: &Scenario, ground: &str) -> Vec<Unit> {
     plan_with(scenario, ground, &scenario.seeds)
 }
@@ -205,7 +210,7 @@ impl Store {
     pub fn create(
         dir: &Path,
         scenario: &Scenario,
-        ground: &str,
+        ground: &dyn Ground,
         units: &[Unit],
         possible: &[Unit],
         resume: bool,
@@ -244,8 +249,9 @@ impl Store {
                     || m.runs.iter().all(|r| {
                         possible.contains(&r.key) || !dir.join(RUNS).join(run_name(&r.key)).exists()
                     });
+                let same_place = m.ground == ground.name() && m.peer.as_deref() == ground.peer();
                 let taken_up = same_runs || (resume && nothing_lost);
-                if m.scenario != scenario.name || m.ground != ground || !taken_up {
+                if m.scenario != scenario.name || !same_place || !taken_up {
                     return Err(StoreError::OtherResult {
                         dir: dir.to_owned(),
                         scenario: m.scenario,
@@ -258,7 +264,8 @@ impl Store {
             fullpipe: VERSION.to_owned(),
             engine: ENGINE.to_owned(),
             scenario: scenario.name.clone(),
-            ground: ground.to_owned(),
+            ground: ground.name().to_owned(),
+            peer: ground.peer().map(str::to_owned),
             origin: scenario.origin.clone(),
             scenario_text: scenario.text.clone(),
             scenario_sha256: sha256(scenario.text.as_bytes()),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fullpipe_sim::{Outcome, RunSpec, Violation};
 use fullpipe_suite::compare::{Comparison, Method, Number, Options, Row, Verdict, compare_stored};
-use fullpipe_suite::run::Engine;
+use fullpipe_suite::ground::Ground;
 use fullpipe_suite::scenario::Overrides;
 use fullpipe_suite::store::ResultDir;
 
@@ -66,7 +66,7 @@ fn a_bias_is_found_below_the_noise_of_the_seeds() {
         ..Overrides::default()
     };
     let s = with(MATRIX, &seeds);
-    let made = |name: &str, engine: Engine<'_>| {
+    let made = |name: &str, engine: &dyn Ground| {
         let dir = root.path().join(name);
         run_in(&s, Some(&dir), 2, false, engine).unwrap();
         dir

@@ -7,9 +7,8 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use fullpipe_sim::{Outcome, RunSpec, Violation};
-use fullpipe_suite::run::{
-    Engine, Options, Progress, Ran, RunError, RunFinished, RunStarted, run_with,
-};
+use fullpipe_suite::ground::Ground;
+use fullpipe_suite::run::{Options, Progress, Ran, RunError, RunFinished, RunStarted, run_on};
 use fullpipe_suite::scenario::{Overrides, Scenario};
 
 /// Two stacks, two packet sizes, two flows one of which has two streams, random losses.
@@ -104,7 +103,7 @@ pub fn run_in(
     out: Option<&Path>,
     jobs: usize,
     resume: bool,
-    engine: Engine<'_>,
+    engine: &dyn Ground,
 ) -> Result<(Ran, Log), RunError> {
     let log = Log::default();
     let interrupt = AtomicBool::new(false);
@@ -116,7 +115,7 @@ pub fn run_in(
         progress: &log,
         interrupt: &interrupt,
     };
-    run_with(s, &options, engine).map(|ran| (ran, log))
+    run_on(s, &options, engine).map(|ran| (ran, log))
 }
 
 /// Files of a result by path, without the wall times and the lock.
