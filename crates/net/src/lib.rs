@@ -5,11 +5,15 @@
 //! - [`endpoint`]: one thread that hosts the senders, or the receivers, of a run.
 //! - [`line`]: the path of a scenario (rates, delays, queues, losses) between two sockets of one process, in real time.
 //! - [`session`]: how two hosts agree on a run: handshake, keys, limits, results.
+//! - [`live`]: how a run is getting on, for whoever watches.
+//! - [`payload`]: what a flow carries, asked for and handed over by segment number.
 //! - [`file`]: a file as the data of a flow.
 
 pub mod endpoint;
 pub mod file;
 pub mod io;
 pub mod line;
+pub mod live;
+pub mod payload;
 pub mod session;
 pub mod wire;

@@ -1,0 +1,72 @@
+//! How a run is getting on: a few numbers per flow, written now and then by the thread that hosts it, read by another.
+
+use std::sync::{Mutex, PoisonError};
+
+use fullpipe_units::{Span, Time};
+
+/// The latest state of the flows of one host. Cheap for the writer: nothing is allocated after the first time.
+#[derive(Debug, Default)]
+pub struct Live {
+    latest: Mutex<Snapshot>,
+}
+
+/// The flows of one host at one moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Snapshot {
+    /// Since the start of the run.
+    pub at: Time,
+    /// In the order of the specification.
+    pub flows: Vec<LiveFlow>,
+}
+
+/// One flow. What only its sender knows is `None` at the host of its receiver.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LiveFlow {
+    /// Segments acknowledged (sender) or delivered (receiver) so far.
+    pub delivered: u64,
+    /// Segments sent again so far.
+    pub retransmits: Option<u64>,
+    /// Congestion window, segments.
+    pub cwnd: Option<f64>,
+    /// Smoothed round-trip time, once there is one.
+    pub srtt: Option<Span>,
+}
+
+impl Live {
+    /// Replaces the state; `flows` is written in place, in the order of the specification.
+    pub fn publish(&self, at: Time, flows: impl Iterator<Item = LiveFlow>) {
+        // A panic while it was held leaves numbers that are old, not wrong.
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        latest.at = at;
+        latest.flows.clear();
+        latest.flows.extend(flows);
+    }
+
+    /// The state of a moment ago; empty before the first.
+    pub fn latest(&self) -> Snapshot {
+        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        latest.clone()
+    }
+}
+
+/// How often a host publishes.
+pub const EVERY: Span = Span::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reader_sees_the_last_state() {
+        let live = Live::default();
+        assert_eq!(live.latest(), Snapshot::default());
+        let flow = |delivered| LiveFlow {
+            delivered,
+            ..LiveFlow::default()
+        };
+        live.publish(Time::from_nanos(1), [flow(1), flow(2)].into_iter());
+        live.publish(Time::from_nanos(2), [flow(3)].into_iter());
+        let seen = live.latest();
+        assert_eq!((seen.at, seen.flows), (Time::from_nanos(2), vec![flow(3)]));
+    }
+}
