@@ -4,20 +4,22 @@
 //! | header, 12 bytes                                              |
 //! | next segment expected, 8 bytes                                |
 //! | window, 4 bytes: segments from there; 2^32 - 1: no limit      |
-//! | echoed time stamp, 4 bytes: microseconds                      |
-//! | hold, 4 bytes: microseconds from the arrival of the newest    |
+//! | echoed time stamp, 4 bytes: microseconds, modulo 2^32         |
+//! | hold, 4 bytes: microseconds from the latest arrival of a      |
 //! |   segment to this ACK, so that delay of the ACK is not RTT    |
-//! | receiver's time stamp, 4 bytes: milliseconds                  |
-//! | segments that arrived marked CE, 4 bytes, modulo 2^32         |
-//! | segments that arrived ECN-capable, 4 bytes, modulo 2^32       |
+//! | receiver's time stamp, 4 bytes: milliseconds, modulo 2^32     |
+//! | data segments that arrived marked CE, 4 bytes, modulo 2^32    |
+//! | data segments that arrived ECN-capable, 4 bytes, modulo 2^32  |
 //! | SACK blocks, 16 bytes each: first, and one after the last     |
 //! ```
-//! Flags: 1 SYN, 2 DSACK (the first block is a duplicate), 4 ECE; bits 4 to 6 the number of blocks, at most four.
+//! Flags: 1 SYN, 2 DSACK (the first block is a duplicate), 4 ECE; bits 4 to 6 the number of blocks, at most four. The answer
+//! to a SYN has no block; a block that is no duplicate lies above the next segment expected.
 
 use fullpipe_flow::{Ack, Range, SackBlocks};
 use fullpipe_units::{Span, Time};
 
-use super::{HEADER, Header, Kind, SessionId, WireError};
+use super::numbered::{self, Numbered};
+use super::{HEADER, Header, Kind, MOST_NUMBER, SessionId, WireError};
 
 /// A datagram of kind [`Kind::Ack`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +42,9 @@ impl AckDatagram {
     /// Bytes without SACK blocks.
     pub const PLAIN: usize = HEADER + 32;
     /// Most bytes.
-    pub const MOST: usize = Self::PLAIN + 4 * 16;
+    pub const MOST: usize = Self::PLAIN + Self::MOST_BLOCKS * 16;
+    /// Most SACK blocks.
+    pub const MOST_BLOCKS: usize = 4;
 
     /// Bytes on the wire.
     pub fn bytes(&self) -> usize {
@@ -64,11 +68,10 @@ impl AckDatagram {
             end => u32::try_from(end.saturating_sub(a.cum)).unwrap_or(u32::MAX - 1),
         };
         out[12..20].copy_from_slice(&a.cum.to_be_bytes());
-        let micros = |nanos: u64| nanos / 1000;
         let words = [
             window,
-            micros(a.echo.as_nanos()) as u32,
-            u32::try_from(micros(self.hold.as_nanos())).unwrap_or(u32::MAX),
+            numbered::stamp(a.echo),
+            u32::try_from(self.hold.as_nanos() / 1000).unwrap_or(u32::MAX),
             a.stamp_ms,
             self.ce,
             self.ect,
@@ -87,7 +90,8 @@ impl AckDatagram {
     /// Reads it. The echoed stamp is still modulo 2^32 microseconds.
     ///
     /// # Errors
-    /// [`WireError`] if its length is not that of its blocks, a block is empty, or flags are unknown.
+    /// [`WireError`] if its length is not that of its blocks, flags are unknown or contradict the blocks, a block is empty or
+    /// below what is acknowledged already, or a number is one that no segment has.
     #[inline]
     pub fn decode(header: &Header, datagram: &[u8]) -> Result<Self, WireError> {
         let Some((head, mut rest)) = datagram.split_first_chunk::<{ Self::PLAIN }>() else {
@@ -95,36 +99,38 @@ impl AckDatagram {
         };
         let blocks = usize::from(header.flags >> 4);
         let [syn, dsack, ece, reserved] = super::header::flags(header.flags & 15)?;
-        if reserved || blocks > 4 || rest.len() != 16 * blocks {
+        let fits = blocks <= Self::MOST_BLOCKS && rest.len() == 16 * blocks;
+        if reserved || !fits || (dsack && blocks == 0) || (syn && blocks > 0) {
             return Err(WireError::Malformed);
         }
         let word = |i: usize| {
             let at = 20 + 4 * i;
             u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]])
         };
+        let cum = Numbered::decode(head)?.number;
+        let window_end = match word(0) {
+            u32::MAX => u64::MAX,
+            // Neither overflows: numbers stay below 2^62.
+            window if cum + u64::from(window) <= MOST_NUMBER => cum + u64::from(window),
+            _ => return Err(WireError::Malformed),
+        };
         let mut sacks = SackBlocks::default();
         while let Some((block, more)) = rest.split_first_chunk::<16>() {
             let (start, end) = halves(block);
-            if start >= end {
+            let duplicate = dsack && sacks.is_empty();
+            if start >= end || end > MOST_NUMBER || (start <= cum && !duplicate) {
                 return Err(WireError::Malformed);
             }
             sacks.push(Range { start, end });
             rest = more;
         }
-        let cum = u64::from_be_bytes([
-            head[12], head[13], head[14], head[15], head[16], head[17], head[18], head[19],
-        ]);
-        let window_end = match word(0) {
-            u32::MAX => u64::MAX,
-            window => cum.saturating_add(u64::from(window)),
-        };
         Ok(Self {
             session: header.session,
             flow: header.flow,
             ack: Ack {
                 cum,
                 syn,
-                echo: Time::from_nanos(u64::from(word(1)) * 1000),
+                echo: numbered::time(word(1)),
                 stamp_ms: word(3),
                 sacks,
                 dsack,
@@ -141,7 +147,7 @@ impl AckDatagram {
     #[inline]
     pub fn unwrap_echo(now: Time, echo: Time) -> Time {
         let now_us = now.as_nanos() / 1000;
-        let age = (now_us as u32).wrapping_sub((echo.as_nanos() / 1000) as u32);
+        let age = (now_us as u32).wrapping_sub(numbered::stamp(echo));
         Time::from_nanos(now_us.saturating_sub(u64::from(age)) * 1000)
     }
 }
@@ -155,31 +161,16 @@ fn halves(block: &[u8; 16]) -> (u64, u64) {
 mod tests {
     use super::*;
 
+    /// The echo is older than the last wrap of the stamp: 2^32 microseconds are 71 min 34.967296 s.
     #[test]
-    fn an_ack_survives_the_wire() {
-        let mut sacks = SackBlocks::default();
-        sacks.push(Range { start: 9, end: 11 });
-        let sent = AckDatagram {
-            session: SessionId(7),
-            flow: 3,
-            ack: Ack {
-                cum: 5,
-                syn: false,
-                echo: Time::from_nanos(1_000_000),
-                stamp_ms: 77,
-                sacks,
-                dsack: false,
-                ece: true,
-                window_end: 1005,
-            },
-            hold: Span::from_micros(40),
-            ce: 1,
-            ect: 2,
-        };
-        let mut out = [0; AckDatagram::MOST];
-        let n = sent.encode(&mut out);
-        assert_eq!(n, sent.bytes());
-        let header = Header::decode(&out).unwrap();
-        assert_eq!(AckDatagram::decode(&header, &out[..n]), Ok(sent));
+    fn an_echo_from_before_the_wrap_is_found() {
+        let sent = Time::from_nanos((u64::from(u32::MAX) - 9) * 1000);
+        let now = Time::from_nanos((u64::from(u32::MAX) + 91) * 1000);
+        let echo = numbered::time(numbered::stamp(sent));
+        assert_eq!(AckDatagram::unwrap_echo(now, echo), sent);
+        // Ten wraps later the stamp alone no longer tells which.
+        let later = Time::from_nanos(now.as_nanos() + 10 * (1 << 32) * 1000);
+        let apparent = AckDatagram::unwrap_echo(later, echo);
+        assert_eq!(later.saturating_since(apparent), Span::from_micros(100));
     }
 }

@@ -4,14 +4,15 @@
 //! | header, 12 bytes                                              |
 //! | sequence number, 8 bytes: of the segment, not of a byte       |
 //! | sender's time stamp, 4 bytes: microseconds, modulo 2^32       |
-//! | payload                                                       |
+//! | payload, at least one byte; none behind a SYN                 |
 //! ```
-//! Flags: 1 SYN, 2 retransmission, 4 CWR, 8 PUSH. ECN's code points are those of the IP header.
+//! Flags: 1 SYN, 2 retransmission, 4 CWR, 8 PUSH. ECN's code points are those of the IP header. A SYN has number 0 and neither
+//! CWR nor PUSH.
 
 use fullpipe_flow::Segment;
-use fullpipe_units::Time;
 
-use super::{HEADER, Header, Kind, SessionId, WireError};
+use super::numbered::{self, Numbered};
+use super::{Header, Kind, SessionId, WireError};
 
 /// A datagram of kind [`Kind::Data`], without its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub struct DataDatagram {
 
 impl DataDatagram {
     /// Bytes before the payload.
-    pub const LEN: usize = HEADER + 12;
+    pub const LEN: usize = numbered::LEN;
 
     /// Writes it to the front of `out`, which is at least [`Self::LEN`] bytes long.
     #[inline]
@@ -40,31 +41,34 @@ impl DataDatagram {
             session: self.session,
         }
         .encode(out);
-        out[12..20].copy_from_slice(&s.seq.to_be_bytes());
-        let stamp = (s.stamp.as_nanos() / 1000) as u32;
-        out[20..24].copy_from_slice(&stamp.to_be_bytes());
+        Numbered {
+            number: s.seq,
+            stamp: s.stamp,
+        }
+        .encode(out);
     }
 
-    /// Reads it, and what follows is the payload. `ect` and `ce` are false.
+    /// Reads it, and what follows [`Self::LEN`] bytes is the payload. `ect` and `ce` are false.
     ///
     /// # Errors
-    /// [`WireError`] if it is too short or has unknown flags.
+    /// [`WireError`] if it is too short, has unknown flags, a number that no segment has, data without payload, or a SYN
+    /// that is more than that.
     #[inline]
     pub fn decode(header: &Header, datagram: &[u8]) -> Result<Self, WireError> {
-        let Some(head) = datagram.first_chunk::<{ Self::LEN }>() else {
-            return Err(WireError::Truncated);
-        };
+        let Numbered { number, stamp } = Numbered::decode(datagram)?;
         let [syn, retransmission, cwr, push] = super::header::flags(header.flags)?;
-        let [.., s0, s1, s2, s3, s4, s5, s6, s7, t0, t1, t2, t3] = *head;
-        let stamp = u32::from_be_bytes([t0, t1, t2, t3]);
+        let empty = datagram.len() == Self::LEN;
+        if syn != empty || (syn && (number != 0 || cwr || push)) {
+            return Err(WireError::Malformed);
+        }
         Ok(Self {
             session: header.session,
             flow: header.flow,
             segment: Segment {
-                seq: u64::from_be_bytes([s0, s1, s2, s3, s4, s5, s6, s7]),
+                seq: number,
                 syn,
                 retransmission,
-                stamp: Time::from_nanos(u64::from(stamp) * 1000),
+                stamp,
                 ect: false,
                 ce: false,
                 cwr,

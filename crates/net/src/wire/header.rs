@@ -8,6 +8,10 @@ pub const VERSION: u8 = 1;
 /// Bytes of a [`Header`].
 pub const HEADER: usize = 12;
 
+/// Segments, datagrams and probes have numbers below this, and so do ends of ranges and windows up to it: nothing that is
+/// added to a number that came over the wire overflows.
+pub const MOST_NUMBER: u64 = 1 << 62;
+
 /// Random name of a session between two hosts; unguessable for who does not see its datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(pub u64);

@@ -1,0 +1,3 @@
+//! The real ground against its own rules.
+
+mod wire;
