@@ -353,9 +353,16 @@ impl Receiver {
         }
     }
 
+    /// One past the last segment that the advertised window admits.
     #[inline]
-    fn window_end(&self) -> u64 {
+    pub fn window_end(&self) -> u64 {
         self.next.saturating_add(self.open)
+    }
+
+    /// Holes below the highest segment held: what a host bounds.
+    #[inline]
+    pub fn holes(&self) -> usize {
+        self.ahead.ranges()
     }
 }
 

@@ -8,7 +8,7 @@ use crate::loss::DropRules;
 use crate::net::Net;
 use crate::outcome::{CaptureEvent, FlowOutcome, FlowTotals};
 use crate::packet::Packet;
-use crate::recorder::{ArrivalRecorder, PerInterval, SenderRecorder};
+use crate::recorder::{ArrivalRecorder, PerInterval, SenderRecord, SenderRecorder};
 use crate::rng::{ComponentRng, derive_seed};
 use crate::spec::{FlowSpec, RunSpec, Trace};
 use crate::target::Wake;
@@ -52,11 +52,7 @@ pub struct Flow {
 impl Flow {
     /// A flow of the specification.
     pub fn lasting(f: &FlowSpec, spec: &RunSpec) -> Self {
-        let mut rng = ComponentRng::new(spec.seed, &format!("{} start", f.name));
-        let started = match f.start_spread {
-            Span::ZERO => f.start,
-            spread => f.start + spread.mul_f64(rng.uniform()),
-        };
+        let started = f.started(spec.seed);
         let recorder = SenderRecorder::new(spec.trace, started, f.sender.max_window);
         Self::new(f, spec.seed, started, recorder, spec.interval, None)
     }
@@ -351,10 +347,9 @@ impl Flow {
         FlowOutcome::new(
             spec,
             self.totals(),
-            &mut self.recorder,
+            self.recorder.finish(end),
             arrivals,
             timing,
-            end,
         )
     }
 }
@@ -364,25 +359,23 @@ impl FlowOutcome {
     pub fn new(
         spec: &FlowSpec,
         totals: FlowTotals,
-        sender: &mut SenderRecorder,
+        sender: SenderRecord,
         arrivals: PerInterval,
         (started, completed): (Time, Option<Time>),
-        end: Time,
     ) -> Self {
-        let cwnd_mean = sender.finish(end);
         Self {
             name: spec.name.clone(),
             mss: spec.sender.mss,
             packet: spec.sender.packet(),
             totals,
-            rtt: std::mem::take(&mut sender.rtt),
-            cwnd_mean,
-            cwnd_max: sender.window_max,
+            rtt: sender.rtt,
+            cwnd_mean: sender.cwnd_mean,
+            cwnd_max: sender.cwnd_max,
             delivered_per_interval: arrivals.delivered,
             arrived_per_interval: arrivals.arrived,
-            rounds: std::mem::take(&mut sender.rounds),
-            episodes: std::mem::take(&mut sender.episodes),
-            series: std::mem::take(&mut sender.series),
+            rounds: sender.rounds,
+            episodes: sender.episodes,
+            series: sender.series,
             completed,
             started,
         }

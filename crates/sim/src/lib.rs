@@ -55,7 +55,7 @@ pub use outcome::{
     ArrivalOutcome, CaptureEvent, CaptureRow, Fidelity, FlowOutcome, FlowTotals, LinkOutcome,
     Outcome, PingOutcome, Round, Series, SourceOutcome, Transfer,
 };
-pub use recorder::{ArrivalRecorder, PerInterval, SenderRecorder};
+pub use recorder::{ArrivalRecorder, PerInterval, SenderRecord, SenderRecorder};
 pub use spec::{
     ArrivalSpec, Arrivals, Buffer, Change, Codel, DeliveryTrace, DeliveryTraceError, Discipline,
     Drops, FlowSpec, FqCodel, LinkSpec, Loss, Pie, PingSpec, Policer, Red, Reorder, RunSpec,

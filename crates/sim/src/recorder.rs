@@ -9,28 +9,48 @@ use crate::histogram::Histogram;
 use crate::outcome::{Round, Series};
 use crate::spec::Trace;
 
+/// What a flow's sender leaves behind.
+#[derive(Clone, Debug, Default)]
+pub struct SenderRecord {
+    /// RTT samples of the measured part.
+    pub rtt: Histogram,
+    /// Time-weighted mean window of the measured part, segments.
+    pub cwnd_mean: f64,
+    /// Largest window of the measured part, segments.
+    pub cwnd_max: f64,
+    /// One row per packet-timed round.
+    pub rounds: Vec<Round>,
+    /// Every reduction, timeout and undo.
+    pub episodes: Vec<Episode>,
+    /// Time series, decimated or full.
+    pub series: Series,
+}
+
 /// What is remembered at a flow's sender.
 #[derive(Debug)]
 pub struct SenderRecorder {
-    pub(crate) rtt: Histogram,
+    rtt: Histogram,
     rtt_samples: u64,
-    pub(crate) rounds: Vec<Round>,
+    rounds: Vec<Round>,
     round: u64,
-    pub(crate) episodes: Vec<Episode>,
+    /// Every how many rounds there is a row, and how many rows there may be before it doubles.
+    round_step: u64,
+    most: usize,
+    episodes: Vec<Episode>,
     window_area: f64,
     window_since: Time,
     window_from: Time,
     window: f64,
     /// Mean window of the measured part up to the completion.
     window_mean: Option<f64>,
-    pub(crate) window_max: f64,
+    window_max: f64,
     /// The window's clamp: the moment it is reached is always on the record.
     cap: f64,
     step: Span,
     next_row: Time,
     low: f64,
     high: f64,
-    pub(crate) series: Series,
+    series: Series,
 }
 
 impl SenderRecorder {
@@ -46,6 +66,8 @@ impl SenderRecorder {
             rtt_samples: 0,
             rounds: Vec::new(),
             round: 0,
+            round_step: 1,
+            most: usize::MAX,
             episodes: Vec::new(),
             window_area: 0.0,
             window_since: start,
@@ -60,6 +82,13 @@ impl SenderRecorder {
             high: 0.0,
             series: Series::default(),
         }
+    }
+
+    /// At most `most` rounds and as many episodes, for runs that last billions of round trips: whenever there are more rounds,
+    /// every second row goes and half as many come from then on; of episodes the first are kept.
+    pub fn bounded(mut self, most: usize) -> Self {
+        self.most = most.max(2);
+        self
     }
 
     /// The measured part begins: what came before is dropped from means and percentiles.
@@ -108,11 +137,9 @@ impl SenderRecorder {
         self.high = self.high.max(w);
         if sender.round() != self.round {
             self.round = sender.round();
-            self.rounds.push(Round {
-                start: now,
-                delivered: sender.delivered(),
-                cwnd: w,
-            });
+            if self.round.is_multiple_of(self.round_step) {
+                self.note_round(now, sender.delivered());
+            }
         }
         if sender.has_log() {
             self.note_episodes(now, sender);
@@ -122,6 +149,28 @@ impl SenderRecorder {
         }
     }
 
+    #[inline]
+    fn note_round(&mut self, now: Time, delivered: u64) {
+        self.rounds.push(Round {
+            start: now,
+            delivered,
+            cwnd: self.window,
+        });
+        if self.rounds.len() > self.most {
+            self.thin_rounds();
+        }
+    }
+
+    #[cold]
+    fn thin_rounds(&mut self) {
+        let mut i = 0;
+        self.rounds.retain(|_| {
+            i += 1;
+            i % 2 == 0
+        });
+        self.round_step *= 2;
+    }
+
     #[cold]
     fn note_episodes(&mut self, now: Time, sender: &mut Sender<Stack>) {
         for e in sender.drain_log() {
@@ -129,7 +178,9 @@ impl SenderRecorder {
             if matches!(e.kind, EpisodeKind::Congestion(_) | EpisodeKind::Timeout) {
                 self.window_max = self.window_max.max(e.before);
             }
-            self.episodes.push(e);
+            if self.episodes.len() < self.most {
+                self.episodes.push(e);
+            }
         }
         if self.step != Span::MAX {
             // An episode is always on the record, whatever the decimation.
@@ -169,13 +220,20 @@ impl SenderRecorder {
         self.high = self.window;
     }
 
-    /// The run ends: squares the columns, returns the time-weighted mean window.
-    pub(crate) fn finish(&mut self, end: Time) -> f64 {
+    /// The run ends: hands over what is remembered, the columns squared.
+    pub fn finish(&mut self, end: Time) -> SenderRecord {
         let rows = self.series.time.len();
         for (_, column) in &mut self.series.variables {
             column.resize(rows, f64::NAN);
         }
-        self.window_mean.unwrap_or_else(|| self.mean_window(end))
+        SenderRecord {
+            rtt: std::mem::take(&mut self.rtt),
+            cwnd_mean: self.window_mean.unwrap_or_else(|| self.mean_window(end)),
+            cwnd_max: self.window_max,
+            rounds: std::mem::take(&mut self.rounds),
+            episodes: std::mem::take(&mut self.episodes),
+            series: std::mem::take(&mut self.series),
+        }
     }
 }
 

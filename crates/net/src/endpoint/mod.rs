@@ -1,1 +1,91 @@
-//! To come.
+//! One thread that hosts one side of a run: any number of senders and receivers of `fullpipe-flow`, unchanged, on one UDP socket.
+//!
+//! The loop: take in a batch of datagrams (ACKs to senders, segments to receivers, whose ACKs leave as one batch), serve the
+//! timers that are due, let every sender that may send do so in bounded turns, send the batch, wait. What the operating system
+//! refuses is given back to its sender ([`Sender::refuse`](fullpipe_flow::Sender::refuse)), newest first, and sent later.
+//!
+//! Nothing that arrives is trusted: another address, session, flow number or length is counted and ignored, a segment beyond the
+//! advertised window is not taken in, an ACK of data that was never sent means nothing.
+
+mod host;
+mod merge;
+mod outcome;
+mod port;
+mod receiving;
+mod sending;
+#[cfg(test)]
+mod tests;
+mod timers;
+mod udp;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use fullpipe_sim::RunSpec;
+
+pub use merge::merge;
+pub use outcome::{HostCounts, HostOutcome, ReceiverReport, SenderReport};
+pub use port::{Flush, Mark, Port};
+pub use udp::{Clock, UdpPort};
+
+use crate::wire::SessionId;
+
+/// Which host of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// It hosts the senders of flows, but for reverse ones, of which it hosts the receivers.
+    Near,
+    /// The other one.
+    Far,
+}
+
+/// What one host is to do.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The run; its links are of no interest here.
+    pub spec: Arc<RunSpec>,
+    /// This side of it.
+    pub side: Side,
+    /// Name of the session: datagrams of others are ignored.
+    pub session: SessionId,
+    /// Where datagrams go to and come from.
+    pub peer: SocketAddr,
+}
+
+impl Plan {
+    /// The senders of a flow stand here.
+    fn sends(&self, reverse: bool) -> bool {
+        (self.side == Side::Near) != reverse
+    }
+}
+
+/// Why a host cannot do its part.
+#[derive(Debug, thiserror::Error)]
+pub enum EndpointError {
+    /// A packet does not fit a datagram.
+    #[error(
+        "flow {flow}: a packet of {bytes} bytes does not fit a datagram; the largest has 65507"
+    )]
+    TooLarge {
+        /// Name of the flow.
+        flow: String,
+        /// Bytes.
+        bytes: u64,
+    },
+    /// More flows than numbers.
+    #[error("{0} flows are more than the wire can number; at most 32768")]
+    TooManyFlows(usize),
+    /// The operating system.
+    #[error("socket: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Runs one host until the end of the run, or until `stop` is set (looked at 20 times a second and more).
+///
+/// # Errors
+/// See [`EndpointError`].
+pub fn run(plan: &Plan, port: impl Port, stop: &AtomicBool) -> Result<HostOutcome, EndpointError> {
+    host::Host::new(plan, port)?.run(stop)
+}

@@ -8,6 +8,8 @@ use fullpipe_cc::StackSpec;
 use fullpipe_flow::{ReceiverConfig, SenderConfig};
 use fullpipe_units::{Span, Time};
 
+use crate::rng::ComponentRng;
+
 pub use delivery::{DeliveryTrace, DeliveryTraceError};
 pub use link::{
     Buffer, Change, Codel, Discipline, FqCodel, LinkSpec, Loss, Pie, Policer, Red, Reorder,
@@ -123,6 +125,15 @@ pub struct FlowSpec {
 }
 
 impl FlowSpec {
+    /// When the flow starts in the run with `seed`.
+    pub fn started(&self, seed: u64) -> Time {
+        let mut rng = ComponentRng::new(seed, &format!("{} start", self.name));
+        match self.start_spread {
+            Span::ZERO => self.start,
+            spread => self.start + spread.mul_f64(rng.uniform()),
+        }
+    }
+
     /// A bulk flow from time zero over these links, nothing dropped on purpose.
     pub fn new(
         name: &str,

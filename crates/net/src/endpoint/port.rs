@@ -1,0 +1,67 @@
+//! What the endpoint needs of a socket: datagrams in batches, a wait. A test puts another one in its place.
+
+use std::io;
+use std::net::SocketAddr;
+
+use fullpipe_units::Time;
+
+/// ECN code point of a datagram that is not plain (RFC 3168).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// ECN-capable.
+    Capable,
+    /// Congestion experienced.
+    Congestion,
+}
+
+/// What became of the datagrams that were pushed since the last flush.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flush {
+    /// So many of them left, the first ones.
+    pub left: usize,
+    /// The operating system refused the rest, which is discarded here.
+    pub refused: bool,
+}
+
+/// One socket and its batches.
+pub trait Port {
+    /// Adds a datagram of `len` bytes to the batch; `fill` writes it. What it does not write is undefined, but never anything
+    /// that is not this endpoint's own. There is room: see [`Port::is_full`].
+    fn push(
+        &mut self,
+        to: SocketAddr,
+        mark: Option<Mark>,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    );
+
+    /// The batch has no room.
+    fn is_full(&self) -> bool;
+
+    /// Sends the batch.
+    ///
+    /// # Errors
+    /// Of the operating system, other than a full queue.
+    fn flush(&mut self) -> io::Result<Flush>;
+
+    /// Takes in what has arrived, up to a batch; never waits. Returns the number of datagrams.
+    ///
+    /// # Errors
+    /// Of the operating system.
+    fn receive(&mut self) -> io::Result<usize>;
+
+    /// The datagrams of the last [`Port::receive`].
+    fn each(&self, take: impl FnMut(SocketAddr, Option<Mark>, &[u8]));
+
+    /// Waits for a datagram, for room if `writable`, or until `until`. True if there is room again.
+    ///
+    /// # Errors
+    /// Of the operating system.
+    fn wait(&mut self, until: Time, writable: bool) -> io::Result<bool>;
+
+    /// The present time of the run, in whole microseconds.
+    fn now(&self) -> Time;
+
+    /// Datagrams that the operating system dropped because nobody read them in time.
+    fn drops(&self) -> u64;
+}
