@@ -136,6 +136,7 @@ pub fn spec(cell: &Cell, seed: u64, model: Model) -> Result<RunSpec, SimulatedEr
             start_spread: Span::ZERO,
             stop: None,
             drops: Drops::default(),
+            arrival_drops: Default::default(),
             reverse: false,
         });
     }

@@ -257,6 +257,7 @@ fn spec(case: &Case, stack: &str, seconds: Option<f64>) -> Result<RunSpec, Box<d
             start_spread: Span::ZERO,
             stop: None,
             drops: Drops::default(),
+            arrival_drops: Default::default(),
             reverse: false,
         });
     }

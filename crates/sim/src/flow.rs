@@ -25,6 +25,7 @@ pub struct Flow {
     ack: u16,
     local_queue: bool,
     drops: Option<DropRules>,
+    arrival_drops: Option<Box<DropRules>>,
     /// Pending entries of the event queue; [`Time::MAX`] for none.
     pub sender_wakes: Time,
     pub receiver_wakes: Time,
@@ -83,6 +84,7 @@ impl Flow {
             ack,
             local_queue: f.local_queue,
             drops: DropRules::new(&f.drops, ComponentRng::new(seed, &f.name)),
+            arrival_drops: DropRules::at_receiver(f, seed).map(Box::new),
             sender_wakes: Time::MAX,
             receiver_wakes: Time::MAX,
             recorder,
@@ -128,6 +130,15 @@ impl Flow {
                 short.on_sender(now, &mut self.sender, record);
             }
         }
+    }
+
+    /// True if the receiver's host throws away a packet that arrives.
+    #[inline]
+    pub fn drops_arrival(&mut self, now: Time, packet: &Packet) -> bool {
+        let Some(drops) = &mut self.arrival_drops else {
+            return false;
+        };
+        packet.is_data() && drops.strikes(now, packet.seq, packet.is_retransmission(), 0.0)
     }
 
     /// The receiver gets a segment.

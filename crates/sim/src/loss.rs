@@ -3,7 +3,7 @@
 use fullpipe_units::Time;
 
 use crate::rng::ComponentRng;
-use crate::spec::{Drops, Loss};
+use crate::spec::{Drops, FlowSpec, Loss};
 
 /// A random loss process, one step per packet.
 #[derive(Debug)]
@@ -98,6 +98,12 @@ impl DropRules {
             packets: 0,
             window_done: false,
         })
+    }
+
+    /// Those of a flow at its receiver's host.
+    pub fn at_receiver(flow: &FlowSpec, seed: u64) -> Option<Self> {
+        let rng = ComponentRng::new(seed, &format!("{} arrival drops", flow.name));
+        Self::new(&flow.arrival_drops, rng)
     }
 
     /// True if the data packet that leaves now, at window `w`, is lost.

@@ -149,6 +149,10 @@ impl World {
                 self.pass_on(now, link, packet);
                 return;
             }
+            if flow.drops_arrival(now, &packet) {
+                self.lose(now, packet);
+                return;
+            }
             self.delivered_packets += u64::from(packet.is_data());
             flow.inside -= 1;
             let segment = packet.to_segment();

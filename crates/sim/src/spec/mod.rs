@@ -80,7 +80,7 @@ pub enum Trace {
     Full,
 }
 
-/// Losses of one flow at exact places, on its way into its first link.
+/// Losses of one flow at exact places: on its way into its first link, or where it arrives.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Drops {
     /// First transmission of these segments (0 is the first segment of data).
@@ -120,6 +120,8 @@ pub struct FlowSpec {
     pub stop: Option<Time>,
     /// Exact losses on the path.
     pub drops: Drops,
+    /// Exact losses at the receiver's host, of packets that have crossed the path; `at_window` means nothing there.
+    pub arrival_drops: Drops,
     /// Its sender stands where the receivers of the others do. The simulator, where hosts have no place, does not care.
     pub reverse: bool,
 }
@@ -155,6 +157,7 @@ impl FlowSpec {
             start_spread: Span::ZERO,
             stop: None,
             drops: Drops::default(),
+            arrival_drops: Drops::default(),
             reverse: false,
         }
     }

@@ -40,6 +40,7 @@ pub fn flow(name: &str, stack: &str) -> FlowSpec {
         start_spread: Span::ZERO,
         stop: None,
         drops: Drops::default(),
+        arrival_drops: Default::default(),
         reverse: false,
     }
 }

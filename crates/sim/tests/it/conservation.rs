@@ -85,6 +85,7 @@ prop_compose! {
                 at_window: drops.3,
                 probability: drops.4,
             },
+ arrival_drops: Default::default(),
  reverse: false,
 };
         (spec, forward, back)

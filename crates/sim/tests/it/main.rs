@@ -8,6 +8,7 @@ mod controls;
 mod determinism;
 mod elements;
 mod links;
+mod losses;
 mod mdone;
 mod pings;
 mod queues;

@@ -462,19 +462,28 @@ impl Case {
 }
 
 fn write_flow(out: &mut String, flow: &FlowSpec) -> std::fmt::Result {
-    writeln!(out, "flow {} {}", flow.name, flow.stack)?;
-    writeln!(out, "  {:?}", flow.sender)?;
-    writeln!(out, "  {:?}", flow.receiver)?;
+    // Every field, so that a new one is not forgotten.
+    let FlowSpec {
+        name,
+        stack,
+        sender,
+        receiver,
+        forward,
+        back,
+        local_queue,
+        start,
+        start_spread,
+        stop,
+        drops,
+        arrival_drops,
+        reverse,
+    } = flow;
+    writeln!(out, "flow {name} {stack}")?;
+    writeln!(out, "  {sender:?}\n  {receiver:?}")?;
     writeln!(
         out,
-        "  forward {:?} back {:?} local {} start {:?} + {:?} stop {:?} {:?}",
-        flow.forward,
-        flow.back,
-        flow.local_queue,
-        flow.start,
-        flow.start_spread,
-        flow.stop,
-        flow.drops
+        "  forward {forward:?} back {back:?} local {local_queue} reverse {reverse} start {start:?} + {start_spread:?} \
+         stop {stop:?} {drops:?} {arrival_drops:?}"
     )
 }
 

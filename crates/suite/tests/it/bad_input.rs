@@ -203,6 +203,11 @@ const CASES: &[(&str, &str, &str)] = &[
         "drop = { segmnet = 40 }",
     ),
     (
+        "a drop at a window, at the receiver",
+        "flow+",
+        "drop = { at_cwnd = 32, where = \"receiver\" }",
+    ),
+    (
         "a drop at a window that is never reached",
         "flow+",
         "window = \"100 segments\"\ndrop = { at_cwnd = 101 }",

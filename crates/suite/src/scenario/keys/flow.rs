@@ -555,6 +555,10 @@ pub(in crate::scenario) const DROP: &[Key] = &[
 const PLACES: &[Word] = &[
     word("path", "the packet is lost on its way"),
     word(
+        "receiver",
+        "the packet crosses the path and is thrown away where it arrives",
+    ),
+    word(
         "sender",
         "the packet arrives, the sender treats it as lost: one reduction per window, no retransmission",
     ),

@@ -94,7 +94,7 @@ impl FlowJudge<'_> {
         let mut sender = transport.sender;
         let mss = sender.mss;
         sender.transfer = r.window("size").map(|size| whole_segments(size, mss));
-        let drops = self.drops(
+        let (drops, arrival_drops) = self.drops(
             &mut sender,
             start,
             stop.map_or(end, |s| s.min(end)),
@@ -105,7 +105,9 @@ impl FlowJudge<'_> {
         let spread = r.span("rtt_spread").filter(|spread| *spread != Span::ZERO);
         let streams = r.whole("streams").unwrap_or(1);
         let first = flows.len();
-        let has_drops = drops != Drops::default() || !sender.artificial_loss.is_none();
+        let has_drops = drops != Drops::default()
+            || arrival_drops != Drops::default()
+            || !sender.artificial_loss.is_none();
         if flows.len() as u64 + streams > MAX_FLOWS {
             let message = format!("a run has at most {MAX_FLOWS} connections");
             self.refuse(findings, "streams", message, "lower `streams`");
@@ -147,6 +149,7 @@ impl FlowJudge<'_> {
                 start_spread,
                 stop,
                 drops: drops.clone(),
+                arrival_drops: arrival_drops.clone(),
                 name,
                 reverse,
             });
@@ -161,8 +164,9 @@ impl FlowJudge<'_> {
         end: Time,
         cap: Option<f64>,
         findings: &mut Findings,
-    ) -> Drops {
+    ) -> (Drops, Drops) {
         let mut on_path = ArtificialLoss::default();
+        let mut at_receiver = ArtificialLoss::default();
         let mut at_sender = ArtificialLoss::default();
         let tables = self.record.many("drop");
         for (i, table) in tables.iter().enumerate() {
@@ -180,6 +184,14 @@ impl FlowJudge<'_> {
             }
             let loss = match table.word("where") {
                 Some("sender") => &mut at_sender,
+                Some("receiver") => {
+                    if table.is_given("at_cwnd") {
+                        let message = "the receiver does not know the sender's window";
+                        let hint = "drop it on the path: `where = \"path\"`";
+                        findings.refuse(table, "at_cwnd", &key, message, hint);
+                    }
+                    &mut at_receiver
+                }
                 _ => &mut on_path,
             };
             for value in table.many("segment") {
@@ -238,20 +250,21 @@ impl FlowJudge<'_> {
                 loss.at_window = Some(at);
             }
         }
-        for loss in [&mut on_path, &mut at_sender] {
+        for loss in [&mut on_path, &mut at_sender, &mut at_receiver] {
             loss.segments.sort_unstable();
             loss.segments.dedup();
             loss.times.sort_unstable();
             loss.times.dedup();
         }
         sender.artificial_loss = at_sender;
-        Drops {
-            segments: on_path.segments,
-            times: on_path.times,
-            every: on_path.every,
-            at_window: on_path.at_window,
-            probability: on_path.probability,
-        }
+        let drops = |loss: ArtificialLoss| Drops {
+            segments: loss.segments,
+            times: loss.times,
+            every: loss.every,
+            at_window: loss.at_window,
+            probability: loss.probability,
+        };
+        (drops(on_path), drops(at_receiver))
     }
 
     fn recovered_at(&self, group: &FlowGroup, findings: &mut Findings) -> RecoveredAt {
