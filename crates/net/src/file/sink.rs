@@ -1,0 +1,445 @@
+//! A flow's data into a file: segments go to their place as they arrive, in any order; a thread writes them, hashes what is
+//! without a hole, and leaves word of it now and then, so that a transfer that dies can go on from there.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use blake3::{Hash, Hasher};
+use fullpipe_flow::{Range, RangeSet};
+use nix::errno::Errno;
+use nix::fcntl::{FallocateFlags, fallocate};
+
+use super::place::Place;
+use super::state::{Identity, State};
+use crate::payload::Sink;
+
+/// The data of a flow into a file; its other end is [`Writing`].
+#[derive(Debug)]
+pub struct FileSink {
+    /// Byte of the file that segment 0 begins with.
+    from: u64,
+    size: u64,
+    mss: u64,
+    /// Neighbouring segments that go to the writer together.
+    open: Piece,
+    /// What the writer had no room for.
+    held: Option<Piece>,
+    to_writer: SyncSender<Piece>,
+    shared: Arc<Shared>,
+}
+
+/// The thread that writes, and the file.
+#[derive(Debug)]
+pub struct Writing {
+    part: Part,
+    shared: Arc<Shared>,
+    thread: JoinHandle<io::Result<Hasher>>,
+}
+
+/// An unfinished file, open and ours alone.
+#[derive(Debug)]
+pub struct Part {
+    place: Arc<Place>,
+    file: Arc<File>,
+    source: Identity,
+    /// Bytes without a hole, all seen by `hasher`.
+    prefix: u64,
+    hasher: Hasher,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Bytes from the start of the file without a hole.
+    prefix: AtomicU64,
+    failure: Mutex<Option<(ErrorKind, String)>>,
+}
+
+#[derive(Debug, Default)]
+struct Piece {
+    at: u64,
+    bytes: Vec<u8>,
+}
+
+impl Part {
+    /// Opens what an earlier transfer of `source` to `place` left, or begins anew. Reads and hashes what is there.
+    ///
+    /// # Errors
+    /// As the system says: [`ErrorKind::ResourceBusy`] if another transfer writes it, [`ErrorKind::StorageFull`] if there is
+    /// no room for all of it.
+    pub fn open(place: Place, source: Identity) -> io::Result<Self> {
+        let file = place.open_part()?;
+        let state = place.state().filter(|s| s.source == source);
+        let mut part = Self {
+            place: Arc::new(place),
+            file: Arc::new(file),
+            source,
+            prefix: 0,
+            hasher: Hasher::new(),
+        };
+        if let Some(state) = state
+            && let Some(hasher) = hashed(&part.file, state.prefix)?
+            && hasher.finalize() == state.digest
+        {
+            (part.prefix, part.hasher) = (state.prefix, hasher);
+        }
+        part.reserve()?;
+        Ok(part)
+    }
+
+    /// Bytes that are there without a hole.
+    pub fn prefix(&self) -> u64 {
+        self.prefix
+    }
+
+    /// BLAKE3 of these.
+    pub fn digest(&self) -> Hash {
+        self.hasher.finalize()
+    }
+
+    /// Forgets what is there.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn restart(&mut self) -> io::Result<()> {
+        self.file.set_len(0)?;
+        (self.prefix, self.hasher) = (0, Hasher::new());
+        self.reserve()
+    }
+
+    /// Takes the room on the disk beforehand, where the file system can do that.
+    fn reserve(&self) -> io::Result<()> {
+        // An earlier file of this name may have been longer.
+        if self.file.metadata()?.len() > self.source.size {
+            self.file.set_len(self.source.size)?;
+        }
+        let Ok(size) = i64::try_from(self.source.size) else {
+            return Err(ErrorKind::FileTooLarge.into());
+        };
+        if size == 0 {
+            return Ok(());
+        }
+        match fallocate(&*self.file, FallocateFlags::FALLOC_FL_KEEP_SIZE, 0, size) {
+            Ok(()) | Err(Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EINTR) => Ok(()),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Takes segments of `mss` bytes, the first of which begins where the file ends so far.
+    ///
+    /// # Errors
+    /// A thread cannot be started.
+    pub fn receive(self, mss: u32) -> io::Result<(FileSink, Writing)> {
+        let shared = Arc::new(Shared::default());
+        shared.prefix.store(self.prefix, Ordering::Relaxed);
+        let (to_writer, pieces) = sync_channel(WAITING);
+        let checkpoints = Checkpoints::new(&self)?;
+        let writer = Writer {
+            file: Arc::clone(&self.file),
+            shared: Arc::clone(&shared),
+            prefix: self.prefix,
+            hasher: self.hasher.clone(),
+            ahead: RangeSet::default(),
+            checkpoints,
+        };
+        let thread = thread::Builder::new()
+            .name("file-writer".to_owned())
+            .spawn(move || writer.run(&pieces))?;
+        let sink = FileSink {
+            from: self.prefix,
+            size: self.source.size,
+            mss: u64::from(mss.max(1)),
+            open: Piece::default(),
+            held: None,
+            to_writer,
+            shared: Arc::clone(&shared),
+        };
+        let writing = Writing {
+            part: self,
+            shared,
+            thread,
+        };
+        Ok((sink, writing))
+    }
+
+    /// Gives the file its final name, if all of it is there and it has the hash that its sender found.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidData`] if it is another file than was sent: what was there is removed.
+    /// [`ErrorKind::UnexpectedEof`] if it is not complete. Otherwise as the system says.
+    pub fn publish(self, digest: Hash, overwrite: bool) -> io::Result<()> {
+        if self.prefix != self.source.size {
+            let missing = format!("{} of {} bytes are there", self.prefix, self.source.size);
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, missing));
+        }
+        if self.hasher.finalize() != digest {
+            self.place.discard()?;
+            let what = "the checksum of what arrived is not that of what was sent";
+            return Err(io::Error::new(ErrorKind::InvalidData, what));
+        }
+        self.place.publish(&self.file, overwrite)
+    }
+}
+
+impl Writing {
+    /// Bytes from the start of the file without a hole.
+    pub fn prefix(&self) -> u64 {
+        self.shared.prefix.load(Ordering::Relaxed)
+    }
+
+    /// Waits until everything that came has been written; the sink must be gone by then.
+    ///
+    /// # Errors
+    /// Something could not be written.
+    pub fn finish(self) -> io::Result<Part> {
+        let Ok(written) = self.thread.join() else {
+            return Err(io::Error::other("the thread that writes the file failed"));
+        };
+        let mut part = self.part;
+        part.hasher = written?;
+        part.prefix = self.shared.prefix.load(Ordering::Relaxed);
+        Ok(part)
+    }
+}
+
+impl Sink for FileSink {
+    fn ready(&mut self) -> io::Result<bool> {
+        let Some(piece) = self.held.take() else {
+            return Ok(true);
+        };
+        match self.to_writer.try_send(piece) {
+            Ok(()) => Ok(true),
+            Err(TrySendError::Full(piece)) => {
+                self.held = Some(piece);
+                Ok(false)
+            }
+            Err(TrySendError::Disconnected(_)) => Err(self.shared.failure()),
+        }
+    }
+
+    fn take(&mut self, seq: u64, payload: &[u8]) -> io::Result<()> {
+        let place = seq.checked_mul(self.mss);
+        let start = place.and_then(|p| p.checked_add(self.from));
+        let (Some(at), length) = (start, payload.len() as u64) else {
+            return Err(ErrorKind::InvalidData.into());
+        };
+        if length != self.size.saturating_sub(at).min(self.mss) {
+            let what = "a segment of the wrong length";
+            return Err(io::Error::new(ErrorKind::InvalidData, what));
+        }
+        if at != self.open.at + self.open.bytes.len() as u64 {
+            self.seal()?;
+            self.open.at = at;
+        }
+        if self.open.bytes.capacity() == 0 {
+            // Room for one segment where they come one by one, for many where they follow each other.
+            self.open.bytes.reserve(payload.len());
+        }
+        self.open.bytes.extend_from_slice(payload);
+        if self.open.bytes.len() >= PIECE || at + length == self.size {
+            self.seal()?;
+        }
+        Ok(())
+    }
+}
+
+impl FileSink {
+    /// Hands the open piece to the writer.
+    fn seal(&mut self) -> io::Result<()> {
+        if self.open.bytes.is_empty() {
+            return Ok(());
+        }
+        let next = self.open.at + self.open.bytes.len() as u64;
+        let fresh = Piece {
+            at: next,
+            bytes: Vec::new(),
+        };
+        let piece = std::mem::replace(&mut self.open, fresh);
+        let gone = |_| self.shared.failure();
+        if let Some(held) = self.held.take() {
+            self.to_writer.send(held).map_err(gone)?;
+        }
+        match self.to_writer.try_send(piece) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Full(piece)) => {
+                self.held = Some(piece);
+                Ok(())
+            }
+            Err(TrySendError::Disconnected(_)) => Err(self.shared.failure()),
+        }
+    }
+}
+
+impl Drop for FileSink {
+    fn drop(&mut self) {
+        // What fails here fails in the writer too, and is told by it.
+        let _ = self.seal();
+        if let Some(piece) = self.held.take() {
+            let _ = self.to_writer.send(piece);
+        }
+    }
+}
+
+impl Shared {
+    fn fail(&self, error: &io::Error) {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        *failure = Some((error.kind(), error.to_string()));
+    }
+
+    fn failure(&self) -> io::Error {
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*failure {
+            Some((kind, text)) => io::Error::new(*kind, text.clone()),
+            None => io::Error::other("the thread that writes the file failed"),
+        }
+    }
+}
+
+struct Writer {
+    file: Arc<File>,
+    shared: Arc<Shared>,
+    prefix: u64,
+    hasher: Hasher,
+    /// Bytes beyond the first hole.
+    ahead: RangeSet,
+    checkpoints: Checkpoints,
+}
+
+impl Writer {
+    fn run(mut self, pieces: &Receiver<Piece>) -> io::Result<Hasher> {
+        let mut written = Ok(());
+        for piece in pieces {
+            written = self.write(&piece);
+            if let Err(error) = &written {
+                self.shared.fail(error);
+                break;
+            }
+        }
+        self.checkpoints.last(self.prefix, &self.hasher);
+        written.map(|()| self.hasher)
+    }
+
+    fn write(&mut self, piece: &Piece) -> io::Result<()> {
+        self.file.write_all_at(&piece.bytes, piece.at)?;
+        let end = piece.at + piece.bytes.len() as u64;
+        if piece.at == self.prefix {
+            self.hasher.update(&piece.bytes);
+            self.prefix = end;
+            self.join()?;
+        } else {
+            let range = Range {
+                start: piece.at,
+                end,
+            };
+            self.ahead.insert(range, |_| {});
+        }
+        self.shared.prefix.store(self.prefix, Ordering::Relaxed);
+        self.checkpoints.perhaps(self.prefix, &self.hasher);
+        Ok(())
+    }
+
+    /// A hole is filled: what lies behind it is read back for its hash.
+    fn join(&mut self) -> io::Result<()> {
+        let Some(next) = self.ahead.first().filter(|r| r.start <= self.prefix) else {
+            return Ok(());
+        };
+        hash_range(&self.file, &mut self.hasher, self.prefix, next.end)?;
+        self.prefix = self.prefix.max(next.end);
+        self.ahead.trim_below(self.prefix);
+        Ok(())
+    }
+}
+
+/// A thread that brings the data to the disk and then says so, while the writer goes on.
+struct Checkpoints {
+    to_thread: Option<SyncSender<(u64, Hash)>>,
+    thread: Option<JoinHandle<()>>,
+    last: Instant,
+    last_prefix: u64,
+}
+
+impl Checkpoints {
+    fn new(part: &Part) -> io::Result<Self> {
+        let (to_thread, orders) = sync_channel::<(u64, Hash)>(1);
+        let (place, file, source) = (Arc::clone(&part.place), Arc::clone(&part.file), part.source);
+        let thread = thread::Builder::new()
+            .name("file-state".to_owned())
+            .spawn(move || {
+                for (prefix, digest) in orders {
+                    let state = State {
+                        source,
+                        prefix,
+                        digest,
+                    };
+                    // Without it a transfer that dies begins further back: no reason to give up one that lives.
+                    let _ = file.sync_data().and_then(|()| place.write_state(&state));
+                }
+            })?;
+        Ok(Self {
+            to_thread: Some(to_thread),
+            thread: Some(thread),
+            last: Instant::now(),
+            last_prefix: part.prefix,
+        })
+    }
+
+    fn perhaps(&mut self, prefix: u64, hasher: &Hasher) {
+        if prefix == self.last_prefix || self.last.elapsed() < BETWEEN_STATES {
+            return;
+        }
+        if let Some(to_thread) = &self.to_thread
+            && to_thread.try_send((prefix, hasher.finalize())).is_ok()
+        {
+            (self.last, self.last_prefix) = (Instant::now(), prefix);
+        }
+    }
+
+    fn last(&mut self, prefix: u64, hasher: &Hasher) {
+        if let Some(to_thread) = self.to_thread.take() {
+            let _ = to_thread.send((prefix, hasher.finalize()));
+        }
+        if let Some(thread) = self.thread.take() {
+            // A panic there costs the state only.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A hasher that has seen the first `prefix` bytes of a file; `None` if it is shorter.
+///
+/// # Errors
+/// As the system says.
+pub fn hashed(file: &File, prefix: u64) -> io::Result<Option<Hasher>> {
+    let mut hasher = Hasher::new();
+    match hash_range(file, &mut hasher, 0, prefix) {
+        Ok(()) => Ok(Some(hasher)),
+        Err(e) if e.kind() == ErrorKind::UnexpectedEof => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+fn hash_range(file: &File, hasher: &mut Hasher, from: u64, to: u64) -> io::Result<()> {
+    let mut buffer = vec![0; PIECE.min(to.saturating_sub(from) as usize)];
+    let mut at = from;
+    while at < to {
+        let n = (to - at).min(PIECE as u64) as usize;
+        file.read_exact_at(&mut buffer[..n], at)?;
+        hasher.update(&buffer[..n]);
+        at += n as u64;
+    }
+    Ok(())
+}
+
+/// Bytes that go to the writer together, if they are neighbours.
+const PIECE: usize = 256 * 1024;
+
+/// Pieces that wait for the writer; with them and what is in hand a transfer keeps 8 MB.
+const WAITING: usize = 32;
+
+/// Word is left at most this often.
+const BETWEEN_STATES: Duration = Duration::from_millis(250);

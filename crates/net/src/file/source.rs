@@ -1,0 +1,289 @@
+//! A file as the data of a flow: a thread reads it ahead in order and hashes it on the way; what the flow asks for outside
+//! of what has been read ahead, a retransmission for example, is read in place.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use blake3::{Hash, Hasher};
+
+use super::state::Identity;
+use crate::payload::Source;
+
+/// The data of a flow from a file; its other end is [`Reading`].
+#[derive(Debug)]
+pub struct FileSource {
+    file: Arc<File>,
+    ahead: Arc<Ahead>,
+    /// Byte of the file that segment 0 begins with.
+    from: u64,
+    size: u64,
+    /// The piece that was used last.
+    current: Option<(u64, Arc<[u8]>)>,
+}
+
+/// The thread that reads ahead.
+#[derive(Debug)]
+pub struct Reading {
+    ahead: Arc<Ahead>,
+    thread: Option<JoinHandle<io::Result<Hash>>>,
+}
+
+/// Pieces read ahead, each in the slot of its number.
+#[derive(Debug)]
+struct Ahead {
+    slots: Mutex<Slots>,
+    wanted: Condvar,
+}
+
+#[derive(Debug)]
+struct Slots {
+    pieces: Vec<Option<(u64, Arc<[u8]>)>>,
+    /// The highest piece that was asked for.
+    used: u64,
+    stop: bool,
+}
+
+/// Makes segments of the bytes of `file` from byte `from` on. `hasher` has seen the bytes before.
+///
+/// # Errors
+/// The thread cannot be started, or the file not looked at.
+pub fn source(file: File, from: u64, hasher: Hasher) -> io::Result<(FileSource, Reading)> {
+    let identity = Identity::of(&file.metadata()?);
+    let file = Arc::new(file);
+    let ahead = Arc::new(Ahead {
+        slots: Mutex::new(Slots {
+            pieces: vec![None; KEPT as usize],
+            used: from / PIECE,
+            stop: false,
+        }),
+        wanted: Condvar::new(),
+    });
+    let reader = Reader {
+        file: Arc::clone(&file),
+        ahead: Arc::clone(&ahead),
+        from,
+        identity,
+    };
+    let thread = thread::Builder::new()
+        .name("file-reader".to_owned())
+        .spawn(move || reader.run(hasher))?;
+    let source = FileSource {
+        file,
+        ahead: Arc::clone(&ahead),
+        from,
+        size: identity.size,
+        current: None,
+    };
+    let thread = Some(thread);
+    Ok((source, Reading { ahead, thread }))
+}
+
+impl Source for FileSource {
+    fn fill(&mut self, seq: u64, out: &mut [u8]) -> io::Result<usize> {
+        let place = (out.len() as u64).checked_mul(seq);
+        let start = place.and_then(|p| p.checked_add(self.from));
+        let rest = start.map_or(0, |start| self.size.saturating_sub(start));
+        let length = rest.min(out.len() as u64) as usize;
+        let mut at = start.unwrap_or(self.size);
+        let mut out = &mut out[..length];
+        while !out.is_empty() {
+            let inside = (at % PIECE) as usize;
+            let n = out.len().min(PIECE as usize - inside);
+            let (now, later) = out.split_at_mut(n);
+            match self
+                .piece(at / PIECE)
+                .and_then(|p| p.get(inside..inside + n))
+            {
+                Some(bytes) => now.copy_from_slice(bytes),
+                None => self.file.read_exact_at(now, at)?,
+            }
+            (at, out) = (at + n as u64, later);
+        }
+        Ok(length)
+    }
+}
+
+impl FileSource {
+    fn piece(&mut self, number: u64) -> Option<&[u8]> {
+        if self.current.as_ref().is_none_or(|(n, _)| *n != number) {
+            let mut slots = self.ahead.slots();
+            if number > slots.used {
+                slots.used = number;
+                self.ahead.wanted.notify_one();
+            }
+            let slot = &slots.pieces[(number % KEPT) as usize];
+            self.current = Some(slot.clone().filter(|(n, _)| *n == number)?);
+        }
+        self.current.as_ref().map(|(_, bytes)| &bytes[..])
+    }
+}
+
+impl Reading {
+    /// BLAKE3 of the whole file, once all of it has been read.
+    ///
+    /// # Errors
+    /// It could not be read, or was changed meanwhile.
+    pub fn finish(mut self) -> io::Result<Hash> {
+        self.ahead.slots().used = u64::MAX / 2;
+        self.ahead.wanted.notify_one();
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            _ => Err(io::Error::other("the thread that reads the file failed")),
+        }
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.ahead.slots().stop = true;
+        self.ahead.wanted.notify_one();
+    }
+}
+
+impl Ahead {
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        // Every change is one assignment: a panic leaves nothing half done.
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Reader {
+    file: Arc<File>,
+    ahead: Arc<Ahead>,
+    from: u64,
+    identity: Identity,
+}
+
+impl Reader {
+    fn run(self, mut hasher: Hasher) -> io::Result<Hash> {
+        let mut at = self.from;
+        while at < self.identity.size {
+            let number = at / PIECE;
+            if !self.wait_for(number) {
+                return Err(ErrorKind::Interrupted.into());
+            }
+            // From the start of the piece: only the first is entered further on.
+            let start = number * PIECE;
+            let end = (start + PIECE).min(self.identity.size);
+            let mut bytes = vec![0; (end - start) as usize];
+            self.file.read_exact_at(&mut bytes, start).map_err(shrunk)?;
+            hasher.update(&bytes[(at - start) as usize..]);
+            self.ahead.slots().pieces[(number % KEPT) as usize] = Some((number, bytes.into()));
+            at = end;
+        }
+        if Identity::of(&self.file.metadata()?) != self.identity {
+            return Err(io::Error::other("the file was changed while it was sent"));
+        }
+        Ok(hasher.finalize())
+    }
+
+    /// Waits until the piece may be read; false: it is not needed any more.
+    fn wait_for(&self, number: u64) -> bool {
+        let mut slots = self.ahead.slots();
+        // Half of the pieces lie behind, for what is sent again.
+        while !slots.stop && number > slots.used + KEPT / 2 {
+            let woken = self.ahead.wanted.wait(slots);
+            slots = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        !slots.stop
+    }
+}
+
+fn shrunk(error: io::Error) -> io::Error {
+    match error.kind() {
+        ErrorKind::UnexpectedEof => io::Error::other("the file became shorter while it was sent"),
+        _ => error,
+    }
+}
+
+/// Bytes of a piece: large enough that reading it is one operation of the disk.
+const PIECE: u64 = 1 << 20;
+
+/// Pieces that are kept.
+const KEPT: u64 = 16;
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn file(size: usize) -> (tempfile::NamedTempFile, Vec<u8>) {
+        let bytes: Vec<u8> = (0..size)
+            .map(|i| (i ^ (i >> 8) ^ (i >> 16)) as u8)
+            .collect();
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&bytes).unwrap();
+        file.flush().unwrap();
+        (file, bytes)
+    }
+
+    #[test]
+    fn segments_are_those_of_the_file_in_any_order() {
+        let (file, bytes) = file(3 * PIECE as usize + 1234);
+        let from = 777;
+        let mut hasher = Hasher::new();
+        hasher.update(&bytes[..from]);
+        let (mut source, reading) = source(file.reopen().unwrap(), from as u64, hasher).unwrap();
+        let mss = 1448;
+        let count = (bytes.len() - from).div_ceil(mss) as u64;
+        let mut out = vec![0; mss];
+        // Forwards with every seventh segment again, then backwards.
+        let forwards = (0..count).flat_map(|n| [n, n - n % 7]);
+        for n in forwards.chain((0..count).rev()) {
+            let length = source.fill(n, &mut out).unwrap();
+            let start = from + n as usize * mss;
+            assert_eq!(
+                out[..length],
+                bytes[start..bytes.len().min(start + mss)],
+                "segment {n}"
+            );
+        }
+        for beyond in [count, u64::MAX / 2, u64::MAX] {
+            assert_eq!(source.fill(beyond, &mut out).unwrap(), 0);
+        }
+        assert_eq!(reading.finish().unwrap(), blake3::hash(&bytes));
+    }
+
+    #[test]
+    fn it_reads_only_so_far_ahead() {
+        let (file, bytes) = file(40 * PIECE as usize);
+        let (mut source, reading) = source(file.reopen().unwrap(), 0, Hasher::new()).unwrap();
+        let mut out = vec![0; 1000];
+        // The last byte is there although nobody has read it ahead.
+        let last = bytes.len() as u64 / 1000 - 1;
+        source.fill(0, &mut out).unwrap();
+        assert!(
+            source
+                .ahead
+                .slots()
+                .pieces
+                .iter()
+                .flatten()
+                .all(|(n, _)| *n <= KEPT / 2)
+        );
+        source.fill(last, &mut out).unwrap();
+        assert_eq!(out, bytes[last as usize * 1000..][..1000]);
+        assert_eq!(reading.finish().unwrap(), blake3::hash(&bytes));
+    }
+
+    #[test]
+    fn a_file_that_changes_is_noticed() {
+        let (file, _) = file(20 * PIECE as usize);
+        let (_source, reading) = source(file.reopen().unwrap(), 0, Hasher::new()).unwrap();
+        file.as_file().set_len(100).unwrap();
+        assert!(reading.finish().is_err());
+    }
+
+    #[test]
+    fn an_end_without_finish_ends_the_thread() {
+        let (file, _) = file(20 * PIECE as usize);
+        let (source, mut reading) = source(file.reopen().unwrap(), 0, Hasher::new()).unwrap();
+        let thread = reading.thread.take().unwrap();
+        drop((source, reading));
+        assert!(thread.join().unwrap().is_err());
+    }
+}

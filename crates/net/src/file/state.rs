@@ -1,0 +1,98 @@
+//! What is known of an unfinished file, kept beside it as a few lines of text.
+
+use std::fmt;
+use std::fs::Metadata;
+use std::time::UNIX_EPOCH;
+
+use blake3::Hash;
+
+/// What tells one state of a file from another, as far as its metadata go. The content is held against its hash as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Bytes.
+    pub size: u64,
+    /// Last change, nanoseconds since 1970; 0 if that is not known.
+    pub changed: u64,
+}
+
+impl Identity {
+    /// Of an open file.
+    pub fn of(metadata: &Metadata) -> Self {
+        let since = |t: std::time::SystemTime| t.duration_since(UNIX_EPOCH).ok();
+        let changed = metadata.modified().ok().and_then(since);
+        Self {
+            size: metadata.len(),
+            changed: changed.map_or(0, |d| d.as_nanos() as u64),
+        }
+    }
+}
+
+/// An unfinished file: whose it is, and how much of it is on the disk without a hole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Of the file it is to become.
+    pub source: Identity,
+    /// Bytes from the start that are on the disk.
+    pub prefix: u64,
+    /// BLAKE3 of these bytes.
+    pub digest: Hash,
+}
+
+impl State {
+    /// Bytes of its text, at most.
+    pub const MOST: u64 = 1000;
+
+    /// Reads it; `None` if it is not one of this version.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut lines = text.lines();
+        let mut value = |key: &str| lines.next()?.strip_prefix(key)?.strip_prefix(' ');
+        if value("fullpipe-part")? != VERSION {
+            return None;
+        }
+        let state = Self {
+            source: Identity {
+                size: value("size")?.parse().ok()?,
+                changed: value("changed")?.parse().ok()?,
+            },
+            prefix: value("prefix")?.parse().ok()?,
+            digest: Hash::from_hex(value("blake3")?).ok()?,
+        };
+        (text.ends_with('\n') && state.prefix <= state.source.size).then_some(state)
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "fullpipe-part {VERSION}")?;
+        writeln!(f, "size {}", self.source.size)?;
+        writeln!(f, "changed {}", self.source.changed)?;
+        writeln!(f, "prefix {}", self.prefix)?;
+        writeln!(f, "blake3 {}", self.digest.to_hex())
+    }
+}
+
+const VERSION: &str = "1";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_comes_back_from_its_text_and_from_no_part_of_it() {
+        let state = State {
+            source: Identity {
+                size: 1_000_000,
+                changed: 1_700_000_000_123_456_789,
+            },
+            prefix: 4096,
+            digest: blake3::hash(b"x"),
+        };
+        let text = state.to_string();
+        assert_eq!(State::parse(&text), Some(state));
+        for cut in 0..text.len() {
+            assert_eq!(State::parse(&text[..cut]), None, "{cut} bytes");
+        }
+        let beyond = text.replace("prefix 4096", "prefix 1000001");
+        assert_eq!(State::parse(&beyond), None);
+    }
+}
