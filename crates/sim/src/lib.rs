@@ -1,7 +1,7 @@
 //! A packet-level simulator in integer nanoseconds: exact, deterministic, and no slower at a window of a million segments.
 //!
 //! What it is: links, losses, flows and an event loop around the endpoint of `fullpipe-flow`; it returns counters, samples and
-//! series as plain columns. What it is not: it reads and writes no files and knows no scenarios; `fullpipe-suite` does.
+//! series as plain columns. [`Path`] is the same network without endpoints and clock, for hosts that live in real time. What it is not: it reads and writes no files and knows no scenarios; `fullpipe-suite` does.
 //!
 //! ```
 //! use fullpipe_cc::StackSpec;
@@ -40,6 +40,7 @@ pub mod loss;
 mod net;
 pub mod outcome;
 mod packet;
+mod path;
 mod queue;
 pub mod recorder;
 mod ring;
@@ -55,6 +56,8 @@ pub use outcome::{
     ArrivalOutcome, CaptureEvent, CaptureRow, Fidelity, FlowOutcome, FlowTotals, LinkOutcome,
     Outcome, PingOutcome, Round, Series, SourceOutcome, Transfer,
 };
+pub use packet::Kind as PacketKind;
+pub use path::{Exit, Fate, Parcel, Path, Route};
 pub use recorder::{ArrivalRecorder, PerInterval, SenderRecord, SenderRecorder};
 pub use spec::{
     ArrivalSpec, Arrivals, Buffer, Change, Codel, DeliveryTrace, DeliveryTraceError, Discipline,

@@ -31,6 +31,20 @@ pub struct Net {
 }
 
 impl Net {
+    /// With these links and nobody around them.
+    pub fn new(links: Vec<Link>, layout: Layout) -> Self {
+        Self {
+            queue: EventQueue::default(),
+            links,
+            dropped: Vec::new(),
+            options: OptionStore::default(),
+            layout,
+            classes: Vec::new(),
+            lasting: 0,
+            capture: None,
+        }
+    }
+
     /// A host of `flow` sees a packet.
     #[inline]
     pub fn see(&mut self, now: Time, flow: u32, event: impl FnOnce() -> CaptureEvent) {

@@ -12,7 +12,7 @@ pub struct Packet {
     pub stamp: Time,
     /// Index among the flows, or the sources, or the pings.
     pub flow: u32,
-    /// ACK: 0, or one plus the index of its options in the store. Data: 1 if the application pushed it.
+    /// ACK: 0, or one plus the index of its options in the store. Data: 1 if the application pushed it. Parcel: its route.
     options: u32,
     /// Bytes on the wire.
     pub size: u16,
@@ -28,15 +28,23 @@ const ECT: usize = 1;
 /// See [`ECT`].
 const CE: usize = 2;
 
+/// What a packet is to the links: random loss strikes data and datagrams, ECN marks data, flow queueing tells them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-enum Kind {
+pub enum Kind {
+    /// A segment of data.
     Data,
+    /// A flow's first word.
     Syn,
+    /// An acknowledgement.
     Ack,
+    /// That of the SYN.
     SynAck,
+    /// Traffic without congestion control.
     Datagram,
+    /// A probe on its way there.
     Request,
+    /// A probe on its way back.
     Reply,
 }
 
@@ -143,6 +151,26 @@ impl Packet {
         }
     }
 
+    /// A packet whose content stays with the host, who knows it by `token`.
+    pub fn parcel(token: u64, kind: Kind, flow: u32, size: u16, ect: bool, route: u32) -> Self {
+        let mut bits = [0; 4];
+        bits[ECT] = u8::from(ect);
+        Self {
+            seq: token,
+            flow,
+            options: route,
+            size,
+            kind,
+            bits,
+            ..Self::NONE
+        }
+    }
+
+    /// Route of a parcel.
+    pub fn route(&self) -> u32 {
+        self.options
+    }
+
     /// Whose it is.
     pub fn owner(&self) -> Owner {
         match self.kind {
@@ -195,6 +223,11 @@ impl Packet {
     pub fn mark_ce(&mut self) {
         debug_assert!(self.is_ect());
         self.bits[CE] = 1;
+    }
+
+    /// True if it was marked on its way.
+    pub fn is_ce(&self) -> bool {
+        self.kind == Kind::Data && self.bits[CE] != 0
     }
 
     /// True for data sent again.

@@ -1,15 +1,15 @@
 //! The event loop: links hand packets on, endpoints answer, timers fire; conservation is checked at the end.
 
-use fullpipe_units::{Span, Time};
+use fullpipe_units::Time;
 
 use crate::Violation;
 use crate::flow::Flow;
 use crate::link::{Link, Watch};
 use crate::net::{Inside, Net};
 use crate::outcome::{CaptureEvent, Outcome};
-use crate::packet::{OptionStore, Owner, Packet};
+use crate::packet::{Owner, Packet};
 use crate::queue::{EventQueue, Target};
-use crate::spec::{RunSpec, Trace};
+use crate::spec::RunSpec;
 use crate::target::{Layout, Wake};
 use crate::traffic::{Class, ClassRecord, Ping, Short, Source};
 
@@ -33,11 +33,7 @@ pub struct World {
 impl World {
     /// Builds the run.
     pub fn new(spec: &RunSpec) -> Self {
-        let watch = Watch {
-            measure_from: spec.measure_from,
-            end: Time::ZERO + spec.duration,
-            sample_step: sample_step(spec),
-        };
+        let watch = Watch::new(spec);
         let links: Vec<Link> = spec
             .links
             .iter()
@@ -51,14 +47,10 @@ impl World {
         let records = spec.arrivals.iter().map(|a| ClassRecord::new(a, spec));
         let flows: Vec<Flow> = spec.flows.iter().map(|f| Flow::lasting(f, spec)).collect();
         let mut net = Net {
-            queue: EventQueue::default(),
-            dropped: Vec::new(),
-            options: OptionStore::default(),
-            layout: layout(spec),
-            links,
             classes: records.collect(),
             lasting: flows.len() as u32,
             capture: spec.capture.then(Vec::new),
+            ..Net::new(links, layout(spec))
         };
         net.schedule(spec.measure_from, Wake::Measure);
         for (i, f) in spec.flows.iter().enumerate() {
@@ -404,15 +396,6 @@ fn layout(spec: &RunSpec) -> Layout {
     )
 }
 
-/// Queue samples follow the trace's grain, at least a thousandth of the run.
-fn sample_step(spec: &RunSpec) -> Span {
-    match spec.trace {
-        Trace::Off => Span::MAX,
-        Trace::Every(step) => step,
-        Trace::Full => spec.duration / 10_000,
-    }
-}
-
 /// Runs one specification to its end.
 ///
 /// # Errors
@@ -440,7 +423,7 @@ mod tests {
     use crate::spec::{ArrivalSpec, Arrivals, Buffer, FlowSpec, LinkSpec, Loss, SizeLaw};
     use fullpipe_cc::StackSpec;
     use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
-    use fullpipe_units::Rate;
+    use fullpipe_units::{Rate, Span};
 
     /// 100 flows a second, each there for some tenths of a second: dozens of slots serve 20 000 flows, with losses, timeouts and
     /// delayed ACKs that leave timers behind.

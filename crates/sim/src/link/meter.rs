@@ -5,7 +5,7 @@ use fullpipe_units::{Span, Time};
 
 use crate::histogram::Histogram;
 use crate::outcome::LinkOutcome;
-use crate::spec::{Buffer, LinkSpec};
+use crate::spec::{Buffer, LinkSpec, RunSpec, Trace};
 
 /// What the run asks of every link.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,21 @@ pub struct Watch {
     pub end: Time,
     /// Between two samples of the queue; [`Span::MAX`]: none.
     pub sample_step: Span,
+}
+
+impl Watch {
+    /// Of a run. Queue samples follow the trace's grain, at least a ten-thousandth of the run.
+    pub fn new(spec: &RunSpec) -> Self {
+        Self {
+            measure_from: spec.measure_from,
+            end: Time::ZERO + spec.duration,
+            sample_step: match spec.trace {
+                Trace::Off => Span::MAX,
+                Trace::Every(step) => step,
+                Trace::Full => spec.duration / 10_000,
+            },
+        }
+    }
 }
 
 /// Counters of one link.

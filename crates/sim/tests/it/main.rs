@@ -10,6 +10,7 @@ mod elements;
 mod links;
 mod losses;
 mod mdone;
+mod path;
 mod pings;
 mod queues;
 mod schedule;

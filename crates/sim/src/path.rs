@@ -1,0 +1,285 @@
+//! The network of a run without its endpoints: the same links, fed and driven by a host that passes the time, so that a path in
+//! real time behaves as the simulated one does, down to every random decision.
+//!
+//! A host offers parcels and is told where they end. What happens inside happens at computed times, however late the host asks:
+//! lateness of the host delays what it offers, not what the links decide.
+//!
+//! At one instant a host offers all that it has before anything moves, as in the simulator a sender's burst does: an offer waits
+//! for what is due before it, [`Path::advance`] for what is due now, too.
+
+use std::vec::Drain;
+
+use fullpipe_units::Time;
+
+use crate::Violation;
+use crate::link::{Link, Watch};
+use crate::net::Net;
+use crate::outcome::LinkOutcome;
+use crate::packet::{Kind, Packet};
+use crate::queue::Target;
+use crate::spec::RunSpec;
+use crate::target::{Layout, Wake};
+
+/// Links of a run, and what is in them.
+///
+/// ```
+/// use fullpipe_sim::{Buffer, Fate, LinkSpec, PacketKind, Parcel, Path, RunSpec};
+/// use fullpipe_units::{Rate, Span, Time};
+///
+/// let rate = Rate::from_bits_per_sec(12_000_000);
+/// let link = LinkSpec::new("l", Some(rate), Span::from_millis(5), Buffer::Packets(1));
+/// let mut path = Path::new(&RunSpec { links: vec![link], ..RunSpec::default() });
+/// let route = path.route(&[0]).unwrap();
+/// for token in 0..2 {
+///     path.offer(Time::ZERO, route, &Parcel { token, kind: PacketKind::Data, flow: 0, size: 1500, ect: false });
+/// }
+/// assert_eq!(path.next_event(), Some(Time::ZERO + Span::from_millis(6)));
+/// path.advance(Time::ZERO + Span::from_millis(7));
+/// let ends: Vec<_> = path.exits().map(|e| (e.token, e.at.as_nanos(), e.fate)).collect();
+/// assert_eq!(ends, [(1, 0, Fate::Lost), (0, 6_000_000, Fate::Arrived { ce: false })]);
+/// ```
+#[derive(Debug)]
+pub struct Path {
+    seed: u64,
+    end: Time,
+    now: Time,
+    net: Net,
+    /// Links that this path has; the others belong to another host.
+    hosted: Vec<bool>,
+    routes: Vec<Box<[u32]>>,
+    exits: Vec<Exit>,
+    offered: u64,
+    left: u64,
+}
+
+/// Links one after the other, of one [`Path`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Route(u32);
+
+/// What a path needs to know of a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Parcel {
+    /// The host's name for it, given back at its end.
+    pub token: u64,
+    /// What it is.
+    pub kind: Kind,
+    /// Index of its flow, source or sequence of probes: a queue may serve them apart.
+    pub flow: u32,
+    /// Bytes on the wire.
+    pub size: u16,
+    /// A queue may mark it instead of dropping it, if it is data.
+    pub ect: bool,
+}
+
+/// The end of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// See [`Parcel::token`].
+    pub token: u64,
+    /// When, as computed.
+    pub at: Time,
+    /// How.
+    pub fate: Fate,
+}
+
+/// How a packet ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// At the far end of its route.
+    Arrived {
+        /// A queue marked it: congestion experienced.
+        ce: bool,
+    },
+    /// Dropped by a link.
+    Lost,
+}
+
+impl Path {
+    /// All links of `spec`, at time zero.
+    pub fn new(spec: &RunSpec) -> Self {
+        Self::with_links(spec, |_| true)
+    }
+
+    /// Those links of `spec`, by index, that the host has; each is as it would be among all.
+    pub fn with_links(spec: &RunSpec, has: impl Fn(usize) -> bool) -> Self {
+        let watch = Watch::new(spec);
+        let links = spec.links.iter().map(|l| Link::new(l, spec.seed, &watch));
+        Self {
+            seed: spec.seed,
+            end: Time::ZERO + spec.duration,
+            now: Time::ZERO,
+            net: Net::new(links.collect(), Layout::new(spec.links.len(), 0, 0, 0)),
+            hosted: (0..spec.links.len()).map(has).collect(),
+            routes: Vec::new(),
+            exits: Vec::new(),
+            offered: 0,
+            left: 0,
+        }
+    }
+
+    /// The route over these links, by index; none at all is the way of no delay. `None` if a link is not in this path, or there
+    /// are more than 255.
+    pub fn route(&mut self, links: &[usize]) -> Option<Route> {
+        if links.len() > usize::from(u8::MAX) || !links.iter().all(|l| self.has(*l)) {
+            return None;
+        }
+        let links: Box<[u32]> = links.iter().map(|l| *l as u32).collect();
+        let known = self.routes.iter().position(|r| *r == links);
+        let at = known.unwrap_or_else(|| {
+            self.routes.push(links);
+            self.routes.len() - 1
+        });
+        u32::try_from(at).ok().map(Route)
+    }
+
+    /// True if the link is in this path.
+    pub fn has(&self, link: usize) -> bool {
+        self.hosted.get(link) == Some(&true)
+    }
+
+    /// A packet enters its route now, or at the latest time that the path was told of. After the end of the run it is lost,
+    /// without a link's doing.
+    pub fn offer(&mut self, now: Time, route: Route, parcel: &Parcel) {
+        self.move_on(now, |at, now| at < now);
+        self.offered += 1;
+        if now > self.end {
+            self.exit(now, parcel.token, Fate::Lost);
+            return;
+        }
+        let p = parcel;
+        let packet = Packet::parcel(p.token, p.kind, p.flow, p.size, p.ect, route.0);
+        self.carry(self.now, packet);
+        self.lose_dropped(self.now);
+    }
+
+    /// For an interface that refuses instead of losing: `None` if a packet of `size` bytes fits into the first link of the route
+    /// now, else when to try again.
+    pub fn room(&mut self, now: Time, route: Route, size: u16) -> Option<Time> {
+        self.move_on(now, |at, now| at < now);
+        let link = *self.routes[route.0 as usize].first()?;
+        self.net.links[link as usize].room(self.now, size)
+    }
+
+    /// When something happens inside next; `None`: nothing before the end of the run.
+    pub fn next_event(&self) -> Option<Time> {
+        let (at, _) = self.net.queue.peek()?;
+        (at <= self.end).then_some(at)
+    }
+
+    /// All that is due until `now` happens; nothing happens after the end of the run.
+    pub fn advance(&mut self, now: Time) {
+        self.move_on(now, |at, now| at <= now);
+    }
+
+    #[inline(always)]
+    fn move_on(&mut self, now: Time, is_due: impl Fn(Time, Time) -> bool) {
+        self.now = self.now.max(now.min(self.end));
+        while let Some((at, target)) = self.net.queue.peek()
+            && is_due(at, self.now)
+        {
+            self.step(at, target);
+        }
+    }
+
+    /// Only the next event happens, whenever it is due: for a host that wants to see the order within an instant. False if there
+    /// is none before the end of the run.
+    pub fn advance_by_one(&mut self) -> bool {
+        match self.net.queue.peek() {
+            Some((at, target)) if at <= self.end => {
+                self.now = self.now.max(at);
+                self.step(at, target);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    #[inline(always)]
+    fn step(&mut self, at: Time, target: Target) {
+        if self.net.layout.is_arrival(target) {
+            let packet = self.net.take(target);
+            self.arrive(at, packet);
+        } else {
+            self.net.queue.pop();
+            match self.net.layout.named(target) {
+                Wake::Stray(link) => {
+                    if let Some(packet) = self.net.take_stray(link) {
+                        self.arrive(at, packet);
+                    }
+                }
+                Wake::Departure(link) => self.net.transmit(at, link),
+                // Nobody else sets an event here.
+                _ => {}
+            }
+        }
+        self.lose_dropped(at);
+    }
+
+    /// Takes the packets that ended, in the order of time.
+    pub fn exits(&mut self) -> Drain<'_, Exit> {
+        self.exits.drain(..)
+    }
+
+    /// Packets in the links.
+    pub fn inside(&self) -> u64 {
+        self.offered - self.left
+    }
+
+    /// The run is over: the outcomes of the links of this path, with their indices.
+    ///
+    /// # Errors
+    /// [`Violation`] if packets were made or lost on the way: a fault of the path, never of the host.
+    pub fn finish(mut self) -> Result<Vec<(usize, LinkOutcome)>, Violation> {
+        self.advance(self.end);
+        let violation = |what| Violation {
+            seed: self.seed,
+            what,
+        };
+        let inside = self.net.links.iter().map(|l| l.inside().count() as u64);
+        let inside: u64 = inside.sum();
+        if self.offered != self.left + inside {
+            return Err(violation(format!(
+                "path: offered {} is not left {} + in the links {inside}",
+                self.offered, self.left
+            )));
+        }
+        let links = self.net.links.into_iter().enumerate();
+        let links = links.filter(|(i, _)| self.hosted[*i]);
+        links
+            .map(|(i, link)| Ok((i, link.finish().map_err(violation)?)))
+            .collect()
+    }
+
+    fn arrive(&mut self, at: Time, mut packet: Packet) {
+        packet.hop += 1;
+        self.carry(at, packet);
+    }
+
+    /// A packet enters its next link, or is where it was sent to.
+    fn carry(&mut self, at: Time, packet: Packet) {
+        let route = &self.routes[packet.route() as usize];
+        match route.get(usize::from(packet.hop)) {
+            Some(&link) => {
+                if !self.net.offer(at, link, packet) {
+                    self.exit(at, packet.seq, Fate::Lost);
+                }
+            }
+            None => {
+                let ce = packet.is_ce();
+                self.exit(at, packet.seq, Fate::Arrived { ce });
+            }
+        }
+    }
+
+    /// Queues dropped packets that they had taken in.
+    fn lose_dropped(&mut self, at: Time) {
+        while let Some(packet) = self.net.dropped.pop() {
+            self.exit(at, packet.seq, Fate::Lost);
+        }
+    }
+
+    fn exit(&mut self, at: Time, token: u64, fate: Fate) {
+        self.left += 1;
+        self.exits.push(Exit { token, at, fate });
+    }
+}
