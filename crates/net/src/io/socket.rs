@@ -1,0 +1,363 @@
+//! [`Socket`]: a UDP socket that never blocks.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+
+use nix::errno::Errno;
+use nix::sys::socket::{getsockopt, setsockopt, sockopt};
+use nix::sys::stat::fstat;
+use quinn_udp::{EcnCodepoint, Transmit, UdpSocketState};
+use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass};
+
+/// How datagrams leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Each on its own, when its sender said so; many in one call only if they are due at once.
+    #[default]
+    Packet,
+    /// Runs of equal size to one address as one call with segmentation offload: one burst.
+    Bulk,
+}
+
+/// What a socket is to be like.
+#[derive(Clone, Copy, Debug)]
+pub struct IoConfig {
+    /// How its datagrams leave.
+    pub mode: Mode,
+    /// Lets the kernel merge datagrams that arrive together. Several times cheaper; it hides the spacing of arrivals.
+    pub coalesce: bool,
+    /// Bytes asked for, for what waits to leave.
+    pub send_buffer: usize,
+    /// Bytes asked for, for what waits to be read.
+    pub receive_buffer: usize,
+    /// Longest datagram that is received, in bytes of UDP payload; a longer one is dropped and counted.
+    pub longest: usize,
+    /// Has the kernel tell when a queue of this host drops a datagram. Otherwise it looks as if the datagram had left.
+    pub report_stalls: bool,
+}
+
+impl IoConfig {
+    /// For this mode: bulk merges what arrives, packets do not; buffers of 16 MB.
+    pub fn new(mode: Mode) -> Self {
+        Self {
+            mode,
+            coalesce: mode == Mode::Bulk,
+            send_buffer: 16 << 20,
+            receive_buffer: 16 << 20,
+            longest: 9216,
+            report_stalls: true,
+        }
+    }
+}
+
+impl Default for IoConfig {
+    fn default() -> Self {
+        Self::new(Mode::default())
+    }
+}
+
+/// What the kernel gave, in bytes as it counts them: with its own overhead, about twice the payload of full packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Granted {
+    /// For what waits to leave.
+    pub send_buffer: usize,
+    /// For what waits to be read.
+    pub receive_buffer: usize,
+    /// Whether runs leave as one call with segmentation offload.
+    pub segmentation: bool,
+    /// Whether arrivals may come merged.
+    pub coalescing: bool,
+}
+
+/// A UDP socket that never blocks. One thread at a time sends through it.
+#[derive(Debug)]
+pub struct Socket {
+    udp: UdpSocket,
+    state: UdpSocketState,
+    config: IoConfig,
+    granted: Granted,
+    local: SocketAddr,
+    peer: Option<SocketAddr>,
+    /// Segmentation offload was refused after all.
+    no_offload: AtomicBool,
+    /// Code point of datagrams that leave one by one.
+    mark: AtomicU8,
+    unreachable: AtomicU64,
+}
+
+impl Socket {
+    /// Binds to `local`; port 0 lets the kernel choose.
+    ///
+    /// # Errors
+    /// The address is taken or not of this host; no sockets are left.
+    pub fn bind(local: SocketAddr, config: &IoConfig) -> io::Result<Self> {
+        Self::new(UdpSocket::bind(local)?, config)
+    }
+
+    /// Takes over a bound socket.
+    ///
+    /// # Errors
+    /// The kernel lacks an option that every supported one has.
+    pub fn new(udp: UdpSocket, config: &IoConfig) -> io::Result<Self> {
+        let state = UdpSocketState::new((&udp).into())?;
+        let local = udp.local_addr()?;
+        let coalescing = config.coalesce && state.gro_segments() > 1;
+        if state.gro_segments() > 1 && !coalescing {
+            setsockopt(&udp, sockopt::UdpGroSegment, &false)?;
+        }
+        if coalescing {
+            // quinn-udp 0.6.3 has room for 96 bytes of control messages. With a time stamp, the last of them, the code point, is cut.
+            setsockopt(&udp, sockopt::ReceiveTimestampns, &false)?;
+        }
+        if config.report_stalls {
+            state.enable_transport_errors((&udp).into())?;
+        }
+        let granted = Granted {
+            send_buffer: enlarge(
+                config.send_buffer,
+                |n| setsockopt(&udp, sockopt::SndBufForce, &n),
+                |n| setsockopt(&udp, sockopt::SndBuf, &n),
+                || getsockopt(&udp, sockopt::SndBuf),
+            )?,
+            receive_buffer: enlarge(
+                config.receive_buffer,
+                |n| setsockopt(&udp, sockopt::RcvBufForce, &n),
+                |n| setsockopt(&udp, sockopt::RcvBuf, &n),
+                || getsockopt(&udp, sockopt::RcvBuf),
+            )?,
+            segmentation: config.mode == Mode::Bulk && state.max_gso_segments() > 1,
+            coalescing,
+        };
+        Ok(Self {
+            udp,
+            state,
+            config: *config,
+            granted,
+            local,
+            peer: None,
+            no_offload: AtomicBool::new(false),
+            mark: AtomicU8::new(0),
+            unreachable: AtomicU64::new(0),
+        })
+    }
+
+    /// Talks to `peer` only from now on: what comes from elsewhere is dropped by the kernel, and sending is cheaper.
+    ///
+    /// # Errors
+    /// No route; or another family of addresses.
+    pub fn connect(&mut self, peer: SocketAddr) -> io::Result<()> {
+        self.udp.connect(peer)?;
+        self.local = self.udp.local_addr()?;
+        self.peer = Some(peer);
+        Ok(())
+    }
+
+    /// Its own address.
+    pub fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// The only address it talks to, if there is one.
+    pub fn peer(&self) -> Option<SocketAddr> {
+        self.peer
+    }
+
+    /// What it was asked to be.
+    pub fn config(&self) -> &IoConfig {
+        &self.config
+    }
+
+    /// What the kernel gave.
+    pub fn granted(&self) -> Granted {
+        Granted {
+            segmentation: self.segments() > 1,
+            ..self.granted
+        }
+    }
+
+    /// Answers of the network that a datagram could not be delivered (ICMP), so far.
+    pub fn unreachable(&self) -> u64 {
+        self.unreachable.load(Ordering::Relaxed)
+    }
+
+    /// Datagrams that arrived and were dropped because nobody had read the earlier ones, so far; [`None`] if the kernel does not
+    /// show it. Reads a file: not for each datagram.
+    pub fn drops(&self) -> Option<u64> {
+        let inode = fstat(&self.udp).ok()?.st_ino;
+        let table = match self.local {
+            SocketAddr::V4(_) => "/proc/thread-self/net/udp",
+            SocketAddr::V6(_) => "/proc/thread-self/net/udp6",
+        };
+        drops_of(&fs::read_to_string(table).ok()?, inode)
+    }
+
+    /// Most datagrams that leave as one call with segmentation offload; 1 without it.
+    pub(super) fn segments(&self) -> usize {
+        let off = self.config.mode == Mode::Packet || self.no_offload.load(Ordering::Relaxed);
+        if off {
+            1
+        } else {
+            self.state.max_gso_segments()
+        }
+    }
+
+    /// Sends `contents`, datagrams of `segment` bytes each but for the last, as one call.
+    pub(super) fn send_segments(
+        &self,
+        to: SocketAddr,
+        ecn: Option<EcnCodepoint>,
+        contents: &[u8],
+        segment: usize,
+    ) -> io::Result<()> {
+        let transmit = Transmit {
+            destination: to,
+            ecn,
+            contents,
+            segment_size: Some(segment),
+            src_ip: None,
+        };
+        self.state.try_send((&self.udp).into(), &transmit)
+    }
+
+    /// Has datagrams that leave one by one carry this code point from now on. It seldom changes, so that an option of the socket is
+    /// cheaper than saying it with each.
+    pub(super) fn mark(&self, ecn: Option<EcnCodepoint>) -> io::Result<()> {
+        let bits = ecn.map_or(0, |ecn| ecn as u8);
+        if self.mark.load(Ordering::Relaxed) == bits {
+            return Ok(());
+        }
+        if self.local.is_ipv6() {
+            set_ipv6_tclass(&self.udp, u32::from(bits))?;
+            // For mapped addresses; fails where there are none.
+            let _ = set_ip_tos(&self.udp, bits);
+        } else {
+            set_ip_tos(&self.udp, bits)?;
+        }
+        self.mark.store(bits, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Segmentation offload does not work here: single datagrams from now on.
+    pub(super) fn give_up_segments(&self) {
+        self.no_offload.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes answers of the network off the socket, which would else fail the next call. Returns how many there were.
+    pub(super) fn drain_errors(&self) -> u64 {
+        let mut n = 0;
+        while n < 1024
+            && matches!(
+                self.state.recv_transport_error((&self.udp).into()),
+                Ok(Some(_))
+            )
+        {
+            n += 1;
+        }
+        self.unreachable.fetch_add(n, Ordering::Relaxed);
+        n
+    }
+
+    pub(super) fn receive_into(
+        &self,
+        buffers: &mut [io::IoSliceMut<'_>],
+        meta: &mut [quinn_udp::RecvMeta],
+    ) -> io::Result<usize> {
+        // An answer of the network fails one call per answer.
+        for _ in 0..8 {
+            match self.state.recv((&self.udp).into(), buffers, meta) {
+                Ok(n) => return Ok(n),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(0),
+                Err(e) if is_answer_of_the_network(&e) => {
+                    if self.drain_errors() == 0 {
+                        self.unreachable.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(0)
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.udp.as_fd()
+    }
+}
+
+impl AsRawFd for Socket {
+    fn as_raw_fd(&self) -> RawFd {
+        self.udp.as_raw_fd()
+    }
+}
+
+/// Whether this error tells of an earlier datagram rather than of this call.
+pub(super) fn is_answer_of_the_network(e: &io::Error) -> bool {
+    matches!(
+        e.kind(),
+        ErrorKind::ConnectionRefused | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable
+    )
+}
+
+/// Asks for a buffer beyond the system's limit, which needs privilege, else up to the limit; never makes one smaller.
+fn enlarge(
+    wanted: usize,
+    force: impl Fn(usize) -> nix::Result<()>,
+    ask: impl Fn(usize) -> nix::Result<()>,
+    granted: impl Fn() -> nix::Result<usize>,
+) -> nix::Result<usize> {
+    // The kernel doubles what it is asked for, and its numbers are 32 bits wide.
+    let wanted = wanted.min(i32::MAX as usize / 2);
+    if granted()? < 2 * wanted {
+        match force(wanted) {
+            Ok(()) => {}
+            Err(Errno::EPERM) => ask(wanted)?,
+            Err(e) => return Err(e),
+        }
+    }
+    granted()
+}
+
+/// The last column of the row of `inode` in the kernel's table of UDP sockets.
+fn drops_of(table: &str, inode: u64) -> Option<u64> {
+    table.lines().skip(1).find_map(|line| {
+        let mut fields = line.split_ascii_whitespace();
+        let row_inode: u64 = fields.nth(9)?.parse().ok()?;
+        (row_inode == inode).then(|| fields.last()?.parse().ok())?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_stand_in_the_last_column() {
+        let table = "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n\
+            1201: 0100007F:A7B5 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 71 2 0000000000000000 0\n\
+            1202: 0100007F:A7B6 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 72 2 0000000000000000 913\n";
+        assert_eq!(drops_of(table, 72), Some(913));
+        assert_eq!(drops_of(table, 71), Some(0));
+        assert_eq!(drops_of(table, 73), None);
+        assert_eq!(drops_of("", 73), None);
+    }
+
+    #[test]
+    fn a_buffer_is_forced_asked_for_and_never_made_smaller() {
+        use std::cell::Cell;
+        let size = Cell::new(1000);
+        let set = |n: usize| {
+            size.set(2 * n);
+            Ok(())
+        };
+        let refuse = |_| Err(Errno::EPERM);
+        let get = || Ok(size.get());
+        assert_eq!(enlarge(400, set, set, get), Ok(1000));
+        assert_eq!(enlarge(600, set, refuse, get), Ok(1200));
+        assert_eq!(enlarge(700, refuse, set, get), Ok(1400));
+        assert_eq!(enlarge(800, refuse, refuse, get), Err(Errno::EPERM));
+    }
+}

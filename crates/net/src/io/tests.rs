@@ -1,0 +1,308 @@
+//! Over loopback: counts, order, sizes, code points; nothing here depends on how fast the machine is.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::thread;
+use std::time::Duration;
+
+use fullpipe_units::{Span, Time};
+
+use super::*;
+
+fn socket(ip: impl Into<IpAddr>, config: &IoConfig) -> Socket {
+    Socket::bind(SocketAddr::new(ip.into(), 0), config).unwrap()
+}
+
+/// Lengths that make runs of equal ones, shorter ends, and single ones.
+const LENGTHS: [usize; 14] = [
+    1472, 1472, 1472, 700, 700, 44, 60, 60, 60, 1, 1472, 1472, 9000, 1472,
+];
+
+/// Datagram `i`: its number, then bytes that follow from it.
+fn write(i: usize, place: &mut [u8]) {
+    for (j, byte) in place.iter_mut().enumerate() {
+        *byte = (i * 31 + j) as u8;
+    }
+}
+
+/// Sends `count` datagrams, receives them, and checks every byte, their order and senders.
+fn carry(ip: IpAddr, from: &IoConfig, to: &IoConfig, ecn: Option<Ecn>, connected: bool) {
+    let count = 200;
+    let (mut near, far) = (socket(ip, from), socket(ip, to));
+    if connected {
+        near.connect(far.local()).unwrap();
+    }
+    let mut outbox = Outbox::new(count, 9216);
+    for i in 0..count {
+        let len = LENGTHS[i % LENGTHS.len()];
+        assert!(outbox.push(far.local(), ecn, len, |place| write(i, place)));
+    }
+    assert_eq!(outbox.len(), count);
+    assert_eq!(
+        outbox.flush(&near).unwrap(),
+        Flushed {
+            sent: count,
+            refused: 0
+        }
+    );
+    assert!(outbox.is_empty());
+    let mut inbox = Inbox::new(&far);
+    let clock = Clock::new();
+    let waiter = Waiter::new(Patience::Sleep, clock, Stop::new().unwrap()).unwrap();
+    let mut next = 0;
+    while next < count {
+        let ready = waiter
+            .wait(&[&far], clock.now() + Span::from_secs(20), false)
+            .unwrap();
+        assert!(!ready.due, "{next} of {count} arrived");
+        let n = far.receive(&mut inbox).unwrap();
+        assert_eq!(n, inbox.iter().count());
+        for datagram in inbox.iter() {
+            let mut expected = vec![0; LENGTHS[next % LENGTHS.len()]];
+            write(next, &mut expected);
+            assert_eq!(datagram.bytes, expected, "datagram {next}");
+            assert_eq!(datagram.from.port(), near.local().port());
+            assert_eq!(
+                datagram.ecn, ecn,
+                "datagram {next}, {from:?} to {to:?}, {ip}"
+            );
+            assert_eq!(datagram.to, Some(ip));
+            assert_eq!(datagram.stamp.is_some(), !to.coalesce);
+            next += 1;
+        }
+    }
+    assert_eq!(far.receive(&mut inbox).unwrap(), 0);
+    assert_eq!(far.drops(), Some(0));
+}
+
+#[test]
+fn every_way_of_sending_and_receiving_carries_the_same_datagrams() {
+    for ip in [
+        IpAddr::from(Ipv4Addr::LOCALHOST),
+        Ipv6Addr::LOCALHOST.into(),
+    ] {
+        if std::net::UdpSocket::bind((ip, 0)).is_err() {
+            eprintln!("skipped: no sockets on {ip}");
+            continue;
+        }
+        for mode in [Mode::Packet, Mode::Bulk] {
+            for coalesce in [false, true] {
+                let from = IoConfig::new(mode);
+                let to = IoConfig {
+                    coalesce,
+                    ..IoConfig::default()
+                };
+                for ecn in [None, Some(Ecn::Ect0), Some(Ecn::Ect1), Some(Ecn::Ce)] {
+                    carry(ip, &from, &to, ecn, false);
+                }
+                carry(ip, &from, &to, None, true);
+            }
+        }
+    }
+}
+
+#[test]
+fn code_points_change_from_datagram_to_datagram() {
+    for mode in [Mode::Packet, Mode::Bulk] {
+        let (near, far) = (
+            socket(Ipv4Addr::LOCALHOST, &IoConfig::new(mode)),
+            socket(Ipv4Addr::LOCALHOST, &IoConfig::default()),
+        );
+        let sent = [
+            None,
+            None,
+            Some(Ecn::Ect0),
+            Some(Ecn::Ect0),
+            None,
+            Some(Ecn::Ce),
+            Some(Ecn::Ect0),
+        ];
+        let mut outbox = Outbox::new(16, 100);
+        for ecn in sent {
+            assert!(outbox.push(far.local(), ecn, 100, |_| {}));
+        }
+        assert_eq!(outbox.flush(&near).unwrap().sent, sent.len());
+        let mut inbox = Inbox::new(&far);
+        let mut seen = Vec::new();
+        while far.receive(&mut inbox).unwrap() > 0 {
+            seen.extend(inbox.iter().map(|d| d.ecn));
+        }
+        assert_eq!(seen, sent, "{mode:?}");
+    }
+}
+
+#[test]
+fn a_full_outbox_says_so_and_leaves_payload_in_place() {
+    let far = socket(Ipv4Addr::LOCALHOST, &IoConfig::default());
+    let mut outbox = Outbox::new(2, 100);
+    assert!(outbox.push(far.local(), None, 100, |place| place.fill(7)));
+    assert!(!outbox.push(far.local(), None, 101, |_| panic!("no room")));
+    assert!(outbox.has_room(100) && !outbox.has_room(101));
+    assert!(outbox.push(far.local(), None, 50, |_| {}));
+    assert!(!outbox.push(far.local(), None, 1, |_| panic!("two datagrams at most")));
+    outbox.flush(&far).unwrap();
+    assert!(outbox.push(far.local(), None, 100, |place| assert_eq!(place, [7; 100])));
+}
+
+#[test]
+fn what_is_too_long_is_counted_and_does_not_hide_the_rest() {
+    for coalesce in [false, true] {
+        let near = socket(Ipv4Addr::LOCALHOST, &IoConfig::new(Mode::Bulk));
+        let far = socket(
+            Ipv4Addr::LOCALHOST,
+            &IoConfig {
+                longest: 1000,
+                coalesce,
+                ..IoConfig::default()
+            },
+        );
+        let mut outbox = Outbox::new(8, 3000);
+        for len in [1000, 1001, 3000, 3000, 1000, 0] {
+            assert!(outbox.push(far.local(), None, len, |_| {}));
+        }
+        assert_eq!(outbox.flush(&near).unwrap().sent, 6);
+        let mut inbox = Inbox::new(&far);
+        let mut seen = Vec::new();
+        while far.receive(&mut inbox).unwrap() > 0 {
+            seen.extend(inbox.iter().map(|d| d.bytes.len()));
+        }
+        assert_eq!(seen, [1000, 1000, 0], "coalesce {coalesce}");
+        assert_eq!(inbox.oversize(), 3);
+    }
+}
+
+#[test]
+fn what_can_never_leave_is_an_error_and_can_be_skipped() {
+    let near = socket(Ipv4Addr::LOCALHOST, &IoConfig::default());
+    let mut outbox = Outbox::new(3, 70_000);
+    let to = near.local();
+    for len in [10, 66_000, 20] {
+        assert!(outbox.push(to, None, len, |_| {}));
+    }
+    // The first leaves; why the second did not is known when it is first in its call.
+    assert_eq!(
+        outbox.flush(&near).unwrap(),
+        Flushed {
+            sent: 1,
+            refused: 2
+        }
+    );
+    assert!(outbox.flush(&near).is_err());
+    assert_eq!(outbox.len(), 2);
+    outbox.skip();
+    assert_eq!(
+        outbox.flush(&near).unwrap(),
+        Flushed {
+            sent: 1,
+            refused: 0
+        }
+    );
+}
+
+#[test]
+fn an_unreachable_peer_is_counted_and_breaks_nothing() {
+    let far = socket(Ipv4Addr::LOCALHOST, &IoConfig::default()).local();
+    let near = socket(Ipv4Addr::LOCALHOST, &IoConfig::default());
+    let mut outbox = Outbox::new(4, 10);
+    let mut inbox = Inbox::new(&near);
+    for _ in 0..50 {
+        for _ in 0..4 {
+            assert!(outbox.push(far, None, 10, |_| {}));
+        }
+        assert_eq!(
+            outbox.flush(&near).unwrap(),
+            Flushed {
+                sent: 4,
+                refused: 0
+            }
+        );
+        assert_eq!(near.receive(&mut inbox).unwrap(), 0);
+    }
+    assert!(near.unreachable() > 0);
+}
+
+#[test]
+fn dropped_arrivals_are_counted() {
+    let near = socket(Ipv4Addr::LOCALHOST, &IoConfig::default());
+    let far = socket(
+        Ipv4Addr::LOCALHOST,
+        &IoConfig {
+            receive_buffer: 0,
+            ..IoConfig::default()
+        },
+    );
+    let mut outbox = Outbox::new(1000, 1472);
+    for _ in 0..1000 {
+        assert!(outbox.push(far.local(), None, 1472, |_| {}));
+    }
+    assert_eq!(outbox.flush(&near).unwrap().sent, 1000);
+    let mut inbox = Inbox::new(&far);
+    let mut arrived = 0;
+    loop {
+        match far.receive(&mut inbox).unwrap() {
+            0 => break,
+            n => arrived += n as u64,
+        }
+    }
+    let drops = far.drops().unwrap();
+    assert!(drops > 0);
+    assert_eq!(arrived + drops, 1000);
+}
+
+#[test]
+fn a_wait_ends_with_a_datagram_a_moment_or_the_end() {
+    for patience in [Patience::Sleep, Patience::Spin] {
+        let (near, far) = (
+            socket(Ipv4Addr::LOCALHOST, &IoConfig::default()),
+            socket(Ipv4Addr::LOCALHOST, &IoConfig::default()),
+        );
+        let clock = Clock::new();
+        let stop = Stop::new().unwrap();
+        let waiter = Waiter::new(patience, clock, stop.clone()).unwrap();
+
+        // A moment in the past still looks at the sockets.
+        let found = waiter.wait(&[&near, &far], Time::ZERO, false).unwrap();
+        assert_eq!(
+            found,
+            Ready {
+                due: true,
+                ..Ready::default()
+            }
+        );
+        let found = waiter.wait(&[&near, &far], Time::MAX, true).unwrap();
+        assert_eq!((found.readable, found.writable), (0, 3));
+
+        let until = clock.now() + Span::from_micros(2_500);
+        assert!(waiter.wait(&[&far], until, false).unwrap().due);
+        assert!(clock.now() >= until);
+
+        let mut outbox = Outbox::new(1, 10);
+        outbox.push(far.local(), None, 10, |_| {});
+        outbox.flush(&near).unwrap();
+        let found = waiter
+            .wait(&[&near, &far], clock.now() + Span::from_secs(20), false)
+            .unwrap();
+        assert_eq!(found.readable, 2);
+        far.receive(&mut Inbox::new(&far)).unwrap();
+
+        let ender = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(20));
+            stop.set();
+        });
+        let found = waiter.wait(&[&far], Time::MAX, false).unwrap();
+        assert!(found.stopped && waiter.stop().is_set());
+        ender.join().unwrap();
+    }
+}
+
+#[test]
+fn a_thread_can_be_kept_on_a_processor() {
+    thread::spawn(|| {
+        let Some(cpu) = (0..1024).find(|&cpu| pin(cpu).is_ok()) else {
+            panic!("no processor")
+        };
+        assert!(pin(cpu).is_ok());
+        assert!(pin(100_000).is_err());
+    })
+    .join()
+    .unwrap();
+}
