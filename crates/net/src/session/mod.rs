@@ -1,1 +1,105 @@
-//! To come.
+//! How two hosts agree on a run: handshake, keys, limits, results.
+//!
+//! ```text
+//! client                                   server
+//! HELLO   nonce, 1200 bytes          ->            remembers nothing
+//!                                    <-   COOKIE   a keyed hash of address, nonce and time
+//! OPEN    cookie, digest of the request, proof ->  checks the cookie, then the proof, then its limits
+//!                                    <-   ACCEPT   session, the server's own proof    (or REFUSE, a number)
+//! CONTROL the request, in parts      ->
+//!                                    <-   CONTROL  granted, with the limits           (or refused, a sentence)
+//! CONTROL start                      ->            far endpoint runs: data, ACKs, cross traffic, pings
+//! CONTROL alive, every half second   <->  CONTROL  alive
+//! CONTROL ask for the result         ->
+//!                                    <-   CONTROL  the result, in parts
+//! CONTROL close                      ->            forgets everything
+//! ```
+//!
+//! - [`key`]: the shared key; where it may come from.
+//! - [`cookie`]: cookies, and which of them were used.
+//! - [`message`]: the datagrams of the handshake.
+//! - [`gate`], [`opening`]: the two sides of the handshake, without sockets or clocks.
+//!
+//! What protects against what is in SECURITY.md. Nothing here is encrypted; proofs and tags are keyed BLAKE3 hashes.
+
+pub mod cookie;
+pub mod gate;
+pub mod key;
+pub mod message;
+pub mod opening;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+use crate::wire::SessionId;
+
+pub use gate::{Gate, Heard, Opened};
+pub use key::{Key, KeyError};
+pub use message::{Ask, Reason, TestKind};
+pub use opening::{Opening, OpeningError};
+
+/// Port that `serve` listens on unless told otherwise.
+pub const PORT: u16 = 6220;
+
+/// Random bytes from the operating system.
+pub(crate) fn entropy(out: &mut [u8]) -> Result<(), getrandom::Error> {
+    getrandom::fill(out)
+}
+
+/// What two hosts share once a session is open.
+#[derive(Clone)]
+pub struct Secrets {
+    /// Its name.
+    pub session: SessionId,
+    /// Keys of control messages.
+    pub control: Directions,
+    /// Keys of encrypted data.
+    pub data: Directions,
+}
+
+/// One key for each direction.
+#[derive(Clone)]
+pub struct Directions {
+    /// From client to server.
+    pub up: [u8; 32],
+    /// From server to client.
+    pub down: [u8; 32],
+}
+
+impl Secrets {
+    /// From the shared key and the OPEN that made the session, which holds the nonces of both sides.
+    fn derive(key: &Key, open: &[u8], session: SessionId) -> Self {
+        let mut stream = key
+            .hasher("session")
+            .update(&session.0.to_be_bytes())
+            .update(open)
+            .finalize_xof();
+        let mut next = || {
+            let mut key = [0; 32];
+            stream.fill(&mut key);
+            key
+        };
+        let control = Directions {
+            up: next(),
+            down: next(),
+        };
+        let data = Directions {
+            up: next(),
+            down: next(),
+        };
+        Self {
+            session,
+            control,
+            data,
+        }
+    }
+}
+
+/// Keys never reach a log.
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Secrets")
+            .field("session", &self.session)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,282 @@
+//! The shared key of two hosts.
+//!
+//! A key is one line of text, at least [`SHORTEST`] characters, in a file that only its owner may read, or in the environment. Only a
+//! hash of it is used. Who sees a handshake can try keys at home, so a key is random: `fullpipe serve --new-key FILE` and
+//! `openssl rand -hex 32` make good ones, people do not.
+
+use std::fmt;
+use std::io::Write as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// Fewest characters of a key.
+pub const SHORTEST: usize = 32;
+
+/// Most characters of a key.
+pub const LONGEST: usize = 1024;
+
+/// Environment variable that holds a key.
+pub const VARIABLE: &str = "FULLPIPE_KEY";
+
+/// A shared key, or the fixed one of an open server.
+#[derive(Clone)]
+pub struct Key {
+    secret: [u8; 32],
+    open: bool,
+}
+
+/// Why there is no key. No message contains any part of one.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// It cannot be read.
+    #[error("key file {path}: {error}")]
+    Unreadable {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// Others may read it.
+    #[error("key file {path} can be read by others (mode {mode:03o})")]
+    Exposed {
+        /// Where.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// Not a regular file.
+    #[error("key file {path} is not a regular file")]
+    NoFile {
+        /// Where.
+        path: PathBuf,
+    },
+    /// Too short, too long, or more than one line.
+    #[error("{origin}: {why}")]
+    Malformed {
+        /// File or variable.
+        origin: String,
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// A new key would overwrite a file.
+    #[error("cannot write a new key to {path}: {error}")]
+    Unwritable {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The operating system gave no random bytes.
+    #[error("no random bytes from the operating system: {0}")]
+    NoEntropy(String),
+}
+
+impl KeyError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Exposed { path, .. } => Some(format!("run `chmod 600 {}`", path.display())),
+            Self::Malformed { .. } => Some(
+                "a key is one line of 32 to 1024 characters; `fullpipe serve --new-key FILE` makes one"
+                    .to_owned(),
+            ),
+            _ => None,
+        }
+    }
+}
+
+impl Key {
+    /// From a line of text.
+    ///
+    /// # Errors
+    /// [`KeyError::Malformed`], which names `origin`.
+    pub fn from_text(text: &str, origin: &str) -> Result<Self, KeyError> {
+        let malformed = |why| KeyError::Malformed {
+            origin: origin.to_owned(),
+            why,
+        };
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(malformed("no key in it"));
+        }
+        if text.len() < SHORTEST {
+            return Err(malformed("the key is shorter than 32 characters"));
+        }
+        if text.len() > LONGEST {
+            return Err(malformed("the key is longer than 1024 characters"));
+        }
+        if text.contains(|c: char| c.is_control()) {
+            return Err(malformed("the key is not one line of text"));
+        }
+        Ok(Self {
+            secret: blake3::derive_key("fullpipe 2026 shared key v1", text.as_bytes()),
+            open: false,
+        })
+    }
+
+    /// Of a server that anybody may use: proofs show only that the other side has seen the handshake.
+    pub fn open() -> Self {
+        Self {
+            secret: blake3::derive_key("fullpipe 2026 open server v1", b""),
+            open: true,
+        }
+    }
+
+    /// From a file that nobody but its owner may read or write.
+    ///
+    /// # Errors
+    /// [`KeyError`].
+    pub fn from_file(path: &Path) -> Result<Self, KeyError> {
+        use std::io::Read as _;
+        let unreadable = |error| KeyError::Unreadable {
+            path: path.to_owned(),
+            error,
+        };
+        let file = std::fs::File::open(path).map_err(unreadable)?;
+        // Of the open file: what is checked is what is read.
+        let meta = file.metadata().map_err(unreadable)?;
+        if !meta.is_file() {
+            return Err(KeyError::NoFile {
+                path: path.to_owned(),
+            });
+        }
+        let mode = meta.mode() & 0o777;
+        if mode & 0o077 != 0 {
+            return Err(KeyError::Exposed {
+                path: path.to_owned(),
+                mode,
+            });
+        }
+        let mut text = String::new();
+        file.take(2 * LONGEST as u64)
+            .read_to_string(&mut text)
+            .map_err(unreadable)?;
+        Self::from_text(&text, &format!("key file {}", path.display()))
+    }
+
+    /// From the environment; `None` if the variable is not set.
+    ///
+    /// # Errors
+    /// [`KeyError::Malformed`].
+    pub fn from_environment() -> Option<Result<Self, KeyError>> {
+        let value = std::env::var_os(VARIABLE)?;
+        let origin = format!("environment variable {VARIABLE}");
+        Some(match value.to_str() {
+            Some(text) => Self::from_text(text, &origin),
+            None => Err(KeyError::Malformed {
+                origin,
+                why: "the key is not one line of text",
+            }),
+        })
+    }
+
+    /// Writes a fresh random key to a file that must not exist yet, readable by its owner only.
+    ///
+    /// # Errors
+    /// [`KeyError`].
+    pub fn create(path: &Path) -> Result<Self, KeyError> {
+        let mut random = [0; 32];
+        crate::session::entropy(&mut random).map_err(|e| KeyError::NoEntropy(e.to_string()))?;
+        let text: String = random.iter().map(|b| format!("{b:02x}")).collect();
+        let unwritable = |error| KeyError::Unwritable {
+            path: path.to_owned(),
+            error,
+        };
+        let mut file = std::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(unwritable)?;
+        file.write_all(format!("{text}\n").as_bytes())
+            .and_then(|()| file.sync_all())
+            .map_err(unwritable)?;
+        Self::from_text(&text, "new key")
+    }
+
+    /// True for [`Key::open`].
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// A name for the key that does not tell it: people compare two hosts with it.
+    pub fn fingerprint(&self) -> String {
+        let hash = self.hasher("fingerprint").finalize();
+        hash.to_hex()[..16].to_owned()
+    }
+
+    /// Keyed hash for one purpose.
+    pub(super) fn hasher(&self, purpose: &str) -> blake3::Hasher {
+        let mut hasher = blake3::Hasher::new_keyed(&self.secret);
+        hasher.update(purpose.as_bytes()).update(&[0]);
+        hasher
+    }
+}
+
+/// Keys never reach a log.
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.open { "Key(open)" } else { "Key(..)" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    const TEXT: &str = "0123456789abcdef0123456789abcdef";
+
+    #[test]
+    fn a_key_is_one_line_of_enough_characters() {
+        let key = Key::from_text(TEXT, "x").unwrap();
+        let with_line_end = Key::from_text(&format!("{TEXT}\n"), "x").unwrap();
+        assert_eq!(key.fingerprint(), with_line_end.fingerprint());
+        assert_ne!(key.fingerprint(), Key::open().fingerprint());
+        assert!(Key::open().is_open() && !key.is_open());
+        for bad in [
+            "",
+            " \n",
+            &TEXT[1..],
+            &format!("{TEXT}\n{TEXT}"),
+            &"x".repeat(1025),
+        ] {
+            let error = Key::from_text(bad, "here").unwrap_err();
+            assert!(error.to_string().starts_with("here: "), "{error}");
+            assert!(error.hint().is_some());
+        }
+    }
+
+    #[test]
+    fn a_key_file_is_for_its_owner_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("key");
+        let made = Key::create(&path).unwrap();
+        let mode = std::fs::metadata(&path).unwrap().mode() & 0o777;
+        assert_eq!(mode, 0o600);
+        assert_eq!(
+            made.fingerprint(),
+            Key::from_file(&path).unwrap().fingerprint()
+        );
+        assert!(
+            matches!(Key::create(&path), Err(KeyError::Unwritable { .. })),
+            "an old key is never overwritten"
+        );
+        for mode in [0o640, 0o604, 0o620, 0o601] {
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+            let error = Key::from_file(&path).unwrap_err();
+            assert!(matches!(error, KeyError::Exposed { mode: m, .. } if m == mode));
+            assert!(error.hint().unwrap().contains("chmod 600"));
+        }
+        let error = Key::from_file(dir.path()).unwrap_err();
+        assert!(matches!(error, KeyError::NoFile { .. }));
+    }
+
+    #[test]
+    fn two_keys_are_never_shown() {
+        let key = Key::from_text(TEXT, "x").unwrap();
+        assert_eq!(format!("{key:?}"), "Key(..)");
+        assert!(!TEXT.contains(&key.fingerprint()));
+    }
+}

@@ -1,0 +1,23 @@
+//! Reading fixed fields from the front of a datagram, and writing them.
+
+/// What is left of a datagram.
+pub struct Fields<'a>(pub &'a [u8]);
+
+impl<'a> Fields<'a> {
+    /// The next `N` bytes.
+    pub fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*head)
+    }
+
+    /// The next byte.
+    pub fn byte(&mut self) -> Option<u8> {
+        self.bytes::<1>().map(|[b]| b)
+    }
+
+    /// The next four as a number.
+    pub fn word(&mut self) -> Option<u32> {
+        self.bytes().map(u32::from_be_bytes)
+    }
+}
