@@ -51,7 +51,7 @@ pub enum Heard {
     /// Send this back.
     Answer(Vec<u8>),
     /// A valid OPEN. The caller has to [`Gate::accept`] or [`Gate::refuse`] it.
-    Open(Opened),
+    Open(Box<Opened>),
 }
 
 /// A valid OPEN.
@@ -125,7 +125,7 @@ impl Gate {
                 Reason::Replay
             }
             Ok(()) if open.ask.length > LONGEST_REQUEST => Reason::TooLong(LONGEST_REQUEST),
-            Ok(()) => return Heard::Open(Opened { from, open }),
+            Ok(()) => return Heard::Open(Box::new(Opened { from, open })),
         };
         Heard::Answer(message::refuse(&open.nonce, reason).to_vec())
     }
