@@ -18,7 +18,7 @@
 use fullpipe_flow::{Ack, Range, SackBlocks};
 use fullpipe_units::{Span, Time};
 
-use super::numbered::{self, Numbered};
+use super::numbered;
 use super::{HEADER, Header, Kind, MOST_NUMBER, SessionId, WireError};
 
 /// A datagram of kind [`Kind::Ack`].
@@ -104,16 +104,17 @@ impl AckDatagram {
             return Err(WireError::Malformed);
         }
         let word = |i: usize| {
-            let at = 20 + 4 * i;
+            let at = HEADER + 4 * i;
             u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]])
         };
-        let cum = Numbered::decode(head)?.number;
-        let window_end = match word(0) {
+        let cum = (u64::from(word(0)) << 32) | u64::from(word(1));
+        let window_end = match word(2) {
             u32::MAX => u64::MAX,
-            // Neither overflows: numbers stay below 2^62.
-            window if cum + u64::from(window) <= MOST_NUMBER => cum + u64::from(window),
-            _ => return Err(WireError::Malformed),
+            window => cum.saturating_add(u64::from(window)),
         };
+        if cum > MOST_NUMBER || (window_end > MOST_NUMBER && window_end != u64::MAX) {
+            return Err(WireError::Malformed);
+        }
         let mut sacks = SackBlocks::default();
         while let Some((block, more)) = rest.split_first_chunk::<16>() {
             let (start, end) = halves(block);
@@ -130,16 +131,16 @@ impl AckDatagram {
             ack: Ack {
                 cum,
                 syn,
-                echo: numbered::time(word(1)),
-                stamp_ms: word(3),
+                echo: numbered::time(word(3)),
+                stamp_ms: word(5),
                 sacks,
                 dsack,
                 ece,
                 window_end,
             },
-            hold: Span::from_micros(u64::from(word(2))),
-            ce: word(4),
-            ect: word(5),
+            hold: Span::from_micros(u64::from(word(4))),
+            ce: word(6),
+            ect: word(7),
         })
     }
 

@@ -212,13 +212,18 @@ fn numbers_that_could_overflow_do_not_get_in() {
     assert!(refused(44, 9), "an empty block");
     assert!(refused(44, 3), "a block at what is acknowledged");
     assert!(!refused(44, 4));
-    // The end of the window.
+    // The end of the window; every number may be used up.
     let mut bytes = plain_ack();
     bytes.truncate(44);
     bytes[1] = 0;
     put(&mut bytes, 12, MOST_NUMBER - 100);
     assert!(Parsed::decode(&bytes).is_ok());
     put(&mut bytes, 12, MOST_NUMBER - 99);
+    assert_eq!(Parsed::decode(&bytes), Err(WireError::Malformed));
+    bytes[20..24].fill(0xff);
+    put(&mut bytes, 12, MOST_NUMBER);
+    assert!(Parsed::decode(&bytes).is_ok(), "no window, no limit");
+    put(&mut bytes, 12, MOST_NUMBER + 1);
     assert_eq!(Parsed::decode(&bytes), Err(WireError::Malformed));
     for kind in [Kind::Data, Kind::Datagram, Kind::Ping, Kind::Pong] {
         let mut bytes = vec![0; 25];

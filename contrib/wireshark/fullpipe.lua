@@ -1,0 +1,262 @@
+-- Wireshark dissector for fullpipe over UDP, wire format version 1 (docs/wire.md). Needs Wireshark 3.6 or later.
+--
+-- Install: copy this file into the folder that Help > About Wireshark > Folders calls "Personal Lua Plugins", or give it to
+-- tshark: tshark -X lua_script:fullpipe.lua -r FILE. Datagrams are recognised by their content; where that is not enough,
+-- Analyze > Decode As (tshark: -d udp.port==PORT,fullpipe).
+--
+-- It judges as strictly as fullpipe itself: what fullpipe drops is marked as malformed, with the reason.
+
+local fullpipe = Proto("fullpipe", "fullpipe over UDP")
+
+local VERSION = 1
+local PORT = 6220
+local HEADER = 12
+local NUMBERED = 24
+local ACK = 44
+local BLOCK = 16
+local MOST_BLOCKS = 4
+local NO_LIMIT = 0xffffffff
+-- Numbers lie below 2^62.
+local MOST_NUMBER = UInt64.new(0, 0x40000000)
+
+local KINDS = {
+    [0] = "HELLO", [1] = "COOKIE", [2] = "OPEN", [3] = "ACCEPT", [4] = "REFUSE", [5] = "CONTROL",
+    [8] = "DATA", [9] = "ACK", [10] = "DATAGRAM", [11] = "PING", [12] = "PONG",
+}
+
+local f = {
+    version = ProtoField.uint8("fullpipe.version", "Version", base.DEC, nil, 0xf0),
+    kind = ProtoField.uint8("fullpipe.kind", "Kind", base.DEC, KINDS, 0x0f),
+    flags = ProtoField.uint8("fullpipe.flags", "Flags", base.HEX),
+    syn = ProtoField.bool("fullpipe.syn", "SYN", 8, nil, 0x01),
+    retransmission = ProtoField.bool("fullpipe.retransmission", "Retransmission", 8, nil, 0x02),
+    cwr = ProtoField.bool("fullpipe.cwr", "CWR: congestion window reduced", 8, nil, 0x04),
+    push = ProtoField.bool("fullpipe.push", "PUSH: acknowledge at once", 8, nil, 0x08),
+    dsack = ProtoField.bool("fullpipe.dsack", "DSACK: the first block is a duplicate", 8, nil, 0x02),
+    ece = ProtoField.bool("fullpipe.ece", "ECE: congestion was experienced", 8, nil, 0x04),
+    blocks = ProtoField.uint8("fullpipe.sack.count", "SACK blocks", base.DEC, nil, 0x70),
+    flow = ProtoField.uint16("fullpipe.flow", "Flow", base.DEC),
+    session = ProtoField.uint64("fullpipe.session", "Session", base.HEX),
+    seq = ProtoField.uint64("fullpipe.seq", "Sequence number (segments)", base.DEC),
+    number = ProtoField.uint64("fullpipe.number", "Number", base.DEC),
+    stamp = ProtoField.uint32("fullpipe.stamp", "Time stamp (us)", base.DEC),
+    payload = ProtoField.bytes("fullpipe.payload", "Payload"),
+    padding = ProtoField.bytes("fullpipe.padding", "Padding"),
+    len = ProtoField.uint32("fullpipe.len", "Bytes of payload", base.DEC),
+    cum = ProtoField.uint64("fullpipe.cum", "Next segment expected", base.DEC),
+    window = ProtoField.uint32("fullpipe.window", "Window (segments)", base.DEC),
+    echo = ProtoField.uint32("fullpipe.echo", "Echoed time stamp (us)", base.DEC),
+    hold = ProtoField.uint32("fullpipe.hold", "Hold (us)", base.DEC),
+    receiver_stamp = ProtoField.uint32("fullpipe.receiver_stamp", "Receiver's time stamp (ms)", base.DEC),
+    ce = ProtoField.uint32("fullpipe.ce", "Segments that arrived marked CE", base.DEC),
+    ect = ProtoField.uint32("fullpipe.ect", "Segments that arrived ECN-capable", base.DEC),
+    sack = ProtoField.bytes("fullpipe.sack", "SACK block"),
+    sack_start = ProtoField.uint64("fullpipe.sack.start", "First segment", base.DEC),
+    sack_end = ProtoField.uint64("fullpipe.sack.end", "One after the last", base.DEC),
+    body = ProtoField.bytes("fullpipe.body", "Handshake or control"),
+}
+fullpipe.fields = f
+
+local e = {
+    truncated = ProtoExpert.new("fullpipe.truncated", "shorter than its kind", expert.group.MALFORMED, expert.severity.ERROR),
+    version = ProtoExpert.new("fullpipe.version.unknown", "another version", expert.group.UNDECODED, expert.severity.WARN),
+    malformed = ProtoExpert.new("fullpipe.malformed", "malformed", expert.group.MALFORMED, expert.severity.ERROR),
+    again = ProtoExpert.new("fullpipe.again", "sent again", expert.group.SEQUENCE, expert.severity.NOTE),
+    duplicate = ProtoExpert.new("fullpipe.duplicate", "arrived twice", expert.group.SEQUENCE, expert.severity.NOTE),
+    marked = ProtoExpert.new("fullpipe.marked", "congestion was experienced", expert.group.SEQUENCE, expert.severity.CHAT),
+    closed = ProtoExpert.new("fullpipe.closed", "the window is closed", expert.group.SEQUENCE, expert.severity.NOTE),
+}
+fullpipe.experts = { e.truncated, e.version, e.malformed, e.again, e.duplicate, e.marked, e.closed }
+
+-- What follows from the bytes that were captured; a capture may have cut the packet off.
+local function captured(tvb, from, len)
+    return tvb:captured_len() >= from + len
+end
+
+-- Every kind: check(tvb) returns what is wrong with the datagram or nil, show(tvb, tree, pinfo) adds its fields.
+
+local function check_number(tvb)
+    if tvb:range(12, 8):uint64() >= MOST_NUMBER then
+        return e.malformed, "a number of 2^62 or more"
+    end
+end
+
+local function check_data(tvb)
+    local flags = tvb:range(1, 1):uint()
+    if flags >= 16 then return e.malformed, "an unknown flag" end
+    local why, text = check_number(tvb)
+    if why then return why, text end
+    local syn, empty = flags % 2 == 1, tvb:reported_len() == NUMBERED
+    if syn and not empty then return e.malformed, "a SYN with payload" end
+    if empty and not syn then return e.malformed, "data without payload" end
+    if syn and flags >= 4 then return e.malformed, "a SYN with CWR or PUSH" end
+    if syn and tvb:range(12, 8):uint64() ~= UInt64.new(0, 0) then return e.malformed, "a SYN with a number" end
+end
+
+local function show_numbered(tvb, tree, field)
+    tree:add(field, tvb:range(12, 8))
+    tree:add(f.stamp, tvb:range(20, 4))
+end
+
+local function show_rest(tvb, tree, field)
+    local len = tvb:captured_len() - NUMBERED
+    if len > 0 then tree:add(field, tvb:range(NUMBERED, len)) end
+end
+
+local function show_data(tvb, tree, pinfo)
+    local flags = tvb:range(1, 1)
+    local sub = tree:add(f.flags, flags)
+    for _, field in ipairs({ f.syn, f.retransmission, f.cwr, f.push }) do sub:add(field, flags) end
+    show_numbered(tvb, tree, f.seq)
+    tree:add(f.len, tvb:reported_len() - NUMBERED):set_generated()
+    show_rest(tvb, tree, f.payload)
+    local bits = flags:uint()
+    local again = math.floor(bits / 2) % 2 == 1
+    if again then tree:add_proto_expert_info(e.again) end
+    local name = bits % 2 == 1 and "SYN" or "Seq=" .. tostring(tvb:range(12, 8):uint64())
+    pinfo.cols.info = string.format("DATA flow %d %s Len=%d%s", tvb:range(2, 2):uint(), name,
+        tvb:reported_len() - NUMBERED, again and " [again]" or "")
+end
+
+local function ack_blocks(tvb)
+    return math.floor(tvb:range(1, 1):uint() / 16)
+end
+
+local function check_ack(tvb)
+    local flags, blocks = tvb:range(1, 1):uint(), ack_blocks(tvb)
+    local syn, dsack = flags % 2 == 1, math.floor(flags / 2) % 2 == 1
+    if math.floor(flags / 8) % 2 == 1 then return e.malformed, "an unknown flag" end
+    if blocks > MOST_BLOCKS then return e.malformed, "more than four blocks, or an unknown flag" end
+    if tvb:reported_len() ~= ACK + BLOCK * blocks then
+        return e.malformed, "the length is not that of its blocks"
+    end
+    if dsack and blocks == 0 then return e.malformed, "DSACK without a block" end
+    if syn and blocks > 0 then return e.malformed, "the answer to a SYN with a block" end
+    local cum, window = tvb:range(12, 8):uint64(), tvb:range(20, 4):uint()
+    local limit = cum
+    if window ~= NO_LIMIT then limit = cum + UInt64.new(window, 0) end
+    if cum > MOST_NUMBER or limit > MOST_NUMBER then return e.malformed, "a number above 2^62" end
+    for i = 1, blocks do
+        local at = ACK + BLOCK * (i - 1)
+        if not captured(tvb, at, BLOCK) then return end
+        local first, last = tvb:range(at, 8):uint64(), tvb:range(at + 8, 8):uint64()
+        if first >= last then return e.malformed, "an empty block" end
+        if last > MOST_NUMBER then return e.malformed, "a number above 2^62" end
+        if first <= cum and not (dsack and i == 1) then
+            return e.malformed, "a block below what is acknowledged"
+        end
+    end
+end
+
+local function show_ack(tvb, tree, pinfo)
+    local flags, blocks = tvb:range(1, 1), ack_blocks(tvb)
+    local sub = tree:add(f.flags, flags)
+    for _, field in ipairs({ f.syn, f.dsack, f.ece, f.blocks }) do sub:add(field, flags) end
+    tree:add(f.cum, tvb:range(12, 8))
+    local window = tree:add(f.window, tvb:range(20, 4))
+    tree:add(f.echo, tvb:range(24, 4))
+    tree:add(f.hold, tvb:range(28, 4))
+    tree:add(f.receiver_stamp, tvb:range(32, 4))
+    tree:add(f.ce, tvb:range(36, 4))
+    tree:add(f.ect, tvb:range(40, 4))
+    local segments = tvb:range(20, 4):uint()
+    if segments == NO_LIMIT then window:append_text(" (no limit)") end
+    if segments == 0 then tree:add_proto_expert_info(e.closed) end
+    local bits = flags:uint()
+    local dsack = math.floor(bits / 2) % 2 == 1
+    if dsack then tree:add_proto_expert_info(e.duplicate) end
+    if math.floor(bits / 4) % 2 == 1 then tree:add_proto_expert_info(e.marked) end
+    local list = {}
+    for i = 1, blocks do
+        local at = ACK + BLOCK * (i - 1)
+        if not captured(tvb, at, BLOCK) then break end
+        local first, last = tvb:range(at, 8):uint64(), tvb:range(at + 8, 8):uint64()
+        local text = string.format("%s-%s", tostring(first), tostring(last))
+        local block = tree:add(f.sack, tvb:range(at, BLOCK))
+        block:set_text(string.format("SACK block %d: %s%s", i, text, dsack and i == 1 and " (duplicate)" or ""))
+        block:add(f.sack_start, tvb:range(at, 8))
+        block:add(f.sack_end, tvb:range(at + 8, 8))
+        list[i] = text
+    end
+    pinfo.cols.info = string.format("ACK flow %d %sAck=%s Win=%s%s", tvb:range(2, 2):uint(),
+        bits % 2 == 1 and "SYN " or "", tostring(tvb:range(12, 8):uint64()),
+        segments == NO_LIMIT and "no limit" or tostring(segments),
+        #list > 0 and (dsack and " DSACK=" or " SACK=") .. table.concat(list, ",") or "")
+end
+
+local function check_plain(tvb)
+    if tvb:range(1, 1):uint() ~= 0 then return e.malformed, "an unknown flag" end
+    return check_number(tvb)
+end
+
+local function show_plain(tvb, tree, pinfo)
+    tree:add(f.flags, tvb:range(1, 1))
+    show_numbered(tvb, tree, f.number)
+    show_rest(tvb, tree, f.padding)
+    pinfo.cols.info = string.format("%s %d Number=%s Len=%d", KINDS[tvb:range(0, 1):uint() % 16],
+        tvb:range(2, 2):uint(), tostring(tvb:range(12, 8):uint64()), tvb:reported_len())
+end
+
+local function check_session() end
+
+local function show_session(tvb, tree, pinfo)
+    tree:add(f.flags, tvb:range(1, 1))
+    local len = tvb:captured_len() - HEADER
+    if len > 0 then tree:add(f.body, tvb:range(HEADER, len)) end
+    pinfo.cols.info = string.format("%s Len=%d", KINDS[tvb:range(0, 1):uint() % 16], tvb:reported_len())
+end
+
+local session = { least = HEADER, check = check_session, show = show_session }
+local plain = { least = NUMBERED, check = check_plain, show = show_plain }
+local kinds = {
+    [0] = session, [1] = session, [2] = session, [3] = session, [4] = session, [5] = session,
+    [8] = { least = NUMBERED, check = check_data, show = show_data },
+    [9] = { least = ACK, check = check_ack, show = show_ack },
+    [10] = plain, [11] = plain, [12] = plain,
+}
+
+-- What is wrong with a datagram: an expert field and a text, or nil.
+local function judge(tvb)
+    if tvb:reported_len() < HEADER then return e.truncated, "shorter than the header" end
+    local first = tvb:range(0, 1):uint()
+    if math.floor(first / 16) ~= VERSION then return e.version, "version " .. math.floor(first / 16) end
+    local kind = kinds[first % 16]
+    if not kind then return e.malformed, "an unknown kind" end
+    if tvb:reported_len() < kind.least then return e.truncated, "shorter than its kind" end
+    if not captured(tvb, 0, kind.least) then return nil end
+    return kind.check(tvb)
+end
+
+function fullpipe.dissector(tvb, pinfo, root)
+    pinfo.cols.protocol = "fullpipe"
+    local tree = root:add(fullpipe, tvb:range())
+    local why, text = judge(tvb)
+    if tvb:captured_len() >= HEADER then
+        local first = tvb:range(0, 1)
+        tree:add(f.version, first)
+        if math.floor(first:uint() / 16) == VERSION then
+            tree:add(f.kind, first)
+            tree:add(f.flow, tvb:range(2, 2))
+            tree:add(f.session, tvb:range(4, 8))
+        end
+    end
+    if why then
+        tree:add_proto_expert_info(why, text)
+        pinfo.cols.info = "malformed: " .. text
+        return tvb:reported_len()
+    end
+    local kind = kinds[tvb:range(0, 1):uint() % 16]
+    if captured(tvb, 0, kind.least) then kind.show(tvb, tree, pinfo) end
+    return tvb:reported_len()
+end
+
+-- Only what is valid to the last bit is claimed, and a conversation that was recognised once stays ours.
+local function recognise(tvb, pinfo, root)
+    if tvb:captured_len() < HEADER or judge(tvb) then return false end
+    fullpipe.dissector(tvb, pinfo, root)
+    pinfo.conversation = fullpipe
+    return true
+end
+
+fullpipe:register_heuristic("udp", recognise)
+DissectorTable.get("udp.port"):add(PORT, fullpipe)

@@ -1,0 +1,270 @@
+//! The test vectors of the wire format, `tests/vectors/wire-v1.json`, in both directions, and their table in `docs/wire.md`.
+//! They were computed from the tables of that page by a program that is not ours.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use fullpipe_flow::{Ack, Range, SackBlocks, Segment};
+use fullpipe_net::wire::{
+    AckDatagram, CrossDatagram, DataDatagram, Parsed, ProbeDatagram, SessionId,
+};
+use fullpipe_units::{Span, Time};
+use serde_json::{Value, json};
+
+/// The file.
+pub fn vectors() -> Value {
+    serde_json::from_str(include_str!("../vectors/wire-v1.json")).unwrap()
+}
+
+/// Its list `which`.
+pub fn list<'a>(vectors: &'a Value, which: &str) -> &'a [Value] {
+    vectors[which].as_array().unwrap()
+}
+
+/// A text of a vector.
+pub fn text<'a>(vector: &'a Value, key: &str) -> &'a str {
+    vector[key]
+        .as_str()
+        .unwrap_or_else(|| panic!("{key} of {vector}"))
+}
+
+/// The bytes of a vector.
+pub fn bytes(hex: &str) -> Vec<u8> {
+    assert!(hex.len().is_multiple_of(2) && hex.is_ascii(), "{hex}");
+    (0..hex.len() / 2)
+        .map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap())
+        .collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut s, b| {
+        write!(s, "{b:02x}").unwrap();
+        s
+    })
+}
+
+fn micros(t: Time) -> u64 {
+    t.as_nanos() / 1000
+}
+
+/// What a datagram says, as the file spells it.
+fn fields(datagram: &Parsed<'_>) -> (&'static str, Value) {
+    let session = |s: SessionId| format!("{:016x}", s.0);
+    match datagram {
+        Parsed::Data(d, payload) => {
+            let s = &d.segment;
+            let fields = json!({
+                "session": session(d.session), "flow": d.flow, "seq": s.seq.to_string(), "syn": s.syn,
+                "retransmission": s.retransmission, "cwr": s.cwr, "push": s.push, "stamp_us": micros(s.stamp),
+                "payload": hex(payload),
+            });
+            ("data", fields)
+        }
+        Parsed::Ack(d) => {
+            let a = &d.ack;
+            let window = (a.window_end != u64::MAX).then(|| a.window_end - a.cum);
+            let blocks: Vec<_> = a
+                .sacks
+                .iter()
+                .map(|r| [r.start.to_string(), r.end.to_string()])
+                .collect();
+            let fields = json!({
+                "session": session(d.session), "flow": d.flow, "cum": a.cum.to_string(), "syn": a.syn, "dsack": a.dsack,
+                "ece": a.ece, "window": window, "echo_us": micros(a.echo), "hold_us": d.hold.as_nanos() / 1000,
+                "stamp_ms": a.stamp_ms, "ce": d.ce, "ect": d.ect, "sack": blocks,
+            });
+            ("ack", fields)
+        }
+        Parsed::Cross(d, padding) => {
+            let fields = json!({
+                "session": session(d.session), "flow": d.source, "number": d.number.to_string(), "stamp_us": micros(d.stamp),
+                "padding": hex(padding),
+            });
+            ("datagram", fields)
+        }
+        Parsed::Probe(d, padding) => {
+            let fields = json!({
+                "session": session(d.session), "flow": d.probe, "number": d.number.to_string(), "stamp_us": micros(d.stamp),
+                "padding": hex(padding),
+            });
+            (if d.echo { "pong" } else { "ping" }, fields)
+        }
+        Parsed::Session(..) => ("session", Value::Null),
+    }
+}
+
+/// The bytes that fields stand for.
+fn encode(kind: &str, fields: &Value) -> Vec<u8> {
+    let small = |key: &str| fields[key].as_u64().unwrap();
+    let word = |key: &str| u32::try_from(small(key)).unwrap();
+    let long = |value: &Value| value.as_str().unwrap().parse::<u64>().unwrap();
+    let flag = |key: &str| fields[key].as_bool().unwrap();
+    let time = |key: &str| Time::from_nanos(small(key) * 1000);
+    let session = SessionId(u64::from_str_radix(text(fields, "session"), 16).unwrap());
+    let flow = u16::try_from(small("flow")).unwrap();
+    let mut out = vec![0; 2048];
+    let n = match kind {
+        "data" => {
+            let segment = Segment {
+                seq: long(&fields["seq"]),
+                syn: flag("syn"),
+                retransmission: flag("retransmission"),
+                stamp: time("stamp_us"),
+                ect: false,
+                ce: false,
+                cwr: flag("cwr"),
+                push: flag("push"),
+            };
+            let data = DataDatagram {
+                session,
+                flow,
+                segment,
+            };
+            Parsed::Data(data, &bytes(text(fields, "payload"))).encode(&mut out)
+        }
+        "ack" => {
+            let cum = long(&fields["cum"]);
+            let mut sacks = SackBlocks::default();
+            for block in list(fields, "sack") {
+                sacks.push(Range {
+                    start: long(&block[0]),
+                    end: long(&block[1]),
+                });
+            }
+            let ack = Ack {
+                cum,
+                syn: flag("syn"),
+                echo: time("echo_us"),
+                stamp_ms: word("stamp_ms"),
+                sacks,
+                dsack: flag("dsack"),
+                ece: flag("ece"),
+                window_end: fields["window"].as_u64().map_or(u64::MAX, |w| cum + w),
+            };
+            Parsed::Ack(AckDatagram {
+                session,
+                flow,
+                ack,
+                hold: Span::from_micros(small("hold_us")),
+                ce: word("ce"),
+                ect: word("ect"),
+            })
+            .encode(&mut out)
+        }
+        "datagram" => {
+            let cross = CrossDatagram {
+                session,
+                source: flow,
+                number: long(&fields["number"]),
+                stamp: time("stamp_us"),
+            };
+            Parsed::Cross(cross, &bytes(text(fields, "padding"))).encode(&mut out)
+        }
+        "ping" | "pong" => {
+            let probe = ProbeDatagram {
+                session,
+                probe: flow,
+                number: long(&fields["number"]),
+                stamp: time("stamp_us"),
+                echo: kind == "pong",
+            };
+            Parsed::Probe(probe, &bytes(text(fields, "padding"))).encode(&mut out)
+        }
+        other => panic!("kind {other}"),
+    };
+    out.truncate(n);
+    out
+}
+
+#[test]
+fn valid_vectors_are_read_and_written() {
+    let file = vectors();
+    assert_eq!(file["version"], u64::from(fullpipe_net::wire::VERSION));
+    for vector in list(&file, "valid") {
+        let name = text(vector, "name");
+        let bytes = bytes(text(vector, "hex"));
+        let read = Parsed::decode(&bytes).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let (kind, fields) = fields(&read);
+        assert_eq!(kind, text(vector, "kind"), "{name}");
+        assert_eq!(fields, vector["fields"], "{name}");
+        assert_eq!(hex(&encode(kind, &fields)), text(vector, "hex"), "{name}");
+    }
+}
+
+#[test]
+fn invalid_vectors_are_refused() {
+    for vector in list(&vectors(), "invalid") {
+        let name = text(vector, "name");
+        let error = Parsed::decode(&bytes(text(vector, "hex"))).expect_err(name);
+        let word = error.to_string();
+        let word = word.rsplit(' ').next().unwrap();
+        assert_eq!(word, text(vector, "error"), "{name}");
+    }
+}
+
+#[test]
+fn names_are_unique() {
+    let file = vectors();
+    let mut names: Vec<&str> = ["valid", "invalid"]
+        .into_iter()
+        .flat_map(|which| list(&file, which))
+        .map(|v| text(v, "name"))
+        .collect();
+    let all = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), all);
+}
+
+/// The tables of the page.
+fn tables() -> String {
+    let file = vectors();
+    let mut out = String::from("| name | what it is | bytes |\n|---|---|---|\n");
+    for v in list(&file, "valid") {
+        writeln!(
+            out,
+            "| `{}` | {} | `{}` |",
+            text(v, "name"),
+            text(v, "about"),
+            text(v, "hex")
+        )
+        .unwrap();
+    }
+    out.push_str("\nNot valid:\n\n| name | what is wrong | error | bytes |\n|---|---|---|---|\n");
+    for v in list(&file, "invalid") {
+        let cell = match text(v, "hex") {
+            "" => String::new(),
+            hex => format!("`{hex}`"),
+        };
+        writeln!(
+            out,
+            "| `{}` | {} | {} | {cell} |",
+            text(v, "name"),
+            text(v, "about"),
+            text(v, "error")
+        )
+        .unwrap();
+    }
+    out
+}
+
+/// `UPDATE_DOCS=1 cargo test -p fullpipe-net` writes them anew.
+#[test]
+fn the_page_shows_the_vectors() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/wire.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = page.split_once(BEGIN).expect(BEGIN);
+    let (shown, after) = rest.split_once(END).expect(END);
+    let wanted = format!("\n\n{}\n", tables());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, format!("{before}{BEGIN}{wanted}{END}{after}")).unwrap();
+        return;
+    }
+    assert_eq!(
+        shown, wanted,
+        "docs/wire.md does not show the vectors: run this test with UPDATE_DOCS=1"
+    );
+}
+
+const BEGIN: &str = "<!-- vectors: made from crates/net/tests/vectors/wire-v1.json -->";
+const END: &str = "<!-- end of vectors -->";
