@@ -22,7 +22,7 @@ pub struct Window {
 }
 
 /// Which window a decrease multiplies (RFC 5681 eq. 4 and RFC 9438 4.6: FlightSize; Linux: cwnd).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub enum Base {
     /// `min(w, FlightSize)`.
     #[default]

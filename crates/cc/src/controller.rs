@@ -179,7 +179,7 @@ impl RateSample {
 }
 
 /// Why a congestion event happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum CongestionKind {
     /// A segment was lost in the network.
     Loss,
@@ -254,7 +254,7 @@ pub struct IdleEvent {
 }
 
 /// How an ACK is counted by an increase law.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub enum Count {
     /// Every newly delivered segment counts (byte counting, RFC 3465 and RFC 5681).
     #[default]

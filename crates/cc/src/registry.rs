@@ -440,6 +440,20 @@ impl std::str::FromStr for StackSpec {
     }
 }
 
+/// As its spelling, from which everything else follows.
+impl serde::Serialize for StackSpec {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for StackSpec {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
 /// A running controller of any registered kind; dispatch by `match`, no pointer on the ACK path.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

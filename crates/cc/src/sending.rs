@@ -6,7 +6,7 @@ use crate::params::{ParamSpec, Params};
 use crate::registry::{Component, Entry, Kind};
 
 /// Sending rule for the initial window.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum InitialSending {
     /// All segments back to back (RFC 6928 on an unpaced stack).
     Burst,
@@ -56,7 +56,7 @@ impl InitialSending {
 }
 
 /// Gains of the window-derived pacing rate `gain * max(w, flight) * mss / srtt` (Linux defaults).
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct PacingGains {
     /// While `w < ssthresh / 2`.
     pub slow_start: f64,

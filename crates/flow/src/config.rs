@@ -19,7 +19,7 @@ pub enum Preset {
 }
 
 /// How losses are detected and which segment is sent next in recovery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Detector {
     /// RACK with SACK (RFC 8985).
     Rack,
@@ -30,7 +30,7 @@ pub enum Detector {
 }
 
 /// What the sender does when its own interface queue refuses a segment ("sendstall").
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum LocalDrop {
     /// Reduce once per window like Linux: enter CWR, no undo.
     React,
@@ -41,7 +41,7 @@ pub enum LocalDrop {
 }
 
 /// How the window comes down during a reduction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Reduction {
     /// To `ssthresh` at once.
     Immediate,
@@ -52,7 +52,7 @@ pub enum Reduction {
 }
 
 /// Which segments of one ACK give the RTT samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum RttSample {
     /// The most recently sent one, for SRTT and controller alike.
     Newest,
@@ -63,7 +63,7 @@ pub enum RttSample {
 }
 
 /// How the retransmission timeout follows from the samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum RtoRule {
     /// `SRTT + 4 RTTVAR`, at least the minimum (RFC 6298).
     Rfc6298,
@@ -73,7 +73,7 @@ pub enum RtoRule {
 }
 
 /// When a timer that is set for a span of time goes off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum TimerGrain {
     /// Exactly then.
     Exact,
@@ -83,7 +83,7 @@ pub enum TimerGrain {
 }
 
 /// The window after a retransmission timeout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum LossWindow {
     /// One segment; everything outstanding is taken to be lost (RFC 5681 section 3.1).
     One,
@@ -93,7 +93,7 @@ pub enum LossWindow {
 }
 
 /// Window validation after idle or application-limited time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Validation {
     /// Keep the window (ns-2).
     None,
@@ -106,7 +106,7 @@ pub enum Validation {
 }
 
 /// Retransmission-timer limits (RFC 6298).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RtoConfig {
     /// Lower bound.
     pub min: Span,
@@ -124,7 +124,7 @@ pub struct RtoConfig {
 
 /// Segments the sender itself treats as lost, to drive a response function without touching the path (un-ACK facility of
 /// UCL 2003). The segment travels and is acknowledged; the sender answers with one reduction per window.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ArtificialLoss {
     /// These segment numbers (0 is the first segment of data).
     pub segments: Vec<u64>,
@@ -146,7 +146,7 @@ impl ArtificialLoss {
 }
 
 /// The sender's configuration.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct SenderConfig {
     /// Payload of a full segment, bytes.
     pub mss: u32,
@@ -223,7 +223,7 @@ pub struct SenderConfig {
 
 /// While a hole is open, after three ACKs for the same cumulative number further ones are merged (Linux
 /// `__tcp_ack_snd_check`, `tcp_comp_sack_*`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct AckCompression {
     /// Longest time an ACK waits.
     pub delay: Span,
@@ -243,7 +243,7 @@ impl AckCompression {
 }
 
 /// The receiver's configuration.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ReceiverConfig {
     /// Acknowledge every n-th segment; 1: no delayed ACK.
     pub ack_every: u32,

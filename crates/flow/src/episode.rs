@@ -4,7 +4,7 @@ use fullpipe_cc::CongestionKind;
 use fullpipe_units::Time;
 
 /// Something that changed the window downwards, or back.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Episode {
     /// When.
     pub at: Time,
@@ -17,7 +17,7 @@ pub struct Episode {
 }
 
 /// Kinds of [`Episode`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum EpisodeKind {
     /// A congestion event.
     Congestion(CongestionKind),

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 /// Half-open range of segment numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Range {
     /// First segment.
     pub start: u64,

@@ -5,7 +5,7 @@ use fullpipe_units::Time;
 use crate::ranges::Range;
 
 /// A segment on its way to the receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Segment {
     /// Segment number; 0 is the first segment of data. Meaningless for a SYN.
     pub seq: u64,
@@ -26,7 +26,8 @@ pub struct Segment {
 }
 
 /// Up to four SACK blocks, the most recently changed first; a duplicate is reported in front (RFC 2018, RFC 2883).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(from = "Vec<Range>", into = "Vec<Range>")]
 pub struct SackBlocks {
     blocks: [(u64, u64); 4],
     len: u8,
@@ -59,8 +60,24 @@ impl SackBlocks {
     }
 }
 
+/// Empty ranges and those beyond the fourth are left out.
+impl From<Vec<Range>> for SackBlocks {
+    fn from(ranges: Vec<Range>) -> Self {
+        let mut blocks = Self::default();
+        let sound = ranges.into_iter().filter(|r| r.start < r.end);
+        sound.for_each(|r| blocks.push(r));
+        blocks
+    }
+}
+
+impl From<SackBlocks> for Vec<Range> {
+    fn from(blocks: SackBlocks) -> Self {
+        blocks.iter().collect()
+    }
+}
+
 /// An acknowledgement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Ack {
     /// Next segment expected.
     pub cum: u64,

@@ -4,7 +4,8 @@
 use fullpipe_units::Span;
 
 /// Distribution of samples of a time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "Parts")]
 pub struct Histogram {
     counts: Vec<u32>,
     count: u64,
@@ -23,6 +24,41 @@ impl Default for Histogram {
             min: Span::MAX,
             max: Span::ZERO,
         }
+    }
+}
+
+/// A histogram that came from elsewhere.
+#[derive(serde::Deserialize)]
+struct Parts {
+    counts: Vec<u32>,
+    count: u64,
+    sum: u128,
+    min: Span,
+    max: Span,
+}
+
+impl TryFrom<Parts> for Histogram {
+    type Error = &'static str;
+
+    fn try_from(parts: Parts) -> Result<Self, Self::Error> {
+        let Parts {
+            counts,
+            count,
+            sum,
+            min,
+            max,
+        } = parts;
+        let most = index(u64::MAX) + 1;
+        if counts.len() > most || counts.iter().map(|n| u64::from(*n)).sum::<u64>() != count {
+            return Err("a histogram whose counts do not fit");
+        }
+        Ok(Self {
+            counts,
+            count,
+            sum,
+            min,
+            max,
+        })
     }
 }
 

@@ -48,6 +48,7 @@ pub mod rng;
 pub mod spec;
 mod target;
 mod traffic;
+mod travel;
 mod world;
 
 pub use fullpipe_flow::{Episode, EpisodeKind};

@@ -50,7 +50,7 @@ pub struct Fidelity {
 }
 
 /// Counters of one flow. `*_measured` count from `measure_from`, the others from the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct FlowTotals {
     /// Data segments sent, retransmissions included.
     pub sent: u64,
@@ -118,7 +118,7 @@ pub struct FlowOutcome {
 }
 
 /// A packet-timed round: from one `round_start` to the next.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Round {
     /// Time of the round's first ACK.
     pub start: Time,
@@ -129,7 +129,7 @@ pub struct Round {
 }
 
 /// Columns of a flow's time series; all of one length.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Series {
     /// Time of the row.
     pub time: Vec<Time>,
@@ -152,6 +152,7 @@ pub struct Series {
     /// Segments delivered so far.
     pub delivered: Vec<u64>,
     /// The controller's own variables: a name and a column; NaN where it did not report.
+    #[serde(with = "crate::travel")]
     pub variables: Vec<(&'static str, Vec<f64>)>,
 }
 
@@ -191,7 +192,7 @@ pub struct LinkOutcome {
 }
 
 /// Result of one class of short flows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct ArrivalOutcome {
     /// Name of the specification.
     pub name: String,
@@ -210,7 +211,7 @@ pub struct ArrivalOutcome {
 }
 
 /// One short flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Transfer {
     /// Its start.
     pub start: Time,
@@ -227,7 +228,7 @@ pub struct Transfer {
 }
 
 /// Result of one source of datagrams.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct SourceOutcome {
     /// Name of the specification.
     pub name: String,
@@ -254,7 +255,7 @@ pub struct SourceOutcome {
 }
 
 /// Result of one sequence of round-trip probes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct PingOutcome {
     /// Name of the specification.
     pub name: String,
@@ -271,7 +272,7 @@ pub struct PingOutcome {
 }
 
 /// A packet as a capture at a host sees it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct CaptureRow {
     /// When it was sent or received.
     pub at: Time,
@@ -282,7 +283,7 @@ pub struct CaptureRow {
 }
 
 /// What a capture saw.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum CaptureEvent {
     /// The sender's host sent a segment.
     SegmentSent(fullpipe_flow::Segment),

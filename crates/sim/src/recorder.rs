@@ -10,7 +10,7 @@ use crate::outcome::{Round, Series};
 use crate::spec::Trace;
 
 /// What a flow's sender leaves behind.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct SenderRecord {
     /// RTT samples of the measured part.
     pub rtt: Histogram,
@@ -248,7 +248,7 @@ pub struct ArrivalRecorder {
 }
 
 /// Segments per interval since time zero; the last interval may be shorter.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PerInterval {
     /// First deliveries.
     pub delivered: Vec<u64>,

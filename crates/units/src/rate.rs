@@ -7,7 +7,19 @@ use crate::quantity::{self, Finest};
 use crate::{Bytes, ParseQuantityError, Span};
 
 /// A rate in whole bits per second.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    Debug,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub struct Rate(u64);
 
 impl Rate {

@@ -8,7 +8,19 @@ use crate::ParseQuantityError;
 use crate::quantity::{self, Finest};
 
 /// A length of time in whole nanoseconds; reaches 584 years.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    Debug,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub struct Span(u64);
 
 impl Span {

@@ -7,7 +7,19 @@ use std::str::FromStr;
 use crate::{ParseQuantityError, Span};
 
 /// An instant, in whole nanoseconds since the start of the run; reaches 584 years.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    Debug,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub struct Time(u64);
 
 impl Time {

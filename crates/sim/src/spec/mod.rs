@@ -17,7 +17,7 @@ pub use link::{
 pub use traffic::{ArrivalSpec, Arrivals, PingSpec, SizeLaw, SourceSpec, Spacing, Waveform};
 
 /// One run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct RunSpec {
     /// Seed; every component derives its own generator from it and its name.
     pub seed: u64,
@@ -27,7 +27,8 @@ pub struct RunSpec {
     pub measure_from: Time,
     /// Width of a throughput sample.
     pub interval: Span,
-    /// Links, referred to by index.
+    /// Links, referred to by index; they stay where they are when a run goes to another host.
+    #[serde(skip)]
     pub links: Vec<LinkSpec>,
     /// Flows, referred to by index.
     pub flows: Vec<FlowSpec>,
@@ -70,7 +71,7 @@ impl Default for RunSpec {
 }
 
 /// Time series of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Trace {
     /// None.
     Off,
@@ -81,7 +82,7 @@ pub enum Trace {
 }
 
 /// Losses of one flow at exact places: on its way into its first link, or where it arrives.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Drops {
     /// First transmission of these segments (0 is the first segment of data).
     pub segments: Vec<u64>,
@@ -96,7 +97,7 @@ pub struct Drops {
 }
 
 /// One flow.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct FlowSpec {
     /// Unique name; seeds the flow's generator.
     pub name: String,
@@ -107,8 +108,10 @@ pub struct FlowSpec {
     /// Receiver's switches.
     pub receiver: ReceiverConfig,
     /// Links that data crosses, in order.
+    #[serde(skip)]
     pub forward: Vec<usize>,
     /// Links that ACKs cross, in order.
+    #[serde(skip)]
     pub back: Vec<usize>,
     /// The first forward link is the sender's own interface: its overflow is a local stall, not a loss.
     pub local_queue: bool,

@@ -5,7 +5,7 @@ use fullpipe_units::{Rate, Span, Time};
 use super::FlowSpec;
 
 /// Short flows that arrive at random and end by themselves.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct ArrivalSpec {
     /// What each of them is: the first arrives after `start`, none after `stop`. The name seeds the generators; the transfer's
     /// size is overwritten, the spread of the start unused. The flows are called name#0, name#1 ...
@@ -17,7 +17,7 @@ pub struct ArrivalSpec {
 }
 
 /// Arrival process of short flows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Arrivals {
     /// Exponential gaps.
     Poisson {
@@ -36,7 +36,7 @@ pub enum Arrivals {
 }
 
 /// Size of a short flow, whole segments, at least one.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum SizeLaw {
     /// All equal.
     Fixed(u64),
@@ -57,7 +57,7 @@ pub enum SizeLaw {
 }
 
 /// Datagrams at a prescribed rate, answered by nobody.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct SourceSpec {
     /// Unique name; seeds the source's generator.
     pub name: String,
@@ -68,6 +68,7 @@ pub struct SourceSpec {
     /// How datagrams follow one another.
     pub spacing: Spacing,
     /// Links it crosses.
+    #[serde(skip)]
     pub forward: Vec<usize>,
     /// First datagram at or after this time.
     pub start: Time,
@@ -76,7 +77,7 @@ pub struct SourceSpec {
 }
 
 /// Rate over time.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Waveform {
     /// Each rate holds from its time (since the start) to the next one; the first time is zero.
     Steps {
@@ -106,7 +107,7 @@ pub enum Waveform {
 }
 
 /// How datagrams follow one another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Spacing {
     /// As even as the rate allows.
     Even,
@@ -115,7 +116,7 @@ pub enum Spacing {
 }
 
 /// Round-trip probes along the queues of others.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct PingSpec {
     /// Unique name.
     pub name: String,
@@ -124,8 +125,10 @@ pub struct PingSpec {
     /// Bytes of a request and of its answer.
     pub size: u16,
     /// Links of the request.
+    #[serde(skip)]
     pub forward: Vec<usize>,
     /// Links of the answer.
+    #[serde(skip)]
     pub back: Vec<usize>,
     /// First request.
     pub start: Time,
