@@ -160,7 +160,7 @@ impl Flow {
     fn note_delivery(&self, now: Time, before: u64, net: &mut Net) {
         if let Some(short) = &self.short {
             let new = self.receiver.counts().delivered - before;
-            net.classes[short.class as usize].delivered.add(now, new);
+            net.classes[short.class as usize].deliver(now, new);
         }
     }
 

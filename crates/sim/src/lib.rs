@@ -47,7 +47,7 @@ mod ring;
 pub mod rng;
 pub mod spec;
 mod target;
-mod traffic;
+pub mod traffic;
 mod travel;
 mod world;
 

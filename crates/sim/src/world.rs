@@ -42,7 +42,7 @@ impl World {
         let sources = (0..).zip(&spec.sources);
         let mut sources: Vec<Source> = sources.map(|(i, s)| Source::new(i, s, spec)).collect();
         let pings = (0..).zip(&spec.pings);
-        let pings: Vec<Ping> = pings.map(|(i, p)| Ping::new(i, p, spec, &links)).collect();
+        let pings: Vec<Ping> = pings.map(|(i, p)| Ping::new(i, p, spec)).collect();
         let mut classes: Vec<Class> = spec.arrivals.iter().map(|a| Class::new(a, spec)).collect();
         let records = spec.arrivals.iter().map(|a| ClassRecord::new(a, spec));
         let flows: Vec<Flow> = spec.flows.iter().map(|f| Flow::lasting(f, spec)).collect();
@@ -206,9 +206,9 @@ impl World {
             return;
         }
         match packet.owner() {
-            Owner::Datagram => self.sources[i].arrive(now, &packet),
+            Owner::Datagram => self.sources[i].arrive(now, Some(now - packet.stamp)),
             Owner::Request => self.carry(now, packet.into_reply()),
-            _ => self.pings[i].answered(now, &packet),
+            _ => self.pings[i].answered(now, now - packet.stamp),
         }
     }
 

@@ -156,8 +156,7 @@ pub struct ClassRecord {
     pub transfers: Vec<Transfer>,
     rtt: Histogram,
     totals: FlowTotals,
-    /// First-delivery segments.
-    pub delivered: PerInterval,
+    delivered: PerInterval,
 }
 
 impl ClassRecord {
@@ -194,6 +193,11 @@ impl ClassRecord {
         self.transfers.len() - 1
     }
 
+    /// So many segments arrive for the first time.
+    pub fn deliver(&mut self, now: Time, segments: u64) {
+        self.delivered.add(now, segments);
+    }
+
     /// The last segment is acknowledged.
     pub fn complete(&mut self, now: Time, number: usize) {
         let row = &mut self.transfers[number];
@@ -212,6 +216,11 @@ impl ClassRecord {
         let row = &mut self.transfers[number];
         row.retransmits = flow.retransmits as u32;
         row.timeouts = flow.timeouts as u32;
+        self.add(now, flow);
+    }
+
+    /// Adds the counters of a flow, or of one end of it.
+    pub fn add(&mut self, now: Time, flow: &FlowTotals) {
         let measured = now >= self.measure_from;
         let since = |n: u64| if measured { n } else { 0 };
         let t = &mut self.totals;

@@ -3,7 +3,7 @@
 use fullpipe_units::{Span, Time};
 
 use crate::histogram::Histogram;
-use crate::link::Link;
+use crate::link::{Link, Watch};
 use crate::outcome::PingOutcome;
 use crate::packet::Packet;
 use crate::spec::{PingSpec, RunSpec};
@@ -29,13 +29,17 @@ pub struct Ping {
 }
 
 impl Ping {
-    /// Number `index` of the run, over these links.
-    pub fn new(index: usize, p: &PingSpec, spec: &RunSpec, links: &[Link]) -> Self {
-        let unloaded = p
-            .forward
-            .iter()
-            .chain(&p.back)
-            .map(|l| links[*l].unloaded(p.size))
+    /// Number `index` of the run.
+    pub fn new(index: usize, p: &PingSpec, spec: &RunSpec) -> Self {
+        let links = p.forward.iter().chain(&p.back);
+        let watch = Watch {
+            measure_from: spec.measure_from,
+            end: Time::ZERO + spec.duration,
+            sample_step: Span::MAX,
+        };
+        let unloaded = links
+            .filter_map(|l| spec.links.get(*l))
+            .map(|l| Link::new(l, spec.seed, &watch).unloaded(p.size))
             .fold(Span::ZERO, |a, b| a + b);
         Self {
             name: p.name.clone(),
@@ -76,15 +80,23 @@ impl Ping {
     }
 
     /// A request leaves.
-    pub fn send(&mut self, now: Time) -> Packet {
-        let packet = Packet::request(self.index, self.size, self.sent, now);
+    pub(crate) fn send(&mut self, now: Time) -> Packet {
+        Packet::request(self.index, self.size, self.depart(), now)
+    }
+
+    /// A request leaves; its number.
+    pub fn depart(&mut self) -> u64 {
         self.sent += 1;
-        packet
+        self.sent - 1
+    }
+
+    /// Requests so far.
+    pub fn sent(&self) -> u64 {
+        self.sent
     }
 
     /// An answer is back.
-    pub fn answered(&mut self, now: Time, packet: &Packet) {
-        let rtt = now - packet.stamp;
+    pub fn answered(&mut self, now: Time, rtt: Span) {
         self.series.push((now, rtt));
         if now >= self.measure_from {
             self.rtt.record(rtt);
@@ -95,7 +107,7 @@ impl Ping {
     ///
     /// # Errors
     /// A sentence about what does not add up.
-    pub fn finish(self, inside: u64) -> Result<PingOutcome, String> {
+    pub(crate) fn finish(self, inside: u64) -> Result<PingOutcome, String> {
         let answered = self.series.len() as u64;
         if self.sent != answered + self.lost + inside {
             return Err(format!(
@@ -103,13 +115,18 @@ impl Ping {
                 self.name, self.sent, self.lost
             ));
         }
-        Ok(PingOutcome {
+        Ok(self.outcome())
+    }
+
+    /// What is counted here, where perhaps only one end of the path is.
+    pub fn outcome(self) -> PingOutcome {
+        PingOutcome {
             name: self.name,
             sent: self.sent,
             lost: self.lost,
             rtt: self.rtt,
             unloaded: self.unloaded,
             series: self.series,
-        })
+        }
     }
 }

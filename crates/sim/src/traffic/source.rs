@@ -1,7 +1,7 @@
 //! A source of datagrams: the n-th leaves when the integral of the rate reaches n datagrams, or the n-th point of a Poisson
 //! process in that measure.
 
-use fullpipe_units::Time;
+use fullpipe_units::{Span, Time};
 
 use super::interval::PerInterval;
 use super::waveform::{Integral, amount};
@@ -84,22 +84,29 @@ impl Source {
     }
 
     /// A datagram leaves.
-    pub fn send(&mut self, now: Time) -> Packet {
-        let packet = Packet::datagram(self.index, self.packet, self.sent, now);
+    pub(crate) fn send(&mut self, now: Time) -> Packet {
+        Packet::datagram(self.index, self.packet, self.depart(now), now)
+    }
+
+    /// A datagram leaves; its number.
+    pub fn depart(&mut self, now: Time) -> u64 {
+        let number = self.sent;
         self.sent += 1;
         self.sent_measured += u64::from(now >= self.measure_from);
         self.sent_per_interval.add(now, 1);
-        packet
+        number
     }
 
-    /// A datagram arrives.
-    pub fn arrive(&mut self, now: Time, packet: &Packet) {
+    /// A datagram arrives, after `delay` if that is known.
+    pub fn arrive(&mut self, now: Time, delay: Option<Span>) {
         self.arrived += 1;
         self.last_arrival = now;
         self.arrived_per_interval.add(now, 1);
         if now >= self.measure_from {
             self.arrived_measured += 1;
-            self.delay.record(now - packet.stamp);
+            if let Some(delay) = delay {
+                self.delay.record(delay);
+            }
         }
     }
 
@@ -107,14 +114,19 @@ impl Source {
     ///
     /// # Errors
     /// A sentence about what does not add up.
-    pub fn finish(self, end: Time, inside: u64) -> Result<SourceOutcome, String> {
+    pub(crate) fn finish(self, end: Time, inside: u64) -> Result<SourceOutcome, String> {
         if self.sent != self.arrived + self.dropped + inside {
             return Err(format!(
                 "source {}: sent {} is not arrived {} + dropped {} + in the network {inside}",
                 self.name, self.sent, self.arrived, self.dropped
             ));
         }
-        Ok(SourceOutcome {
+        Ok(self.outcome(end))
+    }
+
+    /// What is counted here, where perhaps only one end of the path is.
+    pub fn outcome(self, end: Time) -> SourceOutcome {
+        SourceOutcome {
             name: self.name,
             packet: u32::from(self.packet),
             sent: self.sent,
@@ -126,6 +138,6 @@ impl Source {
             delay: self.delay,
             sent_per_interval: self.sent_per_interval.finish(end),
             arrived_per_interval: self.arrived_per_interval.finish(end),
-        })
+        }
     }
 }
