@@ -1,10 +1,30 @@
 //! Two hosts, one result.
 
-use fullpipe_sim::{Fidelity, FlowOutcome, FlowTotals, LinkOutcome, Outcome, RunSpec};
+use fullpipe_sim::{
+    ArrivalOutcome, Fidelity, FlowOutcome, FlowTotals, LinkOutcome, Outcome, PingOutcome, RunSpec,
+    SourceOutcome,
+};
 
 use super::outcome::{HostOutcome, ReceiverReport, SenderReport};
 
-/// The result of a run from what its two hosts and its path leave behind. `path_fidelity`: what the path knows of itself.
+/// What the path between the hosts knows, if there is one that does.
+#[derive(Clone, Debug, Default)]
+pub struct PathReport {
+    /// In the order of the specification.
+    pub links: Vec<LinkOutcome>,
+    /// How true it was.
+    pub fidelity: Fidelity,
+    /// Data packets that the links dropped, by flow.
+    pub flows: Vec<u64>,
+    /// The same by class of short flows.
+    pub classes: Vec<u64>,
+    /// Datagrams that the links dropped, by source.
+    pub sources: Vec<u64>,
+    /// Probes and echoes that the links dropped, by sequence.
+    pub pings: Vec<u64>,
+}
+
+/// The result of a run from what its two hosts and its path leave behind.
 ///
 /// # Errors
 /// A sentence about what does not fit together: a remote host may send anything.
@@ -12,89 +32,130 @@ pub fn merge(
     spec: &RunSpec,
     near: HostOutcome,
     far: HostOutcome,
-    links: Vec<LinkOutcome>,
-    path_fidelity: Fidelity,
+    path: PathReport,
 ) -> Result<Outcome, String> {
     let counts = [near.counts, far.counts];
     let mut capture = near.capture;
     capture.extend(far.capture);
     capture.sort_by_key(|row| row.at);
+    let dropped = |list: &[u64], i: usize| list.get(i).copied().unwrap_or(0);
     let mut senders: Vec<SenderReport> = near.senders.into_iter().chain(far.senders).collect();
     let mut receivers: Vec<ReceiverReport> =
         near.receivers.into_iter().chain(far.receivers).collect();
     senders.sort_by_key(|s| s.flow);
     receivers.sort_by_key(|r| r.flow);
-    if senders.len() != spec.flows.len() || receivers.len() != spec.flows.len() {
-        return Err(format!(
-            "{} flows have {} senders and {} receivers",
-            spec.flows.len(),
-            senders.len(),
-            receivers.len()
-        ));
-    }
+    same_number("senders", senders.len(), spec.flows.len())?;
+    same_number("receivers", receivers.len(), spec.flows.len())?;
     let mut flows = Vec::with_capacity(spec.flows.len());
     let mut delivered_packets = 0;
-    for (((i, f), s), r) in (0..).zip(&spec.flows).zip(senders).zip(receivers) {
-        if (s.flow, r.flow) != (i, i) {
+    let ends = senders.into_iter().zip(receivers);
+    for ((i, f), (s, r)) in spec.flows.iter().enumerate().zip(ends) {
+        if (s.flow as usize, r.flow as usize) != (i, i) {
             return Err(format!("flow {}: a host does not report it", f.name));
         }
-        if s.offered < r.counts.arrived.saturating_add(s.dropped) {
-            return Err(format!(
-                "flow {}: sent {} is less than arrived {} + dropped {}",
-                f.name, s.offered, r.counts.arrived, s.dropped
-            ));
-        }
-        delivered_packets += r.counts.arrived;
+        let mut totals = sum(&s.totals, &r.totals);
+        totals.dropped += dropped(&path.flows, i);
+        conserve(&f.name, s.offered, r.arrived, totals.dropped + r.not_taken)?;
+        delivered_packets += r.arrived;
         let timing = (s.started, s.completed);
-        flows.push(FlowOutcome::new(
-            f,
-            totals(&s, &r),
-            s.record,
-            r.arrivals,
-            timing,
-        ));
+        flows.push(FlowOutcome::new(f, totals, s.record, r.arrivals, timing));
     }
+    same_number("classes", near.classes.len(), spec.arrivals.len())?;
+    same_number("classes", far.classes.len(), spec.arrivals.len())?;
+    let classes = spec.arrivals.iter().zip(near.classes).zip(far.classes);
+    let arrivals = classes.enumerate().map(|(i, ((a, near), far))| {
+        let (sending, receiving) = if a.template.reverse {
+            (far, near)
+        } else {
+            (near, far)
+        };
+        let mut totals = sum(&sending.totals, &receiving.totals);
+        totals.dropped += dropped(&path.classes, i);
+        ArrivalOutcome {
+            totals,
+            delivered_per_interval: receiving.delivered_per_interval,
+            ..sending
+        }
+    });
+    same_number("sources", near.sources.len(), spec.sources.len())?;
+    same_number("sources", far.sources.len(), spec.sources.len())?;
+    let sources = near.sources.into_iter().zip(far.sources).enumerate();
+    let sources = sources.map(|(i, (near, far))| {
+        let dropped = near.dropped + dropped(&path.sources, i);
+        conserve(&near.name, near.sent, far.arrived, dropped)?;
+        Ok(SourceOutcome {
+            name: near.name,
+            packet: near.packet,
+            sent: near.sent,
+            sent_measured: near.sent_measured,
+            sent_per_interval: near.sent_per_interval,
+            dropped,
+            ..far
+        })
+    });
+    same_number("sequences of probes", near.pings.len(), spec.pings.len())?;
+    let pings = near.pings.into_iter().enumerate();
+    let pings = pings.map(|(i, ping)| PingOutcome {
+        lost: dropped(&path.pings, i),
+        ..ping
+    });
+    let total = |of: fn(&super::HostCounts) -> u64| counts.iter().map(of).sum::<u64>();
     Ok(Outcome {
         duration: spec.duration,
         measure_from: spec.measure_from,
         interval: spec.interval,
         flows,
-        links,
-        arrivals: Vec::new(),
-        sources: Vec::new(),
-        pings: Vec::new(),
+        links: path.links,
+        arrivals: arrivals.collect(),
+        sources: sources.collect::<Result<_, String>>()?,
+        pings: pings.collect(),
         capture,
-        events: counts.iter().map(|c| c.turns).sum(),
+        events: total(|c| c.turns),
         delivered_packets,
         fidelity: Some(Fidelity {
-            unplanned_drops: path_fidelity.unplanned_drops
-                + counts
-                    .iter()
-                    .map(|c| c.socket_drops + c.refused)
-                    .sum::<u64>(),
-            local_stalls: path_fidelity.local_stalls
-                + counts.iter().map(|c| c.local_stalls).sum::<u64>(),
-            ..path_fidelity
+            unplanned_drops: path.fidelity.unplanned_drops + total(|c| c.socket_drops + c.refused),
+            local_stalls: path.fidelity.local_stalls + total(|c| c.local_stalls),
+            ..path.fidelity
         }),
     })
 }
 
-fn totals(s: &SenderReport, r: &ReceiverReport) -> FlowTotals {
+fn same_number(what: &str, reported: usize, specified: usize) -> Result<(), String> {
+    if reported == specified {
+        return Ok(());
+    }
+    Err(format!(
+        "a host reports {reported} {what}, the run has {specified}"
+    ))
+}
+
+/// Nothing arrives that was not sent. What is missing is in the network, or lost against the plan.
+fn conserve(name: &str, sent: u64, arrived: u64, dropped: u64) -> Result<(), String> {
+    if sent >= arrived.saturating_add(dropped) {
+        return Ok(());
+    }
+    Err(format!(
+        "{name}: sent {sent} is less than arrived {arrived} + dropped {dropped}"
+    ))
+}
+
+/// Of the two ends of a flow, each of which leaves at zero what the other one counts.
+fn sum(a: &FlowTotals, b: &FlowTotals) -> FlowTotals {
     FlowTotals {
-        sent: s.counts.sent,
-        retransmits: s.counts.retransmits,
-        delivered: r.counts.delivered,
-        delivered_measured: r.counts.delivered.saturating_sub(r.before.delivered),
-        arrived_measured: r.counts.arrived.saturating_sub(r.before.arrived),
-        duplicates: r.counts.duplicates,
-        out_of_order: r.counts.out_of_order,
-        dropped: s.dropped,
-        loss_events: s.counts.loss_events,
-        loss_events_measured: s.counts.loss_events.saturating_sub(s.loss_events_before),
-        timeouts: s.counts.timeouts,
-        probes: s.counts.probes,
-        undone: s.counts.undone,
-        local_stalls: s.counts.local_stalls,
-        acks: s.acks,
+        sent: a.sent + b.sent,
+        retransmits: a.retransmits + b.retransmits,
+        delivered: a.delivered + b.delivered,
+        delivered_measured: a.delivered_measured + b.delivered_measured,
+        arrived_measured: a.arrived_measured + b.arrived_measured,
+        duplicates: a.duplicates + b.duplicates,
+        out_of_order: a.out_of_order + b.out_of_order,
+        dropped: a.dropped + b.dropped,
+        loss_events: a.loss_events + b.loss_events,
+        loss_events_measured: a.loss_events_measured + b.loss_events_measured,
+        timeouts: a.timeouts + b.timeouts,
+        probes: a.probes + b.probes,
+        undone: a.undone + b.undone,
+        local_stalls: a.local_stalls + b.local_stalls,
+        acks: a.acks + b.acks,
     }
 }

@@ -7,12 +7,17 @@
 //! Nothing that arrives is trusted: another address, session, flow number or length is counted and ignored, a segment beyond the
 //! advertised window is not taken in, an ACK of data that was never sent means nothing.
 
+mod arriving;
+mod crossing;
+mod hooks;
 mod host;
 mod merge;
+pub mod numbers;
 mod outcome;
 mod port;
 mod receiving;
 mod sending;
+mod state;
 #[cfg(test)]
 mod tests;
 mod timers;
@@ -21,15 +26,16 @@ mod udp;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use fullpipe_sim::RunSpec;
 
-pub use merge::merge;
+pub use hooks::Hooks;
+pub use merge::{PathReport, merge};
 pub use outcome::{HostCounts, HostOutcome, ReceiverReport, SenderReport};
 pub use port::{Flush, Mark, Port};
-pub use udp::{Clock, UdpPort};
+pub use udp::UdpPort;
 
+use crate::io::Stop;
 use crate::wire::SessionId;
 
 /// Which host of a run.
@@ -52,6 +58,8 @@ pub struct Plan {
     pub session: SessionId,
     /// Where datagrams go to and come from.
     pub peer: SocketAddr,
+    /// Both hosts have one clock: the delay of a datagram from one to the other is known.
+    pub shared_clock: bool,
 }
 
 impl Plan {
@@ -65,27 +73,45 @@ impl Plan {
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
     /// A packet does not fit a datagram.
-    #[error(
-        "flow {flow}: a packet of {bytes} bytes does not fit a datagram; the largest has 65507"
-    )]
+    #[error("flow {flow}: a datagram of {bytes} bytes is too large; the largest has 65507")]
     TooLarge {
         /// Name of the flow.
         flow: String,
         /// Bytes.
-        bytes: u64,
+        bytes: usize,
     },
-    /// More flows than numbers.
-    #[error("{0} flows are more than the wire can number; at most 32768")]
-    TooManyFlows(usize),
+    /// More than the wire has numbers for.
+    #[error("{count} {what} are more than the wire can number; at most {most}")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// So many.
+        count: usize,
+        /// The limit.
+        most: usize,
+    },
+    /// The data of a flow cannot be had or kept.
+    #[error("flow {flow}: {error}")]
+    Content {
+        /// Name of the flow.
+        flow: String,
+        /// Why.
+        error: io::Error,
+    },
     /// The operating system.
     #[error("socket: {0}")]
     Io(#[from] io::Error),
 }
 
-/// Runs one host until the end of the run, or until `stop` is set (looked at 20 times a second and more).
+/// Runs one host until the end of the run, or until `stop` is set.
 ///
 /// # Errors
 /// See [`EndpointError`].
-pub fn run(plan: &Plan, port: impl Port, stop: &AtomicBool) -> Result<HostOutcome, EndpointError> {
-    host::Host::new(plan, port)?.run(stop)
+pub fn run(
+    plan: &Plan,
+    port: impl Port,
+    hooks: Hooks<'_>,
+    stop: &Stop,
+) -> Result<HostOutcome, EndpointError> {
+    host::Host::new(plan, port, hooks)?.run(stop)
 }

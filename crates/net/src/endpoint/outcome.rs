@@ -1,17 +1,24 @@
 //! What one host of a run leaves behind: plain data.
 
-use fullpipe_flow::{ReceiverCounts, SenderCounts};
-use fullpipe_sim::{CaptureRow, PerInterval, SenderRecord};
+use fullpipe_sim::{
+    ArrivalOutcome, CaptureRow, FlowTotals, PerInterval, PingOutcome, SenderRecord, SourceOutcome,
+};
 use fullpipe_units::{Span, Time};
 
-/// Result of one host.
+/// Result of one host. What a host cannot know is zero or empty in its half of an outcome.
 #[derive(Clone, Debug, Default)]
 pub struct HostOutcome {
     /// Flows that send from here.
     pub senders: Vec<SenderReport>,
     /// Flows that are received here.
     pub receivers: Vec<ReceiverReport>,
-    /// Packets of the flows, in the order of time; empty unless asked for.
+    /// This end of every class of short flows.
+    pub classes: Vec<ArrivalOutcome>,
+    /// This end of every source of datagrams.
+    pub sources: Vec<SourceOutcome>,
+    /// Probes that leave from here.
+    pub pings: Vec<PingOutcome>,
+    /// Packets of the lasting flows, in the order of time; empty unless asked for.
     pub capture: Vec<CaptureRow>,
     /// Counters of the host itself.
     pub counts: HostCounts,
@@ -24,16 +31,10 @@ pub struct HostOutcome {
 pub struct SenderReport {
     /// Index of the flow.
     pub flow: u32,
-    /// Totals.
-    pub counts: SenderCounts,
-    /// Loss events before the measured part.
-    pub loss_events_before: u64,
+    /// What is counted here.
+    pub totals: FlowTotals,
     /// Data packets that left the sender, exact drops included.
     pub offered: u64,
-    /// Of these, dropped exactly as specified.
-    pub dropped: u64,
-    /// ACKs that arrived.
-    pub acks: u64,
     /// Series and distributions.
     pub record: SenderRecord,
     /// Start.
@@ -47,10 +48,12 @@ pub struct SenderReport {
 pub struct ReceiverReport {
     /// Index of the flow.
     pub flow: u32,
-    /// Totals.
-    pub counts: ReceiverCounts,
-    /// The same when the measured part began.
-    pub before: ReceiverCounts,
+    /// What is counted here.
+    pub totals: FlowTotals,
+    /// Data packets that were taken in.
+    pub arrived: u64,
+    /// Data packets that the sink of the data had no room for.
+    pub not_taken: u64,
     /// Segments per interval.
     pub arrivals: PerInterval,
 }
@@ -70,8 +73,10 @@ pub struct HostCounts {
     pub socket_drops: u64,
     /// Batches that the operating system refused to take whole.
     pub local_stalls: u64,
-    /// ACKs and probes lost to such a refusal: they are not sent again.
+    /// ACKs, datagrams and probes lost to such a refusal: they are not sent again.
     pub refused: u64,
+    /// Short flows that found no free number, and did not start.
+    pub unnumbered: u64,
     /// Turns of the loop.
     pub turns: u64,
     /// Processor time of the thread.

@@ -1,11 +1,15 @@
 //! A flow at its receiver.
 
 use fullpipe_flow::{Ack, Receiver, ReceiverCounts, Segment};
-use fullpipe_sim::{ArrivalRecorder, FlowSpec};
+use fullpipe_sim::loss::DropRules;
+use fullpipe_sim::traffic::ClassRecord;
+use fullpipe_sim::{ArrivalRecorder, FlowSpec, FlowTotals, RunSpec};
 use fullpipe_units::{Span, Time};
 
+use super::numbers::Incarnation;
 use super::outcome::ReceiverReport;
 use super::port::Mark;
+use crate::live::LiveFlow;
 use crate::wire::{AckDatagram, DataDatagram, SessionId};
 
 /// Segments ahead of the one expected that are taken in at most, if the receiver's window has no bound of its own.
@@ -16,18 +20,23 @@ const MOST_HOLES: usize = 1 << 14;
 /// See above.
 #[derive(Debug)]
 pub struct Receiving {
-    /// Index of the flow.
+    /// Index of the flow; [`u32::MAX`] for a short one.
     pub flow: u32,
     /// Its number on the wire.
     number: u16,
+    /// Class of a short flow, and which of those that share its number it is.
+    short: Option<(u32, Incarnation)>,
     receiver: Receiver,
     /// Bytes of a segment's datagram.
     size: usize,
+    drops: Option<DropRules>,
     /// Its pending timer; [`Time::MAX`]: none.
     pub wakes: Time,
     last_arrival: Time,
     ce: u32,
     ect: u32,
+    dropped: u64,
+    not_taken: u64,
     before: ReceiverCounts,
     arrivals: ArrivalRecorder,
 }
@@ -35,67 +44,106 @@ pub struct Receiving {
 /// What a receiver does with a segment.
 #[derive(Debug)]
 pub enum Taken {
-    /// It is none of the flow's, or of the wrong length.
-    Foreign,
     /// It lies beyond what may be sent.
     Beyond,
-    /// It is in; the ACK is to be sent at once.
-    In(Option<Ack>),
+    /// It is dropped here on purpose.
+    Dropped,
+    /// It is in: the first copy of so many segments, and an ACK to be sent at once.
+    In(u64, Option<Ack>),
 }
 
 impl Receiving {
-    /// Of flow `flow`, called `number` on the wire.
-    pub fn new(flow: u32, number: u16, f: &FlowSpec, interval: Span) -> Self {
+    /// Flow `flow` of the specification, called by its index on the wire.
+    pub fn lasting(flow: u32, f: &FlowSpec, spec: &RunSpec) -> Self {
+        Self::new(flow, flow as u16, None, f, spec.seed, spec.interval)
+    }
+
+    /// A flow of a class, called `number` on the wire.
+    pub fn short(
+        number: u16,
+        incarnation: Incarnation,
+        class: u32,
+        f: &FlowSpec,
+        seed: u64,
+    ) -> Self {
+        let short = Some((class, incarnation));
+        Self::new(u32::MAX, number, short, f, seed, Span::MAX)
+    }
+
+    fn new(
+        flow: u32,
+        number: u16,
+        short: Option<(u32, Incarnation)>,
+        f: &FlowSpec,
+        seed: u64,
+        interval: Span,
+    ) -> Self {
         Self {
             flow,
             number,
+            short,
             receiver: Receiver::new(f.receiver.clone()),
             size: f.sender.mss as usize + DataDatagram::LEN,
+            drops: DropRules::at_receiver(f, seed),
             wakes: Time::MAX,
             last_arrival: Time::ZERO,
             ce: 0,
             ect: 0,
+            dropped: 0,
+            not_taken: 0,
             before: ReceiverCounts::default(),
             arrivals: ArrivalRecorder::new(interval),
         }
     }
 
-    /// A datagram of `len` bytes has brought `segment`, which gets its marks here.
-    #[inline]
-    pub fn take(
-        &mut self,
-        now: Time,
-        segment: &mut Segment,
-        mark: Option<Mark>,
-        len: usize,
-    ) -> Taken {
-        let right = if segment.syn {
-            DataDatagram::LEN
-        } else {
-            self.size
-        };
-        if len != right {
-            return Taken::Foreign;
-        }
-        if !segment.syn && !self.admits(segment.seq) {
-            return Taken::Beyond;
-        }
-        segment.ect = mark.is_some();
-        segment.ce = mark == Some(Mark::Congestion);
-        self.ect = self.ect.wrapping_add(u32::from(segment.ect));
-        self.ce = self.ce.wrapping_add(u32::from(segment.ce));
-        self.arrivals.on_arrival(now, self.receiver.counts());
-        self.last_arrival = now;
-        Taken::In(self.receiver.handle_segment(now, segment))
+    /// Which of those that share its number a short flow is.
+    pub fn incarnation(&self) -> Option<Incarnation> {
+        self.short.map(|(_, incarnation)| incarnation)
     }
 
+    /// A datagram of `len` bytes is as long as one of this flow; a short one may be the last of data that ends there.
+    #[inline]
+    pub fn fits(&self, segment: &Segment, len: usize, ends: bool) -> bool {
+        segment.syn || len == self.size || (ends && len < self.size)
+    }
+
+    /// A datagram has brought `segment`, which gets its marks here.
+    #[inline]
+    pub fn take(&mut self, now: Time, segment: &mut Segment, mark: Option<Mark>) -> Taken {
+        segment.ect = mark.is_some();
+        segment.ce = mark == Some(Mark::Congestion);
+        if !segment.syn {
+            if !self.admits(segment.seq) {
+                return Taken::Beyond;
+            }
+            if let Some(rules) = &mut self.drops
+                && rules.strikes(now, segment.seq, segment.retransmission, 0.0)
+            {
+                self.dropped += 1;
+                return Taken::Dropped;
+            }
+        }
+        self.ect = self.ect.wrapping_add(u32::from(segment.ect));
+        self.ce = self.ce.wrapping_add(u32::from(segment.ce));
+        let before = self.receiver.counts();
+        let delivered = before.delivered;
+        self.arrivals.on_arrival(now, before);
+        self.last_arrival = now;
+        let ack = self.receiver.handle_segment(now, segment);
+        Taken::In(self.receiver.counts().delivered - delivered, ack)
+    }
+
+    #[inline]
     fn admits(&self, seq: u64) -> bool {
         let next = self.receiver.next_expected();
-        seq < self
-            .receiver
-            .window_end()
-            .min(next.saturating_add(MOST_AHEAD))
+        let ahead = next.saturating_add(MOST_AHEAD);
+        seq < self.receiver.window_end().min(ahead)
             && (seq <= next || self.receiver.holes() < MOST_HOLES)
+    }
+
+    /// The sink of the data had no room: as if the network had dropped it.
+    pub fn decline(&mut self) {
+        self.not_taken += 1;
     }
 
     /// When it wants to be woken.
@@ -111,11 +159,14 @@ impl Receiving {
 
     /// An ACK as it leaves now.
     #[inline]
-    pub fn datagram(&self, now: Time, session: SessionId, ack: Ack) -> AckDatagram {
+    pub fn datagram(&self, now: Time, session: SessionId, ack: &Ack) -> AckDatagram {
         AckDatagram {
             session,
             flow: self.number,
-            ack,
+            ack: match self.short {
+                None => *ack,
+                Some((_, incarnation)) => incarnation.mark_ack(ack),
+            },
             hold: now.saturating_since(self.last_arrival),
             ce: self.ce,
             ect: self.ect,
@@ -127,13 +178,43 @@ impl Receiving {
         self.before = *self.receiver.counts();
     }
 
+    /// For whoever watches.
+    pub fn live(&self) -> LiveFlow {
+        LiveFlow {
+            delivered: self.receiver.counts().delivered,
+            ..LiveFlow::default()
+        }
+    }
+
+    /// Books what its receiver counts into its class, if it is a short flow.
+    pub fn leave(&self, now: Time, classes: &mut [ClassRecord]) {
+        if let Some((class, _)) = self.short {
+            classes[class as usize].add(now, &self.totals());
+        }
+    }
+
+    /// What this end of the flow counts.
+    fn totals(&self) -> FlowTotals {
+        let r = self.receiver.counts();
+        FlowTotals {
+            delivered: r.delivered,
+            delivered_measured: r.delivered - self.before.delivered,
+            arrived_measured: r.arrived - self.before.arrived,
+            duplicates: r.duplicates,
+            out_of_order: r.out_of_order,
+            dropped: self.dropped,
+            ..FlowTotals::default()
+        }
+    }
+
     /// The run ends.
     pub fn report(self, end: Time) -> ReceiverReport {
         let counts = *self.receiver.counts();
         ReceiverReport {
             flow: self.flow,
-            counts,
-            before: self.before,
+            totals: self.totals(),
+            arrived: counts.arrived,
+            not_taken: self.not_taken,
             arrivals: self.arrivals.finish(end, &counts),
         }
     }

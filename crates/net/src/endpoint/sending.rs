@@ -6,10 +6,13 @@ use fullpipe_cc::Stack;
 use fullpipe_flow::{Ack, Segment, Sender};
 use fullpipe_sim::loss::DropRules;
 use fullpipe_sim::rng::{ComponentRng, derive_seed};
-use fullpipe_sim::{FlowSpec, RunSpec, SenderRecorder, Trace};
+use fullpipe_sim::traffic::{ClassRecord, Short};
+use fullpipe_sim::{FlowSpec, FlowTotals, RunSpec, SenderRecorder, Trace};
 use fullpipe_units::Time;
 
+use super::numbers::Incarnation;
 use super::outcome::SenderReport;
+use crate::live::LiveFlow;
 use crate::wire::{AckDatagram, DataDatagram, SessionId};
 
 /// Rounds and episodes on the record of a flow without a trace. At a round trip of 50 us rounds would take half a megabyte a
@@ -22,8 +25,11 @@ pub struct Sending {
     /// Index of the flow.
     pub flow: u32,
     /// Its number on the wire.
-    number: u16,
+    pub number: u16,
+    incarnation: Incarnation,
     sender: Sender<Stack>,
+    /// A short flow of a class; its recorder is idle.
+    short: Option<Short>,
     /// Bytes of a segment's datagram.
     size: usize,
     drops: Option<DropRules>,
@@ -44,28 +50,48 @@ pub struct Sending {
 }
 
 impl Sending {
-    /// Of flow `flow`, called `number` on the wire.
-    pub fn new(flow: u32, number: u16, f: &FlowSpec, spec: &RunSpec) -> Self {
+    /// Flow `flow` of the specification, called by its index on the wire.
+    pub fn lasting(flow: u32, f: &FlowSpec, spec: &RunSpec) -> Self {
         let started = f.started(spec.seed);
+        let recorder = SenderRecorder::new(spec.trace, started, f.sender.max_window);
+        let recorder = match spec.trace {
+            Trace::Off => recorder.bounded(MOST_ROWS),
+            _ => recorder,
+        };
+        Self::new(flow, f, spec.seed, started, recorder)
+    }
+
+    /// A flow of a class that starts now, called `number` on the wire.
+    pub fn short(
+        (number, incarnation): (u16, Incarnation),
+        f: &FlowSpec,
+        seed: u64,
+        now: Time,
+        short: Short,
+    ) -> Self {
+        let idle = SenderRecorder::new(Trace::Off, now, f64::INFINITY);
+        Self {
+            number,
+            incarnation,
+            short: Some(short),
+            ..Self::new(u32::MAX, f, seed, now, idle)
+        }
+    }
+
+    fn new(flow: u32, f: &FlowSpec, seed: u64, started: Time, recorder: SenderRecorder) -> Self {
         let (cfg, setup) = f.sender.clone().with_stack(&f.stack);
         let size = cfg.mss as usize + DataDatagram::LEN;
-        let sender = Sender::new(
-            cfg,
-            f.stack.controller(setup),
-            derive_seed(spec.seed, &f.name),
-        );
-        let recorder = SenderRecorder::new(spec.trace, started, f.sender.max_window);
+        let sender = Sender::new(cfg, f.stack.controller(setup), derive_seed(seed, &f.name));
         Self {
             flow,
-            number,
+            number: flow as u16,
+            incarnation: Incarnation::default(),
             sender,
+            short: None,
             size,
-            drops: DropRules::new(&f.drops, ComponentRng::new(spec.seed, &f.name)),
+            drops: DropRules::new(&f.drops, ComponentRng::new(seed, &f.name)),
             verdicts: VecDeque::new(),
-            recorder: match spec.trace {
-                Trace::Off => recorder.bounded(MOST_ROWS),
-                _ => recorder,
-            },
+            recorder,
             wakes: Time::MAX,
             queued: false,
             started,
@@ -84,15 +110,16 @@ impl Sending {
     }
 
     /// It starts.
-    pub fn start(&mut self, now: Time) {
+    pub fn start(&mut self, now: Time, classes: &mut [ClassRecord]) {
         self.sender.start(now);
+        self.observe(now, classes);
     }
 
     /// No new data from now on.
-    pub fn stop(&mut self, now: Time) {
+    pub fn stop(&mut self, now: Time, classes: &mut [ClassRecord]) {
         self.sender.stop();
         // All it sent may be acknowledged already.
-        self.note_completion(now);
+        self.note_completion(now, classes);
     }
 
     /// When it wants to be woken.
@@ -102,60 +129,108 @@ impl Sending {
     }
 
     /// Its timer is due.
-    pub fn handle_timeout(&mut self, now: Time) {
+    pub fn handle_timeout(&mut self, now: Time, classes: &mut [ClassRecord]) {
         if self.sender.next_timeout() <= now {
             self.sender.handle_timeout(now);
         }
-        self.recorder.on_sender(now, &mut self.sender);
+        self.observe(now, classes);
     }
 
-    /// An ACK has arrived, its echo unwrapped; false if it speaks of data that was never sent.
+    /// An ACK has arrived; `None` if it is of an earlier flow or speaks of data that was never sent, else as the sender sees it.
     #[inline]
-    pub fn handle_ack(&mut self, now: Time, ack: &Ack) -> bool {
+    pub fn handle_ack(
+        &mut self,
+        now: Time,
+        ack: &Ack,
+        classes: &mut [ClassRecord],
+    ) -> Option<Ack> {
+        let mut ack = match self.short {
+            None => *ack,
+            Some(_) => self.incarnation.strip_ack(ack)?,
+        };
+        ack.echo = AckDatagram::unwrap_echo(now, ack.echo);
         let nxt = self.sender.nxt();
         if ack.cum > nxt || ack.sacks.iter().any(|block| block.end > nxt) {
-            return false;
+            return None;
         }
         self.acks += 1;
-        self.sender.handle_ack(now, ack);
-        self.note_completion(now);
-        self.recorder.on_sender(now, &mut self.sender);
-        true
+        self.sender.handle_ack(now, &ack);
+        self.note_completion(now, classes);
+        self.observe(now, classes);
+        Some(ack)
     }
 
-    fn note_completion(&mut self, now: Time) {
+    /// The sender has processed an ACK, a timeout or a refusal.
+    #[inline]
+    fn observe(&mut self, now: Time, classes: &mut [ClassRecord]) {
+        match &mut self.short {
+            None => self.recorder.on_sender(now, &mut self.sender),
+            Some(short) => {
+                let record = &mut classes[short.class as usize];
+                short.on_sender(now, &mut self.sender, record);
+            }
+        }
+    }
+
+    #[inline]
+    fn note_completion(&mut self, now: Time, classes: &mut [ClassRecord]) {
         if self.finite && self.completed.is_none() && self.sender.is_done() {
             self.completed = Some(now);
-            self.recorder.complete(now);
+            match &self.short {
+                Some(short) => classes[short.class as usize].complete(now, short.number),
+                None => self.recorder.complete(now),
+            }
         }
+    }
+
+    /// It has a last segment, and that is acknowledged.
+    #[inline]
+    pub fn is_complete(&self) -> bool {
+        self.completed.is_some()
+    }
+
+    /// It is one of a class.
+    #[inline]
+    pub fn is_short(&self) -> bool {
+        self.short.is_some()
     }
 
     /// The next segment to leave now, and whether it is dropped on purpose: counted as sent, not put on the wire.
     #[inline]
-    pub fn poll(&mut self, now: Time) -> Option<(Segment, bool)> {
+    pub fn poll(&mut self, now: Time, classes: &mut [ClassRecord]) -> Option<(Segment, bool)> {
         let segment = self.sender.poll_transmit(now)?;
         if segment.syn {
             return Some((segment, false));
         }
         self.offered += 1;
-        let cut = match &mut self.drops {
-            None => false,
-            Some(rules) => {
-                let known = (segment.seq, segment.retransmission);
-                match self.verdicts.iter().position(|v| (v.0, v.1) == known) {
-                    Some(i) => self.verdicts.remove(i).is_some_and(|v| v.2),
-                    None => rules.strikes(now, known.0, known.1, self.sender.cwnd()),
-                }
-            }
-        };
-        self.dropped += u64::from(cut);
+        let cut = self.drops.is_some() && self.strikes(now, &segment, classes);
         Some((segment, cut))
     }
 
+    #[cold]
+    fn strikes(&mut self, now: Time, segment: &Segment, classes: &mut [ClassRecord]) -> bool {
+        let Some(rules) = &mut self.drops else {
+            return false;
+        };
+        let known = (segment.seq, segment.retransmission);
+        let cut = match self.verdicts.iter().position(|v| (v.0, v.1) == known) {
+            Some(i) => self.verdicts.remove(i).is_some_and(|v| v.2),
+            None => rules.strikes(now, known.0, known.1, self.sender.cwnd()),
+        };
+        self.dropped += u64::from(cut);
+        if let Some(short) = &self.short
+            && cut
+            && !segment.retransmission
+        {
+            classes[short.class as usize].lost(short.number, segment.seq);
+        }
+        cut
+    }
+
     /// The operating system refused a segment that was polled: the latest one, of those not refused yet.
-    pub fn refuse(&mut self, now: Time, segment: &Segment, cut: bool) {
+    pub fn refuse(&mut self, now: Time, segment: &Segment, cut: bool, classes: &mut [ClassRecord]) {
         self.sender.refuse(now, segment);
-        self.recorder.on_sender(now, &mut self.sender);
+        self.observe(now, classes);
         if segment.syn {
             return;
         }
@@ -172,7 +247,7 @@ impl Sending {
         self.sender.resume();
     }
 
-    /// A segment as it is on the wire, and the bytes of its datagram.
+    /// A segment as it is on the wire, and the bytes of its datagram with a full payload.
     #[inline]
     pub fn datagram(&self, session: SessionId, segment: Segment) -> (DataDatagram, usize) {
         let len = if segment.syn {
@@ -183,18 +258,12 @@ impl Sending {
         let datagram = DataDatagram {
             session,
             flow: self.number,
-            segment,
+            segment: Segment {
+                seq: self.incarnation.mark(segment.seq),
+                ..segment
+            },
         };
         (datagram, len)
-    }
-
-    /// The ACK of a datagram as the sender sees it.
-    #[inline]
-    pub fn ack(&self, now: Time, datagram: &AckDatagram) -> Ack {
-        Ack {
-            echo: AckDatagram::unwrap_echo(now, datagram.ack.echo),
-            ..datagram.ack
-        }
     }
 
     /// The measured part begins.
@@ -203,15 +272,49 @@ impl Sending {
         self.recorder.begin_measurement(now);
     }
 
+    /// For whoever watches.
+    pub fn live(&self) -> LiveFlow {
+        LiveFlow {
+            delivered: self.sender.delivered(),
+            retransmits: Some(self.sender.counts().retransmits),
+            cwnd: Some(self.sender.cwnd()),
+            srtt: self.sender.rtt().has_sample().then(|| self.sender.rtt().srtt()),
+        }
+    }
+
+    /// Books what its sender counts into its class, if it is a short flow.
+    pub fn leave(&self, now: Time, classes: &mut [ClassRecord]) {
+        let Some(short) = &self.short else {
+            return;
+        };
+        let totals = self.totals();
+        classes[short.class as usize].leave(now, short.number, &totals);
+    }
+
+    /// What this end of the flow counts.
+    fn totals(&self) -> FlowTotals {
+        let s = self.sender.counts();
+        FlowTotals {
+            sent: s.sent,
+            retransmits: s.retransmits,
+            dropped: self.dropped,
+            loss_events: s.loss_events,
+            loss_events_measured: s.loss_events - self.loss_events_before,
+            timeouts: s.timeouts,
+            probes: s.probes,
+            undone: s.undone,
+            local_stalls: s.local_stalls,
+            acks: self.acks,
+            ..FlowTotals::default()
+        }
+    }
+
     /// The run ends.
     pub fn report(mut self, end: Time) -> SenderReport {
         SenderReport {
             flow: self.flow,
-            counts: *self.sender.counts(),
-            loss_events_before: self.loss_events_before,
+            totals: self.totals(),
             offered: self.offered,
-            dropped: self.dropped,
-            acks: self.acks,
             record: self.recorder.finish(end),
             started: self.started,
             completed: self.completed,

@@ -19,6 +19,14 @@ pub enum Wake {
     Sender(u32),
     /// A delayed ACK.
     Receiver(u32),
+    /// A datagram leaves.
+    Source(u32),
+    /// A probe leaves.
+    Ping(u32),
+    /// A short flow of a class arrives.
+    Class(u32),
+    /// Whoever watches is told.
+    Publish,
 }
 
 /// The heap; equal times in the order of entry.

@@ -1,0 +1,38 @@
+//! What a host lends to the run besides its socket.
+
+use std::io;
+use std::sync::atomic::AtomicBool;
+
+use crate::live::Live;
+use crate::payload::{Sink, Source};
+
+/// All of it may be left out: flows then carry bytes that mean nothing, and nobody watches.
+#[derive(Default)]
+pub struct Hooks<'h> {
+    /// Where the data of flows that send from here comes from, by index of the flow.
+    pub sources: Vec<(u32, &'h mut dyn Source)>,
+    /// Where the data of flows that are received here goes, by index of the flow.
+    pub sinks: Vec<(u32, &'h mut dyn Sink)>,
+    /// Told ten times a second how the lasting flows are getting on.
+    pub live: Option<&'h Live>,
+    /// Set once every lasting flow that sends from here has a last segment and that is acknowledged.
+    pub complete: Option<&'h AtomicBool>,
+}
+
+impl std::fmt::Debug for Hooks<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hooks")
+            .field("sources", &self.sources.len())
+            .field("sinks", &self.sinks.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Sources and sinks by slot, and the first thing that went wrong with one of them.
+pub struct Contents<'h> {
+    pub sources: Vec<Option<&'h mut dyn Source>>,
+    pub sinks: Vec<Option<&'h mut dyn Sink>>,
+    /// One segment.
+    pub scratch: Vec<u8>,
+    pub fault: Option<(u32, io::Error)>,
+}
