@@ -4,6 +4,7 @@
 //! - [`io`]: sockets in batches, one datagram at a time or with segmentation offload; waiting that is precise.
 //! - [`endpoint`]: one thread that hosts the senders, or the receivers, of a run.
 //! - [`line`]: the path of a scenario (rates, delays, queues, losses) between two sockets of one process, in real time.
+//! - [`ground`]: a run with both hosts on this machine.
 //! - [`session`]: how two hosts agree on a run: handshake, keys, limits, results.
 //! - [`live`]: how a run is getting on, for whoever watches.
 //! - [`payload`]: what a flow carries, asked for and handed over by segment number.
@@ -11,6 +12,7 @@
 
 pub mod endpoint;
 pub mod file;
+pub mod ground;
 pub mod io;
 pub mod line;
 pub mod live;

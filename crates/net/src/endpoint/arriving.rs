@@ -13,7 +13,7 @@ use super::receiving::{Receiving, Taken};
 use super::state::{NONE, State};
 use crate::wire::{AckDatagram, CrossDatagram, DataDatagram, Header, Kind, ProbeDatagram};
 
-impl State<'_> {
+impl State<'_, '_> {
     /// A datagram has arrived.
     #[inline]
     pub fn take(&mut self, now: Time, from: SocketAddr, mark: Option<Mark>, bytes: &[u8]) {

@@ -21,14 +21,14 @@ const BURST: usize = 64;
 const PATIENCE: Span = Span::from_millis(50);
 
 /// One side of a run.
-pub struct Host<'a, P> {
+pub struct Host<'p, 'h, P> {
     port: P,
-    state: State<'a>,
+    state: State<'p, 'h>,
 }
 
-impl<'a, P: Port> Host<'a, P> {
+impl<'p, 'h, P: Port> Host<'p, 'h, P> {
     /// Before its first turn.
-    pub fn new(plan: &'a Plan, port: P, hooks: Hooks<'a>) -> Result<Self, EndpointError> {
+    pub fn new(plan: &'p Plan, port: P, hooks: Hooks<'h>) -> Result<Self, EndpointError> {
         Ok(Self {
             port,
             state: State::new(plan, hooks)?,

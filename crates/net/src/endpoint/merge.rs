@@ -142,20 +142,22 @@ fn conserve(name: &str, sent: u64, arrived: u64, dropped: u64) -> Result<(), Str
 /// Of the two ends of a flow, each of which leaves at zero what the other one counts.
 fn sum(a: &FlowTotals, b: &FlowTotals) -> FlowTotals {
     FlowTotals {
-        sent: a.sent + b.sent,
-        retransmits: a.retransmits + b.retransmits,
-        delivered: a.delivered + b.delivered,
-        delivered_measured: a.delivered_measured + b.delivered_measured,
-        arrived_measured: a.arrived_measured + b.arrived_measured,
-        duplicates: a.duplicates + b.duplicates,
-        out_of_order: a.out_of_order + b.out_of_order,
-        dropped: a.dropped + b.dropped,
-        loss_events: a.loss_events + b.loss_events,
-        loss_events_measured: a.loss_events_measured + b.loss_events_measured,
-        timeouts: a.timeouts + b.timeouts,
-        probes: a.probes + b.probes,
-        undone: a.undone + b.undone,
-        local_stalls: a.local_stalls + b.local_stalls,
-        acks: a.acks + b.acks,
+        sent: a.sent.saturating_add(b.sent),
+        retransmits: a.retransmits.saturating_add(b.retransmits),
+        delivered: a.delivered.saturating_add(b.delivered),
+        delivered_measured: a.delivered_measured.saturating_add(b.delivered_measured),
+        arrived_measured: a.arrived_measured.saturating_add(b.arrived_measured),
+        duplicates: a.duplicates.saturating_add(b.duplicates),
+        out_of_order: a.out_of_order.saturating_add(b.out_of_order),
+        dropped: a.dropped.saturating_add(b.dropped),
+        loss_events: a.loss_events.saturating_add(b.loss_events),
+        loss_events_measured: a
+            .loss_events_measured
+            .saturating_add(b.loss_events_measured),
+        timeouts: a.timeouts.saturating_add(b.timeouts),
+        probes: a.probes.saturating_add(b.probes),
+        undone: a.undone.saturating_add(b.undone),
+        local_stalls: a.local_stalls.saturating_add(b.local_stalls),
+        acks: a.acks.saturating_add(b.acks),
     }
 }

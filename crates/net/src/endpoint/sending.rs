@@ -138,12 +138,7 @@ impl Sending {
 
     /// An ACK has arrived; `None` if it is of an earlier flow or speaks of data that was never sent, else as the sender sees it.
     #[inline]
-    pub fn handle_ack(
-        &mut self,
-        now: Time,
-        ack: &Ack,
-        classes: &mut [ClassRecord],
-    ) -> Option<Ack> {
+    pub fn handle_ack(&mut self, now: Time, ack: &Ack, classes: &mut [ClassRecord]) -> Option<Ack> {
         let mut ack = match self.short {
             None => *ack,
             Some(_) => self.incarnation.strip_ack(ack)?,
@@ -278,7 +273,11 @@ impl Sending {
             delivered: self.sender.delivered(),
             retransmits: Some(self.sender.counts().retransmits),
             cwnd: Some(self.sender.cwnd()),
-            srtt: self.sender.rtt().has_sample().then(|| self.sender.rtt().srtt()),
+            srtt: self
+                .sender
+                .rtt()
+                .has_sample()
+                .then(|| self.sender.rtt().srtt()),
         }
     }
 

@@ -27,8 +27,8 @@ pub const NONE: u32 = u32::MAX;
 const LARGEST: usize = 65_507;
 
 /// See above.
-pub struct State<'a> {
-    pub plan: &'a Plan,
+pub struct State<'p, 'h> {
+    pub plan: &'p Plan,
     pub end: Time,
     /// Lasting flows, then slots of short ones.
     pub senders: Vec<Sending>,
@@ -46,8 +46,8 @@ pub struct State<'a> {
     pub classes: Vec<ClassRecord>,
     pub sources: Vec<Crossing>,
     pub pings: Vec<Probing>,
-    pub contents: Contents<'a>,
-    hooks: Watching<'a>,
+    pub contents: Contents<'h>,
+    hooks: Watching<'h>,
     pub timers: Timers,
     /// Senders that may send.
     pub ready: VecDeque<u32>,
@@ -88,9 +88,9 @@ pub enum Pushed {
     Other,
 }
 
-impl<'a> State<'a> {
+impl<'p, 'h> State<'p, 'h> {
     /// Before its first turn.
-    pub fn new(plan: &'a Plan, hooks: Hooks<'a>) -> Result<Self, EndpointError> {
+    pub fn new(plan: &'p Plan, hooks: Hooks<'h>) -> Result<Self, EndpointError> {
         let spec = &*plan.spec;
         check(plan)?;
         let shorts = |sends| {
@@ -158,7 +158,8 @@ impl<'a> State<'a> {
                 self.sender_of[i] = slot;
                 let sender = Sending::lasting(flow, f, spec);
                 self.timers.set(sender.started(), Wake::Start(slot));
-                self.timers.set(f.stop.unwrap_or(Time::MAX), Wake::Stop(slot));
+                self.timers
+                    .set(f.stop.unwrap_or(Time::MAX), Wake::Stop(slot));
                 self.senders.push(sender);
             } else {
                 self.receiver_of[i] = self.receivers.len() as u32;
@@ -171,7 +172,7 @@ impl<'a> State<'a> {
     }
 
     /// Sources and sinks of data find their flows; those of flows of the other side have nothing to do.
-    fn connect(&mut self, hooks: Hooks<'a>) {
+    fn connect(&mut self, hooks: Hooks<'h>) {
         for (flow, source) in hooks.sources {
             let slot = self.sender_of.get(flow as usize).copied().unwrap_or(NONE);
             if let Some(place) = self.contents.sources.get_mut(slot as usize) {

@@ -1,15 +1,13 @@
-//! Real Sender and Receiver over loopback.
+//! Real senders and receivers over loopback: counts and order, no timing.
 
-use std::net::UdpSocket;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
-use fullpipe_sim::{Fidelity, FlowSpec, Outcome, RunSpec};
+use fullpipe_sim::{Drops, FlowSpec, Outcome, RunSpec};
 use fullpipe_units::Span;
 
-use super::*;
+use crate::ground::{Options, run_local};
 
 fn flow(name: &str, segments: u64) -> FlowSpec {
     FlowSpec::new(
@@ -26,40 +24,36 @@ fn flow(name: &str, segments: u64) -> FlowSpec {
     )
 }
 
-fn run_pair(spec: RunSpec) -> Outcome {
-    let spec = Arc::new(spec);
-    let sockets = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
-    let addresses = [0, 1].map(|i| sockets[i].local_addr().unwrap());
-    let clock = Clock::start();
-    let stop = AtomicBool::new(false);
-    let plan = |side, peer| Plan {
-        spec: spec.clone(),
-        side,
-        session: SessionId(7),
-        peer,
-    };
-    let plans = [
-        plan(Side::Near, addresses[1]),
-        plan(Side::Far, addresses[0]),
-    ];
-    let [near, far] = sockets;
-    let (near, far) = std::thread::scope(|s| {
-        let far = s.spawn(|| run(&plans[1], UdpPort::new(far, clock).unwrap(), &stop).unwrap());
-        let near = run(&plans[0], UdpPort::new(near, clock).unwrap(), &stop).unwrap();
-        (near, far.join().unwrap())
-    });
-    merge(&spec, near, far, Vec::new(), Fidelity::default()).unwrap()
+fn spec(flows: Vec<FlowSpec>) -> RunSpec {
+    RunSpec {
+        duration: Span::from_millis(1500),
+        flows,
+        ..RunSpec::default()
+    }
+}
+
+fn run(spec: &RunSpec) -> Outcome {
+    run_local(spec, &Options::default(), &AtomicBool::new(false)).unwrap()
 }
 
 #[test]
 fn a_transfer_delivers_every_segment_once() {
-    let o = run_pair(RunSpec {
-        duration: Span::from_millis(1500),
-        flows: vec![flow("main", 5000)],
-        ..RunSpec::default()
-    });
+    let o = run(&spec(vec![flow("main", 5000)]));
     let f = &o.flows[0];
     assert_eq!(f.totals.delivered, 5000);
     assert!(f.completed.is_some(), "{:?}", f.totals);
     assert!(f.totals.acks >= 2500, "{:?}", f.totals);
+}
+
+#[test]
+fn an_exact_drop_is_one_loss_event_and_one_retransmission() {
+    let mut main = flow("main", 3000);
+    main.drops = Drops {
+        segments: vec![1000],
+        ..Drops::default()
+    };
+    let o = run(&spec(vec![main]));
+    let t = o.flows[0].totals;
+    assert_eq!((t.sent, t.delivered, t.dropped), (3001, 3000, 1));
+    assert_eq!((t.retransmits, t.loss_events, t.duplicates), (1, 1, 0));
 }

@@ -1,123 +1,108 @@
 //! The port over a real socket.
 
-use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, UdpSocket};
-use std::time::{Duration, Instant};
+use std::io;
+use std::net::SocketAddr;
 
 use fullpipe_units::Time;
 
 use super::port::{Flush, Mark, Port};
+use crate::io::{Clock, Ecn, Inbox, Outbox, Patience, Socket, Stop, Waiter};
 
-/// Time of a run.
-#[derive(Clone, Copy, Debug)]
-pub struct Clock {
-    epoch: Instant,
-}
-
-impl Clock {
-    /// Zero is now.
-    pub fn start() -> Self {
-        Self {
-            epoch: Instant::now(),
-        }
-    }
-
-    /// Whole microseconds, so that a time stamp on the wire is exact.
-    pub fn now(&self) -> Time {
-        Time::from_nanos(self.epoch.elapsed().as_micros() as u64 * 1000)
-    }
-}
-
-/// One datagram at a time over a socket of the standard library.
-#[derive(Debug)]
-pub struct UdpPort {
-    socket: UdpSocket,
-    clock: Clock,
-    out: Vec<(SocketAddr, Vec<u8>)>,
-    arrived: Vec<(SocketAddr, Vec<u8>)>,
-}
-
+/// Datagrams of a batch.
 const BATCH: usize = 64;
 
+/// A socket, a batch in either direction, and how to wait. Stays on the thread that made it.
+#[derive(Debug)]
+pub struct UdpPort {
+    socket: Socket,
+    outbox: Outbox,
+    inbox: Inbox,
+    waiter: Waiter,
+    longest: usize,
+}
+
 impl UdpPort {
-    /// Over `socket`, which becomes non-blocking.
+    /// Over `socket`, for datagrams of up to `longest` bytes.
     ///
     /// # Errors
     /// Of the operating system.
-    pub fn new(socket: UdpSocket, clock: Clock) -> io::Result<Self> {
-        socket.set_nonblocking(true)?;
+    pub fn new(
+        socket: Socket,
+        longest: usize,
+        patience: Patience,
+        clock: Clock,
+        stop: &Stop,
+    ) -> io::Result<Self> {
         Ok(Self {
+            outbox: Outbox::new(BATCH, longest),
+            inbox: Inbox::new(&socket),
+            waiter: Waiter::new(patience, clock, stop.clone())?,
             socket,
-            clock,
-            out: Vec::new(),
-            arrived: Vec::new(),
+            longest,
         })
     }
 }
 
 impl Port for UdpPort {
+    #[inline]
     fn push(
         &mut self,
         to: SocketAddr,
-        _mark: Option<Mark>,
+        mark: Option<Mark>,
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) {
-        let mut datagram = vec![0; len];
-        fill(&mut datagram);
-        self.out.push((to, datagram));
+        let ecn = mark.map(|mark| match mark {
+            Mark::Capable => Ecn::Ect0,
+            Mark::Congestion => Ecn::Ce,
+        });
+        // There is room for the longest: the caller has looked.
+        let pushed = self.outbox.push(to, ecn, len, fill);
+        debug_assert!(pushed, "{len}");
     }
 
+    #[inline]
     fn is_full(&self) -> bool {
-        self.out.len() >= BATCH
+        !self.outbox.has_room(self.longest)
     }
 
     fn flush(&mut self) -> io::Result<Flush> {
-        let mut left = 0;
-        let mut refused = false;
-        for (to, datagram) in self.out.drain(..) {
-            match self.socket.send_to(&datagram, to) {
-                Ok(_) => left += 1,
-                Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    refused = true;
-                    break;
-                }
-                Err(e) => return Err(e),
-            }
+        let flushed = self.outbox.flush(&self.socket)?;
+        if flushed.refused > 0 {
+            self.outbox.take_refused(|_, _| {});
         }
-        Ok(Flush { left, refused })
+        Ok(Flush {
+            left: flushed.sent,
+            refused: flushed.refused > 0,
+        })
     }
 
     fn receive(&mut self) -> io::Result<usize> {
-        self.arrived.clear();
-        let mut buffer = [0; 1 << 16];
-        while self.arrived.len() < BATCH {
-            match self.socket.recv_from(&mut buffer) {
-                Ok((n, from)) => self.arrived.push((from, buffer[..n].to_vec())),
-                Err(e) if e.kind() == ErrorKind::WouldBlock => break,
-                Err(e) => return Err(e),
-            }
-        }
-        Ok(self.arrived.len())
+        self.socket.receive(&mut self.inbox)
     }
 
+    #[inline]
     fn each(&self, mut take: impl FnMut(SocketAddr, Option<Mark>, &[u8])) {
-        for (from, datagram) in &self.arrived {
-            take(*from, None, datagram);
+        for datagram in self.inbox.iter() {
+            let mark = datagram.ecn.map(|ecn| match ecn {
+                Ecn::Ce => Mark::Congestion,
+                Ecn::Ect0 | Ecn::Ect1 => Mark::Capable,
+            });
+            take(datagram.from, mark, datagram.bytes);
         }
     }
 
     fn wait(&mut self, until: Time, writable: bool) -> io::Result<bool> {
-        let rest = until.saturating_since(self.clock.now());
-        std::thread::sleep(Duration::from_nanos(rest.as_nanos().min(50_000)));
-        Ok(writable)
+        let ready = self.waiter.wait(&[&self.socket], until, writable)?;
+        Ok(ready.writable != 0)
     }
 
+    #[inline]
     fn now(&self) -> Time {
-        self.clock.now()
+        self.waiter.clock().now()
     }
 
     fn drops(&self) -> u64 {
-        0
+        self.socket.drops().unwrap_or(0)
     }
 }
