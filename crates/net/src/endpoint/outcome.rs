@@ -4,9 +4,10 @@ use fullpipe_sim::{
     ArrivalOutcome, CaptureRow, FlowTotals, PerInterval, PingOutcome, SenderRecord, SourceOutcome,
 };
 use fullpipe_units::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// Result of one host. What a host cannot know is zero or empty in its half of an outcome.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct HostOutcome {
     /// Flows that send from here.
     pub senders: Vec<SenderReport>,
@@ -27,7 +28,7 @@ pub struct HostOutcome {
 }
 
 /// A flow at its sender.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SenderReport {
     /// Index of the flow.
     pub flow: u32,
@@ -44,7 +45,7 @@ pub struct SenderReport {
 }
 
 /// A flow at its receiver.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ReceiverReport {
     /// Index of the flow.
     pub flow: u32,
@@ -59,7 +60,7 @@ pub struct ReceiverReport {
 }
 
 /// What a host counts of itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostCounts {
     /// Datagrams that arrived.
     pub datagrams_in: u64,
