@@ -47,6 +47,10 @@ pub struct Fidelity {
     pub unplanned_drops: u64,
     /// Sends that the operating system refused.
     pub local_stalls: u64,
+    /// The path's thread had real-time priority from begin to end.
+    pub real_time: bool,
+    /// Packets due within so long left together; zero: each at its own time.
+    pub grain: Span,
 }
 
 /// Counters of one flow. `*_measured` count from `measure_from`, the others from the start.

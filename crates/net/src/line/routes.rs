@@ -1,0 +1,158 @@
+//! Which way a datagram goes: by its kind and number, from the side where it may come from.
+
+use fullpipe_sim::{PacketKind, Path, Route, RunSpec};
+
+use crate::wire::{DataDatagram, Header, Kind, SessionId};
+
+/// Bytes of IPv4 and UDP headers.
+pub const HEADERS: usize = 28;
+
+/// Ways of a run.
+#[derive(Debug)]
+pub struct Routes {
+    session: SessionId,
+    flows: Vec<FlowWays>,
+    classes: Vec<FlowWays>,
+    sources: Vec<SourceWay>,
+    pings: Vec<PingWays>,
+}
+
+/// What is known of a datagram.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    /// Its links.
+    pub route: Route,
+    /// What it is to them.
+    pub kind: PacketKind,
+    /// Whose it is.
+    pub flow: u32,
+    /// Bytes that it takes there.
+    pub size: u16,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct FlowWays {
+    /// Its sender is on the far side.
+    reverse: bool,
+    forward: Route,
+    back: Route,
+    /// Bytes of a packet without payload.
+    header: u16,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SourceWay {
+    forward: Route,
+    size: u16,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct PingWays {
+    forward: Route,
+    back: Route,
+    size: u16,
+}
+
+impl Routes {
+    /// Of a run over `path`; links that the path does not have are crossed elsewhere. `None` if a route is longer than a path
+    /// allows.
+    pub fn new(spec: &RunSpec, path: &mut Path, session: SessionId) -> Option<Self> {
+        let mut route = |links: &[usize]| {
+            let own: Vec<usize> = links.iter().copied().filter(|l| path.has(*l)).collect();
+            path.route(&own)
+        };
+        let mut flow = |f: &fullpipe_sim::FlowSpec| {
+            Some(FlowWays {
+                reverse: f.reverse,
+                forward: route(&f.forward)?,
+                back: route(&f.back)?,
+                header: f.sender.header as u16,
+            })
+        };
+        let flows = spec.flows.iter().map(&mut flow).collect::<Option<_>>()?;
+        let classes = spec.arrivals.iter().map(|a| flow(&a.template));
+        let classes = classes.collect::<Option<_>>()?;
+        let sources = spec.sources.iter().map(|s| {
+            Some(SourceWay {
+                forward: route(&s.forward)?,
+                size: s.packet,
+            })
+        });
+        let sources = sources.collect::<Option<_>>()?;
+        let pings = spec.pings.iter().map(|p| {
+            Some(PingWays {
+                forward: route(&p.forward)?,
+                back: route(&p.back)?,
+                size: p.size,
+            })
+        });
+        Some(Self {
+            session,
+            flows,
+            classes,
+            sources,
+            pings: pings.collect::<Option<_>>()?,
+        })
+    }
+
+    /// The way of a datagram from the near or the far side; `None` if it is none of this run's, or comes from the wrong side.
+    #[inline]
+    pub fn of(&self, from_near: bool, datagram: &[u8]) -> Option<Way> {
+        let header = Header::decode(datagram).ok()?;
+        if header.session != self.session {
+            return None;
+        }
+        let number = usize::from(header.flow);
+        let (expected_near, route, kind, size) = match header.kind {
+            Kind::Data => {
+                let syn = DataDatagram::decode(&header, datagram).ok()?.segment.syn;
+                let flow = self.flow(header.flow)?;
+                let (kind, size) = match syn {
+                    true => (PacketKind::Syn, flow.header),
+                    false => (
+                        PacketKind::Data,
+                        u16::try_from(datagram.len() + HEADERS).ok()?,
+                    ),
+                };
+                (!flow.reverse, flow.forward, kind, size)
+            }
+            Kind::Ack => {
+                let flow = self.flow(header.flow)?;
+                (flow.reverse, flow.back, PacketKind::Ack, flow.header)
+            }
+            Kind::Datagram => {
+                let source = self.sources.get(number)?;
+                (true, source.forward, PacketKind::Datagram, source.size)
+            }
+            Kind::Ping => {
+                let ping = self.pings.get(number)?;
+                (true, ping.forward, PacketKind::Request, ping.size)
+            }
+            Kind::Pong => {
+                let ping = self.pings.get(number)?;
+                (false, ping.back, PacketKind::Reply, ping.size)
+            }
+            _ => return None,
+        };
+        (expected_near == from_near).then_some(Way {
+            route,
+            kind,
+            flow: u32::from(header.flow),
+            size,
+        })
+    }
+
+    /// A lasting flow, or the class of a short one: see [`class_of`].
+    #[inline]
+    fn flow(&self, number: u16) -> Option<&FlowWays> {
+        match class_of(number) {
+            None => self.flows.get(usize::from(number)),
+            Some(class) => self.classes.get(class),
+        }
+    }
+}
+
+/// Class of a short flow by its number on the wire: bits 12 to 14 below the top bit, which says that it is one.
+fn class_of(number: u16) -> Option<usize> {
+    (number & 0x8000 != 0).then_some(usize::from(number >> 12 & 7))
+}

@@ -1,0 +1,411 @@
+//! The loop of a line.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+
+use fullpipe_sim::{Exit, Fate, Fidelity, Histogram, Parcel, Path, RunSpec};
+use fullpipe_units::{Span, Time};
+
+use super::pool::{self, Pool};
+use super::priority::{self, Priority};
+use super::routes::{HEADERS, Routes, Way};
+use super::{LineConfig, LineError, LineOutcome};
+use crate::io::{Clock, Ecn, Inbox, Outbox, Socket, Stop, Waiter};
+
+/// A line and all that it holds.
+pub struct Running {
+    clock: Clock,
+    end: Time,
+    path: Path,
+    routes: Routes,
+    /// Nothing leaves earlier after its arrival.
+    least: Span,
+    pool: Pool,
+    sides: [Side; 2],
+    /// Arrivals that the path has not been given, in no order.
+    waiting: Vec<Arrival>,
+    /// What has to leave, in the order of time.
+    due: VecDeque<Exit>,
+    pace: Pace,
+    /// The operating system refused a datagram.
+    stalled: bool,
+    lateness: Histogram,
+    counts: Counts,
+}
+
+/// One of the two sockets.
+struct Side {
+    socket: Socket,
+    peer: Option<SocketAddr>,
+    inbox: Inbox,
+    outbox: Outbox,
+    /// When what the outbox holds was to leave.
+    due: VecDeque<Time>,
+}
+
+/// A datagram in the pool.
+#[derive(Clone, Copy)]
+struct Arrival {
+    at: Time,
+    token: u64,
+    way: Way,
+    ect: bool,
+}
+
+#[derive(Default)]
+struct Counts {
+    arrived: u64,
+    left: u64,
+    ignored: u64,
+    overflow: u64,
+    /// Datagrams that could not leave at all.
+    failed: u64,
+    stalls: u64,
+    turns: u64,
+}
+
+const NEAR: usize = 0;
+const FAR: usize = 1;
+/// Batches that are read from a socket before the other one has its turn.
+const BATCHES: usize = 64;
+/// A batch of fewer datagrams was the last one.
+const FEW: usize = 8;
+/// Datagrams of an outbox.
+const OUT: usize = 64;
+/// Paths with less delay are woken up by arrivals.
+const BLIND: Span = Span::from_micros(200);
+/// Longest blind wait: sockets must not overflow.
+const HORIZON: Span = Span::from_millis(1);
+/// Longest wait of all.
+const IDLE: Span = Span::from_millis(50);
+/// A socket that refused is tried again after this.
+const RETRY: Span = Span::from_micros(50);
+
+impl Running {
+    /// Of `spec`, between two sockets.
+    pub fn new(
+        spec: &RunSpec,
+        clock: Clock,
+        path: Path,
+        routes: Routes,
+        sockets: [Socket; 2],
+        peers: [Option<SocketAddr>; 2],
+    ) -> Self {
+        let longest = pool::largest(spec) - HEADERS;
+        let [near, far] = sockets;
+        let side = |socket: Socket, peer| Side {
+            inbox: Inbox::new(&socket),
+            outbox: Outbox::new(OUT, longest),
+            socket,
+            peer,
+            due: VecDeque::new(),
+        };
+        Self {
+            clock,
+            end: Time::ZERO + spec.duration,
+            least: least_delay(spec, &path),
+            path,
+            routes,
+            pool: Pool::new(longest, pool::bound(spec)),
+            sides: [side(near, peers[NEAR]), side(far, peers[FAR])],
+            waiting: Vec::new(),
+            due: VecDeque::new(),
+            pace: Pace::default(),
+            stalled: false,
+            lateness: Histogram::default(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Until the end of the run or `stop`.
+    pub fn run(mut self, config: &LineConfig, stop: Stop) -> Result<LineOutcome, LineError> {
+        let mut priority = Priority::new(config.real_time, self.now());
+        let waiter = Waiter::new(config.patience, self.clock, stop.clone())?;
+        while !stop.is_set() && self.now() <= self.end {
+            self.turn()?;
+            priority.watch(self.now());
+            self.wait(&waiter)?;
+        }
+        self.finish(priority.is_real_time())
+    }
+
+    fn now(&self) -> Time {
+        exact(&self.clock)
+    }
+
+    fn turn(&mut self) -> io::Result<()> {
+        self.counts.turns += 1;
+        let known = self.take_in()?;
+        self.path.advance(known);
+        self.sort_exits();
+        self.send();
+        Ok(())
+    }
+
+    /// Reads what has arrived and offers it to the path. Returns the time up to which all arrivals are known.
+    fn take_in(&mut self) -> io::Result<Time> {
+        let begun = self.now();
+        let mut known = begun;
+        let day = self.clock.of_day();
+        for side in [NEAR, FAR] {
+            for batch in 1.. {
+                let n = self.sides[side]
+                    .socket
+                    .receive(&mut self.sides[side].inbox)?;
+                let last = self.read(side, begun, |stamp| {
+                    day.zip(stamp).map(|(day, stamp)| day.time(stamp))
+                });
+                if n < FEW {
+                    break;
+                }
+                if batch == BATCHES {
+                    known = known.min(last);
+                    break;
+                }
+            }
+        }
+        // Both sockets were read after `begun`: what came later waits for its turn, but where arrivals hurry.
+        let limit = if self.is_blind() { known } else { Time::MAX };
+        self.waiting.sort_by_key(|a| a.at);
+        let ripe = self.waiting.partition_point(|a| a.at <= limit);
+        for a in self.waiting.drain(..ripe) {
+            let parcel = Parcel {
+                token: a.token,
+                kind: a.way.kind,
+                flow: a.way.flow,
+                size: a.way.size,
+                ect: a.ect,
+            };
+            self.path.offer(a.at, a.way.route, &parcel);
+        }
+        Ok(known)
+    }
+
+    /// Puts a batch into the pool; returns when its last datagram came.
+    fn read(
+        &mut self,
+        side: usize,
+        begun: Time,
+        time: impl Fn(Option<std::time::Duration>) -> Option<Time>,
+    ) -> Time {
+        let Side { inbox, peer, .. } = &mut self.sides[side];
+        // Clocks that are set must not bring arrivals from the future.
+        let latest = exact(&self.clock);
+        let mut last = begun;
+        for datagram in inbox.iter() {
+            last = time(datagram.stamp).unwrap_or(begun).min(latest);
+            let way = match *peer {
+                Some(peer) if peer != datagram.from => None,
+                _ => self.routes.of(side == NEAR, datagram.bytes),
+            };
+            let Some(way) = way else {
+                self.counts.ignored += 1;
+                continue;
+            };
+            peer.get_or_insert(datagram.from);
+            self.counts.arrived += 1;
+            match self.pool.put(datagram.bytes, datagram.ecn, side == NEAR) {
+                Some(token) => self.waiting.push(Arrival {
+                    at: last,
+                    token,
+                    way,
+                    ect: datagram.ecn.is_some(),
+                }),
+                None => self.counts.overflow += 1,
+            }
+        }
+        last
+    }
+
+    fn sort_exits(&mut self) {
+        for exit in self.path.exits() {
+            match exit.fate {
+                Fate::Arrived { .. } => self.due.push_back(exit),
+                Fate::Lost => self.pool.free(exit.token),
+            }
+        }
+    }
+
+    /// Sends what is due.
+    fn send(&mut self) {
+        self.stalled = false;
+        while let Some(&exit) = self.due.front() {
+            let (bytes, note) = self.pool.get(exit.token);
+            let side = if note.from_near { FAR } else { NEAR };
+            let Some(to) = self.sides[side].peer else {
+                self.counts.failed += 1;
+                self.forget(exit.token);
+                continue;
+            };
+            let ecn = match exit.fate {
+                Fate::Arrived { ce: true } => Some(Ecn::Ce),
+                _ => note.ecn,
+            };
+            let fill = |out: &mut [u8]| out.copy_from_slice(bytes);
+            if self.sides[side].outbox.push(to, ecn, bytes.len(), fill) {
+                self.sides[side].due.push_back(exit.at);
+                self.forget(exit.token);
+            } else {
+                self.flush(side);
+                if self.stalled {
+                    return;
+                }
+            }
+        }
+        self.flush(NEAR);
+        self.flush(FAR);
+    }
+
+    /// The oldest of those that are due is gone.
+    fn forget(&mut self, token: u64) {
+        self.pool.free(token);
+        self.due.pop_front();
+    }
+
+    fn flush(&mut self, side: usize) {
+        let Side {
+            socket,
+            outbox,
+            due,
+            ..
+        } = &mut self.sides[side];
+        while !outbox.is_empty() {
+            let flushed = outbox.flush(socket);
+            let now = exact(&self.clock);
+            // What left before an error left, too.
+            let gone = due.len() - outbox.len();
+            for at in due.drain(..gone) {
+                self.lateness.record(now.saturating_since(at));
+            }
+            self.counts.left += gone as u64;
+            self.pace.count += gone as u64;
+            match flushed {
+                Ok(flushed) if flushed.refused > 0 => {
+                    self.counts.stalls += 1;
+                    self.stalled = true;
+                    return;
+                }
+                Ok(_) => {}
+                Err(_) => {
+                    outbox.skip();
+                    due.pop_front();
+                    self.counts.failed += 1;
+                }
+            }
+        }
+    }
+
+    /// Arrivals may be read late.
+    fn is_blind(&self) -> bool {
+        self.least >= BLIND
+    }
+
+    fn wait(&mut self, waiter: &Waiter) -> io::Result<()> {
+        let now = self.now();
+        let grain = self.pace.grain(now);
+        let until = self.path.next_event().unwrap_or(Time::MAX);
+        let until = until.min(self.end + Span::from_micros(1)).min(now + IDLE);
+        let until = if self.stalled {
+            until.min(now + RETRY)
+        } else {
+            until
+        };
+        if !self.is_blind() || (self.path.inside() == 0 && self.waiting.is_empty()) {
+            let [near, far] = &self.sides;
+            waiter.wait(&[&near.socket, &far.socket], until, false)?;
+        } else {
+            let horizon = (self.least / 2).min(HORIZON);
+            waiter.wait(&[], until.min(now + horizon).max(now + grain), false)?;
+        }
+        Ok(())
+    }
+
+    fn finish(self, real_time: bool) -> Result<LineOutcome, LineError> {
+        let drops = |side: &Side| side.socket.drops().unwrap_or(0) + side.inbox.oversize();
+        let socket_drops = self.sides.iter().map(drops).sum();
+        let counts = self.counts;
+        let quantile = |q| self.lateness.quantile(q).unwrap_or(Span::ZERO);
+        Ok(LineOutcome {
+            fidelity: Fidelity {
+                late_p50: quantile(0.5),
+                late_p99: quantile(0.99),
+                late_max: self.lateness.max().unwrap_or(Span::ZERO),
+                unplanned_drops: socket_drops + counts.overflow + counts.failed,
+                local_stalls: counts.stalls,
+                real_time,
+                grain: self.pace.coarsest,
+            },
+            links: self.path.finish()?,
+            lateness: self.lateness,
+            arrived: counts.arrived,
+            left: counts.left,
+            ignored: counts.ignored,
+            overflow: counts.overflow,
+            socket_drops,
+            cpu: priority::processor_time(),
+            turns: counts.turns,
+        })
+    }
+}
+
+/// The time to the nanosecond: it is compared with the kernel's time stamps.
+fn exact(clock: &Clock) -> Time {
+    let since = u64::try_from(clock.epoch().elapsed().as_nanos());
+    Time::from_nanos(since.unwrap_or(u64::MAX))
+}
+
+/// How often to wake up: for each datagram that is due while they are few, for all of a tick when they are many.
+#[derive(Debug, Default)]
+struct Pace {
+    /// Datagrams that left in this window.
+    count: u64,
+    since: Time,
+    grain: Span,
+    /// The largest so far.
+    coarsest: Span,
+}
+
+/// See [`Pace`].
+const TICK: Span = Span::from_micros(100);
+const WINDOW: Span = Span::from_millis(20);
+/// Datagrams per window from which a tick is cheaper than a wake-up for each, and below which it ends.
+const MANY: u64 = 400;
+const NO_LONGER_MANY: u64 = 200;
+
+impl Pace {
+    fn grain(&mut self, now: Time) -> Span {
+        if now.saturating_since(self.since) >= WINDOW {
+            if self.count >= MANY {
+                self.grain = TICK;
+            } else if self.count < NO_LONGER_MANY {
+                self.grain = Span::ZERO;
+            }
+            self.coarsest = self.coarsest.max(self.grain);
+            (self.since, self.count) = (now, 0);
+        }
+        self.grain
+    }
+}
+
+/// The shortest time that any route of `spec` takes in `path`.
+fn least_delay(spec: &RunSpec, path: &Path) -> Span {
+    let delay = |l: &usize| {
+        let link = &spec.links[*l];
+        let changes = link.schedule.iter().filter_map(|c| c.delay);
+        changes.fold(link.delay, Span::min)
+    };
+    let of = |route: &Vec<usize>| {
+        let own = route.iter().filter(|l| path.has(**l)).map(delay);
+        own.fold(Span::ZERO, |a, b| a + b)
+    };
+    let flows = spec
+        .flows
+        .iter()
+        .chain(spec.arrivals.iter().map(|a| &a.template));
+    let flows = flows.flat_map(|f| [&f.forward, &f.back]);
+    let sources = spec.sources.iter().map(|s| &s.forward);
+    let pings = spec.pings.iter().flat_map(|p| [&p.forward, &p.back]);
+    let all = flows.chain(sources).chain(pings).map(of);
+    all.fold(Span::MAX, Span::min)
+}
