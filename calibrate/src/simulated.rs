@@ -154,19 +154,19 @@ pub fn spec(cell: &Cell, seed: u64, model: Model) -> Result<RunSpec, SimulatedEr
 
 /// The record of a simulated flow.
 pub fn record(flow: &FlowOutcome) -> Record {
-    let s = &flow.series;
     let ms = |t: Time| {
         t.saturating_since(Time::ZERO + guest::AFTER_TICK)
             .as_millis_f64()
     };
     // Without a sample of the RTT the handshake is not over: Linux is not seen before that either.
-    let rows = (0..s.time.len())
-        .filter(|&i| s.srtt[i] > Span::ZERO)
-        .map(|i| Row {
-            ms: ms(s.time[i]),
-            cwnd: s.cwnd[i],
-            srtt_ms: s.srtt[i].as_millis_f64(),
-            acked: s.delivered[i] * u64::from(flow.mss),
+    let rows = flow.series.rows.iter();
+    let rows = rows
+        .filter(|r| r.srtt > Span::ZERO)
+        .map(|r| Row {
+            ms: ms(r.time),
+            cwnd: r.cwnd,
+            srtt_ms: r.srtt.as_millis_f64(),
+            acked: r.delivered * u64::from(flow.mss),
         })
         .collect();
     let (mut recoveries, mut timeouts) = (0, 0);

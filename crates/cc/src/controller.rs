@@ -9,6 +9,9 @@
 
 use fullpipe_units::{Rate, Span, Time};
 
+/// Most variables that a controller reports.
+pub const MOST_VARIABLES: usize = 10;
+
 /// The interface between the endpoint and a congestion-control algorithm.
 ///
 /// All methods are infallible and free of allocation. Windows are in segments.
@@ -65,7 +68,8 @@ pub trait Controller {
         None
     }
 
-    /// Names and values of the algorithm's own variables, for traces.
+    /// Names and values of the algorithm's own variables, for traces: the same names in the same order at any time, at most
+    /// [`MOST_VARIABLES`], NaN for what is not defined at the moment.
     fn report(&self, visit: &mut dyn FnMut(&'static str, f64));
 }
 
@@ -144,7 +148,7 @@ pub struct Stamps {
 }
 
 /// The sender's recovery state (RFC 5681, RFC 6675, RFC 3168; the names are Linux's).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Phase {
     /// Nothing unusual.
     Open,

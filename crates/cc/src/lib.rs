@@ -32,8 +32,8 @@ pub mod startup;
 
 pub use classic::{Base, Classic, Setup, Window};
 pub use controller::{
-    AckEvent, CongestionEvent, CongestionKind, Controller, Count, IdleEvent, Phase, RateSample,
-    RestartEvent, RtoEvent, Stamps,
+    AckEvent, CongestionEvent, CongestionKind, Controller, Count, IdleEvent, MOST_VARIABLES, Phase,
+    RateSample, RestartEvent, RtoEvent, Stamps,
 };
 pub use registry::{Entry, Kind, Stack, StackError, StackSpec};
 pub use sending::{InitialSending, PacingGains};

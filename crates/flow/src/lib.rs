@@ -32,6 +32,7 @@ pub mod ranges;
 pub mod receiver;
 pub mod segment;
 pub mod sender;
+pub mod trace;
 
 pub use config::{
     AckCompression, ArtificialLoss, Detector, LocalDrop, LossWindow, Preset, ReceiverConfig,
@@ -42,6 +43,7 @@ pub use ranges::{Range, RangeSet};
 pub use receiver::{Receiver, ReceiverCounts};
 pub use segment::{Ack, SackBlocks, Segment};
 pub use sender::{Prr, PrrAck, RttEstimator, Sender, SenderCounts};
+pub use trace::{Events, TraceRow};
 
 use fullpipe_cc::{Setup, StackSpec};
 

@@ -52,9 +52,10 @@ pub struct Flow {
 
 impl Flow {
     /// A flow of the specification.
-    pub fn lasting(f: &FlowSpec, spec: &RunSpec) -> Self {
+    pub fn lasting(index: usize, f: &FlowSpec, spec: &RunSpec) -> Self {
         let started = f.started(spec.seed);
-        let recorder = SenderRecorder::new(spec.trace, started, f.sender.max_window);
+        let recorder =
+            SenderRecorder::new(spec.trace, started, f.sender.max_window).with_flow(index);
         Self::new(f, spec.seed, started, recorder, spec.interval, None)
     }
 

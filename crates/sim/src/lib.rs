@@ -51,7 +51,7 @@ pub mod traffic;
 mod travel;
 mod world;
 
-pub use fullpipe_flow::{Episode, EpisodeKind};
+pub use fullpipe_flow::{Episode, EpisodeKind, Events, TraceRow};
 pub use histogram::Histogram;
 pub use outcome::{
     ArrivalOutcome, CaptureEvent, CaptureRow, Fidelity, FlowOutcome, FlowTotals, LinkOutcome,

@@ -1,6 +1,6 @@
 //! What one run of the simulator returns: counters, samples, episodes and series, in plain columns.
 
-use fullpipe_flow::Episode;
+use fullpipe_flow::{Episode, TraceRow};
 use fullpipe_units::{Span, Time};
 
 use crate::histogram::Histogram;
@@ -132,30 +132,12 @@ pub struct Round {
     pub cwnd: f64,
 }
 
-/// Columns of a flow's time series; all of one length.
+/// A flow's time series.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Series {
-    /// Time of the row.
-    pub time: Vec<Time>,
-    /// Window the sender used, segments.
-    pub cwnd: Vec<f64>,
-    /// Smallest since the last row (equal to `cwnd` in a full trace).
-    pub cwnd_min: Vec<f64>,
-    /// Largest since the last row.
-    pub cwnd_max: Vec<f64>,
-    /// Threshold, segments; infinite before the first reduction.
-    pub ssthresh: Vec<f64>,
-    /// Latest RTT sample.
-    pub rtt: Vec<Span>,
-    /// Smoothed RTT; zero before the first sample.
-    pub srtt: Vec<Span>,
-    /// Pacing rate, bit/s; 0 when not paced.
-    pub pacing_rate: Vec<f64>,
-    /// Segments in the network.
-    pub flight: Vec<u64>,
-    /// Segments delivered so far.
-    pub delivered: Vec<u64>,
-    /// The controller's own variables: a name and a column; NaN where it did not report.
+    /// By time.
+    pub rows: Vec<TraceRow>,
+    /// The controller's own variables: a name and a value per row; NaN where it did not report.
     #[serde(with = "crate::travel")]
     pub variables: Vec<(&'static str, Vec<f64>)>,
 }

@@ -2,7 +2,7 @@
 //! interval samples. The two halves may live on two hosts.
 
 use fullpipe_cc::{Controller, Stack};
-use fullpipe_flow::{Episode, EpisodeKind, ReceiverCounts, Sender};
+use fullpipe_flow::{Episode, EpisodeKind, Events, ReceiverCounts, Sender, TraceRow};
 use fullpipe_units::{Span, Time};
 
 use crate::histogram::Histogram;
@@ -50,6 +50,13 @@ pub struct SenderRecorder {
     next_row: Time,
     low: f64,
     high: f64,
+    /// Index of the flow, for its rows.
+    flow: u16,
+    /// Episodes since the last row.
+    events: Events,
+    /// Tail loss probes at the last row.
+    probes: u64,
+    ack_delay: Span,
     series: Series,
 }
 
@@ -80,6 +87,10 @@ impl SenderRecorder {
             next_row,
             low: f64::INFINITY,
             high: 0.0,
+            flow: 0,
+            events: Events::NONE,
+            probes: 0,
+            ack_delay: Span::MAX,
             series: Series::default(),
         }
     }
@@ -89,6 +100,18 @@ impl SenderRecorder {
     pub fn bounded(mut self, most: usize) -> Self {
         self.most = most.max(2);
         self
+    }
+
+    /// Rows bear this index of the flow.
+    #[must_use]
+    pub fn with_flow(mut self, index: usize) -> Self {
+        self.flow = u16::try_from(index).unwrap_or(u16::MAX);
+        self
+    }
+
+    /// The receiver says how long it held the ACK that [`SenderRecorder::on_sender`] is about.
+    pub fn on_ack_delay(&mut self, held: Span) {
+        self.ack_delay = held;
     }
 
     /// The measured part begins: what came before is dropped from means and percentiles.
@@ -178,6 +201,7 @@ impl SenderRecorder {
             if matches!(e.kind, EpisodeKind::Congestion(_) | EpisodeKind::Timeout) {
                 self.window_max = self.window_max.max(e.before);
             }
+            self.events = self.events.with(e.kind.into());
             if self.episodes.len() < self.most {
                 self.episodes.push(e);
             }
@@ -191,18 +215,28 @@ impl SenderRecorder {
     #[cold]
     fn row(&mut self, now: Time, sender: &Sender<Stack>) {
         self.next_row = now + self.step;
+        let row = TraceRow {
+            cwnd_min: self.low,
+            cwnd_max: self.high,
+            ack_delay: self.ack_delay,
+            ..TraceRow::of(now, self.flow, sender)
+        };
+        let probes = sender.counts().probes;
+        let before = self.series.rows.last().copied().unwrap_or_default();
+        let events = std::mem::take(&mut self.events)
+            .with_if(
+                row.snd_una > before.snd_una || row.delivered > before.delivered,
+                Events::ACK,
+            )
+            .with_if(row.retransmits > before.retransmits, Events::RETRANSMIT)
+            .with_if(row.local_stalls > before.local_stalls, Events::STALL)
+            .with_if(probes > self.probes, Events::PROBE);
+        self.probes = probes;
+        self.low = self.window;
+        self.high = self.window;
         let s = &mut self.series;
-        s.time.push(now);
-        s.cwnd.push(self.window);
-        s.cwnd_min.push(self.low);
-        s.cwnd_max.push(self.high);
-        s.ssthresh.push(sender.controller().ssthresh());
-        s.rtt.push(sender.rtt().latest());
-        s.srtt.push(sender.rtt().srtt());
-        s.pacing_rate.push(sender.pacing_rate().unwrap_or(0.0));
-        s.flight.push(sender.flight());
-        s.delivered.push(sender.delivered());
-        let rows = s.time.len();
+        s.rows.push(TraceRow { events, ..row });
+        let rows = s.rows.len();
         sender.controller().report(&mut |name, value| {
             let column = match s.variables.iter().position(|(n, _)| *n == name) {
                 Some(i) => &mut s.variables[i].1,
@@ -216,13 +250,11 @@ impl SenderRecorder {
             column.resize(rows - 1, f64::NAN);
             column.push(value);
         });
-        self.low = self.window;
-        self.high = self.window;
     }
 
     /// The run ends: hands over what is remembered, the columns squared.
     pub fn finish(&mut self, end: Time) -> SenderRecord {
-        let rows = self.series.time.len();
+        let rows = self.series.rows.len();
         for (_, column) in &mut self.series.variables {
             column.resize(rows, f64::NAN);
         }

@@ -45,7 +45,8 @@ impl World {
         let pings: Vec<Ping> = pings.map(|(i, p)| Ping::new(i, p, spec)).collect();
         let mut classes: Vec<Class> = spec.arrivals.iter().map(|a| Class::new(a, spec)).collect();
         let records = spec.arrivals.iter().map(|a| ClassRecord::new(a, spec));
-        let flows: Vec<Flow> = spec.flows.iter().map(|f| Flow::lasting(f, spec)).collect();
+        let flows = spec.flows.iter().enumerate();
+        let flows: Vec<Flow> = flows.map(|(i, f)| Flow::lasting(i, f, spec)).collect();
         let mut net = Net {
             classes: records.collect(),
             lasting: flows.len() as u32,

@@ -189,10 +189,9 @@ impl WindowLaw for Cubic {
 
     fn report(&self, _w: f64, visit: &mut dyn FnMut(&'static str, f64)) {
         visit("w_max", self.w_max);
-        if let Some(epoch) = self.epoch {
-            visit("k", epoch.k);
-            visit("w_est", epoch.w_est);
-        }
+        // Always the same names: a trace knows its columns before the first epoch.
+        visit("k", self.epoch.map_or(f64::NAN, |e| e.k));
+        visit("w_est", self.epoch.map_or(f64::NAN, |e| e.w_est));
     }
 }
 

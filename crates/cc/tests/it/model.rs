@@ -9,7 +9,7 @@ use fullpipe_cc::controller::{
     AckEvent, CongestionEvent, CongestionKind, Controller, IdleEvent, Phase, RateSample, RtoEvent,
 };
 use fullpipe_cc::registry::{ENTRIES, Kind};
-use fullpipe_cc::{Setup, Stack, StackSpec};
+use fullpipe_cc::{MOST_VARIABLES, Setup, Stack, StackSpec};
 use fullpipe_units::{Span, Time};
 use proptest::prelude::*;
 
@@ -307,15 +307,22 @@ fn check(flow: &Flow, what: &str) -> Result<(), TestCaseError> {
         if !seen.insert(name) {
             fault = Some(format!("{what}: {name} is reported twice"));
         }
-        if !value.is_finite() {
+        if value.is_infinite() {
             fault = Some(format!("{what}: {name} is {value}"));
         }
     });
+    prop_assert!(seen.len() <= MOST_VARIABLES, "{what}: {seen:?}");
     prop_assert!(fault.is_none(), "{}", fault.unwrap_or_default());
     if let Some(rate) = flow.stack.pacing_rate() {
         prop_assert!(rate.as_bits_per_sec() > 0, "{what}: pacing rate 0");
     }
     Ok(())
+}
+
+fn variables(flow: &Flow) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    flow.stack.report(&mut |name, _| names.push(name));
+    names
 }
 
 proptest! {
@@ -335,11 +342,13 @@ proptest! {
         };
         for spelling in spellings() {
             let mut flow = Flow::new(&spelling, setup);
+            let names = variables(&flow);
             check(&flow, &spelling)?;
             for op in &ops {
                 flow.apply(op);
                 check(&flow, &format!("{spelling} after {op:?}"))?;
             }
+            prop_assert_eq!(variables(&flow), names, "{}", spelling);
         }
     }
 }

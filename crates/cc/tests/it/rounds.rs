@@ -258,7 +258,7 @@ impl Rounds {
                 found = Some(value);
             }
         });
-        found
+        found.filter(|v: &f64| !v.is_nan())
     }
 
     fn ack(&mut self, n: u64, window: u64, after: Span, round_start: bool) {

@@ -271,6 +271,11 @@ impl<C: Controller> Sender<C> {
         self.peak = self.peak.max(self.budget);
     }
 
+    /// Payload of a segment, bytes.
+    pub fn mss(&self) -> u32 {
+        self.cfg.mss
+    }
+
     /// Segments in the network (`pipe`).
     #[inline]
     pub fn flight(&self) -> u64 {

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use fullpipe_flow::{Ack, Segment};
-use fullpipe_sim::{CaptureEvent, CaptureRow, FlowSpec, Series};
+use fullpipe_sim::{CaptureEvent, CaptureRow, FlowSpec, Series, TraceRow};
 use fullpipe_units::Time;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -53,13 +53,13 @@ pub fn write(out: &mut dyn Write, subject: &Subject<'_>, rows: &[CaptureRow]) ->
         waiting: BTreeMap::new(),
         metrics: Metrics::default(),
     };
-    let mut series = 0;
+    let (metrics, mut series) = (&subject.series.rows, 0);
     let of_flow = rows.iter().filter(|r| r.flow as usize == subject.index);
     let mut first = true;
     for row in of_flow {
         // Metrics of an instant follow what happened in it.
-        while series < subject.series.time.len() && subject.series.time[series] < row.at {
-            log.metrics(subject.series, series)?;
+        while series < metrics.len() && metrics[series].time < row.at {
+            log.metrics(&metrics[series])?;
             series += 1;
         }
         if std::mem::take(&mut first) {
@@ -67,7 +67,7 @@ pub fn write(out: &mut dyn Write, subject: &Subject<'_>, rows: &[CaptureRow]) ->
         }
         log.row(row)?;
     }
-    (series..subject.series.time.len()).try_for_each(|i| log.metrics(subject.series, i))
+    metrics[series..].iter().try_for_each(|r| log.metrics(r))
 }
 
 fn header(s: &Subject<'_>) -> Value {
@@ -333,9 +333,9 @@ impl Log<'_> {
         }
     }
 
-    fn metrics(&mut self, series: &Series, row: usize) -> io::Result<()> {
-        let rtt = series.rtt[row].as_millis_f64();
-        let srtt = series.srtt[row].as_millis_f64();
+    fn metrics(&mut self, row: &TraceRow) -> io::Result<()> {
+        let rtt = row.rtt.as_millis_f64();
+        let srtt = row.srtt.as_millis_f64();
         let bytes = |segments: f64| {
             let b = segments * self.mss as f64;
             b.is_finite().then_some(b as u64)
@@ -350,17 +350,17 @@ impl Log<'_> {
             min_rtt: smallest,
             smoothed_rtt: positive(srtt),
             latest_rtt,
-            congestion_window: bytes(series.cwnd[row]),
-            bytes_in_flight: Some(series.flight[row].saturating_mul(self.mss)),
-            ssthresh: bytes(series.ssthresh[row]),
-            pacing_rate: positive(series.pacing_rate[row]).map(|r| r as u64),
+            congestion_window: bytes(row.cwnd),
+            bytes_in_flight: Some(row.flight.saturating_mul(self.mss)),
+            ssthresh: bytes(row.ssthresh),
+            pacing_rate: positive(row.pacing_rate).map(|r| r as u64),
         };
         let changed = now.without(&self.metrics);
         self.metrics = now;
         if changed == Metrics::default() {
             return Ok(());
         }
-        self.event(series.time[row], "recovery:metrics_updated", changed)
+        self.event(row.time, "recovery:metrics_updated", changed)
     }
 
     /// Of a packet of the capture with so many SACK blocks.
@@ -522,15 +522,22 @@ mod tests {
 
     #[test]
     fn metrics_are_in_the_units_of_the_schema_and_only_what_changed() {
+        let later = |at| TraceRow {
+            time: ms(at),
+            cwnd: 10.5,
+            ssthresh: 20.0,
+            rtt: Span::from_millis(80),
+            srtt: Span::from_millis(90),
+            pacing_rate: 1.5e6,
+            flight: 10,
+            ..TraceRow::default()
+        };
+        let first = TraceRow {
+            cwnd: 10.0,
+            ..TraceRow::default()
+        };
         let series = Series {
-            time: vec![ms(0), ms(10), ms(20)],
-            cwnd: vec![10.0, 10.5, 10.5],
-            ssthresh: vec![f64::INFINITY, 20.0, 20.0],
-            rtt: vec![Span::ZERO, Span::from_millis(80), Span::from_millis(80)],
-            srtt: vec![Span::ZERO, Span::from_millis(90), Span::from_millis(90)],
-            pacing_rate: vec![0.0, 1.5e6, 1.5e6],
-            flight: vec![0, 10, 10],
-            delivered: vec![0, 0, 0],
+            rows: vec![first, later(10), later(20)],
             ..Series::default()
         };
         let log = logged(&[], &series);

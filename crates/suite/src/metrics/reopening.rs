@@ -211,12 +211,11 @@ struct Point {
 
 /// Rounds and series, merged by time.
 fn trajectory(flow: &FlowOutcome) -> Vec<Point> {
-    let s = &flow.series;
-    let rows = (0..s.time.len()).map(|i| Point {
-        at: s.time[i],
-        last: s.cwnd[i],
-        low: s.cwnd_min[i],
-        high: s.cwnd_max[i],
+    let rows = flow.series.rows.iter().map(|r| Point {
+        at: r.time,
+        last: r.cwnd,
+        low: r.cwnd_min,
+        high: r.cwnd_max,
     });
     let rounds = flow.rounds.iter().map(|r| Point {
         at: r.start,
@@ -262,7 +261,7 @@ const ROUNDING: f64 = 1e-9;
 #[cfg(test)]
 mod tests {
     use fullpipe_cc::CongestionKind;
-    use fullpipe_sim::Series;
+    use fullpipe_sim::TraceRow;
     use fullpipe_units::Rate;
 
     use super::super::testing::{flow, group, rounds};
@@ -456,17 +455,18 @@ mod tests {
     fn the_series_sharpens_the_rounds_and_keeps_its_extremes() {
         let mut f = one_drop(500.0, 1.0);
         // A decimated row: the window touched 1000 between 30 and 31 s.
-        f.series = Series {
-            time: vec![
-                Time::from_secs_f64(2.07),
-                Time::from_secs_f64(30.0),
-                Time::from_secs_f64(31.0),
-            ],
-            cwnd: vec![500.0, 778.0, 788.0],
-            cwnd_min: vec![500.0, 500.0, 778.0],
-            cwnd_max: vec![1000.0, 778.0, 1000.0],
-            ..Series::default()
+        let row = |at, cwnd, cwnd_min, cwnd_max| TraceRow {
+            time: Time::from_secs_f64(at),
+            cwnd,
+            cwnd_min,
+            cwnd_max,
+            ..TraceRow::default()
         };
+        f.series.rows = vec![
+            row(2.07, 500.0, 500.0, 1000.0),
+            row(30.0, 778.0, 500.0, 778.0),
+            row(31.0, 788.0, 778.0, 1000.0),
+        ];
         let v = all(&capped(1000.0), &[f]);
         let got = v["reopen_time_s"].unwrap();
         assert!((27.9..=28.95).contains(&got), "{got}");

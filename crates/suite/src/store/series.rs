@@ -2,7 +2,7 @@
 //! rates per interval; with traffic one for the short flows and one for the probes.
 
 use fullpipe_cc::CongestionKind;
-use fullpipe_sim::{Episode, EpisodeKind, FlowOutcome, LinkOutcome, Outcome, Series};
+use fullpipe_sim::{Episode, EpisodeKind, FlowOutcome, LinkOutcome, Outcome, Series, TraceRow};
 
 use super::{Column, Table, samples};
 use crate::metrics::RunMetrics;
@@ -60,24 +60,29 @@ fn flows(flows: &[FlowOutcome], rows: Option<usize>) -> Table {
                 .collect(),
         )
     };
+    let of_row = |of: &dyn Fn(&TraceRow) -> f64| float(&|s, p| of(&s.rows[p.row]));
     let mut table = Table::default();
     table.push(
         "flow",
         Column::Text(all().map(|(f, _)| f.name.clone()).collect()),
     );
-    table.push("time_s", float(&|s, p| s.time[p.row].as_secs_f64()));
-    table.push("cwnd", float(&|s, p| s.cwnd[p.row]));
+    table.push("time_s", of_row(&|r| r.time.as_secs_f64()));
+    table.push("cwnd", of_row(&|r| r.cwnd));
     table.push("cwnd_min", float(&|_, p| p.min));
     table.push("cwnd_max", float(&|_, p| p.max));
-    table.push("ssthresh", float(&|s, p| s.ssthresh[p.row]));
-    table.push("rtt_ms", float(&|s, p| s.rtt[p.row].as_millis_f64()));
-    table.push("srtt_ms", float(&|s, p| s.srtt[p.row].as_millis_f64()));
-    table.push("pacing_mbps", float(&|s, p| s.pacing_rate[p.row] * 1e-6));
-    let int = |of: &dyn Fn(&Series) -> &Vec<u64>| {
-        Column::Int(all().map(|(f, p)| of(&f.series)[p.row] as i64).collect())
+    table.push("ssthresh", of_row(&|r| r.ssthresh));
+    table.push("rtt_ms", of_row(&|r| r.rtt.as_millis_f64()));
+    table.push("srtt_ms", of_row(&|r| r.srtt.as_millis_f64()));
+    table.push("pacing_mbps", of_row(&|r| r.pacing_rate * 1e-6));
+    let int = |of: &dyn Fn(&TraceRow) -> u64| {
+        Column::Int(
+            all()
+                .map(|(f, p)| of(&f.series.rows[p.row]) as i64)
+                .collect(),
+        )
     };
-    table.push("flight", int(&|s| &s.flight));
-    table.push("delivered_segments", int(&|s| &s.delivered));
+    table.push("flight", int(&|r| r.flight));
+    table.push("delivered_segments", int(&|r| r.delivered));
 
     let mut names: Vec<&str> = flows
         .iter()
@@ -107,21 +112,22 @@ struct Pick {
 
 /// All rows, or the last of each of `rows` equal spans of time.
 fn picks(series: &Series, rows: Option<usize>) -> Vec<Pick> {
-    let n = series.time.len();
-    let (Some(rows), Some(first), Some(last)) = (rows, series.time.first(), series.time.last())
-    else {
-        let all = |row| Pick {
+    let all = &series.rows;
+    let n = all.len();
+    let (Some(rows), Some(first), Some(last)) = (rows, all.first(), all.last()) else {
+        let every = |row: usize| Pick {
             row,
-            min: series.cwnd_min[row],
-            max: series.cwnd_max[row],
+            min: all[row].cwnd_min,
+            max: all[row].cwnd_max,
         };
-        return (0..n).map(all).collect();
+        return (0..n).map(every).collect();
     };
-    let step = (last.as_nanos() - first.as_nanos()) / rows as u64 + 1;
-    let span = |row: usize| (series.time[row].as_nanos() - first.as_nanos()) / step;
+    let (first, last) = (first.time.as_nanos(), last.time.as_nanos());
+    let step = (last - first) / rows as u64 + 1;
+    let span = |row: usize| (all[row].time.as_nanos() - first) / step;
     let mut out: Vec<Pick> = Vec::new();
-    for row in 0..n {
-        let (min, max) = (series.cwnd_min[row], series.cwnd_max[row]);
+    for (row, r) in all.iter().enumerate() {
+        let (min, max) = (r.cwnd_min, r.cwnd_max);
         match out.last_mut() {
             Some(p) if span(p.row) == span(row) => {
                 *p = Pick {
@@ -213,16 +219,17 @@ mod tests {
         let s = &mut f.series;
         for i in 0..n {
             let w = if i == n / 2 { 5000.0 } else { i as f64 };
-            s.time.push(Time::from_nanos(1_000 * i));
-            s.cwnd.push(w);
-            s.cwnd_min.push(w);
-            s.cwnd_max.push(w);
-            s.ssthresh.push(f64::INFINITY);
-            s.rtt.push(Span::from_millis(80));
-            s.srtt.push(Span::from_millis(80));
-            s.pacing_rate.push(0.0);
-            s.flight.push(i);
-            s.delivered.push(i);
+            s.rows.push(TraceRow {
+                time: Time::from_nanos(1_000 * i),
+                cwnd: w,
+                cwnd_min: w,
+                cwnd_max: w,
+                rtt: Span::from_millis(80),
+                srtt: Span::from_millis(80),
+                flight: i,
+                delivered: i,
+                ..TraceRow::default()
+            });
         }
         s.variables.push(("k", vec![f64::NAN; n as usize]));
         f
