@@ -436,7 +436,8 @@ impl<C: Controller> Sender<C> {
         }
     }
 
-    /// The local queue refused `segment`, the last one polled: it never left the host.
+    /// The local queue refused `segment`, the last one polled: it never left the host. Of several that it refused at once the
+    /// newest comes back first.
     pub fn refuse(&mut self, now: Time, segment: &Segment) {
         self.stalled = true;
         self.ready = false;

@@ -65,9 +65,10 @@ impl Prr {
         self.out += 1;
     }
 
-    /// A segment did not leave after all.
+    /// A segment did not leave after all. Of several refused at once the first to come back may have begun this reduction: the
+    /// others were polled before it and are not in the count.
     pub fn on_unsent(&mut self) {
-        self.out -= 1;
+        self.out = self.out.saturating_sub(1);
     }
 
     /// Present window, segments.

@@ -355,6 +355,44 @@ fn a_local_drop_reduces_once_per_window() {
     }
 }
 
+/// A socket refuses what is left of a batch, newest first: all of it is taken back, one reduction.
+#[test]
+fn a_refused_batch_reduces_once() {
+    for policy in [LocalDrop::React, LocalDrop::Ignore] {
+        for prr in [false, true] {
+            let cfg = SenderConfig {
+                local_drop: policy,
+                reduction: reduction(prr),
+                tlp: false,
+                ..modern()
+            };
+            let mut h = Host::new(cfg, 20.0);
+            h.wait(100.0);
+            h.deliver(&ack(4, 0.0));
+            let mut batch = Vec::new();
+            while let Some(s) = h.s.poll_transmit(h.now) {
+                batch.push(s);
+            }
+            assert_eq!(batch.len(), 4);
+            for segment in batch.iter().rev() {
+                h.s.refuse(h.now, segment);
+                h.s.audit().unwrap();
+            }
+            assert_eq!((h.s.nxt(), h.s.counts().sent), (20, 20));
+            let reductions = usize::from(policy == LocalDrop::React);
+            assert_eq!(h.s.controller().congestions.len(), reductions);
+            h.s.resume();
+            h.now += span_ms(100);
+            h.ack(&ack(20, 0.0));
+            assert_eq!(h.s.nxt(), 20 + h.s.flight());
+            assert!(h.s.flight() > 0, "it goes on");
+            h.now += span_ms(100);
+            h.ack(&ack(h.s.nxt(), 0.0));
+            assert_eq!(h.s.phase(), Phase::Open);
+        }
+    }
+}
+
 /// `ignore` touches nothing; `exit-slow-start` moves the threshold to the window.
 #[test]
 fn ignore_waits_and_exit_leaves_slow_start() {
