@@ -5,6 +5,7 @@
 // UDT 4.11 (Debian: libudt-dev). MSS 1500, so that a packet fills an Ethernet frame as fullpipe's do; buffers of 128 MB.
 
 #include <arpa/inet.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -52,9 +53,9 @@ static void send(int from, double seconds) {
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (UDT::connect(s, (sockaddr *)&to, sizeof to) == UDT::ERROR) fail("connect");
     std::vector<char> data(1 << 20);
-    for (auto start = std::chrono::steady_clock::now(); seconds_since(start) < seconds;)
+    // Until the receiver has had enough and ends this process.
+    for (auto start = std::chrono::steady_clock::now(); seconds_since(start) < seconds + 10;)
         if (UDT::send(s, data.data(), data.size(), 0) == UDT::ERROR) break;
-    // The receiver has what it wants; what is still in the buffer need not arrive.
     _exit(0);
 }
 
@@ -90,6 +91,7 @@ int main(int argc, char **argv) {
     double took = seconds_since(start);
     rusage mine{}, theirs{};
     getrusage(RUSAGE_SELF, &mine);
+    kill(sender, SIGKILL);
     int status;
     wait4(sender, &status, 0, &theirs);
     printf("{\"bytes\": %lld, \"seconds\": %.6f, \"sender_cpu_s\": %.6f, \"receiver_cpu_s\": %.6f}\n", bytes, took, cpu(theirs),
