@@ -4,12 +4,12 @@ CARGO ?= cargo
 OUT   ?= fullpipe-out/tour
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench lint calibrate web
+.PHONY: help run test bench bench-udp lint calibrate web
 
 help: ## List the targets
 	@echo 'usage: make TARGET'
 	@echo
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo 'variables: CARGO=$(CARGO) OUT=$(OUT)'
 
@@ -27,6 +27,9 @@ test: ## Run every test that this machine can run
 
 bench: ## Measure the simulator: packets per second, instructions per packet, peers beside it
 	@bench/run.sh
+
+bench-udp: ## Measure UDP over loopback: Gbit/s and CPU per GB beside kernel TCP, UDT and quinn; writes bench/udp-results.md
+	@bench/udp/run.py
 
 calibrate: ## Hold the simulator against Linux: build its kernel, run every cell, write calibrate-out/report.html
 	$(CARGO) run --release --locked --package fullpipe-calibrate -- oracle --jobs $$(nproc)

@@ -11,19 +11,24 @@ use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
-use quinn::{ClientConfig, Endpoint, EndpointConfig, ServerConfig, TokioRuntime, TransportConfig, VarInt};
+use quinn::{
+    ClientConfig, Endpoint, EndpointConfig, ServerConfig, TokioRuntime, TransportConfig, VarInt,
+};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
 const FLOW_CONTROL: u32 = 256 << 20;
 const SOCKET_BUFFER: usize = 16 << 20;
 
 fn main() {
-    let seconds: f64 = std::env::args().nth(1).map_or(3.0, |s| s.parse().expect("seconds"));
+    let seconds: f64 = std::env::args()
+        .nth(1)
+        .map_or(3.0, |s| s.parse().expect("seconds"));
     let span = Duration::from_secs_f64(seconds);
     let cert = rcgen::generate_simple_self_signed(vec!["localhost".into()]).expect("certificate");
     let key = PrivatePkcs8KeyDer::from(cert.signing_key.serialize_der());
     let cert = CertificateDer::from(cert.cert);
-    let mut server = ServerConfig::with_single_cert(vec![cert.clone()], key.into()).expect("server");
+    let mut server =
+        ServerConfig::with_single_cert(vec![cert.clone()], key.into()).expect("server");
     server.transport_config(transport());
     let (tell, told) = mpsc::channel();
     let receiver = thread::spawn(move || runtime().block_on(receive(server, tell, span)));
@@ -36,10 +41,26 @@ fn main() {
     );
 }
 
-async fn receive(config: ServerConfig, tell: mpsc::Sender<SocketAddr>, span: Duration) -> (u64, f64, f64) {
-    let endpoint = Endpoint::new(EndpointConfig::default(), Some(config), socket(), Arc::new(TokioRuntime)).expect("endpoint");
-    tell.send(endpoint.local_addr().expect("address")).expect("main");
-    let connection = endpoint.accept().await.expect("connection").await.expect("handshake");
+async fn receive(
+    config: ServerConfig,
+    tell: mpsc::Sender<SocketAddr>,
+    span: Duration,
+) -> (u64, f64, f64) {
+    let endpoint = Endpoint::new(
+        EndpointConfig::default(),
+        Some(config),
+        socket(),
+        Arc::new(TokioRuntime),
+    )
+    .expect("endpoint");
+    tell.send(endpoint.local_addr().expect("address"))
+        .expect("main");
+    let connection = endpoint
+        .accept()
+        .await
+        .expect("connection")
+        .await
+        .expect("handshake");
     let mut stream = connection.accept_uni().await.expect("stream");
     let start = Instant::now();
     let mut bytes = 0;
@@ -60,8 +81,18 @@ async fn send(cert: CertificateDer<'static>, to: SocketAddr, span: Duration) -> 
     roots.add(cert).expect("certificate");
     let mut config = ClientConfig::with_root_certificates(Arc::new(roots)).expect("client");
     config.transport_config(transport());
-    let endpoint = Endpoint::new(EndpointConfig::default(), None, socket(), Arc::new(TokioRuntime)).expect("endpoint");
-    let connection = endpoint.connect_with(config, to, "localhost").expect("connect").await.expect("handshake");
+    let endpoint = Endpoint::new(
+        EndpointConfig::default(),
+        None,
+        socket(),
+        Arc::new(TokioRuntime),
+    )
+    .expect("endpoint");
+    let connection = endpoint
+        .connect_with(config, to, "localhost")
+        .expect("connect")
+        .await
+        .expect("handshake");
     let mut stream = connection.open_uni().await.expect("stream");
     let data = vec![0; 1 << 20];
     let start = Instant::now();
@@ -90,13 +121,20 @@ fn transport() -> Arc<TransportConfig> {
 fn socket() -> UdpSocket {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("socket");
     let options = socket2::SockRef::from(&socket);
-    options.set_send_buffer_size(SOCKET_BUFFER).expect("send buffer");
-    options.set_recv_buffer_size(SOCKET_BUFFER).expect("receive buffer");
+    options
+        .set_send_buffer_size(SOCKET_BUFFER)
+        .expect("send buffer");
+    options
+        .set_recv_buffer_size(SOCKET_BUFFER)
+        .expect("receive buffer");
     socket
 }
 
 fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("runtime")
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("runtime")
 }
 
 /// Seconds of this thread.
