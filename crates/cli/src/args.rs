@@ -120,14 +120,18 @@ pub struct Compare {
     #[arg(value_name = "B")]
     pub b: PathBuf,
 
-    /// Largest accepted relative difference, as `0.05` or `5%`, of all metrics or of one (`goodput_mbps=1%`); may be repeated
-    /// [default: 5%]
+    /// Largest accepted relative difference, as `0.05` or `5%`, of all metrics or of one (`goodput_mbps=1%`, `cwnd_area=3%`,
+    /// `loss_time_rtt=0.5`); may be repeated [default: 5%; `loss_time_rtt` 1, `loss_events` and `timeouts` 0]
     #[arg(long, value_name = "[METRIC=]FRACTION", value_parser = threshold)]
     pub threshold: Vec<(Option<String>, f64)>,
 
     /// Only these metrics (see `fullpipe list metrics`); may be repeated
     #[arg(long = "metric", value_name = "NAME")]
     pub metrics: Vec<String>,
+
+    /// Judge the agreement of curves and events, as between two grounds, also on one ground
+    #[arg(long)]
+    pub agreement: bool,
 
     /// Form of the result on stdout
     #[arg(long, value_enum, default_value_t = ShortFormat::Table)]

@@ -118,7 +118,7 @@ pub fn markdown() -> String {
             out += PAGE_VARIABLES;
         }
     }
-    out
+    out + PAGE_AGREEMENT
 }
 
 const PAGE_HEAD: &str = "\
@@ -161,6 +161,53 @@ Last and largest value of a variable that the controller reports (`var.w_max.las
 - formula: over the rows of the time series in which it was reported
 - several streams: mean of the last values, largest of the largest
 - source: the law's or start-up's file
+";
+
+const PAGE_AGREEMENT: &str = "
+## Of two results
+
+`fullpipe compare A B` of results from different grounds (and with `--agreement` always) says how far apart they are. Runs are
+paired by seed; a value is the mean over the pairs. Where chance decides, no two runs are alike on any ground: with several
+seeds a distance beyond its threshold is held against that of neighbouring seeds on one ground (the ground where it is smaller),
+and agrees `by chance` if it is not larger, judged by Welch's 95 % interval.
+
+Judged beside these are the metrics `goodput_mbps`, `rtt_ms.mean`, `retransmits` and `completion_time_s` of flows (5 %),
+`loss_events` and `timeouts` (equal), `completion_time_s.mean`, `rtt_ms.mean` and `received_mbps` of traffic (5 %); or those of
+`--metric`. With several seeds a difference counts only if its 95 % interval leaves out zero.
+
+### `cwnd_area`
+
+Relative area between the curves of the congestion window.
+
+- unit: 1
+- formula: `integral |a - b| dt / integral a dt`, from the first row of either series to the last row of either. A window keeps
+  its value until the next row; it is zero before the first row and keeps the last one after it. The series with a row per ACK is
+  used where there is one (`trace = \"full\"`)
+- several streams: of the sum of the windows
+- threshold: 5 %
+- source: definition ours
+
+### `loss_time_rtt`
+
+Largest difference of the times of congestion events (reductions and timeouts).
+
+- unit: RTT: `rtt_ms.min` of the run in A
+- formula: maximum of `|t_a - t_b|`, events matched in their order. Where one side has more, those are left out that make the
+  sum of the differences smallest; no event on one side: 0, the count of `loss_events` tells
+- several streams: events of all streams, by time
+- threshold: 1
+- source: definition ours
+
+### `completion_area`
+
+Relative area between the distributions of the completion times of short flows, all runs together.
+
+- unit: 1
+- formula: `integral |Qa(u) - Qb(u)| du / mean(a)` over `u` from 0 to 1, with the quantile functions `Q` (Wasserstein distance).
+  Beyond its threshold it agrees by chance if the largest step between the distributions is below
+  `1.358 sqrt((n + m) / (n m))` (Kolmogorov and Smirnov, 95 %)
+- threshold: 5 %
+- source: definition ours
 ";
 
 const fn metric(scope: Scope, name: &'static str, unit: &'static str, better: Better) -> Metric {

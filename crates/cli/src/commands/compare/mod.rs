@@ -1,7 +1,10 @@
 //! `fullpipe compare`.
 
+mod agreement;
+
+use fullpipe_suite::agreement::MEASURES;
 use fullpipe_suite::compare::{
-    Comparison, Method, Missing, Number, Options, Row, Verdict, compare_stored,
+    Comparison, Method, Missing, Number, Options, Row, Verdict, View, compare_stored,
 };
 use fullpipe_suite::label;
 use fullpipe_suite::metrics::{self, METRICS};
@@ -18,6 +21,11 @@ use crate::table::{Align, Table, number};
 pub fn compare(args: &Compare) -> Result<Exit, Failure> {
     let mut options = Options {
         metrics: args.metrics.clone(),
+        view: if args.agreement {
+            View::Agreement
+        } else {
+            View::Auto
+        },
         ..Options::default()
     };
     for (metric, fraction) in &args.threshold {
@@ -26,7 +34,13 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
             None => options.threshold = *fraction,
         }
     }
-    for name in options.metrics.iter().chain(options.thresholds.keys()) {
+    let thresholds = options.thresholds.keys();
+    let measure = |name: &&String| MEASURES.contains(&name.as_str());
+    for name in options
+        .metrics
+        .iter()
+        .chain(thresholds.filter(|t| !measure(t)))
+    {
         if metrics::scope_of(name).is_none() {
             return Err(unknown("metric", name, METRICS.iter().map(|m| m.name)));
         }
@@ -57,10 +71,16 @@ fn text(comparison: &Comparison, all: bool) -> String {
             side.scenario, side.ground, side.fullpipe
         );
     }
+    let agreement = comparison.view == View::Agreement;
+    if agreement {
+        out.push('\n');
+        out += &agreement::tables(comparison);
+    }
+    let differs = |r: &&Row| !matches!(r.verdict, Verdict::Same | Verdict::Indistinguishable);
     let rows: Vec<&Row> = comparison
         .rows
         .iter()
-        .filter(|r| all || !matches!(r.verdict, Verdict::Same | Verdict::Indistinguishable))
+        .filter(|r| all || (!agreement && differs(r)))
         .collect();
     if !rows.is_empty() {
         out.push('\n');
@@ -77,7 +97,10 @@ fn text(comparison: &Comparison, all: bool) -> String {
         out.push('\n');
     }
     out.push('\n');
-    out += &summary(comparison);
+    out += &match comparison.view {
+        View::Agreement => agreement::summary(comparison),
+        _ => summary(comparison),
+    };
     out
 }
 

@@ -1,0 +1,291 @@
+//! The agreement of two grounds as tables: a line per case and flow, and one per class of short flows.
+
+use std::collections::BTreeMap;
+
+use fullpipe_suite::agreement::{COMPLETION_AREA, CWND_AREA, Distance, LOSS_TIME};
+use fullpipe_suite::compare::{Comparison, Number, Row, Verdict};
+use fullpipe_suite::label;
+use fullpipe_suite::result::Params;
+
+use super::{params_text, percent};
+use crate::table::{Align, Table, number};
+
+/// What is judged of one flow in one case.
+struct Line<'a> {
+    params: &'a Params,
+    flow: &'a str,
+    rows: BTreeMap<&'a str, &'a Row>,
+    distances: BTreeMap<&'a str, &'a Distance>,
+}
+
+impl Line<'_> {
+    fn verdict(&self) -> Verdict {
+        let rows = self.rows.values().map(|r| r.verdict);
+        let all = rows.chain(self.distances.values().map(|d| d.verdict));
+        let rank = |v: &Verdict| match v {
+            Verdict::Same => 0,
+            Verdict::Within => 1,
+            Verdict::Indistinguishable => 2,
+            Verdict::Beyond => 3,
+        };
+        all.max_by_key(rank).unwrap_or(Verdict::Same)
+    }
+}
+
+/// The tables.
+pub(super) fn tables(comparison: &Comparison) -> String {
+    let lines = lines(comparison);
+    let all: Vec<Vec<(String, String)>> = lines.iter().map(|l| params_text(l.params)).collect();
+    let params = label::varying(&all);
+    let (short, long): (Vec<&Line<'_>>, Vec<&Line<'_>>) = lines
+        .iter()
+        .partition(|l| l.distances.contains_key(COMPLETION_AREA) || is_traffic(l));
+    let mut out = String::new();
+    if !long.is_empty() {
+        out += &table(&params, &long, &FLOW);
+    }
+    if !short.is_empty() {
+        out += if long.is_empty() { "" } else { "\n" };
+        out += &table(&params, &short, &SHORT);
+    }
+    out
+}
+
+/// The last line: how many agree, and how far apart the curves and events are at most.
+pub(super) fn summary(comparison: &Comparison) -> String {
+    let lines = lines(comparison);
+    let beyond = |l: &&Line<'_>| l.verdict() == Verdict::Beyond;
+    let apart = lines.iter().filter(beyond).count();
+    let of = |measure: &str| {
+        let all = comparison.distances.iter();
+        let all: Vec<&Distance> = all.filter(|d| d.measure == measure).collect();
+        let largest = |best: Option<f64>, d: &&Distance| Some(best.unwrap_or(0.0).max(d.mean));
+        let mean = all.iter().fold(None, largest)?;
+        Some((mean, all[0].threshold))
+    };
+    let mut parts = vec![match apart {
+        0 => format!("all {} flows and classes", lines.len()),
+        n => format!(
+            "{n} of {} flows and classes differ beyond a threshold",
+            lines.len()
+        ),
+    }];
+    if let Some((area, threshold)) = of(CWND_AREA) {
+        parts.push(format!(
+            "cwnd curves up to {} % apart (threshold {})",
+            number(100.0 * area, 3),
+            percent(threshold)
+        ));
+    }
+    if let Some((rtts, threshold)) = of(LOSS_TIME) {
+        parts.push(format!(
+            "events up to {} RTT (threshold {})",
+            number(rtts, 2),
+            number(threshold, 2)
+        ));
+    }
+    if !comparison.missing.is_empty() {
+        parts.push(format!("{} on one side only", comparison.missing.len()));
+    }
+    let word = if comparison.agree {
+        "agree"
+    } else {
+        "DISAGREE"
+    };
+    format!("{word}: {}\n", parts.join("; "))
+}
+
+fn is_traffic(line: &Line<'_>) -> bool {
+    !line.rows.contains_key("loss_events")
+}
+
+fn lines(comparison: &Comparison) -> Vec<Line<'_>> {
+    let mut lines: Vec<Line<'_>> = Vec::new();
+    for row in comparison.rows.iter().filter(|r| r.judged) {
+        let Some(flow) = row.flow.as_deref() else {
+            continue;
+        };
+        line(&mut lines, &row.params, flow)
+            .rows
+            .insert(&row.metric, row);
+    }
+    for distance in &comparison.distances {
+        line(&mut lines, &distance.params, &distance.flow)
+            .distances
+            .insert(distance.measure, distance);
+    }
+    lines
+}
+
+fn line<'a, 'b>(
+    lines: &'b mut Vec<Line<'a>>,
+    params: &'a Params,
+    flow: &'a str,
+) -> &'b mut Line<'a> {
+    let known = lines
+        .iter()
+        .position(|l| l.params == params && l.flow == flow);
+    let at = known.unwrap_or_else(|| {
+        lines.push(Line {
+            params,
+            flow,
+            rows: BTreeMap::new(),
+            distances: BTreeMap::new(),
+        });
+        lines.len() - 1
+    });
+    &mut lines[at]
+}
+
+/// What a column shows.
+enum Cell {
+    /// A relative area.
+    Area(&'static str),
+    /// Milliseconds and round trips.
+    Shift,
+    /// Both values, and their relative difference where they differ.
+    Both(&'static str),
+    /// The same for counts: without the difference.
+    Count(&'static str),
+    /// Distance of two distributions, and what would be real.
+    Ks,
+}
+
+type Columns = [(&'static [&'static str], Cell)];
+
+const FLOW: [(&[&str], Cell); 8] = [
+    (&["cwnd:", "area between"], Cell::Area(CWND_AREA)),
+    (&["loss events", "A : B"], Cell::Count("loss_events")),
+    (&["timeouts", "A : B"], Cell::Count("timeouts")),
+    (&["events", "apart"], Cell::Shift),
+    (&["retransmits", "A : B"], Cell::Count("retransmits")),
+    (&["goodput (Mbit/s)", "A : B"], Cell::Both("goodput_mbps")),
+    (&["mean RTT (ms)", "A : B"], Cell::Both("rtt_ms.mean")),
+    (
+        &["completion (s)", "A : B"],
+        Cell::Both("completion_time_s"),
+    ),
+];
+
+const SHORT: [(&[&str], Cell); 5] = [
+    (
+        &["completion, mean (s)", "A : B"],
+        Cell::Both("completion_time_s.mean"),
+    ),
+    (
+        &["completion:", "area between"],
+        Cell::Area(COMPLETION_AREA),
+    ),
+    (&["largest step", "(real above)"], Cell::Ks),
+    (&["mean RTT (ms)", "A : B"], Cell::Both("rtt_ms.mean")),
+    (&["received (Mbit/s)", "A : B"], Cell::Both("received_mbps")),
+];
+
+fn table(params: &[(&str, &str)], lines: &[&Line<'_>], columns: &Columns) -> String {
+    // A column that no line has is left out.
+    let cells: Vec<(&[&str], Vec<Option<String>>)> = columns
+        .iter()
+        .map(|(head, cell)| (*head, lines.iter().map(|l| text(l, cell)).collect()))
+        .filter(|(_, cells): &(_, Vec<Option<String>>)| cells.iter().any(Option::is_some))
+        .collect();
+    let mut table = Table::new();
+    for (_, head) in params {
+        table.column(Align::Left, &["", head]);
+    }
+    table.column(Align::Left, &["", "of"]);
+    for (head, _) in &cells {
+        table.column(Align::Right, head);
+    }
+    table.column(Align::Left, &["", "verdict"]);
+    for (i, line) in lines.iter().enumerate() {
+        let mut row: Vec<String> = params
+            .iter()
+            .map(|(key, _)| line.params.text(key).unwrap_or_default())
+            .collect();
+        row.push(line.flow.to_owned());
+        let one = |(_, cells): &(_, Vec<Option<String>>)| cells[i].clone().unwrap_or("-".into());
+        row.extend(cells.iter().map(one));
+        row.push(
+            match line.verdict() {
+                Verdict::Same => "same",
+                Verdict::Within => "agrees",
+                Verdict::Indistinguishable => "agrees by chance",
+                Verdict::Beyond => "DISAGREES",
+            }
+            .to_owned(),
+        );
+        table.row(row);
+    }
+    table.text()
+}
+
+fn text(line: &Line<'_>, cell: &Cell) -> Option<String> {
+    let distance = |name: &str| line.distances.get(name).copied();
+    let row = |name: &str| {
+        let row: Option<&Row> = line.rows.get(name).copied();
+        row.filter(|r| r.a.mean.is_some() || r.b.mean.is_some())
+    };
+    Some(match cell {
+        Cell::Area(name) => {
+            let d = distance(name)?;
+            let seeds = by_seeds(d, &|x| percent(round(100.0 * x) / 100.0));
+            let area = format!("{} %", number(100.0 * d.mean, 3));
+            format!("{area}{seeds}{}", mark(d.verdict))
+        }
+        Cell::Shift => {
+            let d = distance(LOSS_TIME)?;
+            let ms = d
+                .mean_ms
+                .map_or(String::new(), |ms| format!("{} ms = ", number(ms, 3)));
+            let seeds = by_seeds(d, &|x| number(x, 2));
+            format!("{ms}{} RTT{seeds}{}", number(d.mean, 2), mark(d.verdict))
+        }
+        Cell::Both(name) => {
+            let r = row(name)?;
+            let both = both(r);
+            let difference = r.relative.filter(|d| *d != 0.0);
+            let difference =
+                difference.map_or(String::new(), |d| format!(" ({:+.2} %)", 100.0 * d));
+            format!("{both}{difference}{}", mark(r.verdict))
+        }
+        Cell::Count(name) => {
+            let r = row(name)?;
+            format!("{}{}", both(r), mark(r.verdict))
+        }
+        Cell::Ks => {
+            let [step, real] = distance(COMPLETION_AREA)?.ks?;
+            format!("{} ({})", number(step, 2), number(real, 2))
+        }
+    })
+}
+
+/// Means alone; the intervals are in the table of `--all` and in the JSON.
+fn both(row: &Row) -> String {
+    let of = |n: &Number| n.mean.map_or("undefined".to_owned(), |x| brief(x));
+    match row.verdict {
+        Verdict::Same => of(&row.a),
+        _ => format!("{} : {}", of(&row.a), of(&row.b)),
+    }
+}
+
+fn brief(x: f64) -> String {
+    // A whole number needs no decimals.
+    if x.fract() == 0.0 {
+        format!("{x}")
+    } else {
+        number(x, 4)
+    }
+}
+
+fn by_seeds(d: &Distance, text: &dyn Fn(f64) -> String) -> String {
+    let apart = d.between_seeds.filter(|_| d.mean > d.threshold);
+    apart.map_or(String::new(), |s| format!(" (seeds {})", text(s)))
+}
+
+fn round(x: f64) -> f64 {
+    (10.0 * x).round() / 10.0
+}
+
+fn mark(verdict: Verdict) -> &'static str {
+    if verdict == Verdict::Beyond { " !" } else { "" }
+}

@@ -1,0 +1,67 @@
+//! A difference of means with its 95 % interval: of pairs, or of two independent samples.
+
+use super::{Effect, Method};
+use crate::result::{Estimate, student_t};
+
+/// `b - a` with its interval.
+pub(crate) struct Difference {
+    pub(super) mean: Option<f64>,
+    pub(crate) interval: Option<[f64; 2]>,
+    pub(super) effect: Option<Effect>,
+    pub(super) method: Method,
+}
+
+impl Difference {
+    /// Of two runs or more with their partners: Student's interval of the mean of `b - a`.
+    pub(super) fn paired(pairs: &[[f64; 2]]) -> Difference {
+        let differences: Vec<Option<f64>> = pairs.iter().map(|[a, b]| Some(b - a)).collect();
+        let e = Estimate::of(&differences);
+        let deviation = error_variance(&e, pairs.len()).map(|v| (v * pairs.len() as f64).sqrt());
+        Difference {
+            mean: e.mean,
+            interval: e.ci95,
+            effect: effect("d_z", e.mean, deviation),
+            method: Method::Paired,
+        }
+    }
+
+    /// For unequal variances (Welch 1947), degrees of freedom after Satterthwaite.
+    pub(crate) fn welch(a: &Estimate, na: usize, b: &Estimate, nb: usize) -> Difference {
+        let mean = a.mean.zip(b.mean).map(|(a, b)| b - a);
+        let errors = error_variance(a, na).zip(error_variance(b, nb));
+        let (Some(difference), Some((va, vb))) = (mean, errors) else {
+            return Difference {
+                mean,
+                interval: None,
+                effect: None,
+                method: Method::Single,
+            };
+        };
+        let (fa, fb) = (na as f64 - 1.0, nb as f64 - 1.0);
+        let sum = va + vb;
+        let half = if sum == 0.0 {
+            0.0
+        } else {
+            student_t(sum * sum / (va * va / fa + vb * vb / fb)) * sum.sqrt()
+        };
+        let pooled = (fa * va * na as f64 + fb * vb * nb as f64) / (fa + fb);
+        Difference {
+            mean,
+            interval: Some([difference - half, difference + half]),
+            effect: effect("d", mean, Some(pooled.sqrt())),
+            method: Method::Welch,
+        }
+    }
+}
+
+fn effect(measure: &'static str, mean: Option<f64>, deviation: Option<f64>) -> Option<Effect> {
+    let value = mean? / deviation.filter(|d| *d > 0.0)?;
+    value.is_finite().then_some(Effect { measure, value })
+}
+
+/// Squared standard error of a mean, read back from its interval.
+fn error_variance(e: &Estimate, n: usize) -> Option<f64> {
+    let [low, high] = e.ci95?;
+    let error = 0.5 * (high - low) / student_t(n as f64 - 1.0);
+    Some(error * error)
+}
