@@ -169,7 +169,7 @@ const PAGE_AGREEMENT: &str = "
 `fullpipe compare A B` of results from different grounds (and with `--agreement` always) says how far apart they are. Runs are
 paired by seed; a value is the mean over the pairs. Where chance decides, no two runs are alike on any ground: with several
 seeds a distance beyond its threshold is held against that of neighbouring seeds on one ground (the ground where it is smaller),
-and agrees `by chance` if it is not larger, judged by Welch's 95 % interval.
+and is `within chance` if it is not larger, judged by Welch's 95 % interval.
 
 Judged beside these are the metrics `goodput_mbps`, `rtt_ms.mean`, `retransmits` and `completion_time_s` of flows (5 %),
 `loss_events` and `timeouts` (equal), `completion_time_s.mean`, `rtt_ms.mean` and `received_mbps` of traffic (5 %); or those of
@@ -204,7 +204,7 @@ Relative area between the distributions of the completion times of short flows, 
 
 - unit: 1
 - formula: `integral |Qa(u) - Qb(u)| du / mean(a)` over `u` from 0 to 1, with the quantile functions `Q` (Wasserstein distance).
-  Beyond its threshold it agrees by chance if the largest step between the distributions is below
+  Beyond its threshold it is within chance if the largest step between the distributions is below
   `1.358 sqrt((n + m) / (n m))` (Kolmogorov and Smirnov, 95 %)
 - threshold: 5 %
 - source: definition ours

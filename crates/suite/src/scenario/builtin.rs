@@ -17,6 +17,7 @@ pub const BUILT_IN: &[(&str, &str)] = files! {
     "slac" "slac-throughput" "slac-txqueuelen" "slac-stability" "slac-fairness" "waves" "reverse"
     "spreading" "spreading-rates"
     "rtt-fairness" "parking" "random-loss"
+    "grounds" "grounds-one-drop" "grounds-slow-start-cap" "grounds-spreading"
 };
 
 /// The text of a built-in scenario.

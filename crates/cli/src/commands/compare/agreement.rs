@@ -209,7 +209,7 @@ fn table(params: &[(&str, &str)], lines: &[&Line<'_>], columns: &Columns) -> Str
             match line.verdict() {
                 Verdict::Same => "same",
                 Verdict::Within => "agrees",
-                Verdict::Indistinguishable => "agrees by chance",
+                Verdict::Indistinguishable => "within chance",
                 Verdict::Beyond => "DISAGREES",
             }
             .to_owned(),
