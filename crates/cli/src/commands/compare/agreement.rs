@@ -261,7 +261,7 @@ fn text(line: &Line<'_>, cell: &Cell) -> Option<String> {
 
 /// Means alone; the intervals are in the table of `--all` and in the JSON.
 fn both(row: &Row) -> String {
-    let of = |n: &Number| n.mean.map_or("undefined".to_owned(), |x| brief(x));
+    let of = |n: &Number| n.mean.map_or("undefined".to_owned(), brief);
     match row.verdict {
         Verdict::Same => of(&row.a),
         _ => format!("{} : {}", of(&row.a), of(&row.b)),
