@@ -365,6 +365,11 @@ fn read(name_or_path: &str) -> Result<(String, String), Diagnostics> {
     Ok((text, name_or_path.to_owned()))
 }
 
+/// The keys of `[[flow]]`, each with a value as it would be written in a file.
+pub fn flow_keys() -> impl Iterator<Item = (&'static str, &'static str)> {
+    keys::FLOW.iter().map(|key| (key.name, key.example))
+}
+
 impl Scenario {
     /// Reads a built-in scenario if `name_or_path` names one, otherwise a file.
     ///
