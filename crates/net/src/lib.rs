@@ -9,7 +9,9 @@
 //! - [`live`]: how a run is getting on, for whoever watches.
 //! - [`payload`]: what a flow carries, asked for and handed over by segment number.
 //! - [`file`]: a file as the data of a flow.
+//! - [`content`]: how two hosts agree on what flows carry, and whether it arrived.
 
+pub mod content;
 pub mod endpoint;
 pub mod file;
 pub mod ground;

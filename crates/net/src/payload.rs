@@ -6,6 +6,7 @@
 
 use std::io;
 
+use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
 /// Where the data of a flow comes from.
@@ -48,7 +49,7 @@ pub struct Pattern {
 }
 
 /// Segments and a sum of their hashes that does not depend on their order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Segments added.
     pub segments: u64,

@@ -72,11 +72,11 @@ impl Part {
     /// # Errors
     /// As the system says: [`ErrorKind::ResourceBusy`] if another transfer writes it, [`ErrorKind::StorageFull`] if there is
     /// no room for all of it.
-    pub fn open(place: Place, source: Identity) -> io::Result<Self> {
+    pub fn open(place: Arc<Place>, source: Identity) -> io::Result<Self> {
         let file = place.open_part()?;
         let state = place.state().filter(|s| s.source == source);
         let mut part = Self {
-            place: Arc::new(place),
+            place,
             file: Arc::new(file),
             source,
             prefix: 0,

@@ -5,9 +5,10 @@ use std::fs::Metadata;
 use std::time::UNIX_EPOCH;
 
 use blake3::Hash;
+use serde::{Deserialize, Serialize};
 
 /// What tells one state of a file from another, as far as its metadata go. The content is held against its hash as well.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// Bytes.
     pub size: u64,

@@ -18,7 +18,7 @@ fn bytes(size: usize) -> Vec<u8> {
 }
 
 fn open(path: &Path, source: Identity) -> Part {
-    Part::open(Place::local(path).unwrap(), source).unwrap()
+    Part::open(Place::local(path).unwrap().into(), source).unwrap()
 }
 
 /// Moves segments `which` of what is missing, in that order.
@@ -175,7 +175,7 @@ fn more_than_the_disk_holds_is_refused_at_once() {
         changed: 0,
     };
     let place = Place::local(&dir.path().join("to")).unwrap();
-    let error = Part::open(place, identity).unwrap_err();
+    let error = Part::open(place.into(), identity).unwrap_err();
     let kinds = [ErrorKind::StorageFull, ErrorKind::FileTooLarge];
     assert!(kinds.contains(&error.kind()), "{error}");
 }

@@ -93,7 +93,7 @@ fn a_file_arrives_over_a_lossy_flow() {
     fs::write(&from, &bytes).unwrap();
     let file = fs::File::open(&from).unwrap();
     let identity = Identity::of(&file.metadata().unwrap());
-    let part = Part::open(Place::local(&to).unwrap(), identity).unwrap();
+    let part = Part::open(Place::local(&to).unwrap().into(), identity).unwrap();
     let (mut source, reading) = source(file, 0, Hasher::new()).unwrap();
     let (mut sink, writing) = part.receive(MSS).unwrap();
     let complete = AtomicBool::new(false);
