@@ -13,7 +13,7 @@ use fullpipe_sim::{Outcome, RunSpec};
 use crate::endpoint::{
     self, EndpointError, Hooks, HostOutcome, PathReport, Plan, Side, UdpPort, merge,
 };
-use crate::io::{Clock, IoConfig, Mode, Patience, Socket, Stop};
+use crate::io::{Clock, IoConfig, Mode, Patience, Socket, Stop, pin};
 use crate::wire::SessionId;
 
 /// How a run is made.
@@ -23,6 +23,8 @@ pub struct Options {
     pub mode: Mode,
     /// How precisely the hosts wait.
     pub patience: Patience,
+    /// Keep the near host on this processor and the far one on the next; `None`: where the system puts them.
+    pub pin: Option<usize>,
 }
 
 /// Why there is no result.
@@ -89,8 +91,10 @@ pub fn run_hosts(
         ..IoConfig::new(options.mode)
     };
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let sockets = [Socket::bind(any, &config)?, Socket::bind(any, &config)?];
+    let mut sockets = [Socket::bind(any, &config)?, Socket::bind(any, &config)?];
     let addresses = [sockets[0].local(), sockets[1].local()];
+    sockets[0].connect(addresses[1])?;
+    sockets[1].connect(addresses[0])?;
     let spec = Arc::new(spec.clone());
     let plan = |side, peer| Plan {
         spec: spec.clone(),
@@ -106,11 +110,14 @@ pub fn run_hosts(
     let stop = Stop::new()?;
     let clock = Clock::new();
     let outcomes = thread::scope(|scope| {
-        let hosts = plans.iter().zip(sockets).zip(hooks);
+        let hosts = plans.iter().zip(sockets).zip(hooks).enumerate();
         let hosts: Vec<_> = hosts
-            .map(|((plan, socket), hooks)| {
+            .map(|(i, ((plan, socket), hooks))| {
                 let stop = &stop;
                 scope.spawn(move || {
+                    if let Some(first) = options.pin {
+                        pin(first + i)?;
+                    }
                     let longest = config.longest;
                     let port = UdpPort::new(socket, longest, options.patience, clock, stop)?;
                     let outcome = endpoint::run(plan, port, hooks, stop);

@@ -1,0 +1,114 @@
+//! Memory to memory over loopback with the real endpoint: how fast, and at what cost.
+//!
+//! ```text
+//! cargo run --release -p fullpipe-net --example memory -- [seconds=3] [mode=packet|bulk] [window=SEGMENTS] [ack_every=2]
+//!     [flows=1] [mtu=1500] [stack=reno] [pin=FIRST_CPU]
+//! ```
+//! Prints one line of JSON. `goodput_mbps` counts payload that arrived for the first time in the measured part, which leaves out
+//! the first quarter of a second.
+
+use std::sync::atomic::AtomicBool;
+
+use fullpipe_cc::StackSpec;
+use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
+use fullpipe_net::endpoint::{Hooks, PathReport, merge};
+use fullpipe_net::ground::{Options, run_hosts};
+use fullpipe_net::io::Mode;
+use fullpipe_sim::{FlowSpec, RunSpec};
+use fullpipe_units::{Span, Time};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut options = Options::default();
+    let (mut seconds, mut window, mut ack_every, mut flows, mut mtu) = (3.0, 0.0, 2, 1, 1500);
+    let mut stack = "reno".to_owned();
+    for arg in std::env::args().skip(1) {
+        let (key, value) = arg.split_once('=').ok_or("write key=value")?;
+        match key {
+            "seconds" => seconds = value.parse()?,
+            "mode" => {
+                options.mode = match value {
+                    "packet" => Mode::Packet,
+                    "bulk" => Mode::Bulk,
+                    _ => return Err("mode=packet or mode=bulk".into()),
+                }
+            }
+            "window" => window = value.parse()?,
+            "ack_every" => ack_every = value.parse()?,
+            "flows" => flows = value.parse()?,
+            "mtu" => mtu = value.parse()?,
+            "stack" => value.clone_into(&mut stack),
+            "pin" => options.pin = Some(value.parse()?),
+            _ => return Err(format!("no such key: {key}").into()),
+        }
+    }
+    if window == 0.0 {
+        window = match options.mode {
+            Mode::Packet => 256.0,
+            Mode::Bulk => 1024.0,
+        };
+    }
+    let sender = SenderConfig {
+        max_window: window,
+        initial_window: window.min(64.0),
+        ..SenderConfig::preset(Preset::Y2026, mtu)
+    };
+    let receiver = ReceiverConfig {
+        ack_every,
+        ..ReceiverConfig::preset(Preset::Y2026)
+    };
+    let stack = StackSpec::parse(&stack)?;
+    let flow = |i| {
+        let name = format!("flow{i}");
+        FlowSpec::new(
+            &name,
+            stack.clone(),
+            sender.clone(),
+            receiver.clone(),
+            vec![],
+            vec![],
+        )
+    };
+    let warm_up = Span::from_millis(250);
+    let spec = RunSpec {
+        duration: warm_up + Span::from_secs_f64(seconds),
+        measure_from: Time::ZERO + warm_up,
+        flows: (0..flows).map(flow).collect(),
+        ..RunSpec::default()
+    };
+    let hooks = [Hooks::default(), Hooks::default()];
+    let [near, far] = run_hosts(&spec, &options, hooks, &AtomicBool::new(false))?;
+    let counts = [near.counts, far.counts];
+    let outcome = merge(&spec, near, far, PathReport::default())?;
+    let sum = |of: fn(&fullpipe_sim::FlowTotals) -> u64| -> u64 {
+        outcome.flows.iter().map(|f| of(&f.totals)).sum()
+    };
+    let bytes = sum(|t| t.delivered_measured) * u64::from(sender.mss);
+    let all = sum(|t| t.delivered) * u64::from(sender.mss);
+    let cpu: f64 = counts.iter().map(|c| c.cpu.as_secs_f64()).sum();
+    println!(
+        "{{\"mode\":\"{:?}\",\"window\":{window},\"ack_every\":{ack_every},\"flows\":{flows},\"mtu\":{mtu},\
+         \"goodput_mbps\":{:.1},\"cpu_s_per_gb\":{:.3},\"cpu_s\":[{:.3},{:.3}],\"segments\":{},\"acks\":{},\
+         \"retransmits\":{},\"loss_events\":{},\"timeouts\":{},\"turns\":[{},{}],\"datagrams_in\":[{},{}],\
+         \"socket_drops\":[{},{}],\"stalls\":[{},{}],\"rtt_us\":{:.1}}}",
+        options.mode,
+        bytes as f64 * 8e-6 / seconds,
+        cpu / (all as f64 * 1e-9),
+        counts[0].cpu.as_secs_f64(),
+        counts[1].cpu.as_secs_f64(),
+        sum(|t| t.sent),
+        sum(|t| t.acks),
+        sum(|t| t.retransmits),
+        sum(|t| t.loss_events),
+        sum(|t| t.timeouts),
+        counts[0].turns,
+        counts[1].turns,
+        counts[0].datagrams_in,
+        counts[1].datagrams_in,
+        counts[0].socket_drops,
+        counts[1].socket_drops,
+        counts[0].local_stalls,
+        counts[1].local_stalls,
+        outcome.flows[0].rtt.mean_s().unwrap_or(0.0) * 1e6,
+    );
+    Ok(())
+}
