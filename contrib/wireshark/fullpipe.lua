@@ -90,7 +90,9 @@ local function check_data(tvb)
     if syn and not empty then return e.malformed, "a SYN with payload" end
     if empty and not syn then return e.malformed, "data without payload" end
     if syn and flags >= 4 then return e.malformed, "a SYN with CWR or PUSH" end
-    if syn and tvb:range(12, 8):uint64() ~= UInt64.new(0, 0) then return e.malformed, "a SYN with a number" end
+    -- Above bit 48 of a short flow's numbers stands which flow of its number it is.
+    local number = tvb(2, 2):uint() >= 0x8000 and tvb:range(14, 6) or tvb:range(12, 8)
+    if syn and number:uint64() ~= UInt64.new(0, 0) then return e.malformed, "a SYN with a number" end
 end
 
 local function show_numbered(tvb, tree, field)

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
-use fullpipe_net::endpoint::{Hooks, PathReport, merge};
+use fullpipe_net::endpoint::{Hooks, merge};
 use fullpipe_net::ground::{Options, run_hosts};
 use fullpipe_net::io::Mode;
 use fullpipe_sim::{FlowSpec, RunSpec};
@@ -76,9 +76,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ..RunSpec::default()
     };
     let hooks = [Hooks::default(), Hooks::default()];
-    let [near, far] = run_hosts(&spec, &options, hooks, &AtomicBool::new(false))?;
+    let (near, far, path) = run_hosts(&spec, &options, hooks, &AtomicBool::new(false))?;
     let counts = [near.counts, far.counts];
-    let outcome = merge(&spec, near, far, PathReport::default())?;
+    let outcome = merge(&spec, near, far, path)?;
     let sum = |of: fn(&fullpipe_sim::FlowTotals) -> u64| -> u64 {
         outcome.flows.iter().map(|f| of(&f.totals)).sum()
     };

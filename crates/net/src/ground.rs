@@ -14,6 +14,7 @@ use crate::endpoint::{
     self, EndpointError, Hooks, HostOutcome, PathReport, Plan, Side, UdpPort, merge,
 };
 use crate::io::{Clock, IoConfig, Mode, Patience, Socket, Stop, pin};
+use crate::line::{Line, LineConfig, LineError, LineOutcome};
 use crate::wire::SessionId;
 
 /// How a run is made.
@@ -41,6 +42,9 @@ pub enum GroundError {
     /// A host could not do its part.
     #[error(transparent)]
     Host(#[from] EndpointError),
+    /// The path between the hosts.
+    #[error(transparent)]
+    Path(#[from] LineError),
     /// The operating system.
     #[error("socket: {0}")]
     Io(#[from] io::Error),
@@ -61,16 +65,13 @@ pub fn run_local(
     options: &Options,
     interrupt: &AtomicBool,
 ) -> Result<Outcome, GroundError> {
-    let [near, far] = run_hosts(
-        spec,
-        options,
-        [Hooks::default(), Hooks::default()],
-        interrupt,
-    )?;
-    merge(spec, near, far, PathReport::default()).map_err(GroundError::Fault)
+    let hooks = [Hooks::default(), Hooks::default()];
+    let (near, far, path) = run_hosts(spec, options, hooks, interrupt)?;
+    merge(spec, near, far, path).map_err(GroundError::Fault)
 }
 
-/// Runs both hosts with these hooks, the near one's first, without a path between them.
+/// Runs both hosts with these hooks, the near one's first, and returns what they and the path between them leave behind. Without
+/// links there is no path: the hosts send to one another.
 ///
 /// # Errors
 /// See [`GroundError`].
@@ -79,36 +80,41 @@ pub fn run_hosts(
     options: &Options,
     hooks: [Hooks<'_>; 2],
     interrupt: &AtomicBool,
-) -> Result<[HostOutcome; 2], GroundError> {
-    if let Some(link) = spec.links.first() {
-        return Err(GroundError::Unable {
-            what: format!("link {}: this ground has no links yet", link.name),
-            hint: "run it with --ground sim".to_owned(),
-        });
-    }
+) -> Result<(HostOutcome, HostOutcome, PathReport), GroundError> {
     let config = IoConfig {
         longest: longest(spec),
         ..IoConfig::new(options.mode)
     };
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let mut sockets = [Socket::bind(any, &config)?, Socket::bind(any, &config)?];
-    let addresses = [sockets[0].local(), sockets[1].local()];
-    sockets[0].connect(addresses[1])?;
-    sockets[1].connect(addresses[0])?;
-    let spec = Arc::new(spec.clone());
+    let [near, far] = [sockets[0].local(), sockets[1].local()];
+    let session = SessionId(spec.seed);
+    let clock = Clock::new();
+    let line = if spec.links.is_empty() {
+        None
+    } else {
+        let config = LineConfig {
+            patience: options.patience,
+            ..LineConfig::new(session, near, far)
+        };
+        Some(Line::start(spec, clock, &config)?)
+    };
+    let peers = line
+        .as_ref()
+        .map_or([far, near], |line| [line.near_addr(), line.far_addr()]);
+    for (socket, peer) in sockets.iter_mut().zip(peers) {
+        socket.connect(peer)?;
+    }
+    let run = Arc::new(spec.clone());
     let plan = |side, peer| Plan {
-        spec: spec.clone(),
+        spec: run.clone(),
         side,
-        session: SessionId(spec.seed),
+        session,
         peer,
         shared_clock: true,
     };
-    let plans = [
-        plan(Side::Near, addresses[1]),
-        plan(Side::Far, addresses[0]),
-    ];
+    let plans = [plan(Side::Near, peers[0]), plan(Side::Far, peers[1])];
     let stop = Stop::new()?;
-    let clock = Clock::new();
     let outcomes = thread::scope(|scope| {
         let hosts = plans.iter().zip(sockets).zip(hooks).enumerate();
         let hosts: Vec<_> = hosts
@@ -137,6 +143,7 @@ pub fn run_hosts(
         let outcomes = hosts.into_iter().map(ScopedJoinHandle::join);
         outcomes.collect::<Result<Vec<_>, _>>()
     });
+    let path = line.map(Line::stop);
     let panicked = |_| GroundError::Fault("a host panicked".to_owned());
     let mut outcomes = outcomes.map_err(panicked)?.into_iter();
     let (Some(near), Some(far)) = (outcomes.next(), outcomes.next()) else {
@@ -145,7 +152,24 @@ pub fn run_hosts(
     if interrupt.load(Ordering::Relaxed) {
         return Err(GroundError::Interrupted);
     }
-    Ok([near?, far?])
+    let (near, far) = (near?, far?);
+    Ok((near, far, path_report(spec, path.transpose()?)?))
+}
+
+/// The links of the path in their order.
+fn path_report(spec: &RunSpec, line: Option<LineOutcome>) -> Result<PathReport, GroundError> {
+    let Some(mut line) = line else {
+        return Ok(PathReport::default());
+    };
+    line.links.sort_by_key(|(i, _)| *i);
+    if line.links.len() != spec.links.len() {
+        return Err(GroundError::Fault("a link is missing".to_owned()));
+    }
+    Ok(PathReport {
+        links: line.links.into_iter().map(|(_, link)| link).collect(),
+        fidelity: line.fidelity,
+        losses: line.losses,
+    })
 }
 
 /// Payload of the longest datagram of a run.

@@ -5,6 +5,8 @@ use fullpipe_sim::{
     SourceOutcome,
 };
 
+use crate::line::Losses;
+
 use super::outcome::{HostOutcome, ReceiverReport, SenderReport};
 
 /// What the path between the hosts knows, if there is one that does.
@@ -14,14 +16,8 @@ pub struct PathReport {
     pub links: Vec<LinkOutcome>,
     /// How true it was.
     pub fidelity: Fidelity,
-    /// Data packets that the links dropped, by flow.
-    pub flows: Vec<u64>,
-    /// The same by class of short flows.
-    pub classes: Vec<u64>,
-    /// Datagrams that the links dropped, by source.
-    pub sources: Vec<u64>,
-    /// Probes and echoes that the links dropped, by sequence.
-    pub pings: Vec<u64>,
+    /// What its links dropped.
+    pub losses: Losses,
 }
 
 /// The result of a run from what its two hosts and its path leave behind.
@@ -37,6 +33,7 @@ pub fn merge(
     let counts = [near.counts, far.counts];
     let mut capture = near.capture;
     capture.extend(far.capture);
+    capture.extend(path.losses.capture);
     capture.sort_by_key(|row| row.at);
     let dropped = |list: &[u64], i: usize| list.get(i).copied().unwrap_or(0);
     let mut senders: Vec<SenderReport> = near.senders.into_iter().chain(far.senders).collect();
@@ -54,7 +51,7 @@ pub fn merge(
             return Err(format!("flow {}: a host does not report it", f.name));
         }
         let mut totals = sum(&s.totals, &r.totals);
-        totals.dropped += dropped(&path.flows, i);
+        totals.dropped += dropped(&path.losses.flows, i);
         conserve(&f.name, s.offered, r.arrived, totals.dropped + r.not_taken)?;
         delivered_packets += r.arrived;
         let timing = (s.started, s.completed);
@@ -64,13 +61,19 @@ pub fn merge(
     same_number("classes", far.classes.len(), spec.arrivals.len())?;
     let classes = spec.arrivals.iter().zip(near.classes).zip(far.classes);
     let arrivals = classes.enumerate().map(|(i, ((a, near), far))| {
-        let (sending, receiving) = if a.template.reverse {
+        let (mut sending, receiving) = if a.template.reverse {
             (far, near)
         } else {
             (near, far)
         };
+        let first = path.losses.first.iter();
+        for (_, flow, segment) in first.filter(|(class, ..)| *class as usize == i) {
+            if let Some(transfer) = sending.transfers.get_mut(*flow as usize) {
+                transfer.lost |= 1 << (segment % 64);
+            }
+        }
         let mut totals = sum(&sending.totals, &receiving.totals);
-        totals.dropped += dropped(&path.classes, i);
+        totals.dropped += dropped(&path.losses.classes, i);
         ArrivalOutcome {
             totals,
             delivered_per_interval: receiving.delivered_per_interval,
@@ -81,7 +84,7 @@ pub fn merge(
     same_number("sources", far.sources.len(), spec.sources.len())?;
     let sources = near.sources.into_iter().zip(far.sources).enumerate();
     let sources = sources.map(|(i, (near, far))| {
-        let dropped = near.dropped + dropped(&path.sources, i);
+        let dropped = near.dropped + dropped(&path.losses.sources, i);
         conserve(&near.name, near.sent, far.arrived, dropped)?;
         Ok(SourceOutcome {
             name: near.name,
@@ -96,7 +99,7 @@ pub fn merge(
     same_number("sequences of probes", near.pings.len(), spec.pings.len())?;
     let pings = near.pings.into_iter().enumerate();
     let pings = pings.map(|(i, ping)| PingOutcome {
-        lost: dropped(&path.pings, i),
+        lost: dropped(&path.losses.pings, i),
         ..ping
     });
     let total = |of: fn(&super::HostCounts) -> u64| counts.iter().map(of).sum::<u64>();

@@ -4,8 +4,8 @@ use std::sync::atomic::AtomicBool;
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
-use fullpipe_sim::{Drops, FlowSpec, Outcome, RunSpec};
-use fullpipe_units::Span;
+use fullpipe_sim::{Buffer, Drops, FlowSpec, LinkSpec, Outcome, RunSpec};
+use fullpipe_units::{Rate, Span};
 
 use crate::ground::{Options, run_local};
 
@@ -56,4 +56,32 @@ fn an_exact_drop_is_one_loss_event_and_one_retransmission() {
     let t = o.flows[0].totals;
     assert_eq!((t.sent, t.delivered, t.dropped), (3001, 3000, 1));
     assert_eq!((t.retransmits, t.loss_events, t.duplicates), (1, 1, 0));
+}
+
+fn over_a_path(mut spec: RunSpec, ms: u64, mbps: u64) -> RunSpec {
+    let delay = Span::from_millis(ms);
+    let rate = Rate::from_bits_per_sec(mbps * 1_000_000);
+    spec.links = vec![
+        LinkSpec::new("bottleneck", Some(rate), delay, Buffer::Packets(30)),
+        LinkSpec::pure_delay("return", delay),
+    ];
+    for f in &mut spec.flows {
+        (f.forward, f.back) = (vec![0], vec![1]);
+    }
+    spec
+}
+
+/// The buffer overflows: the line says what it dropped, and nothing else is missing.
+#[test]
+fn over_a_path_every_loss_is_accounted_for() {
+    let mut spec = over_a_path(spec(vec![flow("main", 2000)]), 5, 50);
+    spec.duration = Span::from_millis(2500);
+    let o = run(&spec);
+    let (t, link) = (&o.flows[0].totals, &o.links[0]);
+    assert!(t.dropped > 0, "{t:?}");
+    assert_eq!(t.delivered, 2000, "{t:?} {:?}", o.fidelity);
+    assert_eq!(t.dropped, link.buffer_drops);
+    assert_eq!(t.sent, 2000 + t.duplicates + t.dropped, "{t:?}");
+    assert_eq!(o.fidelity.unwrap().unplanned_drops, 0);
+    assert!(o.flows[0].rtt.min().unwrap() >= Span::from_millis(10));
 }

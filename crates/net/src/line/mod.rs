@@ -9,6 +9,7 @@
 //! Bytes count as in the simulator: data as its datagram with 28 bytes of IPv4 and UDP headers, SYNs and ACKs as the header of
 //! their flow, cross traffic and probes as their specification says.
 
+mod losses;
 mod pool;
 mod priority;
 mod routes;
@@ -25,6 +26,7 @@ use fullpipe_units::Span;
 
 use crate::io::{Clock, IoConfig, Mode, Patience, Socket, Stop};
 use crate::wire::SessionId;
+pub use losses::Losses;
 use routes::{HEADERS, Routes};
 use run::Running;
 
@@ -61,6 +63,8 @@ pub struct LineOutcome {
     pub fidelity: Fidelity,
     /// How much later than computed each datagram left.
     pub lateness: Histogram,
+    /// What the links dropped, by whose it was.
+    pub losses: Losses,
     /// Datagrams that came and belong to the run.
     pub arrived: u64,
     /// Datagrams that left.

@@ -2,6 +2,7 @@
 
 use fullpipe_sim::{PacketKind, Path, Route, RunSpec};
 
+use crate::endpoint::numbers::{Numbers, SHORT};
 use crate::wire::{DataDatagram, Header, Kind, SessionId};
 
 /// Bytes of IPv4 and UDP headers.
@@ -13,6 +14,7 @@ pub struct Routes {
     session: SessionId,
     flows: Vec<FlowWays>,
     classes: Vec<FlowWays>,
+    numbers: Numbers,
     sources: Vec<SourceWay>,
     pings: Vec<PingWays>,
 }
@@ -90,6 +92,7 @@ impl Routes {
             session,
             flows,
             classes,
+            numbers: Numbers::new(spec.arrivals.len()),
             sources,
             pings: pings.collect::<Option<_>>()?,
         })
@@ -142,17 +145,12 @@ impl Routes {
         })
     }
 
-    /// A lasting flow, or the class of a short one: see [`class_of`].
+    /// A lasting flow, or the class of a short one.
     #[inline]
     fn flow(&self, number: u16) -> Option<&FlowWays> {
-        match class_of(number) {
-            None => self.flows.get(usize::from(number)),
-            Some(class) => self.classes.get(class),
+        match number {
+            SHORT.. => self.classes.get(self.numbers.class(number)?),
+            _ => self.flows.get(usize::from(number)),
         }
     }
-}
-
-/// Class of a short flow by its number on the wire: bits 12 to 14 below the top bit, which says that it is one.
-fn class_of(number: u16) -> Option<usize> {
-    (number & 0x8000 != 0).then_some(usize::from(number >> 12 & 7))
 }

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use fullpipe_sim::{Exit, Fate, Fidelity, Histogram, Parcel, Path, RunSpec};
 use fullpipe_units::{Span, Time};
 
+use super::losses::Losses;
 use super::pool::{self, Pool};
 use super::priority::{self, Priority};
 use super::routes::{HEADERS, Routes, Way};
@@ -31,6 +32,7 @@ pub struct Running {
     /// The operating system refused a datagram.
     stalled: bool,
     lateness: Histogram,
+    losses: Losses,
     counts: Counts,
 }
 
@@ -114,6 +116,7 @@ impl Running {
             pace: Pace::default(),
             stalled: false,
             lateness: Histogram::default(),
+            losses: Losses::new(spec),
             counts: Counts::default(),
         }
     }
@@ -222,7 +225,11 @@ impl Running {
         for exit in self.path.exits() {
             match exit.fate {
                 Fate::Arrived { .. } => self.due.push_back(exit),
-                Fate::Lost => self.pool.free(exit.token),
+                Fate::Lost => {
+                    let (bytes, note) = self.pool.get(exit.token);
+                    self.losses.note(exit.at, bytes, note.ecn.is_some());
+                    self.pool.free(exit.token);
+                }
             }
         }
     }
@@ -338,6 +345,7 @@ impl Running {
             },
             links: self.path.finish()?,
             lateness: self.lateness,
+            losses: self.losses,
             arrived: counts.arrived,
             left: counts.left,
             ignored: counts.ignored,

@@ -58,7 +58,12 @@ impl DataDatagram {
         let Numbered { number, stamp } = Numbered::decode(datagram)?;
         let [syn, retransmission, cwr, push] = super::header::flags(header.flags)?;
         let empty = datagram.len() == Self::LEN;
-        if syn != empty || (syn && (number != 0 || cwr || push)) {
+        // Above bit 48 a short flow's numbers tell which flow of its number it is.
+        let first = match header.flow {
+            SHORT.. => number.trailing_zeros() >= 48,
+            _ => number == 0,
+        };
+        if syn != empty || (syn && (!first || cwr || push)) {
             return Err(WireError::Malformed);
         }
         Ok(Self {
@@ -77,3 +82,6 @@ impl DataDatagram {
         })
     }
 }
+
+/// The first flow number of a short flow.
+const SHORT: u16 = 0x8000;
