@@ -285,6 +285,7 @@ impl Copy {
     }
 }
 
+#[expect(clippy::large_enum_variant, reason = "a handful of them at a time")]
 enum End {
     Sent(Hash),
     Taken(Part),

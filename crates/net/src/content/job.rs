@@ -68,6 +68,7 @@ enum PutStage {
 
 /// What is at the place of a file that is to come.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a handful of them at a time")]
 enum There {
     Part(Part),
     /// A file of the same length, and its hash.
@@ -82,6 +83,7 @@ struct Get {
 }
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a handful of them at a time")]
 enum GetStage {
     Open(File),
     /// Holding what the client has against the file.
