@@ -45,12 +45,13 @@ fn run<'h>(
     near: Hooks<'h>,
     far: Hooks<'h>,
 ) -> Result<[HostOutcome; 2], GroundError> {
-    run_hosts(
+    let (near, far, _) = run_hosts(
         spec,
         &Options::default(),
         [near, far],
         &AtomicBool::new(false),
-    )
+    )?;
+    Ok([near, far])
 }
 
 #[test]
