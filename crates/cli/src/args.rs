@@ -225,7 +225,7 @@ pub struct Man {
 pub enum Ground {
     /// Simulator, in virtual time
     Sim,
-    /// Real UDP sockets (not in this version)
+    /// Real UDP sockets on this machine, the path between them in real time
     Udp,
     /// The Linux TCP stack in virtual time (not in this version)
     Linux,

@@ -9,6 +9,7 @@
 mod args;
 mod commands;
 mod exit;
+mod ground;
 mod output;
 mod progress;
 mod reference;

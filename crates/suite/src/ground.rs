@@ -19,6 +19,11 @@ pub trait Ground: Sync {
         None
     }
 
+    /// A run lasts as long as its scenario says, by the clock on the wall.
+    fn in_real_time(&self) -> bool {
+        false
+    }
+
     /// Makes one run.
     ///
     /// # Errors

@@ -7,28 +7,29 @@ use std::time::Duration;
 
 use fullpipe_suite::export::Captures;
 use fullpipe_suite::figure::{self, Written};
+use fullpipe_suite::ground::Ground;
 use fullpipe_suite::report;
 use fullpipe_suite::result::RunResult;
-use fullpipe_suite::run::{Options, Ran, run_all};
+use fullpipe_suite::run::{Options, Ran, run_on};
 use fullpipe_suite::scenario::{self, Diagnostics, Loaded, Overrides, Scenario, Study};
 use fullpipe_suite::store::ResultDir;
 
-use crate::args::{Format, Ground, Run};
+use crate::args::{Format, Run};
 use crate::commands::check::counted;
 use crate::exit::{Exit, Failure};
 use crate::progress::{Progress, clock};
 use crate::table::number;
-use crate::{commands, output, view};
+use crate::{commands, ground, output, view};
 
 /// Runs the command.
 pub fn run(args: &Run) -> Result<Exit, Failure> {
-    built(args.ground)?;
+    let ground = ground::find(args.ground, &INTERRUPT)?;
     let (scenarios, studies) = load(args)?;
     let directories = directories(args, &scenarios, &studies)?;
     listen_for_interrupts()?;
     let mut results = Vec::new();
     for (scenario, out) in scenarios.iter().zip(&directories) {
-        let (ran, remarks) = one(args, scenario, out.as_deref())?;
+        let (ran, remarks) = one(args, scenario, &*ground, out.as_deref())?;
         match args.format {
             Format::Table => output::data(&headed_table(scenario, &ran.result))?,
             Format::Ndjson => output::data(&view::ndjson(&ran.result))?,
@@ -75,23 +76,6 @@ fn together(scenarios: &[Scenario], studies: &[Study]) -> report::Study {
         about,
         results: names,
     }
-}
-
-/// Only the simulator is part of this version.
-fn built(ground: Ground) -> Result<(), Failure> {
-    let (name, what) = match ground {
-        Ground::Sim => return Ok(()),
-        Ground::Udp => ("udp", "the transport over real UDP sockets"),
-        Ground::Linux => ("linux", "the Linux TCP stack in virtual time"),
-        Ground::Kernel => (
-            "kernel",
-            "the path emulator and the control of the kernel's TCP",
-        ),
-    };
-    let version = env!("CARGO_PKG_VERSION");
-    let message = format!("ground `{name}` needs {what}, which fullpipe {version} does not have");
-    Err(Failure::new(Exit::Environment, message)
-        .hint("`--ground sim` runs the same file in the simulator"))
 }
 
 /// Every scenario is read before the first one runs; a study is its scenarios.
@@ -158,7 +142,15 @@ fn directories(
 }
 
 /// Runs one scenario, and says how fast and where the results are.
-fn one(args: &Run, scenario: &Scenario, out: Option<&Path>) -> Result<(Ran, Vec<String>), Failure> {
+fn one(
+    args: &Run,
+    scenario: &Scenario,
+    ground: &dyn Ground,
+    out: Option<&Path>,
+) -> Result<(Ran, Vec<String>), Failure> {
+    if ground.in_real_time() && !args.quiet {
+        output::say(&real_time(scenario, ground));
+    }
     let progress = Progress::new(&scenario.name, args.quiet);
     let options = Options {
         jobs: args.jobs.map_or(0, usize::from),
@@ -171,7 +163,7 @@ fn one(args: &Run, scenario: &Scenario, out: Option<&Path>) -> Result<(Ran, Vec<
         progress: &progress,
         interrupt: &INTERRUPT,
     };
-    let ran = run_all(scenario, &options);
+    let ran = run_on(scenario, &options, ground);
     let took = progress.finish();
     let ran = ran?;
     let mut remarks = vec![speed(scenario, &ran, took)];
@@ -187,6 +179,23 @@ fn one(args: &Run, scenario: &Scenario, out: Option<&Path>) -> Result<(Ran, Vec<
         remarks.push(commands::report::beside(dir)?);
     }
     Ok((ran, remarks))
+}
+
+/// `first-run: 4 runs on ground udp, one after the other in real time: 4 min 0 s`.
+fn real_time(scenario: &Scenario, ground: &dyn Ground) -> String {
+    let seconds: f64 = (scenario.cases.iter())
+        .map(|case| case.run_spec(0).duration.as_secs_f64())
+        .sum();
+    let runs = scenario.cases.len() * scenario.seeds.len();
+    format!(
+        "{}: {} on ground {}, one after the other in real time: {}",
+        scenario.name,
+        counted(runs, "run"),
+        ground.name(),
+        clock(Duration::from_secs_f64(
+            seconds * scenario.seeds.len() as f64
+        ))
+    )
 }
 
 /// `first-run: 4 runs, 240 s of virtual time in 1.3 s, 4.1 million packets per second`.

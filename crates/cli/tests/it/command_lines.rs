@@ -16,7 +16,6 @@ const LINES: &[&[&str]] = &[
     &["run", "small.toml", "--format", "xml"],
     &["run", "small.toml", "--format", "jsn"],
     &["run", "small.toml", "--ground", "simulator"],
-    &["run", "small.toml", "--ground", "udp"],
     &["run", "small.toml", "--ground", "linux"],
     &["run", "small.toml", "--ground", "kernel"],
     &["run", "small.toml", "--resume"],
