@@ -90,10 +90,10 @@ impl Pair {
     ) -> Self {
         let spec = StackSpec::parse(stack).unwrap();
         let (cfg, setup) = cfg.with_stack(&spec);
-        // Without a handshake the first ACK brings the window.
+        // Without a handshake the first ACK brings the window; until then the initial window and one probe with new data leave.
         let window_end = match rcfg.window {
             Some(w) if cfg.handshake => w,
-            Some(w) => w.max(cfg.initial_window as u64),
+            Some(w) => w.max(cfg.initial_window as u64 + u64::from(cfg.tlp)),
             None => u64::MAX,
         };
         Self {
