@@ -53,7 +53,22 @@ local f = {
     sack = ProtoField.bytes("fullpipe.sack", "SACK block"),
     sack_start = ProtoField.uint64("fullpipe.sack.start", "First segment", base.DEC),
     sack_end = ProtoField.uint64("fullpipe.sack.end", "One after the last", base.DEC),
-    body = ProtoField.bytes("fullpipe.body", "Handshake or control"),
+    nonce = ProtoField.bytes("fullpipe.nonce", "Nonce of the client"),
+    cookie = ProtoField.bytes("fullpipe.cookie", "Cookie of the server"),
+    test = ProtoField.uint8("fullpipe.test", "Kind of test", base.DEC, { [1] = "UDP", [2] = "kernel TCP" }),
+    options = ProtoField.uint8("fullpipe.options", "Options", base.HEX),
+    encrypt = ProtoField.bool("fullpipe.options.encrypt", "Data is encrypted", 8, nil, 0x01),
+    length = ProtoField.uint32("fullpipe.request.len", "Bytes of the request", base.DEC),
+    digest = ProtoField.bytes("fullpipe.request.digest", "BLAKE3 of the request"),
+    proof = ProtoField.bytes("fullpipe.proof", "Proof of the key"),
+    reason = ProtoField.uint8("fullpipe.reason", "Reason", base.DEC, {
+        [1] = "authentication failed", [2] = "the handshake took too long", [3] = "this handshake was used before",
+        [4] = "busy", [5] = "busy for this address", [6] = "not in the server's version", [7] = "the request is too long",
+        [8] = "shutting down",
+    }),
+    reason_number = ProtoField.uint32("fullpipe.reason.number", "Number of the reason", base.DEC),
+    body = ProtoField.bytes("fullpipe.body", "Message"),
+    tag = ProtoField.bytes("fullpipe.tag", "Tag"),
 }
 fullpipe.fields = f
 
@@ -199,19 +214,67 @@ local function show_plain(tvb, tree, pinfo)
         tvb:range(2, 2):uint(), tostring(tvb:range(12, 8):uint64()), tvb:reported_len())
 end
 
-local function check_session() end
-
-local function show_session(tvb, tree, pinfo)
-    tree:add(f.flags, tvb:range(1, 1))
-    local len = tvb:captured_len() - HEADER
-    if len > 0 then tree:add(f.body, tvb:range(HEADER, len)) end
-    pinfo.cols.info = string.format("%s Len=%d", KINDS[tvb:range(0, 1):uint() % 16], tvb:reported_len())
+-- Handshake: fields of fixed sizes behind the header, and nothing else.
+local function handshake(total, fields)
+    return {
+        least = total,
+        check = function(tvb)
+            if tvb:reported_len() > total then return e.malformed, "longer than its kind" end
+            if tvb:range(1, 3):uint() ~= 0 then return e.malformed, "a flag, or a flow" end
+            local accept = tvb:range(0, 1):uint() % 16 == 3
+            if (tvb:range(4, 8):uint64() ~= UInt64.new(0, 0)) ~= accept then
+                return e.malformed, "only ACCEPT has a session"
+            end
+            local kind = tvb:range(0, 1):uint() % 16
+            if kind == 0 then
+                for at = HEADER + 16, tvb:captured_len() - 1 do
+                    if tvb:range(at, 1):uint() ~= 0 then return e.malformed, "padding that is not zero" end
+                end
+            end
+            local reason = kind == 4 and tvb:range(HEADER + 16, 1):uint()
+            if reason and (reason < 1 or reason > 8) then return e.malformed, "an unknown reason" end
+        end,
+        show = function(tvb, tree, pinfo)
+            tree:add(f.flags, tvb:range(1, 1))
+            local at = HEADER
+            for _, field in ipairs(fields) do
+                local item = tree:add(field[1], tvb:range(at, field[2]))
+                if field[1] == f.options then item:add(f.encrypt, tvb:range(at, 1)) end
+                at = at + field[2]
+            end
+            pinfo.cols.info = string.format("%s Len=%d", KINDS[tvb:range(0, 1):uint() % 16], tvb:reported_len())
+        end,
+    }
 end
 
-local session = { least = HEADER, check = check_session, show = show_session }
+local NONCE, COOKIE, HASH = { f.nonce, 16 }, { f.cookie, 36 }, 32
+local hello = handshake(1200, { NONCE })
+local cookie = handshake(64, { NONCE, COOKIE })
+local open = handshake(134, {
+    NONCE, COOKIE, { f.test, 1 }, { f.options, 1 }, { f.length, 4 }, { f.digest, HASH }, { f.proof, HASH },
+})
+local accept = handshake(60, { NONCE, { f.proof, HASH } })
+local refuse = handshake(33, { NONCE, { f.reason, 1 }, { f.reason_number, 4 } })
+
+-- Messages of an open session: a number of their own, a body, a tag.
+local control = {
+    least = HEADER + 8 + HASH,
+    check = function(tvb)
+        if tvb:range(1, 3):uint() ~= 0 then return e.malformed, "a flag, or a flow" end
+    end,
+    show = function(tvb, tree, pinfo)
+        tree:add(f.flags, tvb:range(1, 1))
+        tree:add(f.number, tvb:range(HEADER, 8))
+        local body = tvb:reported_len() - HEADER - 8 - HASH
+        if body > 0 and captured(tvb, HEADER + 8, body) then tree:add(f.body, tvb:range(HEADER + 8, body)) end
+        if captured(tvb, HEADER + 8 + body, HASH) then tree:add(f.tag, tvb:range(HEADER + 8 + body, HASH)) end
+        pinfo.cols.info = string.format("CONTROL Number=%s Len=%d", tostring(tvb:range(HEADER, 8):uint64()), tvb:reported_len())
+    end,
+}
+
 local plain = { least = NUMBERED, check = check_plain, show = show_plain }
 local kinds = {
-    [0] = session, [1] = session, [2] = session, [3] = session, [4] = session, [5] = session,
+    [0] = hello, [1] = cookie, [2] = open, [3] = accept, [4] = refuse, [5] = control,
     [8] = { least = NUMBERED, check = check_data, show = show_data },
     [9] = { least = ACK, check = check_ack, show = show_ack },
     [10] = plain, [11] = plain, [12] = plain,

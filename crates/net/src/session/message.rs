@@ -147,11 +147,12 @@ pub fn hello(nonce: &Nonce) -> [u8; HELLO_BYTES] {
 /// # Errors
 /// [`WireError`].
 pub fn read_hello(datagram: &[u8]) -> Result<Nonce, WireError> {
-    if datagram.len() < HELLO_BYTES {
-        return Err(WireError::Truncated);
+    let mut f = exactly::<HELLO_BYTES>(Kind::Hello, datagram)?;
+    let nonce = f.bytes().map(Nonce).ok_or(WireError::Truncated)?;
+    match f.0.iter().all(|byte| *byte == 0) {
+        true => Ok(nonce),
+        false => Err(WireError::Malformed),
     }
-    let mut fields = Fields(&datagram[HEADER..]);
-    fields.bytes().map(Nonce).ok_or(WireError::Truncated)
 }
 
 /// A COOKIE.
@@ -167,7 +168,7 @@ pub fn cookie(nonce: &Nonce, cookie: &Cookie) -> [u8; COOKIE_BYTES] {
 /// # Errors
 /// [`WireError`].
 pub fn read_cookie(datagram: &[u8]) -> Result<(Nonce, Cookie), WireError> {
-    let mut f = exactly::<COOKIE_BYTES>(datagram)?;
+    let mut f = exactly::<COOKIE_BYTES>(Kind::Cookie, datagram)?;
     let read = || Some((Nonce(f.bytes()?), Cookie(f.bytes()?)));
     ({ read })().ok_or(WireError::Truncated)
 }
@@ -196,10 +197,10 @@ impl Open {
     /// # Errors
     /// [`WireError`].
     pub fn read(datagram: &[u8]) -> Result<Self, WireError> {
+        let mut f = exactly::<OPEN_BYTES>(Kind::Open, datagram)?;
         let Ok(bytes) = <[u8; OPEN_BYTES]>::try_from(datagram) else {
             return Err(WireError::Truncated);
         };
-        let mut f = Fields(&bytes[HEADER..]);
         let mut read = || {
             Some(Self {
                 nonce: Nonce(f.bytes()?),
@@ -243,9 +244,9 @@ impl Open {
     /// [`WireError`]; an ACCEPT of another handshake is malformed.
     pub fn read_accept(&self, key: &Key, datagram: &[u8]) -> Result<Option<SessionId>, WireError> {
         let session = Header::decode(datagram)?.session;
-        let mut f = exactly::<ACCEPT_BYTES>(datagram)?;
+        let mut f = exactly::<ACCEPT_BYTES>(Kind::Accept, datagram)?;
         let nonce = f.bytes().map(Nonce).ok_or(WireError::Truncated)?;
-        if nonce != self.nonce || session == SessionId(0) {
+        if nonce != self.nonce {
             return Err(WireError::Malformed);
         }
         let proven = self.accept_proof(key, session) == *f.0;
@@ -275,7 +276,7 @@ pub fn refuse(nonce: &Nonce, reason: Reason) -> [u8; REFUSE_BYTES] {
 /// # Errors
 /// [`WireError`].
 pub fn read_refuse(datagram: &[u8]) -> Result<(Nonce, Reason), WireError> {
-    let mut f = exactly::<REFUSE_BYTES>(datagram)?;
+    let mut f = exactly::<REFUSE_BYTES>(Kind::Refuse, datagram)?;
     let mut read = || Some((Nonce(f.bytes()?), f.byte()?, f.word()?));
     let (nonce, code, number) = read().ok_or(WireError::Truncated)?;
     let reason = Reason::parse(code, number).ok_or(WireError::Malformed)?;
@@ -305,12 +306,18 @@ fn fill(mut out: &mut [u8], fields: &[&[u8]]) {
     }
 }
 
-/// What follows the header of a datagram of exactly `N` bytes.
-fn exactly<const N: usize>(datagram: &[u8]) -> Result<Fields<'_>, WireError> {
-    match datagram.len() == N {
-        true => Ok(Fields(&datagram[HEADER..])),
-        false => Err(WireError::Truncated),
+/// What follows the header of a datagram of this kind and exactly `N` bytes. Only an ACCEPT has a session; none has flags.
+fn exactly<const N: usize>(kind: Kind, datagram: &[u8]) -> Result<Fields<'_>, WireError> {
+    let header = Header::decode(datagram)?;
+    if datagram.len() < N {
+        return Err(WireError::Truncated);
     }
+    let none = header.flags == 0 && header.flow == 0;
+    let named = header.session != SessionId(0);
+    if datagram.len() > N || header.kind != kind || !none || named != (kind == Kind::Accept) {
+        return Err(WireError::Malformed);
+    }
+    Ok(Fields(&datagram[HEADER..]))
 }
 
 #[cfg(test)]
@@ -384,10 +391,12 @@ mod tests {
         for i in 0..OPEN_BYTES {
             let mut bent = open.bytes;
             bent[i] ^= 0x10;
-            assert!(!Open::read(&bent).unwrap().proves(&key("a")), "byte {i}");
+            let read = Open::read(&bent);
+            assert_eq!(read.is_err(), i < HEADER, "byte {i}");
+            assert!(!read.is_ok_and(|open| open.proves(&key("a"))), "byte {i}");
         }
         let accept = open.accept(&key("a"), SessionId(77));
-        for i in 4..ACCEPT_BYTES {
+        for i in 0..ACCEPT_BYTES {
             let mut bent = accept;
             bent[i] ^= 0x10;
             let read = open.read_accept(&key("a"), &bent);
@@ -410,7 +419,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics(datagram in proptest::collection::vec(any::<u8>(), HEADER..1300)) {
+        fn nothing_panics(datagram in proptest::collection::vec(any::<u8>(), 0..1300)) {
             let _ = read_hello(&datagram);
             let _ = read_cookie(&datagram);
             let _ = read_refuse(&datagram);

@@ -33,6 +33,16 @@ const FIELDS: &[(&str, &str)] = &[
     ("fullpipe.receiver_stamp", "stamp_ms"),
     ("fullpipe.ce", "ce"),
     ("fullpipe.ect", "ect"),
+    ("fullpipe.nonce", "nonce"),
+    ("fullpipe.cookie", "cookie"),
+    ("fullpipe.test", "test"),
+    ("fullpipe.options.encrypt", "options"),
+    ("fullpipe.request.len", "length"),
+    ("fullpipe.request.digest", "digest"),
+    ("fullpipe.proof", "proof"),
+    ("fullpipe.reason", "reason"),
+    ("fullpipe.body", "body"),
+    ("fullpipe.tag", "tag"),
     ("fullpipe.sack.start", "sack.0"),
     ("fullpipe.sack.end", "sack.1"),
 ];
@@ -133,6 +143,11 @@ fn expected(fields: &Value, key: &str) -> String {
     match &fields[key] {
         // A window without a limit, as it is on the wire.
         Value::Null if key == "window" && fields.get(key).is_some() => u32::MAX.to_string(),
+        // Handshakes have neither in their fields, and zeros in their header.
+        Value::Null if key == "session" => format!("0x{:016x}", 0),
+        Value::Null if key == "flow" => "0".to_owned(),
+        // The number of a reason is another field.
+        _ if key == "number" && fields.get("reason").is_some() => String::new(),
         Value::Null => String::new(),
         Value::Bool(set) => u8::from(*set).to_string(),
         Value::String(session) if key == "session" => format!("0x{session}"),
@@ -148,6 +163,12 @@ fn expected(fields: &Value, key: &str) -> String {
 
 fn kind(shown: &str) -> &'static str {
     match shown {
+        "0" => "hello",
+        "1" => "cookie",
+        "2" => "open",
+        "3" => "accept",
+        "4" => "refuse",
+        "5" => "control",
         "8" => "data",
         "9" => "ack",
         "10" => "datagram",

@@ -5,8 +5,12 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use fullpipe_flow::{Ack, Range, SackBlocks, Segment};
+use fullpipe_net::session::cookie::Cookie;
+use fullpipe_net::session::message::{self, Ask, Nonce, Open};
+use fullpipe_net::session::{Key, Reason};
 use fullpipe_net::wire::{
-    AckDatagram, CrossDatagram, DataDatagram, Parsed, ProbeDatagram, SessionId,
+    AckDatagram, CrossDatagram, DataDatagram, Header, Kind, Parsed, ProbeDatagram, SessionId,
+    WireError,
 };
 use fullpipe_units::{Span, Time};
 use serde_json::{Value, json};
@@ -91,6 +95,79 @@ fn fields(datagram: &Parsed<'_>) -> (&'static str, Value) {
         }
         Parsed::Session(..) => ("session", Value::Null),
     }
+}
+
+/// Handshake and control: the bytes that fields stand for. The OPEN of the ACCEPT and of the session is the one of the file.
+fn encode_session(kind: &str, fields: &Value, open: &Open) -> Vec<u8> {
+    let key = || Key::from_text(text(fields, "key"), "vector").unwrap();
+    let session = || SessionId(u64::from_str_radix(text(fields, "session"), 16).unwrap());
+    let nonce = || Nonce(array(text(fields, "nonce")));
+    match kind {
+        "hello" => message::hello(&nonce()).to_vec(),
+        "cookie" => message::cookie(&nonce(), &Cookie(array(text(fields, "cookie")))).to_vec(),
+        "open" => {
+            let ask = Ask {
+                kind: fields["test"].as_u64().unwrap() as u8,
+                options: fields["options"].as_u64().unwrap() as u8,
+                length: fields["length"].as_u64().unwrap() as u32,
+                digest: array(text(fields, "digest")),
+            };
+            let cookie = Cookie(array(text(fields, "cookie")));
+            Open::new(&key(), nonce(), cookie, ask).bytes.to_vec()
+        }
+        "accept" => open.accept(&key(), session()).to_vec(),
+        "refuse" => {
+            assert_eq!(fields["reason"], 4);
+            let number = fields["number"].as_u64().unwrap() as u32;
+            message::refuse(&nonce(), Reason::Busy(number)).to_vec()
+        }
+        other => panic!("kind {other}"),
+    }
+}
+
+/// Handshake and control: the bytes are understood, by who has to.
+fn understand_session(kind: &str, fields: &Value, open: &Open, bytes: &[u8]) {
+    let key = || Key::from_text(text(fields, "key"), "vector").unwrap();
+    let nonce = || Nonce(array(text(fields, "nonce")));
+    let session = || SessionId(u64::from_str_radix(text(fields, "session"), 16).unwrap());
+    match kind {
+        "hello" => assert_eq!(message::read_hello(bytes), Ok(nonce())),
+        "cookie" => {
+            let cookie = Cookie(array(text(fields, "cookie")));
+            assert_eq!(message::read_cookie(bytes), Ok((nonce(), cookie)));
+        }
+        "open" => assert!(Open::read(bytes).unwrap().proves(&key())),
+        "accept" => assert_eq!(open.read_accept(&key(), bytes), Ok(Some(session()))),
+        "refuse" => {
+            let number = fields["number"].as_u64().unwrap() as u32;
+            let refusal = (nonce(), Reason::Busy(number));
+            assert_eq!(message::read_refuse(bytes), Ok(refusal));
+        }
+        other => panic!("kind {other}"),
+    }
+}
+
+fn array<const N: usize>(hex: &str) -> [u8; N] {
+    bytes(hex).try_into().unwrap()
+}
+
+/// As strict as the server, or the client that wrote this OPEN.
+fn judge(datagram: &[u8], open: &Open) -> Result<(), WireError> {
+    let header = Header::decode(datagram)?;
+    match header.kind {
+        Kind::Hello => message::read_hello(datagram).map(|_| ()),
+        Kind::Cookie => message::read_cookie(datagram).map(|_| ()),
+        Kind::Open => Open::read(datagram).map(|_| ()),
+        Kind::Accept => open.read_accept(&Key::open(), datagram).map(|_| ()),
+        Kind::Refuse => message::read_refuse(datagram).map(|_| ()),
+        _ => Parsed::decode(datagram).map(|_| ()),
+    }
+}
+
+/// The OPEN of the file.
+fn open_of(file: &Value) -> Open {
+    let vector = list(file, "valid").iter().find(|v| v["kind"] == "open");
+    Open::read(&bytes(text(vector.unwrap(), "hex"))).unwrap()
 }
 
 /// The bytes that fields stand for.
@@ -180,10 +257,18 @@ fn encode(kind: &str, fields: &Value) -> Vec<u8> {
 fn valid_vectors_are_read_and_written() {
     let file = vectors();
     assert_eq!(file["version"], u64::from(fullpipe_net::wire::VERSION));
+    let open = open_of(&file);
     for vector in list(&file, "valid") {
         let name = text(vector, "name");
         let bytes = bytes(text(vector, "hex"));
         let read = Parsed::decode(&bytes).unwrap_or_else(|e| panic!("{name}: {e}"));
+        if let Parsed::Session(..) = read {
+            let (kind, fields) = (text(vector, "kind"), &vector["fields"]);
+            let written = encode_session(kind, fields, &open);
+            assert_eq!(hex(&written), text(vector, "hex"), "{name}");
+            understand_session(kind, fields, &open, &bytes);
+            continue;
+        }
         let (kind, fields) = fields(&read);
         assert_eq!(kind, text(vector, "kind"), "{name}");
         assert_eq!(fields, vector["fields"], "{name}");
@@ -193,9 +278,11 @@ fn valid_vectors_are_read_and_written() {
 
 #[test]
 fn invalid_vectors_are_refused() {
-    for vector in list(&vectors(), "invalid") {
+    let file = vectors();
+    let open = open_of(&file);
+    for vector in list(&file, "invalid") {
         let name = text(vector, "name");
-        let error = Parsed::decode(&bytes(text(vector, "hex"))).expect_err(name);
+        let error = judge(&bytes(text(vector, "hex")), &open).expect_err(name);
         let word = error.to_string();
         let word = word.rsplit(' ').next().unwrap();
         assert_eq!(word, text(vector, "error"), "{name}");
@@ -216,6 +303,15 @@ fn names_are_unique() {
     assert_eq!(names.len(), all);
 }
 
+/// The bytes of a vector in a table; of long ones the beginning.
+fn cell(vector: &Value) -> String {
+    match text(vector, "hex") {
+        "" => String::new(),
+        hex if hex.len() > 400 => format!("`{}...`, {} bytes", &hex[..80], hex.len() / 2),
+        hex => format!("`{hex}`"),
+    }
+}
+
 /// The tables of the page.
 fn tables() -> String {
     let file = vectors();
@@ -223,25 +319,22 @@ fn tables() -> String {
     for v in list(&file, "valid") {
         writeln!(
             out,
-            "| `{}` | {} | `{}` |",
+            "| `{}` | {} | {} |",
             text(v, "name"),
             text(v, "about"),
-            text(v, "hex")
+            cell(v)
         )
         .unwrap();
     }
     out.push_str("\nNot valid:\n\n| name | what is wrong | error | bytes |\n|---|---|---|---|\n");
     for v in list(&file, "invalid") {
-        let cell = match text(v, "hex") {
-            "" => String::new(),
-            hex => format!("`{hex}`"),
-        };
         writeln!(
             out,
-            "| `{}` | {} | {} | {cell} |",
+            "| `{}` | {} | {} | {} |",
             text(v, "name"),
             text(v, "about"),
-            text(v, "error")
+            text(v, "error"),
+            cell(v)
         )
         .unwrap();
     }
