@@ -1,5 +1,6 @@
 //! The real ground against its own rules.
 
+mod attack;
 mod dissector;
 mod payload;
 mod vectors;
