@@ -43,7 +43,7 @@ pub use ranges::{Range, RangeSet};
 pub use receiver::{Receiver, ReceiverCounts};
 pub use segment::{Ack, SackBlocks, Segment};
 pub use sender::{Prr, PrrAck, RttEstimator, Sender, SenderCounts};
-pub use trace::{Events, TraceRow};
+pub use trace::{Events, TraceRow, TraceSink};
 
 use fullpipe_cc::{Setup, StackSpec};
 

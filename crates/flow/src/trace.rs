@@ -145,6 +145,12 @@ impl Default for TraceRow {
     }
 }
 
+/// Takes rows while a run goes on. It must not wait.
+pub trait TraceSink: std::fmt::Debug + Send {
+    /// A row, and the values of the controller's variables in the order in which it reports them.
+    fn put(&mut self, row: &TraceRow, variables: &[f64]);
+}
+
 fn saturated(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

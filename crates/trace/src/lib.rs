@@ -1,0 +1,70 @@
+//! Traces on disk: one schema for the simulator, for real sockets and for whatever samples a sender later.
+//!
+//! - [`columns`]: what a row is called on disk, in which unit, and under which names others know it.
+//! - [`write`](mod@write): rows into Parquet, group by group, in constant memory.
+//! - [`read`](mod@read): such a file as rows again.
+//! - [`recording`]: a bounded queue and a thread that writes while a run goes on.
+//!
+//! What it is: translation of [`TraceRow`](fullpipe_flow::TraceRow)s. What it is not: it decides neither when a row is made nor
+//! what it means. A file appears under its name when it is whole; a run that is killed leaves at most a temporary file.
+
+pub mod columns;
+pub mod read;
+pub mod recording;
+pub mod write;
+
+pub use columns::{COLUMNS, ColumnSpec};
+pub use read::Trace;
+pub use recording::{Recording, Summary, Tap};
+pub use write::{Numbers, Resolution, TraceWriter};
+
+use serde::{Deserialize, Serialize};
+
+/// What a file says of itself: its key/value metadata.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Meta {
+    /// Version of the program that wrote it.
+    pub version: String,
+    /// `sim`, `udp`, ...
+    pub ground: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Index of the case.
+    pub case: u64,
+    /// Seed.
+    pub seed: u64,
+    /// In the order of the run: a row's flow is an index into these.
+    pub flows: Vec<FlowMeta>,
+}
+
+/// A flow of a trace.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowMeta {
+    /// Name.
+    pub name: String,
+    /// Spelling of its stack.
+    pub stack: String,
+    /// Payload of a segment, bytes.
+    pub mss: u32,
+    /// Bytes of a full packet.
+    pub packet: u32,
+    /// The controller's own variables, in the order in which it reports them.
+    pub variables: Vec<String>,
+}
+
+/// A trace that cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The system refuses.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// The file is no Parquet file, or a damaged one.
+    #[error("not a whole Parquet file: {0}")]
+    Parquet(#[from] parquet::errors::ParquetError),
+    /// It is one, but no trace of a version that this program reads.
+    #[error("no trace: {0}")]
+    Foreign(String),
+}
+
+/// Version of the schema. Columns may be added without a new one; a reader ignores what it does not know.
+pub const SCHEMA: u32 = 1;

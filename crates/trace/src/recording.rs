@@ -1,0 +1,184 @@
+//! A trace that is written while a run goes on: rows pass a bounded queue to a thread that writes them, so that the run never
+//! waits for a disk and memory stays flat however long it lasts. What the queue cannot take is counted, not waited for.
+//!
+//! The file has a temporary name until it is whole: a kill at any moment leaves the old file, or none.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use fullpipe_cc::MOST_VARIABLES;
+use fullpipe_flow::{TraceRow, TraceSink};
+
+use crate::write::{Numbers, Resolution, TraceWriter};
+use crate::{Meta, TraceError};
+
+/// A trace under way.
+#[derive(Debug)]
+pub struct Recording {
+    path: PathBuf,
+    temporary: PathBuf,
+    rows: Option<SyncSender<Sample>>,
+    missed: Arc<AtomicU64>,
+    abandoned: Arc<AtomicBool>,
+    writer: Option<JoinHandle<Result<(u64, u64), TraceError>>>,
+}
+
+/// What became of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Rows in the file.
+    pub rows: u64,
+    /// Rows that the queue could not take.
+    pub missed: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+}
+
+/// Takes the rows of flows; may be cloned, one for each thread or flow.
+#[derive(Clone, Debug)]
+pub struct Tap {
+    rows: SyncSender<Sample>,
+    missed: Arc<AtomicU64>,
+}
+
+/// A row on its way.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    row: TraceRow,
+    variables: [f64; MOST_VARIABLES],
+}
+
+impl Recording {
+    /// Begins a trace that will be `path`; `queue` rows may wait.
+    ///
+    /// # Errors
+    /// If the temporary file beside it cannot be made.
+    pub fn begin(
+        path: &Path,
+        meta: &Meta,
+        resolution: Resolution,
+        queue: usize,
+    ) -> Result<Recording, TraceError> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let temporary = path.with_file_name(format!(".{name}.tmp"));
+        let file = File::create(&temporary)?;
+        let out = BufWriter::with_capacity(1 << 16, file);
+        let writer = TraceWriter::new(out, meta, resolution, Numbers::Decimal)?;
+        let (send, receive) = sync_channel(queue.max(1));
+        let missed = Arc::new(AtomicU64::new(0));
+        let abandoned = Arc::new(AtomicBool::new(false));
+        let (count, stop) = (Arc::clone(&missed), Arc::clone(&abandoned));
+        let writer = std::thread::Builder::new()
+            .name("trace".to_owned())
+            .spawn(move || write(writer, &receive, &count, &stop))?;
+        Ok(Recording {
+            path: path.to_owned(),
+            temporary,
+            rows: Some(send),
+            missed,
+            abandoned,
+            writer: Some(writer),
+        })
+    }
+
+    /// Another way in.
+    ///
+    /// # Panics
+    /// Never: a recording that is not finished has its queue.
+    pub fn tap(&self) -> Tap {
+        Tap {
+            rows: self.rows.clone().expect("until it is finished"),
+            missed: Arc::clone(&self.missed),
+        }
+    }
+
+    /// Waits until every tap is dropped and every row written, then gives the file its name.
+    ///
+    /// # Errors
+    /// If it could not be written; then there is no file.
+    pub fn finish(mut self) -> Result<Summary, TraceError> {
+        drop(self.rows.take());
+        let writer = self.writer.take().expect("finished once");
+        let (rows, bytes) = writer
+            .join()
+            .map_err(|_| std::io::Error::other("the thread that writes the trace failed"))??;
+        std::fs::rename(&self.temporary, &self.path)?;
+        Ok(Summary {
+            rows,
+            missed: self.missed.load(Ordering::Relaxed),
+            bytes,
+        })
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        if let Some(writer) = self.writer.take() {
+            self.abandoned.store(true, Ordering::Relaxed);
+            drop(self.rows.take());
+            let _ = writer.join();
+        }
+        // After `finish` it is gone; otherwise nobody will ever read it.
+        let _ = std::fs::remove_file(&self.temporary);
+    }
+}
+
+impl Tap {
+    /// Rows that the queue could not take so far, of all taps together.
+    pub fn missed(&self) -> u64 {
+        self.missed.load(Ordering::Relaxed)
+    }
+}
+
+impl TraceSink for Tap {
+    #[inline]
+    fn put(&mut self, row: &TraceRow, variables: &[f64]) {
+        let mut sample = Sample {
+            row: *row,
+            variables: [f64::NAN; MOST_VARIABLES],
+        };
+        let n = variables.len().min(MOST_VARIABLES);
+        sample.variables[..n].copy_from_slice(&variables[..n]);
+        match self.rows.try_send(sample) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
+                self.missed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// The writer's thread: rows until every tap is gone. It looks at the queue now and then instead of sleeping in it: waking a
+/// sleeper would cost each row a system call.
+fn write(
+    mut writer: TraceWriter<BufWriter<File>>,
+    rows: &Receiver<Sample>,
+    missed: &AtomicU64,
+    abandoned: &AtomicBool,
+) -> Result<(u64, u64), TraceError> {
+    loop {
+        match rows.try_recv() {
+            Ok(s) => writer.push(&s.row, &s.variables)?,
+            Err(TryRecvError::Empty) if abandoned.load(Ordering::Relaxed) => {
+                return Err(std::io::Error::other("abandoned").into());
+            }
+            Err(TryRecvError::Empty) => std::thread::sleep(LOOK),
+            Err(TryRecvError::Disconnected) => break,
+        }
+    }
+    let (count, out) = writer.finish(missed.load(Ordering::Relaxed))?;
+    let file = out.into_inner().map_err(|e| e.into_error())?;
+    file.sync_all()?;
+    Ok((count, file.metadata()?.len()))
+}
+
+/// How often an empty queue is looked at.
+const LOOK: Duration = Duration::from_millis(2);
+/// Rows that may wait, unless asked for otherwise: some 15 MB, more than half a second at 100,000 ACKs a second.
+pub const QUEUE: usize = 1 << 16;

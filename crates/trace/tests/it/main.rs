@@ -1,0 +1,4 @@
+//! Integration tests of traces on disk.
+
+mod files;
+mod tools;
