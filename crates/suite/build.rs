@@ -12,6 +12,7 @@ fn main() {
         "../cc/src",
         "../flow/src",
         "../sim/src",
+        "../trace/src",
         "src/metrics",
     ] {
         println!("cargo::rerun-if-changed={part}");

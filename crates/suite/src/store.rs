@@ -373,9 +373,20 @@ impl Store {
         outcome: &Outcome,
     ) -> Result<StoredFiles, StoreError> {
         let mut hashes = Vec::new();
-        for (suffix, table) in series::tables(&case.flows, metrics, outcome, self.trace) {
+        let spec = case.run_spec(unit.seed);
+        let ours = (
+            self.manifest.scenario.as_str(),
+            self.manifest.ground.as_str(),
+        );
+        let meta = series::meta(ours, (case.index, unit.seed), &spec.flows, &outcome.flows);
+        let files = series::files(&case.flows, &meta, metrics, outcome, self.trace);
+        let files = files.map_err(|e| StoreError::Table {
+            name: format!("{SERIES}/{}.parquet", stem(case.index, unit.seed)),
+            why: e.to_string(),
+        })?;
+        for (suffix, bytes) in files {
             let name = format!("{SERIES}/{}{suffix}.parquet", stem(case.index, unit.seed));
-            hashes.push(self.write_table(&name, &table)?);
+            hashes.push(self.write_bytes(name, &bytes)?);
         }
         self.write_captures(case, unit, outcome, &mut hashes)?;
         let stored = StoredRun {
@@ -514,11 +525,13 @@ impl Store {
             name: name.to_owned(),
             why: e.to_string(),
         })?;
-        files::write(&self.dir.join(name), &bytes)?;
-        Ok(FileHash {
-            path: name.to_owned(),
-            sha256: sha256(&bytes),
-        })
+        self.write_bytes(name.to_owned(), &bytes)
+    }
+
+    fn write_bytes(&self, path: String, bytes: &[u8]) -> Result<FileHash, StoreError> {
+        files::write(&self.dir.join(&path), bytes)?;
+        let sha256 = sha256(bytes);
+        Ok(FileHash { path, sha256 })
     }
 }
 

@@ -98,4 +98,4 @@ fn millis(time: Time) -> u32 {
 }
 
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;

@@ -153,6 +153,7 @@ impl Table {
         for column in schema.columns() {
             let empty = match column.physical_type() {
                 Physical::BYTE_ARRAY => Column::Text(Vec::new()),
+                Physical::INT64 if column.max_def_level() > 0 => Column::Float(Vec::new()),
                 Physical::INT64 => Column::Int(Vec::new()),
                 Physical::DOUBLE => Column::Float(Vec::new()),
                 other => return Err(ParquetError::General(format!("unexpected type {other}"))),
@@ -163,7 +164,11 @@ impl Table {
             let group = reader.get_row_group(g)?;
             let rows = group.metadata().num_rows() as usize;
             for (i, (_, column)) in table.columns.iter_mut().enumerate() {
-                append(column, group.get_column_reader(i)?, rows)?;
+                let decimals = match schema.column(i).logical_type_ref() {
+                    Some(LogicalType::Decimal(d)) => d.scale,
+                    _ => 0,
+                };
+                append(column, group.get_column_reader(i)?, rows, decimals)?;
             }
         }
         Ok(table)
@@ -197,8 +202,7 @@ impl Table {
     }
 }
 
-fn append(column: &mut Column, reader: ColumnReader, rows: usize) -> Result<()> {
-    let short = || ParquetError::General("a column is shorter than its row group".to_owned());
+fn append(column: &mut Column, reader: ColumnReader, rows: usize, decimals: i32) -> Result<()> {
     match (column, reader) {
         (Column::Text(into), ColumnReader::ByteArrayColumnReader(mut r)) => {
             let mut values = Vec::new();
@@ -220,17 +224,15 @@ fn append(column: &mut Column, reader: ColumnReader, rows: usize) -> Result<()> 
         (Column::Float(into), ColumnReader::DoubleColumnReader(mut r)) => {
             let (mut values, mut levels) = (Vec::new(), Vec::new());
             r.read_records(rows, Some(&mut levels), None, &mut values)?;
-            if levels.len() != rows {
-                return Err(short());
-            }
-            let mut defined = values.into_iter();
-            for level in levels {
-                into.push(if level == 1 {
-                    Some(defined.next().ok_or_else(short)?)
-                } else {
-                    None
-                });
-            }
+            spread(into, values.into_iter(), &levels, rows)?;
+        }
+        // The decimals of a trace.
+        (Column::Float(into), ColumnReader::Int64ColumnReader(mut r)) => {
+            let (mut values, mut levels) = (Vec::new(), Vec::new());
+            r.read_records(rows, Some(&mut levels), None, &mut values)?;
+            let unit = 10f64.powi(decimals);
+            let values = values.into_iter().map(|v: i64| v as f64 / unit);
+            spread(into, values, &levels, rows)?;
         }
         _ => {
             return Err(ParquetError::General(
@@ -239,6 +241,30 @@ fn append(column: &mut Column, reader: ColumnReader, rows: usize) -> Result<()> 
         }
     }
     Ok(())
+}
+
+/// Puts the defined values where the levels say.
+fn spread(
+    into: &mut Vec<Option<f64>>,
+    mut defined: impl Iterator<Item = f64>,
+    levels: &[i16],
+    rows: usize,
+) -> Result<()> {
+    if levels.len() != rows {
+        return Err(short());
+    }
+    for level in levels {
+        into.push(if *level == 1 {
+            Some(defined.next().ok_or_else(short)?)
+        } else {
+            None
+        });
+    }
+    Ok(())
+}
+
+fn short() -> ParquetError {
+    ParquetError::General("a column is shorter than its row group".to_owned())
 }
 
 /// Rows of a row group.

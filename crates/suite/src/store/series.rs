@@ -2,105 +2,119 @@
 //! rates per interval; with traffic one for the short flows and one for the probes.
 
 use fullpipe_cc::CongestionKind;
-use fullpipe_sim::{Episode, EpisodeKind, FlowOutcome, LinkOutcome, Outcome, Series, TraceRow};
+use fullpipe_sim::{
+    Episode, EpisodeKind, Events, FlowOutcome, FlowSpec, LinkOutcome, Outcome, Series, TraceRow,
+};
+use fullpipe_trace::{FlowMeta, Meta, Numbers, Resolution, TraceError, TraceWriter};
 
 use super::{Column, Table, samples};
 use crate::metrics::RunMetrics;
+use crate::result::VERSION;
 use crate::scenario::{FlowGroup, TraceMode};
 
-/// Tables of a run with the suffix of their file's name.
-pub(super) fn tables(
+/// Files of a run with the suffix of their name.
+pub(super) fn files(
     groups: &[FlowGroup],
+    meta: &Meta,
     metrics: &RunMetrics,
     outcome: &Outcome,
     trace: TraceMode,
-) -> Vec<(&'static str, Table)> {
-    let mut tables = of_flows(outcome, trace);
+) -> Result<Vec<(&'static str, Vec<u8>)>, TraceError> {
+    let mut files = of_flows(outcome, meta, trace)?;
     if trace != TraceMode::Off {
-        tables.push((".samples", samples::intervals(groups, metrics, outcome)));
+        let samples = samples::intervals(groups, metrics, outcome);
+        files.push((".samples", samples.to_parquet()?));
         if !outcome.pings.is_empty() {
-            tables.push((".pings", samples::pings(&outcome.pings)));
+            files.push((".pings", samples::pings(&outcome.pings).to_parquet()?));
         }
     }
     // Like the events they are results, not a trace.
     if !outcome.arrivals.is_empty() {
-        tables.push((".transfers", samples::transfers(&outcome.arrivals)));
+        let transfers = samples::transfers(&outcome.arrivals);
+        files.push((".transfers", transfers.to_parquet()?));
     }
-    tables
+    Ok(files)
 }
 
-fn of_flows(outcome: &Outcome, trace: TraceMode) -> Vec<(&'static str, Table)> {
-    let events = (".events", events(&outcome.flows));
-    let links = || (".links", links(&outcome.links));
-    match trace {
+/// What the traces of a run say of themselves; `flows` as they were specified.
+pub(super) fn meta(
+    (scenario, ground): (&str, &str),
+    (case, seed): (usize, u64),
+    specs: &[FlowSpec],
+    outcomes: &[FlowOutcome],
+) -> Meta {
+    let flows = specs.iter().zip(outcomes);
+    Meta {
+        version: VERSION.to_owned(),
+        ground: ground.to_owned(),
+        scenario: scenario.to_owned(),
+        case: case as u64,
+        seed,
+        flows: flows
+            .map(|(spec, f)| FlowMeta {
+                name: f.name.clone(),
+                stack: spec.stack.to_string(),
+                mss: f.mss,
+                packet: f.packet,
+                variables: f.series.variables.iter().map(|v| v.0.to_owned()).collect(),
+            })
+            .collect(),
+    }
+}
+
+fn of_flows(
+    outcome: &Outcome,
+    meta: &Meta,
+    trace: TraceMode,
+) -> Result<Vec<(&'static str, Vec<u8>)>, TraceError> {
+    let events = (".events", events(&outcome.flows).to_parquet()?);
+    let links = || links(&outcome.links).to_parquet();
+    let series = |rows, numbers| flows(&outcome.flows, meta, rows, numbers);
+    Ok(match trace {
         TraceMode::Off => vec![events],
-        TraceMode::Decimated => vec![("", flows(&outcome.flows, None)), links(), events],
-        TraceMode::Full => vec![
-            ("", flows(&outcome.flows, Some(DECIMATED_ROWS))),
-            (".full", flows(&outcome.flows, None)),
-            links(),
+        TraceMode::Decimated => vec![
+            ("", series(None, Numbers::Double)?),
+            (".links", links()?),
             events,
         ],
-    }
+        TraceMode::Full => vec![
+            ("", series(Some(DECIMATED_ROWS), Numbers::Double)?),
+            (".full", series(None, Numbers::Decimal)?),
+            (".links", links()?),
+            events,
+        ],
+    })
 }
 
-/// Rows of all flows, one flow after the other, at most `rows` of each.
-fn flows(flows: &[FlowOutcome], rows: Option<usize>) -> Table {
-    let picks: Vec<Vec<Pick>> = flows.iter().map(|f| picks(&f.series, rows)).collect();
-    let all = || {
-        flows
-            .iter()
-            .zip(&picks)
-            .flat_map(|(f, p)| p.iter().map(move |p| (f, p)))
+/// The rows of all flows as the file of a trace, one flow after the other, at most `rows` of each.
+fn flows(
+    flows: &[FlowOutcome],
+    meta: &Meta,
+    rows: Option<usize>,
+    numbers: Numbers,
+) -> Result<Vec<u8>, TraceError> {
+    let resolution = match meta.ground.as_str() {
+        SIMULATOR => Resolution::Nanoseconds,
+        _ => Resolution::Microseconds,
     };
-    let float = |of: &dyn Fn(&Series, &Pick) -> f64| {
-        Column::Float(
-            all()
-                .map(|(f, p)| Some(of(&f.series, p)).filter(|v| v.is_finite()))
-                .collect(),
-        )
-    };
-    let of_row = |of: &dyn Fn(&TraceRow) -> f64| float(&|s, p| of(&s.rows[p.row]));
-    let mut table = Table::default();
-    table.push(
-        "flow",
-        Column::Text(all().map(|(f, _)| f.name.clone()).collect()),
-    );
-    table.push("time_s", of_row(&|r| r.time.as_secs_f64()));
-    table.push("cwnd", of_row(&|r| r.cwnd));
-    table.push("cwnd_min", float(&|_, p| p.min));
-    table.push("cwnd_max", float(&|_, p| p.max));
-    table.push("ssthresh", of_row(&|r| r.ssthresh));
-    table.push("rtt_ms", of_row(&|r| r.rtt.as_millis_f64()));
-    table.push("srtt_ms", of_row(&|r| r.srtt.as_millis_f64()));
-    table.push("pacing_mbps", of_row(&|r| r.pacing_rate * 1e-6));
-    let int = |of: &dyn Fn(&TraceRow) -> u64| {
-        Column::Int(
-            all()
-                .map(|(f, p)| of(&f.series.rows[p.row]) as i64)
-                .collect(),
-        )
-    };
-    table.push("flight", int(&|r| r.flight));
-    table.push("delivered_segments", int(&|r| r.delivered));
-
-    let mut names: Vec<&str> = flows
-        .iter()
-        .flat_map(|f| f.series.variables.iter().map(|v| v.0))
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    for name in names {
-        let of = |s: &Series, p: &Pick| {
-            let column = s.variables.iter().find(|v| v.0 == name);
-            column
-                .and_then(|(_, c)| c.get(p.row))
-                .copied()
-                .unwrap_or(f64::NAN)
-        };
-        table.push(format!("var_{name}"), float(&of));
+    let mut writer = TraceWriter::new(Vec::new(), meta, resolution, numbers)?;
+    let mut variables = Vec::new();
+    for (i, f) in flows.iter().enumerate() {
+        for p in picks(&f.series, rows) {
+            let row = TraceRow {
+                cwnd_min: p.min,
+                cwnd_max: p.max,
+                events: p.events,
+                flow: i as u16,
+                ..f.series.rows[p.row]
+            };
+            variables.clear();
+            let columns = f.series.variables.iter();
+            variables.extend(columns.map(|(_, c)| c.get(p.row).copied().unwrap_or(f64::NAN)));
+            writer.push(&row, &variables)?;
+        }
     }
-    table
+    Ok(writer.finish(0)?.1)
 }
 
 /// A row of a series that is kept, with the extremes of those it stands for.
@@ -108,6 +122,7 @@ struct Pick {
     row: usize,
     min: f64,
     max: f64,
+    events: Events,
 }
 
 /// All rows, or the last of each of `rows` equal spans of time.
@@ -119,6 +134,7 @@ fn picks(series: &Series, rows: Option<usize>) -> Vec<Pick> {
             row,
             min: all[row].cwnd_min,
             max: all[row].cwnd_max,
+            events: all[row].events,
         };
         return (0..n).map(every).collect();
     };
@@ -134,9 +150,15 @@ fn picks(series: &Series, rows: Option<usize>) -> Vec<Pick> {
                     row,
                     min: p.min.min(min),
                     max: p.max.max(max),
+                    events: p.events.with(r.events),
                 };
             }
-            _ => out.push(Pick { row, min, max }),
+            _ => out.push(Pick {
+                row,
+                min,
+                max,
+                events: r.events,
+            }),
         }
     }
     out
@@ -204,6 +226,8 @@ fn kind(kind: EpisodeKind) -> &'static str {
     }
 }
 
+/// The ground whose time is virtual.
+const SIMULATOR: &str = "sim";
 /// Rows of a flow in the decimated table beside a full one.
 const DECIMATED_ROWS: usize = 2000;
 
@@ -235,10 +259,23 @@ mod tests {
         f
     }
 
+    fn read(outcome: &Outcome, trace: TraceMode) -> Vec<(&'static str, Table)> {
+        let specs: Vec<FlowSpec> = outcome
+            .flows
+            .iter()
+            .map(|_| crate::export::testing::flow(1500, true))
+            .collect();
+        let meta = meta(("s", "sim"), (0, 1), &specs, &outcome.flows);
+        let files = of_flows(outcome, &meta, trace).unwrap().into_iter();
+        files
+            .map(|(suffix, bytes)| (suffix, Table::from_parquet(bytes).unwrap()))
+            .collect()
+    }
+
     #[test]
     fn decimation_keeps_the_extremes_and_the_last_row() {
         let o = outcome(vec![full(100_000)], 1, 0, 1);
-        let t = &of_flows(&o, TraceMode::Full);
+        let t = &read(&o, TraceMode::Full);
         assert_eq!(
             t.iter().map(|t| t.0).collect::<Vec<_>>(),
             ["", ".full", ".links", ".events"]
@@ -274,7 +311,7 @@ mod tests {
             before: 10.0,
             after: 5.0,
         });
-        let t = of_flows(&outcome(vec![f], 1, 0, 1), TraceMode::Off);
+        let t = read(&outcome(vec![f], 1, 0, 1), TraceMode::Off);
         assert_eq!(t.len(), 1);
         assert_eq!(t[0].1.text("kind").unwrap(), ["timeout"]);
     }
