@@ -123,8 +123,10 @@ impl Receiving {
                 return Taken::Dropped;
             }
         }
-        self.ect = self.ect.wrapping_add(u32::from(segment.ect));
-        self.ce = self.ce.wrapping_add(u32::from(segment.ce));
+        self.ect = self
+            .ect
+            .wrapping_add(u32::from(segment.ect && !segment.syn));
+        self.ce = self.ce.wrapping_add(u32::from(segment.ce && !segment.syn));
         let before = self.receiver.counts();
         let delivered = before.delivered;
         self.arrivals.on_arrival(now, before);

@@ -1,6 +1,6 @@
 //! Strangers and forgers against a server's gate and against a host in the middle of a run.
 //!
-//! The ordinary tests send 20,000 datagrams. `cargo test -p fullpipe-net --test it --release -- --ignored attack` sends a million and looks
+//! The ordinary tests send 20,000 datagrams. `cargo test -p fullpipe-net --test it -- --ignored attack` sends a million and looks
 //! at memory.
 
 use std::cell::RefCell;
@@ -207,7 +207,7 @@ fn strangers_open_nothing_and_leave_nothing() {
 }
 
 #[test]
-#[ignore = "a million datagrams: cargo test -p fullpipe-net --test it --release -- --ignored attack"]
+#[ignore = "a million datagrams: cargo test -p fullpipe-net --test it -- --ignored attack"]
 fn a_million_strangers_open_nothing_and_leave_nothing() {
     attack_gate(10_000);
     let before = resident();
@@ -429,7 +429,7 @@ fn forgers_change_nothing_in_a_run() {
 }
 
 #[test]
-#[ignore = "a million datagrams: cargo test -p fullpipe-net --test it --release -- --ignored attack"]
+#[ignore = "a million datagrams: cargo test -p fullpipe-net --test it -- --ignored attack"]
 fn a_million_forged_datagrams_change_nothing_in_a_run() {
     attack_host(150_000, 1_000_000);
 }
