@@ -3,5 +3,6 @@
 mod attack;
 mod dissector;
 mod payload;
+mod spreading;
 mod vectors;
 mod wire;
