@@ -14,7 +14,7 @@ use crate::endpoint::{
     self, EndpointError, Hooks, HostOutcome, PathReport, Plan, Side, UdpPort, merge,
 };
 use crate::io::{Clock, IoConfig, Mode, Patience, Socket, Stop, pin};
-use crate::line::{Line, LineConfig, LineError, LineOutcome};
+use crate::line::{Line, LineConfig, LineError};
 use crate::wire::SessionId;
 
 /// How a run is made.
@@ -153,23 +153,15 @@ pub fn run_hosts(
         return Err(GroundError::Interrupted);
     }
     let (near, far) = (near?, far?);
-    Ok((near, far, path_report(spec, path.transpose()?)?))
-}
-
-/// The links of the path in their order.
-fn path_report(spec: &RunSpec, line: Option<LineOutcome>) -> Result<PathReport, GroundError> {
-    let Some(mut line) = line else {
-        return Ok(PathReport::default());
+    let path = match path.transpose()? {
+        None => PathReport::default(),
+        Some(line) => PathReport {
+            links: line.links,
+            fidelity: line.fidelity,
+            losses: line.losses,
+        },
     };
-    line.links.sort_by_key(|(i, _)| *i);
-    if line.links.len() != spec.links.len() {
-        return Err(GroundError::Fault("a link is missing".to_owned()));
-    }
-    Ok(PathReport {
-        links: line.links.into_iter().map(|(_, link)| link).collect(),
-        fidelity: line.fidelity,
-        losses: line.losses,
-    })
+    Ok((near, far, path))
 }
 
 /// Payload of the longest datagram of a run.

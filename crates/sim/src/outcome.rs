@@ -143,7 +143,7 @@ pub struct Series {
 }
 
 /// Result of one link.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct LinkOutcome {
     /// Name of the specification.
     pub name: String,

@@ -7,6 +7,7 @@ use fullpipe_units::{Span, Time};
 use nix::time::{ClockId, clock_gettime};
 
 use super::hooks::Hooks;
+use super::interface::Leaving;
 use super::outcome::HostOutcome;
 use super::port::{Mark, Port};
 use super::state::{Pushed, State};
@@ -50,7 +51,7 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
         self.state.counts.socket_drops = self.port.drops();
         self.state.counts.cpu = processor_time().saturating_sub(began);
         let ended = now.min(self.state.end);
-        Ok(self.state.finish(ended))
+        self.state.finish(ended)
     }
 
     fn turn(&mut self, mut now: Time) -> io::Result<()> {
@@ -102,8 +103,26 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
         Ok(())
     }
 
+    /// Pushes what has crossed the host's own interface.
+    #[cold]
+    fn leave_interface(&mut self, now: Time) -> io::Result<()> {
+        while self.state.retry.is_none()
+            && let Some(interfaces) = &mut self.state.interfaces
+            && let Some(leaving) = interfaces.out.pop_front()
+        {
+            self.make_room(now)?;
+            if put(&mut self.port, &mut self.state, &leaving) {
+                self.state.pushed.push(Pushed::Other);
+            }
+        }
+        Ok(())
+    }
+
     /// Lets everybody who may send do so, in turns.
     fn transmit(&mut self, now: Time) -> io::Result<()> {
+        if self.state.interfaces.is_some() {
+            self.leave_interface(now)?;
+        }
         for _ in 0..self.state.due.len() {
             if let Some(wake) = self.state.due.pop_front() {
                 self.pump_foreign(now, wake)?;
@@ -138,32 +157,22 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
             let Some((segment, cut)) = sender.poll(now, &mut state.classes) else {
                 return Ok(false);
             };
+            if sender.interface.is_some() {
+                if state.enter_interface(now, slot, segment, cut) {
+                    continue;
+                }
+                return Ok(false);
+            }
             if !cut {
                 let (datagram, len) = sender.datagram(state.plan.session, segment);
-                let mark = segment.ect.then_some(Mark::Capable);
-                let contents = &mut state.contents;
-                match contents.sources[slot as usize].as_deref_mut() {
-                    Some(source) if !segment.syn => {
-                        let payload = &mut contents.scratch[..len - DataDatagram::LEN];
-                        let filled = match source.fill(segment.seq, payload) {
-                            Ok(n) if n > 0 => &payload[..n],
-                            none => {
-                                let error = none.err().unwrap_or_else(|| {
-                                    io::Error::other("the data ends before the transfer does")
-                                });
-                                contents.fault.get_or_insert((sender.flow, error));
-                                return Ok(false);
-                            }
-                        };
-                        let len = DataDatagram::LEN + filled.len();
-                        self.port.push(state.plan.peer, mark, len, |out| {
-                            datagram.encode(out);
-                            out[DataDatagram::LEN..].copy_from_slice(filled);
-                        });
-                    }
-                    _ => self
-                        .port
-                        .push(state.plan.peer, mark, len, |out| datagram.encode(out)),
+                let leaving = Leaving {
+                    slot,
+                    segment,
+                    datagram,
+                    len,
+                };
+                if !put(&mut self.port, state, &leaving) {
+                    return Ok(false);
                 }
             }
             state.pushed.push(Pushed::Segment {
@@ -242,6 +251,42 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
         }
         Ok(())
     }
+}
+
+/// Pushes a segment with its payload; false: the payload cannot be had.
+#[inline]
+fn put(port: &mut impl Port, state: &mut State<'_, '_>, leaving: &Leaving) -> bool {
+    let Leaving {
+        slot,
+        segment,
+        datagram,
+        len,
+    } = leaving;
+    let (peer, contents) = (state.plan.peer, &mut state.contents);
+    let mark = segment.ect.then_some(Mark::Capable);
+    let source = match contents.sources[*slot as usize].as_deref_mut() {
+        Some(source) if !segment.syn => source,
+        _ => {
+            port.push(peer, mark, *len, |out| datagram.encode(out));
+            return true;
+        }
+    };
+    let payload = &mut contents.scratch[..len - DataDatagram::LEN];
+    let filled = match source.fill(segment.seq, payload) {
+        Ok(n) if n > 0 => &payload[..n],
+        none => {
+            let ends = || io::Error::other("the data ends before the transfer does");
+            let error = none.err().unwrap_or_else(ends);
+            let flow = state.senders[*slot as usize].flow;
+            contents.fault.get_or_insert((flow, error));
+            return false;
+        }
+    };
+    port.push(peer, mark, DataDatagram::LEN + filled.len(), |out| {
+        datagram.encode(out);
+        out[DataDatagram::LEN..].copy_from_slice(filled);
+    });
+    true
 }
 
 /// Of this thread.

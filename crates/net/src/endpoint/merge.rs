@@ -12,8 +12,8 @@ use super::outcome::{HostOutcome, ReceiverReport, SenderReport};
 /// What the path between the hosts knows, if there is one that does.
 #[derive(Clone, Debug, Default)]
 pub struct PathReport {
-    /// In the order of the specification.
-    pub links: Vec<LinkOutcome>,
+    /// Its links, with their indices in the specification.
+    pub links: Vec<(usize, LinkOutcome)>,
     /// How true it was.
     pub fidelity: Fidelity,
     /// What its links dropped.
@@ -36,6 +36,11 @@ pub fn merge(
     capture.extend(path.losses.capture);
     capture.sort_by_key(|row| row.at);
     let dropped = |list: &[u64], i: usize| list.get(i).copied().unwrap_or(0);
+    let mut links = path.links;
+    links.extend(near.interfaces);
+    links.extend(far.interfaces);
+    links.sort_by_key(|(i, _)| *i);
+    same_number("links", links.len(), spec.links.len())?;
     let mut senders: Vec<SenderReport> = near.senders.into_iter().chain(far.senders).collect();
     let mut receivers: Vec<ReceiverReport> =
         near.receivers.into_iter().chain(far.receivers).collect();
@@ -108,7 +113,7 @@ pub fn merge(
         measure_from: spec.measure_from,
         interval: spec.interval,
         flows,
-        links: path.links,
+        links: links.into_iter().map(|(_, link)| link).collect(),
         arrivals: arrivals.collect(),
         sources: sources.collect::<Result<_, String>>()?,
         pings: pings.collect(),

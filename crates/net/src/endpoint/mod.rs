@@ -11,6 +11,7 @@ mod arriving;
 mod crossing;
 mod hooks;
 mod host;
+mod interface;
 mod merge;
 pub mod numbers;
 mod outcome;
@@ -27,9 +28,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use fullpipe_sim::RunSpec;
+use fullpipe_sim::{RunSpec, Violation};
 
 pub use hooks::Hooks;
+pub use interface::interfaces;
 pub use merge::{PathReport, merge};
 pub use outcome::{HostCounts, HostOutcome, ReceiverReport, SenderReport};
 pub use port::{Flush, Mark, Port};
@@ -98,6 +100,12 @@ pub enum EndpointError {
         /// Why.
         error: io::Error,
     },
+    /// A host's interface is crossed by what does not set out there.
+    #[error("link {0} is a host's own interface: only flows that set out there may cross it")]
+    Interface(String),
+    /// A fault of an interface.
+    #[error(transparent)]
+    Violation(#[from] Violation),
     /// The operating system.
     #[error("socket: {0}")]
     Io(#[from] io::Error),

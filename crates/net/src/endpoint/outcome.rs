@@ -1,7 +1,8 @@
 //! What one host of a run leaves behind: plain data.
 
 use fullpipe_sim::{
-    ArrivalOutcome, CaptureRow, FlowTotals, PerInterval, PingOutcome, SenderRecord, SourceOutcome,
+    ArrivalOutcome, CaptureRow, FlowTotals, LinkOutcome, PerInterval, PingOutcome, SenderRecord,
+    SourceOutcome,
 };
 use fullpipe_units::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,8 @@ pub struct HostOutcome {
     pub sources: Vec<SourceOutcome>,
     /// Probes that leave from here.
     pub pings: Vec<PingOutcome>,
+    /// The host's own interfaces, with their indices among the links.
+    pub interfaces: Vec<(usize, LinkOutcome)>,
     /// Packets of the lasting flows, in the order of time; empty unless asked for.
     pub capture: Vec<CaptureRow>,
     /// Counters of the host itself.

@@ -7,7 +7,7 @@ use fullpipe_flow::{Ack, Segment, Sender};
 use fullpipe_sim::loss::DropRules;
 use fullpipe_sim::rng::{ComponentRng, derive_seed};
 use fullpipe_sim::traffic::{ClassRecord, Short};
-use fullpipe_sim::{FlowSpec, FlowTotals, RunSpec, SenderRecorder, Trace};
+use fullpipe_sim::{FlowSpec, FlowTotals, Route, RunSpec, SenderRecorder, Trace};
 use fullpipe_units::Time;
 
 use super::numbers::Incarnation;
@@ -32,6 +32,9 @@ pub struct Sending {
     short: Option<Short>,
     /// Bytes of a segment's datagram.
     size: usize,
+    /// Bytes of the packet of a segment and of a SYN, and the way through the host's own interface, if it has one.
+    pub packet: [u16; 2],
+    pub interface: Option<Route>,
     drops: Option<DropRules>,
     /// Verdicts over segments that the operating system then refused: they hold when the segment leaves after all.
     verdicts: VecDeque<(u64, bool, bool)>,
@@ -81,6 +84,7 @@ impl Sending {
     fn new(flow: u32, f: &FlowSpec, seed: u64, started: Time, recorder: SenderRecorder) -> Self {
         let (cfg, setup) = f.sender.clone().with_stack(&f.stack);
         let size = cfg.mss as usize + DataDatagram::LEN;
+        let packet = [cfg.packet() as u16, cfg.header as u16];
         let sender = Sender::new(cfg, f.stack.controller(setup), derive_seed(seed, &f.name));
         Self {
             flow,
@@ -89,6 +93,8 @@ impl Sending {
             sender,
             short: None,
             size,
+            packet,
+            interface: None,
             drops: DropRules::new(&f.drops, ComponentRng::new(seed, &f.name)),
             verdicts: VecDeque::new(),
             recorder,
@@ -222,7 +228,21 @@ impl Sending {
         cut
     }
 
-    /// The operating system refused a segment that was polled: the latest one, of those not refused yet.
+    /// The host's own interface lost a segment at random.
+    #[cold]
+    pub fn lose(&mut self, segment: &Segment, classes: &mut [ClassRecord]) {
+        if segment.syn {
+            return;
+        }
+        self.dropped += 1;
+        if let Some(short) = &self.short
+            && !segment.retransmission
+        {
+            classes[short.class as usize].lost(short.number, segment.seq);
+        }
+    }
+
+    /// The operating system, or the host's own interface, refused a segment that was polled: the latest one, of those not refused yet.
     pub fn refuse(&mut self, now: Time, segment: &Segment, cut: bool, classes: &mut [ClassRecord]) {
         self.sender.refuse(now, segment);
         self.observe(now, classes);

@@ -10,6 +10,7 @@ use fullpipe_units::{Span, Time};
 
 use super::crossing::{self, Crossing, Probing};
 use super::hooks::{Contents, Hooks};
+use super::interface::{Interfaces, Leaving};
 use super::numbers::{MOST_CLASSES, Numbers, SHORT};
 use super::outcome::{HostCounts, HostOutcome};
 use super::receiving::Receiving;
@@ -47,6 +48,7 @@ pub struct State<'p, 'h> {
     pub sources: Vec<Crossing>,
     pub pings: Vec<Probing>,
     pub contents: Contents<'h>,
+    pub interfaces: Option<Interfaces>,
     hooks: Watching<'h>,
     pub timers: Timers,
     /// Senders that may send.
@@ -125,6 +127,7 @@ impl<'p, 'h> State<'p, 'h> {
                 scratch: Vec::new(),
                 fault: None,
             },
+            interfaces: Interfaces::new(spec, plan.side)?,
             hooks: Watching {
                 live: hooks.live,
                 complete: hooks.complete,
@@ -156,7 +159,8 @@ impl<'p, 'h> State<'p, 'h> {
             if plan.sends(f.reverse) {
                 let slot = self.senders.len() as u32;
                 self.sender_of[i] = slot;
-                let sender = Sending::lasting(flow, f, spec);
+                let mut sender = Sending::lasting(flow, f, spec);
+                sender.interface = self.interfaces.as_mut().and_then(|i| i.route(f));
                 self.timers.set(sender.started(), Wake::Start(slot));
                 self.timers
                     .set(f.stop.unwrap_or(Time::MAX), Wake::Stop(slot));
@@ -212,7 +216,8 @@ impl<'p, 'h> State<'p, 'h> {
 
     /// Nothing may be sent now.
     pub fn is_idle(&self) -> bool {
-        self.retry.is_some() || (self.ready.is_empty() && self.due.is_empty())
+        let crossed = self.interfaces.as_ref().is_some_and(|i| !i.out.is_empty());
+        self.retry.is_some() || (self.ready.is_empty() && self.due.is_empty() && !crossed)
     }
 
     /// A sender may have something to send.
@@ -288,6 +293,11 @@ impl<'p, 'h> State<'p, 'h> {
                     }
                 }
                 Wake::Source(_) | Wake::Ping(_) => self.due.push_back(wake),
+                Wake::Resume(slot) => {
+                    self.senders[slot as usize].resume();
+                    self.make_ready(slot);
+                }
+                Wake::Interface => self.cross_interface(now, at),
                 Wake::Class(class) => self.welcome(now, class),
                 Wake::Publish => {
                     self.publish(now);
@@ -295,6 +305,59 @@ impl<'p, 'h> State<'p, 'h> {
                 }
             }
         }
+    }
+
+    /// A segment that was polled enters its host's own interface; false: there it finds no room, and goes back.
+    #[cold]
+    pub fn enter_interface(&mut self, now: Time, slot: u32, segment: Segment, cut: bool) -> bool {
+        let sender = &mut self.senders[slot as usize];
+        let (Some(interfaces), Some(route)) = (&mut self.interfaces, sender.interface) else {
+            return true;
+        };
+        let size = sender.packet[usize::from(segment.syn)];
+        if let Some(retry) = interfaces.room(now, route, size) {
+            sender.refuse(now, &segment, cut, &mut self.classes);
+            let retry = retry.max(now + Span::from_micros(1));
+            self.timers.set(retry, Wake::Resume(slot));
+            return false;
+        }
+        let flow = sender.flow;
+        if !cut {
+            let (datagram, len) = sender.datagram(self.plan.session, segment);
+            let leaving = Leaving {
+                slot,
+                segment,
+                datagram,
+                len,
+            };
+            interfaces.enter(now, route, u32::from(datagram.flow), size, leaving);
+            let at = interfaces.next_event();
+            if at < interfaces.wakes {
+                interfaces.wakes = at;
+                self.timers.set(at, Wake::Interface);
+            }
+        }
+        self.see(now, flow, || CaptureEvent::SegmentSent(segment));
+        if cut {
+            self.see(now, flow, || CaptureEvent::SegmentDropped(segment));
+        }
+        true
+    }
+
+    #[cold]
+    fn cross_interface(&mut self, now: Time, at: Time) {
+        let Some(interfaces) = &mut self.interfaces else {
+            return;
+        };
+        if interfaces.wakes != at {
+            return;
+        }
+        let (senders, classes) = (&mut self.senders, &mut self.classes);
+        interfaces.advance(now, |lost| {
+            senders[lost.slot as usize].lose(&lost.segment, classes);
+        });
+        interfaces.wakes = interfaces.next_event();
+        self.timers.set(interfaces.wakes, Wake::Interface);
     }
 
     #[cold]
@@ -347,7 +410,8 @@ impl<'p, 'h> State<'p, 'h> {
         let place = usize::from(on_wire.0 - SHORT);
         if self.short_senders[place] == NONE {
             let short = Short::new(class as usize, number);
-            let flow = Sending::short(on_wire, f, self.plan.spec.seed, now, short);
+            let mut flow = Sending::short(on_wire, f, self.plan.spec.seed, now, short);
+            flow.interface = self.interfaces.as_mut().and_then(|i| i.route(f));
             let slot = self.settle_in(flow);
             self.short_senders[place] = slot;
             self.senders[slot as usize].start(now, &mut self.classes);
@@ -457,7 +521,7 @@ impl<'p, 'h> State<'p, 'h> {
     }
 
     /// The run ends.
-    pub fn finish(mut self, ended: Time) -> HostOutcome {
+    pub fn finish(mut self, ended: Time) -> Result<HostOutcome, EndpointError> {
         if self.hooks.live.is_some() {
             self.publish(ended);
         }
@@ -474,7 +538,9 @@ impl<'p, 'h> State<'p, 'h> {
         let sources = self.sources.into_iter();
         let near = self.plan.side == Side::Near;
         let pings = self.pings.into_iter().filter(|_| near);
-        HostOutcome {
+        let interfaces = self.interfaces.map(Interfaces::finish).transpose()?;
+        Ok(HostOutcome {
+            interfaces: interfaces.unwrap_or_default(),
             senders: senders.map(|s| s.report(ended)).collect(),
             receivers: receivers.map(|r| r.report(ended)).collect(),
             classes: self.classes.into_iter().map(|c| c.finish(ended)).collect(),
@@ -483,7 +549,7 @@ impl<'p, 'h> State<'p, 'h> {
             capture: self.capture.unwrap_or_default(),
             counts: self.counts,
             ended,
-        }
+        })
     }
 }
 

@@ -85,3 +85,24 @@ fn over_a_path_every_loss_is_accounted_for() {
     assert_eq!(o.fidelity.unwrap().unplanned_drops, 0);
     assert!(o.flows[0].rtt.min().unwrap() >= Span::from_millis(10));
 }
+
+/// A host whose own interface is slower than the path and has a short queue: stalls and not losses.
+#[test]
+fn an_interface_stalls_its_senders() {
+    let mut spec = over_a_path(spec(vec![flow("main", 1500)]), 5, 100);
+    spec.duration = Span::from_millis(2500);
+    let rate = Rate::from_bits_per_sec(20_000_000);
+    let nic = LinkSpec::new("nic", Some(rate), Span::ZERO, Buffer::Packets(10));
+    spec.links.push(nic);
+    let f = &mut spec.flows[0];
+    (f.forward, f.local_queue) = (vec![2, 0], true);
+    f.sender.local_drop = fullpipe_flow::LocalDrop::Ignore;
+    let o = run(&spec);
+    let t = o.flows[0].totals;
+    assert_eq!((t.delivered, t.dropped), (1500, 0), "{t:?}");
+    assert!(t.local_stalls > 100, "{t:?}");
+    assert_eq!(o.links[2].name, "nic");
+    // The SYN and every segment.
+    assert_eq!(o.links[2].delivered, t.sent + 1);
+    assert!(o.links[2].queue_max >= 10, "{}", o.links[2].queue_max);
+}

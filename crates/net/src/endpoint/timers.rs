@@ -25,6 +25,10 @@ pub enum Wake {
     Ping(u32),
     /// A short flow of a class arrives.
     Class(u32),
+    /// The queue of a sender's interface has room again.
+    Resume(u32),
+    /// Something has crossed an interface.
+    Interface,
     /// Whoever watches is told.
     Publish,
 }

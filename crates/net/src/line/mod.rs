@@ -24,6 +24,7 @@ use std::thread::{self, JoinHandle};
 use fullpipe_sim::{Fidelity, Histogram, LinkOutcome, Path, RunSpec, Violation};
 use fullpipe_units::Span;
 
+use crate::endpoint::{EndpointError, interfaces};
 use crate::io::{Clock, IoConfig, Mode, Patience, Socket, Stop};
 use crate::wire::SessionId;
 pub use losses::Losses;
@@ -90,6 +91,9 @@ pub enum LineError {
     /// The operating system.
     #[error("path in real time: {0}")]
     Io(#[from] io::Error),
+    /// A host's interface in the wrong place.
+    #[error(transparent)]
+    Interface(#[from] EndpointError),
     /// A fault of the path itself.
     #[error(transparent)]
     Violation(#[from] Violation),
@@ -117,7 +121,8 @@ impl Line {
     /// # Errors
     /// [`LineError`] if the sockets cannot be opened or a route cannot be made.
     pub fn start(spec: &RunSpec, clock: Clock, config: &LineConfig) -> Result<Self, LineError> {
-        let mut path = Path::new(spec);
+        let interfaces = interfaces(spec)?;
+        let mut path = Path::with_links(spec, |link| interfaces[link].is_none());
         let routes = Routes::new(spec, &mut path, config.session).ok_or(LineError::Route)?;
         let longest = pool::largest(spec) - HEADERS;
         let near = open(config.near_peer, longest)?;
