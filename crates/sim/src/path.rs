@@ -137,15 +137,14 @@ impl Path {
         self.hosted.get(link) == Some(&true)
     }
 
-    /// A packet enters its route now, or at the latest time that the path was told of. After the end of the run it is lost,
-    /// without a link's doing.
+    /// A packet enters its route now, or at the latest time that the path was told of. After the end of the run nothing enters, and
+    /// nothing is heard of it.
     pub fn offer(&mut self, now: Time, route: Route, parcel: &Parcel) {
         self.move_on(now, |at, now| at < now);
-        self.offered += 1;
         if now > self.end {
-            self.exit(now, parcel.token, Fate::Lost);
             return;
         }
+        self.offered += 1;
         let p = parcel;
         let packet = Packet::parcel(p.token, p.kind, p.flow, p.size, p.ect, route.0);
         self.carry(self.now, packet);
