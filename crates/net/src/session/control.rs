@@ -1,0 +1,145 @@
+//! What client and server say to each other once a session is open. The client asks, the server answers; either may say
+//! anything twice, and nothing means more the second time.
+
+use fullpipe_units::{Bytes, Rate, Span};
+use serde::{Deserialize, Serialize};
+
+/// Bytes of one part of a request or of a result.
+pub const PART: usize = 1100;
+
+/// Most parts of a result that one question may ask for.
+pub const MOST_PARTS: u16 = 32;
+
+/// From a client.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Up {
+    /// Part `at` of the request.
+    Part {
+        /// Which, from 0.
+        at: u32,
+        /// [`PART`] bytes, fewer only in the last.
+        bytes: Vec<u8>,
+    },
+    /// Begin: zero of the server's clock is when this first arrives.
+    Start,
+    /// Still here.
+    Alive,
+    /// End the run now; in answer to it the result is announced.
+    Stop,
+    /// Send these parts of the result.
+    Ask {
+        /// The first, from 0.
+        from: u32,
+        /// How many, at most [`MOST_PARTS`].
+        many: u16,
+    },
+    /// Nothing more.
+    Close,
+}
+
+/// From a server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Down {
+    /// This part of the request has come.
+    Have {
+        /// Which.
+        at: u32,
+    },
+    /// The request will be run.
+    Granted(Grant),
+    /// It will not, because of this.
+    Refused(String),
+    /// It is running.
+    Alive {
+        /// Bytes of UDP payload that came in so far.
+        received: u64,
+        /// Bytes that went out.
+        sent: u64,
+    },
+    /// It has ended.
+    Ended {
+        /// Why.
+        why: Why,
+        /// Bytes of the result.
+        length: u32,
+        /// BLAKE3 of the result.
+        digest: [u8; 32],
+    },
+    /// A part of the result.
+    Part {
+        /// Which.
+        at: u32,
+        /// [`PART`] bytes, fewer only in the last.
+        bytes: Vec<u8>,
+    },
+    /// All is forgotten.
+    Closed,
+}
+
+/// What the server will do, and within which bounds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// Bit rate that neither side may exceed, headers of IP and UDP included.
+    pub max_rate: Option<Rate>,
+    /// Bytes in both directions, counted like the rate, after which the server ends the run.
+    pub max_bytes: Option<Bytes>,
+    /// What the server does differently from what was asked, and why; one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Why a run ended at the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Why {
+    /// Its time was over.
+    Over,
+    /// The client said so.
+    Stopped,
+    /// As many bytes as the server allows.
+    Bytes,
+    /// More than the rate that the server allows.
+    Rate,
+    /// Nothing was heard of the client.
+    Vanished,
+    /// The server is shutting down.
+    ShuttingDown,
+    /// The endpoint failed; the result says how.
+    Failed,
+}
+
+impl Why {
+    /// For people.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Over => "complete",
+            Self::Stopped => "stopped by the client",
+            Self::Bytes => "ended by the server's limit --max-bytes",
+            Self::Rate => "ended by the server's limit --max-rate",
+            Self::Vanished => "the client vanished",
+            Self::ShuttingDown => "the server is shutting down",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// A side that has heard nothing for so long takes the other for gone.
+pub const SILENCE: Span = Span::from_secs(10);
+
+/// While a run lasts the client says this often that it is there.
+pub const ALIVE: Span = Span::from_millis(500);
+
+/// Text from another host, as it may be shown: no control characters, not long.
+pub fn shown(text: &str) -> String {
+    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    text.chars().take(400).map(clean).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_others_cannot_steer_a_terminal() {
+        assert_eq!(shown("a\x1b[2Jb\nc"), "a [2Jb c");
+        assert_eq!(shown(&"x".repeat(9000)).len(), 400);
+    }
+}
