@@ -22,12 +22,18 @@
 //!
 //! What protects against what is in SECURITY.md. Nothing here is encrypted; proofs and tags are keyed BLAKE3 hashes.
 
+pub mod channel;
+mod check;
+pub mod control;
 pub mod cookie;
 pub mod gate;
 pub mod key;
+pub mod limits;
 pub mod message;
 pub mod opening;
 mod parse;
+pub mod pull;
+pub mod request;
 #[cfg(test)]
 mod tests;
 

@@ -1,0 +1,182 @@
+//! What a server is willing to do for one client. What a limit forbids is refused; where a limit can be kept without making
+//! another experiment of it, the run is granted within it, and the client is told.
+
+use fullpipe_sim::{Arrivals, RunSpec, Trace, Waveform};
+use fullpipe_units::{Bytes, Rate, Span};
+use serde::Serialize;
+
+use super::control::Grant;
+
+/// Limits of a server.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Limits {
+    /// Bit rate of either direction of a test, headers of IP and UDP included.
+    pub max_rate: Option<Rate>,
+    /// Length of a test.
+    pub max_duration: Span,
+    /// Bytes of a test in both directions.
+    pub max_bytes: Option<Bytes>,
+    /// Tests at a time.
+    pub max_tests: u32,
+    /// Tests at a time for one address.
+    pub max_tests_per_peer: u32,
+    /// Flows, sources and probes of a test.
+    pub max_flows: u32,
+    /// Segments in flight of all flows of a test together, which bounds memory: about 100 bytes each.
+    pub max_window: u64,
+}
+
+impl Default for Limits {
+    /// Ten minutes, 16 tests, 4 for each address, 256 flows, 4 million segments; any rate, any number of bytes.
+    fn default() -> Self {
+        Self {
+            max_rate: None,
+            max_duration: Span::from_secs(600),
+            max_bytes: None,
+            max_tests: 16,
+            max_tests_per_peer: 4,
+            max_flows: 256,
+            max_window: 1 << 22,
+        }
+    }
+}
+
+/// Rows of a time series that the server keeps for a flow.
+const MOST_ROWS: u64 = 1_000_000;
+/// Shortest step of one.
+const FINEST: Span = Span::from_micros(100);
+/// Short flows in all, and answers to probes: each leaves a row.
+const MOST_ROWS_OF_TRAFFIC: f64 = 1e6;
+
+impl Limits {
+    /// What the server does of a run that has been [checked](super::check): the run as it hosts it, and what it tells the client.
+    ///
+    /// # Errors
+    /// A sentence that names the limit.
+    pub fn grant(&self, mut spec: RunSpec) -> Result<(RunSpec, Grant), String> {
+        if spec.duration > self.max_duration {
+            return Err(format!(
+                "{} is longer than the server's limit of {} (--max-duration)",
+                spec.duration, self.max_duration
+            ));
+        }
+        self.grant_flows(&spec)?;
+        self.grant_rate(&spec)?;
+        self.grant_bytes(&spec)?;
+        let mut grant = Grant {
+            max_rate: self.max_rate,
+            max_bytes: self.max_bytes,
+            notes: Vec::new(),
+        };
+        self.bound_windows(&mut spec, &mut grant);
+        bound_series(&mut spec, &mut grant);
+        if spec.capture {
+            spec.capture = false;
+            let note = "packets are captured at the client only";
+            grant.notes.push(note.to_owned());
+        }
+        Ok((spec, grant))
+    }
+
+    fn grant_flows(&self, spec: &RunSpec) -> Result<(), String> {
+        let flows = spec.flows.len() + spec.arrivals.len() + spec.sources.len() + spec.pings.len();
+        if flows > self.max_flows as usize {
+            return Err(format!(
+                "{flows} flows, sources and probes are more than the server's limit of {} (--max-flows)",
+                self.max_flows
+            ));
+        }
+        let seconds = spec.duration.as_secs_f64();
+        let short = spec.arrivals.iter().map(|a| match a.arrivals {
+            Arrivals::Poisson { per_second } => per_second * seconds,
+            Arrivals::Every(gap) => seconds / gap.as_secs_f64(),
+            Arrivals::Spread { count, .. } => count as f64,
+        });
+        if short.sum::<f64>() > MOST_ROWS_OF_TRAFFIC {
+            return Err("more short flows than a server keeps account of (1,000,000)".to_owned());
+        }
+        Ok(())
+    }
+
+    fn grant_rate(&self, spec: &RunSpec) -> Result<(), String> {
+        let Some(most) = self.max_rate else {
+            return Ok(());
+        };
+        let peaks = spec.sources.iter().map(|s| match &s.waveform {
+            Waveform::Steps { steps, .. } => steps.iter().map(|s| s.1).max().unwrap_or_default(),
+            Waveform::Sine {
+                mean, amplitude, ..
+            } => Rate::from_bits_per_sec(
+                mean.as_bits_per_sec()
+                    .saturating_add(amplitude.as_bits_per_sec()),
+            ),
+            Waveform::OnOff { rate, .. } => *rate,
+        });
+        let peak = peaks.fold(0u64, |sum, r| sum.saturating_add(r.as_bits_per_sec()));
+        if peak > most.as_bits_per_sec() {
+            return Err(format!(
+                "cross traffic of {} is more than the server's limit of {most} (--max-rate)",
+                Rate::from_bits_per_sec(peak)
+            ));
+        }
+        Ok(())
+    }
+
+    fn grant_bytes(&self, spec: &RunSpec) -> Result<(), String> {
+        let Some(most) = self.max_bytes else {
+            return Ok(());
+        };
+        let sizes = spec.flows.iter().filter_map(|f| {
+            let segments = f.sender.transfer?;
+            Some(segments.saturating_mul(u64::from(f.sender.mss)))
+        });
+        let all = sizes.fold(0u64, u64::saturating_add);
+        if all > most.0 {
+            return Err(format!(
+                "{} are more than the server's limit of {most} (--max-bytes)",
+                Bytes(all)
+            ));
+        }
+        Ok(())
+    }
+
+    /// Every flow gets an equal part. Where nothing was said this only bounds memory and is not worth a word.
+    fn bound_windows(&self, spec: &mut RunSpec, grant: &mut Grant) {
+        let flows = spec.flows.len() + spec.arrivals.len();
+        let most = (self.max_window / flows.max(1) as u64).max(16);
+        let mut clipped = false;
+        let templates = spec.arrivals.iter_mut().map(|a| &mut a.template);
+        for f in spec.flows.iter_mut().chain(templates) {
+            clipped |= f.sender.max_window.is_finite() && f.sender.max_window > most as f64;
+            clipped |= f.receiver.window.is_some_and(|w| w > most);
+            f.sender.max_window = f.sender.max_window.min(most as f64);
+            f.sender.initial_window = f.sender.initial_window.min(most as f64);
+            f.receiver.first_window = f.receiver.first_window.map(|w| w.min(most));
+            if f.receiver.window.is_some_and(|w| w > most) {
+                f.receiver.window = Some(most);
+            }
+        }
+        if clipped {
+            grant.notes.push(format!(
+                "windows are clipped to {most} segments at the server (--max-window)"
+            ));
+        }
+    }
+}
+
+fn bound_series(spec: &mut RunSpec, grant: &mut Grant) {
+    let step = match spec.trace {
+        Trace::Off => return,
+        Trace::Every(step) => step,
+        Trace::Full => Span::ZERO,
+    };
+    let finest = FINEST.max(spec.duration / MOST_ROWS);
+    if step < finest {
+        spec.trace = Trace::Every(finest);
+        if spec.flows.iter().any(|f| f.reverse) {
+            grant.notes.push(format!(
+                "time series of flows that the server sends have a row every {finest}"
+            ));
+        }
+    }
+}
