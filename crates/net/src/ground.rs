@@ -165,7 +165,7 @@ pub fn run_hosts(
 }
 
 /// Payload of the longest datagram of a run.
-fn longest(spec: &RunSpec) -> usize {
+pub fn longest(spec: &RunSpec) -> usize {
     let templates = spec.arrivals.iter().map(|a| &a.template);
     let segments = spec
         .flows

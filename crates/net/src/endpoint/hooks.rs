@@ -19,6 +19,24 @@ pub struct Hooks<'h> {
     pub complete: Option<&'h AtomicBool>,
 }
 
+impl<'h> Hooks<'h> {
+    /// The same with another flag, that perhaps does not live as long.
+    pub fn with_complete<'s>(self, complete: &'s AtomicBool) -> Hooks<'s>
+    where
+        'h: 's,
+    {
+        // Element by element: a vector of references does not change its lifetime.
+        let source = |(flow, source): (u32, &'h mut dyn Source)| (flow, source as &mut dyn Source);
+        let sink = |(flow, sink): (u32, &'h mut dyn Sink)| (flow, sink as &mut dyn Sink);
+        Hooks {
+            sources: self.sources.into_iter().map(source).collect(),
+            sinks: self.sinks.into_iter().map(sink).collect(),
+            live: self.live,
+            complete: Some(complete),
+        }
+    }
+}
+
 impl std::fmt::Debug for Hooks<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Hooks")

@@ -150,7 +150,7 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
         for _ in 0..BURST {
             self.make_room(now)?;
             if self.state.retry.is_some() {
-                return Ok(false);
+                return Ok(true);
             }
             let state = &mut self.state;
             let sender = &mut state.senders[slot as usize];
@@ -223,6 +223,9 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
     fn make_room(&mut self, now: Time) -> io::Result<()> {
         if self.port.is_full() {
             self.flush(now)?;
+            if let Some(at) = self.port.held_until() {
+                self.state.hold(at);
+            }
         }
         Ok(())
     }

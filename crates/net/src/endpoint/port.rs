@@ -35,8 +35,13 @@ pub trait Port {
         fill: impl FnOnce(&mut [u8]),
     );
 
-    /// The batch has no room.
+    /// The batch has no room, or nothing may leave at the moment: see [`Port::held_until`].
     fn is_full(&self) -> bool;
+
+    /// After a flush: senders have to wait until then, because a limit of this host is reached. It is no refusal: nothing is lost.
+    fn held_until(&mut self) -> Option<Time> {
+        None
+    }
 
     /// Sends the batch.
     ///
@@ -64,4 +69,49 @@ pub trait Port {
 
     /// Datagrams that the operating system dropped because nobody read them in time.
     fn drops(&self) -> u64;
+}
+
+/// Lent to a run.
+impl<P: Port> Port for &mut P {
+    fn push(
+        &mut self,
+        to: SocketAddr,
+        mark: Option<Mark>,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) {
+        (**self).push(to, mark, len, fill);
+    }
+
+    fn is_full(&self) -> bool {
+        (**self).is_full()
+    }
+
+    fn held_until(&mut self) -> Option<Time> {
+        (**self).held_until()
+    }
+
+    fn flush(&mut self) -> io::Result<Flush> {
+        (**self).flush()
+    }
+
+    fn receive(&mut self) -> io::Result<usize> {
+        (**self).receive()
+    }
+
+    fn each(&self, take: impl FnMut(SocketAddr, Option<Mark>, &[u8])) {
+        (**self).each(take);
+    }
+
+    fn wait(&mut self, until: Time, writable: bool) -> io::Result<bool> {
+        (**self).wait(until, writable)
+    }
+
+    fn now(&self) -> Time {
+        (**self).now()
+    }
+
+    fn drops(&self) -> u64 {
+        (**self).drops()
+    }
 }

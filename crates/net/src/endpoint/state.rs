@@ -510,6 +510,12 @@ impl<'p, 'h> State<'p, 'h> {
         self.pushed = sent;
     }
 
+    /// A limit of the host: senders wait, and lose nothing.
+    #[cold]
+    pub fn hold(&mut self, until: Time) {
+        self.retry = Some(self.retry.map_or(until, |retry| retry.max(until)));
+    }
+
     /// There may be room again.
     #[cold]
     pub fn resume(&mut self) {

@@ -41,6 +41,20 @@ impl UdpPort {
             longest,
         })
     }
+
+    /// Goes on with another clock and another end: sessions outlast runs.
+    ///
+    /// # Errors
+    /// Of the operating system.
+    pub fn restart(&mut self, patience: Patience, clock: Clock, stop: &Stop) -> io::Result<()> {
+        self.waiter = Waiter::new(patience, clock, stop.clone())?;
+        Ok(())
+    }
+
+    /// Its socket.
+    pub fn socket(&self) -> &Socket {
+        &self.socket
+    }
 }
 
 impl Port for UdpPort {

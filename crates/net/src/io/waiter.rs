@@ -2,7 +2,7 @@
 
 use std::io;
 use std::marker::PhantomData;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,6 +66,13 @@ impl Stop {
     #[inline]
     pub fn is_set(&self) -> bool {
         self.shared.set.load(Ordering::Acquire)
+    }
+}
+
+/// Readable once it is set.
+impl AsFd for Stop {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.shared.wake.as_fd()
     }
 }
 

@@ -55,6 +55,8 @@ pub enum Down {
         received: u64,
         /// Bytes that went out.
         sent: u64,
+        /// Every flow that sends from the server has a last segment, and that is acknowledged.
+        complete: bool,
     },
     /// It has ended.
     Ended {

@@ -22,10 +22,14 @@
 //!
 //! What protects against what is in SECURITY.md. Nothing here is encrypted; proofs and tags are keyed BLAKE3 hashes.
 
+pub mod asking;
+pub mod attended;
 pub mod channel;
+pub mod client;
 mod check;
 pub mod control;
 pub mod cookie;
+pub mod event;
 pub mod gate;
 pub mod key;
 pub mod limits;
@@ -34,6 +38,9 @@ pub mod opening;
 mod parse;
 pub mod pull;
 pub mod request;
+pub mod server;
+pub mod serving;
+mod session_thread;
 #[cfg(test)]
 mod tests;
 

@@ -1,0 +1,339 @@
+//! One session at the client, without a socket: what to say, again and again until it is answered, and what was heard.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fullpipe_units::{Span, Time};
+
+use super::Secrets;
+use super::attended::{Talk, Traffic};
+use super::channel::Channel;
+use super::control::{ALIVE, Down, Grant, PART, SILENCE, Up, Why, shown};
+use super::pull::{Pull, PullError};
+
+/// Until something is said again for the first time; twice as long each further time.
+const FIRST_RETRY: Span = Span::from_millis(200);
+const LONGEST_RETRY: Span = Span::from_secs(1);
+/// The same for a part of the request.
+const PART_RETRY: Span = Span::from_millis(400);
+/// Parts of a request under way.
+const WINDOW: usize = 16;
+/// How often a goodbye is said.
+const GOODBYES: u32 = 3;
+
+/// A session.
+#[derive(Debug)]
+pub struct Asking {
+    channel: Channel,
+    request: Vec<u8>,
+    /// Of each part: when it was sent last, and whether the server has it.
+    parts: Vec<(Option<Time>, bool)>,
+    out: VecDeque<Vec<u8>>,
+    want: Want,
+    due: Time,
+    retry: Span,
+    heard: Time,
+    verdict: Option<Result<Grant, String>>,
+    progress: Option<Progress>,
+    ended: Option<Ended>,
+    pull: Option<Pull>,
+    goodbyes: u32,
+    /// The run ends once both sides are complete.
+    until_complete: bool,
+    complete: Arc<AtomicBool>,
+    stopped: bool,
+}
+
+/// What is said, and waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Want {
+    Nothing,
+    Grant,
+    Start,
+    Run,
+    End,
+    Result,
+    Close,
+}
+
+/// What the server said of a run under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes that reached it.
+    pub received: u64,
+    /// Bytes that it sent.
+    pub sent: u64,
+    /// Its flows are complete.
+    pub complete: bool,
+}
+
+/// How the run ended at the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Why.
+    pub why: Why,
+    /// Bytes of the result.
+    pub length: u32,
+    /// BLAKE3 of the result.
+    pub digest: [u8; 32],
+}
+
+impl Asking {
+    /// With a session that was opened for this request.
+    pub fn new(now: Time, secrets: &Secrets, request: Vec<u8>, until_complete: bool) -> Self {
+        let parts = request.len().div_ceil(PART);
+        Self {
+            channel: Channel::new(secrets.session, secrets.control.up, secrets.control.down),
+            request,
+            parts: vec![(None, false); parts],
+            out: VecDeque::new(),
+            want: Want::Grant,
+            due: now,
+            retry: FIRST_RETRY,
+            heard: now,
+            verdict: None,
+            progress: None,
+            ended: None,
+            pull: None,
+            goodbyes: 0,
+            until_complete,
+            complete: Arc::default(),
+            stopped: false,
+        }
+    }
+
+    /// What the server says to the request.
+    pub fn verdict(&self) -> Option<&Result<Grant, String>> {
+        self.verdict.as_ref()
+    }
+
+    /// What the server said last of the run.
+    pub fn progress(&self) -> Option<Progress> {
+        self.progress
+    }
+
+    /// How the run ended there.
+    pub fn ended(&self) -> Option<Ended> {
+        self.ended
+    }
+
+    /// A flag for the endpoint to set when its flows are complete.
+    pub fn complete(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.complete)
+    }
+
+    /// Nothing has been heard for too long.
+    pub fn is_silent(&self, now: Time) -> bool {
+        now.saturating_since(self.heard) > SILENCE
+    }
+
+    /// Says start until that is answered.
+    pub fn start(&mut self, now: Time) {
+        self.turn_to(now, Want::Start);
+    }
+
+    /// Says stop until the result is announced.
+    pub fn stop(&mut self, now: Time) {
+        if self.ended.is_none() {
+            self.turn_to(now, Want::End);
+        }
+    }
+
+    /// Fetches the announced result.
+    ///
+    /// # Errors
+    /// [`PullError`].
+    pub fn fetch(&mut self, now: Time, ended: &Ended) -> Result<(), PullError> {
+        self.pull = Some(Pull::new(ended.length, ended.digest)?);
+        self.turn_to(now, Want::Result);
+        Ok(())
+    }
+
+    /// The result, once all of it is there.
+    pub fn result(&mut self) -> Option<Result<Vec<u8>, PullError>> {
+        let pull = self.pull.take_if(|pull| pull.is_complete())?;
+        Some(pull.finish())
+    }
+
+    /// Says goodbye, a few times at most.
+    pub fn close(&mut self, now: Time) {
+        self.goodbyes = 0;
+        self.turn_to(now, Want::Close);
+    }
+
+    /// Goodbye was answered, or said often enough.
+    pub fn is_closed(&self) -> bool {
+        self.want == Want::Nothing
+    }
+
+    fn turn_to(&mut self, now: Time, want: Want) {
+        self.want = want;
+        self.due = now;
+        self.retry = FIRST_RETRY;
+        self.heard = now;
+    }
+
+    fn take_message(&mut self, now: Time, message: Down) {
+        self.heard = now;
+        match message {
+            Down::Have { at } => {
+                if let Some((_, there)) = self.parts.get_mut(at as usize)
+                    && !std::mem::replace(there, true)
+                    && self.want == Want::Grant
+                {
+                    self.due = now;
+                }
+            }
+            Down::Granted(grant) => {
+                let notes = grant.notes.iter().take(16).map(|n| shown(n)).collect();
+                self.judge(Ok(Grant { notes, ..grant }));
+            }
+            Down::Refused(why) => self.judge(Err(shown(&why))),
+            Down::Alive {
+                received,
+                sent,
+                complete,
+            } => {
+                self.progress = Some(Progress {
+                    received,
+                    sent,
+                    complete,
+                });
+                if self.want == Want::Start {
+                    self.turn_to(now, Want::Run);
+                    self.due = now + ALIVE;
+                }
+            }
+            Down::Ended {
+                why,
+                length,
+                digest,
+            } => {
+                self.ended.get_or_insert(Ended {
+                    why,
+                    length,
+                    digest,
+                });
+                if matches!(self.want, Want::Start | Want::Run | Want::End) {
+                    self.want = Want::Nothing;
+                }
+            }
+            Down::Part { at, bytes } => {
+                if let Some(pull) = &mut self.pull {
+                    pull.take(now, at, &bytes);
+                }
+            }
+            Down::Closed => {
+                if self.want == Want::Close {
+                    self.want = Want::Nothing;
+                }
+            }
+        }
+    }
+
+    fn judge(&mut self, verdict: Result<Grant, String>) {
+        if self.want == Want::Grant {
+            self.verdict = Some(verdict);
+            self.want = Want::Nothing;
+        }
+    }
+
+    /// Parts that the server does not have, a window of them under way; when it has all, the last, to hear what it says to them.
+    fn next_parts(&mut self, now: Time) -> Vec<Up> {
+        let retry = |sent: &Option<Time>| sent.is_none_or(|at| now >= at + PART_RETRY);
+        let absent = |part: &(Option<Time>, bool)| !part.1;
+        let flying = self.parts.iter().filter(|p| absent(p) && !retry(&p.0));
+        let room = WINDOW.saturating_sub(flying.count());
+        let places = self.parts.iter().enumerate();
+        let places = places.filter(|(_, p)| absent(p) && retry(&p.0));
+        let mut places: Vec<usize> = places.map(|(at, _)| at).take(room).collect();
+        if self.parts.iter().all(|p| p.1) {
+            places.extend(self.parts.len().checked_sub(1));
+        }
+        self.due = now + PART_RETRY;
+        let parts = places.into_iter().map(|at| {
+            self.parts[at].0 = Some(now);
+            let start = at * PART;
+            let end = (start + PART).min(self.request.len());
+            Up::Part {
+                at: at as u32,
+                bytes: self.request[start..end].to_vec(),
+            }
+        });
+        parts.collect()
+    }
+
+    /// What is to be said now, into the queue.
+    fn speak(&mut self, now: Time) {
+        let message = match self.want {
+            Want::Nothing => return,
+            Want::Result => return self.next_question(now),
+            _ if now < self.due => return,
+            Want::Grant => {
+                let parts = self.next_parts(now);
+                return parts.iter().for_each(|part| self.push(part));
+            }
+            Want::Start => Up::Start,
+            Want::Run => Up::Alive,
+            Want::End => Up::Stop,
+            Want::Close if self.goodbyes >= GOODBYES => {
+                self.want = Want::Nothing;
+                return;
+            }
+            Want::Close => {
+                self.goodbyes += 1;
+                Up::Close
+            }
+        };
+        self.due = now
+            + match self.want {
+                Want::Run => ALIVE,
+                _ => self.retry,
+            };
+        self.retry = (self.retry * 2).min(LONGEST_RETRY);
+        self.push(&message);
+    }
+
+    fn push(&mut self, message: &Up) {
+        self.out.extend(self.channel.seal(message));
+    }
+
+    fn next_question(&mut self, now: Time) {
+        // A result that gets stuck is found out by the silence.
+        let pull = self.pull.as_mut();
+        if let Some(Ok(Some((from, many)))) = pull.map(|pull| pull.poll(now)) {
+            self.push(&Up::Ask { from, many });
+        }
+    }
+}
+
+impl Talk for Asking {
+    fn hear(&mut self, now: Time, datagram: &[u8]) {
+        if let Some(message) = self.channel.open(datagram) {
+            self.take_message(now, message);
+        }
+    }
+
+    fn say(&mut self, now: Time) -> Option<Vec<u8>> {
+        if self.out.is_empty() {
+            self.speak(now);
+        }
+        self.out.pop_front()
+    }
+
+    fn due(&self) -> Time {
+        match self.want {
+            Want::Nothing => Time::MAX,
+            Want::Result => self.pull.as_ref().map_or(Time::MAX, Pull::next_timeout),
+            _ => self.due,
+        }
+    }
+
+    fn is_over(&mut self, now: Time, _: &Traffic) -> bool {
+        let there = self.progress.is_some_and(|p| p.complete);
+        let complete = self.until_complete && there && self.complete.load(Ordering::Acquire);
+        self.stopped |= complete || self.ended.is_some() || self.is_silent(now);
+        self.stopped
+    }
+}

@@ -1,0 +1,268 @@
+//! The port of a session's endpoint: control messages are taken out of what arrives and put between what leaves, bytes are
+//! counted, and a limit on the rate is kept. Data passes through as it is.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::net::SocketAddr;
+
+use fullpipe_units::{Rate, Span, Time};
+
+use crate::endpoint::{Flush, Mark, Port};
+use crate::io::{Clock, Stop};
+use crate::wire::{Kind, VERSION};
+
+/// First byte of a control message.
+const CONTROL: u8 = VERSION << 4 | Kind::Control as u8;
+/// Headers of IPv4 and UDP, bytes.
+const HEADERS: u64 = 28;
+/// Control messages of one batch that are looked at.
+const MOST_HEARD: usize = 32;
+
+/// Who speaks for this side of the session while its endpoint runs.
+pub trait Talk {
+    /// A control message has arrived.
+    fn hear(&mut self, now: Time, datagram: &[u8]);
+
+    /// The next message to send now, if there is one.
+    fn say(&mut self, now: Time) -> Option<Vec<u8>>;
+
+    /// When there will be one, at the latest.
+    fn due(&self) -> Time;
+
+    /// Whether the run has to end.
+    fn is_over(&mut self, now: Time, traffic: &Traffic) -> bool;
+}
+
+/// Bytes so far, headers of IP and UDP included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// That arrived.
+    pub received: u64,
+    /// That left, or were about to.
+    pub sent: u64,
+}
+
+/// A port with somebody who talks beside it.
+pub struct Attended<'t, P, T> {
+    port: P,
+    talk: &'t mut T,
+    peer: SocketAddr,
+    /// Of the session, which is older than the run.
+    clock: Clock,
+    stop: &'t Stop,
+    heard: RefCell<Vec<Vec<u8>>>,
+    received: Cell<u64>,
+    sent: u64,
+    shaper: Option<Shaper>,
+}
+
+/// A token bucket over what leaves; it may run into debt by one batch.
+#[derive(Clone, Copy, Debug)]
+pub struct Shaper {
+    rate: f64,
+    depth: f64,
+    bits: f64,
+    last: Time,
+}
+
+impl Shaper {
+    /// How long it may have been silent and still catch up.
+    const DEPTH: Span = Span::from_millis(4);
+
+    /// For this rate, in bit/s on the wire.
+    pub fn new(rate: Rate, now: Time) -> Self {
+        let rate = (rate.as_bits_per_sec() as f64).max(1.0);
+        // Two full packets at the least.
+        let depth = (rate * Self::DEPTH.as_secs_f64()).max(24_000.0);
+        Self {
+            rate,
+            depth,
+            bits: depth,
+            last: now,
+        }
+    }
+
+    fn spend(&mut self, bytes: u64) {
+        self.bits -= bytes as f64 * 8.0;
+    }
+
+    fn is_empty(&self) -> bool {
+        self.bits < 0.0
+    }
+
+    /// When it is no longer in debt; `None`: it is not.
+    fn refill(&mut self, now: Time) -> Option<Time> {
+        let gain = now.saturating_since(self.last).as_secs_f64() * self.rate;
+        self.bits = (self.bits + gain).min(self.depth);
+        self.last = self.last.max(now);
+        self.is_empty()
+            .then(|| now + Span::from_secs_f64(-self.bits / self.rate).max(Span::from_micros(10)))
+    }
+}
+
+impl<'t, P: Port, T: Talk> Attended<'t, P, T> {
+    /// `stop` is set when the run has to end.
+    pub fn new(
+        port: P,
+        talk: &'t mut T,
+        peer: SocketAddr,
+        clock: Clock,
+        stop: &'t Stop,
+        max_rate: Option<Rate>,
+    ) -> Self {
+        let shaper = max_rate.map(|rate| Shaper::new(rate, port.now()));
+        Self {
+            port,
+            talk,
+            peer,
+            clock,
+            stop,
+            heard: RefCell::default(),
+            received: Cell::new(0),
+            sent: 0,
+            shaper,
+        }
+    }
+
+    fn traffic(&self) -> Traffic {
+        Traffic {
+            received: self.received.get(),
+            sent: self.sent,
+        }
+    }
+
+    /// Between two batches.
+    fn attend(&mut self) -> io::Result<()> {
+        let now = self.clock.now();
+        for datagram in self.heard.get_mut().drain(..) {
+            self.talk.hear(now, &datagram);
+        }
+        let mut said = false;
+        while let Some(datagram) = self.talk.say(now) {
+            self.port.push(self.peer, None, datagram.len(), |out| {
+                out[..datagram.len()].copy_from_slice(&datagram);
+            });
+            said = true;
+            if self.port.is_full() {
+                // Messages that are refused are said again.
+                self.port.flush()?;
+            }
+        }
+        if said {
+            self.port.flush()?;
+        }
+        let traffic = self.traffic();
+        if self.talk.is_over(now, &traffic) {
+            self.stop.set();
+        }
+        Ok(())
+    }
+}
+
+impl<P: Port, T: Talk> Port for Attended<'_, P, T> {
+    #[inline]
+    fn push(
+        &mut self,
+        to: SocketAddr,
+        mark: Option<Mark>,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) {
+        let bytes = len as u64 + HEADERS;
+        self.sent += bytes;
+        if let Some(shaper) = &mut self.shaper {
+            shaper.spend(bytes);
+        }
+        self.port.push(to, mark, len, fill);
+    }
+
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.port.is_full() || self.shaper.as_ref().is_some_and(Shaper::is_empty)
+    }
+
+    fn held_until(&mut self) -> Option<Time> {
+        let now = self.port.now();
+        self.shaper.as_mut()?.refill(now)
+    }
+
+    fn flush(&mut self) -> io::Result<Flush> {
+        self.port.flush()
+    }
+
+    fn receive(&mut self) -> io::Result<usize> {
+        // The batch that was pushed in the last turn has left.
+        self.attend()?;
+        self.port.receive()
+    }
+
+    #[inline]
+    fn each(&self, mut take: impl FnMut(SocketAddr, Option<Mark>, &[u8])) {
+        let mut bytes = 0;
+        self.port.each(|from, mark, datagram| {
+            bytes += datagram.len() as u64 + HEADERS;
+            if datagram.first() == Some(&CONTROL) {
+                let mut heard = self.heard.borrow_mut();
+                if from == self.peer && heard.len() < MOST_HEARD {
+                    heard.push(datagram.to_vec());
+                }
+            } else {
+                take(from, mark, datagram);
+            }
+        });
+        self.received.set(self.received.get() + bytes);
+    }
+
+    fn wait(&mut self, until: Time, writable: bool) -> io::Result<bool> {
+        let now = self.port.now();
+        let due = self.talk.due();
+        let session = self.clock.now();
+        let until = match due {
+            Time::MAX => until,
+            due => until.min(now + due.saturating_since(session)),
+        };
+        match self.shaper.as_mut().and_then(|s| s.refill(now)) {
+            // The socket has room; we do not use it.
+            Some(_) => {
+                self.port.wait(until, false)?;
+                Ok(self.held_until().is_none())
+            }
+            None => self.port.wait(until, writable),
+        }
+    }
+
+    #[inline]
+    fn now(&self) -> Time {
+        self.port.now()
+    }
+
+    fn drops(&self) -> u64 {
+        self.port.drops()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shaper_lets_through_its_rate_and_a_bucket() {
+        let mut shaper = Shaper::new(Rate::from_bits_per_sec(10_000_000), Time::ZERO);
+        let (mut now, mut sent) = (Time::ZERO, 0u64);
+        let end = Time::ZERO + Span::from_secs(10);
+        while now < end {
+            match shaper.refill(now) {
+                Some(later) => {
+                    assert!(later > now);
+                    now = later;
+                }
+                None => {
+                    shaper.spend(1500);
+                    sent += 1500;
+                }
+            }
+        }
+        let rate = sent as f64 * 8.0 / 10.0;
+        assert!((rate / 1e7 - 1.0).abs() < 0.01, "{rate}");
+    }
+}

@@ -1,0 +1,229 @@
+//! What a server tells whoever runs it: one line, or one object, per event.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use fullpipe_units::{Bytes, Rate, Span};
+use serde::Serialize;
+
+use super::control::Why;
+use super::limits::Limits;
+use super::message::Reason;
+
+/// Something that happened to a server. Tests are called by a number of their own: what names a session on the wire stays secret.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Event {
+    /// It listens.
+    Listening {
+        /// Where.
+        address: SocketAddr,
+        /// Of the key; `None`: open to anybody.
+        key: Option<String>,
+        /// Its limits.
+        limits: Limits,
+    },
+    /// A client with the key has opened a session.
+    Opened {
+        /// Number of the test.
+        test: u64,
+        /// The client.
+        peer: SocketAddr,
+    },
+    /// A client with the key was turned away.
+    Refused {
+        /// The client.
+        peer: SocketAddr,
+        /// Why, in words.
+        reason: String,
+    },
+    /// What a client asked for was granted.
+    Granted {
+        /// Number of the test.
+        test: u64,
+        /// The client.
+        peer: SocketAddr,
+        /// Its name for it.
+        label: String,
+        /// Flows, sources and probes.
+        flows: usize,
+        /// Planned length, seconds.
+        seconds: f64,
+        /// What is done differently.
+        notes: Vec<String>,
+    },
+    /// What a client asked for was not granted.
+    Denied {
+        /// Number of the test.
+        test: u64,
+        /// The client.
+        peer: SocketAddr,
+        /// Why.
+        reason: String,
+    },
+    /// A test has ended.
+    Finished {
+        /// Number of the test.
+        test: u64,
+        /// The client.
+        peer: SocketAddr,
+        /// Why, in words.
+        why: String,
+        /// How long it ran.
+        seconds: f64,
+        /// Bytes that came, headers of IP and UDP included.
+        received: u64,
+        /// Bytes that left.
+        sent: u64,
+    },
+    /// A session ended before its time.
+    Lost {
+        /// Number of the test.
+        test: u64,
+        /// The client.
+        peer: SocketAddr,
+        /// What was missing.
+        what: String,
+    },
+    /// Datagrams that led to nothing, since the last event of this kind.
+    Turned {
+        /// Not of a handshake.
+        garbage: u64,
+        /// Handshakes with another key, or without one.
+        wrong_key: u64,
+        /// Handshakes that were used before.
+        replayed: u64,
+        /// Handshakes with an old or wrong cookie.
+        bad_cookie: u64,
+        /// Refusals that had no line of their own.
+        refused: u64,
+        /// Where the last handshake with another key came from.
+        last_wrong_key: Option<SocketAddr>,
+    },
+    /// It takes no new tests and waits for those that run.
+    Stopping {
+        /// How many run.
+        tests: usize,
+    },
+    /// It is done.
+    Stopped {
+        /// Tests in all.
+        tests: u64,
+    },
+}
+
+impl Event {
+    pub(super) fn refused(peer: SocketAddr, reason: Reason) -> Self {
+        Self::Refused {
+            peer,
+            reason: reason.to_string(),
+        }
+    }
+
+    pub(super) fn finished(
+        test: u64,
+        peer: SocketAddr,
+        why: Why,
+        lasted: Span,
+        (received, sent): (u64, u64),
+    ) -> Self {
+        Self::Finished {
+            test,
+            peer,
+            why: why.text().to_owned(),
+            seconds: lasted.as_secs_f64(),
+            received,
+            sent,
+        }
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listening {
+                address,
+                key: Some(key),
+                ..
+            } => write!(f, "listening on UDP {address}, key {key}"),
+            Self::Listening {
+                address, key: None, ..
+            } => write!(f, "listening on UDP {address}, open to anybody who can reach it"),
+            Self::Opened { test, peer } => write!(f, "test {test}: opened by {peer}"),
+            Self::Refused { peer, reason } => write!(f, "refused {peer}: {reason}"),
+            Self::Granted {
+                test,
+                label,
+                flows,
+                seconds,
+                notes,
+                ..
+            } => {
+                write!(f, "test {test}: granted")?;
+                if !label.is_empty() {
+                    write!(f, " `{label}`")?;
+                }
+                write!(f, ", {flows} flows, at most {seconds} s")?;
+                notes.iter().try_for_each(|note| write!(f, "; {note}"))
+            }
+            Self::Denied { test, reason, .. } => write!(f, "test {test}: refused: {reason}"),
+            Self::Finished {
+                test,
+                why,
+                seconds,
+                received,
+                sent,
+                ..
+            } => write!(
+                f,
+                "test {test}: {why} after {seconds:.1} s, received {}, sent {}",
+                Amount(*received, *seconds),
+                Amount(*sent, *seconds)
+            ),
+            Self::Lost { test, what, .. } => write!(f, "test {test}: {what}"),
+            Self::Turned {
+                garbage,
+                wrong_key,
+                replayed,
+                bad_cookie,
+                refused,
+                last_wrong_key,
+            } => {
+                let counts = [
+                    (*wrong_key, "handshakes with another key"),
+                    (*replayed, "used handshakes"),
+                    (*bad_cookie, "old or wrong cookies"),
+                    (*refused, "more refusals"),
+                    (*garbage, "datagrams of no handshake"),
+                ];
+                let seen = counts.iter().filter(|(n, _)| *n > 0);
+                let seen: Vec<String> = seen.map(|(n, what)| format!("{n} {what}")).collect();
+                write!(f, "turned away: {}", seen.join(", "))?;
+                match last_wrong_key {
+                    Some(peer) => write!(f, " (last key from {peer})"),
+                    None => Ok(()),
+                }
+            }
+            Self::Stopping { tests } => write!(f, "stopping; {tests} tests go on for a while"),
+            Self::Stopped { tests } => write!(f, "stopped after {tests} tests"),
+        }
+    }
+}
+
+/// Bytes over seconds.
+struct Amount(u64, f64);
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(bytes, seconds) = *self;
+        // Three digits are enough for people.
+        let short = |n: u64| match n.checked_ilog10() {
+            Some(digits) if digits > 2 => n - n % 10u64.pow(digits - 2),
+            _ => n,
+        };
+        let bits = (bytes as f64 * 8.0 / seconds.max(0.001)) as u64;
+        let rate = Rate::from_bits_per_sec(short(bits));
+        write!(f, "{} ({rate})", Bytes(short(bytes)))
+    }
+}

@@ -1,0 +1,427 @@
+//! The server: one port, a gate at it, and for every session a socket and a thread of its own.
+//!
+//! A session's socket has the same address and port as the listening one and is connected to its client, so that the kernel sorts
+//! datagrams: a firewall has one port to open, the gate never sees data, and the endpoint never sees strangers. (Both have
+//! `SO_REUSEPORT`; that the port is free is tried out before.) Until the new socket is connected it may catch datagrams of
+//! others: these are given to the gate.
+
+use std::io::{self, ErrorKind, IoSliceMut};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+use fullpipe_units::{Span, Time};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockProtocol, SockType, SockaddrStorage, bind, setsockopt, socket,
+    sockopt,
+};
+use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+
+use super::cookie::CookieJar;
+use super::event::Event;
+use super::gate::{Gate, GateCounts, Heard, Opened};
+use super::limits::Limits;
+use super::message::{Open, Reason, TestKind};
+use super::session_thread::{self, Session};
+use super::{Key, entropy};
+use crate::io::{Clock, Stop};
+use crate::wire::SessionId;
+
+/// What a server is to be.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Whom it serves.
+    pub key: Key,
+    /// How much.
+    pub limits: Limits,
+    /// How long tests that run may go on once it is told to stop.
+    pub grace: Span,
+}
+
+/// Who hears what happens.
+pub type Log = Arc<dyn Fn(&Event) + Send + Sync>;
+
+/// A server that listens.
+pub struct Server {
+    config: Config,
+    limits: Arc<Limits>,
+    log: Log,
+    udp: UdpSocket,
+    state: UdpSocketState,
+    local: SocketAddr,
+    clock: Clock,
+    gate: Gate,
+    live: Vec<Handle>,
+    tests: u64,
+    stopping: Arc<AtomicBool>,
+    told: Told,
+}
+
+/// A session from outside.
+struct Handle {
+    peer: SocketAddr,
+    session: SessionId,
+    open: Box<Open>,
+    accept: Vec<u8>,
+    shut: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+/// What was last said of strangers.
+#[derive(Default)]
+struct Told {
+    at: Time,
+    counts: GateCounts,
+    /// Refusals in this period.
+    refusals: u64,
+    last_wrong_key: Option<SocketAddr>,
+}
+
+/// Between two summaries.
+const SUMMARY: Span = Span::from_secs(10);
+/// Refusals with a line of their own, per summary.
+const MOST_REFUSALS: u64 = 10;
+/// Datagrams of a batch, and bytes that are read of each.
+const BATCH: usize = 32;
+const LONGEST: usize = 2048;
+/// Datagrams that a new socket may have caught.
+const MOST_CAUGHT: usize = 1024;
+
+impl Server {
+    /// Binds.
+    ///
+    /// # Errors
+    /// The address is taken or not of this host; no random bytes.
+    pub fn bind(config: Config, log: Log) -> io::Result<Self> {
+        // With `SO_REUSEPORT` alone two servers could share a port and steal each other's clients.
+        drop(UdpSocket::bind(config.listen)?);
+        let udp = bound(config.listen)?;
+        let state = UdpSocketState::new((&udp).into())?;
+        if state.gro_segments() > 1 {
+            setsockopt(&udp, sockopt::UdpGroSegment, &false)?;
+        }
+        let local = udp.local_addr()?;
+        // Once before, so that a missing generator is an error.
+        entropy(&mut [0; 32]).map_err(|e| io::Error::other(e.to_string()))?;
+        let fresh = || {
+            let mut secret = [0; 32];
+            // It has worked before; without it no cookie can be checked, and nobody gets in.
+            let _ = entropy(&mut secret);
+            secret
+        };
+        let clock = Clock::new();
+        let jar = CookieJar::new(clock.now(), Box::new(fresh));
+        let server = Self {
+            limits: Arc::new(config.limits.clone()),
+            gate: Gate::new(config.key.clone(), jar),
+            config,
+            log,
+            udp,
+            state,
+            local,
+            clock,
+            live: Vec::new(),
+            tests: 0,
+            stopping: Arc::default(),
+            told: Told::default(),
+        };
+        let key = &server.config.key;
+        (server.log)(&Event::Listening {
+            address: local,
+            key: (!key.is_open()).then(|| key.fingerprint()),
+            limits: server.config.limits.clone(),
+        });
+        Ok(server)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Serves until `stop` is set and the tests that run then are over, or the grace time is. Returns the number of tests.
+    ///
+    /// # Errors
+    /// Of the operating system; those of one client are no errors of the server.
+    pub fn run(mut self, stop: &Stop) -> io::Result<u64> {
+        let mut deadline = None;
+        loop {
+            let now = self.clock.now();
+            self.reap();
+            self.summarize(now, false);
+            if deadline.is_none() && stop.is_set() {
+                self.stopping.store(true, Ordering::Relaxed);
+                deadline = Some(now + self.config.grace);
+                let tests = self.live.len();
+                (self.log)(&Event::Stopping { tests });
+            }
+            if let Some(deadline) = deadline {
+                if self.live.is_empty() {
+                    break;
+                }
+                if now >= deadline {
+                    let shut = |handle: &Handle| handle.shut.store(true, Ordering::Relaxed);
+                    self.live.iter().for_each(shut);
+                }
+                if now >= deadline + Span::from_secs(3) {
+                    break;
+                }
+            }
+            self.wait(stop, deadline.is_some())?;
+            self.receive()?;
+        }
+        self.summarize(self.clock.now(), true);
+        (self.log)(&Event::Stopped { tests: self.tests });
+        Ok(self.tests)
+    }
+
+    fn wait(&self, stop: &Stop, stopping: bool) -> io::Result<()> {
+        let mut fds = vec![PollFd::new(self.udp.as_fd(), PollFlags::POLLIN)];
+        if !stopping {
+            fds.push(PollFd::new(stop.as_fd(), PollFlags::POLLIN));
+        }
+        match poll(&mut fds, PollTimeout::from(100u8)) {
+            Ok(_) | Err(Errno::EINTR) => Ok(()),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// One batch.
+    fn receive(&mut self) -> io::Result<()> {
+        let mut storage = [[0u8; LONGEST]; BATCH];
+        let mut meta = [RecvMeta::default(); BATCH];
+        let n = {
+            let mut slices = storage.each_mut().map(|buffer| IoSliceMut::new(buffer));
+            match self.state.recv((&self.udp).into(), &mut slices, &mut meta) {
+                Ok(n) => n,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
+                // What the network says of an answer of ours.
+                Err(e) if transient(&e) => return Ok(()),
+                Err(e) => return Err(e),
+            }
+        };
+        for (buffer, meta) in storage.iter().zip(&meta).take(n) {
+            let datagram = &buffer[..meta.len.min(LONGEST)];
+            self.take(meta.addr, meta.dst_ip, datagram);
+        }
+        Ok(())
+    }
+
+    /// A datagram of somebody who has no session's socket.
+    fn take(&mut self, from: SocketAddr, to: Option<IpAddr>, datagram: &[u8]) {
+        let now = self.clock.now();
+        // An OPEN whose answer was lost, from before its session's socket was there.
+        let again = |h: &&Handle| h.peer == from && h.open.bytes[..] == *datagram;
+        if let Some(handle) = self.live.iter().find(again) {
+            let accept = handle.accept.clone();
+            return self.send(from, to, &accept);
+        }
+        let wrong_before = self.gate.counts().bad_proofs;
+        match self.gate.handle(now, from, datagram) {
+            Heard::Nothing => {}
+            Heard::Answer(answer) => {
+                if self.gate.counts().bad_proofs > wrong_before {
+                    self.told.last_wrong_key = Some(from);
+                }
+                self.send(from, to, &answer);
+            }
+            Heard::Open(opened) => {
+                if let Err(reason) = self.admit(now, &opened, to) {
+                    let answer = self.gate.refuse(&opened, reason);
+                    self.send(from, to, &answer);
+                    self.told.refusals += 1;
+                    if self.told.refusals <= MOST_REFUSALS {
+                        (self.log)(&Event::refused(from, reason));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Opens a session, or says why not.
+    fn admit(&mut self, now: Time, opened: &Opened, to: Option<IpAddr>) -> Result<(), Reason> {
+        let ask = &opened.open.ask;
+        if self.stopping.load(Ordering::Relaxed) {
+            return Err(Reason::Stopping);
+        }
+        if ask.kind != TestKind::Udp as u8 || ask.options != 0 {
+            return Err(Reason::Unsupported);
+        }
+        let busy = Reason::Busy(self.limits.max_tests);
+        if self.live.len() >= self.limits.max_tests as usize {
+            return Err(busy);
+        }
+        let host = host(opened.from);
+        let same = self.live.iter().filter(|h| self::host(h.peer) == host);
+        if same.count() >= self.limits.max_tests_per_peer as usize {
+            return Err(Reason::BusyForPeer(self.limits.max_tests_per_peer));
+        }
+        let ip = to.unwrap_or(self.local.ip());
+        let here = SocketAddr::new(ip, self.local.port());
+        let session = self.fresh_session().ok_or(busy)?;
+        let (udp, caught) = connected(here, opened.from).map_err(|_| busy)?;
+        let accepted = self.gate.accept(now, opened, session).ok_or(busy)?;
+        self.tests += 1;
+        let (accept, secrets) = accepted;
+        let shut: Arc<AtomicBool> = Arc::default();
+        let session_of_thread = Session {
+            test: self.tests,
+            udp,
+            clock: self.clock,
+            opened: opened.clone(),
+            accept: accept.clone(),
+            secrets,
+            limits: Arc::clone(&self.limits),
+            log: Arc::clone(&self.log),
+            stopping: Arc::clone(&self.stopping),
+            shut: Arc::clone(&shut),
+        };
+        let thread = thread::Builder::new()
+            .name(format!("test-{}", self.tests))
+            .spawn(move || session_thread::run(session_of_thread))
+            .map_err(|_| busy)?;
+        (self.log)(&Event::Opened {
+            test: self.tests,
+            peer: opened.from,
+        });
+        self.send(opened.from, to, &accept);
+        self.live.push(Handle {
+            peer: opened.from,
+            session,
+            open: Box::new(opened.open.clone()),
+            accept,
+            shut,
+            thread,
+        });
+        for (from, datagram) in caught {
+            self.take(from, to, &datagram);
+        }
+        Ok(())
+    }
+
+    fn fresh_session(&self) -> Option<SessionId> {
+        let mut bytes = [0; 8];
+        entropy(&mut bytes).ok()?;
+        let session = SessionId(u64::from_be_bytes(bytes));
+        let taken = self.live.iter().any(|h| h.session == session);
+        (session != SessionId(0) && !taken).then_some(session)
+    }
+
+    /// What cannot be sent is as good as lost on the way.
+    fn send(&self, to: SocketAddr, from: Option<IpAddr>, datagram: &[u8]) {
+        let transmit = Transmit {
+            destination: to,
+            ecn: None,
+            contents: datagram,
+            segment_size: None,
+            src_ip: from,
+        };
+        let _ = self.state.try_send((&self.udp).into(), &transmit);
+    }
+
+    fn reap(&mut self) {
+        let mut i = 0;
+        while i < self.live.len() {
+            if self.live[i].thread.is_finished() {
+                let handle = self.live.swap_remove(i);
+                // A session that panicked has said so on stderr; the server goes on.
+                let _ = handle.thread.join();
+            } else {
+                i += 1;
+            }
+        }
+    }
+
+    /// A line about strangers, if there is something new.
+    fn summarize(&mut self, now: Time, at_once: bool) {
+        if !at_once && now < self.told.at + SUMMARY {
+            return;
+        }
+        let (counts, before) = (self.gate.counts(), self.told.counts);
+        let event = Event::Turned {
+            garbage: counts.garbage - before.garbage,
+            wrong_key: counts.bad_proofs - before.bad_proofs,
+            replayed: counts.replays - before.replays,
+            bad_cookie: counts.bad_cookies - before.bad_cookies,
+            refused: self.told.refusals.saturating_sub(MOST_REFUSALS),
+            last_wrong_key: self.told.last_wrong_key.take(),
+        };
+        if let Event::Turned {
+            garbage,
+            wrong_key,
+            replayed,
+            bad_cookie,
+            refused,
+            ..
+        } = event
+            && garbage + wrong_key + replayed + bad_cookie + refused > 0
+        {
+            (self.log)(&event);
+        }
+        self.told = Told {
+            at: now,
+            counts,
+            ..Told::default()
+        };
+    }
+}
+
+/// Whom a limit per peer counts as one: an IPv4 address, or the 64 bits that name a network in IPv6.
+fn host(peer: SocketAddr) -> u128 {
+    match peer.ip().to_canonical() {
+        IpAddr::V4(ip) => u128::from(ip.to_bits()),
+        IpAddr::V6(ip) => ip.to_bits() >> 64 << 64,
+    }
+}
+
+fn transient(e: &io::Error) -> bool {
+    matches!(
+        e.kind(),
+        ErrorKind::ConnectionRefused
+            | ErrorKind::HostUnreachable
+            | ErrorKind::NetworkUnreachable
+            | ErrorKind::Interrupted
+    )
+}
+
+/// A socket that shares its port with others of this process.
+fn bound(at: SocketAddr) -> io::Result<UdpSocket> {
+    let family = match at {
+        SocketAddr::V4(_) => AddressFamily::Inet,
+        SocketAddr::V6(_) => AddressFamily::Inet6,
+    };
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let fd = socket(family, SockType::Datagram, flags, SockProtocol::Udp)?;
+    setsockopt(&fd, sockopt::ReusePort, &true)?;
+    bind(
+        std::os::fd::AsRawFd::as_raw_fd(&fd),
+        &SockaddrStorage::from(at),
+    )?;
+    Ok(UdpSocket::from(fd))
+}
+
+/// Datagrams that a socket caught, with their senders.
+type Caught = Vec<(SocketAddr, Vec<u8>)>;
+
+/// A socket for one client, and what it caught of others before it was one.
+fn connected(here: SocketAddr, peer: SocketAddr) -> io::Result<(UdpSocket, Caught)> {
+    let udp = bound(here)?;
+    udp.connect(peer)?;
+    let mut caught = Vec::new();
+    let mut buffer = [0; LONGEST];
+    while caught.len() < MOST_CAUGHT {
+        match udp.recv_from(&mut buffer) {
+            Ok((n, from)) => caught.push((from, buffer[..n].to_vec())),
+            Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+            Err(e) if transient(&e) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok((udp, caught))
+}

@@ -1,0 +1,421 @@
+//! One session at the server, without a socket: request in, run, result out. Nothing that is heard means more the second time.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fullpipe_sim::RunSpec;
+use fullpipe_units::{Span, Time};
+
+use super::Secrets;
+use super::attended::{Talk, Traffic};
+use super::channel::Channel;
+use super::control::{Down, Grant, MOST_PARTS, PART, SILENCE, Up, Why, shown};
+use super::gate::Opened;
+use super::limits::Limits;
+use super::message::Ask;
+use super::request::{Options, Request};
+
+/// From the OPEN until the run must have begun.
+pub const PATIENCE: Span = Span::from_secs(120);
+/// From the end of the run until the result must have been fetched.
+pub const FETCHING: Span = Span::from_secs(600);
+/// Answers that wait to be sent.
+const MOST_ANSWERS: usize = 128;
+/// How much faster than allowed a client may be over [`JUDGED`].
+const RATE_SLACK: f64 = 1.2;
+const JUDGED: Span = Span::from_secs(2);
+
+/// A session.
+#[derive(Debug)]
+pub struct Serving {
+    channel: Channel,
+    /// The OPEN, and the ACCEPT that answers it as often as it comes.
+    open: Vec<u8>,
+    accept: Vec<u8>,
+    limits: Arc<Limits>,
+    ask: Ask,
+    stage: Stage,
+    out: VecDeque<Vec<u8>>,
+    heard: Time,
+    since: Time,
+    progress: Progress,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// Parts come in.
+    Request {
+        bytes: Vec<u8>,
+        have: Vec<bool>,
+        missing: usize,
+    },
+    Refused(String),
+    Granted(Arc<Job>),
+    Running(Run),
+    Ended(Ended),
+    Closed,
+}
+
+/// A run that was granted.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// As this server hosts it.
+    pub spec: Arc<RunSpec>,
+    /// How.
+    pub options: Options,
+    /// Within which bounds.
+    pub grant: Grant,
+}
+
+#[derive(Debug)]
+struct Run {
+    job: Arc<Job>,
+    why: Option<Why>,
+    /// When the rate was last looked at, and the bytes then.
+    judged: (Time, u64),
+}
+
+#[derive(Debug)]
+struct Ended {
+    why: Why,
+    bytes: Vec<u8>,
+    digest: [u8; 32],
+}
+
+#[derive(Clone, Debug, Default)]
+struct Progress {
+    traffic: Traffic,
+    /// Set by the endpoint.
+    complete: Arc<AtomicBool>,
+    told_complete: bool,
+    /// Set from outside: the server is shutting down.
+    shut: Arc<AtomicBool>,
+}
+
+/// Where a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// The request is not complete.
+    Request,
+    /// It was refused.
+    Refused,
+    /// It was granted, and the client has not said start.
+    Granted,
+    /// It runs.
+    Running,
+    /// The result waits to be fetched.
+    Ended,
+    /// Nothing more.
+    Closed,
+}
+
+impl Serving {
+    /// For a client that has shown its OPEN. Its request has the length that it announced, which the gate has bounded. `shut`
+    /// ends it soon.
+    pub fn new(
+        now: Time,
+        opened: &Opened,
+        accept: Vec<u8>,
+        secrets: &Secrets,
+        limits: Arc<Limits>,
+        shut: Arc<AtomicBool>,
+    ) -> Self {
+        let length = opened.open.ask.length as usize;
+        let parts = length.div_ceil(PART);
+        Self {
+            channel: Channel::new(secrets.session, secrets.control.down, secrets.control.up),
+            open: opened.open.bytes.to_vec(),
+            accept,
+            limits,
+            ask: opened.open.ask,
+            stage: Stage::Request {
+                bytes: vec![0; length],
+                have: vec![false; parts],
+                missing: parts,
+            },
+            out: VecDeque::new(),
+            heard: now,
+            since: now,
+            progress: Progress {
+                shut,
+                ..Progress::default()
+            },
+        }
+    }
+
+    /// Where it is.
+    pub fn at(&self) -> At {
+        match &self.stage {
+            Stage::Request { .. } => At::Request,
+            Stage::Refused(_) => At::Refused,
+            Stage::Granted(_) => At::Granted,
+            Stage::Running(_) => At::Running,
+            Stage::Ended(_) => At::Ended,
+            Stage::Closed => At::Closed,
+        }
+    }
+
+    /// What was granted, until it has ended.
+    pub fn job(&self) -> Option<&Arc<Job>> {
+        match &self.stage {
+            Stage::Granted(job) => Some(job),
+            Stage::Running(run) => Some(&run.job),
+            _ => None,
+        }
+    }
+
+    /// Why it was refused.
+    pub fn refusal(&self) -> Option<&str> {
+        match &self.stage {
+            Stage::Refused(why) => Some(why),
+            _ => None,
+        }
+    }
+
+    /// A flag for the endpoint to set when its flows are complete.
+    pub fn complete(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.progress.complete)
+    }
+
+    /// Nobody is there any more, or it takes too long.
+    pub fn is_abandoned(&self, now: Time) -> bool {
+        let silent = now.saturating_since(self.heard);
+        let lasting = now.saturating_since(self.since);
+        match &self.stage {
+            Stage::Request { .. } => silent > SILENCE || lasting > PATIENCE,
+            // A client may be busy with its files before it starts.
+            Stage::Granted(_) => lasting > PATIENCE,
+            Stage::Refused(_) => silent > SILENCE || lasting > SILENCE * 3,
+            Stage::Running(_) => false,
+            Stage::Ended(_) => silent > SILENCE || lasting > FETCHING,
+            Stage::Closed => true,
+        }
+    }
+
+    /// The run has ended by itself or because [`Talk::is_over`] said so; this is its result.
+    pub fn end(&mut self, now: Time, bytes: Vec<u8>, failed: bool) -> Why {
+        let why = match &self.stage {
+            _ if failed => Why::Failed,
+            Stage::Running(Run { why: Some(why), .. }) => *why,
+            _ => Why::Over,
+        };
+        let digest = *blake3::hash(&bytes).as_bytes();
+        self.stage = Stage::Ended(Ended { why, bytes, digest });
+        (self.since, self.heard) = (now, now);
+        self.announce();
+        why
+    }
+
+    /// Bytes of the run.
+    pub fn traffic(&self) -> Traffic {
+        self.progress.traffic
+    }
+
+    fn announce(&mut self) {
+        if let Stage::Ended(ended) = &self.stage {
+            let message = Down::Ended {
+                why: ended.why,
+                // The server bounds what it writes.
+                length: ended.bytes.len() as u32,
+                digest: ended.digest,
+            };
+            self.answer(&message);
+        }
+    }
+
+    fn answer(&mut self, message: &Down) {
+        if self.out.len() < MOST_ANSWERS {
+            self.out.extend(self.channel.seal(message));
+        }
+    }
+
+    fn take_part(&mut self, now: Time, at: u32, part: &[u8]) {
+        let Stage::Request {
+            bytes,
+            have,
+            missing,
+        } = &mut self.stage
+        else {
+            return self.tell_verdict();
+        };
+        let start = at as usize * PART;
+        let Some(mark) = have.get_mut(at as usize) else {
+            return;
+        };
+        let end = (start + PART).min(bytes.len());
+        if part.len() != end - start {
+            return;
+        }
+        if !std::mem::replace(mark, true) {
+            bytes[start..end].copy_from_slice(part);
+            *missing -= 1;
+        }
+        if *missing > 0 {
+            return self.answer(&Down::Have { at });
+        }
+        let bytes = std::mem::take(bytes);
+        self.stage = match self.judge(&bytes) {
+            Ok(job) => Stage::Granted(Arc::new(job)),
+            Err(why) => Stage::Refused(shown(&why)),
+        };
+        self.since = now;
+        self.tell_verdict();
+    }
+
+    fn judge(&self, bytes: &[u8]) -> Result<Job, String> {
+        if blake3::hash(bytes) != self.ask.digest {
+            return Err("the request does not have the hash that was announced".to_owned());
+        }
+        let request = Request::decode(bytes).map_err(|e| e.to_string())?;
+        let encrypted = self.ask.options & super::message::ENCRYPT != 0;
+        if request.options.encrypted != encrypted {
+            return Err("the request and the handshake differ about encryption".to_owned());
+        }
+        let (spec, grant) = self.limits.grant(request.spec)?;
+        Ok(Job {
+            spec: Arc::new(spec),
+            options: request.options,
+            grant,
+        })
+    }
+
+    /// Says again what has become of the request.
+    fn tell_verdict(&mut self) {
+        let message = match &self.stage {
+            Stage::Refused(why) => Down::Refused(why.clone()),
+            Stage::Granted(job) => Down::Granted(job.grant.clone()),
+            _ => return,
+        };
+        self.answer(&message);
+    }
+
+    fn start(&mut self, now: Time) {
+        if let Stage::Granted(job) = &self.stage {
+            self.stage = Stage::Running(Run {
+                job: Arc::clone(job),
+                why: None,
+                judged: (now, 0),
+            });
+        }
+    }
+
+    fn tell_progress(&mut self) {
+        let complete = self.progress.complete.load(Ordering::Acquire);
+        self.progress.told_complete |= complete;
+        let Traffic { received, sent } = self.progress.traffic;
+        self.answer(&Down::Alive {
+            received,
+            sent,
+            complete,
+        });
+    }
+
+    fn take_message(&mut self, now: Time, message: Up) {
+        self.heard = now;
+        match message {
+            Up::Part { at, bytes } => self.take_part(now, at, &bytes),
+            Up::Start => self.start(now),
+            Up::Stop => {
+                if let Stage::Running(run) = &mut self.stage {
+                    run.why.get_or_insert(Why::Stopped);
+                }
+            }
+            Up::Ask { from, many } => return self.send_parts(from, many),
+            Up::Close => {
+                self.stage = Stage::Closed;
+                self.answer(&Down::Closed);
+            }
+            Up::Alive => {}
+        }
+        match self.at() {
+            At::Running => self.tell_progress(),
+            At::Ended => self.announce(),
+            _ => {}
+        }
+    }
+
+    fn send_parts(&mut self, from: u32, many: u16) {
+        let Stage::Ended(ended) = &self.stage else {
+            return;
+        };
+        let mut parts = Vec::new();
+        for at in (from..).take(usize::from(many.min(MOST_PARTS))) {
+            let start = at as usize * PART;
+            let Some(rest) = ended.bytes.get(start..).filter(|rest| !rest.is_empty()) else {
+                break;
+            };
+            let bytes = rest[..rest.len().min(PART)].to_vec();
+            parts.push(Down::Part { at, bytes });
+        }
+        parts.iter().for_each(|part| self.answer(part));
+    }
+}
+
+impl Talk for Serving {
+    fn hear(&mut self, now: Time, datagram: &[u8]) {
+        if datagram == self.open {
+            // Its answer was lost. This is no sign of life: anybody may send it again.
+            if self.out.len() < MOST_ANSWERS {
+                self.out.push_back(self.accept.clone());
+            }
+        } else if let Some(message) = self.channel.open(datagram) {
+            self.take_message(now, message);
+        }
+    }
+
+    fn say(&mut self, _: Time) -> Option<Vec<u8>> {
+        if let Some(datagram) = self.out.pop_front() {
+            return Some(datagram);
+        }
+        let complete = self.progress.complete.load(Ordering::Acquire);
+        if self.at() == At::Running && complete && !self.progress.told_complete {
+            self.tell_progress();
+        }
+        self.out.pop_front()
+    }
+
+    fn due(&self) -> Time {
+        match self.out.is_empty() {
+            true => Time::MAX,
+            false => Time::ZERO,
+        }
+    }
+
+    fn is_over(&mut self, now: Time, traffic: &Traffic) -> bool {
+        self.progress.traffic = *traffic;
+        let shut = self.progress.shut.load(Ordering::Relaxed);
+        let silent = now.saturating_since(self.heard) > SILENCE;
+        let Stage::Running(run) = &mut self.stage else {
+            return true;
+        };
+        if run.why.is_none() {
+            run.why = if shut {
+                Some(Why::ShuttingDown)
+            } else if silent {
+                Some(Why::Vanished)
+            } else {
+                run.exceeded(now, traffic)
+            };
+        }
+        run.why.is_some()
+    }
+}
+
+impl Run {
+    fn exceeded(&mut self, now: Time, traffic: &Traffic) -> Option<Why> {
+        let all = traffic.received + traffic.sent;
+        if self.job.grant.max_bytes.is_some_and(|most| all > most.0) {
+            return Some(Why::Bytes);
+        }
+        let rate = self.job.grant.max_rate?;
+        let (since, before) = self.judged;
+        let span = now.saturating_since(since);
+        if span < JUDGED {
+            return None;
+        }
+        self.judged = (now, traffic.received);
+        let allowed = rate.bytes_in(span).0 as f64 * RATE_SLACK;
+        (traffic.received.saturating_sub(before) as f64 > allowed).then_some(Why::Rate)
+    }
+}

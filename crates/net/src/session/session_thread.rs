@@ -1,0 +1,216 @@
+//! A session on its own thread at the server: talk, run, talk.
+
+use std::io;
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fullpipe_units::Span;
+
+use super::Secrets;
+use super::attended::{Attended, Talk};
+use super::client::{CONTROL_BYTES, Report, exchange};
+use super::event::Event;
+use super::gate::Opened;
+use super::limits::Limits;
+use super::pull;
+use super::server::Log;
+use super::serving::{At, Job, Serving};
+use crate::endpoint::{self, Hooks, HostOutcome, Plan, Side, UdpPort};
+use crate::ground;
+use crate::io::{Clock, IoConfig, Mode, Patience, Socket, Stop};
+
+/// All that a session's thread is given.
+pub struct Session {
+    pub test: u64,
+    pub udp: UdpSocket,
+    pub clock: Clock,
+    pub opened: Opened,
+    pub accept: Vec<u8>,
+    pub secrets: Secrets,
+    pub limits: Arc<Limits>,
+    pub log: Log,
+    pub stopping: Arc<AtomicBool>,
+    pub shut: Arc<AtomicBool>,
+}
+
+/// From the OPEN to the last goodbye.
+pub fn run(session: Session) {
+    if let Err(error) = attempt(&session) {
+        (session.log)(&Event::Lost {
+            test: session.test,
+            peer: session.opened.from,
+            what: error.to_string(),
+        });
+    }
+}
+
+fn attempt(session: &Session) -> io::Result<()> {
+    let stop = Stop::new()?;
+    let mut serving = Serving::new(
+        session.clock.now(),
+        &session.opened,
+        session.accept.clone(),
+        &session.secrets,
+        Arc::clone(&session.limits),
+        Arc::clone(&session.shut),
+    );
+    let mut port = session.port(Mode::Packet, CONTROL_BYTES, &stop)?;
+    session.talk(&mut port, &mut serving, &[At::Request])?;
+    session.tell_verdict(&serving);
+    session.talk(&mut port, &mut serving, &[At::Granted, At::Refused])?;
+    if serving.at() == At::Running
+        && let Some(job) = serving.job().cloned()
+    {
+        drop(port);
+        session.host(&job, &mut serving)?;
+    }
+    Ok(())
+}
+
+impl Session {
+    fn port(&self, mode: Mode, longest: usize, stop: &Stop) -> io::Result<UdpPort> {
+        let config = IoConfig {
+            longest,
+            ..IoConfig::new(mode)
+        };
+        let mut socket = Socket::new(self.udp.try_clone()?, &config)?;
+        socket.connect(self.opened.from)?;
+        UdpPort::new(socket, longest, Patience::Sleep, self.clock, stop)
+    }
+
+    /// Talks as long as the session is at one of these places.
+    fn talk(&self, port: &mut UdpPort, serving: &mut Serving, at: &[At]) -> io::Result<()> {
+        while at.contains(&serving.at()) {
+            let now = self.clock.now();
+            let waits = serving.at() != At::Ended && self.stopping.load(Ordering::Relaxed);
+            if waits || self.shut.load(Ordering::Relaxed) {
+                return self.lose("the server is shutting down");
+            }
+            if serving.is_abandoned(now) {
+                let what = match serving.at() {
+                    At::Request => "the client vanished before its request was complete",
+                    At::Granted => "the client did not start the test",
+                    At::Ended => "the client did not fetch its result",
+                    _ => return Ok(()),
+                };
+                return self.lose(what);
+            }
+            exchange(port, self.opened.from, self.clock, serving)?;
+        }
+        // The last answers.
+        exchange_once(port, self, serving)
+    }
+
+    fn lose(&self, what: &str) -> io::Result<()> {
+        Err(io::Error::other(what.to_owned()))
+    }
+
+    fn tell_verdict(&self, serving: &Serving) {
+        let (test, peer) = (self.test, self.opened.from);
+        if let Some(job) = serving.job() {
+            let spec = &job.spec;
+            (self.log)(&Event::Granted {
+                test,
+                peer,
+                label: job.options.label.clone(),
+                flows: spec.flows.len()
+                    + spec.arrivals.len()
+                    + spec.sources.len()
+                    + spec.pings.len(),
+                seconds: spec.duration.as_secs_f64(),
+                notes: job.grant.notes.clone(),
+            });
+        } else if let Some(why) = serving.refusal() {
+            let reason = why.to_owned();
+            (self.log)(&Event::Denied { test, peer, reason });
+        }
+    }
+
+    /// Runs the far side, then hands out its result.
+    fn host(&self, job: &Job, serving: &mut Serving) -> io::Result<()> {
+        let longest = ground::longest(&job.spec).max(CONTROL_BYTES);
+        let stop = Stop::new()?;
+        let mut port = self.port(job.options.mode(), longest, &stop)?;
+        let run_clock = Clock::new();
+        port.restart(Patience::Sleep, run_clock, &stop)?;
+        let plan = Plan {
+            spec: Arc::clone(&job.spec),
+            side: Side::Far,
+            session: self.secrets.session,
+            peer: self.opened.from,
+            shared_clock: false,
+        };
+        let complete = serving.complete();
+        let hooks = Hooks {
+            complete: Some(&complete),
+            ..Hooks::default()
+        };
+        let attended = Attended::new(
+            &mut port,
+            serving,
+            self.opened.from,
+            self.clock,
+            &stop,
+            job.grant.max_rate,
+        );
+        let outcome = endpoint::run(&plan, attended, hooks, &stop);
+        let lasted = run_clock.now().saturating_since(fullpipe_units::Time::ZERO);
+        port.restart(Patience::Sleep, self.clock, &stop)?;
+        let report = match outcome {
+            Ok(outcome) => Report {
+                outcome,
+                error: None,
+            },
+            Err(error) => Report {
+                outcome: HostOutcome::default(),
+                error: Some(error.to_string()),
+            },
+        };
+        self.hand_out(report, lasted, &mut port, serving)
+    }
+
+    fn hand_out(
+        &self,
+        report: Report,
+        lasted: Span,
+        port: &mut UdpPort,
+        serving: &mut Serving,
+    ) -> io::Result<()> {
+        let failed = report.error.is_some();
+        let bytes = encode(report)?;
+        let traffic = serving.traffic();
+        let why = serving.end(self.clock.now(), bytes, failed);
+        let both = (traffic.received, traffic.sent);
+        let (test, peer) = (self.test, self.opened.from);
+        (self.log)(&Event::finished(test, peer, why, lasted, both));
+        match why {
+            // Nobody is there to fetch it.
+            super::control::Why::Vanished => Ok(()),
+            _ => self.talk(port, serving, &[At::Ended]),
+        }
+    }
+}
+
+fn exchange_once(port: &mut UdpPort, session: &Session, serving: &mut Serving) -> io::Result<()> {
+    match serving.due() == fullpipe_units::Time::MAX {
+        true => Ok(()),
+        false => exchange(port, session.opened.from, session.clock, serving),
+    }
+}
+
+/// Within what a client fetches; series that are longer than that are left out.
+fn encode(mut report: Report) -> io::Result<Vec<u8>> {
+    let write = |report: &Report| {
+        postcard::to_stdvec(report).map_err(|e| io::Error::other(format!("result: {e}")))
+    };
+    let bytes = write(&report)?;
+    if bytes.len() <= pull::LONGEST as usize {
+        return Ok(bytes);
+    }
+    for sender in &mut report.outcome.senders {
+        sender.record.series = Default::default();
+        sender.record.rounds.clear();
+    }
+    write(&report)
+}
