@@ -42,6 +42,9 @@ pub struct Traffic {
     pub sent: u64,
 }
 
+/// A datagram of the run that came while nobody ran yet: from whom, its mark, its bytes.
+pub type Early = Vec<(SocketAddr, Option<Mark>, Vec<u8>)>;
+
 /// A port with somebody who talks beside it.
 pub struct Attended<'t, P, T> {
     port: P,
@@ -54,6 +57,9 @@ pub struct Attended<'t, P, T> {
     received: Cell<u64>,
     sent: u64,
     shaper: Option<Shaper>,
+    early: Early,
+    /// They are being taken in.
+    is_first: bool,
 }
 
 /// A token bucket over what leaves; it may run into debt by one batch.
@@ -121,6 +127,17 @@ impl<'t, P: Port, T: Talk> Attended<'t, P, T> {
             received: Cell::new(0),
             sent: 0,
             shaper,
+            early: Early::new(),
+            is_first: false,
+        }
+    }
+
+    /// Takes in first what came before.
+    pub fn with_early(self, early: Early) -> Self {
+        Self {
+            is_first: !early.is_empty(),
+            early,
+            ..self
         }
     }
 
@@ -193,12 +210,23 @@ impl<P: Port, T: Talk> Port for Attended<'_, P, T> {
     fn receive(&mut self) -> io::Result<usize> {
         // The batch that was pushed in the last turn has left.
         self.attend()?;
-        self.port.receive()
+        let arrived = self.port.receive()?;
+        if self.early.is_empty() {
+            return Ok(arrived);
+        }
+        if !std::mem::take(&mut self.is_first) {
+            self.early.clear();
+        }
+        Ok(arrived + self.early.len())
     }
 
     #[inline]
     fn each(&self, mut take: impl FnMut(SocketAddr, Option<Mark>, &[u8])) {
         let mut bytes = 0;
+        for (from, mark, datagram) in &self.early {
+            bytes += datagram.len() as u64 + HEADERS;
+            take(*from, *mark, datagram);
+        }
         self.port.each(|from, mark, datagram| {
             bytes += datagram.len() as u64 + HEADERS;
             if datagram.first() == Some(&CONTROL) {

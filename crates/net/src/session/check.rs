@@ -116,7 +116,12 @@ fn sender(s: &SenderConfig) -> Checked {
     }
     if let InitialSending::Spread { t_max, jiffy } = s.sending {
         span("jiffy", jiffy, Span::from_nanos(1), minute)?;
-        span("t_max", t_max.unwrap_or(minute), Span::from_nanos(1), minute)?;
+        span(
+            "t_max",
+            t_max.unwrap_or(minute),
+            Span::from_nanos(1),
+            minute,
+        )?;
     }
     span("ACK delay", s.max_ack_delay, Span::ZERO, minute)?;
     span("probe margin", s.probe_margin, Span::ZERO, minute)?;
@@ -166,7 +171,12 @@ fn class(a: &ArrivalSpec, spec: &RunSpec) -> Checked {
         }
         Arrivals::Every(gap) => {
             span("gap", gap, Span::from_micros(1), LONGEST)?;
-            range("arrivals in all", seconds / gap.as_secs_f64(), 0.0, MOST_SHORT)?;
+            range(
+                "arrivals in all",
+                seconds / gap.as_secs_f64(),
+                0.0,
+                MOST_SHORT,
+            )?;
         }
         Arrivals::Spread { count: n, within } => {
             count("arrivals", n, 0, MOST_SHORT as u64)?;
@@ -188,7 +198,9 @@ fn class(a: &ArrivalSpec, spec: &RunSpec) -> Checked {
                 range("size", *size, 0.0, MOST_SEGMENTS as f64)?;
                 range("probability", *p, 0.0, 1.0)?;
             }
-            let rises = points.windows(2).all(|w| w[0].0 <= w[1].0 && w[0].1 < w[1].1);
+            let rises = points
+                .windows(2)
+                .all(|w| w[0].0 <= w[1].0 && w[0].1 < w[1].1);
             match points.last() {
                 Some((_, p)) if rises && *p == 1.0 => Ok(()),
                 _ => bad("sizes", "not a distribution"),

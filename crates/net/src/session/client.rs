@@ -13,7 +13,7 @@ use fullpipe_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::asking::{Asking, Ended};
-use super::attended::{Attended, Talk, Traffic};
+use super::attended::{Attended, Early, Talk, Traffic};
 use super::control::{Grant, Why, shown};
 use super::message::{Ask, ENCRYPT, TestKind};
 use super::opening::{Opening, OpeningError};
@@ -25,6 +25,7 @@ use crate::endpoint::{
 };
 use crate::ground;
 use crate::io::{Clock, IoConfig, Socket, Stop};
+use crate::wire::{Header, Kind};
 
 /// A server to run with.
 #[derive(Clone, Debug)]
@@ -138,8 +139,13 @@ pub struct Client {
     secrets: Secrets,
     asking: Asking,
     grant: Grant,
+    early: Early,
+    /// The server has been told, or need not be.
+    is_over: bool,
 }
 
+/// Datagrams that may come before the run begins here.
+const MOST_EARLY: usize = 256;
 /// Room for the longest control message.
 pub(super) const CONTROL_BYTES: usize = 1300;
 /// Longest wait, so that an interruption is seen.
@@ -181,6 +187,8 @@ impl Client {
             secrets,
             asking,
             grant: Grant::default(),
+            early: Early::new(),
+            is_over: false,
         };
         let verdict = client.converse(interrupt, |asking| asking.verdict().cloned())?;
         client.grant = verdict.map_err(SessionError::Refused)?;
@@ -218,6 +226,7 @@ impl Client {
         let ended = self.converse(interrupt, |asking| asking.ended())?;
         let report = self.fetch(&ended, interrupt)?;
         self.asking.close(self.clock.now());
+        self.is_over = true;
         // The result is there; whether the server hears goodbye does not matter.
         let _ = self.converse(interrupt, |asking| asking.is_closed().then_some(()));
         if let Some(error) = report.error {
@@ -228,6 +237,17 @@ impl Client {
             far: report.outcome,
             why: ended.why,
         })
+    }
+
+    /// Says start, and is never heard of again: for tests of servers.
+    ///
+    /// # Errors
+    /// [`SessionError`].
+    pub fn vanish_after_start(mut self) -> Result<(), SessionError> {
+        self.asking.start(self.clock.now());
+        let begun = |asking: &mut Asking| asking.progress().map(|_| ());
+        self.is_over = true;
+        self.converse(&AtomicBool::new(false), begun)
     }
 
     fn run_near(
@@ -259,15 +279,14 @@ impl Client {
             self.clock,
             &stop,
             self.grant.max_rate,
-        );
+        )
+        .with_early(std::mem::take(&mut self.early));
         let hooks = hooks.with_complete(&complete);
         let outcome = endpoint::run(&plan, port, hooks, &stop);
-        self.port.restart(options.patience, self.clock, &self.stop)?;
+        self.port
+            .restart(options.patience, self.clock, &self.stop)?;
         let now = self.clock.now();
         if outcome.is_err() || interrupt.load(Ordering::Relaxed) {
-            // The server shall not wait for us.
-            self.asking.close(now);
-            let _ = self.converse(&AtomicBool::new(false), |a| a.is_closed().then_some(()));
             return match outcome {
                 Err(error) => Err(error.into()),
                 Ok(_) => Err(SessionError::Interrupted),
@@ -302,17 +321,39 @@ impl Client {
             if self.asking.is_silent(now) {
                 return Err(SessionError::Vanished);
             }
-            exchange(&mut self.port, self.peer, self.clock, &mut self.asking)?;
+            let (peer, clock) = (self.peer, self.clock);
+            exchange(
+                &mut self.port,
+                peer,
+                clock,
+                &mut self.asking,
+                &mut self.early,
+            )?;
         }
     }
 }
 
-/// Says what is due, waits a moment, and hears what has come.
+/// A server need not wait for a client that has given up.
+impl Drop for Client {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let now = self.clock.now();
+            self.asking.close(now);
+            if let Some(goodbye) = self.asking.say(now) {
+                let _ = send(&mut self.port, self.peer, &goodbye);
+                let _ = self.port.flush();
+            }
+        }
+    }
+}
+
+/// Says what is due, waits a moment, and hears what has come. What belongs to a run is kept for it.
 pub(super) fn exchange(
     port: &mut UdpPort,
     peer: SocketAddr,
     clock: Clock,
     talk: &mut impl Talk,
+    early: &mut Early,
 ) -> io::Result<()> {
     let now = clock.now();
     while let Some(datagram) = talk.say(now) {
@@ -322,13 +363,21 @@ pub(super) fn exchange(
     port.wait(talk.due().min(now + GLANCE), false)?;
     while port.receive()? > 0 {
         let now = clock.now();
-        port.each(|from, _, datagram| {
-            if from == peer {
+        port.each(|from, mark, datagram| {
+            let ours = from == peer;
+            if ours && is_control(datagram) {
                 talk.hear(now, datagram);
+            } else if ours && early.len() < MOST_EARLY {
+                early.push((from, mark, datagram.to_vec()));
             }
         });
     }
     Ok(())
+}
+
+/// Of the handshake, or a control message.
+fn is_control(datagram: &[u8]) -> bool {
+    Header::decode(datagram).is_ok_and(|header| (header.kind as u8) < Kind::Data as u8)
 }
 
 fn send(port: &mut UdpPort, peer: SocketAddr, datagram: &[u8]) -> io::Result<()> {

@@ -149,7 +149,10 @@ impl fmt::Display for Event {
             } => write!(f, "listening on UDP {address}, key {key}"),
             Self::Listening {
                 address, key: None, ..
-            } => write!(f, "listening on UDP {address}, open to anybody who can reach it"),
+            } => write!(
+                f,
+                "listening on UDP {address}, open to anybody who can reach it"
+            ),
             Self::Opened { test, peer } => write!(f, "test {test}: opened by {peer}"),
             Self::Refused { peer, reason } => write!(f, "refused {peer}: {reason}"),
             Self::Granted {

@@ -25,8 +25,8 @@
 pub mod asking;
 pub mod attended;
 pub mod channel;
-pub mod client;
 mod check;
+pub mod client;
 pub mod control;
 pub mod cookie;
 pub mod event;

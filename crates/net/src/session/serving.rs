@@ -20,6 +20,8 @@ use super::request::{Options, Request};
 pub const PATIENCE: Span = Span::from_secs(120);
 /// From the end of the run until the result must have been fetched.
 pub const FETCHING: Span = Span::from_secs(600);
+/// From a refusal until the session is forgotten.
+pub const PONDERING: Span = Span::from_secs(3);
 /// Answers that wait to be sent.
 const MOST_ANSWERS: usize = 128;
 /// How much faster than allowed a client may be over [`JUDGED`].
@@ -186,7 +188,8 @@ impl Serving {
             Stage::Request { .. } => silent > SILENCE || lasting > PATIENCE,
             // A client may be busy with its files before it starts.
             Stage::Granted(_) => lasting > PATIENCE,
-            Stage::Refused(_) => silent > SILENCE || lasting > SILENCE * 3,
+            // Its client says goodbye, as a rule.
+            Stage::Refused(_) => lasting > PONDERING,
             Stage::Running(_) => false,
             Stage::Ended(_) => silent > SILENCE || lasting > FETCHING,
             Stage::Closed => true,

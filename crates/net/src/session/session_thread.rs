@@ -5,10 +5,10 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fullpipe_units::Span;
+use fullpipe_units::{Span, Time};
 
 use super::Secrets;
-use super::attended::{Attended, Talk};
+use super::attended::{Attended, Early, Talk};
 use super::client::{CONTROL_BYTES, Report, exchange};
 use super::event::Event;
 use super::gate::Opened;
@@ -96,10 +96,26 @@ impl Session {
                 };
                 return self.lose(what);
             }
-            exchange(port, self.opened.from, self.clock, serving)?;
+            self.exchange(port, serving)?;
         }
-        // The last answers.
-        exchange_once(port, self, serving)
+        match serving.at() {
+            // What comes now belongs to the run.
+            At::Running => Ok(()),
+            // The last answers.
+            _ if serving.due() < Time::MAX => self.exchange(port, serving),
+            _ => Ok(()),
+        }
+    }
+
+    fn exchange(&self, port: &mut UdpPort, serving: &mut Serving) -> io::Result<()> {
+        // A client sends nothing of a run before it has heard that it begins.
+        exchange(
+            port,
+            self.opened.from,
+            self.clock,
+            serving,
+            &mut Early::new(),
+        )
     }
 
     fn lose(&self, what: &str) -> io::Result<()> {
@@ -155,7 +171,7 @@ impl Session {
             job.grant.max_rate,
         );
         let outcome = endpoint::run(&plan, attended, hooks, &stop);
-        let lasted = run_clock.now().saturating_since(fullpipe_units::Time::ZERO);
+        let lasted = run_clock.now().saturating_since(Time::ZERO);
         port.restart(Patience::Sleep, self.clock, &stop)?;
         let report = match outcome {
             Ok(outcome) => Report {
@@ -189,13 +205,6 @@ impl Session {
             super::control::Why::Vanished => Ok(()),
             _ => self.talk(port, serving, &[At::Ended]),
         }
-    }
-}
-
-fn exchange_once(port: &mut UdpPort, session: &Session, serving: &mut Serving) -> io::Result<()> {
-    match serving.due() == fullpipe_units::Time::MAX {
-        true => Ok(()),
-        false => exchange(port, session.opened.from, session.clock, serving),
     }
 }
 

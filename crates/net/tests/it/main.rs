@@ -4,5 +4,6 @@ mod attack;
 mod dissector;
 mod payload;
 mod spreading;
+mod session;
 mod vectors;
 mod wire;

@@ -1,0 +1,533 @@
+//! Client and server over loopback.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use fullpipe_cc::StackSpec;
+use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
+use fullpipe_net::endpoint::Hooks;
+use fullpipe_net::ground;
+use fullpipe_net::io::Stop;
+use fullpipe_net::session::client::{Client, Peer, SessionError, run_with_peer};
+use fullpipe_net::session::event::Event;
+use fullpipe_net::session::limits::Limits;
+use fullpipe_net::session::opening::OpeningError;
+use fullpipe_net::session::request::{Options, Request};
+use fullpipe_net::session::server::{Config, Server};
+use fullpipe_net::session::{Key, Reason};
+use fullpipe_sim::{FlowSpec, Outcome, PingSpec, RunSpec, SourceSpec, Spacing, Waveform};
+use fullpipe_units::{Bytes, Rate, Span, Time};
+
+/// A server on a thread, and what it said.
+struct Running {
+    address: SocketAddr,
+    stop: Stop,
+    events: Arc<Mutex<Vec<Event>>>,
+    thread: Option<JoinHandle<u64>>,
+}
+
+impl Running {
+    fn start(key: Key, limits: Limits) -> Self {
+        let events: Arc<Mutex<Vec<Event>>> = Arc::default();
+        let log = Arc::clone(&events);
+        let config = Config {
+            listen: "127.0.0.1:0".parse().unwrap(),
+            key,
+            limits,
+            grace: Span::from_secs(2),
+        };
+        let log = Arc::new(move |event: &Event| log.lock().unwrap().push(event.clone()));
+        let server = Server::bind(config, log).unwrap();
+        let stop = Stop::new().unwrap();
+        let address = server.address();
+        let until = stop.clone();
+        let thread = std::thread::spawn(move || server.run(&until).unwrap());
+        Self {
+            address,
+            stop,
+            events,
+            thread: Some(thread),
+        }
+    }
+
+    fn peer(&self, key: Key) -> Peer {
+        Peer::new(self.address, key)
+    }
+
+    /// Ends it and returns what it said.
+    fn end(mut self) -> Vec<Event> {
+        self.stop.set();
+        self.thread.take().unwrap().join().unwrap();
+        std::mem::take(&mut self.events.lock().unwrap())
+    }
+
+    /// Waits until it has said something of this kind.
+    fn wait_for(&self, what: impl Fn(&Event) -> bool) {
+        let begin = Instant::now();
+        while !self.events.lock().unwrap().iter().any(&what) {
+            assert!(begin.elapsed() < Duration::from_secs(40), "never said");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn key(letter: &str) -> Key {
+    Key::from_text(&letter.repeat(40), "test").unwrap()
+}
+
+fn flow(name: &str, segments: Option<u64>, reverse: bool) -> FlowSpec {
+    let mut flow = FlowSpec::new(
+        name,
+        StackSpec::parse("cubic").unwrap(),
+        SenderConfig {
+            transfer: segments,
+            max_window: 100.0,
+            ..SenderConfig::preset(Preset::Y2026, 1500)
+        },
+        ReceiverConfig::preset(Preset::Y2026),
+        vec![],
+        vec![],
+    );
+    flow.reverse = reverse;
+    flow
+}
+
+fn spec(millis: u64, flows: Vec<FlowSpec>) -> RunSpec {
+    RunSpec {
+        duration: Span::from_millis(millis),
+        flows,
+        ..RunSpec::default()
+    }
+}
+
+fn go(
+    server: &Running,
+    key: Key,
+    spec: &RunSpec,
+    options: Options,
+) -> Result<Outcome, SessionError> {
+    let (local, never) = (ground::Options::default(), AtomicBool::new(false));
+    let peer = server.peer(key);
+    run_with_peer(spec, &peer, options, &local, Hooks::default(), &never).map(|done| done.0)
+}
+
+fn refusal(result: Result<Outcome, SessionError>) -> String {
+    match result {
+        Err(SessionError::Refused(why)) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn until_complete() -> Options {
+    Options {
+        until_complete: true,
+        label: "a test".to_owned(),
+        ..Options::default()
+    }
+}
+
+#[test]
+fn data_goes_up_and_down_and_every_segment_is_accounted_for() {
+    let server = Running::start(key("a"), Limits::default());
+    let mut spec = spec(
+        20_000,
+        vec![
+            flow("up", Some(3000), false),
+            flow("down", Some(2000), true),
+        ],
+    );
+    spec.sources = vec![SourceSpec {
+        name: "cross".to_owned(),
+        packet: 1000,
+        waveform: Waveform::Steps {
+            steps: vec![(Span::ZERO, Rate::from_bits_per_sec(4_000_000))],
+            period: None,
+        },
+        spacing: Spacing::Even,
+        forward: vec![],
+        start: Time::ZERO,
+        stop: None,
+    }];
+    spec.pings = vec![PingSpec {
+        name: "ping".to_owned(),
+        interval: Span::from_millis(2),
+        size: 100,
+        forward: vec![],
+        back: vec![],
+        start: Time::ZERO,
+        stop: None,
+    }];
+    let begin = Instant::now();
+    let outcome = go(&server, key("a"), &spec, until_complete()).unwrap();
+    assert!(
+        begin.elapsed() < Duration::from_secs(15),
+        "it ended when all was complete"
+    );
+    for (f, segments) in outcome.flows.iter().zip([3000, 2000]) {
+        assert_eq!(f.totals.delivered, segments, "{}", f.name);
+        assert!(f.completed.is_some() && f.totals.acks > 0, "{}", f.name);
+    }
+    let (source, ping) = (&outcome.sources[0], &outcome.pings[0]);
+    assert!(source.arrived > 0 && source.arrived <= source.sent);
+    assert!(ping.rtt.count() > 0 && ping.rtt.count() <= ping.sent);
+    let events = server.end();
+    let said = |what: &str| {
+        events
+            .iter()
+            .filter(|e| e.to_string().contains(what))
+            .count()
+    };
+    assert_eq!((said("opened by"), said("granted `a test`")), (1, 1));
+    assert_eq!(said("stopped by the client after"), 1, "{events:?}");
+}
+
+#[test]
+fn a_run_that_is_not_finite_lasts_its_time() {
+    let server = Running::start(Key::open(), Limits::default());
+    let spec = spec(600, vec![flow("up", None, false), flow("down", None, true)]);
+    let outcome = go(&server, Key::open(), &spec, Options::default()).unwrap();
+    for f in &outcome.flows {
+        assert!(f.totals.delivered > 100, "{}: {:?}", f.name, f.totals);
+        assert_eq!(f.completed, None);
+    }
+}
+
+#[test]
+fn many_flows_make_a_request_of_many_parts() {
+    let server = Running::start(key("a"), Limits::default());
+    let flows = (0..200).map(|i| flow(&format!("flow-{i}"), Some(10), i % 2 == 1));
+    let spec = spec(30_000, flows.collect());
+    let outcome = go(&server, key("a"), &spec, until_complete()).unwrap();
+    let delivered: Vec<u64> = outcome.flows.iter().map(|f| f.totals.delivered).collect();
+    assert_eq!(delivered, vec![10; 200]);
+}
+
+#[test]
+fn segmentation_offload_works_through_a_session() {
+    let server = Running::start(key("a"), Limits::default());
+    let spec = spec(20_000, vec![flow("down", Some(20_000), true)]);
+    let options = Options {
+        bulk: true,
+        ..until_complete()
+    };
+    let outcome = go(&server, key("a"), &spec, options).unwrap();
+    assert_eq!(outcome.flows[0].totals.delivered, 20_000);
+}
+
+#[test]
+fn another_key_is_told_so_without_detail() {
+    let server = Running::start(key("a"), Limits::default());
+    let error = go(&server, key("b"), &spec(100, vec![]), Options::default()).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            SessionError::Opening {
+                error: OpeningError::Refused(Reason::Authentication),
+                ..
+            }
+        ),
+        "{error:?}"
+    );
+    assert!(error.to_string().ends_with(": authentication failed"));
+    assert!(error.hint().is_some());
+    let events = server.end();
+    let wrong = |e: &Event| {
+        matches!(
+            e,
+            Event::Turned {
+                wrong_key: 1,
+                last_wrong_key: Some(_),
+                ..
+            }
+        )
+    };
+    assert!(events.iter().any(wrong), "{events:?}");
+    assert!(!events.iter().any(|e| matches!(e, Event::Opened { .. })));
+}
+
+#[test]
+fn every_limit_is_kept_and_named() {
+    let limits = Limits {
+        max_rate: Some(Rate::from_bits_per_sec(20_000_000)),
+        max_duration: Span::from_secs(10),
+        max_bytes: Some(Bytes(2_000_000)),
+        max_flows: 3,
+        max_window: 64,
+        ..Limits::default()
+    };
+    let server = Running::start(key("a"), limits);
+    let go = |spec: &RunSpec, options| go(&server, key("a"), spec, options);
+    let long = refusal(go(&spec(10_001, vec![]), Options::default()));
+    assert!(long.contains("--max-duration"), "{long}");
+    let flows = (0..4).map(|i| flow(&format!("{i}"), None, false)).collect();
+    let many = refusal(go(&spec(100, flows), Options::default()));
+    assert!(many.contains("--max-flows"), "{many}");
+    let large = vec![flow("up", Some(2_000), false)];
+    let large = refusal(go(&spec(100, large), Options::default()));
+    assert!(large.contains("--max-bytes"), "{large}");
+    let mut cross = spec(100, vec![]);
+    cross.sources = vec![SourceSpec {
+        name: "cross".to_owned(),
+        packet: 1000,
+        waveform: Waveform::Sine {
+            mean: Rate::from_bits_per_sec(15_000_000),
+            amplitude: Rate::from_bits_per_sec(10_000_000),
+            period: Span::from_secs(1),
+        },
+        spacing: Spacing::Even,
+        forward: vec![],
+        start: Time::ZERO,
+        stop: None,
+    }];
+    let fast = refusal(go(&cross, Options::default()));
+    assert!(fast.contains("--max-rate"), "{fast}");
+    // Rate and bytes of what has no size beforehand: 2 MB at 20 Mbit/s are 0.8 s, ACKs and all.
+    for reverse in [false, true] {
+        let outcome = go(
+            &spec(8_000, vec![flow("bulk", None, reverse)]),
+            Options::default(),
+        );
+        let delivered = outcome.unwrap().flows[0].totals.delivered * 1448;
+        assert!(
+            delivered > 500_000 && delivered < 2_100_000,
+            "{reverse} {delivered}"
+        );
+    }
+    let events = server.end();
+    let mut ends = Vec::new();
+    for event in &events {
+        if let Event::Finished { why, seconds, .. } = event {
+            assert!(why.contains("--max-bytes"), "{why}");
+            assert!(*seconds > 0.7, "faster than the limit: {seconds} s");
+            ends.push(seconds);
+        }
+    }
+    assert_eq!(ends.len(), 2);
+}
+
+#[test]
+fn a_window_beyond_the_limit_is_clipped_and_said() {
+    let limits = Limits {
+        max_window: 64,
+        ..Limits::default()
+    };
+    let server = Running::start(key("a"), limits);
+    let request = Request {
+        spec: spec(100, vec![flow("down", None, true)]),
+        options: Options::default(),
+    };
+    let (local, never) = (ground::Options::default(), AtomicBool::new(false));
+    let client = Client::connect(&server.peer(key("a")), &request, &local, &never).unwrap();
+    let notes = &client.grant().notes;
+    assert!(
+        notes[0].contains("64 segments") && notes[0].contains("--max-window"),
+        "{notes:?}"
+    );
+}
+
+#[test]
+fn tests_at_a_time_are_limited_in_all_and_per_address() {
+    for (limits, name) in [
+        (
+            Limits {
+                max_tests: 1,
+                ..Limits::default()
+            },
+            "--max-tests)",
+        ),
+        (
+            Limits {
+                max_tests_per_peer: 1,
+                ..Limits::default()
+            },
+            "--max-tests-per-peer)",
+        ),
+    ] {
+        let server = Running::start(key("a"), limits);
+        let peer = server.peer(key("a"));
+        let request = Request {
+            spec: spec(100, vec![]),
+            options: Options::default(),
+        };
+        let (local, never) = (ground::Options::default(), AtomicBool::new(false));
+        let first = Client::connect(&peer, &request, &local, &never).unwrap();
+        let second = Client::connect(&peer, &request, &local, &never).unwrap_err();
+        assert!(second.to_string().contains(name), "{second}");
+        let spec = Arc::new(request.spec.clone());
+        first.run(&spec, &local, Hooks::default(), &never).unwrap();
+        // Its place is free again.
+        server.wait_for(|e| matches!(e, Event::Finished { .. }));
+        let begin = Instant::now();
+        while let Err(error) = Client::connect(&peer, &request, &local, &never) {
+            assert!(begin.elapsed() < Duration::from_secs(20), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_client_that_vanishes_leaves_nothing() {
+    let server = Running::start(
+        key("a"),
+        Limits {
+            max_tests: 1,
+            ..Limits::default()
+        },
+    );
+    let request = Request {
+        spec: spec(500_000, vec![flow("down", None, true)]),
+        options: Options::default(),
+    };
+    let (local, never) = (ground::Options::default(), AtomicBool::new(false));
+    let peer = server.peer(key("a"));
+    let client = Client::connect(&peer, &request, &local, &never).unwrap();
+    client.vanish_after_start().unwrap();
+    server.wait_for(|e| matches!(e, Event::Finished { why, .. } if why.contains("vanished")));
+    let spec = spec(200, vec![flow("up", None, false)]);
+    let begin = Instant::now();
+    while let Err(error) = go(&server, key("a"), &spec, Options::default()) {
+        assert!(begin.elapsed() < Duration::from_secs(20), "{error}");
+    }
+}
+
+#[test]
+fn a_flood_of_garbage_changes_nothing() {
+    let server = Running::start(key("a"), Limits::default());
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    stranger.set_nonblocking(true).unwrap();
+    let flood = || {
+        let (mut n, mut sent, mut got, mut word) = (0u32, 0usize, 0usize, 0x9e37_79b9_u32);
+        let mut buffer = [0; 2048];
+        while n < 20_000 {
+            let length = 1 + (word as usize >> 7) % 1400;
+            let mut datagram = vec![(word >> 3) as u8; length];
+            // Every kind in turn, and every version now and then.
+            datagram[0] = if n % 17 == 0 {
+                word as u8
+            } else {
+                0x10 | (n % 16) as u8
+            };
+            if let Ok(bytes) = stranger.send_to(&datagram, server.address) {
+                sent += bytes;
+            }
+            while let Ok((bytes, _)) = stranger.recv_from(&mut buffer) {
+                got += bytes;
+            }
+            word = word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            n += 1;
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        while let Ok((bytes, _)) = stranger.recv_from(&mut buffer) {
+            got += bytes;
+        }
+        (sent, got)
+    };
+    let (sent, got) = std::thread::scope(|s| {
+        let flood = s.spawn(flood);
+        let spec = spec(
+            20_000,
+            vec![
+                flow("up", Some(3000), false),
+                flow("down", Some(3000), true),
+            ],
+        );
+        let outcome = go(&server, key("a"), &spec, until_complete()).unwrap();
+        for f in &outcome.flows {
+            assert_eq!(f.totals.delivered, 3000);
+        }
+        flood.join().unwrap()
+    });
+    assert!(got <= sent, "amplified: {got} for {sent}");
+    let events = server.end();
+    let opened = events.iter().filter(|e| matches!(e, Event::Opened { .. }));
+    assert_eq!(opened.count(), 1);
+    assert!(
+        events.len() < 15,
+        "the log is not a way to fill a disk: {events:?}"
+    );
+}
+
+#[test]
+fn a_recorded_session_cannot_be_played_again() {
+    let server = Running::start(key("a"), Limits::default());
+    // Between the client and the server, from one address each.
+    let wire = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let peer = Peer::new(wire.local_addr().unwrap(), key("a"));
+    wire.set_read_timeout(Some(Duration::from_millis(2000)))
+        .unwrap();
+    let there = server.address;
+    let recorder = std::thread::spawn(move || {
+        let (mut recorded, mut client) = (Vec::new(), None);
+        let mut buffer = [0; 2048];
+        while let Ok((n, from)) = wire.recv_from(&mut buffer) {
+            if from == there {
+                let _ = client.map(|client| wire.send_to(&buffer[..n], client));
+            } else {
+                client = Some(from);
+                recorded.push(buffer[..n].to_vec());
+                let _ = wire.send_to(&buffer[..n], there);
+            }
+        }
+        (wire, recorded)
+    });
+    let (local, never) = (ground::Options::default(), AtomicBool::new(false));
+    let spec = spec(200, vec![flow("up", Some(10), false)]);
+    run_with_peer(
+        &spec,
+        &peer,
+        until_complete(),
+        &local,
+        Hooks::default(),
+        &never,
+    )
+    .unwrap();
+    let (wire, recorded) = recorder.join().unwrap();
+    for datagram in &recorded {
+        wire.send_to(datagram, there).unwrap();
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    let events = server.end();
+    let opened = events.iter().filter(|e| matches!(e, Event::Opened { .. }));
+    assert_eq!(opened.count(), 1);
+    let replayed = |e: &Event| matches!(e, Event::Turned { replayed, .. } if *replayed > 0);
+    assert!(events.iter().any(replayed), "{events:?}");
+}
+
+#[test]
+fn a_server_that_stops_lets_tests_finish_and_takes_no_new_ones() {
+    let server = Running::start(key("a"), Limits::default());
+    let address = server.address;
+    let short = spec(1_200, vec![flow("up", None, false)]);
+    let outcome = std::thread::scope(|s| {
+        let run = s.spawn(|| go(&server, key("a"), &short, Options::default()));
+        server.wait_for(|e| matches!(e, Event::Granted { .. }));
+        std::thread::sleep(Duration::from_millis(300));
+        server.stop.set();
+        server.wait_for(|e| matches!(e, Event::Stopping { .. }));
+        let late = go(&server, key("a"), &short, Options::default()).unwrap_err();
+        assert!(late.to_string().contains("shutting down"), "{late}");
+        run.join().unwrap()
+    });
+    assert!(outcome.unwrap().flows[0].totals.delivered > 0);
+    server.end();
+    // The port is free again.
+    UdpSocket::bind(address).unwrap();
+}
+
+#[test]
+fn two_servers_do_not_share_a_port() {
+    let server = Running::start(key("a"), Limits::default());
+    let config = Config {
+        listen: server.address,
+        key: key("a"),
+        limits: Limits::default(),
+        grace: Span::ZERO,
+    };
+    let second = Server::bind(config, Arc::new(|_: &Event| ()));
+    assert_eq!(
+        second.err().map(|e| e.kind()),
+        Some(std::io::ErrorKind::AddrInUse)
+    );
+}
