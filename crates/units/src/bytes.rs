@@ -8,7 +8,19 @@ use crate::ParseQuantityError;
 use crate::quantity::{self, Finest};
 
 /// An amount of data in bytes. Arithmetic overflows like `u64` does (a panic with debug assertions).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    Debug,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub struct Bytes(pub u64);
 
 impl Bytes {
