@@ -3,7 +3,7 @@
 mod attack;
 mod dissector;
 mod payload;
-mod spreading;
 mod session;
+mod spreading;
 mod vectors;
 mod wire;
