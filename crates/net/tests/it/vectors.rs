@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use fullpipe_flow::{Ack, Range, SackBlocks, Segment};
+use fullpipe_net::session::channel::Channel;
+use fullpipe_net::session::control::Up;
 use fullpipe_net::session::cookie::Cookie;
 use fullpipe_net::session::message::{self, Ask, Nonce, Open};
 use fullpipe_net::session::{Key, Reason};
@@ -121,6 +123,11 @@ fn encode_session(kind: &str, fields: &Value, open: &Open) -> Vec<u8> {
             let number = fields["number"].as_u64().unwrap() as u32;
             message::refuse(&nonce(), Reason::Busy(number)).to_vec()
         }
+        "control" => {
+            let keys = open.secrets(&key(), session()).control;
+            let mut client = Channel::new(session(), keys.up, keys.down);
+            client.seal(&Up::Alive).unwrap()
+        }
         other => panic!("kind {other}"),
     }
 }
@@ -142,6 +149,11 @@ fn understand_session(kind: &str, fields: &Value, open: &Open, bytes: &[u8]) {
             let number = fields["number"].as_u64().unwrap() as u32;
             let refusal = (nonce(), Reason::Busy(number));
             assert_eq!(message::read_refuse(bytes), Ok(refusal));
+        }
+        "control" => {
+            let keys = open.secrets(&key(), session()).control;
+            let mut server = Channel::new(session(), keys.down, keys.up);
+            assert_eq!(server.open(bytes), Some(Up::Alive));
         }
         other => panic!("kind {other}"),
     }
