@@ -1,13 +1,19 @@
 //! Real senders and receivers over loopback: counts and order, no timing.
 
-use std::sync::atomic::AtomicBool;
+mod refusing;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
-use fullpipe_sim::{Buffer, Drops, FlowSpec, LinkSpec, Outcome, RunSpec};
-use fullpipe_units::{Rate, Span};
+use fullpipe_sim::{
+    ArrivalOutcome, ArrivalSpec, Arrivals, Buffer, CaptureEvent, Drops, FlowSpec, LinkSpec,
+    Outcome, PingSpec, RunSpec, SizeLaw, SourceSpec, Spacing, Waveform,
+};
+use fullpipe_units::{Rate, Span, Time};
 
-use crate::ground::{Options, run_local};
+use crate::ground::{GroundError, Options, run_local};
 
 fn flow(name: &str, segments: u64) -> FlowSpec {
     FlowSpec::new(
@@ -105,4 +111,192 @@ fn an_interface_stalls_its_senders() {
     // The SYN and every segment.
     assert_eq!(o.links[2].delivered, t.sent + 1);
     assert!(o.links[2].queue_max >= 10, "{}", o.links[2].queue_max);
+}
+
+#[test]
+fn a_sender_stays_within_the_advertised_window() {
+    let mut main = flow("main", 2000);
+    main.receiver.window = Some(20);
+    let mut spec = over_a_path(spec(vec![main]), 5, 100);
+    spec.capture = true;
+    let o = run(&spec);
+    let mut window_end = 0;
+    let mut filled = false;
+    for row in &o.capture {
+        match row.event {
+            CaptureEvent::AckReceived(ack) => window_end = window_end.max(ack.window_end),
+            CaptureEvent::SegmentSent(s) if !s.syn => {
+                assert!(s.seq < window_end, "{} {window_end}", s.seq);
+                filled |= s.seq + 1 == window_end;
+            }
+            _ => {}
+        }
+    }
+    assert!(filled);
+    assert_eq!((o.flows[0].totals.delivered, window_end), (2000, 2020));
+    assert_eq!(o.flows[0].totals.dropped, 0);
+}
+
+#[test]
+fn a_receiver_acknowledges_every_nth_segment() {
+    for every in [1, 2, 4] {
+        let mut main = flow("main", 4000);
+        main.receiver.ack_every = every;
+        // Only counts decide.
+        main.receiver.ack_delay = Span::from_secs(10);
+        main.sender.max_window = 64.0;
+        let o = run(&spec(vec![main]));
+        let acks = o.flows[0].totals.acks;
+        let expected = 4000 / u64::from(every);
+        assert!(
+            (expected..=expected + 20).contains(&acks),
+            "{every}: {acks}"
+        );
+        assert_eq!(o.flows[0].totals.delivered, 4000);
+    }
+}
+
+#[test]
+fn flows_in_both_directions_share_a_socket() {
+    let mut flows: Vec<FlowSpec> = (0..4).map(|i| flow(&format!("f{i}"), 1500)).collect();
+    flows[1].reverse = true;
+    flows[3].reverse = true;
+    flows[3].sender.handshake = false;
+    let o = run(&spec(flows));
+    for f in &o.flows {
+        assert_eq!(f.totals.delivered, 1500, "{}", f.name);
+        assert!(f.completed.is_some(), "{}", f.name);
+    }
+}
+
+#[test]
+fn losses_at_the_receiver_are_exact_too() {
+    let mut main = flow("main", 2000);
+    main.arrival_drops.segments = vec![500];
+    let o = run(&spec(vec![main]));
+    let t = o.flows[0].totals;
+    assert_eq!((t.sent, t.delivered, t.dropped), (2001, 2000, 1));
+    assert_eq!((t.retransmits, t.loss_events), (1, 1));
+}
+
+fn source(name: &str, waveform: Waveform, spacing: Spacing) -> SourceSpec {
+    SourceSpec {
+        name: name.to_owned(),
+        packet: 200,
+        waveform,
+        spacing,
+        forward: vec![],
+        start: Time::ZERO + Span::from_millis(100),
+        stop: Some(Time::ZERO + Span::from_millis(900)),
+    }
+}
+
+/// As many datagrams of each kind of source as in the simulator, and each arrives; the same for probes.
+#[test]
+fn cross_traffic_and_probes_are_those_of_the_simulator() {
+    let rate = Rate::from_bits_per_sec;
+    let (on, off) = (Span::from_millis(50), Span::from_millis(30));
+    let steps = |first, second| Waveform::Steps {
+        steps: vec![(Span::ZERO, rate(first)), (on, rate(second))],
+        period: Some(Span::from_millis(200)),
+    };
+    let sine = Waveform::Sine {
+        mean: rate(400_000),
+        amplitude: rate(300_000),
+        period: Span::from_millis(150),
+    };
+    let on_off = Waveform::OnOff {
+        rate: rate(800_000),
+        on,
+        off,
+    };
+    let spec = RunSpec {
+        sources: vec![
+            source("constant", steps(400_000, 400_000), Spacing::Even),
+            source("stairs", steps(100_000, 900_000), Spacing::Even),
+            source("sine", sine, Spacing::Even),
+            source("on-off", on_off, Spacing::Even),
+            source("poisson", steps(400_000, 400_000), Spacing::Poisson),
+        ],
+        pings: vec![PingSpec {
+            name: "ping".to_owned(),
+            interval: Span::from_millis(20),
+            size: 64,
+            forward: vec![],
+            back: vec![],
+            start: Time::ZERO,
+            stop: Some(Time::ZERO + Span::from_secs(1)),
+        }],
+        ..spec(vec![])
+    };
+    let (wire, simulated) = (run(&spec), fullpipe_sim::run(&spec).unwrap());
+    for (w, s) in wire.sources.iter().zip(&simulated.sources) {
+        assert!(s.sent > 50, "{}: {}", s.name, s.sent);
+        assert_eq!((w.sent, w.arrived), (s.sent, s.sent), "{}", s.name);
+        assert_eq!((w.dropped, w.delay.count()), (0, s.sent), "{}", s.name);
+    }
+    let ping = &wire.pings[0];
+    assert_eq!((ping.sent, ping.rtt.count(), ping.lost), (50, 50, 0));
+}
+
+fn short_flows(classes: usize, per_second: f64) -> RunSpec {
+    let class = |i: usize| ArrivalSpec {
+        template: FlowSpec {
+            stop: Some(Time::ZERO + Span::from_millis(1000)),
+            reverse: i % 2 == 1,
+            forward: vec![i % 2],
+            back: vec![1 - i % 2],
+            ..flow(&format!("mice{i}"), 1)
+        },
+        arrivals: Arrivals::Poisson {
+            per_second: if i < 2 { per_second } else { 0.0 },
+        },
+        sizes: SizeLaw::Uniform(1, 30),
+    };
+    RunSpec {
+        arrivals: (0..classes).map(class).collect(),
+        links: ["there", "back"]
+            .map(|name| LinkSpec::pure_delay(name, Span::from_millis(2)))
+            .into(),
+        ..spec(vec![])
+    }
+}
+
+/// With 2048 classes there are sixteen numbers for each, so that flows follow one another under the same number.
+#[test]
+fn short_flows_come_as_in_the_simulator_and_complete() {
+    for classes in [2, 2048] {
+        let spec = short_flows(classes, 100.0);
+        let (wire, simulated) = (run(&spec), fullpipe_sim::run(&spec).unwrap());
+        for (w, s) in wire.arrivals.iter().zip(&simulated.arrivals).take(2) {
+            assert!(s.transfers.len() > 60);
+            let sizes =
+                |o: &ArrivalOutcome| -> Vec<u64> { o.transfers.iter().map(|t| t.size).collect() };
+            assert_eq!(sizes(w), sizes(s));
+            assert!(w.transfers.iter().all(|t| t.completion.is_some()), "{w:?}");
+            let all: u64 = sizes(s).iter().sum();
+            assert_eq!((w.totals.delivered, w.totals.dropped), (all, 0));
+            assert_eq!(w.delivered_per_interval.iter().sum::<u64>(), all);
+        }
+    }
+}
+
+#[test]
+fn a_run_is_interrupted() {
+    let mut spec = spec(vec![flow("main", u64::MAX)]);
+    spec.duration = Span::from_secs(600);
+    let interrupt = AtomicBool::new(false);
+    let began = Instant::now();
+    let result = std::thread::scope(|s| {
+        s.spawn(|| {
+            std::thread::sleep(Duration::from_millis(200));
+            interrupt.store(true, Ordering::Relaxed);
+        });
+        run_local(&spec, &Options::default(), &interrupt)
+    });
+    assert!(
+        matches!(result, Err(GroundError::Interrupted)),
+        "{result:?}"
+    );
+    assert!(began.elapsed() < Duration::from_secs(30));
 }

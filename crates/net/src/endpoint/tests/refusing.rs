@@ -1,0 +1,332 @@
+//! A host over a socket that is made up: time stands still but for its waits, so that every count is exact.
+
+use std::cell::Cell;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use fullpipe_flow::{Ack, Receiver, ReceiverConfig, Segment};
+use fullpipe_sim::{FlowSpec, RunSpec};
+use fullpipe_units::{Span, Time};
+
+use super::flow;
+use crate::endpoint::{Flush, Hooks, HostOutcome, Mark, Plan, Port, Side, run};
+use crate::io::Stop;
+use crate::wire::{AckDatagram, DataDatagram, Header, Kind, SessionId};
+
+const SESSION: SessionId = SessionId(0x1234);
+const DELAY: Span = Span::from_millis(5);
+
+/// The other host is at the far end of a path of 5 ms and answers as a receiver does.
+struct Fake {
+    now: Cell<Time>,
+    peer: SocketAddr,
+    batch: Vec<(usize, Vec<u8>)>,
+    /// Takes the batch's length, returns how many leave.
+    takes: Box<dyn FnMut(usize) -> usize>,
+    flushed: usize,
+    receiver: Receiver,
+    /// First transmissions in the order in which they left.
+    left: Vec<u64>,
+    /// ACKs on their way back.
+    under_way: Vec<(Time, SocketAddr, Vec<u8>)>,
+    arrived: Vec<(SocketAddr, Vec<u8>)>,
+    log: std::rc::Rc<std::cell::RefCell<Log>>,
+}
+
+#[derive(Default)]
+struct Log {
+    left: Vec<u64>,
+    refusals: u64,
+    refused: u64,
+    delivered: u64,
+}
+
+impl Fake {
+    fn new(peer: SocketAddr, takes: impl FnMut(usize) -> usize + 'static) -> Self {
+        Self {
+            now: Cell::new(Time::ZERO),
+            peer,
+            batch: Vec::new(),
+            takes: Box::new(takes),
+            flushed: 0,
+            receiver: Receiver::new(ReceiverConfig {
+                ack_every: 1,
+                ..ReceiverConfig::preset(fullpipe_flow::Preset::Y2026)
+            }),
+            left: Vec::new(),
+            under_way: Vec::new(),
+            arrived: Vec::new(),
+            log: Default::default(),
+        }
+    }
+
+    fn answer(&mut self, bytes: &[u8]) {
+        let header = Header::decode(bytes).unwrap();
+        let segment = DataDatagram::decode(&header, bytes).unwrap().segment;
+        if !segment.syn && !segment.retransmission {
+            self.left.push(segment.seq);
+        }
+        let at = self.now.get() + DELAY;
+        if let Some(ack) = self.receiver.handle_segment(at, &segment) {
+            self.send_ack(at + DELAY, ack);
+        }
+    }
+
+    fn send_ack(&mut self, at: Time, ack: Ack) {
+        let datagram = AckDatagram {
+            session: SESSION,
+            flow: 0,
+            ack,
+            hold: Span::ZERO,
+            ce: 0,
+            ect: 0,
+        };
+        let mut bytes = vec![0; datagram.bytes()];
+        datagram.encode(&mut bytes);
+        self.under_way.push((at, self.peer, bytes));
+    }
+}
+
+impl Port for Fake {
+    fn push(&mut self, to: SocketAddr, _: Option<Mark>, len: usize, fill: impl FnOnce(&mut [u8])) {
+        assert_eq!(to, self.peer);
+        let mut bytes = vec![0; len];
+        fill(&mut bytes);
+        self.batch.push((len, bytes));
+    }
+
+    fn is_full(&self) -> bool {
+        self.batch.len() >= 16
+    }
+
+    fn flush(&mut self) -> io::Result<Flush> {
+        let batch = std::mem::take(&mut self.batch);
+        let left = (self.takes)(batch.len()).min(batch.len());
+        self.flushed += 1;
+        for (_, bytes) in &batch[..left] {
+            self.answer(bytes);
+        }
+        let refused = left < batch.len();
+        let mut log = self.log.borrow_mut();
+        log.refusals += u64::from(refused);
+        log.refused += (batch.len() - left) as u64;
+        Ok(Flush { left, refused })
+    }
+
+    fn receive(&mut self) -> io::Result<usize> {
+        let now = self.now.get();
+        self.arrived.clear();
+        while let Some(i) = self.under_way.iter().position(|(at, ..)| *at <= now) {
+            let (_, from, bytes) = self.under_way.remove(i);
+            self.arrived.push((from, bytes));
+        }
+        Ok(self.arrived.len())
+    }
+
+    fn each(&self, mut take: impl FnMut(SocketAddr, Option<Mark>, &[u8])) {
+        for (from, bytes) in &self.arrived {
+            take(*from, None, bytes);
+        }
+    }
+
+    fn wait(&mut self, until: Time, _: bool) -> io::Result<bool> {
+        let next = self.under_way.iter().map(|(at, ..)| *at).min();
+        let until = until.min(next.unwrap_or(Time::MAX));
+        self.now.set(self.now.get().max(until));
+        Ok(false)
+    }
+
+    fn now(&self) -> Time {
+        self.now.get()
+    }
+
+    fn drops(&self) -> u64 {
+        0
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        let mut log = self.log.borrow_mut();
+        log.left = std::mem::take(&mut self.left);
+        log.delivered = self.receiver.counts().delivered;
+    }
+}
+
+fn near(main: FlowSpec, fake: Fake) -> (HostOutcome, Log) {
+    let plan = Plan {
+        spec: Arc::new(RunSpec {
+            duration: Span::from_secs(20),
+            flows: vec![main],
+            ..RunSpec::default()
+        }),
+        side: Side::Near,
+        session: SESSION,
+        peer: fake.peer,
+        shared_clock: true,
+    };
+    let log = fake.log.clone();
+    let outcome = run(&plan, fake, Hooks::default(), &Stop::new().unwrap()).unwrap();
+    (outcome, log.take())
+}
+
+fn peer() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 9))
+}
+
+/// Every third batch is taken by half only. What is refused comes again in the same order, nothing leaves twice, and the flow
+/// knows of each refusal.
+#[test]
+fn what_is_refused_leaves_later_in_the_same_order() {
+    let mut batches = 0;
+    let fake = Fake::new(peer(), move |n| {
+        batches += 1;
+        if batches % 3 == 0 { n / 2 } else { n }
+    });
+    let mut main = flow("main", 3000);
+    main.sender.local_drop = fullpipe_flow::LocalDrop::Ignore;
+    let (outcome, log) = near(main, fake);
+    let s = &outcome.senders[0];
+    assert!(s.completed.is_some());
+    assert!(log.refusals > 10, "{}", log.refusals);
+    assert!(log.left.iter().copied().eq(0..3000));
+    assert_eq!(log.delivered, 3000);
+    assert_eq!(
+        (s.totals.sent, s.offered, s.totals.retransmits),
+        (3000, 3000, 0)
+    );
+    assert_eq!(s.totals.local_stalls, log.refused);
+    assert_eq!(outcome.counts.local_stalls, log.refusals);
+    assert_eq!((s.totals.loss_events, outcome.counts.refused), (0, 0));
+}
+
+/// A refused segment keeps the verdict over it, and those that leave are counted as the simulator counts them.
+#[test]
+fn a_refusal_does_not_move_exact_drops() {
+    let run = |refuses: bool| {
+        let mut batches = 0;
+        let fake = Fake::new(peer(), move |n| {
+            batches += 1;
+            if refuses && batches % 2 == 0 {
+                n / 3
+            } else {
+                n
+            }
+        });
+        let mut main = flow("main", 1000);
+        main.sender.local_drop = fullpipe_flow::LocalDrop::Ignore;
+        main.drops.segments = vec![100, 101, 555];
+        let (outcome, log) = near(main, fake);
+        assert_eq!(refuses, log.refusals > 0);
+        let totals = outcome.senders[0].totals;
+        assert_eq!((totals.dropped, totals.sent), (3, 1003), "{totals:?}");
+        let mut first: Vec<u64> = (0..1000).collect();
+        first.retain(|seq| ![100, 101, 555].contains(seq));
+        assert_eq!(log.left, first);
+    };
+    run(false);
+    run(true);
+}
+
+/// Linux reacts once per window, and so does the sender, however many datagrams of a batch come back.
+#[test]
+fn a_refused_batch_is_one_congestion_event() {
+    let mut batches = 0;
+    let fake = Fake::new(peer(), move |n| {
+        batches += 1;
+        if batches == 12 { 0 } else { n }
+    });
+    let (outcome, log) = near(flow("main", 3000), fake);
+    let totals = outcome.senders[0].totals;
+    assert!(log.refused > 1, "{}", log.refused);
+    assert_eq!(totals.local_stalls, log.refused);
+    assert_eq!(totals.loss_events, 1);
+    assert_eq!(log.delivered, 3000);
+}
+
+/// Datagrams of strangers, of other sessions and flows, damaged ones, ACKs of what was never sent.
+#[test]
+fn what_is_none_of_the_runs_is_ignored_and_counted() {
+    let mut fake = Fake::new(peer(), |n| n);
+    let ack = |flow, session, cum| {
+        let datagram = AckDatagram {
+            session,
+            flow,
+            ack: Ack {
+                cum,
+                syn: false,
+                echo: Time::ZERO,
+                stamp_ms: 0,
+                sacks: Default::default(),
+                dsack: false,
+                ece: false,
+                window_end: u64::MAX,
+            },
+            hold: Span::ZERO,
+            ce: 0,
+            ect: 0,
+        };
+        let mut bytes = vec![0; datagram.bytes()];
+        datagram.encode(&mut bytes);
+        bytes
+    };
+    let data = |flow| {
+        let segment = Segment {
+            seq: 0,
+            syn: false,
+            retransmission: false,
+            stamp: Time::ZERO,
+            ect: false,
+            ce: false,
+            cwr: false,
+            push: false,
+        };
+        let datagram = DataDatagram {
+            session: SESSION,
+            flow,
+            segment,
+        };
+        let mut bytes = vec![0; 100];
+        datagram.encode(&mut bytes);
+        bytes
+    };
+    let other = |kind| {
+        let header = Header {
+            kind,
+            flags: 0,
+            flow: 0,
+            session: SESSION,
+        };
+        let mut bytes = vec![0; 24];
+        header.encode(&mut bytes);
+        bytes
+    };
+    let mut short = ack(0, SESSION, 0);
+    short.pop();
+    let stranger = SocketAddr::from(([127, 0, 0, 1], 10));
+    let garbage = vec![
+        (peer(), vec![]),
+        (peer(), vec![0xff; 40]),
+        (peer(), short),
+        (peer(), ack(0, SessionId(9), 0)),
+        (peer(), ack(1, SESSION, 0)),
+        (peer(), ack(0x8000, SESSION, 0)),
+        (peer(), ack(0, SESSION, 1 << 40)),
+        (peer(), data(0)),
+        (peer(), data(7)),
+        (peer(), data(0xffff)),
+        (peer(), other(Kind::Datagram)),
+        (peer(), other(Kind::Ping)),
+        (peer(), other(Kind::Pong)),
+        (peer(), other(Kind::Control)),
+        (stranger, ack(0, SESSION, 0)),
+    ];
+    let count = garbage.len() as u64;
+    let at = Time::ZERO + Span::from_millis(30);
+    let garbage = garbage.into_iter().map(|(from, bytes)| (at, from, bytes));
+    fake.under_way.extend(garbage);
+    let (outcome, log) = near(flow("main", 500), fake);
+    assert_eq!(outcome.counts.ignored, count);
+    assert_eq!((log.delivered, outcome.senders[0].totals.sent), (500, 500));
+}
