@@ -62,7 +62,7 @@ enum Kind {
 #[derive(Debug)]
 enum Stage {
     /// Ready to send from here.
-    Sending(File, Hasher),
+    Sending(File, Box<Hasher>),
     Reading(Reading),
     /// Ready to take from here.
     Taking(Part),
@@ -123,7 +123,7 @@ impl Copy {
             kind: Kind::Put,
             identity,
             from,
-            stage: Stage::Sending(file, hasher),
+            stage: Stage::Sending(file, Box::new(hasher)),
         })
     }
 
@@ -219,7 +219,7 @@ impl Copy {
         set_transfer(flow, missing).map_err(CopyError::Here)?;
         match std::mem::replace(&mut self.stage, Stage::Moving) {
             Stage::Sending(file, hasher) => {
-                let (source, reading) = source(file, self.from, hasher).map_err(here)?;
+                let (source, reading) = source(file, self.from, *hasher).map_err(here)?;
                 self.stage = Stage::Reading(reading);
                 Ok(Carried::of_source(source))
             }

@@ -88,7 +88,7 @@ enum GetStage {
     Open(File),
     /// Holding what the client has against the file.
     Looking(File, Work<io::Result<Option<Hasher>>>, u64, Hash),
-    Ready(File, u64, Hasher),
+    Ready(File, u64, Box<Hasher>),
     Running(Reading),
     Finishing(Work<io::Result<Hash>>),
     Finished(Hash),
@@ -472,7 +472,7 @@ impl Get {
                 let flow = &mut spec.flows[0];
                 let missing = self.identity.size - from;
                 set_transfer(flow, missing)?;
-                let begun = source(file, from, hasher);
+                let begun = source(file, from, *hasher);
                 let (source, reading) = begun.map_err(|e| told(&self.name, &e))?;
                 self.stage = GetStage::Running(reading);
                 Ok(Carried::of_source(source))
@@ -499,9 +499,9 @@ impl Get {
             GetStage::Looking(file, work, prefix, digest) if work.is_done() => {
                 match work.result() {
                     Ok(Ok(Some(hasher))) if hasher.finalize() == digest => {
-                        GetStage::Ready(file, prefix, hasher)
+                        GetStage::Ready(file, prefix, Box::new(hasher))
                     }
-                    Ok(Ok(_)) => GetStage::Ready(file, 0, Hasher::new()),
+                    Ok(Ok(_)) => GetStage::Ready(file, 0, Box::default()),
                     Ok(Err(e)) => GetStage::Failed(told(&self.name, &e)),
                     Err(e) => GetStage::Failed(e),
                 }

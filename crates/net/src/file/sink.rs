@@ -50,7 +50,7 @@ pub struct Part {
     source: Identity,
     /// Bytes without a hole, all seen by `hasher`.
     prefix: u64,
-    hasher: Hasher,
+    hasher: Box<Hasher>,
 }
 
 #[derive(Debug, Default)]
@@ -80,13 +80,13 @@ impl Part {
             file: Arc::new(file),
             source,
             prefix: 0,
-            hasher: Hasher::new(),
+            hasher: Box::default(),
         };
         if let Some(state) = state
             && let Some(hasher) = hashed(&part.file, state.prefix)?
             && hasher.finalize() == state.digest
         {
-            (part.prefix, part.hasher) = (state.prefix, hasher);
+            (part.prefix, *part.hasher) = (state.prefix, hasher);
         }
         part.reserve()?;
         Ok(part)
@@ -108,7 +108,7 @@ impl Part {
     /// As the system says.
     pub fn restart(&mut self) -> io::Result<()> {
         self.file.set_len(0)?;
-        (self.prefix, self.hasher) = (0, Hasher::new());
+        (self.prefix, *self.hasher) = (0, Hasher::new());
         self.reserve()
     }
 
@@ -143,7 +143,7 @@ impl Part {
             file: Arc::clone(&self.file),
             shared: Arc::clone(&shared),
             prefix: self.prefix,
-            hasher: self.hasher.clone(),
+            hasher: Hasher::clone(&self.hasher),
             ahead: RangeSet::default(),
             checkpoints,
         };
@@ -201,7 +201,7 @@ impl Writing {
             return Err(io::Error::other("the thread that writes the file failed"));
         };
         let mut part = self.part;
-        part.hasher = written?;
+        *part.hasher = written?;
         part.prefix = self.shared.prefix.load(Ordering::Relaxed);
         Ok(part)
     }
