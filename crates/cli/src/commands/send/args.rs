@@ -1,0 +1,210 @@
+//! The flags of `send` and `ping`.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, ValueEnum};
+
+use crate::args::{Format, ShortFormat, key_value, seed};
+
+/// `fullpipe send`.
+#[derive(Clone, Debug, ClapArgs)]
+#[command(after_help = SEND_EXAMPLES)]
+pub struct Send {
+    /// Host that runs `fullpipe serve`, as HOST, HOST:PORT or [IPV6]:PORT; with TO: a file here, or there as HOST:NAME
+    #[arg(value_name = "HOST|FILE")]
+    pub from: String,
+
+    /// Copy a file: where FILE goes, as HOST:NAME, HOST:PORT:NAME or a path here
+    #[arg(value_name = "TO")]
+    pub to: Option<String>,
+
+    /// Send for so long [default: 10s]; with --size or a file: give up after so long [default: 24h]
+    #[arg(long, short, value_name = "TIME")]
+    pub time: Option<String>,
+
+    /// Send so much from memory, each stream, as `20GB` or `1000 segments`
+    #[arg(long, short = 'n', value_name = "SIZE", conflicts_with = "to")]
+    pub size: Option<String>,
+
+    /// Congestion control; see `fullpipe list stacks`
+    #[arg(long, short, value_name = "STACK", default_value = "cubic")]
+    pub stack: String,
+
+    /// Equal connections at a time
+    #[arg(long, short = 'P', value_name = "N", default_value_t = NonZeroU32::MIN, conflicts_with = "to")]
+    pub streams: NonZeroU32,
+
+    /// The server sends
+    #[arg(long, short = 'R', conflicts_with = "to")]
+    pub reverse: bool,
+
+    /// Cap of the congestion window, as `8MB` or `1000 segments`
+    #[arg(long, short, value_name = "WINDOW")]
+    pub window: Option<String>,
+
+    /// Set any key that a [[flow]] of a scenario has, as `delayed_ack=false`, or another key with its table, as
+    /// `path.mtu=9000`; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+
+    /// Request and response: connections that open, fetch K segments and close, instead of a lasting flow
+    #[arg(long, value_name = "K", conflicts_with_all = ["to", "size", "streams"])]
+    pub request: Option<NonZeroU32>,
+
+    /// Number of requests [default: as many as the time allows]
+    #[arg(long, value_name = "N", requires = "request")]
+    pub count: Option<NonZeroU32>,
+
+    /// From one request to the next
+    #[arg(long, value_name = "TIME", requires = "request", default_value = "1s")]
+    pub every: String,
+
+    /// Cross traffic beside the flow: udp, udp-on-off, udp-sine, udp-blast, udp-staircase, short-flows or ping, with the keys
+    /// of a scenario's [[traffic]] after commas, as `udp-sine,mean=50Mbit/s,amplitude=30Mbit/s,period=10s`; may be repeated
+    #[arg(long, value_name = "KIND[,KEY=VALUE]...", conflicts_with = "to")]
+    pub traffic: Vec<String>,
+
+    /// Rate of cross traffic that names none
+    #[arg(long, value_name = "RATE", requires = "traffic")]
+    pub rate: Option<String>,
+
+    /// No flow of our own, only the cross traffic
+    #[arg(long, requires = "traffic", conflicts_with_all = ["size", "request", "verify"])]
+    pub only_traffic: bool,
+
+    /// Data from memory that proves itself: every byte is looked at, checksums are compared at the end
+    #[arg(long, conflicts_with_all = ["to", "request"])]
+    pub verify: bool,
+
+    /// A file that exists may be replaced; a server must allow it too
+    #[arg(long, requires = "to")]
+    pub overwrite: bool,
+
+    /// Seed of everything that is random
+    #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
+    pub seed: Option<u64>,
+
+    /// Time between two lines of `--format ndjson`
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub interval: String,
+
+    /// Form of the result on stdout; `ndjson` begins with a line per interval
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+
+    /// Keep results, time series, figures and the report in this directory
+    #[arg(long, value_name = "DIR", conflicts_with = "to")]
+    pub out: Option<PathBuf>,
+
+    /// The server, and how to talk to it
+    #[command(flatten)]
+    pub peer: PeerFlags,
+
+    /// No live line and no remarks on stderr; errors are still printed
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// How to talk to a server.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct PeerFlags {
+    /// File with the shared key, one line, readable by its owner only [default: the variable FULLPIPE_KEY, if it is set]
+    #[arg(long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
+
+    /// Encrypt the data
+    #[arg(long, requires = "key")]
+    pub encrypt: bool,
+
+    /// How datagrams leave: one by one, each when its sender says so, or in bulk, many with one call
+    #[arg(long, value_enum, default_value_t = Mode::Packet)]
+    pub mode: Mode,
+
+    /// Wait for the moment to send by spinning: precise to a microsecond, takes a processor
+    #[arg(long)]
+    pub spin: bool,
+
+    /// Keep the sending thread on this processor
+    #[arg(long, value_name = "CPU")]
+    pub pin: Option<usize>,
+}
+
+/// How datagrams leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// One by one: true spacing
+    Packet,
+    /// With segmentation offload: faster, in bursts
+    Bulk,
+}
+
+/// `fullpipe ping`.
+#[derive(Clone, Debug, ClapArgs)]
+#[command(after_help = PING_EXAMPLES)]
+pub struct Ping {
+    /// Host that runs `fullpipe serve`, as HOST, HOST:PORT or [IPV6]:PORT
+    #[arg(value_name = "HOST")]
+    pub host: String,
+
+    /// Probes to send
+    #[arg(long, short, value_name = "N", default_value = "10")]
+    pub count: NonZeroU32,
+
+    /// From one probe to the next
+    #[arg(long, short, value_name = "TIME", default_value = "1s")]
+    pub interval: String,
+
+    /// Payload of a probe, bytes
+    #[arg(long, short, value_name = "BYTES", default_value = "64B")]
+    pub size: String,
+
+    /// Form of the result on stdout
+    #[arg(long, value_enum, default_value_t = ShortFormat::Table)]
+    pub format: ShortFormat,
+
+    /// The server, and how to talk to it
+    #[command(flatten)]
+    pub peer: PeerFlags,
+
+    /// Only the summary
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// What `send` does.
+pub const SEND_ABOUT: &str = "\
+Send to, or receive from, a host that runs `fullpipe serve`.
+
+With one argument data goes from memory to memory, for a time or until a size is across, and what comes out is what `run` \
+gives: the same metrics under the same names, and with `--out` the same directory. Every key that a [[flow]] of a scenario has \
+can be set. On a terminal a line shows how it is getting on; `--format ndjson` prints an object per interval, then the result.
+
+With two arguments a file is copied: `HOST:NAME` is a file in the directory that the server serves (`serve --files DIR`), the \
+other is a path here; which is which decides the direction. An interrupted copy goes on where it ended when the same command \
+is given again. A file gets its name when all of it has arrived and its BLAKE3 is the sender's; until then it is NAME.part.";
+
+const SEND_EXAMPLES: &str = "\
+Examples:
+  fullpipe send dtn.example.org                        10 s of CUBIC
+  fullpipe send dtn.example.org:7000 --reverse --time 30s --stack 'highspeed+limited(max_ssthresh=100)'
+  fullpipe send dtn.example.org --size 20GB --verify --mode bulk
+  fullpipe send dtn.example.org --set delayed_ack=false --set 'drop={ segment = 40 }' --out results
+  fullpipe send dtn.example.org --request 10 --every 200ms --count 100
+  fullpipe send dtn.example.org --traffic udp --rate 50Mbit/s
+  fullpipe send dtn.example.org --format ndjson | jq .flows[0].goodput_mbps
+  fullpipe send data.tar dtn.example.org:              copy a file there, under its own name
+  fullpipe send dtn.example.org:run7/data.tar .        and one from there";
+
+/// What `ping` does.
+pub const PING_ABOUT: &str = "\
+Measure round-trip times to a host that runs `fullpipe serve`.
+
+Probes are datagrams of fullpipe's own, answered at once by the server: they take the way that data takes, through the same \
+sockets. A probe without an answer one second after the last was sent is lost.";
+
+const PING_EXAMPLES: &str = "\
+Examples:
+  fullpipe ping dtn.example.org
+  fullpipe ping dtn.example.org --count 1000 --interval 10ms --quiet
+  fullpipe ping dtn.example.org --format json | jq .rtt_ms.p99";

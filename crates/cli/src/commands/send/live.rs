@@ -1,0 +1,232 @@
+//! How a run is getting on, for people and for programs.
+
+use std::io::{IsTerminal, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use fullpipe_net::live::{Live, Snapshot};
+use fullpipe_units::{Span, Time};
+use serde_json::{Value, json};
+
+use crate::output;
+use crate::table::number;
+
+/// What is shown while a run lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// Nothing.
+    Nothing,
+    /// A line that changes, on a terminal.
+    Line,
+    /// An object per interval on stdout.
+    Objects(Span),
+}
+
+/// One flow as the lines name it.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// Its name.
+    pub name: String,
+    /// Payload of a segment, bytes.
+    pub mss: u32,
+    /// Bytes in all, if that is known.
+    pub size: Option<u64>,
+}
+
+impl Shown {
+    /// For people: only where somebody can see it.
+    pub fn for_people(quiet: bool) -> Self {
+        match !quiet && std::io::stderr().is_terminal() {
+            true => Self::Line,
+            false => Self::Nothing,
+        }
+    }
+}
+
+/// Watches until `done`.
+pub fn watch(shown: Shown, live: &Live, flows: &[Named], done: &AtomicBool) {
+    let every = match shown {
+        Shown::Nothing => return,
+        Shown::Line => LINE,
+        Shown::Objects(every) => every,
+    };
+    let mut before = Snapshot::default();
+    let mut next = Instant::now();
+    loop {
+        let ended = done.load(Ordering::Acquire);
+        let now = live.latest();
+        if now.at > before.at && (now.at - before.at >= every || ended) {
+            match shown {
+                Shown::Line => draw(&line(&before, &now, flows)),
+                _ => {
+                    // A reader that has gone away is noticed when the result is written.
+                    let _ = output::data(&format!("{}\n", object(&before, &now, flows)));
+                }
+            }
+            before = now;
+        }
+        if ended {
+            break;
+        }
+        next += TICK;
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+    }
+    if shown == Shown::Line {
+        draw("");
+    }
+}
+
+/// In the place of the last line.
+fn draw(line: &str) {
+    let mut stderr = std::io::stderr().lock();
+    // Nobody reads stderr: nothing more can be said.
+    let _ = write!(stderr, "\r\x1b[K{line}").and_then(|()| stderr.flush());
+}
+
+/// `  4.5 s   941 Mbit/s   cwnd 1,250   rtt 80.2 ms   12 retransmits`, of all flows together.
+fn line(before: &Snapshot, now: &Snapshot, flows: &[Named]) -> String {
+    let seconds = (now.at - before.at).as_secs_f64();
+    let all = || now.flows.iter().zip(flows).enumerate();
+    let earlier = |i: usize| before.flows.get(i).map_or(0, |f| f.delivered);
+    let bits: f64 = all()
+        .map(|(i, (f, named))| delivered(f.delivered, earlier(i), named))
+        .sum();
+    let mut line = format!(
+        "{:>7.1} s  {} Mbit/s",
+        (now.at - Time::ZERO).as_secs_f64(),
+        number(bits / seconds / 1e6, 3)
+    );
+    let sizes: Option<u64> = flows.iter().map(|f| f.size).sum();
+    if let Some(size) = sizes.filter(|n| *n > 0) {
+        let bytes: u64 = all()
+            .map(|(_, (f, named))| f.delivered * u64::from(named.mss))
+            .sum();
+        let part = 100.0 * bytes.min(size) as f64 / size as f64;
+        line += &format!("  {part:.1} %");
+    }
+    if all().any(|(_, (f, _))| f.cwnd.is_some()) {
+        let cwnd: f64 = now.flows.iter().filter_map(|f| f.cwnd).sum();
+        line += &format!("  cwnd {}", number(cwnd, 3));
+    }
+    let rtts: Vec<f64> = now
+        .flows
+        .iter()
+        .filter_map(|f| f.srtt.map(Span::as_millis_f64))
+        .collect();
+    if !rtts.is_empty() {
+        let mean = rtts.iter().sum::<f64>() / rtts.len() as f64;
+        line += &format!("  rtt {} ms", number(mean, 3));
+    }
+    let again: u64 = now.flows.iter().filter_map(|f| f.retransmits).sum();
+    if all().any(|(_, (f, _))| f.retransmits.is_some()) {
+        line += &format!("  {} retransmits", number(again as f64, 15));
+    }
+    line
+}
+
+/// The interval as an object, in the names of the result.
+fn object(before: &Snapshot, now: &Snapshot, flows: &[Named]) -> Value {
+    let seconds = (now.at - before.at).as_secs_f64();
+    let rows: Vec<Value> = now
+        .flows
+        .iter()
+        .zip(flows)
+        .enumerate()
+        .map(|(i, (f, named))| {
+            let earlier = before.flows.get(i);
+            let bits = delivered(f.delivered, earlier.map_or(0, |e| e.delivered), named);
+            let again = f.retransmits;
+            let new = again.map(|n| n - earlier.and_then(|e| e.retransmits).unwrap_or(0));
+            json!({
+                "name": named.name,
+                "goodput_mbps": bits / seconds / 1e6,
+                "delivered_segments": f.delivered,
+                "cwnd_segments": f.cwnd,
+                "rtt_ms": f.srtt.map(Span::as_millis_f64),
+                "retransmits": new,
+            })
+        })
+        .collect();
+    json!({
+        "interval": {
+            "from_s": (before.at - Time::ZERO).as_secs_f64(),
+            "to_s": (now.at - Time::ZERO).as_secs_f64(),
+        },
+        "flows": rows,
+    })
+}
+
+/// Payload bits between two counts of segments.
+fn delivered(now: u64, before: u64, named: &Named) -> f64 {
+    8.0 * f64::from(named.mss) * now.saturating_sub(before) as f64
+}
+
+const LINE: Span = Span::from_millis(500);
+const TICK: Duration = Duration::from_millis(50);
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_net::live::LiveFlow;
+
+    use super::*;
+
+    fn snapshots() -> (Snapshot, Snapshot, Vec<Named>) {
+        let flow = |delivered, again| LiveFlow {
+            delivered,
+            retransmits: Some(again),
+            cwnd: Some(1250.0),
+            srtt: Some(Span::from_millis(80)),
+        };
+        let at = |s, flows| Snapshot {
+            at: Time::ZERO + Span::from_secs(s),
+            flows,
+        };
+        let named = Named {
+            name: "main".to_owned(),
+            mss: 1250,
+            size: Some(5_000_000),
+        };
+        (
+            at(1, vec![flow(1000, 3)]),
+            at(2, vec![flow(3000, 12)]),
+            vec![named],
+        )
+    }
+
+    #[test]
+    fn the_line_says_what_happened_since_the_last() {
+        let (a, b, named) = snapshots();
+        assert_eq!(
+            line(&a, &b, &named),
+            "    2.0 s  20.0 Mbit/s  75.0 %  cwnd 1,250  rtt 80.0 ms  12 retransmits"
+        );
+    }
+
+    #[test]
+    fn the_object_has_the_names_of_the_result() {
+        let (a, b, named) = snapshots();
+        assert_eq!(
+            object(&a, &b, &named),
+            json!({
+                "interval": { "from_s": 1.0, "to_s": 2.0 },
+                "flows": [{
+                    "name": "main", "goodput_mbps": 20.0, "delivered_segments": 3000,
+                    "cwnd_segments": 1250.0, "rtt_ms": 80.0, "retransmits": 9
+                }],
+            })
+        );
+    }
+
+    #[test]
+    fn a_receiver_s_line_leaves_out_what_it_does_not_know() {
+        let (_, mut b, named) = snapshots();
+        b.flows[0] = LiveFlow {
+            delivered: 3000,
+            ..LiveFlow::default()
+        };
+        let line = line(&Snapshot::default(), &b, &named);
+        assert_eq!(line, "    2.0 s  15.0 Mbit/s  75.0 %");
+        let object = object(&Snapshot::default(), &b, &named);
+        assert_eq!(object["flows"][0]["cwnd_segments"], Value::Null);
+    }
+}

@@ -1,0 +1,186 @@
+//! From flags to a scenario: data from memory to memory.
+
+use fullpipe_units::Span;
+
+use super::args::Send;
+use super::document::{Document, MAIN, parts};
+use crate::exit::{Exit, Failure};
+
+/// The scenario that the flags describe. `rtt`: what the handshake took, the best that is known of the path; `size`: that of
+/// a file.
+///
+/// # Errors
+/// A flag cannot be read.
+pub fn document(args: &Send, host: &str, rtt: Span) -> Result<Document, Failure> {
+    let mut d = Document::new("send", &about(args, host));
+    duration(&mut d, args)?;
+    path(&mut d, rtt);
+    d.table("[measure]");
+    d.text("interval", &interval(args)?, "--interval");
+    let direction = if args.reverse { "reverse" } else { "forward" };
+    match args.request {
+        Some(segments) => {
+            d.table("[[traffic]]");
+            d.text("name", "requests", "");
+            d.text("kind", "short-flows", "");
+            d.text("direction", direction, "--reverse");
+            d.text("size", &format!("{segments} segments"), "--request");
+            d.text("every", &args.every, "--every");
+            if let Some(count) = args.count {
+                let stop = span(&args.every, "--every")? * u64::from(count.get());
+                d.text("stop", &format!("{}ns", stop.as_nanos()), "--count");
+            }
+            transport(&mut d, args);
+        }
+        None if args.only_traffic => {}
+        None => {
+            d.table("[[flow]]");
+            d.text("name", MAIN, "");
+            d.plain("streams", args.streams, "--streams");
+            d.text("direction", direction, "--reverse");
+            if let Some(size) = &args.size {
+                d.text("size", size, "--size");
+            }
+            transport(&mut d, args);
+        }
+    }
+    for (i, text) in args.traffic.iter().enumerate() {
+        traffic(&mut d, args, i, text)?;
+    }
+    set(&mut d, args);
+    Ok(d)
+}
+
+/// The scenario of a file of `size` bytes.
+///
+/// # Errors
+/// A flag cannot be read.
+pub fn of_file(args: &Send, about: &str, reverse: bool, size: u64) -> Result<Document, Failure> {
+    let mut d = Document::new("send", about);
+    d.text("duration", args.time.as_deref().unwrap_or(LONG), "--time");
+    path(&mut d, Span::from_millis(1));
+    d.table("[measure]");
+    d.text("interval", &interval(args)?, "--interval");
+    d.table("[[flow]]");
+    d.text("name", MAIN, "");
+    d.text(
+        "direction",
+        if reverse { "reverse" } else { "forward" },
+        "",
+    );
+    d.text("size", &format!("{}B", size.max(1)), "");
+    transport(&mut d, args);
+    set(&mut d, args);
+    Ok(d)
+}
+
+/// A span of a flag.
+///
+/// # Errors
+/// It cannot be read.
+pub fn span(text: &str, flag: &str) -> Result<Span, Failure> {
+    text.parse().map_err(|e| {
+        let message = format!("{flag}: `{text}`: {e}");
+        Failure::new(Exit::Usage, message).hint("write for example `10s` or `200ms`")
+    })
+}
+
+fn about(args: &Send, host: &str) -> String {
+    match (args.reverse, args.request, args.only_traffic) {
+        (_, _, true) => format!("cross traffic with {host}"),
+        (false, None, _) => format!("memory to memory, to {host}"),
+        (true, None, _) => format!("memory to memory, from {host}"),
+        (false, Some(_), _) => format!("requests of {host}"),
+        (true, Some(_), _) => format!("responses from {host}"),
+    }
+}
+
+fn duration(d: &mut Document, args: &Send) -> Result<(), Failure> {
+    let default = match (&args.size, args.request.and(args.count)) {
+        (Some(_), _) => LONG.to_owned(),
+        // The last one has as long as the one before, and two seconds.
+        (None, Some(count)) => {
+            let all = span(&args.every, "--every")? * (u64::from(count.get()) + 1);
+            format!("{}ns", (all + Span::from_secs(2)).as_nanos())
+        }
+        (None, None) => "10s".to_owned(),
+    };
+    d.text(
+        "duration",
+        args.time.as_deref().unwrap_or(&default),
+        "--time",
+    );
+    Ok(())
+}
+
+/// The path is what it is. What a scenario says of one is used only to count windows in BDP and to say how much longer than
+/// an empty path's a round-trip time was.
+fn path(d: &mut Document, rtt: Span) {
+    d.table("[path]");
+    d.text("rate", "100Gbit/s", "");
+    d.text("rtt", &format!("{}ns", rtt.as_nanos().max(1)), "");
+}
+
+fn interval(args: &Send) -> Result<String, Failure> {
+    let interval = span(&args.interval, "--interval")?;
+    // A run shorter than a few intervals has shorter ones.
+    let most = match &args.time {
+        Some(time) => span(time, "--time")? / 4,
+        None => interval,
+    };
+    let interval = interval.min(most).max(Span::from_millis(10));
+    Ok(format!("{}ns", interval.as_nanos()))
+}
+
+fn transport(d: &mut Document, args: &Send) {
+    d.text("stack", &args.stack, "--stack");
+    if let Some(window) = &args.window {
+        d.text("window", window, "--window");
+    }
+}
+
+fn traffic(d: &mut Document, args: &Send, index: usize, text: &str) -> Result<(), Failure> {
+    let name = match index {
+        0 => "cross".to_owned(),
+        n => format!("cross-{}", n + 1),
+    };
+    let all = parts(text);
+    let kind = match all[0] {
+        short @ ("on-off" | "sine" | "blast" | "staircase" | "file") => format!("udp-{short}"),
+        kind => kind.to_owned(),
+    };
+    d.table("[[traffic]]");
+    d.text("name", &name, "");
+    d.text("kind", &kind, "--traffic");
+    if args.reverse && !all.iter().any(|p| p.starts_with("direction")) {
+        d.text("direction", "reverse", "--reverse");
+    }
+    let mut rated = false;
+    for part in &all[1..] {
+        let Some((key, value)) = part.split_once('=') else {
+            let message = format!("--traffic: `{part}`: expected KEY=VALUE");
+            return Err(Failure::new(Exit::Usage, message)
+                .hint("write for example `--traffic udp,rate=50Mbit/s,spacing=poisson`"));
+        };
+        let (key, value) = (key.trim(), value.trim());
+        rated |= matches!(key, "rate" | "mean");
+        d.set(&format!("traffic.{name}.{key}"), value);
+    }
+    if let Some(rate) = args.rate.as_deref().filter(|_| !rated) {
+        match kind.as_str() {
+            "udp" | "udp-on-off" | "udp-blast" => d.text("rate", rate, "--rate"),
+            "udp-sine" => d.text("mean", rate, "--rate"),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn set(d: &mut Document, args: &Send) {
+    for (key, value) in &args.set {
+        d.set(key, value);
+    }
+}
+
+/// Of a transfer that ends by itself.
+const LONG: &str = "24h";

@@ -1,0 +1,182 @@
+//! `fullpipe send`.
+
+pub mod args;
+mod copy;
+mod document;
+mod live;
+mod memory;
+pub mod ping;
+pub mod target;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fullpipe_net::content::copy::Proof;
+use fullpipe_net::live::Live;
+use fullpipe_suite::export::Captures;
+use fullpipe_suite::result::RunResult;
+use fullpipe_suite::run::{Options, Ran, Silent, run_on};
+use fullpipe_suite::scenario::{Diagnostics, Scenario};
+use fullpipe_units::Span;
+
+use self::args::Send;
+use self::document::Document;
+use self::live::{Named, Shown};
+use self::target::Server;
+use super::run::{self, INTERRUPT, listen_for_interrupts};
+use crate::args::Format;
+use crate::exit::{Exit, Failure};
+use crate::peer::{PeerGround, Way};
+use crate::table::number;
+use crate::{output, view};
+
+/// Runs the command.
+pub fn send(args: &Send) -> Result<Exit, Failure> {
+    if let Some(to) = &args.to {
+        return copy::copy(args, to);
+    }
+    let server = Server::parse(&args.from).map_err(usage)?;
+    // Everything that can be said about the flags is said before anybody is asked.
+    checked(&memory::document(args, &args.from, Span::from_millis(1))?, args)?;
+    let way = Way::new(&server, &args.peer)?;
+    listen_for_interrupts()?;
+    let rtt = way.round_trip(&INTERRUPT)?;
+    let document = memory::document(args, &way.name, rtt)?;
+    let scenario = checked(&document, args)?;
+    if !args.quiet {
+        let warnings = scenario.warnings.iter();
+        warnings.for_each(|w| output::warning(&w.to_string()));
+    }
+    let live = Live::default();
+    let mut ground = PeerGround::new(way, &INTERRUPT);
+    ground.live = Some(&live);
+    ground.until_complete = args.size.is_some();
+    ground.verify = args.verify;
+    let ran = watched(args, &scenario, &ground, &live)?;
+    say_notes(args, &ground);
+    let whole = say_proofs(args, &scenario, &ground.proofs())?;
+    finish(args, &scenario, &ran, whole)
+}
+
+/// Runs it while somebody watches.
+fn watched(
+    args: &Send,
+    scenario: &Scenario,
+    ground: &PeerGround<'_>,
+    live: &Live,
+) -> Result<Ran, Failure> {
+    let named = named(scenario);
+    let shown = match args.format {
+        Format::Ndjson => Shown::Objects(memory::span(&args.interval, "--interval")?),
+        _ => Shown::for_people(args.quiet),
+    };
+    let done = AtomicBool::new(false);
+    let options = Options {
+        jobs: 1,
+        out: args.out.as_deref(),
+        resume: false,
+        captures: Captures::default(),
+        progress: &Silent,
+        interrupt: &INTERRUPT,
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| live::watch(shown, live, &named, &done));
+        let ran = run_on(scenario, &options, ground);
+        done.store(true, Ordering::Release);
+        Ok(ran?)
+    })
+}
+
+/// Every lasting flow, as the lines name it.
+fn named(scenario: &Scenario) -> Vec<Named> {
+    let Some(case) = scenario.cases.first() else {
+        return Vec::new();
+    };
+    let flows = case.run_spec(0).flows.into_iter();
+    flows
+        .map(|f| Named {
+            name: f.name,
+            mss: f.sender.mss,
+            size: f.sender.transfer.map(|n| n * u64::from(f.sender.mss)),
+        })
+        .collect()
+}
+
+fn say_notes(args: &Send, ground: &PeerGround<'_>) {
+    if !args.quiet {
+        for note in ground.notes() {
+            output::warning(&format!("server: {note}"));
+        }
+    }
+}
+
+/// Whether all data arrived as they were sent.
+fn say_proofs(args: &Send, scenario: &Scenario, proofs: &[Proof]) -> Result<bool, Failure> {
+    let finite = args.size.is_some();
+    let named = named(scenario);
+    let mut whole = true;
+    for proof in proofs {
+        let name = named.get(proof.flow as usize).map_or("", |n| &n.name);
+        let good = proof.damaged == 0 && (!finite || proof.is_whole());
+        whole &= good;
+        let (sum, segments) = (proof.received.sum, proof.received.segments);
+        let segments = number(segments as f64, 15);
+        let line = match (good, finite) {
+            (true, true) => format!("{name}: checksum {sum:016x} on both sides, {segments} segments, none missing"),
+            (true, false) => format!("{name}: every byte of {segments} segments is right, checksum {sum:016x}"),
+            (false, _) => format!(
+                "{name}: {} of {segments} segments damaged; checksum {:016x} of {} segments sent, {sum:016x} of {segments} received",
+                proof.damaged,
+                proof.sent.sum,
+                number(proof.sent.segments as f64, 15),
+            ),
+        };
+        match good {
+            false => output::error(&line),
+            true if !args.quiet => output::say(&line),
+            true => {}
+        }
+    }
+    Ok(whole)
+}
+
+/// Prints the result, as `run` does.
+fn finish(args: &Send, scenario: &Scenario, ran: &Ran, whole: bool) -> Result<Exit, Failure> {
+    let result: &RunResult = &ran.result;
+    match args.format {
+        Format::Table => output::data(&format!(
+            "send: {}\n\n{}",
+            scenario.about,
+            view::table(result)
+        ))?,
+        Format::Json => output::data(&result.to_json())?,
+        Format::Ndjson => output::data(&view::ndjson(result))?,
+        Format::Csv => output::data(&view::csv(std::slice::from_ref(result)))?,
+    }
+    if let Some(dir) = &args.out {
+        for line in run::pictures(scenario, dir)? {
+            if !args.quiet {
+                output::say(&line);
+            }
+        }
+    }
+    Ok(match whole {
+        true => Exit::Ok,
+        false => Exit::Failed,
+    })
+}
+
+/// The scenario, or all that is wrong with the flags.
+fn checked(document: &Document, args: &Send) -> Result<Scenario, Failure> {
+    document.scenario(args.seed).map_err(wrong)
+}
+
+fn wrong(diagnostics: Diagnostics) -> Failure {
+    let lines = diagnostics.0.iter();
+    lines.for_each(|d| output::error(&d.to_string()));
+    // The diagnostics have said it all.
+    Failure::new(Exit::Usage, "")
+}
+
+fn usage(message: String) -> Failure {
+    Failure::new(Exit::Usage, message)
+}

@@ -1,0 +1,229 @@
+//! `fullpipe ping`.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fullpipe_net::live::Live;
+use fullpipe_sim::PingOutcome;
+use fullpipe_suite::ground::Ground as _;
+use fullpipe_units::{Span, Time};
+use serde_json::json;
+
+use super::args::Ping;
+use super::document::Document;
+use super::target::Server;
+use super::{INTERRUPT, listen_for_interrupts, memory, usage, wrong};
+use crate::args::ShortFormat;
+use crate::exit::{Exit, Failure};
+use crate::output;
+use crate::peer::{PeerGround, Way};
+
+/// Runs the command.
+pub fn ping(args: &Ping) -> Result<Exit, Failure> {
+    let server = Server::parse(&args.host).map_err(usage)?;
+    let spec = document(args)?.scenario(None).map_err(wrong)?.cases[0].run_spec(1);
+    let way = Way::new(&server, &args.peer)?;
+    listen_for_interrupts()?;
+    let name = way.name.clone();
+    let (live, done) = (Live::default(), AtomicBool::new(false));
+    let mut ground = PeerGround::new(way, &INTERRUPT);
+    ground.live = Some(&live);
+    let lines = args.format == ShortFormat::Table && !args.quiet;
+    if lines {
+        output::data(&format!("ping {name}: {} probes of {}\n", args.count, args.size))?;
+    }
+    let outcome = std::thread::scope(|scope| {
+        if lines {
+            scope.spawn(|| watch(&live, &done));
+        }
+        let outcome = ground.run(&spec);
+        done.store(true, Ordering::Release);
+        outcome
+    });
+    let outcome = outcome.map_err(Failure::from)?;
+    let Some(ping) = outcome.pings.first() else {
+        return Err(Failure::new(Exit::Internal, "no probes in the result"));
+    };
+    let summary = Summary::new(ping);
+    output::data(&match args.format {
+        ShortFormat::Table => summary.text(),
+        ShortFormat::Json => summary.json(&name),
+    })?;
+    Ok(match summary.rtts.is_empty() {
+        true => Exit::Failed,
+        false => Exit::Ok,
+    })
+}
+
+/// One sequence of probes, and a second for the last answer.
+fn document(args: &Ping) -> Result<Document, Failure> {
+    let interval = memory::span(&args.interval, "--interval")?;
+    let stop = interval * u64::from(args.count.get()) - interval / 2;
+    let mut d = Document::new("ping", "round-trip times");
+    d.text(
+        "duration",
+        &format!("{}ns", (stop + WAIT).as_nanos()),
+        "--count",
+    );
+    d.table("[path]");
+    d.text("rate", "100Gbit/s", "");
+    d.text("rtt", "1ms", "");
+    d.table("[measure]");
+    d.text("trace", "off", "");
+    d.table("[[traffic]]");
+    d.text("name", "ping", "");
+    d.text("kind", "ping", "");
+    d.text("interval", &args.interval, "--interval");
+    d.text("size", &args.size, "--size");
+    d.text("stop", &format!("{}ns", stop.as_nanos().max(1)), "--count");
+    Ok(d)
+}
+
+/// Prints answers as they come.
+fn watch(live: &Live, done: &AtomicBool) {
+    let mut seen = 0;
+    loop {
+        let ended = done.load(Ordering::Acquire);
+        let (answers, next) = live.answers(seen);
+        seen = next;
+        for (at, rtt) in answers {
+            let line = format!(
+                "{:>9.3} s  rtt {:.3} ms\n",
+                (at - Time::ZERO).as_secs_f64(),
+                rtt.as_millis_f64()
+            );
+            // A reader that has gone away is noticed when the summary is written.
+            let _ = output::data(&line);
+        }
+        if ended {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
+/// What all probes say together.
+#[derive(Debug)]
+struct Summary {
+    sent: u64,
+    /// Milliseconds, in the order of arrival.
+    rtts: Vec<f64>,
+    sorted: Vec<f64>,
+}
+
+impl Summary {
+    fn new(ping: &PingOutcome) -> Self {
+        let rtts = ping.series.iter();
+        let rtts: Vec<f64> = rtts.map(|(_, rtt)| rtt.as_millis_f64()).collect();
+        let mut sorted = rtts.clone();
+        sorted.sort_by(f64::total_cmp);
+        Self {
+            sent: ping.sent,
+            rtts,
+            sorted,
+        }
+    }
+
+    fn lost(&self) -> u64 {
+        self.sent.saturating_sub(self.rtts.len() as u64)
+    }
+
+    /// The smallest value that this part of the answers does not exceed.
+    fn quantile(&self, part: f64) -> Option<f64> {
+        let rank = (part * self.sorted.len() as f64).ceil() as usize;
+        self.sorted.get(rank.max(1) - 1).copied()
+    }
+
+    fn mean(&self) -> Option<f64> {
+        let n = self.rtts.len() as f64;
+        (n > 0.0).then(|| self.rtts.iter().sum::<f64>() / n)
+    }
+
+    /// Standard deviation, as ping(8) prints it.
+    fn mdev(&self) -> Option<f64> {
+        let (mean, n) = (self.mean()?, self.rtts.len() as f64);
+        let squares: f64 = self.rtts.iter().map(|x| (x - mean).powi(2)).sum();
+        Some((squares / n).sqrt())
+    }
+
+    fn text(&self) -> String {
+        let percent = 100.0 * self.lost() as f64 / (self.sent as f64).max(1.0);
+        let mut text = format!(
+            "{} probes, {} answers, {percent:.1} % lost\n",
+            self.sent,
+            self.rtts.len()
+        );
+        if let Some(mean) = self.mean() {
+            let q = |part| self.quantile(part).unwrap_or(f64::NAN);
+            text += &format!(
+                "rtt min/mean/p50/p95/p99/max/mdev = {:.3}/{mean:.3}/{:.3}/{:.3}/{:.3}/{:.3}/{:.3} ms\n",
+                q(0.0),
+                q(0.5),
+                q(0.95),
+                q(0.99),
+                q(1.0),
+                self.mdev().unwrap_or(f64::NAN),
+            );
+        }
+        text
+    }
+
+    fn json(&self, host: &str) -> String {
+        let object = json!({
+            "fullpipe": env!("CARGO_PKG_VERSION"),
+            "host": host,
+            "sent": self.sent,
+            "received": self.rtts.len(),
+            "lost": self.lost(),
+            "rtt_ms": {
+                "min": self.quantile(0.0),
+                "mean": self.mean(),
+                "p50": self.quantile(0.5),
+                "p95": self.quantile(0.95),
+                "p99": self.quantile(0.99),
+                "max": self.quantile(1.0),
+                "mdev": self.mdev(),
+            },
+            "rtts_ms": self.rtts,
+        });
+        format!("{object}\n")
+    }
+}
+
+/// For the last answer.
+const WAIT: Span = Span::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary(rtts: &[f64], sent: u64) -> Summary {
+        let mut sorted = rtts.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        Summary {
+            sent,
+            rtts: rtts.to_vec(),
+            sorted,
+        }
+    }
+
+    #[test]
+    fn the_summary_is_that_of_the_samples() {
+        let s = summary(&[4.0, 1.0, 3.0, 2.0], 5);
+        assert_eq!(
+            s.text(),
+            "5 probes, 4 answers, 20.0 % lost\n\
+             rtt min/mean/p50/p95/p99/max/mdev = 1.000/2.500/2.000/4.000/4.000/4.000/1.118 ms\n"
+        );
+        let json: serde_json::Value = serde_json::from_str(&s.json("dtn")).unwrap();
+        assert_eq!(json["rtt_ms"]["p50"], 2.0);
+        assert_eq!((&json["lost"], &json["rtts_ms"][0]), (&json!(1), &json!(4.0)));
+    }
+
+    #[test]
+    fn without_an_answer_there_are_no_times() {
+        let s = summary(&[], 3);
+        assert_eq!(s.text(), "3 probes, 0 answers, 100.0 % lost\n");
+        let json: serde_json::Value = serde_json::from_str(&s.json("dtn")).unwrap();
+        assert!(json["rtt_ms"]["mean"].is_null());
+    }
+}

@@ -1,0 +1,314 @@
+//! Another host as the far side of a run: names, keys, errors, and the ground that runs scenarios with it.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use fullpipe_net::content::copy::{self, Proof};
+use fullpipe_net::content::Content;
+use fullpipe_net::endpoint::Hooks;
+use fullpipe_net::ground;
+use fullpipe_net::io::{Mode, Patience, pin};
+use fullpipe_net::live::Live;
+use fullpipe_net::session::key::VARIABLE;
+use fullpipe_net::session::request::{Options, Request};
+use fullpipe_net::session::{Client, Done, Key, PORT, Peer, SessionError};
+use fullpipe_sim::{Outcome, RunSpec, Trace};
+use fullpipe_suite::ground::{Ground, GroundError};
+use fullpipe_units::Span;
+
+use crate::commands::send::args::{self, PeerFlags};
+use crate::commands::send::target::Server;
+use crate::exit::{Exit, Failure};
+
+/// How to talk to a server.
+#[derive(Clone, Debug)]
+pub struct Way {
+    /// As the user named it.
+    pub name: String,
+    /// In the order in which they are tried.
+    addresses: Vec<SocketAddr>,
+    key: Key,
+    encrypted: bool,
+    options: ground::Options,
+}
+
+impl Way {
+    /// Finds the server and reads the key.
+    ///
+    /// # Errors
+    /// The name means nothing, the key cannot be used, the processor is not there.
+    pub fn new(server: &Server, flags: &PeerFlags) -> Result<Self, Failure> {
+        let port = server.port.unwrap_or(PORT);
+        let found = (server.host.as_str(), port).to_socket_addrs();
+        let addresses: Vec<SocketAddr> = found.map_err(|e| unknown(server, &e))?.collect();
+        if addresses.is_empty() {
+            let message = format!("`{}` has no address", server.host);
+            return Err(Failure::new(Exit::Environment, message));
+        }
+        if let Some(cpu) = flags.pin {
+            pin(cpu).map_err(|e| {
+                Failure::io(format!("cannot keep the thread on processor {cpu}"), &e)
+                    .hint("`--pin` takes the number of a processor, counted from 0")
+            })?;
+        }
+        Ok(Self {
+            name: match server.port {
+                Some(_) => server.to_string(),
+                None => Server {
+                    port: Some(PORT),
+                    ..server.clone()
+                }
+                .to_string(),
+            },
+            addresses,
+            key: key(flags.key.as_deref())?,
+            encrypted: flags.encrypt,
+            options: ground::Options {
+                mode: match flags.mode {
+                    args::Mode::Packet => Mode::Packet,
+                    args::Mode::Bulk => Mode::Bulk,
+                },
+                patience: match flags.spin {
+                    true => Patience::Spin,
+                    false => Patience::Sleep,
+                },
+            },
+        })
+    }
+
+    /// Opens a session for `spec`; the addresses of the server are tried one after the other.
+    ///
+    /// # Errors
+    /// [`SessionError`] of the last address.
+    pub fn connect(
+        &self,
+        spec: RunSpec,
+        label: &str,
+        until_complete: bool,
+        content: Content,
+        interrupt: &AtomicBool,
+    ) -> Result<Client, SessionError> {
+        let request = Request {
+            spec,
+            options: Options {
+                label: label.to_owned(),
+                bulk: self.options.mode == Mode::Bulk,
+                until_complete,
+                encrypted: self.encrypted,
+                content,
+            },
+        };
+        let last = self.addresses.len() - 1;
+        let mut error = SessionError::Interrupted;
+        for (i, address) in self.addresses.iter().enumerate() {
+            let mut peer = Peer::new(*address, self.key.clone());
+            if i < last {
+                peer.patience = Span::from_secs(2);
+            }
+            match Client::connect(&peer, &request, &self.options, interrupt) {
+                Err(e @ SessionError::Opening { .. }) if i < last => error = e,
+                other => return other,
+            }
+        }
+        Err(error)
+    }
+
+    /// How datagrams leave, and how precisely it waits.
+    pub fn options(&self) -> &ground::Options {
+        &self.options
+    }
+}
+
+/// The shared key: of a file, of the environment, or none.
+fn key(file: Option<&Path>) -> Result<Key, Failure> {
+    let key = match (file, std::env::var(VARIABLE)) {
+        (Some(path), _) => Key::from_file(path),
+        (None, Ok(text)) => Key::from_text(&text, &format!("variable {VARIABLE}")),
+        (None, Err(_)) => Ok(Key::open()),
+    };
+    key.map_err(|e| {
+        let failure = Failure::new(Exit::Environment, e.to_string());
+        match e.hint() {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    })
+}
+
+fn unknown(server: &Server, error: &std::io::Error) -> Failure {
+    Failure::new(
+        Exit::Environment,
+        format!("cannot find the host `{}`: {error}", server.host),
+    )
+    .hint("give its name or its address")
+}
+
+impl From<SessionError> for Failure {
+    fn from(error: SessionError) -> Self {
+        let exit = match &error {
+            SessionError::Interrupted => Exit::Interrupted,
+            _ => Exit::Environment,
+        };
+        let hint = error.hint().map(str::to_owned);
+        Self {
+            exit,
+            message: error.to_string(),
+            hints: hint.into_iter().collect(),
+        }
+    }
+}
+
+/// Runs scenarios with a server as the far side; the path is the one to there.
+pub struct PeerGround<'a> {
+    way: Way,
+    interrupt: &'a AtomicBool,
+    /// Told how the flows are getting on.
+    pub live: Option<&'a Live>,
+    /// Runs end when their data are across.
+    pub until_complete: bool,
+    /// Data prove themselves.
+    pub verify: bool,
+    proofs: Mutex<Vec<Proof>>,
+    notes: Mutex<Vec<String>>,
+}
+
+impl<'a> PeerGround<'a> {
+    /// With the server at the end of `way`.
+    pub fn new(way: Way, interrupt: &'a AtomicBool) -> Self {
+        Self {
+            way,
+            interrupt,
+            live: None,
+            until_complete: false,
+            verify: false,
+            proofs: Mutex::default(),
+            notes: Mutex::default(),
+        }
+    }
+
+    /// What is known of the data of the last run.
+    pub fn proofs(&self) -> Vec<Proof> {
+        self.proofs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// What the server did differently from what was asked for, each once.
+    pub fn notes(&self) -> Vec<String> {
+        self.notes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn note(&self, notes: &[String]) {
+        let mut all = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        for note in notes {
+            if !all.contains(note) {
+                all.push(note.clone());
+            }
+        }
+    }
+
+    fn run_one(&self, spec: &RunSpec) -> Result<Outcome, SessionError> {
+        let mut spec = spec.clone();
+        spec.links.clear();
+        if self.until_complete {
+            fine(&mut spec);
+        }
+        let content = match self.verify {
+            true => Content::Pattern { key: spec.seed },
+            false => Content::Nothing,
+        };
+        let label = spec.flows.first().map_or("send", |f| f.stack_text());
+        let mut client = self.way.connect(
+            spec.clone(),
+            label,
+            self.until_complete,
+            content,
+            self.interrupt,
+        )?;
+        self.note(&client.grant().notes);
+        let mut carried = match self.verify {
+            true => copy::patterns(spec.seed, &spec),
+            false => Default::default(),
+        };
+        let hooks = Hooks {
+            live: self.live,
+            ..carried.hooks()
+        };
+        let done = client.run(&spec, self.way.options(), hooks, self.interrupt)?;
+        if self.verify {
+            let proofs = copy::tallies(&carried, &spec, &mut |q| {
+                client.ask(q, self.interrupt).map_err(|e| e.to_string())
+            });
+            let proofs = proofs.map_err(|e| SessionError::Far(e.to_string()))?;
+            *self.proofs.lock().unwrap_or_else(PoisonError::into_inner) = proofs;
+        }
+        client.close();
+        outcome(&spec, done)
+    }
+}
+
+/// The result of both sides; a run that ended when it was done lasted only so long.
+pub fn outcome(spec: &RunSpec, done: Done) -> Result<Outcome, SessionError> {
+    let ended = done.near.ended;
+    let mut outcome = done.merge(spec)?;
+    let lasted = ended.saturating_since(fullpipe_units::Time::ZERO);
+    outcome.duration = outcome.duration.min(lasted.max(spec.interval));
+    Ok(outcome)
+}
+
+/// A run that ends by itself may last a day or a second: its series have rows for either.
+fn fine(spec: &mut RunSpec) {
+    if let Trace::Every(step) = spec.trace {
+        spec.trace = Trace::Every(step.min(FINE.max(spec.duration / MOST_ROWS)));
+    }
+}
+
+const FINE: Span = Span::from_millis(10);
+const MOST_ROWS: u64 = 500_000;
+
+impl Ground for PeerGround<'_> {
+    fn name(&self) -> &str {
+        "udp"
+    }
+
+    fn peer(&self) -> Option<&str> {
+        Some(&self.way.name)
+    }
+
+    /// Two runs at a time would share the path.
+    fn at_once(&self) -> Option<NonZeroUsize> {
+        NonZeroUsize::new(1)
+    }
+
+    fn in_real_time(&self) -> bool {
+        true
+    }
+
+    fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
+        self.run_one(spec).map_err(|error| {
+            if self.interrupt.load(Ordering::Relaxed) {
+                return GroundError::Interrupted;
+            }
+            match &error {
+                SessionError::Interrupted => GroundError::Interrupted,
+                SessionError::Refused(_) | SessionError::Request(_) => GroundError::Unable {
+                    what: error.to_string(),
+                    hint: "ask for less, or change the limits of `fullpipe serve`".to_owned(),
+                },
+                _ => GroundError::Environment {
+                    what: error.to_string(),
+                    hint: error.hint().unwrap_or(AGAIN).to_owned(),
+                },
+            }
+        })
+    }
+}
+
+const AGAIN: &str = "look at what `fullpipe serve` says there, and try again";
