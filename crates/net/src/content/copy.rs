@@ -285,7 +285,6 @@ impl Copy {
     }
 }
 
-#[expect(clippy::large_enum_variant, reason = "a handful of them at a time")]
 enum End {
     Sent(Hash),
     Taken(Part),

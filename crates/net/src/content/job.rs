@@ -2,7 +2,9 @@
 
 use std::fs::File;
 use std::io;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use blake3::{Hash, Hasher};
 use fullpipe_sim::RunSpec;
@@ -23,6 +25,35 @@ pub struct Allowed {
     pub overwrite: bool,
     /// Bytes of the largest file that is taken.
     pub most: Option<u64>,
+    /// Copies to this server that are under way.
+    pub under_way: UnderWay,
+}
+
+/// Copies under way: whoever begins the same one again, after a crash as a rule, takes the place of the one before.
+#[derive(Clone, Debug, Default)]
+pub struct UnderWay(Arc<Mutex<Vec<Entry>>>);
+
+/// Name and file, and the flag of the copy.
+type Entry = (String, Identity, Weak<AtomicBool>);
+
+impl UnderWay {
+    /// Ends an earlier copy of the same file to the same name. The flag is set when a later one does so.
+    fn enter(&self, name: &str, source: Identity) -> Arc<AtomicBool> {
+        let superseded = Arc::new(AtomicBool::new(false));
+        // A panic while it was held leaves a list that is complete.
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|(_, _, flag)| flag.strong_count() > 0);
+        for (other, identity, flag) in all.iter() {
+            if other == name
+                && *identity == source
+                && let Some(flag) = flag.upgrade()
+            {
+                flag.store(true, Ordering::Release);
+            }
+        }
+        all.push((name.to_owned(), source, Arc::downgrade(&superseded)));
+        superseded
+    }
 }
 
 /// What one run carries, at the server.
@@ -46,6 +77,7 @@ struct Put {
     name: String,
     source: Identity,
     overwrite: bool,
+    superseded: Arc<AtomicBool>,
     stage: PutStage,
 }
 
@@ -68,7 +100,6 @@ enum PutStage {
 
 /// What is at the place of a file that is to come.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "a handful of them at a time")]
 enum There {
     Part(Part),
     /// A file of the same length, and its hash.
@@ -83,7 +114,6 @@ struct Get {
 }
 
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "a handful of them at a time")]
 enum GetStage {
     Open(File),
     /// Holding what the client has against the file.
@@ -188,11 +218,14 @@ impl Job {
                         source.size
                     ));
                 }
+                let superseded = allowed.under_way.enter(name, *source);
+                let overwrite = *overwrite && allowed.overwrite;
                 State::Put(Put::new(
                     place,
                     name.clone(),
                     *source,
-                    *overwrite && allowed.overwrite,
+                    overwrite,
+                    superseded,
                 )?)
             }
             Content::Get { name } => {
@@ -251,6 +284,14 @@ impl Job {
         }
     }
 
+    /// The same copy was begun again.
+    pub fn is_superseded(&self) -> bool {
+        match &self.0 {
+            State::Put(put) => put.superseded.load(Ordering::Acquire),
+            _ => false,
+        }
+    }
+
     /// Why it cannot go on, if it cannot.
     pub fn failure(&self) -> Option<&str> {
         match &self.0 {
@@ -268,7 +309,13 @@ impl Job {
 }
 
 impl Put {
-    fn new(place: Place, name: String, source: Identity, overwrite: bool) -> Result<Self, String> {
+    fn new(
+        place: Place,
+        name: String,
+        source: Identity,
+        overwrite: bool,
+        superseded: Arc<AtomicBool>,
+    ) -> Result<Self, String> {
         let place = Arc::new(place);
         let exists = place.exists().map_err(|e| told(&name, &e))?;
         let there = exists.then(|| place.open()).transpose();
@@ -286,13 +333,14 @@ impl Put {
                 Some(hasher) => Ok(There::Same(hasher.finalize())),
                 None => Err(io::ErrorKind::UnexpectedEof.into()),
             },
-            None => Part::open(at, source).map(There::Part),
+            None => open_soon(&at, source).map(There::Part),
         };
         Ok(Self {
             place,
             name,
             source,
             overwrite,
+            superseded,
             stage: PutStage::Looking(Work::start(look)),
         })
     }
@@ -515,6 +563,21 @@ impl Get {
         };
     }
 }
+
+/// Waits a moment for the end of the copy that this one takes the place of.
+fn open_soon(place: &Arc<Place>, source: Identity) -> io::Result<Part> {
+    let deadline = Instant::now() + SOON;
+    loop {
+        match Part::open(Arc::clone(place), source) {
+            Err(e) if e.kind() == io::ErrorKind::ResourceBusy && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            other => return other,
+        }
+    }
+}
+
+const SOON: Duration = Duration::from_secs(5);
 
 fn one_flow(spec: &RunSpec, reverse: bool) -> Result<(), String> {
     match spec.flows.as_slice() {

@@ -53,6 +53,13 @@ pub enum Content {
     },
 }
 
+impl Content {
+    /// A file is put or got.
+    pub fn is_file(&self) -> bool {
+        matches!(self, Self::Put { .. } | Self::Get { .. })
+    }
+}
+
 /// From the client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Question {

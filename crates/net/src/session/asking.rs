@@ -11,6 +11,7 @@ use super::attended::{Talk, Traffic};
 use super::channel::Channel;
 use super::control::{ALIVE, Down, Grant, PART, SILENCE, Up, Why, shown};
 use super::pull::{Pull, PullError};
+use crate::content::{Answer, Question};
 
 /// Until something is said again for the first time; twice as long each further time.
 const FIRST_RETRY: Span = Span::from_millis(200);
@@ -39,6 +40,8 @@ pub struct Asking {
     ended: Option<Ended>,
     pull: Option<Pull>,
     goodbyes: u32,
+    /// The number of the latest question about what the flows carry, the question, and the answer.
+    question: (u32, Question, Option<Answer>),
     /// The run ends once both sides are complete.
     until_complete: bool,
     complete: Arc<AtomicBool>,
@@ -54,6 +57,7 @@ enum Want {
     Run,
     End,
     Result,
+    Answer,
     Close,
 }
 
@@ -97,6 +101,7 @@ impl Asking {
             ended: None,
             pull: None,
             goodbyes: 0,
+            question: (0, Question::Prepared, None),
             until_complete,
             complete: Arc::default(),
             stopped: false,
@@ -154,6 +159,18 @@ impl Asking {
     pub fn result(&mut self) -> Option<Result<Vec<u8>, PullError>> {
         let pull = self.pull.take_if(|pull| pull.is_complete())?;
         Some(pull.finish())
+    }
+
+    /// Asks until it is answered.
+    pub fn ask(&mut self, now: Time, question: &Question) {
+        let number = self.question.0.wrapping_add(1);
+        self.question = (number, question.clone(), None);
+        self.turn_to(now, Want::Answer);
+    }
+
+    /// The answer.
+    pub fn take_answer(&mut self) -> Option<Answer> {
+        self.question.2.take()
     }
 
     /// Says goodbye, a few times at most.
@@ -224,6 +241,15 @@ impl Asking {
                     pull.take(now, at, &bytes);
                 }
             }
+            Down::Content { number, answer } => {
+                if self.want == Want::Answer && number == self.question.0 {
+                    self.question.2 = Some(match answer {
+                        Answer::Failed(why) => Answer::Failed(shown(&why)),
+                        answer => answer,
+                    });
+                    self.want = Want::Nothing;
+                }
+            }
             Down::Closed => {
                 if self.want == Want::Close {
                     self.want = Want::Nothing;
@@ -277,6 +303,10 @@ impl Asking {
             Want::Start => Up::Start,
             Want::Run => Up::Alive,
             Want::End => Up::Stop,
+            Want::Answer => Up::Content {
+                number: self.question.0,
+                question: self.question.1.clone(),
+            },
             Want::Close if self.goodbyes >= GOODBYES => {
                 self.want = Want::Nothing;
                 return;

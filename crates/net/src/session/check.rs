@@ -11,6 +11,8 @@ use fullpipe_sim::{
 use fullpipe_units::{Rate, Span, Time};
 
 use super::request::Options;
+use crate::content::Content;
+use crate::file::name;
 
 /// Longest run.
 const LONGEST: Span = Span::from_secs(7 * 86_400);
@@ -36,6 +38,11 @@ type Checked = Result<(), String>;
 pub fn options(options: &Options) -> Checked {
     if options.label.len() > LONGEST_NAME || options.label.contains(char::is_control) {
         return bad("the label", "too long or not text");
+    }
+    if let Content::Put { name, .. } | Content::Get { name } = &options.content
+        && name.len() > name::MOST
+    {
+        return bad("the name of the file", "too long");
     }
     Ok(())
 }

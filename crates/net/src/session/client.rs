@@ -20,6 +20,7 @@ use super::opening::{Opening, OpeningError};
 use super::pull::PullError;
 use super::request::{Options, Request, RequestError};
 use super::{Key, Secrets, entropy};
+use crate::content::{Answer, Question};
 use crate::endpoint::{
     self, EndpointError, Hooks, HostOutcome, PathReport, Plan, Port, Side, UdpPort, merge,
 };
@@ -118,6 +119,16 @@ pub struct Report {
     pub error: Option<String>,
 }
 
+impl Report {
+    /// Of a run that did not come about, or broke off.
+    pub fn failed(why: String) -> Self {
+        Self {
+            outcome: HostOutcome::default(),
+            error: Some(why),
+        }
+    }
+}
+
 /// Both sides of a run.
 #[derive(Clone, Debug)]
 pub struct Done {
@@ -127,6 +138,17 @@ pub struct Done {
     pub far: HostOutcome,
     /// How it ended there.
     pub why: Why,
+}
+
+impl Done {
+    /// The result of `spec`, which both sides ran.
+    ///
+    /// # Errors
+    /// [`SessionError::Misfit`].
+    pub fn merge(self, spec: &RunSpec) -> Result<Outcome, SessionError> {
+        merge(spec, self.near, self.far, PathReport::default())
+            .map_err(|what| SessionError::Misfit(shown(&what)))
+    }
 }
 
 /// A session whose request was granted.
@@ -205,12 +227,35 @@ impl Client {
         self.peer
     }
 
+    /// Asks the server about what the flows carry; before the run, or after it.
+    ///
+    /// # Errors
+    /// [`SessionError`].
+    pub fn ask(
+        &mut self,
+        question: &Question,
+        interrupt: &AtomicBool,
+    ) -> Result<Answer, SessionError> {
+        self.asking.ask(self.clock.now(), question);
+        self.converse(interrupt, Asking::take_answer)
+    }
+
+    /// Says goodbye.
+    pub fn close(mut self) {
+        self.asking.close(self.clock.now());
+        self.is_over = true;
+        // Whether the server hears it does not matter.
+        let _ = self.converse(&AtomicBool::new(false), |asking| {
+            asking.is_closed().then_some(())
+        });
+    }
+
     /// Runs this side of `spec`, which is the request's, while the server runs the other.
     ///
     /// # Errors
     /// [`SessionError`].
     pub fn run(
-        mut self,
+        &mut self,
         spec: &Arc<RunSpec>,
         options: &ground::Options,
         hooks: Hooks<'_>,
@@ -225,10 +270,6 @@ impl Client {
         self.asking.stop(self.clock.now());
         let ended = self.converse(interrupt, |asking| asking.ended())?;
         let report = self.fetch(&ended, interrupt)?;
-        self.asking.close(self.clock.now());
-        self.is_over = true;
-        // The result is there; whether the server hears goodbye does not matter.
-        let _ = self.converse(interrupt, |asking| asking.is_closed().then_some(()));
         if let Some(error) = report.error {
             return Err(SessionError::Far(shown(&error)));
         }
@@ -497,11 +538,10 @@ pub fn run_with_peer(
         spec,
         options: request,
     };
-    let client = Client::connect(peer, &request, options, interrupt)?;
+    let mut client = Client::connect(peer, &request, options, interrupt)?;
     let grant = client.grant().clone();
     let spec = Arc::new(request.spec);
     let done = client.run(&spec, options, hooks, interrupt)?;
-    let outcome = merge(&spec, done.near, done.far, PathReport::default())
-        .map_err(|what| SessionError::Misfit(shown(&what)))?;
-    Ok((outcome, grant))
+    client.close();
+    Ok((done.merge(&spec)?, grant))
 }

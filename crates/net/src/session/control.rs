@@ -4,6 +4,8 @@
 use fullpipe_units::{Bytes, Rate, Span};
 use serde::{Deserialize, Serialize};
 
+use crate::content::{Answer, Question};
+
 /// Bytes of one part of a request or of a result.
 pub const PART: usize = 1100;
 
@@ -32,6 +34,13 @@ pub enum Up {
         from: u32,
         /// How many, at most [`MOST_PARTS`].
         many: u16,
+    },
+    /// A question about what the flows carry.
+    Content {
+        /// Its number; the answer has it too.
+        number: u32,
+        /// The question.
+        question: Question,
     },
     /// Nothing more.
     Close,
@@ -74,6 +83,13 @@ pub enum Down {
         /// [`PART`] bytes, fewer only in the last.
         bytes: Vec<u8>,
     },
+    /// The answer to a question about what the flows carry.
+    Content {
+        /// Number of the question.
+        number: u32,
+        /// The answer.
+        answer: Answer,
+    },
     /// All is forgotten.
     Closed,
 }
@@ -102,6 +118,8 @@ pub enum Why {
     Rate,
     /// Nothing was heard of the client.
     Vanished,
+    /// The same copy was begun again.
+    Superseded,
     /// The server is shutting down.
     ShuttingDown,
     /// The endpoint failed; the result says how.
@@ -117,6 +135,7 @@ impl Why {
             Self::Bytes => "ended by the server's limit --max-bytes",
             Self::Rate => "ended by the server's limit --max-rate",
             Self::Vanished => "the client vanished",
+            Self::Superseded => "the same copy was begun again",
             Self::ShuttingDown => "the server is shutting down",
             Self::Failed => "failed",
         }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::check;
 use super::gate::LONGEST_REQUEST;
+use crate::content::Content;
 use crate::io::Mode;
 
 /// One run, as the server needs to know it.
@@ -27,6 +28,8 @@ pub struct Options {
     pub until_complete: bool,
     /// Data is encrypted. The handshake has said so already.
     pub encrypted: bool,
+    /// What the flows carry.
+    pub content: Content,
 }
 
 /// Why a request is none.

@@ -28,6 +28,7 @@ use super::limits::Limits;
 use super::message::{Open, Reason, TestKind};
 use super::session_thread::{self, Session};
 use super::{Key, entropy};
+use crate::content::Allowed;
 use crate::io::{Clock, Stop};
 use crate::wire::SessionId;
 
@@ -51,6 +52,7 @@ pub type Log = Arc<dyn Fn(&Event) + Send + Sync>;
 pub struct Server {
     config: Config,
     limits: Arc<Limits>,
+    allowed: Allowed,
     log: Log,
     udp: UdpSocket,
     state: UdpSocketState,
@@ -119,6 +121,7 @@ impl Server {
         let jar = CookieJar::new(clock.now(), Box::new(fresh));
         let server = Self {
             limits: Arc::new(config.limits.clone()),
+            allowed: Allowed::default(),
             gate: Gate::new(config.key.clone(), jar),
             config,
             log,
@@ -138,6 +141,12 @@ impl Server {
             limits: server.config.limits.clone(),
         });
         Ok(server)
+    }
+
+    /// Takes and gives files.
+    pub fn with_files(mut self, allowed: Allowed) -> Self {
+        self.allowed = allowed;
+        self
     }
 
     /// Where it listens.
@@ -278,6 +287,7 @@ impl Server {
             accept: accept.clone(),
             secrets,
             limits: Arc::clone(&self.limits),
+            allowed: self.allowed.clone(),
             log: Arc::clone(&self.log),
             stopping: Arc::clone(&self.stopping),
             shut: Arc::clone(&shut),

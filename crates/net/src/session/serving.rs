@@ -15,11 +15,14 @@ use super::gate::Opened;
 use super::limits::Limits;
 use super::message::Ask;
 use super::request::{Options, Request};
+use crate::content::{self, Allowed, Answer, Carried, Question};
 
 /// From the OPEN until the run must have begun.
 pub const PATIENCE: Span = Span::from_secs(120);
 /// From the end of the run until the result must have been fetched.
 pub const FETCHING: Span = Span::from_secs(600);
+/// The same where files have to be read before.
+pub const AGREEING: Span = Span::from_secs(3600);
 /// From a refusal until the session is forgotten.
 pub const PONDERING: Span = Span::from_secs(3);
 /// Answers that wait to be sent.
@@ -42,6 +45,9 @@ pub struct Serving {
     heard: Time,
     since: Time,
     progress: Progress,
+    allowed: Allowed,
+    /// What the flows carry, once that is granted.
+    content: Option<content::Job>,
 }
 
 #[derive(Debug)]
@@ -121,6 +127,7 @@ impl Serving {
         accept: Vec<u8>,
         secrets: &Secrets,
         limits: Arc<Limits>,
+        allowed: Allowed,
         shut: Arc<AtomicBool>,
     ) -> Self {
         let length = opened.open.ask.length as usize;
@@ -143,6 +150,8 @@ impl Serving {
                 shut,
                 ..Progress::default()
             },
+            allowed,
+            content: None,
         }
     }
 
@@ -186,7 +195,11 @@ impl Serving {
         let lasting = now.saturating_since(self.since);
         match &self.stage {
             Stage::Request { .. } => silent > SILENCE || lasting > PATIENCE,
-            // A client may be busy with its files before it starts.
+            _ if self.is_superseded() => true,
+            // A client may be busy with its files before it starts, and so may we; it says that it is there.
+            Stage::Granted(job) if job.options.content.is_file() => {
+                silent > SILENCE || lasting > AGREEING
+            }
             Stage::Granted(_) => lasting > PATIENCE,
             // Its client says goodbye, as a rule.
             Stage::Refused(_) => lasting > PONDERING,
@@ -266,7 +279,44 @@ impl Serving {
         self.tell_verdict();
     }
 
-    fn judge(&self, bytes: &[u8]) -> Result<Job, String> {
+    /// The same copy was begun again by a later session.
+    pub fn is_superseded(&self) -> bool {
+        self.content
+            .as_ref()
+            .is_some_and(content::Job::is_superseded)
+    }
+
+    /// The run begins: what it carries, and the run with the length of that.
+    ///
+    /// # Errors
+    /// A sentence for the client.
+    pub fn begin_content(&mut self, spec: &mut RunSpec) -> Result<Carried, String> {
+        match &mut self.content {
+            Some(content) => content.begin(spec),
+            None => Ok(Carried::default()),
+        }
+    }
+
+    /// The run is over.
+    pub fn end_content(&mut self, carried: Carried) {
+        if let Some(content) = &mut self.content {
+            content.ended(carried);
+        }
+    }
+
+    fn answer_about_content(&mut self, number: u32, question: &Question) {
+        let answer = match &mut self.content {
+            Some(content) => content.ask(question),
+            None => Answer::Nonsense,
+        };
+        let answer = match answer {
+            Answer::Failed(why) => Answer::Failed(shown(&why)),
+            answer => answer,
+        };
+        self.answer(&Down::Content { number, answer });
+    }
+
+    fn judge(&mut self, bytes: &[u8]) -> Result<Job, String> {
         if blake3::hash(bytes) != self.ask.digest {
             return Err("the request does not have the hash that was announced".to_owned());
         }
@@ -275,7 +325,20 @@ impl Serving {
         if request.options.encrypted != encrypted {
             return Err("the request and the handshake differ about encryption".to_owned());
         }
-        let (spec, grant) = self.limits.grant(request.spec)?;
+        let mut spec = request.spec;
+        let most = self.limits.max_duration;
+        // What ends by itself gets the time that there is.
+        let clipped = request.options.until_complete && spec.duration > most;
+        if clipped {
+            spec.duration = most;
+        }
+        let (spec, mut grant) = self.limits.grant(spec)?;
+        if clipped {
+            let note = format!("it ends after {most} at the latest (--max-duration)");
+            grant.notes.push(note);
+        }
+        let content = content::Job::new(&request.options.content, &self.allowed, &spec)?;
+        self.content = Some(content);
         Ok(Job {
             spec: Arc::new(spec),
             options: request.options,
@@ -325,6 +388,9 @@ impl Serving {
                 }
             }
             Up::Ask { from, many } => return self.send_parts(from, many),
+            Up::Content { number, question } => {
+                return self.answer_about_content(number, &question);
+            }
             Up::Close => {
                 self.stage = Stage::Closed;
                 self.answer(&Down::Closed);
@@ -389,11 +455,14 @@ impl Talk for Serving {
         self.progress.traffic = *traffic;
         let shut = self.progress.shut.load(Ordering::Relaxed);
         let silent = now.saturating_since(self.heard) > SILENCE;
+        let superseded = self.is_superseded();
         let Stage::Running(run) = &mut self.stage else {
             return true;
         };
         if run.why.is_none() {
-            run.why = if shut {
+            run.why = if superseded {
+                Some(Why::Superseded)
+            } else if shut {
                 Some(Why::ShuttingDown)
             } else if silent {
                 Some(Why::Vanished)

@@ -16,7 +16,8 @@ use super::limits::Limits;
 use super::pull;
 use super::server::Log;
 use super::serving::{At, Job, Serving};
-use crate::endpoint::{self, Hooks, HostOutcome, Plan, Side, UdpPort};
+use crate::content::Allowed;
+use crate::endpoint::{self, Hooks, Plan, Side, UdpPort};
 use crate::ground;
 use crate::io::{Clock, IoConfig, Mode, Patience, Socket, Stop};
 
@@ -29,6 +30,7 @@ pub struct Session {
     pub accept: Vec<u8>,
     pub secrets: Secrets,
     pub limits: Arc<Limits>,
+    pub allowed: Allowed,
     pub log: Log,
     pub stopping: Arc<AtomicBool>,
     pub shut: Arc<AtomicBool>,
@@ -53,6 +55,7 @@ fn attempt(session: &Session) -> io::Result<()> {
         session.accept.clone(),
         &session.secrets,
         Arc::clone(&session.limits),
+        session.allowed.clone(),
         Arc::clone(&session.shut),
     );
     let mut port = session.port(Mode::Packet, CONTROL_BYTES, &stop)?;
@@ -90,6 +93,7 @@ impl Session {
             if serving.is_abandoned(now) {
                 let what = match serving.at() {
                     At::Request => "the client vanished before its request was complete",
+                    _ if serving.is_superseded() => "the same copy was begun again",
                     At::Granted => "the client did not start the test",
                     At::Ended => "the client did not fetch its result",
                     _ => return Ok(()),
@@ -150,8 +154,13 @@ impl Session {
         let mut port = self.port(job.options.mode(), longest, &stop)?;
         let run_clock = Clock::new();
         port.restart(Patience::Sleep, run_clock, &stop)?;
+        let mut spec = Arc::clone(&job.spec);
+        let mut carried = match serving.begin_content(Arc::make_mut(&mut spec)) {
+            Ok(carried) => carried,
+            Err(why) => return self.hand_out(Report::failed(why), Span::ZERO, &mut port, serving),
+        };
         let plan = Plan {
-            spec: Arc::clone(&job.spec),
+            spec,
             side: Side::Far,
             session: self.secrets.session,
             peer: self.opened.from,
@@ -160,7 +169,7 @@ impl Session {
         let complete = serving.complete();
         let hooks = Hooks {
             complete: Some(&complete),
-            ..Hooks::default()
+            ..carried.hooks()
         };
         let attended = Attended::new(
             &mut port,
@@ -173,15 +182,13 @@ impl Session {
         let outcome = endpoint::run(&plan, attended, hooks, &stop);
         let lasted = run_clock.now().saturating_since(Time::ZERO);
         port.restart(Patience::Sleep, self.clock, &stop)?;
+        serving.end_content(carried);
         let report = match outcome {
             Ok(outcome) => Report {
                 outcome,
                 error: None,
             },
-            Err(error) => Report {
-                outcome: HostOutcome::default(),
-                error: Some(error.to_string()),
-            },
+            Err(error) => Report::failed(error.to_string()),
         };
         self.hand_out(report, lasted, &mut port, serving)
     }

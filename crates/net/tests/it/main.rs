@@ -5,5 +5,6 @@ mod dissector;
 mod payload;
 mod session;
 mod spreading;
+mod transfer;
 mod vectors;
 mod wire;

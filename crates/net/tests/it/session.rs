@@ -353,7 +353,7 @@ fn tests_at_a_time_are_limited_in_all_and_per_address() {
             options: Options::default(),
         };
         let (local, never) = (ground::Options::default(), AtomicBool::new(false));
-        let first = Client::connect(&peer, &request, &local, &never).unwrap();
+        let mut first = Client::connect(&peer, &request, &local, &never).unwrap();
         let second = Client::connect(&peer, &request, &local, &never).unwrap_err();
         assert!(second.to_string().contains(name), "{second}");
         let spec = Arc::new(request.spec.clone());
