@@ -54,9 +54,17 @@ fn transfer(mode: Mode, arguments: &[&str]) -> Result<()> {
     let seconds = number(0, 3.0)?;
     let config = IoConfig {
         longest: 1472,
+        stamps: false,
         ..IoConfig::new(mode)
     };
-    let (near, far) = (loopback(&config)?, loopback(&config)?);
+    // Where only ACKs arrive merging hides nothing.
+    let merged = IoConfig {
+        coalesce: true,
+        ..config
+    };
+    let (mut near, mut far) = (loopback(&merged)?, loopback(&config)?);
+    near.connect(far.local())?;
+    far.connect(near.local())?;
     // An unprivileged process gets small buffers: what may be on its way has to fit.
     let fits = (far.granted().receive_buffer / CHARGE) as f64;
     let window = number(1, WINDOW)?.min(fits);

@@ -6,6 +6,7 @@ use fullpipe_sim::CaptureEvent;
 use fullpipe_units::{Span, Time};
 use nix::time::{ClockId, clock_gettime};
 
+use super::gather::Gathering;
 use super::hooks::Hooks;
 use super::interface::Leaving;
 use super::outcome::HostOutcome;
@@ -25,6 +26,7 @@ const PATIENCE: Span = Span::from_millis(50);
 pub struct Host<'p, 'h, P> {
     port: P,
     state: State<'p, 'h>,
+    gathering: Gathering,
 }
 
 impl<'p, 'h, P: Port> Host<'p, 'h, P> {
@@ -33,6 +35,7 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
         Ok(Self {
             port,
             state: State::new(plan, hooks)?,
+            gathering: Gathering::new(),
         })
     }
 
@@ -68,8 +71,14 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
         self.answer(now)?;
         self.transmit(now)?;
         self.flush(now)?;
-        if arrived == 0 && self.state.is_idle() {
-            self.wait(now)?;
+        if self.state.is_idle() {
+            if arrived == 0 {
+                self.wait(now)?;
+            } else if let Some(pause) = self.gathering.pause(now, arrived) {
+                let state = &self.state;
+                let until = state.timers.next().min(state.end).min(now + pause);
+                self.port.pause(until)?;
+            }
         }
         Ok(())
     }

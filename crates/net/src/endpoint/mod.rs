@@ -9,6 +9,7 @@
 
 mod arriving;
 mod crossing;
+mod gather;
 mod hooks;
 mod host;
 mod interface;

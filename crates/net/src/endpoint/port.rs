@@ -64,6 +64,12 @@ pub trait Port {
     /// Of the operating system.
     fn wait(&mut self, until: Time, writable: bool) -> io::Result<bool>;
 
+    /// Lets datagrams gather until `until`, or until it is time to end.
+    ///
+    /// # Errors
+    /// Of the operating system.
+    fn pause(&mut self, until: Time) -> io::Result<()>;
+
     /// The present time of the run, in whole microseconds.
     fn now(&self) -> Time;
 

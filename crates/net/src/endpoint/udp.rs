@@ -111,6 +111,10 @@ impl Port for UdpPort {
         Ok(ready.writable != 0)
     }
 
+    fn pause(&mut self, until: Time) -> io::Result<()> {
+        self.waiter.wait(&[], until, false).map(drop)
+    }
+
     #[inline]
     fn now(&self) -> Time {
         self.waiter.clock().now()

@@ -19,7 +19,8 @@ pub struct Datagram<'a> {
     pub ecn: Option<EcnCodepoint>,
     /// What it carries.
     pub bytes: &'a [u8],
-    /// When the kernel received it, by the day's clock ([`Clock::of_day`](super::Clock::of_day)). Not where arrivals are merged.
+    /// When the kernel received it, by the day's clock ([`Clock::of_day`](super::Clock::of_day)). Datagrams that were merged share
+    /// the time of the first. [`None`] unless asked for, or where it cannot be had ([`Granted::stamps`](super::Granted::stamps)).
     pub stamp: Option<Duration>,
 }
 
@@ -34,6 +35,8 @@ pub struct Inbox {
     datagrams: usize,
     oversize: u64,
     longest: usize,
+    /// The address that everything arrives at, if there is only one.
+    local: Option<IpAddr>,
 }
 
 impl Inbox {
@@ -57,6 +60,7 @@ impl Inbox {
             datagrams: 0,
             oversize: 0,
             longest,
+            local: Some(socket.local().ip()).filter(|ip| !ip.is_unspecified()),
         }
     }
 
@@ -75,7 +79,7 @@ impl Inbox {
             cut.filter(|bytes| bytes.len() <= self.longest)
                 .map(|bytes| Datagram {
                     from: meta.addr,
-                    to: meta.dst_ip,
+                    to: self.local.or(meta.dst_ip),
                     ecn: meta.ecn,
                     bytes,
                     stamp: meta.timestamp,

@@ -107,12 +107,12 @@ impl Outbox {
         let mut patience = 8;
         while self.next < self.items.len() {
             let rest = &self.items[self.next..];
-            let group = run(rest, port.segments());
+            let group = run(rest, port.offload());
             let result = if group > 1 {
                 let contents = &self.buffer[rest[0].at..rest[group - 1].end()];
                 port.send_segments(&rest[0], contents).map(|()| group)
             } else {
-                let singles = singles(rest, port.segments());
+                let singles = singles(rest, port.offload());
                 port.send_singles(&mut self.addresses, &rest[..singles], &self.buffer)
             };
             match result {
@@ -122,7 +122,7 @@ impl Outbox {
                     let asked = if group > 1 {
                         group
                     } else {
-                        singles(rest, port.segments())
+                        singles(rest, port.offload())
                     };
                     // The call ended early for a reason that it does not tell. Asking again would hide a full queue.
                     if n < asked && port.drain_errors() == 0 {
@@ -181,8 +181,8 @@ impl Item {
 
 /// What an outbox needs of a socket.
 trait Port {
-    /// Most datagrams of one offloaded call; 1: none.
-    fn segments(&self) -> usize;
+    /// What may leave with offload.
+    fn offload(&self) -> Offload;
     /// Sends datagrams of the size of `first` (the last may be shorter) as one call.
     fn send_segments(&self, first: &Item, contents: &[u8]) -> io::Result<()>;
     /// Sends one by one, with as few calls as may be; returns how many of the first run of equal code points left.
@@ -199,8 +199,8 @@ trait Port {
 }
 
 impl Port for Socket {
-    fn segments(&self) -> usize {
-        Socket::segments(self)
+    fn offload(&self) -> Offload {
+        Socket::offload(self)
     }
 
     fn send_segments(&self, first: &Item, contents: &[u8]) -> io::Result<()> {
@@ -225,13 +225,22 @@ impl Port for Socket {
     }
 }
 
+/// Which runs of equal datagrams leave as one call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Offload {
+    /// Most datagrams of a call; 1: no offload.
+    pub segments: usize,
+    /// Only datagrams of up to so many bytes.
+    pub longest: usize,
+}
+
 /// How many of `items` may leave as one offloaded call: to one address, with one code point, of one size but for the last.
-fn run(items: &[Item], segments: usize) -> usize {
+fn run(items: &[Item], offload: Offload) -> usize {
     let Some((first, rest)) = items.split_first() else {
         return 0;
     };
-    let most = segments.min(MOST_BYTES / first.len.max(1));
-    if most < 2 || first.len == 0 {
+    let most = offload.segments.min(MOST_BYTES / first.len.max(1));
+    if most < 2 || first.len == 0 || first.len > offload.longest {
         return 1;
     }
     let mut n = 1;
@@ -249,12 +258,12 @@ fn run(items: &[Item], segments: usize) -> usize {
 }
 
 /// How many from the front leave one by one in the same call: one code point, and no run for offload.
-fn singles(items: &[Item], segments: usize) -> usize {
+fn singles(items: &[Item], offload: Offload) -> usize {
     let Some(first) = items.first() else { return 0 };
     let mut n = 1;
     while n < items.len().min(BATCH)
         && items[n].ecn == first.ecn
-        && (segments < 2 || run(&items[n..], segments) < 2)
+        && (offload.segments < 2 || run(&items[n..], offload) < 2)
     {
         n += 1;
     }
@@ -333,7 +342,11 @@ impl Addresses {
         let mut headers: [MMsgHdr<'_>; N] = std::array::from_fn(|i| {
             // There are N of them, and `from_fn` calls N times.
             let nothing = control.next().expect("one for each");
-            MMsgHdr::new_with_addr(&self.kernel[i], &slices[i], nothing)
+            // To its peer a connected socket has a route already.
+            match items.get(i) {
+                Some(item) if Some(item.to) == socket.peer() => MMsgHdr::new(&slices[i], nothing),
+                _ => MMsgHdr::new_with_addr(&self.kernel[i], &slices[i], nothing),
+            }
         });
         let count = items.len().min(N);
         Ok(retry_on_intr(|| {
@@ -357,6 +370,7 @@ mod tests {
     /// A host that takes so many datagrams and then answers each call with the next of its errors.
     struct Fake {
         segments: Cell<usize>,
+        longest: Cell<usize>,
         room: Cell<usize>,
         errors: RefCell<Vec<Errno>>,
         answers: Cell<u64>,
@@ -368,6 +382,7 @@ mod tests {
         fn new(segments: usize, room: usize, errors: &[Errno]) -> Self {
             Self {
                 segments: Cell::new(segments),
+                longest: Cell::new(usize::MAX),
                 room: Cell::new(room),
                 errors: RefCell::new(errors.iter().rev().copied().collect()),
                 answers: Cell::new(0),
@@ -392,8 +407,11 @@ mod tests {
     }
 
     impl Port for Fake {
-        fn segments(&self) -> usize {
-            self.segments.get()
+        fn offload(&self) -> Offload {
+            Offload {
+                segments: self.segments.get(),
+                longest: self.longest.get(),
+            }
         }
 
         fn send_segments(&self, first: &Item, contents: &[u8]) -> io::Result<()> {
@@ -454,6 +472,17 @@ mod tests {
             &[100, 100],
         ];
         // A single before a run leaves alone; singles in a row leave by one call.
+        assert_eq!(*port.calls.borrow(), calls);
+    }
+
+    #[test]
+    fn short_ones_alone_may_leave_together() {
+        let port = Fake::new(64, usize::MAX, &[]);
+        port.longest.set(100);
+        filled(&[100, 100, 101, 101, 101, 44, 44])
+            .flush_to(&port)
+            .unwrap();
+        let calls: [&[usize]; 3] = [&[100, 100], &[101, 101, 101], &[44, 44]];
         assert_eq!(*port.calls.borrow(), calls);
     }
 

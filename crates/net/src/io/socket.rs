@@ -6,6 +6,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
+use super::outbox::Offload;
 use nix::errno::Errno;
 use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 use nix::sys::stat::fstat;
@@ -15,7 +16,8 @@ use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass};
 /// How datagrams leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Each on its own, when its sender said so; many in one call only if they are due at once.
+    /// Each on its own, when its sender said so. Many may leave in one call if they are due at once, but each as a packet; only
+    /// short ones (128 bytes and less: ACKs) as [`Mode::Bulk`] would.
     #[default]
     Packet,
     /// Runs of equal size to one address as one call with segmentation offload: one burst.
@@ -29,6 +31,8 @@ pub struct IoConfig {
     pub mode: Mode,
     /// Lets the kernel merge datagrams that arrive together. Several times cheaper; it hides the spacing of arrivals.
     pub coalesce: bool,
+    /// Asks the kernel when each datagram arrived ([`Datagram::stamp`](super::Datagram::stamp)).
+    pub stamps: bool,
     /// Bytes asked for, for what waits to leave.
     pub send_buffer: usize,
     /// Bytes asked for, for what waits to be read.
@@ -40,11 +44,12 @@ pub struct IoConfig {
 }
 
 impl IoConfig {
-    /// For this mode: bulk merges what arrives, packets do not; buffers of 16 MB.
+    /// For this mode: bulk merges what arrives, packets come one by one and with their time; buffers of 16 MB.
     pub fn new(mode: Mode) -> Self {
         Self {
             mode,
             coalesce: mode == Mode::Bulk,
+            stamps: mode == Mode::Packet,
             send_buffer: 16 << 20,
             receive_buffer: 16 << 20,
             longest: 9216,
@@ -70,6 +75,8 @@ pub struct Granted {
     pub segmentation: bool,
     /// Whether arrivals may come merged.
     pub coalescing: bool,
+    /// Whether the kernel tells when a datagram arrived.
+    pub stamps: bool,
 }
 
 /// A UDP socket that never blocks. One thread at a time sends through it.
@@ -108,8 +115,18 @@ impl Socket {
         if state.gro_segments() > 1 && !coalescing {
             setsockopt(&udp, sockopt::UdpGroSegment, &false)?;
         }
-        if coalescing {
-            // quinn-udp 0.6.3 has room for 96 bytes of control messages. With a time stamp, the last of them, the code point, is cut.
+        let anywhere = local.ip().is_unspecified();
+        if !anywhere {
+            // Where datagrams arrive is known; saying so with each would cost time.
+            match local {
+                SocketAddr::V4(_) => setsockopt(&udp, sockopt::Ipv4PacketInfo, &false)?,
+                SocketAddr::V6(_) => setsockopt(&udp, sockopt::Ipv6RecvPacketInfo, &false)?,
+            }
+        }
+        // quinn-udp 0.6.3 has room for 96 bytes of control messages. If everything is asked for, the last of them, the code point,
+        // is cut.
+        let stamps = config.stamps && !(coalescing && anywhere);
+        if !stamps {
             setsockopt(&udp, sockopt::ReceiveTimestampns, &false)?;
         }
         if config.report_stalls {
@@ -130,6 +147,7 @@ impl Socket {
             )?,
             segmentation: config.mode == Mode::Bulk && state.max_gso_segments() > 1,
             coalescing,
+            stamps,
         };
         Ok(Self {
             udp,
@@ -173,7 +191,7 @@ impl Socket {
     /// What the kernel gave.
     pub fn granted(&self) -> Granted {
         Granted {
-            segmentation: self.segments() > 1,
+            segmentation: self.config.mode == Mode::Bulk && self.offload().segments > 1,
             ..self.granted
         }
     }
@@ -194,13 +212,19 @@ impl Socket {
         drops_of(&fs::read_to_string(table).ok()?, inode)
     }
 
-    /// Most datagrams that leave as one call with segmentation offload; 1 without it.
-    pub(super) fn segments(&self) -> usize {
-        let off = self.config.mode == Mode::Packet || self.no_offload.load(Ordering::Relaxed);
-        if off {
-            1
-        } else {
-            self.state.max_gso_segments()
+    /// Which datagrams leave as one call with segmentation offload.
+    pub(super) fn offload(&self) -> Offload {
+        let off = self.no_offload.load(Ordering::Relaxed);
+        Offload {
+            segments: if off {
+                1
+            } else {
+                self.state.max_gso_segments()
+            },
+            longest: match self.config.mode {
+                Mode::Packet => SHORT,
+                Mode::Bulk => usize::MAX,
+            },
         }
     }
 
@@ -293,6 +317,9 @@ impl AsRawFd for Socket {
         self.udp.as_raw_fd()
     }
 }
+
+/// In packet mode datagrams of up to so many bytes leave together nevertheless: ACKs of one batch.
+const SHORT: usize = 128;
 
 /// Whether this error tells of an earlier datagram rather than of this call.
 pub(super) fn is_answer_of_the_network(e: &io::Error) -> bool {

@@ -25,33 +25,30 @@ fn write(i: usize, place: &mut [u8]) {
 }
 
 /// Sends `count` datagrams, receives them, and checks every byte, their order and senders.
-fn carry(ip: IpAddr, from: &IoConfig, to: &IoConfig, ecn: Option<Ecn>, connected: bool) {
+fn carry(ip: IpAddr, near: &Socket, far: &Socket, ecn: Option<Ecn>) {
     let count = 200;
-    let (mut near, far) = (socket(ip, from), socket(ip, to));
-    if connected {
-        near.connect(far.local()).unwrap();
-    }
+    let there = SocketAddr::new(ip, far.local().port());
     let mut outbox = Outbox::new(count, 9216);
     for i in 0..count {
         let len = LENGTHS[i % LENGTHS.len()];
-        assert!(outbox.push(far.local(), ecn, len, |place| write(i, place)));
+        assert!(outbox.push(there, ecn, len, |place| write(i, place)));
     }
     assert_eq!(outbox.len(), count);
     assert_eq!(
-        outbox.flush(&near).unwrap(),
+        outbox.flush(near).unwrap(),
         Flushed {
             sent: count,
             refused: 0
         }
     );
     assert!(outbox.is_empty());
-    let mut inbox = Inbox::new(&far);
+    let mut inbox = Inbox::new(far);
     let clock = Clock::new();
     let waiter = Waiter::new(Patience::Sleep, clock, Stop::new().unwrap()).unwrap();
     let mut next = 0;
     while next < count {
         let ready = waiter
-            .wait(&[&far], clock.now() + Span::from_secs(20), false)
+            .wait(&[far], clock.now() + Span::from_secs(20), false)
             .unwrap();
         assert!(!ready.due, "{next} of {count} arrived");
         let n = far.receive(&mut inbox).unwrap();
@@ -62,11 +59,14 @@ fn carry(ip: IpAddr, from: &IoConfig, to: &IoConfig, ecn: Option<Ecn>, connected
             assert_eq!(datagram.bytes, expected, "datagram {next}");
             assert_eq!(datagram.from.port(), near.local().port());
             assert_eq!(
-                datagram.ecn, ecn,
-                "datagram {next}, {from:?} to {to:?}, {ip}"
+                datagram.ecn,
+                ecn,
+                "datagram {next}, {:?} to {:?}, {ip}",
+                near.config(),
+                far.config()
             );
             assert_eq!(datagram.to, Some(ip));
-            assert_eq!(datagram.stamp.is_some(), !to.coalesce);
+            assert_eq!(datagram.stamp.is_some(), far.granted().stamps);
             next += 1;
         }
     }
@@ -74,28 +74,65 @@ fn carry(ip: IpAddr, from: &IoConfig, to: &IoConfig, ecn: Option<Ecn>, connected
     assert_eq!(far.drops(), Some(0));
 }
 
-#[test]
-fn every_way_of_sending_and_receiving_carries_the_same_datagrams() {
-    for ip in [
+/// Loopback, both families if there are both.
+fn families() -> Vec<IpAddr> {
+    let families = [
         IpAddr::from(Ipv4Addr::LOCALHOST),
         Ipv6Addr::LOCALHOST.into(),
-    ] {
-        if std::net::UdpSocket::bind((ip, 0)).is_err() {
-            eprintln!("skipped: no sockets on {ip}");
-            continue;
-        }
+    ];
+    families
+        .into_iter()
+        .filter(|ip| {
+            let there = std::net::UdpSocket::bind((*ip, 0)).is_ok();
+            if !there {
+                eprintln!("skipped: no sockets on {ip}");
+            }
+            there
+        })
+        .collect()
+}
+
+#[test]
+fn every_way_of_sending_and_receiving_carries_the_same_datagrams() {
+    for ip in families() {
         for mode in [Mode::Packet, Mode::Bulk] {
-            for coalesce in [false, true] {
-                let from = IoConfig::new(mode);
+            for (coalesce, stamps) in [(false, false), (false, true), (true, false), (true, true)] {
                 let to = IoConfig {
                     coalesce,
+                    stamps,
                     ..IoConfig::default()
                 };
                 for ecn in [None, Some(Ecn::Ect0), Some(Ecn::Ect1), Some(Ecn::Ce)] {
-                    carry(ip, &from, &to, ecn, false);
+                    let (near, far) = (socket(ip, &IoConfig::new(mode)), socket(ip, &to));
+                    assert_eq!(far.granted().stamps, stamps);
+                    carry(ip, &near, &far, ecn);
                 }
-                carry(ip, &from, &to, None, true);
+                let (mut near, mut far) = (socket(ip, &IoConfig::new(mode)), socket(ip, &to));
+                near.connect(far.local()).unwrap();
+                far.connect(near.local()).unwrap();
+                carry(ip, &near, &far, None);
+                carry(ip, &far, &near, Some(Ecn::Ect0));
             }
+        }
+    }
+}
+
+#[test]
+fn a_socket_of_all_addresses_tells_where_a_datagram_arrived_and_its_code_point() {
+    for ip in families() {
+        let any: IpAddr = match ip {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        for coalesce in [false, true] {
+            let to = IoConfig {
+                coalesce,
+                stamps: true,
+                ..IoConfig::default()
+            };
+            let (near, far) = (socket(ip, &IoConfig::new(Mode::Bulk)), socket(any, &to));
+            assert_eq!(far.granted().stamps, !coalesce);
+            carry(ip, &near, &far, Some(Ecn::Ect0));
         }
     }
 }
@@ -116,9 +153,9 @@ fn code_points_change_from_datagram_to_datagram() {
             Some(Ecn::Ce),
             Some(Ecn::Ect0),
         ];
-        let mut outbox = Outbox::new(16, 100);
+        let mut outbox = Outbox::new(16, 200);
         for ecn in sent {
-            assert!(outbox.push(far.local(), ecn, 100, |_| {}));
+            assert!(outbox.push(far.local(), ecn, 200, |_| {}));
         }
         assert_eq!(outbox.flush(&near).unwrap().sent, sent.len());
         let mut inbox = Inbox::new(&far);
