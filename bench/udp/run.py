@@ -64,13 +64,17 @@ class Program:
         self.command = self.build(scratch)
 
     def run(self, prefix, seconds) -> Sample:
-        command = [*prefix, *self.command, str(seconds)]
+        command = [*prefix, *(word.format(seconds=seconds) for word in self.command)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 60)
         if done.returncode != 0:
             raise RuntimeError(f"{self.name}: {done.stderr.strip() or done.returncode}")
         line = json.loads(done.stdout.strip().splitlines()[-1])
         known = {field.name for field in dataclasses.fields(Sample)}
-        return Sample(**{key: value for key, value in line.items() if key in known})
+        sample = Sample(**{key: value for key, value in line.items() if key in known})
+        if "retransmits" in line:
+            lost = sum(line["socket_drops"])
+            sample.note = f"window {line['window']:g}, {lost} lost at sockets, {line['retransmits']} sent again"
+        return sample
 
 
 class Iperf:
@@ -133,7 +137,7 @@ def quietly(command, **options):
 
 def fullpipe(mode):
     def build(_scratch):
-        return [str(TARGET / "release/examples/loopback"), mode]
+        return [str(TARGET / "release/examples/memory"), f"mode={mode}", "seconds={seconds}"]
 
     return build
 
@@ -145,14 +149,14 @@ def udt(scratch):
         raise Skip("UDT is missing (apt-get install libudt-dev)")
     program = Path(scratch) / "udt"
     quietly(["g++", "-O2", "-o", program, HERE / "udt.cpp", "-ludt", "-lpthread"])
-    return [str(program)]
+    return [str(program), "{seconds}"]
 
 
 def quinn(_scratch):
     target = Path(os.environ.get("CARGO_TARGET_DIR", HERE / "quinn/target"))
     cargo = os.environ.get("CARGO", "cargo")
     quietly([cargo, "build", "--release", "--locked", "--quiet", "--manifest-path", HERE / "quinn/Cargo.toml"])
-    return [str(target / "release/bench-quinn")]
+    return [str(target / "release/bench-quinn"), "{seconds}"]
 
 
 def machine() -> str:
@@ -215,11 +219,11 @@ def transfers(args, prefix, scratch):
 
 
 def spacing(args, prefix):
-    """Errors of 4 ms gaps of an initial window by way of waiting, in microseconds, or None."""
-    program = TARGET / "release/examples/loopback"
+    """Errors of 4 ms gaps of an initial window, in microseconds, by how the sender's host waits."""
+    program = TARGET / "release/examples/spacing"
     rows = []
     for patience in ("sleep", "spin"):
-        command = [*prefix, str(program), "spacing", patience]
+        command = [*prefix, str(program), patience]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         if done.returncode != 0:
             raise RuntimeError(done.stderr.strip())
@@ -240,7 +244,7 @@ def main():
 
     cargo = os.environ.get("CARGO", "cargo")
     subprocess.run(
-        [cargo, "build", "--release", "--locked", "--quiet", "-p", "fullpipe-net", "--example", "loopback"], cwd=ROOT, check=True
+        [cargo, "build", "--release", "--locked", "--quiet", "-p", "fullpipe-net", "--example", "memory", "--example", "spacing"], cwd=ROOT, check=True
     )
     cpus = args.cpus or ",".join(map(str, sorted(os.sched_getaffinity(0))[:2]))
     prefix = ["taskset", "-c", cpus] if shutil.which("taskset") else []

@@ -209,11 +209,6 @@ impl Port for Script<'_> {
         Ok(true)
     }
 
-    fn pause(&mut self, until: Time) -> io::Result<()> {
-        self.now = self.now.max(until);
-        Ok(())
-    }
-
     fn now(&self) -> Time {
         self.now
     }

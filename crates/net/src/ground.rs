@@ -13,7 +13,7 @@ use fullpipe_sim::{Outcome, RunSpec};
 use crate::endpoint::{
     self, EndpointError, Hooks, HostOutcome, PathReport, Plan, Side, UdpPort, merge,
 };
-use crate::io::{Clock, IoConfig, Mode, Patience, Socket, Stop, pin};
+use crate::io::{Clock, Mode, Patience, Socket, Stop, pin};
 use crate::line::{Line, LineConfig, LineError};
 use crate::wire::SessionId;
 
@@ -81,12 +81,9 @@ pub fn run_hosts(
     hooks: [Hooks<'_>; 2],
     interrupt: &AtomicBool,
 ) -> Result<(HostOutcome, HostOutcome, PathReport), GroundError> {
-    let config = IoConfig {
-        longest: longest(spec),
-        ..IoConfig::new(options.mode)
-    };
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let mut sockets = [Socket::bind(any, &config)?, Socket::bind(any, &config)?];
+    let bind = |side: Side| Socket::bind(any, &side.io_config(spec, options.mode));
+    let mut sockets = [bind(Side::Near)?, bind(Side::Far)?];
     let [near, far] = [sockets[0].local(), sockets[1].local()];
     let session = SessionId(spec.seed);
     let clock = Clock::new();
@@ -124,7 +121,7 @@ pub fn run_hosts(
                     if let Some(first) = options.pin {
                         pin(first + i)?;
                     }
-                    let longest = config.longest;
+                    let longest = socket.config().longest;
                     let port = UdpPort::new(socket, longest, options.patience, clock, stop)?;
                     let outcome = endpoint::run(plan, port, hooks, stop);
                     if outcome.is_err() {

@@ -38,7 +38,8 @@ pub use outcome::{HostCounts, HostOutcome, ReceiverReport, SenderReport};
 pub use port::{Flush, Mark, Port};
 pub use udp::UdpPort;
 
-use crate::io::Stop;
+use crate::ground;
+use crate::io::{IoConfig, Mode, Stop};
 use crate::wire::SessionId;
 
 /// Which host of a run.
@@ -68,7 +69,27 @@ pub struct Plan {
 impl Plan {
     /// The senders of a flow stand here.
     fn sends(&self, reverse: bool) -> bool {
-        (self.side == Side::Near) != reverse
+        self.side.sends(reverse)
+    }
+}
+
+impl Side {
+    fn sends(self, reverse: bool) -> bool {
+        (self == Side::Near) != reverse
+    }
+
+    /// What its socket should be like. Where only ACKs arrive merging them hides nothing.
+    pub fn io_config(self, spec: &RunSpec, mode: Mode) -> IoConfig {
+        let templates = spec.arrivals.iter().map(|a| &a.template);
+        let mut flows = spec.flows.iter().chain(templates);
+        let foreign = !spec.sources.is_empty() || !spec.pings.is_empty();
+        let only_acks = !foreign && flows.all(|f| self.sends(f.reverse));
+        IoConfig {
+            longest: ground::longest(spec),
+            coalesce: mode == Mode::Bulk || only_acks,
+            stamps: false,
+            ..IoConfig::new(mode)
+        }
     }
 }
 

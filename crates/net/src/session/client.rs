@@ -188,7 +188,7 @@ impl Client {
         let longest = ground::longest(&request.spec).max(CONTROL_BYTES);
         let config = IoConfig {
             longest,
-            ..IoConfig::new(options.mode)
+            ..Side::Near.io_config(&request.spec, options.mode)
         };
         let any: SocketAddr = match peer.address {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),

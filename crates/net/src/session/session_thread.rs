@@ -58,7 +58,8 @@ fn attempt(session: &Session) -> io::Result<()> {
         session.allowed.clone(),
         Arc::clone(&session.shut),
     );
-    let mut port = session.port(Mode::Packet, CONTROL_BYTES, &stop)?;
+    let config = IoConfig::new(Mode::Packet);
+    let mut port = session.port(&config, CONTROL_BYTES, &stop)?;
     session.talk(&mut port, &mut serving, &[At::Request])?;
     session.tell_verdict(&serving);
     session.talk(&mut port, &mut serving, &[At::Granted, At::Refused])?;
@@ -72,11 +73,8 @@ fn attempt(session: &Session) -> io::Result<()> {
 }
 
 impl Session {
-    fn port(&self, mode: Mode, longest: usize, stop: &Stop) -> io::Result<UdpPort> {
-        let config = IoConfig {
-            longest,
-            ..IoConfig::new(mode)
-        };
+    fn port(&self, config: &IoConfig, longest: usize, stop: &Stop) -> io::Result<UdpPort> {
+        let config = IoConfig { longest, ..*config };
         let mut socket = Socket::new(self.udp.try_clone()?, &config)?;
         socket.connect(self.opened.from)?;
         UdpPort::new(socket, longest, Patience::Sleep, self.clock, stop)
@@ -151,7 +149,8 @@ impl Session {
     fn host(&self, job: &Job, serving: &mut Serving) -> io::Result<()> {
         let longest = ground::longest(&job.spec).max(CONTROL_BYTES);
         let stop = Stop::new()?;
-        let mut port = self.port(job.options.mode(), longest, &stop)?;
+        let config = Side::Far.io_config(&job.spec, job.options.mode());
+        let mut port = self.port(&config, longest, &stop)?;
         let run_clock = Clock::new();
         port.restart(Patience::Sleep, run_clock, &stop)?;
         let mut spec = Arc::clone(&job.spec);

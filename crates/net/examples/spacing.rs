@@ -1,13 +1,10 @@
-//! fullpipe's own part of `make bench-udp`: one stream between two hosts of this process over loopback, or the gaps of initial
-//! windows as they arrive. Prints one line of JSON.
+//! Gaps of initial windows as they arrive: 100 flows over loopback, each spreading its ten first segments 4 ms apart (Initial
+//! Spreading 2014); errors of the gaps between the times at which the receiving side's kernel saw them. Part of `make bench-udp`.
 //!
 //! ```text
-//! cargo run --release -p fullpipe-net --example loopback -- packet|bulk SECONDS [WINDOW [ACK_EVERY]]
-//! cargo run --release -p fullpipe-net --example loopback -- spacing sleep|spin
+//! cargo run --release -p fullpipe-net --example spacing -- sleep|spin
 //! ```
-//!
-//! The hosts are those of every run: sender with scoreboard, RTT and loss detection, receiver with SACK, segments of 1448 bytes,
-//! one thread each.
+//! Prints one line of JSON.
 
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -17,7 +14,7 @@ use std::time::Duration;
 
 use fullpipe_cc::{InitialSending, StackSpec};
 use fullpipe_flow::{Ack, Preset, ReceiverConfig, SackBlocks, SenderConfig};
-use fullpipe_net::endpoint::{self, Hooks, HostOutcome, Plan, Side, UdpPort};
+use fullpipe_net::endpoint::{self, EndpointError, Hooks, Plan, Side, UdpPort};
 use fullpipe_net::io::{Clock, Inbox, IoConfig, Mode, Outbox, Patience, Socket, Stop, Waiter};
 use fullpipe_net::wire::{AckDatagram, DataDatagram, Header, Kind, SessionId};
 use fullpipe_sim::{FlowSpec, RunSpec, Trace};
@@ -26,128 +23,17 @@ use fullpipe_units::{Span, Time};
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
 const MTU: u32 = 1500;
-/// Window in segments, 2 MB: enough to keep both hosts busy, and it fits the caches.
-const WINDOW: f64 = 1400.0;
-/// What the kernel charges for a received packet of 1500 bytes: the page it lies in and its description.
-const CHARGE: usize = 2560;
 
 fn main() -> Result<()> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match arguments[..] {
-        ["packet", ref rest @ ..] => transfer(Mode::Packet, rest),
-        ["bulk", ref rest @ ..] => transfer(Mode::Bulk, rest),
-        ["spacing", "sleep"] => spacing(Patience::Sleep),
-        ["spacing", "spin"] => spacing(Patience::Spin),
-        _ => Err("usage: loopback packet|bulk SECONDS [WINDOW [ACK_EVERY]], or loopback spacing sleep|spin".into()),
+    match std::env::args().nth(1).as_deref() {
+        Some("sleep") => spacing(Patience::Sleep),
+        Some("spin") => spacing(Patience::Spin),
+        _ => Err("usage: spacing sleep|spin".into()),
     }
 }
 
 fn loopback(config: &IoConfig) -> std::io::Result<Socket> {
     Socket::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), config)
-}
-
-/// Both hosts for so long.
-fn transfer(mode: Mode, arguments: &[&str]) -> Result<()> {
-    let number =
-        |i: usize, default: f64| arguments.get(i).map_or(Ok(default), |s| s.parse::<f64>());
-    let seconds = number(0, 3.0)?;
-    let config = IoConfig {
-        longest: 1472,
-        stamps: false,
-        ..IoConfig::new(mode)
-    };
-    // Where only ACKs arrive merging hides nothing.
-    let merged = IoConfig {
-        coalesce: true,
-        ..config
-    };
-    let (mut near, mut far) = (loopback(&merged)?, loopback(&config)?);
-    near.connect(far.local())?;
-    far.connect(near.local())?;
-    // An unprivileged process gets small buffers: what may be on its way has to fit.
-    let fits = (far.granted().receive_buffer / CHARGE) as f64;
-    let window = number(1, WINDOW)?.min(fits);
-    let spec = RunSpec {
-        duration: Span::from_secs_f64(seconds),
-        trace: Trace::Off,
-        flows: vec![FlowSpec::new(
-            "main",
-            StackSpec::parse("reno")?,
-            SenderConfig {
-                max_window: window,
-                ..SenderConfig::preset(Preset::Y2026, MTU)
-            },
-            ReceiverConfig {
-                ack_every: number(2, 2.0)? as u32,
-                ..ReceiverConfig::preset(Preset::Y2026)
-            },
-            vec![],
-            vec![],
-        )],
-        ..RunSpec::default()
-    };
-    let granted = far.granted();
-    let [near, far] = both(&spec, near, far, Patience::Sleep)?;
-    let receiver = far.receivers.first().ok_or("no receiver")?;
-    let sender = near.senders.first().ok_or("no sender")?;
-    let bytes = receiver.totals.delivered * u64::from(MTU - 52);
-    let note = format!(
-        "{} lost at the socket, {} sent again, {} timeouts, window {window:.0}{}",
-        far.counts.socket_drops + near.counts.socket_drops,
-        sender.totals.retransmits,
-        sender.totals.timeouts,
-        if mode == Mode::Bulk && !granted.segmentation {
-            ", no offload here: packet by packet"
-        } else {
-            ""
-        },
-    );
-    println!(
-        "{{\"bytes\": {bytes}, \"seconds\": {:.6}, \"sender_cpu_s\": {:.6}, \"receiver_cpu_s\": {:.6}, \"acks\": {}, \
-         \"turns\": [{}, {}], \"note\": \"{note}\"}}",
-        far.ended.as_secs_f64(),
-        near.counts.cpu.as_secs_f64(),
-        far.counts.cpu.as_secs_f64(),
-        sender.totals.acks,
-        near.counts.turns,
-        far.counts.turns,
-    );
-    Ok(())
-}
-
-fn plan(spec: &Arc<RunSpec>, side: Side, peer: SocketAddr) -> Plan {
-    Plan {
-        spec: spec.clone(),
-        side,
-        session: SessionId(1),
-        peer,
-        shared_clock: true,
-    }
-}
-
-fn host(
-    plan: &Plan,
-    socket: Socket,
-    patience: Patience,
-    clock: Clock,
-    stop: &Stop,
-) -> Result<HostOutcome> {
-    let port = UdpPort::new(socket, 1472, patience, clock, stop)?;
-    Ok(endpoint::run(plan, port, Hooks::default(), stop)?)
-}
-
-fn both(spec: &RunSpec, near: Socket, far: Socket, patience: Patience) -> Result<[HostOutcome; 2]> {
-    let spec = Arc::new(spec.clone());
-    let near_plan = plan(&spec, Side::Near, far.local());
-    let far_plan = plan(&spec, Side::Far, near.local());
-    let (clock, stop) = (Clock::new(), Stop::new()?);
-    thread::scope(|scope| {
-        let far = scope.spawn(|| host(&far_plan, far, patience, clock, &stop));
-        let near = host(&near_plan, near, patience, clock, &stop);
-        let far = far.join().map_err(|_| "the far host panicked")?;
-        Ok([near?, far?])
-    })
 }
 
 /// Flows whose initial windows are measured, and the distance between their starts.
@@ -198,11 +84,19 @@ fn spacing(patience: Patience) -> Result<()> {
         ..RunSpec::default()
     });
     let (clock, stop) = (Clock::new(), Stop::new()?);
-    let near_plan = plan(&spec, Side::Near, far.local());
+    let plan = Plan {
+        spec: spec.clone(),
+        side: Side::Near,
+        session: SessionId(1),
+        peer: far.local(),
+        shared_clock: true,
+    };
     let arrivals = thread::scope(|scope| {
         let stop = &stop;
         let watcher = scope.spawn(move || watch(&far, clock, stop));
-        let outcome = host(&near_plan, near, patience, clock, stop);
+        let outcome = UdpPort::new(near, 1472, patience, clock, stop)
+            .map_err(EndpointError::from)
+            .and_then(|port| endpoint::run(&plan, port, Hooks::default(), stop));
         stop.set();
         let arrivals = watcher.join().map_err(|_| "the watcher panicked")?;
         outcome?;
