@@ -56,12 +56,16 @@ impl Priority {
     #[cold]
     fn look(&mut self, now: Time) {
         let used = processor_time();
-        if (used - self.used) * 100 > now.saturating_since(self.since) * SHARE {
+        if is_too_much(used - self.used, now.saturating_since(self.since)) {
             self.real_time = false;
             lower();
         }
         (self.since, self.used) = (now, used);
     }
+}
+
+fn is_too_much(used: Span, of: Span) -> bool {
+    used * 100 > of * SHARE
 }
 
 /// Processor time of this thread.
@@ -90,4 +94,26 @@ fn lower() {
         ThreadPriority::Min,
         ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other),
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_stays_below_what_the_kernel_allows() {
+        let ms = Span::from_millis;
+        assert!(is_too_much(ms(230), ms(250)));
+        assert!(!is_too_much(ms(200), ms(250)));
+        // The kernel's limit is 95 % of a second.
+        assert!(is_too_much(ms(250), ms(270)));
+    }
+
+    #[test]
+    fn without_the_wish_nothing_changes() {
+        let mut priority = Priority::new(false, Time::ZERO);
+        priority.watch(Time::ZERO + WINDOW * 10);
+        assert!(!priority.is_real_time());
+        assert!(processor_time() > Span::ZERO);
+    }
 }
