@@ -112,7 +112,7 @@ pub struct Run {
 #[derive(Clone, Debug, ClapArgs)]
 #[command(after_help = COMPARE_EXAMPLES)]
 pub struct Compare {
-    /// Result directory that is taken as the reference
+    /// Result directory that is taken as the reference, or that of a study
     #[arg(value_name = "A")]
     pub a: PathBuf,
 
@@ -132,6 +132,10 @@ pub struct Compare {
     /// Judge the agreement of curves and events, as between two grounds, also on one ground
     #[arg(long)]
     pub agreement: bool,
+
+    /// Draw the windows of both over each other, one figure per case, into this directory
+    #[arg(long, value_name = "DIR")]
+    pub figures: Option<PathBuf>,
 
     /// Form of the result on stdout
     #[arg(long, value_enum, default_value_t = ShortFormat::Table)]
@@ -365,6 +369,11 @@ const COMPARE_EXAMPLES: &str = "\
 Examples:
   fullpipe compare results/before results/after
   fullpipe compare results/before results/after --threshold 10% --threshold goodput_mbps=1%
+
+Two grounds of one study: curves, events and distributions, overlaid in pictures
+  fullpipe run grounds --out results/sim
+  fullpipe run grounds --ground udp --out results/udp
+  fullpipe compare results/sim results/udp --figures results/overlay
 
 As a gate between versions: exit 1 only for a difference that is real and beyond its threshold
   fullpipe run early-loss --repeat 5 --out kept

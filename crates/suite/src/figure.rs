@@ -8,6 +8,7 @@
 //! [`write`] draws from a stored result, so a picture can be made again without running anything.
 
 mod draw;
+mod overlay;
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -20,6 +21,7 @@ use crate::scenario::{Case, FlowGroup, Scenario};
 use crate::store::{ResultDir, SeriesKind, StoreError, Table};
 
 pub use draw::{OVERVIEW_PANELS, overview_svg, png};
+pub use overlay::write_overlay;
 
 /// What stands in one picture: the flows of one case and one seed.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +47,8 @@ pub struct Curve {
     pub name: String,
     /// Colour and dash: curves of one group look alike and share one line of the legend.
     pub group: usize,
+    /// Drawn as a broad pale line that others can lie on.
+    pub band: bool,
     /// Time of each row, seconds, ascending.
     pub time: Vec<f64>,
     /// Window at that time, segments.

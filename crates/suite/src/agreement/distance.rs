@@ -41,6 +41,11 @@ impl Steps {
         self.rows.is_empty()
     }
 
+    /// Time and value of every row.
+    pub(crate) fn into_rows(self) -> Vec<(f64, f64)> {
+        self.rows
+    }
+
     /// First and last time.
     fn ends(&self) -> Option<(f64, f64)> {
         Some((self.rows.first()?.0, self.rows.last()?.0))

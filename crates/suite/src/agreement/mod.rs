@@ -5,7 +5,7 @@
 //! ([`is_judged`]), compared like any other metric ([`crate::compare`]). The definitions are in `distance`, and in words in
 //! `docs/metrics.md`.
 //!
-//! Runs are paired by seed. Where chance decides (flows that share a queue: a packet a microsecond later is another loss), no
+//! Runs are paired by seed (in their order, where the two have none in common). Where chance decides (flows that share a queue: a packet a microsecond later is another loss), no
 //! two runs are alike on any ground; so, with several seeds, a distance beyond its threshold is held against that of two seeds
 //! of one ground, on the ground where that is smaller: what is no larger does not tell the grounds apart.
 
@@ -104,11 +104,11 @@ pub(crate) fn distances(
     let mut out = Vec::new();
     for at in same {
         let cases = [0, 1].map(|side: usize| &results[side].cases[at[side]]);
-        let seeds = common_seeds(cases);
+        let seeds = paired_seeds(cases);
         let mut seen: [Vec<Seen>; 2] = Default::default();
         for side in [0, 1] {
-            for &seed in &seeds {
-                seen[side].push(Seen::of(dirs[side], at[side], seed)?);
+            for pair in &seeds {
+                seen[side].push(Seen::of(dirs[side], at[side], pair[side])?);
             }
         }
         let judge = Judge {
@@ -125,7 +125,7 @@ pub(crate) fn distances(
             }
             let rtt = |side: usize, i: usize| {
                 let of = runs[side].values(at[side], Scope::Flow, Some(name), "rtt_ms.min");
-                let found = of.iter().find(|(seed, _)| *seed == seeds[i] as i64);
+                let found = of.iter().find(|(seed, _)| *seed == seeds[i][side] as i64);
                 found.and_then(|(_, rtt)| *rtt)
             };
             let events = |side: usize| {
@@ -149,10 +149,16 @@ pub(crate) fn distances(
     Ok(out)
 }
 
-fn common_seeds(cases: [&CaseResult; 2]) -> Vec<u64> {
+/// Seeds of the runs that are held against each other: equal ones; in their order, where the two have none in common.
+pub(crate) fn paired_seeds(cases: [&CaseResult; 2]) -> Vec<[u64; 2]> {
     let of_b: BTreeSet<u64> = cases[1].seeds.iter().copied().collect();
-    let seeds = cases[0].seeds.iter().copied();
-    seeds.filter(|seed| of_b.contains(seed)).collect()
+    let of_a = cases[0].seeds.iter().copied();
+    let same: Vec<[u64; 2]> = of_a.filter(|s| of_b.contains(s)).map(|s| [s, s]).collect();
+    if !same.is_empty() {
+        return same;
+    }
+    let both = cases[0].seeds.iter().zip(&cases[1].seeds);
+    both.map(|(a, b)| [*a, *b]).collect()
 }
 
 /// What a run left behind.
@@ -176,33 +182,10 @@ impl Seen {
         })
     }
 
-    /// Window of a flow, the sum of its streams.
     fn window(&self, flow: &str) -> Steps {
-        let Some(table) = &self.series else {
-            return Steps::default();
-        };
-        let (Some(names), Some(times), Some(windows)) = (
-            table.text("flow"),
-            table.float("time_s"),
-            table.float("cwnd"),
-        ) else {
-            return Steps::default();
-        };
-        let mut streams: Vec<(&str, Vec<(f64, f64)>)> = Vec::new();
-        for ((name, time), window) in names.iter().zip(times).zip(windows) {
-            let (Some(time), Some(window)) = (time, window) else {
-                continue;
-            };
-            if !is_stream(name, flow) {
-                continue;
-            }
-            match streams.last_mut().filter(|(last, _)| last == name) {
-                Some((_, rows)) => rows.push((*time, *window)),
-                None => streams.push((name, vec![(*time, *window)])),
-            }
-        }
-        let parts: Vec<Steps> = streams.into_iter().map(|(_, r)| Steps::new(r)).collect();
-        Steps::sum(parts)
+        self.series
+            .as_ref()
+            .map_or(Steps::default(), |t| steps(t, flow))
     }
 
     /// Times of reductions and timeouts of a flow, ascending.
@@ -241,6 +224,37 @@ impl Seen {
         let rows = names.iter().zip(times).filter(|(n, _)| *n == class);
         rows.filter_map(|(_, t)| *t).collect()
     }
+}
+
+/// Times and windows of a flow in a table of series, the sum of its streams.
+pub(crate) fn window(series: &Table, flow: &str) -> Vec<(f64, f64)> {
+    steps(series, flow).into_rows()
+}
+
+/// Window of a flow, the sum of its streams.
+fn steps(table: &Table, flow: &str) -> Steps {
+    let (Some(names), Some(times), Some(windows)) = (
+        table.text("flow"),
+        table.float("time_s"),
+        table.float("cwnd"),
+    ) else {
+        return Steps::default();
+    };
+    let mut streams: Vec<(&str, Vec<(f64, f64)>)> = Vec::new();
+    for ((name, time), window) in names.iter().zip(times).zip(windows) {
+        let (Some(time), Some(window)) = (time, window) else {
+            continue;
+        };
+        if !is_stream(name, flow) {
+            continue;
+        }
+        match streams.last_mut().filter(|(last, _)| last == name) {
+            Some((_, rows)) => rows.push((*time, *window)),
+            None => streams.push((name, vec![(*time, *window)])),
+        }
+    }
+    let parts: Vec<Steps> = streams.into_iter().map(|(_, r)| Steps::new(r)).collect();
+    Steps::sum(parts)
 }
 
 /// True for `flow` and its streams `flow.1`, `flow.2`, ...

@@ -291,7 +291,7 @@ fn with_runs(
 }
 
 /// Indices of the cases with the same parameters.
-fn matching(a: &RunResult, b: &RunResult) -> Vec<[usize; 2]> {
+pub(crate) fn matching(a: &RunResult, b: &RunResult) -> Vec<[usize; 2]> {
     let of_b = b.cases.iter().enumerate().rev();
     let in_b: BTreeMap<_, usize> = of_b.map(|(i, case)| (point(case), i)).collect();
     let of_a = a.cases.iter().enumerate();

@@ -109,10 +109,11 @@ impl Figure {
             } else {
                 format!(" stroke-dasharray=\"{}\"", look.dash)
             };
+            let (width, pale) = stroke(curve.band, detail.stroke);
             out.path(
                 &d,
                 look.colour,
-                &format!("stroke-width=\"{}\"{dash}", detail.stroke),
+                &format!("stroke-width=\"{width}\"{pale}{dash}"),
             );
         }
         out.close_group();
@@ -399,10 +400,10 @@ fn legend(out: &mut Svg, figures: &[&Figure], detail: &Detail, right: f64, mut y
         x += width;
     };
     let curves = || figures.iter().flat_map(|f| &f.curves);
-    let mut groups: Vec<(usize, &str)> = Vec::new();
+    let mut groups: Vec<(usize, &str, bool)> = Vec::new();
     for curve in curves() {
-        if !groups.iter().any(|(group, _)| *group == curve.group) {
-            groups.push((curve.group, &curve.name));
+        if !groups.iter().any(|(group, ..)| *group == curve.group) {
+            groups.push((curve.group, &curve.name, curve.band));
         }
     }
     // One curve per panel under the panel's own heading needs no name.
@@ -411,7 +412,7 @@ fn legend(out: &mut Svg, figures: &[&Figure], detail: &Detail, right: f64, mut y
     } else {
         groups.len().min(LEGEND_GROUPS)
     };
-    for (group, name) in &groups[..shown] {
+    for (group, name, band) in &groups[..shown] {
         let look = look(*group);
         // In several figures a flow's stack may differ.
         let name = if figures.len() > 1 {
@@ -425,7 +426,11 @@ fn legend(out: &mut Svg, figures: &[&Figure], detail: &Detail, right: f64, mut y
             } else {
                 format!(" stroke-dasharray=\"{}\"", look.dash)
             };
-            let style = format!("stroke=\"{}\" stroke-width=\"2.2\"{dash}", look.colour);
+            let (width, pale) = stroke(*band, 2.2);
+            let style = format!(
+                "stroke=\"{}\" stroke-width=\"{width}\"{pale}{dash}",
+                look.colour
+            );
             out.line(x, y - 4.5, x + 24.0, y - 4.5, &style);
         });
     }
@@ -764,6 +769,15 @@ fn look(group: usize) -> Look {
     Look {
         colour: PALETTE[group % PALETTE.len()],
         dash: DASHES[group / PALETTE.len() % DASHES.len()],
+    }
+}
+
+/// Width of a curve's line, and what makes that of a band pale.
+fn stroke(band: bool, width: f64) -> (f64, &'static str) {
+    if band {
+        (4.0 * width, " stroke-opacity=\".35\"")
+    } else {
+        (width, "")
     }
 }
 

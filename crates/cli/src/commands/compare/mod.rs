@@ -2,14 +2,18 @@
 
 mod agreement;
 
+use std::path::Path;
+
 use fullpipe_suite::agreement::MEASURES;
 use fullpipe_suite::compare::{
     Comparison, Method, Missing, Number, Options, Row, Verdict, View, compare_stored,
 };
+use fullpipe_suite::figure;
 use fullpipe_suite::label;
 use fullpipe_suite::metrics::{self, METRICS};
 use fullpipe_suite::result::{Params, scalar_text};
 use fullpipe_suite::store::ResultDir;
+use serde_json::json;
 
 use crate::args::{Compare, ShortFormat};
 use crate::commands::list::unknown;
@@ -19,6 +23,44 @@ use crate::table::{Align, Table, number};
 
 /// Runs the command.
 pub fn compare(args: &Compare) -> Result<Exit, Failure> {
+    let options = options(args)?;
+    let pairs = pairs(args)?;
+    let mut comparisons = Vec::new();
+    for (a, b) in &pairs {
+        comparisons.push(compare_stored(a, b, &options)?);
+        if let Some(dir) = &args.figures {
+            let own = match pairs.len() {
+                1 => dir.clone(),
+                _ => dir.join(&a.manifest().scenario),
+            };
+            let written = figure::write_overlay(a, b, &own)?;
+            output::say(&match written.cases {
+                0 => format!("{}: no time series to draw", a.manifest().scenario),
+                n => format!("{n} figures in {}", own.display()),
+            });
+        }
+    }
+    let agree = comparisons.iter().all(|c| c.agree);
+    match args.format {
+        ShortFormat::Table => {
+            let texts: Vec<String> = comparisons.iter().map(|c| text(c, args.all)).collect();
+            output::data(&texts.join("\n"))?;
+        }
+        ShortFormat::Json => {
+            let json = match comparisons.as_slice() {
+                [one] => serde_json::to_string_pretty(one),
+                all => serde_json::to_string_pretty(&json!({ "agree": agree, "results": all })),
+            };
+            let json = json.map_err(|e| {
+                Failure::new(Exit::Internal, format!("cannot write the comparison: {e}"))
+            })?;
+            output::data(&(json + "\n"))?;
+        }
+    }
+    Ok(if agree { Exit::Ok } else { Exit::Failed })
+}
+
+fn options(args: &Compare) -> Result<Options, Failure> {
     let mut options = Options {
         metrics: args.metrics.clone(),
         view: if args.agreement {
@@ -45,22 +87,38 @@ pub fn compare(args: &Compare) -> Result<Exit, Failure> {
             return Err(unknown("metric", name, METRICS.iter().map(|m| m.name)));
         }
     }
-    let (a, b) = (ResultDir::open(&args.a)?, ResultDir::open(&args.b)?);
-    let comparison = compare_stored(&a, &b, &options)?;
-    match args.format {
-        ShortFormat::Table => output::data(&text(&comparison, args.all))?,
-        ShortFormat::Json => {
-            let json = serde_json::to_string_pretty(&comparison).map_err(|e| {
-                Failure::new(Exit::Internal, format!("cannot write the comparison: {e}"))
-            })?;
-            output::data(&(json + "\n"))?;
-        }
+    Ok(options)
+}
+
+/// The two results; of two studies those of the same scenario.
+fn pairs(args: &Compare) -> Result<Vec<(ResultDir, ResultDir)>, Failure> {
+    let one = ResultDir::is_one(&args.a) || ResultDir::is_one(&args.b);
+    let below = match one || !args.a.is_dir() || !args.b.is_dir() {
+        true => Vec::new(),
+        false => ResultDir::below(&args.a)?,
+    };
+    if below.is_empty() {
+        return Ok(vec![(ResultDir::open(&args.a)?, ResultDir::open(&args.b)?)]);
     }
-    Ok(if comparison.agree {
-        Exit::Ok
-    } else {
-        Exit::Failed
-    })
+    let mut others = ResultDir::below(&args.b)?;
+    let mut pairs = Vec::new();
+    let lacks = |dir: &Path, scenario: &str| {
+        let message = format!("`{}` has no result of `{scenario}`", dir.display());
+        Failure::new(Exit::Usage, message)
+            .hint("compare single results, or studies of the same scenarios")
+    };
+    for a in below {
+        let scenario = &a.manifest().scenario;
+        let at = others
+            .iter()
+            .position(|b| b.manifest().scenario == *scenario);
+        let at = at.ok_or_else(|| lacks(&args.b, scenario))?;
+        pairs.push((a, others.remove(at)));
+    }
+    match others.first() {
+        Some(left) => Err(lacks(&args.a, &left.manifest().scenario)),
+        None => Ok(pairs),
+    }
 }
 
 fn text(comparison: &Comparison, all: bool) -> String {
