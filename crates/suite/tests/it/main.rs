@@ -1,5 +1,6 @@
 //! Integration tests.
 
+mod agreement;
 mod bad_input;
 mod compare;
 mod determinism;
