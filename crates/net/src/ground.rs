@@ -26,6 +26,8 @@ pub struct Options {
     pub patience: Patience,
     /// Keep the near host on this processor and the far one on the next; `None`: where the system puts them.
     pub pin: Option<usize>,
+    /// End the run when the transfers of all lasting flows are complete, before its time if need be.
+    pub until_complete: bool,
 }
 
 /// Why there is no result.
@@ -112,7 +114,11 @@ pub fn run_hosts(
     };
     let plans = [plan(Side::Near, peers[0]), plan(Side::Far, peers[1])];
     let stop = Stop::new()?;
+    let complete = [(); 2].map(|()| AtomicBool::new(false));
+    let asked = [hooks[0].complete, hooks[1].complete];
     let outcomes = thread::scope(|scope| {
+        let hooks = hooks.into_iter().zip(&complete);
+        let hooks = hooks.map(|(hooks, own)| hooks.with_complete(own));
         let hosts = plans.iter().zip(sockets).zip(hooks).enumerate();
         let hosts: Vec<_> = hosts
             .map(|(i, ((plan, socket), hooks))| {
@@ -132,7 +138,14 @@ pub fn run_hosts(
             })
             .collect();
         while !hosts.iter().all(ScopedJoinHandle::is_finished) {
-            if interrupt.load(Ordering::Relaxed) {
+            let now = [0, 1].map(|i| complete[i].load(Ordering::Acquire));
+            for (asked, now) in asked.iter().zip(now) {
+                if let Some(asked) = asked {
+                    asked.store(now, Ordering::Release);
+                }
+            }
+            let done = options.until_complete && now == [true; 2];
+            if done || interrupt.load(Ordering::Relaxed) {
                 stop.set();
             }
             thread::sleep(Duration::from_millis(20));
@@ -151,11 +164,15 @@ pub fn run_hosts(
     }
     let (near, far) = (near?, far?);
     let path = match path.transpose()? {
-        None => PathReport::default(),
+        None => PathReport {
+            exact: true,
+            ..PathReport::default()
+        },
         Some(line) => PathReport {
             links: line.links,
             fidelity: line.fidelity,
             losses: line.losses,
+            exact: true,
         },
     };
     Ok((near, far, path))

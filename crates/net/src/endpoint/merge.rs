@@ -2,8 +2,9 @@
 
 use fullpipe_sim::{
     ArrivalOutcome, Fidelity, FlowOutcome, FlowTotals, LinkOutcome, Outcome, PingOutcome, RunSpec,
-    SourceOutcome,
+    Series, SourceOutcome,
 };
+use fullpipe_units::Time;
 
 use crate::line::Losses;
 
@@ -18,6 +19,8 @@ pub struct PathReport {
     pub fidelity: Fidelity,
     /// What its links dropped.
     pub losses: Losses,
+    /// It makes no copies of its own, as a network may: nothing arrives more often than it was sent.
+    pub exact: bool,
 }
 
 /// The result of a run from what its two hosts and its path leave behind.
@@ -31,9 +34,11 @@ pub fn merge(
     path: PathReport,
 ) -> Result<Outcome, String> {
     let counts = [near.counts, far.counts];
+    let ended = near.ended;
     let mut capture = near.capture;
     capture.extend(far.capture);
     capture.extend(path.losses.capture);
+    capture.retain(|row| (row.flow as usize) < spec.flows.len());
     capture.sort_by_key(|row| row.at);
     let dropped = |list: &[u64], i: usize| list.get(i).copied().unwrap_or(0);
     let mut links = path.links;
@@ -55,10 +60,20 @@ pub fn merge(
         if (s.flow as usize, r.flow as usize) != (i, i) {
             return Err(format!("flow {}: a host does not report it", f.name));
         }
+        if !is_square(&s.record.series) || r.arrivals.delivered.len() != r.arrivals.arrived.len() {
+            return Err(format!("flow {}: columns of different lengths", f.name));
+        }
         let mut totals = sum(&s.totals, &r.totals);
-        totals.dropped += dropped(&path.losses.flows, i);
-        conserve(&f.name, s.offered, r.arrived, totals.dropped + r.not_taken)?;
-        delivered_packets += r.arrived;
+        totals.dropped = totals
+            .dropped
+            .saturating_add(dropped(&path.losses.flows, i));
+        if path.exact {
+            let gone = totals.dropped.saturating_add(r.not_taken);
+            conserve(&f.name, s.offered, r.arrived, gone)?;
+        } else {
+            conserve(&f.name, s.offered, r.totals.delivered, 0)?;
+        }
+        delivered_packets = r.arrived.saturating_add(delivered_packets);
         let timing = (s.started, s.completed);
         flows.push(FlowOutcome::new(f, totals, s.record, r.arrivals, timing));
     }
@@ -78,8 +93,13 @@ pub fn merge(
             }
         }
         let mut totals = sum(&sending.totals, &receiving.totals);
-        totals.dropped += dropped(&path.losses.classes, i);
+        totals.dropped = totals
+            .dropped
+            .saturating_add(dropped(&path.losses.classes, i));
         ArrivalOutcome {
+            name: a.template.name.clone(),
+            mss: a.template.sender.mss,
+            packet: a.template.sender.packet(),
             totals,
             delivered_per_interval: receiving.delivered_per_interval,
             ..sending
@@ -90,7 +110,9 @@ pub fn merge(
     let sources = near.sources.into_iter().zip(far.sources).enumerate();
     let sources = sources.map(|(i, (near, far))| {
         let dropped = near.dropped + dropped(&path.losses.sources, i);
-        conserve(&near.name, near.sent, far.arrived, dropped)?;
+        if path.exact {
+            conserve(&near.name, near.sent, far.arrived, dropped)?;
+        }
         Ok(SourceOutcome {
             name: near.name,
             packet: near.packet,
@@ -107,9 +129,11 @@ pub fn merge(
         lost: dropped(&path.losses.pings, i),
         ..ping
     });
-    let total = |of: fn(&super::HostCounts) -> u64| counts.iter().map(of).sum::<u64>();
+    let total =
+        |of: fn(&super::HostCounts) -> u64| counts.iter().map(of).fold(0, u64::saturating_add);
     Ok(Outcome {
-        duration: spec.duration,
+        // Shorter if it was stopped because all was done.
+        duration: spec.duration.min(ended.saturating_since(Time::ZERO)),
         measure_from: spec.measure_from,
         interval: spec.interval,
         flows,
@@ -121,7 +145,8 @@ pub fn merge(
         events: total(|c| c.turns),
         delivered_packets,
         fidelity: Some(Fidelity {
-            unplanned_drops: path.fidelity.unplanned_drops + total(|c| c.socket_drops + c.refused),
+            unplanned_drops: path.fidelity.unplanned_drops
+                + total(|c| c.socket_drops.saturating_add(c.refused)),
             local_stalls: path.fidelity.local_stalls + total(|c| c.local_stalls),
             ..path.fidelity
         }),
@@ -135,6 +160,15 @@ fn same_number(what: &str, reported: usize, specified: usize) -> Result<(), Stri
     Err(format!(
         "a host reports {reported} {what}, the run has {specified}"
     ))
+}
+
+/// As many values of every variable as there are rows.
+fn is_square(series: &Series) -> bool {
+    let rows = series.rows.len();
+    series
+        .variables
+        .iter()
+        .all(|(_, column)| column.len() == rows)
 }
 
 /// Nothing arrives that was not sent. What is missing is in the network, or lost against the plan.
