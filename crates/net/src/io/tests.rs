@@ -343,3 +343,82 @@ fn a_thread_can_be_kept_on_a_processor() {
     .join()
     .unwrap();
 }
+
+/// Whether this process is the one that [`a_full_queue_of_this_host_is_a_refusal`] starts.
+const INSIDE: &str = "FULLPIPE_TEST_BEHIND_A_SHORT_QUEUE";
+
+/// In a network of its own, whose loopback is behind a token bucket of 8 Mbit/s with a queue of six packets.
+#[test]
+fn a_full_queue_of_this_host_is_a_refusal() {
+    if std::env::var_os(INSIDE).is_some() {
+        fill_the_queue();
+        return;
+    }
+    let setup = "ip link set lo up && tc qdisc add dev lo root tbf rate 8mbit burst 3000 limit 9000 || exit 77; exec \"$0\" \"$@\"";
+    let output = std::process::Command::new("unshare")
+        .args(["--user", "--map-root-user", "--net", "sh", "-c", setup])
+        .arg(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "io::tests::a_full_queue_of_this_host_is_a_refusal",
+        ])
+        .env(INSIDE, "1")
+        .output();
+    let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    match output {
+        Err(e) => eprintln!("skipped: unshare: {e}"),
+        Ok(o) if o.status.code() == Some(77) || words(&o.stdout).is_empty() => {
+            eprintln!("skipped: {}", words(&o.stderr));
+        }
+        Ok(o) => assert!(o.status.success(), "{}", words(&o.stdout)),
+    }
+}
+
+fn fill_the_queue() {
+    for (mode, report_stalls) in [
+        (Mode::Packet, true),
+        (Mode::Bulk, true),
+        (Mode::Packet, false),
+    ] {
+        let config = IoConfig {
+            report_stalls,
+            ..IoConfig::new(mode)
+        };
+        let near = socket(Ipv4Addr::LOCALHOST, &config);
+        let far = socket(Ipv4Addr::LOCALHOST, &IoConfig::default());
+        let waiter = Waiter::new(Patience::Sleep, Clock::new(), Stop::new().unwrap()).unwrap();
+        let (mut outbox, mut inbox) = (Outbox::new(64, 1400), Inbox::new(&far));
+        let (mut sent, mut refused, mut arrived) = (0, 0, 0);
+        for round in 0..4 {
+            // One by one in bulk mode too, because a run larger than the bucket can never pass it.
+            for i in 0..40 {
+                assert!(outbox.push(far.local(), None, 1300 + i, |_| {}));
+            }
+            let flushed = outbox.flush(&near).unwrap();
+            assert!(flushed.sent > 0, "round {round}, {mode:?}");
+            let mut back = 0;
+            outbox.take_refused(|_, bytes| {
+                assert_eq!(bytes.len(), 1339 - back);
+                back += 1;
+            });
+            assert_eq!(back, flushed.refused);
+            sent += flushed.sent;
+            refused += back;
+            let until = waiter.clock().now() + Span::from_millis(30);
+            waiter.wait(&[], until, false).unwrap();
+        }
+        loop {
+            match far.receive(&mut inbox).unwrap() {
+                0 => break,
+                n => arrived += n,
+            }
+        }
+        assert_eq!(refused > 0, report_stalls, "{sent} sent, {arrived} arrived");
+        // Without being told, what was dropped counts as sent.
+        assert_eq!(
+            arrived == sent,
+            report_stalls,
+            "{sent} sent, {arrived} arrived"
+        );
+    }
+}
