@@ -9,8 +9,8 @@ use fullpipe_units::Time;
 use super::Side;
 use super::numbers::{Incarnation, SHORT};
 use super::port::Mark;
-use super::receiving::{Receiving, Taken};
-use super::state::{NONE, State};
+use super::receiving::Taken;
+use super::state::State;
 use crate::wire::{AckDatagram, CrossDatagram, DataDatagram, Header, Kind, ProbeDatagram};
 
 impl State<'_, '_> {
@@ -139,35 +139,6 @@ impl State<'_, '_> {
         }
         self.arm_receiver(slot);
         Some(())
-    }
-
-    /// The receiver of a short flow, made if there is none yet; that of an earlier flow of its number has done its work.
-    fn short_receiver(&mut self, now: Time, number: u16, incarnation: Incarnation) -> Option<u32> {
-        let class = self.numbers.class(number)?;
-        let template = &self.plan.spec.arrivals.get(class)?.template;
-        if self.plan.sends(template.reverse) {
-            return None;
-        }
-        let place = self.short_receivers.get_mut(usize::from(number - SHORT))?;
-        let known = self.receivers.get(*place as usize);
-        match known.and_then(Receiving::incarnation) {
-            Some(present) if present == incarnation => return Some(*place),
-            Some(present) if !incarnation.is_after(present) => return None,
-            _ => {}
-        }
-        let mut f = template.clone();
-        f.name = format!("{}#{}", f.name, self.numbers.index(number, incarnation));
-        let seed = self.plan.spec.seed;
-        let receiver = Receiving::short(number, incarnation, class as u32, &f, seed);
-        if *place == NONE {
-            *place = self.receivers.len() as u32;
-            self.receivers.push(receiver);
-            self.contents.sinks.push(None);
-        } else {
-            let before = std::mem::replace(&mut self.receivers[*place as usize], receiver);
-            before.leave(now, &mut self.classes);
-        }
-        Some(*place)
     }
 
     #[inline]

@@ -18,7 +18,9 @@ pub mod numbers;
 mod outcome;
 mod port;
 mod receiving;
+mod refusal;
 mod sending;
+mod short;
 mod state;
 #[cfg(test)]
 mod tests;

@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
 use fullpipe_flow::{Ack, Segment};
-use fullpipe_sim::traffic::{Class, ClassRecord, Short};
+use fullpipe_sim::traffic::{Class, ClassRecord};
 use fullpipe_sim::{CaptureEvent, CaptureRow};
-use fullpipe_units::{Span, Time};
+use fullpipe_units::Time;
 
 use super::crossing::{self, Crossing, Probing};
 use super::hooks::{Contents, Hooks};
-use super::interface::{Interfaces, Leaving};
+use super::interface::Interfaces;
 use super::numbers::{MOST_CLASSES, Numbers, SHORT};
 use super::outcome::{HostCounts, HostOutcome};
 use super::receiving::Receiving;
@@ -20,8 +20,6 @@ use super::{EndpointError, Plan, Side};
 use crate::live::{self, Live, LiveFlow};
 use crate::wire::{DataDatagram, ProbeDatagram};
 
-/// A socket that refused is tried again after this.
-const RETRY: Span = Span::from_micros(50);
 /// No flow of this number.
 pub const NONE: u32 = u32::MAX;
 /// Largest payload of a datagram over IPv4.
@@ -42,8 +40,8 @@ pub struct State<'p, 'h> {
     pub short_receivers: Vec<u32>,
     pub numbers: Numbers,
     /// Slots of short flows that are over.
-    free: Vec<u32>,
-    arrivals: Vec<Class>,
+    pub free: Vec<u32>,
+    pub arrivals: Vec<Class>,
     pub classes: Vec<ClassRecord>,
     pub sources: Vec<Crossing>,
     pub pings: Vec<Probing>,
@@ -56,7 +54,7 @@ pub struct State<'p, 'h> {
     /// Sources and probes with a datagram that is due.
     pub due: VecDeque<Wake>,
     /// Senders that the operating system refused.
-    stalled: Vec<u32>,
+    pub stalled: Vec<u32>,
     /// It refuses; tried again then at the latest.
     pub retry: Option<Time>,
     /// ACKs and echoes of the batch.
@@ -64,7 +62,7 @@ pub struct State<'p, 'h> {
     pub echoes: Vec<(ProbeDatagram, usize)>,
     /// What was pushed since the last flush, in order.
     pub pushed: Vec<Pushed>,
-    capture: Option<Vec<CaptureRow>>,
+    pub capture: Option<Vec<CaptureRow>>,
     pub counts: HostCounts,
 }
 
@@ -307,59 +305,6 @@ impl<'p, 'h> State<'p, 'h> {
         }
     }
 
-    /// A segment that was polled enters its host's own interface; false: there it finds no room, and goes back.
-    #[cold]
-    pub fn enter_interface(&mut self, now: Time, slot: u32, segment: Segment, cut: bool) -> bool {
-        let sender = &mut self.senders[slot as usize];
-        let (Some(interfaces), Some(route)) = (&mut self.interfaces, sender.interface) else {
-            return true;
-        };
-        let size = sender.packet[usize::from(segment.syn)];
-        if let Some(retry) = interfaces.room(now, route, size) {
-            sender.refuse(now, &segment, cut, &mut self.classes);
-            let retry = retry.max(now + Span::from_micros(1));
-            self.timers.set(retry, Wake::Resume(slot));
-            return false;
-        }
-        let flow = sender.flow;
-        if !cut {
-            let (datagram, len) = sender.datagram(self.plan.session, segment);
-            let leaving = Leaving {
-                slot,
-                segment,
-                datagram,
-                len,
-            };
-            interfaces.enter(now, route, u32::from(datagram.flow), size, leaving);
-            let at = interfaces.next_event();
-            if at < interfaces.wakes {
-                interfaces.wakes = at;
-                self.timers.set(at, Wake::Interface);
-            }
-        }
-        self.see(now, flow, || CaptureEvent::SegmentSent(segment));
-        if cut {
-            self.see(now, flow, || CaptureEvent::SegmentDropped(segment));
-        }
-        true
-    }
-
-    #[cold]
-    fn cross_interface(&mut self, now: Time, at: Time) {
-        let Some(interfaces) = &mut self.interfaces else {
-            return;
-        };
-        if interfaces.wakes != at {
-            return;
-        }
-        let (senders, classes) = (&mut self.senders, &mut self.classes);
-        interfaces.advance(now, |lost| {
-            senders[lost.slot as usize].lose(&lost.segment, classes);
-        });
-        interfaces.wakes = interfaces.next_event();
-        self.timers.set(interfaces.wakes, Wake::Interface);
-    }
-
     #[cold]
     fn begin_measurement(&mut self, now: Time) {
         for sender in &mut self.senders {
@@ -396,133 +341,6 @@ impl<'p, 'h> State<'p, 'h> {
                 .all(Sending::is_complete)
         {
             complete.store(true, Ordering::Release);
-        }
-    }
-
-    /// The next short flow of a class arrives: into the slot of one that is over, or into a new one.
-    #[cold]
-    fn welcome(&mut self, now: Time, class: u32) {
-        let arrivals = &mut self.arrivals[class as usize];
-        let f = arrivals.next_flow();
-        let record = &mut self.classes[class as usize];
-        let number = record.begin(now, f.sender.transfer.unwrap_or(0));
-        let on_wire = self.numbers.of(class, number as u64);
-        let place = usize::from(on_wire.0 - SHORT);
-        if self.short_senders[place] == NONE {
-            let short = Short::new(class as usize, number);
-            let mut flow = Sending::short(on_wire, f, self.plan.spec.seed, now, short);
-            flow.interface = self.interfaces.as_mut().and_then(|i| i.route(f));
-            let slot = self.settle_in(flow);
-            self.short_senders[place] = slot;
-            self.senders[slot as usize].start(now, &mut self.classes);
-            self.make_ready(slot);
-        } else {
-            // The flow of the same number a whole round before is still there.
-            self.counts.unnumbered += 1;
-        }
-        if let Some(at) = self.arrivals[class as usize].next_arrival() {
-            self.timers.set(at, Wake::Class(class));
-        }
-    }
-
-    fn settle_in(&mut self, mut flow: Sending) -> u32 {
-        if let Some(slot) = self.free.pop() {
-            let place = &mut self.senders[slot as usize];
-            // It may still stand in the queue of those that may send.
-            flow.queued = place.queued;
-            *place = flow;
-            return slot;
-        }
-        self.senders.push(flow);
-        self.contents.sources.push(None);
-        self.senders.len() as u32 - 1
-    }
-
-    /// A short flow is over: its slot and its number are free.
-    #[cold]
-    pub fn retire(&mut self, now: Time, slot: u32) {
-        let sender = &mut self.senders[slot as usize];
-        sender.leave(now, &mut self.classes);
-        sender.wakes = Time::MAX;
-        self.short_senders[usize::from(sender.number - SHORT)] = NONE;
-        self.free.push(slot);
-    }
-
-    /// The operating system took the first `left` datagrams of the batch: the others go back, newest first.
-    #[cold]
-    pub fn take_back(&mut self, now: Time, left: usize) {
-        self.counts.local_stalls += 1;
-        self.retry = Some(now + RETRY);
-        let on_wire = |p: &Pushed| usize::from(!matches!(p, Pushed::Segment { cut: true, .. }));
-        let mut index: usize = self.pushed.iter().map(on_wire).sum();
-        while index > left
-            && let Some(pushed) = self.pushed.pop()
-        {
-            index -= on_wire(&pushed);
-            match pushed {
-                Pushed::Segment {
-                    sender: slot,
-                    segment,
-                    cut,
-                } => {
-                    let sender = &mut self.senders[slot as usize];
-                    sender.refuse(now, &segment, cut, &mut self.classes);
-                    self.arm_sender(slot);
-                    if !self.stalled.contains(&slot) {
-                        self.stalled.push(slot);
-                    }
-                }
-                Pushed::Datagram(i) => {
-                    self.sources[i as usize].source.dropped += 1;
-                    self.counts.refused += 1;
-                }
-                Pushed::Other => self.counts.refused += 1,
-            }
-        }
-    }
-
-    /// What is left of the batch has left.
-    #[inline]
-    pub fn settle(&mut self, now: Time) {
-        if self.capture.is_some() {
-            self.capture_sent(now);
-        }
-        self.pushed.clear();
-    }
-
-    #[cold]
-    fn capture_sent(&mut self, now: Time) {
-        let mut sent = std::mem::take(&mut self.pushed);
-        for pushed in sent.drain(..) {
-            if let Pushed::Segment {
-                sender,
-                segment,
-                cut,
-            } = pushed
-            {
-                let flow = self.senders[sender as usize].flow;
-                self.see(now, flow, || CaptureEvent::SegmentSent(segment));
-                if cut {
-                    self.see(now, flow, || CaptureEvent::SegmentDropped(segment));
-                }
-            }
-        }
-        self.pushed = sent;
-    }
-
-    /// A limit of the host: senders wait, and lose nothing.
-    #[cold]
-    pub fn hold(&mut self, until: Time) {
-        self.retry = Some(self.retry.map_or(until, |retry| retry.max(until)));
-    }
-
-    /// There may be room again.
-    #[cold]
-    pub fn resume(&mut self) {
-        self.retry = None;
-        for slot in std::mem::take(&mut self.stalled) {
-            self.senders[slot as usize].resume();
-            self.make_ready(slot);
         }
     }
 

@@ -1,0 +1,145 @@
+//! What a batch becomes: it leaves, or part of it is refused by the operating system or by the host's own interface.
+
+use fullpipe_flow::Segment;
+use fullpipe_sim::CaptureEvent;
+use fullpipe_units::{Span, Time};
+
+use super::interface::Leaving;
+use super::state::{Pushed, State};
+use super::timers::Wake;
+
+/// A socket that refused is tried again after this.
+const RETRY: Span = Span::from_micros(50);
+
+impl State<'_, '_> {
+    /// The operating system took the first `left` datagrams of the batch: the others go back, newest first.
+    #[cold]
+    pub fn take_back(&mut self, now: Time, left: usize) {
+        self.counts.local_stalls += 1;
+        self.retry = Some(now + RETRY);
+        let on_wire = |p: &Pushed| usize::from(!matches!(p, Pushed::Segment { cut: true, .. }));
+        let mut index: usize = self.pushed.iter().map(on_wire).sum();
+        while index > left
+            && let Some(pushed) = self.pushed.pop()
+        {
+            index -= on_wire(&pushed);
+            match pushed {
+                Pushed::Segment {
+                    sender: slot,
+                    segment,
+                    cut,
+                } => {
+                    let sender = &mut self.senders[slot as usize];
+                    sender.refuse(now, &segment, cut, &mut self.classes);
+                    self.arm_sender(slot);
+                    if !self.stalled.contains(&slot) {
+                        self.stalled.push(slot);
+                    }
+                }
+                Pushed::Datagram(i) => {
+                    self.sources[i as usize].source.dropped += 1;
+                    self.counts.refused += 1;
+                }
+                Pushed::Other => self.counts.refused += 1,
+            }
+        }
+    }
+
+    /// What is left of the batch has left.
+    #[inline]
+    pub fn settle(&mut self, now: Time) {
+        if self.capture.is_some() {
+            self.capture_sent(now);
+        }
+        self.pushed.clear();
+    }
+
+    #[cold]
+    fn capture_sent(&mut self, now: Time) {
+        let mut sent = std::mem::take(&mut self.pushed);
+        for pushed in sent.drain(..) {
+            if let Pushed::Segment {
+                sender,
+                segment,
+                cut,
+            } = pushed
+            {
+                let flow = self.senders[sender as usize].flow;
+                self.see(now, flow, || CaptureEvent::SegmentSent(segment));
+                if cut {
+                    self.see(now, flow, || CaptureEvent::SegmentDropped(segment));
+                }
+            }
+        }
+        self.pushed = sent;
+    }
+
+    /// A limit of the host: senders wait, and lose nothing.
+    #[cold]
+    pub fn hold(&mut self, until: Time) {
+        self.retry = Some(self.retry.map_or(until, |retry| retry.max(until)));
+    }
+
+    /// There may be room again.
+    #[cold]
+    pub fn resume(&mut self) {
+        self.retry = None;
+        for slot in std::mem::take(&mut self.stalled) {
+            self.senders[slot as usize].resume();
+            self.make_ready(slot);
+        }
+    }
+
+    /// A segment that was polled enters its host's own interface; false: there it finds no room, and goes back.
+    #[cold]
+    pub fn enter_interface(&mut self, now: Time, slot: u32, segment: Segment, cut: bool) -> bool {
+        let sender = &mut self.senders[slot as usize];
+        let (Some(interfaces), Some(route)) = (&mut self.interfaces, sender.interface) else {
+            return true;
+        };
+        let size = sender.packet[usize::from(segment.syn)];
+        if let Some(retry) = interfaces.room(now, route, size) {
+            sender.refuse(now, &segment, cut, &mut self.classes);
+            let retry = retry.max(now + Span::from_micros(1));
+            self.timers.set(retry, Wake::Resume(slot));
+            return false;
+        }
+        let flow = sender.flow;
+        if !cut {
+            let (datagram, len) = sender.datagram(self.plan.session, segment);
+            let leaving = Leaving {
+                slot,
+                segment,
+                datagram,
+                len,
+            };
+            interfaces.enter(now, route, u32::from(datagram.flow), size, leaving);
+            let at = interfaces.next_event();
+            if at < interfaces.wakes {
+                interfaces.wakes = at;
+                self.timers.set(at, Wake::Interface);
+            }
+        }
+        self.see(now, flow, || CaptureEvent::SegmentSent(segment));
+        if cut {
+            self.see(now, flow, || CaptureEvent::SegmentDropped(segment));
+        }
+        true
+    }
+
+    #[cold]
+    pub fn cross_interface(&mut self, now: Time, at: Time) {
+        let Some(interfaces) = &mut self.interfaces else {
+            return;
+        };
+        if interfaces.wakes != at {
+            return;
+        }
+        let (senders, classes) = (&mut self.senders, &mut self.classes);
+        interfaces.advance(now, |lost| {
+            senders[lost.slot as usize].lose(&lost.segment, classes);
+        });
+        interfaces.wakes = interfaces.next_event();
+        self.timers.set(interfaces.wakes, Wake::Interface);
+    }
+}
