@@ -10,7 +10,7 @@ use fullpipe_net::content::copy::{self, Proof};
 use fullpipe_net::content::Content;
 use fullpipe_net::endpoint::Hooks;
 use fullpipe_net::ground;
-use fullpipe_net::io::{Mode, Patience, pin};
+use fullpipe_net::io::{Mode, Patience, has_segmentation, pin};
 use fullpipe_net::live::Live;
 use fullpipe_net::session::key::VARIABLE;
 use fullpipe_net::session::request::{Options, Request};
@@ -23,6 +23,7 @@ use fullpipe_units::Span;
 use crate::commands::send::args::{self, PeerFlags};
 use crate::commands::send::target::Server;
 use crate::exit::{Exit, Failure};
+use crate::output;
 
 /// How to talk to a server.
 #[derive(Clone, Debug)]
@@ -54,6 +55,9 @@ impl Way {
                 Failure::io(format!("cannot keep the thread on processor {cpu}"), &e)
                     .hint("`--pin` takes the number of a processor, counted from 0")
             })?;
+        }
+        if flags.mode == args::Mode::Bulk && matches!(has_segmentation(), Ok(false)) {
+            output::warning("this system has no segmentation offload for UDP: datagrams leave one by one");
         }
         Ok(Self {
             name: match server.port {

@@ -21,7 +21,7 @@ pub use clock::Clock;
 pub use inbox::{Datagram, Inbox};
 pub use outbox::{Flushed, Outbox};
 pub use quinn_udp::EcnCodepoint as Ecn;
-pub use socket::{Granted, IoConfig, Mode, Socket};
+pub use socket::{Granted, IoConfig, Mode, Socket, has_segmentation};
 pub use waiter::{Patience, Ready, Stop, Waiter, pin};
 
 #[cfg(test)]

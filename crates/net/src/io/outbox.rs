@@ -105,14 +105,21 @@ impl Outbox {
         let mut sent = 0;
         // Answers of the network fail one call each.
         let mut patience = 8;
+        // Before this one datagrams leave one by one.
+        let mut alone = self.next;
         while self.next < self.items.len() {
             let rest = &self.items[self.next..];
-            let group = run(rest, port.offload());
+            let offload = if self.next < alone {
+                Offload::NONE
+            } else {
+                port.offload()
+            };
+            let group = run(rest, offload);
             let result = if group > 1 {
                 let contents = &self.buffer[rest[0].at..rest[group - 1].end()];
                 port.send_segments(&rest[0], contents).map(|()| group)
             } else {
-                let singles = singles(rest, port.offload());
+                let singles = singles(rest, offload);
                 port.send_singles(&mut self.addresses, &rest[..singles], &self.buffer)
             };
             match result {
@@ -122,7 +129,7 @@ impl Outbox {
                     let asked = if group > 1 {
                         group
                     } else {
-                        singles(rest, port.offload())
+                        singles(rest, offload)
                     };
                     // The call ended early for a reason that it does not tell. Asking again would hide a full queue.
                     if n < asked && port.drain_errors() == 0 {
@@ -142,7 +149,13 @@ impl Outbox {
                     patience -= 1;
                     port.drain_errors();
                 }
-                Err(e) if group > 1 && is_about_offload(&e) => port.give_up_segments(),
+                Err(e) if group > 1 && is_about_offload(&e) => {
+                    // Which of the two it was, the datagrams themselves will show.
+                    if Errno::from_io_error(&e) != Some(Errno::MSGSIZE) {
+                        port.give_up_segments();
+                    }
+                    alone = self.next + group;
+                }
                 Err(e) => return Err(e),
             }
         }
@@ -232,6 +245,13 @@ pub(super) struct Offload {
     pub segments: usize,
     /// Only datagrams of up to so many bytes.
     pub longest: usize,
+}
+
+impl Offload {
+    const NONE: Self = Self {
+        segments: 1,
+        longest: 0,
+    };
 }
 
 /// How many of `items` may leave as one offloaded call: to one address, with one code point, of one size but for the last.
@@ -568,7 +588,7 @@ mod tests {
 
     #[test]
     fn without_offload_datagrams_leave_one_by_one() {
-        for errno in [Errno::IO, Errno::INVAL, Errno::MSGSIZE] {
+        for errno in [Errno::IO, Errno::INVAL] {
             let port = Fake::new(64, 0, &[errno]);
             assert_eq!(
                 filled(&[100; 5]).flush_to(&port).unwrap(),
@@ -579,6 +599,19 @@ mod tests {
             );
             assert_eq!(port.segments.get(), 1);
         }
+    }
+
+    #[test]
+    fn a_run_too_long_for_the_interface_is_tried_datagram_by_datagram() {
+        let port = Fake::new(64, 0, &[Errno::MSGSIZE, Errno::MSGSIZE]);
+        let mut outbox = filled(&[1500, 1500, 100, 100, 100]);
+        assert!(outbox.flush_to(&port).is_err());
+        outbox.skip();
+        port.room.set(usize::MAX);
+        outbox.flush_to(&port).unwrap();
+        let calls: [&[usize]; 2] = [&[1500, 100], &[100, 100]];
+        assert_eq!(*port.calls.borrow(), calls);
+        assert_eq!(port.segments.get(), 64);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
@@ -304,6 +304,16 @@ impl Socket {
         }
         Ok(0)
     }
+}
+
+/// Whether this system can send runs of datagrams with one call. Without it [`Mode::Bulk`] sends them one by one.
+///
+/// # Errors
+/// There is no loopback, or no socket is left.
+pub fn has_segmentation() -> io::Result<bool> {
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let socket = Socket::bind(any, &IoConfig::new(Mode::Bulk))?;
+    Ok(socket.granted().segmentation)
 }
 
 impl AsFd for Socket {
