@@ -43,10 +43,10 @@ pub enum GroundError {
     },
     /// A host could not do its part.
     #[error(transparent)]
-    Host(#[from] EndpointError),
+    Host(EndpointError),
     /// The path between the hosts.
     #[error(transparent)]
-    Path(#[from] LineError),
+    Path(LineError),
     /// The operating system.
     #[error("socket: {0}")]
     Io(#[from] io::Error),
@@ -56,6 +56,38 @@ pub enum GroundError {
     /// Stopped from outside.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl From<EndpointError> for GroundError {
+    fn from(error: EndpointError) -> Self {
+        let hint = match &error {
+            EndpointError::TooLarge { .. } => "give it a smaller `mtu`",
+            EndpointError::TooMany { .. } => "make several scenarios of it, or use --ground sim",
+            EndpointError::Interface(_) => {
+                "leave out `nic_rate` and `txqueuelen`, or use --ground sim"
+            }
+            EndpointError::Violation(v) => return Self::Fault(v.to_string()),
+            _ => return Self::Host(error),
+        };
+        Self::Unable {
+            what: error.to_string(),
+            hint: hint.to_owned(),
+        }
+    }
+}
+
+impl From<LineError> for GroundError {
+    fn from(error: LineError) -> Self {
+        match error {
+            LineError::Interface(error) => error.into(),
+            LineError::Route => Self::Unable {
+                what: error.to_string(),
+                hint: "use --ground sim".to_owned(),
+            },
+            LineError::Violation(v) => Self::Fault(v.to_string()),
+            other => Self::Path(other),
+        }
+    }
 }
 
 /// Runs `spec` on this machine. `interrupt` ends it within a tenth of a second.

@@ -318,3 +318,29 @@ fn a_run_ends_when_all_is_complete() {
     let last = o.flows.iter().filter_map(|f| f.completed).max().unwrap();
     assert!(Time::ZERO + o.duration >= last);
 }
+
+#[test]
+fn what_cannot_be_done_is_said_with_a_remedy() {
+    let refused =
+        |spec: &RunSpec| match run_local(spec, &Options::default(), &AtomicBool::new(false)) {
+            Err(GroundError::Unable { what, hint }) => format!("{what}; {hint}"),
+            other => panic!("{other:?}"),
+        };
+    let mut jumbo = flow("main", 10);
+    jumbo.sender.mss = 65_500;
+    let told = refused(&spec(vec![jumbo]));
+    assert!(
+        told.contains("flow main") && told.contains("`mtu`"),
+        "{told}"
+    );
+    let mut through = flow("main", 10);
+    through.local_queue = true;
+    let shared = over_a_path(spec(vec![through, flow("other", 10)]), 5, 100);
+    let told = refused(&shared);
+    assert!(
+        told.contains("link bottleneck") && told.contains("`nic_rate`"),
+        "{told}"
+    );
+    let told = refused(&short_flows(5000, 1.0));
+    assert!(told.contains("5000 classes"), "{told}");
+}
