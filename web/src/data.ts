@@ -45,6 +45,10 @@ export interface Scenario {
   layouts: Curve[][];
   /** What is to be said where means are less sure than was asked for. */
   unsure?: string;
+  /** What is to be said where a real path was not what it claims. */
+  untrue?: string;
+  /** How true a real path was, the worst of all cases. */
+  fidelity?: string;
 }
 
 /** A matrix key that varies, with its values in the order of the file. */

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use fullpipe_units::Span;
 
 /// Try, judge and compare congestion control on long fat paths.
 #[derive(Clone, Debug, Parser)]
@@ -27,6 +28,9 @@ pub enum Command {
     /// Make one HTML page of a result or of a study
     #[command(long_about = REPORT_ABOUT)]
     Report(Report),
+    /// Write a trace as CSV, qlog or xplot data
+    #[command(long_about = EXPORT_ABOUT)]
+    Export(Export),
     /// List the names that scenarios can use
     List(List),
     /// Print the JSON Schema of a scenario file or of a result
@@ -40,10 +44,11 @@ pub enum Command {
 }
 
 /// The names of [`Command`]; a test compares the two.
-pub const COMMANDS: [&str; 8] = [
+pub const COMMANDS: [&str; 9] = [
     "run",
     "compare",
     "report",
+    "export",
     "list",
     "schema",
     "check",
@@ -155,6 +160,39 @@ pub struct Report {
     pub dir: PathBuf,
 }
 
+/// `fullpipe export`.
+#[derive(Clone, Debug, ClapArgs)]
+#[command(after_help = EXPORT_EXAMPLES)]
+pub struct Export {
+    /// Result directory, or a trace (a file of `series/`)
+    #[arg(value_name = "RESULT_OR_TRACE")]
+    pub source: PathBuf,
+
+    /// Form of the export
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub to: ExportFormat,
+
+    /// Only this flow; qlog and xplot hold one
+    #[arg(long, value_name = "NAME")]
+    pub flow: Option<String>,
+
+    /// Case of the result [default: the first]
+    #[arg(long, value_name = "N")]
+    pub case: Option<usize>,
+
+    /// Seed of the result [default: the case's first]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+
+    /// At most one row per so much time, with the extremes in it; losses, timeouts and the like always stay
+    #[arg(long, value_name = "SPAN")]
+    pub every: Option<Span>,
+
+    /// Write into this file [default: stdout]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
 /// `fullpipe list`.
 #[derive(Clone, Debug, ClapArgs)]
 #[command(after_help = LIST_EXAMPLES)]
@@ -257,6 +295,17 @@ pub enum ShortFormat {
     Table,
     /// For programs
     Json,
+}
+
+/// Forms of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// The columns of docs/trace.md, with a header
+    Csv,
+    /// qlog 0.3 in JSON text sequences, as qvis opens it: window, RTT, phases, losses
+    Qlog,
+    /// Time-sequence data for xplot, in the idiom of tcptrace; with segments and SACK blocks if the run has a pcap capture
+    Xplot,
 }
 
 /// What can be listed.
@@ -389,6 +438,19 @@ const REPORT_EXAMPLES: &str = "\
 Examples:
   fullpipe report results
   fullpipe report results/slac                 one page of all results below";
+
+const EXPORT_ABOUT: &str = "\
+Write a trace as CSV, qlog or xplot data.
+
+The trace is a file of `series/`, or the densest that a run of a result directory kept: `trace = \"full\"` in the scenario's \
+[measure] keeps a row per ACK. The schema is in docs/trace.md; it is the same on every ground.";
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  fullpipe export results --to csv > main.csv
+  fullpipe export results --to qlog --case 2 --every 10ms --out main.sqlog
+  fullpipe export results/series/case-0000-seed1.full.parquet --to csv --flow main
+  fullpipe export results --to xplot --flow main --out main.xpl     then: xplot main.xpl";
 
 const LIST_EXAMPLES: &str = "\
 Examples:

@@ -47,6 +47,7 @@ fn run() -> Exit {
         Command::Run(run) => commands::run::run(run),
         Command::Compare(compare) => commands::compare::compare(compare),
         Command::Report(report) => commands::report::report(report),
+        Command::Export(export) => commands::export::export(export),
         Command::List(list) => commands::list::list(list),
         Command::Schema(schema) => commands::schema::schema(schema),
         Command::Check(check) => commands::check::check(check),

@@ -7,11 +7,13 @@ use crate::exit::Failure;
 
 /// Writes data to stdout. A closed pipe ends the output quietly.
 pub fn data(text: &str) -> Result<(), Failure> {
+    bytes(text.as_bytes())
+}
+
+/// The same for what need not be text.
+pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
-    match stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-    {
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::io("cannot write to stdout", &e))
         }

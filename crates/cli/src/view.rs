@@ -171,6 +171,9 @@ fn spread(result: &RunResult) -> String {
     if let Some(missed) = result.unsure() {
         out += &format!("{missed}\n");
     }
+    if let Some(untrue) = result.untrue() {
+        out += &format!("NOT VALID: {untrue}\n");
+    }
     out
 }
 
@@ -538,6 +541,7 @@ mod tests {
             links: Vec::new(),
             metrics: CaseMetrics::default(),
             precision: None,
+            fidelity: None,
             simulated_s: 60.0,
             delivered_packets: 1,
             wall_s: None,

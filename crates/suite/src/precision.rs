@@ -130,6 +130,7 @@ mod tests {
             }],
             metrics: CaseMetrics::default(),
             precision: None,
+            fidelity: None,
             simulated_s: 1.0,
             delivered_packets: 1,
             wall_s: None,

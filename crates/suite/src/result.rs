@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::metrics::{self, RunMetrics, Scope, Values};
+use crate::metrics::{self, Fidelity, RunMetrics, Scope, Values};
 use crate::scenario::{Against, Case, Expectation, Scenario};
 
 /// Result of one scenario on one ground.
@@ -58,6 +58,10 @@ pub struct CaseResult {
     /// How sure the means are that were to be sure; absent without `[measure] precision`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<Reached>,
+    /// How true a real path was to its specification, the worst of all seeds; absent where time is virtual and where the path is
+    /// not the program's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fidelity: Option<Fidelity>,
     /// Virtual time of one run, seconds.
     pub simulated_s: f64,
     /// Data packets that reached a receiver, all seeds together.
@@ -229,6 +233,31 @@ impl RunResult {
         ))
     }
 
+    /// What is to be said about cases whose path was not what it claims; `None` if there is none.
+    pub fn untrue(&self) -> Option<String> {
+        let judged = || {
+            self.cases
+                .iter()
+                .filter_map(|c| Some((c, c.fidelity.as_ref()?)))
+        };
+        let untrue: Vec<_> = judged().filter(|(_, f)| !f.valid).collect();
+        let beyond = |f: &Fidelity| (f.unplanned_drops > 0, f.late_p99_ms / f.late_bound_ms);
+        let (case, worst) = untrue.iter().max_by(|a, b| {
+            let ((drops, late), (others, later)) = (beyond(a.1), beyond(b.1));
+            drops.cmp(&others).then(late.total_cmp(&later))
+        })?;
+        let params = match case.params.0.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", case.params),
+        };
+        Some(format!(
+            "the path was not true to its specification in {} of {} cases: their numbers are those of another path; worst: {}{params}",
+            untrue.len(),
+            judged().count(),
+            worst.sentence(),
+        ))
+    }
+
     /// The JSON text, one object over several lines, with a line break at the end.
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self)
@@ -303,6 +332,7 @@ impl CaseResult {
                 .collect(),
             metrics: CaseMetrics(over(&|m| Some(&m.metrics))),
             precision: None,
+            fidelity: Fidelity::worst(runs.iter().filter_map(|r| r.metrics.fidelity.as_ref())),
             simulated_s: first.map_or(0.0, |m| m.simulated_s),
             delivered_packets: runs.iter().map(|r| r.metrics.delivered_packets).sum(),
             wall_s: None,

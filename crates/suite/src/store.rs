@@ -679,6 +679,41 @@ impl ResultDir {
         self.table(&name, &run.files).map(Some)
     }
 
+    /// Path and bytes of the densest trace of a run's flows, or `None` if the run kept none.
+    ///
+    /// # Errors
+    /// Like [`ResultDir::result`].
+    pub fn trace(&self, case: usize, seed: u64) -> Result<Option<(PathBuf, Vec<u8>)>, StoreError> {
+        for kind in [SeriesKind::FlowsFull, SeriesKind::Flows] {
+            let name = series_name(case, seed, kind);
+            if let Some(bytes) = self.of_run(case, seed, &name)? {
+                return Ok(Some((self.dir.join(name), bytes)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The packets at a run's senders (pcap), or `None` if it was not captured.
+    ///
+    /// # Errors
+    /// Like [`ResultDir::result`].
+    pub fn capture(&self, case: usize, seed: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        let name = format!("{CAPTURES}/{}-sender{PCAP}", stem(case, seed));
+        self.of_run(case, seed, &name)
+    }
+
+    /// The bytes of a file of a run, if it has it.
+    fn of_run(&self, case: usize, seed: u64, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut runs = self.manifest.runs.iter();
+        let run = runs.find(|r| r.case == case && r.seed == seed);
+        match run {
+            Some(run) if run.files.iter().any(|f| f.path == name) => {
+                self.verified(name, &run.files).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
     fn table(&self, name: &str, hashes: &[FileHash]) -> Result<Table, StoreError> {
         Table::from_parquet(self.verified(name, hashes)?).map_err(|e| StoreError::Damaged {
             path: self.dir.join(name),

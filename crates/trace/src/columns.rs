@@ -48,6 +48,25 @@ pub(crate) enum Value {
     },
 }
 
+impl ColumnSpec {
+    /// The value of a row as text, empty for null; `flow`: the name of its flow.
+    pub fn text(&self, row: &TraceRow, flow: &str) -> String {
+        match self.value {
+            Value::Flow => flow.to_owned(),
+            Value::Phase => row.phase_name().to_owned(),
+            Value::Event => row.events.text(),
+            Value::Count(get, _) => get(row).to_string(),
+            Value::Nanos { decimals, get, .. } => get(row).map_or_else(String::new, |n| {
+                (n as f64 / 10f64.powi(i32::from(decimals))).to_string()
+            }),
+            Value::Number { get, .. } => match get(row) {
+                v if v.is_finite() => v.to_string(),
+                _ => String::new(),
+            },
+        }
+    }
+}
+
 const fn number(get: fn(&TraceRow) -> f64, set: fn(&mut TraceRow, f64)) -> Value {
     Value::Number {
         decimals: SEGMENT_DECIMALS,

@@ -5,16 +5,22 @@ import { el } from "../dom.ts";
 import { number, unit } from "../format.ts";
 import type { Model } from "../model.ts";
 
+const GROUNDS: Record<string, string> = {
+  sim: "sim: the simulator, in virtual time",
+  udp: "udp: the sender and receiver of the simulator over real UDP sockets, in real time",
+};
+
 export function provenance(model: Model): HTMLElement {
   const s = model.scenario;
   const facts: [string, string][] = [
     ["scenario", `${s.name} (${s.origin})`],
-    ["ground", s.ground === "sim" ? "sim: the simulator, in virtual time" : s.ground],
+    ["ground", GROUNDS[s.ground] ?? s.ground],
     ["cases", String(s.cases.length)],
     ["seeds", model.seeds()[0] === model.seeds()[1] ? s.seeds.join(", ") : `${model.seeds().join(" to ")} a case, from ${s.seeds[0]}`],
     ...s.fixed,
-    ["virtual time", `${number(s.cases.reduce((sum, c) => sum + c.simulated_s * c.seeds, 0), 6)} s`],
+    [s.ground === "sim" ? "virtual time" : "time", `${number(s.cases.reduce((sum, c) => sum + c.simulated_s * c.seeds, 0), 6)} s`],
     ["delivered packets", s.cases.reduce((sum, c) => sum + c.delivered_packets, 0).toLocaleString("en")],
+    ...(s.fidelity !== undefined ? ([["fidelity of the path, the worst of all runs", s.fidelity]] as [string, string][]) : []),
     ["fullpipe", s.fullpipe],
     ["engine", s.engine],
     ["machine", s.machine],
@@ -23,6 +29,7 @@ export function provenance(model: Model): HTMLElement {
   return el(
     "div",
     {},
+    s.untrue !== undefined && el("p", { class: "bad" }, s.untrue),
     s.unsure !== undefined && el("p", { class: "bad" }, s.unsure),
     el("dl", { class: "facts" }, ...facts.flatMap(([k, v]) => [el("dt", {}, k), el("dd", {}, v)])),
     el("details", {}, el("summary", {}, "The scenario file"), el("pre", { class: "scenario", tabindex: 0 }, s.text)),

@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod compare;
+pub mod export;
 pub mod list;
 pub mod report;
 pub mod run;

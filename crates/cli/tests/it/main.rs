@@ -5,6 +5,7 @@
 
 mod captures;
 mod command_lines;
+mod export;
 mod formats;
 mod process;
 mod reference;

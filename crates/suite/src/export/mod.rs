@@ -1,10 +1,18 @@
-//! Captures of a run for other people's tools: [`pcap`] for Wireshark, tshark and tcptrace, [`qlog`] for qvis.
+//! Captures and traces of a run for other people's tools: [`pcap`] for Wireshark, tshark and tcptrace, [`qlog`] for qvis, [`xplot`]
+//! for xplot, [`csv`] for everything else.
 //!
 //! What it is: translation of [`CaptureRow`]s, which the simulator records when [`RunSpec::capture`] is set, into the two
 //! formats. What it is not: it draws nothing and judges nothing. A run with captures gives the same numbers as one without.
 
+pub mod csv;
 pub mod pcap;
+mod pcap_read;
 pub mod qlog;
+mod source;
+pub mod thin;
+pub mod xplot;
+
+pub use source::{ExportError, Form, Wanted, export};
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 

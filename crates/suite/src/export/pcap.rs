@@ -63,8 +63,13 @@ pub fn write(
     Ok(())
 }
 
-fn file_header() -> [u8; 24] {
-    let mut h = [0; 24];
+/// Bytes of the file's header.
+pub(super) const FILE_HEADER: usize = 24;
+/// Bytes of a record's header.
+pub(super) const RECORD_HEADER: usize = 16;
+
+fn file_header() -> [u8; FILE_HEADER] {
+    let mut h = [0; FILE_HEADER];
     h[0..4].copy_from_slice(&MAGIC_NANOSECONDS.to_le_bytes());
     h[4..6].copy_from_slice(&2u16.to_le_bytes());
     h[6..8].copy_from_slice(&4u16.to_le_bytes());
@@ -73,9 +78,9 @@ fn file_header() -> [u8; 24] {
     h
 }
 
-fn record_header(at: Time, captured: u32, whole: u32) -> [u8; 16] {
+fn record_header(at: Time, captured: u32, whole: u32) -> [u8; RECORD_HEADER] {
     let (seconds, nanos) = (at.as_nanos() / 1_000_000_000, at.as_nanos() % 1_000_000_000);
-    let mut h = [0; 16];
+    let mut h = [0; RECORD_HEADER];
     h[0..4].copy_from_slice(&(seconds as u32).to_le_bytes());
     h[4..8].copy_from_slice(&(nanos as u32).to_le_bytes());
     h[8..12].copy_from_slice(&captured.to_le_bytes());
@@ -320,12 +325,12 @@ fn hash(words: &[u64]) -> u16 {
     (h ^ (h >> 16)) as u16
 }
 
-const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
+pub(super) const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
 /// Longest headers: 20 bytes of IP, 60 of TCP.
 const SNAP_LENGTH: u32 = 80;
 const LINKTYPE_RAW: u32 = 101;
 
-const SENDER_ISN: u32 = 1_000_000;
+pub(super) const SENDER_ISN: u32 = 1_000_000;
 const RECEIVER_ISN: u32 = 2_000_000;
 const SENDER_WINDOW: u16 = 512;
 const SENDER_SCALE: u8 = 7;

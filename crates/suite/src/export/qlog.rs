@@ -16,12 +16,14 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use fullpipe_flow::{Ack, Segment};
+use fullpipe_flow::{Ack, Events, Segment};
 use fullpipe_sim::{CaptureEvent, CaptureRow, FlowSpec, Series, TraceRow};
-use fullpipe_units::Time;
+use fullpipe_trace::{FlowMeta, Trace};
+use fullpipe_units::{Span, Time};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::thin::thin;
 use super::{IP_AND_TCP, endpoints, has_stamps};
 
 /// What a file is about.
@@ -43,16 +45,7 @@ pub struct Subject<'a> {
 /// If `out` refuses.
 pub fn write(out: &mut dyn Write, subject: &Subject<'_>, rows: &[CaptureRow]) -> io::Result<()> {
     record(out, &header(subject))?;
-    let mut log = Log {
-        out,
-        mss: u64::from(subject.flow.sender.mss),
-        stamps: has_stamps(subject.flow),
-        sent: 0,
-        received: 0,
-        largest: 0,
-        waiting: BTreeMap::new(),
-        metrics: Metrics::default(),
-    };
+    let mut log = Log::new(out, subject.flow.sender.mss, has_stamps(subject.flow));
     let (metrics, mut series) = (&subject.series.rows, 0);
     let of_flow = rows.iter().filter(|r| r.flow as usize == subject.index);
     let mut first = true;
@@ -70,13 +63,79 @@ pub fn write(out: &mut dyn Write, subject: &Subject<'_>, rows: &[CaptureRow]) ->
     metrics[series..].iter().try_for_each(|r| log.metrics(r))
 }
 
+/// Writes one flow of a trace: its metrics, at most one record per `every`, the phases of its recovery, and what happened to it as
+/// events of our own. Packets are in captures only.
+///
+/// # Errors
+/// If `out` refuses.
+pub fn write_trace(
+    out: &mut dyn Write,
+    trace: &Trace,
+    flow: usize,
+    every: Option<Span>,
+) -> io::Result<()> {
+    let unknown = FlowMeta::default();
+    let about = trace.meta.flows.get(flow).unwrap_or(&unknown);
+    let m = &trace.meta;
+    let title = format!("{}, case {}, seed {}", m.scenario, m.case, m.seed);
+    let description = format!(
+        "flow {}, {}, ground {}, from a trace of fullpipe; the vocabulary is QUIC's",
+        about.name, about.stack, m.ground
+    );
+    record(out, &preamble(&title, &about.name, &description))?;
+    let mut log = Log::new(out, about.mss, false);
+    let mut phase = "";
+    for (i, kept) in thin(trace, flow, every).iter().enumerate() {
+        let row = &kept.row;
+        if i == 0 {
+            log.opening(row.time, flow)?;
+        }
+        for (event, name) in TRACED {
+            if row.events.has(event) {
+                let data =
+                    json!({ "retransmits": row.retransmits, "loss_events": row.loss_events });
+                log.event(row.time, name, data)?;
+            }
+        }
+        if row.phase_name() != phase {
+            let new = row.phase_name();
+            let data = json!({ "old": phase, "new": new });
+            log.event(row.time, "recovery:congestion_state_updated", data)?;
+            phase = new;
+        }
+        log.metrics(row)?;
+    }
+    Ok(())
+}
+
+/// Events of a trace that have a record of their own.
+const TRACED: [(Events, &str); 9] = [
+    (Events::LOSS, "fullpipe:loss_event"),
+    (Events::MARK, "fullpipe:mark_event"),
+    (Events::LOCAL_DROP, "fullpipe:local_stall_event"),
+    (Events::AGAIN, "fullpipe:lost_retransmission"),
+    (Events::TIMEOUT, "fullpipe:timeout"),
+    (Events::UNDO, "fullpipe:undo"),
+    (Events::START_UP_EXIT, "fullpipe:start_up_exit"),
+    (Events::PROBE, "fullpipe:probe"),
+    (Events::STALL, "fullpipe:stall"),
+];
+
 fn header(s: &Subject<'_>) -> Value {
     let name = &s.flow.name;
+    let description = format!(
+        "flow {name}, {}, simulated by fullpipe; the vocabulary is QUIC's",
+        s.flow.stack
+    );
+    preamble(s.title, name, &description)
+}
+
+fn preamble(title: &str, name: &str, description: &str) -> Value {
     json!({
         "qlog_format": "JSON-SEQ",
         "qlog_version": "0.3",
-        "title": s.title,
-        "description": format!("flow {name}, {}, simulated by fullpipe; the vocabulary is QUIC's", s.flow.stack),
+        "title": title,
+        "description": description,
         "trace": {
             "title": name,
             "vantage_point": { "name": format!("sender of {name}"), "type": "client" },
@@ -186,6 +245,21 @@ struct Metrics {
     ssthresh: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pacing_rate: Option<u64>,
+}
+
+impl<'a> Log<'a> {
+    fn new(out: &'a mut dyn Write, mss: u32, stamps: bool) -> Self {
+        Log {
+            out,
+            mss: u64::from(mss),
+            stamps,
+            sent: 0,
+            received: 0,
+            largest: 0,
+            waiting: BTreeMap::new(),
+            metrics: Metrics::default(),
+        }
+    }
 }
 
 impl Log<'_> {
@@ -426,11 +500,10 @@ const RECORD_SEPARATOR: u8 = 0x1e;
 
 #[cfg(test)]
 mod tests {
-    use fullpipe_flow::{Range, SackBlocks};
-    use fullpipe_units::Span;
-
     use super::*;
     use crate::export::testing::{ack, ack_row, dropped, flow, received, segment, sent};
+    use fullpipe_cc::Phase;
+    use fullpipe_flow::{Range, SackBlocks};
 
     fn ms(ms: u64) -> Time {
         Time::ZERO + Span::from_millis(ms)
@@ -552,6 +625,77 @@ mod tests {
             json!({ "min_rtt": 80.0, "smoothed_rtt": 90.0, "latest_rtt": 80.0, "congestion_window": 15_204,
                 "bytes_in_flight": 14_480, "ssthresh": 28_960, "pacing_rate": 1_500_000 })
         );
+    }
+
+    /// What qvis 0.1 asks of a file (its `QlogLoaderV2` and `ParserPreSpec03`): version and format by these words, every record an
+    /// object with a number as time and a name `category:event`.
+    #[test]
+    fn a_trace_is_a_file_that_qvis_accepts() {
+        let row = |at, cwnd, events, phase| TraceRow {
+            time: ms(at),
+            cwnd,
+            rtt: Span::from_millis(80),
+            flight: 10,
+            loss_events: 1,
+            events,
+            phase,
+            start_up: false,
+            ..TraceRow::default()
+        };
+        let trace = Trace {
+            meta: fullpipe_trace::Meta {
+                scenario: "one-drop".to_owned(),
+                ground: "udp".to_owned(),
+                flows: vec![FlowMeta {
+                    name: "main".to_owned(),
+                    stack: "reno".to_owned(),
+                    mss: 1448,
+                    ..FlowMeta::default()
+                }],
+                ..fullpipe_trace::Meta::default()
+            },
+            rows: vec![
+                row(0, 20.0, Events::ACK, Phase::Open),
+                row(1, 21.0, Events::ACK, Phase::Open),
+                row(15, 10.0, Events::LOSS, Phase::Recovery),
+                row(16, 10.0, Events::ACK, Phase::Open),
+            ],
+            ..Trace::default()
+        };
+        let mut bytes = Vec::new();
+        write_trace(&mut bytes, &trace, 0, Some(Span::from_millis(10))).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        let records: Vec<Value> = text
+            .split('\u{1e}')
+            .skip(1)
+            .map(|r| serde_json::from_str(r.strip_suffix('\n').expect("a line feed")).unwrap())
+            .collect();
+        assert_eq!(records[0]["qlog_version"], "0.3");
+        assert_eq!(records[0]["qlog_format"], "JSON-SEQ");
+        for event in &records[1..] {
+            assert!(event["time"].is_number(), "{event}");
+            let name = event["name"].as_str().unwrap();
+            assert!(name.split_once(':').is_some(), "{name}");
+            assert!(event["data"].is_object());
+        }
+        let names: Vec<&str> = records[1..]
+            .iter()
+            .map(|e| e["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "connectivity:connection_started",
+                "recovery:congestion_state_updated",
+                "recovery:metrics_updated",
+                "fullpipe:loss_event",
+                "recovery:congestion_state_updated",
+                "recovery:metrics_updated",
+                "recovery:congestion_state_updated",
+            ]
+        );
+        assert_eq!(records[3]["data"]["congestion_window"], 21 * 1448);
+        assert_eq!(records[6]["data"], json!({ "congestion_window": 14_480 }));
     }
 
     #[test]

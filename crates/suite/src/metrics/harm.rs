@@ -144,6 +144,7 @@ mod tests {
             metrics: undefined(),
             simulated_s: 1.0,
             delivered_packets: 1,
+            fidelity: None,
         }
     }
 

@@ -5,6 +5,7 @@
 //! choice of metrics after RFC 5166. Metrics that need two cases (gain, loss, harm) are filled in when all runs are there. What the documents leave open is fixed here and said in the table: population
 //! deviation, where a convergence time begins, what a group of streams reports.
 
+mod fidelity;
 mod flow;
 mod harm;
 mod reopening;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::scenario::FlowGroup;
 
+pub use fidelity::Fidelity;
 pub use harm::against;
 pub(crate) use harm::{against_baselines, needs_baseline};
 pub use sharing::{asymmetry, jain, rtt_unfairness};
@@ -47,6 +49,9 @@ pub struct RunMetrics {
     pub simulated_s: f64,
     /// Data packets that reached a receiver.
     pub delivered_packets: u64,
+    /// How true a real path was; absent where time is virtual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fidelity: Option<Fidelity>,
 }
 
 /// Metrics of one flow.
@@ -109,6 +114,7 @@ pub fn measure(groups: &[FlowGroup], spec: &RunSpec, outcome: &Outcome) -> RunMe
         metrics: sharing::measure(groups, outcome, &goodput),
         simulated_s: outcome.duration.as_secs_f64(),
         delivered_packets: outcome.delivered_packets,
+        fidelity: Fidelity::of(outcome),
         flows,
     }
 }

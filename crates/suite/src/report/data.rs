@@ -86,6 +86,12 @@ pub struct ScenarioPart {
     /// What is to be said where means are less sure than was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unsure: Option<String>,
+    /// What is to be said where a real path was not what it claims.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untrue: Option<String>,
+    /// How true a real path was, the worst of all cases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fidelity: Option<String>,
 }
 
 /// A key of the matrix with its values in the order of the file.

@@ -20,6 +20,7 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
 
 use crate::label;
+use crate::metrics::Fidelity;
 use crate::result::{RunResult, VERSION, scalar_text};
 use crate::store::{Manifest, ResultDir, SeriesKind, StoreError};
 use curves::{Drawn, Grid};
@@ -224,6 +225,9 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
         figures: file.report,
         layouts,
         unsure: result.unsure(),
+        untrue: result.untrue(),
+        fidelity: Fidelity::worst(result.cases.iter().filter_map(|c| c.fidelity.as_ref()))
+            .map(|f| f.sentence()),
     })
 }
 

@@ -1,0 +1,45 @@
+//! `fullpipe export`: a trace in the form of other people's tools.
+
+use std::path::Path;
+
+use fullpipe_suite::export::{Form, Wanted, export as write};
+use fullpipe_suite::store::ResultDir;
+
+use crate::args::{Export, ExportFormat};
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+/// Runs the command.
+pub fn export(args: &Export) -> Result<Exit, Failure> {
+    let wanted = Wanted {
+        form: match args.to {
+            ExportFormat::Csv => Form::Csv,
+            ExportFormat::Qlog => Form::Qlog,
+            ExportFormat::Xplot => Form::Xplot,
+        },
+        flow: args.flow.clone(),
+        case: args.case,
+        seed: args.seed,
+        every: args.every,
+    };
+    let mut bytes = Vec::new();
+    write(&args.source, &wanted, &mut bytes)
+        .map_err(|e| Failure::new(Exit::Usage, e.to_string()))?;
+    match &args.out {
+        None => output::bytes(&bytes)?,
+        Some(path) => {
+            let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
+            let dir = path.parent().filter(|p| !p.as_os_str().is_empty());
+            let name = name.ok_or_else(|| {
+                Failure::new(Exit::Usage, format!("`{}` names no file", path.display()))
+            })?;
+            let path = ResultDir::write_beside(dir.unwrap_or(Path::new(".")), &name, &bytes)?;
+            output::say(&format!(
+                "written: {} ({} bytes)",
+                path.display(),
+                bytes.len()
+            ));
+        }
+    }
+    Ok(Exit::Ok)
+}
