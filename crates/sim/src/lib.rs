@@ -45,6 +45,7 @@ mod queue;
 pub mod recorder;
 mod ring;
 pub mod rng;
+mod rows;
 pub mod spec;
 mod target;
 pub mod traffic;

@@ -2,11 +2,12 @@
 //! interval samples. The two halves may live on two hosts.
 
 use fullpipe_cc::{Controller, Stack};
-use fullpipe_flow::{Episode, EpisodeKind, Events, ReceiverCounts, Sender, TraceRow};
+use fullpipe_flow::{Episode, EpisodeKind, ReceiverCounts, Sender, TraceSink};
 use fullpipe_units::{Span, Time};
 
 use crate::histogram::Histogram;
 use crate::outcome::{Round, Series};
+use crate::rows::{Between, Stream};
 use crate::spec::Trace;
 
 /// What a flow's sender leaves behind.
@@ -48,16 +49,11 @@ pub struct SenderRecorder {
     cap: f64,
     step: Span,
     next_row: Time,
-    low: f64,
-    high: f64,
-    /// Index of the flow, for its rows.
-    flow: u16,
-    /// Episodes since the last row.
-    events: Events,
-    /// Tail loss probes at the last row.
-    probes: u64,
+    between: Between,
     ack_delay: Span,
     series: Series,
+    /// Rows that leave at once.
+    stream: Option<Stream>,
 }
 
 impl SenderRecorder {
@@ -85,13 +81,10 @@ impl SenderRecorder {
             cap,
             step,
             next_row,
-            low: f64::INFINITY,
-            high: 0.0,
-            flow: 0,
-            events: Events::NONE,
-            probes: 0,
+            between: Between::new(),
             ack_delay: Span::MAX,
             series: Series::default(),
+            stream: None,
         }
     }
 
@@ -105,7 +98,15 @@ impl SenderRecorder {
     /// Rows bear this index of the flow.
     #[must_use]
     pub fn with_flow(mut self, index: usize) -> Self {
-        self.flow = u16::try_from(index).unwrap_or(u16::MAX);
+        self.between.flow = u16::try_from(index).unwrap_or(u16::MAX);
+        self
+    }
+
+    /// Rows go to `sink` while the run lasts, whatever the series holds: one per `step` (zero: one per ACK), and one at every episode
+    /// and change of phase. To be called after [`SenderRecorder::with_flow`].
+    #[must_use]
+    pub fn with_sink(mut self, sink: Box<dyn TraceSink>, step: Span) -> Self {
+        self.stream = Some(Stream::new(sink, step, self.between.flow));
         self
     }
 
@@ -156,8 +157,7 @@ impl SenderRecorder {
         }
         self.window = w;
         self.window_max = self.window_max.max(w);
-        self.low = self.low.min(w);
-        self.high = self.high.max(w);
+        self.between.window(w);
         if sender.round() != self.round {
             self.round = sender.round();
             if self.round.is_multiple_of(self.round_step) {
@@ -169,6 +169,9 @@ impl SenderRecorder {
         }
         if now >= self.next_row {
             self.row(now, sender);
+        }
+        if let Some(stream) = &mut self.stream {
+            stream.on_sender(now, self.ack_delay, sender);
         }
     }
 
@@ -197,11 +200,15 @@ impl SenderRecorder {
     #[cold]
     fn note_episodes(&mut self, now: Time, sender: &mut Sender<Stack>) {
         for e in sender.drain_log() {
-            self.high = self.high.max(e.before);
+            let event = e.kind.into();
+            let stream = self.stream.as_mut().map(|s| &mut s.between);
+            for between in std::iter::once(&mut self.between).chain(stream) {
+                between.high = between.high.max(e.before);
+                between.events = between.events.with(event);
+            }
             if matches!(e.kind, EpisodeKind::Congestion(_) | EpisodeKind::Timeout) {
                 self.window_max = self.window_max.max(e.before);
             }
-            self.events = self.events.with(e.kind.into());
             if self.episodes.len() < self.most {
                 self.episodes.push(e);
             }
@@ -215,27 +222,9 @@ impl SenderRecorder {
     #[cold]
     fn row(&mut self, now: Time, sender: &Sender<Stack>) {
         self.next_row = now + self.step;
-        let row = TraceRow {
-            cwnd_min: self.low,
-            cwnd_max: self.high,
-            ack_delay: self.ack_delay,
-            ..TraceRow::of(now, self.flow, sender)
-        };
-        let probes = sender.counts().probes;
-        let before = self.series.rows.last().copied().unwrap_or_default();
-        let events = std::mem::take(&mut self.events)
-            .with_if(
-                row.snd_una > before.snd_una || row.delivered > before.delivered,
-                Events::ACK,
-            )
-            .with_if(row.retransmits > before.retransmits, Events::RETRANSMIT)
-            .with_if(row.local_stalls > before.local_stalls, Events::STALL)
-            .with_if(probes > self.probes, Events::PROBE);
-        self.probes = probes;
-        self.low = self.window;
-        self.high = self.window;
+        let row = self.between.row(now, self.ack_delay, sender);
         let s = &mut self.series;
-        s.rows.push(TraceRow { events, ..row });
+        s.rows.push(row);
         let rows = s.rows.len();
         sender.controller().report(&mut |name, value| {
             let column = match s.variables.iter().position(|(n, _)| *n == name) {

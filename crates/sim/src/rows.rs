@@ -1,0 +1,176 @@
+//! How a sender's state becomes rows of a trace: what happened since the row before, and rows that leave while the run goes on.
+
+use fullpipe_cc::{Controller, MOST_VARIABLES, Phase, Stack};
+use fullpipe_flow::{Events, Sender, TraceRow, TraceSink};
+use fullpipe_units::{Span, Time};
+
+/// What lies between two rows of a flow.
+#[derive(Debug)]
+pub struct Between {
+    /// Index of the flow.
+    pub flow: u16,
+    /// Extremes of the window.
+    pub low: f64,
+    pub high: f64,
+    /// Episodes.
+    pub events: Events,
+    /// The row before.
+    before: TraceRow,
+    /// Tail loss probes until then.
+    probes: u64,
+}
+
+impl Between {
+    pub fn new() -> Self {
+        Self {
+            flow: 0,
+            low: f64::INFINITY,
+            high: 0.0,
+            events: Events::NONE,
+            before: TraceRow::default(),
+            probes: 0,
+        }
+    }
+
+    /// The window is this now.
+    #[inline]
+    pub fn window(&mut self, w: f64) {
+        self.low = self.low.min(w);
+        self.high = self.high.max(w);
+    }
+
+    /// A row, and a new beginning.
+    pub fn row(&mut self, now: Time, ack_delay: Span, sender: &Sender<Stack>) -> TraceRow {
+        let probes = sender.counts().probes;
+        let (row, before) = (TraceRow::of(now, self.flow, sender), &self.before);
+        let events = self
+            .events
+            .with_if(
+                row.snd_una > before.snd_una || row.delivered > before.delivered,
+                Events::ACK,
+            )
+            .with_if(row.retransmits > before.retransmits, Events::RETRANSMIT)
+            .with_if(row.local_stalls > before.local_stalls, Events::STALL)
+            .with_if(probes > self.probes, Events::PROBE);
+        let row = TraceRow {
+            cwnd_min: self.low,
+            cwnd_max: self.high,
+            ack_delay,
+            events,
+            ..row
+        };
+        *self = Self {
+            flow: self.flow,
+            low: row.cwnd,
+            high: row.cwnd,
+            events: Events::NONE,
+            before: row,
+            probes,
+        };
+        row
+    }
+}
+
+/// Rows of a flow that leave while the run goes on: at every change of its phase, at every episode, and once per step.
+#[derive(Debug)]
+pub struct Stream {
+    sink: Box<dyn TraceSink>,
+    step: Span,
+    next: Time,
+    phase: Phase,
+    pub between: Between,
+}
+
+impl Stream {
+    pub fn new(sink: Box<dyn TraceSink>, step: Span, flow: u16) -> Self {
+        Self {
+            sink,
+            step,
+            next: Time::ZERO,
+            phase: Phase::Open,
+            between: Between {
+                flow,
+                ..Between::new()
+            },
+        }
+    }
+
+    /// The sender has processed an ACK or a timeout.
+    #[inline]
+    pub fn on_sender(&mut self, now: Time, ack_delay: Span, sender: &Sender<Stack>) {
+        self.between.window(sender.cwnd());
+        let phase = sender.phase();
+        if now < self.next && phase == self.phase && self.between.events.is_empty() {
+            return;
+        }
+        self.next = now + self.step;
+        self.phase = phase;
+        let row = self.between.row(now, ack_delay, sender);
+        let mut variables = [f64::NAN; MOST_VARIABLES];
+        let mut n = 0;
+        sender.controller().report(&mut |_, value| {
+            if let Some(place) = variables.get_mut(n) {
+                *place = value;
+                n += 1;
+            }
+        });
+        self.sink.put(&row, &variables[..n]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use fullpipe_cc::{Setup, StackSpec};
+    use fullpipe_flow::{Preset, SenderConfig};
+
+    use super::*;
+    use crate::{SenderRecorder, Trace};
+
+    #[derive(Debug, Default, Clone)]
+    struct Kept(Arc<Mutex<Vec<(TraceRow, usize)>>>);
+
+    impl TraceSink for Kept {
+        fn put(&mut self, row: &TraceRow, variables: &[f64]) {
+            self.0.lock().unwrap().push((*row, variables.len()));
+        }
+    }
+
+    /// A sender whose first window is lost: what leaves is a row per step, and one at once when the timer goes off.
+    #[test]
+    fn a_step_an_episode_and_a_change_of_phase_make_rows() {
+        let cfg = SenderConfig {
+            handshake: false,
+            ..SenderConfig::preset(Preset::Y2026, 1500)
+        };
+        let cc = StackSpec::parse("cubic").unwrap();
+        let mut sender = Sender::new(cfg, cc.controller(Setup::default()), 0);
+        let kept = Kept::default();
+        let mut recorder = SenderRecorder::new(Trace::Off, Time::ZERO, f64::INFINITY)
+            .with_flow(5)
+            .with_sink(Box::new(kept.clone()), Span::from_millis(100));
+        sender.start(Time::ZERO);
+        while sender.poll_transmit(Time::ZERO).is_some() {}
+        for ms in (0..250).step_by(10) {
+            recorder.on_sender(Time::ZERO + Span::from_millis(ms), &mut sender);
+        }
+        assert_eq!(kept.0.lock().unwrap().len(), 3, "at 0, 100 and 200 ms");
+        recorder.on_ack_delay(Span::from_millis(7));
+        // A probe may come first.
+        let mut expiry = Time::ZERO;
+        while sender.counts().timeouts == 0 {
+            expiry = sender.next_timeout();
+            sender.handle_timeout(expiry);
+            recorder.on_sender(expiry, &mut sender);
+        }
+        let rows = kept.0.lock().unwrap().clone();
+        let (row, variables) = *rows.last().expect("a row for the timeout");
+        assert!(row.events.has(Events::TIMEOUT), "{}", row.events.text());
+        assert_eq!((row.time, row.flow, variables), (expiry, 5, 3));
+        assert_eq!((row.phase, row.timeouts), (Phase::Loss, 1));
+        assert_eq!(row.cwnd_max, 10.0, "the window before");
+        assert_eq!(row.ack_delay, Span::from_millis(7));
+        assert!(recorder.finish(expiry).series.rows.is_empty());
+    }
+}
