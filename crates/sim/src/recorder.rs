@@ -104,10 +104,8 @@ impl SenderRecorder {
 
     /// Rows go to `sink` while the run lasts, whatever the series holds: one per `step` (zero: one per ACK), and one at every episode
     /// and change of phase. To be called after [`SenderRecorder::with_flow`].
-    #[must_use]
-    pub fn with_sink(mut self, sink: Box<dyn TraceSink>, step: Span) -> Self {
+    pub fn stream_to(&mut self, sink: Box<dyn TraceSink>, step: Span) {
         self.stream = Some(Stream::new(sink, step, self.between.flow));
-        self
     }
 
     /// The receiver says how long it held the ACK that [`SenderRecorder::on_sender`] is about.

@@ -147,9 +147,8 @@ mod tests {
         let cc = StackSpec::parse("cubic").unwrap();
         let mut sender = Sender::new(cfg, cc.controller(Setup::default()), 0);
         let kept = Kept::default();
-        let mut recorder = SenderRecorder::new(Trace::Off, Time::ZERO, f64::INFINITY)
-            .with_flow(5)
-            .with_sink(Box::new(kept.clone()), Span::from_millis(100));
+        let mut recorder = SenderRecorder::new(Trace::Off, Time::ZERO, f64::INFINITY).with_flow(5);
+        recorder.stream_to(Box::new(kept.clone()), Span::from_millis(100));
         sender.start(Time::ZERO);
         while sender.poll_transmit(Time::ZERO).is_some() {}
         for ms in (0..250).step_by(10) {

@@ -150,7 +150,7 @@ impl State<'_, '_> {
         };
         let sender = self.senders.get_mut(slot as usize)?;
         let flow = sender.flow;
-        let ack = sender.handle_ack(now, &datagram.ack, &mut self.classes)?;
+        let ack = sender.handle_ack(now, datagram, &mut self.classes)?;
         if sender.is_complete() {
             if sender.is_short() {
                 self.retire(now, slot);

@@ -3,6 +3,9 @@
 use std::io;
 use std::sync::atomic::AtomicBool;
 
+use fullpipe_flow::TraceSink;
+use fullpipe_units::Span;
+
 use crate::live::Live;
 use crate::payload::{Sink, Source};
 
@@ -13,6 +16,8 @@ pub struct Hooks<'h> {
     pub sources: Vec<(u32, &'h mut dyn Source)>,
     /// Where the data of flows that are received here goes, by index of the flow.
     pub sinks: Vec<(u32, &'h mut dyn Sink)>,
+    /// Where rows of the trace of lasting flows that send from here go while the run lasts, by index of the flow, and how often.
+    pub traces: Vec<(u32, Box<dyn TraceSink>, Span)>,
     /// Told ten times a second how the lasting flows are getting on.
     pub live: Option<&'h Live>,
     /// Set once every lasting flow that sends from here has a last segment and that is acknowledged.
@@ -31,6 +36,7 @@ impl<'h> Hooks<'h> {
         Hooks {
             sources: self.sources.into_iter().map(source).collect(),
             sinks: self.sinks.into_iter().map(sink).collect(),
+            traces: self.traces,
             live: self.live,
             complete: Some(complete),
         }

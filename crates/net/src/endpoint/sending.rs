@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 
 use fullpipe_cc::Stack;
-use fullpipe_flow::{Ack, Segment, Sender};
+use fullpipe_flow::{Ack, Segment, Sender, TraceSink};
 use fullpipe_sim::loss::DropRules;
 use fullpipe_sim::rng::{ComponentRng, derive_seed};
 use fullpipe_sim::traffic::{ClassRecord, Short};
 use fullpipe_sim::{FlowSpec, FlowTotals, Route, RunSpec, SenderRecorder, Trace};
-use fullpipe_units::Time;
+use fullpipe_units::{Span, Time};
 
 use super::numbers::Incarnation;
 use super::outcome::SenderReport;
@@ -56,12 +56,18 @@ impl Sending {
     /// Flow `flow` of the specification, called by its index on the wire.
     pub fn lasting(flow: u32, f: &FlowSpec, spec: &RunSpec) -> Self {
         let started = f.started(spec.seed);
-        let recorder = SenderRecorder::new(spec.trace, started, f.sender.max_window);
+        let recorder =
+            SenderRecorder::new(spec.trace, started, f.sender.max_window).with_flow(flow as usize);
         let recorder = match spec.trace {
             Trace::Off => recorder.bounded(MOST_ROWS),
             _ => recorder,
         };
         Self::new(flow, f, spec.seed, started, recorder)
+    }
+
+    /// Rows of its trace go to `sink` at once, one per `step`.
+    pub fn trace_to(&mut self, sink: Box<dyn TraceSink>, step: Span) {
+        self.recorder.stream_to(sink, step);
     }
 
     /// A flow of a class that starts now, called `number` on the wire.
@@ -144,7 +150,13 @@ impl Sending {
 
     /// An ACK has arrived; `None` if it is of an earlier flow or speaks of data that was never sent, else as the sender sees it.
     #[inline]
-    pub fn handle_ack(&mut self, now: Time, ack: &Ack, classes: &mut [ClassRecord]) -> Option<Ack> {
+    pub fn handle_ack(
+        &mut self,
+        now: Time,
+        datagram: &AckDatagram,
+        classes: &mut [ClassRecord],
+    ) -> Option<Ack> {
+        let ack = &datagram.ack;
         let mut ack = match self.short {
             None => *ack,
             Some(_) => self.incarnation.strip_ack(ack)?,
@@ -155,6 +167,7 @@ impl Sending {
             return None;
         }
         self.acks += 1;
+        self.recorder.on_ack_delay(datagram.hold);
         self.sender.handle_ack(now, &ack);
         self.note_completion(now, classes);
         self.observe(now, classes);

@@ -184,6 +184,12 @@ impl<'p, 'h> State<'p, 'h> {
                 self.contents.scratch.resize(most, 0);
             }
         }
+        for (flow, sink, step) in hooks.traces {
+            let slot = self.sender_of.get(flow as usize).copied().unwrap_or(NONE);
+            if let Some(sender) = self.senders.get_mut(slot as usize) {
+                sender.trace_to(sink, step);
+            }
+        }
         for (flow, sink) in hooks.sinks {
             let slot = self.receiver_of.get(flow as usize).copied().unwrap_or(NONE);
             if let Some(place) = self.contents.sinks.get_mut(slot as usize) {
