@@ -45,7 +45,7 @@ fn a_run_leaves_in_every_form() {
     let header = csv.stdout.lines().next().unwrap();
     assert!(header.starts_with("flow,time_s,cwnd,cwnd_min,cwnd_max,ssthresh,rtt_ms,"));
     assert!(
-        header.ends_with(",phase,event,var_k,var_w_est,var_w_max"),
+        header.ends_with(",phase,event,var_a,var_b,var_k,var_w_est,var_w_max"),
         "{header}"
     );
     let width = header.split(',').count();

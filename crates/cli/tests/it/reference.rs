@@ -42,6 +42,7 @@ fn man_pages_are_written_for_every_command() {
         "-check",
         "-compare",
         "-completions",
+        "-export",
         "-list",
         "-man",
         "-report",
