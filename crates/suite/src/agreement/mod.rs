@@ -34,7 +34,7 @@ pub struct Distance {
     pub unit: &'static str,
     /// Pairs of runs with the same seed.
     pub pairs: usize,
-    /// Mean over the pairs; of completion times one number of all runs.
+    /// Mean over the pairs; of completion times one number of all runs together.
     pub mean: f64,
     /// Largest of the pairs.
     pub largest: f64,
@@ -44,7 +44,8 @@ pub struct Distance {
     /// Mean distance of two seeds on one ground, where that is smaller; with two seeds or more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub between_seeds: Option<f64>,
-    /// Of completion times: largest distance of the two distributions (Kolmogorov and Smirnov), and what it must exceed to be real at 95 %.
+    /// Of completion times: largest distance of the two distributions (Kolmogorov and Smirnov), and what it must exceed to be
+    /// real at 95 % if the transfers were independent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ks: Option<[f64; 2]>,
     /// Largest accepted mean.
@@ -139,11 +140,8 @@ pub(crate) fn distances(
             out.extend(judge.events(name, &events));
         }
         for class in &cases[0].traffic {
-            let of = |seen: &Vec<Seen>| -> Vec<f64> {
-                let times = seen.iter().flat_map(|s| s.completions(&class.name));
-                times.collect()
-            };
-            out.extend(judge.completions(&class.name, seeds.len(), [of(&seen[0]), of(&seen[1])]));
+            let of = |seen: &Vec<Seen>| seen.iter().map(|s| s.completions(&class.name)).collect();
+            out.extend(judge.completions(&class.name, &[of(&seen[0]), of(&seen[1])]));
         }
     }
     Ok(out)
@@ -351,28 +349,36 @@ impl Judge<'_> {
         Some(distance)
     }
 
-    /// Completion times of all runs together.
-    fn completions(&self, class: &str, pairs: usize, times: [Vec<f64>; 2]) -> Option<Distance> {
-        let area = area_of_distributions(&times[0], &times[1])?;
-        let ks = kolmogorov_smirnov(&times[0], &times[1])?;
+    /// Completion times of all runs together. Those of one run share its queues: whether a distance is more than chance is
+    /// asked of the runs, and of the single transfers only where there is one run.
+    fn completions(&self, class: &str, runs: &[Vec<Vec<f64>>; 2]) -> Option<Distance> {
+        let [a, b] = [0, 1].map(|side: usize| runs[side].concat());
+        let area = area_of_distributions(&a, &b)?;
+        let (step, real) = kolmogorov_smirnov(&a, &b)?;
+        let apart = |a: &Vec<f64>, b: &Vec<f64>| area_of_distributions(a, b);
+        let by_run = self.pairs(class, COMPLETION_AREA, "1", runs, &apart);
         let threshold = self.options.threshold_of(COMPLETION_AREA, View::Agreement);
+        let chance = match &by_run {
+            Some(d) if d.between_seeds.is_some() => d.verdict != Verdict::Beyond,
+            _ => step <= real,
+        };
         Some(Distance {
             params: self.params.clone(),
             flow: class.to_owned(),
             measure: COMPLETION_AREA,
             unit: "1",
-            pairs,
+            pairs: runs[0].len(),
             mean: area,
-            largest: area,
+            largest: by_run.as_ref().map_or(area, |d| d.largest),
             mean_ms: None,
-            between_seeds: None,
-            ks: Some([ks.0, ks.1]),
+            between_seeds: by_run.and_then(|d| d.between_seeds),
+            ks: Some([step, real]),
             threshold,
             verdict: if area == 0.0 {
                 Verdict::Same
             } else if area <= threshold {
                 Verdict::Within
-            } else if ks.0 <= ks.1 {
+            } else if chance {
                 Verdict::Indistinguishable
             } else {
                 Verdict::Beyond

@@ -204,8 +204,8 @@ Relative area between the distributions of the completion times of short flows, 
 
 - unit: 1
 - formula: `integral |Qa(u) - Qb(u)| du / mean(a)` over `u` from 0 to 1, with the quantile functions `Q` (Wasserstein distance).
-  Beyond its threshold it is within chance if the largest step between the distributions is below
-  `1.358 sqrt((n + m) / (n m))` (Kolmogorov and Smirnov, 95 %)
+  The transfers of a run share its queues, so chance is judged by the distances of single runs, as above; with one seed it is within
+  chance if the largest step between the distributions is below `1.358 sqrt((n + m) / (n m))` (Kolmogorov and Smirnov, 95 %)
 - threshold: 5 %
 - source: definition ours
 ";
