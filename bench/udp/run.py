@@ -129,10 +129,15 @@ def cpu(usage) -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def quietly(command, **options):
-    done = subprocess.run(command, capture_output=True, text=True, **options)
+def quietly(command, hint):
+    """Runs it; if it fails, the candidate is skipped with the last thing that it said, and what may help."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True)
+    except FileNotFoundError:
+        raise Skip(f"{command[0]} is missing") from None
     if done.returncode != 0:
-        raise Skip(f"{' '.join(map(str, command))}: {done.stderr.strip().splitlines()[-1:]}")
+        said = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+        raise Skip(f"{command[0]}: {said} ({hint})")
 
 
 def fullpipe(mode):
@@ -148,14 +153,15 @@ def udt(scratch):
     if not Path("/usr/include/udt/udt.h").exists():
         raise Skip("UDT is missing (apt-get install libudt-dev)")
     program = Path(scratch) / "udt"
-    quietly(["g++", "-O2", "-o", program, HERE / "udt.cpp", "-ludt", "-lpthread"])
+    quietly(["g++", "-O2", "-o", program, HERE / "udt.cpp", "-ludt", "-lpthread"], "apt-get install libudt-dev")
     return [str(program), "{seconds}"]
 
 
 def quinn(_scratch):
     target = Path(os.environ.get("CARGO_TARGET_DIR", HERE / "quinn/target"))
     cargo = os.environ.get("CARGO", "cargo")
-    quietly([cargo, "build", "--release", "--locked", "--quiet", "--manifest-path", HERE / "quinn/Cargo.toml"])
+    command = [cargo, "build", "--release", "--locked", "--quiet", "--manifest-path", HERE / "quinn/Cargo.toml"]
+    quietly(command, "its crates come from the registry: once with a network")
     return [str(target / "release/bench-quinn"), "{seconds}"]
 
 
@@ -250,6 +256,8 @@ def main():
     prefix = ["taskset", "-c", cpus] if shutil.which("taskset") else []
     if args.realtime:
         prefix += ["chrt", "--rr", "1"]
+        if not shutil.which("chrt"):
+            sys.exit("bench-udp: chrt is missing (apt-get install util-linux)")
         if subprocess.run([*prefix, "true"], capture_output=True).returncode != 0:
             sys.exit("bench-udp: real-time priority was refused; run it as root or without --realtime")
 
