@@ -51,7 +51,7 @@ fn a_run_leaves_in_every_form() {
     let width = header.split(',').count();
     assert!(csv.stdout.lines().all(|l| l.split(',').count() == width));
     let of = |name: &str| csv.stdout.lines().filter(|l| l.starts_with(name)).count();
-    assert!(of("main,") > 1000 && of("second,") > 1000);
+    assert!(of("main,") > 1000 && of("second,") > 500);
     assert!(csv.stdout.lines().any(|l| l.contains(",loss+")));
 
     // The file alone says the same.
