@@ -34,8 +34,8 @@ pub struct Probing {
     answered: u64,
 }
 
-/// Of all sources of the run; they leave from the near side.
-pub fn sources(spec: &RunSpec, side: Side) -> Vec<Crossing> {
+/// Of all sources of the run; they leave from the near side. Packets are as long as they are to be with what the port adds.
+pub fn sources(spec: &RunSpec, side: Side, overhead: usize) -> Vec<Crossing> {
     let numbered = spec.sources.iter().enumerate();
     numbered
         .map(|(i, s)| {
@@ -48,7 +48,7 @@ pub fn sources(spec: &RunSpec, side: Side) -> Vec<Crossing> {
                 source,
                 next: next.unwrap_or(Time::MAX),
                 size: usize::from(s.packet)
-                    .saturating_sub(HEADERS)
+                    .saturating_sub(HEADERS + overhead)
                     .max(CrossDatagram::LEN),
             }
         })
@@ -56,7 +56,7 @@ pub fn sources(spec: &RunSpec, side: Side) -> Vec<Crossing> {
 }
 
 /// Of all sequences of probes; they leave from the near side.
-pub fn pings(spec: &RunSpec, side: Side) -> Vec<Probing> {
+pub fn pings(spec: &RunSpec, side: Side, overhead: usize) -> Vec<Probing> {
     let numbered = spec.pings.iter().enumerate();
     numbered
         .map(|(i, p)| {
@@ -66,7 +66,7 @@ pub fn pings(spec: &RunSpec, side: Side) -> Vec<Probing> {
                 ping,
                 next: if leaves { p.start } else { Time::MAX },
                 size: usize::from(p.size)
-                    .saturating_sub(HEADERS)
+                    .saturating_sub(HEADERS + overhead)
                     .max(ProbeDatagram::LEN),
                 answered: 0,
             }

@@ -33,8 +33,8 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
     /// Before its first turn.
     pub fn new(plan: &'p Plan, port: P, hooks: Hooks<'h>) -> Result<Self, EndpointError> {
         Ok(Self {
+            state: State::new(plan, hooks, port.overhead())?,
             port,
-            state: State::new(plan, hooks)?,
             gathering: Gathering::new(),
         })
     }

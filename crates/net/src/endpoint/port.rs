@@ -38,6 +38,11 @@ pub trait Port {
     /// The batch has no room, or nothing may leave at the moment: see [`Port::held_until`].
     fn is_full(&self) -> bool;
 
+    /// Bytes that it adds to every datagram.
+    fn overhead(&self) -> usize {
+        0
+    }
+
     /// After a flush: senders have to wait until then, because a limit of this host is reached. It is no refusal: nothing is lost.
     fn held_until(&mut self) -> Option<Time> {
         None
@@ -93,6 +98,10 @@ impl<P: Port> Port for &mut P {
 
     fn is_full(&self) -> bool {
         (**self).is_full()
+    }
+
+    fn overhead(&self) -> usize {
+        (**self).overhead()
     }
 
     fn held_until(&mut self) -> Option<Time> {

@@ -89,10 +89,10 @@ pub enum Pushed {
 }
 
 impl<'p, 'h> State<'p, 'h> {
-    /// Before its first turn.
-    pub fn new(plan: &'p Plan, hooks: Hooks<'h>) -> Result<Self, EndpointError> {
+    /// Before its first turn; to every datagram its port adds `overhead` bytes.
+    pub fn new(plan: &'p Plan, hooks: Hooks<'h>, overhead: usize) -> Result<Self, EndpointError> {
         let spec = &*plan.spec;
-        check(plan)?;
+        check(plan, overhead)?;
         let shorts = |sends| {
             let any = spec
                 .arrivals
@@ -117,8 +117,8 @@ impl<'p, 'h> State<'p, 'h> {
                 .iter()
                 .map(|a| ClassRecord::new(a, spec))
                 .collect(),
-            sources: crossing::sources(spec, plan.side),
-            pings: crossing::pings(spec, plan.side),
+            sources: crossing::sources(spec, plan.side, overhead),
+            pings: crossing::pings(spec, plan.side, overhead),
             contents: Contents {
                 sources: Vec::new(),
                 sinks: Vec::new(),
@@ -384,7 +384,7 @@ impl<'p, 'h> State<'p, 'h> {
 }
 
 /// The wire has room for what the run asks for.
-fn check(plan: &Plan) -> Result<(), EndpointError> {
+fn check(plan: &Plan, overhead: usize) -> Result<(), EndpointError> {
     let spec = &*plan.spec;
     let most = usize::from(SHORT);
     for (what, count, most) in [
@@ -399,7 +399,7 @@ fn check(plan: &Plan) -> Result<(), EndpointError> {
     }
     let templates = spec.arrivals.iter().map(|a| &a.template);
     for f in spec.flows.iter().chain(templates) {
-        let bytes = f.sender.mss as usize + DataDatagram::LEN;
+        let bytes = f.sender.mss as usize + DataDatagram::LEN + overhead;
         if bytes > LARGEST {
             let flow = f.name.clone();
             return Err(EndpointError::TooLarge { flow, bytes });

@@ -19,7 +19,8 @@ use super::message::{Ask, ENCRYPT, TestKind};
 use super::opening::{Opening, OpeningError};
 use super::pull::PullError;
 use super::request::{Options, Request, RequestError};
-use super::{Key, Secrets, entropy};
+use super::seal::{End, Seal};
+use super::{Key, Sealed, Secrets, entropy};
 use crate::content::{Answer, Question};
 use crate::endpoint::{
     self, EndpointError, Hooks, HostOutcome, PathReport, Plan, Port, Side, UdpPort, merge,
@@ -62,6 +63,9 @@ pub enum SessionError {
         /// Why.
         error: OpeningError,
     },
+    /// Encryption without a key.
+    #[error("encryption needs a key that only both sides have")]
+    NoKey,
     /// The request.
     #[error(transparent)]
     Request(#[from] RequestError),
@@ -103,8 +107,11 @@ impl SessionError {
                 OpeningError::Refused(Reason::Authentication) | OpeningError::Impostor => {
                     Some("both sides need the same key; a server with `--open` takes none")
                 }
+                OpeningError::Refused(Reason::Unencrypted) => Some("say `--encrypt`"),
+                OpeningError::Refused(Reason::Keyless) => Some("give the server a key"),
                 _ => None,
             },
+            Self::NoKey => Some("`fullpipe serve --new-key FILE` makes one, for both sides"),
             _ => None,
         }
     }
@@ -159,6 +166,8 @@ pub struct Client {
     stop: Stop,
     peer: SocketAddr,
     secrets: Secrets,
+    /// Of an encrypted session; it outlasts a run, because its numbers do.
+    seal: Option<Seal>,
     asking: Asking,
     grant: Grant,
     early: Early,
@@ -184,8 +193,13 @@ impl Client {
         options: &ground::Options,
         interrupt: &AtomicBool,
     ) -> Result<Self, SessionError> {
+        let encrypted = request.options.encrypted;
+        if encrypted && peer.key.is_open() {
+            return Err(SessionError::NoKey);
+        }
         let bytes = request.encode()?;
-        let longest = ground::longest(&request.spec).max(CONTROL_BYTES);
+        let longest = ground::longest(&request.spec) + request.options.overhead();
+        let longest = longest.max(CONTROL_BYTES);
         let config = IoConfig {
             longest,
             ..Side::Near.io_config(&request.spec, options.mode)
@@ -206,6 +220,7 @@ impl Client {
             clock,
             stop,
             peer: peer.address,
+            seal: encrypted.then(|| Seal::new(&secrets, End::Client)),
             secrets,
             asking,
             grant: Grant::default(),
@@ -323,7 +338,13 @@ impl Client {
         )
         .with_early(std::mem::take(&mut self.early));
         let hooks = hooks.with_complete(&complete);
-        let outcome = endpoint::run(&plan, port, hooks, &stop);
+        let outcome = match &mut self.seal {
+            Some(seal) => {
+                let sealed = Sealed::new(port, seal, ground::longest(spec));
+                endpoint::run(&plan, sealed, hooks, &stop)
+            }
+            None => endpoint::run(&plan, port, hooks, &stop),
+        };
         self.port
             .restart(options.patience, self.clock, &self.stop)?;
         let now = self.clock.now();
@@ -520,7 +541,8 @@ impl Talk for Near<'_> {
     }
 }
 
-/// Runs `spec` with the far side at `peer`, and what the server granted. Links are left out: the path is what it is.
+/// Runs `spec` with the far side at `peer`, and what the server granted. Links are left out: the path is what it is. Encrypted
+/// packets are no longer than others: their segments are shorter.
 ///
 /// # Errors
 /// [`SessionError`].
@@ -534,6 +556,7 @@ pub fn run_with_peer(
 ) -> Result<(Outcome, Grant), SessionError> {
     let mut spec = spec.clone();
     spec.links.clear();
+    request.make_room(&mut spec);
     let request = Request {
         spec,
         options: request,

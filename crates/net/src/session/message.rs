@@ -50,7 +50,7 @@ pub enum TestKind {
 pub struct Ask {
     /// [`TestKind`] as a number; servers refuse what they do not know.
     pub kind: u8,
-    /// Bit 0: data is encrypted. Others: none yet.
+    /// [`ENCRYPT`]; no others yet.
     pub options: u8,
     /// Bytes of the request.
     pub length: u32,
@@ -90,6 +90,12 @@ pub enum Reason {
     /// It is about to stop.
     #[error("the server is shutting down")]
     Stopping = 8,
+    /// Encryption without a key that is a secret.
+    #[error("a server without a key cannot encrypt: everybody would have the key")]
+    Keyless = 9,
+    /// It runs encrypted tests only.
+    #[error("the server takes encrypted tests only")]
+    Unencrypted = 10,
 }
 
 impl Reason {
@@ -103,6 +109,8 @@ impl Reason {
             Self::Unsupported => (6, 0),
             Self::TooLong(n) => (7, n),
             Self::Stopping => (8, 0),
+            Self::Keyless => (9, 0),
+            Self::Unencrypted => (10, 0),
         }
     }
 
@@ -116,6 +124,8 @@ impl Reason {
             6 => Self::Unsupported,
             7 => Self::TooLong(number),
             8 => Self::Stopping,
+            9 => Self::Keyless,
+            10 => Self::Unencrypted,
             _ => return None,
         })
     }

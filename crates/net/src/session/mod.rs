@@ -20,7 +20,10 @@
 //! - [`message`]: the datagrams of the handshake.
 //! - [`gate`], [`opening`]: the two sides of the handshake, without sockets or clocks.
 //!
-//! What protects against what is in SECURITY.md. Nothing here is encrypted; proofs and tags are keyed BLAKE3 hashes.
+//! - [`seal`]: what a session's datagrams look like if it is encrypted.
+//!
+//! What protects against what is in SECURITY.md. Proofs and tags of handshake and control messages, which are never encrypted, are
+//! keyed BLAKE3 hashes.
 
 pub mod asking;
 pub mod attended;
@@ -38,6 +41,9 @@ pub mod opening;
 mod parse;
 pub mod pull;
 pub mod request;
+pub mod seal;
+mod sealed;
+mod seen;
 pub mod server;
 pub mod serving;
 mod session_thread;
@@ -50,6 +56,7 @@ pub use gate::{Gate, Heard, Opened};
 pub use key::{Key, KeyError};
 pub use message::{Ask, Reason, TestKind};
 pub use opening::{Opening, OpeningError};
+pub use sealed::Sealed;
 
 /// Port that `serve` listens on unless told otherwise.
 pub const PORT: u16 = 6220;
@@ -66,7 +73,7 @@ pub struct Secrets {
     pub session: SessionId,
     /// Keys of control messages.
     pub control: Directions,
-    /// Keys of encrypted data.
+    /// Keys of encrypted data ([`seal`]).
     pub data: Directions,
 }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::check;
 use super::gate::LONGEST_REQUEST;
+use super::seal;
 use crate::content::Content;
 use crate::io::Mode;
 
@@ -48,6 +49,21 @@ pub enum RequestError {
 }
 
 impl Options {
+    /// Encrypted packets carry less: [`seal::make_room`]. To be called once, before the request is made of `spec`.
+    pub fn make_room(&self, spec: &mut RunSpec) {
+        if self.encrypted {
+            seal::make_room(spec);
+        }
+    }
+
+    /// Bytes that are added to every datagram.
+    pub(super) fn overhead(&self) -> usize {
+        match self.encrypted {
+            true => seal::OVERHEAD,
+            false => 0,
+        }
+    }
+
     /// How the server's datagrams leave.
     pub fn mode(&self) -> Mode {
         match self.bulk {

@@ -25,7 +25,7 @@ use super::cookie::CookieJar;
 use super::event::Event;
 use super::gate::{Gate, GateCounts, Heard, Opened};
 use super::limits::Limits;
-use super::message::{Open, Reason, TestKind};
+use super::message::{ENCRYPT, Open, Reason, TestKind};
 use super::session_thread::{self, Session};
 use super::{Key, entropy};
 use crate::content::Allowed;
@@ -63,6 +63,7 @@ pub struct Server {
     tests: u64,
     stopping: Arc<AtomicBool>,
     told: Told,
+    only_encrypted: bool,
 }
 
 /// A session from outside.
@@ -133,6 +134,7 @@ impl Server {
             tests: 0,
             stopping: Arc::default(),
             told: Told::default(),
+            only_encrypted: false,
         };
         let key = &server.config.key;
         (server.log)(&Event::Listening {
@@ -146,6 +148,12 @@ impl Server {
     /// Takes and gives files.
     pub fn with_files(mut self, allowed: Allowed) -> Self {
         self.allowed = allowed;
+        self
+    }
+
+    /// Refuses tests that are not encrypted, if `only`. Without a key it then refuses everything.
+    pub fn only_encrypted(mut self, only: bool) -> Self {
+        self.only_encrypted = only;
         self
     }
 
@@ -259,8 +267,13 @@ impl Server {
         if self.stopping.load(Ordering::Relaxed) {
             return Err(Reason::Stopping);
         }
-        if ask.kind != TestKind::Udp as u8 || ask.options != 0 {
+        if ask.kind != TestKind::Udp as u8 || ask.options & !ENCRYPT != 0 {
             return Err(Reason::Unsupported);
+        }
+        match ask.options & ENCRYPT != 0 {
+            true if self.config.key.is_open() => return Err(Reason::Keyless),
+            false if self.only_encrypted => return Err(Reason::Unencrypted),
+            _ => {}
         }
         let busy = Reason::Busy(self.limits.max_tests);
         if self.live.len() >= self.limits.max_tests as usize {

@@ -7,15 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fullpipe_units::{Span, Time};
 
-use super::Secrets;
 use super::attended::{Attended, Early, Talk};
 use super::client::{CONTROL_BYTES, Report, exchange};
 use super::event::Event;
 use super::gate::Opened;
 use super::limits::Limits;
 use super::pull;
+use super::seal::{End, Seal};
 use super::server::Log;
 use super::serving::{At, Job, Serving};
+use super::{Sealed, Secrets};
 use crate::content::Allowed;
 use crate::endpoint::{self, Hooks, Plan, Side, UdpPort};
 use crate::ground;
@@ -147,7 +148,8 @@ impl Session {
 
     /// Runs the far side, then hands out its result.
     fn host(&self, job: &Job, serving: &mut Serving) -> io::Result<()> {
-        let longest = ground::longest(&job.spec).max(CONTROL_BYTES);
+        let plain = ground::longest(&job.spec);
+        let longest = (plain + job.options.overhead()).max(CONTROL_BYTES);
         let stop = Stop::new()?;
         let config = Side::Far.io_config(&job.spec, job.options.mode());
         let mut port = self.port(&config, longest, &stop)?;
@@ -178,7 +180,13 @@ impl Session {
             &stop,
             job.grant.max_rate,
         );
-        let outcome = endpoint::run(&plan, attended, hooks, &stop);
+        let outcome = if job.options.encrypted {
+            let mut seal = Seal::new(&self.secrets, End::Server);
+            let sealed = Sealed::new(attended, &mut seal, plain);
+            endpoint::run(&plan, sealed, hooks, &stop)
+        } else {
+            endpoint::run(&plan, attended, hooks, &stop)
+        };
         let lasted = run_clock.now().saturating_since(Time::ZERO);
         port.restart(Patience::Sleep, self.clock, &stop)?;
         serving.end_content(carried);
