@@ -1,5 +1,7 @@
 //! Client and server over loopback.
 
+mod sealed;
+
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
