@@ -31,6 +31,9 @@ pub enum Command {
     /// Write a trace as CSV, qlog or xplot data
     #[command(long_about = EXPORT_ABOUT)]
     Export(Export),
+    /// Serve tests to other hosts
+    #[command(long_about = crate::commands::serve::ABOUT)]
+    Serve(crate::commands::serve::Serve),
     /// List the names that scenarios can use
     List(List),
     /// Print the JSON Schema of a scenario file or of a result
@@ -44,11 +47,12 @@ pub enum Command {
 }
 
 /// The names of [`Command`]; a test compares the two.
-pub const COMMANDS: [&str; 9] = [
+pub const COMMANDS: [&str; 10] = [
     "run",
     "compare",
     "report",
     "export",
+    "serve",
     "list",
     "schema",
     "check",

@@ -48,6 +48,7 @@ fn run() -> Exit {
         Command::Compare(compare) => commands::compare::compare(compare),
         Command::Report(report) => commands::report::report(report),
         Command::Export(export) => commands::export::export(export),
+        Command::Serve(serve) => commands::serve::serve(serve),
         Command::List(list) => commands::list::list(list),
         Command::Schema(schema) => commands::schema::schema(schema),
         Command::Check(check) => commands::check::check(check),

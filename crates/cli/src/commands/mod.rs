@@ -7,3 +7,4 @@ pub mod list;
 pub mod report;
 pub mod run;
 pub mod schema;
+pub mod serve;

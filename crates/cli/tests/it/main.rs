@@ -11,3 +11,4 @@ mod process;
 mod reference;
 mod runs;
 mod schema;
+mod serve;

@@ -48,6 +48,7 @@ fn man_pages_are_written_for_every_command() {
         "-report",
         "-run",
         "-schema",
+        "-serve",
     ];
     let mut wanted: Vec<String> = commands.iter().map(|c| format!("fullpipe{c}.1")).collect();
     wanted.sort();

@@ -208,6 +208,7 @@ impl fmt::Display for Event {
                     None => Ok(()),
                 }
             }
+            Self::Stopping { tests: 0 } => f.write_str("stopping"),
             Self::Stopping { tests } => write!(f, "stopping; {tests} tests go on for a while"),
             Self::Stopped { tests } => write!(f, "stopped after {tests} tests"),
         }

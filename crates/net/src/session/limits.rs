@@ -11,8 +11,10 @@ use super::control::Grant;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Limits {
     /// Bit rate of either direction of a test, headers of IP and UDP included.
+    #[serde(rename = "max_rate_bits_per_s")]
     pub max_rate: Option<Rate>,
     /// Length of a test.
+    #[serde(rename = "max_duration_s", serialize_with = "seconds")]
     pub max_duration: Span,
     /// Bytes of a test in both directions.
     pub max_bytes: Option<Bytes>,
@@ -24,6 +26,10 @@ pub struct Limits {
     pub max_flows: u32,
     /// Segments in flight of all flows of a test together, which bounds memory: about 100 bytes each.
     pub max_window: u64,
+}
+
+fn seconds<S: serde::Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(span.as_secs_f64())
 }
 
 impl Default for Limits {

@@ -6,7 +6,7 @@
 //! others: these are given to the gate.
 
 use std::io::{self, ErrorKind, IoSliceMut};
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -422,6 +422,10 @@ fn bound(at: SocketAddr) -> io::Result<UdpSocket> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let fd = socket(family, SockType::Datagram, flags, SockProtocol::Udp)?;
     setsockopt(&fd, sockopt::ReusePort, &true)?;
+    if at.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED) {
+        // Every address: those of IPv4 too.
+        setsockopt(&fd, sockopt::Ipv6V6Only, &false)?;
+    }
     bind(
         std::os::fd::AsRawFd::as_raw_fd(&fd),
         &SockaddrStorage::from(at),

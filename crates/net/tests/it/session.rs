@@ -33,10 +33,14 @@ struct Running {
 
 impl Running {
     fn start(key: Key, limits: Limits) -> Self {
+        Self::at("127.0.0.1:0", key, limits)
+    }
+
+    fn at(listen: &str, key: Key, limits: Limits) -> Self {
         let events: Arc<Mutex<Vec<Event>>> = Arc::default();
         let log = Arc::clone(&events);
         let config = Config {
-            listen: "127.0.0.1:0".parse().unwrap(),
+            listen: listen.parse().unwrap(),
             key,
             limits,
             grace: Span::from_secs(2),
@@ -532,4 +536,61 @@ fn two_servers_do_not_share_a_port() {
         second.err().map(|e| e.kind()),
         Some(std::io::ErrorKind::AddrInUse)
     );
+}
+
+/// A server at every address answers from the address that it was asked at.
+#[test]
+fn every_address_of_either_family_is_served() {
+    for (listen, ask) in [
+        ("0.0.0.0:0", "127.0.0.1"),
+        ("0.0.0.0:0", "127.0.0.7"),
+        ("[::]:0", "::1"),
+        ("[::]:0", "127.0.0.1"),
+        ("[::]:0", "127.0.0.7"),
+    ] {
+        if listen.starts_with('[') && UdpSocket::bind("[::1]:0").is_err() {
+            eprintln!("skipped {listen}: no IPv6 here");
+            continue;
+        }
+        let mut server = Running::at(listen, key("a"), Limits::default());
+        server.address.set_ip(ask.parse().unwrap());
+        let spec = spec(
+            20_000,
+            vec![flow("up", Some(50), false), flow("down", Some(50), true)],
+        );
+        let outcome = go(&server, key("a"), &spec, until_complete());
+        let outcome = outcome.unwrap_or_else(|e| panic!("{listen} asked at {ask}: {e}"));
+        assert!(outcome.flows.iter().all(|f| f.totals.delivered == 50));
+    }
+}
+
+/// Several clients at a time, each with its own socket at the server, while others knock.
+#[test]
+fn sessions_do_not_disturb_one_another() {
+    let limits = Limits {
+        max_tests_per_peer: 8,
+        ..Limits::default()
+    };
+    let server = Running::start(key("a"), limits);
+    std::thread::scope(|s| {
+        let runs: Vec<_> = (1..=6u64)
+            .map(|i| {
+                let server = &server;
+                s.spawn(move || {
+                    let flows = vec![
+                        flow("up", Some(100 * i), false),
+                        flow("down", Some(70 * i), true),
+                    ];
+                    let outcome = go(server, key("a"), &spec(30_000, flows), until_complete());
+                    let delivered = outcome
+                        .unwrap()
+                        .flows
+                        .into_iter()
+                        .map(|f| f.totals.delivered);
+                    assert_eq!(delivered.collect::<Vec<_>>(), [100 * i, 70 * i]);
+                })
+            })
+            .collect();
+        runs.into_iter().for_each(|run| run.join().unwrap());
+    });
 }

@@ -1,0 +1,175 @@
+//! `fullpipe serve` as a program.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+
+use fullpipe_net::endpoint::Hooks;
+use fullpipe_net::ground;
+use fullpipe_net::session::Key;
+use fullpipe_net::session::client::{Peer, run_with_peer};
+use fullpipe_net::session::request::Options;
+use fullpipe_sim::RunSpec;
+use fullpipe_units::Span;
+
+use crate::process::{command, fullpipe};
+
+/// A server, and the line that says where it listens.
+fn started(mut command: Command) -> (Child, String, BufReader<std::process::ChildStderr>) {
+    let mut server = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut log = BufReader::new(server.stderr.take().unwrap());
+    let mut line = String::new();
+    log.read_line(&mut line).unwrap();
+    (server, line, log)
+}
+
+fn address(line: &str) -> SocketAddr {
+    let word = line.split_whitespace().nth(3).unwrap_or_default();
+    let parsed = word.trim_end_matches(',').parse();
+    parsed.unwrap_or_else(|_| panic!("no address in `{line}`"))
+}
+
+fn terminate(server: &mut Child) -> Option<i32> {
+    let pid = server.id().to_string();
+    let killed = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+    assert!(killed.success());
+    server.wait().unwrap().code()
+}
+
+fn run_against(server: SocketAddr, key: Key) {
+    let spec = RunSpec {
+        duration: Span::from_millis(100),
+        ..RunSpec::default()
+    };
+    let (local, never) = (ground::Options::default(), AtomicBool::new(false));
+    let peer = Peer::new(server, key);
+    run_with_peer(
+        &spec,
+        &peer,
+        Options::default(),
+        &local,
+        Hooks::default(),
+        &never,
+    )
+    .unwrap();
+}
+
+#[test]
+fn a_key_is_made_once_and_kept_to_oneself() {
+    let dir = tempfile::tempdir().unwrap();
+    let here = dir.path();
+    let made = fullpipe(here, &["serve", "--new-key", "key"]);
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    let file = here.join("key");
+    let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(text.trim().len(), 64);
+    assert!(!made.stderr.contains(text.trim()), "the key is not shown");
+    let again = fullpipe(here, &["serve", "--new-key", "key"]);
+    assert_eq!(again.code, 3, "{}", again.stderr);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    for mode in [0o644, 0o640] {
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+        let exposed = fullpipe(here, &["serve", "--key", "key", "--listen", "127.0.0.1:0"]);
+        assert_eq!(exposed.code, 3, "{}", exposed.stderr);
+        assert!(
+            exposed.stderr.contains("chmod 600 key"),
+            "{}",
+            exposed.stderr
+        );
+    }
+}
+
+#[test]
+fn nobody_is_served_by_accident() {
+    let here = Path::new(".");
+    for args in [
+        &["serve"][..],
+        &["serve", "--listen", "0.0.0.0:0"],
+        &["serve", "--listen", "[::]:0"],
+    ] {
+        let refused = fullpipe(here, args);
+        assert_eq!(refused.code, 2, "{args:?}: {}", refused.stderr);
+        assert!(refused.stderr.contains("--open") && refused.stderr.contains("--key"));
+    }
+    let open = ["serve", "--open", "--listen", "127.0.0.1:0"];
+    let both = command(here, &open)
+        .env("FULLPIPE_KEY", "k".repeat(40))
+        .output()
+        .unwrap();
+    assert_eq!(both.status.code(), Some(2));
+}
+
+#[test]
+fn a_server_works_for_an_unprivileged_user_and_stops_when_asked() {
+    let text = "f".repeat(64);
+    let mut serve = command(Path::new("/"), &["serve", "--listen", "127.0.0.1:0"]);
+    if nix_is_root() {
+        // As `nobody`, with no rights left.
+        let program = serve.get_program().to_owned();
+        serve = Command::new("setpriv");
+        serve.args([
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "--inh-caps=-all",
+        ]);
+        serve
+            .arg(program)
+            .args(["serve", "--listen", "127.0.0.1:0"]);
+        let able = serve.get_program().to_owned();
+        if Command::new(able).arg("--version").output().is_err() {
+            eprintln!("skipped: no setpriv here");
+            return;
+        }
+    }
+    serve.env("FULLPIPE_KEY", &text);
+    let (mut server, line, log) = started(serve);
+    if line.contains("Permission denied") {
+        eprintln!("skipped: the program lies where `nobody` cannot read: {line}");
+        server.wait().unwrap();
+        return;
+    }
+    let key = Key::from_text(&text, "test").unwrap();
+    assert!(line.contains(&key.fingerprint()), "{line}");
+    run_against(address(&line), key);
+    assert_eq!(terminate(&mut server), Some(0));
+    let rest: Vec<String> = log.lines().map(Result::unwrap).collect();
+    assert!(
+        rest.iter().any(|l| l.contains("complete after")),
+        "{rest:?}"
+    );
+    assert!(
+        rest.last().unwrap().contains("stopped after 1 tests"),
+        "{rest:?}"
+    );
+}
+
+#[test]
+fn the_log_for_machines_has_an_object_per_line() {
+    let args = ["serve", "--listen", "127.0.0.1:0", "--log", "json"];
+    let (mut server, line, log) = started(command(Path::new("."), &args));
+    let first: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(first["event"], "listening");
+    let address = first["address"].as_str().unwrap().parse().unwrap();
+    run_against(address, Key::open());
+    assert_eq!(terminate(&mut server), Some(0));
+    let events: Vec<String> = log
+        .lines()
+        .map(|l| serde_json::from_str::<serde_json::Value>(&l.unwrap()).unwrap())
+        .inspect(|e| assert!(e["time"].is_number()))
+        .map(|e| e["event"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(
+        events,
+        ["opened", "granted", "finished", "stopping", "stopped"]
+    );
+}
+
+fn nix_is_root() -> bool {
+    std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0
+}
