@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args as ClapArgs, ValueEnum};
+use fullpipe_net::content::Allowed;
+use fullpipe_net::file::Directory;
 use fullpipe_net::io::Stop;
 use fullpipe_net::session::event::Event;
 use fullpipe_net::session::key::VARIABLE;
@@ -68,6 +70,14 @@ pub struct Serve {
     #[arg(long, value_name = "SEGMENTS", default_value_t = 1 << 22, value_parser = clap::value_parser!(u64).range(16..=1 << 32))]
     pub max_window: u64,
 
+    /// Directory whose files clients may fetch, and into which they may put files; `--max-bytes` bounds each [default: no files]
+    #[arg(long, value_name = "DIR")]
+    pub files: Option<PathBuf>,
+
+    /// Clients may replace files that are there, if they ask for it
+    #[arg(long, requires = "files")]
+    pub overwrite: bool,
+
     /// How long tests that run may go on after the first Ctrl-C or SIGTERM
     #[arg(long, value_name = "TIME", default_value = "10s")]
     pub grace: Span,
@@ -124,7 +134,8 @@ pub fn serve(args: &Serve) -> Result<Exit, Failure> {
         limits: limits(args),
         grace: args.grace,
     };
-    let server = bind(config, args)?;
+    let allowed = allowed(args)?;
+    let server = bind(config, args)?.with_files(allowed);
     let stop = Stop::new().map_err(|e| Failure::io("cannot wait for signals", &e))?;
     stop_on_signals(stop.clone())?;
     match server.run(&stop) {
@@ -143,6 +154,20 @@ fn limits(args: &Serve) -> Limits {
         max_flows: args.max_flows,
         max_window: args.max_window,
     }
+}
+
+fn allowed(args: &Serve) -> Result<Allowed, Failure> {
+    let Some(dir) = &args.files else {
+        return Ok(Allowed::default());
+    };
+    let open = Directory::open(dir)
+        .map_err(|e| Failure::io(format!("cannot serve files of {}", dir.display()), &e))?;
+    Ok(Allowed {
+        files: Some(Arc::new(open)),
+        overwrite: args.overwrite,
+        most: args.max_bytes.map(|most| most.0),
+        ..Allowed::default()
+    })
 }
 
 /// Of the file, of the environment, or none where that is safe or wanted.
