@@ -52,6 +52,10 @@ impl TryFrom<Parts> for Histogram {
         if counts.len() > most || counts.iter().map(|n| u64::from(*n)).sum::<u64>() != count {
             return Err("a histogram whose counts do not fit");
         }
+        // What is added up over many of them stays in its range too.
+        if sum > u128::from(count) * u128::from(u64::MAX) || (count > 0 && min > max) {
+            return Err("a histogram whose sum or ends do not fit");
+        }
         Ok(Self {
             counts,
             count,

@@ -150,7 +150,8 @@ impl SenderRecorder {
         let w = sender.cwnd();
         self.window_area += self.window * (now - self.window_since).as_nanos() as f64;
         self.window_since = now;
-        if w >= self.cap && self.window < self.cap && self.step != Span::MAX {
+        let at_cap = w >= self.cap && self.window < self.cap;
+        if at_cap && self.step != Span::MAX && self.episodes.len() < self.most {
             self.next_row = now;
         }
         self.window = w;
@@ -211,7 +212,7 @@ impl SenderRecorder {
                 self.episodes.push(e);
             }
         }
-        if self.step != Span::MAX {
+        if self.step != Span::MAX && self.episodes.len() < self.most {
             // An episode is always on the record, whatever the decimation.
             self.next_row = now;
         }

@@ -16,6 +16,8 @@ use crate::wire::{AckDatagram, DataDatagram, SessionId};
 const MOST_AHEAD: u64 = 1 << 22;
 /// Holes at most: what is kept of them is bounded whatever a sender does.
 const MOST_HOLES: usize = 1 << 14;
+/// The same for a short flow, of which there may be thousands at a time.
+const MOST_HOLES_OF_SHORT: usize = 1 << 9;
 
 /// See above.
 #[derive(Debug)]
@@ -139,8 +141,12 @@ impl Receiving {
     fn admits(&self, seq: u64) -> bool {
         let next = self.receiver.next_expected();
         let ahead = next.saturating_add(MOST_AHEAD);
+        let holes = match self.short {
+            None => MOST_HOLES,
+            Some(_) => MOST_HOLES_OF_SHORT,
+        };
         seq < self.receiver.window_end().min(ahead)
-            && (seq <= next || self.receiver.holes() < MOST_HOLES)
+            && (seq <= next || self.receiver.holes() < holes)
     }
 
     /// The sink of the data had no room: as if the network had dropped it.

@@ -55,7 +55,9 @@ impl Name {
                 return Err(NameError::Length);
             }
         }
-        if text.ends_with(PART) || text.ends_with(STATE) {
+        // With or without what a temporary name adds.
+        let ending = text.trim_end_matches('~');
+        if ending.ends_with(PART) || ending.ends_with(STATE) {
             return Err(NameError::Reserved);
         }
         Ok(Self(text.to_owned()))
@@ -130,6 +132,7 @@ mod tests {
             ("..\\x", NameError::Character),
             ("x.part", NameError::Reserved),
             ("x.part.state", NameError::Reserved),
+            ("x.part.state~", NameError::Reserved),
         ] {
             assert_eq!(Name::parse(text), Err(error), "{text:?}");
         }

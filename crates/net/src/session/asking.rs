@@ -39,6 +39,7 @@ pub struct Asking {
     progress: Option<Progress>,
     ended: Option<Ended>,
     pull: Option<Pull>,
+    stuck: Option<PullError>,
     goodbyes: u32,
     /// The number of the latest question about what the flows carry, the question, and the answer.
     question: (u32, Question, Option<Answer>),
@@ -100,6 +101,7 @@ impl Asking {
             progress: None,
             ended: None,
             pull: None,
+            stuck: None,
             goodbyes: 0,
             question: (0, Question::Prepared, None),
             until_complete,
@@ -157,6 +159,9 @@ impl Asking {
 
     /// The result, once all of it is there.
     pub fn result(&mut self) -> Option<Result<Vec<u8>, PullError>> {
+        if let Some(error) = self.stuck.take() {
+            return Some(Err(error));
+        }
         let pull = self.pull.take_if(|pull| pull.is_complete())?;
         Some(pull.finish())
     }
@@ -330,10 +335,11 @@ impl Asking {
     }
 
     fn next_question(&mut self, now: Time) {
-        // A result that gets stuck is found out by the silence.
-        let pull = self.pull.as_mut();
-        if let Some(Ok(Some((from, many)))) = pull.map(|pull| pull.poll(now)) {
-            self.push(&Up::Ask { from, many });
+        match self.pull.as_mut().map(|pull| pull.poll(now)) {
+            Some(Ok(Some((from, many)))) => self.push(&Up::Ask { from, many }),
+            // Whatever else it may still say.
+            Some(Err(error)) => self.stuck = Some(error),
+            _ => {}
         }
     }
 }

@@ -87,7 +87,8 @@ impl Channel {
         if !self.seen.take(u64::from_be_bytes(*number)) {
             return None;
         }
-        postcard::from_bytes(body).ok()
+        let (message, rest) = postcard::take_from_bytes(body).ok()?;
+        rest.is_empty().then_some(message)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a server is willing to do for one client. What a limit forbids is refused; where a limit can be kept without making
 //! another experiment of it, the run is granted within it, and the client is told.
 
-use fullpipe_sim::{Arrivals, RunSpec, Trace, Waveform};
+use fullpipe_sim::{ArrivalSpec, Arrivals, RunSpec, Trace, Waveform};
 use fullpipe_units::{Bytes, Rate, Span};
 use serde::Serialize;
 
@@ -47,8 +47,12 @@ impl Default for Limits {
     }
 }
 
-/// Rows of a time series that the server keeps for a flow.
+/// Rows of time series that the server keeps for the flows of a test together.
 const MOST_ROWS: u64 = 1_000_000;
+/// Samples, one per interval, that it keeps for all flows, classes and sources together.
+const MOST_SAMPLES: u64 = 1 << 23;
+/// Short flows under way at a time: so many numbers there are.
+const MOST_SHORT: f64 = 32_768.0;
 /// Shortest step of one.
 const FINEST: Span = Span::from_micros(100);
 /// Short flows in all, and answers to probes: each leaves a row.
@@ -85,6 +89,13 @@ impl Limits {
     }
 
     fn grant_flows(&self, spec: &RunSpec) -> Result<(), String> {
+        let counted = (spec.flows.len() + spec.arrivals.len() + spec.sources.len()) as u64;
+        let samples = spec.duration.as_nanos() / spec.interval.as_nanos().max(1) + 1;
+        if samples.saturating_mul(2 * counted) > MOST_SAMPLES {
+            return Err(format!(
+                "{samples} samples for each of {counted} flows, classes and sources are more than a server keeps; choose a longer interval"
+            ));
+        }
         let flows = spec.flows.len() + spec.arrivals.len() + spec.sources.len() + spec.pings.len();
         if flows > self.max_flows as usize {
             return Err(format!(
@@ -93,11 +104,7 @@ impl Limits {
             ));
         }
         let seconds = spec.duration.as_secs_f64();
-        let short = spec.arrivals.iter().map(|a| match a.arrivals {
-            Arrivals::Poisson { per_second } => per_second * seconds,
-            Arrivals::Every(gap) => seconds / gap.as_secs_f64(),
-            Arrivals::Spread { count, .. } => count as f64,
-        });
+        let short = spec.arrivals.iter().map(|a| arrivals(a, seconds));
         if short.sum::<f64>() > MOST_ROWS_OF_TRAFFIC {
             return Err("more short flows than a server keeps account of (1,000,000)".to_owned());
         }
@@ -148,8 +155,12 @@ impl Limits {
 
     /// Every flow gets an equal part. Where nothing was said this only bounds memory and is not worth a word.
     fn bound_windows(&self, spec: &mut RunSpec, grant: &mut Grant) {
-        let flows = spec.flows.len() + spec.arrivals.len();
-        let most = (self.max_window / flows.max(1) as u64).max(16);
+        let seconds = spec.duration.as_secs_f64();
+        // All of a class may be under way at the same time; chance may bring more than are expected.
+        let short = spec.arrivals.iter();
+        let short = short.map(|a| (2.0 * arrivals(a, seconds) + 16.0).min(MOST_SHORT) as u64);
+        let flows = spec.flows.len() as u64 + short.sum::<u64>();
+        let most = (self.max_window / flows.max(1)).max(16);
         let mut clipped = false;
         let templates = spec.arrivals.iter_mut().map(|a| &mut a.template);
         for f in spec.flows.iter_mut().chain(templates) {
@@ -170,13 +181,23 @@ impl Limits {
     }
 }
 
+/// Short flows of a class that are expected in a run.
+fn arrivals(a: &ArrivalSpec, seconds: f64) -> f64 {
+    match a.arrivals {
+        Arrivals::Poisson { per_second } => per_second * seconds,
+        Arrivals::Every(gap) => seconds / gap.as_secs_f64(),
+        Arrivals::Spread { count, .. } => count as f64,
+    }
+}
+
 fn bound_series(spec: &mut RunSpec, grant: &mut Grant) {
     let step = match spec.trace {
         Trace::Off => return,
         Trace::Every(step) => step,
         Trace::Full => Span::ZERO,
     };
-    let finest = FINEST.max(spec.duration / MOST_ROWS);
+    let sent = spec.flows.iter().filter(|f| f.reverse).count() as u64;
+    let finest = FINEST.max(spec.duration / (MOST_ROWS / sent.max(1)).max(1));
     if step < finest {
         spec.trace = Trace::Every(finest);
         if spec.flows.iter().any(|f| f.reverse) {

@@ -111,12 +111,11 @@ impl Server {
         }
         let local = udp.local_addr()?;
         // Once before, so that a missing generator is an error.
-        entropy(&mut [0; 32]).map_err(|e| io::Error::other(e.to_string()))?;
-        let fresh = || {
-            let mut secret = [0; 32];
-            // It has worked before; without it no cookie can be checked, and nobody gets in.
-            let _ = entropy(&mut secret);
-            secret
+        let mut last = [0; 32];
+        entropy(&mut last).map_err(|e| io::Error::other(e.to_string()))?;
+        let fresh = move || {
+            last = secret_after(&last, entropy);
+            last
         };
         let clock = Clock::new();
         let jar = CookieJar::new(clock.now(), Box::new(fresh));
@@ -403,6 +402,17 @@ fn host(peer: SocketAddr) -> u128 {
     }
 }
 
+/// The secret after `last`: random bytes mixed with it, so that it stays a secret even if there are none this time.
+fn secret_after<E>(last: &[u8; 32], entropy: impl FnOnce(&mut [u8]) -> Result<(), E>) -> [u8; 32] {
+    let mut random = [0; 32];
+    let there = entropy(&mut random).is_ok();
+    let hash = blake3::Hasher::new_keyed(last)
+        .update(&[u8::from(there)])
+        .update(&random)
+        .finalize();
+    *hash.as_bytes()
+}
+
 fn transient(e: &io::Error) -> bool {
     matches!(
         e.kind(),
@@ -451,4 +461,24 @@ fn connected(here: SocketAddr, peer: SocketAddr) -> io::Result<(UdpSocket, Caugh
         }
     }
     Ok((udp, caught))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_random_bytes_the_next_secret_is_still_one() {
+        let none = |_: &mut [u8]| Err(());
+        let mut last = [7; 32];
+        let mut seen = vec![[0; 32], last];
+        for _ in 0..3 {
+            last = secret_after(&last, none);
+            assert!(!seen.contains(&last));
+            seen.push(last);
+        }
+        assert_ne!(secret_after(&[7; 32], none), secret_after(&[8; 32], none));
+        let zeros = |_: &mut [u8]| Ok::<(), ()>(());
+        assert_ne!(secret_after(&[7; 32], none), secret_after(&[7; 32], zeros));
+    }
 }

@@ -27,6 +27,12 @@ pub const AGREEING: Span = Span::from_secs(3600);
 pub const PONDERING: Span = Span::from_secs(3);
 /// Answers that wait to be sent.
 const MOST_ANSWERS: usize = 128;
+/// Parts of a result that may leave at once, and how often all of it may be sent: most parts get lost only on a path on which
+/// nothing else arrives either.
+const BURST: u64 = 64;
+const COPIES: u64 = 8;
+/// Bytes of a part on the wire: header, number, kind and length of the message, tag; IPv4 and UDP.
+const PACKET: u64 = PART as u64 + 12 + 8 + 8 + 32 + 28;
 /// How much faster than allowed a client may be over [`JUDGED`].
 const RATE_SLACK: f64 = 1.2;
 const JUDGED: Span = Span::from_secs(2);
@@ -89,6 +95,8 @@ struct Ended {
     why: Why,
     bytes: Vec<u8>,
     digest: [u8; 32],
+    /// Parts so far.
+    handed_out: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -217,7 +225,12 @@ impl Serving {
             _ => Why::Over,
         };
         let digest = *blake3::hash(&bytes).as_bytes();
-        self.stage = Stage::Ended(Ended { why, bytes, digest });
+        self.stage = Stage::Ended(Ended {
+            why,
+            bytes,
+            digest,
+            handed_out: 0,
+        });
         (self.since, self.heard) = (now, now);
         self.announce();
         why
@@ -387,7 +400,7 @@ impl Serving {
                     run.why.get_or_insert(Why::Stopped);
                 }
             }
-            Up::Ask { from, many } => return self.send_parts(from, many),
+            Up::Ask { from, many } => return self.send_parts(now, from, many),
             Up::Content { number, question } => {
                 return self.answer_about_content(number, &question);
             }
@@ -404,12 +417,20 @@ impl Serving {
         }
     }
 
-    fn send_parts(&mut self, from: u32, many: u16) {
-        let Stage::Ended(ended) = &self.stage else {
+    /// As many as may leave: within the limit on the rate, and not for ever.
+    fn send_parts(&mut self, now: Time, from: u32, many: u16) {
+        let lasting = now.saturating_since(self.since);
+        let Stage::Ended(ended) = &mut self.stage else {
             return;
         };
+        let rate = self.limits.max_rate;
+        let in_time = rate.map_or(u64::MAX, |r| BURST + r.bytes_in(lasting).0 / PACKET);
+        let whole = ended.bytes.len().div_ceil(PART) as u64;
+        let room = in_time.min(BURST + COPIES * whole);
+        let room = room.saturating_sub(ended.handed_out).min(MOST_PARTS.into());
         let mut parts = Vec::new();
-        for at in (from..).take(usize::from(many.min(MOST_PARTS))) {
+        let end = from.saturating_add(u32::from(many).min(room as u32));
+        for at in from..end {
             let start = at as usize * PART;
             let Some(rest) = ended.bytes.get(start..).filter(|rest| !rest.is_empty()) else {
                 break;
@@ -417,6 +438,7 @@ impl Serving {
             let bytes = rest[..rest.len().min(PART)].to_vec();
             parts.push(Down::Part { at, bytes });
         }
+        ended.handed_out += parts.len() as u64;
         parts.iter().for_each(|part| self.answer(part));
     }
 }

@@ -235,5 +235,9 @@ fn encode(mut report: Report) -> io::Result<Vec<u8>> {
         sender.record.series = Default::default();
         sender.record.rounds.clear();
     }
-    write(&report)
+    let bytes = write(&report)?;
+    if bytes.len() <= pull::LONGEST as usize {
+        return Ok(bytes);
+    }
+    write(&Report::failed("the result is too long".to_owned()))
 }

@@ -23,10 +23,10 @@ use fullpipe_units::{Span, Time};
 use crate::vectors::{bytes, list, text, vectors};
 
 /// Numbers that look random and are the same every time (SplitMix64).
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -34,20 +34,20 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
 
-    fn array<const N: usize>(&mut self) -> [u8; N] {
+    pub(crate) fn array<const N: usize>(&mut self) -> [u8; N] {
         std::array::from_fn(|_| self.next() as u8)
     }
 
-    fn noise(&mut self, most: usize) -> Vec<u8> {
+    pub(crate) fn noise(&mut self, most: usize) -> Vec<u8> {
         (0..self.below(most)).map(|_| self.next() as u8).collect()
     }
 
     /// One of a few thousand, so that some come again.
-    fn address(&mut self) -> SocketAddr {
+    pub(crate) fn address(&mut self) -> SocketAddr {
         let n = self.below(4096) as u16;
         SocketAddr::from(([198, 51, 100, n as u8], 1024 + n))
     }
@@ -67,17 +67,17 @@ fn ask() -> Ask {
 }
 
 /// What an attacker has: a cookie of his own, other people's datagrams, no key.
-struct Attacker {
-    dice: Dice,
-    own: SocketAddr,
-    nonce: Nonce,
-    cookie: Cookie,
-    overheard: Vec<u8>,
-    vectors: Vec<Vec<u8>>,
+pub(crate) struct Attacker {
+    pub(crate) dice: Dice,
+    pub(crate) own: SocketAddr,
+    pub(crate) nonce: Nonce,
+    pub(crate) cookie: Cookie,
+    pub(crate) overheard: Vec<u8>,
+    pub(crate) vectors: Vec<Vec<u8>>,
 }
 
 impl Attacker {
-    fn datagram(&mut self) -> (SocketAddr, Vec<u8>) {
+    pub(crate) fn datagram(&mut self) -> (SocketAddr, Vec<u8>) {
         let d = &mut self.dice;
         let nonce = Nonce(d.array());
         let elsewhere = d.address();
@@ -217,7 +217,7 @@ fn a_million_strangers_open_nothing_and_leave_nothing() {
 }
 
 /// Bytes of memory of this process (`/proc/self/statm`).
-fn resident() -> u64 {
+pub(crate) fn resident() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = statm.split(' ').nth(1).and_then(|n| n.parse::<u64>().ok());
     pages.unwrap_or(0) * 4096

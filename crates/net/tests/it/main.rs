@@ -2,6 +2,7 @@
 
 mod attack;
 mod dissector;
+mod hostile;
 mod payload;
 mod session;
 mod spreading;

@@ -24,15 +24,15 @@ use fullpipe_sim::{FlowSpec, Outcome, PingSpec, RunSpec, SourceSpec, Spacing, Wa
 use fullpipe_units::{Bytes, Rate, Span, Time};
 
 /// A server on a thread, and what it said.
-struct Running {
-    address: SocketAddr,
+pub(crate) struct Running {
+    pub(crate) address: SocketAddr,
     stop: Stop,
     events: Arc<Mutex<Vec<Event>>>,
     thread: Option<JoinHandle<u64>>,
 }
 
 impl Running {
-    fn start(key: Key, limits: Limits) -> Self {
+    pub(crate) fn start(key: Key, limits: Limits) -> Self {
         Self::at("127.0.0.1:0", key, limits)
     }
 
@@ -50,7 +50,10 @@ impl Running {
         let stop = Stop::new().unwrap();
         let address = server.address();
         let until = stop.clone();
-        let thread = std::thread::spawn(move || server.run(&until).unwrap());
+        let thread = std::thread::Builder::new()
+            .name("listener".to_owned())
+            .spawn(move || server.run(&until).unwrap())
+            .unwrap();
         Self {
             address,
             stop,
@@ -59,19 +62,25 @@ impl Running {
         }
     }
 
-    fn peer(&self, key: Key) -> Peer {
+    pub(crate) fn peer(&self, key: Key) -> Peer {
         Peer::new(self.address, key)
     }
 
     /// Ends it and returns what it said.
-    fn end(mut self) -> Vec<Event> {
+    pub(crate) fn end(mut self) -> Vec<Event> {
         self.stop.set();
         self.thread.take().unwrap().join().unwrap();
         std::mem::take(&mut self.events.lock().unwrap())
     }
 
+    /// How many things of this kind it has said.
+    pub(crate) fn count(&self, what: impl Fn(&Event) -> bool) -> usize {
+        let events = self.events.lock().unwrap();
+        events.iter().filter(|e| what(e)).count()
+    }
+
     /// Waits until it has said something of this kind.
-    fn wait_for(&self, what: impl Fn(&Event) -> bool) {
+    pub(crate) fn wait_for(&self, what: impl Fn(&Event) -> bool) {
         let begin = Instant::now();
         while !self.events.lock().unwrap().iter().any(&what) {
             assert!(begin.elapsed() < Duration::from_secs(40), "never said");
@@ -80,11 +89,11 @@ impl Running {
     }
 }
 
-fn key(letter: &str) -> Key {
+pub(crate) fn key(letter: &str) -> Key {
     Key::from_text(&letter.repeat(40), "test").unwrap()
 }
 
-fn flow(name: &str, segments: Option<u64>, reverse: bool) -> FlowSpec {
+pub(crate) fn flow(name: &str, segments: Option<u64>, reverse: bool) -> FlowSpec {
     let mut flow = FlowSpec::new(
         name,
         StackSpec::parse("cubic").unwrap(),
@@ -101,7 +110,7 @@ fn flow(name: &str, segments: Option<u64>, reverse: bool) -> FlowSpec {
     flow
 }
 
-fn spec(millis: u64, flows: Vec<FlowSpec>) -> RunSpec {
+pub(crate) fn spec(millis: u64, flows: Vec<FlowSpec>) -> RunSpec {
     RunSpec {
         duration: Span::from_millis(millis),
         flows,
@@ -109,7 +118,7 @@ fn spec(millis: u64, flows: Vec<FlowSpec>) -> RunSpec {
     }
 }
 
-fn go(
+pub(crate) fn go(
     server: &Running,
     key: Key,
     spec: &RunSpec,
@@ -127,7 +136,7 @@ fn refusal(result: Result<Outcome, SessionError>) -> String {
     }
 }
 
-fn until_complete() -> Options {
+pub(crate) fn until_complete() -> Options {
     Options {
         until_complete: true,
         label: "a test".to_owned(),
