@@ -482,7 +482,9 @@ fn what_is_beyond_a_limit_is_refused_and_whoever_vanishes_is_forgotten() {
     let refused = loop {
         match Raw::open(to, &open, ask_for(&long), &mut dice) {
             Ok(raw) => held.push(raw),
-            Err(reason) => break reason,
+            Err(reason) if held.len() == 3 => break reason,
+            // The places of those who said goodbye are free in a moment.
+            Err(_) => assert!(begin.elapsed() < Duration::from_secs(20)),
         }
         assert!(held.len() <= 3);
     };
