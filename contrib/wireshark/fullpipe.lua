@@ -69,6 +69,8 @@ local f = {
     reason_number = ProtoField.uint32("fullpipe.reason.number", "Number of the reason", base.DEC),
     body = ProtoField.bytes("fullpipe.body", "Message"),
     tag = ProtoField.bytes("fullpipe.tag", "Tag"),
+    sealed = ProtoField.bool("fullpipe.sealed", "Encrypted", 8, nil, 0x80),
+    ciphertext = ProtoField.bytes("fullpipe.ciphertext", "Ciphertext"),
 }
 fullpipe.fields = f
 
@@ -272,6 +274,44 @@ local control = {
     end,
 }
 
+-- Encrypted datagrams of a session: the header in clear, a packet number, ciphertext, a tag. Flags and length can be judged.
+local SEAL, SEAL_TAG = 24, 16
+
+local function is_sealed(tvb)
+    return tvb:captured_len() >= HEADER and tvb:range(0, 1):uint() % 16 >= 8 and tvb:range(1, 1):uint() >= 128
+end
+
+local function check_sealed(tvb)
+    local kind, flags = tvb:range(0, 1):uint() % 16, tvb:range(1, 1):uint() - 128
+    local len, blocks = tvb:reported_len() - SEAL, math.floor(flags / 16)
+    if kind == 8 then
+        if flags >= 16 then return e.malformed, "an unknown flag" end
+        if flags % 2 == 1 and (flags >= 4 or len ~= NUMBERED) then return e.malformed, "not a SYN" end
+        if flags % 2 == 0 and len <= NUMBERED then return e.malformed, "data without payload" end
+    elseif kind == 9 then
+        if blocks > MOST_BLOCKS or math.floor(flags / 8) % 2 == 1 then return e.malformed, "an unknown flag" end
+        if len ~= ACK + BLOCK * blocks then return e.malformed, "the length is not that of its blocks" end
+    else
+        if flags ~= 0 then return e.malformed, "an unknown flag" end
+        if len < NUMBERED then return e.malformed, "shorter than its kind" end
+    end
+end
+
+local function show_sealed(tvb, tree, pinfo)
+    local kind, flags = tvb:range(0, 1):uint() % 16, tvb:range(1, 1)
+    local sub = tree:add(f.flags, flags)
+    local known = { [8] = { f.syn, f.retransmission, f.cwr, f.push }, [9] = { f.syn, f.dsack, f.ece, f.blocks } }
+    for _, field in ipairs(known[kind] or {}) do sub:add(field, flags) end
+    sub:add(f.sealed, flags)
+    if not captured(tvb, HEADER, 8) then return end
+    tree:add(f.number, tvb:range(HEADER, 8))
+    local body = tvb:reported_len() - HEADER - 8 - SEAL_TAG
+    if captured(tvb, HEADER + 8, body) then tree:add(f.ciphertext, tvb:range(HEADER + 8, body)) end
+    if captured(tvb, HEADER + 8 + body, SEAL_TAG) then tree:add(f.tag, tvb:range(HEADER + 8 + body, SEAL_TAG)) end
+    pinfo.cols.info = string.format("%s %d encrypted, Number=%s Len=%d", KINDS[kind], tvb:range(2, 2):uint(),
+        tostring(tvb:range(HEADER, 8):uint64()), tvb:reported_len())
+end
+
 local plain = { least = NUMBERED, check = check_plain, show = show_plain }
 local kinds = {
     [0] = hello, [1] = cookie, [2] = open, [3] = accept, [4] = refuse, [5] = control,
@@ -287,6 +327,7 @@ local function judge(tvb)
     if math.floor(first / 16) ~= VERSION then return e.version, "version " .. math.floor(first / 16) end
     local kind = kinds[first % 16]
     if not kind then return e.malformed, "an unknown kind" end
+    if is_sealed(tvb) then return check_sealed(tvb) end
     if tvb:reported_len() < kind.least then return e.truncated, "shorter than its kind" end
     if not captured(tvb, 0, kind.least) then return nil end
     return kind.check(tvb)
@@ -311,7 +352,9 @@ function fullpipe.dissector(tvb, pinfo, root)
         return tvb:reported_len()
     end
     local kind = kinds[tvb:range(0, 1):uint() % 16]
-    if captured(tvb, 0, kind.least) then kind.show(tvb, tree, pinfo) end
+    if is_sealed(tvb) then
+        show_sealed(tvb, tree, pinfo)
+    elseif captured(tvb, 0, kind.least) then kind.show(tvb, tree, pinfo) end
     return tvb:reported_len()
 end
 

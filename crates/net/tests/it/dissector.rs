@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::vectors::{bytes, list, text, vectors};
+use crate::vectors::{bytes, list, plain, text, vectors};
 
 /// A port that the dissector knows, and one where it has to recognise a datagram by what is in it.
 const PORT: u16 = 6220;
@@ -72,6 +72,69 @@ fn tshark_shows_what_the_vectors_say() {
             assert_eq!(*shown, expected(&vector["fields"], key), "{name}: {field}");
         }
     }
+}
+
+#[test]
+fn tshark_shows_what_is_in_clear_of_sealed_datagrams() {
+    if skip() {
+        return;
+    }
+    let file = vectors();
+    let sealed = list(&file, "sealed");
+    let payloads: Vec<_> = sealed.iter().map(|v| bytes(text(v, "hex"))).collect();
+    let dir = tempfile::tempdir().unwrap();
+    let fields = [
+        "fullpipe.kind",
+        "fullpipe.flow",
+        "fullpipe.number",
+        "fullpipe.syn",
+        "fullpipe.retransmission",
+        "fullpipe.sack.count",
+        "fullpipe.ciphertext",
+        "fullpipe.tag",
+        "_ws.expert.severity",
+    ];
+    let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+    // Recognised by what can be told of it.
+    for port in [PORT, OTHER_PORT] {
+        let capture = write(dir.path(), &payloads, port);
+        let rows = tshark(&capture, &fields);
+        assert_eq!(rows.len(), sealed.len());
+        for ((vector, datagram), row) in sealed.iter().zip(&payloads).zip(rows) {
+            let (plain, name) = (plain(&file, vector), text(vector, "name"));
+            let (kind, tag) = (plain[0] & 15, datagram.len() - 16);
+            let bit = |of: u8, bit: u8| match kind == of {
+                true => (plain[1] >> bit & 1).to_string(),
+                false => String::new(),
+            };
+            let syn = if kind == 9 { bit(9, 0) } else { bit(8, 0) };
+            let blocks = match kind {
+                9 => (plain[1] >> 4).to_string(),
+                _ => String::new(),
+            };
+            let expected = [
+                kind.to_string(),
+                u16::from_be_bytes([plain[2], plain[3]]).to_string(),
+                text(vector, "number").to_owned(),
+                syn,
+                bit(8, 1),
+                blocks,
+                hex(&datagram[20..tag]),
+                hex(&datagram[tag..]),
+                String::new(),
+            ];
+            assert_eq!(row, expected, "{name}");
+        }
+    }
+    // One byte less is no longer one, where the length can be told.
+    let shorter: Vec<_> = (sealed.iter().zip(&payloads))
+        .filter(|(v, _)| ["syn", "ack", "ack-sack"].contains(&text(v, "plain")))
+        .map(|(_, bytes)| bytes[..bytes.len() - 1].to_vec())
+        .collect();
+    let capture = write(dir.path(), &shorter, PORT);
+    let rows = tshark(&capture, &["fullpipe.malformed"]);
+    assert_eq!(rows.len(), 3);
+    assert!(rows.iter().all(|row| !row[0].is_empty()), "{rows:?}");
 }
 
 #[test]

@@ -9,7 +9,8 @@ use fullpipe_net::session::channel::Channel;
 use fullpipe_net::session::control::Up;
 use fullpipe_net::session::cookie::Cookie;
 use fullpipe_net::session::message::{self, Ask, Nonce, Open};
-use fullpipe_net::session::{Key, Reason};
+use fullpipe_net::session::seal::{End, OVERHEAD, Seal};
+use fullpipe_net::session::{Directions, Key, Reason, Secrets};
 use fullpipe_net::wire::{
     AckDatagram, CrossDatagram, DataDatagram, Header, Kind, Parsed, ProbeDatagram, SessionId,
     WireError,
@@ -304,7 +305,7 @@ fn invalid_vectors_are_refused() {
 #[test]
 fn names_are_unique() {
     let file = vectors();
-    let mut names: Vec<&str> = ["valid", "invalid"]
+    let mut names: Vec<&str> = ["valid", "invalid", "sealed"]
         .into_iter()
         .flat_map(|which| list(&file, which))
         .map(|v| text(v, "name"))
@@ -324,6 +325,50 @@ fn cell(vector: &Value) -> String {
     }
 }
 
+/// The valid datagram that a sealed one was before.
+pub fn plain(file: &Value, sealed: &Value) -> Vec<u8> {
+    let mut valid = list(file, "valid").iter();
+    let vector = valid.find(|v| v["name"] == sealed["plain"]);
+    bytes(text(vector.unwrap(), "hex"))
+}
+
+#[test]
+fn sealed_vectors_are_written_and_opened() {
+    let file = vectors();
+    let keys = Directions {
+        up: array(text(&file, "sealed_key")),
+        down: [1; 32],
+    };
+    let secrets = Secrets {
+        session: SessionId(0x0123_4567_89ab_cdef),
+        control: keys.clone(),
+        data: keys,
+    };
+    let mut client = Seal::new(&secrets, End::Client);
+    let mut server = Seal::new(&secrets, End::Server);
+    let mut next = 0;
+    for vector in list(&file, "sealed") {
+        let (name, datagram) = (text(vector, "name"), bytes(text(vector, "hex")));
+        let plain = plain(&file, vector);
+        let mut room = [0; 2048];
+        let number: u64 = text(vector, "number").parse().unwrap();
+        assert_eq!(
+            server.open(&datagram, &mut room),
+            Some(&plain[..]),
+            "{name}"
+        );
+        assert_eq!(server.open(&datagram, &mut room), None, "{name} again");
+        // The numbers of a direction count from 0.
+        if number == next {
+            let mut written = vec![0; plain.len() + OVERHEAD];
+            client.seal(&mut written, |out| out.copy_from_slice(&plain));
+            assert_eq!(hex(&written), hex(&datagram), "{name}");
+            next += 1;
+        }
+    }
+    assert!(next > 7);
+}
+
 /// The tables of the page.
 fn tables() -> String {
     let file = vectors();
@@ -334,6 +379,23 @@ fn tables() -> String {
             "| `{}` | {} | {} |",
             text(v, "name"),
             text(v, "about"),
+            cell(v)
+        )
+        .unwrap();
+    }
+    let key = text(&file, "sealed_key");
+    writeln!(
+        out,
+        "\nEncrypted under the key `{key}`:\n\n| name | what it is | number | bytes |\n|---|---|---:|---|"
+    )
+    .unwrap();
+    for v in list(&file, "sealed") {
+        writeln!(
+            out,
+            "| `{}` | {} | {} | {} |",
+            text(v, "name"),
+            text(v, "about"),
+            text(v, "number"),
             cell(v)
         )
         .unwrap();

@@ -1,0 +1,88 @@
+//! How fast an encrypted session is: client and server in one process, over loopback, from memory to memory, with and without
+//! encryption.
+//!
+//! ```sh
+//! cargo run --release -p fullpipe-net --example sealed -- mode=packet seconds=3
+//! ```
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use fullpipe_cc::StackSpec;
+use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
+use fullpipe_net::endpoint::Hooks;
+use fullpipe_net::ground;
+use fullpipe_net::io::{Mode, Stop};
+use fullpipe_net::session::Key;
+use fullpipe_net::session::client::{Peer, run_with_peer};
+use fullpipe_net::session::limits::Limits;
+use fullpipe_net::session::request::Options;
+use fullpipe_net::session::server::{Config, Server};
+use fullpipe_sim::{FlowSpec, RunSpec};
+use fullpipe_units::Span;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let (mut seconds, mut window, mut mode) = (3.0, 400.0, Mode::Packet);
+    for arg in std::env::args().skip(1) {
+        match arg.split_once('=').ok_or("write key=value")? {
+            ("seconds", value) => seconds = value.parse()?,
+            ("window", value) => window = value.parse()?,
+            ("mode", "packet") => mode = Mode::Packet,
+            ("mode", "bulk") => mode = Mode::Bulk,
+            (key, value) => return Err(format!("no such key or value: {key}={value}").into()),
+        }
+    }
+    let key = Key::from_text(&"k".repeat(32), "example")?;
+    let config = Config {
+        listen: "127.0.0.1:0".parse()?,
+        key: key.clone(),
+        limits: Limits::default(),
+        grace: Span::from_secs(1),
+    };
+    let server = Server::bind(config, Arc::new(|_| {}))?;
+    let (peer, stop) = (Peer::new(server.address(), key), Stop::new()?);
+    let until = stop.clone();
+    let thread = std::thread::spawn(move || server.run(&until));
+    let sender = SenderConfig {
+        max_window: window,
+        ..SenderConfig::preset(Preset::Y2026, 1500)
+    };
+    let receiver = ReceiverConfig::preset(Preset::Y2026);
+    let stack = StackSpec::parse("reno")?;
+    let spec = RunSpec {
+        duration: Span::from_secs_f64(seconds),
+        flows: vec![FlowSpec::new(
+            "main",
+            stack,
+            sender,
+            receiver,
+            vec![],
+            vec![],
+        )],
+        ..RunSpec::default()
+    };
+    for encrypted in [false, true] {
+        let request = Options {
+            bulk: mode == Mode::Bulk,
+            encrypted,
+            ..Options::default()
+        };
+        let local = ground::Options {
+            mode,
+            ..ground::Options::default()
+        };
+        let never = AtomicBool::new(false);
+        let (outcome, _) = run_with_peer(&spec, &peer, request, &local, Hooks::default(), &never)?;
+        let f = &outcome.flows[0];
+        let bits = f.totals.delivered as f64 * f64::from(f.mss) * 8.0;
+        let rate = bits / seconds / 1e9;
+        println!(
+            "{mode:?}, encrypted: {encrypted}: {rate:.2} Gbit/s, {} retransmissions",
+            f.totals.retransmits
+        );
+    }
+    stop.set();
+    // Its tests are over.
+    thread.join().map_err(|_| "the server panicked")??;
+    Ok(())
+}
