@@ -38,6 +38,10 @@ pub struct Serve {
     #[arg(long)]
     pub open: bool,
 
+    /// Refuse tests whose data is not encrypted; needs a key
+    #[arg(long, conflicts_with = "open")]
+    pub require_encryption: bool,
+
     /// Write a new random key to this file, which must not exist yet, and do nothing else
     #[arg(long, value_name = "FILE", exclusive = true)]
     pub new_key: Option<PathBuf>,
@@ -128,6 +132,11 @@ pub fn serve(args: &Serve) -> Result<Exit, Failure> {
     let everywhere = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT);
     let listen = args.listen.unwrap_or(everywhere);
     let key = find_key(args, listen)?;
+    if args.require_encryption && key.is_open() {
+        let message = "`--require-encryption` needs a key: what everybody can derive hides nothing";
+        return Err(Failure::new(Exit::Usage, message)
+            .hint("make a key with `fullpipe serve --new-key FILE`, then give `--key FILE`"));
+    }
     let config = Config {
         listen,
         key,
@@ -135,7 +144,9 @@ pub fn serve(args: &Serve) -> Result<Exit, Failure> {
         grace: args.grace,
     };
     let allowed = allowed(args)?;
-    let server = bind(config, args)?.with_files(allowed);
+    let server = bind(config, args)?
+        .with_files(allowed)
+        .only_encrypted(args.require_encryption);
     let stop = Stop::new().map_err(|e| Failure::io("cannot wait for signals", &e))?;
     stop_on_signals(stop.clone())?;
     match server.run(&stop) {
