@@ -145,9 +145,17 @@ pub fn merge(
         events: total(|c| c.turns),
         delivered_packets,
         fidelity: Some(Fidelity {
-            unplanned_drops: path.fidelity.unplanned_drops
-                + total(|c| c.socket_drops.saturating_add(c.refused)),
-            local_stalls: path.fidelity.local_stalls + total(|c| c.local_stalls),
+            // A short flow that found no number is lost whole.
+            unplanned_drops: path
+                .fidelity
+                .unplanned_drops
+                .saturating_add(total(|c| c.socket_drops))
+                .saturating_add(total(|c| c.refused))
+                .saturating_add(total(|c| c.unnumbered)),
+            local_stalls: path
+                .fidelity
+                .local_stalls
+                .saturating_add(total(|c| c.local_stalls)),
             ..path.fidelity
         }),
     })

@@ -13,6 +13,7 @@ use fullpipe_sim::{
 };
 use fullpipe_units::{Rate, Span, Time};
 
+use super::numbers::MOST_CLASSES;
 use crate::ground::{GroundError, Options, run_local};
 
 fn flow(name: &str, segments: u64) -> FlowSpec {
@@ -280,6 +281,21 @@ fn short_flows_come_as_in_the_simulator_and_complete() {
             assert_eq!(w.delivered_per_interval.iter().sum::<u64>(), all);
         }
     }
+}
+
+/// With 4096 classes there are eight numbers for each, none of which is free again before the run ends.
+#[test]
+fn short_flows_beyond_the_numbers_of_the_wire_spoil_a_run() {
+    let mut spec = short_flows(MOST_CLASSES, 0.0);
+    spec.arrivals[0].arrivals = Arrivals::Every(Span::from_millis(5));
+    for link in &mut spec.links {
+        link.delay = Span::from_millis(200);
+    }
+    spec.duration = Span::from_millis(300);
+    let o = run(&spec);
+    let flows = o.arrivals[0].transfers.len() as u64;
+    assert!(flows > 20, "{flows}");
+    assert_eq!(o.fidelity.unwrap().unplanned_drops, flows - 8);
 }
 
 #[test]

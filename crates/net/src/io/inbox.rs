@@ -110,6 +110,18 @@ impl Socket {
     /// Those of the socket itself. That an earlier datagram of ours was not delivered is counted instead
     /// ([`Socket::unreachable`]).
     pub fn receive(&self, inbox: &mut Inbox) -> io::Result<usize> {
+        // A batch of nothing but oversize datagrams is not the end of what is there; but whoever floods us with them must not keep
+        // us here.
+        for _ in 0..MOST_BATCHES {
+            self.receive_batch(inbox)?;
+            if inbox.filled == 0 || inbox.datagrams > 0 {
+                break;
+            }
+        }
+        Ok(inbox.datagrams)
+    }
+
+    fn receive_batch(&self, inbox: &mut Inbox) -> io::Result<()> {
         inbox.filled = 0;
         inbox.datagrams = 0;
         let parts = inbox.meta.len();
@@ -129,14 +141,12 @@ impl Socket {
                 inbox.datagrams += count;
             }
         }
-        // A batch of nothing but oversize datagrams is not the end of what is there.
-        if inbox.filled > 0 && inbox.datagrams == 0 {
-            self.receive(inbox)
-        } else {
-            Ok(inbox.datagrams)
-        }
+        Ok(())
     }
 }
+
+/// Batches of nothing but oversize datagrams that one call passes over.
+const MOST_BATCHES: usize = 8;
 
 /// Most bytes that a datagram, or a merged batch, carries.
 const MOST: usize = 65_535;

@@ -208,6 +208,28 @@ fn what_is_too_long_is_counted_and_does_not_hide_the_rest() {
 }
 
 #[test]
+fn a_flood_of_what_is_too_long_does_not_keep_the_reader() {
+    let near = socket(Ipv4Addr::LOCALHOST, &IoConfig::new(Mode::Bulk));
+    let config = IoConfig {
+        longest: 100,
+        ..IoConfig::default()
+    };
+    let far = socket(Ipv4Addr::LOCALHOST, &config);
+    let mut outbox = Outbox::new(600, 101);
+    for _ in 0..600 {
+        assert!(outbox.push(far.local(), None, 101, |_| {}));
+    }
+    assert_eq!(outbox.flush(&near).unwrap().sent, 600);
+    let mut inbox = Inbox::new(&far);
+    assert_eq!(far.receive(&mut inbox).unwrap(), 0);
+    let first = inbox.oversize();
+    assert!((1..600).contains(&first), "{first}");
+    while inbox.oversize() < 600 {
+        assert_eq!(far.receive(&mut inbox).unwrap(), 0);
+    }
+}
+
+#[test]
 fn what_can_never_leave_is_an_error_and_can_be_skipped() {
     let near = socket(Ipv4Addr::LOCALHOST, &IoConfig::default());
     let mut outbox = Outbox::new(3, 70_000);
