@@ -30,8 +30,8 @@ pub struct Probing {
     pub next: Time,
     /// Bytes of a probe's payload.
     pub size: usize,
-    /// Probes are answered in order, each once: the next number that may be.
-    answered: u64,
+    /// Which probes are answered.
+    answered: Answered,
 }
 
 /// Of all sources of the run; they leave from the near side. Packets are as long as they are to be with what the port adds.
@@ -68,7 +68,7 @@ pub fn pings(spec: &RunSpec, side: Side, overhead: usize) -> Vec<Probing> {
                 size: usize::from(p.size)
                     .saturating_sub(HEADERS + overhead)
                     .max(ProbeDatagram::LEN),
-                answered: 0,
+                answered: Answered::default(),
             }
         })
         .collect()
@@ -125,17 +125,59 @@ impl Probing {
 
     /// An answer of `len` bytes is back.
     pub fn answered(&mut self, now: Time, probe: &ProbeDatagram, len: usize) -> Option<()> {
-        let expected = self.answered..self.ping.sent();
-        if len != self.size || !expected.contains(&probe.number) {
+        let known = len == self.size && probe.number < self.ping.sent();
+        if !known || !self.answered.is_first(probe.number) {
             return None;
         }
-        self.answered = probe.number + 1;
         self.ping.answered(now, age(now, probe.stamp));
         Some(())
+    }
+}
+
+/// Numbers that have come, each of which counts once. One may overtake others: as many of them as the window is long still count.
+#[derive(Debug, Default)]
+struct Answered {
+    /// One more than the highest.
+    next: u64,
+    /// Bit i: number `next - 1 - i` has come.
+    window: u128,
+}
+
+impl Answered {
+    /// Whether `number` comes for the first time.
+    fn is_first(&mut self, number: u64) -> bool {
+        if number >= self.next {
+            let shift = u32::try_from(number - self.next + 1).unwrap_or(u32::MAX);
+            self.window = self.window.checked_shl(shift).unwrap_or(0) | 1;
+            self.next = number + 1;
+            return true;
+        }
+        let behind = u32::try_from(self.next - 1 - number).unwrap_or(u32::MAX);
+        let bit = 1u128.checked_shl(behind).unwrap_or(0);
+        let first = bit != 0 && self.window & bit == 0;
+        self.window |= bit;
+        first
     }
 }
 
 /// How old a time stamp of the wire is, by this host's clock.
 fn age(now: Time, stamp: Time) -> Span {
     now.saturating_since(AckDatagram::unwrap_echo(now, stamp))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_overtaken_counts_and_nothing_counts_twice() {
+        let mut answered = Answered::default();
+        let mut first = |number| answered.is_first(number);
+        assert!(first(0) && !first(0));
+        assert!(first(5) && first(2) && first(4) && !first(2) && !first(5));
+        assert!(first(130) && first(3) && !first(5));
+        // Too far behind to be known.
+        assert!(!first(2));
+        assert!(first(10_000) && !first(131) && first(9_999) && !first(9_999));
+    }
 }
