@@ -93,11 +93,8 @@ fn flows(
     rows: Option<usize>,
     numbers: Numbers,
 ) -> Result<Vec<u8>, TraceError> {
-    let resolution = match meta.ground.as_str() {
-        SIMULATOR => Resolution::Nanoseconds,
-        _ => Resolution::Microseconds,
-    };
-    let mut writer = TraceWriter::new(Vec::new(), meta, resolution, numbers)?;
+    // Of every ground, so that equal runs are equal files.
+    let mut writer = TraceWriter::new(Vec::new(), meta, Resolution::Nanoseconds, numbers)?;
     let mut variables = Vec::new();
     for (i, f) in flows.iter().enumerate() {
         for p in picks(&f.series, rows) {
@@ -226,8 +223,6 @@ fn kind(kind: EpisodeKind) -> &'static str {
     }
 }
 
-/// The ground whose time is virtual.
-const SIMULATOR: &str = "sim";
 /// Rows of a flow in the decimated table beside a full one.
 const DECIMATED_ROWS: usize = 2000;
 

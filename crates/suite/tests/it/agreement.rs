@@ -102,7 +102,8 @@ fn a_window_that_is_a_tenth_smaller() {
     for (part, verdict) in [(0.1, Verdict::Beyond), (0.04, Verdict::Within)] {
         let c = held(ALONE, shrink(part), &Options::default());
         let d = distance(&c, "main", CWND_AREA);
-        assert!((d.mean - part).abs() < 1e-9, "{d:?}");
+        // Full traces keep four decimals of a window.
+        assert!((d.mean - part).abs() < 1e-6, "{d:?}");
         assert_eq!(d.verdict, verdict);
         assert_eq!(c.agree, verdict == Verdict::Within);
     }
