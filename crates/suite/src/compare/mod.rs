@@ -106,6 +106,9 @@ pub struct Side {
     pub scenario: String,
     /// Ground.
     pub ground: String,
+    /// What is to be said about runs whose path was not what it claims ([`RunResult::untrue`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untrue: Option<String>,
 }
 
 /// One metric of one case.
@@ -249,6 +252,7 @@ fn with_runs(
         fullpipe: r.fullpipe.clone(),
         scenario: r.scenario.clone(),
         ground: r.ground.clone(),
+        untrue: r.untrue(),
     };
     let view = match options.view {
         View::Auto if a.ground != b.ground => View::Agreement,

@@ -270,3 +270,23 @@ fn metrics_can_be_chosen_variables_by_name_only() {
         ["var.k.last", "jain"]
     );
 }
+
+#[test]
+fn a_side_whose_path_was_not_true_says_so() {
+    use crate::metrics::Fidelity;
+    let r = result(vec![case(1500, &[1.0])]);
+    let mut late = r.clone();
+    late.cases[0].fidelity = Some(Fidelity {
+        late_p50_ms: 0.1,
+        late_p99_ms: 2.0,
+        late_max_ms: 3.0,
+        late_bound_ms: 0.8,
+        unplanned_drops: 0,
+        local_stalls: 0,
+        valid: false,
+    });
+    let c = compare(&r, &late, &Options::default());
+    assert_eq!(c.a.untrue, None);
+    let said = c.b.untrue.unwrap();
+    assert!(said.contains("2 ms late"), "{said}");
+}

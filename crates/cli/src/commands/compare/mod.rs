@@ -128,6 +128,9 @@ fn text(comparison: &Comparison, all: bool) -> String {
             "{name}: {} on {} (fullpipe {})\n",
             side.scenario, side.ground, side.fullpipe
         );
+        if let Some(untrue) = &side.untrue {
+            out += &format!("{name} is NOT VALID: {untrue}\n");
+        }
     }
     let agreement = comparison.view == View::Agreement;
     if agreement {
