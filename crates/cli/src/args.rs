@@ -7,6 +7,8 @@ use std::str::FromStr;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use fullpipe_units::Span;
 
+pub use crate::commands::send::args::{PING_ABOUT, Ping, SEND_ABOUT, Send};
+
 /// Try, judge and compare congestion control on long fat paths.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "fullpipe", version, max_term_width = 100, after_help = EXAMPLES, after_long_help = EXAMPLES_AND_CODES)]
@@ -40,6 +42,12 @@ pub enum Command {
     Schema(Schema),
     /// Check scenarios without running them
     Check(Check),
+    /// Send to a host that runs `fullpipe serve`, or receive from it; copy files
+    #[command(long_about = SEND_ABOUT)]
+    Send(Send),
+    /// Measure round-trip times to a host that runs `fullpipe serve`
+    #[command(long_about = PING_ABOUT)]
+    Ping(Ping),
     /// Print a completion script for a shell
     Completions(Completions),
     /// Print or install the man pages
@@ -56,6 +64,8 @@ pub const COMMANDS: [&str; 10] = [
     "list",
     "schema",
     "check",
+    "send",
+    "ping",
     "completions",
     "man",
 ];
@@ -332,7 +342,8 @@ pub enum Described {
     Result,
 }
 
-fn seed(text: &str) -> Result<u64, String> {
+/// A seed.
+pub fn seed(text: &str) -> Result<u64, String> {
     text.parse()
         .map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
 }
@@ -342,7 +353,8 @@ fn at_least_one<T: FromStr>(text: &str) -> Result<T, String> {
         .map_err(|_| "expected a whole number, at least 1".to_owned())
 }
 
-fn key_value(text: &str) -> Result<(String, String), String> {
+/// `KEY=VALUE`.
+pub fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => {
             Ok((key.trim().to_owned(), value.trim().to_owned()))

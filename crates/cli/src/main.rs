@@ -11,6 +11,7 @@ mod commands;
 mod exit;
 mod ground;
 mod output;
+mod peer;
 mod progress;
 mod reference;
 mod table;
@@ -52,6 +53,8 @@ fn run() -> Exit {
         Command::List(list) => commands::list::list(list),
         Command::Schema(schema) => commands::schema::schema(schema),
         Command::Check(check) => commands::check::check(check),
+        Command::Send(send) => commands::send::send(send),
+        Command::Ping(ping) => commands::send::ping::ping(ping),
         Command::Completions(completions) => reference::completions(completions),
         Command::Man(man) => reference::man(man),
     };

@@ -4,17 +4,18 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use fullpipe_net::content::copy::{self, Proof};
-use fullpipe_net::content::Content;
+use fullpipe_net::content::{Carried, Content, Question};
 use fullpipe_net::endpoint::Hooks;
 use fullpipe_net::ground;
 use fullpipe_net::io::{Mode, Patience, has_segmentation, pin};
 use fullpipe_net::live::Live;
+use fullpipe_net::session::client::{Client, Done, Peer, SessionError};
 use fullpipe_net::session::key::VARIABLE;
 use fullpipe_net::session::request::{Options, Request};
-use fullpipe_net::session::client::{Client, Done, Peer, SessionError};
 use fullpipe_net::session::{Key, PORT};
 use fullpipe_sim::{Outcome, RunSpec, Trace};
 use fullpipe_suite::ground::{Ground, GroundError};
@@ -51,7 +52,10 @@ impl Way {
             return Err(Failure::new(Exit::Environment, message));
         }
         if let Some(cpu) = flags.pin {
-            pin(cpu).map_err(|e| {
+            // On a thread that ends: it is only tried out.
+            let tried = std::thread::spawn(move || pin(cpu)).join();
+            let tried = tried.unwrap_or_else(|_| Err(std::io::ErrorKind::Other.into()));
+            tried.map_err(|e| {
                 Failure::io(format!("cannot keep the thread on processor {cpu}"), &e)
                     .hint("`--pin` takes the number of a processor, counted from 0")
             })?;
@@ -80,6 +84,7 @@ impl Way {
                     true => Patience::Spin,
                     false => Patience::Sleep,
                 },
+                pin: flags.pin,
             },
         })
     }
@@ -119,6 +124,24 @@ impl Way {
             }
         }
         Err(error)
+    }
+
+    /// The round-trip time to the server, the shortest of a few small questions.
+    ///
+    /// # Errors
+    /// [`SessionError`].
+    pub fn round_trip(&self, interrupt: &AtomicBool) -> Result<Span, SessionError> {
+        let nothing = RunSpec::default();
+        let mut client = self.connect(nothing, "round trip", true, Content::Nothing, interrupt)?;
+        let mut shortest = Span::MAX;
+        for _ in 0..ROUNDS {
+            let asked = Instant::now();
+            client.ask(&Question::Prepared, interrupt)?;
+            let took = Span::from_secs_f64(asked.elapsed().as_secs_f64());
+            shortest = shortest.min(took);
+        }
+        client.close();
+        Ok(shortest)
     }
 
     /// How datagrams leave, and how precisely it waits.
@@ -219,7 +242,11 @@ impl<'a> PeerGround<'a> {
         }
     }
 
-    fn run_one(&self, spec: &RunSpec) -> Result<Outcome, SessionError> {
+    /// Makes one run.
+    ///
+    /// # Errors
+    /// [`SessionError`].
+    pub fn run_one(&self, spec: &RunSpec) -> Result<Outcome, SessionError> {
         let mut spec = spec.clone();
         spec.links.clear();
         if self.until_complete {
@@ -229,10 +256,14 @@ impl<'a> PeerGround<'a> {
             true => Content::Pattern { key: spec.seed },
             false => Content::Nothing,
         };
-        let label = spec.flows.first().map_or("send", |f| f.stack_text());
+        let label = spec
+            .flows
+            .first()
+            .map_or("send", |f| f.name.as_str())
+            .to_owned();
         let mut client = self.way.connect(
             spec.clone(),
-            label,
+            &label,
             self.until_complete,
             content,
             self.interrupt,
@@ -240,13 +271,14 @@ impl<'a> PeerGround<'a> {
         self.note(&client.grant().notes);
         let mut carried = match self.verify {
             true => copy::patterns(spec.seed, &spec),
-            false => Default::default(),
+            false => Carried::default(),
         };
         let hooks = Hooks {
             live: self.live,
             ..carried.hooks()
         };
-        let done = client.run(&spec, self.way.options(), hooks, self.interrupt)?;
+        let shared = Arc::new(spec.clone());
+        let done = client.run(&shared, self.way.options(), hooks, self.interrupt)?;
         if self.verify {
             let proofs = copy::tallies(&carried, &spec, &mut |q| {
                 client.ask(q, self.interrupt).map_err(|e| e.to_string())
@@ -275,6 +307,8 @@ fn fine(spec: &mut RunSpec) {
     }
 }
 
+/// Questions of [`Way::round_trip`].
+const ROUNDS: u32 = 3;
 const FINE: Span = Span::from_millis(10);
 const MOST_ROWS: u64 = 500_000;
 

@@ -8,6 +8,8 @@ use fullpipe_units::{Span, Time};
 #[derive(Debug, Default)]
 pub struct Live {
     latest: Mutex<Snapshot>,
+    /// Answers to probes: when they came, and their round-trip times.
+    answers: Mutex<Vec<(Time, Span)>>,
 }
 
 /// The flows of one host at one moment.
@@ -42,12 +44,29 @@ impl Live {
         latest.flows.extend(flows);
     }
 
+    /// An answer to a probe has come.
+    pub fn answered(&self, at: Time, rtt: Span) {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        if answers.len() < MOST_ANSWERS {
+            answers.push((at, rtt));
+        }
+    }
+
+    /// The answers since the last time this was asked.
+    pub fn take_answers(&self) -> Vec<(Time, Span)> {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut answers)
+    }
+
     /// The state of a moment ago; empty before the first.
     pub fn latest(&self) -> Snapshot {
         let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         latest.clone()
     }
 }
+
+/// Answers that wait for a reader, if there is one.
+const MOST_ANSWERS: usize = 10_000;
 
 /// How often a host publishes.
 pub const EVERY: Span = Span::from_millis(100);

@@ -7,4 +7,5 @@ pub mod list;
 pub mod report;
 pub mod run;
 pub mod schema;
+pub mod send;
 pub mod serve;

@@ -181,6 +181,17 @@ fn one(
     Ok((ran, remarks))
 }
 
+/// The figures and the page of a result, and where they are.
+pub fn pictures(scenario: &Scenario, dir: &Path) -> Result<Vec<String>, Failure> {
+    let pictures = figure::write(scenario, &ResultDir::open(dir)?)?;
+    let mut remarks = vec![format!("results: {}", dir.display())];
+    if pictures.cases > 0 {
+        remarks.push(pictures_line(&pictures));
+    }
+    remarks.push(commands::report::beside(dir)?);
+    Ok(remarks)
+}
+
 /// `first-run: 4 runs on ground udp, one after the other in real time: 4 min 0 s`.
 fn real_time(scenario: &Scenario, ground: &dyn Ground) -> String {
     let seconds: f64 = (scenario.cases.iter())
@@ -284,7 +295,7 @@ fn say_what_failed(result: &RunResult) {
 }
 
 /// The first Ctrl-C lets runs in flight finish and starts no further one; the second ends the program at once.
-fn listen_for_interrupts() -> Result<(), Failure> {
+pub fn listen_for_interrupts() -> Result<(), Failure> {
     let listening = ctrlc::set_handler(|| {
         if INTERRUPT.swap(true, Ordering::Relaxed) {
             std::process::exit(Exit::Interrupted as i32);
@@ -294,4 +305,5 @@ fn listen_for_interrupts() -> Result<(), Failure> {
     listening.map_err(|e| Failure::new(Exit::Environment, format!("cannot listen for Ctrl-C: {e}")))
 }
 
-static INTERRUPT: AtomicBool = AtomicBool::new(false);
+/// Set by Ctrl-C.
+pub static INTERRUPT: AtomicBool = AtomicBool::new(false);

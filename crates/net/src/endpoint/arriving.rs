@@ -65,7 +65,11 @@ impl State<'_, '_> {
             Kind::Pong => {
                 let probe = ProbeDatagram::decode(&header, bytes).ok()?;
                 let probing = self.pings.get_mut(usize::from(header.flow))?;
-                probing.answered(now, &probe, bytes.len())
+                let rtt = probing.answered(now, &probe, bytes.len())?;
+                if let Some(live) = self.hooks.live {
+                    live.answered(now, rtt);
+                }
+                Some(())
             }
             _ => None,
         }

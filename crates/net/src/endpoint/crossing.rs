@@ -124,13 +124,14 @@ impl Probing {
     }
 
     /// An answer of `len` bytes is back.
-    pub fn answered(&mut self, now: Time, probe: &ProbeDatagram, len: usize) -> Option<()> {
+    pub fn answered(&mut self, now: Time, probe: &ProbeDatagram, len: usize) -> Option<Span> {
         let known = len == self.size && probe.number < self.ping.sent();
         if !known || !self.answered.is_first(probe.number) {
             return None;
         }
-        self.ping.answered(now, age(now, probe.stamp));
-        Some(())
+        let rtt = age(now, probe.stamp);
+        self.ping.answered(now, rtt);
+        Some(rtt)
     }
 }
 

@@ -47,7 +47,7 @@ pub struct State<'p, 'h> {
     pub pings: Vec<Probing>,
     pub contents: Contents<'h>,
     pub interfaces: Option<Interfaces>,
-    hooks: Watching<'h>,
+    pub hooks: Watching<'h>,
     pub timers: Timers,
     /// Senders that may send.
     pub ready: VecDeque<u32>,
@@ -67,8 +67,8 @@ pub struct State<'p, 'h> {
 }
 
 /// Who is told.
-struct Watching<'a> {
-    live: Option<&'a Live>,
+pub struct Watching<'a> {
+    pub live: Option<&'a Live>,
     complete: Option<&'a std::sync::atomic::AtomicBool>,
     /// Lasting flows that send from here: the first slots.
     lasting: usize,

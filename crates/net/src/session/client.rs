@@ -26,7 +26,7 @@ use crate::endpoint::{
     self, EndpointError, Hooks, HostOutcome, PathReport, Plan, Port, Side, UdpPort, merge,
 };
 use crate::ground;
-use crate::io::{Clock, IoConfig, Socket, Stop};
+use crate::io::{Clock, IoConfig, Socket, Stop, pin};
 use crate::wire::{Header, Kind};
 
 /// A server to run with.
@@ -322,6 +322,9 @@ impl Client {
             peer: self.peer,
             shared_clock: false,
         };
+        if let Some(cpu) = options.pin {
+            pin(cpu)?;
+        }
         let complete = self.asking.complete();
         let stop = Stop::new()?;
         self.port.restart(options.patience, Clock::new(), &stop)?;

@@ -2,14 +2,16 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fullpipe_net::content::copy::{Ask, Copy, CopyError, put};
-use fullpipe_net::content::{Answer, Content, Question};
+use fullpipe_net::content::{Answer, Carried, Content, Question};
 use fullpipe_net::endpoint::Hooks;
 use fullpipe_net::live::Live;
-use fullpipe_net::session::{Client, SessionError, Why};
+use fullpipe_net::session::client::{Client, SessionError};
+use fullpipe_net::session::control::Why;
 use fullpipe_sim::RunSpec;
 use serde_json::json;
 
@@ -97,7 +99,7 @@ fn transfer(args: &Send, way: &Way, order: &Order) -> Result<Copied, Broken> {
     let mut carried = None;
     if copy.missing() > 0 {
         let mut data = copy.begin(&mut spec)?;
-        retransmits = run(args, way, &mut client, &spec, data.hooks())?;
+        retransmits = run(args, way, &mut client, &spec, &mut data)?;
         carried = Some(data);
     }
     let digest = {
@@ -139,7 +141,7 @@ fn run(
     way: &Way,
     client: &mut Client,
     spec: &RunSpec,
-    hooks: Hooks<'_>,
+    data: &mut Carried,
 ) -> Result<u64, Broken> {
     let flow = &spec.flows[0];
     let named = [Named {
@@ -159,9 +161,9 @@ fn run(
         scope.spawn(|| live::watch(shown, &live, &named, &done));
         let hooks = Hooks {
             live: Some(&live),
-            ..hooks
+            ..data.hooks()
         };
-        let ran = client.run(spec, way.options(), hooks, &INTERRUPT);
+        let ran = client.run(&Arc::new(spec.clone()), way.options(), hooks, &INTERRUPT);
         done.store(true, Ordering::Release);
         ran
     })?;
@@ -174,19 +176,10 @@ fn run(
 }
 
 fn asking(client: &mut Client) -> impl FnMut(&Question) -> Result<Answer, String> {
-    |question| {
-        client
-            .ask(question, &INTERRUPT)
-            .map_err(|e| e.to_string())
-    }
+    |question| client.ask(question, &INTERRUPT).map_err(|e| e.to_string())
 }
 
-fn document(
-    args: &Send,
-    order: &Order,
-    host: &str,
-    size: u64,
-) -> Result<super::Document, Failure> {
+fn document(args: &Send, order: &Order, host: &str, size: u64) -> Result<super::Document, Failure> {
     let (about, reverse) = match order {
         Order::Put { file, name } => (format!("{} to {host}:{name}", file.display()), false),
         Order::Get { name, path } => (format!("{host}:{name} to {}", path.display()), true),
@@ -216,14 +209,13 @@ fn order(from: &str, to: &str) -> Result<(Server, Order), Failure> {
             };
             Ok((server, Order::Get { name, path }))
         }
-        (FileAt::Here(_), FileAt::Here(_)) => Err(usage(format!(
-            "neither `{from}` nor `{to}` is at a server"
-        ))
-        .hint("write the one that is as `HOST:NAME`")),
-        (FileAt::There(..), FileAt::There(..)) => Err(usage(
-            "one of the two files must be here".to_owned(),
-        )
-        .hint("copy it here first")),
+        (FileAt::Here(_), FileAt::Here(_)) => {
+            Err(usage(format!("neither `{from}` nor `{to}` is at a server"))
+                .hint("write the one that is as `HOST:NAME`"))
+        }
+        (FileAt::There(..), FileAt::There(..)) => {
+            Err(usage("one of the two files must be here".to_owned()).hint("copy it here first"))
+        }
     }
 }
 
@@ -241,14 +233,8 @@ fn open(file: &Path, name: &str, overwrite: bool) -> Result<(File, Content), Fai
 
 fn show(args: &Send, way: &Way, order: &Order, copied: &Copied) -> Result<(), Failure> {
     let (from, to) = match order {
-        Order::Put { file, name } => (
-            file.display().to_string(),
-            format!("{}:{name}", way.name),
-        ),
-        Order::Get { name, path } => (
-            format!("{}:{name}", way.name),
-            path.display().to_string(),
-        ),
+        Order::Put { file, name } => (file.display().to_string(), format!("{}:{name}", way.name)),
+        Order::Get { name, path } => (format!("{}:{name}", way.name), path.display().to_string()),
     };
     let sent = copied.bytes - copied.before;
     let seconds = copied.took.as_secs_f64().max(1e-9);
@@ -273,7 +259,12 @@ fn show(args: &Send, way: &Way, order: &Order, copied: &Copied) -> Result<(), Fa
         }
         Format::Csv => output::data(&format!(
             "from,to,bytes,bytes_before,duration_s,goodput_mbps,retransmits,blake3\n{},{},{},{},{seconds},{mbps},{},{}\n",
-            cell(&from), cell(&to), copied.bytes, copied.before, copied.retransmits, copied.digest
+            cell(&from),
+            cell(&to),
+            copied.bytes,
+            copied.before,
+            copied.retransmits,
+            copied.digest
         )),
         Format::Json | Format::Ndjson => {
             let object = json!({
@@ -343,9 +334,11 @@ impl From<Broken> for Failure {
                 "at the server: another transfer is writing this file",
             )
             .hint("wait for its end, or give the copy another name"),
-            Broken::Ended(why) => {
-                Self::new(Exit::Environment, format!("the transfer was {}", why.text())).hint(again)
-            }
+            Broken::Ended(why) => Self::new(
+                Exit::Environment,
+                format!("the transfer was {}", why.text()),
+            )
+            .hint(again),
             Broken::Session(SessionError::Refused(why)) => of_copy(&CopyError::There(why)),
             Broken::Session(error) => {
                 let opened = !matches!(error, SessionError::Opening { .. });
@@ -394,17 +387,33 @@ mod tests {
         };
         let words = |a: &str, b: &str, c: &str| (a.to_owned(), b.to_owned(), c.to_owned());
         assert_eq!(put("a/b.bin", "dtn:"), words("dtn", "a/b.bin", "b.bin"));
-        assert_eq!(put("b.bin", "dtn:7000:in/"), words("dtn:7000", "b.bin", "in/b.bin"));
+        assert_eq!(
+            put("b.bin", "dtn:7000:in/"),
+            words("dtn:7000", "b.bin", "in/b.bin")
+        );
         assert_eq!(put("b.bin", "dtn:c"), words("dtn", "b.bin", "c"));
         match order("dtn:in/x.bin", ".").unwrap() {
             (server, Order::Get { name, path }) => {
-                assert_eq!((server.to_string().as_str(), name.as_str()), ("dtn", "in/x.bin"));
+                assert_eq!(
+                    (server.to_string().as_str(), name.as_str()),
+                    ("dtn", "in/x.bin")
+                );
                 assert_eq!(path, Path::new("./x.bin"));
             }
             other => panic!("{other:?}"),
         }
-        for (from, to) in [("a", "b"), ("h:a", "h:b"), ("h:", "."), ("h:a/", "."), ("/", "h:")] {
-            assert_eq!(order(from, to).unwrap_err().exit, Exit::Usage, "{from} {to}");
+        for (from, to) in [
+            ("a", "b"),
+            ("h:a", "h:b"),
+            ("h:", "."),
+            ("h:a/", "."),
+            ("/", "h:"),
+        ] {
+            assert_eq!(
+                order(from, to).unwrap_err().exit,
+                Exit::Usage,
+                "{from} {to}"
+            );
         }
     }
 }

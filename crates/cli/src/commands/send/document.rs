@@ -50,11 +50,6 @@ impl Document {
         self.set.push((key, value.to_owned()));
     }
 
-    /// The file.
-    pub fn as_text(&self) -> &str {
-        &self.text
-    }
-
     /// Reads it, as `run` reads a file. What is wrong is said of the flag it comes from.
     pub fn scenario(&self, seed: Option<u64>) -> Result<Scenario, Diagnostics> {
         let overrides = Overrides {
@@ -152,11 +147,17 @@ mod tests {
         let mut d = small();
         d.text("window", "3 apples", "--window");
         let error = d.scenario(None).unwrap_err().to_string();
-        assert!(error.starts_with("error: --window: `flow.main.window"), "{error}");
+        assert!(
+            error.starts_with("error: --window: `flow.main.window"),
+            "{error}"
+        );
         let mut d = small();
         d.set("delayed_akc", "false");
         let error = d.scenario(None).unwrap_err().to_string();
-        assert!(error.contains("--set") && error.contains("delayed_ack"), "{error}");
+        assert!(
+            error.contains("--set") && error.contains("delayed_ack"),
+            "{error}"
+        );
     }
 
     /// Every key that a flow of a file has, with the example of the table it is documented by.

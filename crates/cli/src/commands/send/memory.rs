@@ -63,11 +63,7 @@ pub fn of_file(args: &Send, about: &str, reverse: bool, size: u64) -> Result<Doc
     d.text("interval", &interval(args)?, "--interval");
     d.table("[[flow]]");
     d.text("name", MAIN, "");
-    d.text(
-        "direction",
-        if reverse { "reverse" } else { "forward" },
-        "",
-    );
+    d.text("direction", if reverse { "reverse" } else { "forward" }, "");
     d.text("size", &format!("{}B", size.max(1)), "");
     transport(&mut d, args);
     set(&mut d, args);

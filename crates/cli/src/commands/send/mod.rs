@@ -36,7 +36,10 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
     }
     let server = Server::parse(&args.from).map_err(usage)?;
     // Everything that can be said about the flags is said before anybody is asked.
-    checked(&memory::document(args, &args.from, Span::from_millis(1))?, args)?;
+    checked(
+        &memory::document(args, &args.from, Span::from_millis(1))?,
+        args,
+    )?;
     let way = Way::new(&server, &args.peer)?;
     listen_for_interrupts()?;
     let rtt = way.round_trip(&INTERRUPT)?;
@@ -121,8 +124,12 @@ fn say_proofs(args: &Send, scenario: &Scenario, proofs: &[Proof]) -> Result<bool
         let (sum, segments) = (proof.received.sum, proof.received.segments);
         let segments = number(segments as f64, 15);
         let line = match (good, finite) {
-            (true, true) => format!("{name}: checksum {sum:016x} on both sides, {segments} segments, none missing"),
-            (true, false) => format!("{name}: every byte of {segments} segments is right, checksum {sum:016x}"),
+            (true, true) => format!(
+                "{name}: checksum {sum:016x} on both sides, {segments} segments, none missing"
+            ),
+            (true, false) => {
+                format!("{name}: every byte of {segments} segments is right, checksum {sum:016x}")
+            }
             (false, _) => format!(
                 "{name}: {} of {segments} segments damaged; checksum {:016x} of {} segments sent, {sum:016x} of {segments} received",
                 proof.damaged,

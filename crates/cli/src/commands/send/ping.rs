@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fullpipe_net::live::Live;
 use fullpipe_sim::PingOutcome;
-use fullpipe_suite::ground::Ground as _;
 use fullpipe_units::{Span, Time};
 use serde_json::json;
 
@@ -29,13 +28,16 @@ pub fn ping(args: &Ping) -> Result<Exit, Failure> {
     ground.live = Some(&live);
     let lines = args.format == ShortFormat::Table && !args.quiet;
     if lines {
-        output::data(&format!("ping {name}: {} probes of {}\n", args.count, args.size))?;
+        output::data(&format!(
+            "ping {name}: {} probes of {}\n",
+            args.count, args.size
+        ))?;
     }
     let outcome = std::thread::scope(|scope| {
         if lines {
             scope.spawn(|| watch(&live, &done));
         }
-        let outcome = ground.run(&spec);
+        let outcome = ground.run_one(&spec);
         done.store(true, Ordering::Release);
         outcome
     });
@@ -80,12 +82,9 @@ fn document(args: &Ping) -> Result<Document, Failure> {
 
 /// Prints answers as they come.
 fn watch(live: &Live, done: &AtomicBool) {
-    let mut seen = 0;
     loop {
         let ended = done.load(Ordering::Acquire);
-        let (answers, next) = live.answers(seen);
-        seen = next;
-        for (at, rtt) in answers {
+        for (at, rtt) in live.take_answers() {
             let line = format!(
                 "{:>9.3} s  rtt {:.3} ms\n",
                 (at - Time::ZERO).as_secs_f64(),
@@ -216,7 +215,10 @@ mod tests {
         );
         let json: serde_json::Value = serde_json::from_str(&s.json("dtn")).unwrap();
         assert_eq!(json["rtt_ms"]["p50"], 2.0);
-        assert_eq!((&json["lost"], &json["rtts_ms"][0]), (&json!(1), &json!(4.0)));
+        assert_eq!(
+            (&json["lost"], &json["rtts_ms"][0]),
+            (&json!(1), &json!(4.0))
+        );
     }
 
     #[test]

@@ -101,8 +101,10 @@ fn split_host(text: &str) -> Result<(String, Option<&str>), String> {
 
 fn checked(host: &str) -> Result<String, String> {
     if host.is_empty() || host.contains(|c: char| c.is_whitespace() || c == '/') {
-        return Err("expected a host, as `dtn.example.org`, `192.0.2.7:6220` or `[2001:db8::7]:6220`"
-            .to_owned());
+        return Err(
+            "expected a host, as `dtn.example.org`, `192.0.2.7:6220` or `[2001:db8::7]:6220`"
+                .to_owned(),
+        );
     }
     Ok(host.to_owned())
 }
@@ -139,7 +141,9 @@ mod tests {
             assert_eq!(read, expected);
             assert_eq!(Server::parse(&read.to_string()).unwrap(), expected);
         }
-        for text in ["", ":7000", "a:0", "a:70000", "a:b", "[::1", "[::1]7", "a b", "a/b"] {
+        for text in [
+            "", ":7000", "a:0", "a:70000", "a:b", "[::1", "[::1]7", "a b", "a/b",
+        ] {
             assert!(Server::parse(text).is_err(), "{text}");
         }
     }
