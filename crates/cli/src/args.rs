@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use fullpipe_units::Span;
 
-pub use crate::commands::send::args::{PING_ABOUT, Ping, SEND_ABOUT, Send};
+pub use crate::commands::send::args::{PING_ABOUT, PeerFlags, Ping, SEND_ABOUT, Send};
 
 /// Try, judge and compare congestion control on long fat paths.
 #[derive(Clone, Debug, Parser)]
@@ -81,6 +81,15 @@ pub struct Run {
     /// Ground to run on
     #[arg(long, value_enum, default_value_t = Ground::Sim)]
     pub ground: Ground,
+
+    /// With a host that runs `fullpipe serve`, as HOST, HOST:PORT or [IPV6]:PORT, as the far side: the path is the one to there,
+    /// and the ground is udp
+    #[arg(long, value_name = "HOST")]
+    pub peer: Option<String>,
+
+    /// How datagrams of the ground udp leave, and how to talk to the other host
+    #[command(flatten)]
+    pub flags: PeerFlags,
 
     /// Set a key of the scenario, as `path.rtt=200ms` or `flow.main.stack=cubic`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
@@ -421,7 +430,8 @@ Examples:
   fullpipe run first-run
   fullpipe run early-loss --out results/early-loss --resume
   fullpipe run my.toml --set flow.main.stack='highspeed(low_window=31)+limited' --repeat 10
-  fullpipe run my.toml --format json | jq '.cases[].flows[].goodput_mbps'";
+  fullpipe run my.toml --format json | jq '.cases[].flows[].goodput_mbps'
+  fullpipe run my.toml --peer dtn.example.org --key ~/fullpipe.key --out results/real";
 
 const COMPARE_ABOUT: &str = "\
 Compare two result directories.

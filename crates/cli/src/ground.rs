@@ -4,23 +4,30 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
 
 use fullpipe_net::ground::{self, Options, run_local};
+use fullpipe_net::io::{self, Patience};
 use fullpipe_sim::{Outcome, RunSpec};
 use fullpipe_suite::ground::{Ground, GroundError};
 
-use crate::args;
+use crate::args::{self, PeerFlags, Run};
+use crate::commands::send::args::Mode;
+use crate::commands::send::target::Server;
 use crate::exit::{Exit, Failure};
+use crate::peer::{PeerGround, Way};
 
 /// The ground of that name.
 ///
 /// # Errors
 /// If this version does not have it.
-pub fn find(
-    ground: args::Ground,
-    interrupt: &'static AtomicBool,
-) -> Result<Box<dyn Ground>, Failure> {
-    let (name, what) = match ground {
+pub fn find(args: &Run, interrupt: &'static AtomicBool) -> Result<Box<dyn Ground>, Failure> {
+    if let Some(peer) = &args.peer {
+        return with_peer(args, peer, interrupt);
+    }
+    let (name, what) = match args.ground {
         args::Ground::Sim => return Ok(Box::new(fullpipe_sim::run)),
-        args::Ground::Udp => return Ok(Box::new(Udp { interrupt })),
+        args::Ground::Udp => {
+            let options = options(&args.flags);
+            return Ok(Box::new(Udp { options, interrupt }));
+        }
         args::Ground::Linux => ("linux", "the Linux TCP stack in virtual time"),
         args::Ground::Kernel => (
             "kernel",
@@ -34,8 +41,40 @@ pub fn find(
     ))
 }
 
+/// The ground udp with another host as the far side.
+fn with_peer(
+    args: &Run,
+    peer: &str,
+    interrupt: &'static AtomicBool,
+) -> Result<Box<dyn Ground>, Failure> {
+    if matches!(args.ground, args::Ground::Linux | args::Ground::Kernel) {
+        let message = "`--peer` is for the ground udp";
+        return Err(Failure::new(Exit::Usage, message).hint("write `--ground udp`"));
+    }
+    let server = Server::parse(peer);
+    let server = server.map_err(|e| Failure::new(Exit::Usage, format!("--peer: {e}")))?;
+    let way = Way::new(&server, &args.flags)?;
+    Ok(Box::new(PeerGround::new(way, interrupt)))
+}
+
+/// How datagrams leave.
+pub fn options(flags: &PeerFlags) -> Options {
+    Options {
+        mode: match flags.mode {
+            Mode::Packet => io::Mode::Packet,
+            Mode::Bulk => io::Mode::Bulk,
+        },
+        patience: match flags.spin {
+            true => Patience::Spin,
+            false => Patience::Sleep,
+        },
+        pin: flags.pin,
+    }
+}
+
 /// Both hosts and the path between them on this machine, over UDP on the loopback interface, in real time.
 struct Udp {
+    options: Options,
     interrupt: &'static AtomicBool,
 }
 
@@ -54,7 +93,7 @@ impl Ground for Udp {
     }
 
     fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
-        run_local(spec, &Options::default(), self.interrupt).map_err(told)
+        run_local(spec, &self.options, self.interrupt).map_err(told)
     }
 }
 

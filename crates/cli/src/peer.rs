@@ -21,7 +21,7 @@ use fullpipe_sim::{Outcome, RunSpec, Trace};
 use fullpipe_suite::ground::{Ground, GroundError};
 use fullpipe_units::Span;
 
-use crate::commands::send::args::{self, PeerFlags};
+use crate::commands::send::args::PeerFlags;
 use crate::commands::send::target::Server;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -61,7 +61,9 @@ impl Way {
             })?;
         }
         if flags.mode == args::Mode::Bulk && matches!(has_segmentation(), Ok(false)) {
-            output::warning("this system has no segmentation offload for UDP: datagrams leave one by one");
+            output::warning(
+                "this system has no segmentation offload for UDP: datagrams leave one by one",
+            );
         }
         Ok(Self {
             name: match server.port {
@@ -75,17 +77,7 @@ impl Way {
             addresses,
             key: key(flags.key.as_deref())?,
             encrypted: flags.encrypt,
-            options: ground::Options {
-                mode: match flags.mode {
-                    args::Mode::Packet => Mode::Packet,
-                    args::Mode::Bulk => Mode::Bulk,
-                },
-                patience: match flags.spin {
-                    true => Patience::Spin,
-                    false => Patience::Sleep,
-                },
-                pin: flags.pin,
-            },
+            options: crate::ground::options(flags),
         })
     }
 

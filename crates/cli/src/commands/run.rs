@@ -23,7 +23,7 @@ use crate::{commands, ground, output, view};
 
 /// Runs the command.
 pub fn run(args: &Run) -> Result<Exit, Failure> {
-    let ground = ground::find(args.ground, &INTERRUPT)?;
+    let ground = ground::find(args, &INTERRUPT)?;
     let (scenarios, studies) = load(args)?;
     let directories = directories(args, &scenarios, &studies)?;
     listen_for_interrupts()?;

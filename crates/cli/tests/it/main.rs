@@ -11,4 +11,5 @@ mod process;
 mod reference;
 mod runs;
 mod schema;
+mod send;
 mod serve;

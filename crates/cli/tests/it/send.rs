@@ -1,0 +1,526 @@
+//! `fullpipe send` and `fullpipe ping` against a server on this host, as programs.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read as _};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::process::{Finished, command, finished, fullpipe};
+
+/// A server that is killed at the end.
+struct Server {
+    child: Child,
+    /// `127.0.0.1:PORT`.
+    address: String,
+}
+
+impl Server {
+    fn start(dir: &Path, args: &[&str]) -> Self {
+        Self::start_at(dir, "127.0.0.1:0", args)
+    }
+
+    fn start_at(dir: &Path, listen: &str, args: &[&str]) -> Self {
+        let mut line = vec!["serve", "--listen", listen];
+        line.extend(args);
+        let mut child = command(dir, &line).stderr(Stdio::piped()).spawn().unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap());
+        let mut first = String::new();
+        log.read_line(&mut first).unwrap();
+        let at = first
+            .find("127.0.0.1:")
+            .unwrap_or_else(|| panic!("{first}"));
+        let address = first[at..]
+            .split([',', ' ', '\n'])
+            .next()
+            .unwrap()
+            .to_owned();
+        // Nobody reads on, but nobody may stumble either.
+        std::thread::spawn(move || {
+            let mut rest = String::new();
+            let _ = log.read_to_string(&mut rest);
+        });
+        Self { child, address }
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn ok(ended: Finished) -> Finished {
+    assert_eq!(ended.code, 0, "{}\n{}", ended.stdout, ended.stderr);
+    ended
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+fn bytes(n: usize) -> Vec<u8> {
+    (0..n).map(|i| (i ^ (i >> 8) ^ (i >> 16)) as u8).collect()
+}
+
+#[test]
+fn a_run_in_either_direction_has_the_names_of_the_contract() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(dir.path(), &[]);
+    for direction in [&[][..], &["--reverse"]] {
+        let mut line = vec!["send", &server.address, "--time", "1s", "--format", "json"];
+        line.extend(["--window", "50 segments", "--streams", "2"]);
+        line.extend(direction);
+        let ended = ok(fullpipe(dir.path(), &line));
+        let result = json(&ended.stdout);
+        assert_eq!(result["ground"], "udp");
+        let flow = &result["cases"][0]["flows"][0];
+        assert_eq!(flow["name"], "main");
+        assert!(flow["goodput_mbps"].as_f64().unwrap() > 1.0, "{flow}");
+        assert!(flow["cwnd_segments"]["max"].as_f64().unwrap() <= 100.0);
+        assert!(flow["rtt_ms"]["p50"].as_f64().unwrap() > 0.0);
+    }
+}
+
+#[test]
+fn intervals_are_objects_and_so_is_the_result() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(dir.path(), &[]);
+    let line = [
+        "send",
+        &server.address,
+        "--time",
+        "2s",
+        "--format",
+        "ndjson",
+        "--interval",
+        "200ms",
+        "--window",
+        "20 segments",
+    ];
+    let ended = ok(fullpipe(dir.path(), &line));
+    let lines: Vec<Value> = ended.stdout.lines().map(json).collect();
+    let (result, intervals) = lines.split_last().unwrap();
+    assert!(intervals.len() >= 3, "{}", ended.stdout);
+    let mut last = 0.0;
+    for interval in intervals {
+        let (from, to) = (
+            &interval["interval"]["from_s"],
+            &interval["interval"]["to_s"],
+        );
+        assert_eq!(from.as_f64().unwrap(), last);
+        last = to.as_f64().unwrap();
+        let flow = &interval["flows"][0];
+        assert_eq!(flow["name"], "main");
+        assert!(flow["cwnd_segments"].as_f64().unwrap() > 0.0, "{interval}");
+        assert!(flow["retransmits"].is_u64());
+    }
+    assert!(
+        result["flows"][0]["goodput_mbps"].as_f64().unwrap() > 0.0,
+        "{result}"
+    );
+}
+
+#[test]
+fn a_size_from_memory_proves_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(dir.path(), &[]);
+    for direction in [&[][..], &["--reverse"]] {
+        let mut line = vec!["send", &server.address, "--size", "20MB", "--verify"];
+        line.extend([
+            "--window",
+            "100 segments",
+            "--set",
+            "drop={ every = 5000 }",
+            "--mode",
+            "bulk",
+        ]);
+        line.extend(direction);
+        let ended = ok(fullpipe(dir.path(), &line));
+        assert!(ended.stderr.contains("on both sides"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("none missing"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn requests_and_cross_traffic() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(dir.path(), &[]);
+    let line = [
+        "send",
+        &server.address,
+        "--request",
+        "10",
+        "--every",
+        "50ms",
+        "--count",
+        "10",
+        "--reverse",
+        "--format",
+        "json",
+    ];
+    let result = json(&ok(fullpipe(dir.path(), &line)).stdout);
+    let row = &result["cases"][0]["traffic"][0];
+    assert_eq!(row["name"], "requests", "{result}");
+    let line = [
+        "send",
+        &server.address,
+        "--time",
+        "1s",
+        "--window",
+        "10 segments",
+        "--traffic",
+        "udp",
+        "--rate",
+        "2Mbit/s",
+        "--traffic",
+        "sine,mean=2Mbit/s,amplitude=1Mbit/s,period=500ms",
+        "--traffic",
+        "ping,interval=100ms",
+        "--format",
+        "json",
+    ];
+    let result = json(&ok(fullpipe(dir.path(), &line)).stdout);
+    let rows = result["cases"][0]["traffic"].as_array().unwrap();
+    assert_eq!(rows.len(), 3, "{result}");
+}
+
+#[test]
+fn out_is_a_result_directory_with_a_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(dir.path(), &[]);
+    let line = [
+        "send",
+        &server.address,
+        "--time",
+        "1s",
+        "--window",
+        "20 segments",
+        "--out",
+        "out",
+    ];
+    ok(fullpipe(dir.path(), &line));
+    for file in ["manifest.json", "runs.parquet", "report.html"] {
+        assert!(dir.path().join("out").join(file).exists(), "{file}");
+    }
+}
+
+#[test]
+fn where_nothing_answers_the_error_says_what_to_look_at() {
+    let dir = tempfile::tempdir().unwrap();
+    let taken = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let ended = fullpipe(dir.path(), &["ping", &address]);
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    assert!(ended.stderr.contains("fullpipe serve"), "{}", ended.stderr);
+    assert!(ended.stderr.contains(&address), "{}", ended.stderr);
+}
+
+#[test]
+fn ping_prints_every_answer_and_their_summary() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(dir.path(), &[]);
+    let line = [
+        "ping",
+        &server.address,
+        "--count",
+        "5",
+        "--interval",
+        "50ms",
+    ];
+    let ended = ok(fullpipe(dir.path(), &line));
+    assert_eq!(
+        ended.stdout.matches("  rtt ").count(),
+        5,
+        "{}",
+        ended.stdout
+    );
+    assert!(
+        ended.stdout.contains("5 probes, 5 answers, 0.0 % lost"),
+        "{}",
+        ended.stdout
+    );
+    let mut line = line.to_vec();
+    line.extend(["--format", "json"]);
+    let result = json(&ok(fullpipe(dir.path(), &line)).stdout);
+    assert_eq!((&result["sent"], &result["lost"]), (&5.into(), &0.into()));
+    assert!(result["rtt_ms"]["p99"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn a_file_goes_there_and_comes_back() {
+    let (dir, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let files = there.path().display().to_string();
+    let server = Server::start(dir.path(), &["--files", &files]);
+    let data = bytes(3_000_001);
+    fs::write(dir.path().join("a.bin"), &data).unwrap();
+    let host = &server.address;
+    let ended = ok(fullpipe(
+        dir.path(),
+        &["send", "a.bin", &format!("{host}:")],
+    ));
+    assert!(
+        ended.stdout.contains("3,000,001 bytes in "),
+        "{}",
+        ended.stdout
+    );
+    assert!(fs::read(there.path().join("a.bin")).unwrap() == data);
+    let line = [
+        "send",
+        &format!("{host}:a.bin"),
+        "b.bin",
+        "--format",
+        "json",
+    ];
+    let result = json(&ok(fullpipe(dir.path(), &line)).stdout);
+    assert!(fs::read(dir.path().join("b.bin")).unwrap() == data);
+    assert_eq!(result["bytes"], 3_000_001);
+    assert_eq!(result["blake3"], blake3_of(&data));
+}
+
+fn blake3_of(data: &[u8]) -> String {
+    blake3::hash(data).to_hex().to_string()
+}
+
+#[test]
+fn what_must_not_be_done_with_files_is_not_done() {
+    let (dir, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let files = there.path().display().to_string();
+    let server = Server::start(dir.path(), &["--files", &files, "--max-file", "1MB"]);
+    fs::write(dir.path().join("a.bin"), bytes(1000)).unwrap();
+    fs::write(dir.path().join("big.bin"), bytes(1_000_001)).unwrap();
+    fs::write(there.path().join("there.bin"), b"other").unwrap();
+    std::os::unix::fs::symlink("/etc", there.path().join("etc")).unwrap();
+    let host = &server.address;
+    for (name, word) in [
+        ("../a.bin", "not allowed"),
+        ("/tmp/a.bin", "absolute"),
+        ("etc/a.bin", "links"),
+        (".a", "hidden"),
+        ("missing/a.bin", "no such"),
+        ("there.bin", "exists"),
+        ("a.part", ".part"),
+    ] {
+        let to = format!("{host}:{name}");
+        for line in [["send", "a.bin", &to], ["send", &to, "back.bin"]] {
+            if line[1] == to && name == "there.bin" {
+                continue;
+            }
+            let ended = fullpipe(dir.path(), &line);
+            assert_eq!(ended.code, 3, "{line:?}: {}", ended.stderr);
+            let said = ended.stderr.contains(word) || line[1] == to;
+            assert!(said, "{line:?}: {}", ended.stderr);
+        }
+    }
+    let ended = fullpipe(dir.path(), &["send", "big.bin", &format!("{host}:")]);
+    assert!(
+        ended.code == 3 && ended.stderr.contains("--max-file"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(fs::read(there.path().join("there.bin")).unwrap(), b"other");
+    assert_eq!(fs::read_dir(there.path()).unwrap().count(), 2);
+    assert!(!dir.path().join("back.bin").exists());
+    // A server without files.
+    let server = Server::start(dir.path(), &[]);
+    let ended = fullpipe(
+        dir.path(),
+        &["send", "a.bin", &format!("{}:", server.address)],
+    );
+    assert!(
+        ended.code == 3 && ended.stderr.contains("serve --files"),
+        "{}",
+        ended.stderr
+    );
+}
+
+/// Killed ten times at moments that follow from a seed, five times the client and five times the server; then left alone.
+#[test]
+fn a_file_survives_ten_kills() {
+    let (dir, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let files = there.path().display().to_string();
+    let size = 60_000_000;
+    let data = bytes(size);
+    fs::write(dir.path().join("a.bin"), &data).unwrap();
+    let mut server = Server::start(dir.path(), &["--files", &files]);
+    let address = server.address.clone();
+    let to = format!("{address}:b.bin");
+    // Slow enough that it lasts: about 8 MB/s.
+    let line = [
+        "send",
+        "a.bin",
+        &to,
+        "--set",
+        "window=12 segments",
+        "--set",
+        "ack_every=1",
+    ];
+    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+    let mut unfinished = 0;
+    for round in 0..10 {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        let mut client = command(dir.path(), &line)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(50 + seed % 400));
+        unfinished += u32::from(client.try_wait().unwrap().is_none());
+        if round % 2 == 0 {
+            client.kill().unwrap();
+        } else {
+            server.kill();
+            client.kill().unwrap();
+            server = Server::start_at(dir.path(), &address, &["--files", &files]);
+        }
+        client.wait().unwrap();
+        let half_written = fs::read(there.path().join("b.bin")).is_ok_and(|b| b != data);
+        assert!(!half_written, "something half-written has the final name");
+    }
+    let ended = ok(fullpipe(
+        dir.path(),
+        &["send", "a.bin", &to, "--format", "json"],
+    ));
+    let result = json(&ended.stdout);
+    assert_eq!(result["blake3"], blake3_of(&data));
+    assert!(fs::read(there.path().join("b.bin")).unwrap() == data);
+    assert_eq!(
+        fs::read_dir(there.path()).unwrap().count(),
+        1,
+        "nothing is left beside it"
+    );
+    // A machine that is fast enough to finish in between shows less, but nothing wrong.
+    println!("{unfinished} of 10 kills struck a transfer under way; {result}");
+}
+
+#[test]
+fn a_full_disk_is_told_at_both_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(small) = Small::mount() else {
+        println!("skipped: a small file system needs root and a mount namespace");
+        return;
+    };
+    let files = small.path();
+    let server = Server::start(dir.path(), &["--files", &files]);
+    fs::write(dir.path().join("a.bin"), bytes(8_000_000)).unwrap();
+    let to = format!("{}:a.bin", server.address);
+    let ended = fullpipe(dir.path(), &["send", "a.bin", &to]);
+    assert_eq!(ended.code, 3);
+    assert!(
+        ended.stderr.contains("the disk is full"),
+        "{}",
+        ended.stderr
+    );
+    assert!(ended.stderr.contains("make room"), "{}", ended.stderr);
+    drop(server);
+    let other = tempfile::tempdir().unwrap();
+    fs::write(other.path().join("a.bin"), bytes(8_000_000)).unwrap();
+    let files_there = other.path().display().to_string();
+    let server = Server::start(dir.path(), &["--files", &files_there]);
+    let from = format!("{}:a.bin", server.address);
+    let ended = fullpipe(dir.path(), &["send", &from, &files]);
+    assert_eq!(ended.code, 3);
+    assert!(
+        ended.stderr.contains("the disk is full"),
+        "{}",
+        ended.stderr
+    );
+}
+
+/// A file system of 4 MB.
+struct Small(tempfile::TempDir);
+
+impl Small {
+    fn mount() -> Option<Self> {
+        let dir = tempfile::tempdir().ok()?;
+        let mounted = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"])
+            .arg(dir.path())
+            .output();
+        mounted.ok()?.status.success().then_some(Self(dir))
+    }
+
+    fn path(&self) -> String {
+        self.0.path().display().to_string()
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount")
+            .arg("-l")
+            .arg(self.0.path())
+            .status();
+    }
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_is_told() {
+    let (dir, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::write(dir.path().join("a.bin"), bytes(1000)).unwrap();
+    let files = there.path().display().to_string();
+    let server = Server::start(dir.path(), &["--files", &files]);
+    // A directory stands where the unfinished file would go: nobody, root included, can open it for writing.
+    fs::create_dir(there.path().join("a.bin.part")).unwrap();
+    let ended = fullpipe(
+        dir.path(),
+        &["send", "a.bin", &format!("{}:", server.address)],
+    );
+    assert_eq!(ended.code, 3);
+    assert!(ended.stderr.contains("directory"), "{}", ended.stderr);
+}
+
+/// 20 GB from memory to memory: `cargo test --release -p fullpipe --test it -- --ignored twenty_gigabytes --nocapture`.
+#[test]
+#[ignore = "takes a minute and two processors"]
+fn twenty_gigabytes_lose_nothing_in_flat_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(dir.path(), &[]);
+    let line = [
+        "send",
+        &server.address,
+        "--size",
+        "20GB",
+        "--verify",
+        "--mode",
+        "bulk",
+    ];
+    let client = command(dir.path(), &line)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (pid, serving) = (client.id(), server.child.id());
+    let waiting = std::thread::spawn(move || client.wait_with_output().unwrap());
+    let mut peaks = Vec::new();
+    while !waiting.is_finished() {
+        if let (Some(a), Some(b)) = (resident(pid), resident(serving)) {
+            peaks.push((a, b));
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    let ended = ok(finished(waiting.join().unwrap()));
+    println!(
+        "{}{}resident kB (client, server): {peaks:?}",
+        ended.stdout, ended.stderr
+    );
+    assert!(ended.stderr.contains("none missing"));
+    let most = peaks.iter().map(|(a, b)| *a.max(b)).max().unwrap();
+    assert!(most < 300_000, "{most} kB");
+}
+
+fn resident(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find(|l| l.starts_with("VmRSS:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
