@@ -69,6 +69,7 @@ pub fn options(flags: &PeerFlags) -> Options {
             false => Patience::Sleep,
         },
         pin: flags.pin,
+        until_complete: false,
     }
 }
 

@@ -11,7 +11,7 @@ use fullpipe_net::content::copy::{self, Proof};
 use fullpipe_net::content::{Carried, Content, Question};
 use fullpipe_net::endpoint::Hooks;
 use fullpipe_net::ground;
-use fullpipe_net::io::{Mode, Patience, has_segmentation, pin};
+use fullpipe_net::io::{Mode, has_segmentation, pin};
 use fullpipe_net::live::Live;
 use fullpipe_net::session::client::{Client, Done, Peer, SessionError};
 use fullpipe_net::session::key::VARIABLE;
@@ -21,7 +21,7 @@ use fullpipe_sim::{Outcome, RunSpec, Trace};
 use fullpipe_suite::ground::{Ground, GroundError};
 use fullpipe_units::Span;
 
-use crate::commands::send::args::PeerFlags;
+use crate::commands::send::args::{Mode as FlagMode, PeerFlags};
 use crate::commands::send::target::Server;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -60,7 +60,7 @@ impl Way {
                     .hint("`--pin` takes the number of a processor, counted from 0")
             })?;
         }
-        if flags.mode == args::Mode::Bulk && matches!(has_segmentation(), Ok(false)) {
+        if flags.mode == FlagMode::Bulk && matches!(has_segmentation(), Ok(false)) {
             output::warning(
                 "this system has no segmentation offload for UDP: datagrams leave one by one",
             );

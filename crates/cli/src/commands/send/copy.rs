@@ -92,7 +92,7 @@ fn transfer(args: &Send, way: &Way, order: &Order) -> Result<Copied, Broken> {
     let mut copy = agree(args, file, order, &mut client)?;
     let (bytes, before) = (copy.size(), copy.from());
     if before > 0 && !args.quiet {
-        let (before, bytes) = (number(before as f64, 15), number(bytes as f64, 15));
+        let (before, bytes) = (number(before as f64, 1), number(bytes as f64, 1));
         output::say(&format!("{before} of {bytes} bytes are there already"));
     }
     let mut retransmits = 0;
@@ -243,16 +243,16 @@ fn show(args: &Send, way: &Way, order: &Order, copied: &Copied) -> Result<(), Fa
         Format::Table => {
             let mut text = format!(
                 "{from} -> {to}\n{} bytes in {} s, {} Mbit/s, {} retransmits\nBLAKE3 {} on both sides\n",
-                number(copied.bytes as f64, 15),
+                number(copied.bytes as f64, 1),
                 number(seconds, 3),
                 number(mbps, 3),
-                number(copied.retransmits as f64, 15),
+                number(copied.retransmits as f64, 1),
                 copied.digest
             );
             if copied.before > 0 {
                 text += &format!(
                     "{} bytes were there before\n",
-                    number(copied.before as f64, 15)
+                    number(copied.before as f64, 1)
                 );
             }
             output::data(&text)

@@ -42,7 +42,8 @@ impl Document {
     /// `--set`; a key of a flow alone means the flow `main`.
     pub fn set(&mut self, key: &str, value: &str) {
         let first = key.split('.').next().unwrap_or(key);
-        let of_flow = flow_keys().any(|(name, _)| name == first);
+        let of_top = ["duration", "seeds", "name", "about"].contains(&key);
+        let of_flow = flow_keys().any(|(name, _)| name == first) || (first == key && !of_top);
         let key = match of_flow {
             true => format!("flow.{MAIN}.{key}"),
             false => key.to_owned(),
@@ -124,7 +125,7 @@ mod tests {
 
     fn small() -> Document {
         let mut d = Document::new("send", "to \"there\" \\ and\nback");
-        d.text("duration", "5s", "--time");
+        d.text("duration", "60s", "--time");
         d.table("[path]");
         d.text("rate", "10Mbit/s", "");
         d.text("rtt", "10ms", "");

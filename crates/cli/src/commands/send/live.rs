@@ -119,7 +119,7 @@ fn line(before: &Snapshot, now: &Snapshot, flows: &[Named]) -> String {
     }
     let again: u64 = now.flows.iter().filter_map(|f| f.retransmits).sum();
     if all().any(|(_, (f, _))| f.retransmits.is_some()) {
-        line += &format!("  {} retransmits", number(again as f64, 15));
+        line += &format!("  {} retransmits", number(again as f64, 1));
     }
     line
 }

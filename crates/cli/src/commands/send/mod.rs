@@ -122,7 +122,7 @@ fn say_proofs(args: &Send, scenario: &Scenario, proofs: &[Proof]) -> Result<bool
         let good = proof.damaged == 0 && (!finite || proof.is_whole());
         whole &= good;
         let (sum, segments) = (proof.received.sum, proof.received.segments);
-        let segments = number(segments as f64, 15);
+        let segments = number(segments as f64, 1);
         let line = match (good, finite) {
             (true, true) => format!(
                 "{name}: checksum {sum:016x} on both sides, {segments} segments, none missing"
@@ -134,7 +134,7 @@ fn say_proofs(args: &Send, scenario: &Scenario, proofs: &[Proof]) -> Result<bool
                 "{name}: {} of {segments} segments damaged; checksum {:016x} of {} segments sent, {sum:016x} of {segments} received",
                 proof.damaged,
                 proof.sent.sum,
-                number(proof.sent.segments as f64, 15),
+                number(proof.sent.segments as f64, 1),
             ),
         };
         match good {
