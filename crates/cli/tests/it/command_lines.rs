@@ -57,7 +57,6 @@ const LINES: &[&[&str]] = &[
     &["send", "localhost", "--rate", "50Mbit/s"],
     &["send", "localhost", "--request", "10", "--size", "1MB"],
     &["send", "localhost", "--count", "10"],
-    &["send", "localhost", "--encrypt"],
     &["send", "localhost", "--mode", "fast"],
     &["send", "missing.bin", "localhost:"],
     &["send", "small.toml", "other.toml"],

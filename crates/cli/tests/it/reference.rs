@@ -45,9 +45,11 @@ fn man_pages_are_written_for_every_command() {
         "-export",
         "-list",
         "-man",
+        "-ping",
         "-report",
         "-run",
         "-schema",
+        "-send",
         "-serve",
     ];
     let mut wanted: Vec<String> = commands.iter().map(|c| format!("fullpipe{c}.1")).collect();

@@ -214,6 +214,73 @@ fn out_is_a_result_directory_with_a_page() {
 }
 
 #[test]
+fn a_run_with_a_peer_has_the_numbers_of_any_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(dir.path(), &[]);
+    crate::process::write(dir.path(), "small.toml", crate::process::SMALL);
+    let line = [
+        "run",
+        "small.toml",
+        "--peer",
+        &server.address,
+        "--set",
+        "duration=1s",
+        "--set",
+        "measure.interval=250ms",
+        "--format",
+        "json",
+        "--set",
+        "flow.main.window=\"20 segments\"",
+    ];
+    let result = json(&ok(fullpipe(dir.path(), &line)).stdout);
+    assert_eq!(result["ground"], "udp");
+    let flow = &result["cases"][0]["flows"][0];
+    assert!(flow["goodput_mbps"].as_f64().unwrap() > 0.0, "{flow}");
+    let wrong = fullpipe(
+        dir.path(),
+        &[
+            "run",
+            "small.toml",
+            "--ground",
+            "linux",
+            "--peer",
+            "localhost",
+        ],
+    );
+    assert_eq!(wrong.code, 2, "{}", wrong.stderr);
+}
+
+#[test]
+fn data_may_be_encrypted() {
+    let dir = tempfile::tempdir().unwrap();
+    let key = "k".repeat(40);
+    std::fs::write(dir.path().join("key"), &key).unwrap();
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(dir.path().join("key"), private).unwrap();
+    let server = Server::start(dir.path(), &["--key", "key"]);
+    let line = [
+        "send",
+        &server.address,
+        "--key",
+        "key",
+        "--encrypt",
+        "--size",
+        "2MB",
+        "--verify",
+        "--window",
+        "50 segments",
+    ];
+    let ended = ok(fullpipe(dir.path(), &line));
+    assert!(ended.stderr.contains("none missing"), "{}", ended.stderr);
+    let ended = fullpipe(dir.path(), &["ping", &server.address]);
+    assert!(
+        ended.code == 3 && ended.stderr.contains("same key"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
 fn where_nothing_answers_the_error_says_what_to_look_at() {
     let dir = tempfile::tempdir().unwrap();
     let taken = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -294,7 +361,7 @@ fn blake3_of(data: &[u8]) -> String {
 fn what_must_not_be_done_with_files_is_not_done() {
     let (dir, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let files = there.path().display().to_string();
-    let server = Server::start(dir.path(), &["--files", &files, "--max-file", "1MB"]);
+    let server = Server::start(dir.path(), &["--files", &files, "--max-bytes", "1MB"]);
     fs::write(dir.path().join("a.bin"), bytes(1000)).unwrap();
     fs::write(dir.path().join("big.bin"), bytes(1_000_001)).unwrap();
     fs::write(there.path().join("there.bin"), b"other").unwrap();
@@ -322,7 +389,7 @@ fn what_must_not_be_done_with_files_is_not_done() {
     }
     let ended = fullpipe(dir.path(), &["send", "big.bin", &format!("{host}:")]);
     assert!(
-        ended.code == 3 && ended.stderr.contains("--max-file"),
+        ended.code == 3 && ended.stderr.contains("--max-bytes"),
         "{}",
         ended.stderr
     );

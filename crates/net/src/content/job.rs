@@ -214,7 +214,7 @@ impl Job {
                 let place = place(name, allowed)?;
                 if let Some(most) = allowed.most.filter(|most| source.size > *most) {
                     return Err(format!(
-                        "{name}: {} bytes are more than the server's limit of {most} (--max-file)",
+                        "{name}: {} bytes are more than the server's limit of {most} (--max-bytes)",
                         source.size
                     ));
                 }

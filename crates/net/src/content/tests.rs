@@ -215,7 +215,7 @@ fn what_is_not_allowed_is_refused_at_once() {
         ..allowed
     };
     let error = Job::new(&content, &small, &spec(false)).unwrap_err();
-    assert!(error.contains("--max-file"), "{error}");
+    assert!(error.contains("--max-bytes"), "{error}");
 }
 
 /// Whatever is asked in whatever order, the server answers and does nothing that it should not.

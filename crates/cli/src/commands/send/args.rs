@@ -114,7 +114,7 @@ pub struct PeerFlags {
     pub key: Option<PathBuf>,
 
     /// Encrypt the data
-    #[arg(long, requires = "key")]
+    #[arg(long)]
     pub encrypt: bool,
 
     /// How datagrams leave: one by one, each when its sender says so, or in bulk, many with one call
