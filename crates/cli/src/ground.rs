@@ -22,6 +22,10 @@ pub fn find(args: &Run, interrupt: &'static AtomicBool) -> Result<Box<dyn Ground
     if let Some(peer) = &args.peer {
         return with_peer(args, peer, interrupt);
     }
+    if args.flags.encrypt || args.flags.key.is_some() {
+        let message = "`--encrypt` and `--key` are about another host, and there is none";
+        return Err(Failure::new(Exit::Usage, message).hint("name it with `--peer HOST`"));
+    }
     let (name, what) = match args.ground {
         args::Ground::Sim => return Ok(Box::new(fullpipe_sim::run)),
         args::Ground::Udp => {

@@ -16,6 +16,7 @@ use fullpipe_net::live::Live;
 use fullpipe_net::session::client::{Client, Done, Peer, SessionError};
 use fullpipe_net::session::key::VARIABLE;
 use fullpipe_net::session::request::{Options, Request};
+use fullpipe_net::session::seal::make_room;
 use fullpipe_net::session::{Key, PORT};
 use fullpipe_sim::{Outcome, RunSpec, Trace};
 use fullpipe_suite::ground::{Ground, GroundError};
@@ -116,6 +117,13 @@ impl Way {
             }
         }
         Err(error)
+    }
+
+    /// Makes room in the packets of `spec` for what encryption adds, so that they stay as long as they were; once for each run.
+    pub fn fit(&self, spec: &mut RunSpec) {
+        if self.encrypted {
+            make_room(spec);
+        }
     }
 
     /// The round-trip time to the server, the shortest of a few small questions.
@@ -241,6 +249,7 @@ impl<'a> PeerGround<'a> {
     pub fn run_one(&self, spec: &RunSpec) -> Result<Outcome, SessionError> {
         let mut spec = spec.clone();
         spec.links.clear();
+        self.way.fit(&mut spec);
         if self.until_complete {
             fine(&mut spec);
         }

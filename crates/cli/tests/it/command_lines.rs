@@ -16,6 +16,7 @@ const LINES: &[&[&str]] = &[
     &["run", "small.toml", "--format", "xml"],
     &["run", "small.toml", "--format", "jsn"],
     &["run", "small.toml", "--ground", "simulator"],
+    &["run", "small.toml", "--ground", "udp", "--encrypt"],
     &["run", "small.toml", "--ground", "linux"],
     &["run", "small.toml", "--ground", "kernel"],
     &["run", "small.toml", "--resume"],

@@ -87,6 +87,7 @@ fn transfer(args: &Send, way: &Way, order: &Order) -> Result<Copied, Broken> {
     let document = document(args, order, &way.name, size)?;
     let mut spec = checked(&document, args)?.cases[0].run_spec(args.seed.unwrap_or(1));
     spec.links.clear();
+    way.fit(&mut spec);
     let label = "file".to_owned();
     let mut client = way.connect(spec.clone(), &label, true, content, &INTERRUPT)?;
     let mut copy = agree(args, file, order, &mut client)?;

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fullpipe_net::content::copy::Proof;
 use fullpipe_net::live::Live;
+use fullpipe_net::session::seal::make_room;
 use fullpipe_suite::export::Captures;
 use fullpipe_suite::result::RunResult;
 use fullpipe_suite::run::{Options, Ran, Silent, run_on};
@@ -67,7 +68,7 @@ fn watched(
     ground: &PeerGround<'_>,
     live: &Live,
 ) -> Result<Ran, Failure> {
-    let named = named(scenario);
+    let named = named(args, scenario);
     let shown = match args.format {
         Format::Ndjson => Shown::Objects(memory::span(&args.interval, "--interval")?),
         _ => Shown::for_people(args.quiet),
@@ -90,11 +91,15 @@ fn watched(
 }
 
 /// Every lasting flow, as the lines name it.
-fn named(scenario: &Scenario) -> Vec<Named> {
+fn named(args: &Send, scenario: &Scenario) -> Vec<Named> {
     let Some(case) = scenario.cases.first() else {
         return Vec::new();
     };
-    let flows = case.run_spec(0).flows.into_iter();
+    let mut spec = case.run_spec(0);
+    if args.peer.encrypt {
+        make_room(&mut spec);
+    }
+    let flows = spec.flows.into_iter();
     flows
         .map(|f| Named {
             name: f.name,
@@ -115,7 +120,7 @@ fn say_notes(args: &Send, ground: &PeerGround<'_>) {
 /// Whether all data arrived as they were sent.
 fn say_proofs(args: &Send, scenario: &Scenario, proofs: &[Proof]) -> Result<bool, Failure> {
     let finite = args.size.is_some();
-    let named = named(scenario);
+    let named = named(args, scenario);
     let mut whole = true;
     for proof in proofs {
         let name = named.get(proof.flow as usize).map_or("", |n| &n.name);
