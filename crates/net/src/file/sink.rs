@@ -4,8 +4,10 @@
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{
+    Receiver, SendError, Sender, SyncSender, TrySendError, channel, sync_channel,
+};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -30,7 +32,7 @@ pub struct FileSink {
     open: Piece,
     /// What the writer had no room for.
     held: Option<Piece>,
-    to_writer: SyncSender<Piece>,
+    to_writer: Sender<Piece>,
     shared: Arc<Shared>,
 }
 
@@ -57,6 +59,8 @@ pub struct Part {
 struct Shared {
     /// Bytes from the start of the file without a hole.
     prefix: AtomicU64,
+    /// Bytes that wait for the writer. Pieces do not count: in a recovery many have but one segment.
+    waiting: AtomicUsize,
     failure: Mutex<Option<(ErrorKind, String)>>,
 }
 
@@ -137,7 +141,7 @@ impl Part {
     pub fn receive(self, mss: u32) -> io::Result<(FileSink, Writing)> {
         let shared = Arc::new(Shared::default());
         shared.prefix.store(self.prefix, Ordering::Relaxed);
-        let (to_writer, pieces) = sync_channel(WAITING);
+        let (to_writer, pieces) = channel();
         let checkpoints = Checkpoints::new(&self)?;
         let writer = Writer {
             file: Arc::clone(&self.file),
@@ -212,7 +216,7 @@ impl Sink for FileSink {
         let Some(piece) = self.held.take() else {
             return Ok(true);
         };
-        match self.to_writer.try_send(piece) {
+        match self.offer(piece) {
             Ok(()) => Ok(true),
             Err(TrySendError::Full(piece)) => {
                 self.held = Some(piece);
@@ -249,6 +253,21 @@ impl Sink for FileSink {
 }
 
 impl FileSink {
+    /// Gives a piece to the writer if it has room.
+    fn offer(&self, piece: Piece) -> Result<(), TrySendError<Piece>> {
+        if self.shared.waiting.load(Ordering::Relaxed) >= WAITING {
+            return Err(TrySendError::Full(piece));
+        }
+        let gone = |e: SendError<Piece>| TrySendError::Disconnected(e.0);
+        self.hand_over(piece).map_err(gone)
+    }
+
+    fn hand_over(&self, piece: Piece) -> Result<(), SendError<Piece>> {
+        let bytes = piece.bytes.len();
+        self.shared.waiting.fetch_add(bytes, Ordering::Relaxed);
+        self.to_writer.send(piece)
+    }
+
     /// Hands the open piece to the writer.
     fn seal(&mut self) -> io::Result<()> {
         if self.open.bytes.is_empty() {
@@ -262,9 +281,9 @@ impl FileSink {
         let piece = std::mem::replace(&mut self.open, fresh);
         let gone = |_| self.shared.failure();
         if let Some(held) = self.held.take() {
-            self.to_writer.send(held).map_err(gone)?;
+            self.hand_over(held).map_err(gone)?;
         }
-        match self.to_writer.try_send(piece) {
+        match self.offer(piece) {
             Ok(()) => Ok(()),
             Err(TrySendError::Full(piece)) => {
                 self.held = Some(piece);
@@ -280,7 +299,7 @@ impl Drop for FileSink {
         // What fails here fails in the writer too, and is told by it.
         let _ = self.seal();
         if let Some(piece) = self.held.take() {
-            let _ = self.to_writer.send(piece);
+            let _ = self.hand_over(piece);
         }
     }
 }
@@ -315,6 +334,8 @@ impl Writer {
         let mut written = Ok(());
         for piece in pieces {
             written = self.write(&piece);
+            let bytes = piece.bytes.len();
+            self.shared.waiting.fetch_sub(bytes, Ordering::Relaxed);
             if let Err(error) = &written {
                 self.shared.fail(error);
                 break;
@@ -438,8 +459,8 @@ fn hash_range(file: &File, hasher: &mut Hasher, from: u64, to: u64) -> io::Resul
 /// Bytes that go to the writer together, if they are neighbours.
 const PIECE: usize = 256 * 1024;
 
-/// Pieces that wait for the writer; with them and what is in hand a transfer keeps 8 MB.
-const WAITING: usize = 32;
+/// Bytes that wait for the writer before segments are declined.
+const WAITING: usize = 16 << 20;
 
 /// Word is left at most this often.
 const BETWEEN_STATES: Duration = Duration::from_millis(250);
