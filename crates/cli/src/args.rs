@@ -44,7 +44,7 @@ pub enum Command {
     Check(Check),
     /// Send to a host that runs `fullpipe serve`, or receive from it; copy files
     #[command(long_about = SEND_ABOUT)]
-    Send(Send),
+    Send(Box<Send>),
     /// Measure round-trip times to a host that runs `fullpipe serve`
     #[command(long_about = PING_ABOUT)]
     Ping(Ping),

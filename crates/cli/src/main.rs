@@ -15,6 +15,7 @@ mod peer;
 mod progress;
 mod reference;
 mod table;
+mod trace;
 mod view;
 
 use clap::Parser;

@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -20,12 +20,13 @@ use fullpipe_net::session::seal::make_room;
 use fullpipe_net::session::{Key, PORT};
 use fullpipe_sim::{Outcome, RunSpec, Trace};
 use fullpipe_suite::ground::{Ground, GroundError};
+use fullpipe_trace::{Summary, TraceError};
 use fullpipe_units::Span;
 
 use crate::commands::send::args::{Mode as FlagMode, PeerFlags};
 use crate::commands::send::target::Server;
 use crate::exit::{Exit, Failure};
-use crate::output;
+use crate::{output, trace};
 
 /// How to talk to a server.
 #[derive(Clone, Debug)]
@@ -199,6 +200,8 @@ pub struct PeerGround<'a> {
     pub until_complete: bool,
     /// Data prove themselves.
     pub verify: bool,
+    /// Where the flows that send from here leave a row for every ACK.
+    pub trace: Option<PathBuf>,
     proofs: Mutex<Vec<Proof>>,
     notes: Mutex<Vec<String>>,
 }
@@ -212,6 +215,7 @@ impl<'a> PeerGround<'a> {
             live: None,
             until_complete: false,
             verify: false,
+            trace: None,
             proofs: Mutex::default(),
             notes: Mutex::default(),
         }
@@ -240,6 +244,17 @@ impl<'a> PeerGround<'a> {
                 all.push(note.clone());
             }
         }
+    }
+
+    fn note_trace(&self, written: Result<Summary, TraceError>) -> Result<(), SessionError> {
+        let written = written.map_err(|e| trace::cannot(&e))?;
+        if written.missed > 0 {
+            let (missed, rows) = (written.missed, written.rows);
+            self.note(&[format!(
+                "{missed} rows of the trace came too fast, {rows} are in it"
+            )]);
+        }
+        Ok(())
     }
 
     /// Makes one run.
@@ -274,12 +289,21 @@ impl<'a> PeerGround<'a> {
             true => copy::patterns(spec.seed, &spec),
             false => Carried::default(),
         };
+        let recording = self.trace.as_deref().map(|path| trace::begin(path, &spec));
+        let recording = recording.transpose()?;
+        let traces = recording
+            .as_ref()
+            .map_or_else(Vec::new, |r| trace::taps(r, &spec));
         let hooks = Hooks {
             live: self.live,
+            traces,
             ..carried.hooks()
         };
         let shared = Arc::new(spec.clone());
         let done = client.run(&shared, self.way.options(), hooks, self.interrupt)?;
+        if let Some(recording) = recording {
+            self.note_trace(recording.finish())?;
+        }
         if self.verify {
             let proofs = copy::tallies(&carried, &spec, &mut |q| {
                 client.ask(q, self.interrupt).map_err(|e| e.to_string())

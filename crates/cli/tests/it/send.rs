@@ -151,6 +151,37 @@ fn a_size_from_memory_proves_itself() {
 }
 
 #[test]
+fn a_trace_has_a_row_for_every_ack_and_is_whole_or_absent() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(dir.path(), &[]);
+    let send = |file: &str| {
+        let line = ["send", &server.address, "--size", "2000 segments"];
+        let more = ["--window", "40 segments", "--trace", file];
+        fullpipe(dir.path(), &[&line[..], &more[..]].concat())
+    };
+    ok(send("run.parquet"));
+    let csv = ok(fullpipe(
+        dir.path(),
+        &["export", "run.parquet", "--to", "csv"],
+    ));
+    let mut rows = csv.stdout.lines();
+    let names: Vec<&str> = rows.next().unwrap().split(',').collect();
+    let place = names.iter().position(|n| *n == "snd_una").unwrap();
+    let una: Vec<u64> = rows
+        .map(|r| r.split(',').nth(place).unwrap().parse().unwrap())
+        .collect();
+    // One ACK at most for every second segment, quick ones aside.
+    assert!((500..=3000).contains(&una.len()), "{} rows", una.len());
+    assert!(una.is_sorted() && una.last() == Some(&2000));
+
+    let ended = send("nowhere/run.parquet");
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    assert!(ended.stderr.contains("the trace cannot be written"));
+    let left: Vec<_> = fs::read_dir(dir.path()).unwrap().flatten().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
 fn requests_and_cross_traffic() {
     let dir = tempfile::tempdir().unwrap();
     let server = Server::start(dir.path(), &[]);

@@ -87,6 +87,9 @@ pub enum SessionError {
     /// The near endpoint failed.
     #[error(transparent)]
     Near(#[from] EndpointError),
+    /// Something beside the run that this host was to do.
+    #[error("{0}")]
+    Here(String),
     /// The operating system.
     #[error("socket: {0}")]
     Io(#[from] io::Error),
@@ -100,6 +103,7 @@ impl SessionError {
     pub fn hint(&self) -> Option<&'static str> {
         use super::message::Reason;
         match self {
+            Self::Here(_) => None,
             Self::Opening { error, .. } => match error {
                 OpeningError::NoAnswer => Some(
                     "is `fullpipe serve` running there, and does the firewall let UDP through to its port?",

@@ -97,6 +97,11 @@ pub struct Send {
     #[arg(long, value_name = "DIR", conflicts_with = "to")]
     pub out: Option<PathBuf>,
 
+    /// Write what the sender shows at every ACK into this file while the run lasts (Parquet, see docs/trace.md); `fullpipe
+    /// export` makes CSV, qlog or xplot data of it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["to", "request", "reverse", "only_traffic"])]
+    pub trace: Option<PathBuf>,
+
     /// The server, and how to talk to it
     #[command(flatten)]
     pub peer: PeerFlags,

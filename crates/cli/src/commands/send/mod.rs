@@ -55,6 +55,7 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
     ground.live = Some(&live);
     ground.until_complete = args.size.is_some();
     ground.verify = args.verify;
+    ground.trace = args.trace.clone();
     let ran = watched(args, &scenario, &ground, &live)?;
     say_notes(args, &ground);
     let whole = say_proofs(args, &scenario, &ground.proofs())?;
