@@ -227,3 +227,57 @@ impl Receiving {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_cc::StackSpec;
+    use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
+
+    use super::*;
+
+    /// The delay of an ACK is not the network's: it is told apart, from the newest segment on.
+    #[test]
+    fn a_delayed_ack_says_how_long_it_was_held() {
+        let spec = RunSpec::default();
+        let flow = FlowSpec::new(
+            "main",
+            StackSpec::parse("reno").unwrap(),
+            SenderConfig::preset(Preset::Y2026, 1500),
+            ReceiverConfig::preset(Preset::Y2026),
+            Vec::new(),
+            Vec::new(),
+        );
+        let mut receiving = Receiving::lasting(0, &flow, &spec);
+        let mut take = |at_ms: u64, seq: u64| {
+            let now = Time::ZERO + Span::from_millis(at_ms);
+            let mut segment = Segment {
+                seq,
+                syn: false,
+                retransmission: false,
+                stamp: now,
+                ect: false,
+                ce: false,
+                cwr: false,
+                push: false,
+            };
+            match receiving.take(now, &mut segment, None) {
+                Taken::In(_, ack) => {
+                    ack.map(|ack| receiving.datagram(now, SessionId(1), &ack).hold)
+                }
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(take(1000, 0), None);
+        assert_eq!(
+            take(1010, 1),
+            Some(Span::ZERO),
+            "the second one asks for it"
+        );
+        assert_eq!(take(1020, 2), None);
+        let due = receiving.next_timeout();
+        assert_eq!(due, Time::ZERO + Span::from_millis(1060));
+        let ack = receiving.handle_timeout(due).unwrap();
+        let held = receiving.datagram(due, SessionId(1), &ack).hold;
+        assert_eq!(held, Span::from_millis(40));
+    }
+}
