@@ -83,15 +83,28 @@ export async function close(): Promise<void> {
   await browser?.close();
 }
 
-/** Brings every figure into being, as a reader who scrolls through the page. */
+/**
+ * Brings every figure into being, as a reader who scrolls through the page. A busy machine draws few frames in any given time, and
+ * the page hears of what came near the window once per frame: what was passed over is gone back to until nothing is empty.
+ */
 export async function scrollThrough(tab: Tab): Promise<void> {
-  await tab.evaluate(async () => {
+  const left = await tab.evaluate(async () => {
+    const frame = () => new Promise((done) => requestAnimationFrame(done));
+    const empty = () => [...document.querySelectorAll<HTMLElement>(".figure-body:empty")].filter((body) => body.offsetParent !== null);
     for (let y = 0; y < document.documentElement.scrollHeight; y += 600) {
       scrollTo({ top: y, behavior: "instant" });
-      await new Promise((done) => setTimeout(done, 30));
+      await frame();
+      await frame();
+    }
+    for (let turn = 0; turn < 500 && empty().length > 0; turn++) {
+      empty()[0]!.scrollIntoView({ behavior: "instant", block: "center" });
+      await frame();
+      await frame();
     }
     scrollTo({ top: 0, behavior: "instant" });
+    return empty().length;
   });
+  if (left > 0) throw new Error(`${left} figures stayed empty`);
 }
 
 /** What a button of a figure offers. Chromium asks once before it lets a page save more than ten files; that one is tried again. */
