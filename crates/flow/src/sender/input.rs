@@ -300,30 +300,4 @@ impl<C: Controller> Sender<C> {
             self.probe_at = Time::MAX;
         }
     }
-
-    /// RFC 8985 section 7.2.
-    #[inline(always)]
-    pub(super) fn arm_probe(&mut self, now: Time) {
-        if !self.cfg.tlp {
-            return;
-        }
-        if self.phase != Phase::Open
-            || self.board.sacked_out() > 0
-            || self.cfg.detector != Detector::Rack
-        {
-            self.probe_at = Time::MAX;
-            return;
-        }
-        let mut wait = if self.rtt.has_sample() {
-            self.rtt.srtt() * 2
-        } else {
-            self.cfg.rto.initial
-        };
-        wait += if self.board.flight() == 1 {
-            self.cfg.max_ack_delay
-        } else {
-            self.cfg.probe_margin
-        };
-        self.probe_at = self.timer(now, wait).min(self.rto_at);
-    }
 }

@@ -2,7 +2,7 @@
 
 use fullpipe_units::{Span, Time};
 
-use super::scoreboard::Sent;
+use crate::sender::scoreboard::Sent;
 
 /// State of RACK that is not in the scoreboard.
 #[derive(Clone, Debug)]

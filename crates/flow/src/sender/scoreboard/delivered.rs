@@ -1,0 +1,183 @@
+//! What ACKs say of the window: cumulative numbers, SACK blocks, duplicates without SACK, and a receiver that takes SACKs back.
+
+use fullpipe_units::Time;
+
+use super::Scoreboard;
+use super::record::{IN_FLIGHT_AGAIN, LOST, MARKS, RETRANSMITTED, SACKED, Sent};
+use crate::ranges::Range;
+
+/// What one ACK newly delivered.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Delivered {
+    /// Segments acknowledged cumulatively that had not been SACKed.
+    pub acked: u64,
+    /// Segments newly SACKed.
+    pub sacked: u64,
+    /// The most recently sent of them, with its number.
+    pub newest: Option<(u64, Sent)>,
+    /// Of these, the highest number that was never retransmitted, if any.
+    pub original: Option<u64>,
+    /// When the lowest of the segments acknowledged cumulatively was sent, and the highest; only those never retransmitted and
+    /// not SACKed before. Not filled in for a clean window, whose records are still there.
+    pub acked_sent: Option<(Time, Time)>,
+    /// The same of the segments newly SACKed.
+    pub sacked_sent: Option<(Time, Time)>,
+    /// The window was clean: every segment acknowledged was sent once and none SACKed.
+    pub clean: bool,
+    /// A retransmission was acknowledged cumulatively.
+    pub covers_retransmission: bool,
+    /// Lowest number newly delivered that was below an already delivered one and never retransmitted: reordering.
+    pub reordered: bool,
+}
+
+impl Delivered {
+    fn note(&mut self, seq: u64, sent: Sent) {
+        if self
+            .newest
+            .is_none_or(|(s, n)| (sent.xmit, seq) > (n.xmit, s))
+        {
+            self.newest = Some((seq, sent));
+        }
+        if !sent.retransmitted() {
+            self.original = Some(self.original.map_or(seq, |o| o.max(seq)));
+        }
+    }
+}
+
+/// Extends the send times of a run of segments by a later one.
+fn extend(times: &mut Option<(Time, Time)>, sent: Time) {
+    let first = times.map_or(sent, |(first, _)| first);
+    *times = Some((first, sent));
+}
+
+impl Scoreboard {
+    /// Cumulative acknowledgement up to `cum` (exclusive), which lies above `una` and not above `nxt`.
+    #[inline]
+    pub fn ack_to(&mut self, cum: u64, d: &mut Delivered) {
+        if self.marked == 0 {
+            d.acked += cum - self.una;
+            let newest = *self.get(cum - 1);
+            d.newest = Some((cum - 1, newest));
+            d.clean = true;
+            d.original = Some(cum - 1);
+            self.una = cum;
+        } else {
+            self.ack_marked(cum, d);
+        }
+        self.fack = self.fack.max(cum);
+    }
+
+    fn ack_marked(&mut self, cum: u64, d: &mut Delivered) {
+        for seq in self.una..cum {
+            let sent = *self.get(seq);
+            if sent.flags & MARKS != 0 {
+                self.marked -= 1;
+            }
+            d.covers_retransmission |= sent.flags & RETRANSMITTED != 0;
+            if sent.flags & SACKED != 0 {
+                self.sacked_out -= 1;
+                continue;
+            }
+            if sent.flags & RETRANSMITTED == 0 {
+                extend(&mut d.acked_sent, sent.xmit);
+            }
+            if sent.flags & LOST != 0 {
+                self.lost_out -= 1;
+            }
+            if sent.flags & IN_FLIGHT_AGAIN != 0 {
+                self.again_out -= 1;
+            }
+            d.acked += 1;
+            d.note(seq, sent);
+            if seq < self.fack && sent.flags & RETRANSMITTED == 0 {
+                d.reordered = true;
+            }
+        }
+        self.una = cum;
+        self.sacked.trim_below(cum);
+        self.judged = self.judged.max(cum);
+    }
+
+    /// Selective acknowledgement of one block; parts already known cost nothing.
+    pub fn sack(&mut self, block: Range, d: &mut Delivered) {
+        let block = Range {
+            start: block.start.max(self.una),
+            end: block.end.min(self.nxt),
+        };
+        if block.is_empty() {
+            return;
+        }
+        let mut sacked = std::mem::take(&mut self.sacked);
+        sacked.insert(block, |fresh| {
+            for seq in fresh.start..fresh.end {
+                self.mark_sacked(seq, d);
+            }
+        });
+        self.sacked = sacked;
+        self.fack = self.fack.max(block.end);
+    }
+
+    fn mark_sacked(&mut self, seq: u64, d: &mut Delivered) {
+        let sent = *self.get(seq);
+        let below = seq < self.fack;
+        if sent.flags & MARKS == 0 {
+            self.marked += 1;
+        }
+        if sent.flags & LOST != 0 {
+            self.lost_out -= 1;
+        }
+        if sent.flags & IN_FLIGHT_AGAIN != 0 {
+            self.again_out -= 1;
+        }
+        self.get_mut(seq).flags = (sent.flags & !(LOST | IN_FLIGHT_AGAIN)) | SACKED;
+        self.sacked_out += 1;
+        d.sacked += 1;
+        d.note(seq, sent);
+        if sent.flags & RETRANSMITTED == 0 {
+            extend(&mut d.sacked_sent, sent.xmit);
+        }
+        if below && sent.flags & RETRANSMITTED == 0 {
+            d.reordered = true;
+        }
+    }
+
+    /// NewReno: a duplicate ACK stands for one delivered segment of unknown number.
+    pub fn add_duplicate(&mut self) -> bool {
+        let room = self.flight() > self.sacked_out + self.lost_out;
+        if room {
+            self.sacked_out += 1;
+        }
+        room
+    }
+
+    /// NewReno: forget `n` duplicates (all: `u64::MAX`).
+    pub fn remove_duplicates(&mut self, n: u64) {
+        self.sacked_out -= n.min(self.sacked_out);
+    }
+
+    /// NewReno: duplicates beyond what is outstanding and not lost were the network's own. Returns what is left.
+    pub fn bound_duplicates(&mut self) -> u64 {
+        self.sacked_out = self.sacked_out.min(self.flight() - self.lost_out);
+        self.sacked_out
+    }
+
+    /// The receiver reneged: what was SACKed is treated as not received (RFC 2018 section 8).
+    pub fn forget_sacks(&mut self) {
+        for r in std::mem::take(&mut self.sacked).rev() {
+            for seq in r.start.max(self.una)..r.end {
+                let sent = self.get_mut(seq);
+                sent.flags &= !SACKED;
+                let clean = sent.flags & MARKS == 0;
+                self.marked -= u64::from(clean);
+                self.sacked_out -= 1;
+            }
+        }
+        self.judged = self.una;
+        self.searched = self.una;
+    }
+
+    /// True if the first outstanding segment is known to have been received: only a reneging receiver causes that.
+    pub fn front_is_sacked(&self) -> bool {
+        self.flight() > 0 && self.get(self.una).flags & SACKED != 0
+    }
+}

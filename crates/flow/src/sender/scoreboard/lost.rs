@@ -1,0 +1,148 @@
+//! Judgement: which segments are lost, in the order they were sent, and what takes a judgement back.
+
+use std::cmp::Reverse;
+
+use fullpipe_units::Time;
+
+use super::Scoreboard;
+use super::record::{IN_FLIGHT_AGAIN, LOST, MARKS, SACKED, Sent};
+use crate::ranges::Range;
+
+impl Scoreboard {
+    /// Judges one segment lost; returns true if that is news.
+    pub fn mark_lost(&mut self, seq: u64) -> bool {
+        let flags = self.get(seq).flags;
+        if flags & (SACKED | LOST) != 0 {
+            return false;
+        }
+        if flags & MARKS == 0 {
+            self.marked += 1;
+        }
+        self.get_mut(seq).flags |= LOST;
+        self.lost_out += 1;
+        match self.lost.back_mut() {
+            Some(run) if run.end == seq => run.end += 1,
+            Some(run) if run.end > seq => self.lost_again.push(Reverse(seq)),
+            _ => self.lost.push_back(Range {
+                start: seq,
+                end: seq + 1,
+            }),
+        }
+        true
+    }
+
+    /// Judges, in the order they were sent, original transmissions below `limit` that `is_lost` condemns; stops at the first
+    /// acquitted one and returns its send time. Each original is judged at most once per acquittal.
+    pub fn judge_originals(
+        &mut self,
+        limit: u64,
+        lost: &mut u64,
+        mut is_lost: impl FnMut(u64, &Sent) -> bool,
+    ) -> Option<Time> {
+        let mut seq = self.judged.max(self.una);
+        let limit = limit.min(self.nxt);
+        let mut pending = None;
+        while seq < limit {
+            let sent = *self.get(seq);
+            if sent.flags & MARKS == 0 {
+                if !is_lost(seq, &sent) {
+                    pending = Some(sent.xmit);
+                    break;
+                }
+                *lost += u64::from(self.mark_lost(seq));
+            } else if sent.flags & SACKED != 0 {
+                // Skip the whole run in one step.
+                if let Some(run) = self.sacked.holding(seq) {
+                    seq = run.end;
+                    continue;
+                }
+            }
+            seq += 1;
+        }
+        self.judged = seq;
+        pending
+    }
+
+    /// Judges retransmissions in the order they were sent; the same contract as [`Scoreboard::judge_originals`].
+    pub fn judge_retransmissions(
+        &mut self,
+        lost: &mut u64,
+        mut is_lost: impl FnMut(u64, &Sent) -> bool,
+    ) -> Option<Time> {
+        while let Some(&(seq, xmit)) = self.again.front() {
+            let current = seq >= self.una && {
+                let s = self.get(seq);
+                s.flags & IN_FLIGHT_AGAIN != 0 && s.xmit == xmit
+            };
+            if current {
+                let sent = *self.get(seq);
+                if !is_lost(seq, &sent) {
+                    return Some(xmit);
+                }
+                self.lose_again(seq);
+                *lost += 1;
+            }
+            self.again.pop_front();
+        }
+        None
+    }
+
+    pub(super) fn lose_again(&mut self, seq: u64) {
+        let sent = self.get_mut(seq);
+        // A tail loss probe resends a segment that was not judged lost.
+        let fresh = sent.flags & LOST == 0;
+        sent.flags = (sent.flags | LOST) & !IN_FLIGHT_AGAIN;
+        self.lost_out += u64::from(fresh);
+        self.again_out -= 1;
+        self.lost_again.push(Reverse(seq));
+    }
+
+    /// Judges everything outstanding and not SACKed lost, retransmissions too (go-back-N after a timeout), except what `spared`
+    /// acquits; the first outstanding segment always goes.
+    pub fn lose_all(&mut self, mut spared: impl FnMut(&Sent) -> bool) -> u64 {
+        let mut lost = 0;
+        self.lost.clear();
+        self.lost_again.clear();
+        self.judged = self.nxt;
+        for seq in self.una..self.nxt {
+            let sent = *self.get(seq);
+            let flags = sent.flags;
+            if flags & SACKED != 0 {
+                continue;
+            }
+            let waiting = flags & (LOST | IN_FLIGHT_AGAIN) == LOST;
+            if !waiting && seq != self.una && spared(&sent) {
+                if flags & MARKS == 0 {
+                    self.judged = self.judged.min(seq);
+                }
+                continue;
+            }
+            self.get_mut(seq).flags = (flags | LOST) & !IN_FLIGHT_AGAIN;
+            self.marked += u64::from(flags & MARKS == 0);
+            self.again_out -= u64::from(flags & IN_FLIGHT_AGAIN != 0);
+            lost += u64::from(flags & LOST == 0);
+            match self.lost.back_mut() {
+                Some(run) if run.end == seq => run.end += 1,
+                _ => self.lost.push_back(Range {
+                    start: seq,
+                    end: seq + 1,
+                }),
+            }
+        }
+        self.lost_out += lost;
+        lost
+    }
+
+    /// Undo after a spurious timeout or recovery: what is marked lost and was not resent is in the network after all.
+    pub fn forget_losses(&mut self) {
+        while let Some(seq) = self.next_lost() {
+            let sent = self.get_mut(seq);
+            sent.flags &= !LOST;
+            let clean = sent.flags & MARKS == 0;
+            self.marked -= u64::from(clean);
+            self.lost_out -= 1;
+        }
+        self.judged = self.una;
+        self.searched = self.una;
+    }
+}

@@ -1,0 +1,211 @@
+//! What was sent and what became of it: one 32-byte record per outstanding segment in a ring, counters kept up to date.
+//!
+//! Nothing here walks the window on an ACK. A cumulative ACK over a clean window touches one record; otherwise each segment
+//! is visited a bounded number of times in its life: when SACKed, when judged for loss, when removed.
+
+mod audit;
+mod delivered;
+mod lost;
+mod next;
+mod record;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use fullpipe_units::Time;
+
+pub use delivered::Delivered;
+pub use record::Sent;
+
+use crate::ranges::{Range, RangeSet};
+use record::{APP_LIMITED, IN_FLIGHT_AGAIN, MARKS, RETRANSMITTED};
+
+/// The sender's view of its window.
+#[derive(Clone, Debug)]
+pub struct Scoreboard {
+    ring: Vec<Sent>,
+    mask: u64,
+    una: u64,
+    nxt: u64,
+    sacked: RangeSet,
+    sacked_out: u64,
+    lost_out: u64,
+    again_out: u64,
+    /// Outstanding records with any mark.
+    marked: u64,
+    /// Highest segment delivered so far, plus one (`fack`).
+    fack: u64,
+    /// Originals below this number have been judged by the loss detector.
+    judged: u64,
+    /// Below this number there is no hole that is neither lost nor resent.
+    searched: u64,
+    /// Retransmissions in the network in the order they were sent.
+    again: VecDeque<(u64, Time)>,
+    /// Lost and not yet resent, in order of judgement (ascending runs).
+    lost: VecDeque<Range>,
+    /// Lost again: retransmissions judged lost.
+    lost_again: BinaryHeap<Reverse<u64>>,
+}
+
+impl Default for Scoreboard {
+    fn default() -> Self {
+        let empty = Sent {
+            xmit: Time::ZERO,
+            delivered_time: Time::ZERO,
+            first_sent: Time::ZERO,
+            delivered: 0,
+            flags: 0,
+        };
+        Self {
+            ring: vec![empty; 64],
+            mask: 63,
+            una: 0,
+            nxt: 0,
+            sacked: RangeSet::default(),
+            sacked_out: 0,
+            lost_out: 0,
+            again_out: 0,
+            marked: 0,
+            fack: 0,
+            judged: 0,
+            searched: 0,
+            again: VecDeque::new(),
+            lost: VecDeque::new(),
+            lost_again: BinaryHeap::new(),
+        }
+    }
+}
+
+impl Scoreboard {
+    /// First unacknowledged segment.
+    #[inline]
+    pub fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// Next new segment.
+    #[inline]
+    pub fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    /// Sent, not cumulatively acknowledged (FlightSize).
+    #[inline]
+    pub fn flight(&self) -> u64 {
+        self.nxt - self.una
+    }
+
+    /// Estimate of what is in the network (RFC 6675 `pipe`).
+    #[inline]
+    pub fn pipe(&self) -> u64 {
+        self.flight() + self.again_out - self.sacked_out - self.lost_out
+    }
+
+    /// SACKed segments above `una`.
+    #[inline]
+    pub fn sacked_out(&self) -> u64 {
+        self.sacked_out
+    }
+
+    /// Segments judged lost and not delivered yet.
+    pub fn lost_out(&self) -> u64 {
+        self.lost_out
+    }
+
+    /// Retransmissions in the network.
+    pub fn retransmissions_out(&self) -> u64 {
+        self.again_out
+    }
+
+    /// No segment of the window is SACKed, lost or retransmitted.
+    #[inline]
+    pub fn is_clean(&self) -> bool {
+        self.marked == 0
+    }
+
+    /// Record of an outstanding segment.
+    #[inline]
+    pub fn get(&self, seq: u64) -> &Sent {
+        &self.ring[(seq & self.mask) as usize]
+    }
+
+    #[inline]
+    fn get_mut(&mut self, seq: u64) -> &mut Sent {
+        &mut self.ring[(seq & self.mask) as usize]
+    }
+
+    /// Sends the next new segment.
+    #[inline]
+    pub fn push(
+        &mut self,
+        xmit: Time,
+        delivered: u64,
+        delivered_time: Time,
+        first_sent: Time,
+        app_limited: bool,
+    ) -> u64 {
+        if self.nxt - self.una > self.mask {
+            self.grow();
+        }
+        let seq = self.nxt;
+        let flags = if app_limited { APP_LIMITED } else { 0 };
+        *self.get_mut(seq) = Sent {
+            xmit,
+            delivered_time,
+            first_sent,
+            delivered: delivered as u32,
+            flags,
+        };
+        self.nxt += 1;
+        seq
+    }
+
+    /// Takes back the newest segment, which never left the host.
+    pub fn unsend_new(&mut self) {
+        self.nxt -= 1;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let old = self.ring.len();
+        let mut ring = vec![self.ring[0]; old * 2];
+        let mask = (old * 2 - 1) as u64;
+        for seq in self.una..self.nxt {
+            ring[(seq & mask) as usize] = self.ring[(seq & self.mask) as usize];
+        }
+        self.ring = ring;
+        self.mask = mask;
+    }
+
+    /// Sends `seq` again.
+    pub fn resend(
+        &mut self,
+        seq: u64,
+        xmit: Time,
+        delivered: u64,
+        delivered_time: Time,
+        first_sent: Time,
+    ) {
+        let flags = self.get(seq).flags;
+        let old = flags & MARKS;
+        self.marked += u64::from(old == 0);
+        self.again_out += u64::from(flags & IN_FLIGHT_AGAIN == 0);
+        let flags = flags | IN_FLIGHT_AGAIN | RETRANSMITTED;
+        *self.get_mut(seq) = Sent {
+            xmit,
+            delivered_time,
+            first_sent,
+            delivered: delivered as u32,
+            flags,
+        };
+        self.again.push_back((seq, xmit));
+    }
+
+    /// Takes back a retransmission that never left the host: it waits to be resent.
+    pub fn unsend_again(&mut self, seq: u64) {
+        if self.get(seq).flags & IN_FLIGHT_AGAIN != 0 {
+            self.again.pop_back();
+            self.lose_again(seq);
+        }
+    }
+}
