@@ -95,9 +95,7 @@ mod tests {
     use crate::rounds::{Rounds, ack, loss};
 
     fn flow(rtt: u64, w: f64) -> Rounds {
-        let mut flow = Rounds::starting("hybla", Span::from_millis(rtt), w);
-        flow.stack.exit_start_up(Time::ZERO);
-        flow
+        Rounds::avoiding("hybla", Span::from_millis(rtt), w)
     }
 
     #[test]

@@ -119,9 +119,7 @@ mod tests {
     const RTT: Span = Span::from_millis(100);
 
     fn flow(spelling: &str, w: f64) -> Rounds {
-        let mut flow = Rounds::starting(spelling, RTT, w);
-        flow.stack.exit_start_up(Time::ZERO);
-        flow
+        Rounds::avoiding(spelling, RTT, w)
     }
 
     #[test]

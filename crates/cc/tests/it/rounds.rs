@@ -138,6 +138,13 @@ impl Rounds {
         )
     }
 
+    /// The same past start-up.
+    pub fn avoiding(spelling: &str, rtt: Span, w: f64) -> Self {
+        let mut flow = Self::starting(spelling, rtt, w);
+        flow.stack.exit_start_up(Time::ZERO);
+        flow
+    }
+
     /// A fresh flow.
     pub fn with(spelling: &str, rtt: Span, setup: Setup) -> Self {
         let stack = StackSpec::parse(spelling).unwrap().controller(setup);

@@ -1,0 +1,311 @@
+//! How the window grows (`bictcp_update`), where it differs from RFC 9438:
+//!
+//! - The curve gives no target but `cnt`, the segments to be acknowledged for one segment of growth, at least 2; it is computed anew when
+//!   the window has changed or more than `HZ/32` ticks have passed, and at most once per tick (`bictcp_update`).
+//! - The clock of the curve is the tick, and the smallest RTT, rounded up to ticks, stands for the RFC's one RTT of foresight
+//!   (`bictcp_update`). `K` is in 1/1024 s, from a table and one Newton step, up to 0.15 % off (`cubic_root`).
+//! - `beta` is 717/1024; the friendly window takes one segment per `15/8` windows, not `3(1-beta)/(1+beta)`, and never goes over to one
+//!   per window (`cubictcp_register`, `bictcp_update`).
+//! - Before the first loss, and again after a timeout, the window grows by a twentieth per RTT at least (`bictcp_update`).
+//! - Below the origin the curve is subtracted in 32 bits: a target below zero wraps and gives the fastest growth (`bictcp_update`).
+
+use super::Cubic;
+use crate::linux::Socket;
+
+/// What a timeout forgets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Curve {
+    /// Segments to be acknowledged for one segment of growth.
+    pub(super) cnt: u32,
+    /// Window of the last loss, lowered by fast convergence; 0 before any.
+    pub(super) w_max: u32,
+    /// Window and tick of the last computation.
+    seen: (u32, u32),
+    /// Height of the curve's flat part.
+    origin: u32,
+    /// Time from the epoch's start to the flat part, 1/1024 s.
+    pub(super) k: u32,
+    /// Smallest RTT, microseconds; 0 before the first sample.
+    pub(super) delay_min: u32,
+    /// Tick at which the epoch began; 0 between a reduction and the next growth.
+    pub(super) epoch: u32,
+    /// Segments acknowledged and not yet credited to `w_est`.
+    acked: u32,
+    /// Window of a Reno flow with the same decrease.
+    pub(super) w_est: u32,
+}
+
+impl Cubic {
+    /// Brings `cnt` up to date.
+    #[inline]
+    pub(super) fn update(&mut self, sk: &Socket, acked: u32) {
+        let (w, now) = (sk.cwnd, sk.jiffies());
+        let c = &mut self.curve;
+        c.acked = c.acked.wrapping_add(acked);
+        let age = now.wrapping_sub(c.seen.1) as i32;
+        if c.seen.0 == w && age <= (sk.hz / 32) as i32 {
+            return;
+        }
+        if c.epoch == 0 || now != c.seen.1 {
+            c.seen = (w, now);
+            if c.epoch == 0 {
+                self.begin_epoch(w, acked, now);
+            }
+            self.curve.cnt = self.cubic_count(sk, w, now);
+        }
+        if self.settings.friendly {
+            self.be_friendly(w);
+        }
+        self.curve.cnt = self.curve.cnt.max(FASTEST);
+    }
+
+    fn begin_epoch(&mut self, w: u32, acked: u32, now: u32) {
+        let c = &mut self.curve;
+        (c.epoch, c.acked, c.w_est) = (now, acked, w);
+        if w < c.w_max {
+            let distance = u64::from(c.w_max - w);
+            c.k = cube_root(self.settings.inverse_curve.wrapping_mul(distance));
+            c.origin = c.w_max;
+        } else {
+            (c.k, c.origin) = (0, w);
+        }
+    }
+
+    /// `cnt` of the curve one smallest RTT from now.
+    fn cubic_count(&self, sk: &Socket, w: u32, now: u32) -> u32 {
+        let c = &self.curve;
+        let ticks =
+            u64::from(now.wrapping_sub(c.epoch)) + u64::from(sk.usecs_to_jiffies(c.delay_min));
+        let t = (ticks << 10) / u64::from(sk.hz);
+        let k = u64::from(c.k);
+        let off = t.abs_diff(k);
+        let cube = u64::from(self.settings.curve)
+            .wrapping_mul(off)
+            .wrapping_mul(off)
+            .wrapping_mul(off);
+        let height = (cube >> 40) as u32;
+        let target = if t < k {
+            c.origin.wrapping_sub(height)
+        } else {
+            c.origin.wrapping_add(height)
+        };
+        let cnt = if target > w {
+            w / (target - w)
+        } else {
+            w.wrapping_mul(FLAT)
+        };
+        if c.w_max == 0 {
+            cnt.min(FIRST_GROWTH)
+        } else {
+            cnt
+        }
+    }
+
+    /// Lowers `cnt` where a Reno flow with the same decrease would be ahead.
+    fn be_friendly(&mut self, w: u32) {
+        let c = &mut self.curve;
+        let pace = w.wrapping_mul(self.settings.friendly_pace) >> 3;
+        if c.acked > pace && pace > 0 {
+            let grown = (c.acked - 1) / pace; // the last `pace` segments wait for one more
+            c.acked -= grown * pace;
+            c.w_est = c.w_est.wrapping_add(grown);
+        }
+        if c.w_est > w {
+            c.cnt = c.cnt.min(w / (c.w_est - w));
+        }
+    }
+}
+
+/// Cube root of `a` from its leading bits, refined once.
+fn cube_root(a: u64) -> u32 {
+    let bits = u64::BITS - a.leading_zeros();
+    if bits < 7 {
+        return (u32::from(ROOTS[a as usize]) + 35) >> 6;
+    }
+    let octaves = ((bits * 84) >> 8) - 1; // a third of the bits
+    let leading = (a >> (3 * octaves)) as usize;
+    let guess = ((u32::from(ROOTS[leading]) + 10) << octaves) >> 6;
+    let quotient = a / (u64::from(guess) * u64::from(guess - 1));
+    ((2 * guess).wrapping_add(quotient as u32)).wrapping_mul(341) >> 10 // 341/1024 for a third
+}
+
+/// `cubic_root`'s table: 64 times the cube root of the index, less 10, corrected by hand.
+#[rustfmt::skip]
+const ROOTS: [u8; 64] = [
+    0, 54, 54, 54, 118, 118, 118, 118, 123, 129, 134, 138, 143, 147, 151, 156, 157, 161, 164, 168, 170, 173,
+    176, 179, 181, 185, 187, 190, 192, 194, 197, 199, 200, 202, 204, 206, 209, 211, 213, 215, 217, 219, 221, 222,
+    224, 225, 227, 229, 231, 232, 234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
+];
+
+/// Smallest `cnt`: half a segment of growth per acknowledged one.
+const FASTEST: u32 = 2;
+
+/// Windows to be acknowledged per segment where the curve asks for none.
+const FLAT: u32 = 100;
+
+/// Largest `cnt` before the first loss.
+const FIRST_GROWTH: u32 = 20;
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_units::Span;
+
+    use super::super::tests::bench;
+    use super::*;
+
+    #[test]
+    fn before_a_loss_it_grows_by_a_twentieth() {
+        let mut b = bench(100, 1000, &[]);
+        b.acks(19);
+        assert_eq!((b.sk.cwnd, b.sk.cwnd_cnt), (1000, 19));
+        assert_eq!(b.reported("cnt"), 20.0);
+        b.acks(1);
+        assert_eq!((b.sk.cwnd, b.sk.cwnd_cnt), (1001, 0));
+    }
+
+    /// From 700 to 1000 segments, HZ 100: K = 9294/1024 s (9.0856 s by the formula); heights of 410 t^3 / 2^40.
+    #[test]
+    fn the_curve_after_a_loss() {
+        for (ticks, target, cnt) in [
+            (0, 701, 700),
+            (10, 711, 63),
+            (50, 748, 14),
+            (100, 790, 7),
+            (200, 859, 4),
+            (500, 973, 2),
+            (1500, 1083, 2), // 700/383 = 1, and 2 is the least
+        ] {
+            let mut b = bench(100, 1000, &[("tcp_friendliness", "off")]);
+            b.lose();
+            b.open();
+            b.acks(1); // the epoch begins
+            assert_eq!(b.reported("k"), 9294.0 / 1024.0);
+            b.wait(Span::from_millis(10 * ticks));
+            b.sk.cwnd = 700;
+            b.acks(1);
+            assert_eq!(
+                b.reported("cnt"),
+                f64::from(cnt),
+                "{ticks}: target {target}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_smallest_rtt_is_looked_ahead_in_whole_ticks() {
+        let cnt = |rtt_us| {
+            let mut b = bench(100, 1000, &[]);
+            b.rtt_us = Some(rtt_us);
+            b.acks(1);
+            b.lose();
+            b.open();
+            b.sk.cwnd = 700;
+            b.acks(1);
+            b.reported("cnt")
+        };
+        assert_eq!(cnt(100_000), 63.0);
+        assert_eq!(cnt(90_001), 63.0);
+        assert_eq!(cnt(90_000), 70.0); // target 710
+    }
+
+    #[test]
+    fn past_the_old_maximum_the_curve_begins_flat() {
+        let mut b = bench(100, 1000, &[("tcp_friendliness", "off")]);
+        b.lose();
+        b.open();
+        b.sk.cwnd = 1000;
+        b.acks(1);
+        assert_eq!((b.reported("k"), b.reported("cnt")), (0.0, 100_000.0));
+    }
+
+    #[test]
+    fn cnt_waits_for_a_changed_window_or_more_than_a_thirtysecond_of_a_second() {
+        let mut b = bench(100, 1000, &[("tcp_friendliness", "off")]);
+        b.lose();
+        b.open();
+        b.acks(1);
+        b.wait(Span::from_millis(30));
+        b.acks(1);
+        assert_eq!(b.reported("cnt"), 700.0, "HZ/32 is 3 ticks");
+        b.wait(Span::from_millis(10));
+        b.acks(1);
+        assert_eq!(b.reported("cnt"), 140.0); // target 705 at 4 ticks
+        b.wait(Span::from_millis(10));
+        b.sk.cwnd = 701;
+        b.acks(1);
+        assert_eq!(b.reported("cnt"), 140.0); // target 706
+        b.sk.cwnd = 704;
+        b.acks(1);
+        assert_eq!(b.reported("cnt"), 140.0, "once per tick");
+        b.wait(Span::from_millis(10));
+        b.acks(1);
+        assert_eq!(b.reported("cnt"), 234.0); // 704 to 707
+    }
+
+    #[test]
+    fn the_friendly_window_gains_a_segment_per_fifteen_eighths_of_a_window() {
+        let mut b = bench(100, 140, &[]);
+        b.lose(); // to 98
+        b.open();
+        b.sk.cwnd = 100;
+        b.acks(1);
+        assert_eq!(b.reported("w_est"), 100.0);
+        let mut grown = None;
+        for i in 2..400 {
+            b.wait(Span::from_millis(40));
+            b.sk.cwnd = 100;
+            b.acks(1);
+            if b.reported("w_est") > 100.0 {
+                grown = Some(i);
+                break;
+            }
+        }
+        assert_eq!(grown, Some(188)); // more than 187 = 100 * 15 / 8
+        let mut b = bench(100, 140, &[]);
+        b.lose();
+        b.open();
+        b.sk.cwnd = 100;
+        b.ack(1);
+        b.sk.cwnd = 99; // a change, so that this tick is looked at
+        b.ack(10 * 185);
+        assert_eq!(b.reported("w_est"), 110.0);
+        assert_eq!(b.reported("cnt"), 9.0); // 99 / 11
+    }
+
+    /// At one segment below a maximum of 1642 the rounded `K` puts the start of the curve at -1: fastest growth.
+    #[test]
+    fn a_target_below_zero_wraps() {
+        for (w_max, cnt) in [(1642, 2.0), (1616, 100.0)] {
+            let mut b = bench(100, w_max, &[("tcp_friendliness", "off")]);
+            b.lose();
+            b.open();
+            (b.sk.cwnd, b.sk.ssthresh) = (1, 1);
+            b.acks(1);
+            assert_eq!(b.reported("cnt"), cnt, "{w_max}");
+        }
+    }
+
+    #[test]
+    fn cube_roots() {
+        for (a, root) in [
+            (0, 0),
+            (1, 1),
+            (8, 2),
+            (27, 3),
+            (63, 4),
+            (64, 4),
+            (1_000_000, 100),
+        ] {
+            assert_eq!(cube_root(a), root, "{a}");
+        }
+        // Distances of 1, 10, 1000 and 100,000 segments in 1/1024 s.
+        for (distance, k) in [(1, 1388), (10, 2991), (1000, 13_897), (100_000, 64_487)] {
+            assert_eq!(cube_root(((1 << 40) / 410) * distance), k);
+        }
+        for distance in 1..20_000_u64 {
+            let a = ((1 << 40) / 410) * distance;
+            let error = f64::from(cube_root(a)) / libm::cbrt(a as f64) - 1.0;
+            assert!(error.abs() < 0.001_522, "{distance}: {error}");
+        }
+    }
+}
