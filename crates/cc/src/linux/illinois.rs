@@ -230,8 +230,8 @@ pub const ILLINOIS_LINUX: Entry = Entry {
 #[cfg(test)]
 mod tests {
     use super::super::AnyModule;
-    use super::super::trial::{Trial, built};
     use super::*;
+    use crate::linux::testing::{Bench, built};
 
     fn illinois(params: &[(&str, &str)]) -> Illinois {
         match built(&ILLINOIS_LINUX, params) {
@@ -241,15 +241,15 @@ mod tests {
     }
 
     /// A flow in avoidance with RTTs between 100 and 200 ms behind it, at the end of a round with this mean delay.
-    fn at_round_end(cwnd: u32, delay: u32) -> Trial<Illinois> {
-        let mut t = Trial::avoiding(illinois(&[]), cwnd);
+    fn at_round_end(cwnd: u32, delay: u32) -> Bench<Illinois> {
+        let mut t = Bench::past_start_up(illinois(&[]), cwnd);
         (t.module.base_rtt, t.module.max_rtt) = (100_000, 200_000);
         finish(&mut t, delay);
         t
     }
 
     /// Another round with this mean delay is about to end.
-    fn finish(t: &mut Trial<Illinois>, delay: u32) {
+    fn finish(t: &mut Bench<Illinois>, delay: u32) {
         t.module.samples = 4;
         t.module.sum_rtt = 4 * u64::from(100_000 + delay);
         t.module.end = t.sk.snd_una;
@@ -269,7 +269,7 @@ mod tests {
             (100_000, 0.296875, 0.5),
         ] {
             let mut t = at_round_end(1000, delay);
-            t.ack(1, None);
+            t.ack_rtt(1, None);
             assert!((t.reported("alpha") - alpha).abs() < 1e-6, "{delay}");
             assert_eq!(t.reported("beta"), beta, "{delay}");
         }
@@ -279,7 +279,7 @@ mod tests {
     fn edges_of_the_zones() {
         let zones = |delay| {
             let mut t = at_round_end(1000, delay);
-            t.ack(1, None);
+            t.ack_rtt(1, None);
             (t.module.alpha, t.module.beta)
         };
         assert_eq!(zones(1001).0, 1279); // 99 000 x 1280 / (99 000 + 32)
@@ -295,8 +295,8 @@ mod tests {
 
     #[test]
     fn a_path_that_never_queues_grows_by_ten_and_loses_an_eighth() {
-        let mut t = Trial::avoiding(illinois(&[]), 100);
-        t.acks(3, 50_000);
+        let mut t = Bench::past_start_up(illinois(&[]), 100);
+        t.acks_rtt(3, 50_000);
         assert_eq!((t.module.alpha, t.module.beta), (1280, 8));
         assert_eq!(t.ssthresh(), 88); // 100 - 800/64
     }
@@ -310,7 +310,7 @@ mod tests {
             (3, 32, 2),
             (2, 32, 2),
         ] {
-            let mut t = Trial::avoiding(illinois(&[]), w);
+            let mut t = Bench::past_start_up(illinois(&[]), w);
             t.module.beta = beta;
             assert_eq!(t.ssthresh(), left);
         }
@@ -318,24 +318,24 @@ mod tests {
 
     #[test]
     fn the_count_towards_the_next_segments_is_dropped_whole() {
-        let mut t = Trial::avoiding(illinois(&[]), 100);
+        let mut t = Bench::past_start_up(illinois(&[]), 100);
         t.module.end = u64::MAX;
-        t.acks(9, 50_000); // 90 of 100
+        t.acks_rtt(9, 50_000); // 90 of 100
         assert_eq!((t.sk.cwnd, t.sk.cwnd_cnt), (100, 9));
-        t.ack(1, 50_000);
+        t.ack_rtt(1, 50_000);
         assert_eq!((t.sk.cwnd, t.sk.cwnd_cnt), (101, 0));
-        t.ack(25, 50_000); // 250 of 101: two, and 48 lost
+        t.ack_rtt(25, 50_000); // 250 of 101: two, and 48 lost
         assert_eq!((t.sk.cwnd, t.sk.cwnd_cnt), (103, 0));
         t.module.alpha = ALPHA_MIN;
-        t.acks(346, 50_000); // 346 x 38 / 128 = 102.7
+        t.acks_rtt(346, 50_000); // 346 x 38 / 128 = 102.7
         assert_eq!(t.sk.cwnd, 103);
-        t.ack(1, 50_000); // 103.02
+        t.ack_rtt(1, 50_000); // 103.02
         assert_eq!(t.sk.cwnd, 104);
     }
 
     #[test]
     fn segments_sacked_before_count_again_in_avoidance() {
-        let mut t = Trial::avoiding(illinois(&[]), 100);
+        let mut t = Bench::past_start_up(illinois(&[]), 100);
         t.module.end = u64::MAX;
         let sample = AckSample {
             pkts_acked: 8,
@@ -358,16 +358,16 @@ mod tests {
     fn below_fifteen_segments_it_is_reno_and_the_round_unmeasured() {
         for (w, alpha) in [(14, 128), (15, 1280)] {
             let mut t = at_round_end(w, 0);
-            t.ack(1, None);
+            t.ack_rtt(1, None);
             assert_eq!(t.module.alpha, alpha);
         }
         let mut t = at_round_end(14, 100_000);
-        t.ack(1, None);
+        t.ack_rtt(1, None);
         assert!(!t.module.rtt_above);
         assert_eq!((t.module.beta, t.module.samples), (32, 0));
         let mut t = at_round_end(14, 0);
         t.module.win_thresh = illinois(&[("win_thresh", "0")]).win_thresh;
-        t.ack(1, None);
+        t.ack_rtt(1, None);
         assert_eq!(t.module.alpha, 1280);
     }
 
@@ -377,7 +377,7 @@ mod tests {
         let mut alphas = Vec::new();
         for delay in [50_000, 0, 0, 0, 0, 50_000, 0] {
             finish(&mut t, delay);
-            t.ack(1, None);
+            t.ack_rtt(1, None);
             alphas.push(t.module.alpha);
         }
         assert_eq!(alphas, [74, 74, 74, 74, 74, 74, 1280]);
@@ -386,13 +386,13 @@ mod tests {
 
     #[test]
     fn a_theta_beyond_its_count_never_comes() {
-        let mut t = Trial::avoiding(illinois(&[("theta", "256")]), 1000);
+        let mut t = Bench::past_start_up(illinois(&[("theta", "256")]), 1000);
         t.module.rtt_above = true;
         t.module.alpha = 74;
         for _ in 0..600 {
             assert_eq!(t.module.increase(0, 100_000), 74);
         }
-        let mut t = Trial::avoiding(illinois(&[("theta", "255")]), 1000);
+        let mut t = Bench::past_start_up(illinois(&[("theta", "255")]), 1000);
         t.module.rtt_above = true;
         let short: Vec<u32> = (0..255).map(|_| t.module.increase(0, 100_000)).collect();
         assert_eq!(short[254], 1280);
@@ -400,8 +400,8 @@ mod tests {
 
     #[test]
     fn long_rtts_are_cut_off() {
-        let mut t = Trial::avoiding(illinois(&[]), 100);
-        t.ack(1, 4_000_000);
+        let mut t = Bench::past_start_up(illinois(&[]), 100);
+        t.ack_rtt(1, 4_000_000);
         assert_eq!(
             (t.module.max_rtt, t.module.base_rtt),
             (3_355_443, 3_355_443)
@@ -414,16 +414,16 @@ mod tests {
         t.module.samples = u16::MAX;
         t.module.sum_rtt = 65_535 * 100_000;
         let before = t.module.alpha;
-        t.ack(1, 100_000);
+        t.ack_rtt(1, 100_000);
         assert_eq!(t.module.alpha, before); // no sample: nothing learnt
         finish(&mut t, 0);
         t.module.samples = u16::MAX;
         t.module.sum_rtt = 65_535 * 100_000;
-        t.ack(1, 100_000);
+        t.ack_rtt(1, 100_000);
         t.module.samples = 1;
         t.module.sum_rtt = 65_537 * 100_000;
         t.module.end = t.sk.snd_una;
-        t.ack(1, None);
+        t.ack_rtt(1, None);
         // 6 553 700 000 in 32 bits is 2 258 732 704; minus the base; the product with 1242 wraps again.
         let da = 2_258_732_704_u32 - 100_000 - 1000;
         assert_eq!(
@@ -437,36 +437,36 @@ mod tests {
     fn rounds_are_judged_without_a_full_window_and_in_slow_start() {
         let mut t = at_round_end(1000, 50_000);
         t.sk.cwnd_limited = false;
-        t.ack(1, None);
+        t.ack_rtt(1, None);
         assert_eq!((t.module.alpha, t.sk.cwnd_cnt), (74, 0));
         let mut t = at_round_end(1000, 50_000);
         t.sk.ssthresh = 1001;
-        t.ack(5, None);
+        t.ack_rtt(5, None);
         assert_eq!((t.module.alpha, t.sk.cwnd, t.sk.cwnd_cnt), (74, 1001, 0)); // four segments are dropped
     }
 
     #[test]
     fn the_ending_acks_sample_counts() {
-        let mut t = Trial::avoiding(illinois(&[]), 100);
+        let mut t = Bench::past_start_up(illinois(&[]), 100);
         (t.module.base_rtt, t.module.max_rtt) = (100_000, 200_000);
         t.module.end = t.sk.snd_una;
-        t.ack(1, 150_000);
+        t.ack_rtt(1, 150_000);
         assert_eq!(t.module.alpha, 74);
         assert_eq!(t.module.end, t.sk.snd_nxt);
-        t.ack(1, 150_000); // inside the round
+        t.ack_rtt(1, 150_000); // inside the round
         assert_eq!(t.module.samples, 1);
     }
 
     #[test]
     fn a_timeout_is_reno_until_the_next_round() {
         let mut t = at_round_end(1000, 50_000);
-        t.ack(1, None);
+        t.ack_rtt(1, None);
         t.module.rtt_low = 3;
         for state in [Phase::Recovery, Phase::Cwr, Phase::Disorder, Phase::Open] {
             t.module.set_state(&mut t.sk, state);
             assert_eq!(t.module.alpha, 74);
         }
-        t.ack(1, 150_000);
+        t.ack_rtt(1, 150_000);
         t.module.set_state(&mut t.sk, Phase::Loss);
         assert_eq!((t.module.alpha, t.module.beta), (128, 32));
         assert_eq!((t.module.rtt_low, t.module.rtt_above), (0, false));

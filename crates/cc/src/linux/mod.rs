@@ -35,8 +35,6 @@ mod scalable;
 mod socket;
 #[cfg(test)]
 mod testing;
-#[cfg(test)]
-mod trial;
 mod vegas;
 mod veno;
 mod westwood;

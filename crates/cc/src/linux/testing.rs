@@ -8,9 +8,9 @@ use crate::controller::Phase;
 use crate::params::Params;
 use crate::registry::{Component, Entry};
 
-pub struct Bench {
+pub struct Bench<M = AnyModule> {
     pub sk: Socket,
-    pub module: AnyModule,
+    pub module: M,
     /// RTT of the ACKs to come; `None`: no sample.
     pub rtt_us: Option<u32>,
 }
@@ -18,13 +18,6 @@ pub struct Bench {
 impl Bench {
     /// In slow start with window `w`; [`Module::init`] has not run.
     pub fn new(entry: &'static Entry, params: &[(&str, &str)], hz: u32, w: u32) -> Self {
-        let mut values = Params::defaults(entry.params);
-        for (name, value) in params {
-            values.set(entry.name, name, value).unwrap();
-        }
-        let Component::Module(module) = (entry.build)(&values).unwrap() else {
-            panic!("{entry:?} is no module")
-        };
         let mut sk = Socket::new(Setup {
             initial_window: f64::from(w),
             hz,
@@ -35,7 +28,7 @@ impl Bench {
         sk.snd_nxt = u64::from(w);
         Self {
             sk,
-            module,
+            module: built(entry, params),
             rtt_us: None,
         }
     }
@@ -47,6 +40,33 @@ impl Bench {
         bench.sk.ssthresh = 1;
         bench
     }
+}
+
+impl<M: Module> Bench<M> {
+    /// A window-limited flow in slow start with window `w`, initialised; segments of 1000 bytes, 250 ticks per second.
+    pub fn of(module: M, w: u32) -> Self {
+        let sk = Socket::new(Setup {
+            initial_window: f64::from(w),
+            mss: 1000,
+            hz: 250,
+            ..Setup::default()
+        });
+        let mut bench = Self {
+            sk,
+            module,
+            rtt_us: None,
+        };
+        bench.sk.cwnd_limited = true;
+        bench.init();
+        bench
+    }
+
+    /// The same past slow start.
+    pub fn past_start_up(module: M, w: u32) -> Self {
+        let mut bench = Self::of(module, w);
+        bench.sk.ssthresh = 2;
+        bench
+    }
 
     pub fn init(&mut self) {
         self.module.init(&mut self.sk);
@@ -56,17 +76,25 @@ impl Bench {
         self.sk.now += time;
     }
 
-    /// One ACK for `n` segments.
+    /// One ACK that advances and newly acknowledges `n` segments; a full window was outstanding before it.
     pub fn ack(&mut self, n: u32) {
+        let window = self.sk.snd_una + u64::from(self.sk.cwnd);
+        self.sk.snd_nxt = self.sk.snd_nxt.max(window);
         self.sk.snd_una += u64::from(n);
-        self.sk.snd_nxt = self.sk.snd_nxt.max(self.sk.snd_una);
         let sample = AckSample {
             pkts_acked: n,
             rtt_us: self.rtt_us,
         };
         self.module.pkts_acked(&mut self.sk, &sample);
+        self.module.on_ack_event(&mut self.sk, false);
         self.module.cong_avoid(&mut self.sk, n);
         self.sk.update_pacing_rate();
+    }
+
+    /// The same with an RTT of `us` microseconds, or none, from here on.
+    pub fn ack_rtt(&mut self, n: u32, us: impl Into<Option<u32>>) {
+        self.rtt_us = us.into();
+        self.ack(n);
     }
 
     /// `n` ACKs for one segment each.
@@ -76,18 +104,29 @@ impl Bench {
         }
     }
 
+    /// The same with an RTT of `us` microseconds from here on.
+    pub fn acks_rtt(&mut self, n: u32, us: u32) {
+        self.rtt_us = Some(us);
+        self.acks(n);
+    }
+
+    /// A reduction's threshold for the present window.
+    pub fn ssthresh(&mut self) -> u32 {
+        self.module.ssthresh(&mut self.sk)
+    }
+
     /// A loss: recovery begins.
     pub fn lose(&mut self) {
         self.sk.prior_cwnd = self.sk.cwnd;
         self.sk.cwnd_cnt = 0;
-        self.sk.ssthresh = self.module.ssthresh(&mut self.sk);
+        self.sk.ssthresh = self.ssthresh();
         self.sk.cwnd = self.sk.cwnd.min(self.sk.ssthresh);
         self.state(Phase::Recovery);
     }
 
     pub fn time_out(&mut self) {
         self.sk.prior_cwnd = self.sk.cwnd;
-        self.sk.ssthresh = self.module.ssthresh(&mut self.sk);
+        self.sk.ssthresh = self.ssthresh();
         self.module.on_event(&mut self.sk, Event::Loss);
         self.sk.cwnd = 1;
         self.sk.cwnd_cnt = 0;
@@ -125,5 +164,17 @@ impl Bench {
             }
         });
         found.unwrap()
+    }
+}
+
+/// The module that the registry builds.
+pub fn built(entry: &Entry, params: &[(&str, &str)]) -> AnyModule {
+    let mut values = Params::defaults(entry.params);
+    for (name, value) in params {
+        values.set(entry.name, name, value).unwrap();
+    }
+    match (entry.build)(&values) {
+        Ok(Component::Module(module)) => module,
+        other => panic!("{other:?} is no module"),
     }
 }

@@ -246,8 +246,8 @@ pub const VEGAS_LINUX: Entry = Entry {
 #[cfg(test)]
 mod tests {
     use super::super::AnyModule;
-    use super::super::trial::{Trial, built};
     use super::*;
+    use crate::linux::testing::{Bench, built};
 
     fn vegas() -> Vegas {
         match built(&VEGAS_LINUX, &[]) {
@@ -268,12 +268,12 @@ mod tests {
     }
 
     /// A flow in avoidance with a base of 100 ms and a round of ten samples at `rtt`, before the ACK that ends it.
-    fn at_round_end(cwnd: u32, rtt: u32) -> Trial<Vegas> {
-        let mut t = Trial::avoiding(vegas(), cwnd);
+    fn at_round_end(cwnd: u32, rtt: u32) -> Bench<Vegas> {
+        let mut t = Bench::past_start_up(vegas(), cwnd);
         t.sk.ssthresh = cwnd;
         t.module.delay.base = BASE + 1;
         t.module.delay.end = u64::MAX;
-        t.acks(10, rtt);
+        t.acks_rtt(10, rtt);
         t.module.delay.end = t.sk.snd_una;
         t
     }
@@ -309,7 +309,7 @@ mod tests {
             (104_999, 99),  // 5
         ] {
             let mut t = at_round_end(100, rtt);
-            t.ack(1, rtt);
+            t.ack_rtt(1, rtt);
             assert_eq!(t.sk.cwnd, w, "{rtt}");
         }
     }
@@ -317,11 +317,11 @@ mod tests {
     #[test]
     fn the_threshold_follows_at_three_quarters() {
         let mut t = at_round_end(100, 110_000);
-        t.ack(1, 110_000);
+        t.ack_rtt(1, 110_000);
         assert_eq!((t.sk.cwnd, t.sk.ssthresh), (99, 99));
         let mut t = at_round_end(100, BASE);
         t.sk.ssthresh = 50;
-        t.ack(1, BASE);
+        t.ack_rtt(1, BASE);
         assert_eq!((t.sk.cwnd, t.sk.ssthresh), (101, 75)); // 101/2 + 101/4
     }
 
@@ -335,7 +335,7 @@ mod tests {
             let mut t = at_round_end(100, rtt);
             t.sk.ssthresh = Socket::INFINITE;
             t.sk.cwnd = 100;
-            t.ack(1, rtt);
+            t.ack_rtt(1, rtt);
             assert_eq!((t.sk.cwnd, t.sk.ssthresh), (w, ssthresh), "{rtt}");
         }
     }
@@ -348,13 +348,13 @@ mod tests {
             t.module.delay.end = t.sk.snd_una;
             t.module.delay.min = 300_000;
             t.module.delay.samples = 5;
-            t.ack(1, 300_000); // backlog 2 w
+            t.ack_rtt(1, 300_000); // backlog 2 w
             assert_eq!(t.sk.cwnd, w.max(2));
         }
         // Slow start from one segment, after a timeout: min(1, 0 + 1) becomes 2, the threshold stays behind.
         let mut t = at_round_end(1, 300_000);
         t.sk.ssthresh = 20;
-        t.ack(1, 300_000);
+        t.ack_rtt(1, 300_000);
         assert_eq!((t.sk.cwnd, t.sk.ssthresh), (2, 1));
     }
 
@@ -362,22 +362,22 @@ mod tests {
     fn inside_a_round_avoidance_stands_and_slow_start_doubles() {
         let mut t = at_round_end(100, BASE);
         t.module.delay.end = u64::MAX;
-        t.acks(300, BASE);
+        t.acks_rtt(300, BASE);
         assert_eq!((t.sk.cwnd, t.sk.cwnd_cnt), (100, 0));
         t.sk.ssthresh = 150;
         t.sk.cwnd_limited = false; // not asked
-        t.ack(20, BASE);
+        t.ack_rtt(20, BASE);
         assert_eq!(t.sk.cwnd, 120);
     }
 
     #[test]
     fn two_samples_are_renos() {
         for (samples, w) in [(2, 11), (3, 9)] {
-            let mut t = Trial::avoiding(vegas(), 10);
+            let mut t = Bench::past_start_up(vegas(), 10);
             t.sk.cwnd_cnt = 9;
             t.module.delay.base = 50_000; // a backlog of 10
             t.module.delay.end = samples - 1;
-            t.acks(samples as u32, 99_999);
+            t.acks_rtt(samples as u32, 99_999);
             assert_eq!(t.sk.cwnd, w, "{samples}");
         }
     }
@@ -386,7 +386,7 @@ mod tests {
     fn the_count_of_samples_wraps() {
         let mut t = at_round_end(100, 110_000);
         t.module.delay.samples = u16::MAX;
-        t.ack(1, 110_000);
+        t.ack_rtt(1, 110_000);
         assert_eq!((t.sk.cwnd, t.sk.cwnd_cnt), (100, 1)); // Reno
     }
 
@@ -394,7 +394,7 @@ mod tests {
     fn disorder_is_reno_and_the_open_state_begins_a_round() {
         let mut t = at_round_end(10, BASE);
         t.module.set_state(&mut t.sk, Phase::Disorder);
-        t.acks(10, BASE);
+        t.acks_rtt(10, BASE);
         assert_eq!(t.sk.cwnd, 11);
         let nxt = t.sk.snd_nxt;
         t.module.set_state(&mut t.sk, Phase::Open);
@@ -420,10 +420,10 @@ mod tests {
 
     #[test]
     fn a_missing_sample_is_no_sample() {
-        let mut t = Trial::avoiding(vegas(), 10);
-        t.ack(1, None);
+        let mut t = Bench::past_start_up(vegas(), 10);
+        t.ack_rtt(1, None);
         assert_eq!(t.module.delay.samples, 0);
-        t.ack(1, 0);
+        t.ack_rtt(1, 0);
         assert_eq!((t.module.delay.samples, t.module.delay.base), (1, 1));
     }
 

@@ -186,12 +186,12 @@ pub const VENO_LINUX: Entry = Entry {
 
 #[cfg(test)]
 mod tests {
-    use super::super::trial::Trial;
     use super::*;
+    use crate::linux::testing::Bench;
 
     /// A flow in avoidance with a base of 100 ms and enough samples.
-    fn flow(cwnd: u32) -> Trial<Veno> {
-        let mut t = Trial::avoiding(Veno::new(), cwnd);
+    fn flow(cwnd: u32) -> Bench<Veno> {
+        let mut t = Bench::past_start_up(Veno::new(), cwnd);
         t.module.base = 100_000;
         t.module.samples = 3;
         t
@@ -207,7 +207,7 @@ mod tests {
             (103_093, 7, 50),
         ] {
             let mut t = flow(100);
-            t.ack(1, rtt - 1);
+            t.ack_rtt(1, rtt - 1);
             assert_eq!((t.module.diff, t.ssthresh()), (diff, left), "{rtt}");
         }
         assert_eq!(flow(99).ssthresh(), 79); // floor(396 / 5)
@@ -224,22 +224,22 @@ mod tests {
     #[test]
     fn without_backlog_it_is_reno() {
         let mut t = flow(10);
-        t.acks(10, 100_000);
+        t.acks_rtt(10, 100_000);
         assert_eq!((t.sk.cwnd, t.sk.cwnd_cnt), (11, 0));
     }
 
     #[test]
     fn with_backlog_it_grows_in_every_second_run_and_drops_the_completing_acks() {
         let mut t = flow(10);
-        t.acks(10, 300_000);
+        t.acks_rtt(10, 300_000);
         assert_eq!((t.sk.cwnd, t.sk.cwnd_cnt), (10, 10));
-        t.ack(7, 300_000); // grows; its seven segments are not counted
+        t.ack_rtt(7, 300_000); // grows; its seven segments are not counted
         assert_eq!((t.sk.cwnd, t.sk.cwnd_cnt), (11, 0));
-        t.acks(11, 300_000);
-        t.ack(1, 300_000); // this run does not
+        t.acks_rtt(11, 300_000);
+        t.ack_rtt(1, 300_000); // this run does not
         assert_eq!((t.sk.cwnd, t.sk.cwnd_cnt), (11, 0));
-        t.ack(25, 300_000); // more than two runs at once
-        t.ack(1, 300_000);
+        t.ack_rtt(25, 300_000); // more than two runs at once
+        t.ack_rtt(1, 300_000);
         assert_eq!((t.sk.cwnd, t.sk.cwnd_cnt), (12, 0));
         assert!(!t.module.grow_next);
         t.sk.cwnd_cnt = 12; // an ACK for SACKed segments alone completes a run
@@ -260,7 +260,7 @@ mod tests {
         let mut t = flow(10);
         t.sk.clamp = 10;
         t.sk.cwnd_cnt = 10;
-        t.ack(1, 300_000);
+        t.ack_rtt(1, 300_000);
         assert_eq!((t.sk.cwnd, t.sk.cwnd_cnt), (10, 0));
         assert!(t.module.grow_next);
     }
@@ -268,11 +268,11 @@ mod tests {
     #[test]
     fn each_ack_judges_by_its_own_sample() {
         let mut t = flow(100);
-        t.ack(1, 200_000);
+        t.ack_rtt(1, 200_000);
         assert_eq!(t.module.diff, 101); // 200 - floor(200 x 100 000 / 200 001)
-        t.ack(1, 99_999);
+        t.ack_rtt(1, 99_999);
         assert_eq!(t.module.diff, 0);
-        t.ack(1, None);
+        t.ack_rtt(1, None);
         assert_eq!(t.module.diff, 200);
         assert_eq!(t.ssthresh(), 50);
     }
@@ -281,13 +281,13 @@ mod tests {
     fn acks_that_the_rule_skips_hand_their_sample_on() {
         let mut t = flow(100);
         t.sk.cwnd_limited = false;
-        t.ack(1, 99_999);
+        t.ack_rtt(1, 99_999);
         assert_eq!((t.sk.cwnd_cnt, t.module.min), (0, 100_000));
         t.sk.cwnd_limited = true;
-        t.ack(1, 200_000);
+        t.ack_rtt(1, 200_000);
         assert_eq!(t.module.diff, 0);
         t.module.set_state(&mut t.sk, Phase::Disorder);
-        t.ack(1, 99_999);
+        t.ack_rtt(1, 99_999);
         assert_eq!((t.sk.cwnd_cnt, t.module.min), (2, 100_000));
         t.module.set_state(&mut t.sk, Phase::Open); // forgets the sample, and nothing else
         assert_eq!(
@@ -298,17 +298,17 @@ mod tests {
 
     #[test]
     fn the_third_sample_of_the_connection_begins_the_rule() {
-        let mut t = Trial::avoiding(Veno::new(), 100);
+        let mut t = Bench::past_start_up(Veno::new(), 100);
         t.module.base = 50_000;
-        t.acks(2, 99_999);
+        t.acks_rtt(2, 99_999);
         assert_eq!((t.module.samples, t.module.diff), (2, 0));
-        t.ack(1, 99_999);
+        t.ack_rtt(1, 99_999);
         assert_eq!(t.module.diff, 100);
         // The handshake's sample is one of them.
         t.sk.srtt_us = 8;
         t.module.init(&mut t.sk);
         assert_eq!(t.module.samples, 1);
-        t.acks(2, 99_999);
+        t.acks_rtt(2, 99_999);
         t.module.on_event(&mut t.sk, Event::CwndRestart);
         assert_eq!((t.module.samples, t.module.base), (3, UNKNOWN));
     }
@@ -317,9 +317,9 @@ mod tests {
     fn the_count_of_samples_wraps() {
         let mut t = flow(100);
         t.module.samples = u16::MAX;
-        t.acks(3, 300_000);
+        t.acks_rtt(3, 300_000);
         assert_eq!(t.module.diff, 0);
-        t.ack(1, 300_000);
+        t.ack_rtt(1, 300_000);
         assert_eq!(t.module.diff, 134); // 200 - floor(66.67)
     }
 
@@ -327,17 +327,17 @@ mod tests {
     fn slow_start_doubles_whatever_the_backlog_and_what_is_left_crawls() {
         let mut t = flow(10);
         t.sk.ssthresh = 15;
-        t.ack(8, 300_000);
+        t.ack_rtt(8, 300_000);
         assert_eq!((t.sk.cwnd, t.sk.cwnd_cnt), (15, 3));
         t.sk.ssthresh = 100;
-        t.ack(5, 300_000);
+        t.ack_rtt(5, 300_000);
         assert_eq!((t.sk.cwnd, t.sk.cwnd_cnt), (20, 3));
     }
 
     #[test]
     fn a_restart_forgets_the_base_and_turns_the_rule_on_but_keeps_the_verdict() {
         let mut t = flow(100);
-        t.ack(1, 300_000);
+        t.ack_rtt(1, 300_000);
         t.module.set_state(&mut t.sk, Phase::Loss);
         assert_eq!(t.reported("on"), 0.0);
         t.module.on_event(&mut t.sk, Event::TxStart);
@@ -349,11 +349,11 @@ mod tests {
     #[test]
     fn the_rule_leaves_two_segments() {
         let mut t = flow(1);
-        t.ack(1, 100_000);
+        t.ack_rtt(1, 100_000);
         assert_eq!(t.sk.cwnd, 2);
         let mut t = flow(1);
         t.sk.cwnd_cnt = 0;
-        t.ack(1, 300_000); // a backlog of two half segments, Reno's growth
+        t.ack_rtt(1, 300_000); // a backlog of two half segments, Reno's growth
         assert_eq!(t.sk.cwnd, 2);
     }
 }

@@ -177,25 +177,25 @@ pub const WESTWOOD_LINUX: Entry = Entry {
 #[cfg(test)]
 mod tests {
     use super::super::Linux;
-    use super::super::trial::Trial;
     use super::*;
     use crate::classic::Setup;
     use crate::controller::{AckEvent, Controller, RestartEvent};
+    use crate::linux::testing::Bench;
     use fullpipe_units::{Span, Time};
 
     /// Segments of 1000 bytes, 250 ticks per second, at tick 1000 after one ACK.
-    fn flow() -> Trial<Westwood> {
-        let mut t = Trial::new(Westwood::default(), 100);
+    fn flow() -> Bench<Westwood> {
+        let mut t = Bench::of(Westwood::default(), 100);
         t.module.on_ack_event(&mut t.sk, false);
         t
     }
 
-    fn tick(t: &mut Trial<Westwood>, ticks: u64) {
+    fn tick(t: &mut Bench<Westwood>, ticks: u64) {
         t.sk.now = Time::ZERO + Span::from_millis(4 * ticks);
     }
 
     /// An ACK for `n` segments with this RTT.
-    fn ack(t: &mut Trial<Westwood>, n: u64, slow_path: bool, us: impl Into<Option<u32>>) {
+    fn ack(t: &mut Bench<Westwood>, n: u64, slow_path: bool, us: impl Into<Option<u32>>) {
         t.sk.snd_una += n;
         let sample = AckSample {
             pkts_acked: n as u32,
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn rtts_round_up_to_ticks_and_a_timeout_forgets_the_smallest() {
-        let mut t = Trial::new(Westwood::default(), 100);
+        let mut t = Bench::of(Westwood::default(), 100);
         for (us, rtt, min) in [
             (10_100, 3, 3),
             (30_000, 8, 3),
@@ -342,12 +342,12 @@ mod tests {
 
     #[test]
     fn the_first_ack_is_a_duplicate() {
-        let mut t = Trial::new(Westwood::default(), 100);
+        let mut t = Bench::of(Westwood::default(), 100);
         ack(&mut t, 10, true, 1000);
         assert_eq!((t.module.bytes, t.module.owed), (1000, 1000));
         ack(&mut t, 2, true, 1000);
         assert_eq!((t.module.bytes, t.module.owed), (2000, 0));
-        let mut t = Trial::new(Westwood::default(), 100);
+        let mut t = Bench::of(Westwood::default(), 100);
         ack(&mut t, 10, false, 1000);
         assert_eq!(t.module.bytes, 0);
     }

@@ -173,12 +173,12 @@ pub const YEAH_LINUX: Entry = Entry {
 
 #[cfg(test)]
 mod tests {
-    use super::super::trial::Trial;
     use super::*;
+    use crate::linux::testing::Bench;
 
     /// A flow in avoidance with a base of 100 ms and five samples at `rtt`, before the ACK that ends the round.
-    fn at_round_end(cwnd: u32, rtt: u32) -> Trial<Yeah> {
-        let mut t = Trial::avoiding(Yeah::new(), cwnd);
+    fn at_round_end(cwnd: u32, rtt: u32) -> Bench<Yeah> {
+        let mut t = Bench::past_start_up(Yeah::new(), cwnd);
         t.module.delay = RoundDelay {
             base: 100_000,
             min: rtt,
@@ -189,13 +189,13 @@ mod tests {
     }
 
     /// The ACK that ends a round.
-    fn end(t: &mut Trial<Yeah>) {
+    fn end(t: &mut Bench<Yeah>) {
         t.module.delay.end = t.sk.snd_una;
-        t.ack(1, None);
+        t.ack_rtt(1, None);
     }
 
     /// Another round, all of it at `rtt`.
-    fn next(t: &mut Trial<Yeah>, rtt: u32) {
+    fn next(t: &mut Bench<Yeah>, rtt: u32) {
         t.module.delay.min = rtt;
         t.module.delay.samples = 5;
         end(t);
@@ -253,16 +253,16 @@ mod tests {
     fn fast_rounds_grow_by_a_segment_per_hundred_slow_ones_as_reno() {
         let mut t = at_round_end(1000, 100_000);
         t.module.delay.end = u64::MAX;
-        t.acks(99, 100_000);
+        t.acks_rtt(99, 100_000);
         assert_eq!((t.sk.cwnd, t.sk.cwnd_cnt), (1000, 99));
-        t.ack(1, 100_000);
+        t.ack_rtt(1, 100_000);
         assert_eq!((t.sk.cwnd, t.sk.cwnd_cnt), (1001, 0));
-        t.ack(1000, 100_000);
+        t.ack_rtt(1000, 100_000);
         assert_eq!(t.sk.cwnd, 1011);
         t.module.slow_rounds = 1;
-        t.ack(1010, 100_000);
+        t.ack_rtt(1010, 100_000);
         assert_eq!(t.sk.cwnd, 1011);
-        t.ack(1, 100_000);
+        t.ack_rtt(1, 100_000);
         assert_eq!(t.sk.cwnd, 1012);
         // An ACK for SACKed segments alone.
         t.sk.cwnd_cnt = 1012;
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!((t.sk.cwnd, t.sk.cwnd_cnt), (1013, 0));
         let mut small = at_round_end(30, 100_000);
         small.module.delay.end = u64::MAX;
-        small.acks(30, 100_000);
+        small.acks_rtt(30, 100_000);
         assert_eq!(small.sk.cwnd, 31);
     }
 
@@ -339,7 +339,7 @@ mod tests {
         // What slow start leaves over grows by the mode.
         t.sk.ssthresh = 110;
         t.module.delay.end = u64::MAX;
-        t.ack(10, None);
+        t.ack_rtt(10, None);
         assert_eq!((t.sk.cwnd, t.sk.cwnd_cnt), (110, 1));
     }
 
@@ -398,6 +398,6 @@ mod tests {
 
     #[test]
     fn the_window_is_clamped() {
-        assert_eq!(Trial::new(Yeah::new(), 10).sk.clamp, 33_554_431);
+        assert_eq!(Bench::of(Yeah::new(), 10).sk.clamp, 33_554_431);
     }
 }

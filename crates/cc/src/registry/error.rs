@@ -1,0 +1,104 @@
+//! Why a stack's spelling was refused, and what to write instead.
+
+use super::Kind;
+
+/// Why a stack's spelling was refused. Messages are one line; [`StackError::hint`] says what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StackError {
+    /// Nothing there.
+    #[error("empty stack name")]
+    Empty,
+    /// Parentheses, `=`, or `+` in the wrong place.
+    #[error("stack `{text}` is malformed at column {column}: {why}")]
+    Malformed {
+        /// The whole spelling.
+        text: String,
+        /// 1-based.
+        column: usize,
+        /// What was expected.
+        why: &'static str,
+    },
+    /// No such law, start-up or sending rule.
+    #[error("unknown stack component `{name}`")]
+    UnknownName {
+        /// As written.
+        name: String,
+        /// Closest known name.
+        nearest: Option<&'static str>,
+        /// Every known name.
+        known: Vec<&'static str>,
+    },
+    /// No such parameter.
+    #[error("`{component}` has no parameter `{name}`")]
+    UnknownParam {
+        /// Component.
+        component: &'static str,
+        /// As written.
+        name: String,
+        /// Closest known name.
+        nearest: Option<&'static str>,
+        /// Every parameter of the component.
+        known: Vec<&'static str>,
+    },
+    /// The same parameter twice.
+    #[error("`{component}` sets `{name}` twice")]
+    ParamTwice {
+        /// Component.
+        component: &'static str,
+        /// Parameter.
+        name: &'static str,
+    },
+    /// Not a value of the parameter.
+    #[error("`{component}({name})`: {why}")]
+    BadValue {
+        /// Component.
+        component: &'static str,
+        /// Parameter.
+        name: &'static str,
+        /// What is wrong, with the accepted range.
+        why: String,
+    },
+    /// Parameters that contradict each other.
+    #[error("`{component}`: {why}")]
+    Contradiction {
+        /// Component.
+        component: &'static str,
+        /// Sentence.
+        why: String,
+    },
+    /// Two components of one kind, or the law is not first.
+    #[error("`{name}` is a {kind}, and the stack {why}")]
+    Misplaced {
+        /// Component.
+        name: &'static str,
+        /// Its kind.
+        kind: Kind,
+        /// What stands in the way.
+        why: &'static str,
+    },
+}
+
+impl StackError {
+    /// What to write instead, if one can tell.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            StackError::UnknownName { nearest, known, .. } => Some(match nearest {
+                Some(n) => format!("did you mean `{n}`? known: {}", known.join(", ")),
+                None => format!("known: {}", known.join(", ")),
+            }),
+            StackError::UnknownParam {
+                known, component, ..
+            } if known.is_empty() => Some(format!("`{component}` takes no parameters")),
+            StackError::UnknownParam { nearest, known, .. } => Some(match nearest {
+                Some(n) => format!("did you mean `{n}`? known: {}", known.join(", ")),
+                None => format!("known: {}", known.join(", ")),
+            }),
+            StackError::Empty => Some("write a window law, for example `cubic`".to_owned()),
+            StackError::Malformed { .. } => {
+                Some("the form is `law(param=value,...)+startup(...)`".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
