@@ -3,35 +3,18 @@
 use fullpipe_units::{Span, Time};
 
 use crate::classic::Window;
-use crate::controller::{AckEvent, CongestionEvent, CongestionKind, IdleEvent, Phase, RtoEvent};
+use crate::controller::{AckEvent, CongestionEvent, CongestionKind, IdleEvent, RtoEvent};
+use crate::rounds;
 
 /// An ACK for `n` segments at `now` with an RTT of `rtt`.
 pub fn ack(now: Time, n: u64, rtt: Span) -> AckEvent {
     AckEvent {
-        now,
-        acked: n,
-        sacked: 0,
-        lost: 0,
-        acks: 1,
-        advanced: n > 0,
         rtt: Some(rtt),
         srtt: rtt,
         min_rtt: rtt,
-        owd: None,
         prior_flight: 1_000_000,
         flight: 1_000_000,
-        stamps: Default::default(),
-        delivered: n,
-        rate: None,
-        cwnd_limited: true,
-        app_limited: false,
-        ece: false,
-        ce: 0,
-        round: 1,
-        round_start: false,
-        phase: Phase::Open,
-        snd_una: n,
-        snd_nxt: n + 10,
+        ..rounds::ack(now, n)
     }
 }
 
@@ -51,26 +34,14 @@ pub fn loss(flight: u64) -> CongestionEvent {
 /// First congestion event of a kind in a window of `flight` segments.
 pub fn congestion(kind: CongestionKind, flight: u64) -> CongestionEvent {
     CongestionEvent {
-        now: at_ms(0),
         kind,
-        first_in_window: true,
-        lost: 1,
-        flight,
-        srtt: Span::from_millis(100),
-        min_rtt: Span::from_millis(100),
+        ..rounds::loss(at_ms(0), flight)
     }
 }
 
 /// First timeout with `flight` segments out.
 pub fn rto(flight: u64) -> RtoEvent {
-    RtoEvent {
-        now: at_ms(0),
-        first: true,
-        flight,
-        pipe: 0,
-        srtt: Span::from_millis(100),
-        min_rtt: Span::from_millis(100),
-    }
+    rounds::rto(at_ms(0), flight)
 }
 
 /// Restart at `now` after `idle`, with window and threshold left alone.

@@ -142,13 +142,9 @@ impl Module for Bic {
         if !sk.is_cwnd_limited() {
             return;
         }
-        let mut left = acked;
-        if sk.in_slow_start() {
-            left = sk.slow_start(acked);
-            if left == 0 {
-                return;
-            }
-        }
+        let Some(left) = sk.past_slow_start(acked) else {
+            return;
+        };
         self.update(sk);
         sk.cong_avoid_ai(self.state.cnt, left);
     }

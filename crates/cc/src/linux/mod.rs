@@ -31,6 +31,7 @@ mod hybla;
 mod illinois;
 mod lp;
 mod reno;
+mod round_delay;
 mod scalable;
 mod socket;
 #[cfg(test)]

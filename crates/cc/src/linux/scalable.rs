@@ -24,13 +24,9 @@ impl Module for Scalable {
         if !sk.is_cwnd_limited() {
             return;
         }
-        let mut left = acked;
-        if sk.in_slow_start() {
-            left = sk.slow_start(acked);
-            if left == 0 {
-                return;
-            }
-        }
+        let Some(left) = sk.past_slow_start(acked) else {
+            return;
+        };
         sk.cong_avoid_ai(sk.cwnd.min(PER_SEGMENT), left);
     }
 

@@ -142,6 +142,16 @@ impl Socket {
         left
     }
 
+    /// What slow start leaves of `acked` segments to congestion avoidance; `None` if it takes all, even of none.
+    #[inline]
+    pub fn past_slow_start(&mut self, acked: u32) -> Option<u32> {
+        if self.in_slow_start() {
+            Some(self.slow_start(acked)).filter(|left| *left > 0)
+        } else {
+            Some(acked)
+        }
+    }
+
     /// One segment per `w` acknowledged ones, with the carry in [`Socket::cwnd_cnt`] (`tcp_cong_avoid_ai`). A carry saved at
     /// a larger `w` gives one segment only.
     #[inline]
@@ -164,15 +174,19 @@ impl Socket {
         if !self.is_cwnd_limited() {
             return;
         }
-        let mut acked = acked;
-        if self.in_slow_start() {
-            acked = self.slow_start(acked);
-            if acked == 0 {
-                return;
-            }
+        if let Some(left) = self.past_slow_start(acked) {
+            // An ACK for nothing but SACKed segments comes here with 0 and may cash in a full carry.
+            self.cong_avoid_ai(self.cwnd, left);
         }
-        // An ACK for nothing but SACKed segments comes here with 0 and may cash in a full carry.
-        self.cong_avoid_ai(self.cwnd, acked);
+    }
+
+    /// Keeps the window between two segments and the clamp, two going first (`tcp_vegas_cong_avoid`, `tcp_veno_cong_avoid`).
+    pub fn bound(&mut self) {
+        self.cwnd = if self.cwnd < FLOOR {
+            FLOOR
+        } else {
+            self.cwnd.min(self.clamp)
+        };
     }
 
     /// Half the window, at least 2 (`tcp_reno_ssthresh`).
@@ -222,6 +236,9 @@ impl Socket {
         self.mss = ((f64::from(self.mss) / ratio) as u32).max(1);
     }
 }
+
+/// Smallest window that a rule about the backlog leaves, segments.
+const FLOOR: u32 = 2;
 
 const NANOS: u64 = 1_000_000_000;
 

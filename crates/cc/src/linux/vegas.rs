@@ -13,94 +13,11 @@
 //!   flight, such as the first after a timeout, which turns the rule on in the loss state as well (`tcp_vegas_cwnd_event`).
 //! - A reduction is Reno's half of the window.
 
+use super::round_delay::RoundDelay;
 use super::{AckSample, Event, Module, Socket};
 use crate::controller::Phase;
 use crate::params::{ParamSpec, Params};
 use crate::registry::{Component, Entry, Kind};
-
-/// What Vegas and YeAH measure: the smallest RTT of the running round and of the flow, microseconds plus one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct RoundDelay {
-    /// The rule applies (`doing_vegas_now`).
-    pub on: bool,
-    /// The round ends with an ACK beyond this segment.
-    pub end: u64,
-    /// Samples of the round.
-    pub samples: u16,
-    /// Smallest of the round.
-    pub min: u32,
-    /// Smallest since transmission began with nothing in flight.
-    pub base: u32,
-}
-
-impl RoundDelay {
-    /// Nothing measured.
-    pub const NEW: Self = Self {
-        on: true,
-        end: 0,
-        samples: 0,
-        min: UNKNOWN,
-        base: UNKNOWN,
-    };
-
-    /// Forgets everything; the round ends with what is sent next.
-    pub fn restart(&mut self, sk: &Socket) {
-        self.base = UNKNOWN;
-        self.enable(sk);
-    }
-
-    fn enable(&mut self, sk: &Socket) {
-        self.on = true;
-        self.end = sk.snd_nxt;
-        self.forget_round();
-    }
-
-    /// Drops the round's samples.
-    pub fn forget_round(&mut self) {
-        self.samples = 0;
-        self.min = UNKNOWN;
-    }
-
-    /// Takes an ACK's sample.
-    pub fn sample(&mut self, sample: &AckSample) {
-        let Some(rtt) = sample.rtt_us else { return };
-        let rtt = rtt.wrapping_add(1);
-        self.base = self.base.min(rtt);
-        self.min = self.min.min(rtt);
-        self.samples = self.samples.wrapping_add(1);
-    }
-
-    /// The rule rests outside the open state.
-    pub fn enter(&mut self, sk: &Socket, state: Phase) {
-        if state == Phase::Open {
-            self.enable(sk);
-        } else {
-            self.on = false;
-        }
-    }
-
-    /// Transmission begins anew.
-    pub fn on_event(&mut self, sk: &Socket, event: Event) {
-        if matches!(event, Event::TxStart | Event::CwndRestart) {
-            self.restart(sk);
-        }
-    }
-
-    /// The round is over.
-    pub fn is_over(&self, sk: &Socket) -> bool {
-        sk.snd_una > self.end
-    }
-
-    /// Enough samples that not all were stretched by delayed ACKs.
-    pub fn is_measured(&self) -> bool {
-        self.samples > 2
-    }
-
-    /// Delay beyond the smallest, microseconds.
-    pub fn queueing(&self) -> u32 {
-        self.min.wrapping_sub(self.base)
-    }
-}
 
 /// Vegas.
 #[derive(Clone, Debug)]
@@ -128,11 +45,7 @@ impl Vegas {
         } else if self.diff < self.alpha {
             sk.cwnd += 1;
         }
-        sk.cwnd = if sk.cwnd < FLOOR {
-            FLOOR
-        } else {
-            sk.cwnd.min(sk.clamp)
-        };
+        sk.bound();
         sk.ssthresh = sk.current_ssthresh();
     }
 }
@@ -191,10 +104,6 @@ impl Module for Vegas {
     }
 }
 
-/// No RTT yet.
-const UNKNOWN: u32 = 0x7fff_ffff;
-/// Smallest window that the rule leaves, segments.
-const FLOOR: u32 = 2;
 const SOURCE: &str = "Linux 6.1 net/ipv4/tcp_vegas.c";
 const LARGEST: f64 = 2_147_483_647.0;
 
@@ -247,6 +156,7 @@ pub const VEGAS_LINUX: Entry = Entry {
 mod tests {
     use super::super::AnyModule;
     use super::*;
+    use crate::linux::round_delay::UNKNOWN;
     use crate::linux::testing::{Bench, built};
 
     fn vegas() -> Vegas {

@@ -14,6 +14,7 @@
 //! - Any state but open, disorder included, grows as Reno (`tcp_veno_state`), except in the loss state after the retransmission that a
 //!   timeout sends into an empty network, which also forgets the base (`tcp_veno_cwnd_event`).
 
+use super::round_delay::UNKNOWN;
 use super::{AckSample, Event, Module, Socket};
 use crate::controller::Phase;
 use crate::params::Params;
@@ -80,24 +81,14 @@ impl Veno {
 
     fn by_backlog(&mut self, sk: &mut Socket, acked: u32) {
         self.diff = backlog(sk.cwnd, self.base, self.min);
-        let doubling = sk.in_slow_start();
-        let left = if doubling {
-            sk.slow_start(acked)
-        } else {
-            acked
-        };
-        if left > 0 || !doubling {
+        if let Some(left) = sk.past_slow_start(acked) {
             if self.is_congested() {
                 self.crawl(sk, left);
             } else {
                 sk.cong_avoid_ai(sk.cwnd, left);
             }
         }
-        sk.cwnd = if sk.cwnd < FLOOR {
-            FLOOR
-        } else {
-            sk.cwnd.min(sk.clamp)
-        };
+        sk.bound();
     }
 }
 
@@ -168,10 +159,6 @@ impl Module for Veno {
 
 /// Backlog from which the path is congested, half segments.
 const BETA: u32 = 6;
-/// No RTT yet.
-const UNKNOWN: u32 = 0x7fff_ffff;
-/// Smallest window that the rule leaves, segments.
-const FLOOR: u32 = 2;
 
 /// `veno-linux`.
 pub const VENO_LINUX: Entry = Entry {

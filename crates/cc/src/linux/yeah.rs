@@ -14,7 +14,7 @@
 //! - Transmission with nothing in flight forgets the base, but neither mode nor backlog (`tcp_vegas_cwnd_event`).
 //! - The window is clamped to `(2^32 - 1) / 128` segments (`tcp_yeah_init`).
 
-use super::vegas::RoundDelay;
+use super::round_delay::RoundDelay;
 use super::{AckSample, Event, Module, Socket};
 use crate::controller::Phase;
 use crate::params::Params;
@@ -106,13 +106,7 @@ impl Module for Yeah {
         if !sk.is_cwnd_limited() {
             return;
         }
-        let doubling = sk.in_slow_start();
-        let left = if doubling {
-            sk.slow_start(acked)
-        } else {
-            acked
-        };
-        if left > 0 || !doubling {
+        if let Some(left) = sk.past_slow_start(acked) {
             self.grow(sk, left);
         }
         if self.delay.is_over(sk) {

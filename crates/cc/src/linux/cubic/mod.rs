@@ -66,13 +66,9 @@ impl Module for Cubic {
         if !sk.is_cwnd_limited() {
             return;
         }
-        let mut left = acked;
-        if sk.in_slow_start() {
-            left = sk.slow_start(acked);
-            if left == 0 {
-                return;
-            }
-        }
+        let Some(left) = sk.past_slow_start(acked) else {
+            return;
+        };
         self.update(sk, left);
         sk.cong_avoid_ai(self.curve.cnt, left);
     }
