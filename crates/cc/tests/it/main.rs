@@ -3,6 +3,5 @@
 mod laws;
 mod model;
 mod modules;
-mod published_delay;
-mod published_loss;
+mod published;
 mod rounds;

@@ -1,7 +1,9 @@
 //! A sender without a network: the test makes the ACKs and lets time pass.
 
 use fullpipe_cc::{AckEvent, CongestionEvent, CongestionKind, Controller, IdleEvent, RtoEvent};
-use fullpipe_flow::{Ack, Preset, Range, SackBlocks, Segment, Sender, SenderConfig};
+use fullpipe_flow::{
+    Ack, EpisodeKind, Preset, Range, Reduction, SackBlocks, Segment, Sender, SenderConfig,
+};
 use fullpipe_units::{Span, Time};
 
 /// A controller that never grows and halves on everything, so that a test sees the sender alone.
@@ -263,4 +265,32 @@ impl<C: Controller> Host<C> {
         self.wait(at_ms);
         self.ack(a)
     }
+}
+
+/// The SYN/ACK of a peer that takes segments below `window_end`.
+pub fn syn_ack(window_end: u64) -> Ack {
+    Ack {
+        cum: 0,
+        syn: true,
+        echo: Time::ZERO,
+        stamp_ms: 0,
+        sacks: SackBlocks::default(),
+        dsack: false,
+        ece: false,
+        window_end,
+    }
+}
+
+/// PRR, or the window at once.
+pub fn reduction(prr: bool) -> Reduction {
+    if prr {
+        Reduction::Prr
+    } else {
+        Reduction::Immediate
+    }
+}
+
+/// What happened since the last call.
+pub fn kinds<C: Controller>(h: &mut Host<C>) -> Vec<EpisodeKind> {
+    h.s.drain_log().map(|e| e.kind).collect()
 }

@@ -1,0 +1,253 @@
+//! When segments leave: spreading of the initial window, pacing, trains of segmentation offload.
+
+use fullpipe_cc::{InitialSending, PacingGains};
+use fullpipe_flow::{Ack, Preset, SenderConfig, Validation};
+use fullpipe_units::Time;
+
+use crate::host::Out::N;
+use crate::host::{Halver, Host, ack, modern, sack, span_ms, syn_ack};
+
+/// Section 3.2: segment i of the initial window leaves at t0 + i T; (RTT, jiffy, IW, T bounded, T variable), ms.
+#[test]
+fn the_initial_window_leaves_at_the_times_of_the_table() {
+    let rows = [
+        (8, 1, 10, 0.0, 0.0),
+        (8, 10, 10, 0.0, 0.0),
+        (20, 1, 10, 2.0, 2.0),
+        (20, 4, 10, 0.0, 0.0),
+        (40, 1, 10, 4.0, 4.0),
+        (40, 4, 10, 4.0, 4.0),
+        (40, 10, 10, 0.0, 0.0),
+        (80, 1, 10, 4.0, 8.0),
+        (80, 4, 10, 4.0, 8.0),
+        (250, 4, 10, 4.0, 25.0),
+        (500, 1, 10, 4.0, 50.0),
+        (600, 4, 10, 4.0, 60.0),
+        (20, 4, 3, 4.0, 20.0 / 3.0),
+    ];
+    for (rtt, jiffy, iw, bounded, variable) in rows {
+        for (t_max, gap) in [(Some(span_ms(4)), bounded), (None, variable)] {
+            let cfg = SenderConfig {
+                sending: InitialSending::Spread {
+                    t_max,
+                    jiffy: span_ms(jiffy),
+                },
+                tlp: false,
+                ..SenderConfig::preset(Preset::Y2026, 1500)
+            };
+            let mut h = Host::new(cfg, f64::from(iw));
+            let rtt = f64::from(rtt);
+            h.ack_at(rtt, &syn_ack(u64::MAX));
+            h.wait(rtt * 2.0 - 0.001);
+            let times: Vec<f64> = h.log[1..]
+                .iter()
+                .map(|l| l.0.as_secs_f64() * 1e3 - rtt)
+                .collect();
+            assert_eq!(times.len(), iw as usize, "RTT {rtt} jiffy {jiffy}");
+            for (i, t) in times.iter().enumerate() {
+                let expected = gap * i as f64;
+                assert!(
+                    (t - expected).abs() < 1e-4,
+                    "RTT {rtt} jiffy {jiffy}: {i} at {t}, not {expected}"
+                );
+            }
+        }
+    }
+}
+
+fn spread(rtt_ms: f64, w: f64) -> Host {
+    let cfg = SenderConfig {
+        sending: InitialSending::Spread {
+            t_max: Some(span_ms(4)),
+            jiffy: span_ms(1),
+        },
+        ecn: true,
+        ..SenderConfig::preset(Preset::Y2026, 1500)
+    };
+    let mut h = Host::new(cfg, w);
+    h.ack_at(rtt_ms, &syn_ack(u64::MAX));
+    h
+}
+
+/// Spreading ends at the first loss, and after the initial window: then the rest is ACK-clocked.
+#[test]
+fn spreading_ends_on_loss_on_a_mark_and_after_the_initial_window() {
+    // IW 40 at RTT 160: the last would leave at 156.
+    for marked in [false, true] {
+        let mut h = spread(160.0, 40.0);
+        h.wait(319.0);
+        assert_eq!(h.log.len(), 1 + 40);
+        let mut h = spread(20.0, 10.0); // gap 2: 18 ms
+        h.wait(34.0);
+        assert_eq!(h.log.len(), 1 + 8);
+        let before = h.log.len();
+        let out = if marked {
+            h.ack(&Ack {
+                ece: true,
+                ..ack(2, 20.0)
+            })
+        } else {
+            h.ack(&sack(0, &[(1, 6)]))
+        };
+        assert_eq!(h.s.controller().congestions.len(), 1);
+        // Whatever the window allows leaves at once; nothing waits for a pacer.
+        let cwnd = h.s.cwnd() as u64;
+        assert!(h.s.flight() >= cwnd, "{} {cwnd} {out:?}", h.s.flight());
+        let left = h.wait(39.0).len();
+        assert_eq!(left, 0, "{before}");
+    }
+    // After the initial window: bursts of what an ACK releases.
+    let mut h = spread(20.0, 10.0);
+    h.wait(39.9);
+    assert_eq!(h.ack_at(40.0, &ack(2, 20.0)), [N(10), N(11)]);
+}
+
+/// Section 3.3, known number: w 1000, 1448 B, SRTT 87 ms, gain 1.2: 159.779310 Mbit/s, one segment every 72.5 us.
+#[test]
+fn pacing_spaces_segments_by_the_published_gap() {
+    for (ssth, gain) in [(1000.0, 1.2), (f64::INFINITY, 2.0)] {
+        let cfg = SenderConfig {
+            pacing: Some(PacingGains::default()),
+            validation: Validation::None,
+            ..SenderConfig::preset(Preset::Y2026, 1500)
+        };
+        let mut cc = Halver::new(1000.0);
+        cc.ssth = ssth;
+        let mut h = Host::with(cfg, cc);
+        h.ack_at(87.0, &syn_ack(u64::MAX));
+        let rate = h.s.pacing_rate().unwrap() / 1e6;
+        assert!((rate - 159.779310 * gain / 1.2).abs() < 1e-6, "{rate}");
+        h.wait(87.0 + 30.0);
+        let times: Vec<f64> = h.log[1..].iter().map(|l| l.0.as_secs_f64() * 1e6).collect();
+        let gap = 72.5 * 1.2 / gain;
+        // The start: at most a millisecond's worth at once.
+        let burst = times.iter().filter(|t| **t < 87_000.5).count();
+        let credit = (1000.0 / gap).max(2.0);
+        assert!(burst as f64 <= credit + 1.0, "{burst} at once, gap {gap}");
+        for pair in times[burst..].windows(2) {
+            assert!((pair[1] - pair[0] - gap).abs() < 0.002, "{pair:?} {gap}");
+        }
+        let expected = burst as f64 + 30_000.0 / gap;
+        assert!(
+            (times.len() as f64 - expected).abs() <= 1.0,
+            "{} {expected}",
+            times.len()
+        );
+    }
+}
+
+/// Retransmissions are paced like the rest.
+#[test]
+fn retransmissions_are_paced() {
+    let cfg = SenderConfig {
+        pacing: Some(PacingGains::default()),
+        ..SenderConfig::preset(Preset::Y2026, 1500)
+    };
+    let mut h = Host::new(cfg, 40.0);
+    h.ack_at(100.0, &syn_ack(u64::MAX));
+    h.wait(200.0);
+    h.ack(&sack(0, &[(30, 33)]));
+    h.wait(290.0);
+    let times: Vec<Time> = h
+        .log
+        .iter()
+        .filter(|l| l.1.retransmission)
+        .map(|l| l.0)
+        .collect();
+    assert!(times.len() >= 3);
+    assert!(times.windows(2).skip(2).all(|w| w[1] > w[0]), "{times:?}");
+}
+
+/// Linux `tcp_tso_should_defer`: trains of the offload's size, or of a third of the window where that is less.
+#[test]
+fn segmentation_offload_waits_for_a_train() {
+    for (window, tso, train) in [(24.0, 8, 8), (24.0, 44, 8), (90.0, 44, 30), (60.0, 10, 10)] {
+        let cfg = SenderConfig {
+            tso_segments: tso,
+            ..modern()
+        };
+        let mut h = Host::new(cfg, window);
+        assert!(h.log.len() + train > window as usize, "{}", h.log.len());
+        let mut sizes = Vec::new();
+        for cum in (2..=240).step_by(2) {
+            let out = h.ack_at(cum as f64, &ack(cum, 0.0));
+            if !out.is_empty() {
+                sizes.push(out.len());
+            }
+        }
+        assert!(
+            sizes.len() > 3 && sizes.iter().all(|n| *n == train),
+            "window {window}, offload {tso}: {sizes:?}"
+        );
+    }
+}
+
+/// The last segments of a transfer do not wait, and neither does a sender with nothing in flight.
+#[test]
+fn segmentation_offload_holds_nothing_back_at_the_end() {
+    let cfg = SenderConfig {
+        tso_segments: 44,
+        transfer: Some(31),
+        ..modern()
+    };
+    let mut h = Host::new(cfg, 30.0);
+    assert_eq!(h.log.len(), 30);
+    assert_eq!(h.ack_at(80.0, &ack(1, 0.0)), [N(30)], "one is all there is");
+    h.ack_at(81.0, &ack(31, 0.0));
+    assert!(h.s.is_done());
+}
+
+/// Initial Spreading wants no offload for the first window: trains come after it.
+#[test]
+fn segmentation_offload_leaves_a_spread_initial_window_alone() {
+    let cfg = SenderConfig {
+        sending: InitialSending::Spread {
+            t_max: Some(span_ms(4)),
+            jiffy: span_ms(1),
+        },
+        tso_segments: 44,
+        ..SenderConfig::preset(Preset::Y2026, 1500)
+    };
+    let mut h = Host::new(cfg, 10.0);
+    h.ack_at(100.0, &syn_ack(u64::MAX));
+    h.wait(199.0);
+    let times: Vec<f64> = h.log[1..]
+        .iter()
+        .map(|(t, _)| t.as_secs_f64() * 1e3)
+        .collect();
+    let expected: Vec<f64> = (0..10).map(|i| 100.0 + 4.0 * f64::from(i)).collect();
+    assert_eq!(times, expected);
+    assert_eq!(h.ack_at(200.0, &ack(2, 100.0)).len(), 0, "a third waits");
+    assert_eq!(h.ack_at(204.0, &ack(3, 104.0)).len(), 3);
+}
+
+/// A pacer lets a train pass as one and charges it whole; at a low rate it is two segments long, at a high one a millisecond.
+#[test]
+fn segmentation_offload_paces_trains() {
+    let cfg = SenderConfig {
+        tso_segments: 4,
+        pacing: Some(PacingGains {
+            slow_start: 1.0,
+            avoidance: 1.0,
+        }),
+        ..modern()
+    };
+    let mut h = Host::new(cfg, 20.0);
+    h.s.drain_log().count();
+    h.ack_at(100.0, &ack(20, 0.0));
+    h.wait(199.0);
+    let times: Vec<f64> = h.log[20..]
+        .iter()
+        .map(|(t, _)| t.as_secs_f64() * 1e3)
+        .collect();
+    assert_eq!(times.len(), 20);
+    for train in times.chunks(2) {
+        assert!(train.iter().all(|t| *t == train[0]), "{times:?}");
+    }
+    // 20 segments per 100 ms: a train of two every 10 ms, less what the pacer's credit of a burst advances the first.
+    for pair in times.chunks(2).collect::<Vec<_>>().windows(2) {
+        assert!((pair[1][0] - pair[0][0] - 10.0).abs() < 10.1, "{times:?}");
+    }
+    let span = times[19] - times[0];
+    assert!((80.0..=90.0).contains(&span), "{span}");
+}
