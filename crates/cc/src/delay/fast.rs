@@ -191,11 +191,11 @@ impl WindowedMin {
     }
 }
 
-/// Fraction removed on loss, mark and timeout.
+/// Fraction removed on loss, mark and timeout (ns-2 FAST module 1.1.3).
 const DECREASE: f64 = 0.5;
-/// Numerator of the averaging weight `3/w`.
+/// Numerator of the averaging weight `3/w` (paper, unverified).
 const ETA_SAMPLES: f64 = 3.0;
-/// Smallest window that the equation leaves, segments.
+/// Smallest window that the equation leaves, segments; ours.
 const FLOOR: f64 = 2.0;
 
 /// `fast`.

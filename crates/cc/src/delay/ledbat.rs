@@ -141,13 +141,13 @@ impl BaseHistory {
 
 /// Minutes of base delay kept (RFC 6817 section 2.4.2).
 const BASE_HISTORY: usize = 10;
-/// Length of one slot of the base history.
+/// Length of one slot of the base history (RFC 6817 section 2.4.2).
 const MINUTE: Span = Span::from_secs(60);
 /// Samples of the current delay, of which the smallest counts (section 3.2: at least 4).
 const CURRENT_FILTER: usize = 4;
-/// MIN_CWND, segments.
+/// MIN_CWND, segments (RFC 6817 section 2.5).
 const MIN_WINDOW: f64 = 2.0;
-/// Fraction removed on loss.
+/// Fraction removed on loss (RFC 6817 section 2.4.2).
 const DECREASE: f64 = 0.5;
 
 /// `ledbat`.

@@ -175,7 +175,7 @@ impl WindowLaw for Lp {
     }
 }
 
-/// Weight of a new sample in the smoothed delay.
+/// Weight of a new sample in the smoothed delay (Linux `tcp_lp.c`, as what follows).
 const SMOOTHING: f64 = 0.125;
 /// Length of the inference time, RTTs.
 const INFERENCE_RTTS: u64 = 3;
@@ -183,7 +183,7 @@ const INFERENCE_RTTS: u64 = 3;
 pub const EARLY_KEEP: f64 = 0.5;
 /// The maximum after an indication, in smoothed delays.
 const RESEED: f64 = 2.0;
-/// Fraction removed on loss and timeout.
+/// Fraction removed on loss and timeout: Reno's (RFC 5681 section 3.1).
 const DECREASE: f64 = 0.5;
 
 /// `delta`, for both laws.

@@ -122,9 +122,9 @@ impl WindowLaw for Vegas {
     }
 }
 
-/// Smallest window that the delay rule leaves, segments.
+/// Smallest window that the delay rule leaves, segments (Linux `tcp_vegas.c`).
 const FLOOR: f64 = 2.0;
-/// Fraction removed on a timeout.
+/// Fraction removed on a timeout: Reno's (RFC 5681 section 3.1).
 const RENO_DECREASE: f64 = 0.5;
 
 const DECREASE: ParamSpec = ParamSpec::number(

@@ -92,7 +92,7 @@ impl WindowLaw for Veno {
     }
 }
 
-/// Fraction kept when the loss is taken for a random one.
+/// Fraction kept when the loss is taken for a random one (Linux `tcp_veno.c`, as what follows).
 const KEEP_RANDOM: f64 = 0.8;
 /// Fraction kept when the backlog says congestion.
 const KEEP_CONGESTED: f64 = 0.5;

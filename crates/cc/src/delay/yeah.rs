@@ -129,19 +129,19 @@ impl WindowLaw for Yeah {
     }
 }
 
-/// Slow mode when the queueing delay exceeds this part of the base RTT.
+/// Slow mode when the queueing delay exceeds this part of the base RTT (Linux TCP_YEAH_PHY).
 const PHY: u64 = 8;
-/// Part of the queue drained at once: `Q / GAMMA`.
+/// Part of the queue drained at once: `Q / GAMMA` (TCP_YEAH_GAMMA).
 const GAMMA: f64 = 1.0;
-/// Largest part of the window drained at once (Linux EPSILON 1: `w >> 1`).
+/// Largest part of the window drained at once (TCP_YEAH_EPSILON 1: `w >> 1`).
 const MAX_DECONGESTION: f64 = 0.5;
-/// Smallest part removed on loss (Linux DELTA 3: `w >> 3`).
+/// Smallest part removed on loss (TCP_YEAH_DELTA 3: `w >> 3`).
 const MIN_CUT: f64 = 0.125;
-/// Part removed on loss against competing Reno flows.
+/// Part removed on loss against competing Reno flows (RFC 5681 section 3.1).
 const HALF: f64 = 0.5;
-/// Slow rounds after which Reno flows are taken to compete.
+/// Slow rounds after which Reno flows are taken to compete (TCP_YEAH_RHO).
 const RHO: u32 = 16;
-/// Fast rounds after which no Reno flow is taken to compete.
+/// Fast rounds after which no Reno flow is taken to compete (TCP_YEAH_ZETA).
 const ZETA: u32 = 50;
 /// Smallest estimate of a competing Reno flow's window, segments.
 const RENO_MIN: f64 = 2.0;

@@ -47,11 +47,11 @@ impl WindowLaw for Hybla {
     }
 
     fn decrease(&mut self, _w: f64, base: f64, _ev: &CongestionEvent) -> f64 {
-        0.5 * base
+        KEPT * base
     }
 
     fn on_rto(&mut self, _w: f64, base: f64, _ev: &RtoEvent) -> f64 {
-        0.5 * base
+        KEPT * base
     }
 
     fn report(&self, _w: f64, visit: &mut dyn FnMut(&'static str, f64)) {
@@ -60,6 +60,10 @@ impl WindowLaw for Hybla {
     }
 }
 
+/// Fraction kept on loss, mark and timeout: Reno's (RFC 5681 section 3.1).
+const KEPT: f64 = 0.5;
+
+/// `rtt0`, for the start-up too.
 pub(crate) const RTT0: ParamSpec = ParamSpec::time(
     "rtt0",
     Span::from_millis(25),

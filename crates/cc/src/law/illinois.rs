@@ -164,15 +164,15 @@ impl WindowLaw for Illinois {
     }
 }
 
-/// Mean queueing delay up to this part of the largest: `alpha_max`.
+/// Mean queueing delay up to this part of the largest: `alpha_max` (Linux `tcp_illinois.c`, as what follows).
 const D1: f64 = 0.01;
 /// Up to this part: `beta_min`.
 const D2: f64 = 0.1;
 /// From this part on: `beta_max`.
 const D3: f64 = 0.8;
-/// Increase of Reno, segments per round.
+/// Increase of Reno, segments per round (RFC 5681 section 3.1).
 const RENO_INCREASE: f64 = 1.0;
-/// Fraction Reno removes.
+/// Fraction Reno removes (RFC 5681 section 3.1).
 const RENO_DECREASE: f64 = 0.5;
 
 /// `illinois`.

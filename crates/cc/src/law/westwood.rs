@@ -181,11 +181,11 @@ impl WindowLaw for Westwood {
     }
 }
 
-/// Linux' filter keeps 7/8 of each stage.
+/// Linux' filter keeps 7/8 of each stage (`tcp_westwood.c`).
 const LINUX_WEIGHT: f64 = 8.0;
-/// Pole of ns-3's filter.
+/// Pole of ns-3's filter (`tcp-westwood-plus.cc`).
 const TUSTIN_POLE: f64 = 0.9;
-/// Fraction removed while no estimate exists, and by Linux on entry.
+/// Fraction removed while no estimate exists, and by Linux on entry: Reno's (RFC 5681 section 3.1).
 const DECREASE: f64 = 0.5;
 
 /// `westwood`.

@@ -172,16 +172,16 @@ impl Module for Bic {
     }
 }
 
-/// Unit of `beta`.
+/// Unit of `beta` (`BICTCP_BETA_SCALE`).
 const SCALE: u32 = 1024;
 
-/// Divisor of the search.
+/// Divisor of the search (`BICTCP_B`).
 const SEARCH: u32 = 4;
 
 /// Largest `cnt` before the first loss.
 const FIRST_GROWTH: u32 = 20;
 
-/// Fraction bits of the ACK ratio, and the weight of a new sample.
+/// Fraction bits of the ACK ratio, and the weight of a new sample (`ACK_RATIO_SHIFT`).
 const RATIO_SHIFT: u32 = 4;
 
 const SOURCE: &str = "Linux 6.1 net/ipv4/tcp_bic.c";

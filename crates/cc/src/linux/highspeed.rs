@@ -71,7 +71,7 @@ impl Module for HighSpeed {
     }
 }
 
-/// Largest window, segments: 2^32 over the largest decrease.
+/// Largest window, segments: 2^32 over the largest decrease (`hstcp_init`).
 const LARGEST: u32 = u32::MAX / 128;
 
 /// Decrease of each row, 1/256: `b(w)` of the row's window, rounded down.

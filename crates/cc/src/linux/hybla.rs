@@ -119,13 +119,13 @@ impl Module for Hybla {
     }
 }
 
-/// `128 * 2^(k/8)`, rounded down.
+/// `128 * 2^(k/8)`, rounded down (`hybla_fraction`).
 const EIGHTHS: [u8; 8] = [128, 139, 152, 165, 181, 197, 215, 234];
 
-/// Largest power of two that one ACK adds in slow start.
+/// Largest power of two that one ACK adds in slow start (`hybla_cong_avoid`).
 const LARGEST_POWER: u32 = 16;
 
-/// Largest window, segments.
+/// Largest window, segments (`hybla_init`).
 const LARGEST: u32 = 65_535;
 
 const SOURCE: &str = "Linux 6.1 net/ipv4/tcp_hybla.c";

@@ -184,15 +184,17 @@ impl Module for Illinois {
     }
 }
 
+/// Fraction bits of `alpha`, and one segment in them (`ALPHA_SHIFT`, `ALPHA_SCALE`).
 const ALPHA_SHIFT: u32 = 7;
 const ALPHA_ONE: u32 = 1 << ALPHA_SHIFT;
-/// 0.3, cut off.
+/// Smallest increase, 0.3 segments per round cut off, and the largest.
 const ALPHA_MIN: u32 = 3 * ALPHA_ONE / 10;
 const ALPHA_MAX: u32 = 10 * ALPHA_ONE;
+/// Fraction bits of `beta`, and the smallest and largest fraction removed.
 const BETA_SHIFT: u32 = 6;
 const BETA_MIN: u32 = (1 << BETA_SHIFT) / 8;
 const BETA_MAX: u32 = (1 << BETA_SHIFT) / 2;
-/// Longest RTT that keeps the increase within 32 bits, microseconds.
+/// Longest RTT that keeps the increase within 32 bits, microseconds (`RTT_MAX`).
 const RTT_MAX: u32 = u32::MAX / ALPHA_MAX;
 const SOURCE: &str = "Linux 6.1 net/ipv4/tcp_illinois.c";
 

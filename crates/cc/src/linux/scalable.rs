@@ -36,10 +36,10 @@ impl Module for Scalable {
     }
 }
 
-/// Acknowledged segments per segment of growth, at most.
+/// Acknowledged segments per segment of growth, at most (`TCP_SCALABLE_AI_CNT`).
 const PER_SEGMENT: u32 = 100;
 
-/// A reduction takes 2^-3 of the window.
+/// A reduction takes 2^-3 of the window (`TCP_SCALABLE_MD_SCALE`).
 const DECREASE_SHIFT: u32 = 3;
 
 /// `scalable-linux`.

@@ -105,6 +105,7 @@ impl Module for Vegas {
 }
 
 const SOURCE: &str = "Linux 6.1 net/ipv4/tcp_vegas.c";
+/// Largest parameter: the kernel's are signed.
 const LARGEST: f64 = 2_147_483_647.0;
 
 /// `vegas-linux`.

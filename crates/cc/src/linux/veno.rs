@@ -157,7 +157,7 @@ impl Module for Veno {
     }
 }
 
-/// Backlog from which the path is congested, half segments.
+/// Backlog from which the path is congested, half segments (`beta` of `tcp_veno.c`).
 const BETA: u32 = 6;
 
 /// `veno-linux`.

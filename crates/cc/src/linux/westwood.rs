@@ -158,9 +158,9 @@ impl Module for Westwood {
     }
 }
 
-/// The shortest sample is a second over this.
+/// The shortest sample is a second over this (`TCP_WESTWOOD_RTT_MIN`).
 const SHORTEST: u32 = 20;
-/// RTT before the first sample, s.
+/// RTT before the first sample, s (`TCP_WESTWOOD_INIT_RTT`).
 const INITIAL_RTT_S: u32 = 20;
 
 /// `westwood-linux`.

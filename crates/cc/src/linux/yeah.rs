@@ -139,17 +139,17 @@ impl Module for Yeah {
     }
 }
 
-/// Backlog that makes a round slow, segments.
+/// Backlog that makes a round slow, segments (`TCP_YEAH_ALPHA`).
 const Q_MAX: u32 = 80;
-/// A queueing delay above the base over this makes a round slow.
+/// A queueing delay above the base over this makes a round slow (`TCP_YEAH_PHY`).
 const PHY: u32 = 8;
-/// Fast rounds after which no Reno flow is believed to compete.
+/// Fast rounds after which no Reno flow is believed to compete (`TCP_YEAH_ZETA`).
 const ZETA: u32 = 50;
-/// Slow rounds after which a loss halves.
+/// Slow rounds after which a loss halves (`TCP_YEAH_RHO`).
 const RHO: u32 = 16;
-/// A loss removes at least the window shifted by this.
+/// A loss removes at least the window shifted by this (`TCP_YEAH_DELTA`).
 const DELTA: u32 = 3;
-/// Segments acknowledged per segment of growth in fast rounds.
+/// Segments acknowledged per segment of growth in fast rounds (`TCP_SCALABLE_AI_CNT`).
 const AI_CNT: u32 = 100;
 /// No Reno flow seen.
 const NO_RENO: u32 = 2;

@@ -120,11 +120,11 @@ impl StartUp for HyStart {
     }
 }
 
-/// ACKs further apart end the train.
+/// ACKs further apart end the train (`hystart_ack_delta_us`).
 const TRAIN_GAP: Span = Span::from_millis(2);
-/// Samples of a round before its minimum counts.
+/// Samples of a round before its minimum counts (`HYSTART_MIN_SAMPLES`).
 const MIN_SAMPLES: u32 = 8;
-/// Part of the smallest RTT by which the round's minimum must grow.
+/// Part of the smallest RTT by which the round's minimum must grow (RFC 9406 section 4.3, as its bounds).
 const RTT_DIVISOR: u64 = 8;
 const MIN_RTT_THRESH: Span = Span::from_millis(4);
 const MAX_RTT_THRESH: Span = Span::from_millis(16);

@@ -112,7 +112,7 @@ impl StartUp for HyStartPp {
     }
 }
 
-/// N_RTT_SAMPLE: samples of a round before its minimum counts.
+/// Samples of a round before its minimum counts (RFC 9406 section 4.3).
 const N_RTT_SAMPLE: u32 = 8;
 
 /// `hystart++`.

@@ -74,7 +74,7 @@ impl HighSpeed {
     }
 }
 
-/// Relative length of a chord of `a(w)` where `a` is one segment.
+/// Relative length of a chord of `a(w)` where `a` is one segment; ours.
 const CHORD: f64 = 0.03;
 
 #[cfg(test)]

@@ -78,10 +78,10 @@ impl Htcp {
     }
 }
 
-/// Largest accepted rise of the RTT maximum.
+/// Largest accepted rise of the RTT maximum (Linux `measure_rtt`).
 const MAX_RTT_STEP: Span = Span::from_millis(20);
 
-/// Below this RTT the ratio is not trusted.
+/// Below this RTT the ratio is not trusted (Linux `htcp_beta_update`).
 const MIN_RTT_FOR_BETA: Span = Span::from_millis(10);
 
 #[cfg(test)]

@@ -138,7 +138,7 @@ impl WindowLaw for Htcp {
     }
 }
 
-/// Fraction of the RTT maximum's excess that an event leaves.
+/// Fraction of the RTT maximum's excess that an event leaves (Linux `htcp_param_update`).
 const MAX_RTT_MEMORY: f64 = 0.95;
 
 #[cfg(test)]

@@ -65,10 +65,10 @@ impl HtcpParams {
     }
 }
 
-/// Linear coefficient of `f`, 1/s.
+/// Linear coefficient of `f`, 1/s (Linux `htcp_alpha_update`).
 const LINEAR: f64 = 10.0;
 
-/// RTT at which scaling changes nothing.
+/// RTT at which scaling changes nothing (Linux `htcp_alpha_update`).
 const REFERENCE_RTT: Span = Span::from_millis(100);
 
 /// `htcp`.

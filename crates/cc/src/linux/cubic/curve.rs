@@ -137,13 +137,13 @@ const ROOTS: [u8; 64] = [
     224, 225, 227, 229, 231, 232, 234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
 ];
 
-/// Smallest `cnt`: half a segment of growth per acknowledged one.
+/// Smallest `cnt`: half a segment of growth per acknowledged one (`bictcp_update`).
 const FASTEST: u32 = 2;
 
-/// Windows to be acknowledged per segment where the curve asks for none.
+/// Windows to be acknowledged per segment where the curve asks for none (`bictcp_update`).
 const FLAT: u32 = 100;
 
-/// Largest `cnt` before the first loss.
+/// Largest `cnt` before the first loss (`bictcp_update`).
 const FIRST_GROWTH: u32 = 20;
 
 #[cfg(test)]

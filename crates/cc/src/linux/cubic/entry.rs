@@ -128,7 +128,7 @@ pub const CUBIC_LINUX: Entry = Entry {
     },
 };
 
-/// Unit of `beta`.
+/// Unit of `beta` (`BICTCP_BETA_SCALE`).
 pub(super) const SCALE: u32 = 1024;
 
 /// What a socket takes off the device's largest burst for headers, bytes (`MAX_TCP_HEADER` + 1 without wireless or tunnel drivers).

@@ -91,15 +91,15 @@ impl Cubic {
     }
 }
 
-/// Samples of a round before its RTT is judged.
+/// Samples of a round before its RTT is judged (`HYSTART_MIN_SAMPLES`).
 const MIN_SAMPLES: u8 = 8;
 
-/// Bounds of the rise that ends start-up, an eighth of the smallest RTT, microseconds.
+/// Bounds of the rise that ends start-up, an eighth of the smallest RTT, microseconds (`HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
 const MIN_DELAY_US: u32 = 4_000;
 
 const MAX_DELAY_US: u32 = 16_000;
 
-/// Most that bursts may lengthen the train, microseconds.
+/// Most that bursts may lengthen the train, microseconds (`hystart_ack_delay`).
 const MAX_BURST_US: u64 = 1_000;
 
 #[cfg(test)]

@@ -75,13 +75,14 @@ impl Htcp {
     }
 }
 
-/// Up to this smallest RTT its ratio to the largest is not trusted, milliseconds.
+/// Up to this smallest RTT its ratio to the largest is not trusted, milliseconds (`htcp_beta_update`).
 const SHORT_RTT_MS: u32 = 10;
 
-/// Largest accepted rise of the RTT's maximum, milliseconds.
+/// Largest accepted rise of the RTT's maximum, milliseconds (`measure_rtt`).
 const MAX_RTT_STEP_MS: u32 = 20;
 
-/// RTTs after an event during which throughput samples replace the filter instead of feeding it.
+/// RTTs after an event during which throughput samples replace the filter instead of feeding it
+/// (`measure_achieved_throughput`).
 const SETTLED_RTTS: u32 = 3;
 
 #[cfg(test)]

@@ -187,10 +187,10 @@ impl Module for Htcp {
     }
 }
 
-/// 1 in the fixed point of `alpha` and `beta`.
+/// 1 in the fixed point of `alpha` and `beta` (`ALPHA_BASE`).
 const ONE: u32 = 1 << 7;
 
-/// Smallest and largest part kept: 0.5 and 0.797.
+/// Smallest and largest part kept: 0.5 and 0.797 (`BETA_MIN`, `BETA_MAX`).
 const BETA_MIN: u8 = 64;
 const BETA_MAX: u8 = 102;
 

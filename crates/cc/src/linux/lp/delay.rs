@@ -98,10 +98,10 @@ impl Lp {
     }
 }
 
-/// Ticks per second of the sender's time stamps.
+/// Ticks per second of the sender's time stamps (`LP_RESOL`).
 const LOCAL_HZ: u32 = 1000;
 
-/// Part of the range of delays above which a smoothed delay is an indication.
+/// Part of the range of delays above which a smoothed delay is an indication, per cent (`tcp_lp_pkts_acked`).
 const DELTA_PERCENT: u32 = 15;
 
 #[cfg(test)]

@@ -96,7 +96,7 @@ impl Module for Lp {
     }
 }
 
-/// RTTs of the inference phase.
+/// RTTs of the inference phase (`tcp_lp_pkts_acked`).
 const INFERENCE_RTTS: u32 = 3;
 
 /// `lp-linux`.

@@ -146,9 +146,9 @@ impl StartUp for Gamma {
     }
 }
 
-/// Part of the window that ns-2 Vegas removes when it leaves slow start.
+/// Part of the window that ns-2 Vegas removes when it leaves slow start (`tcp-vegas.cc`).
 const VEGAS_CUT: f64 = 0.125;
-/// Smallest window after the crossing, segments.
+/// Smallest window after the crossing, segments; ours.
 const FLOOR: f64 = 2.0;
 
 #[cfg(test)]
