@@ -138,6 +138,8 @@ fn nearest_command(error: &clap::Error) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use fullpipe_suite::store::Other;
+
     use super::*;
 
     #[test]
@@ -155,7 +157,7 @@ mod tests {
         };
         let other = StoreError::OtherResult {
             dir: "out".into(),
-            scenario: "x".to_owned(),
+            other: Other::Scenario("x".to_owned()),
         };
         let locked = StoreError::Locked { dir: "out".into() };
         for (failure, code) in [

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::label;
 use crate::metrics::Fidelity;
-use crate::result::{RunResult, VERSION, scalar_text};
+use crate::result::{RunResult, VERSION};
 use crate::store::{Manifest, ResultDir, SeriesKind, StoreError};
 use curves::{Drawn, Grid};
 use data::{Axis, CasePart, Completions, Curve, Curves, Figure, Page, ScenarioPart};
@@ -167,17 +167,8 @@ fn curve_bytes(scenarios: &[ScenarioPart]) -> usize {
 fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<ScenarioPart, StoreError> {
     let manifest = dir.manifest();
     let file = File::of(&manifest.scenario_text);
-    let params: Vec<Vec<(String, String)>> = result
-        .cases
-        .iter()
-        .map(|c| {
-            c.params
-                .0
-                .iter()
-                .map(|(k, v)| (k.clone(), scalar_text(v)))
-                .collect()
-        })
-        .collect();
+    let params: Vec<Vec<(String, String)>> =
+        result.cases.iter().map(|c| c.params.texts()).collect();
     let axes = axes(&params, &file.matrix);
     let drawn: Vec<(Vec<Drawn>, Vec<Completions>)> = (0..result.cases.len())
         .into_par_iter()

@@ -286,3 +286,70 @@ pub(super) fn closed_bound<'de, D: Deserializer<'de>>(d: D) -> Result<[f64; 2], 
         high.unwrap_or(f64::INFINITY),
     ])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Estimate;
+    use super::super::estimate::tests::estimate;
+    use super::*;
+
+    fn sample_flow() -> FlowResult {
+        let metrics = [
+            ("goodput_mbps", estimate(&[10.0, 11.0])),
+            ("rtt_ms.min", estimate(&[80.0, 80.0])),
+            ("rtt_ms.p99", estimate(&[90.5, 91.5])),
+            ("retransmits", estimate(&[3.0, 5.0])),
+            ("recovery_time_s", Estimate::of(&[None, Some(3.0)])),
+            ("completion_time_s", Estimate::of(&[None, None])),
+            ("var.w_max.last", estimate(&[4.25, 4.25])),
+        ];
+        FlowResult {
+            name: "main".into(),
+            stack: "reno".into(),
+            metrics: metrics
+                .into_iter()
+                .map(|(k, v)| (k.to_owned(), v))
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn json_of_a_flow_has_the_contract_s_shape() {
+        let text = serde_json::to_string(&sample_flow()).unwrap();
+        assert!(
+            text.starts_with(
+                r#"{"name":"main","stack":"reno","goodput_mbps":10.5,"goodput_mbps_ci95":["#
+            ),
+            "{text}"
+        );
+        assert!(
+            text.contains(r#""rtt_ms":{"min":80.0,"min_ci95":[80.0,80.0],"p99":91.0,"p99_ci95":["#),
+            "{text}"
+        );
+        assert!(text.contains(r#""retransmits":4,"#), "{text}");
+        assert!(
+            text.contains(r#""recovery_time_s":null,"recovery_time_s_undefined":1,"#),
+            "{text}"
+        );
+        assert!(
+            text.ends_with(r#""var":{"w_max":{"last":4.25,"last_ci95":[4.25,4.25]}}}"#),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn json_reads_back() {
+        let flow = sample_flow();
+        let back: FlowResult =
+            serde_json::from_str(&serde_json::to_string(&flow).unwrap()).unwrap();
+        assert_eq!(back, flow);
+        assert!(serde_json::from_str::<FlowResult>(r#"{"name":"a"}"#).is_err());
+        assert!(
+            serde_json::from_str::<FlowResult>(r#"{"name":"a","stack":"b","goodput_mbps":"x"}"#)
+                .is_err()
+        );
+        assert!(
+            serde_json::from_str::<FlowResult>(r#"{"name":"a","stack":"b","g_ci95":[1]}"#).is_err()
+        );
+    }
+}

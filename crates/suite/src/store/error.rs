@@ -24,12 +24,12 @@ pub enum StoreError {
         dir: PathBuf,
     },
     /// Holds the result of something else.
-    #[error("`{}` holds another result: scenario `{scenario}`", dir.display())]
+    #[error("`{}` holds another result: {other}", dir.display())]
     OtherResult {
         /// Directory.
         dir: PathBuf,
-        /// Scenario of the result.
-        scenario: String,
+        /// What is different.
+        other: Other,
     },
     /// Another process writes it.
     #[error("another run is writing to `{}`", dir.display())]
@@ -57,6 +57,14 @@ pub enum StoreError {
         /// What does not match.
         why: String,
     },
+    /// A file of the result is not there.
+    #[error("the result in `{}` is not whole: `{name}` is missing", dir.display())]
+    Missing {
+        /// Directory.
+        dir: PathBuf,
+        /// Path in it, as the manifest names it.
+        name: String,
+    },
     /// A table could not be written.
     #[error("cannot make the table `{name}`: {why}")]
     Table {
@@ -66,6 +74,77 @@ pub enum StoreError {
         why: String,
     },
 }
+
+/// In what the result in a directory is not the one that is to be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Other {
+    /// It is of another scenario.
+    #[error("scenario `{0}`")]
+    Scenario(String),
+    /// It is of another ground.
+    #[error("ground `{name}`{}", peer.as_ref().map_or(String::new(), |peer| format!(" to {peer}")))]
+    Ground {
+        /// Name of the ground.
+        name: String,
+        /// The other host, if there was one.
+        peer: Option<String>,
+    },
+    /// It has finished runs with seeds that are not asked for.
+    #[error("runs with seed{} {}", if theirs.len() == 1 { "" } else { "s" }, list(theirs))]
+    Seeds {
+        /// Seeds of these runs.
+        theirs: Vec<u64>,
+        /// These and the ones that are asked for, ascending.
+        both: Vec<u64>,
+    },
+    /// It has finished runs of cases that are not asked for.
+    #[error("{runs} finished run{} of other cases", if *runs == 1 { "" } else { "s" })]
+    Cases {
+        /// How many.
+        runs: usize,
+    },
+    /// It has a part of the runs that are asked for, and they were not to be taken over.
+    #[error("other cases or seeds of this scenario")]
+    Unresumed,
+}
+
+impl Other {
+    fn hint(&self) -> String {
+        let elsewhere = "choose another directory with `--out`, or remove this one yourself";
+        match self {
+            Other::Scenario(_) | Other::Ground { .. } => elsewhere.to_owned(),
+            Other::Seeds { both, .. } => {
+                let flags = match both.as_slice() {
+                    [first, .., last] if last - first == both.len() as u64 - 1 => {
+                        format!(" (`--seed {first} --repeat {} --resume`)", both.len())
+                    }
+                    _ => " with `--resume`".to_owned(),
+                };
+                format!(
+                    "finished runs are never taken away: ask for their seeds too{flags}, {elsewhere}"
+                )
+            }
+            Other::Cases { .. } => {
+                format!(
+                    "finished runs are never taken away: ask for their cases too with `--resume`, {elsewhere}"
+                )
+            }
+            Other::Unresumed => {
+                format!("add to it with `--resume`: its finished runs are kept; or {elsewhere}")
+            }
+        }
+    }
+}
+
+/// `1, 2, 3`; of many the first ones.
+fn list(seeds: &[u64]) -> String {
+    let shown: Vec<String> = seeds.iter().take(SHOWN).map(u64::to_string).collect();
+    let more = if seeds.len() > SHOWN { ", ..." } else { "" };
+    shown.join(", ") + more
+}
+
+const SHOWN: usize = 5;
 
 impl StoreError {
     /// What to do about it.
@@ -77,8 +156,14 @@ impl StoreError {
             StoreError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 Some("choose a directory you may write to with `--out`".to_owned())
             }
-            StoreError::Foreign { .. } | StoreError::OtherResult { .. } => Some(
+            StoreError::Foreign { .. } => Some(
                 "choose another directory with `--out`, or remove this one yourself".to_owned(),
+            ),
+            StoreError::OtherResult { other, .. } => Some(other.hint()),
+            StoreError::Missing { .. } => Some(
+                "copy the whole directory if this is a copy; or make what is missing again with `fullpipe run SCENARIO --out DIR \
+                 --resume`: whole runs are kept"
+                    .to_owned(),
             ),
             StoreError::Locked { .. } => {
                 Some("wait for it to end, or choose another directory with `--out`".to_owned())

@@ -7,31 +7,34 @@ use fullpipe_sim::{
 };
 use fullpipe_trace::{FlowMeta, Meta, Numbers, Resolution, TraceError, TraceWriter};
 
-use super::{Column, Table, samples};
+use super::{Column, SeriesKind, Table, samples};
 use crate::metrics::RunMetrics;
 use crate::result::VERSION;
 use crate::scenario::{FlowGroup, TraceMode};
 
-/// Files of a run with the suffix of their name.
+/// The series of a run as files.
 pub(super) fn files(
     groups: &[FlowGroup],
     meta: &Meta,
     metrics: &RunMetrics,
     outcome: &Outcome,
     trace: TraceMode,
-) -> Result<Vec<(&'static str, Vec<u8>)>, TraceError> {
+) -> Result<Vec<(SeriesKind, Vec<u8>)>, TraceError> {
     let mut files = of_flows(outcome, meta, trace)?;
     if trace != TraceMode::Off {
         let samples = samples::intervals(groups, metrics, outcome);
-        files.push((".samples", samples.to_parquet()?));
+        files.push((SeriesKind::Samples, samples.to_parquet()?));
         if !outcome.pings.is_empty() {
-            files.push((".pings", samples::pings(&outcome.pings).to_parquet()?));
+            files.push((
+                SeriesKind::Pings,
+                samples::pings(&outcome.pings).to_parquet()?,
+            ));
         }
     }
     // Like the events they are results, not a trace.
     if !outcome.arrivals.is_empty() {
         let transfers = samples::transfers(&outcome.arrivals);
-        files.push((".transfers", transfers.to_parquet()?));
+        files.push((SeriesKind::Transfers, transfers.to_parquet()?));
     }
     Ok(files)
 }
@@ -66,21 +69,24 @@ fn of_flows(
     outcome: &Outcome,
     meta: &Meta,
     trace: TraceMode,
-) -> Result<Vec<(&'static str, Vec<u8>)>, TraceError> {
-    let events = (".events", events(&outcome.flows).to_parquet()?);
+) -> Result<Vec<(SeriesKind, Vec<u8>)>, TraceError> {
+    let events = (SeriesKind::Events, events(&outcome.flows).to_parquet()?);
     let links = || links(&outcome.links).to_parquet();
     let series = |rows, numbers| flows(&outcome.flows, meta, rows, numbers);
     Ok(match trace {
         TraceMode::Off => vec![events],
         TraceMode::Decimated => vec![
-            ("", series(None, Numbers::Double)?),
-            (".links", links()?),
+            (SeriesKind::Flows, series(None, Numbers::Double)?),
+            (SeriesKind::Links, links()?),
             events,
         ],
         TraceMode::Full => vec![
-            ("", series(Some(DECIMATED_ROWS), Numbers::Double)?),
-            (".full", series(None, Numbers::Decimal)?),
-            (".links", links()?),
+            (
+                SeriesKind::Flows,
+                series(Some(DECIMATED_ROWS), Numbers::Double)?,
+            ),
+            (SeriesKind::FlowsFull, series(None, Numbers::Decimal)?),
+            (SeriesKind::Links, links()?),
             events,
         ],
     })
@@ -254,7 +260,7 @@ mod tests {
         f
     }
 
-    fn read(outcome: &Outcome, trace: TraceMode) -> Vec<(&'static str, Table)> {
+    fn read(outcome: &Outcome, trace: TraceMode) -> Vec<(SeriesKind, Table)> {
         let specs: Vec<FlowSpec> = outcome
             .flows
             .iter()
@@ -263,7 +269,7 @@ mod tests {
         let meta = meta(("s", "sim"), (0, 1), &specs, &outcome.flows);
         let files = of_flows(outcome, &meta, trace).unwrap().into_iter();
         files
-            .map(|(suffix, bytes)| (suffix, Table::from_parquet(bytes).unwrap()))
+            .map(|(kind, bytes)| (kind, Table::from_parquet(bytes).unwrap()))
             .collect()
     }
 
@@ -273,7 +279,12 @@ mod tests {
         let t = &read(&o, TraceMode::Full);
         assert_eq!(
             t.iter().map(|t| t.0).collect::<Vec<_>>(),
-            ["", ".full", ".links", ".events"]
+            [
+                SeriesKind::Flows,
+                SeriesKind::FlowsFull,
+                SeriesKind::Links,
+                SeriesKind::Events
+            ]
         );
         let (few, all) = (&t[0].1, &t[1].1);
         assert_eq!(all.rows(), 100_000);

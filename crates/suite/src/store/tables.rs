@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Column, Table};
 use crate::metrics::{self, Scope, Values};
-use crate::result::{RunResult, SeedRun, scalar_text};
+use crate::result::{RunResult, SeedRun};
 
 /// One row per flow and traffic (or link), case and seed: parameters as text, then every metric of the scope and, with the
 /// flows, of traffic and of the case. `kind` is `flow` or that of the traffic.
@@ -71,11 +71,8 @@ pub(super) fn run_table(result: &RunResult, runs: &[Vec<SeedRun>], scope: Scope)
     }
     for key in keys {
         let value = |r: &Row<'_>| {
-            let params = &result.cases[r.case].params.0;
-            params
-                .iter()
-                .find(|(k, _)| k == key)
-                .map_or_else(String::new, |(_, v)| scalar_text(v))
+            let params = &result.cases[r.case].params;
+            params.text(key).unwrap_or_default()
         };
         // A parameter may bear the name of a column of ours.
         let ours = ["case", "seed", "flow", "kind", "stack", "link"].contains(&key)

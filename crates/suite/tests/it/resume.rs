@@ -164,7 +164,66 @@ fn fewer_runs_are_refused() {
         .err()
         .unwrap();
     assert!(error.to_string().contains("another result"), "{error}");
+    assert!(error.to_string().contains("with seed 2"), "{error}");
     assert_same(&before, &contents(root.path()));
+}
+
+/// A refusal says what the directory holds and what to ask for instead.
+#[test]
+fn a_refused_directory_says_what_it_holds_and_the_remedy() {
+    let root = tempfile::tempdir().unwrap();
+    run(&scenario(MATRIX), Some(root.path()), 2, false).unwrap();
+    let refused = |seeds: &str, from: &str, to: &str, resume: bool| {
+        let text = MATRIX.replace("seeds = [1, 2]", seeds).replace(from, to);
+        let ran = run_in(&scenario(&text), Some(root.path()), 2, resume, &never);
+        let error = ran.err().unwrap();
+        (error.to_string(), error.hint().unwrap())
+    };
+
+    let (error, hint) = refused("seeds = [3, 4]", "", "", true);
+    assert!(error.ends_with("runs with seeds 1, 2"), "{error}");
+    assert!(hint.contains("--seed 1 --repeat 4 --resume"), "{hint}");
+    let (error, hint) = refused("seeds = [7]", "", "", true);
+    assert!(error.ends_with("runs with seeds 1, 2"), "{error}");
+    assert!(
+        hint.contains("--resume") && !hint.contains("--seed "),
+        "{hint}"
+    );
+    let (error, hint) = refused("seeds = [1, 2]", "9000]", "3000]", true);
+    assert!(error.ends_with("4 finished runs of other cases"), "{error}");
+    assert!(hint.contains("their cases too"), "{hint}");
+    let (error, hint) = refused("seeds = [1, 2, 3]", "", "", false);
+    assert!(error.contains("other cases or seeds"), "{error}");
+    assert!(hint.contains("add to it with `--resume`"), "{hint}");
+    let (error, hint) = refused("seeds = [1, 2]", "\"small\"", "\"other\"", true);
+    assert!(error.ends_with("scenario `small`"), "{error}");
+    assert!(hint.contains("--out"), "{hint}");
+}
+
+/// A copy without its series: the report says so, and resuming makes exactly these runs again.
+#[test]
+fn a_result_without_its_series_is_made_whole_by_resuming() {
+    let root = tempfile::tempdir().unwrap();
+    let s = scenario(MATRIX);
+    run(&s, Some(root.path()), 2, false).unwrap();
+    let before = contents(root.path());
+    std::fs::remove_dir_all(root.path().join("series")).unwrap();
+
+    let error = fullpipe_suite::report::write(root.path()).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("not whole: `series/case-000") && text.ends_with("is missing"),
+        "{text}"
+    );
+    assert!(error.hint().unwrap().contains("--resume"));
+    assert!(!error.is_environment());
+
+    let (ran, _) = run(&s, Some(root.path()), 2, true).unwrap();
+    assert_eq!((ran.made, ran.reused), (8, 0));
+    fullpipe_suite::report::write(root.path()).unwrap();
+    let mut after = contents(root.path());
+    after.remove("report.html");
+    assert_same(&before, &after);
 }
 
 #[test]

@@ -1,0 +1,193 @@
+//! A finished result, for reading: nothing is returned whose hash is not the one in the manifest.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::files::{self, sha256};
+use super::layout::{
+    LINKS_TABLE, MANIFEST, RESULT, RUNS_TABLE, SeriesKind, pcap_name, series_name,
+};
+use super::{FileHash, Manifest, StoreError, Table};
+use crate::result::RunResult;
+
+/// A finished result, for reading.
+#[derive(Clone, Debug)]
+pub struct ResultDir {
+    dir: PathBuf,
+    manifest: Manifest,
+}
+
+impl ResultDir {
+    /// Opens a finished result.
+    ///
+    /// # Errors
+    /// If there is none, if it is not finished, or if its manifest is damaged.
+    pub fn open(dir: &Path) -> Result<ResultDir, StoreError> {
+        if !ResultDir::is_one(dir) {
+            return Err(StoreError::NoResult {
+                dir: dir.to_owned(),
+            });
+        }
+        let manifest = Manifest::read(dir)?;
+        if !manifest.complete {
+            return Err(StoreError::Unfinished {
+                dir: dir.to_owned(),
+            });
+        }
+        Ok(ResultDir {
+            dir: dir.to_owned(),
+            manifest,
+        })
+    }
+
+    /// True if the directory holds a result, finished or not.
+    pub fn is_one(dir: &Path) -> bool {
+        dir.join(MANIFEST).exists()
+    }
+
+    /// The finished results in the subdirectories of `dir`, by name.
+    ///
+    /// # Errors
+    /// If the directory cannot be listed, or if one of the results is not finished or damaged.
+    pub fn below(dir: &Path) -> Result<Vec<ResultDir>, StoreError> {
+        let dirs = files::names(dir)?.into_iter().map(|name| dir.join(name));
+        dirs.filter(|d| ResultDir::is_one(d))
+            .map(|d| ResultDir::open(&d))
+            .collect()
+    }
+
+    /// Writes a file that is made from results into `dir`: whole or not at all.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_beside(dir: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, StoreError> {
+        let path = dir.join(name);
+        files::write(&path, bytes)?;
+        Ok(path)
+    }
+
+    /// What was run.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The result.
+    ///
+    /// # Errors
+    /// If its file is missing or does not match the manifest.
+    pub fn result(&self) -> Result<RunResult, StoreError> {
+        let bytes = self.verified(RESULT, &self.manifest.files)?;
+        serde_json::from_slice(&bytes).map_err(|e| StoreError::Damaged {
+            path: self.dir.join(RESULT),
+            why: e.to_string(),
+        })
+    }
+
+    /// One row per flow, case and seed.
+    ///
+    /// # Errors
+    /// Like [`ResultDir::result`].
+    pub fn runs(&self) -> Result<Table, StoreError> {
+        self.table(RUNS_TABLE)
+    }
+
+    /// One row per link, case and seed.
+    ///
+    /// # Errors
+    /// Like [`ResultDir::result`].
+    pub fn links(&self) -> Result<Table, StoreError> {
+        self.table(LINKS_TABLE)
+    }
+
+    /// A time series of a run, or `None` if the run kept none.
+    ///
+    /// # Errors
+    /// Like [`ResultDir::result`].
+    pub fn series(
+        &self,
+        case: usize,
+        seed: u64,
+        kind: SeriesKind,
+    ) -> Result<Option<Table>, StoreError> {
+        let name = series_name(case, seed, kind);
+        let bytes = self.of_run(case, seed, &name)?;
+        bytes.map(|bytes| self.parsed(&name, bytes)).transpose()
+    }
+
+    /// Path and bytes of the densest trace of a run's flows, or `None` if the run kept none.
+    ///
+    /// # Errors
+    /// Like [`ResultDir::result`].
+    pub fn trace(&self, case: usize, seed: u64) -> Result<Option<(PathBuf, Vec<u8>)>, StoreError> {
+        for kind in [SeriesKind::FlowsFull, SeriesKind::Flows] {
+            let name = series_name(case, seed, kind);
+            if let Some(bytes) = self.of_run(case, seed, &name)? {
+                return Ok(Some((self.dir.join(name), bytes)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The packets at a run's senders (pcap), or `None` if it was not captured.
+    ///
+    /// # Errors
+    /// Like [`ResultDir::result`].
+    pub fn capture(&self, case: usize, seed: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        self.of_run(case, seed, &pcap_name(case, seed, "sender"))
+    }
+
+    /// The bytes of a file of a run, if it has it.
+    fn of_run(&self, case: usize, seed: u64, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut runs = self.manifest.runs.iter();
+        let run = runs.find(|r| r.case == case && r.seed == seed);
+        match run {
+            Some(run) if run.files.iter().any(|f| f.path == name) => {
+                self.verified(name, &run.files).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn table(&self, name: &str) -> Result<Table, StoreError> {
+        self.parsed(name, self.verified(name, &self.manifest.files)?)
+    }
+
+    fn parsed(&self, name: &str, bytes: Vec<u8>) -> Result<Table, StoreError> {
+        Table::from_parquet(bytes).map_err(|e| StoreError::Damaged {
+            path: self.dir.join(name),
+            why: e.to_string(),
+        })
+    }
+
+    fn verified(&self, name: &str, hashes: &[FileHash]) -> Result<Vec<u8>, StoreError> {
+        let path = self.dir.join(name);
+        let known = hashes.iter().find(|f| f.path == name);
+        let bytes = match files::read(&path) {
+            Err(StoreError::Io { source, .. })
+                if known.is_some() && source.kind() == io::ErrorKind::NotFound =>
+            {
+                return Err(StoreError::Missing {
+                    dir: self.dir.clone(),
+                    name: name.to_owned(),
+                });
+            }
+            other => other?,
+        };
+        match known {
+            Some(f) if f.sha256 == sha256(&bytes) => Ok(bytes),
+            Some(_) => Err(StoreError::Damaged {
+                path,
+                why: "its hash is not the one in the manifest".to_owned(),
+            }),
+            None => Err(StoreError::Damaged {
+                path,
+                why: "the manifest does not know it".to_owned(),
+            }),
+        }
+    }
+}
