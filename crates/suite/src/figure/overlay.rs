@@ -1,16 +1,13 @@
 //! Two results in one picture: the windows of the first as broad pale lines, those of the second as thin lines on them.
 
-use std::fs;
 use std::path::Path;
 
-use super::{
-    Curve, Figure, FigureError, OVERVIEW, Written, file_name, io_error, overview_svg,
-    remove_others, write_both,
-};
+use super::folder::draw_all;
+use super::{Curve, Figure, FigureError, Written};
 use crate::agreement;
 use crate::compare::matching;
 use crate::label;
-use crate::result::{CaseResult, scalar_text};
+use crate::result::CaseResult;
 use crate::store::{ResultDir, SeriesKind, StoreError, Table};
 
 /// Draws every case that both results have as SVG and PNG into `dir`, with the first pair of seeds, and an overview.
@@ -19,12 +16,11 @@ use crate::store::{ResultDir, SeriesKind, StoreError, Table};
 /// # Errors
 /// If a result cannot be read or the pictures cannot be written.
 pub fn write_overlay(a: &ResultDir, b: &ResultDir, dir: &Path) -> Result<Written, FigureError> {
-    fs::create_dir_all(dir).map_err(io_error("create", dir))?;
     let results = [a.result()?, b.result()?];
     let same = matching(&results[0], &results[1]);
-    let params: Vec<Vec<(String, String)>> = same
+    let params: Vec<_> = same
         .iter()
-        .map(|at| params(&results[0].cases[at[0]]))
+        .map(|at| results[0].cases[at[0]].params.texts())
         .collect();
     let labels = label::labels(&params);
     let grounds = [&results[0].ground, &results[1].ground];
@@ -33,49 +29,24 @@ pub fn write_overlay(a: &ResultDir, b: &ResultDir, dir: &Path) -> Result<Written
         false => grounds.map(Clone::clone),
     };
     let title = format!("{}: {} and {}", results[0].scenario, names[0], names[1]);
-    let mut panels = Vec::new();
-    let mut written = Written {
-        dir: dir.to_owned(),
-        ..Written::default()
-    };
-    let mut files = Vec::new();
-    for (at, label) in same.iter().zip(&labels) {
+    let subtitle = "broad and pale: the first; thin: the second";
+    let shown: Vec<(usize, String)> = same.iter().map(|at| at[0]).zip(labels).collect();
+    draw_all(dir, (&title, subtitle), &shown, |i| {
+        let at = &same[i];
         let cases = [0, 1].map(|side: usize| &results[side].cases[at[side]]);
         let Some(seeds) = agreement::paired_seeds(cases).first().copied() else {
-            continue;
+            return Ok(None);
         };
         let curves = curves([a, b], cases, at, seeds, &names)?;
-        if curves.is_empty() {
-            continue;
-        }
-        let figure = Figure {
+        Ok((!curves.is_empty()).then(|| Figure {
             title: title.clone(),
-            subtitle: label.clone(),
+            subtitle: shown[i].1.clone(),
             duration: cases[0].simulated_s,
             window_unit: "segments".to_owned(),
             curves,
             levels: Vec::new(),
-        };
-        let name = file_name(at[0], label);
-        write_both(dir, &name, &figure.svg())?;
-        written.first.get_or_insert(dir.join(format!("{name}.svg")));
-        files.push(name);
-        panels.push(figure);
-    }
-    written.cases = panels.len();
-    if panels.len() > 1 {
-        let subtitle = "broad and pale: the first; thin: the second";
-        write_both(dir, OVERVIEW, &overview_svg(&title, subtitle, &panels))?;
-        files.push(OVERVIEW.to_owned());
-        written.overview = Some(dir.join(format!("{OVERVIEW}.svg")));
-    }
-    remove_others(dir, &files)?;
-    Ok(written)
-}
-
-fn params(case: &CaseResult) -> Vec<(String, String)> {
-    let all = case.params.0.iter();
-    all.map(|(k, v)| (k.clone(), scalar_text(v))).collect()
+        }))
+    })
 }
 
 /// The curves of both sides, those of the first before those of the second.

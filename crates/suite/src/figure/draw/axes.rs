@@ -1,0 +1,154 @@
+//! Where data is drawn, and the axes around it.
+
+use super::style::{AXIS_STROKE, GREY, INK};
+use super::svg::Svg;
+use super::text::{text_width, thousands};
+
+/// Where data is drawn, and what its corners mean.
+pub(super) struct Frame {
+    pub(super) left: f64,
+    pub(super) top: f64,
+    pub(super) width: f64,
+    pub(super) height: f64,
+    pub(super) x_end: f64,
+    pub(super) y_end: f64,
+}
+
+impl Frame {
+    pub(super) fn x(&self, seconds: f64) -> f64 {
+        self.left + self.width * (seconds / self.x_end.max(f64::MIN_POSITIVE))
+    }
+
+    pub(super) fn y(&self, window: f64) -> f64 {
+        self.top + self.height * (1.0 - window / self.y_end)
+    }
+
+    pub(super) fn bottom(&self) -> f64 {
+        self.top + self.height
+    }
+}
+
+pub(super) struct Axes<'a> {
+    pub(super) x_label: bool,
+    pub(super) y_label: Option<&'a str>,
+    /// Wanted number of ticks, horizontally and vertically.
+    pub(super) ticks: (usize, usize),
+}
+
+pub(super) fn axes(out: &mut Svg, frame: &Frame, axes: &Axes<'_>) {
+    let (scale, unit) = time_unit(frame.x_end);
+    let bottom = frame.bottom();
+    let right = frame.left + frame.width;
+    for tick in ticks(frame.y_end, axes.ticks.1) {
+        let y = frame.y(tick);
+        if tick > 0.0 {
+            out.line(
+                frame.left,
+                y,
+                right,
+                y,
+                "stroke=\"#e6e6e6\" stroke-width=\"1\"",
+            );
+        }
+        if axes.y_label.is_some() {
+            out.text(
+                frame.left - 8.0,
+                y + 4.0,
+                "end",
+                12.0,
+                GREY,
+                &thousands(tick),
+            );
+        }
+    }
+    for tick in ticks(frame.x_end * scale, axes.ticks.0) {
+        let x = frame.x(tick / scale);
+        out.line(x, bottom, x, bottom + 5.0, AXIS_STROKE);
+        if axes.x_label {
+            out.text(x, bottom + 19.0, "middle", 12.0, GREY, &thousands(tick));
+        }
+    }
+    out.line(frame.left, bottom, right, bottom, AXIS_STROKE);
+    out.line(frame.left, frame.top, frame.left, bottom, AXIS_STROKE);
+    if axes.x_label {
+        let x = frame.left + frame.width / 2.0;
+        out.text(
+            x,
+            bottom + 40.0,
+            "middle",
+            13.0,
+            INK,
+            &format!("time ({unit})"),
+        );
+    }
+    if let Some(words) = axes.y_label {
+        let label = format!("congestion window ({words})");
+        // A small panel has room for the short form only.
+        let label = if text_width(&label, 13.0) > frame.height + 30.0 {
+            "cwnd (segments)".to_owned()
+        } else {
+            label
+        };
+        out.rotated(
+            frame.left - 58.0,
+            frame.top + frame.height / 2.0,
+            13.0,
+            INK,
+            &label,
+        );
+    }
+}
+
+/// Factor from seconds, and the unit's name, so that an axis of this length has short numbers.
+fn time_unit(seconds: f64) -> (f64, &'static str) {
+    if seconds <= 1.0 {
+        (1e3, "ms")
+    } else {
+        (1.0, "s")
+    }
+}
+
+/// Round numbers from 0 to `end`: 1, 2 or 5 times a power of ten apart, about `wanted` of them.
+fn ticks(end: f64, wanted: usize) -> Vec<f64> {
+    if !(end > 0.0 && end.is_finite()) {
+        return vec![0.0];
+    }
+    let wanted = wanted.max(1) as f64;
+    let mut power = 1.0;
+    while power > end / wanted {
+        power /= 10.0;
+    }
+    while power * 10.0 <= end / wanted {
+        power *= 10.0;
+    }
+    let off = |step: f64| (end / step - wanted).abs();
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|m| m * power);
+    let step = steps
+        .into_iter()
+        .min_by(|a, b| off(*a).total_cmp(&off(*b)))
+        .unwrap_or(power);
+    let count = (end / step * (1.0 + 1e-9)).floor() as usize;
+    (0..=count).map(|i| i as f64 * step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round() {
+        assert_eq!(
+            ticks(100.0, 10),
+            (0..=10).map(|i| f64::from(i) * 10.0).collect::<Vec<_>>()
+        );
+        assert_eq!(ticks(7.0, 7), vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
+        assert_eq!(
+            ticks(2590.0, 7),
+            vec![0.0, 500.0, 1000.0, 1500.0, 2000.0, 2500.0]
+        );
+        assert_eq!(ticks(700.0, 4), vec![0.0, 200.0, 400.0, 600.0]);
+        assert_eq!(ticks(f64::NAN, 7), vec![0.0]);
+        assert_eq!(thousands(1_234_567.0), "1,234,567");
+        assert_eq!(thousands(0.25), "0.25");
+    }
+}

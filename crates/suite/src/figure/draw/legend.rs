@@ -1,0 +1,123 @@
+//! What the lines and shapes of a picture mean, below its headline.
+
+use super::style::{Detail, INK, LEVEL_STROKE, MARGIN_LEFT, look};
+use super::svg::Svg;
+use super::text::{fit, text_width, thousands};
+use crate::figure::{Curve, Figure, MarkKind};
+
+/// Draws the legend of some figures below `y`, at most `right` wide, and returns its lower end.
+pub(super) fn legend(
+    out: &mut Svg,
+    figures: &[&Figure],
+    detail: &Detail,
+    right: f64,
+    mut y: f64,
+) -> f64 {
+    let mut x = MARGIN_LEFT;
+    let mut place = |out: &mut Svg, text: &str, sample: &mut dyn FnMut(&mut Svg, f64, f64)| {
+        let width = 30.0 + text_width(text, 13.0) + 22.0;
+        if x > MARGIN_LEFT && x + width - 22.0 > right {
+            x = MARGIN_LEFT;
+            y += 20.0;
+        }
+        sample(out, x, y);
+        out.text(
+            x + 30.0,
+            y,
+            "start",
+            13.0,
+            INK,
+            &fit(text, right - x - 30.0, 13.0),
+        );
+        x += width;
+    };
+    let curves = || figures.iter().flat_map(|f| &f.curves);
+    let mut groups: Vec<(usize, &str, bool)> = Vec::new();
+    for curve in curves() {
+        if !groups.iter().any(|(group, ..)| *group == curve.group) {
+            groups.push((curve.group, &curve.name, curve.band));
+        }
+    }
+    // One curve per panel under the panel's own heading needs no name.
+    let shown = if groups.len() == 1 && figures.len() > 1 {
+        0
+    } else {
+        groups.len().min(LEGEND_GROUPS)
+    };
+    for (group, name, band) in &groups[..shown] {
+        let look = look(*group);
+        // In several figures a flow's stack may differ.
+        let name = if figures.len() > 1 {
+            name.split(": ").next().unwrap_or(name)
+        } else {
+            name
+        };
+        place(out, name, &mut |out, x, y| {
+            let style = format!("stroke=\"{}\" {}", look.colour, look.line(*band, 2.2));
+            out.line(x, y - 4.5, x + 24.0, y - 4.5, &style);
+        });
+    }
+    if groups.len() > LEGEND_GROUPS {
+        place(
+            out,
+            &format!("and {} more", groups.len() - LEGEND_GROUPS),
+            &mut |_, _, _| {},
+        );
+    }
+    let finite = |c: &Curve| c.ssthresh.iter().any(|w| w.is_finite());
+    if figures
+        .iter()
+        .any(|f| f.curves.len() <= detail.ssthresh_up_to && f.curves.iter().any(finite))
+    {
+        place(out, "ssthresh", &mut |out, x, y| {
+            let style = "stroke=\"#555\" stroke-width=\"1\" stroke-dasharray=\"4 4\"";
+            out.line(x, y - 4.5, x + 24.0, y - 4.5, style);
+        });
+    }
+    if !detail.level_labels && figures.iter().any(|f| !f.levels.is_empty()) {
+        place(out, "BDP, and BDP + buffer", &mut |out, x, y| {
+            out.line(x, y - 4.5, x + 24.0, y - 4.5, LEVEL_STROKE);
+        });
+    }
+    for (kind, one, many) in [
+        (
+            MarkKind::Congestion,
+            "congestion event",
+            "congestion events",
+        ),
+        (MarkKind::Timeout, "timeout", "timeouts"),
+        (MarkKind::StartUpExit, "start-up exit", "start-up exits"),
+    ] {
+        let in_one = |f: &&Figure| {
+            f.curves
+                .iter()
+                .flat_map(|c| &c.marks)
+                .filter(|m| m.kind == kind && m.time <= f.duration)
+                .count()
+        };
+        let count: usize = figures.iter().map(in_one).sum();
+        if count == 0 {
+            continue;
+        }
+        let text = match figures.len() {
+            1 => format!(
+                "{} {}",
+                thousands(count as f64),
+                if count == 1 { one } else { many }
+            ),
+            _ => one.to_owned(),
+        };
+        // The triangle stands on its tip, the others on their centre.
+        let lower = if kind == MarkKind::Congestion {
+            5.0
+        } else {
+            0.0
+        };
+        place(out, &text, &mut |out, x, y| {
+            out.mark(x + 18.0, y - 4.5 + lower, kind, "#555", 4.5)
+        });
+    }
+    y
+}
+
+const LEGEND_GROUPS: usize = 12;

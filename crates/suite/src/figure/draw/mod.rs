@@ -1,0 +1,250 @@
+//! The drawing itself: a [`Figure`] as SVG text, an SVG as PNG bytes.
+
+mod axes;
+mod curve;
+mod legend;
+mod overview;
+mod png;
+mod style;
+mod svg;
+mod text;
+
+use super::{Curve, Figure};
+use axes::{Axes, Frame, axes};
+use curve::{thinned, threshold_path, window_path};
+use legend::legend;
+use style::{Detail, GREY, INK, LEVEL_STROKE, MARGIN_LEFT, MARGIN_RIGHT, look};
+use svg::Svg;
+use text::{text_width, wrap};
+
+pub use overview::{OVERVIEW_PANELS, overview_svg};
+pub use png::png;
+
+pub(super) use text::thousands;
+
+impl Figure {
+    /// The picture of one case.
+    pub fn svg(&self) -> String {
+        let mut out = Svg::new(WIDTH, HEIGHT, &format!("{}: {}", self.title, self.subtitle));
+        let mut y = 30.0;
+        out.text(MARGIN_LEFT, y, "start", 20.0, INK, &self.title);
+        for line in wrap(&self.subtitle, WIDTH - MARGIN_LEFT - MARGIN_RIGHT, 14.0) {
+            y += 20.0;
+            out.text(MARGIN_LEFT, y, "start", 14.0, GREY, &line);
+        }
+        y = legend(
+            &mut out,
+            &[self],
+            &Detail::FULL,
+            WIDTH - MARGIN_RIGHT,
+            y + 24.0,
+        );
+        let labels = self
+            .levels
+            .iter()
+            .map(|l| text_width(&l.label, 12.0) + 10.0);
+        let right = labels.fold(MARGIN_RIGHT, f64::max).min(WIDTH / 4.0);
+        let frame = Frame {
+            left: MARGIN_LEFT,
+            top: y + 6.0,
+            width: WIDTH - MARGIN_LEFT - right,
+            height: HEIGHT - MARGIN_BOTTOM - y - 6.0,
+            x_end: self.duration,
+            y_end: self.top(),
+        };
+        axes(
+            &mut out,
+            &frame,
+            &Axes {
+                x_label: true,
+                y_label: Some(&self.window_unit),
+                ticks: (10, 7),
+            },
+        );
+        self.draw(&mut out, &frame, &Detail::FULL);
+        out.finish()
+    }
+
+    /// Largest window of the axis.
+    fn top(&self) -> f64 {
+        let highest = self.curves.iter().map(Curve::highest).fold(0.0, f64::max);
+        // A level far above the curve would flatten it.
+        let level = self
+            .levels
+            .iter()
+            .map(|l| l.window)
+            .filter(|l| *l < 1.3 * highest);
+        (level.fold(highest, f64::max) * 1.08).max(4.0)
+    }
+
+    fn draw(&self, out: &mut Svg, frame: &Frame, detail: &Detail) {
+        for level in self.levels.iter().filter(|l| l.window < frame.y_end) {
+            let y = frame.y(level.window);
+            let (x1, x2) = (frame.left, frame.left + frame.width);
+            out.line(x1, y, x2, y, LEVEL_STROKE);
+            if detail.level_labels {
+                out.text(x2 + 8.0, y + 4.0, "start", 12.0, GREY, &level.label);
+            }
+        }
+        let curves = self.curves.len().max(1);
+        // About 40 bytes per column and curve: many curves share the budget of the file.
+        let columns = (frame.width / detail.column)
+            .min(detail.budget / curves as f64)
+            .max(24.0);
+        let step = frame.x_end / columns;
+        out.open_clip(frame);
+        if curves <= detail.ssthresh_up_to {
+            for curve in &self.curves {
+                let d = threshold_path(curve, frame, step);
+                if !d.is_empty() {
+                    let look = look(curve.group);
+                    out.path(
+                        &d,
+                        look.colour,
+                        "stroke-width=\"1\" stroke-opacity=\".75\" stroke-dasharray=\"4 4\"",
+                    );
+                }
+            }
+        }
+        for curve in &self.curves {
+            let look = look(curve.group);
+            let d = window_path(curve, frame, step);
+            out.path(&d, look.colour, &look.line(curve.band, detail.stroke));
+        }
+        out.close_group();
+        for curve in &self.curves {
+            let look = look(curve.group);
+            let distance = detail.mark_distance * (curves as f64 / 6.0).max(1.0);
+            for mark in thinned(curve, frame, distance) {
+                out.mark(
+                    frame.x(mark.time),
+                    frame.y(mark.window),
+                    mark.kind,
+                    look.colour,
+                    detail.mark_size,
+                );
+            }
+        }
+    }
+}
+
+const WIDTH: f64 = 960.0;
+const HEIGHT: f64 = 540.0;
+const MARGIN_BOTTOM: f64 = 56.0;
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Level, Mark, MarkKind};
+    use super::*;
+
+    /// `teeth` cycles of a Reno-like sawtooth between `low` and `high`, `rows` rows.
+    pub(super) fn sawtooth(rows: usize, seconds: f64, teeth: f64, low: f64, high: f64) -> Curve {
+        let mut curve = Curve {
+            name: "main: reno".to_owned(),
+            ..Curve::default()
+        };
+        let mut before = low;
+        for i in 0..rows {
+            let t = seconds * i as f64 / rows as f64;
+            let phase = (t / seconds * teeth).fract();
+            let w = low + (high - low) * phase;
+            curve.time.push(t);
+            curve.window.push(w);
+            curve.low.push(w.min(before));
+            curve.high.push(w.max(before));
+            curve.ssthresh.push(if (t / seconds * teeth) < 1.0 {
+                f64::INFINITY
+            } else {
+                low
+            });
+            if w < before {
+                curve.marks.push(Mark {
+                    time: t,
+                    window: before,
+                    kind: MarkKind::Congestion,
+                });
+            }
+            before = w;
+        }
+        curve
+    }
+
+    fn figure(curves: Vec<Curve>) -> Figure {
+        Figure {
+            title: "first-run".to_owned(),
+            subtitle: "flow.main.stack = reno".to_owned(),
+            duration: 100.0,
+            window_unit: "segments of 1448 B".to_owned(),
+            curves,
+            levels: vec![Level {
+                window: 800.0,
+                label: "BDP 800".to_owned(),
+            }],
+        }
+    }
+
+    #[test]
+    fn long_runs_and_many_flows_stay_small() {
+        let one = figure(vec![sawtooth(2_000_000, 100.0, 5_000.0, 100.0, 900.0)]).svg();
+        assert!(one.len() < 200_000, "{}", one.len());
+        let many: Vec<Curve> = (0..100)
+            .map(|i| Curve {
+                group: i,
+                ..sawtooth(5_000, 100.0, 400.0 + i as f64, 100.0, 900.0)
+            })
+            .collect();
+        let many = figure(many).svg();
+        assert!(many.len() < 200_000, "{}", many.len());
+        let cases: Vec<Figure> = (0..20)
+            .map(|i| {
+                figure(vec![sawtooth(
+                    20_000,
+                    100.0,
+                    300.0 + i as f64,
+                    100.0,
+                    900.0,
+                )])
+            })
+            .collect();
+        let all = overview_svg("first-run", "", &cases);
+        assert!(all.len() < 200_000, "{}", all.len());
+        assert!(all.contains("first 16 of 20 cases"));
+    }
+
+    #[test]
+    fn the_same_input_gives_the_same_bytes() {
+        let draw = || figure(vec![sawtooth(10_000, 100.0, 7.0, 400.0, 800.0)]).svg();
+        assert_eq!(draw(), draw());
+        assert_eq!(png(&draw(), 1.0).unwrap(), png(&draw(), 1.0).unwrap());
+    }
+
+    #[test]
+    fn text_is_text_and_escaped() {
+        let mut f = figure(vec![sawtooth(100, 100.0, 3.0, 400.0, 800.0)]);
+        f.title = "a<b & \"c\"\u{7}".to_owned();
+        let svg = f.svg();
+        assert!(svg.contains(">a&lt;b &amp; &quot;c&quot; </text>"), "{svg}");
+        assert!(svg.contains("2 congestion events</text>"));
+        png(&svg, 1.0).unwrap();
+    }
+
+    #[test]
+    fn a_picture_without_data_is_still_one() {
+        let empty = Figure {
+            duration: 0.0,
+            ..figure(vec![Curve::default()])
+        };
+        png(&empty.svg(), 1.0).unwrap();
+        png(&Figure::default().svg(), 1.0).unwrap();
+        png(&overview_svg("", "", &[]), 1.0).unwrap();
+    }
+
+    #[test]
+    fn the_bundled_font_has_every_letter_that_the_axes_use() {
+        // Without a font the text vanishes: a title must change the picture.
+        let mut f = figure(vec![]);
+        let with = png(&f.svg(), 1.0).unwrap();
+        f.title = String::new();
+        assert_ne!(with, png(&f.svg(), 1.0).unwrap());
+    }
+}

@@ -1,0 +1,78 @@
+//! Colours, strokes, margins, and how much is drawn.
+
+/// How much is drawn.
+pub(super) struct Detail {
+    /// Pixels per column of the reduced curve.
+    pub(super) column: f64,
+    /// Columns of all curves together.
+    pub(super) budget: f64,
+    pub(super) stroke: f64,
+    pub(super) ssthresh_up_to: usize,
+    pub(super) level_labels: bool,
+    pub(super) mark_distance: f64,
+    pub(super) mark_size: f64,
+}
+
+impl Detail {
+    /// Of a picture on its own.
+    pub(super) const FULL: Self = Self {
+        column: 1.0,
+        budget: 3000.0,
+        stroke: 1.8,
+        ssthresh_up_to: 4,
+        level_labels: true,
+        mark_distance: 7.0,
+        mark_size: 4.5,
+    };
+    /// Of a panel among others.
+    pub(super) const PANEL: Self = Self {
+        stroke: 1.4,
+        ssthresh_up_to: 0,
+        mark_distance: 6.0,
+        mark_size: 3.0,
+        ..Self::FULL
+    };
+}
+
+/// How a group of curves is drawn.
+pub(super) struct Look {
+    pub(super) colour: &'static str,
+    dash: &'static str,
+}
+
+impl Look {
+    /// Attributes of a curve's line; a band is broad and pale.
+    pub(super) fn line(&self, band: bool, width: f64) -> String {
+        let (width, pale) = match band {
+            true => (4.0 * width, " stroke-opacity=\".35\""),
+            false => (width, ""),
+        };
+        let dash = match self.dash {
+            "" => String::new(),
+            dash => format!(" stroke-dasharray=\"{dash}\""),
+        };
+        format!("stroke-width=\"{width}\"{pale}{dash}")
+    }
+}
+
+/// Colour by group; a second round through the palette is dashed, so that colour is not the only difference.
+pub(super) fn look(group: usize) -> Look {
+    const DASHES: [&str; 3] = ["", "7 3", "2 3"];
+    Look {
+        colour: PALETTE[group % PALETTE.len()],
+        dash: DASHES[group / PALETTE.len() % DASHES.len()],
+    }
+}
+
+pub(super) const MARGIN_LEFT: f64 = 84.0;
+pub(super) const MARGIN_RIGHT: f64 = 28.0;
+pub(super) const LEVEL_STROKE: &str =
+    "stroke=\"#8a8a8a\" stroke-width=\"1\" stroke-dasharray=\"1 3\"";
+pub(super) const INK: &str = "#1a1a1a";
+pub(super) const GREY: &str = "#444";
+pub(super) const AXIS_STROKE: &str = "stroke=\"#1a1a1a\" stroke-width=\"1\"";
+
+/// Okabe and Ito (2008), told apart with every kind of colour vision; without the yellow, too pale on white.
+const PALETTE: [&str; 7] = [
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000",
+];

@@ -1,0 +1,196 @@
+//! The SVG document being written, and the text of its paths.
+
+use std::fmt::Write as _;
+
+use super::Frame;
+use crate::figure::MarkKind;
+
+/// The document being written.
+pub(super) struct Svg {
+    text: String,
+    clips: usize,
+}
+
+impl Svg {
+    pub(super) fn new(width: f64, height: f64, label: &str) -> Self {
+        let (w, h) = (px(width), px(height));
+        let text = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" role=\"img\" \
+             aria-label=\"{}\" font-family=\"Ubuntu, 'Helvetica Neue', Arial, sans-serif\">\n\
+             <rect width=\"{w}\" height=\"{h}\" fill=\"#fff\"/>\n",
+            escape(label),
+        );
+        Self { text, clips: 0 }
+    }
+
+    fn put(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    pub(super) fn text(
+        &mut self,
+        x: f64,
+        y: f64,
+        anchor: &str,
+        size: f64,
+        colour: &str,
+        words: &str,
+    ) {
+        let (x, y, size, words) = (px(x), px(y), px(size), escape(words));
+        self.put(&format!(
+            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" font-size=\"{size}\" fill=\"{colour}\">{words}</text>"
+        ));
+    }
+
+    pub(super) fn rotated(&mut self, x: f64, y: f64, size: f64, colour: &str, words: &str) {
+        let (x, y, size, words) = (px(x), px(y), px(size), escape(words));
+        self.put(&format!(
+            "<text transform=\"translate({x} {y}) rotate(-90)\" text-anchor=\"middle\" font-size=\"{size}\" \
+             fill=\"{colour}\">{words}</text>"
+        ));
+    }
+
+    pub(super) fn line(&mut self, x1: f64, y1: f64, x2: f64, y2: f64, style: &str) {
+        let (x1, y1, x2, y2) = (px(x1), px(y1), px(x2), px(y2));
+        self.put(&format!(
+            "<line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" {style}/>"
+        ));
+    }
+
+    pub(super) fn path(&mut self, d: &str, colour: &str, style: &str) {
+        self.put(&format!(
+            "<path d=\"{d}\" fill=\"none\" stroke=\"{colour}\" stroke-linejoin=\"round\" {style}/>"
+        ));
+    }
+
+    pub(super) fn open_clip(&mut self, frame: &Frame) {
+        self.clips += 1;
+        let (n, x, y) = (self.clips, px(frame.left), px(frame.top));
+        let (w, h) = (px(frame.width), px(frame.height + 1.0));
+        self.put(&format!(
+            "<clipPath id=\"c{n}\"><rect x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\"/></clipPath><g clip-path=\"url(#c{n})\">"
+        ));
+    }
+
+    pub(super) fn close_group(&mut self) {
+        self.put("</g>");
+    }
+
+    /// The shape of an event, its lower tip at the point.
+    pub(super) fn mark(&mut self, x: f64, y: f64, kind: MarkKind, colour: &str, size: f64) {
+        let s = size;
+        let (d, style) = match kind {
+            MarkKind::Congestion => (
+                format!(
+                    "M{} {}h{}L{} {}z",
+                    px(x - s),
+                    px(y - 2.0 * s),
+                    px(2.0 * s),
+                    px(x),
+                    px(y - 1.0)
+                ),
+                format!("fill=\"{colour}\" stroke=\"#fff\" stroke-width=\".8\""),
+            ),
+            MarkKind::Timeout => (
+                format!(
+                    "M{} {}L{} {}M{} {}L{} {}",
+                    px(x - s),
+                    px(y - s),
+                    px(x + s),
+                    px(y + s),
+                    px(x - s),
+                    px(y + s),
+                    px(x + s),
+                    px(y - s)
+                ),
+                format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"2.2\""),
+            ),
+            MarkKind::StartUpExit => (
+                format!(
+                    "M{} {}L{} {}L{} {}L{} {}z",
+                    px(x),
+                    px(y - s),
+                    px(x + s),
+                    px(y),
+                    px(x),
+                    px(y + s),
+                    px(x - s),
+                    px(y)
+                ),
+                format!("fill=\"#fff\" stroke=\"{colour}\" stroke-width=\"1.5\""),
+            ),
+        };
+        self.put(&format!("<path d=\"{d}\" {style}/>"));
+    }
+
+    pub(super) fn finish(mut self) -> String {
+        self.text.push_str("</svg>\n");
+        self.text
+    }
+}
+
+/// Text of a path: absolute points to a tenth of a pixel, points on top of each other written once.
+#[derive(Default)]
+pub(super) struct PathText {
+    pub(super) text: String,
+    last: Option<(i64, i64)>,
+}
+
+impl PathText {
+    pub(super) fn to(&mut self, x: f64, y: f64) {
+        let point = ((x * 10.0).round() as i64, (y * 10.0).round() as i64);
+        match self.last {
+            None => self.text.push('M'),
+            Some(last) if last == point => return,
+            Some((lx, _)) if lx == point.0 => {
+                self.text.push('V');
+                tenths(&mut self.text, point.1);
+                self.last = Some(point);
+                return;
+            }
+            Some(_) => self.text.push('L'),
+        }
+        tenths(&mut self.text, point.0);
+        self.text.push(' ');
+        tenths(&mut self.text, point.1);
+        self.last = Some(point);
+    }
+
+    pub(super) fn lift(&mut self) {
+        self.last = None;
+    }
+}
+
+fn tenths(text: &mut String, n: i64) {
+    let (sign, n) = if n < 0 { ("-", -n) } else { ("", n) };
+    // Writing to a string cannot fail.
+    let _ = if n % 10 == 0 {
+        write!(text, "{sign}{}", n / 10)
+    } else {
+        write!(text, "{sign}{}.{}", n / 10, n % 10)
+    };
+}
+
+/// A number of pixels as text.
+fn px(x: f64) -> String {
+    let mut text = String::new();
+    tenths(&mut text, (x * 10.0).round() as i64);
+    text
+}
+
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            // Control characters are not allowed in XML.
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}

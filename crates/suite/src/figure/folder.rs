@@ -1,0 +1,169 @@
+//! Pictures in a directory: one per case, as SVG and PNG, and all of them in one.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
+
+use super::draw::{overview_svg, png};
+use super::{Figure, FigureError};
+
+/// The pictures of a result.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// The directory they are in.
+    pub dir: PathBuf,
+    /// Cases that have one.
+    pub cases: usize,
+    /// All cases in one picture, if there are at least two.
+    pub overview: Option<PathBuf>,
+    /// The first case's picture.
+    pub first: Option<PathBuf>,
+}
+
+/// Draws into `dir` the pictures of these cases (index and short label) and, if there are two, an overview. `of` makes that of
+/// the case at a position, if it has one. Pictures that an earlier run left there are removed.
+pub(super) fn draw_all(
+    dir: &Path,
+    (title, subtitle): (&str, &str),
+    cases: &[(usize, String)],
+    of: impl Fn(usize) -> Result<Option<Figure>, FigureError> + Sync,
+) -> Result<Written, FigureError> {
+    fs::create_dir_all(dir).map_err(io_error("create", dir))?;
+    let draw = |at: usize, (case, label): &(usize, String)| {
+        let Some(mut figure) = of(at)? else {
+            return Ok(None);
+        };
+        let name = file_name(*case, label);
+        write_both(dir, &name, &figure.svg())?;
+        figure.subtitle.clone_from(label);
+        Ok(Some((name, figure)))
+    };
+    let drawn: Vec<Option<(String, Figure)>> = cases
+        .par_iter()
+        .enumerate()
+        .map(|(at, case)| draw(at, case))
+        .collect::<Result<_, FigureError>>()?;
+    let (mut names, panels): (Vec<String>, Vec<Figure>) = drawn.into_iter().flatten().unzip();
+    let svg = |name: &String| dir.join(format!("{name}.svg"));
+    let mut written = Written {
+        dir: dir.to_owned(),
+        cases: names.len(),
+        overview: None,
+        first: names.first().map(svg),
+    };
+    if panels.len() > 1 {
+        let overview = OVERVIEW.to_owned();
+        write_both(dir, &overview, &overview_svg(title, subtitle, &panels))?;
+        written.overview = Some(svg(&overview));
+        names.push(overview);
+    }
+    remove_others(dir, &names)?;
+    Ok(written)
+}
+
+/// `case-0003-highspeed-mtu-9000`.
+fn file_name(case: usize, label: &str) -> String {
+    let mut name = format!("case-{case:04}");
+    let mut dash = true;
+    for c in label.chars().take(60) {
+        if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '=') {
+            if dash {
+                name.push('-');
+            }
+            name.push(c.to_ascii_lowercase());
+            dash = false;
+        } else {
+            dash = true;
+        }
+    }
+    name
+}
+
+fn write_both(dir: &Path, name: &str, svg: &str) -> Result<(), FigureError> {
+    write_file(&dir.join(format!("{name}.svg")), svg.as_bytes())?;
+    write_file(&dir.join(format!("{name}.png")), &png(svg, PNG_SCALE)?)
+}
+
+/// A picture is whole or absent.
+fn write_file(path: &Path, bytes: &[u8]) -> Result<(), FigureError> {
+    let temporary = path.with_added_extension("tmp");
+    let written = fs::File::create(&temporary)
+        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&temporary, path));
+    written.map_err(io_error("write", path))
+}
+
+/// Removes pictures of earlier runs, and nothing else.
+fn remove_others(dir: &Path, names: &[String]) -> Result<(), FigureError> {
+    for entry in fs::read_dir(dir).map_err(io_error("list", dir))? {
+        let path = entry.map_err(io_error("list", dir))?.path();
+        let (Some(name), Some(extension)) =
+            (path.file_name().and_then(|n| n.to_str()), path.extension())
+        else {
+            continue;
+        };
+        let stem = name
+            .trim_end_matches(".tmp")
+            .rsplit_once('.')
+            .map_or(name, |(stem, _)| stem);
+        let ours = stem == OVERVIEW || stem.starts_with("case-");
+        let left = extension == "tmp" || !names.iter().any(|n| n == stem);
+        if ours && left && ["svg", "png", "tmp"].iter().any(|e| extension == *e) {
+            fs::remove_file(&path).map_err(io_error("remove", &path))?;
+        }
+    }
+    Ok(())
+}
+
+fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FigureError {
+    let path = path.to_owned();
+    move |source| FigureError::Io {
+        doing,
+        path,
+        source,
+    }
+}
+
+const OVERVIEW: &str = "overview";
+
+/// Pixels per unit of the SVG.
+const PNG_SCALE: f32 = 1.5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_are_plain() {
+        assert_eq!(
+            file_name(3, "highspeed(low_window=31), mtu 9000"),
+            "case-0003-highspeed-low_window=31-mtu-9000"
+        );
+        assert_eq!(file_name(0, ""), "case-0000");
+        assert_eq!(file_name(1, "../../etc"), "case-0001-..-..-etc");
+    }
+
+    #[test]
+    fn only_pictures_of_ours_are_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in [
+            "case-0000-a.svg",
+            "case-0000-b.png",
+            "overview.svg",
+            "case-0001.svg.tmp",
+            "notes.svg",
+            "case-0000-b.txt",
+        ] {
+            fs::write(dir.path().join(name), "x").unwrap();
+        }
+        remove_others(dir.path(), &["case-0000-a".to_owned()]).unwrap();
+        let mut left: Vec<_> = fs::read_dir(dir.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        assert_eq!(left, ["case-0000-a.svg", "case-0000-b.txt", "notes.svg"]);
+    }
+}
