@@ -1,0 +1,62 @@
+//! Who is told about every run.
+
+/// Hears what happens. Called from several threads.
+pub trait Progress: Sync {
+    /// Before the first run: how many there are, and how many of them are taken over.
+    fn begin(&self, total: usize, reused: usize) {
+        let _ = (total, reused);
+    }
+
+    /// A run starts.
+    fn started(&self, run: &RunStarted<'_>) {
+        let _ = run;
+    }
+
+    /// A run is finished and kept.
+    fn finished(&self, run: &RunFinished<'_>) {
+        let _ = run;
+    }
+
+    /// Something the user should know.
+    fn warn(&self, message: &str) {
+        let _ = message;
+    }
+}
+
+/// A [`Progress`] that does not listen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Progress for Silent {}
+
+/// For [`Progress::started`].
+#[derive(Clone, Copy, Debug)]
+pub struct RunStarted<'a> {
+    /// Index of the case.
+    pub case: usize,
+    /// Seed.
+    pub seed: u64,
+    /// Hash of the run.
+    pub key: &'a str,
+}
+
+/// For [`Progress::finished`].
+#[derive(Clone, Copy, Debug)]
+pub struct RunFinished<'a> {
+    /// Index of the case.
+    pub case: usize,
+    /// Seed.
+    pub seed: u64,
+    /// Hash of the run.
+    pub key: &'a str,
+    /// Runs that are finished, those taken over included.
+    pub done: usize,
+    /// All runs; grows where a precision is asked for.
+    pub total: usize,
+    /// Virtual time, seconds.
+    pub simulated_s: f64,
+    /// Data packets that reached a receiver.
+    pub packets: u64,
+    /// Wall time, seconds.
+    pub wall_s: f64,
+}
