@@ -259,17 +259,6 @@ pub enum Against {
     Ratio,
 }
 
-impl Against {
-    /// The key that asks for it.
-    pub(crate) fn key(self) -> &'static str {
-        match self {
-            Against::Bound => "where",
-            Against::Agreement => "agrees_with",
-            Against::Ratio => "ratio_to",
-        }
-    }
-}
-
 /// A figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {

@@ -4,8 +4,7 @@ use schemars::Schema;
 use serde_json::{Map, Value, json};
 
 use super::keys::{self, Key};
-use super::matrix::nested;
-use super::value::Kind;
+use super::value::{Kind, nested};
 use crate::metrics;
 
 /// JSON Schema of the file.

@@ -203,8 +203,7 @@ pub(super) const TOP: &[Key] = &[
 #[cfg(test)]
 mod tests {
     use super::super::document::{Data, Sources};
-    use super::super::matrix::nested;
-    use super::super::value::Reader;
+    use super::super::value::{Reader, nested};
     use super::*;
 
     /// Every key of every table, with its table's name.

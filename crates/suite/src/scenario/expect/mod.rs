@@ -1,0 +1,144 @@
+//! `[[expect]]` and what else refers to flows, metrics and the matrix: `[[report]]`, `baseline` and `precision` of `[measure]`.
+
+mod bound;
+mod pick;
+mod precision;
+mod report;
+mod subject;
+mod table;
+
+use super::value::{Reader, Value};
+use super::{Against, Expectation};
+use pick::{Choice, Pick, Picked};
+use table::Table;
+
+pub(super) use pick::baselines;
+pub(super) use precision::precision;
+pub(super) use report::reports;
+pub(super) use table::Known;
+
+/// Reads the expectations; one that `--set` has left without a case is dropped.
+pub(super) fn expectations(
+    reader: &mut Reader<'_>,
+    tables: &[Value],
+    known: &Known<'_>,
+) -> Vec<Expectation> {
+    let mut all = Vec::new();
+    if tables.len().saturating_mul(known.cases.len()) > MAX_COMPARISONS {
+        if let Some(Value::Record(first)) = tables.first() {
+            let message = "too many expectations for so many cases";
+            let hint = Some("split the scenario".to_owned());
+            reader.refuse_key(first.at, "expect", message, hint);
+        }
+        return all;
+    }
+    for (i, table) in tables.iter().enumerate() {
+        if let Value::Record(record) = table {
+            let table = Table::new(record, format!("expect[{}]", i + 1), known);
+            all.extend(expectation(reader, &table));
+        }
+    }
+    all
+}
+
+fn expectation(reader: &mut Reader<'_>, table: &Table<'_>) -> Option<Expectation> {
+    let before = reader.faults.len();
+    let r = table.record;
+    let known = table.known;
+    if !r.is_attempted("metric") {
+        table.missing(reader, "metric", r#"metric = "goodput_mbps""#);
+    }
+    let metric = r.text("metric");
+    let scope = metric
+        .as_ref()
+        .and_then(|metric| table.metric(reader, "metric", metric));
+    let against = bound::against(reader, table);
+    let choice = Choice::peer(against);
+    let peer = match choice {
+        Some(choice) => table.picked(choice, reader),
+        None => Some(Picked::Values(Pick::default())),
+    };
+    let bound = bound::bound(reader, table);
+    let picked = table.picked(Choice::Where, reader);
+    let (flow, link) = match scope {
+        Some(scope) => subject::subject(reader, table, scope),
+        None => (None, None),
+    };
+    let (metric, bound, picked, peer) = (metric?, bound?, picked?, peer?);
+    let at_other_times = r.flag("quick").is_some_and(|quick| quick != known.quick);
+    if reader.faults.len() > before || at_other_times {
+        return None;
+    }
+    let (Picked::Values(picked), Picked::Values(peer)) = (picked, peer) else {
+        return None;
+    };
+    let cases: Vec<usize> = (0..known.cases.len())
+        .filter(|case| picked.holds(*case, known.axes))
+        .collect();
+    subject::check(reader, table, &cases, link.as_deref(), &metric);
+    let mut pairs: Vec<(usize, usize)> = Vec::new();
+    if let Some(choice) = choice.filter(|_| !peer.is_empty()) {
+        let with_peer = cases
+            .iter()
+            .map(|&case| (case, peer.moved(case, known.axes)));
+        pairs.extend(with_peer.filter(|(case, peer)| case != peer));
+        if pairs.is_empty() && peer.is_narrowed(known.axes) {
+            return None;
+        }
+        if pairs.is_empty() {
+            let key = choice.key();
+            let message = "every case would be held against itself";
+            let hint = format!("name in `where` what `{key}` replaces");
+            table.refuse(reader, key, message, hint);
+            return None;
+        }
+    }
+    let name = r.text("name").unwrap_or_else(|| {
+        let subject = match (&flow, &link) {
+            (Some(flow), _) if known.names.flows.len() > 1 => Some(flow),
+            (_, Some(link)) => Some(link),
+            _ => None,
+        };
+        let over = (against == Against::Ratio).then_some(&peer);
+        default_name(&metric, subject, &picked, over)
+    });
+    Some(Expectation {
+        name,
+        metric,
+        flow,
+        link,
+        where_: picked.spelled,
+        bound,
+        source: r.text("source").unwrap_or_default(),
+        line: reader.sources.line(r.at),
+        cases,
+        pairs,
+        against,
+    })
+}
+
+/// `goodput_mbps of main: path.mtu = 1500`.
+fn default_name(
+    metric: &str,
+    subject: Option<&String>,
+    picked: &Pick,
+    over: Option<&Pick>,
+) -> String {
+    let mut name = metric.to_owned();
+    if let Some(subject) = subject {
+        name.push_str(&format!(" of {subject}"));
+    }
+    for (i, (key, value)) in picked.spelled.iter().enumerate() {
+        name.push_str(if i == 0 { ": " } else { ", " });
+        name.push_str(&format!("{key} = {value}"));
+    }
+    if let Some(over) = over.filter(|over| !over.is_empty()) {
+        name.push_str(" over");
+        for (key, value) in &over.spelled {
+            name.push_str(&format!(" {key} = {value}"));
+        }
+    }
+    name
+}
+
+const MAX_COMPARISONS: usize = 20_000_000;

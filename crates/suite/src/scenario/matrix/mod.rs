@@ -1,0 +1,85 @@
+//! What varies in a scenario: dotted keys ([`address`]), the axes of `[matrix]` ([`Axis`]), what `--set` and `[quick]` change
+//! ([`Draft`]), and the product of the axes.
+
+mod address;
+mod axis;
+mod change;
+mod read;
+
+use super::keys::{self, Key};
+use super::value::Record;
+
+pub(super) use axis::{Axis, AxisValue, digits, moved};
+pub(super) use change::Draft;
+pub(super) use read::axes;
+
+/// A scenario's tables as read; a case is a copy with the values of the axes put in.
+#[derive(Clone, Debug)]
+pub(super) struct Config {
+    /// `duration` and the other plain keys.
+    pub top: Record,
+    pub path: Record,
+    pub measure: Record,
+    pub flows: Vec<Record>,
+    pub traffic: Vec<Record>,
+    pub links: Vec<Record>,
+    pub routes: Vec<Record>,
+}
+
+/// Names of the tables of a list, in its order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    pub flows: Vec<String>,
+    pub traffic: Vec<String>,
+    pub links: Vec<String>,
+}
+
+/// A list of tables that have names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Section {
+    Flow,
+    Traffic,
+    Link,
+}
+
+impl Section {
+    const ALL: [Section; 3] = [Section::Flow, Section::Traffic, Section::Link];
+
+    /// As in the file.
+    pub fn word(self) -> &'static str {
+        match self {
+            Section::Flow => "flow",
+            Section::Traffic => "traffic",
+            Section::Link => "link",
+        }
+    }
+
+    fn keys(self) -> &'static [Key] {
+        match self {
+            Section::Flow => keys::FLOW,
+            Section::Traffic => keys::TRAFFIC,
+            Section::Link => keys::LINK,
+        }
+    }
+}
+
+impl Names {
+    /// Those of one list.
+    pub fn of(&self, section: Section) -> &[String] {
+        match section {
+            Section::Flow => &self.flows,
+            Section::Traffic => &self.traffic,
+            Section::Link => &self.links,
+        }
+    }
+}
+
+impl Config {
+    fn tables(&mut self, section: Section) -> &mut [Record] {
+        match section {
+            Section::Flow => &mut self.flows,
+            Section::Traffic => &mut self.traffic,
+            Section::Link => &mut self.links,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Values of keys: what a key accepts ([`Kind`]), reading it ([`Reader`]), and what was read ([`Value`], [`Record`]).
+
+mod dotted;
+mod hint;
+mod kind;
+mod quantity;
+mod reader;
+mod record;
+mod scalar;
+
+use fullpipe_cc::StackSpec;
+use fullpipe_units::{BufferSize, Bytes, Rate, Span, WindowSize};
+
+use super::document::{Entry, Place};
+
+pub(super) use dotted::{DEFAULT_FLOW, flow_path, is_name, member_path};
+pub(super) use hint::{nearest, quoted};
+pub(super) use kind::{Kind, nested};
+pub(super) use reader::Reader;
+pub(super) use record::Record;
+
+/// What was read.
+#[derive(Clone, Debug)]
+pub(super) enum Value {
+    Text(String),
+    Flag(bool),
+    Word(&'static str),
+    Whole(u64),
+    Real(f64),
+    Rate(Rate),
+    Bytes(Bytes),
+    Span(Span),
+    Window(WindowSize),
+    Buffer(BufferSize),
+    Stack(Box<StackSpec>),
+    Seeds(Vec<u64>),
+    Bounds(f64, f64),
+    /// Absolute, or relative if the flag is set.
+    Tolerance(f64, bool),
+    Record(Record),
+    List(Vec<Value>),
+    Free(Vec<Entry>),
+    /// Given, but wrong: a fault says so.
+    Broken,
+}
+
+/// A value and where it stands.
+#[derive(Clone, Debug)]
+pub(super) struct Field {
+    pub value: Value,
+    pub at: Place,
+}
+
+impl Value {
+    /// Equal values have equal texts, however they are written.
+    pub fn canonical(&self) -> String {
+        match self {
+            Value::Text(text) => format!("{text:?}"),
+            Value::Flag(on) => on.to_string(),
+            Value::Word(word) => (*word).to_owned(),
+            Value::Whole(n) => n.to_string(),
+            Value::Real(x) => x.to_string(),
+            Value::Rate(rate) => rate.to_string(),
+            Value::Bytes(bytes) => bytes.to_string(),
+            Value::Span(span) => span.to_string(),
+            Value::Window(window) => window.to_string(),
+            Value::Buffer(buffer) => buffer.to_string(),
+            Value::Stack(stack) => stack.to_string(),
+            Value::Seeds(seeds) => format!("{seeds:?}"),
+            Value::Bounds(low, high) => format!("[{low}, {high}]"),
+            Value::Tolerance(x, relative) => format!("{x}{}", if *relative { "%" } else { "" }),
+            Value::Record(record) => {
+                let given: Vec<String> = record
+                    .keys
+                    .iter()
+                    .filter_map(|key| {
+                        let field = record.field(key.name)?;
+                        Some(format!("{} = {}", key.name, field.value.canonical()))
+                    })
+                    .collect();
+                format!("{{ {} }}", given.join(", "))
+            }
+            Value::List(values) if values.len() == 1 => values[0].canonical(),
+            Value::List(values) => {
+                let texts: Vec<String> = values.iter().map(Value::canonical).collect();
+                format!("[{}]", texts.join(", "))
+            }
+            Value::Free(_) | Value::Broken => String::new(),
+        }
+    }
+}
+
+/// What is not there.
+pub(super) const OFF: &str = "off";

@@ -1,0 +1,134 @@
+//! Numbers with a unit.
+
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use fullpipe_units::{
+    Bytes, ParseQuantityError, QuantityErrorKind, Rate, Segments, Span, WindowSize,
+};
+
+use super::super::document::{Data, shorten};
+use super::reader::Item;
+use super::{Reader, Value};
+
+impl Reader<'_> {
+    /// At least `least` bits per second.
+    pub(super) fn rate(&mut self, least: u64, item: Item<'_>) -> Option<Value> {
+        let rate = self.quantity::<Rate>(item)?;
+        if !(least..=MAX_RATE).contains(&rate.as_bits_per_sec()) {
+            let message = format!("a rate from {least}bit/s to 100Tbit/s is expected");
+            return self.unfit(item, message);
+        }
+        Some(Value::Rate(rate))
+    }
+
+    /// A time; `range` in nanoseconds.
+    pub(super) fn span(&mut self, range: RangeInclusive<u64>, item: Item<'_>) -> Option<Value> {
+        let span = self.quantity::<Span>(item)?;
+        if range.contains(&span.as_nanos()) {
+            return Some(Value::Span(span));
+        }
+        let (least, most) = range.into_inner();
+        if span.as_nanos() == 0 && least > 0 {
+            return self.unfit(item, "the time must be longer than zero");
+        }
+        let (least, most) = (Span::from_nanos(least), Span::from_nanos(most));
+        self.unfit(item, format!("a time from {least} to {most} is expected"))
+    }
+
+    pub(super) fn segments(&mut self, range: RangeInclusive<u64>, item: Item<'_>) -> Option<Value> {
+        let segments = self.quantity::<Segments>(item)?.0;
+        let (min, max) = range.into_inner();
+        if segments < min as f64 || segments > max as f64 || segments.fract() != 0.0 {
+            let message = format!("{min} to {max} whole segments are expected");
+            return self.unfit(item, message);
+        }
+        Some(Value::Real(segments))
+    }
+
+    /// Bytes or segments.
+    pub(super) fn volume(&mut self, item: Item<'_>) -> Option<Value> {
+        match self.quantity::<WindowSize>(item)? {
+            WindowSize::Bdp(_) => self.unfit(item, "a size is expected in bytes or segments"),
+            WindowSize::Bytes(Bytes(0)) | WindowSize::Segments(0.0) => self.unfit(item, NO_BYTE),
+            volume => Some(Value::Window(volume)),
+        }
+    }
+
+    pub(super) fn size(&mut self, item: Item<'_>) -> Option<Value> {
+        match self.quantity::<Bytes>(item)? {
+            Bytes(0) => self.unfit(item, NO_BYTE),
+            bytes => Some(Value::Bytes(bytes)),
+        }
+    }
+
+    /// Any number with a unit of its kind.
+    pub(super) fn quantity<T: FromStr<Err = ParseQuantityError>>(
+        &mut self,
+        item: Item<'_>,
+    ) -> Option<T> {
+        let text = match &item.node.data {
+            Data::Text(text) => text.as_str(),
+            Data::Integer(_) | Data::Float(_) => self.sources.text(item.node.at),
+            _ => {
+                self.expected("a quantity in quotes", item);
+                return None;
+            }
+        };
+        match text.parse() {
+            Ok(value) => Some(value),
+            Err(error) => {
+                let better = match error.kind {
+                    QuantityErrorKind::NoUnit => with_unit_of::<T>(text, item.example),
+                    _ => None,
+                };
+                let (message, hint) = quantity_fault(&error, better);
+                self.refuse(item.node.at, item.key, message, hint);
+                None
+            }
+        }
+    }
+}
+
+/// Message and hint in the words of the file, where quantities stand in quotes.
+fn quantity_fault(error: &ParseQuantityError, better: Option<String>) -> (String, Option<String>) {
+    use QuantityErrorKind as Kind;
+    let expected = error.expected;
+    let message = match &error.kind {
+        Kind::Empty => format!("{expected} is expected, this is empty"),
+        Kind::NoUnit => format!("{expected} needs a unit"),
+        Kind::UnknownUnit { unit, .. } => {
+            format!(
+                "{expected} is expected, `{}` is no unit of it",
+                shorten(unit)
+            )
+        }
+        Kind::WrongKind { found } => format!("{expected} is expected, this is {found}"),
+        Kind::BadNumber => format!("{expected} is expected, the number cannot be read"),
+        Kind::Negative => format!("{expected} cannot be negative"),
+        Kind::NotFinite => format!("{expected} must be finite"),
+        Kind::TooLarge => "the value is too large".to_owned(),
+        Kind::Fractional => "the value is finer than the smallest step".to_owned(),
+        _ => error.to_string(),
+    };
+    let hint = better
+        .map(|text| format!("write \"{text}\""))
+        .or_else(|| Some(error.hint()?.replace('`', "\"")));
+    (
+        message,
+        hint.map(|hint| format!("{hint} (units: {})", error.accepted.join(" "))),
+    )
+}
+
+/// A bare number of a time with the unit of the key's example: `duration = 60` means seconds, `rtt = 80` milliseconds.
+fn with_unit_of<T: FromStr>(number: &str, example: &str) -> Option<String> {
+    let example = example.strip_prefix('"')?.strip_suffix('"')?;
+    example.parse::<Span>().ok()?;
+    let unit = example.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let text = format!("{}{unit}", number.trim());
+    text.parse::<T>().ok().map(|_| text)
+}
+
+const NO_BYTE: &str = "at least one byte is expected";
+/// 100 Tbit/s.
+const MAX_RATE: u64 = 100_000_000_000_000;

@@ -1,0 +1,192 @@
+//! Numbers, words and names: values without a unit.
+
+use std::ops::RangeInclusive;
+
+use fullpipe_cc::StackSpec;
+use fullpipe_units::Fraction;
+
+use super::super::document::{Data, Node, shorten};
+use super::super::keys::Word;
+use super::dotted::is_name;
+use super::hint::{nearest, quoted};
+use super::reader::Item;
+use super::{Reader, Value};
+
+impl Reader<'_> {
+    pub(super) fn name(&mut self, item: Item<'_>) -> Option<Value> {
+        match &item.node.data {
+            Data::Text(text) if is_name(text) => Some(Value::Text(text.clone())),
+            Data::Text(_) => self.unfit(
+                item,
+                "a name consists of 1 to 64 letters, digits, `-` and `_`",
+            ),
+            _ => self.expected("a string", item),
+        }
+    }
+
+    pub(super) fn word(&mut self, words: &'static [Word], item: Item<'_>) -> Option<Value> {
+        let text = match &item.node.data {
+            Data::Text(text) => text.as_str(),
+            Data::Integer(_) => self.sources.text(item.node.at),
+            _ => return self.expected("a word in quotes", item),
+        };
+        let names = || words.iter().map(|word| word.word);
+        if let Some(word) = names().find(|word| *word == text) {
+            return Some(Value::Word(word));
+        }
+        let hint = match nearest(text, names()) {
+            Some(near) => format!("did you mean \"{near}\"? known: {}", quoted(names())),
+            None if words.len() == 1 => format!("write {}", quoted(names())),
+            None => format!("write one of {}", quoted(names())),
+        };
+        self.wrong(item, format!("unknown word `{}`", shorten(text)), hint)
+    }
+
+    pub(super) fn whole(
+        &mut self,
+        range: RangeInclusive<u64>,
+        unit: &str,
+        item: Item<'_>,
+    ) -> Option<Value> {
+        match item.node.data {
+            Data::Integer(n) if u64::try_from(n).is_ok_and(|n| range.contains(&n)) => {
+                Some(Value::Whole(n.unsigned_abs()))
+            }
+            Data::Integer(_) => {
+                let (min, max) = range.into_inner();
+                let blank = if unit.is_empty() { "" } else { " " };
+                self.unfit(
+                    item,
+                    format!("a whole number from {min} to {max}{blank}{unit} is expected"),
+                )
+            }
+            _ => self.expected("a whole number without quotes", item),
+        }
+    }
+
+    pub(super) fn real(&mut self, range: RangeInclusive<f64>, item: Item<'_>) -> Option<Value> {
+        let (min, max) = (*range.start(), *range.end());
+        match number(item.node) {
+            Some(x) if range.contains(&x) => Some(Value::Real(x)),
+            Some(x) if min == f64::MIN || !x.is_finite() => self.expected("a finite number", item),
+            Some(_) => self.unfit(item, format!("a number from {min} to {max} is expected")),
+            None => self.expected("a number without quotes", item),
+        }
+    }
+
+    pub(super) fn fraction(&mut self, item: Item<'_>) -> Option<Value> {
+        let Some(x) = number(item.node) else {
+            let fraction = self.quantity::<Fraction>(item)?;
+            return Some(Value::Real(fraction.get()));
+        };
+        match Fraction::new(x) {
+            Some(fraction) => Some(Value::Real(fraction.get())),
+            None => {
+                let message = "a probability or part lies between 0 and 1";
+                match (0.0..=100.0).contains(&x) {
+                    true => self.wrong(item, message, format!("write \"{x}%\" for a percentage")),
+                    false => self.unfit(item, message),
+                }
+            }
+        }
+    }
+
+    pub(super) fn tolerance(&mut self, item: Item<'_>) -> Option<Value> {
+        match (number(item.node), &item.node.data) {
+            (Some(x), _) if x.is_finite() && x >= 0.0 => Some(Value::Tolerance(x, false)),
+            (None, Data::Text(text)) if text.trim_end().ends_with('%') => {
+                let part = self.quantity::<Fraction>(item)?;
+                Some(Value::Tolerance(part.get(), true))
+            }
+            _ => self.expected("a number that is not negative, or a percentage", item),
+        }
+    }
+
+    pub(super) fn bounds(&mut self, item: Item<'_>) -> Option<Value> {
+        let pair = match &item.node.data {
+            Data::List(items) if items.len() == 2 => number(&items[0]).zip(number(&items[1])),
+            _ => None,
+        };
+        match pair {
+            Some((low, high)) if !(low.is_finite() && high.is_finite()) => {
+                let hint = "use `at_least` or `at_most` for one bound";
+                self.wrong(item, "both bounds must be finite", hint)
+            }
+            Some((low, high)) if low > high => {
+                let hint = format!("write [{high}, {low}]");
+                self.wrong(item, "the lower bound is above the upper one", hint)
+            }
+            Some((low, high)) => Some(Value::Bounds(low, high)),
+            None => self.unfit(item, "a list of two numbers is expected"),
+        }
+    }
+
+    pub(super) fn seeds(&mut self, item: Item<'_>) -> Option<Value> {
+        let hint = "write a number of seeds, or a list: [1, 2, 3]";
+        let items = match &item.node.data {
+            Data::Integer(n) => {
+                return match u64::try_from(*n) {
+                    Ok(n) if (1..=MAX_SEEDS).contains(&n) => Some(Value::Seeds((1..=n).collect())),
+                    _ => self.wrong(item, format!("1 to {MAX_SEEDS} seeds are expected"), hint),
+                };
+            }
+            Data::List(items) => items,
+            _ => {
+                let what = item.node.what();
+                let message = format!("a number or a list of numbers is expected, this is {what}");
+                return self.wrong(item, message, hint);
+            }
+        };
+        let mut seeds = Vec::new();
+        for node in items {
+            match node.data {
+                Data::Integer(n) if n >= 0 => seeds.push(n.unsigned_abs()),
+                _ => {
+                    let message = "a seed is a whole number, not negative";
+                    return self.wrong(Item { node, ..item }, message, hint);
+                }
+            }
+        }
+        let mut sorted = seeds.clone();
+        sorted.sort_unstable();
+        if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            let message = format!("seed {} stands twice in the list", twice[0]);
+            return self.wrong(item, message, hint);
+        }
+        if seeds.is_empty() {
+            return self.wrong(item, "the list is empty", hint);
+        }
+        Some(Value::Seeds(seeds))
+    }
+
+    pub(super) fn stack(&mut self, item: Item<'_>) -> Option<Value> {
+        let Data::Text(text) = &item.node.data else {
+            return self.expected("a stack in quotes", item);
+        };
+        match StackSpec::parse(text) {
+            Ok(stack) => Some(Value::Stack(Box::new(stack))),
+            Err(error) => {
+                let message = shorten_message(&error.to_string());
+                self.refuse(item.node.at, item.key, message, error.hint());
+                None
+            }
+        }
+    }
+}
+
+fn number(node: &Node) -> Option<f64> {
+    match node.data {
+        Data::Integer(n) => Some(n as f64),
+        Data::Float(x) => Some(x),
+        _ => None,
+    }
+}
+
+fn shorten_message(text: &str) -> String {
+    match text.char_indices().nth(200) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.replace('\n', " "),
+    }
+}
+
+const MAX_SEEDS: u64 = 1_000_000;
