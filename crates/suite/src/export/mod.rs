@@ -6,7 +6,6 @@
 
 pub mod csv;
 pub mod pcap;
-mod pcap_read;
 pub mod qlog;
 mod source;
 pub mod thin;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use fullpipe_trace::{Trace, TraceError};
 use fullpipe_units::Span;
 
-use super::pcap_read::NotOurs;
-use super::{csv, pcap_read, qlog, xplot};
+use super::pcap::read::{NotOurs, read};
+use super::{csv, qlog, xplot};
 use crate::store::{ResultDir, StoreError};
 
 /// The form of an export.
@@ -102,7 +102,7 @@ pub fn export(source: &Path, wanted: &Wanted, out: &mut dyn Write) -> Result<(),
             match capture {
                 Some(capture) => {
                     let about = &trace.meta.flows[flow];
-                    let rows = pcap_read::read(&capture, flow, about.mss)?;
+                    let rows = read(&capture, flow, about.mss)?;
                     let title = format!("{} of {}", about.name, trace.meta.scenario);
                     xplot::write_capture(out, &title, flow as u32, &rows)?;
                 }

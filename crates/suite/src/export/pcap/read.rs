@@ -1,12 +1,13 @@
-//! The packets of one flow out of a capture that [`pcap`](super::pcap) wrote at the senders' hosts. It reads our own files, checks
+//! The packets of one flow out of a capture that [`write`](super::write) wrote at the senders' hosts. It reads our own files, checks
 //! every length, and takes nothing from them on trust: what is not one of our packets is an error.
 
 use fullpipe_flow::{Ack, Range, SackBlocks, Segment};
 use fullpipe_sim::{CaptureEvent, CaptureRow};
 use fullpipe_units::{Span, Time};
 
-use super::endpoints;
-use super::pcap::{FILE_HEADER, MAGIC_NANOSECONDS, RECORD_HEADER, SENDER_ISN};
+use super::connection::SENDER_ISN;
+use super::{FILE_HEADER, MAGIC_NANOSECONDS, RECORD_HEADER};
+use crate::export::endpoints;
 
 /// A capture that is damaged, or not ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -13,18 +13,21 @@
 //!
 //! Only the standard's names are used beside that; qvis draws sequence, congestion and packetization views from them.
 
-use std::collections::BTreeMap;
+mod log;
+mod record;
+
 use std::io::{self, Write};
 
-use fullpipe_flow::{Ack, Events, Segment};
-use fullpipe_sim::{CaptureEvent, CaptureRow, FlowSpec, Series, TraceRow};
+use fullpipe_flow::Events;
+use fullpipe_sim::{CaptureRow, FlowSpec, Series};
 use fullpipe_trace::{FlowMeta, Trace};
-use fullpipe_units::{Span, Time};
-use serde::Serialize;
+use fullpipe_units::Span;
 use serde_json::{Value, json};
 
+use super::has_stamps;
 use super::thin::thin;
-use super::{IP_AND_TCP, endpoints, has_stamps};
+use log::Log;
+use record::record;
 
 /// What a file is about.
 #[derive(Clone, Copy, Debug)]
@@ -150,360 +153,14 @@ fn preamble(title: &str, name: &str, description: &str) -> Value {
     })
 }
 
-/// A JSON text sequence (RFC 7464): each text between a record separator and a line feed.
-fn record(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
-    out.write_all(&[RECORD_SEPARATOR])?;
-    serde_json::to_writer(&mut *out, value)?;
-    out.write_all(b"\n")
-}
-
-struct Log<'a> {
-    out: &'a mut dyn Write,
-    mss: u64,
-    stamps: bool,
-    /// Packets sent and received so far.
-    sent: u64,
-    received: u64,
-    /// Largest packet number acknowledged.
-    largest: u64,
-    /// Copies of segments that are not acknowledged, by segment number, oldest first.
-    waiting: BTreeMap<u64, Vec<Copy>>,
-    metrics: Metrics,
-}
-
-/// One transmission.
-#[derive(Clone, Copy, Debug)]
-struct Copy {
-    number: u64,
-    stamp: Time,
-    fate: Fate,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    InFlight,
-    Arrived,
-    Dropped,
-}
-
-#[derive(Serialize)]
-struct Event<D> {
-    time: f64,
-    name: &'static str,
-    data: D,
-}
-
-#[derive(Serialize)]
-struct PacketData {
-    header: PacketHeader,
-    raw: Raw,
-    frames: Vec<Frame>,
-}
-
-#[derive(Serialize)]
-struct PacketHeader {
-    packet_type: &'static str,
-    packet_number: u64,
-}
-
-#[derive(Serialize)]
-struct Raw {
-    length: u64,
-    payload_length: u64,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "frame_type", rename_all = "snake_case")]
-enum Frame {
-    Stream {
-        stream_id: u64,
-        offset: u64,
-        length: u64,
-        /// Not part of the schema: QUIC numbers its packets anew and need not say it.
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
-        retransmission: bool,
-    },
-    Ack {
-        acked_ranges: Vec<[u64; 2]>,
-    },
-    Ping,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-struct Metrics {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    min_rtt: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    smoothed_rtt: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    latest_rtt: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    congestion_window: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bytes_in_flight: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ssthresh: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pacing_rate: Option<u64>,
-}
-
-impl<'a> Log<'a> {
-    fn new(out: &'a mut dyn Write, mss: u32, stamps: bool) -> Self {
-        Log {
-            out,
-            mss: u64::from(mss),
-            stamps,
-            sent: 0,
-            received: 0,
-            largest: 0,
-            waiting: BTreeMap::new(),
-            metrics: Metrics::default(),
-        }
-    }
-}
-
-impl Log<'_> {
-    fn event(&mut self, at: Time, name: &'static str, data: impl Serialize) -> io::Result<()> {
-        let time = at.as_nanos() as f64 / 1e6;
-        record(self.out, &Event { time, name, data })
-    }
-
-    /// The addresses are those of the packet captures.
-    fn opening(&mut self, at: Time, index: usize) -> io::Result<()> {
-        let (from, to) = endpoints(index);
-        let data = json!({
-            "ip_version": "ipv4",
-            "src_ip": from.ip().to_string(),
-            "dst_ip": to.ip().to_string(),
-            "src_port": from.port(),
-            "dst_port": to.port(),
-        });
-        self.event(at, "connectivity:connection_started", data)
-    }
-
-    fn row(&mut self, row: &CaptureRow) -> io::Result<()> {
-        match row.event {
-            CaptureEvent::SegmentSent(s) => self.segment_sent(row.at, &s),
-            CaptureEvent::AckReceived(a) => self.ack_received(row.at, &a),
-            CaptureEvent::SegmentReceived(s) => {
-                self.settle(&s, Fate::Arrived);
-                Ok(())
-            }
-            CaptureEvent::SegmentDropped(s) => match self.settle(&s, Fate::Dropped) {
-                Some(n) => self.event(row.at, "fullpipe:packet_dropped", lost(n)),
-                None => Ok(()),
-            },
-            CaptureEvent::AckSent(_) | CaptureEvent::AckDropped(_) => Ok(()),
-        }
-    }
-
-    fn segment_sent(&mut self, at: Time, s: &Segment) -> io::Result<()> {
-        let number = self.sent;
-        self.sent += 1;
-        if s.syn {
-            return self.event(
-                at,
-                "transport:packet_sent",
-                PacketData {
-                    header: PacketHeader {
-                        packet_type: "initial",
-                        packet_number: number,
-                    },
-                    raw: Raw {
-                        length: self.header_length(0),
-                        payload_length: 0,
-                    },
-                    frames: vec![Frame::Ping],
-                },
-            );
-        }
-        let copies = self.waiting.entry(s.seq).or_default();
-        let before = copies.last().map(|c| c.number);
-        copies.push(Copy {
-            number,
-            stamp: s.stamp,
-            fate: Fate::InFlight,
-        });
-        if let Some(n) = before {
-            self.event(at, "recovery:packet_lost", lost(n))?;
-        }
-        let frame = Frame::Stream {
-            stream_id: 0,
-            offset: s.seq.wrapping_mul(self.mss),
-            length: self.mss,
-            retransmission: s.retransmission,
-        };
-        let data = PacketData {
-            header: short_header(number),
-            raw: Raw {
-                length: self.header_length(0) + self.mss,
-                payload_length: self.mss,
-            },
-            frames: vec![frame],
-        };
-        self.event(at, "transport:packet_sent", data)
-    }
-
-    /// The path has decided about a copy; its packet number.
-    fn settle(&mut self, s: &Segment, fate: Fate) -> Option<u64> {
-        if s.syn {
-            return None;
-        }
-        let copies = self.waiting.get_mut(&s.seq)?;
-        let copy = copies
-            .iter_mut()
-            .find(|c| c.stamp == s.stamp && c.fate == Fate::InFlight)?;
-        copy.fate = fate;
-        Some(copy.number)
-    }
-
-    fn ack_received(&mut self, at: Time, a: &Ack) -> io::Result<()> {
-        let number = self.received;
-        self.received += 1;
-        let mut acked = Vec::new();
-        // The SYN has number 0 and no segment.
-        if a.syn {
-            acked.push(0);
-        }
-        self.acknowledge(0..a.cum, &mut acked);
-        for block in a.sacks.iter() {
-            self.acknowledge(block.start..block.end, &mut acked);
-        }
-        acked.sort_unstable();
-        self.largest = self.largest.max(acked.last().copied().unwrap_or(0));
-        if acked.is_empty() {
-            acked.push(self.largest);
-        }
-        let data = PacketData {
-            header: PacketHeader {
-                packet_type: if a.syn { "initial" } else { "1RTT" },
-                packet_number: number,
-            },
-            raw: Raw {
-                length: self.header_length(a.sacks.len() as u64),
-                payload_length: 0,
-            },
-            frames: vec![Frame::Ack {
-                acked_ranges: ranges(&acked),
-            }],
-        };
-        self.event(at, "transport:packet_received", data)
-    }
-
-    /// Takes out the copies of these segments that arrived, and forgets those that were dropped. One still on its way (a needless
-    /// retransmission) stays until a duplicate is reported.
-    fn acknowledge(&mut self, segments: std::ops::Range<u64>, acked: &mut Vec<u64>) {
-        let mut done = Vec::new();
-        for (seq, copies) in self.waiting.range_mut(segments) {
-            let arrived = copies.iter().filter(|c| c.fate == Fate::Arrived);
-            acked.extend(arrived.map(|c| c.number));
-            copies.retain(|c| c.fate == Fate::InFlight);
-            if copies.is_empty() {
-                done.push(*seq);
-            }
-        }
-        for seq in done {
-            self.waiting.remove(&seq);
-        }
-    }
-
-    fn metrics(&mut self, row: &TraceRow) -> io::Result<()> {
-        let rtt = row.rtt.as_millis_f64();
-        let srtt = row.srtt.as_millis_f64();
-        let bytes = |segments: f64| {
-            let b = segments * self.mss as f64;
-            b.is_finite().then_some(b as u64)
-        };
-        let positive = |x: f64| (x > 0.0).then_some(x);
-        let latest_rtt = positive(rtt);
-        let smallest = match (self.metrics.min_rtt, latest_rtt) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
-        let now = Metrics {
-            min_rtt: smallest,
-            smoothed_rtt: positive(srtt),
-            latest_rtt,
-            congestion_window: bytes(row.cwnd),
-            bytes_in_flight: Some(row.flight.saturating_mul(self.mss)),
-            ssthresh: bytes(row.ssthresh),
-            pacing_rate: positive(row.pacing_rate).map(|r| r as u64),
-        };
-        let changed = now.without(&self.metrics);
-        self.metrics = now;
-        if changed == Metrics::default() {
-            return Ok(());
-        }
-        self.event(row.time, "recovery:metrics_updated", changed)
-    }
-
-    /// Of a packet of the capture with so many SACK blocks.
-    fn header_length(&self, blocks: u64) -> u64 {
-        let (stamps, most) = if self.stamps { (12, 3) } else { (0, 4) };
-        let sack = match blocks.min(most) {
-            0 => 0,
-            n => 4 + 8 * n,
-        };
-        u64::from(IP_AND_TCP) + stamps + sack
-    }
-}
-
-impl Metrics {
-    /// Only what differs from `before`.
-    fn without(self, before: &Metrics) -> Metrics {
-        fn new<T: PartialEq>(now: Option<T>, before: Option<T>) -> Option<T> {
-            if now == before { None } else { now }
-        }
-        Metrics {
-            min_rtt: new(self.min_rtt, before.min_rtt),
-            smoothed_rtt: new(self.smoothed_rtt, before.smoothed_rtt),
-            latest_rtt: new(self.latest_rtt, before.latest_rtt),
-            congestion_window: new(self.congestion_window, before.congestion_window),
-            bytes_in_flight: new(self.bytes_in_flight, before.bytes_in_flight),
-            ssthresh: new(self.ssthresh, before.ssthresh),
-            pacing_rate: new(self.pacing_rate, before.pacing_rate),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Lost {
-    header: PacketHeader,
-}
-
-fn lost(number: u64) -> Lost {
-    Lost {
-        header: short_header(number),
-    }
-}
-
-fn short_header(packet_number: u64) -> PacketHeader {
-    PacketHeader {
-        packet_type: "1RTT",
-        packet_number,
-    }
-}
-
-/// Sorted numbers as ranges, both ends included.
-fn ranges(numbers: &[u64]) -> Vec<[u64; 2]> {
-    let mut found: Vec<[u64; 2]> = Vec::new();
-    for &n in numbers {
-        match found.last_mut() {
-            Some(last) if n <= last[1] + 1 => last[1] = n,
-            _ => found.push([n, n]),
-        }
-    }
-    found
-}
-
-const RECORD_SEPARATOR: u8 = 0x1e;
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::export::testing::{ack, ack_row, dropped, flow, received, segment, sent};
     use fullpipe_cc::Phase;
-    use fullpipe_flow::{Range, SackBlocks};
+    use fullpipe_flow::{Ack, Range, SackBlocks, Segment};
+    use fullpipe_sim::TraceRow;
+    use fullpipe_units::Time;
 
     fn ms(ms: u64) -> Time {
         Time::ZERO + Span::from_millis(ms)
@@ -696,10 +353,5 @@ mod tests {
         );
         assert_eq!(records[3]["data"]["congestion_window"], 21 * 1448);
         assert_eq!(records[6]["data"], json!({ "congestion_window": 14_480 }));
-    }
-
-    #[test]
-    fn ranges_join_neighbours() {
-        assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), [[0, 2], [5, 5], [7, 8]]);
     }
 }
