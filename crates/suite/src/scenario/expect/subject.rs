@@ -1,8 +1,8 @@
 //! Of what an expectation's metric is taken: a flow, traffic, a link or the whole case.
 
 use super::super::document::shorten;
-use super::super::value::Reader;
-use super::table::{Table, did_you_mean};
+use super::super::value::{Reader, did_you_mean};
+use super::table::Table;
 use crate::metrics::Scope;
 
 /// The flow or the link that is meant.

@@ -2,7 +2,7 @@
 
 use super::super::document::{Place, shorten};
 use super::super::matrix::{Axis, Names};
-use super::super::value::{Reader, Record, nearest, quoted};
+use super::super::value::{Reader, Record, did_you_mean, nearest};
 use crate::metrics::{self, Scope};
 use crate::scenario::Case;
 
@@ -108,16 +108,5 @@ impl Table<'_> {
             None if self.known.axes.is_empty() => "there is no [matrix]: leave this out".to_owned(),
             None => format!("varied: {}", keys().collect::<Vec<_>>().join(", ")),
         }
-    }
-}
-
-/// The nearest of some names, or all of them.
-pub(super) fn did_you_mean<'a, I: Iterator<Item = &'a str> + Clone>(
-    name: &str,
-    known: I,
-) -> String {
-    match nearest(name, known.clone()) {
-        Some(near) => format!("did you mean \"{near}\"?"),
-        None => format!("known: {}", quoted(known)),
     }
 }

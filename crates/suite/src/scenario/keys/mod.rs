@@ -6,6 +6,7 @@ mod flow;
 mod measure;
 mod path;
 mod traffic;
+mod transport;
 
 use super::value::Kind;
 

@@ -1,7 +1,8 @@
 //! Keys of `[[traffic]]`.
 
 use super::super::value::Kind;
-use super::flow::{DIRECTIONS, TRANSPORT};
+use super::flow::DIRECTIONS;
+use super::transport::TRANSPORT;
 use super::{ANY_TIME, Key, MICROSECOND, POSITIVE_TIME, Word, YEAR, concat, fixed, key, word};
 
 /// `[[traffic]]`.

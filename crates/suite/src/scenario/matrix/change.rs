@@ -1,7 +1,7 @@
 //! What `--set` and `[quick]` change before the cases are made.
 
 use super::super::document::{Data, Entry, Node, shorten};
-use super::super::value::{Field, Kind, Reader, nearest, quoted};
+use super::super::value::{Field, Kind, Reader, did_you_mean};
 use super::address::{Address, Relation, Scope};
 use super::axis::{Axis, AxisValue, refuse_twice};
 use super::read::{flatten, items};
@@ -136,10 +136,7 @@ fn named(reader: &mut Reader<'_>, axis: &Axis, node: &Node, key: &str) -> Option
     let one = all().find(|value| value.plain == name).cloned();
     if one.is_none() {
         let names = || all().map(|value| value.plain.as_str());
-        let hint = match nearest(&name, names()) {
-            Some(near) => format!("did you mean \"{near}\"?"),
-            None => format!("known: {}", quoted(names())),
-        };
+        let hint = did_you_mean(&name, names());
         let message = format!("there is no such {}", axis.key);
         reader.refuse(node.at, key, message, Some(hint));
     }

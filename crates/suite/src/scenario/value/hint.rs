@@ -52,6 +52,17 @@ pub(in crate::scenario) fn nearest<'a>(
         .map(|(_, k)| k)
 }
 
+/// The nearest of some names, or all of them.
+pub(in crate::scenario) fn did_you_mean<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a str> + Clone,
+) -> String {
+    match nearest(name, known.clone()) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None => format!("known: {}", quoted(known)),
+    }
+}
+
 /// In quotes, commas between.
 pub(in crate::scenario) fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names

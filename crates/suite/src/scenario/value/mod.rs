@@ -14,7 +14,7 @@ use fullpipe_units::{BufferSize, Bytes, Rate, Span, WindowSize};
 use super::document::{Entry, Place};
 
 pub(super) use dotted::{DEFAULT_FLOW, flow_path, is_name, member_path};
-pub(super) use hint::{nearest, quoted};
+pub(super) use hint::{did_you_mean, nearest};
 pub(super) use kind::{Kind, nested};
 pub(super) use reader::Reader;
 pub(super) use record::Record;
