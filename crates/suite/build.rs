@@ -1,25 +1,34 @@
 //! Fingerprint of everything that decides what a run returns, for the key of a stored run: two builds of one version with
-//! different sources must not take over each other's runs. Outside the workspace only the version counts.
+//! different sources must not take over each other's runs. Outside the workspace only the version counts. Runs over sockets have a
+//! fingerprint of their own: the sources of the endpoint decide them too, and no others.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    let mut files = Vec::new();
-    for part in [
+    let engine = [
         "../units/src",
         "../cc/src",
         "../flow/src",
         "../sim/src",
         "../trace/src",
         "src/metrics",
-    ] {
+    ];
+    let hash = fingerprint(OFFSET, &engine);
+    println!("cargo::rustc-env=FULLPIPE_ENGINE={hash:016x}");
+    let hash = fingerprint(hash, &["../net/src"]);
+    println!("cargo::rustc-env=FULLPIPE_ENGINE_UDP={hash:016x}");
+}
+
+/// Of the sources in these directories, after what was hashed before.
+fn fingerprint(mut hash: u64, parts: &[&str]) -> u64 {
+    let mut files = Vec::new();
+    for part in parts {
         println!("cargo::rerun-if-changed={part}");
         collect(Path::new(part), &mut files);
     }
     files.sort();
-    let mut hash = OFFSET;
     for file in files {
         // A file that vanishes meanwhile makes another fingerprint, which is all that is needed.
         let bytes = fs::read(&file).unwrap_or_default();
@@ -28,7 +37,7 @@ fn main() {
             hash = (hash ^ u64::from(byte)).wrapping_mul(PRIME);
         }
     }
-    println!("cargo::rustc-env=FULLPIPE_ENGINE={hash:016x}");
+    hash
 }
 
 fn collect(dir: &Path, into: &mut Vec<PathBuf>) {

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::files;
 use super::layout::{MANIFEST, run_name};
-use super::plan::ENGINE;
 use super::{Manifest, Other, StoreError, Unit};
+use super::{engine, files};
 use crate::ground::Ground;
 use crate::result::{Params, VERSION};
 use crate::scenario::Scenario;
@@ -73,7 +72,7 @@ impl Claim<'_> {
     }
 
     fn same_runs(&self, earlier: &Manifest) -> bool {
-        if earlier.engine != ENGINE || earlier.fullpipe != VERSION {
+        if earlier.engine != engine::of(self.ground.name()) || earlier.fullpipe != VERSION {
             // Another engine gives every run another key: then the scenario's text has to do.
             return earlier.scenario_text == self.scenario.text && earlier.cases == self.cases;
         }
@@ -84,7 +83,7 @@ impl Claim<'_> {
 
     /// The finished runs that are not to be made again. A resumed run may add cases and seeds, but never take one away.
     fn lost(&self, dir: &Path, earlier: &Manifest) -> Option<Other> {
-        if earlier.engine != ENGINE {
+        if earlier.engine != engine::of(self.ground.name()) {
             return None;
         }
         let possible = self.possible_keys();

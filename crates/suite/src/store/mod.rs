@@ -20,7 +20,7 @@
 //! ```
 //!
 //! A run is known by its key: the hash of the resolved case, the seed and the engine (version and fingerprint of its
-//! sources). Resuming repeats no run whose file is there and whole. Every file but `timing.json` and the lock is a pure function of scenario, seeds, program and
+//! sources; over sockets the endpoint's are among them). Resuming repeats no run whose file is there and whole. Every file but `timing.json` and the lock is a pure function of scenario, seeds, program and
 //! machine description: the same bytes for any number of threads, and after any number of kills. Wall times are kept apart
 //! for that reason.
 //!
@@ -31,6 +31,7 @@
 
 mod claim;
 mod columns;
+mod engine;
 mod error;
 mod files;
 mod layout;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::engine;
 use super::files::sha256;
 use super::layout::FORMAT;
 use crate::result::VERSION;
@@ -45,11 +46,9 @@ pub fn plan(scenario: &Scenario, ground: &str, seeds: &[u64]) -> Vec<Unit> {
 
 fn key(case: &Case, key_text: &str, seed: u64, ground: &str, twin: usize) -> String {
     let groups = format!("{:?}", case.flows);
+    let engine = engine::of(ground);
     let text = format!(
-        "fullpipe {VERSION} {ENGINE}\nformat {FORMAT}\nground {ground}\nseed {seed}\ntwin {twin}\n{key_text}\n{groups}\n"
+        "fullpipe {VERSION} {engine}\nformat {FORMAT}\nground {ground}\nseed {seed}\ntwin {twin}\n{key_text}\n{groups}\n"
     );
     sha256(text.as_bytes())
 }
-
-/// Fingerprint of the sources that decide what a run returns; made by the build script.
-pub(super) const ENGINE: &str = env!("FULLPIPE_ENGINE");

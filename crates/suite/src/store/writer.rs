@@ -13,8 +13,9 @@ use super::layout::{
     pcap_name, qlog_name, run_name, series_name,
 };
 use super::manifest::{json, runs_of, unsealed, write_sealed};
-use super::plan::ENGINE;
-use super::{FileHash, Machine, Manifest, SeriesKind, StoreError, Table, Unit, series, tables};
+use super::{
+    FileHash, Machine, Manifest, SeriesKind, StoreError, Table, Unit, engine, series, tables,
+};
 use crate::export::{Captures, pcap, qlog};
 use crate::ground::Ground;
 use crate::metrics::{RunMetrics, Scope};
@@ -61,7 +62,7 @@ impl Store {
         let manifest = Manifest {
             format: FORMAT,
             fullpipe: VERSION.to_owned(),
-            engine: ENGINE.to_owned(),
+            engine: engine::of(ground.name()).to_owned(),
             scenario: scenario.name.clone(),
             ground: ground.name().to_owned(),
             peer: ground.peer().map(str::to_owned),
