@@ -33,19 +33,11 @@ impl CrossDatagram {
     /// Fills `out`, which is at least [`Self::LEN`] bytes long, to its end.
     #[inline]
     pub fn encode(&self, out: &mut [u8]) {
-        Header {
-            kind: Kind::Datagram,
-            flags: 0,
-            flow: self.source,
-            session: self.session,
-        }
-        .encode(out);
         Numbered {
             number: self.number,
             stamp: self.stamp,
         }
-        .encode(out);
-        out[Self::LEN..].fill(0);
+        .encode_padded(Kind::Datagram, self.source, self.session, out);
     }
 
     /// Reads it; what follows is padding.
@@ -54,10 +46,7 @@ impl CrossDatagram {
     /// [`WireError`] if it is too short, has flags, or a number that no datagram has.
     #[inline]
     pub fn decode(header: &Header, datagram: &[u8]) -> Result<Self, WireError> {
-        let Numbered { number, stamp } = Numbered::decode(datagram)?;
-        if header.flags != 0 {
-            return Err(WireError::Malformed);
-        }
+        let Numbered { number, stamp } = Numbered::decode_padded(header, datagram)?;
         Ok(Self {
             session: header.session,
             source: header.flow,

@@ -5,7 +5,7 @@
 
 use fullpipe_units::Time;
 
-use super::{HEADER, MOST_NUMBER, WireError};
+use super::{HEADER, Header, Kind, MOST_NUMBER, SessionId, WireError};
 
 /// Bytes of the header, the number and the stamp.
 pub(super) const LEN: usize = HEADER + 12;
@@ -39,6 +39,31 @@ impl Numbered {
             number,
             stamp: time(u32::from_be_bytes([t0, t1, t2, t3])),
         })
+    }
+
+    /// Writes a datagram that has nothing else: a header without flags, number and stamp, zeros up to the end of `out`, which is
+    /// at least [`LEN`] bytes long.
+    #[inline]
+    pub fn encode_padded(self, kind: Kind, flow: u16, session: SessionId, out: &mut [u8]) {
+        Header {
+            kind,
+            flags: 0,
+            flow,
+            session,
+        }
+        .encode(out);
+        self.encode(out);
+        out[LEN..].fill(0);
+    }
+
+    /// Reads one; what follows is padding.
+    #[inline]
+    pub fn decode_padded(header: &Header, datagram: &[u8]) -> Result<Self, WireError> {
+        let numbered = Self::decode(datagram)?;
+        match header.flags {
+            0 => Ok(numbered),
+            _ => Err(WireError::Malformed),
+        }
     }
 }
 

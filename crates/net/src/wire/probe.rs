@@ -35,19 +35,12 @@ impl ProbeDatagram {
     /// Fills `out`, which is at least [`Self::LEN`] bytes long, to its end.
     #[inline]
     pub fn encode(&self, out: &mut [u8]) {
-        Header {
-            kind: if self.echo { Kind::Pong } else { Kind::Ping },
-            flags: 0,
-            flow: self.probe,
-            session: self.session,
-        }
-        .encode(out);
+        let kind = if self.echo { Kind::Pong } else { Kind::Ping };
         Numbered {
             number: self.number,
             stamp: self.stamp,
         }
-        .encode(out);
-        out[Self::LEN..].fill(0);
+        .encode_padded(kind, self.probe, self.session, out);
     }
 
     /// Reads it; what follows is padding.
@@ -56,10 +49,7 @@ impl ProbeDatagram {
     /// [`WireError`] if it is too short, has flags, or a number that no probe has.
     #[inline]
     pub fn decode(header: &Header, datagram: &[u8]) -> Result<Self, WireError> {
-        let Numbered { number, stamp } = Numbered::decode(datagram)?;
-        if header.flags != 0 {
-            return Err(WireError::Malformed);
-        }
+        let Numbered { number, stamp } = Numbered::decode_padded(header, datagram)?;
         Ok(Self {
             session: header.session,
             probe: header.flow,
