@@ -154,6 +154,14 @@ impl Port for Script<'_> {
         self.pushed >= 8
     }
 
+    fn overhead(&self) -> usize {
+        0
+    }
+
+    fn held_until(&mut self) -> Option<Time> {
+        None
+    }
+
     fn flush(&mut self) -> io::Result<Flush> {
         let all = std::mem::take(&mut self.pushed);
         let refused = std::mem::take(&mut self.refuse) && all > 0;
@@ -207,6 +215,10 @@ impl Port for Script<'_> {
             self.now.max(until)
         };
         Ok(true)
+    }
+
+    fn pause(&mut self, _: Time) -> io::Result<()> {
+        Ok(())
     }
 
     fn now(&self) -> Time {

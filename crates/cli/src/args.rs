@@ -87,6 +87,10 @@ pub struct Run {
     #[arg(long, value_name = "HOST")]
     pub peer: Option<String>,
 
+    /// The ground udp on this machine over IPv6
+    #[arg(long, conflicts_with = "peer")]
+    pub ipv6: bool,
+
     /// How datagrams of the ground udp leave, and how to talk to the other host
     #[command(flatten)]
     pub flags: PeerFlags,

@@ -22,6 +22,10 @@ pub fn find(args: &Run, interrupt: &'static AtomicBool) -> Result<Box<dyn Ground
     if let Some(peer) = &args.peer {
         return with_peer(args, peer, interrupt);
     }
+    if args.ipv6 && args.ground != args::Ground::Udp {
+        let message = "`--ipv6` is about the sockets of the ground udp";
+        return Err(Failure::new(Exit::Usage, message).hint("write `--ground udp`"));
+    }
     if args.flags.encrypt || args.flags.key.is_some() {
         let message = "`--encrypt` and `--key` are about another host, and there is none";
         return Err(Failure::new(Exit::Usage, message).hint("name it with `--peer HOST`"));
@@ -29,7 +33,10 @@ pub fn find(args: &Run, interrupt: &'static AtomicBool) -> Result<Box<dyn Ground
     let (name, what) = match args.ground {
         args::Ground::Sim => return Ok(Box::new(fullpipe_sim::run)),
         args::Ground::Udp => {
-            let options = options(&args.flags);
+            let options = Options {
+                ipv6: args.ipv6,
+                ..options(&args.flags)
+            };
             return Ok(Box::new(Udp { options, interrupt }));
         }
         args::Ground::Linux => ("linux", "the Linux TCP stack in virtual time"),
@@ -73,6 +80,7 @@ pub fn options(flags: &PeerFlags) -> Options {
             false => Patience::Sleep,
         },
         pin: flags.pin,
+        ipv6: false,
         until_complete: false,
     }
 }

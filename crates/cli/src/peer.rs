@@ -10,14 +10,13 @@ use std::time::Instant;
 use fullpipe_net::content::copy::{self, Proof};
 use fullpipe_net::content::{Carried, Content, Question};
 use fullpipe_net::endpoint::Hooks;
-use fullpipe_net::ground;
 use fullpipe_net::io::{Mode, has_segmentation, pin};
 use fullpipe_net::live::Live;
 use fullpipe_net::session::client::{Client, Done, Peer, SessionError};
 use fullpipe_net::session::key::VARIABLE;
 use fullpipe_net::session::request::{Options, Request};
-use fullpipe_net::session::seal::make_room;
 use fullpipe_net::session::{Key, PORT};
+use fullpipe_net::{ground, headers};
 use fullpipe_sim::{Outcome, RunSpec, Trace};
 use fullpipe_suite::ground::{Ground, GroundError};
 use fullpipe_trace::{Summary, TraceError};
@@ -101,8 +100,8 @@ impl Way {
                 label: label.to_owned(),
                 bulk: self.options.mode == Mode::Bulk,
                 until_complete,
-                encrypted: self.encrypted,
                 content,
+                ..self.packets()
             },
         };
         let last = self.addresses.len() - 1;
@@ -120,11 +119,19 @@ impl Way {
         Err(error)
     }
 
-    /// Makes room in the packets of `spec` for what encryption adds, so that they stay as long as they were; once for each run.
-    pub fn fit(&self, spec: &mut RunSpec) {
-        if self.encrypted {
-            make_room(spec);
+    /// What packets hold besides data. If only some of the addresses are of IPv6, there is room for its headers too.
+    fn packets(&self) -> Options {
+        Options {
+            encrypted: self.encrypted,
+            ipv6: self.addresses.iter().any(|to| headers::is_ipv6(*to)),
+            ..Options::default()
         }
+    }
+
+    /// Makes room in the packets of `spec` for what encryption and IPv6 add, so that they stay as long as they were; once for each
+    /// run.
+    pub fn fit(&self, spec: &mut RunSpec) {
+        self.packets().make_room(spec);
     }
 
     /// The round-trip time to the server, the shortest of a few small questions.
@@ -219,6 +226,11 @@ impl<'a> PeerGround<'a> {
             proofs: Mutex::default(),
             notes: Mutex::default(),
         }
+    }
+
+    /// See [`Way::fit`].
+    pub fn fit(&self, spec: &mut RunSpec) {
+        self.way.fit(spec);
     }
 
     /// What is known of the data of the last run.

@@ -2,7 +2,7 @@
 //! the loopback interface. Nothing needs privilege.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
@@ -13,6 +13,7 @@ use fullpipe_sim::{Outcome, RunSpec};
 use crate::endpoint::{
     self, EndpointError, Hooks, HostOutcome, PathReport, Plan, Side, UdpPort, merge,
 };
+use crate::headers;
 use crate::io::{Clock, Mode, Patience, Socket, Stop, pin};
 use crate::line::{Line, LineConfig, LineError};
 use crate::wire::SessionId;
@@ -26,6 +27,8 @@ pub struct Options {
     pub patience: Patience,
     /// Keep the near host on this processor and the far one on the next; `None`: where the system puts them.
     pub pin: Option<usize>,
+    /// Both hosts and the path have addresses of IPv6. What packets count as stays what the specification says.
+    pub ipv6: bool,
     /// End the run when the transfers of all lasting flows are complete, before its time if need be.
     pub until_complete: bool,
 }
@@ -115,7 +118,10 @@ pub fn run_hosts(
     hooks: [Hooks<'_>; 2],
     interrupt: &AtomicBool,
 ) -> Result<(HostOutcome, HostOutcome, PathReport), GroundError> {
-    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let any: SocketAddr = match options.ipv6 {
+        true => (Ipv6Addr::LOCALHOST, 0).into(),
+        false => (Ipv4Addr::LOCALHOST, 0).into(),
+    };
     let bind = |side: Side| Socket::bind(any, &side.io_config(spec, options.mode));
     let mut sockets = [bind(Side::Near)?, bind(Side::Far)?];
     let [near, far] = [sockets[0].local(), sockets[1].local()];
@@ -161,6 +167,8 @@ pub fn run_hosts(
                     }
                     let longest = socket.config().longest;
                     let port = UdpPort::new(socket, longest, options.patience, clock, stop)?;
+                    let more = headers::bytes(plan.peer) - headers::IPV4;
+                    let port = port.with_longer_headers(more);
                     let outcome = endpoint::run(plan, port, hooks, stop);
                     if outcome.is_err() {
                         stop.set();

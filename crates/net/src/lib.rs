@@ -6,6 +6,7 @@
 //! - [`line`]: the path of a scenario (rates, delays, queues, losses) between two sockets of one process, in real time.
 //! - [`ground`]: a run with both hosts on this machine.
 //! - [`session`]: how two hosts agree on a run: handshake, keys, limits, results.
+//! - [`headers`]: what IP and UDP put in front of a datagram.
 //! - [`live`]: how a run is getting on, for whoever watches.
 //! - [`payload`]: what a flow carries, asked for and handed over by segment number.
 //! - [`file`]: a file as the data of a flow.
@@ -15,6 +16,7 @@ pub mod content;
 pub mod endpoint;
 pub mod file;
 pub mod ground;
+pub mod headers;
 pub mod io;
 pub mod line;
 pub mod live;

@@ -13,7 +13,7 @@ use crate::process::{Finished, command, finished, fullpipe};
 /// A server that is killed at the end.
 struct Server {
     child: Child,
-    /// `127.0.0.1:PORT`.
+    /// `127.0.0.1:PORT`, `[::1]:PORT`.
     address: String,
 }
 
@@ -29,9 +29,8 @@ impl Server {
         let mut log = BufReader::new(child.stderr.take().unwrap());
         let mut first = String::new();
         log.read_line(&mut first).unwrap();
-        let at = first
-            .find("127.0.0.1:")
-            .unwrap_or_else(|| panic!("{first}"));
+        let host = listen.trim_end_matches(|c: char| c.is_ascii_digit());
+        let at = first.find(host).unwrap_or_else(|| panic!("{first}"));
         let address = first[at..]
             .split([',', ' ', '\n'])
             .next()
@@ -351,6 +350,42 @@ fn ping_prints_every_answer_and_their_summary() {
     let result = json(&ok(fullpipe(dir.path(), &line)).stdout);
     assert_eq!((&result["sent"], &result["lost"]), (&5.into(), &0.into()));
     assert!(result["rtt_ms"]["p99"].as_f64().unwrap() > 0.0);
+}
+
+/// By address and, where that means the same host, by name.
+#[test]
+fn everything_works_over_ipv6() {
+    if std::net::UdpSocket::bind("[::1]:0").is_err() {
+        eprintln!("skipped: no IPv6 here");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let here = dir.path();
+    std::fs::create_dir(here.join("there")).unwrap();
+    let server = Server::start_at(here, "[::1]:0", &["--files", "there"]);
+    let port = server.address.rsplit_once(':').unwrap().1;
+    let names = std::net::ToSocketAddrs::to_socket_addrs(&("localhost", 1));
+    let named = names.is_ok_and(|mut all| all.any(|a| a.is_ipv6()));
+    if !named {
+        eprintln!("skipped: localhost is no name of ::1 here");
+    }
+    let by_name = named.then(|| format!("localhost:{port}"));
+    for address in std::iter::once(server.address.clone()).chain(by_name) {
+        let line = ["ping", &address, "--count", "3", "--interval", "50ms"];
+        let ended = ok(fullpipe(here, &line));
+        let (sent, text) = ("3 probes, 3 answers", &ended.stdout);
+        assert!(text.contains(sent), "{text}");
+        let line = ["send", &address, "--size", "2MB", "--verify"];
+        let ended = ok(fullpipe(here, &line));
+        assert!(ended.stderr.contains("none missing"), "{}", ended.stderr);
+    }
+    std::fs::write(here.join("data"), bytes(300_000)).unwrap();
+    ok(fullpipe(
+        here,
+        &["send", "data", &format!("{}:copy", server.address)],
+    ));
+    let copy = std::fs::read(here.join("there/copy")).unwrap();
+    assert!(copy == bytes(300_000));
 }
 
 #[test]

@@ -5,10 +5,8 @@ use fullpipe_sim::traffic::{Ping, Source};
 use fullpipe_units::{Span, Time};
 
 use super::{Plan, Side};
+use crate::headers;
 use crate::wire::{AckDatagram, CrossDatagram, ProbeDatagram};
-
-/// IPv4 and UDP headers.
-const HEADERS: usize = 28;
 
 /// One end of a source of datagrams.
 #[derive(Debug)]
@@ -48,7 +46,7 @@ pub fn sources(spec: &RunSpec, side: Side, overhead: usize) -> Vec<Crossing> {
                 source,
                 next: next.unwrap_or(Time::MAX),
                 size: usize::from(s.packet)
-                    .saturating_sub(HEADERS + overhead)
+                    .saturating_sub(headers::IPV4 + overhead)
                     .max(CrossDatagram::LEN),
             }
         })
@@ -66,7 +64,7 @@ pub fn pings(spec: &RunSpec, side: Side, overhead: usize) -> Vec<Probing> {
                 ping,
                 next: if leaves { p.start } else { Time::MAX },
                 size: usize::from(p.size)
-                    .saturating_sub(HEADERS + overhead)
+                    .saturating_sub(headers::IPV4 + overhead)
                     .max(ProbeDatagram::LEN),
                 answered: Answered::default(),
             }

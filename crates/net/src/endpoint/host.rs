@@ -248,6 +248,8 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
         self.state.counts.datagrams_out += flush.left as u64;
         if flush.refused {
             self.state.take_back(now, flush.left);
+        } else {
+            self.state.taken(flush.left);
         }
         self.state.settle(now);
         Ok(())
@@ -257,10 +259,8 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
         let state = &mut self.state;
         let until = state.timers.next().min(state.end).min(now + PATIENCE);
         let until = state.retry.map_or(until, |retry| until.min(retry));
-        let room = self.port.wait(until, state.retry.is_some())?;
-        if state.retry.is_some_and(|at| room || at <= self.port.now()) {
-            state.resume();
-        }
+        let room = self.port.wait(until, state.asks_for_room())?;
+        state.waited(self.port.now(), room);
         Ok(())
     }
 }

@@ -8,6 +8,7 @@
 //! advertised window is not taken in, an ACK of data that was never sent means nothing.
 
 mod arriving;
+mod backoff;
 mod crossing;
 mod gather;
 mod hooks;

@@ -75,7 +75,8 @@ pub struct HostCounts {
     pub beyond_window: u64,
     /// Datagrams that the operating system dropped at the socket.
     pub socket_drops: u64,
-    /// Batches that the operating system refused to take whole.
+    /// Times that the operating system refused: once from the first refusal until a batch left whole again, however often it was
+    /// tried between.
     pub local_stalls: u64,
     /// ACKs, datagrams and probes lost to such a refusal: they are not sent again.
     pub refused: u64,

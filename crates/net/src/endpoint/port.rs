@@ -23,7 +23,7 @@ pub struct Flush {
     pub refused: bool,
 }
 
-/// One socket and its batches.
+/// One socket and its batches. Nothing has a default: one that wraps another must not forget to pass it on.
 pub trait Port {
     /// Adds a datagram of `len` bytes to the batch; `fill` writes it. What it does not write is undefined, but never anything
     /// that is not this endpoint's own. There is room: see [`Port::is_full`].
@@ -39,14 +39,10 @@ pub trait Port {
     fn is_full(&self) -> bool;
 
     /// Bytes that it adds to every datagram.
-    fn overhead(&self) -> usize {
-        0
-    }
+    fn overhead(&self) -> usize;
 
     /// After a flush: senders have to wait until then, because a limit of this host is reached. It is no refusal: nothing is lost.
-    fn held_until(&mut self) -> Option<Time> {
-        None
-    }
+    fn held_until(&mut self) -> Option<Time>;
 
     /// Sends the batch.
     ///
@@ -73,9 +69,7 @@ pub trait Port {
     ///
     /// # Errors
     /// Of the operating system.
-    fn pause(&mut self, _until: Time) -> io::Result<()> {
-        Ok(())
-    }
+    fn pause(&mut self, until: Time) -> io::Result<()>;
 
     /// The present time of the run, in whole microseconds.
     fn now(&self) -> Time;
@@ -122,6 +116,10 @@ impl<P: Port> Port for &mut P {
 
     fn wait(&mut self, until: Time, writable: bool) -> io::Result<bool> {
         (**self).wait(until, writable)
+    }
+
+    fn pause(&mut self, until: Time) -> io::Result<()> {
+        (**self).pause(until)
     }
 
     fn now(&self) -> Time {

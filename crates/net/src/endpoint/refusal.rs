@@ -8,15 +8,13 @@ use super::interface::Leaving;
 use super::state::{Pushed, State};
 use super::timers::Wake;
 
-/// A socket that refused is tried again after this.
-const RETRY: Span = Span::from_micros(50);
-
 impl State<'_, '_> {
     /// The operating system took the first `left` datagrams of the batch: the others go back, newest first.
     #[cold]
     pub fn take_back(&mut self, now: Time, left: usize) {
-        self.counts.local_stalls += 1;
-        self.retry = Some(now + RETRY);
+        let (retry, first) = self.backoff.refused(now, left);
+        self.counts.local_stalls += u64::from(first);
+        self.retry = Some(retry);
         let on_wire = |p: &Pushed| usize::from(!matches!(p, Pushed::Segment { cut: true, .. }));
         let mut index: usize = self.pushed.iter().map(on_wire).sum();
         while index > left
@@ -42,6 +40,14 @@ impl State<'_, '_> {
                 }
                 Pushed::Other => self.counts.refused += 1,
             }
+        }
+    }
+
+    /// It took the whole batch, `left` datagrams: there is room again.
+    #[inline]
+    pub fn taken(&mut self, left: usize) {
+        if left > 0 && self.backoff.accepted() {
+            self.resume();
         }
     }
 
@@ -80,9 +86,26 @@ impl State<'_, '_> {
         self.retry = Some(self.retry.map_or(until, |retry| retry.max(until)));
     }
 
+    /// Whether a wait is for room too.
+    pub fn asks_for_room(&self) -> bool {
+        self.retry.is_some() && self.backoff.asks()
+    }
+
+    /// A wait is over; if the socket was asked, `room` is what it says.
+    pub fn waited(&mut self, now: Time, room: bool) {
+        let Some(at) = self.retry else { return };
+        let told = room && self.backoff.asks();
+        if told {
+            self.backoff.told();
+        }
+        if told || at <= now {
+            self.resume();
+        }
+    }
+
     /// There may be room again.
     #[cold]
-    pub fn resume(&mut self) {
+    fn resume(&mut self) {
         self.retry = None;
         for slot in std::mem::take(&mut self.stalled) {
             self.senders[slot as usize].resume();

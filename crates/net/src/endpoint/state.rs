@@ -8,6 +8,7 @@ use fullpipe_sim::traffic::{Class, ClassRecord};
 use fullpipe_sim::{CaptureEvent, CaptureRow};
 use fullpipe_units::Time;
 
+use super::backoff::BackOff;
 use super::crossing::{self, Crossing, Probing};
 use super::hooks::{Contents, Hooks};
 use super::interface::Interfaces;
@@ -57,6 +58,7 @@ pub struct State<'p, 'h> {
     pub stalled: Vec<u32>,
     /// It refuses; tried again then at the latest.
     pub retry: Option<Time>,
+    pub backoff: BackOff,
     /// ACKs and echoes of the batch.
     pub acks: Vec<(u32, Ack)>,
     pub echoes: Vec<(ProbeDatagram, usize)>,
@@ -136,6 +138,7 @@ impl<'p, 'h> State<'p, 'h> {
             due: VecDeque::new(),
             stalled: Vec::new(),
             retry: None,
+            backoff: BackOff::new(),
             acks: Vec::new(),
             echoes: Vec::new(),
             pushed: Vec::new(),

@@ -335,6 +335,44 @@ fn a_run_ends_when_all_is_complete() {
     assert!(Time::ZERO + o.duration >= last);
 }
 
+/// The path counts what the scenario says, whatever the sockets are of.
+#[test]
+fn a_run_over_ipv6_is_the_same_run() {
+    if std::net::UdpSocket::bind("[::1]:0").is_err() {
+        eprintln!("skipped: no IPv6 here");
+        return;
+    }
+    let mut spec = over_a_path(spec(vec![flow("main", 1000)]), 5, 1000);
+    spec.pings = vec![fullpipe_sim::PingSpec {
+        name: "ping".to_owned(),
+        interval: Span::from_millis(20),
+        size: 100,
+        forward: vec![0],
+        back: vec![1],
+        start: Time::ZERO,
+        stop: None,
+    }];
+    spec.duration = Span::from_secs(4);
+    let [four, six] = [false, true].map(|ipv6| {
+        let options = Options {
+            ipv6,
+            ..Options::default()
+        };
+        run_local(&spec, &options, &AtomicBool::new(false)).unwrap()
+    });
+    for o in [&four, &six] {
+        let (t, link) = (&o.flows[0].totals, &o.links[0]);
+        assert_eq!(t.delivered, 1000, "{t:?}");
+        let pings = o.pings[0].series.len() as u64;
+        assert!(pings > 50, "{pings}");
+        // The SYN counts 52 bytes, a segment 1500.
+        let segments = t.sent - t.dropped;
+        let probes = link.delivered - segments - 1;
+        let bytes = 52 + 1500 * segments + 100 * probes;
+        assert_eq!(link.delivered_bytes, bytes, "{t:?} {link:?}");
+    }
+}
+
 #[test]
 fn what_cannot_be_done_is_said_with_a_remedy() {
     let refused =

@@ -6,7 +6,7 @@
 //! what leaves, by what [`Fidelity`] says. The line does not wake up for arrivals while something is under way: nothing leaves
 //! earlier than a path's delay after it came.
 //!
-//! Bytes count as in the simulator: data as its datagram with 28 bytes of IPv4 and UDP headers, SYNs and ACKs as the header of
+//! Bytes count as in the simulator: data as its datagram with 28 bytes of IPv4 and UDP headers, also over IPv6, SYNs and ACKs as the header of
 //! their flow, cross traffic and probes as their specification says.
 
 mod losses;
@@ -25,10 +25,11 @@ use fullpipe_sim::{Fidelity, Histogram, LinkOutcome, Path, RunSpec, Violation};
 use fullpipe_units::Span;
 
 use crate::endpoint::{EndpointError, interfaces};
+use crate::headers;
 use crate::io::{Clock, IoConfig, Mode, Patience, Socket, Stop};
 use crate::wire::SessionId;
 pub use losses::Losses;
-use routes::{HEADERS, Routes};
+use routes::Routes;
 use run::Running;
 
 /// How a line is to run.
@@ -124,7 +125,7 @@ impl Line {
         let interfaces = interfaces(spec)?;
         let mut path = Path::with_links(spec, |link| interfaces[link].is_none());
         let routes = Routes::new(spec, &mut path, config.session).ok_or(LineError::Route)?;
-        let longest = pool::largest(spec) - HEADERS;
+        let longest = pool::largest(spec) - headers::IPV4;
         let near = open(config.near_peer, longest)?;
         let far = open(config.far_peer, longest)?;
         let addresses = (near.local(), far.local());

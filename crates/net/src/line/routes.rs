@@ -3,10 +3,8 @@
 use fullpipe_sim::{PacketKind, Path, Route, RunSpec};
 
 use crate::endpoint::numbers::{Numbers, SHORT};
+use crate::headers;
 use crate::wire::{DataDatagram, Header, Kind, SessionId};
-
-/// Bytes of IPv4 and UDP headers.
-pub const HEADERS: usize = 28;
 
 /// Ways of a run.
 #[derive(Debug)]
@@ -114,7 +112,7 @@ impl Routes {
                     true => (PacketKind::Syn, flow.header),
                     false => (
                         PacketKind::Data,
-                        u16::try_from(datagram.len() + HEADERS).ok()?,
+                        u16::try_from(datagram.len() + headers::IPV4).ok()?,
                     ),
                 };
                 (!flow.reverse, flow.forward, kind, size)

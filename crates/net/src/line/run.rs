@@ -10,8 +10,9 @@ use fullpipe_units::{Span, Time};
 use super::losses::Losses;
 use super::pool::{self, Pool};
 use super::priority::{self, Priority};
-use super::routes::{HEADERS, Routes, Way};
+use super::routes::{Routes, Way};
 use super::{LineConfig, LineError, LineOutcome};
+use crate::headers;
 use crate::io::{Clock, Ecn, Inbox, Outbox, Socket, Stop, Waiter};
 
 /// A line and all that it holds.
@@ -44,6 +45,8 @@ struct Side {
     outbox: Outbox,
     /// When what the outbox holds was to leave.
     due: VecDeque<Time>,
+    /// Its socket refused, and the outbox has not been empty since.
+    refused: bool,
 }
 
 /// A datagram in the pool.
@@ -94,7 +97,7 @@ impl Running {
         sockets: [Socket; 2],
         peers: [Option<SocketAddr>; 2],
     ) -> Self {
-        let longest = pool::largest(spec) - HEADERS;
+        let longest = pool::largest(spec) - headers::IPV4;
         let [near, far] = sockets;
         let side = |socket: Socket, peer| Side {
             inbox: Inbox::new(&socket),
@@ -102,6 +105,7 @@ impl Running {
             socket,
             peer,
             due: VecDeque::new(),
+            refused: false,
         };
         Self {
             clock,
@@ -275,6 +279,7 @@ impl Running {
             socket,
             outbox,
             due,
+            refused,
             ..
         } = &mut self.sides[side];
         while !outbox.is_empty() {
@@ -289,7 +294,7 @@ impl Running {
             self.pace.count += gone as u64;
             match flushed {
                 Ok(flushed) if flushed.refused > 0 => {
-                    self.counts.stalls += 1;
+                    self.counts.stalls += u64::from(!std::mem::replace(refused, true));
                     self.stalled = true;
                     return;
                 }
@@ -301,6 +306,7 @@ impl Running {
                 }
             }
         }
+        *refused = false;
     }
 
     /// Arrivals may be read late.

@@ -8,13 +8,12 @@ use std::net::SocketAddr;
 use fullpipe_units::{Rate, Span, Time};
 
 use crate::endpoint::{Flush, Mark, Port};
+use crate::headers;
 use crate::io::{Clock, Stop};
 use crate::wire::{Kind, VERSION};
 
 /// First byte of a control message.
 const CONTROL: u8 = VERSION << 4 | Kind::Control as u8;
-/// Headers of IPv4 and UDP, bytes.
-const HEADERS: u64 = 28;
 /// Control messages of one batch that are looked at.
 const MOST_HEARD: usize = 32;
 
@@ -50,6 +49,8 @@ pub struct Attended<'t, P, T> {
     port: P,
     talk: &'t mut T,
     peer: SocketAddr,
+    /// Bytes of IP and UDP in front of every datagram.
+    headers: u64,
     /// Of the session, which is older than the run.
     clock: Clock,
     stop: &'t Stop,
@@ -121,6 +122,7 @@ impl<'t, P: Port, T: Talk> Attended<'t, P, T> {
             port,
             talk,
             peer,
+            headers: headers::bytes(peer) as u64,
             clock,
             stop,
             heard: RefCell::default(),
@@ -185,7 +187,7 @@ impl<P: Port, T: Talk> Port for Attended<'_, P, T> {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) {
-        let bytes = len as u64 + HEADERS;
+        let bytes = len as u64 + self.headers;
         self.sent += bytes;
         if let Some(shaper) = &mut self.shaper {
             shaper.spend(bytes);
@@ -198,9 +200,14 @@ impl<P: Port, T: Talk> Port for Attended<'_, P, T> {
         self.port.is_full() || self.shaper.as_ref().is_some_and(Shaper::is_empty)
     }
 
+    fn overhead(&self) -> usize {
+        self.port.overhead()
+    }
+
     fn held_until(&mut self) -> Option<Time> {
         let now = self.port.now();
-        self.shaper.as_mut()?.refill(now)
+        let own = self.shaper.as_mut().and_then(|shaper| shaper.refill(now));
+        own.max(self.port.held_until())
     }
 
     fn flush(&mut self) -> io::Result<Flush> {
@@ -224,11 +231,11 @@ impl<P: Port, T: Talk> Port for Attended<'_, P, T> {
     fn each(&self, mut take: impl FnMut(SocketAddr, Option<Mark>, &[u8])) {
         let mut bytes = 0;
         for (from, mark, datagram) in &self.early {
-            bytes += datagram.len() as u64 + HEADERS;
+            bytes += datagram.len() as u64 + self.headers;
             take(*from, *mark, datagram);
         }
         self.port.each(|from, mark, datagram| {
-            bytes += datagram.len() as u64 + HEADERS;
+            bytes += datagram.len() as u64 + self.headers;
             if datagram.first() == Some(&CONTROL) {
                 let mut heard = self.heard.borrow_mut();
                 if from == self.peer && heard.len() < MOST_HEARD {
@@ -259,6 +266,10 @@ impl<P: Port, T: Talk> Port for Attended<'_, P, T> {
         }
     }
 
+    fn pause(&mut self, until: Time) -> io::Result<()> {
+        self.port.pause(until)
+    }
+
     #[inline]
     fn now(&self) -> Time {
         self.port.now()
@@ -272,6 +283,141 @@ impl<P: Port, T: Talk> Port for Attended<'_, P, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::seal::{End, Seal};
+    use crate::session::{Directions, Sealed, Secrets};
+    use crate::wire::SessionId;
+
+    /// Notes what it is asked for.
+    #[derive(Default)]
+    struct Noting(RefCell<Vec<&'static str>>);
+
+    impl Noting {
+        fn note(&self, what: &'static str) {
+            let mut all = self.0.borrow_mut();
+            if !all.contains(&what) {
+                all.push(what);
+            }
+        }
+    }
+
+    impl Port for Noting {
+        fn push(
+            &mut self,
+            _: SocketAddr,
+            _: Option<Mark>,
+            len: usize,
+            fill: impl FnOnce(&mut [u8]),
+        ) {
+            self.note("push");
+            fill(&mut vec![0; len]);
+        }
+        fn is_full(&self) -> bool {
+            self.note("is_full");
+            false
+        }
+        fn overhead(&self) -> usize {
+            self.note("overhead");
+            0
+        }
+        fn held_until(&mut self) -> Option<Time> {
+            self.note("held_until");
+            None
+        }
+        fn flush(&mut self) -> io::Result<Flush> {
+            self.note("flush");
+            Ok(Flush::default())
+        }
+        fn receive(&mut self) -> io::Result<usize> {
+            self.note("receive");
+            Ok(0)
+        }
+        fn each(&self, _: impl FnMut(SocketAddr, Option<Mark>, &[u8])) {
+            self.note("each");
+        }
+        fn wait(&mut self, _: Time, _: bool) -> io::Result<bool> {
+            self.note("wait");
+            Ok(true)
+        }
+        fn pause(&mut self, _: Time) -> io::Result<()> {
+            self.note("pause");
+            Ok(())
+        }
+        fn now(&self) -> Time {
+            self.note("now");
+            Time::ZERO
+        }
+        fn drops(&self) -> u64 {
+            self.note("drops");
+            0
+        }
+    }
+
+    struct Silent;
+
+    impl Talk for Silent {
+        fn hear(&mut self, _: Time, _: &[u8]) {}
+        fn say(&mut self, _: Time) -> Option<Vec<u8>> {
+            None
+        }
+        fn due(&self) -> Time {
+            Time::MAX
+        }
+        fn is_over(&mut self, _: Time, _: &Traffic) -> bool {
+            false
+        }
+    }
+
+    fn peer() -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, 1], 9))
+    }
+
+    fn everything(mut port: impl Port) {
+        port.push(peer(), None, 100, |_| {});
+        port.flush().unwrap();
+        port.receive().unwrap();
+        port.each(|_, _, _| {});
+        port.wait(Time::ZERO, true).unwrap();
+        port.pause(Time::ZERO).unwrap();
+        port.held_until();
+        let _ = (port.is_full(), port.overhead(), port.now(), port.drops());
+    }
+
+    #[test]
+    fn a_port_around_another_passes_everything_on() {
+        let key = Directions {
+            up: [1; 32],
+            down: [2; 32],
+        };
+        let secrets = Secrets {
+            session: SessionId(7),
+            control: key.clone(),
+            data: key,
+        };
+        let (mut talk, stop) = (Silent, Stop::new().unwrap());
+        let mut seal = Seal::new(&secrets, End::Client);
+        let mut plain = Noting::default();
+        everything(&mut plain);
+        let mut all = plain.0.into_inner();
+        all.sort_unstable();
+        assert_eq!(all.len(), 11);
+        let mut attended = Noting::default();
+        let clock = Clock::new();
+        everything(Attended::new(
+            &mut attended,
+            &mut talk,
+            peer(),
+            clock,
+            &stop,
+            None,
+        ));
+        let mut sealed = Noting::default();
+        everything(Sealed::new(&mut sealed, &mut seal, 1500));
+        for noted in [attended, sealed] {
+            let mut noted = noted.0.into_inner();
+            noted.sort_unstable();
+            assert_eq!(noted, all);
+        }
+    }
 
     #[test]
     fn a_shaper_lets_through_its_rate_and_a_bucket() {

@@ -26,6 +26,7 @@ use crate::endpoint::{
     self, EndpointError, Hooks, HostOutcome, PathReport, Plan, Port, Side, UdpPort, merge,
 };
 use crate::ground;
+use crate::headers;
 use crate::io::{Clock, IoConfig, Socket, Stop, pin};
 use crate::wire::{Header, Kind};
 
@@ -217,7 +218,8 @@ impl Client {
         let mut socket = Socket::bind(any, &config)?;
         socket.connect(peer.address)?;
         let (clock, stop) = (Clock::new(), Stop::new()?);
-        let mut port = UdpPort::new(socket, longest, options.patience, clock, &stop)?;
+        let port = UdpPort::new(socket, longest, options.patience, clock, &stop)?;
+        let mut port = port.with_longer_headers(request.options.longer_headers());
         let secrets = open(&mut port, peer, &request.options, &bytes, interrupt)?;
         let until_complete = request.options.until_complete;
         let asking = Asking::new(clock.now(), &secrets, bytes, until_complete);
@@ -554,8 +556,8 @@ impl Talk for Near<'_> {
     }
 }
 
-/// Runs `spec` with the far side at `peer`, and what the server granted. Links are left out: the path is what it is. Encrypted
-/// packets are no longer than others: their segments are shorter.
+/// Runs `spec` with the far side at `peer`, and what the server granted. Links are left out: the path is what it is. Packets that
+/// are encrypted, or of IPv6, are no longer than others: their segments are shorter.
 ///
 /// # Errors
 /// [`SessionError`].
@@ -569,6 +571,10 @@ pub fn run_with_peer(
 ) -> Result<(Outcome, Grant), SessionError> {
     let mut spec = spec.clone();
     spec.links.clear();
+    let request = Options {
+        ipv6: headers::is_ipv6(peer.address),
+        ..request
+    };
     request.make_room(&mut spec);
     let request = Request {
         spec,

@@ -7,6 +7,7 @@ use super::check;
 use super::gate::LONGEST_REQUEST;
 use super::seal;
 use crate::content::Content;
+use crate::headers;
 use crate::io::Mode;
 
 /// One run, as the server needs to know it.
@@ -29,6 +30,8 @@ pub struct Options {
     pub until_complete: bool,
     /// Data is encrypted. The handshake has said so already.
     pub encrypted: bool,
+    /// The path is one of IPv6, whose headers are longer ([`headers`]).
+    pub ipv6: bool,
     /// What the flows carry.
     pub content: Content,
 }
@@ -49,10 +52,20 @@ pub enum RequestError {
 }
 
 impl Options {
-    /// Encrypted packets carry less: [`seal::make_room`]. To be called once, before the request is made of `spec`.
+    /// Packets that are encrypted, or have longer headers, carry less: they are no longer than others. To be called once, before
+    /// the request is made of `spec`.
     pub fn make_room(&self, spec: &mut RunSpec) {
-        if self.encrypted {
-            seal::make_room(spec);
+        let room = self.overhead() + self.longer_headers();
+        if room > 0 {
+            headers::make_room(spec, room);
+        }
+    }
+
+    /// Bytes that the headers in front of every datagram have more than those of IPv4.
+    pub(super) fn longer_headers(&self) -> usize {
+        match self.ipv6 {
+            true => headers::IPV6_MORE,
+            false => 0,
         }
     }
 

@@ -10,7 +10,6 @@
 
 use chacha20poly1305::aead::inout::InOutBuf;
 use chacha20poly1305::{AeadInOut, ChaCha20Poly1305, KeyInit, Nonce, Tag};
-use fullpipe_sim::RunSpec;
 
 use super::seen::Seen;
 use super::{Directions, Secrets};
@@ -128,24 +127,6 @@ impl Seal {
         Some(plain)
     }
 }
-
-/// Makes room for encryption in the packets of a run, so that they are as long as without it: every segment is shorter by
-/// [`OVERHEAD`], every header longer. A transfer stays as long in bytes, and so has more segments.
-pub fn make_room(spec: &mut RunSpec) {
-    let room = OVERHEAD as u32;
-    let templates = spec.arrivals.iter_mut().map(|a| &mut a.template);
-    for f in spec.flows.iter_mut().chain(templates) {
-        let before = f.sender.mss;
-        f.sender.mss = before.saturating_sub(room).max(LEAST);
-        f.sender.header += room;
-        let bytes = |segments: u64| segments.saturating_mul(u64::from(before));
-        let transfer = f.sender.transfer.map(bytes);
-        f.sender.transfer = transfer.map(|b| b.div_ceil(u64::from(f.sender.mss)));
-    }
-}
-
-/// Smallest segment that a server takes.
-const LEAST: u32 = 32;
 
 fn nonce(number: u64) -> Nonce {
     let mut nonce = Nonce::default();

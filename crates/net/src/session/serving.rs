@@ -1,5 +1,10 @@
 //! One session at the server, without a socket: request in, run, result out. Nothing that is heard means more the second time.
 
+mod incoming;
+mod result;
+mod run;
+mod verdict;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,12 +15,16 @@ use fullpipe_units::{Span, Time};
 use super::Secrets;
 use super::attended::{Talk, Traffic};
 use super::channel::Channel;
-use super::control::{Down, Grant, MOST_PARTS, PART, SILENCE, Up, Why, shown};
+use super::control::{Down, SILENCE, Up, Why, shown};
 use super::gate::Opened;
 use super::limits::Limits;
 use super::message::Ask;
-use super::request::{Options, Request};
 use crate::content::{self, Allowed, Answer, Carried, Question};
+use crate::headers;
+use incoming::{Incoming, Taken};
+use result::Ended;
+use run::Run;
+pub use verdict::Job;
 
 /// From the OPEN until the run must have begun.
 pub const PATIENCE: Span = Span::from_secs(120);
@@ -27,16 +36,6 @@ pub const AGREEING: Span = Span::from_secs(3600);
 pub const PONDERING: Span = Span::from_secs(3);
 /// Answers that wait to be sent.
 const MOST_ANSWERS: usize = 128;
-/// Parts of a result that may leave at once, and how often all of it may be sent: most parts get lost only on a path on which
-/// nothing else arrives either.
-const BURST: u64 = 64;
-const COPIES: u64 = 8;
-/// Bytes of a part on the wire: header, number, kind and length of the message, tag; IPv4 and UDP.
-const PACKET: u64 = PART as u64 + 12 + 8 + 8 + 32 + 28;
-/// How much faster than allowed a client may be over [`JUDGED`].
-const RATE_SLACK: f64 = 1.2;
-const JUDGED: Span = Span::from_secs(2);
-
 /// A session.
 #[derive(Debug)]
 pub struct Serving {
@@ -46,6 +45,8 @@ pub struct Serving {
     accept: Vec<u8>,
     limits: Arc<Limits>,
     ask: Ask,
+    /// Bytes of a part of the result on the wire.
+    packet: u64,
     stage: Stage,
     out: VecDeque<Vec<u8>>,
     heard: Time,
@@ -59,44 +60,12 @@ pub struct Serving {
 #[derive(Debug)]
 enum Stage {
     /// Parts come in.
-    Request {
-        bytes: Vec<u8>,
-        have: Vec<bool>,
-        missing: usize,
-    },
+    Request(Incoming),
     Refused(String),
     Granted(Arc<Job>),
     Running(Run),
     Ended(Ended),
     Closed,
-}
-
-/// A run that was granted.
-#[derive(Clone, Debug)]
-pub struct Job {
-    /// As this server hosts it.
-    pub spec: Arc<RunSpec>,
-    /// How.
-    pub options: Options,
-    /// Within which bounds.
-    pub grant: Grant,
-}
-
-#[derive(Debug)]
-struct Run {
-    job: Arc<Job>,
-    why: Option<Why>,
-    /// When the rate was last looked at, and the bytes then.
-    judged: (Time, u64),
-}
-
-#[derive(Debug)]
-struct Ended {
-    why: Why,
-    bytes: Vec<u8>,
-    digest: [u8; 32],
-    /// Parts so far.
-    handed_out: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -138,19 +107,14 @@ impl Serving {
         allowed: Allowed,
         shut: Arc<AtomicBool>,
     ) -> Self {
-        let length = opened.open.ask.length as usize;
-        let parts = length.div_ceil(PART);
         Self {
             channel: Channel::new(secrets.session, secrets.control.down, secrets.control.up),
             open: opened.open.bytes.to_vec(),
             accept,
             limits,
             ask: opened.open.ask,
-            stage: Stage::Request {
-                bytes: vec![0; length],
-                have: vec![false; parts],
-                missing: parts,
-            },
+            packet: result::DATAGRAM + headers::bytes(opened.from) as u64,
+            stage: Stage::Request(Incoming::new(opened.open.ask.length)),
             out: VecDeque::new(),
             heard: now,
             since: now,
@@ -166,7 +130,7 @@ impl Serving {
     /// Where it is.
     pub fn at(&self) -> At {
         match &self.stage {
-            Stage::Request { .. } => At::Request,
+            Stage::Request(_) => At::Request,
             Stage::Refused(_) => At::Refused,
             Stage::Granted(_) => At::Granted,
             Stage::Running(_) => At::Running,
@@ -202,7 +166,7 @@ impl Serving {
         let silent = now.saturating_since(self.heard);
         let lasting = now.saturating_since(self.since);
         match &self.stage {
-            Stage::Request { .. } => silent > SILENCE || lasting > PATIENCE,
+            Stage::Request(_) => silent > SILENCE || lasting > PATIENCE,
             _ if self.is_superseded() => true,
             // A client may be busy with its files before it starts, and so may we; it says that it is there.
             Stage::Granted(job) if job.options.content.is_file() => {
@@ -224,13 +188,7 @@ impl Serving {
             Stage::Running(Run { why: Some(why), .. }) => *why,
             _ => Why::Over,
         };
-        let digest = *blake3::hash(&bytes).as_bytes();
-        self.stage = Stage::Ended(Ended {
-            why,
-            bytes,
-            digest,
-            handed_out: 0,
-        });
+        self.stage = Stage::Ended(Ended::new(why, bytes));
         (self.since, self.heard) = (now, now);
         self.announce();
         why
@@ -243,12 +201,7 @@ impl Serving {
 
     fn announce(&mut self) {
         if let Stage::Ended(ended) = &self.stage {
-            let message = Down::Ended {
-                why: ended.why,
-                // The server bounds what it writes.
-                length: ended.bytes.len() as u32,
-                digest: ended.digest,
-            };
+            let message = ended.announcement();
             self.answer(&message);
         }
     }
@@ -260,32 +213,19 @@ impl Serving {
     }
 
     fn take_part(&mut self, now: Time, at: u32, part: &[u8]) {
-        let Stage::Request {
-            bytes,
-            have,
-            missing,
-        } = &mut self.stage
-        else {
+        let Stage::Request(incoming) = &mut self.stage else {
             return self.tell_verdict();
         };
-        let start = at as usize * PART;
-        let Some(mark) = have.get_mut(at as usize) else {
-            return;
+        let bytes = match incoming.take(at, part) {
+            Taken::Nothing => return,
+            Taken::Part => return self.answer(&Down::Have { at }),
+            Taken::All(bytes) => bytes,
         };
-        let end = (start + PART).min(bytes.len());
-        if part.len() != end - start {
-            return;
-        }
-        if !std::mem::replace(mark, true) {
-            bytes[start..end].copy_from_slice(part);
-            *missing -= 1;
-        }
-        if *missing > 0 {
-            return self.answer(&Down::Have { at });
-        }
-        let bytes = std::mem::take(bytes);
-        self.stage = match self.judge(&bytes) {
-            Ok(job) => Stage::Granted(Arc::new(job)),
+        self.stage = match verdict::judge(&bytes, &self.ask, &self.limits, &self.allowed) {
+            Ok((job, content)) => {
+                self.content = Some(content);
+                Stage::Granted(Arc::new(job))
+            }
             Err(why) => Stage::Refused(shown(&why)),
         };
         self.since = now;
@@ -329,36 +269,6 @@ impl Serving {
         self.answer(&Down::Content { number, answer });
     }
 
-    fn judge(&mut self, bytes: &[u8]) -> Result<Job, String> {
-        if blake3::hash(bytes) != self.ask.digest {
-            return Err("the request does not have the hash that was announced".to_owned());
-        }
-        let request = Request::decode(bytes).map_err(|e| e.to_string())?;
-        let encrypted = self.ask.options & super::message::ENCRYPT != 0;
-        if request.options.encrypted != encrypted {
-            return Err("the request and the handshake differ about encryption".to_owned());
-        }
-        let mut spec = request.spec;
-        let most = self.limits.max_duration;
-        // What ends by itself gets the time that there is.
-        let clipped = request.options.until_complete && spec.duration > most;
-        if clipped {
-            spec.duration = most;
-        }
-        let (spec, mut grant) = self.limits.grant(spec)?;
-        if clipped {
-            let note = format!("it ends after {most} at the latest (--max-duration)");
-            grant.notes.push(note);
-        }
-        let content = content::Job::new(&request.options.content, &self.allowed, &spec)?;
-        self.content = Some(content);
-        Ok(Job {
-            spec: Arc::new(spec),
-            options: request.options,
-            grant,
-        })
-    }
-
     /// Says again what has become of the request.
     fn tell_verdict(&mut self) {
         let message = match &self.stage {
@@ -371,11 +281,7 @@ impl Serving {
 
     fn start(&mut self, now: Time) {
         if let Stage::Granted(job) = &self.stage {
-            self.stage = Stage::Running(Run {
-                job: Arc::clone(job),
-                why: None,
-                judged: (now, 0),
-            });
+            self.stage = Stage::Running(Run::new(now, Arc::clone(job)));
         }
     }
 
@@ -417,28 +323,14 @@ impl Serving {
         }
     }
 
-    /// As many as may leave: within the limit on the rate, and not for ever.
     fn send_parts(&mut self, now: Time, from: u32, many: u16) {
         let lasting = now.saturating_since(self.since);
         let Stage::Ended(ended) = &mut self.stage else {
             return;
         };
         let rate = self.limits.max_rate;
-        let in_time = rate.map_or(u64::MAX, |r| BURST + r.bytes_in(lasting).0 / PACKET);
-        let whole = ended.bytes.len().div_ceil(PART) as u64;
-        let room = in_time.min(BURST + COPIES * whole);
-        let room = room.saturating_sub(ended.handed_out).min(MOST_PARTS.into());
-        let mut parts = Vec::new();
-        let end = from.saturating_add(u32::from(many).min(room as u32));
-        for at in from..end {
-            let start = at as usize * PART;
-            let Some(rest) = ended.bytes.get(start..).filter(|rest| !rest.is_empty()) else {
-                break;
-            };
-            let bytes = rest[..rest.len().min(PART)].to_vec();
-            parts.push(Down::Part { at, bytes });
-        }
-        ended.handed_out += parts.len() as u64;
+        let allowed = rate.map(|rate| rate.bytes_in(lasting).0 / self.packet);
+        let parts = ended.parts(allowed, from, many);
         parts.iter().for_each(|part| self.answer(part));
     }
 }
@@ -493,23 +385,5 @@ impl Talk for Serving {
             };
         }
         run.why.is_some()
-    }
-}
-
-impl Run {
-    fn exceeded(&mut self, now: Time, traffic: &Traffic) -> Option<Why> {
-        let all = traffic.received + traffic.sent;
-        if self.job.grant.max_bytes.is_some_and(|most| all > most.0) {
-            return Some(Why::Bytes);
-        }
-        let rate = self.job.grant.max_rate?;
-        let (since, before) = self.judged;
-        let span = now.saturating_since(since);
-        if span < JUDGED {
-            return None;
-        }
-        self.judged = (now, traffic.received);
-        let allowed = rate.bytes_in(span).0 as f64 * RATE_SLACK;
-        (traffic.received.saturating_sub(before) as f64 > allowed).then_some(Why::Rate)
     }
 }

@@ -152,7 +152,8 @@ impl Session {
         let longest = (plain + job.options.overhead()).max(CONTROL_BYTES);
         let stop = Stop::new()?;
         let config = Side::Far.io_config(&job.spec, job.options.mode());
-        let mut port = self.port(&config, longest, &stop)?;
+        let port = self.port(&config, longest, &stop)?;
+        let mut port = port.with_longer_headers(job.options.longer_headers());
         let run_clock = Clock::new();
         port.restart(Patience::Sleep, run_clock, &stop)?;
         let mut spec = Arc::clone(&job.spec);

@@ -292,6 +292,14 @@ impl Port for Network {
         self.pushed.borrow().len() >= 64
     }
 
+    fn overhead(&self) -> usize {
+        0
+    }
+
+    fn held_until(&mut self) -> Option<Time> {
+        None
+    }
+
     fn flush(&mut self) -> io::Result<Flush> {
         let pushed = self.pushed.take();
         for datagram in &pushed {
@@ -353,6 +361,10 @@ impl Port for Network {
             panic!("{ack:?}");
         }
         Ok(true)
+    }
+
+    fn pause(&mut self, _: Time) -> io::Result<()> {
+        Ok(())
     }
 
     fn now(&self) -> Time {

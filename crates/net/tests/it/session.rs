@@ -569,7 +569,9 @@ fn every_address_of_either_family_is_served() {
         );
         let outcome = go(&server, key("a"), &spec, until_complete());
         let outcome = outcome.unwrap_or_else(|e| panic!("{listen} asked at {ask}: {e}"));
-        assert!(outcome.flows.iter().all(|f| f.totals.delivered == 50));
+        // 50 segments of 1448 bytes; the longer headers of IPv6 leave room for 1428.
+        let expected = if ask == "::1" { 51 } else { 50 };
+        assert!(outcome.flows.iter().all(|f| f.totals.delivered == expected));
     }
 }
 

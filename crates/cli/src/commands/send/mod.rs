@@ -10,9 +10,7 @@ pub mod target;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fullpipe_net::content::copy::Proof;
 use fullpipe_net::live::Live;
-use fullpipe_net::session::seal::make_room;
 use fullpipe_suite::export::Captures;
 use fullpipe_suite::result::RunResult;
 use fullpipe_suite::run::{Options, Ran, Silent, run_on};
@@ -58,7 +56,7 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
     ground.trace = args.trace.clone();
     let ran = watched(args, &scenario, &ground, &live)?;
     say_notes(args, &ground);
-    let whole = say_proofs(args, &scenario, &ground.proofs())?;
+    let whole = say_proofs(args, &scenario, &ground)?;
     finish(args, &scenario, &ran, whole)
 }
 
@@ -69,7 +67,7 @@ fn watched(
     ground: &PeerGround<'_>,
     live: &Live,
 ) -> Result<Ran, Failure> {
-    let named = named(args, scenario);
+    let named = named(ground, scenario);
     let shown = match args.format {
         Format::Ndjson => Shown::Objects(memory::span(&args.interval, "--interval")?),
         _ => Shown::for_people(args.quiet),
@@ -92,14 +90,12 @@ fn watched(
 }
 
 /// Every lasting flow, as the lines name it.
-fn named(args: &Send, scenario: &Scenario) -> Vec<Named> {
+fn named(ground: &PeerGround<'_>, scenario: &Scenario) -> Vec<Named> {
     let Some(case) = scenario.cases.first() else {
         return Vec::new();
     };
     let mut spec = case.run_spec(0);
-    if args.peer.encrypt {
-        make_room(&mut spec);
-    }
+    ground.fit(&mut spec);
     let flows = spec.flows.into_iter();
     flows
         .map(|f| Named {
@@ -119,11 +115,11 @@ fn say_notes(args: &Send, ground: &PeerGround<'_>) {
 }
 
 /// Whether all data arrived as they were sent.
-fn say_proofs(args: &Send, scenario: &Scenario, proofs: &[Proof]) -> Result<bool, Failure> {
+fn say_proofs(args: &Send, scenario: &Scenario, ground: &PeerGround<'_>) -> Result<bool, Failure> {
     let finite = args.size.is_some();
-    let named = named(args, scenario);
+    let named = named(ground, scenario);
     let mut whole = true;
-    for proof in proofs {
+    for proof in &ground.proofs() {
         let name = named.get(proof.flow as usize).map_or("", |n| &n.name);
         let good = proof.damaged == 0 && (!finite || proof.is_whole());
         whole &= good;

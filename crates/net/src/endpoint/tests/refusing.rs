@@ -1,8 +1,9 @@
 //! A host over a socket that is made up: time stands still but for its waits, so that every count is exact.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use fullpipe_flow::{Ack, Receiver, ReceiverConfig, Segment};
@@ -19,7 +20,7 @@ const DELAY: Span = Span::from_millis(5);
 
 /// The other host is at the far end of a path of 5 ms and answers as a receiver does.
 struct Fake {
-    now: Cell<Time>,
+    now: Rc<Cell<Time>>,
     peer: SocketAddr,
     batch: Vec<(usize, Vec<u8>)>,
     /// Takes the batch's length, returns how many leave.
@@ -31,7 +32,9 @@ struct Fake {
     /// ACKs on their way back.
     under_way: Vec<(Time, SocketAddr, Vec<u8>)>,
     arrived: Vec<(SocketAddr, Vec<u8>)>,
-    log: std::rc::Rc<std::cell::RefCell<Log>>,
+    /// Says that it has room whenever it is asked, as a socket over a full device does.
+    says_room: bool,
+    log: Rc<RefCell<Log>>,
 }
 
 #[derive(Default)]
@@ -40,12 +43,14 @@ struct Log {
     refusals: u64,
     refused: u64,
     delivered: u64,
+    /// When it refused.
+    refused_at: Vec<Time>,
 }
 
 impl Fake {
     fn new(peer: SocketAddr, takes: impl FnMut(usize) -> usize + 'static) -> Self {
         Self {
-            now: Cell::new(Time::ZERO),
+            now: Rc::default(),
             peer,
             batch: Vec::new(),
             takes: Box::new(takes),
@@ -57,6 +62,7 @@ impl Fake {
             left: Vec::new(),
             under_way: Vec::new(),
             arrived: Vec::new(),
+            says_room: false,
             log: Default::default(),
         }
     }
@@ -100,6 +106,14 @@ impl Port for Fake {
         self.batch.len() >= 16
     }
 
+    fn overhead(&self) -> usize {
+        0
+    }
+
+    fn held_until(&mut self) -> Option<Time> {
+        None
+    }
+
     fn flush(&mut self) -> io::Result<Flush> {
         let batch = std::mem::take(&mut self.batch);
         let left = (self.takes)(batch.len()).min(batch.len());
@@ -110,6 +124,7 @@ impl Port for Fake {
         let refused = left < batch.len();
         let mut log = self.log.borrow_mut();
         log.refusals += u64::from(refused);
+        log.refused_at.extend(refused.then_some(self.now.get()));
         log.refused += (batch.len() - left) as u64;
         Ok(Flush { left, refused })
     }
@@ -130,11 +145,18 @@ impl Port for Fake {
         }
     }
 
-    fn wait(&mut self, until: Time, _: bool) -> io::Result<bool> {
+    fn wait(&mut self, until: Time, writable: bool) -> io::Result<bool> {
+        if writable && self.says_room {
+            return Ok(true);
+        }
         let next = self.under_way.iter().map(|(at, ..)| *at).min();
         let until = until.min(next.unwrap_or(Time::MAX));
         self.now.set(self.now.get().max(until));
         Ok(false)
+    }
+
+    fn pause(&mut self, _: Time) -> io::Result<()> {
+        Ok(())
     }
 
     fn now(&self) -> Time {
@@ -243,6 +265,36 @@ fn a_refused_batch_is_one_congestion_event() {
     assert_eq!(totals.local_stalls, log.refused);
     assert_eq!(totals.loss_events, 1);
     assert_eq!(log.delivered, 3000);
+}
+
+/// The queue of a device is full for 20 ms, and the socket says all the time that it has room. The host asks it in vain once,
+/// then tries less and less often, and what it counts is one stall.
+#[test]
+fn a_device_that_is_full_is_tried_less_and_less_often() {
+    let clock = Rc::new(Cell::new(Time::ZERO));
+    let [from, until] = [100, 120].map(|ms| Time::ZERO + Span::from_millis(ms));
+    let now = clock.clone();
+    let mut fake = Fake::new(peer(), move |n| match now.get() {
+        now if (from..until).contains(&now) => 0,
+        _ => n,
+    });
+    (fake.now, fake.says_room) = (clock, true);
+    let mut main = flow("main", 3000);
+    main.sender.local_drop = fullpipe_flow::LocalDrop::Ignore;
+    let (outcome, log) = near(main, fake);
+    let gaps = log
+        .refused_at
+        .windows(2)
+        .map(|w| (w[1] - w[0]).as_nanos() / 1000);
+    let gaps: Vec<u64> = gaps.collect();
+    assert!(
+        gaps.starts_with(&[0, 50, 100, 200, 400, 800, 1600, 2000]),
+        "{gaps:?}"
+    );
+    assert!(gaps.len() < 20, "{gaps:?}");
+    assert_eq!(outcome.counts.local_stalls, 1);
+    assert_eq!(log.delivered, 3000);
+    assert!(outcome.senders[0].completed.is_some());
 }
 
 /// Datagrams of strangers, of other sessions and flows, damaged ones, ACKs of what was never sent.

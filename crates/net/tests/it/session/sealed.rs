@@ -6,8 +6,9 @@ use std::sync::atomic::Ordering;
 use fullpipe_net::content::{Allowed, Content, copy};
 use fullpipe_net::endpoint::HostOutcome;
 use fullpipe_net::file::Directory;
+use fullpipe_net::headers::make_room;
 use fullpipe_net::session::message::{Ask, ENCRYPT};
-use fullpipe_net::session::seal::{OVERHEAD, SEALED, make_room};
+use fullpipe_net::session::seal::{OVERHEAD, SEALED};
 use fullpipe_net::session::{Opening, TestKind};
 
 use super::*;
@@ -153,7 +154,7 @@ fn everything() -> RunSpec {
         start: Time::ZERO,
         stop: None,
     }];
-    make_room(&mut spec);
+    make_room(&mut spec, OVERHEAD);
     spec
 }
 
