@@ -3,9 +3,10 @@
 #![no_main]
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
@@ -42,7 +43,10 @@ fn directory() -> &'static Path {
         };
         let dir = root.join(format!("fullpipe-fuzz-{}", std::process::id()));
         fs::create_dir_all(&dir).expect("a directory");
-        fs::write(dir.join("there"), vec![5; SIZE]).expect("a file");
+        let there = fs::File::create(dir.join("there")).expect("a file");
+        (&there).write_all(&[5; SIZE]).expect("room");
+        let changed = SystemTime::UNIX_EPOCH + Duration::from_nanos(1);
+        there.set_modified(changed).expect("a date");
         dir
     })
 }

@@ -202,7 +202,10 @@ fn data_goes_up_and_down_and_every_segment_is_accounted_for() {
 #[test]
 fn a_run_that_is_not_finite_lasts_its_time() {
     let server = Running::start(Key::open(), Limits::default());
-    let spec = spec(600, vec![flow("up", None, false), flow("down", None, true)]);
+    let spec = spec(
+        2000,
+        vec![flow("up", None, false), flow("down", None, true)],
+    );
     let outcome = go(&server, Key::open(), &spec, Options::default()).unwrap();
     for f in &outcome.flows {
         assert!(f.totals.delivered > 100, "{}: {:?}", f.name, f.totals);

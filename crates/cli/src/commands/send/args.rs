@@ -160,7 +160,7 @@ pub struct Ping {
     #[arg(long, short, value_name = "TIME", default_value = "1s")]
     pub interval: String,
 
-    /// Length of a probe's packet, headers of IP and UDP included, bytes
+    /// Payload of a probe, bytes
     #[arg(long, short, value_name = "BYTES", default_value = "64B")]
     pub size: String,
 
