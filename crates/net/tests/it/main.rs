@@ -4,7 +4,6 @@ mod attack;
 mod dissector;
 mod hostile;
 mod payload;
-mod seeds;
 mod session;
 mod spreading;
 mod transfer;
