@@ -1,4 +1,5 @@
-//! What a trace costs: nanoseconds per row of making, queueing and writing it, and bytes per row.
+//! What a trace costs: nanoseconds of CPU per row of making, queueing and writing it, bytes per row, and which part of a core
+//! that is at 1 Gbit/s with an ACK every second segment. Linux only: the CPU time of a thread is read from `/proc`.
 //!
 //! ```text
 //! cargo run --release -p fullpipe-trace --example cost [ROWS]
@@ -6,10 +7,11 @@
 
 use std::error::Error;
 use std::hint::black_box;
-use std::time::Instant;
+use std::time::Duration;
 
 use fullpipe_cc::{Setup, StackSpec};
 use fullpipe_flow::{Events, Preset, Sender, SenderConfig, TraceRow, TraceSink};
+use fullpipe_trace::write::ROWS_PER_GROUP;
 use fullpipe_trace::{FlowMeta, Meta, Numbers, Recording, Resolution, TraceWriter, recording};
 use fullpipe_units::{Span, Time};
 
@@ -25,60 +27,93 @@ fn main() -> Result<(), Box<dyn Error>> {
         }],
         ..Meta::default()
     };
-    let per_row = |begin: Instant, n: u64| begin.elapsed().as_nanos() as f64 / n as f64;
 
     let sender = sender();
-    let begin = Instant::now();
+    let begin = cpu_nanos(THIS)?;
     for i in 0..rows {
         black_box(TraceRow::of(Time::from_nanos(i), 0, black_box(&sender)));
     }
-    println!("row from a sender         {:6.1} ns", per_row(begin, rows));
+    let made = (cpu_nanos(THIS)? - begin) / rows as f64;
+    println!("row from a sender         {made:6.1} ns");
 
     let dir = std::env::temp_dir().join(format!("fullpipe-trace-cost-{}", std::process::id()));
     std::fs::create_dir_all(&dir)?;
-    let trace = Recording::begin(
-        &dir.join("t.parquet"),
-        &meta,
-        Resolution::Microseconds,
-        recording::QUEUE,
-    )?;
+    let path = dir.join("t.parquet");
+    let trace = Recording::begin(&path, &meta, Resolution::Microseconds, recording::QUEUE)?;
     let mut tap = trace.tap();
-    // 100,000 rows a second, more than twice what 1 Gbit/s brings.
-    let queued = rows.min(300_000);
-    let (mut busy, mut sent) = (0u128, 0u64);
+    // Whole row groups, at 100,000 rows a second: more than twice what 1 Gbit/s brings.
+    let queued = 6 * ROWS_PER_GROUP as u64;
+    let (mut queueing, mut sent) = (0.0, 0);
     while sent < queued {
-        let n = 1_000.min(queued - sent);
+        let n = 1024.min(queued - sent);
         let burst: Vec<TraceRow> = (sent..sent + n).map(row).collect();
-        let begin = Instant::now();
+        let begin = cpu_nanos(THIS)?;
         burst.iter().for_each(|r| tap.put(r, &[1.0, 2.0]));
-        busy += begin.elapsed().as_nanos();
+        queueing += cpu_nanos(THIS)? - begin;
         sent += n;
-        std::thread::sleep(std::time::Duration::from_millis(10));
+        std::thread::sleep(Duration::from_millis(10));
     }
+    std::thread::sleep(Duration::from_millis(500));
+    let (queued, writing) = (queued as f64, cpu_nanos(&writer()?)?);
     drop(tap);
-    let summary = trace.finish()?;
+    let missed = trace.finish()?.missed;
+    let queueing = queueing / queued;
+    println!("into the queue            {queueing:6.1} ns ({missed} of {queued} missed)");
+    let writing = writing / queued;
+    println!("the thread that writes    {writing:6.1} ns");
+    let all = made + queueing + writing;
     println!(
-        "into the queue            {:6.1} ns ({} of {queued} missed)",
-        busy as f64 / queued as f64,
-        summary.missed
+        "together                  {all:6.1} ns, {:.2} % of a core at {ACKS_PER_SECOND:.0} ACKs/s",
+        all * 1e-7 * ACKS_PER_SECOND
     );
 
     for (name, numbers) in [("decimals", Numbers::Decimal), ("doubles", Numbers::Double)] {
         let mut writer = TraceWriter::new(Vec::new(), &meta, Resolution::Microseconds, numbers)?;
-        let begin = Instant::now();
-        for i in 0..rows {
-            writer.push(&row(i), &[3400.0, i as f64 * 1e-6])?;
+        let mut writing = 0.0;
+        for from in (0..rows).step_by(PART) {
+            let part: Vec<TraceRow> = (from..rows.min(from + PART as u64)).map(row).collect();
+            let begin = cpu_nanos(THIS)?;
+            for r in &part {
+                writer.push(r, &[3400.0, r.delivered as f64 * 0.5e-6])?;
+            }
+            writing += cpu_nanos(THIS)? - begin;
         }
+        let begin = cpu_nanos(THIS)?;
         let (n, bytes) = writer.finish(0)?;
+        writing += cpu_nanos(THIS)? - begin;
         println!(
             "written, {name:9}        {:6.1} ns {:6.2} bytes",
-            per_row(begin, n),
+            writing / n as f64,
             bytes.len() as f64 / n as f64
         );
     }
     std::fs::remove_dir_all(dir)?;
     Ok(())
 }
+
+/// CPU time of a thread, ns.
+fn cpu_nanos(thread: &str) -> Result<f64, Box<dyn Error>> {
+    let text = std::fs::read_to_string(format!("{thread}/schedstat"))?;
+    let nanos = text.split_whitespace().next().ok_or("empty schedstat")?;
+    Ok(nanos.parse()?)
+}
+
+/// The thread that writes a recording.
+fn writer() -> Result<String, Box<dyn Error>> {
+    for thread in std::fs::read_dir("/proc/self/task")? {
+        let thread = thread?.path().to_string_lossy().into_owned();
+        if std::fs::read_to_string(format!("{thread}/comm"))?.trim() == "trace" {
+            return Ok(thread);
+        }
+    }
+    Err("no thread writes".into())
+}
+
+const THIS: &str = "/proc/thread-self";
+/// Rows between two looks at the clock.
+const PART: usize = 10_000;
+/// 1 Gbit/s over 1500-byte frames on Ethernet, an ACK every second segment.
+const ACKS_PER_SECOND: f64 = 43_000.0;
 
 /// An ACK of a transfer at 1 Gbit/s and 80 ms, late by up to 16 microseconds.
 fn row(i: u64) -> TraceRow {

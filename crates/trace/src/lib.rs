@@ -8,6 +8,7 @@
 //! What it is: translation of [`TraceRow`](fullpipe_flow::TraceRow)s. What it is not: it decides neither when a row is made nor
 //! what it means. A file appears under its name when it is whole; a run that is killed leaves at most a temporary file.
 
+mod cells;
 pub mod columns;
 pub mod read;
 pub mod recording;

@@ -10,7 +10,7 @@ use parquet::column::reader::ColumnReader;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
-use crate::columns::{COLUMNS, VARIABLE, Value};
+use crate::columns::{COLUMNS, PHASES, VARIABLE, Value, power};
 use crate::write::{CASE, FLOWS, GROUND, KEY, MISSED, SCENARIO, SEED, VERSION};
 use crate::{FlowMeta, Meta, SCHEMA, TraceError};
 
@@ -108,17 +108,15 @@ impl Trace {
                     row.events = Events::parse(values.text(i)?)
                         .ok_or_else(|| foreign("an event of another version"))?;
                 }
-                Value::Count(_, set) => {
+                Value::Count(field) => {
                     let count = values.number(i).unwrap_or(0.0);
-                    set(
-                        row,
-                        values.integer(i).map_or(count as u64, i64::cast_unsigned),
-                    );
+                    let whole = values.integer(i);
+                    (field.set)(row, whole.map_or(count as u64, i64::cast_unsigned));
                 }
-                Value::Nanos { decimals, set, .. } => {
-                    set(row, values.nanos(i, decimals));
+                Value::Nanos(decimals, field) => (field.set)(row, values.nanos(i, decimals)),
+                Value::Number(_, field) => {
+                    (field.set)(row, values.number(i).unwrap_or(f64::NAN));
                 }
-                Value::Number { set, .. } => set(row, values.number(i).unwrap_or(f64::NAN)),
             }
         }
         Ok(())
@@ -194,9 +192,7 @@ impl Values {
     fn number(&self, i: usize) -> Option<f64> {
         match self {
             Values::Words(_) => None,
-            Values::Integers(v, decimals) => {
-                v[i].map(|n| n as f64 / 10f64.powi(i32::from(*decimals)))
-            }
+            Values::Integers(v, decimals) => v[i].map(|n| n as f64 / power(*decimals)),
             Values::Doubles(v) => v[i],
         }
     }
@@ -208,7 +204,7 @@ impl Values {
                 let n = u64::try_from(v[i]?).unwrap_or(0);
                 Some(n.saturating_mul(10u64.pow(u32::from(unit.saturating_sub(*decimals)))))
             }
-            _ => Some((self.number(i)? * 10f64.powi(i32::from(unit))).round() as u64),
+            _ => Some((self.number(i)? * power(unit)).round() as u64),
         }
     }
 }
@@ -224,15 +220,9 @@ fn spread<T: Copy>(values: Vec<T>, levels: Option<Vec<i16>>) -> Vec<Option<T>> {
 }
 
 fn phase(text: &str) -> Result<(Phase, bool), TraceError> {
-    Ok(match text {
-        "start-up" => (Phase::Open, true),
-        "congestion-avoidance" => (Phase::Open, false),
-        "disorder" => (Phase::Disorder, false),
-        "cwr" => (Phase::Cwr, false),
-        "recovery" => (Phase::Recovery, false),
-        "loss" => (Phase::Loss, false),
-        _ => return Err(foreign("a phase of another version")),
-    })
+    let known = PHASES.iter().find(|(name, ..)| *name == text);
+    let (_, phase, start_up) = known.ok_or_else(|| foreign("a phase of another version"))?;
+    Ok((*phase, *start_up))
 }
 
 fn meta(pairs: &[parquet::file::metadata::KeyValue]) -> Result<(Meta, u64), TraceError> {

@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -23,8 +23,8 @@ use crate::{Meta, TraceError};
 pub struct Recording {
     path: PathBuf,
     temporary: PathBuf,
-    rows: Option<SyncSender<Sample>>,
-    missed: Arc<AtomicU64>,
+    rows: Option<Sender<Sample>>,
+    room: Arc<Room>,
     abandoned: Arc<AtomicBool>,
     writer: Option<JoinHandle<Result<(u64, u64), TraceError>>>,
 }
@@ -43,8 +43,18 @@ pub struct Summary {
 /// Takes the rows of flows; may be cloned, one for each thread or flow.
 #[derive(Clone, Debug)]
 pub struct Tap {
-    rows: SyncSender<Sample>,
-    missed: Arc<AtomicU64>,
+    rows: Sender<Sample>,
+    room: Arc<Room>,
+}
+
+/// What bounds the queue. Not the queue itself: one that is made for the most that may ever wait is passed through from end to
+/// end, never in a cache; one that grows and shrinks is as large as what waits.
+#[derive(Debug)]
+struct Room {
+    /// Rows that may wait, and rows that do.
+    most: usize,
+    taken: AtomicUsize,
+    missed: AtomicU64,
 }
 
 /// A row on its way.
@@ -70,10 +80,14 @@ impl Recording {
         let file = File::create(&temporary)?;
         let out = BufWriter::with_capacity(1 << 16, file);
         let writer = TraceWriter::new(out, meta, resolution, Numbers::Decimal)?;
-        let (send, receive) = sync_channel(queue.max(1));
-        let missed = Arc::new(AtomicU64::new(0));
+        let (send, receive) = channel();
+        let room = Arc::new(Room {
+            most: queue.max(1),
+            taken: AtomicUsize::new(0),
+            missed: AtomicU64::new(0),
+        });
         let abandoned = Arc::new(AtomicBool::new(false));
-        let (count, stop) = (Arc::clone(&missed), Arc::clone(&abandoned));
+        let (count, stop) = (Arc::clone(&room), Arc::clone(&abandoned));
         let writer = std::thread::Builder::new()
             .name("trace".to_owned())
             .spawn(move || write(writer, &receive, &count, &stop))?;
@@ -81,7 +95,7 @@ impl Recording {
             path: path.to_owned(),
             temporary,
             rows: Some(send),
-            missed,
+            room,
             abandoned,
             writer: Some(writer),
         })
@@ -94,7 +108,7 @@ impl Recording {
     pub fn tap(&self) -> Tap {
         Tap {
             rows: self.rows.clone().expect("until it is finished"),
-            missed: Arc::clone(&self.missed),
+            room: Arc::clone(&self.room),
         }
     }
 
@@ -111,7 +125,7 @@ impl Recording {
         std::fs::rename(&self.temporary, &self.path)?;
         Ok(Summary {
             rows,
-            missed: self.missed.load(Ordering::Relaxed),
+            missed: self.room.missed.load(Ordering::Relaxed),
             bytes,
         })
     }
@@ -132,24 +146,27 @@ impl Drop for Recording {
 impl Tap {
     /// Rows that the queue could not take so far, of all taps together.
     pub fn missed(&self) -> u64 {
-        self.missed.load(Ordering::Relaxed)
+        self.room.missed.load(Ordering::Relaxed)
     }
 }
 
 impl TraceSink for Tap {
     #[inline]
     fn put(&mut self, row: &TraceRow, variables: &[f64]) {
+        let room = &self.room;
+        if room.taken.fetch_add(1, Ordering::Relaxed) >= room.most {
+            room.taken.fetch_sub(1, Ordering::Relaxed);
+            room.missed.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
         let mut sample = Sample {
             row: *row,
             variables: [f64::NAN; MOST_VARIABLES],
         };
         let n = variables.len().min(MOST_VARIABLES);
         sample.variables[..n].copy_from_slice(&variables[..n]);
-        match self.rows.try_send(sample) {
-            Ok(()) => {}
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
-                self.missed.fetch_add(1, Ordering::Relaxed);
-            }
+        if self.rows.send(sample).is_err() {
+            room.missed.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
@@ -159,12 +176,21 @@ impl TraceSink for Tap {
 fn write(
     mut writer: TraceWriter<BufWriter<File>>,
     rows: &Receiver<Sample>,
-    missed: &AtomicU64,
+    room: &Room,
     abandoned: &AtomicBool,
 ) -> Result<(u64, u64), TraceError> {
+    let mut taken = 0;
     loop {
-        match rows.try_recv() {
-            Ok(s) => writer.push(&s.row, &s.variables)?,
+        let row = rows.try_recv();
+        if taken >= AT_ONCE || (row.is_err() && taken > 0) {
+            room.taken.fetch_sub(taken, Ordering::Relaxed);
+            taken = 0;
+        }
+        match row {
+            Ok(s) => {
+                taken += 1;
+                writer.push(&s.row, &s.variables)?;
+            }
             Err(TryRecvError::Empty) if abandoned.load(Ordering::Relaxed) => {
                 return Err(std::io::Error::other("abandoned").into());
             }
@@ -172,13 +198,16 @@ fn write(
             Err(TryRecvError::Disconnected) => break,
         }
     }
-    let (count, out) = writer.finish(missed.load(Ordering::Relaxed))?;
+    let (count, out) = writer.finish(room.missed.load(Ordering::Relaxed))?;
     let file = out.into_inner().map_err(|e| e.into_error())?;
     file.sync_all()?;
     Ok((count, file.metadata()?.len()))
 }
 
-/// How often an empty queue is looked at.
-const LOOK: Duration = Duration::from_millis(2);
-/// Rows that may wait, unless asked for otherwise: some 15 MB, more than half a second at 100,000 ACKs a second.
+/// How often an empty queue is looked at: a look that wakes the thread costs some microseconds, and a hundredth of [`QUEUE`]
+/// comes between two.
+const LOOK: Duration = Duration::from_millis(10);
+/// Rows after which the writer gives their room back.
+const AT_ONCE: usize = 64;
+/// Rows that may wait, unless asked for otherwise: at most 15 MB, more than half a second at 100,000 ACKs a second.
 pub const QUEUE: usize = 1 << 16;

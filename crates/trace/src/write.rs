@@ -6,20 +6,19 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use fullpipe_flow::{Events, TraceRow};
+use fullpipe_flow::TraceRow;
 use parquet::basic::{
     Compression, DecimalType, Encoding, LogicalType, Repetition, Type as Physical,
 };
-use parquet::column::writer::ColumnWriter;
-use parquet::data_type::ByteArray;
 use parquet::errors::Result;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
-use crate::columns::{COLUMNS, VARIABLE, VARIABLE_DECIMALS, Value, scaled};
-use crate::{Meta, SCHEMA, TraceError};
+use crate::cells::{Cells, Dictionary, Room};
+use crate::columns::{COLUMNS, VARIABLE, VARIABLE_DECIMALS, Value};
+use crate::{FlowMeta, Meta, SCHEMA, TraceError};
 
 /// How times are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,11 +38,6 @@ impl Resolution {
             Resolution::Microseconds => 3,
         }
     }
-
-    fn of(self, nanos: u64) -> i64 {
-        let unit = 10u64.pow(u32::from(self.dropped()));
-        i64::try_from(nanos.saturating_add(unit / 2) / unit).unwrap_or(i64::MAX)
-    }
 }
 
 /// How numbers that are not counts are kept.
@@ -60,16 +54,21 @@ pub enum Numbers {
 pub struct TraceWriter<W: Write + Send> {
     file: SerializedFileWriter<W>,
     resolution: Resolution,
-    numbers: Numbers,
-    flow_names: Vec<ByteArray>,
-    /// Names of the columns of variables, without their prefix.
-    variables: Vec<String>,
-    /// Per flow and variable column: where the flow reports it.
+    /// Of [`COLUMNS`], then of variables.
+    cells: Vec<Cells>,
+    /// Of [`COLUMNS`]; `None` where there are no words.
+    dictionaries: Vec<Option<Dictionary>>,
+    room: Room,
+    /// Per column of a variable and flow: where the flow reports it.
     places: Vec<Vec<Option<usize>>>,
-    rows: Vec<TraceRow>,
-    /// As many values as `width` per row.
+    flows: usize,
+    /// Rows that are no cells yet.
+    block: Vec<TraceRow>,
+    /// As many values as `width` per row of the block.
     values: Vec<f64>,
     width: usize,
+    /// Rows that are cells, and rows in groups.
+    waiting: usize,
     written: u64,
 }
 
@@ -77,7 +76,7 @@ impl<W: Write + Send> std::fmt::Debug for TraceWriter<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TraceWriter")
             .field("written", &self.written)
-            .field("waiting", &self.rows.len())
+            .field("waiting", &(self.waiting + self.block.len()))
             .finish_non_exhaustive()
     }
 }
@@ -100,20 +99,24 @@ impl<W: Write + Send> TraceWriter<W> {
             .collect();
         variables.sort_unstable();
         variables.dedup();
-        let places = meta.flows.iter().map(|f| {
-            let place = |v: &String| f.variables.iter().position(|n| n == v);
-            variables.iter().map(place).collect()
+        let places = variables.iter().map(|v| {
+            let place = |f: &FlowMeta| f.variables.iter().position(|n| n == v);
+            meta.flows.iter().map(place).collect()
         });
         let width = meta.flows.iter().map(|f| f.variables.len()).max();
         let mut properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_created_by(format!("fullpipe {}", meta.version))
-            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_statistics_enabled(EnabledStatistics::None)
             .set_offset_index_disabled(true)
             .set_dictionary_enabled(false)
             .set_key_value_metadata(Some(metadata(meta)?));
         for c in COLUMNS {
             let path = ColumnPath::from(c.name);
+            if c.name == SEARCHED {
+                let chunk = EnabledStatistics::Chunk;
+                properties = properties.set_column_statistics_enabled(path.clone(), chunk);
+            }
             properties = match (c.value, numbers) {
                 (Value::Flow | Value::Phase | Value::Event, _) => {
                     properties.set_column_dictionary_enabled(path, true)
@@ -130,17 +133,28 @@ impl<W: Write + Send> TraceWriter<W> {
                 properties = properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
             }
         }
+        let names: Vec<&str> = meta.flows.iter().map(|f| f.name.as_str()).collect();
         let schema = schema(&variables, resolution, numbers)?;
         Ok(Self {
             file: SerializedFileWriter::new(out, schema, Arc::new(properties.build()))?,
             resolution,
-            numbers,
-            flow_names: meta.flows.iter().map(|f| f.name.as_str().into()).collect(),
+            cells: COLUMNS
+                .iter()
+                .map(|c| Some(c.value))
+                .chain(variables.iter().map(|_| None))
+                .map(|value| Cells::new(value, numbers))
+                .collect(),
+            dictionaries: COLUMNS
+                .iter()
+                .map(|c| Dictionary::of(c.value, &names))
+                .collect(),
+            room: Room::default(),
             places: places.collect(),
-            variables,
-            rows: Vec::new(),
+            flows: names.len(),
+            block: Vec::new(),
             values: Vec::new(),
             width: width.unwrap_or(0),
+            waiting: 0,
             written: 0,
         })
     }
@@ -156,15 +170,18 @@ impl<W: Write + Send> TraceWriter<W> {
         row: &TraceRow,
         variables: &[f64],
     ) -> std::result::Result<(), TraceError> {
-        if usize::from(row.flow) >= self.flow_names.len() {
+        if usize::from(row.flow) >= self.flows {
             return Ok(());
         }
-        self.rows.push(*row);
+        self.block.push(*row);
         let n = variables.len().min(self.width);
         self.values.extend_from_slice(&variables[..n]);
-        self.values.resize(self.rows.len() * self.width, f64::NAN);
-        if self.rows.len() >= ROWS_PER_GROUP {
-            self.write_group()?;
+        self.values.resize(self.block.len() * self.width, f64::NAN);
+        if self.block.len() >= ROWS_PER_BLOCK {
+            self.end_block();
+            if self.waiting >= ROWS_PER_GROUP {
+                self.write_group()?;
+            }
         }
         Ok(())
     }
@@ -174,6 +191,7 @@ impl<W: Write + Send> TraceWriter<W> {
     /// # Errors
     /// If the file cannot be written.
     pub fn finish(mut self, missed: u64) -> std::result::Result<(u64, W), TraceError> {
+        self.end_block();
         self.write_group()?;
         let key = KeyValue::new(MISSED.to_owned(), missed.to_string());
         self.file.append_key_value_metadata(key);
@@ -182,121 +200,62 @@ impl<W: Write + Send> TraceWriter<W> {
 
     /// Rows pushed so far.
     pub fn rows(&self) -> u64 {
-        self.written + self.rows.len() as u64
+        self.written + (self.waiting + self.block.len()) as u64
     }
 
-    /// Writes what waits as one row group, one flow after the other.
+    /// Rows of the block become cells.
+    fn end_block(&mut self) {
+        let (of_columns, of_variables) = self.cells.split_at_mut(COLUMNS.len());
+        for (cells, c) in of_columns.iter_mut().zip(COLUMNS) {
+            cells.take(c.value, &self.block, self.resolution, &mut self.room);
+        }
+        for (cells, places) in of_variables.iter_mut().zip(&self.places) {
+            let rows = self.block.iter().zip(self.values.chunks(self.width));
+            let value = |(row, values): (&TraceRow, &[f64])| {
+                places[usize::from(row.flow)].map_or(f64::NAN, |place| values[place])
+            };
+            cells.take_numbers(rows.map(value), VARIABLE_DECIMALS);
+        }
+        self.waiting += self.block.len();
+        self.block.clear();
+        self.values.clear();
+    }
+
+    /// Writes the cells as one row group, one flow after the other.
     fn write_group(&mut self) -> std::result::Result<(), TraceError> {
-        if self.rows.is_empty() {
+        if self.waiting == 0 {
             return Ok(());
         }
-        let mut order: Vec<u32> = (0..self.rows.len() as u32).collect();
-        // Stable: the rows of a flow stay in their order.
-        order.sort_by_key(|i| self.rows[*i as usize].flow);
-        let mut group = self.file.next_row_group()?;
-        let rows = || order.iter().map(|i| &self.rows[*i as usize]);
-        for c in COLUMNS {
-            let mut out = next(&mut group)?;
-            match c.value {
-                Value::Flow => words(
-                    &mut out,
-                    rows().map(|r| &self.flow_names[usize::from(r.flow)]),
-                )?,
-                Value::Phase => {
-                    let mut known = Words::default();
-                    words(
-                        &mut out,
-                        rows()
-                            .map(|r| known.of(r.phase_name()))
-                            .collect::<Vec<_>>()
-                            .iter(),
-                    )?;
-                }
-                Value::Event => {
-                    let mut known = EventWords::default();
-                    words(
-                        &mut out,
-                        rows()
-                            .map(|r| known.of(r.events))
-                            .collect::<Vec<_>>()
-                            .iter(),
-                    )?;
-                }
-                Value::Count(get, _) => {
-                    let values: Vec<i64> = rows().map(|r| get(r).cast_signed()).collect();
-                    integers(&mut out, &values, None)?;
-                }
-                Value::Nanos { decimals, get, .. } => match self.numbers {
-                    Numbers::Decimal => {
-                        optional_integers(
-                            &mut out,
-                            rows().map(|r| get(r).map(|n| self.resolution.of(n))),
-                        )?;
-                    }
-                    Numbers::Double => {
-                        let unit = 10f64.powi(i32::from(decimals));
-                        doubles(&mut out, rows().map(|r| get(r).map(|n| n as f64 / unit)))?;
-                    }
-                },
-                Value::Number { decimals, get, .. } => match self.numbers {
-                    Numbers::Decimal => {
-                        optional_integers(&mut out, rows().map(|r| scaled(get(r), decimals)))?
-                    }
-                    Numbers::Double => doubles(&mut out, rows().map(|r| finite(get(r))))?,
-                },
-            }
-            out.close()?;
+        if let Some(order) = self.order() {
+            self.cells.iter_mut().for_each(|c| c.rearrange(&order));
         }
-        for v in 0..self.variables.len() {
+        let mut group = self.file.next_row_group()?;
+        let dictionaries = self.dictionaries.iter_mut().map(Option::as_mut);
+        let dictionaries = dictionaries.chain(std::iter::repeat_with(|| None));
+        for (cells, dictionary) in self.cells.iter_mut().zip(dictionaries) {
             let mut out = next(&mut group)?;
-            let value = |i: &u32| {
-                let i = *i as usize;
-                let place = self.places[usize::from(self.rows[i].flow)][v];
-                place.map_or(f64::NAN, |p| self.values[i * self.width + p])
-            };
-            match self.numbers {
-                Numbers::Decimal => optional_integers(
-                    &mut out,
-                    order.iter().map(|i| scaled(value(i), VARIABLE_DECIMALS)),
-                )?,
-                Numbers::Double => doubles(&mut out, order.iter().map(|i| finite(value(i))))?,
-            }
+            cells.write(&mut out, dictionary, &mut self.room)?;
             out.close()?;
         }
         group.close()?;
-        self.written += self.rows.len() as u64;
-        self.rows.clear();
-        self.values.clear();
+        self.written += self.waiting as u64;
+        self.waiting = 0;
         Ok(())
     }
-}
 
-/// Texts that were seen, as the writer takes them: cloning one allocates nothing.
-#[derive(Default)]
-struct Words(Vec<(&'static str, ByteArray)>);
-
-impl Words {
-    fn of(&mut self, text: &'static str) -> ByteArray {
-        if let Some((_, word)) = self.0.iter().find(|(t, _)| *t == text) {
-            return word.clone();
+    /// The order of the rows by flow; `None` if they are in it.
+    fn order(&self) -> Option<Vec<u32>> {
+        let of_flows = COLUMNS.iter().position(|c| matches!(c.value, Value::Flow));
+        let Some(Cells::Words(flows)) = of_flows.map(|i| &self.cells[i]) else {
+            return None;
+        };
+        if flows.is_sorted() {
+            return None;
         }
-        let word = ByteArray::from(text);
-        self.0.push((text, word.clone()));
-        word
-    }
-}
-
-#[derive(Default)]
-struct EventWords(Vec<(Events, ByteArray)>);
-
-impl EventWords {
-    fn of(&mut self, events: Events) -> ByteArray {
-        if let Some((_, word)) = self.0.iter().find(|(e, _)| *e == events) {
-            return word.clone();
-        }
-        let word = ByteArray::from(events.text().as_str());
-        self.0.push((events, word.clone()));
-        word
+        let mut order: Vec<u32> = (0..flows.len() as u32).collect();
+        // Stable: the rows of a flow stay in their order.
+        order.sort_by_key(|i| flows[*i as usize]);
+        Some(order)
     }
 }
 
@@ -306,69 +265,15 @@ fn next<'a, W: Write + Send>(
     Ok(group.next_column()?.expect("as many columns as the schema"))
 }
 
-fn words<'a>(
-    out: &mut SerializedColumnWriter<'_>,
-    values: impl Iterator<Item = &'a ByteArray>,
-) -> Result<()> {
-    let values: Vec<ByteArray> = values.cloned().collect();
-    if let ColumnWriter::ByteArrayColumnWriter(w) = out.untyped() {
-        w.write_batch(&values, None, None)?;
-    }
-    Ok(())
-}
-
-fn integers(
-    out: &mut SerializedColumnWriter<'_>,
-    values: &[i64],
-    levels: Option<&[i16]>,
-) -> Result<()> {
-    if let ColumnWriter::Int64ColumnWriter(w) = out.untyped() {
-        w.write_batch(values, levels, None)?;
-    }
-    Ok(())
-}
-
-fn optional_integers(
-    out: &mut SerializedColumnWriter<'_>,
-    values: impl Iterator<Item = Option<i64>>,
-) -> Result<()> {
-    let (defined, levels) = split(values);
-    integers(out, &defined, Some(&levels))
-}
-
-fn doubles(
-    out: &mut SerializedColumnWriter<'_>,
-    values: impl Iterator<Item = Option<f64>>,
-) -> Result<()> {
-    let (defined, levels) = split(values);
-    if let ColumnWriter::DoubleColumnWriter(w) = out.untyped() {
-        w.write_batch(&defined, Some(&levels), None)?;
-    }
-    Ok(())
-}
-
-fn split<T>(values: impl Iterator<Item = Option<T>>) -> (Vec<T>, Vec<i16>) {
-    let (mut defined, mut levels) = (Vec::new(), Vec::new());
-    for v in values {
-        levels.push(i16::from(v.is_some()));
-        defined.extend(v);
-    }
-    (defined, levels)
-}
-
-fn finite(x: f64) -> Option<f64> {
-    x.is_finite().then_some(x)
-}
-
 fn schema(variables: &[String], resolution: Resolution, numbers: Numbers) -> Result<TypePtr> {
     let field = |name: &str, value: Option<Value>| {
         let (physical, optional, decimals) = match value {
             Some(Value::Flow | Value::Phase | Value::Event) => (Physical::BYTE_ARRAY, false, None),
             Some(Value::Count(..)) => (Physical::INT64, false, None),
-            Some(Value::Nanos { decimals, .. }) => {
+            Some(Value::Nanos(decimals, _)) => {
                 (Physical::INT64, true, Some(decimals - resolution.dropped()))
             }
-            Some(Value::Number { decimals, .. }) => (Physical::INT64, true, Some(decimals)),
+            Some(Value::Number(decimals, _)) => (Physical::INT64, true, Some(decimals)),
             None => (Physical::INT64, true, Some(VARIABLE_DECIMALS)),
         };
         let double = decimals.is_some() && numbers == Numbers::Double;
@@ -440,7 +345,11 @@ pub(crate) const SEED: &str = "fullpipe.seed";
 pub(crate) const FLOWS: &str = "fullpipe.flows";
 pub(crate) const MISSED: &str = "fullpipe.missed_rows";
 
-/// Rows of a row group: what a writer holds in memory, some 25 MB.
+/// Rows that become cells together: what the first cache holds.
+const ROWS_PER_BLOCK: usize = 256;
+/// The column by which readers pick row groups: it alone has statistics.
+const SEARCHED: &str = "time_s";
+/// Rows of a row group: what a writer holds in memory, some 15 MB.
 pub const ROWS_PER_GROUP: usize = 1 << 16;
 /// Digits of a decimal that is kept in 64 bits.
 const DIGITS: i32 = 18;
