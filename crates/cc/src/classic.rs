@@ -116,7 +116,10 @@ impl Classic {
     }
 
     fn clamp(&mut self) {
-        self.win.w = self.win.w.max(1.0).min(self.setup.max_window);
+        // As `max` and `min`, which would ask for a second time whether these are numbers.
+        let (w, most) = (self.win.w, self.setup.max_window);
+        let w = if w > 1.0 { w } else { 1.0 };
+        self.win.w = if most < w { most } else { w };
     }
 
     fn save(&mut self) {

@@ -122,7 +122,7 @@ impl Flow {
     }
 
     /// The sender has processed an ACK or a timeout.
-    #[inline]
+    #[inline(always)]
     fn observe(&mut self, now: Time, net: &mut Net) {
         match &mut self.short {
             None => self.recorder.on_sender(now, &mut self.sender),
@@ -143,7 +143,7 @@ impl Flow {
     }
 
     /// The receiver gets a segment.
-    #[inline]
+    #[inline(always)]
     pub fn receive(&mut self, now: Time, segment: &Segment, net: &mut Net) -> Option<Ack> {
         let before = self.receiver.counts();
         let delivered = before.delivered;
@@ -251,7 +251,7 @@ impl Flow {
     }
 
     /// The receiver's ACK sets out.
-    #[inline]
+    #[inline(always)]
     pub fn answer(&mut self, now: Time, index: u32, ack: &Ack, net: &mut Net) {
         let packet = Packet::ack(index, self.ack, ack, &mut net.options);
         self.inside += 1;

@@ -155,7 +155,9 @@ impl SenderRecorder {
             self.next_row = now;
         }
         self.window = w;
-        self.window_max = self.window_max.max(w);
+        if w > self.window_max {
+            self.window_max = w;
+        }
         self.between.window(w);
         if sender.round() != self.round {
             self.round = sender.round();

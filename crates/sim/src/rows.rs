@@ -35,8 +35,13 @@ impl Between {
     /// The window is this now.
     #[inline]
     pub fn window(&mut self, w: f64) {
-        self.low = self.low.min(w);
-        self.high = self.high.max(w);
+        // A window is a number: `min` and `max` would ask, at every ACK.
+        if w < self.low {
+            self.low = w;
+        }
+        if w > self.high {
+            self.high = w;
+        }
     }
 
     /// A row, and a new beginning.

@@ -139,7 +139,7 @@ impl<C: Controller> Sender<C> {
         self.segment(now, seq, true, false)
     }
 
-    #[inline]
+    #[inline(always)]
     fn sent(&mut self, now: Time) {
         self.counts.sent += 1;
         self.last_sent = now;

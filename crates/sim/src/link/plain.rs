@@ -149,7 +149,7 @@ impl Plain {
     }
 
     /// Appends a packet to the transmitter's schedule; returns its departure.
-    #[inline]
+    #[inline(always)]
     fn transmit(&mut self, now: Time, size: u16) -> Time {
         if size != self.last_size {
             // At most 65535 B: the product stays far below 2^64.
