@@ -9,7 +9,7 @@ use fullpipe_units::Time;
 
 use crate::classic::Window;
 use crate::controller::{AckEvent, CongestionEvent, RtoEvent};
-use crate::delay::lp::{DELTA, EARLY_KEEP, Early, GRANULARITY, LINUX_SSTH, early_params};
+use crate::delay::early::{DELTA, EARLY_KEEP, Early, GRANULARITY, LINUX_SSTH, early_params};
 use crate::law::highspeed::{Form, HighSpeed};
 use crate::law::{Law, WindowLaw};
 use crate::params::{ParamSpec, Params};

@@ -1,5 +1,6 @@
 //! Laws that read the delay: Vegas and what grew from it.
 
+pub mod early;
 pub mod fast;
 pub mod hslp;
 pub mod ledbat;

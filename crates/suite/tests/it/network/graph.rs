@@ -1,0 +1,66 @@
+//! Networks of links and routes.
+
+use super::{HEAD, link, mbit, ms, names, read, way};
+use fullpipe_sim::{Buffer, Discipline};
+use fullpipe_units::Span;
+
+const PARKING: &str = "name = \"x\"\nduration = \"60s\"\n\
+    [[flow]]\nname = \"long\"\nstack = \"reno\"\nwindow = \"1BDP\"\n\
+    [[flow]]\nname = \"first\"\nstack = \"reno\"\nrtt = \"50ms\"\n\
+    [[flow]]\nname = \"second\"\nstack = \"reno\"\n\
+    [[link]]\nname = \"l1\"\nrate = \"10Mbit/s\"\ndelay = \"10ms\"\nqueue = \"red\"\n\
+    [[link]]\nname = \"l2\"\nrate = \"20Mbit/s\"\ndelay = \"5ms\"\nbuffer = \"30 packets\"\nschedule = { at = \"1s\", delay = \"7ms\" }\n\
+    [[link]]\nname = \"home\"\ndelay = \"20ms\"\n\
+    [[route]]\nflow = \"long\"\nforward = [\"l1\", \"l2\"]\n\
+    [[route]]\nflow = \"first\"\nforward = \"l1\"\nback = [\"home\"]\n\
+    [[route]]\nflow = \"second\"\nforward = [\"l2\"]\nback = [\"home\"]\n";
+
+#[test]
+fn links_make_any_graph() {
+    let scenario = read(PARKING);
+    assert_eq!(scenario.warnings, []);
+    let spec = scenario.cases[0].run_spec(1);
+    let [long, first, second] = spec.flows.as_slice() else {
+        panic!("three flows")
+    };
+    assert_eq!(way(&spec, &long.forward), ["l1", "l2"]);
+    assert_eq!(way(&spec, &long.back), ["return-15ms"]);
+    assert_eq!(way(&spec, &first.forward), ["l1"]);
+    assert_eq!(way(&spec, &first.back), ["home", "extra-20ms"]);
+    assert_eq!(way(&spec, &second.back), ["home"]);
+    let groups = &scenario.cases[0].flows;
+    let rtts: Vec<Span> = groups.iter().map(|group| group.base_rtt).collect();
+    assert_eq!(rtts, [ms(30), ms(50), ms(25)]);
+    assert_eq!(groups[0].capacity, mbit(10));
+    assert_eq!(groups[2].capacity, mbit(20));
+    // 10 Mbit/s in 30 ms: 25 packets.
+    assert_eq!(groups[0].window_cap, Some(25.0));
+    // The longest RTT over the first link is 50 ms: 41 packets.
+    assert_eq!(link(&spec, "l1").buffer, Buffer::Packets(41));
+    assert_eq!(link(&spec, "l2").buffer, Buffer::Packets(30));
+    assert!(matches!(link(&spec, "l1").discipline, Discipline::Red(_)));
+    assert_eq!(link(&spec, "l2").schedule[0].delay, Some(ms(7)));
+    // Keys of links vary.
+    let varied = read(&format!(
+        "{PARKING}[matrix]\n\"link.l1.rate\" = [\"5Mbit/s\", \"10Mbit/s\"]\n"
+    ));
+    assert_eq!(varied.cases[0].flows[0].capacity, mbit(5));
+}
+
+#[test]
+fn what_is_not_enabled_is_left_out() {
+    let scenario = read(&format!(
+        "{HEAD}[[flow]]\nname = \"a\"\nstack = \"reno\"\n[[flow]]\nname = \"b\"\nstack = \"reno\"\ndirection = \"reverse\"\n\
+         [[traffic]]\nname = \"p\"\nkind = \"ping\"\n\
+         [matrix]\n\"flow.b.enabled\" = [false, true]\n\"traffic.p.enabled\" = [false, true]\n"
+    ));
+    let shape = |i: usize| {
+        let spec = scenario.cases[i].run_spec(1);
+        (
+            spec.flows.len(),
+            spec.pings.len(),
+            names(&spec).contains(&"return"),
+        )
+    };
+    assert_eq!([shape(0), shape(3)], [(1, 0, false), (2, 1, true)]);
+}
