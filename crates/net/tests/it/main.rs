@@ -4,6 +4,7 @@ mod attack;
 mod dissector;
 mod hostile;
 mod payload;
+mod seeds;
 mod session;
 mod spreading;
 mod transfer;
