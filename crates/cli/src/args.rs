@@ -361,7 +361,7 @@ pub fn seed(text: &str) -> Result<u64, String> {
         .map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
 }
 
-fn at_least_one<T: FromStr>(text: &str) -> Result<T, String> {
+pub fn at_least_one<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse()
         .map_err(|_| "expected a whole number, at least 1".to_owned())
 }

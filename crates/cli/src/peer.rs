@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fullpipe_net::content::copy::{self, Proof};
 use fullpipe_net::content::{Carried, Content, Question};
@@ -13,14 +13,15 @@ use fullpipe_net::endpoint::Hooks;
 use fullpipe_net::io::{Mode, has_segmentation, pin};
 use fullpipe_net::live::Live;
 use fullpipe_net::session::client::{Client, Done, Peer, SessionError};
+use fullpipe_net::session::control::Why;
 use fullpipe_net::session::key::VARIABLE;
 use fullpipe_net::session::request::{Options, Request};
 use fullpipe_net::session::{Key, PORT};
 use fullpipe_net::{ground, headers};
-use fullpipe_sim::{Outcome, RunSpec, Trace};
+use fullpipe_sim::{FlowOutcome, Outcome, RunSpec, Trace};
 use fullpipe_suite::ground::{Ground, GroundError};
 use fullpipe_trace::{Summary, TraceError};
-use fullpipe_units::Span;
+use fullpipe_units::{Span, Time};
 
 use crate::commands::send::args::{Mode as FlagMode, PeerFlags};
 use crate::commands::send::target::Server;
@@ -111,7 +112,14 @@ impl Way {
             if i < last {
                 peer.patience = Span::from_secs(2);
             }
-            match Client::connect(&peer, &request, &self.options, interrupt) {
+            let connect = || Client::connect(&peer, &request, &self.options, interrupt);
+            let mut found = connect();
+            if matches!(&found, Err(SessionError::Opening { error, .. }) if error.is_busy()) {
+                // With our own question of a moment ago, perhaps.
+                std::thread::sleep(SOON);
+                found = connect();
+            }
+            match found {
                 Err(e @ SessionError::Opening { .. }) if i < last => error = e,
                 other => return other,
             }
@@ -241,30 +249,24 @@ impl<'a> PeerGround<'a> {
             .clone()
     }
 
-    /// What the server did differently from what was asked for, each once.
-    pub fn notes(&self) -> Vec<String> {
-        self.notes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
-    fn note(&self, notes: &[String]) {
+    fn note(&self, note: String) {
         let mut all = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        for note in notes {
-            if !all.contains(note) {
-                all.push(note.clone());
-            }
+        if !all.contains(&note) {
+            all.push(note);
         }
     }
 
-    fn note_trace(&self, written: Result<Summary, TraceError>) -> Result<(), SessionError> {
-        let written = written.map_err(|e| trace::cannot(&e))?;
+    fn note_trace(
+        &self,
+        path: &Path,
+        written: Result<Summary, TraceError>,
+    ) -> Result<(), SessionError> {
+        let written = written.map_err(|e| trace::cannot(path, &e))?;
         if written.missed > 0 {
             let (missed, rows) = (written.missed, written.rows);
-            self.note(&[format!(
+            self.note(format!(
                 "{missed} rows of the trace came too fast, {rows} are in it"
-            )]);
+            ));
         }
         Ok(())
     }
@@ -296,7 +298,9 @@ impl<'a> PeerGround<'a> {
             content,
             self.interrupt,
         )?;
-        self.note(&client.grant().notes);
+        for note in &client.grant().notes {
+            self.note(format!("server: {note}"));
+        }
         let mut carried = match self.verify {
             true => copy::patterns(spec.seed, &spec),
             false => Carried::default(),
@@ -313,8 +317,13 @@ impl<'a> PeerGround<'a> {
         };
         let shared = Arc::new(spec.clone());
         let done = client.run(&shared, self.way.options(), hooks, self.interrupt)?;
-        if let Some(recording) = recording {
-            self.note_trace(recording.finish())?;
+        if let (Some(recording), Some(path)) = (recording, &self.trace) {
+            self.note_trace(path, recording.finish())?;
+        }
+        if !matches!(done.why, Why::Over | Why::Stopped) {
+            let ended = done.near.ended.saturating_since(Time::ZERO);
+            let (lasted, why) = (ended.as_secs_f64(), done.why.text());
+            self.note(format!("server: the run lasted {lasted:.1} s only: {why}"));
         }
         if self.verify {
             let proofs = copy::tallies(&carried, &spec, &mut |q| {
@@ -324,15 +333,33 @@ impl<'a> PeerGround<'a> {
             *self.proofs.lock().unwrap_or_else(PoisonError::into_inner) = proofs;
         }
         client.close();
-        outcome(&spec, done)
+        let outcome = outcome(&spec, done)?;
+        outcome
+            .flows
+            .iter()
+            .filter_map(none_arrived)
+            .for_each(|note| self.note(note));
+        Ok(outcome)
     }
+}
+
+/// Nothing of a flow arrived, while control messages, which are shorter, did: a link on the way may take shorter packets only, and
+/// nobody says so where it is not the first one.
+fn none_arrived(flow: &FlowOutcome) -> Option<String> {
+    let t = &flow.totals;
+    (t.delivered == 0 && t.retransmits > 0).then(|| {
+        format!(
+            "{}: none of {} packets of {} bytes arrived: does the path take them? `--set path.mtu=1280` makes them shorter",
+            flow.name, t.sent, flow.packet
+        )
+    })
 }
 
 /// The result of both sides; a run that ended when it was done lasted only so long.
 pub fn outcome(spec: &RunSpec, done: Done) -> Result<Outcome, SessionError> {
     let ended = done.near.ended;
     let mut outcome = done.merge(spec)?;
-    let lasted = ended.saturating_since(fullpipe_units::Time::ZERO);
+    let lasted = ended.saturating_since(Time::ZERO);
     outcome.duration = outcome.duration.min(lasted.max(spec.interval));
     Ok(outcome)
 }
@@ -346,6 +373,8 @@ fn fine(spec: &mut RunSpec) {
 
 /// Questions of [`Way::round_trip`].
 const ROUNDS: u32 = 3;
+/// Until a server that was busy is asked once more.
+const SOON: Duration = Duration::from_millis(300);
 const FINE: Span = Span::from_millis(10);
 const MOST_ROWS: u64 = 500_000;
 
@@ -356,6 +385,13 @@ impl Ground for PeerGround<'_> {
 
     fn peer(&self) -> Option<&str> {
         Some(&self.way.name)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Two runs at a time would share the path.
@@ -377,6 +413,10 @@ impl Ground for PeerGround<'_> {
                 SessionError::Refused(_) | SessionError::Request(_) => GroundError::Unable {
                     what: error.to_string(),
                     hint: "ask for less, or change the limits of `fullpipe serve`".to_owned(),
+                },
+                SessionError::Here(what) => GroundError::Environment {
+                    what: what.clone(),
+                    hint: "choose another place, or make room there".to_owned(),
                 },
                 _ => GroundError::Environment {
                     what: error.to_string(),

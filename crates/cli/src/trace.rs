@@ -22,7 +22,7 @@ pub fn begin(path: &Path, spec: &RunSpec) -> Result<Recording, SessionError> {
         seed: spec.seed,
         flows: spec.flows.iter().map(flow).collect(),
     };
-    Recording::begin(path, &meta, Resolution::Microseconds, QUEUE).map_err(|e| cannot(&e))
+    Recording::begin(path, &meta, Resolution::Microseconds, QUEUE).map_err(|e| cannot(path, &e))
 }
 
 /// A way into it for each flow that sends from here.
@@ -41,8 +41,9 @@ pub fn taps(recording: &Recording, spec: &RunSpec) -> Vec<(u32, Box<dyn TraceSin
 }
 
 /// It cannot be written.
-pub fn cannot(error: &TraceError) -> SessionError {
-    SessionError::Here(format!("the trace cannot be written: {error}"))
+pub fn cannot(path: &Path, error: &TraceError) -> SessionError {
+    let path = path.display();
+    SessionError::Here(format!("the trace `{path}` cannot be written: {error}"))
 }
 
 fn flow(f: &FlowSpec) -> FlowMeta {

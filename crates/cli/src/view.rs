@@ -14,9 +14,15 @@ use crate::table::{Align, Table, number};
 
 /// The table: one row per flow and case, one per traffic and case, what the spread is, then the expectations.
 pub fn table(result: &RunResult) -> String {
-    let mut out = flows(result);
-    if result.cases.iter().any(|c| !c.traffic.is_empty()) {
-        out.push('\n');
+    let mut out = String::new();
+    let traffics = result.cases.iter().any(|c| !c.traffic.is_empty());
+    if !traffics || result.cases.iter().any(|c| !c.flows.is_empty()) {
+        out += &flows(result);
+    }
+    if traffics {
+        if !out.is_empty() {
+            out.push('\n');
+        }
         out += &traffic(result);
     }
     out.push('\n');

@@ -24,6 +24,11 @@ pub trait Ground: Sync {
         false
     }
 
+    /// What is to be said about the runs so far, each once: what was not done as the scenario says.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Makes one run.
     ///
     /// # Errors

@@ -151,6 +151,10 @@ fn one(
     if ground.in_real_time() && !args.quiet {
         output::say(&real_time(scenario, ground));
     }
+    if let (Some(peer), false) = (ground.peer(), args.quiet) {
+        let notes = not_ours(scenario, peer);
+        notes.iter().for_each(|note| output::warning(note));
+    }
     let progress = Progress::new(&scenario.name, args.quiet);
     let options = Options {
         jobs: args.jobs.map_or(0, usize::from),
@@ -166,7 +170,11 @@ fn one(
     let ran = run_on(scenario, &options, ground);
     let took = progress.finish();
     let ran = ran?;
-    let mut remarks = vec![speed(scenario, &ran, took)];
+    if !args.quiet {
+        let notes = ground.notes();
+        notes.iter().for_each(|note| output::warning(note));
+    }
+    let mut remarks = vec![speed(scenario, &ran, took, ground.in_real_time())];
     if let Some(dir) = out {
         let pictures = figure::write(scenario, &ResultDir::open(dir)?)?;
         remarks.push(format!("results: {}", dir.display()));
@@ -209,8 +217,36 @@ fn real_time(scenario: &Scenario, ground: &dyn Ground) -> String {
     )
 }
 
+/// What a scenario says of a path that is the one to `peer`: it varies what is not ours, or expects what nobody sees.
+fn not_ours(scenario: &Scenario, peer: &str) -> Vec<String> {
+    let mut keys: Vec<&str> = Vec::new();
+    for (key, _) in scenario.cases.iter().flat_map(|c| &c.params) {
+        let of_path = key.starts_with("path.") && !KNOWN_OF_A_PATH.contains(&key.as_str());
+        let foreign = of_path || key.starts_with("link.");
+        if foreign && !keys.contains(&key.as_str()) {
+            keys.push(key);
+        }
+    }
+    let keys = keys.iter().map(|key| {
+        format!("the path is the one to {peer}: `{key}` changes nothing, cases differ by chance")
+    });
+    let links = scenario.expectations.iter().filter(|e| e.link.is_some());
+    let links = links.map(|e| {
+        format!(
+            "the path is the one to {peer}: nobody sees its links, so the expectation about `{}` cannot come true",
+            e.metric
+        )
+    });
+    let mut notes: Vec<String> = keys.chain(links).collect();
+    notes.dedup();
+    notes
+}
+
+/// Keys of `[path]` that say something where the path is not ours: the length of packets, and what a BDP is.
+const KNOWN_OF_A_PATH: [&str; 3] = ["path.mtu", "path.rate", "path.rtt"];
+
 /// `first-run: 4 runs, 240 s of virtual time in 1.3 s, 4.1 million packets per second`.
-fn speed(scenario: &Scenario, ran: &Ran, took: Duration) -> String {
+fn speed(scenario: &Scenario, ran: &Ran, took: Duration, real: bool) -> String {
     let mut line = format!("{}: {}", scenario.name, counted(ran.made, "run"));
     // Writing to a string cannot fail.
     let _ = match ran.reused {
@@ -230,12 +266,15 @@ fn speed(scenario: &Scenario, ran: &Ran, took: Duration) -> String {
         } else {
             clock(took)
         };
-        let _ = write!(
-            line,
-            ", {} s of virtual time in {took}, {} million packets per second",
-            number(virtual_s, 3),
-            number(packets as f64 / seconds / 1e6, 2)
-        );
+        let covered = number(virtual_s, 3);
+        let _ = match real {
+            true => write!(line, " of {covered} s together in {took}"),
+            false => write!(
+                line,
+                ", {covered} s of virtual time in {took}, {} million packets per second",
+                number(packets as f64 / seconds / 1e6, 2)
+            ),
+        };
     }
     line
 }

@@ -281,6 +281,51 @@ fn a_run_with_a_peer_has_the_numbers_of_any_run() {
 }
 
 #[test]
+fn what_a_limit_cuts_short_and_where_the_path_is_another_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    // One test at a time is enough, although a client asks for the round-trip time first.
+    let server = Server::start(dir.path(), &["--max-tests", "1", "--max-bytes", "2MB"]);
+    let line = ["send", &server.address, "--time", "20s"];
+    let ended = ok(fullpipe(dir.path(), &line));
+    let said = "the run lasted";
+    assert!(ended.stderr.contains(said), "{}", ended.stderr);
+    assert!(ended.stderr.contains("--max-bytes"), "{}", ended.stderr);
+    let refused = fullpipe(dir.path(), &["send", &server.address, "--size", "3MB"]);
+    let message = refused.stderr.lines().next().unwrap_or_default();
+    assert!(
+        message.starts_with("error: the server refuses: "),
+        "{message}"
+    );
+    assert_eq!(refused.code, 2);
+    let lost = dir.path().join("nowhere/trace.parquet");
+    let lost = lost.to_str().unwrap();
+    let line = ["send", &server.address, "--time", "1s", "--trace", lost];
+    let untraced = fullpipe(dir.path(), &line);
+    assert!(untraced.stderr.contains(lost), "{}", untraced.stderr);
+    assert_eq!(untraced.code, 3);
+
+    crate::process::write(dir.path(), "small.toml", crate::process::SMALL);
+    let line = [
+        "run",
+        "small.toml",
+        "--peer",
+        &server.address,
+        "--set",
+        "duration=300ms",
+        "--set",
+        "flow.main.window=\"5 segments\"",
+        "--set",
+        "measure.interval=100ms",
+        "--out",
+        "out",
+    ];
+    ok(fullpipe(dir.path(), &line));
+    let page = fs::read_to_string(dir.path().join("out/report.html")).unwrap();
+    let said = format!("the one to {}, as it was", server.address);
+    assert!(page.contains(&said), "the page says whose path it was");
+}
+
+#[test]
 fn data_may_be_encrypted() {
     let dir = tempfile::tempdir().unwrap();
     let key = "k".repeat(40);

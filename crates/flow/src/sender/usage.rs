@@ -13,6 +13,12 @@ pub(super) struct Usage {
 }
 
 impl<C: Controller> Sender<C> {
+    /// The host takes no more for now, although there may be more to send: it is the host that limits, not the window. A window in
+    /// which that was so throughout does not grow, as in Linux (`tcp_cwnd_validate`) and RFC 7661.
+    pub fn yielded(&mut self) {
+        self.note_usage(false);
+    }
+
     #[inline]
     pub(super) fn note_usage(&mut self, limited: bool) {
         let out = self.board.flight();

@@ -1,7 +1,7 @@
 //! Traffic that is not a flow: datagrams of sources, and round-trip probes, at the host where they leave and at the other.
 
-use fullpipe_sim::RunSpec;
 use fullpipe_sim::traffic::{Ping, Source};
+use fullpipe_sim::{PingOutcome, RunSpec, SourceOutcome};
 use fullpipe_units::{Span, Time};
 
 use super::{Plan, Side};
@@ -17,6 +17,8 @@ pub struct Crossing {
     pub next: Time,
     /// Bytes of a datagram's payload.
     pub size: usize,
+    /// One more than the highest number that arrived here.
+    highest: u64,
 }
 
 /// One end of a sequence of probes.
@@ -48,6 +50,7 @@ pub fn sources(spec: &RunSpec, side: Side, overhead: usize) -> Vec<Crossing> {
                 size: usize::from(s.packet)
                     .saturating_sub(headers::IPV4 + overhead)
                     .max(CrossDatagram::LEN),
+                highest: 0,
             }
         })
         .collect()
@@ -100,7 +103,18 @@ impl Crossing {
         }
         let delay = plan.shared_clock.then(|| age(now, datagram.stamp));
         self.source.arrive(now, delay);
+        self.highest = self.highest.max(datagram.number.saturating_add(1));
         Some(())
+    }
+
+    /// What is known at this end: where datagrams arrive, those that are missing before the last one are dropped (as RFC 3550
+    /// appendix A.3 counts).
+    pub fn outcome(self, ended: Time) -> SourceOutcome {
+        let mut outcome = self.source.outcome(ended);
+        outcome.dropped = outcome
+            .dropped
+            .max(self.highest.saturating_sub(outcome.arrived));
+        outcome
     }
 }
 
@@ -130,6 +144,16 @@ impl Probing {
         let rtt = age(now, probe.stamp);
         self.ping.answered(now, rtt);
         Some(rtt)
+    }
+
+    /// What is known here: probes before the last that was answered are lost if they were not.
+    pub fn outcome(self) -> PingOutcome {
+        let mut outcome = self.ping.outcome();
+        outcome.lost = self
+            .answered
+            .next
+            .saturating_sub(outcome.series.len() as u64);
+        outcome
     }
 }
 

@@ -159,6 +159,7 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
         for _ in 0..BURST {
             self.make_room(now)?;
             if self.state.retry.is_some() {
+                self.state.senders[slot as usize].yielded();
                 return Ok(true);
             }
             let state = &mut self.state;
@@ -190,6 +191,7 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
                 cut,
             });
         }
+        self.state.senders[slot as usize].yielded();
         Ok(true)
     }
 

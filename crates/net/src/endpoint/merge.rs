@@ -72,6 +72,7 @@ pub fn merge(
             conserve(&f.name, s.offered, r.arrived, gone)?;
         } else {
             conserve(&f.name, s.offered, r.totals.delivered, 0)?;
+            totals.dropped = missing(&totals);
         }
         delivered_packets = r.arrived.saturating_add(delivered_packets);
         let timing = (s.started, s.completed);
@@ -96,6 +97,9 @@ pub fn merge(
         totals.dropped = totals
             .dropped
             .saturating_add(dropped(&path.losses.classes, i));
+        if !path.exact {
+            totals.dropped = missing(&totals);
+        }
         ArrivalOutcome {
             name: a.template.name.clone(),
             mss: a.template.sender.mss,
@@ -109,10 +113,15 @@ pub fn merge(
     same_number("sources", far.sources.len(), spec.sources.len())?;
     let sources = near.sources.into_iter().zip(far.sources).enumerate();
     let sources = sources.map(|(i, (near, far))| {
-        let dropped = near.dropped + dropped(&path.losses.sources, i);
-        if path.exact {
+        let dropped = if path.exact {
+            let dropped = near.dropped + dropped(&path.losses.sources, i);
             conserve(&near.name, near.sent, far.arrived, dropped)?;
-        }
+            dropped
+        } else {
+            // What this host refused is missing there too.
+            let absent = near.sent.saturating_sub(far.arrived);
+            near.dropped.max(far.dropped).min(absent)
+        };
         Ok(SourceOutcome {
             name: near.name,
             packet: near.packet,
@@ -126,7 +135,10 @@ pub fn merge(
     same_number("sequences of probes", near.pings.len(), spec.pings.len())?;
     let pings = near.pings.into_iter().enumerate();
     let pings = pings.map(|(i, ping)| PingOutcome {
-        lost: dropped(&path.losses.pings, i),
+        lost: match path.exact {
+            true => dropped(&path.losses.pings, i),
+            false => ping.lost,
+        },
         ..ping
     });
     let total =
@@ -159,6 +171,13 @@ pub fn merge(
             ..path.fidelity
         }),
     })
+}
+
+/// What a network lost that does not say so: of what has been repaired, every transmission that did not arrive, as each loss takes one
+/// retransmission, and each that was needless arrives as a duplicate.
+fn missing(totals: &FlowTotals) -> u64 {
+    let repaired = totals.retransmits.saturating_sub(totals.duplicates);
+    totals.dropped.max(repaired).min(totals.sent)
 }
 
 fn same_number(what: &str, reported: usize, specified: usize) -> Result<(), String> {

@@ -29,7 +29,7 @@ mod timers;
 mod udp;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use fullpipe_sim::{RunSpec, Violation};
@@ -131,6 +131,19 @@ pub enum EndpointError {
     /// A fault of an interface.
     #[error(transparent)]
     Violation(#[from] Violation),
+    /// The system does not take packets of this length.
+    #[error("packets of {bytes} bytes do not fit the way to {peer}{}", remedy(*mtu))]
+    Longer {
+        /// Of the longest packet, with its headers.
+        bytes: usize,
+        /// Where they go.
+        peer: SocketAddr,
+        /// What fits, bytes.
+        mtu: Option<u32>,
+    },
+    /// A filter of this host.
+    #[error("this host forbids datagrams to {0}: look at the rules of its firewall")]
+    Forbidden(SocketAddr),
     /// The operating system.
     #[error("socket: {0}")]
     Io(#[from] io::Error),
@@ -146,5 +159,45 @@ pub fn run(
     hooks: Hooks<'_>,
     stop: &Stop,
 ) -> Result<HostOutcome, EndpointError> {
-    host::Host::new(plan, port, hooks)?.run(stop)
+    let ran = host::Host::new(plan, port, hooks).and_then(|host| host.run(stop));
+    ran.map_err(|error| error.explained(plan))
+}
+
+impl EndpointError {
+    /// With what helps, where a number of the operating system would not.
+    fn explained(self, plan: &Plan) -> Self {
+        let Self::Io(error) = &self else { return self };
+        let peer = plan.peer;
+        let ip = peer.ip().to_canonical();
+        match rustix::io::Errno::from_io_error(error) {
+            Some(rustix::io::Errno::MSGSIZE) => Self::Longer {
+                bytes: ground::longest(&plan.spec) + if ip.is_ipv4() { 28 } else { 48 },
+                peer,
+                mtu: mtu(peer).ok(),
+            },
+            Some(rustix::io::Errno::PERM) => Self::Forbidden(peer),
+            _ => self,
+        }
+    }
+}
+
+/// Bytes of the longest packet that the interface towards `peer` takes.
+fn mtu(peer: SocketAddr) -> io::Result<u32> {
+    let any: SocketAddr = match peer {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    };
+    let socket = UdpSocket::bind(any)?;
+    socket.connect(peer)?;
+    Ok(match peer.ip().to_canonical() {
+        IpAddr::V4(_) => rustix::net::sockopt::ip_mtu(&socket)?,
+        IpAddr::V6(_) => rustix::net::sockopt::ipv6_mtu(&socket)?,
+    })
+}
+
+fn remedy(mtu: Option<u32>) -> String {
+    match mtu {
+        Some(mtu) => format!(", which takes {mtu}: say `--set path.mtu={mtu}`"),
+        None => ": say `--set path.mtu=...` with less".to_owned(),
+    }
 }

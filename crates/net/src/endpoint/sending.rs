@@ -272,6 +272,11 @@ impl Sending {
         }
     }
 
+    /// The host serves others first.
+    pub fn yielded(&mut self) {
+        self.sender.yielded();
+    }
+
     /// It may try again.
     pub fn resume(&mut self) {
         self.sender.resume();

@@ -99,10 +99,12 @@ impl Port for UdpPort {
     }
 
     fn flush(&mut self) -> io::Result<Flush> {
-        let flushed = self.outbox.flush(&self.socket)?;
-        if flushed.refused > 0 {
+        let flushed = self.outbox.flush(&self.socket);
+        if !self.outbox.is_empty() {
+            // Neither what was refused nor what cannot leave at all may stand in the way of what is said next.
             self.outbox.take_refused(|_, _| {});
         }
+        let flushed = flushed?;
         Ok(Flush {
             left: flushed.sent,
             refused: flushed.refused > 0,
@@ -140,5 +142,27 @@ impl Port for UdpPort {
 
     fn drops(&self) -> u64 {
         self.socket.drops().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::IoConfig;
+
+    #[test]
+    fn what_cannot_leave_does_not_stand_in_the_way() {
+        let config = IoConfig::default();
+        let here = || Socket::bind("127.0.0.1:0".parse().unwrap(), &config).unwrap();
+        let (socket, other) = (here(), here());
+        let to = other.local();
+        let (clock, stop) = (Clock::new(), Stop::new().unwrap());
+        let mut port = UdpPort::new(socket, 70_000, Patience::Sleep, clock, &stop).unwrap();
+        // No datagram is as long.
+        port.push(to, None, 70_000, |_| {});
+        let error = port.flush().unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(nix::libc::EMSGSIZE));
+        port.push(to, None, 100, |_| {});
+        assert_eq!(port.flush().unwrap().left, 1);
     }
 }

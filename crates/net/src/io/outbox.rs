@@ -101,7 +101,7 @@ impl Outbox {
     /// Sends from the front until all have left or the host takes no more. What it did not take stays: try again, or take it back.
     ///
     /// # Errors
-    /// A datagram cannot leave at all: it is longer than the interface allows, there is no route, a filter forbids it. It is still
+    /// A datagram cannot leave at all: it is longer than the interface allows, a filter forbids it. It is still
     /// at the front ([`Outbox::skip`]).
     pub fn flush(&mut self, socket: &Socket) -> io::Result<Flushed> {
         self.flush_to(socket)
@@ -154,6 +154,11 @@ impl Outbox {
                 Err(e) if is_answer_of_the_network(&e) && patience > 0 => {
                     patience -= 1;
                     port.drain_errors();
+                }
+                // A link or a route may come back: what finds none is lost, as anywhere else on the way.
+                Err(e) if is_answer_of_the_network(&e) => {
+                    sent += self.len();
+                    break;
                 }
                 Err(e) if group > 1 && is_about_offload(&e) => {
                     // Which of the two it was, the datagrams themselves will show.

@@ -331,11 +331,14 @@ impl AsRawFd for Socket {
 /// In packet mode datagrams of up to so many bytes leave together nevertheless: ACKs of one batch.
 const SHORT: usize = 128;
 
-/// Whether this error tells of an earlier datagram rather than of this call.
+/// Whether this error is one of the network, which may pass: it tells of an earlier datagram, or that there is no way at the moment.
 pub(super) fn is_answer_of_the_network(e: &io::Error) -> bool {
     matches!(
         e.kind(),
-        ErrorKind::ConnectionRefused | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable
+        ErrorKind::ConnectionRefused
+            | ErrorKind::HostUnreachable
+            | ErrorKind::NetworkUnreachable
+            | ErrorKind::NetworkDown
     )
 }
 

@@ -82,6 +82,14 @@ pub enum SessionError {
     /// The far side sent what is no result, or not one of this run.
     #[error("the server's result does not fit: {0}")]
     Misfit(String),
+    /// There is no route.
+    #[error("this host knows no way to {peer}: {error}")]
+    NoWay {
+        /// The server.
+        peer: SocketAddr,
+        /// Why.
+        error: io::Error,
+    },
     /// The far endpoint failed.
     #[error("at the server: {0}")]
     Far(String),
@@ -109,14 +117,20 @@ impl SessionError {
                 OpeningError::NoAnswer => Some(
                     "is `fullpipe serve` running there, and does the firewall let UDP through to its port?",
                 ),
-                OpeningError::Refused(Reason::Authentication) | OpeningError::Impostor => {
-                    Some("both sides need the same key; a server with `--open` takes none")
-                }
+                OpeningError::Refused(Reason::Authentication) | OpeningError::Impostor => Some(
+                    "both sides need the same key: here it comes with `--key FILE`, or in FULLPIPE_KEY; a server with `--open` takes none",
+                ),
                 OpeningError::Refused(Reason::Unencrypted) => Some("say `--encrypt`"),
                 OpeningError::Refused(Reason::Keyless) => Some("give the server a key"),
                 _ => None,
             },
             Self::NoKey => Some("`fullpipe serve --new-key FILE` makes one, for both sides"),
+            Self::Vanished => Some(
+                "is `fullpipe serve` still running there, and does the network carry packets both ways?",
+            ),
+            Self::NoWay { .. } => Some("look at the links and routes of this host"),
+            Self::Near(EndpointError::Longer { .. }) => Some("or give the interface a larger MTU"),
+            Self::Near(_) => Some("the fault is at this host: mend it and try again"),
             _ => None,
         }
     }
@@ -216,7 +230,11 @@ impl Client {
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
         };
         let mut socket = Socket::bind(any, &config)?;
-        socket.connect(peer.address)?;
+        let connected = socket.connect(peer.address);
+        connected.map_err(|error| SessionError::NoWay {
+            peer: peer.address,
+            error,
+        })?;
         let (clock, stop) = (Clock::new(), Stop::new()?);
         let port = UdpPort::new(socket, longest, options.patience, clock, &stop)?;
         let mut port = port.with_longer_headers(request.options.longer_headers());

@@ -44,6 +44,16 @@ pub enum OpeningError {
     Impostor,
 }
 
+impl OpeningError {
+    /// The server has as many tests as it takes: later it may have room.
+    pub fn is_busy(&self) -> bool {
+        matches!(
+            self,
+            Self::Refused(Reason::Busy(_) | Reason::BusyForPeer(_))
+        )
+    }
+}
+
 impl Opening {
     /// Begins; `fresh` draws random nonces, after `patience` without an answer it gives up.
     pub fn new(

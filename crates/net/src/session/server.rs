@@ -275,6 +275,8 @@ impl Server {
             _ => {}
         }
         let busy = Reason::Busy(self.limits.max_tests);
+        // A client that has just said goodbye comes again with its next question.
+        self.reap();
         if self.live.len() >= self.limits.max_tests as usize {
             return Err(busy);
         }

@@ -32,6 +32,8 @@ pub const PATIENCE: Span = Span::from_secs(120);
 pub const FETCHING: Span = Span::from_secs(600);
 /// The same where files have to be read before.
 pub const AGREEING: Span = Span::from_secs(3600);
+/// From the end of the run until its result must have been fetched of a server that is shutting down, which waits for three seconds.
+pub const FAREWELL: Span = Span::from_secs(2);
 /// From a refusal until the session is forgotten.
 pub const PONDERING: Span = Span::from_secs(3);
 /// Answers that wait to be sent.
@@ -181,9 +183,16 @@ impl Serving {
         }
     }
 
+    /// The stage has only begun: a server that is shutting down waits so long for its result to be fetched.
+    pub fn is_fresh(&self, now: Time) -> bool {
+        now.saturating_since(self.since) < FAREWELL
+    }
+
     /// The run has ended by itself or because [`Talk::is_over`] said so; this is its result.
     pub fn end(&mut self, now: Time, bytes: Vec<u8>, failed: bool) -> Why {
         let why = match &self.stage {
+            // The client has said goodbye: it fetches nothing.
+            Stage::Closed => return Why::Stopped,
             _ if failed => Why::Failed,
             Stage::Running(Run { why: Some(why), .. }) => *why,
             _ => Why::Over,

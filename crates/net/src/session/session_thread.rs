@@ -85,8 +85,9 @@ impl Session {
     fn talk(&self, port: &mut UdpPort, serving: &mut Serving, at: &[At]) -> io::Result<()> {
         while at.contains(&serving.at()) {
             let now = self.clock.now();
-            let waits = serving.at() != At::Ended && self.stopping.load(Ordering::Relaxed);
-            if waits || self.shut.load(Ordering::Relaxed) {
+            let ended = serving.at() == At::Ended;
+            let shut = self.shut.load(Ordering::Relaxed) && !(ended && serving.is_fresh(now));
+            if shut || !ended && self.stopping.load(Ordering::Relaxed) {
                 return self.lose("the server is shutting down");
             }
             if serving.is_abandoned(now) {

@@ -3,7 +3,7 @@
 mod sealed;
 
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -14,6 +14,7 @@ use fullpipe_net::endpoint::Hooks;
 use fullpipe_net::ground;
 use fullpipe_net::io::Stop;
 use fullpipe_net::session::client::{Client, Peer, SessionError, run_with_peer};
+use fullpipe_net::session::control::Why;
 use fullpipe_net::session::event::Event;
 use fullpipe_net::session::limits::Limits;
 use fullpipe_net::session::opening::OpeningError;
@@ -411,6 +412,39 @@ fn a_client_that_vanishes_leaves_nothing() {
 }
 
 #[test]
+fn a_client_that_gives_up_says_so_and_makes_room_at_once() {
+    let limits = Limits {
+        max_tests: 1,
+        ..Limits::default()
+    };
+    let server = Running::start(key("a"), limits);
+    let long = spec(30_000, vec![flow("up", None, false)]);
+    let give_up = AtomicBool::new(false);
+    let ended = std::thread::scope(|s| {
+        let run = s.spawn(|| {
+            let (options, how) = (ground::Options::default(), Options::default());
+            let peer = server.peer(key("a"));
+            run_with_peer(&long, &peer, how, &options, Hooks::default(), &give_up)
+        });
+        server.wait_for(|e| matches!(e, Event::Granted { .. }));
+        std::thread::sleep(Duration::from_millis(300));
+        give_up.store(true, Ordering::Relaxed);
+        run.join().unwrap()
+    });
+    assert!(matches!(ended, Err(SessionError::Interrupted)));
+    let begin = Instant::now();
+    server.wait_for(|e| e.to_string().contains("stopped by the client after"));
+    let mut again = go(&server, key("a"), &spec(200, vec![]), Options::default());
+    while again.is_err() && begin.elapsed() < Duration::from_secs(5) {
+        again = go(&server, key("a"), &spec(200, vec![]), Options::default());
+    }
+    again.unwrap();
+    let events = server.end();
+    let lost = |e: &&Event| matches!(e, Event::Lost { .. });
+    assert_eq!(events.iter().filter(lost).count(), 0, "{events:?}");
+}
+
+#[test]
 fn a_flood_of_garbage_changes_nothing() {
     let server = Running::start(key("a"), Limits::default());
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -532,6 +566,145 @@ fn a_server_that_stops_lets_tests_finish_and_takes_no_new_ones() {
     server.end();
     // The port is free again.
     UdpSocket::bind(address).unwrap();
+}
+
+#[test]
+fn a_server_that_ends_a_test_hands_out_what_there_is() {
+    let server = Running::start(key("a"), Limits::default());
+    let long = spec(30_000, vec![flow("up", None, false)]);
+    let (done, begin) = std::thread::scope(|s| {
+        let run = s.spawn(|| {
+            let request = Request {
+                spec: long.clone(),
+                options: Options::default(),
+            };
+            let (options, free) = (ground::Options::default(), AtomicBool::new(false));
+            let peer = server.peer(key("a"));
+            let mut client = Client::connect(&peer, &request, &options, &free)?;
+            client.run(&Arc::new(long.clone()), &options, Hooks::default(), &free)
+        });
+        server.wait_for(|e| matches!(e, Event::Granted { .. }));
+        std::thread::sleep(Duration::from_millis(300));
+        server.stop.set();
+        let begin = Instant::now();
+        (run.join().unwrap(), begin)
+    });
+    let done = done.unwrap();
+    assert_eq!(done.why, Why::ShuttingDown);
+    // The grace time is two seconds; nobody waits for ten until it is clear that there is nobody.
+    assert!(begin.elapsed() < Duration::from_secs(8));
+    let outcome = done.merge(&long).unwrap();
+    assert!(outcome.flows[0].totals.delivered > 0);
+    server.end();
+}
+
+/// Passes datagrams on between one client and a server, but for every `nth` of those with data. Returns its address; at the end
+/// the numbers of segments, datagrams and probes that it dropped.
+fn lossy(
+    server: SocketAddr,
+    nth: u64,
+    stop: Arc<AtomicBool>,
+) -> (SocketAddr, JoinHandle<[u64; 3]>) {
+    let client_side = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let server_side = UdpSocket::bind("127.0.0.1:0").unwrap();
+    server_side.connect(server).unwrap();
+    let address = client_side.local_addr().unwrap();
+    let (back, back_from) = (
+        client_side.try_clone().unwrap(),
+        server_side.try_clone().unwrap(),
+    );
+    let client = Arc::new(Mutex::new(None::<SocketAddr>));
+    let known = Arc::clone(&client);
+    let over = Arc::clone(&stop);
+    for socket in [&client_side, &server_side] {
+        let wait = Some(Duration::from_millis(50));
+        socket.set_read_timeout(wait).unwrap();
+    }
+    std::thread::spawn(move || {
+        let mut buffer = [0; 2048];
+        while !over.load(Ordering::Relaxed) {
+            let Ok(n) = back_from.recv(&mut buffer) else {
+                continue;
+            };
+            if let Some(client) = *known.lock().unwrap() {
+                let _ = back.send_to(&buffer[..n], client);
+            }
+        }
+    });
+    let thread = std::thread::spawn(move || {
+        let (mut seen, mut dropped) = ([0u64; 3], [0u64; 3]);
+        let mut buffer = [0; 2048];
+        while !stop.load(Ordering::Relaxed) {
+            let Ok((n, from)) = client_side.recv_from(&mut buffer) else {
+                continue;
+            };
+            *client.lock().unwrap() = Some(from);
+            // Kinds of the wire format: DATA, DATAGRAM, PING.
+            let kind = [8, 10, 11].iter().position(|k| buffer[0] & 15 == *k);
+            if let Some(kind) = kind {
+                seen[kind] += 1;
+                if seen[kind] % nth == 10 {
+                    dropped[kind] += 1;
+                    continue;
+                }
+            }
+            let _ = server_side.send(&buffer[..n]);
+        }
+        dropped
+    });
+    (address, thread)
+}
+
+#[test]
+fn what_a_network_loses_without_a_word_is_counted() {
+    let server = Running::start(key("a"), Limits::default());
+    let stop: Arc<AtomicBool> = Arc::default();
+    let (address, proxy) = lossy(server.address, 50, Arc::clone(&stop));
+    let mut spec = spec(3_000, vec![flow("up", Some(1_500), false)]);
+    let (until, end) = (Time::from_secs_f64(2.0), Time::from_secs_f64(2.5));
+    let source = |name: &str, stop| SourceSpec {
+        name: name.to_owned(),
+        packet: 500,
+        waveform: Waveform::Steps {
+            steps: vec![(Span::ZERO, Rate::from_bits_per_sec(800_000))],
+            period: None,
+        },
+        spacing: Spacing::Even,
+        forward: vec![],
+        start: Time::ZERO,
+        stop: Some(stop),
+    };
+    spec.sources = vec![source("cross", until)];
+    spec.pings = vec![PingSpec {
+        name: "ping".to_owned(),
+        interval: Span::from_millis(5),
+        size: 100,
+        forward: vec![],
+        back: vec![],
+        start: Time::ZERO,
+        stop: Some(end),
+    }];
+    let peer = Peer::new(address, key("a"));
+    let (options, free) = (ground::Options::default(), AtomicBool::new(false));
+    let ran = run_with_peer(
+        &spec,
+        &peer,
+        Options::default(),
+        &options,
+        Hooks::default(),
+        &free,
+    );
+    stop.store(true, Ordering::Relaxed);
+    let (outcome, _) = ran.unwrap();
+    let [segments, datagrams, probes] = proxy.join().unwrap();
+    let f = &outcome.flows[0];
+    assert_eq!(f.totals.delivered, 1_500);
+    assert!(segments >= 20 && datagrams >= 5 && probes >= 5);
+    assert_eq!(f.totals.dropped, segments, "{:?}", f.totals);
+    let (source, ping) = (&outcome.sources[0], &outcome.pings[0]);
+    assert_eq!((source.dropped, ping.lost), (datagrams, probes));
+    assert_eq!(source.sent, source.arrived + source.dropped);
+    server.end();
 }
 
 #[test]

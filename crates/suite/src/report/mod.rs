@@ -208,7 +208,10 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
         engine: manifest.engine.clone(),
         machine: machine(manifest),
         seeds: manifest.seeds.clone(),
-        fixed: fixed(&params, &axes),
+        fixed: path_of(manifest)
+            .into_iter()
+            .chain(fixed(&params, &axes))
+            .collect(),
         axes,
         cases,
         tables: values::tables(result),
@@ -287,6 +290,15 @@ fn fixed(params: &[Vec<(String, String)>], axes: &[Axis]) -> Vec<(String, String
         .filter(|(key, _)| axes.iter().all(|a| a.key != *key))
         .cloned()
         .collect()
+}
+
+/// Where the path is not the scenario's, why nothing is shown of its links.
+fn path_of(manifest: &Manifest) -> Option<(String, String)> {
+    let peer = manifest.peer.as_deref()?;
+    let path = format!(
+        "the one to {peer}, as it was: links, queues and drops of the scenario do not apply, and nothing is drawn of them"
+    );
+    Some(("path".to_owned(), path))
 }
 
 fn machine(manifest: &Manifest) -> String {

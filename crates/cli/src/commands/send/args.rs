@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 
-use crate::args::{Format, ShortFormat, key_value, seed};
+use crate::args::{Format, ShortFormat, at_least_one, key_value, seed};
 
 /// `fullpipe send`.
 #[derive(Clone, Debug, ClapArgs)]
@@ -32,7 +32,7 @@ pub struct Send {
     pub stack: String,
 
     /// Equal connections at a time
-    #[arg(long, short = 'P', value_name = "N", default_value_t = NonZeroU32::MIN, conflicts_with = "to")]
+    #[arg(long, short = 'P', value_name = "N", default_value_t = NonZeroU32::MIN, conflicts_with = "to", value_parser = at_least_one::<NonZeroU32>, allow_negative_numbers = true)]
     pub streams: NonZeroU32,
 
     /// The server sends
@@ -49,11 +49,11 @@ pub struct Send {
     pub set: Vec<(String, String)>,
 
     /// Request and response: connections that open, fetch K segments and close, instead of a lasting flow
-    #[arg(long, value_name = "K", conflicts_with_all = ["to", "size", "streams"])]
+    #[arg(long, value_name = "K", conflicts_with_all = ["to", "size", "streams"], value_parser = at_least_one::<NonZeroU32>, allow_negative_numbers = true)]
     pub request: Option<NonZeroU32>,
 
     /// Number of requests [default: as many as the time allows]
-    #[arg(long, value_name = "N", requires = "request")]
+    #[arg(long, value_name = "N", requires = "request", value_parser = at_least_one::<NonZeroU32>, allow_negative_numbers = true)]
     pub count: Option<NonZeroU32>,
 
     /// From one request to the next
@@ -153,7 +153,7 @@ pub struct Ping {
     pub host: String,
 
     /// Probes to send
-    #[arg(long, short, value_name = "N", default_value = "10")]
+    #[arg(long, short, value_name = "N", default_value = "10", value_parser = at_least_one::<NonZeroU32>, allow_negative_numbers = true)]
     pub count: NonZeroU32,
 
     /// From one probe to the next

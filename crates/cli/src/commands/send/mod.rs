@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fullpipe_net::live::Live;
 use fullpipe_suite::export::Captures;
+use fullpipe_suite::ground::Ground as _;
 use fullpipe_suite::result::RunResult;
-use fullpipe_suite::run::{Options, Ran, Silent, run_on};
+use fullpipe_suite::run::{Options, Ran, RunError, Silent, run_on};
 use fullpipe_suite::scenario::{Diagnostics, Scenario};
 use fullpipe_units::Span;
 
@@ -85,8 +86,19 @@ fn watched(
         scope.spawn(|| live::watch(shown, live, &named, &done));
         let ran = run_on(scenario, &options, ground);
         done.store(true, Ordering::Release);
-        Ok(ran?)
+        ran.map_err(alone)
     })
+}
+
+/// There is one run: nobody needs to be told which, and nothing could be gone on with.
+fn alone(error: RunError) -> Failure {
+    match error {
+        RunError::Unable { what, hint, .. } => Failure::new(Exit::Usage, what).hint(hint),
+        RunError::Interrupted { .. } => {
+            Failure::new(Exit::Interrupted, "interrupted: the test has no result")
+        }
+        error => error.into(),
+    }
 }
 
 /// Every lasting flow, as the lines name it.
@@ -109,7 +121,7 @@ fn named(ground: &PeerGround<'_>, scenario: &Scenario) -> Vec<Named> {
 fn say_notes(args: &Send, ground: &PeerGround<'_>) {
     if !args.quiet {
         for note in ground.notes() {
-            output::warning(&format!("server: {note}"));
+            output::warning(&note);
         }
     }
 }

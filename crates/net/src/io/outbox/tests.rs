@@ -182,6 +182,20 @@ fn what_was_refused_can_be_tried_again() {
 }
 
 #[test]
+fn what_finds_no_way_is_lost_and_no_error() {
+    for errno in [Errno::NETUNREACH, Errno::HOSTUNREACH, Errno::NETDOWN] {
+        let port = Fake::new(1, 0, &[errno; 20]);
+        let mut outbox = filled(&[100; 5]);
+        let lost = Flushed {
+            sent: 5,
+            refused: 0,
+        };
+        assert_eq!(outbox.flush_to(&port).unwrap(), lost, "{errno:?}");
+        assert!(outbox.is_empty() && outbox.has_room(1500));
+    }
+}
+
+#[test]
 fn a_call_cut_short_by_an_answer_of_the_network_is_no_stall() {
     let port = Fake::new(1, 3, &[]);
     port.answers.set(1);

@@ -152,7 +152,7 @@ pub const METRICS: &[Metric] = &[
     metric(Flow, "loss_rate", "1", Lower)
         .means(
             "Part of the segments sent that the path dropped",
-            "`dropped / sent`, retransmissions included in both, since the flow's start",
+            "`dropped / sent`, retransmissions included in both, since the flow's start; of a network that does not say what it drops, `dropped` is retransmissions - duplicates at the receiver",
             "RFC 5166 section 2.1.2",
         )
         .streams("of the sums"),
@@ -322,7 +322,7 @@ pub const METRICS: &[Metric] = &[
     metric(Traffic, "loss_rate", "1", Lower)
         .means(
             "Part of what was sent that was dropped on the way",
-            "`dropped / sent` since the start; of probes: requests or answers lost / requests",
+            "`dropped / sent` since the start; of probes: requests or answers lost / requests; of a network that does not say what it drops, `dropped` is what is missing before the last that arrived",
             "RFC 5166 section 2.1.2",
         )
         .kinds(ALL),
