@@ -43,7 +43,7 @@ pub fn taps(recording: &Recording, spec: &RunSpec) -> Vec<(u32, Box<dyn TraceSin
 /// It cannot be written.
 pub fn cannot(path: &Path, error: &TraceError) -> SessionError {
     let path = path.display();
-    SessionError::Here(format!("the trace `{path}` cannot be written: {error}"))
+    SessionError::Here(format!("the trace cannot be written to {path}: {error}"))
 }
 
 fn flow(f: &FlowSpec) -> FlowMeta {
