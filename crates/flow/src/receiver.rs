@@ -3,6 +3,9 @@
 //! RFC 9293 section 3.8.6 and RFC 5681 section 4.2 (when to acknowledge), RFC 2018 and RFC 2883 (what to report), RFC 7323
 //! section 4.3 (which time stamp to echo), RFC 3168 section 6.1.3 (ECE until CWR). Linux' own rules, as switches: quick ACKs,
 //! merged ACKs while a hole is open, a delayed-ACK timer that ticks (`__tcp_ack_snd_check` in `net/ipv4/tcp_input.c`, 6.1).
+//!
+//! Flow control (RFC 9293 section 3.8.6): a host whose reader may be slow says how much room there is ([`Receiver::set_room`]) and
+//! asks now and then whether the sender must be told of more ([`Receiver::update_window`]). The window's end never moves back.
 
 use fullpipe_units::{Span, Time};
 
@@ -28,6 +31,9 @@ pub struct Receiver {
     /// Window in force and in the end, segments.
     open: u64,
     most: u64,
+    /// One past the last segment that the host has room for, and what the last ACK said; the first only grows.
+    edge: u64,
+    told: u64,
     /// A cumulative number and the ACKs due for it while a hole is open.
     repeated: (u64, u32),
     /// ACKs that the next one stands for.
@@ -75,6 +81,8 @@ impl Receiver {
             quick,
             open,
             most,
+            edge: u64::MAX,
+            told: 0,
             repeated: (0, 0),
             merged: 0,
             merge_until: Time::MAX,
@@ -109,6 +117,7 @@ impl Receiver {
             // A late copy must not disturb the ACK of data that is pending.
             self.counts.acks += 1;
             self.opened = Some(now);
+            self.told = self.window_end();
             return Some(Ack {
                 cum: self.next,
                 syn: true,
@@ -341,6 +350,7 @@ impl Receiver {
         self.merge_until = Time::MAX;
         self.counts.acks += 1;
         self.highest = self.highest.max(self.next);
+        self.told = self.window_end();
         Ack {
             cum: self.next,
             syn: false,
@@ -349,14 +359,49 @@ impl Receiver {
             sacks,
             dsack,
             ece: self.ece,
-            window_end: self.window_end(),
+            window_end: self.told,
         }
     }
 
     /// One past the last segment that the advertised window admits.
     #[inline]
     pub fn window_end(&self) -> u64 {
-        self.next.saturating_add(self.open)
+        self.next.saturating_add(self.open).min(self.edge)
+    }
+
+    /// The host has room for so many segments that have not arrived yet. What was promised once stays promised: a host that has
+    /// less room now must find it all the same. The first segment is always admitted: a sender needs one to ask with.
+    #[inline]
+    pub fn set_room(&mut self, segments: u64) {
+        // Every segment that arrived first is below `next` or in `ahead`, and is out of the host's room already.
+        let edge = self.counts.delivered.saturating_add(segments).max(1);
+        if self.edge == u64::MAX || edge > self.edge {
+            self.edge = edge;
+        }
+    }
+
+    /// Segments that the sender may still send as far as the last ACK said.
+    #[inline]
+    pub fn window_known(&self) -> u64 {
+        self.told.saturating_sub(self.next)
+    }
+
+    /// An ACK that does nothing but open the window, if its sender may be waiting for one: as the ACKs that data brings would not
+    /// reach it, there must be twice the room that it knows of, and at least `step` segments more (RFC 9293 section 3.8.6.2.2).
+    pub fn update_window(&mut self, now: Time, step: u64) -> Option<Ack> {
+        let end = self.window_end();
+        let known = self.window_known();
+        // Without SACK an ACK that does not advance counts as a sign of loss while anything is on its way.
+        if self.told >= end || (known > 0 && !self.cfg.sack) {
+            return None;
+        }
+        let more = end - self.told;
+        if more < step.max(1) || more < known {
+            return None;
+        }
+        let mut blocks = SackBlocks::default();
+        self.report(&mut blocks);
+        Some(self.ack_with(now, blocks, false))
     }
 
     /// Holes below the highest segment held: what a host bounds.

@@ -66,8 +66,9 @@ impl<C: Controller> Sender<C> {
         let Connection::SynSent { at, tries } = self.connection else {
             return; // a late copy: its window is out of date
         };
-        self.peer_limit = window_end;
-        self.send_limit = self.app_limit.min(window_end);
+        // Into a window that is closed from the start the first segment is the probe: its timer repeats it.
+        self.peer_limit = window_end.max(1);
+        self.send_limit = self.app_limit.min(self.peer_limit);
         self.connection = Connection::Open;
         self.refresh_ready();
         self.rto_at = Time::MAX;

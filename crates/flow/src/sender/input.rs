@@ -21,7 +21,10 @@ impl<C: Controller> Sender<C> {
         if ack.cum > self.board.nxt() || (ack.cum < una && ack.sacks.is_empty()) {
             return;
         }
-        if ack.window_end != self.peer_limit && ack.cum >= una {
+        // Of two ACKs for the same number the one with the smaller window is the older (RFC 9293 compares its sequence numbers).
+        let newer =
+            ack.cum > una || ack.window_end > self.peer_limit || self.peer_limit == u64::MAX;
+        if ack.window_end != self.peer_limit && ack.cum >= una && newer {
             self.peer_limit = ack.window_end;
             self.send_limit = self.app_limit.min(ack.window_end);
         }
@@ -186,7 +189,7 @@ impl<C: Controller> Sender<C> {
                 .nth(1)
                 .is_some_and(|b| b.start <= block.start && block.end <= b.end);
             if i == 0 && (block.end <= ack.cum || (ack.dsack && covered)) {
-                dsack = Some(block.start);
+                dsack = Some(block.start).filter(|seq| !self.persist.has_probed(*seq));
             } else {
                 self.board.sack(block, d);
             }
@@ -293,6 +296,7 @@ impl<C: Controller> Sender<C> {
             self.rto_at = Time::MAX;
             self.probe_at = Time::MAX;
             self.reorder_at = Time::MAX;
+            self.arm_persist(now);
         } else if advanced {
             self.rto_at = self.timer(now, self.rtt.rto());
             self.arm_probe(now);

@@ -20,6 +20,9 @@ impl<C: Controller> Sender<C> {
             return;
         }
         self.counts.local_stalls += 1;
+        if segment.seq < self.board.una() {
+            return self.unsend_window_probe(now);
+        }
         // The local queue held the sender back, not the window (C-GATE).
         self.note_usage(false);
         self.counts.sent -= 1;

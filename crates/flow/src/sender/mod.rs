@@ -11,6 +11,7 @@ mod input;
 mod local;
 mod output;
 mod pacer;
+mod persist;
 mod rate;
 mod recovery;
 mod rtt;
@@ -30,6 +31,7 @@ use crate::episode::{Episode, EpisodeKind};
 use artificial::Artificial;
 use connection::Connection;
 use pacer::Pacer;
+use persist::Persist;
 use rate::RateEstimator;
 use recovery::{Frto, Probe, Rack, UndoMark};
 use scoreboard::Scoreboard;
@@ -89,6 +91,8 @@ pub struct Sender<C = Stack> {
     rto_at: Time,
     probe_at: Time,
     reorder_at: Time,
+    /// The peer's window is closed.
+    persist: Persist,
     /// The pacer holds a segment back: wake at its time.
     gated: bool,
     /// Segments left of the train that segmentation offload sends as one.
@@ -114,6 +118,8 @@ pub struct SenderCounts {
     pub timeouts: u64,
     /// Tail loss probes.
     pub probes: u64,
+    /// Probes of a closed window; part of `sent`.
+    pub window_probes: u64,
     /// Reductions undone.
     pub undone: u64,
     /// Refusals by the local queue.
@@ -161,6 +167,7 @@ impl<C: Controller> Sender<C> {
             rto_at: Time::MAX,
             probe_at: Time::MAX,
             reorder_at: Time::MAX,
+            persist: Persist::default(),
             gated: false,
             train: 0,
             last_sent: Time::ZERO,

@@ -19,6 +19,11 @@ impl<C: Controller> Sender<C> {
             if let Some(segment) = self.send_probe(now) {
                 return Some(segment);
             }
+        if self.persist.is_due()
+            && let Some(segment) = self.send_window_probe(now)
+        {
+            return Some(segment);
+        }
         }
         let pipe = self.board.pipe();
         let cwnd = self.budget;
@@ -154,7 +159,7 @@ impl<C: Controller> Sender<C> {
     }
 
     #[inline]
-    fn segment(&self, now: Time, seq: u64, retransmission: bool, cwr: bool) -> Segment {
+    pub(super) fn segment(&self, now: Time, seq: u64, retransmission: bool, cwr: bool) -> Segment {
         let ect = self.cfg.ecn && !retransmission;
         Segment {
             seq,

@@ -21,6 +21,7 @@ impl<C: Controller> Sender<C> {
     #[inline]
     pub fn next_timeout(&self) -> Time {
         let timers = self.rto_at.min(self.probe_at).min(self.reorder_at);
+        let timers = timers.min(self.persist.at());
         if self.gated {
             timers.min(self.pacer.next())
         } else {
@@ -45,6 +46,9 @@ impl<C: Controller> Sender<C> {
         let probing = now >= self.probe_at && self.on_probe_timer(now);
         if !probing && now >= self.rto_at {
             self.on_rto(now);
+        }
+        if now >= self.persist.at() {
+            self.on_persist_timer();
         }
         self.refresh_budget();
     }

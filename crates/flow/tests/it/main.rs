@@ -8,6 +8,7 @@ mod local_queue;
 mod marks;
 mod model;
 mod pacing;
+mod persist;
 mod prr;
 mod scale;
 mod sending;
