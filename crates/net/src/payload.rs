@@ -21,13 +21,15 @@ pub trait Source: Send {
 
 /// Where the data of a flow goes.
 pub trait Sink: Send {
-    /// False: it cannot take a segment at the moment. What arrives is then dropped, as the network would have done, before
-    /// the receiver knows of it.
+    /// Bytes that it has room for beyond those it took; `None`: it keeps up with any network. The sender is held to the room by
+    /// the receiver's window. What there was room for once must be taken, in whatever order it comes. `wanted` is what the path can
+    /// bring within two round trips: a buffer larger than that is of no use, a smaller one slows the flow down.
     ///
     /// # Errors
-    /// It will never take one again: the flow cannot go on.
-    fn ready(&mut self) -> io::Result<bool> {
-        Ok(true)
+    /// It will never take anything again: the flow cannot go on.
+    fn room(&mut self, wanted: u64) -> io::Result<Option<u64>> {
+        let _ = wanted;
+        Ok(None)
     }
 
     /// Takes a segment that arrived for the first time.

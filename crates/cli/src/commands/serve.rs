@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Args as ClapArgs, ValueEnum};
 use fullpipe_net::content::Allowed;
@@ -74,6 +74,10 @@ pub struct Serve {
     #[arg(long, value_name = "SEGMENTS", default_value_t = 1 << 22, value_parser = clap::value_parser!(u64).range(16..=1 << 32))]
     pub max_window: u64,
 
+    /// Most memory that the buffers of all tests together may grow to
+    #[arg(long, value_name = "SIZE", default_value = "1GB")]
+    pub max_memory: Bytes,
+
     /// Directory whose files clients may fetch, and into which they may put files; `--max-bytes` bounds each [default: no files]
     #[arg(long, value_name = "DIR")]
     pub files: Option<PathBuf>,
@@ -81,6 +85,11 @@ pub struct Serve {
     /// Clients may replace files that are there, if they ask for it
     #[arg(long, requires = "files")]
     pub overwrite: bool,
+
+    /// Remove unfinished files of DIR that nobody has gone on with for this time, such as `36h` or `7d`, when serving starts and
+    /// every hour; `never` keeps them
+    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = keeping)]
+    pub keep_parts: Keep,
 
     /// How long tests that run may go on after the first Ctrl-C or SIGTERM
     #[arg(long, value_name = "TIME", default_value = "10s")]
@@ -90,6 +99,10 @@ pub struct Serve {
     #[arg(long, value_enum, default_value_t = LogForm::Text)]
     pub log: LogForm,
 }
+
+/// How long an unfinished file is kept; `None`: for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep(pub Option<Span>);
 
 /// Form of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -164,6 +177,7 @@ fn limits(args: &Serve) -> Limits {
         max_tests_per_peer: args.max_tests_per_peer,
         max_flows: args.max_flows,
         max_window: args.max_window,
+        max_memory: args.max_memory,
     }
 }
 
@@ -177,6 +191,10 @@ fn allowed(args: &Serve) -> Result<Allowed, Failure> {
         files: Some(Arc::new(open)),
         overwrite: args.overwrite,
         most: args.max_bytes.map(|most| most.0),
+        keep_parts: args
+            .keep_parts
+            .0
+            .map(|age| Duration::from_nanos(age.as_nanos())),
         ..Allowed::default()
     })
 }
@@ -276,6 +294,26 @@ fn listen(text: &str) -> Result<SocketAddr, String> {
         })
 }
 
+/// A time that may be in days, or `never`.
+fn keeping(text: &str) -> Result<Keep, String> {
+    if text == "never" {
+        return Ok(Keep(None));
+    }
+    let span = match text.strip_suffix('d').map(str::parse::<f64>) {
+        Some(Ok(days)) if (0.0..=MOST_DAYS).contains(&days) => Span::from_secs_f64(days * 86_400.0),
+        Some(_) => return Err("expected a number of days up to 10000, as `7d`".to_owned()),
+        None => text.parse().map_err(|e| format!("{e}"))?,
+    };
+    if span < LEAST_KEPT {
+        // A client that was interrupted should be able to come back.
+        return Err(format!("at least {LEAST_KEPT}"));
+    }
+    Ok(Keep(Some(span)))
+}
+
+const MOST_DAYS: f64 = 10_000.0;
+const LEAST_KEPT: Span = Span::from_secs(60);
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -289,5 +327,17 @@ mod tests {
         assert_eq!(at("[::1]").unwrap(), "[::1]:6220");
         assert_eq!(at("[::1]:7000").unwrap(), "[::1]:7000");
         assert!(at("host.example").is_err());
+    }
+
+    #[test]
+    fn parts_are_kept_for_days_or_for_ever() {
+        let kept = |text| keeping(text).map(|keep| keep.0.map(|span| span.as_secs_f64()));
+        assert_eq!(kept("7d"), Ok(Some(604_800.0)));
+        assert_eq!(kept("0.5d"), Ok(Some(43_200.0)));
+        assert_eq!(kept("36h"), Ok(Some(129_600.0)));
+        assert_eq!(kept("never"), Ok(None));
+        for text in ["", "d", "-1d", "1e99d", "NaNd", "1s", "0d", "soon"] {
+            assert!(kept(text).is_err(), "{text}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use blake3::{Hash, Hasher};
 use fullpipe_sim::RunSpec;
 
-use super::job::{Carried, set_transfer};
+use super::carried::{Carried, set_transfer};
 use super::{Answer, Content, Question, Work, told};
 use crate::file::{Identity, Part, Place, Reading, Writing, hashed, source};
 use crate::payload::Tally;

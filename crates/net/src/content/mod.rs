@@ -13,18 +13,24 @@
 //! Verdict(hash of the whole) -> Published          Verdict -> Digest(hash of the whole)
 //! ```
 //!
-//! - [`job`]: the server's side. [`copy`](mod@copy): the client's.
+//! - [`job`]: the server's side, within what is [`allowed`]. [`copy`](mod@copy): the client's. Both have something [`carried`].
 
+pub mod allowed;
+pub mod carried;
 pub mod copy;
+mod getting;
 pub mod job;
+mod putting;
 
 use serde::{Deserialize, Serialize};
 
 use crate::file::Identity;
 use crate::payload::Tally;
 
+pub use allowed::{Allowed, UnderWay};
+pub use carried::Carried;
 pub use copy::{Copy, CopyError, Mine};
-pub use job::{Allowed, Carried, Job};
+pub use job::Job;
 
 /// What flows carry; a part of the request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -51,7 +51,7 @@ fn carry(from: &mut Carried, to: &mut Carried, most: u64) {
         if length == 0 {
             break;
         }
-        while !sink.ready().unwrap() {
+        while sink.room(0).unwrap().is_some_and(|room| room < 1448) {
             std::thread::yield_now();
         }
         sink.take(n, &buffer[..length]).unwrap();

@@ -96,25 +96,20 @@ impl State<'_, '_> {
         if !receiver.fits(&segment, bytes.len(), sink.is_some()) {
             return None;
         }
-        if let Some(sink) = &mut sink
-            && !segment.syn
-        {
-            match sink.ready() {
-                Ok(true) => {}
-                Ok(false) => {
-                    receiver.decline();
-                    return Some(());
-                }
-                Err(e) => {
-                    self.contents.fault.get_or_insert((receiver.flow, e));
-                    return Some(());
-                }
+        let bounded = match super::hooks::room(&mut sink, receiver) {
+            Ok(bounded) => bounded,
+            Err(e) => {
+                self.contents.fault.get_or_insert((receiver.flow, e));
+                return Some(());
             }
-        }
+        };
         let flow = receiver.flow;
         match receiver.take(now, &mut segment, mark) {
             Taken::Beyond => {
                 self.counts.beyond_window += 1;
+                if bounded {
+                    receiver.decline();
+                }
                 return Some(());
             }
             Taken::Dropped => {
@@ -127,6 +122,9 @@ impl State<'_, '_> {
                         let payload = bytes.get(DataDatagram::LEN..)?;
                         if let Err(e) = sink.take(segment.seq, payload) {
                             self.contents.fault.get_or_insert((flow, e));
+                        }
+                        if bounded {
+                            receiver.watch_room(now);
                         }
                     }
                     if number >= SHORT

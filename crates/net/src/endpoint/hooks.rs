@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use fullpipe_flow::TraceSink;
 use fullpipe_units::Span;
 
+use super::receiving::Receiving;
 use crate::live::Live;
 use crate::payload::{Sink, Source};
 
@@ -49,6 +50,25 @@ impl std::fmt::Debug for Hooks<'_> {
             .field("sources", &self.sources.len())
             .field("sinks", &self.sinks.len())
             .finish_non_exhaustive()
+    }
+}
+
+/// Tells `receiver` what its sink has room for; false: there is no bound.
+///
+/// # Errors
+/// Those of the sink.
+#[inline]
+pub fn room<'h>(
+    sink: &mut Option<&mut (dyn Sink + 'h)>,
+    receiver: &mut Receiving,
+) -> io::Result<bool> {
+    let Some(sink) = sink else { return Ok(false) };
+    match sink.room(receiver.wanted())? {
+        Some(bytes) => {
+            receiver.set_room(bytes);
+            Ok(true)
+        }
+        None => Ok(false),
     }
 }
 

@@ -20,6 +20,7 @@ mod outcome;
 mod port;
 mod receiving;
 mod refusal;
+mod room;
 mod sending;
 mod short;
 mod state;

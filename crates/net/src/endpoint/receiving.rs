@@ -9,6 +9,7 @@ use fullpipe_units::{Span, Time};
 use super::numbers::Incarnation;
 use super::outcome::ReceiverReport;
 use super::port::Mark;
+use super::room::Room;
 use crate::live::LiveFlow;
 use crate::wire::{AckDatagram, DataDatagram, SessionId};
 
@@ -29,6 +30,8 @@ pub struct Receiving {
     /// Class of a short flow, and which of those that share its number it is.
     short: Option<(u32, Incarnation)>,
     receiver: Receiver,
+    /// Of a sink that has bounds.
+    room: Room,
     /// Bytes of a segment's datagram.
     size: usize,
     drops: Option<DropRules>,
@@ -85,6 +88,7 @@ impl Receiving {
             number,
             short,
             receiver: Receiver::new(f.receiver.clone()),
+            room: Room::new(f.sender.mss, f.sender.handshake),
             size: f.sender.mss as usize + DataDatagram::LEN,
             drops: DropRules::at_receiver(f, seed),
             wakes: Time::MAX,
@@ -134,7 +138,30 @@ impl Receiving {
         self.arrivals.on_arrival(now, before);
         self.last_arrival = now;
         let ack = self.receiver.handle_segment(now, segment);
-        Taken::In(self.receiver.counts().delivered - delivered, ack)
+        let new = self.receiver.counts().delivered - delivered;
+        match segment.syn {
+            true => self.room.open(now),
+            false => self.room.count(now, delivered + new),
+        }
+        Taken::In(new, ack)
+    }
+
+    /// Bytes that the sink of the data could do with.
+    #[inline]
+    pub fn wanted(&self) -> u64 {
+        self.room.wanted()
+    }
+
+    /// The sink of the data has room for so many bytes.
+    #[inline]
+    pub fn set_room(&mut self, bytes: u64) {
+        self.room.set(&mut self.receiver, bytes);
+    }
+
+    /// After everything that a segment or a timer has brought: is it to be looked whether the sink has room again?
+    #[inline]
+    pub fn watch_room(&mut self, now: Time) {
+        self.room.arm(now, &self.receiver);
     }
 
     #[inline]
@@ -149,7 +176,7 @@ impl Receiving {
             && (seq <= next || self.receiver.holes() < holes)
     }
 
-    /// The sink of the data had no room: as if the network had dropped it.
+    /// It came although the sink of the data had said that it has no room: as if the network had dropped it.
     pub fn decline(&mut self) {
         self.not_taken += 1;
     }
@@ -157,12 +184,17 @@ impl Receiving {
     /// When it wants to be woken.
     #[inline]
     pub fn next_timeout(&self) -> Time {
-        self.receiver.next_timeout()
+        self.receiver.next_timeout().min(self.room.look())
     }
 
-    /// Its timer is due.
+    /// Its timer is due. If it is that of the room, [`Receiving::set_room`] was called before.
     pub fn handle_timeout(&mut self, now: Time) -> Option<Ack> {
-        self.receiver.handle_timeout(now)
+        let ack = self.receiver.handle_timeout(now);
+        if ack.is_some() || now < self.room.look() {
+            return ack;
+        }
+        self.room.looked();
+        self.receiver.update_window(now, self.room.step())
     }
 
     /// An ACK as it leaves now.

@@ -10,7 +10,7 @@ use fullpipe_units::Time;
 
 use super::backoff::BackOff;
 use super::crossing::{self, Crossing, Probing};
-use super::hooks::{Contents, Hooks};
+use super::hooks::{self, Contents, Hooks};
 use super::interface::Interfaces;
 use super::numbers::{MOST_CLASSES, Numbers, SHORT};
 use super::outcome::{HostCounts, HostOutcome};
@@ -293,10 +293,7 @@ impl<'p, 'h> State<'p, 'h> {
                     let receiver = &mut self.receivers[slot as usize];
                     if receiver.wakes == at {
                         receiver.wakes = Time::MAX;
-                        if let Some(ack) = receiver.handle_timeout(now) {
-                            self.acks.push((slot, ack));
-                        }
-                        self.arm_receiver(slot);
+                        self.time_receiver(now, slot);
                     }
                 }
                 Wake::Source(_) | Wake::Ping(_) => self.due.push_back(wake),
@@ -312,6 +309,29 @@ impl<'p, 'h> State<'p, 'h> {
                 }
             }
         }
+    }
+
+    /// A delayed ACK is due, or a look at what the sink has room for.
+    fn time_receiver(&mut self, now: Time, slot: u32) {
+        let receiver = &mut self.receivers[slot as usize];
+        let Some(sink) = self.contents.sinks.get_mut(slot as usize) else {
+            return;
+        };
+        let mut sink = sink.as_deref_mut();
+        let bounded = match hooks::room(&mut sink, receiver) {
+            Ok(bounded) => bounded,
+            Err(e) => {
+                self.contents.fault.get_or_insert((receiver.flow, e));
+                false
+            }
+        };
+        if let Some(ack) = receiver.handle_timeout(now) {
+            self.acks.push((slot, ack));
+        }
+        if bounded {
+            receiver.watch_room(now);
+        }
+        self.arm_receiver(slot);
     }
 
     #[cold]

@@ -8,13 +8,16 @@
 //! - [`Name`], [`Directory`], [`Place`]: what may be asked for by name; a server's files are confined to one directory.
 //! - [`source`](mod@source): segments from a file, read ahead.
 //! - [`sink`]: segments into a file, in any order.
+//! - [`abandoned`]: what becomes of unfinished files that nobody goes on with.
 
+pub mod abandoned;
 pub mod name;
 pub mod place;
 pub mod sink;
 pub mod source;
 pub mod state;
 
+pub use abandoned::Removed;
 pub use name::{Name, NameError};
 pub use place::{Directory, Place};
 pub use sink::{FileSink, Part, Writing, hashed};

@@ -5,7 +5,9 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
@@ -39,6 +41,11 @@ impl Directory {
         Ok(Self { fd })
     }
 
+    /// The same directory once more.
+    pub(super) fn again(&self) -> io::Result<OwnedFd> {
+        self.fd.try_clone()
+    }
+
     /// The place that `name` means.
     ///
     /// # Errors
@@ -58,6 +65,11 @@ impl Directory {
 }
 
 impl Place {
+    /// In a directory that is open.
+    pub(super) fn at(dir: OwnedFd, leaf: OsString) -> Self {
+        Self { dir, leaf }
+    }
+
     /// A path of the user's own, with links on the way followed.
     ///
     /// # Errors
@@ -102,12 +114,60 @@ impl Place {
     /// # Errors
     /// As the system says; [`ErrorKind::ResourceBusy`] if another transfer writes it.
     pub(super) fn open_part(&self) -> io::Result<File> {
-        let file = self.file(&self.named(PART), OFlag::O_RDWR | OFlag::O_CREAT)?;
+        loop {
+            let file = self.locked(OFlag::O_RDWR | OFlag::O_CREAT)?;
+            // It may have been removed between the opening and the lock: then there is room for a new one.
+            if file.metadata()?.nlink() > 0 {
+                return Ok(file);
+            }
+        }
+    }
+
+    fn locked(&self, flags: OFlag) -> io::Result<File> {
+        let file = self.file(&self.named(PART), flags)?;
         match file.try_lock() {
             Ok(()) => Ok(file),
             Err(TryLockError::WouldBlock) => Err(ErrorKind::ResourceBusy.into()),
             Err(TryLockError::Error(e)) => Err(e),
         }
+    }
+
+    /// Removes what an unfinished transfer left, if neither its data nor its state was written to for `age` before `now`; returns
+    /// the bytes that it took on the disk, and `None` if it stays.
+    ///
+    /// # Errors
+    /// As the system says; [`ErrorKind::ResourceBusy`] if a transfer writes it.
+    pub(super) fn remove_if_older(
+        &self,
+        age: Duration,
+        now: SystemTime,
+    ) -> io::Result<Option<u64>> {
+        let is_old = |file: &File| -> io::Result<bool> {
+            let written = file.metadata()?.modified()?;
+            Ok(now.duration_since(written).is_ok_and(|since| since >= age))
+        };
+        if self.state().is_none() {
+            return Ok(None);
+        }
+        if !is_old(&self.file(&self.named(STATE), OFlag::O_RDONLY)?)? {
+            return Ok(None);
+        }
+        // Held until both are gone: nobody can begin to write it meanwhile.
+        let part = match self.locked(OFlag::O_RDWR) {
+            Ok(part) => part,
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                // Only the state was left.
+                self.unlink(&self.named(STATE))?;
+                return Ok(Some(0));
+            }
+            Err(e) => return Err(e),
+        };
+        if !is_old(&part)? {
+            return Ok(None);
+        }
+        let bytes = part.metadata()?.blocks().saturating_mul(512);
+        self.discard()?;
+        Ok(Some(bytes))
     }
 
     fn file(&self, leaf: &OsStr, flags: OFlag) -> io::Result<File> {
@@ -181,8 +241,9 @@ impl Place {
     /// # Errors
     /// As the system says; what is not there is no error.
     pub(super) fn discard(&self) -> io::Result<()> {
-        self.unlink(&self.named(STATE))?;
-        self.unlink(&self.named(PART))
+        // The state last: without it nobody would know what the part is.
+        self.unlink(&self.named(PART))?;
+        self.unlink(&self.named(STATE))
     }
 
     fn unlink(&self, leaf: &OsStr) -> io::Result<()> {

@@ -1,13 +1,12 @@
 //! A flow's data into a file: segments go to their place as they arrive, in any order; a thread writes them, hashes what is
-//! without a hole, and leaves word of it now and then, so that a transfer that dies can go on from there.
+//! without a hole, and leaves word of it now and then, so that a transfer that dies can go on from there. What waits for the thread
+//! is bounded: the sender is told how much room there is, and waits for more.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{
-    Receiver, SendError, Sender, SyncSender, TrySendError, channel, sync_channel,
-};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -30,8 +29,9 @@ pub struct FileSink {
     mss: u64,
     /// Neighbouring segments that go to the writer together.
     open: Piece,
-    /// What the writer had no room for.
-    held: Option<Piece>,
+    /// Bytes that may wait for the writer: now, and if the path brings much.
+    capacity: usize,
+    most: usize,
     to_writer: Sender<Piece>,
     shared: Arc<Shared>,
 }
@@ -61,6 +61,7 @@ struct Shared {
     prefix: AtomicU64,
     /// Bytes that wait for the writer. Pieces do not count: in a recovery many have but one segment.
     waiting: AtomicUsize,
+    has_failed: AtomicBool,
     failure: Mutex<Option<(ErrorKind, String)>>,
 }
 
@@ -91,6 +92,13 @@ impl Part {
             && hasher.finalize() == state.digest
         {
             (part.prefix, *part.hasher) = (state.prefix, hasher);
+        } else {
+            // From the first byte on it is known whose it is: what nobody goes on with can be told from files of others.
+            part.place.write_state(&State {
+                source,
+                prefix: 0,
+                digest: part.digest(),
+            })?;
         }
         part.reserve()?;
         Ok(part)
@@ -159,7 +167,8 @@ impl Part {
             size: self.source.size,
             mss: u64::from(mss.max(1)),
             open: Piece::default(),
-            held: None,
+            capacity: WAITING,
+            most: MOST_WAITING,
             to_writer,
             shared: Arc::clone(&shared),
         };
@@ -212,18 +221,14 @@ impl Writing {
 }
 
 impl Sink for FileSink {
-    fn ready(&mut self) -> io::Result<bool> {
-        let Some(piece) = self.held.take() else {
-            return Ok(true);
-        };
-        match self.offer(piece) {
-            Ok(()) => Ok(true),
-            Err(TrySendError::Full(piece)) => {
-                self.held = Some(piece);
-                Ok(false)
-            }
-            Err(TrySendError::Disconnected(_)) => Err(self.shared.failure()),
+    fn room(&mut self, wanted: u64) -> io::Result<Option<u64>> {
+        if self.shared.has_failed.load(Ordering::Acquire) {
+            return Err(self.shared.failure());
         }
+        let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+        self.capacity = self.capacity.max(wanted.min(self.most));
+        let waiting = self.shared.waiting.load(Ordering::Relaxed) + self.open.bytes.len();
+        Ok(Some(self.capacity.saturating_sub(waiting) as u64))
     }
 
     fn take(&mut self, seq: u64, payload: &[u8]) -> io::Result<()> {
@@ -253,19 +258,11 @@ impl Sink for FileSink {
 }
 
 impl FileSink {
-    /// Gives a piece to the writer if it has room.
-    fn offer(&self, piece: Piece) -> Result<(), TrySendError<Piece>> {
-        if self.shared.waiting.load(Ordering::Relaxed) >= WAITING {
-            return Err(TrySendError::Full(piece));
-        }
-        let gone = |e: SendError<Piece>| TrySendError::Disconnected(e.0);
-        self.hand_over(piece).map_err(gone)
-    }
-
-    fn hand_over(&self, piece: Piece) -> Result<(), SendError<Piece>> {
-        let bytes = piece.bytes.len();
-        self.shared.waiting.fetch_add(bytes, Ordering::Relaxed);
-        self.to_writer.send(piece)
+    /// Lets no more than so many bytes wait for the disk, but at least [`WAITING`].
+    pub fn with_most_waiting(mut self, bytes: u64) -> Self {
+        let most = usize::try_from(bytes).unwrap_or(usize::MAX);
+        self.most = most.clamp(WAITING, MOST_WAITING);
+        self
     }
 
     /// Hands the open piece to the writer.
@@ -279,18 +276,10 @@ impl FileSink {
             bytes: Vec::new(),
         };
         let piece = std::mem::replace(&mut self.open, fresh);
-        let gone = |_| self.shared.failure();
-        if let Some(held) = self.held.take() {
-            self.hand_over(held).map_err(gone)?;
-        }
-        match self.offer(piece) {
-            Ok(()) => Ok(()),
-            Err(TrySendError::Full(piece)) => {
-                self.held = Some(piece);
-                Ok(())
-            }
-            Err(TrySendError::Disconnected(_)) => Err(self.shared.failure()),
-        }
+        let bytes = piece.bytes.len();
+        self.shared.waiting.fetch_add(bytes, Ordering::Relaxed);
+        let sent = self.to_writer.send(piece);
+        sent.map_err(|_| self.shared.failure())
     }
 }
 
@@ -298,9 +287,6 @@ impl Drop for FileSink {
     fn drop(&mut self) {
         // What fails here fails in the writer too, and is told by it.
         let _ = self.seal();
-        if let Some(piece) = self.held.take() {
-            let _ = self.hand_over(piece);
-        }
     }
 }
 
@@ -308,6 +294,7 @@ impl Shared {
     fn fail(&self, error: &io::Error) {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         *failure = Some((error.kind(), error.to_string()));
+        self.has_failed.store(true, Ordering::Release);
     }
 
     fn failure(&self) -> io::Error {
@@ -459,8 +446,10 @@ fn hash_range(file: &File, hasher: &mut Hasher, from: u64, to: u64) -> io::Resul
 /// Bytes that go to the writer together, if they are neighbours.
 const PIECE: usize = 256 * 1024;
 
-/// Bytes that wait for the writer before segments are declined.
-const WAITING: usize = 16 << 20;
+/// Bytes that may wait for the writer.
+pub const WAITING: usize = 16 << 20;
+/// The same on a path that brings more within two round trips.
+pub const MOST_WAITING: usize = 256 << 20;
 
 /// Word is left at most this often.
 const BETWEEN_STATES: Duration = Duration::from_millis(250);

@@ -205,6 +205,9 @@ const PIECE: u64 = 1 << 20;
 /// Pieces that are kept.
 const KEPT: u64 = 16;
 
+/// Bytes that are read ahead at most, each piece with room for another that takes its place.
+pub const AHEAD: u64 = (KEPT + 2) * PIECE;
+
 #[cfg(test)]
 mod tests {
     use std::io::Write;

@@ -33,7 +33,7 @@ fn carry(data: &Path, part: Part, which: impl Fn(u64) -> Vec<u64>) -> Part {
     let mut buffer = vec![0; MSS];
     for n in which((size - prefix).div_ceil(MSS as u64)) {
         let length = from.fill(n, &mut buffer).unwrap();
-        while !to.ready().unwrap() {
+        while to.room(0).unwrap().is_some_and(|room| room < 1448) {
             std::thread::yield_now();
         }
         to.take(n, &buffer[..length]).unwrap();

@@ -3,32 +3,28 @@
 //! The far clock reads zero when START arrives, the near one when the answer to it does: far times are half a round trip ahead.
 //! Nothing is computed over the two clocks, so that only curves drawn over one another show it.
 
-use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fullpipe_sim::{Outcome, RunSpec};
 use fullpipe_units::{Span, Time};
-use serde::{Deserialize, Serialize};
 
 use super::asking::{Asking, Ended};
 use super::attended::{Attended, Early, Talk, Traffic};
-use super::control::{Grant, Why, shown};
-use super::message::{Ask, ENCRYPT, TestKind};
-use super::opening::{Opening, OpeningError};
-use super::pull::PullError;
-use super::request::{Options, Request, RequestError};
+use super::control::{Grant, shown};
+use super::exchange::{CONTROL_BYTES, exchange, open, send};
+use super::request::{Options, Request};
 use super::seal::{End, Seal};
-use super::{Key, Sealed, Secrets, entropy};
+use super::{Key, Sealed, Secrets};
 use crate::content::{Answer, Question};
-use crate::endpoint::{
-    self, EndpointError, Hooks, HostOutcome, PathReport, Plan, Port, Side, UdpPort, merge,
-};
+use crate::endpoint::{self, Hooks, HostOutcome, Plan, Port, Side, UdpPort};
 use crate::ground;
 use crate::headers;
 use crate::io::{Clock, IoConfig, Socket, Stop, pin};
-use crate::wire::{Header, Kind};
+
+pub use super::failure::SessionError;
+pub use super::report::{Done, Report};
 
 /// A server to run with.
 #[derive(Clone, Debug)]
@@ -52,131 +48,6 @@ impl Peer {
     }
 }
 
-/// Why there is no result.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SessionError {
-    /// The handshake.
-    #[error("{peer}: {error}")]
-    Opening {
-        /// The server.
-        peer: SocketAddr,
-        /// Why.
-        error: OpeningError,
-    },
-    /// Encryption without a key.
-    #[error("encryption needs a key that only both sides have")]
-    NoKey,
-    /// The request.
-    #[error(transparent)]
-    Request(#[from] RequestError),
-    /// The server will not run it.
-    #[error("the server refuses: {0}")]
-    Refused(String),
-    /// Nothing is heard of the server any more.
-    #[error("the server has not been heard of for 10 seconds")]
-    Vanished,
-    /// The result of the far side.
-    #[error(transparent)]
-    Result(#[from] PullError),
-    /// The far side sent what is no result, or not one of this run.
-    #[error("the server's result does not fit: {0}")]
-    Misfit(String),
-    /// There is no route.
-    #[error("this host knows no way to {peer}: {error}")]
-    NoWay {
-        /// The server.
-        peer: SocketAddr,
-        /// Why.
-        error: io::Error,
-    },
-    /// The far endpoint failed.
-    #[error("at the server: {0}")]
-    Far(String),
-    /// The near endpoint failed.
-    #[error(transparent)]
-    Near(#[from] EndpointError),
-    /// Something beside the run that this host was to do.
-    #[error("{0}")]
-    Here(String),
-    /// The operating system.
-    #[error("socket: {0}")]
-    Io(#[from] io::Error),
-    /// Stopped from outside.
-    #[error("interrupted")]
-    Interrupted,
-}
-
-impl SessionError {
-    /// What to do about it.
-    pub fn hint(&self) -> Option<&'static str> {
-        use super::message::Reason;
-        match self {
-            Self::Here(_) => None,
-            Self::Opening { error, .. } => match error {
-                OpeningError::NoAnswer => Some(
-                    "is `fullpipe serve` running there, and does the firewall let UDP through to its port?",
-                ),
-                OpeningError::Refused(Reason::Authentication) | OpeningError::Impostor => Some(
-                    "both sides need the same key: here it comes with `--key FILE`, or in FULLPIPE_KEY; a server with `--open` takes none",
-                ),
-                OpeningError::Refused(Reason::Unencrypted) => Some("say `--encrypt`"),
-                OpeningError::Refused(Reason::Keyless) => Some("give the server a key"),
-                _ => None,
-            },
-            Self::NoKey => Some("`fullpipe serve --new-key FILE` makes one, for both sides"),
-            Self::Vanished => Some(
-                "is `fullpipe serve` still running there, and does the network carry packets both ways?",
-            ),
-            Self::NoWay { .. } => Some("look at the links and routes of this host"),
-            Self::Near(EndpointError::Longer { .. }) => Some("or give the interface a larger MTU"),
-            Self::Near(_) => Some("the fault is at this host: mend it and try again"),
-            _ => None,
-        }
-    }
-}
-
-/// What the server leaves behind.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Report {
-    /// Its side of the run.
-    pub outcome: HostOutcome,
-    /// What went wrong.
-    pub error: Option<String>,
-}
-
-impl Report {
-    /// Of a run that did not come about, or broke off.
-    pub fn failed(why: String) -> Self {
-        Self {
-            outcome: HostOutcome::default(),
-            error: Some(why),
-        }
-    }
-}
-
-/// Both sides of a run.
-#[derive(Clone, Debug)]
-pub struct Done {
-    /// This side.
-    pub near: HostOutcome,
-    /// The other.
-    pub far: HostOutcome,
-    /// How it ended there.
-    pub why: Why,
-}
-
-impl Done {
-    /// The result of `spec`, which both sides ran.
-    ///
-    /// # Errors
-    /// [`SessionError::Misfit`].
-    pub fn merge(self, spec: &RunSpec) -> Result<Outcome, SessionError> {
-        merge(spec, self.near, self.far, PathReport::default())
-            .map_err(|what| SessionError::Misfit(shown(&what)))
-    }
-}
-
 /// A session whose request was granted.
 #[derive(Debug)]
 pub struct Client {
@@ -193,15 +64,6 @@ pub struct Client {
     /// The server has been told, or need not be.
     is_over: bool,
 }
-
-/// Datagrams that may come before the run begins here.
-const MOST_EARLY: usize = 256;
-/// Batches that are taken in before something is said again.
-const MOST_BATCHES: usize = 16;
-/// Room for the longest control message.
-pub(super) const CONTROL_BYTES: usize = 1300;
-/// Longest wait, so that an interruption is seen.
-const GLANCE: Span = Span::from_millis(50);
 
 impl Client {
     /// Opens a session and has the request granted. `interrupt` ends every wait.
@@ -434,111 +296,6 @@ impl Drop for Client {
                 let _ = send(&mut self.port, self.peer, &goodbye);
                 let _ = self.port.flush();
             }
-        }
-    }
-}
-
-/// Says what is due, waits a moment, and hears what has come. What belongs to a run is kept for it.
-pub(super) fn exchange(
-    port: &mut UdpPort,
-    peer: SocketAddr,
-    clock: Clock,
-    talk: &mut impl Talk,
-    early: &mut Early,
-) -> io::Result<()> {
-    let now = clock.now();
-    while let Some(datagram) = talk.say(now) {
-        send(port, peer, &datagram)?;
-    }
-    port.flush()?;
-    port.wait(talk.due().min(now + GLANCE), false)?;
-    // Whoever sends without a pause must not keep the caller from looking at its clock.
-    for _ in 0..MOST_BATCHES {
-        if port.receive()? == 0 {
-            break;
-        }
-        let now = clock.now();
-        port.each(|from, mark, datagram| {
-            let ours = from == peer;
-            if ours && is_control(datagram) {
-                talk.hear(now, datagram);
-            } else if ours && early.len() < MOST_EARLY {
-                early.push((from, mark, datagram.to_vec()));
-            }
-        });
-    }
-    Ok(())
-}
-
-/// Of the handshake, or a control message.
-fn is_control(datagram: &[u8]) -> bool {
-    Header::decode(datagram).is_ok_and(|header| (header.kind as u8) < Kind::Data as u8)
-}
-
-fn send(port: &mut UdpPort, peer: SocketAddr, datagram: &[u8]) -> io::Result<()> {
-    if port.is_full() {
-        // What is refused is said again.
-        port.flush()?;
-    }
-    port.push(peer, None, datagram.len(), |out| {
-        out[..datagram.len()].copy_from_slice(datagram);
-    });
-    Ok(())
-}
-
-fn open(
-    port: &mut UdpPort,
-    peer: &Peer,
-    options: &Options,
-    request: &[u8],
-    interrupt: &AtomicBool,
-) -> Result<Secrets, SessionError> {
-    let ask = Ask {
-        kind: TestKind::Udp as u8,
-        options: if options.encrypted { ENCRYPT } else { 0 },
-        // `Request::encode` has bounded it.
-        length: request.len() as u32,
-        digest: *blake3::hash(request).as_bytes(),
-    };
-    // Once, so that a missing generator is an error and not a guess.
-    entropy(&mut [0; 16]).map_err(|e| io::Error::other(e.to_string()))?;
-    let nonce = || {
-        let mut nonce = [0; 16];
-        let _ = entropy(&mut nonce);
-        nonce
-    };
-    let mut opening = Opening::new(
-        port.now(),
-        peer.patience,
-        peer.key.clone(),
-        ask,
-        Box::new(nonce),
-    );
-    let failed = |error| SessionError::Opening {
-        peer: peer.address,
-        error,
-    };
-    loop {
-        if interrupt.load(Ordering::Relaxed) {
-            return Err(SessionError::Interrupted);
-        }
-        let now = port.now();
-        if let Some(datagram) = opening.poll(now).map_err(failed)? {
-            send(port, peer.address, &datagram)?;
-            port.flush()?;
-        }
-        port.wait(opening.next_timeout().min(now + GLANCE), false)?;
-        if port.receive()? == 0 {
-            continue;
-        }
-        let (now, mut opened) = (port.now(), Ok(None));
-        port.each(|from, _, datagram| {
-            if from == peer.address && matches!(opened, Ok(None)) {
-                opened = opening.handle(now, datagram);
-            }
-        });
-        if let Some((secrets, _)) = opened.map_err(failed)? {
-            return Ok(secrets);
         }
     }
 }

@@ -101,6 +101,15 @@ pub enum Event {
         /// Where the last handshake with another key came from.
         last_wrong_key: Option<SocketAddr>,
     },
+    /// Unfinished files that nobody went on with were removed, or ought to have been.
+    Removed {
+        /// How many.
+        parts: u64,
+        /// Bytes that they took on the disk.
+        bytes: u64,
+        /// How many more could not be removed.
+        failed: u64,
+    },
     /// It takes no new tests and waits for those that run.
     Stopping {
         /// How many run.
@@ -208,6 +217,18 @@ impl fmt::Display for Event {
                     None => Ok(()),
                 }
             }
+            Self::Removed {
+                parts,
+                bytes,
+                failed,
+            } => {
+                let bytes = Bytes(short(*bytes));
+                write!(f, "removed {parts} abandoned unfinished files ({bytes})")?;
+                match failed {
+                    0 => Ok(()),
+                    _ => write!(f, "; {failed} more could not be removed"),
+                }
+            }
             Self::Stopping { tests: 0 } => f.write_str("stopping"),
             Self::Stopping { tests } => write!(f, "stopping; {tests} tests go on for a while"),
             Self::Stopped { tests } => write!(f, "stopped after {tests} tests"),
@@ -221,13 +242,16 @@ struct Amount(u64, f64);
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(bytes, seconds) = *self;
-        // Three digits are enough for people.
-        let short = |n: u64| match n.checked_ilog10() {
-            Some(digits) if digits > 2 => n - n % 10u64.pow(digits - 2),
-            _ => n,
-        };
         let bits = (bytes as f64 * 8.0 / seconds.max(0.001)) as u64;
         let rate = Rate::from_bits_per_sec(short(bits));
         write!(f, "{} ({rate})", Bytes(short(bytes)))
+    }
+}
+
+/// Three digits are enough for people.
+fn short(n: u64) -> u64 {
+    match n.checked_ilog10() {
+        Some(digits) if digits > 2 => n - n % 10u64.pow(digits - 2),
+        _ => n,
     }
 }

@@ -7,6 +7,8 @@ use serde::Serialize;
 
 use super::control::Grant;
 
+pub mod memory;
+
 /// Limits of a server.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Limits {
@@ -24,8 +26,10 @@ pub struct Limits {
     pub max_tests_per_peer: u32,
     /// Flows, sources and probes of a test.
     pub max_flows: u32,
-    /// Segments in flight of all flows of a test together, which bounds memory: about 100 bytes each.
+    /// Segments in flight of all flows of a test together: about 100 bytes of memory each at the side that sends.
     pub max_window: u64,
+    /// What the buffers of all tests together may grow to. A test that asks for no window gets one that leaves room for others.
+    pub max_memory: Bytes,
 }
 
 fn seconds<S: serde::Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S::Error> {
@@ -33,7 +37,7 @@ fn seconds<S: serde::Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S:
 }
 
 impl Default for Limits {
-    /// Ten minutes, 16 tests, 4 for each address, 256 flows, 4 million segments; any rate, any number of bytes.
+    /// Ten minutes, 16 tests, 4 for each address, 256 flows, 4 million segments, 1 GB; any rate, any number of bytes.
     fn default() -> Self {
         Self {
             max_rate: None,
@@ -43,6 +47,7 @@ impl Default for Limits {
             max_tests_per_peer: 4,
             max_flows: 256,
             max_window: 1 << 22,
+            max_memory: Bytes(1_000_000_000),
         }
     }
 }
@@ -161,13 +166,17 @@ impl Limits {
         let short = short.map(|a| (2.0 * arrivals(a, seconds) + 16.0).min(MOST_SHORT) as u64);
         let flows = spec.flows.len() as u64 + short.sum::<u64>();
         let most = (self.max_window / flows.max(1)).max(16);
+        let quiet = (self.quiet_window() / flows.max(1)).clamp(16, most);
         let mut clipped = false;
         let templates = spec.arrivals.iter_mut().map(|a| &mut a.template);
         for f in spec.flows.iter_mut().chain(templates) {
             clipped |= f.sender.max_window.is_finite() && f.sender.max_window > most as f64;
             clipped |= f.receiver.window.is_some_and(|w| w > most);
-            f.sender.max_window = f.sender.max_window.min(most as f64);
-            f.sender.initial_window = f.sender.initial_window.min(most as f64);
+            f.sender.max_window = match f.sender.max_window.is_finite() {
+                true => f.sender.max_window.min(most as f64),
+                false => quiet as f64,
+            };
+            f.sender.initial_window = f.sender.initial_window.min(f.sender.max_window);
             f.receiver.first_window = f.receiver.first_window.map(|w| w.min(most));
             if f.receiver.window.is_some_and(|w| w > most) {
                 f.receiver.window = Some(most);

@@ -33,6 +33,8 @@ pub mod client;
 pub mod control;
 pub mod cookie;
 pub mod event;
+mod exchange;
+mod failure;
 pub mod gate;
 pub mod key;
 pub mod limits;
@@ -40,6 +42,7 @@ pub mod message;
 pub mod opening;
 mod parse;
 pub mod pull;
+mod report;
 pub mod request;
 pub mod seal;
 mod sealed;
@@ -47,6 +50,7 @@ mod seen;
 pub mod server;
 pub mod serving;
 mod session_thread;
+mod sweeping;
 #[cfg(test)]
 mod tests;
 

@@ -25,8 +25,10 @@ use super::cookie::CookieJar;
 use super::event::Event;
 use super::gate::{Gate, GateCounts, Heard, Opened};
 use super::limits::Limits;
+use super::limits::memory::Memory;
 use super::message::{ENCRYPT, Open, Reason, TestKind};
 use super::session_thread::{self, Session};
+use super::sweeping::Sweeping;
 use super::{Key, entropy};
 use crate::content::Allowed;
 use crate::io::{Clock, Stop};
@@ -52,6 +54,7 @@ pub type Log = Arc<dyn Fn(&Event) + Send + Sync>;
 pub struct Server {
     config: Config,
     limits: Arc<Limits>,
+    memory: Memory,
     allowed: Allowed,
     log: Log,
     udp: UdpSocket,
@@ -64,6 +67,7 @@ pub struct Server {
     stopping: Arc<AtomicBool>,
     told: Told,
     only_encrypted: bool,
+    sweeping: Sweeping,
 }
 
 /// A session from outside.
@@ -121,6 +125,7 @@ impl Server {
         let jar = CookieJar::new(clock.now(), Box::new(fresh));
         let server = Self {
             limits: Arc::new(config.limits.clone()),
+            memory: Memory::new(config.limits.max_memory),
             allowed: Allowed::default(),
             gate: Gate::new(config.key.clone(), jar),
             config,
@@ -134,6 +139,7 @@ impl Server {
             stopping: Arc::default(),
             told: Told::default(),
             only_encrypted: false,
+            sweeping: Sweeping::default(),
         };
         let key = &server.config.key;
         (server.log)(&Event::Listening {
@@ -171,6 +177,9 @@ impl Server {
             let now = self.clock.now();
             self.reap();
             self.summarize(now, false);
+            if !stop.is_set() {
+                self.sweeping.perhaps(now, &self.allowed, &self.log);
+            }
             if deadline.is_none() && stop.is_set() {
                 self.stopping.store(true, Ordering::Relaxed);
                 deadline = Some(now + self.config.grace);
@@ -302,6 +311,7 @@ impl Server {
             secrets,
             limits: Arc::clone(&self.limits),
             allowed: self.allowed.clone(),
+            memory: self.memory.clone(),
             log: Arc::clone(&self.log),
             stopping: Arc::clone(&self.stopping),
             shut: Arc::clone(&shut),

@@ -18,6 +18,7 @@ use super::channel::Channel;
 use super::control::{Down, SILENCE, Up, Why, shown};
 use super::gate::Opened;
 use super::limits::Limits;
+use super::limits::memory::{Memory, Share};
 use super::message::Ask;
 use crate::content::{self, Allowed, Answer, Carried, Question};
 use crate::headers;
@@ -55,6 +56,9 @@ pub struct Serving {
     since: Time,
     progress: Progress,
     allowed: Allowed,
+    memory: Memory,
+    /// Its part of that, once it is granted.
+    share: Option<Share>,
     /// What the flows carry, once that is granted.
     content: Option<content::Job>,
 }
@@ -110,6 +114,8 @@ impl Serving {
         shut: Arc<AtomicBool>,
     ) -> Self {
         Self {
+            memory: Memory::new(limits.max_memory),
+            share: None,
             channel: Channel::new(secrets.session, secrets.control.down, secrets.control.up),
             open: opened.open.bytes.to_vec(),
             accept,
@@ -127,6 +133,11 @@ impl Serving {
             allowed,
             content: None,
         }
+    }
+
+    /// The memory that it shares with other sessions.
+    pub fn with_memory(self, memory: Memory) -> Self {
+        Self { memory, ..self }
     }
 
     /// Where it is.
@@ -230,9 +241,10 @@ impl Serving {
             Taken::Part => return self.answer(&Down::Have { at }),
             Taken::All(bytes) => bytes,
         };
-        self.stage = match verdict::judge(&bytes, &self.ask, &self.limits, &self.allowed) {
-            Ok((job, content)) => {
-                self.content = Some(content);
+        let within = (&*self.limits, &self.memory, &self.allowed);
+        self.stage = match verdict::judge(&bytes, &self.ask, within) {
+            Ok((job, content, share)) => {
+                (self.content, self.share) = (Some(content), Some(share));
                 Stage::Granted(Arc::new(job))
             }
             Err(why) => Stage::Refused(shown(&why)),

@@ -8,11 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fullpipe_units::{Span, Time};
 
 use super::attended::{Attended, Early, Talk};
-use super::client::{CONTROL_BYTES, Report, exchange};
 use super::event::Event;
+use super::exchange::{CONTROL_BYTES, exchange};
 use super::gate::Opened;
 use super::limits::Limits;
+use super::limits::memory::Memory;
 use super::pull;
+use super::report::Report;
 use super::seal::{End, Seal};
 use super::server::Log;
 use super::serving::{At, Job, Serving};
@@ -32,6 +34,7 @@ pub struct Session {
     pub secrets: Secrets,
     pub limits: Arc<Limits>,
     pub allowed: Allowed,
+    pub memory: Memory,
     pub log: Log,
     pub stopping: Arc<AtomicBool>,
     pub shut: Arc<AtomicBool>,
@@ -58,7 +61,8 @@ fn attempt(session: &Session) -> io::Result<()> {
         Arc::clone(&session.limits),
         session.allowed.clone(),
         Arc::clone(&session.shut),
-    );
+    )
+    .with_memory(session.memory.clone());
     let config = IoConfig::new(Mode::Packet);
     let mut port = session.port(&config, CONTROL_BYTES, &stop)?;
     session.talk(&mut port, &mut serving, &[At::Request])?;

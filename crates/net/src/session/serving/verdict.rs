@@ -6,6 +6,7 @@ use fullpipe_sim::RunSpec;
 
 use super::super::control::Grant;
 use super::super::limits::Limits;
+use super::super::limits::memory::{Memory, Share};
 use super::super::message::{Ask, ENCRYPT};
 use super::super::request::{Options, Request};
 use crate::content::{self, Allowed};
@@ -21,13 +22,13 @@ pub struct Job {
     pub grant: Grant,
 }
 
-/// Judges the bytes of a request that `ask` announced: what will be run, and what it carries; or why it will not.
+/// Judges the bytes of a request that `ask` announced: what will be run, what it carries, and its part of the memory; or why it will
+/// not.
 pub fn judge(
     bytes: &[u8],
     ask: &Ask,
-    limits: &Limits,
-    allowed: &Allowed,
-) -> Result<(Job, content::Job), String> {
+    (limits, memory, allowed): (&Limits, &Memory, &Allowed),
+) -> Result<(Job, content::Job, Share), String> {
     if blake3::hash(bytes) != ask.digest {
         return Err("the request does not have the hash that was announced".to_owned());
     }
@@ -48,11 +49,17 @@ pub fn judge(
         let note = format!("it ends after {most} at the latest (--max-duration)");
         grant.notes.push(note);
     }
-    let content = content::Job::new(&request.options.content, allowed, &spec)?;
+    let carries = &request.options.content;
+    let (share, buffer) = memory.take(&spec, carries, |reverse| reverse)?;
+    let allowed = Allowed {
+        buffer,
+        ..allowed.clone()
+    };
+    let content = content::Job::new(carries, &allowed, &spec)?;
     let job = Job {
         spec: Arc::new(spec),
         options: request.options,
         grant,
     };
-    Ok((job, content))
+    Ok((job, content, share))
 }

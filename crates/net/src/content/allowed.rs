@@ -1,0 +1,51 @@
+//! What a server lets its clients do with files, and which copies to it are under way.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use crate::file::{Directory, Identity};
+
+/// What a server lets its clients do with files.
+#[derive(Clone, Debug, Default)]
+pub struct Allowed {
+    /// Where files are; `None`: no files.
+    pub files: Option<Arc<Directory>>,
+    /// A file may be replaced, if the client asks for it.
+    pub overwrite: bool,
+    /// Bytes of the largest file that is taken.
+    pub most: Option<u64>,
+    /// Unfinished files that have not been written to for so long are removed; `None`: never.
+    pub keep_parts: Option<Duration>,
+    /// Bytes of a file that may wait for the disk; `None`: as many as the path makes use of.
+    pub buffer: Option<u64>,
+    /// Copies to this server that are under way.
+    pub under_way: UnderWay,
+}
+
+/// Copies under way: whoever begins the same one again, after a crash as a rule, takes the place of the one before.
+#[derive(Clone, Debug, Default)]
+pub struct UnderWay(Arc<Mutex<Vec<Entry>>>);
+
+/// Name and file, and the flag of the copy.
+type Entry = (String, Identity, Weak<AtomicBool>);
+
+impl UnderWay {
+    /// Ends an earlier copy of the same file to the same name. The flag is set when a later one does so.
+    pub(super) fn enter(&self, name: &str, source: Identity) -> Arc<AtomicBool> {
+        let superseded = Arc::new(AtomicBool::new(false));
+        // A panic while it was held leaves a list that is complete.
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|(_, _, flag)| flag.strong_count() > 0);
+        for (other, identity, flag) in all.iter() {
+            if other == name
+                && *identity == source
+                && let Some(flag) = flag.upgrade()
+            {
+                flag.store(true, Ordering::Release);
+            }
+        }
+        all.push((name.to_owned(), source, Arc::downgrade(&superseded)));
+        superseded
+    }
+}

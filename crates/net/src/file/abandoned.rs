@@ -1,0 +1,196 @@
+//! Unfinished files that nobody goes on with: found by their state beside them, and removed once they are old.
+//!
+//! Only what has a state of ours is removed: a `NAME.part` that somebody else left there is somebody else's. One that a transfer
+//! is writing is locked, and passed over.
+
+use std::ffi::OsString;
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::time::{Duration, SystemTime};
+
+use nix::dir::{Dir, Type};
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::Mode;
+
+use super::name::STATE;
+use super::place::{Directory, Place};
+
+/// What was removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// Unfinished files.
+    pub parts: u64,
+    /// Bytes that they had been given on the disk.
+    pub bytes: u64,
+    /// Of those that are old enough, how many could not be removed.
+    pub failed: u64,
+}
+
+impl Directory {
+    /// Removes every unfinished file, here and in subdirectories, that has not been written to for `age` before `now`. Links
+    /// are not followed. What is not readable is passed over.
+    ///
+    /// # Errors
+    /// The directory itself cannot be read.
+    pub fn remove_abandoned(&self, age: Duration, now: SystemTime) -> io::Result<Removed> {
+        let mut removed = Removed::default();
+        let mut waiting = vec![(self.again()?, 0)];
+        while let Some((fd, depth)) = waiting.pop() {
+            let (leaves, below) = match list(&fd) {
+                Ok(lists) => lists,
+                Err(error) if depth == 0 => return Err(error),
+                Err(_) => continue,
+            };
+            for name in below.into_iter().filter(|_| depth < DEEPEST) {
+                if let Ok(fd) = openat(&fd, name.as_os_str(), FLAGS, Mode::empty()) {
+                    waiting.push((fd, depth + 1));
+                }
+            }
+            for leaf in leaves {
+                let Ok(dir) = fd.try_clone() else { continue };
+                match Place::at(dir, leaf).remove_if_older(age, now) {
+                    Ok(Some(bytes)) => {
+                        removed.parts += 1;
+                        removed.bytes += bytes;
+                    }
+                    Ok(None) => {}
+                    // Somebody writes it, or has just finished it.
+                    Err(e) if matches!(e.kind(), ErrorKind::ResourceBusy | ErrorKind::NotFound) => {
+                    }
+                    Err(_) => removed.failed += 1,
+                }
+            }
+        }
+        Ok(removed)
+    }
+}
+
+/// Final names of the unfinished files in a directory, and its subdirectories.
+fn list(fd: &OwnedFd) -> io::Result<(Vec<OsString>, Vec<OsString>)> {
+    let mut dir = Dir::openat(fd.as_fd(), ".", FLAGS, Mode::empty())?;
+    let (mut leaves, mut below) = (Vec::new(), Vec::new());
+    for entry in dir.iter() {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        let leaf = name.strip_suffix(STATE.as_bytes());
+        // A file system that does not say the type: what is opened later has to be a directory.
+        let may_be_directory = matches!(entry.file_type(), Some(Type::Directory) | None);
+        if let Some(leaf) = leaf.filter(|leaf| !leaf.is_empty()) {
+            leaves.push(OsString::from_vec(leaf.to_vec()));
+        } else if may_be_directory && !name.starts_with(b".") {
+            below.push(std::ffi::OsStr::from_bytes(name).to_owned());
+        }
+    }
+    Ok((leaves, below))
+}
+
+const FLAGS: OFlag = OFlag::O_DIRECTORY
+    .union(OFlag::O_RDONLY)
+    .union(OFlag::O_NOFOLLOW)
+    .union(OFlag::O_CLOEXEC);
+
+/// Subdirectories below one another: more than a name of a client can have.
+const DEEPEST: usize = 500;
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::file::{Identity, Part};
+
+    const DAY: Duration = Duration::from_secs(86_400);
+
+    /// An unfinished file of a megabyte, written to so long ago.
+    fn left(path: &Path, ago: Duration) -> Part {
+        let source = Identity {
+            size: 1 << 20,
+            changed: 1,
+        };
+        let part = Part::open(Arc::new(Place::local(path).unwrap()), source).unwrap();
+        for ending in [".part", ".part.state"] {
+            let mut name = path.as_os_str().to_owned();
+            name.push(ending);
+            let file = File::options().write(true).open(name).unwrap();
+            file.set_modified(SystemTime::now() - ago).unwrap();
+        }
+        part
+    }
+
+    fn names(dir: &Path) -> Vec<String> {
+        let entries = fs::read_dir(dir).unwrap();
+        let mut names: Vec<_> = entries
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn sweep(dir: &Path) -> Removed {
+        let directory = Directory::open(dir).unwrap();
+        directory
+            .remove_abandoned(7 * DAY, SystemTime::now())
+            .unwrap()
+    }
+
+    #[test]
+    fn old_ones_go_wherever_they_are_and_young_ones_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let d = dir.path();
+        fs::create_dir_all(d.join("a/b")).unwrap();
+        drop(left(&d.join("old"), 8 * DAY));
+        drop(left(&d.join("a/b/old"), 8 * DAY));
+        drop(left(&d.join("young"), 6 * DAY));
+        fs::write(d.join("whole"), "x").unwrap();
+        let removed = sweep(d);
+        assert_eq!((removed.parts, removed.failed), (2, 0));
+        assert_eq!(names(d), ["a", "whole", "young.part", "young.part.state"]);
+        assert_eq!(names(&d.join("a/b")), [""; 0]);
+        assert_eq!(sweep(d), Removed::default());
+    }
+
+    #[test]
+    fn one_that_is_in_use_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let part = left(&dir.path().join("x"), 8 * DAY);
+        assert_eq!(sweep(dir.path()), Removed::default());
+        assert_eq!(names(dir.path()).len(), 2);
+        drop(part);
+        assert_eq!(sweep(dir.path()).parts, 1);
+        assert_eq!(names(dir.path()).len(), 0);
+    }
+
+    #[test]
+    fn what_is_not_ours_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        let d = dir.path();
+        drop(left(&outside.path().join("y"), 8 * DAY));
+        symlink(outside.path(), d.join("way")).unwrap();
+        // Without a state, and with one that is none.
+        for name in ["x.part", "z.part", "z.part.state"] {
+            fs::write(d.join(name), "x").unwrap();
+            let file = File::options().write(true).open(d.join(name)).unwrap();
+            file.set_modified(SystemTime::now() - 8 * DAY).unwrap();
+        }
+        assert_eq!(sweep(d), Removed::default());
+        assert_eq!(names(d), ["way", "x.part", "z.part", "z.part.state"]);
+        assert_eq!(names(outside.path()).len(), 2);
+    }
+
+    /// Whoever waited for the lock of one that is then removed begins anew, and not in a file without a name.
+    #[test]
+    fn who_comes_while_it_is_removed_gets_a_file_with_a_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        drop(left(&path, 8 * DAY));
+        assert_eq!(sweep(dir.path()).parts, 1);
+        let part = left(&path, Duration::ZERO);
+        assert_eq!(part.prefix(), 0);
+        assert_eq!(names(dir.path()), ["x.part", "x.part.state"]);
+    }
+}

@@ -1,0 +1,93 @@
+//! Why a session with a server brings no result.
+
+use std::io;
+use std::net::SocketAddr;
+
+use super::opening::OpeningError;
+use super::pull::PullError;
+use super::request::RequestError;
+use crate::endpoint::EndpointError;
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// The handshake.
+    #[error("{peer}: {error}")]
+    Opening {
+        /// The server.
+        peer: SocketAddr,
+        /// Why.
+        error: OpeningError,
+    },
+    /// Encryption without a key.
+    #[error("encryption needs a key that only both sides have")]
+    NoKey,
+    /// The request.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The server will not run it.
+    #[error("the server refuses: {0}")]
+    Refused(String),
+    /// Nothing is heard of the server any more.
+    #[error("the server has not been heard of for 10 seconds")]
+    Vanished,
+    /// The result of the far side.
+    #[error(transparent)]
+    Result(#[from] PullError),
+    /// The far side sent what is no result, or not one of this run.
+    #[error("the server's result does not fit: {0}")]
+    Misfit(String),
+    /// There is no route.
+    #[error("this host knows no way to {peer}: {error}")]
+    NoWay {
+        /// The server.
+        peer: SocketAddr,
+        /// Why.
+        error: io::Error,
+    },
+    /// The far endpoint failed.
+    #[error("at the server: {0}")]
+    Far(String),
+    /// The near endpoint failed.
+    #[error(transparent)]
+    Near(#[from] EndpointError),
+    /// Something beside the run that this host was to do.
+    #[error("{0}")]
+    Here(String),
+    /// The operating system.
+    #[error("socket: {0}")]
+    Io(#[from] io::Error),
+    /// Stopped from outside.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl SessionError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        use super::message::Reason;
+        match self {
+            Self::Here(_) => None,
+            Self::Opening { error, .. } => match error {
+                OpeningError::NoAnswer => Some(
+                    "is `fullpipe serve` running there, and does the firewall let UDP through to its port?",
+                ),
+                OpeningError::Refused(Reason::Authentication) | OpeningError::Impostor => Some(
+                    "both sides need the same key: here it comes with `--key FILE`, or in FULLPIPE_KEY; a server with `--open` takes none",
+                ),
+                OpeningError::Refused(Reason::Unencrypted) => Some("say `--encrypt`"),
+                OpeningError::Refused(Reason::Keyless) => Some("give the server a key"),
+                _ => None,
+            },
+            Self::NoKey => Some("`fullpipe serve --new-key FILE` makes one, for both sides"),
+            Self::Vanished => Some(
+                "is `fullpipe serve` still running there, and does the network carry packets both ways?",
+            ),
+            Self::NoWay { .. } => Some("look at the links and routes of this host"),
+            Self::Near(EndpointError::Longer { .. }) => Some("or give the interface a larger MTU"),
+            Self::Near(_) => Some("the fault is at this host: mend it and try again"),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! What all tests of a server together may grow to in memory. A test is accounted for when it is admitted, with all that its buffers
+//! may hold, and until its session is over; nothing is measured.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fullpipe_sim::{FlowSpec, RunSpec, Trace};
+use fullpipe_units::{Bytes, Span};
+
+use super::{Limits, MOST_ROWS, MOST_SHORT, arrivals};
+use crate::content::Content;
+use crate::file::{sink, source};
+
+/// Memory that tests share. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    most: u64,
+    taken: Arc<Mutex<u64>>,
+}
+
+/// A part of it, given back when dropped.
+#[derive(Debug)]
+pub struct Share {
+    memory: Memory,
+    bytes: u64,
+}
+
+impl Memory {
+    /// So much in all.
+    pub fn new(most: Bytes) -> Self {
+        Self {
+            most: most.0,
+            taken: Arc::default(),
+        }
+    }
+
+    /// Takes a share for a test that `limits` have granted, and for a file that is put says how many bytes may wait for the disk:
+    /// a quarter of what is free, so that there is some for the next one.
+    ///
+    /// # Errors
+    /// A sentence that names the limit.
+    pub fn take(
+        &self,
+        spec: &RunSpec,
+        content: &Content,
+        far_sends: impl Fn(bool) -> bool,
+    ) -> Result<(Share, Option<u64>), String> {
+        let run = of_run(spec, far_sends);
+        // One assignment: a panic while it was held leaves it right.
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = self.most.saturating_sub(*taken);
+        let (file, buffer) = match content {
+            Content::Put { .. } => {
+                let buffer = (free / 4).clamp(sink::WAITING as u64, sink::MOST_WAITING as u64);
+                (buffer, Some(buffer))
+            }
+            Content::Get { .. } => (source::AHEAD, None),
+            _ => (0, None),
+        };
+        let bytes = run.saturating_add(file);
+        let (need, most) = (Bytes(bytes), Bytes(self.most));
+        if bytes > self.most {
+            return Err(format!(
+                "the buffers of this test may take {need}, more than the server's limit of {most} for all tests (--max-memory); ask for smaller windows or longer intervals"
+            ));
+        }
+        if bytes > free {
+            return Err(format!(
+                "the buffers of this test may take {need}, and {} are free of the server's limit of {most} for all tests (--max-memory); try again when others have ended, or ask for smaller windows",
+                Bytes(free)
+            ));
+        }
+        *taken += bytes;
+        let share = Share {
+            memory: self.clone(),
+            bytes,
+        };
+        Ok((share, buffer))
+    }
+
+    /// Bytes that are taken.
+    pub fn taken(&self) -> Bytes {
+        Bytes(*self.taken.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let taken = &self.memory.taken;
+        let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
+        *taken = taken.saturating_sub(self.bytes);
+    }
+}
+
+impl Limits {
+    /// Segments in flight, of all flows together, of a test that does not ask for so many: a quarter of its part of the memory.
+    pub(super) fn quiet_window(&self) -> u64 {
+        let part = self.max_memory.0 / u64::from(self.max_tests.max(1));
+        part / 4 / OF_SEGMENT
+    }
+}
+
+/// What the far side of a run may grow to; `sends` says on which flows it sends, by their direction.
+fn of_run(spec: &RunSpec, sends: impl Fn(bool) -> bool) -> u64 {
+    let seconds = spec.duration.as_secs_f64();
+    let of_flow = |f: &FlowSpec| match sends(f.reverse) {
+        // A window that is larger than any number is as good as refused.
+        true => (f.sender.max_window as u64).saturating_mul(OF_SEGMENT),
+        false => OF_HOLES,
+    };
+    let lasting = spec.flows.iter().map(of_flow);
+    let short = spec.arrivals.iter().map(|a| {
+        let count = (2.0 * arrivals(a, seconds) + 16.0).min(MOST_SHORT) as u64;
+        count.saturating_mul(of_flow(&a.template).min(OF_SHORT_FLOW))
+    });
+    let buffers = lasting.chain(short).fold(0, u64::saturating_add);
+    let counted = (spec.flows.len() + spec.arrivals.len() + spec.sources.len()) as u64;
+    let samples = spec.duration.as_nanos() / spec.interval.as_nanos().max(1) + 1;
+    let samples = samples.saturating_mul(2 * counted * OF_SAMPLE);
+    let sent = spec.flows.iter().filter(|f| sends(f.reverse)).count() as u64;
+    let rows = match spec.trace {
+        Trace::Off => 0,
+        Trace::Full => MOST_ROWS,
+        Trace::Every(step) => spec.duration.as_nanos() / step.max(Span::from_nanos(1)).as_nanos(),
+    };
+    let rows = (rows.saturating_mul(sent)).min(MOST_ROWS) * OF_ROW;
+    let rounds = sent.min(4) * OF_ROUNDS;
+    [buffers, samples, rows, rounds]
+        .into_iter()
+        .fold(OF_TEST, u64::saturating_add)
+}
+
+/// Its sockets' buffers in the kernel, packets that are being sent or have just been received, stacks of threads, bytes.
+const OF_TEST: u64 = 24 << 20;
+/// What a sender remembers of a segment: a record of 32 bytes in a ring that doubles, and its place in lists.
+const OF_SEGMENT: u64 = 100;
+/// Holes that a receiver remembers at most.
+const OF_HOLES: u64 = 1 << 20;
+/// A short flow: what it sends is bounded by its size, not by its window.
+const OF_SHORT_FLOW: u64 = 32 << 10;
+/// A number of a series, and once more in the result as it is sent.
+const OF_SAMPLE: u64 = 16;
+/// A row of a sender's time series, and in the result.
+const OF_ROW: u64 = 320;
+/// Rounds and episodes that a sender keeps at most.
+const OF_ROUNDS: u64 = 12 << 20;
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_cc::StackSpec;
+    use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
+
+    use super::*;
+    use crate::file::Identity;
+
+    /// A flow of the window asked for, in segments, as `limits` grant it; the server sends.
+    fn granted(limits: &Limits, window: f64) -> RunSpec {
+        let sender = SenderConfig {
+            max_window: window,
+            ..SenderConfig::preset(Preset::Y2026, 1500)
+        };
+        let receiver = ReceiverConfig::preset(Preset::Y2026);
+        let stack = StackSpec::parse("reno").unwrap();
+        let mut flow = FlowSpec::new("main", stack, sender, receiver, vec![], vec![]);
+        flow.reverse = true;
+        let spec = RunSpec {
+            duration: Span::from_secs(10),
+            flows: vec![flow],
+            ..RunSpec::default()
+        };
+        limits.grant(spec).unwrap().0
+    }
+
+    fn put() -> Content {
+        Content::Put {
+            name: "x".to_owned(),
+            source: Identity {
+                size: 1,
+                changed: 0,
+            },
+            overwrite: false,
+        }
+    }
+
+    #[test]
+    fn tests_that_ask_for_no_window_fit_all_at_once() {
+        let limits = Limits::default();
+        let memory = Memory::new(limits.max_memory);
+        let spec = granted(&limits, f64::INFINITY);
+        let taken: Vec<_> = (0..limits.max_tests)
+            .map(|_| memory.take(&spec, &Content::Nothing, |reverse| reverse))
+            .collect();
+        assert!(taken.iter().all(Result::is_ok), "{taken:?}");
+        drop(taken);
+        assert_eq!(memory.taken(), Bytes(0));
+    }
+
+    #[test]
+    fn the_largest_windows_are_refused_by_name_until_others_end() {
+        let limits = Limits::default();
+        let memory = Memory::new(limits.max_memory);
+        let spec = granted(&limits, 1e9);
+        assert_eq!(spec.flows[0].sender.max_window, limits.max_window as f64);
+        let take = || memory.take(&spec, &Content::Nothing, |reverse| reverse);
+        let (first, second) = (take().unwrap(), take().unwrap());
+        assert!(memory.taken().0 > 2 * 400_000_000);
+        let why = take().unwrap_err();
+        assert!(
+            why.contains("--max-memory") && why.contains("try again"),
+            "{why}"
+        );
+        drop(first);
+        take().unwrap();
+        drop(second);
+        let small = Memory::new(Bytes(100_000_000));
+        let why = small.take(&spec, &Content::Nothing, |reverse| reverse);
+        let why = why.unwrap_err();
+        assert!(
+            why.contains("--max-memory") && why.contains("more than"),
+            "{why}"
+        );
+        // Only the side that sends needs a window's worth.
+        small
+            .take(&spec, &Content::Nothing, |reverse| !reverse)
+            .unwrap();
+    }
+
+    #[test]
+    fn files_share_what_is_free() {
+        let limits = Limits::default();
+        let memory = Memory::new(limits.max_memory);
+        let mut spec = granted(&limits, f64::INFINITY);
+        spec.flows[0].reverse = false;
+        let mut kept = Vec::new();
+        let mut buffers = Vec::new();
+        for _ in 0..limits.max_tests {
+            let (share, buffer) = memory.take(&spec, &put(), |reverse| reverse).unwrap();
+            kept.push(share);
+            buffers.extend(buffer);
+        }
+        assert_eq!(buffers[0], limits.max_memory.0 / 4);
+        assert!(buffers.is_sorted_by(|a, b| a >= b), "{buffers:?}");
+        assert!(memory.taken() <= limits.max_memory);
+    }
+}

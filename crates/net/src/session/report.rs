@@ -1,0 +1,49 @@
+//! What a run with a server leaves behind: its side, and both.
+
+use fullpipe_sim::{Outcome, RunSpec};
+use serde::{Deserialize, Serialize};
+
+use super::control::{Why, shown};
+use super::failure::SessionError;
+use crate::endpoint::{HostOutcome, PathReport, merge};
+
+/// What the server leaves behind.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// Its side of the run.
+    pub outcome: HostOutcome,
+    /// What went wrong.
+    pub error: Option<String>,
+}
+
+impl Report {
+    /// Of a run that did not come about, or broke off.
+    pub fn failed(why: String) -> Self {
+        Self {
+            outcome: HostOutcome::default(),
+            error: Some(why),
+        }
+    }
+}
+
+/// Both sides of a run.
+#[derive(Clone, Debug)]
+pub struct Done {
+    /// This side.
+    pub near: HostOutcome,
+    /// The other.
+    pub far: HostOutcome,
+    /// How it ended there.
+    pub why: Why,
+}
+
+impl Done {
+    /// The result of `spec`, which both sides ran.
+    ///
+    /// # Errors
+    /// [`SessionError::Misfit`].
+    pub fn merge(self, spec: &RunSpec) -> Result<Outcome, SessionError> {
+        merge(spec, self.near, self.far, PathReport::default())
+            .map_err(|what| SessionError::Misfit(shown(&what)))
+    }
+}

@@ -1,0 +1,57 @@
+//! Removes unfinished files that nobody goes on with, when serving starts and once an hour, on a thread of its own: a directory
+//! may be large, and its disk slow.
+
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::SystemTime;
+
+use fullpipe_units::{Span, Time};
+
+use super::event::Event;
+use super::server::Log;
+use crate::content::Allowed;
+use crate::file::Removed;
+
+/// See above.
+#[derive(Debug, Default)]
+pub struct Sweeping {
+    /// When it begins next.
+    next: Time,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sweeping {
+    /// Begins if it is time.
+    pub fn perhaps(&mut self, now: Time, allowed: &Allowed, log: &Log) {
+        let (Some(files), Some(age)) = (&allowed.files, allowed.keep_parts) else {
+            return;
+        };
+        let busy = self.thread.as_ref().is_some_and(|t| !t.is_finished());
+        if now < self.next || busy {
+            return;
+        }
+        self.next = now + EVERY;
+        let (files, log) = (Arc::clone(files), Arc::clone(log));
+        let sweep = move || {
+            // A directory that cannot be read now may be readable in an hour.
+            let removed = files.remove_abandoned(age, SystemTime::now());
+            let Removed {
+                parts,
+                bytes,
+                failed,
+            } = removed.unwrap_or_default();
+            if parts + failed > 0 {
+                log(&Event::Removed {
+                    parts,
+                    bytes,
+                    failed,
+                });
+            }
+        };
+        let thread = thread::Builder::new().name("file-sweeper".to_owned());
+        self.thread = thread.spawn(sweep).ok();
+    }
+}
+
+/// Between two beginnings.
+const EVERY: Span = Span::from_secs(3600);
