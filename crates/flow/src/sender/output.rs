@@ -19,11 +19,11 @@ impl<C: Controller> Sender<C> {
             if let Some(segment) = self.send_probe(now) {
                 return Some(segment);
             }
+        }
         if self.persist.is_due()
             && let Some(segment) = self.send_window_probe(now)
         {
             return Some(segment);
-        }
         }
         let pipe = self.board.pipe();
         let cwnd = self.budget;

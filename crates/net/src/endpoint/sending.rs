@@ -169,7 +169,10 @@ impl Sending {
             return None;
         }
         self.acks += 1;
-        self.recorder.on_ack_delay(datagram.hold);
+        // One that only opens the window was not held back: it had nothing to say before.
+        if ack.cum > self.sender.una() || !ack.sacks.is_empty() {
+            self.recorder.on_ack_delay(datagram.hold);
+        }
         self.sender.handle_ack(now, &ack);
         self.note_completion(now, classes);
         self.observe(now, classes);

@@ -79,7 +79,8 @@ impl Part {
     /// no room for all of it.
     pub fn open(place: Arc<Place>, source: Identity) -> io::Result<Self> {
         let file = place.open_part()?;
-        let state = place.state().filter(|s| s.source == source);
+        let left = place.state();
+        let state = left.filter(|s| s.source == source);
         let mut part = Self {
             place,
             file: Arc::new(file),
@@ -92,7 +93,8 @@ impl Part {
             && hasher.finalize() == state.digest
         {
             (part.prefix, *part.hasher) = (state.prefix, hasher);
-        } else {
+        }
+        if left.is_none() {
             // From the first byte on it is known whose it is: what nobody goes on with can be told from files of others.
             part.place.write_state(&State {
                 source,

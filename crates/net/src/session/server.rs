@@ -125,7 +125,7 @@ impl Server {
         let jar = CookieJar::new(clock.now(), Box::new(fresh));
         let server = Self {
             limits: Arc::new(config.limits.clone()),
-            memory: Memory::new(config.limits.max_memory),
+            memory: Memory::new(&config.limits),
             allowed: Allowed::default(),
             gate: Gate::new(config.key.clone(), jar),
             config,

@@ -114,7 +114,7 @@ impl Serving {
         shut: Arc<AtomicBool>,
     ) -> Self {
         Self {
-            memory: Memory::new(limits.max_memory),
+            memory: Memory::new(&limits),
             share: None,
             channel: Channel::new(secrets.session, secrets.control.down, secrets.control.up),
             open: opened.open.bytes.to_vec(),

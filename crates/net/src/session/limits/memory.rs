@@ -14,7 +14,15 @@ use crate::file::{sink, source};
 #[derive(Clone, Debug)]
 pub struct Memory {
     most: u64,
-    taken: Arc<Mutex<u64>>,
+    /// Tests that there may be.
+    tests: u64,
+    taken: Arc<Mutex<Taken>>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Taken {
+    bytes: u64,
+    tests: u64,
 }
 
 /// A part of it, given back when dropped.
@@ -25,16 +33,18 @@ pub struct Share {
 }
 
 impl Memory {
-    /// So much in all.
-    pub fn new(most: Bytes) -> Self {
+    /// As much as `limits` say.
+    pub fn new(limits: &Limits) -> Self {
         Self {
-            most: most.0,
+            most: limits.max_memory.0,
+            tests: limits.max_tests.into(),
             taken: Arc::default(),
         }
     }
 
-    /// Takes a share for a test that `limits` have granted, and for a file that is put says how many bytes may wait for the disk:
-    /// a quarter of what is free, so that there is some for the next one.
+    /// Takes a share for a test that the limits have granted; `far_sends` says on which flows the server sends, by their direction.
+    /// For a file that is put it says how many bytes may wait for the disk: half of what is left when every other test that may come
+    /// has room for the least.
     ///
     /// # Errors
     /// A sentence that names the limit.
@@ -45,12 +55,16 @@ impl Memory {
         far_sends: impl Fn(bool) -> bool,
     ) -> Result<(Share, Option<u64>), String> {
         let run = of_run(spec, far_sends);
-        // One assignment: a panic while it was held leaves it right.
+        // Nothing panics while it is held.
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let free = self.most.saturating_sub(*taken);
+        let free = self.most.saturating_sub(taken.bytes);
         let (file, buffer) = match content {
             Content::Put { .. } => {
-                let buffer = (free / 4).clamp(sink::WAITING as u64, sink::MOST_WAITING as u64);
+                let (least, most) = (sink::WAITING as u64, sink::MOST_WAITING as u64);
+                let others = self.tests.saturating_sub(taken.tests + 1);
+                let kept = others.saturating_mul(OF_TEST + OF_HOLES + least);
+                let buffer = free.saturating_sub(run).saturating_sub(kept) / 2;
+                let buffer = buffer.clamp(least, most);
                 (buffer, Some(buffer))
             }
             Content::Get { .. } => (source::AHEAD, None),
@@ -69,7 +83,8 @@ impl Memory {
                 Bytes(free)
             ));
         }
-        *taken += bytes;
+        taken.bytes += bytes;
+        taken.tests += 1;
         let share = Share {
             memory: self.clone(),
             bytes,
@@ -79,7 +94,8 @@ impl Memory {
 
     /// Bytes that are taken.
     pub fn taken(&self) -> Bytes {
-        Bytes(*self.taken.lock().unwrap_or_else(PoisonError::into_inner))
+        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        Bytes(taken.bytes)
     }
 }
 
@@ -87,7 +103,8 @@ impl Drop for Share {
     fn drop(&mut self) {
         let taken = &self.memory.taken;
         let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
-        *taken = taken.saturating_sub(self.bytes);
+        taken.bytes = taken.bytes.saturating_sub(self.bytes);
+        taken.tests = taken.tests.saturating_sub(1);
     }
 }
 
@@ -110,7 +127,11 @@ fn of_run(spec: &RunSpec, sends: impl Fn(bool) -> bool) -> u64 {
     let lasting = spec.flows.iter().map(of_flow);
     let short = spec.arrivals.iter().map(|a| {
         let count = (2.0 * arrivals(a, seconds) + 16.0).min(MOST_SHORT) as u64;
-        count.saturating_mul(of_flow(&a.template).min(OF_SHORT_FLOW))
+        let buffers = match sends(a.template.reverse) {
+            true => of_flow(&a.template),
+            false => OF_HOLES_OF_SHORT,
+        };
+        count.saturating_mul(buffers.saturating_add(OF_SHORT_FLOW))
     });
     let buffers = lasting.chain(short).fold(0, u64::saturating_add);
     let counted = (spec.flows.len() + spec.arrivals.len() + spec.sources.len()) as u64;
@@ -133,10 +154,11 @@ fn of_run(spec: &RunSpec, sends: impl Fn(bool) -> bool) -> u64 {
 const OF_TEST: u64 = 24 << 20;
 /// What a sender remembers of a segment: a record of 32 bytes in a ring that doubles, and its place in lists.
 const OF_SEGMENT: u64 = 100;
-/// Holes that a receiver remembers at most.
+/// Holes that a receiver remembers at most, and that of a short flow.
 const OF_HOLES: u64 = 1 << 20;
-/// A short flow: what it sends is bounded by its size, not by its window.
-const OF_SHORT_FLOW: u64 = 32 << 10;
+const OF_HOLES_OF_SHORT: u64 = 16 << 10;
+/// A short flow besides: its place among the others, its timers, its row.
+const OF_SHORT_FLOW: u64 = 2 << 10;
 /// A number of a series, and once more in the result as it is sent.
 const OF_SAMPLE: u64 = 16;
 /// A row of a sender's time series, and in the result.
@@ -184,7 +206,7 @@ mod tests {
     #[test]
     fn tests_that_ask_for_no_window_fit_all_at_once() {
         let limits = Limits::default();
-        let memory = Memory::new(limits.max_memory);
+        let memory = Memory::new(&limits);
         let spec = granted(&limits, f64::INFINITY);
         let taken: Vec<_> = (0..limits.max_tests)
             .map(|_| memory.take(&spec, &Content::Nothing, |reverse| reverse))
@@ -197,7 +219,7 @@ mod tests {
     #[test]
     fn the_largest_windows_are_refused_by_name_until_others_end() {
         let limits = Limits::default();
-        let memory = Memory::new(limits.max_memory);
+        let memory = Memory::new(&limits);
         let spec = granted(&limits, 1e9);
         assert_eq!(spec.flows[0].sender.max_window, limits.max_window as f64);
         let take = || memory.take(&spec, &Content::Nothing, |reverse| reverse);
@@ -211,7 +233,10 @@ mod tests {
         drop(first);
         take().unwrap();
         drop(second);
-        let small = Memory::new(Bytes(100_000_000));
+        let small = Memory::new(&Limits {
+            max_memory: Bytes(100_000_000),
+            ..limits.clone()
+        });
         let why = small.take(&spec, &Content::Nothing, |reverse| reverse);
         let why = why.unwrap_err();
         assert!(
@@ -227,7 +252,7 @@ mod tests {
     #[test]
     fn files_share_what_is_free() {
         let limits = Limits::default();
-        let memory = Memory::new(limits.max_memory);
+        let memory = Memory::new(&limits);
         let mut spec = granted(&limits, f64::INFINITY);
         spec.flows[0].reverse = false;
         let mut kept = Vec::new();
@@ -237,7 +262,7 @@ mod tests {
             kept.push(share);
             buffers.extend(buffer);
         }
-        assert_eq!(buffers[0], limits.max_memory.0 / 4);
+        assert!(buffers[0] > 128 << 20, "{buffers:?}");
         assert!(buffers.is_sorted_by(|a, b| a >= b), "{buffers:?}");
         assert!(memory.taken() <= limits.max_memory);
     }
