@@ -173,3 +173,35 @@ fn the_log_for_machines_has_an_object_per_line() {
 fn nix_is_root() -> bool {
     std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0
 }
+
+/// What nobody went on with is removed when serving starts; what is younger stays.
+#[test]
+fn abandoned_parts_are_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let state = format!(
+        "fullpipe-part 1\nsize 1000\nchanged 1\nprefix 0\nblake3 {}\n",
+        "00".repeat(32)
+    );
+    for (name, days) in [("old", 3), ("young", 1)] {
+        for (ending, text) in [(".part", "x"), (".part.state", &state)] {
+            let path = dir.path().join(format!("{name}{ending}"));
+            std::fs::write(&path, text).unwrap();
+            let file = std::fs::File::options().write(true).open(&path).unwrap();
+            let age = std::time::Duration::from_secs(days * 86_400);
+            let written = std::time::SystemTime::now() - age;
+            file.set_modified(written).unwrap();
+        }
+    }
+    let args = ["serve", "--listen", "127.0.0.1:0", "--keep-parts", "2d"];
+    let mut serve = command(Path::new("/"), &args);
+    serve.arg("--files").arg(dir.path());
+    let (mut server, _, mut log) = started(serve);
+    let mut line = String::new();
+    log.read_line(&mut line).unwrap();
+    terminate(&mut server);
+    assert!(line.contains("removed 1 abandoned"), "{line}");
+    let entries = std::fs::read_dir(dir.path()).unwrap();
+    let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["young.part", "young.part.state"]);
+}

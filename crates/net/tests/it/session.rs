@@ -387,6 +387,30 @@ fn tests_at_a_time_are_limited_in_all_and_per_address() {
 }
 
 #[test]
+fn the_memory_of_all_tests_together_is_limited() {
+    let limits = Limits {
+        max_memory: Bytes(40_000_000),
+        ..Limits::default()
+    };
+    let server = Running::start(key("a"), limits);
+    let peer = server.peer(key("a"));
+    let request = Request {
+        spec: spec(100, vec![]),
+        options: Options::default(),
+    };
+    let (local, never) = (ground::Options::default(), AtomicBool::new(false));
+    let connect = || Client::connect(&peer, &request, &local, &never);
+    let first = connect().unwrap();
+    let second = connect().unwrap_err().to_string();
+    assert!(second.contains("--max-memory"), "{second}");
+    first.close();
+    let begin = Instant::now();
+    while let Err(error) = connect() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "{error}");
+    }
+}
+
+#[test]
 fn a_client_that_vanishes_leaves_nothing() {
     let server = Running::start(
         key("a"),
