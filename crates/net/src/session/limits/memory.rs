@@ -71,7 +71,9 @@ impl Memory {
             _ => (0, None),
         };
         let bytes = run.saturating_add(file);
-        let (need, most) = (Bytes(bytes), Bytes(self.most));
+        // Whole megabytes: it is an estimate.
+        let need = Bytes(bytes.div_ceil(MEGABYTE).saturating_mul(MEGABYTE));
+        let (most, left) = (Bytes(self.most), Bytes(free / MEGABYTE * MEGABYTE));
         if bytes > self.most {
             return Err(format!(
                 "the buffers of this test may take {need}, more than the server's limit of {most} for all tests (--max-memory); ask for smaller windows or longer intervals"
@@ -79,8 +81,7 @@ impl Memory {
         }
         if bytes > free {
             return Err(format!(
-                "the buffers of this test may take {need}, and {} are free of the server's limit of {most} for all tests (--max-memory); try again when others have ended, or ask for smaller windows",
-                Bytes(free)
+                "the buffers of this test may take {need}, and {left} are free of the server's limit of {most} for all tests (--max-memory); try again when others have ended, or ask for smaller windows"
             ));
         }
         taken.bytes += bytes;
@@ -150,6 +151,7 @@ fn of_run(spec: &RunSpec, sends: impl Fn(bool) -> bool) -> u64 {
         .fold(OF_TEST, u64::saturating_add)
 }
 
+const MEGABYTE: u64 = 1_000_000;
 /// Its sockets' buffers in the kernel, packets that are being sent or have just been received, stacks of threads, bytes.
 const OF_TEST: u64 = 24 << 20;
 /// What a sender remembers of a segment: a record of 32 bytes in a ring that doubles, and its place in lists.
