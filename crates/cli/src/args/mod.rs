@@ -1,0 +1,129 @@
+//! The command line: each flag and its documentation once; help, man pages, completions and `docs/cli.md` come from here.
+//! What a command takes stands in one file per group of commands; those that talk to other hosts keep it beside their code.
+
+mod lookup;
+mod parse;
+mod results;
+mod run;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+pub use crate::commands::send::args::{PING_ABOUT, PeerFlags, Ping, SEND_ABOUT, Send};
+pub use lookup::{Check, Completions, Described, List, Listed, Man, Schema};
+pub use parse::{at_least_one, key_value, seed};
+use results::{COMPARE_ABOUT, EXPORT_ABOUT, REPORT_ABOUT};
+pub use results::{Compare, Export, ExportFormat, Report};
+use run::RUN_ABOUT;
+pub use run::{Format, Ground, Run};
+
+/// Try, judge and compare congestion control on long fat paths.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "fullpipe", version, max_term_width = 100, after_help = EXAMPLES, after_long_help = EXAMPLES_AND_CODES)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Run scenarios and print what came out
+    #[command(long_about = RUN_ABOUT)]
+    Run(Run),
+    /// Compare two result directories
+    #[command(long_about = COMPARE_ABOUT)]
+    Compare(Compare),
+    /// Make one HTML page of a result or of a study
+    #[command(long_about = REPORT_ABOUT)]
+    Report(Report),
+    /// Write a trace as CSV, qlog or xplot data
+    #[command(long_about = EXPORT_ABOUT)]
+    Export(Export),
+    /// Serve tests to other hosts
+    #[command(long_about = crate::commands::serve::ABOUT)]
+    Serve(crate::commands::serve::Serve),
+    /// List the names that scenarios can use
+    List(List),
+    /// Print the JSON Schema of a scenario file or of a result
+    Schema(Schema),
+    /// Check scenarios without running them
+    Check(Check),
+    /// Send to a host that runs `fullpipe serve`, or receive from it; copy files
+    #[command(long_about = SEND_ABOUT)]
+    Send(Box<Send>),
+    /// Measure round-trip times to a host that runs `fullpipe serve`
+    #[command(long_about = PING_ABOUT)]
+    Ping(Ping),
+    /// Print a completion script for a shell
+    Completions(Completions),
+    /// Print or install the man pages
+    Man(Man),
+}
+
+/// The names of [`Command`]; a test compares the two.
+pub const COMMANDS: [&str; 12] = [
+    "run",
+    "compare",
+    "report",
+    "export",
+    "serve",
+    "list",
+    "schema",
+    "check",
+    "send",
+    "ping",
+    "completions",
+    "man",
+];
+
+/// Form of lists and comparisons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ShortFormat {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  fullpipe run first-run --out results         run a built-in scenario, keep results and figures
+  fullpipe run my.toml --set path.rtt=200ms    run a file with one key changed
+  fullpipe list stacks                         what a `stack = ...` can be made of
+  fullpipe check my.toml                       find every mistake before anything runs";
+
+const EXAMPLES_AND_CODES: &str = "\
+Examples:
+  fullpipe run first-run --out results         run a built-in scenario, keep results and figures
+  fullpipe run my.toml --set path.rtt=200ms    run a file with one key changed
+  fullpipe list stacks                         what a `stack = ...` can be made of
+  fullpipe check my.toml                       find every mistake before anything runs
+
+Exit codes:
+  0    done, and every expectation came true
+  1    an expectation or a threshold failed
+  2    the command line or the scenario is wrong
+  3    the environment lacks something
+  4    a fault of fullpipe itself
+  130  interrupted; finished runs are kept
+
+Environment:
+  NO_COLOR  no colour on stderr when set and not empty";
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_holds_together() {
+        Args::command().debug_assert();
+        let names: Vec<String> = Args::command()
+            .get_subcommands()
+            .map(|c| c.get_name().to_owned())
+            .collect();
+        assert_eq!(names, COMMANDS);
+    }
+}

@@ -1,0 +1,57 @@
+//! Values of flags.
+
+use std::str::FromStr;
+
+/// A seed.
+pub fn seed(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
+}
+
+/// A number.
+pub fn at_least_one<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse()
+        .map_err(|_| "expected a whole number, at least 1".to_owned())
+}
+
+/// `KEY=VALUE`.
+pub fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => {
+            Ok((key.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("expected `key=value`, for example `path.rtt=80ms`".to_owned()),
+    }
+}
+
+/// `[METRIC=]FRACTION`.
+pub(super) fn threshold(text: &str) -> Result<(Option<String>, f64), String> {
+    match text.split_once('=') {
+        Some((metric, text)) => Ok((Some(metric.trim().to_owned()), fraction(text)?)),
+        None => Ok((None, fraction(text)?)),
+    }
+}
+
+fn fraction(text: &str) -> Result<f64, String> {
+    let (number, scale) = match text.strip_suffix('%') {
+        Some(percent) => (percent, 100.0),
+        None => (text, 1.0),
+    };
+    match number.trim().parse::<f64>() {
+        Ok(x) if x >= 0.0 && x.is_finite() => Ok(x / scale),
+        _ => Err("expected a fraction such as `0.05`, or a percentage such as `5%`".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fractions_and_percentages() {
+        assert_eq!(fraction("0.05"), Ok(0.05));
+        assert_eq!(fraction("5%"), Ok(0.05));
+        assert_eq!(threshold("jain=1%"), Ok((Some("jain".to_owned()), 0.01)));
+        assert!(fraction("-1").is_err() && fraction("x%").is_err() && fraction("inf").is_err());
+    }
+}

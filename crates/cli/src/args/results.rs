@@ -1,0 +1,145 @@
+//! What the commands that read results take: `compare`, `report`, `export`.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, ValueEnum};
+use fullpipe_units::Span;
+
+use super::ShortFormat;
+use super::parse::threshold;
+
+/// `fullpipe compare`.
+#[derive(Clone, Debug, ClapArgs)]
+#[command(after_help = COMPARE_EXAMPLES)]
+pub struct Compare {
+    /// Result directory that is taken as the reference, or that of a study
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+
+    /// Result directory held against it
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+
+    /// Largest accepted relative difference, as `0.05` or `5%`, of all metrics or of one (`goodput_mbps=1%`, `cwnd_area=3%`,
+    /// `loss_time_rtt=0.5`); may be repeated [default: 5%; `loss_time_rtt` 1, `loss_events` and `timeouts` 0]
+    #[arg(long, value_name = "[METRIC=]FRACTION", value_parser = threshold)]
+    pub threshold: Vec<(Option<String>, f64)>,
+
+    /// Only these metrics (see `fullpipe list metrics`); may be repeated
+    #[arg(long = "metric", value_name = "NAME")]
+    pub metrics: Vec<String>,
+
+    /// Judge the agreement of curves and events, as between two grounds, also on one ground
+    #[arg(long)]
+    pub agreement: bool,
+
+    /// Draw the windows of both over each other, one figure per case, into this directory
+    #[arg(long, value_name = "DIR")]
+    pub figures: Option<PathBuf>,
+
+    /// Form of the result on stdout
+    #[arg(long, value_enum, default_value_t = ShortFormat::Table)]
+    pub format: ShortFormat,
+
+    /// Print every metric, not only those that differ
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// `fullpipe report`.
+#[derive(Clone, Debug, ClapArgs)]
+#[command(after_help = REPORT_EXAMPLES)]
+pub struct Report {
+    /// Result directory, or a directory with one result per subdirectory
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+}
+
+/// `fullpipe export`.
+#[derive(Clone, Debug, ClapArgs)]
+#[command(after_help = EXPORT_EXAMPLES)]
+pub struct Export {
+    /// Result directory, or a trace (a file of `series/`)
+    #[arg(value_name = "RESULT_OR_TRACE")]
+    pub source: PathBuf,
+
+    /// Form of the export
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub to: ExportFormat,
+
+    /// Only this flow; qlog and xplot hold one
+    #[arg(long, value_name = "NAME")]
+    pub flow: Option<String>,
+
+    /// Case of the result [default: the first]
+    #[arg(long, value_name = "N")]
+    pub case: Option<usize>,
+
+    /// Seed of the result [default: the case's first]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+
+    /// At most one row per so much time, with the extremes in it; losses, timeouts and the like always stay
+    #[arg(long, value_name = "SPAN")]
+    pub every: Option<Span>,
+
+    /// Write into this file [default: stdout]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// Forms of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// The columns of docs/trace.md, with a header
+    Csv,
+    /// qlog 0.3 in JSON text sequences, as qvis opens it: window, RTT, phases, losses
+    Qlog,
+    /// Time-sequence data for xplot, in the idiom of tcptrace; with segments and SACK blocks if the run has a pcap capture
+    Xplot,
+}
+
+pub(super) const COMPARE_ABOUT: &str = "\
+Compare two result directories.
+
+Cases are matched by their parameters, flows and links by name. A difference is seen when the 95 % Welch interval of B - A \
+leaves out zero; with one seed on either side every difference is. The exit code is 1 when a difference is seen that is \
+larger than its threshold, or when a case, flow or link is on one side only.";
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  fullpipe compare results/before results/after
+  fullpipe compare results/before results/after --threshold 10% --threshold goodput_mbps=1%
+
+Two grounds of one study: curves, events and distributions, overlaid in pictures
+  fullpipe run grounds --out results/sim
+  fullpipe run grounds --ground udp --out results/udp
+  fullpipe compare results/sim results/udp --figures results/overlay
+
+As a gate between versions: exit 1 only for a difference that is real and beyond its threshold
+  fullpipe run early-loss --repeat 5 --out kept
+  fullpipe run early-loss --repeat 5 --out new && fullpipe compare kept new --metric goodput_mbps --threshold 2%";
+
+pub(super) const REPORT_ABOUT: &str = "\
+Make one HTML page of a result or of a study.
+
+The page is written as `report.html` into the directory. It holds everything it shows, needs no network, and stays below 5 MB \
+whatever the matrix. `fullpipe run --out` writes it by itself.";
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  fullpipe report results
+  fullpipe report results/slac                 one page of all results below";
+
+pub(super) const EXPORT_ABOUT: &str = "\
+Write a trace as CSV, qlog or xplot data.
+
+The trace is a file of `series/`, or the densest that a run of a result directory kept: `trace = \"full\"` in the scenario's \
+[measure] keeps a row per ACK. The schema is in docs/trace.md; it is the same on every ground.";
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  fullpipe export results --to csv > main.csv
+  fullpipe export results --to qlog --case 2 --every 10ms --out main.sqlog
+  fullpipe export results/series/case-0000-seed1.full.parquet --to csv --flow main
+  fullpipe export results --to xplot --flow main --out main.xpl     then: xplot main.xpl";

@@ -1,0 +1,77 @@
+//! Columns of metrics, and the columns of parameters before them.
+
+use fullpipe_suite::metrics::{Scope, find};
+use fullpipe_suite::result::{CaseResult, Estimate, Estimates};
+
+use super::text::estimate_text;
+use crate::table::{Align, Table};
+
+/// One column of a table of flows or of traffic.
+pub(super) struct Column {
+    pub head: [&'static str; 2],
+    pub metric: &'static str,
+    /// Significant digits; of a count they do not matter.
+    pub digits: usize,
+    /// Left out where no row has a value.
+    pub optional: bool,
+}
+
+/// A column that is always there.
+pub(super) const fn column(head: [&'static str; 2], metric: &'static str) -> Column {
+    Column {
+        head,
+        metric,
+        digits: 4,
+        optional: false,
+    }
+}
+
+/// A column that is left out where no row has a value.
+pub(super) const fn optional(head: [&'static str; 2], metric: &'static str) -> Column {
+    Column {
+        optional: true,
+        ..column(head, metric)
+    }
+}
+
+impl Column {
+    /// Its value in a row of this case; fairness is shown where there is somebody to be fair to.
+    pub fn value(&self, case: &CaseResult, row: &Estimates) -> Estimate {
+        let of = |from: &Estimates| from.get(self.metric).copied();
+        let value = match find(Scope::Case, self.metric) {
+            Some(_) if case.flows.len() > 1 => of(&case.metrics.0),
+            Some(_) => None,
+            None => of(row),
+        };
+        value.unwrap_or_default()
+    }
+
+    /// The same as text.
+    pub fn cell(&self, scope: Scope, case: &CaseResult, row: &Estimates) -> String {
+        let count = find(scope, self.metric).is_some_and(|m| m.count);
+        let digits = if count { 1 } else { self.digits };
+        estimate_text(self.value(case, row), digits)
+    }
+}
+
+/// Those of some columns that are to be shown in these rows.
+pub(super) fn shown<'a>(
+    columns: &'a [Column],
+    rows: &[(&CaseResult, &Estimates)],
+) -> Vec<&'a Column> {
+    let has = |column: &Column| rows.iter().any(|(c, r)| column.value(c, r).mean.is_some());
+    columns.iter().filter(|c| !c.optional || has(c)).collect()
+}
+
+/// Adds the columns of parameters that vary (key and heading).
+pub(super) fn add_params(table: &mut Table, params: &[(&str, &str)]) {
+    for (_, head) in params {
+        table.column(Align::Left, &[head]);
+    }
+}
+
+/// The cells of these columns in a case.
+pub(super) fn params_cells(case: &CaseResult, params: &[(&str, &str)]) -> Vec<String> {
+    let text = |(key, _): &(&str, &str)| case.params.text(key).unwrap_or_default();
+    params.iter().map(text).collect()
+}

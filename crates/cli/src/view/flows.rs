@@ -1,0 +1,77 @@
+//! The table of flows: one row per flow and case.
+
+use fullpipe_cc::StackSpec;
+use fullpipe_suite::label;
+use fullpipe_suite::metrics::Scope;
+use fullpipe_suite::result::{CaseResult, FlowResult, RunResult};
+
+use super::column::{Column, add_params, column, optional, params_cells, shown};
+use super::params_of;
+use crate::table::{Align, Table};
+
+pub(super) fn table(result: &RunResult) -> String {
+    let all_params = params_of(&result.cases);
+    let params = label::varying(&all_params);
+    let rows: Vec<(&CaseResult, &FlowResult)> = result
+        .cases
+        .iter()
+        .flat_map(|c| c.flows.iter().map(move |f| (c, f)))
+        .collect();
+    let first_name = rows.first().map(|(_, f)| f.name.as_str());
+    let named = rows
+        .iter()
+        .any(|(_, f)| Some(f.name.as_str()) != first_name);
+    let shown_by_param = |(case, flow): &(&CaseResult, &FlowResult)| {
+        let key = format!("flow.{}.stack", flow.name);
+        let written = case
+            .params
+            .text(&key)
+            .filter(|_| params.iter().any(|(k, _)| *k == key));
+        // The scenario may spell a stack in another way than the registry.
+        written.is_some_and(|s| StackSpec::parse(&s).is_ok_and(|s| s.to_string() == flow.stack))
+    };
+    let with_stack = !rows.iter().all(shown_by_param);
+    let values: Vec<_> = rows.iter().map(|(c, f)| (*c, &f.metrics)).collect();
+    let columns = shown(COLUMNS, &values);
+    let mut table = Table::new();
+    add_params(&mut table, &params);
+    if named {
+        table.column(Align::Left, &["flow"]);
+    }
+    if with_stack {
+        table.column(Align::Left, &["stack"]);
+    }
+    for column in &columns {
+        table.column(Align::Right, &column.head);
+    }
+    for (case, flow) in rows {
+        let mut row = params_cells(case, &params);
+        if named {
+            row.push(flow.name.clone());
+        }
+        if with_stack {
+            row.push(flow.stack.clone());
+        }
+        let cells = columns.iter();
+        row.extend(cells.map(|c| c.cell(Scope::Flow, case, &flow.metrics)));
+        table.row(row);
+    }
+    table.text()
+}
+
+const COLUMNS: &[Column] = &[
+    column(["goodput", "Mbit/s"], "goodput_mbps"),
+    column(["rtt mean", "ms"], "rtt_ms.mean"),
+    column(["rtt p95", "ms"], "rtt_ms.p95"),
+    column(["cwnd mean", "segments"], "cwnd_segments.mean"),
+    column(["cwnd max", "segments"], "cwnd_segments.max"),
+    column(["losses", "events"], "loss_events"),
+    column(["rexmit", "segments"], "retransmits"),
+    column(["timeouts", ""], "timeouts"),
+    Column {
+        digits: 3,
+        ..optional(["recovery", "s"], "recovery_time_s")
+    },
+    optional(["complete", "s"], "completion_time_s"),
+    optional(["jain", ""], "jain"),
+];

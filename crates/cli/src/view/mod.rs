@@ -1,0 +1,120 @@
+//! A result as a table for people ([`table`]), as one case per line ([`ndjson`]), or as rows ([`csv`]).
+
+mod column;
+mod expectations;
+mod flows;
+mod rows;
+#[cfg(test)]
+mod testing;
+mod text;
+mod traffic;
+
+use std::fmt::Write as _;
+
+use fullpipe_suite::result::{CaseResult, RunResult};
+use serde_json::json;
+
+pub use rows::csv;
+
+/// The table: one row per flow and case, one per traffic and case, what the spread is, then the expectations.
+pub fn table(result: &RunResult) -> String {
+    let mut out = String::new();
+    let traffics = result.cases.iter().any(|c| !c.traffic.is_empty());
+    if !traffics || result.cases.iter().any(|c| !c.flows.is_empty()) {
+        out += &flows::table(result);
+    }
+    if traffics {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out += &traffic::table(result);
+    }
+    out.push('\n');
+    out += &spread(result);
+    if !result.expectations.is_empty() {
+        out.push('\n');
+        out += &expectations::table(result);
+    }
+    out
+}
+
+/// One case per line, each with the names of version, scenario and ground.
+pub fn ndjson(result: &RunResult) -> String {
+    let mut out = String::new();
+    for case in &result.cases {
+        let judged: Vec<_> = result
+            .expectations
+            .iter()
+            .filter(|e| e.params == case.params)
+            .collect();
+        // Maps with string keys and finite numbers only: this cannot fail, nor can writing to a string.
+        let case = serde_json::to_string(case).unwrap_or_default();
+        let head = format!(
+            "{{\"fullpipe\":{},\"scenario\":{},\"ground\":{}",
+            json!(result.fullpipe),
+            json!(result.scenario),
+            json!(result.ground)
+        );
+        let judged = serde_json::to_string(&judged).unwrap_or_default();
+        let body = case
+            .strip_prefix('{')
+            .and_then(|c| c.strip_suffix('}'))
+            .unwrap_or_default();
+        let _ = writeln!(out, "{head},{body},\"expectations\":{judged}}}");
+    }
+    out
+}
+
+/// Parameters of every case as text.
+fn params_of(cases: &[CaseResult]) -> Vec<Vec<(String, String)>> {
+    cases.iter().map(|c| c.params.texts()).collect()
+}
+
+/// What stands behind the `±`, so that no number is read as surer than it is.
+fn spread(result: &RunResult) -> String {
+    let seeds = || result.cases.iter().map(|c| c.seeds.len());
+    let (few, many) = (seeds().min().unwrap_or(0), seeds().max().unwrap_or(0));
+    let mut out = match (few, many) {
+        (_, 0 | 1) => "1 seed: how far another one would be from it is not known\n".to_owned(),
+        (a, b) if a == b => format!("mean ± half width of its 95 % interval, over {a} seeds\n"),
+        (a, b) => format!("mean ± half width of its 95 % interval, over {a} to {b} seeds\n"),
+    };
+    if let Some(missed) = result.unsure() {
+        out += &format!("{missed}\n");
+    }
+    if let Some(untrue) = result.untrue() {
+        out += &format!("NOT VALID: {untrue}\n");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::{case, result, two_cases};
+    use super::*;
+
+    #[test]
+    fn the_table_of_one_seed() {
+        insta::assert_snapshot!(table(&two_cases(1)));
+    }
+
+    #[test]
+    fn the_table_of_several_seeds_and_flows() {
+        let flows = [("main", "reno", 85.25), ("other", "cubic", 12.5)];
+        insta::assert_snapshot!(table(&result(vec![case(&[], 5, &flows)])));
+    }
+
+    #[test]
+    fn lines_of_json_parse() {
+        let text = ndjson(&two_cases(2));
+        let lines: Vec<serde_json::Value> = text
+            .lines()
+            .map(|l| serde_json::from_str(l).unwrap())
+            .collect();
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines[0]["scenario"], "demo, \"quoted\"");
+        assert_eq!(lines[0]["params"]["flow.main.stack"], "reno");
+        assert_eq!(lines[0]["expectations"].as_array().unwrap().len(), 3);
+        assert_eq!(lines[1]["expectations"].as_array().unwrap().len(), 0);
+    }
+}

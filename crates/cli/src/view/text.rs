@@ -1,0 +1,43 @@
+//! Numbers as people read them.
+
+use fullpipe_suite::result::Estimate;
+
+use crate::table::number;
+
+/// `85.2`, `85.2 ±1.3`, or `-` where it is undefined.
+pub(super) fn estimate_text(estimate: Estimate, digits: usize) -> String {
+    let Some(mean) = estimate.mean else {
+        return "-".to_owned();
+    };
+    let text = if digits == 1 {
+        count_text(mean)
+    } else {
+        number(mean, digits)
+    };
+    match estimate.ci95 {
+        Some([low, high]) => format!("{text} ±{}", number((high - low) / 2.0, 2)),
+        None => text,
+    }
+}
+
+/// Counts of one run have no decimals; their means do.
+fn count_text(x: f64) -> String {
+    let digits = (x.abs().max(1.0).log10().floor() as usize) + if x.fract() == 0.0 { 1 } else { 2 };
+    number(x, digits)
+}
+
+/// A number as it was written, without the last bits of its binary form.
+pub(super) fn plain(x: f64) -> String {
+    let rounded: f64 = format!("{x:.11e}").parse().unwrap_or(x);
+    rounded.to_string()
+}
+
+/// A long source is cut; the other formats have it whole.
+pub(super) fn cut(text: &str) -> String {
+    match text.char_indices().nth(SOURCE_WIDTH) {
+        Some((at, _)) => format!("{}…", text[..at].trim_end()),
+        None => text.to_owned(),
+    }
+}
+
+const SOURCE_WIDTH: usize = 60;
