@@ -1,7 +1,9 @@
 //! Comparisons of results made by hand.
 
+use super::collect::verdict;
+use super::runs::pairs;
 use super::*;
-use crate::result::{CaseMetrics, FlowResult, LinkResult};
+use crate::result::{CaseMetrics, Estimate, Estimates, FlowResult, LinkResult};
 
 fn estimate(samples: &[f64]) -> Estimate {
     Estimate::of(&samples.iter().map(|&v| Some(v)).collect::<Vec<_>>())
