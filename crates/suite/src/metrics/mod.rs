@@ -13,6 +13,7 @@ mod sharing;
 mod synchronization;
 mod table;
 mod traffic;
+mod trajectory;
 
 use std::collections::BTreeMap;
 

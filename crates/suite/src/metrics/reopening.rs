@@ -1,12 +1,12 @@
 //! What follows a flow's first congestion event, and the climb before it: recovery time, reopening, decrease and increase
 //! (Net100 2003; algorithm reference, sections 5.1, 6.1 and 6.2).
 //!
-//! The window is read from the rounds (a row per RTT) and from the time series (extremes kept), merged in time order, so a
-//! crossing is found at the resolution of the finer of the two.
+//! The window is read as [`trajectory`] has it.
 
 use fullpipe_sim::{Episode, EpisodeKind, FlowOutcome, Round};
 use fullpipe_units::Time;
 
+use super::trajectory::{Point, ROUNDING, crossing, reaches, trajectory};
 use super::{Values, mean, ratio};
 use crate::scenario::{FlowGroup, RecoveredAt};
 
@@ -175,59 +175,6 @@ fn returns_to(flow: &FlowOutcome, event: &Episode, target: f64) -> Option<Time> 
     crossing(Some(first), after, target)
 }
 
-/// First time at or after `from` that the window is at least `target`.
-fn reaches(points: &[Point], from: Time, target: f64) -> Option<Time> {
-    let begin = points.partition_point(|p| p.at < from);
-    crossing(
-        begin.checked_sub(1).map(|i| points[i]),
-        &points[begin..],
-        target,
-    )
-}
-
-fn crossing(mut before: Option<Point>, points: &[Point], target: f64) -> Option<Time> {
-    for p in points {
-        if p.high >= target * (1.0 - ROUNDING) {
-            let Some(b) = before.filter(|b| b.last < target && p.at > b.at) else {
-                return Some(p.at);
-            };
-            // Linear between the two rows.
-            let part = ((target - b.last) / (p.high - b.last)).clamp(0.0, 1.0);
-            return Some(b.at + (p.at - b.at).mul_f64(part));
-        }
-        before = Some(*p);
-    }
-    None
-}
-
-/// The window at a time, and its extremes since the row before.
-#[derive(Clone, Copy, Debug)]
-struct Point {
-    at: Time,
-    last: f64,
-    low: f64,
-    high: f64,
-}
-
-/// Rounds and series, merged by time.
-fn trajectory(flow: &FlowOutcome) -> Vec<Point> {
-    let rows = flow.series.rows.iter().map(|r| Point {
-        at: r.time,
-        last: r.cwnd,
-        low: r.cwnd_min,
-        high: r.cwnd_max,
-    });
-    let rounds = flow.rounds.iter().map(|r| Point {
-        at: r.start,
-        last: r.cwnd,
-        low: r.cwnd,
-        high: r.cwnd,
-    });
-    let mut points: Vec<Point> = rows.chain(rounds).collect();
-    points.sort_by_key(|p| p.at);
-    points
-}
-
 /// Growth over the first round that begins after the window has started to grow again, and over the last that ends below the
 /// window before the event.
 fn reopening_rounds(flow: &FlowOutcome, event: &Episode) -> Option<(f64, f64)> {
@@ -255,9 +202,6 @@ fn reopening_rounds(flow: &FlowOutcome, event: &Episode) -> Option<(f64, f64)> {
 
 /// Rounds during which what was in flight may hide a reduction.
 const HIDDEN_ROUNDS: usize = 3;
-/// Slack of a comparison with a window that was computed another way.
-const ROUNDING: f64 = 1e-9;
-
 #[cfg(test)]
 mod tests {
     use fullpipe_cc::CongestionKind;
