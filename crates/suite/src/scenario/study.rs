@@ -5,7 +5,22 @@ use std::path::Path;
 use super::assemble::written_out;
 use super::document::Sources;
 use super::value::{Reader, Value};
-use super::{Diagnostics, Study, builtin, keys};
+use super::{Diagnostics, builtin, keys};
+
+/// Scenarios that make one report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Study {
+    /// Name, from the file.
+    pub name: String,
+    /// One sentence or more.
+    pub about: String,
+    /// Names of built-in scenarios and paths, as [`Scenario::load`](super::Scenario::load) takes them.
+    pub scenarios: Vec<String>,
+    /// The file's text as it was read.
+    pub text: String,
+    /// Path of the file, or `built-in:<name>`.
+    pub origin: String,
+}
 
 /// Reads a study; `None` if the text is that of something else.
 pub(super) fn parse(text: &str, origin: &str) -> Option<Result<Study, Diagnostics>> {

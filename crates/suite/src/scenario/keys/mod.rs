@@ -5,6 +5,7 @@
 mod flow;
 mod measure;
 mod path;
+mod queue;
 mod traffic;
 mod transport;
 
@@ -12,7 +13,8 @@ use super::value::Kind;
 
 pub(super) use flow::FLOW;
 pub(super) use measure::{EXPECT, MEASURE, REPORT};
-pub(super) use path::{LINK, PATH, QUEUE, ROUTE};
+pub(super) use path::{LINK, PATH, ROUTE};
+pub(super) use queue::QUEUE;
 pub(super) use traffic::{SIZE, TRAFFIC, TRAFFIC_OWN};
 
 /// One key.

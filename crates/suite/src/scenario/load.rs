@@ -1,0 +1,66 @@
+//! What a name on the command line stands for: a built-in scenario or study, or a file.
+
+use super::{Diagnostic, Diagnostics, Overrides, Scenario, Study, builtin, study};
+
+/// What a name or a path stands for.
+#[derive(Clone, Debug)]
+pub enum Loaded {
+    /// One scenario.
+    Scenario(Box<Scenario>),
+    /// Several, with one report.
+    Study(Study),
+}
+
+/// Reads a scenario or a study. Those of a study are not read, but they are there.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<Loaded, Diagnostics> {
+    let (text, origin) = read(name_or_path)?;
+    match study::parse(&text, &origin) {
+        Some(study) => Ok(Loaded::Study(study?)),
+        None => {
+            let scenario = Scenario::parse(&text, &origin, overrides)?;
+            Ok(Loaded::Scenario(Box::new(scenario)))
+        }
+    }
+}
+
+/// Text of a built-in scenario or study if `name_or_path` names one, otherwise of a file; and where it is from.
+pub(super) fn read(name_or_path: &str) -> Result<(String, String), Diagnostics> {
+    if let Some(text) = builtin::find(name_or_path) {
+        return Ok((text.to_owned(), format!("built-in:{name_or_path}")));
+    }
+    let unreadable = |message: String, hint: String| {
+        Diagnostics(vec![Diagnostic {
+            file: name_or_path.to_owned(),
+            line: 0,
+            column: 0,
+            key: String::new(),
+            value: None,
+            message,
+            hint: Some(hint),
+        }])
+    };
+    let known = || match builtin::nearest_name(name_or_path) {
+        Some(near) => format!("did you mean the built-in scenario `{near}`?"),
+        None => format!(
+            "built-in scenarios: {}",
+            builtin::names().collect::<Vec<_>>().join(", ")
+        ),
+    };
+    let bytes = std::fs::read(name_or_path).map_err(|error| {
+        let message = match error.kind() {
+            std::io::ErrorKind::NotFound => "no such file or built-in scenario".to_owned(),
+            _ => format!("cannot be read: {error}"),
+        };
+        unreadable(message, known())
+    })?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        unreadable(
+            "not a text file in UTF-8".to_owned(),
+            "a scenario is a TOML file".to_owned(),
+        )
+    })?;
+    Ok((text, name_or_path.to_owned()))
+}
