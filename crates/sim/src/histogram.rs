@@ -86,6 +86,19 @@ impl Histogram {
         self.max = self.max.max(sample);
     }
 
+    /// Adds the same sample `n` times.
+    #[inline]
+    pub fn record_many(&mut self, sample: Span, n: u32) {
+        if n == 0 {
+            return;
+        }
+        self.record(sample);
+        let more = n - 1;
+        self.counts[index(sample.as_nanos())] += more;
+        self.count += u64::from(more);
+        self.sum += u128::from(sample.as_nanos()) * u128::from(more);
+    }
+
     /// Adds the samples of another one.
     pub fn merge(&mut self, other: &Histogram) {
         if other.counts.len() > self.counts.len() {
@@ -206,6 +219,22 @@ mod tests {
         for q in [0.0, 0.01, 0.5, 0.95, 0.999, 1.0] {
             assert_eq!(merged.quantile(q), whole.quantile(q));
         }
+    }
+
+    #[test]
+    fn many_at_once_are_as_many_one_by_one() {
+        let [mut one_by_one, mut at_once] = [(); 2].map(|()| Histogram::default());
+        for (i, n) in [(7u64, 3u32), (40_000, 0), (1_000_000, 1), (900, 64)] {
+            let sample = Span::from_nanos(i);
+            (0..n).for_each(|_| one_by_one.record(sample));
+            at_once.record_many(sample, n);
+        }
+        assert_eq!(at_once.counts, one_by_one.counts);
+        assert_eq!((at_once.count(), at_once.sum), (68, one_by_one.sum));
+        assert_eq!(
+            (at_once.min(), at_once.max()),
+            (one_by_one.min(), one_by_one.max())
+        );
     }
 
     #[test]

@@ -35,6 +35,7 @@
 mod aqm;
 mod flow;
 pub mod histogram;
+mod lateness;
 mod link;
 pub mod loss;
 mod net;
@@ -54,6 +55,7 @@ mod world;
 
 pub use fullpipe_flow::{Episode, EpisodeKind, Events, TraceRow};
 pub use histogram::Histogram;
+pub use lateness::{HostLateness, Lateness};
 pub use outcome::{
     ArrivalOutcome, CaptureEvent, CaptureRow, Fidelity, FlowOutcome, FlowTotals, LinkOutcome,
     Outcome, PingOutcome, Round, Series, SourceOutcome, Transfer,

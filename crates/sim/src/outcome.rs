@@ -4,6 +4,7 @@ use fullpipe_flow::{Episode, TraceRow};
 use fullpipe_units::{Span, Time};
 
 use crate::histogram::Histogram;
+use crate::lateness::HostLateness;
 
 /// Result of one run.
 #[derive(Clone, Debug)]
@@ -34,7 +35,7 @@ pub struct Outcome {
     pub fidelity: Option<Fidelity>,
 }
 
-/// How true a path in real time was to its specification.
+/// How true a path in real time was to its specification, and how prompt the hosts at its ends were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fidelity {
     /// How much later than computed packets left the path: median, 99th percentile, largest.
@@ -51,6 +52,13 @@ pub struct Fidelity {
     pub real_time: bool,
     /// Packets due within so long left together; zero: each at its own time.
     pub grain: Span,
+    /// What the path's lateness adds to a mean round trip, both directions together; `None`: the path is not the program's own,
+    /// and nothing is known of its lateness.
+    pub path_added: Option<Span>,
+    /// Lateness of the near host.
+    pub near: HostLateness,
+    /// Lateness of the far host.
+    pub far: HostLateness,
 }
 
 /// Counters of one flow. `*_measured` count from `measure_from`, the others from the start.

@@ -43,6 +43,7 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
     pub fn run(mut self, stop: &Stop) -> Result<HostOutcome, EndpointError> {
         let began = processor_time();
         let mut now = self.port.now();
+        self.state.lateness.begin(now);
         while now < self.state.end && !stop.is_set() {
             self.turn(now)?;
             if let Some((flow, error)) = self.state.contents.fault.take() {
@@ -54,7 +55,8 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
         self.state.counts.socket_drops = self.port.drops();
         self.state.counts.cpu = processor_time().saturating_sub(began);
         let ended = now.min(self.state.end);
-        self.state.finish(ended)
+        let has_stamps = self.port.has_stamps();
+        self.state.finish(ended, has_stamps)
     }
 
     fn turn(&mut self, mut now: Time) -> io::Result<()> {
@@ -64,6 +66,7 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
             now = self.port.now();
             self.state.counts.datagrams_in += arrived as u64;
             let state = &mut self.state;
+            self.port.received_at(|at| state.lateness.arrival(now, at));
             self.port
                 .each(|from, mark, bytes| state.take(now, from, mark, bytes));
         }
@@ -248,6 +251,8 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
         }
         let flush = self.port.flush()?;
         self.state.counts.datagrams_out += flush.left as u64;
+        let gone = self.port.now();
+        self.state.lateness.departure(gone, now, flush.left);
         if flush.refused {
             self.state.take_back(now, flush.left);
         } else {

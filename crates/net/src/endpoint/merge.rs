@@ -168,6 +168,8 @@ pub fn merge(
                 .fidelity
                 .local_stalls
                 .saturating_add(total(|c| c.local_stalls)),
+            near: near.lateness,
+            far: far.lateness,
             ..path.fidelity
         }),
     })

@@ -14,6 +14,7 @@ mod gather;
 mod hooks;
 mod host;
 mod interface;
+mod lateness;
 mod merge;
 pub mod numbers;
 mod outcome;
@@ -91,7 +92,7 @@ impl Side {
         IoConfig {
             longest: ground::longest(spec),
             coalesce: mode == Mode::Bulk || only_acks,
-            stamps: false,
+            stamps: true,
             ..IoConfig::new(mode)
         }
     }

@@ -1,8 +1,8 @@
 //! What one host of a run leaves behind: plain data.
 
 use fullpipe_sim::{
-    ArrivalOutcome, CaptureRow, FlowTotals, LinkOutcome, PerInterval, PingOutcome, SenderRecord,
-    SourceOutcome,
+    ArrivalOutcome, CaptureRow, FlowTotals, HostLateness, LinkOutcome, PerInterval, PingOutcome,
+    SenderRecord, SourceOutcome,
 };
 use fullpipe_units::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,8 @@ pub struct HostOutcome {
     pub counts: HostCounts,
     /// When it ended: the end of the run, or earlier if it was stopped.
     pub ended: Time,
+    /// How late its loop was.
+    pub lateness: HostLateness,
 }
 
 /// A flow at its sender.

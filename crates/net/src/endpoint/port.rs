@@ -59,6 +59,14 @@ pub trait Port {
     /// The datagrams of the last [`Port::receive`].
     fn each(&self, take: impl FnMut(SocketAddr, Option<Mark>, &[u8]));
 
+    /// When the kernel received the datagrams of the last [`Port::receive`], as far as it says so, by the clock of [`Port::now`].
+    fn received_at(&self, _take: impl FnMut(Time)) {}
+
+    /// The kernel says when it received a datagram.
+    fn has_stamps(&self) -> bool {
+        false
+    }
+
     /// Waits for a datagram, for room if `writable`, or until `until`. True if there is room again.
     ///
     /// # Errors
@@ -112,6 +120,14 @@ impl<P: Port> Port for &mut P {
 
     fn each(&self, take: impl FnMut(SocketAddr, Option<Mark>, &[u8])) {
         (**self).each(take);
+    }
+
+    fn received_at(&self, take: impl FnMut(Time)) {
+        (**self).received_at(take);
+    }
+
+    fn has_stamps(&self) -> bool {
+        (**self).has_stamps()
     }
 
     fn wait(&mut self, until: Time, writable: bool) -> io::Result<bool> {

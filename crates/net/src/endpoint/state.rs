@@ -12,6 +12,7 @@ use super::backoff::BackOff;
 use super::crossing::{self, Crossing, Probing};
 use super::hooks::{self, Contents, Hooks};
 use super::interface::Interfaces;
+use super::lateness::Punctuality;
 use super::numbers::{MOST_CLASSES, Numbers, SHORT};
 use super::outcome::{HostCounts, HostOutcome};
 use super::receiving::Receiving;
@@ -66,6 +67,7 @@ pub struct State<'p, 'h> {
     pub pushed: Vec<Pushed>,
     pub capture: Option<Vec<CaptureRow>>,
     pub counts: HostCounts,
+    pub lateness: Punctuality,
 }
 
 /// Who is told.
@@ -144,6 +146,7 @@ impl<'p, 'h> State<'p, 'h> {
             pushed: Vec::new(),
             capture: spec.capture.then(Vec::new),
             counts: HostCounts::default(),
+            lateness: Punctuality::default(),
         };
         state.add_flows();
         state.connect(hooks);
@@ -271,6 +274,7 @@ impl<'p, 'h> State<'p, 'h> {
     /// Serves every timer that is due.
     pub fn fire(&mut self, now: Time) {
         while let Some((at, wake)) = self.timers.due(now) {
+            self.lateness.timer(now, at);
             match wake {
                 Wake::Measure => self.begin_measurement(now),
                 Wake::Start(slot) => {
@@ -309,6 +313,7 @@ impl<'p, 'h> State<'p, 'h> {
                 }
             }
         }
+        self.lateness.begin(now);
     }
 
     /// A delayed ACK is due, or a look at what the sink has room for.
@@ -374,7 +379,7 @@ impl<'p, 'h> State<'p, 'h> {
     }
 
     /// The run ends.
-    pub fn finish(mut self, ended: Time) -> Result<HostOutcome, EndpointError> {
+    pub fn finish(mut self, ended: Time, has_stamps: bool) -> Result<HostOutcome, EndpointError> {
         if self.hooks.live.is_some() {
             self.publish(ended);
         }
@@ -400,6 +405,7 @@ impl<'p, 'h> State<'p, 'h> {
             sources: sources.map(|s| s.outcome(ended)).collect(),
             pings: pings.map(Probing::outcome).collect(),
             capture: self.capture.unwrap_or_default(),
+            lateness: self.lateness.finish(has_stamps, self.counts.local_stalls),
             counts: self.counts,
             ended,
         })

@@ -89,8 +89,15 @@ fn over_a_path_every_loss_is_accounted_for() {
     assert_eq!(t.delivered, 2000, "{t:?} {:?}", o.fidelity);
     assert_eq!(t.dropped, link.buffer_drops);
     assert_eq!(t.sent, 2000 + t.duplicates + t.dropped, "{t:?}");
-    assert_eq!(o.fidelity.unwrap().unplanned_drops, 0);
+    let fidelity = o.fidelity.unwrap();
+    assert_eq!(fidelity.unplanned_drops, 0);
     assert!(o.flows[0].rtt.min().unwrap() >= Span::from_millis(10));
+    // Either host has looked at the kernel's stamp of everything that reached it.
+    let arrived = [fidelity.near, fidelity.far].map(|host| host.arrivals.unwrap().count);
+    assert!(arrived[0] >= t.acks, "{arrived:?} {t:?}");
+    assert!(arrived[1] >= t.delivered + t.duplicates, "{arrived:?}");
+    assert!(fidelity.far.departures.count >= t.acks);
+    assert!(fidelity.path_added.is_some());
 }
 
 /// A host whose own interface is slower than the path and has a short queue: stalls and not losses.

@@ -126,6 +126,18 @@ impl Port for UdpPort {
         }
     }
 
+    fn received_at(&self, mut take: impl FnMut(Time)) {
+        // Anew for each batch: the day's clock may be set.
+        if let Some(day) = self.waiter.clock().of_day() {
+            let stamps = self.inbox.iter().filter_map(|datagram| datagram.stamp);
+            stamps.for_each(|stamp| take(day.time(stamp)));
+        }
+    }
+
+    fn has_stamps(&self) -> bool {
+        self.socket.granted().stamps
+    }
+
     fn wait(&mut self, until: Time, writable: bool) -> io::Result<bool> {
         let ready = self.waiter.wait(&[&self.socket], until, writable)?;
         Ok(ready.writable != 0)

@@ -117,11 +117,7 @@ impl Socket {
         }
         let anywhere = local.ip().is_unspecified();
         if !anywhere {
-            // Where datagrams arrive is known; saying so with each would cost time.
-            match local {
-                SocketAddr::V4(_) => setsockopt(&udp, sockopt::Ipv4PacketInfo, &false)?,
-                SocketAddr::V6(_) => setsockopt(&udp, sockopt::Ipv6RecvPacketInfo, &false)?,
-            }
+            forget_destinations(&udp, local)?;
         }
         // quinn-udp 0.6.3 has room for 96 bytes of control messages. If everything is asked for, the last of them, the code point,
         // is cut.
@@ -168,8 +164,17 @@ impl Socket {
     /// No route; or another family of addresses.
     pub fn connect(&mut self, peer: SocketAddr) -> io::Result<()> {
         self.udp.connect(peer)?;
+        let was_anywhere = self.local.ip().is_unspecified();
         self.local = self.udp.local_addr()?;
         self.peer = Some(peer);
+        if was_anywhere && !self.local.ip().is_unspecified() {
+            forget_destinations(&self.udp, self.local)?;
+            // Now there is room for the stamps that were asked for.
+            if self.config.stamps && !self.granted.stamps {
+                setsockopt(&self.udp, sockopt::ReceiveTimestampns, &true)?;
+                self.granted.stamps = true;
+            }
+        }
         Ok(())
     }
 
@@ -340,6 +345,15 @@ pub(super) fn is_answer_of_the_network(e: &io::Error) -> bool {
             | ErrorKind::NetworkUnreachable
             | ErrorKind::NetworkDown
     )
+}
+
+/// Where datagrams arrive is known; saying so with each would cost time and room.
+fn forget_destinations(udp: &UdpSocket, local: SocketAddr) -> io::Result<()> {
+    match local {
+        SocketAddr::V4(_) => setsockopt(udp, sockopt::Ipv4PacketInfo, &false)?,
+        SocketAddr::V6(_) => setsockopt(udp, sockopt::Ipv6RecvPacketInfo, &false)?,
+    }
+    Ok(())
 }
 
 /// Asks for a buffer beyond the system's limit, which needs privilege, else up to the limit; never makes one smaller.

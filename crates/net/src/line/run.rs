@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 
-use fullpipe_sim::{Exit, Fate, Fidelity, Histogram, Parcel, Path, RunSpec};
+use fullpipe_sim::{Exit, Fate, Fidelity, Histogram, Lateness, Parcel, Path, RunSpec};
 use fullpipe_units::{Span, Time};
 
 use super::losses::Losses;
@@ -32,7 +32,8 @@ pub struct Running {
     pace: Pace,
     /// The operating system refused a datagram.
     stalled: bool,
-    lateness: Histogram,
+    /// By the side that it left to.
+    lateness: [Histogram; 2],
     losses: Losses,
     counts: Counts,
 }
@@ -119,7 +120,7 @@ impl Running {
             due: VecDeque::new(),
             pace: Pace::default(),
             stalled: false,
-            lateness: Histogram::default(),
+            lateness: Default::default(),
             losses: Losses::new(spec),
             counts: Counts::default(),
         }
@@ -288,7 +289,7 @@ impl Running {
             // What left before an error left, too.
             let gone = due.len() - outbox.len();
             for at in due.drain(..gone) {
-                self.lateness.record(now.saturating_since(at));
+                self.lateness[side].record(now.saturating_since(at));
             }
             self.counts.left += gone as u64;
             self.pace.count += gone as u64;
@@ -338,19 +339,25 @@ impl Running {
         let drops = |side: &Side| side.socket.drops().unwrap_or(0) + side.inbox.oversize();
         let socket_drops = self.sides.iter().map(drops).sum();
         let counts = self.counts;
-        let quantile = |q| self.lateness.quantile(q).unwrap_or(Span::ZERO);
+        let means = self.lateness.each_ref().map(Histogram::mean_s);
+        let both: f64 = means.into_iter().flatten().sum();
+        let [mut all, far] = self.lateness;
+        all.merge(&far);
+        let late = Lateness::of(&all);
         Ok(LineOutcome {
             fidelity: Fidelity {
-                late_p50: quantile(0.5),
-                late_p99: quantile(0.99),
-                late_max: self.lateness.max().unwrap_or(Span::ZERO),
+                late_p50: late.p50,
+                late_p99: late.p99,
+                late_max: late.max,
+                path_added: Some(Span::from_secs_f64(both)),
                 unplanned_drops: socket_drops + counts.overflow + counts.failed,
                 local_stalls: counts.stalls,
                 real_time,
                 grain: self.pace.coarsest,
+                ..Fidelity::default()
             },
             links: self.path.finish()?,
-            lateness: self.lateness,
+            lateness: all,
             losses: self.losses,
             arrived: counts.arrived,
             left: counts.left,

@@ -248,6 +248,14 @@ impl<P: Port, T: Talk> Port for Attended<'_, P, T> {
         self.received.set(self.received.get() + bytes);
     }
 
+    fn received_at(&self, take: impl FnMut(Time)) {
+        self.port.received_at(take);
+    }
+
+    fn has_stamps(&self) -> bool {
+        self.port.has_stamps()
+    }
+
     fn wait(&mut self, until: Time, writable: bool) -> io::Result<bool> {
         let now = self.port.now();
         let due = self.talk.due();

@@ -71,6 +71,14 @@ impl<P: Port> Port for Sealed<'_, P> {
         });
     }
 
+    fn received_at(&self, take: impl FnMut(Time)) {
+        self.port.received_at(take);
+    }
+
+    fn has_stamps(&self) -> bool {
+        self.port.has_stamps()
+    }
+
     fn wait(&mut self, until: Time, writable: bool) -> io::Result<bool> {
         self.port.wait(until, writable)
     }

@@ -18,7 +18,9 @@ use fullpipe_net::session::message::{self, Ask, Nonce, Open};
 use fullpipe_net::session::request::{Options, Request};
 use fullpipe_net::session::{Key, Reason, Secrets};
 use fullpipe_net::wire::{Header, Kind};
-use fullpipe_sim::{ArrivalSpec, Arrivals, FlowTotals, RunSpec, SizeLaw, Trace};
+use fullpipe_sim::{
+    ArrivalSpec, Arrivals, FlowTotals, HostLateness, Lateness, RunSpec, SizeLaw, Trace,
+};
 use fullpipe_units::{Rate, Span, Time};
 use serde::ser::{Serialize, SerializeTuple, Serializer};
 
@@ -595,6 +597,19 @@ fn a_result_that_lies_is_refused_or_harmless() {
             local_stalls: all,
             turns: all,
             ..HostCounts::default()
+        };
+        let late = Lateness {
+            count: all,
+            mean: Span::MAX,
+            p50: Span::MAX,
+            p99: Span::ZERO,
+            max: Span::MAX,
+        };
+        far.lateness = HostLateness {
+            arrivals: Some(late),
+            departures: late,
+            timers: late,
+            local_stalls: all,
         };
         far.senders[0].totals.sent = all;
         far.receivers[0].arrived = all;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use blake3::Hasher;
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
-use fullpipe_net::endpoint::{EndpointError, Hooks, HostOutcome};
+use fullpipe_net::endpoint::{EndpointError, Hooks, HostOutcome, merge};
 use fullpipe_net::file::{Identity, Part, Place, source};
 use fullpipe_net::ground::{GroundError, Options, run_hosts};
 use fullpipe_net::io::Mode;
@@ -117,6 +117,41 @@ fn a_file_arrives_over_a_lossy_flow() {
     let part = writing.finish().unwrap();
     part.publish(reading.finish().unwrap(), false).unwrap();
     assert!(fs::read(&to).unwrap() == bytes);
+}
+
+/// Takes its time.
+struct Slow(Duration);
+
+impl Sink for Slow {
+    fn take(&mut self, _: u64, _: &[u8]) -> io::Result<()> {
+        thread::sleep(self.0);
+        Ok(())
+    }
+}
+
+/// The far host takes 40 ms for every segment, by its own clock: its answers are as late, the result says so, and of which host.
+/// How late the near one is this test cannot say, but it does not take the blame.
+#[test]
+fn a_slow_host_is_named() {
+    let mut slow = Slow(Duration::from_millis(40));
+    let far = Hooks {
+        sinks: vec![(0, &mut slow)],
+        ..Hooks::default()
+    };
+    let mut spec = spec(10 * u64::from(MSS), false);
+    spec.flows[0].drops.segments.clear();
+    let (options, never) = (Options::default(), AtomicBool::new(false));
+    let (near, far, path) = run_hosts(&spec, &options, [Hooks::default(), far], &never).unwrap();
+    let alone = near.lateness;
+    let outcome = merge(&spec, near, far, path).unwrap();
+    assert_eq!(outcome.flows[0].totals.delivered, 10);
+    let fidelity = outcome.fidelity.unwrap();
+    assert_eq!(fidelity.near, alone);
+    // The SYN is answered at once.
+    let departures = fidelity.far.departures;
+    assert!(departures.max >= Span::from_millis(40), "{departures:?}");
+    assert!(fidelity.far.added().unwrap() >= Span::from_millis(5));
+    assert_eq!(fidelity.path_added, None, "there is no path between them");
 }
 
 /// What cannot be written ends the run, with the reason.

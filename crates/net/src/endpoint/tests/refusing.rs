@@ -34,6 +34,11 @@ struct Fake {
     arrived: Vec<(SocketAddr, Vec<u8>)>,
     /// Says that it has room whenever it is asked, as a socket over a full device does.
     says_room: bool,
+    /// When those arrived; `None`: nobody says so.
+    stamps: Option<Vec<Time>>,
+    /// Every waking up comes so late, and every batch takes so long to leave.
+    late: Span,
+    slow: Span,
     log: Rc<RefCell<Log>>,
 }
 
@@ -63,6 +68,9 @@ impl Fake {
             under_way: Vec::new(),
             arrived: Vec::new(),
             says_room: false,
+            stamps: Some(Vec::new()),
+            late: Span::ZERO,
+            slow: Span::ZERO,
             log: Default::default(),
         }
     }
@@ -121,6 +129,7 @@ impl Port for Fake {
         for (_, bytes) in &batch[..left] {
             self.answer(bytes);
         }
+        self.now.set(self.now.get() + self.slow);
         let refused = left < batch.len();
         let mut log = self.log.borrow_mut();
         log.refusals += u64::from(refused);
@@ -132,8 +141,10 @@ impl Port for Fake {
     fn receive(&mut self) -> io::Result<usize> {
         let now = self.now.get();
         self.arrived.clear();
+        self.stamps.iter_mut().for_each(Vec::clear);
         while let Some(i) = self.under_way.iter().position(|(at, ..)| *at <= now) {
-            let (_, from, bytes) = self.under_way.remove(i);
+            let (at, from, bytes) = self.under_way.remove(i);
+            self.stamps.iter_mut().for_each(|stamps| stamps.push(at));
             self.arrived.push((from, bytes));
         }
         Ok(self.arrived.len())
@@ -151,12 +162,20 @@ impl Port for Fake {
         }
         let next = self.under_way.iter().map(|(at, ..)| *at).min();
         let until = until.min(next.unwrap_or(Time::MAX));
-        self.now.set(self.now.get().max(until));
+        self.now.set(self.now.get().max(until) + self.late);
         Ok(false)
     }
 
     fn pause(&mut self, _: Time) -> io::Result<()> {
         Ok(())
+    }
+
+    fn received_at(&self, take: impl FnMut(Time)) {
+        self.stamps.iter().flatten().copied().for_each(take);
+    }
+
+    fn has_stamps(&self) -> bool {
+        self.stamps.is_some()
     }
 
     fn now(&self) -> Time {
@@ -381,4 +400,53 @@ fn what_is_none_of_the_runs_is_ignored_and_counted() {
     let (outcome, log) = near(flow("main", 500), fake);
     assert_eq!(outcome.counts.ignored, count);
     assert_eq!((log.delivered, outcome.senders[0].totals.sent), (500, 500));
+}
+
+/// A transfer through a host that wakes up so late and takes so long for a batch.
+fn lateness(late_us: u64, slow_us: u64, stamps: bool) -> HostOutcome {
+    let mut fake = Fake::new(peer(), |n| n);
+    fake.late = Span::from_micros(late_us);
+    fake.slow = Span::from_micros(slow_us);
+    fake.stamps = stamps.then(Vec::new);
+    let mut main = flow("main", 500);
+    main.sender.pacing = Some(fullpipe_cc::PacingGains::default());
+    let (outcome, log) = near(main, fake);
+    assert_eq!(log.delivered, 500);
+    outcome
+}
+
+/// In time that passes only where the test says so: every number is exact.
+#[test]
+fn a_host_knows_how_late_it_was() {
+    let prompt = lateness(0, 0, true);
+    let (host, counts) = (prompt.lateness, prompt.counts);
+    let arrivals = host.arrivals.unwrap();
+    assert_eq!(arrivals.count, counts.datagrams_in);
+    assert_eq!(host.departures.count, counts.datagrams_out);
+    assert!(host.timers.count > 100, "{}", host.timers.count);
+    let largest = [arrivals.max, host.departures.max, host.timers.max];
+    assert_eq!(largest, [Span::ZERO; 3]);
+
+    let late = Span::from_micros(700);
+    let host = lateness(700, 0, true).lateness;
+    let arrivals = host.arrivals.unwrap();
+    assert_eq!((arrivals.max, host.timers.max), (late, late));
+    assert!(arrivals.mean > Span::ZERO && arrivals.mean <= late);
+    assert_eq!(host.departures.max, Span::ZERO);
+    assert_eq!(host.added(), Some(arrivals.mean));
+
+    // What leaves is late, and so is what has to wait for it.
+    let slow = Span::from_micros(300);
+    let host = lateness(0, 300, true).lateness;
+    assert!(host.departures.mean >= slow, "{}", host.departures.mean);
+    assert!(host.arrivals.unwrap().max > Span::ZERO);
+    assert!(host.added().unwrap() > host.departures.mean);
+}
+
+/// Where nobody says when a datagram came, nobody says that it was handled at once.
+#[test]
+fn without_stamps_a_host_does_not_claim_to_be_prompt() {
+    let host = lateness(700, 0, false).lateness;
+    assert_eq!((host.arrivals, host.added()), (None, None));
+    assert_eq!(host.timers.max, Span::from_micros(700));
 }

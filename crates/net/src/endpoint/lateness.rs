@@ -1,0 +1,54 @@
+//! How late this host's loop is. A packet in virtual time is handled as it arrives and answered at once; here both take what the
+//! scheduler takes. Three distributions, of a few instructions per datagram and one look at the clock per batch.
+
+use fullpipe_sim::{Histogram, HostLateness, Lateness};
+use fullpipe_units::Time;
+
+/// What the loop measures of itself.
+#[derive(Debug, Default)]
+pub struct Punctuality {
+    arrivals: Histogram,
+    departures: Histogram,
+    timers: Histogram,
+    /// The turn before: what waited then was not due, or not there.
+    before: Time,
+}
+
+impl Punctuality {
+    /// The timers due by `now` are served.
+    #[inline]
+    pub fn begin(&mut self, now: Time) {
+        self.before = now;
+    }
+
+    /// A datagram that the kernel received at `at` is handled.
+    #[inline]
+    pub fn arrival(&mut self, now: Time, at: Time) {
+        self.arrivals.record(now.saturating_since(at));
+    }
+
+    /// `left` datagrams that bear the time `now` are with the operating system.
+    #[inline]
+    pub fn departure(&mut self, gone: Time, now: Time, left: usize) {
+        let late = gone.saturating_since(now);
+        self.departures
+            .record_many(late, u32::try_from(left).unwrap_or(u32::MAX));
+    }
+
+    /// A timer is served. One that was set for a time in the past was not late before the turn that set it.
+    #[inline]
+    pub fn timer(&mut self, now: Time, due: Time) {
+        self.timers
+            .record(now.saturating_since(due.max(self.before)));
+    }
+
+    /// The run ends.
+    pub fn finish(&self, has_stamps: bool, local_stalls: u64) -> HostLateness {
+        HostLateness {
+            arrivals: has_stamps.then(|| Lateness::of(&self.arrivals)),
+            departures: Lateness::of(&self.departures),
+            timers: Lateness::of(&self.timers),
+            local_stalls,
+        }
+    }
+}
