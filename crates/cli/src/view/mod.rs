@@ -82,6 +82,9 @@ fn spread(result: &RunResult) -> String {
     if let Some(missed) = result.unsure() {
         out += &format!("{missed}\n");
     }
+    if let Some(test_bed) = result.test_bed() {
+        out += &format!("test bed, worst case: {test_bed}\n");
+    }
     if let Some(untrue) = result.untrue() {
         out += &format!("NOT VALID: {untrue}\n");
     }

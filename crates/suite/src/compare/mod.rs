@@ -107,9 +107,12 @@ pub struct Side {
     pub scenario: String,
     /// Ground.
     pub ground: String,
-    /// What is to be said about runs whose path was not what it claims ([`RunResult::untrue`]).
+    /// What is to be said about runs whose path or hosts were not what they claim ([`RunResult::untrue`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untrue: Option<String>,
+    /// What the test bed had to do with its numbers ([`RunResult::test_bed`]); absent where time is virtual.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub test_bed: Option<String>,
 }
 
 /// One metric of one case.
@@ -254,6 +257,7 @@ fn with_runs(
         scenario: r.scenario.clone(),
         ground: r.ground.clone(),
         untrue: r.untrue(),
+        test_bed: r.test_bed(),
     };
     let view = match options.view {
         View::Auto if a.ground != b.ground => View::Agreement,

@@ -279,13 +279,11 @@ fn a_side_whose_path_was_not_true_says_so() {
     let r = result(vec![case(1500, &[1.0])]);
     let mut late = r.clone();
     late.cases[0].fidelity = Some(Fidelity {
-        late_p50_ms: 0.1,
-        late_p99_ms: 2.0,
-        late_max_ms: 3.0,
+        late_p50_ms: Some(0.1),
+        late_p99_ms: Some(2.0),
+        late_max_ms: Some(3.0),
         late_bound_ms: 0.8,
-        unplanned_drops: 0,
-        local_stalls: 0,
-        valid: false,
+        ..Fidelity::default()
     });
     let c = compare(&r, &late, &Options::default());
     assert_eq!(c.a.untrue, None);

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::scenario::FlowGroup;
 
-pub use fidelity::Fidelity;
+pub use fidelity::{Fidelity, HostFidelity};
 pub use harm::against;
 pub(crate) use harm::{against_baselines, needs_baseline};
 pub use sharing::{asymmetry, jain, rtt_unfairness};

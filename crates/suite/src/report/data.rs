@@ -86,10 +86,10 @@ pub struct ScenarioPart {
     /// What is to be said where means are less sure than was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unsure: Option<String>,
-    /// What is to be said where a real path was not what it claims.
+    /// What is to be said where a real path or its hosts were not what they claim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untrue: Option<String>,
-    /// How true a real path was, the worst of all cases.
+    /// How true path and hosts of a real run were, the worst of all cases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fidelity: Option<String>,
 }

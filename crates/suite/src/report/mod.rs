@@ -20,7 +20,6 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
 
 use crate::label;
-use crate::metrics::Fidelity;
 use crate::result::{RunResult, VERSION};
 use crate::store::{Manifest, ResultDir, SeriesKind, StoreError};
 use curves::{Drawn, Grid};
@@ -220,8 +219,7 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
         layouts,
         unsure: result.unsure(),
         untrue: result.untrue(),
-        fidelity: Fidelity::worst(result.cases.iter().filter_map(|c| c.fidelity.as_ref()))
-            .map(|f| f.sentence()),
+        fidelity: result.test_bed(),
     })
 }
 

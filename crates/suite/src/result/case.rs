@@ -27,8 +27,7 @@ pub struct CaseResult {
     /// How sure the means are that were to be sure; absent without `[measure] precision`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<Reached>,
-    /// How true a real path was to its specification, the worst of all seeds; absent where time is virtual and where the path is
-    /// not the program's own.
+    /// How true a real run was to its specification, path and hosts, the worst of all seeds; absent where time is virtual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fidelity: Option<Fidelity>,
     /// Virtual time of one run, seconds.

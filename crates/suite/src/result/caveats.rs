@@ -32,22 +32,30 @@ impl RunResult {
         ))
     }
 
-    /// What is to be said about cases whose path was not what it claims; `None` if there is none.
+    /// What is to be said about cases whose path or hosts were not what they claim: how many, who was late and by how much, and what
+    /// to do about it; `None` if there is none.
     pub fn untrue(&self) -> Option<String> {
         let judged = self.judged(|c| c.fidelity.as_ref());
         let untrue: Vec<_> = judged.iter().filter(|(_, f)| !f.valid).collect();
-        let beyond = |f: &Fidelity| (f.unplanned_drops > 0, f.late_p99_ms / f.late_bound_ms);
+        let beyond = |f: &Fidelity| (f.unplanned_drops > 0, f.excess());
         let (case, worst) = untrue.iter().max_by(|a, b| {
             let ((drops, late), (others, later)) = (beyond(a.1), beyond(b.1));
             drops.cmp(&others).then(late.total_cmp(&later))
         })?;
         Some(format!(
-            "the path was not true to its specification in {} of {} cases: their numbers are those of another path; worst: {}{}",
+            "{} of {} cases do not count, their numbers are those of the test bed; worst: {}{}; {}",
             untrue.len(),
             judged.len(),
-            worst.sentence(),
+            worst.faults().join("; "),
             which(case),
+            worst.remedy().unwrap_or_default(),
         ))
+    }
+
+    /// What the test bed had to do with the numbers, the worst of all cases ([`Fidelity::sentence`]); `None` where time is virtual.
+    pub fn test_bed(&self) -> Option<String> {
+        let all = self.cases.iter().filter_map(|c| c.fidelity.as_ref());
+        Fidelity::worst(all).map(|f| f.sentence())
     }
 
     /// The cases that were judged, with what came of it.

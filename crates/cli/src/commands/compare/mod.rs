@@ -128,6 +128,9 @@ fn text(comparison: &Comparison, all: bool) -> String {
             "{name}: {} on {} (fullpipe {})\n",
             side.scenario, side.ground, side.fullpipe
         );
+        if let Some(test_bed) = &side.test_bed {
+            out += &format!("{name}'s test bed, worst case: {test_bed}\n");
+        }
         if let Some(untrue) = &side.untrue {
             out += &format!("{name} is NOT VALID: {untrue}\n");
         }
