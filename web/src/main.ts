@@ -79,7 +79,7 @@ function header(page: Page): HTMLElement {
   const expectations = page.scenarios.flatMap((s) => s.expectations);
   const failed = expectations.filter((e) => !e.pass).length;
   const verdict = expectations.length === 0 ? undefined : failed === 0 ? el("span", { class: "badge good" }, `✓ all ${counted(expectations.length, "expectation")} hold`) : el("span", { class: "badge bad" }, `✗ ${failed} of ${counted(expectations.length, "expectation")} fail`);
-  const untrue = page.scenarios.some((s) => s.untrue !== undefined) ? el("span", { class: "badge bad", title: page.scenarios.flatMap((s) => s.untrue ?? []).join("; ") }, "✗ path not true to its specification") : undefined;
+  const untrue = page.scenarios.some((s) => s.untrue !== undefined) ? el("span", { class: "badge bad", title: page.scenarios.flatMap((s) => s.untrue ?? []).join("; ") }, "✗ numbers of the test bed") : undefined;
   const engines = [...new Set(page.scenarios.map((s) => s.engine.slice(0, 12)))];
   const grounds = [...new Set(page.scenarios.map((s) => s.ground))];
   const facts = [

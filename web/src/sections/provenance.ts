@@ -20,7 +20,7 @@ export function provenance(model: Model): HTMLElement {
     ...s.fixed,
     [s.ground === "sim" ? "virtual time" : "time", `${number(s.cases.reduce((sum, c) => sum + c.simulated_s * c.seeds, 0), 6)} s`],
     ["delivered packets", s.cases.reduce((sum, c) => sum + c.delivered_packets, 0).toLocaleString("en")],
-    ...(s.fidelity !== undefined ? ([["fidelity of the path, the worst of all runs", s.fidelity]] as [string, string][]) : []),
+    ...(s.fidelity !== undefined ? ([["test bed, the worst of all runs", s.fidelity]] as [string, string][]) : []),
     ["fullpipe", s.fullpipe],
     ["engine", s.engine],
     ["machine", s.machine],

@@ -118,7 +118,7 @@ pub fn markdown() -> String {
             out += PAGE_VARIABLES;
         }
     }
-    out + PAGE_AGREEMENT
+    out + PAGE_FIDELITY + PAGE_AGREEMENT
 }
 
 const PAGE_HEAD: &str = "\
@@ -161,6 +161,38 @@ Last and largest value of a variable that the controller reports (`var.w_max.las
 - formula: over the rows of the time series in which it was reported
 - several streams: mean of the last values, largest of the largest
 - source: the law's or start-up's file
+";
+
+const PAGE_FIDELITY: &str = "
+## Of the test bed
+
+Is it the algorithm, the code or the test bed? A case of a real run has an object `fidelity`, the worst of its seeds, number by number; in
+the simulator it is absent. It is what `run`, `send`, `report` and `compare` show as test bed, and call NOT VALID. All times are
+milliseconds. Where the bounds come from is measured in [grounds.md](grounds.md#how-late-the-hosts-were).
+
+| | | may be |
+|---|---|---|
+| `valid` | false if anything below is beyond its bound | |
+| `rtt_ms` | smallest round-trip time of flows, short flows and probes; 0 if there is none | |
+| `late_p50_ms`, `late_p99_ms`, `late_max_ms` | how much later than computed packets left the path | p99: `late_bound_ms`, 1 % of `rtt_ms`, at least 0.1 |
+| `path_added_ms` | what that added to a mean round trip: the mean of each direction, added up | |
+| `near`, `far` | the hosts, see below: forward flows begin at the near one | |
+| `added_ms` | the sum of the three parts of a mean round trip that an event in virtual time would not take: `path_added_ms`, and `added_ms` of either host | `added_bound_ms`, 1 % of `rtt_ms`, at least 0.2, but on a path of the scenario 5 % of `rtt_ms` at most |
+| `unplanned_drops` | packets lost that the specification does not lose: overflows of sockets | 0 |
+| `local_stalls` | batches that the operating system refused; made up for, and part of a real host | |
+
+The numbers of the path are absent where it is a network (`--peer`, `send`). Of each host, measured by itself:
+
+| | | may be |
+|---|---|---|
+| `added_ms` | `arrival_mean_ms + departure_mean_ms`: from a packet's arrival to the departure of its answer | |
+| `arrival_mean_ms`, `arrival_p99_ms`, `arrival_max_ms` | from the kernel's receive stamp of a datagram (`SO_TIMESTAMPNS`) until it was handled | p99: `host_bound_ms`, 5 % of `rtt_ms`, at least 0.5 |
+| `departure_mean_ms`, `departure_p99_ms`, `departure_max_ms` | from the time that a datagram takes for that of its departure until the system call was back | as above |
+| `timer_mean_ms`, `timer_p99_ms`, `timer_max_ms`, `timers` | from when a timer was due until it was served: pacing, delayed ACKs, timeouts, datagrams of sources; and how many there were | as above, from 200 timers on |
+| `local_stalls` | those of this host | |
+
+Where the kernel gives no stamps, `added_ms` and the `arrival_` numbers of a host are absent: then nobody knows. A mean round trip is its propagation,
+the queues, and `added_ms`; part of the queues is the work of late hosts too, because who wakes late answers with a burst.
 ";
 
 const PAGE_AGREEMENT: &str = "

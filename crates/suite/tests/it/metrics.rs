@@ -1,6 +1,7 @@
 //! The reference page and the table of metrics are the same; metrics of real runs are sane.
 
 use fullpipe_suite::metrics;
+use fullpipe_suite::result::RunResult;
 
 use crate::store_support::{MATRIX, run, scenario};
 
@@ -17,6 +18,31 @@ fn the_reference_page_is_up_to_date() {
         kept == page,
         "docs/metrics.md is out of date: run with FULLPIPE_BLESS=1"
     );
+}
+
+/// Every number of a real run's fidelity is explained, and nothing is that is not there.
+#[test]
+fn what_a_result_says_of_the_test_bed_is_on_the_page() {
+    let page = metrics::markdown();
+    let section = page.split("\n## ").find(|s| s.starts_with("Of the test bed"));
+    let rows = section.unwrap().lines().filter(|line| line.starts_with("| `"));
+    let mut explained: Vec<&str> = rows
+        .flat_map(|row| row.split('`').skip(1).step_by(2))
+        .filter(|word| word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'))
+        .collect();
+    explained.sort_unstable();
+    explained.dedup();
+    let schema = RunResult::json_schema();
+    let definitions = &schema.as_value()["$defs"];
+    let mut keys: Vec<&str> = ["Fidelity", "HostFidelity"]
+        .iter()
+        .flat_map(|d| definitions[d]["properties"].as_object().unwrap().keys())
+        .map(String::as_str)
+        .collect();
+    keys.sort_unstable();
+    keys.dedup();
+    assert!(keys.len() > 20, "{keys:?}");
+    assert_eq!(explained, keys);
 }
 
 #[test]
