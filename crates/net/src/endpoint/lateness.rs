@@ -4,6 +4,8 @@
 use fullpipe_sim::{Histogram, HostLateness, Lateness};
 use fullpipe_units::Time;
 
+use super::outcome::HostCounts;
+
 /// What the loop measures of itself.
 #[derive(Debug, Default)]
 pub struct Punctuality {
@@ -42,13 +44,15 @@ impl Punctuality {
             .record(now.saturating_since(due.max(self.before)));
     }
 
-    /// The run ends.
-    pub fn finish(&self, has_stamps: bool, local_stalls: u64) -> HostLateness {
+    /// The run ends. Arrivals are known if some had a stamp, or if there were none at a port that stamps them (`stamps`): an option
+    /// that the kernel takes and then ignores does not make a host prompt.
+    pub fn finish(&self, counts: &HostCounts, stamps: bool) -> HostLateness {
+        let known = self.arrivals.count() > 0 || (stamps && counts.datagrams_in == 0);
         HostLateness {
-            arrivals: has_stamps.then(|| Lateness::of(&self.arrivals)),
+            arrivals: known.then(|| Lateness::of(&self.arrivals)),
             departures: Lateness::of(&self.departures),
             timers: Lateness::of(&self.timers),
-            local_stalls,
+            local_stalls: counts.local_stalls,
         }
     }
 }

@@ -405,7 +405,7 @@ impl<'p, 'h> State<'p, 'h> {
             sources: sources.map(|s| s.outcome(ended)).collect(),
             pings: pings.map(Probing::outcome).collect(),
             capture: self.capture.unwrap_or_default(),
-            lateness: self.lateness.finish(has_stamps, self.counts.local_stalls),
+            lateness: self.lateness.finish(&self.counts, has_stamps),
             counts: self.counts,
             ended,
         })

@@ -126,6 +126,8 @@ fn a_sender_stays_within_the_advertised_window() {
     let mut main = flow("main", 2000);
     main.receiver.window = Some(20);
     let mut spec = over_a_path(spec(vec![main]), 5, 100);
+    // A hundred round trips, and time for hosts that wake late.
+    spec.duration = Span::from_millis(4000);
     spec.capture = true;
     let o = run(&spec);
     let mut window_end = 0;

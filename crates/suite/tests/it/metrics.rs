@@ -24,11 +24,19 @@ fn the_reference_page_is_up_to_date() {
 #[test]
 fn what_a_result_says_of_the_test_bed_is_on_the_page() {
     let page = metrics::markdown();
-    let section = page.split("\n## ").find(|s| s.starts_with("Of the test bed"));
-    let rows = section.unwrap().lines().filter(|line| line.starts_with("| `"));
+    let section = page
+        .split("\n## ")
+        .find(|s| s.starts_with("Of the test bed"));
+    let rows = section
+        .unwrap()
+        .lines()
+        .filter(|line| line.starts_with("| `"));
     let mut explained: Vec<&str> = rows
         .flat_map(|row| row.split('`').skip(1).step_by(2))
-        .filter(|word| word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'))
+        .filter(|word| {
+            word.chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        })
         .collect();
     explained.sort_unstable();
     explained.dedup();

@@ -11,7 +11,8 @@ use fullpipe_sim::{FlowSpec, RunSpec};
 use fullpipe_units::{Span, Time};
 
 use super::flow;
-use crate::endpoint::{Flush, Hooks, HostOutcome, Mark, Plan, Port, Side, run};
+use crate::endpoint::lateness::Punctuality;
+use crate::endpoint::{Flush, Hooks, HostCounts, HostOutcome, Mark, Plan, Port, Side, run};
 use crate::io::Stop;
 use crate::wire::{AckDatagram, DataDatagram, Header, Kind, SessionId};
 
@@ -449,4 +450,14 @@ fn without_stamps_a_host_does_not_claim_to_be_prompt() {
     let host = lateness(700, 0, false).lateness;
     assert_eq!((host.arrivals, host.added()), (None, None));
     assert_eq!(host.timers.max, Span::from_micros(700));
+    // The port has promised them, and then there are none.
+    let (some, none) = (1, 0);
+    for (datagrams_in, known) in [(none, true), (some, false)] {
+        let counts = HostCounts {
+            datagrams_in,
+            ..HostCounts::default()
+        };
+        let host = Punctuality::default().finish(&counts, true);
+        assert_eq!(host.arrivals.is_some(), known);
+    }
 }
