@@ -206,6 +206,12 @@ impl Port for Script<'_> {
         }
     }
 
+    fn received_at(&self, _: impl FnMut(Time)) {}
+
+    fn has_stamps(&self) -> bool {
+        false
+    }
+
     fn wait(&mut self, until: Time, _: bool) -> io::Result<bool> {
         let over = self.rest.borrow().is_empty();
         // Nothing comes any more: the end.

@@ -60,12 +60,10 @@ pub trait Port {
     fn each(&self, take: impl FnMut(SocketAddr, Option<Mark>, &[u8]));
 
     /// When the kernel received the datagrams of the last [`Port::receive`], as far as it says so, by the clock of [`Port::now`].
-    fn received_at(&self, _take: impl FnMut(Time)) {}
+    fn received_at(&self, take: impl FnMut(Time));
 
     /// The kernel says when it received a datagram.
-    fn has_stamps(&self) -> bool {
-        false
-    }
+    fn has_stamps(&self) -> bool;
 
     /// Waits for a datagram, for room if `writable`, or until `until`. True if there is room again.
     ///

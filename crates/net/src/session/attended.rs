@@ -342,6 +342,13 @@ mod tests {
         fn each(&self, _: impl FnMut(SocketAddr, Option<Mark>, &[u8])) {
             self.note("each");
         }
+        fn received_at(&self, _: impl FnMut(Time)) {
+            self.note("received_at");
+        }
+        fn has_stamps(&self) -> bool {
+            self.note("has_stamps");
+            true
+        }
         fn wait(&mut self, _: Time, _: bool) -> io::Result<bool> {
             self.note("wait");
             Ok(true)
@@ -384,6 +391,8 @@ mod tests {
         port.flush().unwrap();
         port.receive().unwrap();
         port.each(|_, _, _| {});
+        port.received_at(|_| {});
+        assert!(port.has_stamps());
         port.wait(Time::ZERO, true).unwrap();
         port.pause(Time::ZERO).unwrap();
         port.held_until();
@@ -407,7 +416,7 @@ mod tests {
         everything(&mut plain);
         let mut all = plain.0.into_inner();
         all.sort_unstable();
-        assert_eq!(all.len(), 11);
+        assert_eq!(all.len(), 13);
         let mut attended = Noting::default();
         let clock = Clock::new();
         everything(Attended::new(

@@ -352,6 +352,12 @@ impl Port for Network {
         }
     }
 
+    fn received_at(&self, _: impl FnMut(Time)) {}
+
+    fn has_stamps(&self) -> bool {
+        false
+    }
+
     fn wait(&mut self, until: Time, _: bool) -> io::Result<bool> {
         let next = self.acks.front().map_or(until, |(at, _)| until.min(*at));
         let micros = next.as_nanos().div_ceil(1000);
