@@ -52,7 +52,7 @@ pub struct RunMetrics {
     pub delivered_packets: u64,
     /// How true a real path was; absent where time is virtual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fidelity: Option<Fidelity>,
+    pub fidelity: Option<Box<Fidelity>>,
 }
 
 /// Metrics of one flow.
@@ -115,7 +115,7 @@ pub fn measure(groups: &[FlowGroup], spec: &RunSpec, outcome: &Outcome) -> RunMe
         metrics: sharing::measure(groups, outcome, &goodput),
         simulated_s: outcome.duration.as_secs_f64(),
         delivered_packets: outcome.delivered_packets,
-        fidelity: Fidelity::of(outcome),
+        fidelity: Fidelity::of(outcome).map(Box::new),
         flows,
     }
 }

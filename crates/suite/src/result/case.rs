@@ -151,7 +151,7 @@ impl CaseResult {
                 .collect(),
             metrics: CaseMetrics(over(&|m| Some(&m.metrics))),
             precision: None,
-            fidelity: Fidelity::worst(runs.iter().filter_map(|r| r.metrics.fidelity.as_ref())),
+            fidelity: Fidelity::worst(runs.iter().filter_map(|r| r.metrics.fidelity.as_deref())),
             simulated_s: first.map_or(0.0, |m| m.simulated_s),
             delivered_packets: runs.iter().map(|r| r.metrics.delivered_packets).sum(),
             wall_s: None,
