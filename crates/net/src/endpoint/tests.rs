@@ -89,15 +89,8 @@ fn over_a_path_every_loss_is_accounted_for() {
     assert_eq!(t.delivered, 2000, "{t:?} {:?}", o.fidelity);
     assert_eq!(t.dropped, link.buffer_drops);
     assert_eq!(t.sent, 2000 + t.duplicates + t.dropped, "{t:?}");
-    let fidelity = o.fidelity.unwrap();
-    assert_eq!(fidelity.unplanned_drops, 0);
+    assert_eq!(o.fidelity.unwrap().unplanned_drops, 0);
     assert!(o.flows[0].rtt.min().unwrap() >= Span::from_millis(10));
-    // Either host has looked at the kernel's stamp of everything that reached it.
-    let arrived = [fidelity.near, fidelity.far].map(|host| host.arrivals.unwrap().count);
-    assert!(arrived[0] >= t.acks, "{arrived:?} {t:?}");
-    assert!(arrived[1] >= t.delivered + t.duplicates, "{arrived:?}");
-    assert!(fidelity.far.departures.count >= t.acks);
-    assert!(fidelity.path_added.is_some());
 }
 
 /// A host whose own interface is slower than the path and has a short queue: stalls and not losses.
@@ -126,8 +119,6 @@ fn a_sender_stays_within_the_advertised_window() {
     let mut main = flow("main", 2000);
     main.receiver.window = Some(20);
     let mut spec = over_a_path(spec(vec![main]), 5, 100);
-    // A hundred round trips, and time for hosts that wake late.
-    spec.duration = Span::from_millis(4000);
     spec.capture = true;
     let o = run(&spec);
     let mut window_end = 0;

@@ -147,6 +147,9 @@ fn a_slow_host_is_named() {
     assert_eq!(outcome.flows[0].totals.delivered, 10);
     let fidelity = outcome.fidelity.unwrap();
     assert_eq!(fidelity.near, alone);
+    // Either has looked at the kernel's stamps of what reached it.
+    let stamped = [fidelity.near, fidelity.far].map(|host| host.arrivals.unwrap().count);
+    assert!(stamped[0] > 0 && stamped[1] >= 10, "{stamped:?}");
     // The SYN is answered at once.
     let departures = fidelity.far.departures;
     assert!(departures.max >= Span::from_millis(40), "{departures:?}");
