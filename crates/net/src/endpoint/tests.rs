@@ -43,9 +43,22 @@ fn run(spec: &RunSpec) -> Outcome {
     run_local(spec, &Options::default(), &AtomicBool::new(false)).unwrap()
 }
 
+/// A run that ends with its last transfer, however slow the machine.
+fn run_whole(spec: &RunSpec) -> Outcome {
+    let spec = RunSpec {
+        duration: Span::from_secs(60),
+        ..spec.clone()
+    };
+    let options = Options {
+        until_complete: true,
+        ..Options::default()
+    };
+    run_local(&spec, &options, &AtomicBool::new(false)).unwrap()
+}
+
 #[test]
 fn a_transfer_delivers_every_segment_once() {
-    let o = run(&spec(vec![flow("main", 5000)]));
+    let o = run_whole(&spec(vec![flow("main", 5000)]));
     let f = &o.flows[0];
     assert_eq!(f.totals.delivered, 5000);
     assert!(f.completed.is_some(), "{:?}", f.totals);
@@ -59,7 +72,7 @@ fn an_exact_drop_is_one_loss_event_and_one_retransmission() {
         segments: vec![1000],
         ..Drops::default()
     };
-    let o = run(&spec(vec![main]));
+    let o = run_whole(&spec(vec![main]));
     let t = o.flows[0].totals;
     assert_eq!((t.sent, t.delivered, t.dropped), (3001, 3000, 1));
     assert_eq!((t.retransmits, t.loss_events, t.duplicates), (1, 1, 0));
@@ -81,9 +94,8 @@ fn over_a_path(mut spec: RunSpec, ms: u64, mbps: u64) -> RunSpec {
 /// The buffer overflows: the line says what it dropped, and nothing else is missing.
 #[test]
 fn over_a_path_every_loss_is_accounted_for() {
-    let mut spec = over_a_path(spec(vec![flow("main", 2000)]), 5, 50);
-    spec.duration = Span::from_millis(2500);
-    let o = run(&spec);
+    let spec = over_a_path(spec(vec![flow("main", 2000)]), 5, 50);
+    let o = run_whole(&spec);
     let (t, link) = (&o.flows[0].totals, &o.links[0]);
     assert!(t.dropped > 0, "{t:?}");
     assert_eq!(t.delivered, 2000, "{t:?} {:?}", o.fidelity);
@@ -97,14 +109,13 @@ fn over_a_path_every_loss_is_accounted_for() {
 #[test]
 fn an_interface_stalls_its_senders() {
     let mut spec = over_a_path(spec(vec![flow("main", 1500)]), 5, 100);
-    spec.duration = Span::from_millis(2500);
     let rate = Rate::from_bits_per_sec(20_000_000);
     let nic = LinkSpec::new("nic", Some(rate), Span::ZERO, Buffer::Packets(10));
     spec.links.push(nic);
     let f = &mut spec.flows[0];
     (f.forward, f.local_queue) = (vec![2, 0], true);
     f.sender.local_drop = fullpipe_flow::LocalDrop::Ignore;
-    let o = run(&spec);
+    let o = run_whole(&spec);
     let t = o.flows[0].totals;
     assert_eq!((t.delivered, t.dropped), (1500, 0), "{t:?}");
     assert!(t.local_stalls > 100, "{t:?}");
@@ -120,7 +131,7 @@ fn a_sender_stays_within_the_advertised_window() {
     main.receiver.window = Some(20);
     let mut spec = over_a_path(spec(vec![main]), 5, 100);
     spec.capture = true;
-    let o = run(&spec);
+    let o = run_whole(&spec);
     let mut window_end = 0;
     let mut filled = false;
     for row in &o.capture {
@@ -146,7 +157,7 @@ fn a_receiver_acknowledges_every_nth_segment() {
         // Only counts decide.
         main.receiver.ack_delay = Span::from_secs(10);
         main.sender.max_window = 64.0;
-        let o = run(&spec(vec![main]));
+        let o = run_whole(&spec(vec![main]));
         let acks = o.flows[0].totals.acks;
         let expected = 4000 / u64::from(every);
         assert!(
@@ -163,7 +174,7 @@ fn flows_in_both_directions_share_a_socket() {
     flows[1].reverse = true;
     flows[3].reverse = true;
     flows[3].sender.handshake = false;
-    let o = run(&spec(flows));
+    let o = run_whole(&spec(flows));
     for f in &o.flows {
         assert_eq!(f.totals.delivered, 1500, "{}", f.name);
         assert!(f.completed.is_some(), "{}", f.name);
@@ -174,7 +185,7 @@ fn flows_in_both_directions_share_a_socket() {
 fn losses_at_the_receiver_are_exact_too() {
     let mut main = flow("main", 2000);
     main.arrival_drops.segments = vec![500];
-    let o = run(&spec(vec![main]));
+    let o = run_whole(&spec(vec![main]));
     let t = o.flows[0].totals;
     assert_eq!((t.sent, t.delivered, t.dropped), (2001, 2000, 1));
     assert_eq!((t.retransmits, t.loss_events), (1, 1));
@@ -291,6 +302,8 @@ fn short_flows_beyond_the_numbers_of_the_wire_spoil_a_run() {
     for link in &mut spec.links {
         link.delay = Span::from_millis(200);
     }
+    // None begins so late that a busy machine could not.
+    spec.arrivals[0].template.stop = Some(Time::ZERO + Span::from_millis(150));
     spec.duration = Span::from_millis(300);
     let o = run(&spec);
     let flows = o.arrivals[0].transfers.len() as u64;
