@@ -472,7 +472,17 @@ fn blake3_of(data: &[u8]) -> String {
 fn what_must_not_be_done_with_files_is_not_done() {
     let (dir, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let files = there.path().display().to_string();
-    let server = Server::start(dir.path(), &["--files", &files, "--max-bytes", "1MB"]);
+    let server = Server::start(
+        dir.path(),
+        &[
+            "--files",
+            &files,
+            "--max-bytes",
+            "1MB",
+            "--max-tests-per-peer",
+            "16",
+        ],
+    );
     fs::write(dir.path().join("a.bin"), bytes(1000)).unwrap();
     fs::write(dir.path().join("big.bin"), bytes(1_000_001)).unwrap();
     fs::write(there.path().join("there.bin"), b"other").unwrap();
