@@ -33,6 +33,8 @@ struct Fake {
     /// ACKs on their way back.
     under_way: Vec<(Time, SocketAddr, Vec<u8>)>,
     arrived: Vec<(SocketAddr, Vec<u8>)>,
+    /// Takes in so many of them at once.
+    most: usize,
     /// Says that it has room whenever it is asked, as a socket over a full device does.
     says_room: bool,
     /// When those arrived; `None`: nobody says so.
@@ -68,6 +70,7 @@ impl Fake {
             left: Vec::new(),
             under_way: Vec::new(),
             arrived: Vec::new(),
+            most: usize::MAX,
             says_room: false,
             stamps: Some(Vec::new()),
             late: Span::ZERO,
@@ -143,7 +146,9 @@ impl Port for Fake {
         let now = self.now.get();
         self.arrived.clear();
         self.stamps.iter_mut().for_each(Vec::clear);
-        while let Some(i) = self.under_way.iter().position(|(at, ..)| *at <= now) {
+        while self.arrived.len() < self.most
+            && let Some(i) = self.under_way.iter().position(|(at, ..)| *at <= now)
+        {
             let (at, from, bytes) = self.under_way.remove(i);
             self.stamps.iter_mut().for_each(|stamps| stamps.push(at));
             self.arrived.push((from, bytes));
@@ -442,6 +447,17 @@ fn a_host_knows_how_late_it_was() {
     assert!(host.departures.mean >= slow, "{}", host.departures.mean);
     assert!(host.arrivals.unwrap().max > Span::ZERO);
     assert!(host.added().unwrap() > host.departures.mean);
+}
+
+/// Sending costs time, and a batch of arrivals is small: what arrived is heard before more is sent.
+#[test]
+fn acks_do_not_queue_up_behind_what_they_allow() {
+    let mut fake = Fake::new(peer(), |n| n);
+    (fake.most, fake.slow) = (4, Span::from_micros(10));
+    let (outcome, log) = near(flow("main", 3000), fake);
+    assert_eq!(log.delivered, 3000);
+    let arrivals = outcome.lateness.arrivals.unwrap();
+    assert!(arrivals.max < Span::from_micros(150), "{:?}", arrivals.max);
 }
 
 /// Where nobody says when a datagram came, nobody says that it was handled at once.
