@@ -23,7 +23,7 @@ pub trait Source: Send {
 pub trait Sink: Send {
     /// Bytes that it has room for beyond those it took; `None`: it keeps up with any network. The sender is held to the room by
     /// the receiver's window. What there was room for once must be taken, in whatever order it comes. `wanted` is what the path can
-    /// bring within two round trips: a buffer larger than that is of no use, a smaller one slows the flow down.
+    /// bring within two round trips of slow start: a buffer larger than that is of no use, a smaller one slows the flow down.
     ///
     /// # Errors
     /// It will never take anything again: the flow cannot go on.

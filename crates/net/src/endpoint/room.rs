@@ -2,7 +2,8 @@
 //!
 //! The receiver's window ends where the room of the sink ends, so that a disk that cannot follow holds the sender and costs no
 //! segment. The buffer behind it should hold what the path brings in two round trips and no more, which is measured as
-//! Dynamic Right-Sizing does it (Fisk and Feng 2001): the payload that arrives within one round trip, that of the handshake.
+//! Dynamic Right-Sizing does it (Fisk and Feng 2001): the payload that arrives within one round trip, that of the handshake. What a
+//! sender in slow start sends in answer to that is twice as much, as it is in Linux' `tcp_rcv_space_adjust`.
 
 use fullpipe_flow::Receiver;
 use fullpipe_units::{Span, Time};
@@ -64,11 +65,11 @@ impl Room {
         }
     }
 
-    /// Bytes that the path can bring within two round trips; without a handshake that is not known.
+    /// Bytes that the path can bring within two round trips if it is in slow start; without a handshake that is not known.
     #[inline]
     pub fn wanted(&self) -> u64 {
         match self.handshake {
-            true => self.most.saturating_mul(2 * self.mss),
+            true => self.most.saturating_mul(GROWTH * self.mss),
             false => u64::MAX,
         }
     }
@@ -113,3 +114,74 @@ impl Room {
 const GLANCE: Span = Span::from_millis(1);
 /// See [`Room::step`].
 const MOST_STEP: u64 = 64;
+/// Two round trips, each with twice of what the one before brought: with less the window, and not the path, would end slow start.
+const GROWTH: u64 = 4;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use fullpipe_cc::StackSpec;
+    use fullpipe_flow::{Preset, ReceiverConfig, Sender, SenderConfig};
+
+    use super::*;
+
+    const RTT: Span = Span::from_millis(100);
+
+    /// The window of a sender after so many round trips of slow start over a path without a limit; `least`: segments that the sink
+    /// has room for at first.
+    fn grown(round_trips: u64, least: Option<u64>) -> f64 {
+        let cfg = SenderConfig::preset(Preset::Y2026, 1500);
+        let mss = cfg.mss;
+        let (cfg, setup) = cfg.with_stack(&StackSpec::parse("reno").unwrap());
+        let stack = StackSpec::parse("reno").unwrap().controller(setup);
+        let mut sender = Sender::new(cfg, stack, 1);
+        let mut receiver = Receiver::new(ReceiverConfig::preset(Preset::Y2026));
+        let mut room = Room::new(mss, true);
+        let mut capacity = least.unwrap_or(0);
+        let (mut there, mut back) = (VecDeque::new(), VecDeque::new());
+        let mut now = Time::ZERO;
+        let end = now + RTT * round_trips;
+        sender.start(now);
+        while now < end {
+            while let Some(segment) = sender.poll_transmit(now) {
+                there.push_back((now + RTT / 2, segment));
+            }
+            let arrival = there.front().map_or(Time::MAX, |(at, _)| *at);
+            let answer = back.front().map_or(Time::MAX, |(at, _)| *at);
+            let timers = sender.next_timeout().min(receiver.next_timeout());
+            now = arrival.min(answer).min(timers).max(now);
+            if arrival <= now {
+                let (_, segment) = there.pop_front().unwrap();
+                if least.is_some() {
+                    // What arrives is taken at once: only the path needs room.
+                    capacity = capacity.max(room.wanted() / u64::from(mss));
+                    room.set(&mut receiver, capacity * u64::from(mss));
+                }
+                let ack = receiver.handle_segment(now, &segment);
+                match segment.syn {
+                    true => room.open(now),
+                    false => room.count(now, receiver.counts().delivered),
+                }
+                back.extend(ack.map(|ack| (now + RTT / 2, ack)));
+            } else if answer <= now {
+                let (_, ack) = back.pop_front().unwrap();
+                sender.handle_ack(now, &ack);
+            } else {
+                if sender.next_timeout() <= now {
+                    sender.handle_timeout(now);
+                }
+                let ack = receiver.handle_timeout(now);
+                back.extend(ack.map(|ack| (now + RTT / 2, ack)));
+            }
+        }
+        sender.cwnd()
+    }
+
+    #[test]
+    fn a_buffer_that_grows_does_not_hold_slow_start_back() {
+        let (free, bounded) = (grown(12, None), grown(12, Some(40)));
+        assert!(free > 5000.0, "{free}");
+        assert!(bounded > 0.9 * free, "{bounded} of {free}");
+    }
+}

@@ -338,7 +338,8 @@ impl Sending {
         let s = self.sender.counts();
         FlowTotals {
             sent: s.sent,
-            retransmits: s.retransmits,
+            // A question at a closed window is a segment sent again, and arrives as a duplicate.
+            retransmits: s.retransmits + s.window_probes,
             dropped: self.dropped,
             loss_events: s.loss_events,
             loss_events_measured: s.loss_events - self.loss_events_before,
@@ -361,5 +362,61 @@ impl Sending {
             started: self.started,
             completed: self.completed,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_cc::StackSpec;
+    use fullpipe_flow::{Preset, ReceiverConfig, SackBlocks, SenderConfig};
+
+    use super::*;
+
+    /// Every transmission is a first one or not: else what is missing at the receiver is not what the network lost.
+    #[test]
+    fn a_question_at_a_closed_window_counts_as_sent_again() {
+        let sender = SenderConfig::preset(Preset::Y2026, 1500);
+        let flow = FlowSpec::new(
+            "main",
+            StackSpec::parse("reno").unwrap(),
+            sender,
+            ReceiverConfig::preset(Preset::Y2026),
+            Vec::new(),
+            Vec::new(),
+        );
+        let mut sending = Sending::lasting(0, &flow, &RunSpec::default());
+        let mut now = Time::ZERO + Span::from_millis(1);
+        let ack = |at: Time, cum: u64, syn: bool| AckDatagram {
+            session: SessionId(1),
+            flow: 0,
+            ack: Ack {
+                cum,
+                syn,
+                echo: at,
+                stamp_ms: 0,
+                sacks: SackBlocks::default(),
+                dsack: false,
+                ece: false,
+                window_end: 4,
+            },
+            hold: Span::ZERO,
+            ce: 0,
+            ect: 0,
+        };
+        sending.start(now, &mut []);
+        while let Some((segment, _)) = sending.poll(now, &mut []) {
+            now += Span::from_millis(1);
+            let cum = if segment.syn { 0 } else { segment.seq + 1 };
+            let answer = ack(segment.stamp, cum, segment.syn);
+            sending.handle_ack(now, &answer, &mut []).unwrap();
+        }
+        for _ in 0..2 {
+            now = sending.next_timeout();
+            sending.handle_timeout(now, &mut []);
+            assert_eq!(sending.poll(now, &mut []).unwrap().0.seq, 3);
+        }
+        let totals = sending.totals();
+        assert_eq!((totals.sent, totals.retransmits), (6, 2));
+        assert_eq!((totals.loss_events, totals.timeouts), (0, 0));
     }
 }

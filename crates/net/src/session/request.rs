@@ -40,9 +40,17 @@ pub struct Options {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// Not the bytes of a request of this version.
-    #[error("the request cannot be read: client and server may be of different versions")]
+    /// Not the bytes of a request.
+    #[error("the request cannot be read")]
     Unreadable,
+    /// Of another form than this version's, which is that of the result too.
+    #[error(
+        "client and server are of different versions (requests of form {theirs}, here {FORM}): use the same on both sides"
+    )]
+    OtherForm {
+        /// Its form; 0: from before forms had numbers.
+        theirs: u8,
+    },
     /// Too long to send.
     #[error("the request has {0} bytes; at most {LONGEST_REQUEST} can be sent")]
     TooLong(usize),
@@ -92,7 +100,8 @@ impl Request {
     /// # Errors
     /// [`RequestError::TooLong`].
     pub fn encode(&self) -> Result<Vec<u8>, RequestError> {
-        let bytes = postcard::to_stdvec(self).map_err(|_| RequestError::Unreadable)?;
+        let start = [MARK, FORM].to_vec();
+        let bytes = postcard::to_extend(self, start).map_err(|_| RequestError::Unreadable)?;
         match bytes.len() <= LONGEST_REQUEST as usize {
             true => Ok(bytes),
             false => Err(RequestError::TooLong(bytes.len())),
@@ -104,8 +113,13 @@ impl Request {
     /// # Errors
     /// [`RequestError`].
     pub fn decode(bytes: &[u8]) -> Result<Self, RequestError> {
+        let body = match bytes {
+            [MARK, FORM, body @ ..] => body,
+            [MARK, theirs @ ..0x80, ..] => return Err(RequestError::OtherForm { theirs: *theirs }),
+            _ => return Err(RequestError::OtherForm { theirs: 0 }),
+        };
         let (request, rest): (Self, _) =
-            postcard::take_from_bytes(bytes).map_err(|_| RequestError::Unreadable)?;
+            postcard::take_from_bytes(body).map_err(|_| RequestError::Unreadable)?;
         if !rest.is_empty() {
             return Err(RequestError::Unreadable);
         }
@@ -113,5 +127,65 @@ impl Request {
             .and_then(|()| check::run(&request.spec))
             .map_err(RequestError::Unsound)?;
         Ok(request)
+    }
+}
+
+/// The first byte of a request, and the number of its form, below 128. What follows has no names in it: a reader of another form would
+/// take one field for another. Before there was a number a request began with a seed and the run's nanoseconds: it cannot be mistaken.
+const MARK: u8 = b'F';
+/// One more for every change of what a request, a message of control or a result is made of.
+const FORM: u8 = 2;
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_cc::StackSpec;
+    use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
+    use fullpipe_sim::FlowSpec;
+
+    use super::*;
+    use crate::endpoint::HostOutcome;
+
+    fn request() -> Request {
+        let flow = FlowSpec::new(
+            "main",
+            StackSpec::parse("reno").unwrap(),
+            SenderConfig::preset(Preset::Y2026, 1500),
+            ReceiverConfig::preset(Preset::Y2026),
+            vec![],
+            vec![],
+        );
+        Request {
+            spec: RunSpec {
+                // The mark, if no form stood before it.
+                seed: MARK.into(),
+                duration: fullpipe_units::Span::from_secs(1),
+                flows: vec![flow],
+                ..RunSpec::default()
+            },
+            options: Options::default(),
+        }
+    }
+
+    #[test]
+    fn a_request_of_another_version_says_so() {
+        let ours = request().encode().unwrap();
+        Request::decode(&ours).unwrap();
+        for (theirs, bytes) in [
+            (0, &ours[2..]),
+            (FORM + 1, &[&[MARK, FORM + 1], &ours[2..]].concat()),
+            (0, b""),
+        ] {
+            let why = Request::decode(bytes).unwrap_err();
+            assert_eq!(why, RequestError::OtherForm { theirs });
+            assert!(why.to_string().contains("different versions"), "{why}");
+        }
+    }
+
+    /// If this fails, what hosts say to each other has changed: `FORM` grows by one, and the lengths are those of the new form.
+    #[test]
+    fn a_form_does_not_change() {
+        let result = postcard::to_stdvec(&HostOutcome::default()).unwrap();
+        let lengths = (request().encode().unwrap().len(), result.len());
+        assert_eq!((FORM, lengths), (2, (160, 30)));
     }
 }

@@ -110,8 +110,8 @@ impl Fidelity {
             added_ms: a.added_ms.max(b.added_ms),
             added_bound_ms: a.added_bound_ms.min(b.added_bound_ms),
             host_bound_ms: a.host_bound_ms.min(b.host_bound_ms),
-            unplanned_drops: a.unplanned_drops + b.unplanned_drops,
-            local_stalls: a.local_stalls + b.local_stalls,
+            unplanned_drops: a.unplanned_drops.saturating_add(b.unplanned_drops),
+            local_stalls: a.local_stalls.saturating_add(b.local_stalls),
             valid: a.valid && b.valid,
         })
     }
@@ -334,6 +334,15 @@ mod tests {
             worst.sentence()
         );
         assert_eq!(Fidelity::worst([].iter()), None);
+        // Counted by another host, who may say anything.
+        let mut claimed = path(100, u64::MAX);
+        claimed.local_stalls = u64::MAX;
+        let claimed = judged(80, claimed);
+        let worst = Fidelity::worst([claimed.clone(), claimed].iter()).unwrap();
+        assert_eq!(
+            (worst.unplanned_drops, worst.local_stalls),
+            (u64::MAX, u64::MAX)
+        );
     }
 
     /// A result of an earlier version knows only its path.
