@@ -4,7 +4,7 @@
 use fullpipe_flow::{Ack, Preset, Receiver, ReceiverConfig, SenderConfig};
 use fullpipe_units::Time;
 
-use crate::host::{Halver, Host, Out, ack, dsack, modern, ms};
+use crate::host::{Halver, Host, Out, ack, dsack, modern, ms, span_ms};
 
 fn bounded(cum: u64, echo_ms: f64, window_end: u64) -> Ack {
     Ack {
@@ -102,6 +102,18 @@ fn a_closed_window_is_probed_with_back_off() {
     assert_eq!(h.ack(&open), [Out::N(10), Out::N(11)]);
     assert_eq!(h.s.cwnd(), 10.0);
     assert!(h.s.controller().congestions.is_empty() && h.s.controller().rtos.is_empty());
+}
+
+/// RFC 9293 section 3.8.6.1 lets the pauses grow exponentially; the bound is that of the retransmission timer.
+#[test]
+fn questions_are_no_further_apart_than_the_longest_timeout() {
+    let mut cfg = modern();
+    cfg.rto.max = span_ms(1_000);
+    let mut h = closed(cfg);
+    let asked: Vec<f64> = h.wait(20_000.0).iter().map(|(at, _)| *at).collect();
+    assert!(asked.len() > 15, "{asked:?}");
+    let last = &asked[asked.len() - 3..];
+    assert_eq!([last[1] - last[0], last[2] - last[1]], [1_000.0; 2]);
 }
 
 #[test]

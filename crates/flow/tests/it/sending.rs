@@ -185,3 +185,34 @@ fn an_application_limit_is_reported() {
     assert!(h.s.is_done());
     let _ = Span::ZERO;
 }
+
+/// A host that takes a few segments and then serves others: if it never gets to the end of the window, the window is not the limit; if
+/// it goes on before anything is acknowledged, it is.
+#[test]
+fn a_window_that_the_host_does_not_use_is_not_the_limit() {
+    let mut cc = Halver::new(100.0);
+    cc.ssth = 1.0;
+    let mut h = Host::with(modern(), cc);
+    h.now = ms(100.0);
+    h.deliver(&ack(100, 0.0));
+    assert!(h.s.controller().last.unwrap().cwnd_limited);
+    let takes_ten = |h: &mut Host<Halver>| {
+        for _ in 0..10 {
+            h.s.poll_transmit(h.now).unwrap();
+        }
+        h.s.yielded();
+    };
+    takes_ten(&mut h);
+    h.now = ms(200.0);
+    h.deliver(&ack(105, 100.0));
+    assert!(!h.s.controller().last.unwrap().cwnd_limited);
+    h.deliver(&ack(110, 100.0));
+    takes_ten(&mut h);
+    assert_eq!(h.poll().len(), 90);
+    // One window on, it yields in the middle of what the window allows: that alone says nothing.
+    h.now = ms(300.0);
+    h.deliver(&ack(160, 200.0));
+    takes_ten(&mut h);
+    h.deliver(&ack(161, 200.0));
+    assert!(h.s.controller().last.unwrap().cwnd_limited);
+}

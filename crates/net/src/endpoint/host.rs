@@ -76,7 +76,9 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
             self.port.received_at(|at| state.lateness.arrival(now, at));
             self.port
                 .each(|from, mark, bytes| state.take(now, from, mark, bytes));
+            // What answers this batch does not wait for the next one.
             self.answer(now)?;
+            self.flush(now)?;
             // Whoever may send hears first all that there is to hear: a host that sends more per turn than it takes in would leave
             // ACKs waiting ever longer. Where nobody may, answers leave at once.
             if self.state.is_idle() {

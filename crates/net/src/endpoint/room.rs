@@ -184,4 +184,36 @@ mod tests {
         assert!(free > 5000.0, "{free}");
         assert!(bounded > 0.9 * free, "{bounded} of {free}");
     }
+    #[test]
+    fn a_pause_of_the_sender_is_no_round_trip() {
+        let mut room = Room::new(1000, true);
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        room.open(at(1000));
+        room.count(at(1100), 1);
+        for (ms, delivered) in [(1150, 5), (1200, 11), (1300, 31)] {
+            room.count(at(ms), delivered);
+        }
+        assert_eq!(room.wanted(), GROWTH * 20 * 1000);
+        room.count(at(1550), 531);
+        room.count(at(1650), 540);
+        assert_eq!(room.wanted(), GROWTH * 20 * 1000);
+        assert_eq!(Room::new(1000, false).wanted(), u64::MAX);
+    }
+
+    /// A sixteenth of the room is news, and 64 segments always are; who knows of half of the room need not hear more.
+    #[test]
+    fn what_is_worth_an_ack_and_when_to_look() {
+        let now = Time::from_nanos(1);
+        for (segments, step) in [(0, 1), (15, 1), (160, 10), (100_000, 64)] {
+            let mut receiver = Receiver::new(ReceiverConfig::preset(Preset::Y2026));
+            let mut room = Room::new(1000, true);
+            room.set(&mut receiver, segments * 1000);
+            assert_eq!(room.step(), step);
+            room.arm(now, &receiver);
+            assert_eq!(room.look(), now + Span::from_millis(1), "nothing is told");
+            receiver.update_window(now, 1).unwrap();
+            room.arm(now, &receiver);
+            assert_eq!(room.look(), Time::MAX);
+        }
+    }
 }

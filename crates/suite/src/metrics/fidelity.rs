@@ -300,7 +300,8 @@ mod tests {
             };
             hosts(80, paced, host(30, 100)).valid
         };
-        assert!(with(20) && !with(2000));
+        assert!(with(20) && with(199));
+        assert!(!with(200) && !with(2000));
     }
 
     #[test]

@@ -42,6 +42,8 @@ struct Fake {
     /// Every waking up comes so late, and every batch takes so long to leave.
     late: Span,
     slow: Span,
+    /// Every batch takes so long to be taken in.
+    taking: Span,
     log: Rc<RefCell<Log>>,
 }
 
@@ -53,6 +55,8 @@ struct Log {
     delivered: u64,
     /// When it refused.
     refused_at: Vec<Time>,
+    /// When ACKs left.
+    acked_at: Vec<Time>,
 }
 
 impl Fake {
@@ -75,12 +79,16 @@ impl Fake {
             stamps: Some(Vec::new()),
             late: Span::ZERO,
             slow: Span::ZERO,
+            taking: Span::ZERO,
             log: Default::default(),
         }
     }
 
     fn answer(&mut self, bytes: &[u8]) {
         let header = Header::decode(bytes).unwrap();
+        if header.kind == Kind::Ack {
+            return self.log.borrow_mut().acked_at.push(self.now.get());
+        }
         let segment = DataDatagram::decode(&header, bytes).unwrap().segment;
         if !segment.syn && !segment.retransmission {
             self.left.push(segment.seq);
@@ -153,6 +161,9 @@ impl Port for Fake {
             self.stamps.iter_mut().for_each(|stamps| stamps.push(at));
             self.arrived.push((from, bytes));
         }
+        if !self.arrived.is_empty() {
+            self.now.set(now + self.taking);
+        }
         Ok(self.arrived.len())
     }
 
@@ -202,10 +213,14 @@ impl Drop for Fake {
 }
 
 fn near(main: FlowSpec, fake: Fake) -> (HostOutcome, Log) {
+    near_of(vec![main], fake)
+}
+
+fn near_of(flows: Vec<FlowSpec>, fake: Fake) -> (HostOutcome, Log) {
     let plan = Plan {
         spec: Arc::new(RunSpec {
             duration: Span::from_secs(20),
-            flows: vec![main],
+            flows,
             ..RunSpec::default()
         }),
         side: Side::Near,
@@ -458,6 +473,45 @@ fn acks_do_not_queue_up_behind_what_they_allow() {
     assert_eq!(log.delivered, 3000);
     let arrivals = outcome.lateness.arrivals.unwrap();
     assert!(arrivals.max < Span::from_micros(150), "{:?}", arrivals.max);
+}
+
+/// Nor do answers wait for what arrives after what they answer, and none is late without the host's knowing.
+#[test]
+fn answers_leave_before_the_next_batch_is_heard() {
+    let mut fake = Fake::new(peer(), |n| n);
+    let taking = Span::from_micros(100);
+    (fake.most, fake.taking) = (1, taking);
+    let mut back = flow("back", 4);
+    back.reverse = true;
+    back.receiver.ack_every = 1;
+    // The answer to the SYN comes first: from then on there is something to send.
+    let at = Time::ZERO + DELAY * 2 + Span::from_nanos(1);
+    for seq in 0..4 {
+        let segment = Segment {
+            seq,
+            syn: false,
+            retransmission: false,
+            stamp: Time::ZERO,
+            ect: false,
+            ce: false,
+            cwr: false,
+            push: false,
+        };
+        let datagram = DataDatagram {
+            session: SESSION,
+            flow: 1,
+            segment,
+        };
+        let mut bytes = vec![0; back.sender.mss as usize + DataDatagram::LEN];
+        datagram.encode(&mut bytes);
+        fake.under_way.push((at, peer(), bytes));
+    }
+    let (outcome, log) = near_of(vec![flow("main", 500), back], fake);
+    assert_eq!((log.delivered, outcome.receivers[0].arrived), (500, 4));
+    let heard = Time::ZERO + DELAY * 2 + taking;
+    let due: Vec<_> = (1..=4).map(|n| heard + taking * n).collect();
+    assert_eq!(log.acked_at, due);
+    assert_eq!(outcome.lateness.departures.max, Span::ZERO);
 }
 
 /// Where nobody says when a datagram came, nobody says that it was handled at once.

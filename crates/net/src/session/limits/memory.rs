@@ -214,6 +214,8 @@ mod tests {
             .map(|_| memory.take(&spec, &Content::Nothing, |reverse| reverse))
             .collect();
         assert!(taken.iter().all(Result::is_ok), "{taken:?}");
+        // Each with what it takes besides: docs/serve.md says how much.
+        assert!(memory.taken().0 >= u64::from(limits.max_tests) * (24 << 20));
         drop(taken);
         assert_eq!(memory.taken(), Bytes(0));
     }
