@@ -27,6 +27,7 @@ impl<C: Controller> Sender<C> {
         if ack.window_end != self.peer_limit && ack.cum >= una && newer {
             self.peer_limit = ack.window_end;
             self.send_limit = self.app_limit.min(ack.window_end);
+            self.persist.note_update();
         }
 
         let prior_pipe = self.board.pipe();

@@ -20,6 +20,8 @@ pub(super) struct Persist {
     asked: u32,
     /// The segment that asked last.
     probe: u64,
+    /// The ACK at hand has moved the window's end.
+    updated: bool,
 }
 
 impl Default for Persist {
@@ -29,6 +31,7 @@ impl Default for Persist {
             due: false,
             asked: 0,
             probe: u64::MAX,
+            updated: false,
         }
     }
 }
@@ -43,6 +46,17 @@ impl Persist {
     #[inline]
     pub(super) fn is_due(&self) -> bool {
         self.due
+    }
+
+    /// The ACK at hand moves the window's end: it is no duplicate (RFC 5681 section 2).
+    #[inline]
+    pub(super) fn note_update(&mut self) {
+        self.updated = true;
+    }
+
+    /// Whether it did; asked once per ACK by whom it concerns.
+    pub(super) fn take_update(&mut self) -> bool {
+        std::mem::take(&mut self.updated)
     }
 
     /// A duplicate of `seq` is the answer to a question, not a sign of a retransmission too many.

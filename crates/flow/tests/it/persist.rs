@@ -4,7 +4,7 @@
 use fullpipe_flow::{Ack, Preset, Receiver, ReceiverConfig, SenderConfig};
 use fullpipe_units::Time;
 
-use crate::host::{Halver, Host, Out, ack, dsack, modern, ms, span_ms};
+use crate::host::{Halver, Host, Out, ack, dsack, modern, ms, sack, span_ms};
 
 fn bounded(cum: u64, echo_ms: f64, window_end: u64) -> Ack {
     Ack {
@@ -202,4 +202,53 @@ fn a_transfer_ends_although_no_update_arrives() {
     assert!(h.s.counts().window_probes > 0 && updates > 0);
     assert_eq!(h.s.counts().retransmits, 0);
     assert_eq!(h.s.counts().timeouts, 0);
+}
+
+/// The answer to a question reports a duplicate, which no retransmission of the recovery before has caused.
+#[test]
+fn an_answered_question_undoes_no_reduction() {
+    let mut h = Host::new(modern(), 10.0);
+    let mut loss = sack(5, &[(6, 10)]);
+    loss.window_end = 10;
+    h.wait(100.0);
+    assert_eq!(h.ack(&loss), [Out::R(5)]);
+    h.wait(200.0);
+    h.ack(&bounded(10, 1e9, 10));
+    let reduced = h.s.cwnd();
+    assert_eq!(h.s.controller().congestions.len(), 1);
+    let out = h.wait(2_000.0);
+    assert_eq!(out[0].1, Out::R(9));
+    let answer = Ack {
+        window_end: 10,
+        ..dsack(10, 9)
+    };
+    h.ack(&answer);
+    assert_eq!((h.s.controller().undos, h.s.cwnd()), (0, reduced));
+}
+
+/// The tail was lost and its probe has repaired that; what only opens the window then is no duplicate ACK, which would say that the
+/// probe was needless (RFC 8985 section 7.4.2, RFC 5681 section 2).
+#[test]
+fn a_window_update_does_not_hide_a_loss_that_a_probe_repaired() {
+    for update in [false, true] {
+        let mut h = Host::new(modern(), 10.0);
+        h.ack_at(100.0, &bounded(9, 0.0, 10));
+        let out = h.wait(h.s.next_timeout().as_secs_f64() * 1e3);
+        assert_eq!(out.len(), 1, "{out:?}");
+        assert_eq!((out[0].1, h.s.counts().probes), (Out::R(9), 1));
+        // The echo is that of the probe.
+        let echo = out[0].0;
+        match update {
+            true => {
+                h.ack(&bounded(10, echo, 10));
+                h.ack(&bounded(10, echo, 20));
+            }
+            false => {
+                h.ack(&bounded(10, echo, 20));
+            }
+        }
+        let now = h.now.as_secs_f64() * 1e3;
+        h.ack_at(now + 90.0, &bounded(12, now, 20));
+        assert_eq!(h.s.controller().congestions.len(), 1, "update {update}");
+    }
 }

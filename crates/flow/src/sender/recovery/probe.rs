@@ -50,6 +50,7 @@ impl<C: Controller> Sender<C> {
         event: &mut AckEvent,
     ) {
         let Some(probe) = self.probe else { return };
+        let updated = self.persist.take_update();
         let una = self.board.una();
         if dsack.is_some_and(|s| s + 1 == probe.end) {
             self.probe = None;
@@ -59,7 +60,7 @@ impl<C: Controller> Sender<C> {
             } else if una > probe.end {
                 self.probe = None;
                 self.reduce(now, CongestionKind::Loss, 0, event);
-            } else if !advanced && self.board.sacked_out() == 0 {
+            } else if !advanced && !updated && self.board.sacked_out() == 0 {
                 self.probe = None;
             }
         }
@@ -84,6 +85,8 @@ impl<C: Controller> Sender<C> {
             return None;
         }
         self.counts.probes += 1;
+        // That of an earlier ACK.
+        self.persist.take_update();
         let nxt = self.board.nxt();
         let pipe = self.board.pipe();
         let segment = if nxt < self.send_limit {
