@@ -137,24 +137,8 @@ fn refusal(result: Result<Outcome, SessionError>) -> String {
     }
 }
 
-pub(crate) fn until_complete() -> Options {
-    Options {
-        until_complete: true,
-        label: "a test".to_owned(),
-        ..Options::default()
-    }
-}
-
-#[test]
-fn data_goes_up_and_down_and_every_segment_is_accounted_for() {
-    let server = Running::start(key("a"), Limits::default());
-    let mut spec = spec(
-        20_000,
-        vec![
-            flow("up", Some(3000), false),
-            flow("down", Some(2000), true),
-        ],
-    );
+/// Datagrams at 4 Mbit/s, and a probe every 2 ms.
+fn add_cross_traffic_and_probes(spec: &mut RunSpec) {
     spec.sources = vec![SourceSpec {
         name: "cross".to_owned(),
         packet: 1000,
@@ -176,6 +160,27 @@ fn data_goes_up_and_down_and_every_segment_is_accounted_for() {
         start: Time::ZERO,
         stop: None,
     }];
+}
+
+pub(crate) fn until_complete() -> Options {
+    Options {
+        until_complete: true,
+        label: "a test".to_owned(),
+        ..Options::default()
+    }
+}
+
+#[test]
+fn data_goes_up_and_down_and_every_segment_is_accounted_for() {
+    let server = Running::start(key("a"), Limits::default());
+    let mut spec = spec(
+        20_000,
+        vec![
+            flow("up", Some(3000), false),
+            flow("down", Some(2000), true),
+        ],
+    );
+    add_cross_traffic_and_probes(&mut spec);
     let begin = Instant::now();
     let outcome = go(&server, key("a"), &spec, until_complete()).unwrap();
     assert!(

@@ -166,12 +166,13 @@ const OF_SAMPLE: u64 = 16;
 /// A row of a sender's time series, and in the result.
 const OF_ROW: u64 = 320;
 /// Rounds and episodes that a sender keeps at most.
-const OF_ROUNDS: u64 = 12 << 20;
+const OF_ROUNDS: u64 = 14 << 20;
 
 #[cfg(test)]
 mod tests {
     use fullpipe_cc::StackSpec;
-    use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
+    use fullpipe_flow::{Preset, Receiver, ReceiverConfig, SenderConfig, TraceRow};
+    use fullpipe_sim::{ArrivalSpec, Arrivals, Episode, Round, SizeLaw, Transfer};
 
     use super::*;
     use crate::file::Identity;
@@ -251,6 +252,54 @@ mod tests {
         small
             .take(&spec, &Content::Nothing, |reverse| !reverse)
             .unwrap();
+    }
+
+    /// What is kept of each thing, in memory and, where it is part of the result, in that.
+    #[test]
+    fn no_estimate_is_smaller_than_what_is_kept() {
+        let bytes = |n: usize| n as u64;
+        assert!(OF_ROW >= 2 * bytes(size_of::<TraceRow>()));
+        assert!(OF_SAMPLE >= 2 * bytes(size_of::<u64>()));
+        let flow = size_of::<Receiver>() + size_of::<Transfer>();
+        assert!(OF_SHORT_FLOW >= bytes(flow), "{flow}");
+        let rounds = (1 << 18) * (size_of::<Round>() + size_of::<Episode>());
+        assert!(OF_ROUNDS >= bytes(rounds), "{rounds}");
+    }
+
+    #[test]
+    fn rows_rounds_and_short_flows_are_accounted_for() {
+        let limits = Limits::default();
+        let plain = granted(&limits, 10.0);
+        let of = |spec: &RunSpec| of_run(spec, |reverse| reverse);
+        let least = OF_TEST + 10 * OF_SEGMENT + OF_ROUNDS;
+        assert!((least..least + 100_000).contains(&of(&plain)));
+        let traced = RunSpec {
+            trace: Trace::Full,
+            ..plain.clone()
+        };
+        assert_eq!(of(&traced) - of(&plain), MOST_ROWS * OF_ROW);
+        let every = RunSpec {
+            trace: Trace::Every(Span::from_millis(10)),
+            ..plain.clone()
+        };
+        assert_eq!(of(&every) - of(&plain), 1000 * OF_ROW);
+        let mice = RunSpec {
+            arrivals: vec![ArrivalSpec {
+                template: FlowSpec {
+                    reverse: false,
+                    ..plain.flows[0].clone()
+                },
+                arrivals: Arrivals::Every(Span::from_millis(100)),
+                sizes: SizeLaw::Uniform(1, 30),
+            }],
+            ..plain.clone()
+        };
+        let short = of(&mice) - of(&plain);
+        // Twice the hundred that come, for chance.
+        assert!(
+            short >= 200 * (OF_HOLES_OF_SHORT + OF_SHORT_FLOW),
+            "{short}"
+        );
     }
 
     #[test]

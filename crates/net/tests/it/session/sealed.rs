@@ -133,27 +133,7 @@ fn everything() -> RunSpec {
         f.sender.max_window = 40.0;
         f.drops.segments = vec![300, 700];
     }
-    spec.sources = vec![SourceSpec {
-        name: "cross".to_owned(),
-        packet: 1000,
-        waveform: Waveform::Steps {
-            steps: vec![(Span::ZERO, Rate::from_bits_per_sec(4_000_000))],
-            period: None,
-        },
-        spacing: Spacing::Even,
-        forward: vec![],
-        start: Time::ZERO,
-        stop: None,
-    }];
-    spec.pings = vec![PingSpec {
-        name: "ping".to_owned(),
-        interval: Span::from_millis(2),
-        size: 100,
-        forward: vec![],
-        back: vec![],
-        start: Time::ZERO,
-        stop: None,
-    }];
+    add_cross_traffic_and_probes(&mut spec);
     make_room(&mut spec, OVERHEAD);
     spec
 }
