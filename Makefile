@@ -39,8 +39,9 @@ calibrate: ## Hold the simulator against Linux: build its kernel, run every cell
 web: ## Build the page of reports from web/ (needs node 20); its tests need chromium and a built fullpipe
 	cd web && npm ci --ignore-scripts && npm run --silent check && npm run --silent build && npm test --silent && npm run --silent test:page
 
-lint: ## Check format, lints, licences
+lint: ## Check format, prose, circles of files, lints, licences
 	$(CARGO) fmt --all --check
+	scripts/lint.py
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check bans licenses sources; \
 	else echo 'skipped: licences and bans (cargo-deny is missing: cargo install cargo-deny --locked)'; fi
