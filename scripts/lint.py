@@ -5,7 +5,8 @@
 
 width    No line over 100 columns in comments (*.rs, *.ts, *.py, *.sh, *.lua, *.c) and in prose
          (*.md, *.toml, Makefile). Exempt: rows of tables, fenced blocks that hold a program's
-         output, lines that are one word (a URL, a link), and the files in GENERATED.
+         output, lines that are one word (a URL, a link), `key = value` in TOML, and the files
+         in GENERATED.
 filler   No doc comment that names nothing: `/// Of what.`, `/// See above.`, `/// Its key.`
 pointer  No mention of a document that is not in the repository.
 circle   No circle of `use` between files of different folders of one crate. A file x.rs or x/mod.rs
@@ -104,6 +105,8 @@ def wide_lines(name, text):
             continue
         if len(line) <= WIDTH or fence or body.startswith("|") or " " not in body:
             continue
+        if ext == ".toml" and re.match(r'[\w".-]+ = (?!""")', line.strip()):
+            continue  # a value on one line is no prose
         if prose:
             found.append(number)
         elif line.strip().startswith(mark):

@@ -23,9 +23,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCE = "crates/cc/src/"
 CRATES = ["crates/units", "crates/cc"]
 
-# (file, text, replacement, law, what). White space in `text` matches any white space, so that formatting does not
-# matter; outside the unit tests of its file the text must occur once. Constants change by 10 %, whole numbers by one
-# if 10 % of them is less than one.
+# (file, text, replacement, law, what). White space in `text` matches any white space, so that
+# formatting does not matter; outside the unit tests of its file the text must occur once. Constants
+# change by 10 %, whole numbers by one if 10 % of them is less than one.
 DECREASE = [
     ("law/aimd.rs", "increase: 1.0, decrease: 0.5,", "increase: 1.0, decrease: 0.55,", "reno", "removed on loss 0.5"),
     ("law/aimd.rs", '"decrease", 0.5,', '"decrease", 0.55,', "aimd", "removed on loss 0.5"),

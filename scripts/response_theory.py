@@ -226,8 +226,8 @@ def scenario(rtt):
         for n in (100, 1000, 10_000, 100_000, 1_000_000):
             mean, top = even(law, 1 / n, rtt)
             closed = law.closed(1 / n, rtt)
-            # Closed forms where they hold. Mathis' leaves out the round trip of recovery, which PFTK has; CUBIC's leaves out
-            # fast convergence; H-TCP and BIC have none.
+            # Closed forms where they hold. Mathis' leaves out the round trip of recovery, which
+            # PFTK has; CUBIC's leaves out fast convergence; H-TCP and BIC have none.
             if law in (Reno, HighSpeed) and n == 100:
                 row(law, n, "every", 11.2332, top, LOSSES[n], "PFTK (RFC 5348 section 3.1), D = 1; Mathis 12.25")
             elif law in (Reno, HighSpeed, Scalable) and n >= 1000:

@@ -1,7 +1,8 @@
-// Builds the template of the report: one HTML file with script and style inside, and places for title and data.
+// Builds the template of the report: one HTML file with script and style inside, and places for
+// title and data.
 //
-// `node build.mjs` writes it to crates/suite/assets/report.html; `node build.mjs --check` compares instead and fails when
-// the committed template is not what the sources make.
+// `node build.mjs` writes it to crates/suite/assets/report.html; `node build.mjs --check` compares
+// instead and fails when the committed template is not what the sources make.
 
 import { build } from "esbuild";
 import { readFile, writeFile } from "node:fs/promises";

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The page of reports: types, drift of the committed template, its figures, and the page itself in a browser. What cannot be
-# checked on this machine is skipped with the reason; users need none of it, since the built template is committed.
+# The page of reports: types, drift of the committed template, its figures, and the page itself in a
+# browser. What cannot be checked on this machine is skipped with the reason; users need none of it,
+# since the built template is committed.
 set -euo pipefail
 cd "$(dirname "$0")"
 

@@ -299,7 +299,8 @@ def main():
         verdicts.append(
             f"- gaps, {patience}: p99 {gap['p99_us']:.1f} us, bar {SPACING_BAR} {'reached' if good else 'missed'}."
         )
-    # Even then the kernel keeps a part for others (/proc/sys/kernel/sched_rt_runtime_us, the fair server).
+    # Even then the kernel keeps a part for others (/proc/sys/kernel/sched_rt_runtime_us, the fair
+    # server).
     how = "real-time priority (up to 95 % of a processor)" if args.realtime else "normal priority"
     page = "\n".join(
         [

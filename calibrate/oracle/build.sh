@@ -1,6 +1,7 @@
 #!/bin/bash
-# Builds the oracle outside the repository: a user-mode Linux 6.1 with virtual time and every congestion algorithm built in, and
-# the two programs that run inside it. What is already built and newer than its source is kept. About 4 minutes on two idle cores, 1.7 GB.
+# Builds the oracle outside the repository: a user-mode Linux 6.1 with virtual time and every
+# congestion algorithm built in, and the two programs that run inside it. What is already built and
+# newer than its source is kept. About 4 minutes on two idle cores, 1.7 GB.
 #
 #   build.sh BUILD        -> BUILD/linux-tt, BUILD/flow, BUILD/halt
 #
@@ -19,7 +20,8 @@ if [ ! -x linux-tt ]; then
   rm -rf source && mkdir source && tar xf "$archive" -C source --strip-components=1
   (
     cd source
-    # CPUs with AMX save 11 KB of FP state, an unpatched 6.1 reserves 2696 bytes for it and dies at the first process.
+    # CPUs with AMX save 11 KB of FP state, an unpatched 6.1 reserves 2696 bytes for it and dies at
+    # the first process.
     sed -i 's/DEFINE_LONGS(HOST_FP_SIZE, 2696)/DEFINE_LONGS(HOST_FP_SIZE, 12288)/' arch/x86/um/user-offsets.c
     make -s ARCH=um defconfig
     ./scripts/kconfig/merge_config.sh -m .config "$here/kernel.config" >/dev/null

@@ -1,12 +1,14 @@
 // One bulk TCP flow inside the guest, observed every millisecond of virtual time.
 //
 //   flow sink PORT                                  accept connections and discard what they send
-//   flow send HOST PORT CC START END GRID_MS OUT    send from START to END (s after this process began), write OUT
+//   flow send HOST PORT CC START END GRID_MS OUT send from START to END (s after this process
+//   began), write OUT
 //
-// OUT is CSV. A row is written when the clock is a multiple of GRID_MS, and for the two polls on either side of every change
-// of the recovery state or of the slow-start threshold: the moment of a loss and the window before it are known to 1 ms.
-// Time counts from the call of connect(), so a row at t is comparable with a simulated flow that starts its handshake at 0.
-// Lines with '#' carry what holds for the whole flow.
+// OUT is CSV. A row is written when the clock is a multiple of GRID_MS, and for the two polls on
+// either side of every change of the recovery state or of the slow-start threshold: the moment of a
+// loss and the window before it are known to 1 ms. Time counts from the call of connect(), so a row
+// at t is comparable with a simulated flow that starts its handshake at 0. Lines with '#' carry
+// what holds for the whole flow.
 //
 // Build: cc -O2 -static -o flow flow.c
 #define _GNU_SOURCE
@@ -54,8 +56,9 @@ static int sink(int port) {
         int c = accept(s, 0, 0);
         if (c < 0) continue;
         if (!fork()) {
-            // MSG_WAITALL: data is still taken off the socket as it arrives, but by the kernel's own loop, which spares two
-            // switches between guest kernel and guest process per packet (most of the cost of a run).
+            // MSG_WAITALL: data is still taken off the socket as it arrives, but by the kernel's
+            // own loop, which spares two switches between guest kernel and guest process per packet
+            // (most of the cost of a run).
             while (recv(c, chunk, sizeof chunk, MSG_TRUNC | MSG_WAITALL) > 0) {}
             _exit(0);
         }

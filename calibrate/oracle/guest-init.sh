@@ -1,6 +1,7 @@
 #!/bin/bash
-# First process of the guest kernel, whose root is the host's file tree (hostfs). Builds the path, runs the flows, writes what
-# they saw and what the kernel counted next to $OUT, powers off. Parameters arrive as environment: see run.sh.
+# First process of the guest kernel, whose root is the host's file tree (hostfs). Builds the path,
+# runs the flows, writes what they saw and what the kernel counted next to $OUT, powers off.
+# Parameters arrive as environment: see run.sh.
 #
 #   snd 10.0.1.1 -- 10.0.1.2 rtr 10.0.2.1 -- 10.0.2.2 dly 10.0.3.1 -- 10.0.3.2 rcv
 #                               |                        |
@@ -15,8 +16,9 @@ MTU=1500
 
 for n in snd rtr dly rcv; do ip netns add $n; ip -n $n link set lo up; done
 
-# link NS IF ADDRESS NS IF ADDRESS: a veth pair without segmentation offload. Neighbours are permanent entries: with address
-# resolution on each hop the handshake would take twice the path's RTT.
+# link NS IF ADDRESS NS IF ADDRESS: a veth pair without segmentation offload. Neighbours are
+# permanent entries: with address resolution on each hop the handshake would take twice the path's
+# RTT.
 mac=0
 link() {
   local a b
@@ -38,16 +40,18 @@ ip -n rcv route add default via 10.0.3.1
 ip -n rtr route add 10.0.3.0/24 via 10.0.2.2
 ip -n dly route add 10.0.1.0/24 via 10.0.2.1
 
-# Bottleneck: FIFO of BUF packets, the one in transmission included; the 14 bytes of the Ethernet header are not charged.
+# Bottleneck: FIFO of BUF packets, the one in transmission included; the 14 bytes of the Ethernet
+# header are not charged.
 tc -n rtr qdisc add dev r1 root netem rate ${BW}mbit -14 limit $BUF
-# Pure delay; data packets are lost independently with LOSS percent. The kernel seeds this itself: no two runs are equal.
+# Pure delay; data packets are lost independently with LOSS percent. The kernel seeds this itself:
+# no two runs are equal.
 loss=""; [ "$LOSS" != 0 ] && loss="loss random $LOSS%"
 tc -n dly qdisc add dev d1 root netem delay ${DELAY}ms $loss limit 1000000
 tc -n dly qdisc add dev d0 root netem delay ${DELAY}ms limit 1000000
 
-# Nothing but the bottleneck may limit a flow: no memory pressure, no short input queue between the namespaces, socket buffers
-# that do not have to grow first. (With the usual defaults the receiver's window, which starts at 64 KB of a 128 KB buffer,
-# is tuned up once per round trip.)
+# Nothing but the bottleneck may limit a flow: no memory pressure, no short input queue between the
+# namespaces, socket buffers that do not have to grow first. (With the usual defaults the receiver's
+# window, which starts at 64 KB of a 128 KB buffer, is tuned up once per round trip.)
 sysctl -qw net.ipv4.tcp_mem="200000 400000 600000" net.core.netdev_max_backlog=1000000
 sysctl -qw net.core.rmem_max=268435456 net.core.wmem_max=268435456
 for n in snd rcv; do
@@ -68,7 +72,8 @@ counters() {
 }
 
 echo "GUEST kernel=$(uname -r) CC=$CC BW=$BW DELAY=$DELAY BUF=$BUF DUR=$DUR LOSS=$LOSS STAGGER=$STAGGER"
-# CC=a, CC=a+b, CC=a*16: every further flow starts STAGGER seconds after the one before; all end together.
+# CC=a, CC=a+b, CC=a*16: every further flow starts STAGGER seconds after the one before; all end
+# together.
 flows=()
 IFS=+ read -ra parts <<<"$CC"
 for part in "${parts[@]}"; do

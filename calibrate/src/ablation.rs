@@ -12,7 +12,8 @@ use crate::simulated::{Model, SimulatedError, record, spec};
 /// The switch that stands for the kernel's modules: set back, a flow runs the published algorithm.
 pub const STACK: &str = "stack";
 
-/// Every repeat of a cell in the Linux model with `switch` as the RFC model has it; without a switch, the RFC model itself.
+/// Every repeat of a cell in the Linux model with `switch` as the RFC model has it; without a
+/// switch, the RFC model itself.
 ///
 /// # Errors
 /// [`SimulatedError`]; [`SimulatedError::Run`] too if there is no such switch.
@@ -77,7 +78,8 @@ fn set_back(flow: &mut FlowSpec, rfc: &FlowSpec, switch: &str) -> bool {
     }
 }
 
-/// Copies a field by its name, for those that preset `linux` sets; [`crate::docs::settings`] has the list.
+/// Copies a field by its name, for those that preset `linux` sets; [`crate::docs::settings`] has
+/// the list.
 fn sender(to: &mut SenderConfig, from: &SenderConfig, field: &str) -> bool {
     match field {
         "reduction" => to.reduction = from.reduction,

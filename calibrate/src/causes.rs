@@ -1,9 +1,10 @@
-//! Why cells are outside their limits, and what in Linux surprises: two files kept by hand, held against the measurements.
+//! Why cells are outside their limits, and what in Linux surprises: two files kept by hand, held
+//! against the measurements.
 //!
-//! `causes.toml` says for cells and metrics why they deviate and which switch decides it. A deviation without a cause is
-//! reported as unexplained; a cause that explains nothing any more is an error, so that the list cannot go stale.
-//! `surprises.toml` says where the kernel departs from the RFCs and which cell shows it; the numbers are put in by
-//! [`crate::docs`].
+//! `causes.toml` says for cells and metrics why they deviate and which switch decides it. A
+//! deviation without a cause is reported as unexplained; a cause that explains nothing any more is
+//! an error, so that the list cannot go stale. `surprises.toml` says where the kernel departs from
+//! the RFCs and which cell shows it; the numbers are put in by [`crate::docs`].
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,11 +1,12 @@
 //! The cells: which experiment is made with Linux and with the simulator alike.
 //!
-//! A cell is a path, a buffer, the algorithms that share it, a loss rate and a number of repeats. The list is fixed
-//! ([`all`]); its order is the order of [`sweep`], cheap and telling cells first.
+//! A cell is a path, a buffer, the algorithms that share it, a loss rate and a number of repeats.
+//! The list is fixed ([`all`]); its order is the order of [`sweep`], cheap and telling cells first.
 
 use std::fmt;
 
-/// The congestion-control modules of Linux 6.1 that the simulator has a law for, by the kernel's names.
+/// The congestion-control modules of Linux 6.1 that the simulator has a law for, by the kernel's
+/// names.
 pub const MODULES: [&str; 13] = [
     "reno",
     "cubic",
@@ -119,14 +120,14 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Buffer of the bottleneck, packets, the one in transmission included: [`Self::buffer_bdp`] rounded to whole packets,
-    /// halves up.
+    /// Buffer of the bottleneck, packets, the one in transmission included: [`Self::buffer_bdp`]
+    /// rounded to whole packets, halves up.
     pub fn buffer(&self) -> u64 {
         (self.buffer_bdp * self.path.bdp()).round() as u64
     }
 
-    /// Name: algorithms, path, buffer, and what else sets it apart: `reno+cubic-100x40-b1`, `reno-100x40-b1-p1e-3`,
-    /// `reno16-100x40-b1-s0.1`.
+    /// Name: algorithms, path, buffer, and what else sets it apart:
+    /// `reno+cubic-100x40-b1`, `reno-100x40-b1-p1e-3`, `reno16-100x40-b1-s0.1`.
     pub fn id(&self) -> String {
         let flows = if self.kind == Kind::Many {
             format!("{}{}", self.flows[0], self.flows.len())
@@ -143,8 +144,9 @@ impl Cell {
         id
     }
 
-    /// The cell as its `n`-th run has it. Runs of a pair differ in when the second flow starts: which of two flows loses the one
-    /// packet too many is decided by microseconds, and decides their shares for tens of seconds.
+    /// The cell as its `n`-th run has it. Runs of a pair differ in when the second flow starts:
+    /// which of two flows loses the one packet too many is decided by microseconds, and decides
+    /// their shares for tens of seconds.
     pub fn run(&self, n: u32) -> Self {
         let mut cell = self.clone();
         if self.kind == Kind::Pair {
@@ -212,7 +214,8 @@ pub fn all() -> Vec<Cell> {
     cells
 }
 
-/// Place of a cell in a sweep: the well-known path first, the dearest last. Stable sorting keeps the rest as listed.
+/// Place of a cell in a sweep: the well-known path first, the dearest last. Stable sorting keeps
+/// the rest as listed.
 pub fn sweep(cell: &Cell) -> u32 {
     match (cell.kind, cell.path.rate_mbit, cell.path.rtt_ms) {
         (Kind::Single, 100, 40) => 0,
@@ -285,7 +288,8 @@ fn pairs() -> Vec<Cell> {
                 buffer_bdp: 1.0,
                 loss: 0.0,
                 stagger_ms,
-                // Two alike begin where nothing but chance tells them apart: Linux' own shares spread by 21 points.
+                // Two alike begin where nothing but chance tells them apart: Linux' own shares
+                // spread by 21 points.
                 repeats: if a == b { NUDGES_MS.len() as u32 } else { 3 },
             });
         }
@@ -306,7 +310,8 @@ fn many() -> Cell {
     }
 }
 
-/// True if `pattern` matches all of `text`: `*` any run of characters, `?` one character, `,` between alternatives.
+/// True if `pattern` matches all of `text`: `*` any run of characters, `?` one character, `,`
+/// between alternatives.
 pub fn matches(pattern: &str, text: &str) -> bool {
     fn one(p: &[u8], t: &[u8]) -> bool {
         match (p.first(), t.first()) {

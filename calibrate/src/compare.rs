@@ -1,4 +1,5 @@
-//! The comparer: per cell, how far the simulator is from Linux, and whether that is within the limits.
+//! The comparer: per cell, how far the simulator is from Linux, and whether that is within the
+//! limits.
 //!
 //! | cells | metric | limit |
 //! |---|---|---|
@@ -95,8 +96,8 @@ pub struct Verdict {
     pub kind: Kind,
     /// Every metric.
     pub deviations: Vec<Deviation>,
-    /// Normalised RMSE of the windows after aligning on the first loss, per flow that has curves; see
-    /// [`crate::measure::Curve::rmse`].
+    /// Normalised RMSE of the windows after aligning on the first loss, per flow that has curves;
+    /// see [`crate::measure::Curve::rmse`].
     pub rmse: Vec<f64>,
     /// All limits are kept.
     pub inside: bool,
@@ -152,8 +153,8 @@ const fn relative(relative: f64) -> Limit {
 }
 
 impl Limit {
-    /// True if two values, and for [`Limit::Overlap`] their intervals, are within the limit. What happened on one side alone is
-    /// outside.
+    /// True if two values, and for [`Limit::Overlap`] their intervals, are within the limit. What
+    /// happened on one side alone is outside.
     fn holds(self, oracle: Option<f64>, sim: Option<f64>, half_widths: Option<(f64, f64)>) -> bool {
         let (oracle, sim) = match (oracle, sim) {
             (Some(o), Some(s)) => (o, s),
@@ -184,7 +185,8 @@ impl Deviation {
         }
     }
 
-    /// Difference as a part of the reference; none where one side has no value or the reference is zero.
+    /// Difference as a part of the reference; none where one side has no value or the reference is
+    /// zero.
     pub fn relative(&self) -> Option<f64> {
         match (self.oracle, self.sim) {
             (Some(o), Some(s)) if o != 0.0 => Some((s - o) / o),

@@ -1,8 +1,9 @@
-//! `docs/linux.md`: how close the simulator is, where it is not and why, and what in Linux surprises.
+//! `docs/linux.md`: how close the simulator is, where it is not and why, and what in Linux
+//! surprises.
 //!
-//! Every number of the page comes from the comparison it is made from. The page cannot be made when a cause is stale, when a
-//! surprise names a metric that its cell does not have, or when the switches that preset `linux` sets are not those that are
-//! described.
+//! Every number of the page comes from the comparison it is made from. The page cannot be made when
+//! a cause is stale, when a surprise names a metric that its cell does not have, or when the
+//! switches that preset `linux` sets are not those that are described.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};

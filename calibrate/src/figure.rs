@@ -1,4 +1,5 @@
-//! The picture of the README: the windows of six algorithms on one long path, Linux and the simulator over each other.
+//! The picture of the README: the windows of six algorithms on one long path, Linux and the
+//! simulator over each other.
 
 use std::fmt::Write as _;
 

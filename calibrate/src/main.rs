@@ -1,4 +1,5 @@
-//! `fullpipe-calibrate`: runs the calibration cells with Linux and with the simulator, and compares.
+//! `fullpipe-calibrate`: runs the calibration cells with Linux and with the simulator, and
+//! compares.
 
 mod table;
 
@@ -43,7 +44,8 @@ enum Sub {
         after_help = "Examples:\n  fullpipe-calibrate sim --only 'reno-20x30-*'\n  fullpipe-calibrate sim --out sim"
     )]
     Sim(SimArgs),
-    /// Compare the simulator with the frozen references; fails if a limit is broken and --strict is given
+    /// Compare the simulator with the frozen references; fails if a limit is broken and --strict is
+    /// given
     #[command(
         after_help = "Examples:\n  fullpipe-calibrate compare\n  fullpipe-calibrate compare --only 'cubic-*' --format json\n  \
                       fullpipe-calibrate compare --sim sim\n  fullpipe-calibrate compare --raw oracle/out   (not frozen yet)"
@@ -81,7 +83,8 @@ struct Only {
 
 #[derive(Args)]
 struct Places {
-    /// Directory of the oracle's kernel [default: $XDG_CACHE_HOME/fullpipe-oracle or ~/.cache/fullpipe-oracle]
+    /// Directory of the oracle's kernel [default: $XDG_CACHE_HOME/fullpipe-oracle or
+    /// ~/.cache/fullpipe-oracle]
     #[arg(long, value_name = "DIR")]
     build: Option<PathBuf>,
     /// Directory of the oracle's results [default: out in the directory of the kernel]
@@ -141,7 +144,8 @@ struct CompareArgs {
     /// Results of `sim --out` to judge instead of simulating now
     #[arg(long, value_name = "DIR", conflicts_with = "model")]
     sim: Option<PathBuf>,
-    /// Simulate Linux with one switch set back to preset 2026: a field of `docs/linux.md`, or `stack` for the modules
+    /// Simulate Linux with one switch set back to preset 2026: a field of
+    /// `docs/linux.md`, or `stack` for the modules
     #[arg(long, value_name = "SWITCH", conflicts_with_all = ["model", "sim"])]
     without: Option<String>,
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! The reducer: one definition of every metric, for rows seen in Linux and rows of the simulator.
 //!
-//! Both sides first become a [`Record`]: rows of one flow on the run's clock, and the moments at which the flow found losses.
+//! Both sides first become a
+//! [`Record`]: rows of one flow on the run's clock, and the moments at which the flow found losses.
 //! [`measure`] and [`Curve::of`] know nothing of where a record comes from.
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,8 @@ pub const GRID_MS: u64 = 10;
 /// Step of a curve that is kept, ms.
 pub const CURVE_MS: u64 = 100;
 
-/// What was seen of one flow. Times are ms since the start of the run's first flow; a flow starts with its handshake.
+/// What was seen of one flow. Times are ms since the start of the run's first flow; a flow starts
+/// with its handshake.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
     /// Rows in order of time, from the first one after the handshake; each holds until the next.
@@ -83,7 +85,8 @@ pub struct Curve {
 }
 
 impl Record {
-    /// The rows that hold at the points of a grid within `[from_ms, end_ms]`; points before the first row have none.
+    /// The rows that hold at the points of a grid within `[from_ms, end_ms]`; points before the
+    /// first row have none.
     fn on_grid(&self, from_ms: u64, end_ms: u64, step_ms: u64) -> impl Iterator<Item = (u64, Row)> {
         let mut next = 0;
         (from_ms.div_ceil(step_ms)..=end_ms / step_ms).filter_map(move |k| {
@@ -102,8 +105,8 @@ impl Record {
     }
 }
 
-/// The metrics of a record. Goodput, window and RTT are those of the part from `from_ms` to `end_ms`; losses are those of the
-/// flow's whole life.
+/// The metrics of a record. Goodput, window and RTT are those of the part from
+/// `from_ms` to `end_ms`; losses are those of the flow's whole life.
 pub fn measure(record: &Record, from_ms: u64, end_ms: u64) -> Measure {
     let (mut cwnd, mut rtt) = (Vec::new(), Vec::new());
     for (_, row) in record.on_grid(from_ms, end_ms, GRID_MS) {
@@ -161,9 +164,11 @@ impl Curve {
 
     /// Normalised root-mean-square difference of two windows, `self` being the reference.
     ///
-    /// The other curve is shifted in time by `shift_ms` (its first loss minus the reference's), so that a start that differs by
-    /// some milliseconds does not count for the whole run: `sqrt(mean((o(t + shift) - r(t))^2)) / mean(r(t))`, over the
-    /// reference's grid points at which both curves have a value. None without such points.
+    /// The other curve is shifted in time by
+    /// `shift_ms` (its first loss minus the reference's), so that a start that differs by some
+    /// milliseconds does not count for the whole run: ` sqrt(mean((o(t
+    /// + shift) - r(t))^2)) / mean(r(t))`, over the reference's grid points at which both curves
+    /// have a value. None without such points.
     pub fn rmse(&self, other: &Self, shift_ms: f64) -> Option<f64> {
         let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
         for (ms, reference) in self.points() {

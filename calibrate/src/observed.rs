@@ -64,11 +64,13 @@ impl Poll {
     }
 }
 
-/// The record of a flow that started at `start_ms`, from the observer's text; the number of a bad line in the error.
+/// The record of a flow that started at `start_ms`, from the observer's text; the number of a bad
+/// line in the error.
 ///
-/// A recovery begins where the state becomes Recovery, or stays there with a new threshold: an ACK that ends one recovery can
-/// begin the next, and no poll sees the state between. A timeout is where the state becomes Loss; a timer that backs off
-/// further leaves no trace here, the kernel's counters have it.
+/// A recovery begins where the state becomes Recovery, or stays there with a new threshold: an ACK
+/// that ends one recovery can begin the next, and no poll sees the state between. A timeout is
+/// where the state becomes Loss; a timer that backs off further leaves no trace here, the kernel's
+/// counters have it.
 ///
 /// # Errors
 /// The number of the first line that is not a row.
@@ -126,7 +128,8 @@ pub fn counters(text: &str) -> Counters {
 
 /// The flows of a run and its counters.
 ///
-/// With one flow the kernel's counters are that flow's: they replace what the rows show of recoveries and timeouts.
+/// With one flow the kernel's counters are that flow's: they replace what the rows show of
+/// recoveries and timeouts.
 ///
 /// # Errors
 /// [`ObservedError`] if a file is absent or broken.

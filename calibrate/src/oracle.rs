@@ -1,7 +1,9 @@
-//! The runner of the oracle: a user-mode Linux 6.1 in virtual time, built and run outside the repository.
+//! The runner of the oracle: a user-mode Linux 6.1 in virtual time, built and run outside the
+//! repository.
 //!
-//! A run leaves `NAME.<flow>.csv.gz`, `NAME.counters.txt`, `NAME.qdisc.txt` and, last and at once, `NAME.json`: a run whose
-//! description is there and equals what would be done now is not made again. `NAME` is `<cell>.r<repeat>`.
+//! A run leaves `NAME.<flow>.csv.gz`, `NAME.counters.txt`,
+//! `NAME.qdisc.txt` and, last and at once, `NAME.json`: a run whose description is there and equals
+//! what would be done now is not made again. `NAME` is `<cell>.r<repeat>`.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -125,7 +127,8 @@ impl Oracle {
             .join(format!("{}.{suffix}", run_name(cell, repeat)))
     }
 
-    /// Makes every run of `cells` that is not there yet, `jobs` at a time, telling `progress` about each.
+    /// Makes every run of `cells` that is not there yet, `jobs` at a time, telling `progress` about
+    /// each.
     ///
     /// # Errors
     /// [`OracleError::Runs`] after all runs were tried, if some failed.
@@ -152,7 +155,8 @@ impl Oracle {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         std::thread::scope(|scope| {
             for job in 0..self.jobs.max(1) {
-                // From the last processor down; a kernel that stays on one runs about three times as fast.
+                // From the last processor down; a kernel that stays on one runs about three times
+                // as fast.
                 let cpu = cpus - 1 - job % cpus;
                 let (next, done, failed, todo) = (&next, &done, &failed, &todo);
                 scope.spawn(move || {

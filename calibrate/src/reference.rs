@@ -1,8 +1,11 @@
-//! Results of runs as files: the frozen references of the repository, and the simulator's own results in the same form.
+//! Results of runs as files: the frozen references of the repository, and the simulator's own
+//! results in the same form.
 //!
-//! A directory holds two texts. `runs.csv`: one row per flow of a run, with the metrics, the kernel's counters and the command
-//! that made it. `curves.csv`: the windows, rounded to whole segments, as differences: `10 *1 0 *2 -3` is 10, 20, 20, 20, 20, 17
-//! (the first value counts from zero, `*n` repeats the difference before it `n` more times).
+//! A directory holds two texts.
+//! `runs.csv`: one row per flow of a run, with the metrics, the kernel's counters and the command
+//! that made it. `curves.csv`: the windows, rounded to whole segments, as differences:
+//! `10 *1 0 *2 -3` is 10, 20, 20, 20, 20, 17 (the first value counts from zero, `*n` repeats the
+//! difference before it `n` more times).
 
 use std::fmt::Write as _;
 use std::fs;
@@ -73,7 +76,8 @@ pub fn frozen_dir() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/reference"))
 }
 
-/// Reduces every finished run of `cells`, in their order; the names of runs that are not finished come beside.
+/// Reduces every finished run of `cells`, in their order; the names of runs that are not finished
+/// come beside.
 ///
 /// # Errors
 /// [`ReferenceError::Observed`] if a finished run cannot be read.

@@ -1,7 +1,8 @@
 //! The report: one HTML file with the table of cells and, behind each, both windows.
 //!
-//! The file needs nothing but a browser: data, style and script are inside. Both windows are shown at the same moments, every
-//! 0.1 s, as the references keep them; the simulator's finer curve is sampled there, not smoothed.
+//! The file needs nothing but a browser: data, style and script are inside. Both windows are shown
+//! at the same moments, every 0.1 s, as the references keep them; the simulator's finer curve is
+//! sampled there, not smoothed.
 
 use std::collections::BTreeMap;
 
@@ -270,8 +271,9 @@ pub fn sampled(curve: &Curve) -> Curve {
     }
 }
 
-/// Differences of the rounded values, each zig-zagged (0, -1, 1, -2, ...) and written with 45 digits, lowest first; all but the
-/// last digit of a number come from a second set of 45 characters. No character needs an escape in JSON or HTML.
+/// Differences of the rounded values, each zig-zagged (0, -1, 1, -2, ...) and written with 45
+/// digits, lowest first; all but the last digit of a number come from a second set of 45
+/// characters. No character needs an escape in JSON or HTML.
 fn encode(values: &[f64]) -> String {
     let mut text = String::with_capacity(values.len());
     let mut last = 0i64;

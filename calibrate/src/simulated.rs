@@ -17,7 +17,8 @@ use crate::reference::{FlowResult, Run};
 pub enum Model {
     /// Linux 6.1: preset `linux` and the kernel's modules (`reno-linux`, ...).
     Linux,
-    /// The RFCs: preset `2026` and the published algorithms. Shows what the Linux variants are good for.
+    /// The RFCs: preset `2026` and the published algorithms. Shows what the Linux variants are good
+    /// for.
     Rfc,
 }
 
@@ -49,18 +50,22 @@ pub mod guest {
     /// Ticks per second of a user-mode kernel.
     pub const HZ: u32 = 100;
 
-    /// The first flow connects this long after a tick: `CLOCK_MONOTONIC` reads 0.500909312 s, ticks come every 10 ms.
+    /// The first flow connects this long after a tick: `CLOCK_MONOTONIC` reads 0.500909312 s, ticks
+    /// come every 10 ms.
     pub const AFTER_TICK: Span = Span::from_nanos(909_312);
 
-    /// Timers go off up to this late: two that are due within half a microsecond go off together (`TIMER_MIN_DELTA`). Without
-    /// it, packets that arrive and leave in the same instant would always do so in the same order.
+    /// Timers go off up to this late: two that are due within half a microsecond go off together
+    /// (`TIMER_MIN_DELTA`). Without it, packets that arrive and leave in the same instant would
+    /// always do so in the same order.
     pub const LATENESS: Span = Span::from_nanos(500);
 
-    /// Of processes that wake in the same instant the last one runs first: its window is the first in the queue.
+    /// Of processes that wake in the same instant the last one runs first: its window is the first
+    /// in the queue.
     pub const TURN: Span = Span::from_micros(1);
 
-    /// The receiver's time stamps are shifted by a random number for each connection (`tcp_timestamps = 1`), which TCP-LP takes
-    /// for part of the delay. Seven in eight are as good as this one.
+    /// The receiver's time stamps are shifted by a random number for each connection
+    /// (`tcp_timestamps = 1`), which TCP-LP takes for part of the delay. Seven in eight are as good
+    /// as this one.
     pub const STAMP_OFFSET_MS: u32 = 1 << 31;
 }
 
@@ -87,7 +92,8 @@ impl Model {
     }
 }
 
-/// The run of a cell: bottleneck without delay, then half the RTT each way, random loss between the two.
+/// The run of a cell: bottleneck without delay, then half the RTT each way, random loss between the
+/// two.
 ///
 /// # Errors
 /// [`SimulatedError::Stack`] if the simulator does not know an algorithm.
@@ -226,8 +232,8 @@ pub fn run(cell: &Cell, repeat: u32, model: Model) -> Result<Run, SimulatedError
     })
 }
 
-/// Every repeat of every cell, on all processors; `progress` hears of each run's end. A cell that cannot be run is an error in
-/// its place.
+/// Every repeat of every cell, on all processors; `progress` hears of each run's end. A cell that
+/// cannot be run is an error in its place.
 pub fn run_all(
     cells: &[Cell],
     model: Model,
@@ -262,14 +268,15 @@ mod tests {
         let cell = cells.iter().find(|c| c.id() == "reno-20x30-b2").unwrap();
         let run = run(cell, 0, Model::Rfc).unwrap();
         let m = run.flows[0].measure;
-        // A buffer of two BDP never runs dry: all of 20 Mbit/s but the headers and the first round trips.
+        // A buffer of two BDP never runs dry: all of 20 Mbit/s but the headers and the first round
+        // trips.
         let full = 20.0 * f64::from(MSS) / f64::from(PACKET);
         assert!(
             m.goodput_mbit < full && m.goodput_mbit > 0.98 * full,
             "{m:?}"
         );
-        // Path and buffer hold 150 packets; when slow start learns of the overflow, a round trip later, its window is twice that
-        // and what it sent while three duplicates came.
+        // Path and buffer hold 150 packets; when slow start learns of the overflow, a round trip
+        // later, its window is twice that and what it sent while three duplicates came.
         let first = m.first_loss_cwnd.unwrap();
         assert!((300.0..=310.0).contains(&first), "{first}");
         assert!(m.rtt_mean_ms > 30.0 && m.rtt_p95_ms <= 91.0, "{m:?}");

@@ -68,7 +68,8 @@ pub fn unit(metric: Metric) -> &'static str {
     }
 }
 
-/// A value of a metric: counts whole, means of counts with one decimal, the rest with five digits; `-` for none.
+/// A value of a metric: counts whole, means of counts with one decimal, the rest with five digits;
+/// `-` for none.
 pub fn value(metric: Metric, value: Option<f64>) -> String {
     let Some(v) = value else {
         return "-".to_owned();
@@ -138,7 +139,8 @@ pub fn size(d: &Deviation) -> String {
     }
 }
 
-/// How much of its limit a deviation takes: 1 on the limit, infinite where one side alone has a value; none without a limit.
+/// How much of its limit a deviation takes: 1 on the limit, infinite where one side alone has a
+/// value; none without a limit.
 pub fn load(d: &Deviation) -> Option<f64> {
     let limit = d.limit?;
     let (o, s) = match (d.oracle, d.sim) {

@@ -1,10 +1,13 @@
--- Wireshark dissector for fullpipe over UDP, wire format version 1 (docs/wire.md). Needs Wireshark 3.6 or later.
+-- Wireshark dissector for fullpipe over UDP, wire format version 1 (docs/wire.md). Needs Wireshark
+-- 3.6 or later.
 --
--- Install: copy this file into the folder that Help > About Wireshark > Folders calls "Personal Lua Plugins", or give it to
--- tshark: tshark -X lua_script:fullpipe.lua -r FILE. Datagrams are recognised by their content; where that is not enough,
--- Analyze > Decode As (tshark: -d udp.port==PORT,fullpipe).
+-- Install: copy this file into the folder that Help > About Wireshark > Folders calls "Personal Lua
+-- Plugins", or give it to tshark: tshark -X lua_script:fullpipe.lua -r FILE. Datagrams are
+-- recognised by their content; where that is not enough, Analyze > Decode As (tshark: -d
+-- udp.port==PORT,fullpipe).
 --
--- It judges as strictly as fullpipe itself: what fullpipe drops is marked as malformed, with the reason.
+-- It judges as strictly as fullpipe itself: what fullpipe drops is marked as malformed, with the
+-- reason.
 
 local fullpipe = Proto("fullpipe", "fullpipe over UDP")
 
@@ -90,7 +93,8 @@ local function captured(tvb, from, len)
     return tvb:captured_len() >= from + len
 end
 
--- Every kind: check(tvb) returns what is wrong with the datagram or nil, show(tvb, tree, pinfo) adds its fields.
+-- Every kind: check(tvb) returns what is wrong with the datagram or nil, show(tvb, tree, pinfo)
+-- adds its fields.
 
 local function check_number(tvb)
     if tvb:range(12, 8):uint64() >= MOST_NUMBER then
@@ -274,7 +278,8 @@ local control = {
     end,
 }
 
--- Encrypted datagrams of a session: the header in clear, a packet number, ciphertext, a tag. Flags and length can be judged.
+-- Encrypted datagrams of a session: the header in clear, a packet number, ciphertext, a tag. Flags
+-- and length can be judged.
 local SEAL, SEAL_TAG = 24, 16
 
 local function is_sealed(tvb)
@@ -358,7 +363,8 @@ function fullpipe.dissector(tvb, pinfo, root)
     return tvb:reported_len()
 end
 
--- Only what is valid to the last bit is claimed, and a conversation that was recognised once stays ours.
+-- Only what is valid to the last bit is claimed, and a conversation that was recognised once stays
+-- ours.
 local function recognise(tvb, pinfo, root)
     if tvb:captured_len() < HEADER or judge(tvb) then return false end
     fullpipe.dissector(tvb, pinfo, root)

@@ -1,5 +1,6 @@
-//! Whoever holds the key may still say anything: bodies of control messages to both sides of a session, requests, results.
-//! Nothing panics, no queue grows without end, and what is answered can be read.
+//! Whoever holds the key may still say anything: bodies of control messages to both sides of a
+//! session, requests, results. Nothing panics, no queue grows without end, and what is answered can
+//! be read.
 #![no_main]
 
 use std::sync::Arc;
@@ -231,7 +232,8 @@ fn client(script: &mut Script<'_>) {
     }
 }
 
-/// A request that anybody wrote: what is accepted can be sent again as it is, and what is granted is within the limits.
+/// A request that anybody wrote: what is accepted can be sent again as it is, and what is granted
+/// is within the limits.
 fn request(bytes: &[u8]) {
     let Ok(request) = Request::decode(bytes) else {
         return;

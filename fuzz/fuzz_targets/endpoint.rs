@@ -1,5 +1,5 @@
-//! A host of a run whose peer says anything: ACKs of data never sent, segments of any number and length, noise, a socket that refuses.
-//! Nothing panics and the host comes to its end.
+//! A host of a run whose peer says anything: ACKs of data never sent, segments of any number and
+//! length, noise, a socket that refuses. Nothing panics and the host comes to its end.
 #![no_main]
 
 use std::cell::RefCell;

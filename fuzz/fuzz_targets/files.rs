@@ -1,5 +1,5 @@
-//! What both sides of a copy say about a file: questions to a server, answers to a client, over a small directory. Nothing panics,
-//! and nothing gets the final name but what has the right hash.
+//! What both sides of a copy say about a file: questions to a server, answers to a client, over a
+//! small directory. Nothing panics, and nothing gets the final name but what has the right hash.
 #![no_main]
 
 use std::fs;

@@ -1,5 +1,6 @@
-//! Any sequence of datagrams, valid ones bent among them, against the gate of a server and the opening of a client: nothing
-//! panics, no answer is longer than its question, nothing is remembered but cookies of sessions.
+//! Any sequence of datagrams, valid ones bent among them, against the gate of a server and the
+//! opening of a client: nothing panics, no answer is longer than its question, nothing is
+//! remembered but cookies of sessions.
 #![no_main]
 
 use std::net::SocketAddr;
@@ -32,7 +33,8 @@ fuzz_target!(|input: &[u8]| {
     let here: SocketAddr = "192.0.2.1:1000".parse().expect("an address");
     let mut now = Time::ZERO;
     let mut sessions = 0;
-    // What the client or the gate said last: the datagram that the next step bends, or brings as it is.
+    // What the client or the gate said last: the datagram that the next step bends, or brings as it
+    // is.
     let mut last = message::hello(&Nonce([1; 16])).to_vec();
     let mut rest = input;
     while let Some((&step, more)) = rest.split_first() {

@@ -1,7 +1,9 @@
-// Colours: ramps that grow darker (on paper) or brighter (on a dark screen) with the value, legible text on every one.
+// Colours: ramps that grow darker (on paper) or brighter (on a dark screen) with the value, legible
+// text on every one.
 //
-// One hue for amounts and blue to orange for signed values: both stay readable for people who do not see red and green
-// apart, and in grey. Ramps are interpolated in OKLab (Ottosson 2020), in which equal steps look equal.
+// One hue for amounts and blue to orange for signed values: both stay readable for people who do
+// not see red and green apart, and in grey. Ramps are interpolated in OKLab (Ottosson 2020), in
+// which equal steps look equal.
 
 export type Theme = "light" | "dark";
 export type Rgb = [number, number, number];

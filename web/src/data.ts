@@ -1,4 +1,5 @@
-// What the page is given: the same as crates/suite/src/report/data.rs. The two change together, with VERSION.
+// What the page is given: the same as crates/suite/src/report/data.rs. The two change together,
+// with VERSION.
 
 export const VERSION = 1;
 

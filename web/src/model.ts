@@ -1,4 +1,5 @@
-// The result as the figures ask for it: estimates by case and name, axes by their role, the competitors.
+// The result as the figures ask for it: estimates by case and name, axes by their role, the
+// competitors.
 
 import type { Axis, Case, Metric, Page, Scenario, Scope, Table } from "./data.ts";
 import { float64s } from "./decode.ts";

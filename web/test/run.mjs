@@ -1,4 +1,5 @@
-// Runs the tests of one kind: `node test/run.mjs unit` or `node test/run.mjs page`. TypeScript is bundled, then node:test runs.
+// Runs the tests of one kind: `node test/run.mjs unit` or `node test/run.mjs page`. TypeScript is
+// bundled, then node:test runs.
 
 import { build } from "esbuild";
 import { spawnSync } from "node:child_process";

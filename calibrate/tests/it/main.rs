@@ -1,6 +1,7 @@
 //! The simulator against the frozen references, and what is written of that in the repository.
 //!
-//! All tests share one simulation of every cell. `UPDATE_DOCS=1` writes the page and the picture anew.
+//! All tests share one simulation of every cell. `UPDATE_DOCS=1` writes the page and the picture
+//! anew.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

@@ -96,7 +96,8 @@ impl From<FigureError> for Failure {
     }
 }
 
-/// Prints what clap has to say: help and version to stdout, a wrong command line to stderr with a `hint:`.
+/// Prints what clap has to say: help and version to stdout, a wrong command line to stderr with a
+/// `hint:`.
 pub fn usage(error: &clap::Error) -> Exit {
     if !error.use_stderr() {
         // A reader that went away is no error of ours.

@@ -85,7 +85,8 @@ pub fn options(flags: &PeerFlags) -> Options {
     }
 }
 
-/// Both hosts and the path between them on this machine, over UDP on the loopback interface, in real time.
+/// Both hosts and the path between them on this machine, over UDP on the loopback interface, in
+/// real time.
 struct Udp {
     options: Options,
     interrupt: &'static AtomicBool,

@@ -1,7 +1,8 @@
-//! `fullpipe`: the command line. Data goes to stdout, words and progress to stderr; the exit codes are in [`exit`].
+//! `fullpipe`: the command line. Data goes to stdout, words and progress to stderr; the exit codes
+//! are in [`exit`].
 //!
-//! What it is: arguments, messages, tables. What it is not: it decides nothing about results; `fullpipe-suite` reads
-//! scenarios, runs them, computes metrics and keeps them.
+//! What it is: arguments, messages, tables. What it is not: it decides nothing about results;
+//! `fullpipe-suite` reads scenarios, runs them, computes metrics and keeps them.
 
 // Progress shows how long a run has taken: the one place where the clock on the wall is asked.
 #![allow(clippy::disallowed_methods)]

@@ -1,4 +1,5 @@
-//! Where words and data go: data to stdout, words to stderr, and neither panics when the reader has gone away.
+//! Where words and data go: data to stdout, words to stderr, and neither panics when the reader has
+//! gone away.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;

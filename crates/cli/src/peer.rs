@@ -1,4 +1,5 @@
-//! Another host as the far side of a run: names, keys, errors, and the ground that runs scenarios with it.
+//! Another host as the far side of a run: names, keys, errors, and the ground that runs scenarios
+//! with it.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::num::NonZeroUsize;
@@ -127,7 +128,8 @@ impl Way {
         Err(error)
     }
 
-    /// What packets hold besides data. If only some of the addresses are of IPv6, there is room for its headers too.
+    /// What packets hold besides data. If only some of the addresses are of IPv6, there is room for
+    /// its headers too.
     fn packets(&self) -> Options {
         Options {
             encrypted: self.encrypted,
@@ -136,8 +138,8 @@ impl Way {
         }
     }
 
-    /// Makes room in the packets of `spec` for what encryption and IPv6 add, so that they stay as long as they were; once for each
-    /// run.
+    /// Makes room in the packets of `spec` for what encryption and IPv6 add, so that they stay as
+    /// long as they were; once for each run.
     pub fn fit(&self, spec: &mut RunSpec) {
         self.packets().make_room(spec);
     }
@@ -343,8 +345,8 @@ impl<'a> PeerGround<'a> {
     }
 }
 
-/// Nothing of a flow arrived, while control messages, which are shorter, did: a link on the way may take shorter packets only, and
-/// nobody says so where it is not the first one.
+/// Nothing of a flow arrived, while control messages, which are shorter, did: a link on the way may
+/// take shorter packets only, and nobody says so where it is not the first one.
 fn none_arrived(flow: &FlowOutcome) -> Option<String> {
     let t = &flow.totals;
     (t.delivered == 0 && t.retransmits > 0).then(|| {

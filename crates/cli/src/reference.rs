@@ -1,4 +1,5 @@
-//! What is made from the command line's own definition: completions, man pages, the Markdown reference.
+//! What is made from the command line's own definition: completions, man pages, the Markdown
+//! reference.
 
 use std::fmt::Write as _;
 use std::path::Path;

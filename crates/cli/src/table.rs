@@ -86,7 +86,8 @@ impl Table {
     }
 }
 
-/// A number with about `digits` significant digits, whole part in groups of three: `1,295`, `93.1`, `0.00341`.
+/// A number with about `digits` significant digits, whole part in groups of three: `1,295`,
+/// `93.1`, `0.00341`.
 pub fn number(x: f64, digits: usize) -> String {
     if !x.is_finite() {
         return x.to_string();

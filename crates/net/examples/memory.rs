@@ -4,8 +4,9 @@
 //! cargo run --release -p fullpipe-net --example memory -- [seconds=3] [mode=packet|bulk] [window=SEGMENTS] [ack_every=2]
 //!     [flows=1] [mtu=1500] [stack=reno] [pin=FIRST_CPU]
 //! ```
-//! Prints one line of JSON. `bytes` of payload in so many `seconds` are those of the whole run; `goodput_mbps` counts payload that arrived for the first time in the measured part, which leaves out
-//! the first quarter of a second.
+//! Prints one line of JSON. `bytes` of payload in so many `seconds` are those of the whole run;
+//! `goodput_mbps` counts payload that arrived for the first time in the measured part, which leaves
+//! out the first quarter of a second.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::AtomicBool;
@@ -20,7 +21,8 @@ use fullpipe_units::{Span, Time};
 
 /// Window in segments, 2 MB: enough to keep both hosts busy, and it fits the caches.
 const WINDOW: f64 = 1400.0;
-/// What the kernel charges for a received packet of 1500 bytes: the page that it lies in, and its description.
+/// What the kernel charges for a received packet of 1500 bytes: the page that it lies in, and its
+/// description.
 const CHARGE: usize = 2560;
 
 /// An unprivileged process gets small buffers, and what is on its way has to fit.

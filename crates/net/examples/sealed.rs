@@ -1,5 +1,5 @@
-//! How fast an encrypted session is: client and server in one process, over loopback, from memory to memory, with and without
-//! encryption.
+//! How fast an encrypted session is: client and server in one process, over loopback, from memory
+//! to memory, with and without encryption.
 //!
 //! ```sh
 //! cargo run --release -p fullpipe-net --example sealed -- mode=packet seconds=3

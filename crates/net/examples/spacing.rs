@@ -1,5 +1,6 @@
-//! Gaps of initial windows as they arrive: 100 flows over loopback, each spreading its ten first segments 4 ms apart (Initial
-//! Spreading 2014); errors of the gaps between the times at which the receiving side's kernel saw them. Part of `make bench-udp`.
+//! Gaps of initial windows as they arrive: 100 flows over loopback, each spreading its ten first
+//! segments 4 ms apart (Initial Spreading 2014); errors of the gaps between the times at which the
+//! receiving side's kernel saw them. Part of `make bench-udp`.
 //!
 //! ```text
 //! cargo run --release -p fullpipe-net --example spacing -- sleep|spin
@@ -39,13 +40,14 @@ fn loopback(config: &IoConfig) -> std::io::Result<Socket> {
 /// Flows whose initial windows are measured, and the distance between their starts.
 const FLOWS: u64 = 100;
 const APART: Span = Span::from_micros(11_300);
-/// Round trip that the far side pretends to have, initial window, and the gaps that follow: the RTT over the window, at most 4 ms.
+/// Round trip that the far side pretends to have, initial window, and the gaps that follow: the RTT
+/// over the window, at most 4 ms.
 const RTT: Span = Span::from_millis(80);
 const IW: u64 = 10;
 const GAP: Span = Span::from_millis(4);
 
-/// Sender's host as in any run; the far side answers each SYN after [`RTT`] and nothing else, and notes when the kernel received
-/// the segments of the initial windows.
+/// Sender's host as in any run; the far side answers each SYN after [`RTT`] and nothing else, and
+/// notes when the kernel received the segments of the initial windows.
 fn spacing(patience: Patience) -> Result<()> {
     let config = IoConfig {
         longest: 1472,

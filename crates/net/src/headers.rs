@@ -1,4 +1,5 @@
-//! The headers of IP and UDP in front of a datagram, and room for longer ones in the packets of a run.
+//! The headers of IP and UDP in front of a datagram, and room for longer ones in the packets of a
+//! run.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -26,8 +27,9 @@ pub fn bytes(to: SocketAddr) -> usize {
     }
 }
 
-/// Makes `room` bytes of room in the segments of a run, so that packets are as long as before although their headers are that
-/// much longer. A transfer stays as long in bytes, and so has more segments.
+/// Makes `room` bytes of room in the segments of a run, so that packets are as long as before
+/// although their headers are that much longer. A transfer stays as long in bytes, and so has more
+/// segments.
 pub fn make_room(spec: &mut RunSpec, room: usize) {
     let room = room as u32;
     let templates = spec.arrivals.iter_mut().map(|a| &mut a.template);

@@ -1,9 +1,12 @@
-//! Real ground: the endpoint of `fullpipe-flow`, unchanged, over UDP sockets between any two hosts, without privilege.
+//! Real ground: the endpoint of `fullpipe-flow`, unchanged, over UDP sockets between any two hosts,
+//! without privilege.
 //!
 //! - [`wire`]: what a datagram looks like.
-//! - [`io`]: sockets in batches, one datagram at a time or with segmentation offload; waiting that is precise.
+//! - [`io`]: sockets in batches, one datagram at a time or with segmentation offload; waiting that
+//!   is precise.
 //! - [`endpoint`]: one thread that hosts the senders, or the receivers, of a run.
-//! - [`line`]: the path of a scenario (rates, delays, queues, losses) between two sockets of one process, in real time.
+//! - [`line`]: the path of a scenario (rates, delays, queues, losses) between two sockets of one
+//!   process, in real time.
 //! - [`ground`]: a run with both hosts on this machine.
 //! - [`session`]: how two hosts agree on a run: handshake, keys, limits, results.
 //! - [`headers`]: what IP and UDP put in front of a datagram.

@@ -1,10 +1,12 @@
-//! How a run is getting on: a few numbers per flow, written now and then by the thread that hosts it, read by another.
+//! How a run is getting on: a few numbers per flow, written now and then by the thread that hosts
+//! it, read by another.
 
 use std::sync::{Mutex, PoisonError};
 
 use fullpipe_units::{Span, Time};
 
-/// The latest state of the flows of one host. Cheap for the writer: nothing is allocated after the first time.
+/// The latest state of the flows of one host. Cheap for the writer: nothing is allocated after the
+/// first time.
 #[derive(Debug, Default)]
 pub struct Live {
     latest: Mutex<Snapshot>,

@@ -1,8 +1,9 @@
 //! What a flow carries: where a segment's bytes come from, and where they go.
 //!
-//! The endpoint moves whole segments by number; byte `n * mss` of the data is the first of segment `n`, and only the last
-//! segment may be shorter. [`Source`] and [`Sink`] are what it asks; [`Pattern`] and [`Tally`] are data that prove themselves:
-//! every byte follows from its place, and a sum over the segments does not depend on their order.
+//! The endpoint moves whole segments by number; byte `n * mss` of the data is the first of segment
+//! `n`, and only the last segment may be shorter. [`Source`] and
+//! [`Sink`] are what it asks; [`Pattern`] and [`Tally`] are data that prove themselves: every byte
+//! follows from its place, and a sum over the segments does not depend on their order.
 
 use std::io;
 
@@ -11,8 +12,9 @@ use twox_hash::XxHash3_64;
 
 /// Where the data of a flow comes from.
 pub trait Source: Send {
-    /// Writes the bytes of segment `seq` to the front of `out`, which is as long as a full segment, and returns how many there
-    /// are. The same segment may be asked for again, and must then be the same.
+    /// Writes the bytes of segment `seq` to the front of `out`, which is as long as a full segment,
+    /// and returns how many there are. The same segment may be asked for again, and must then be
+    /// the same.
     ///
     /// # Errors
     /// The data cannot be had: the flow cannot go on.
@@ -21,9 +23,11 @@ pub trait Source: Send {
 
 /// Where the data of a flow goes.
 pub trait Sink: Send {
-    /// Bytes that it has room for beyond those it took; `None`: it keeps up with any network. The sender is held to the room by
-    /// the receiver's window. What there was room for once must be taken, in whatever order it comes. `wanted` is what the path can
-    /// bring within two round trips of slow start: a buffer larger than that is of no use, a smaller one slows the flow down.
+    /// Bytes that it has room for beyond those it took;
+    /// `None`: it keeps up with any network. The sender is held to the room by the receiver's
+    /// window. What there was room for once must be taken, in whatever order it comes. `wanted` is
+    /// what the path can bring within two round trips of slow start: a buffer larger than that is
+    /// of no use, a smaller one slows the flow down.
     ///
     /// # Errors
     /// It will never take anything again: the flow cannot go on.

@@ -1,5 +1,6 @@
-//! What a trace costs: nanoseconds of CPU per row of making, queueing and writing it, bytes per row, and which part of a core
-//! that is at 1 Gbit/s with an ACK every second segment. Linux only: the CPU time of a thread is read from `/proc`.
+//! What a trace costs: nanoseconds of CPU per row of making, queueing and writing it, bytes per
+//! row, and which part of a core that is at 1 Gbit/s with an ACK every second segment. Linux only:
+//! the CPU time of a thread is read from `/proc`.
 //!
 //! ```text
 //! cargo run --release -p fullpipe-trace --example cost [ROWS]

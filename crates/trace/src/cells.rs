@@ -1,8 +1,9 @@
-//! Columns that wait to be written: rows of a block become cells while the block is in the cache, cells of a row group become
-//! pages.
+//! Columns that wait to be written: rows of a block become cells while the block is in the cache,
+//! cells of a row group become pages.
 //!
-//! Parquet wants a group column by column, and a trace comes row by row: passing over all rows of a group once per column costs
-//! more than everything else, so a group is kept as columns. The loops here have no call and no division by a variable in them.
+//! Parquet wants a group column by column, and a trace comes row by row: passing over all rows of a
+//! group once per column costs more than everything else, so a group is kept as columns. The loops
+//! here have no call and no division by a variable in them.
 
 use fullpipe_flow::{Events, TraceRow};
 use parquet::column::writer::ColumnWriter;
@@ -162,8 +163,8 @@ fn read<'a, T>(field: Field<T>, rows: &[TraceRow], room: &'a mut Vec<T>) -> &'a 
     room
 }
 
-/// Room for the values of a block, and for the levels of a column: kept, as memory that comes and goes with every column costs
-/// its page faults each time.
+/// Room for the values of a block, and for the levels of a column: kept, as memory that comes and
+/// goes with every column costs its page faults each time.
 #[derive(Debug, Default)]
 pub(crate) struct Room {
     counts: Vec<u64>,

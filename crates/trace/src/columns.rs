@@ -1,7 +1,9 @@
-//! The schema of a trace: names, units, meaning, and what the same thing is called by Web100 (RFC 4898) and by Linux.
+//! The schema of a trace: names, units, meaning, and what the same thing is called by Web100 (RFC
+//! 4898) and by Linux.
 //!
-//! Numbers that are not counts are decimals over 64-bit integers: with delta encoding a row of a trace costs two to three bytes,
-//! where floating point costs twenty. Where a file holds few rows the same columns are doubles ([`Numbers`](crate::Numbers)).
+//! Numbers that are not counts are decimals over 64-bit integers: with delta encoding a row of a
+//! trace costs two to three bytes, where floating point costs twenty. Where a file holds few rows
+//! the same columns are doubles ([`Numbers`](crate::Numbers)).
 
 use fullpipe_cc::Phase;
 use fullpipe_flow::TraceRow;
@@ -34,7 +36,8 @@ pub(crate) enum Value {
     Event,
     /// A whole number, never null.
     Count(Field<u64>),
-    /// Nanoseconds, shown with so many decimals (9 for seconds, 6 for milliseconds); null where unknown.
+    /// Nanoseconds, shown with so many decimals (9 for seconds, 6 for milliseconds); null where
+    /// unknown.
     Nanos(u8, Field<Option<u64>>),
     /// A number, kept to so many decimals; null where it is not finite.
     Number(u8, Field<f64>),
@@ -102,7 +105,8 @@ macro_rules! field {
     };
 }
 
-/// A [`Value`] from its kind and the field's name; `or`: what the field holds where the column is null.
+/// A [`Value`] from its kind and the field's name; `or`: what the field holds where the column is
+/// null.
 macro_rules! value {
     (flow) => {
         Value::Flow
@@ -142,7 +146,8 @@ macro_rules! value {
     };
 }
 
-/// The table: a line is `name = kind(field), unit, meaning`, then the names that Web100 and Linux have for it, if any.
+/// The table: a line is `name = kind(field), unit, meaning`, then the names that Web100 and Linux
+/// have for it, if any.
 macro_rules! columns {
     ($($name:ident = $kind:ident $(($($field:tt)*))?, $unit:literal, $about:literal
         $(, web100 $web100:literal)? $(, linux $linux:literal)?;)*) => {
@@ -157,7 +162,8 @@ macro_rules! columns {
     };
 }
 
-/// The columns of every trace, in order. After them come the controller's own variables, each as `var_NAME`.
+/// The columns of every trace, in order. After them come the controller's own variables, each as
+/// `var_NAME`.
 pub const COLUMNS: &[ColumnSpec] = columns! {
     flow = flow, "", "name of the flow";
     time_s = seconds(time), "s", "since the start of the run";
@@ -189,8 +195,8 @@ pub const COLUMNS: &[ColumnSpec] = columns! {
     event = event, "", "what happened since the row before, joined by +; empty for nothing";
 };
 
-/// What `phase` may say, as [`TraceRow::phase_name`] does, and what it means: the state, and whether the controller is in its
-/// start-up.
+/// What `phase` may say, as [`TraceRow::phase_name`] does, and what it means: the state, and
+/// whether the controller is in its start-up.
 pub(crate) const PHASES: [(&str, Phase, bool); 6] = [
     ("start-up", Phase::Open, true),
     ("congestion-avoidance", Phase::Open, false),

@@ -1,12 +1,15 @@
-//! Traces on disk: one schema for the simulator, for real sockets and for whatever samples a sender later.
+//! Traces on disk: one schema for the simulator, for real sockets and for whatever samples a sender
+//! later.
 //!
-//! - [`columns`]: what a row is called on disk, in which unit, and under which names others know it.
+//! - [`columns`]: what a row is called on disk, in which unit, and under which names others know
+//!   it.
 //! - [`write`](mod@write): rows into Parquet, group by group, in constant memory.
 //! - [`read`](mod@read): such a file as rows again.
 //! - [`recording`]: a bounded queue and a thread that writes while a run goes on.
 //!
-//! What it is: translation of [`TraceRow`](fullpipe_flow::TraceRow)s. What it is not: it decides neither when a row is made nor
-//! what it means. A file appears under its name when it is whole; a run that is killed leaves at most a temporary file.
+//! What it is: translation of [`TraceRow`](fullpipe_flow::TraceRow)s. What it is not: it decides
+//! neither when a row is made nor what it means. A file appears under its name when it is whole; a
+//! run that is killed leaves at most a temporary file.
 
 mod cells;
 pub mod columns;
@@ -67,5 +70,6 @@ pub enum TraceError {
     Foreign(String),
 }
 
-/// Version of the schema. Columns may be added without a new one; a reader ignores what it does not know.
+/// Version of the schema. Columns may be added without a new one; a reader ignores what it does not
+/// know.
 pub const SCHEMA: u32 = 1;

@@ -1,7 +1,9 @@
-//! A trace that is written while a run goes on: rows pass a bounded queue to a thread that writes them, so that the run never
-//! waits for a disk and memory stays flat however long it lasts. What the queue cannot take is counted, not waited for.
+//! A trace that is written while a run goes on: rows pass a bounded queue to a thread that writes
+//! them, so that the run never waits for a disk and memory stays flat however long it lasts. What
+//! the queue cannot take is counted, not waited for.
 //!
-//! The file has a temporary name until it is whole: a kill at any moment leaves the old file, or none.
+//! The file has a temporary name until it is whole: a kill at any moment leaves the old file, or
+//! none.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -47,8 +49,9 @@ pub struct Tap {
     room: Arc<Room>,
 }
 
-/// What bounds the queue. Not the queue itself: one that is made for the most that may ever wait is passed through from end to
-/// end, never in a cache; one that grows and shrinks is as large as what waits.
+/// What bounds the queue. Not the queue itself: one that is made for the most that may ever wait is
+/// passed through from end to end, never in a cache; one that grows and shrinks is as large as what
+/// waits.
 #[derive(Debug)]
 struct Room {
     /// Rows that may wait, and rows that do.
@@ -171,8 +174,8 @@ impl TraceSink for Tap {
     }
 }
 
-/// The writer's thread: rows until every tap is gone. It looks at the queue now and then instead of sleeping in it: waking a
-/// sleeper would cost each row a system call.
+/// The writer's thread: rows until every tap is gone. It looks at the queue now and then instead of
+/// sleeping in it: waking a sleeper would cost each row a system call.
 fn write(
     mut writer: TraceWriter<BufWriter<File>>,
     rows: &Receiver<Sample>,
@@ -204,10 +207,11 @@ fn write(
     Ok((count, file.metadata()?.len()))
 }
 
-/// How often an empty queue is looked at: a look that wakes the thread costs some microseconds, and a hundredth of [`QUEUE`]
-/// comes between two.
+/// How often an empty queue is looked at: a look that wakes the thread costs some microseconds, and
+/// a hundredth of [`QUEUE`] comes between two.
 const LOOK: Duration = Duration::from_millis(10);
 /// Rows after which the writer gives their room back.
 const AT_ONCE: usize = 64;
-/// Rows that may wait, unless asked for otherwise: at most 15 MB, more than half a second at 100,000 ACKs a second.
+/// Rows that may wait, unless asked for otherwise: at most 15 MB, more than half a second at
+/// 100,000 ACKs a second.
 pub const QUEUE: usize = 1 << 16;

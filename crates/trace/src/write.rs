@@ -1,7 +1,8 @@
-//! Rows into Parquet. The bytes depend on the rows and the metadata alone: no time of creation, one writer name.
+//! Rows into Parquet. The bytes depend on the rows and the metadata alone: no time of creation, one
+//! writer name.
 //!
-//! Encodings: counts and decimals as deltas (`DELTA_BINARY_PACKED`), words by dictionary, snappy over both. Measured against zstd
-//! level 3: 8 % more bytes, no C library.
+//! Encodings: counts and decimals as deltas (`DELTA_BINARY_PACKED`), words by dictionary, snappy
+//! over both. Measured against zstd level 3: 8 % more bytes, no C library.
 //!
 //! Rows become columns in [`cells`](crate::cells), block by block.
 
@@ -161,8 +162,8 @@ impl<W: Write + Send> TraceWriter<W> {
         })
     }
 
-    /// Adds a row, with the values of its flow's variables in the order of the metadata; those that are missing are null. A row of
-    /// a flow that the metadata does not know is left out.
+    /// Adds a row, with the values of its flow's variables in the order of the metadata; those that
+    /// are missing are null. A row of a flow that the metadata does not know is left out.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -188,7 +189,8 @@ impl<W: Write + Send> TraceWriter<W> {
         Ok(())
     }
 
-    /// Ends the file: rows that were missed on the way are counted in its metadata. Returns the number of rows and `out`.
+    /// Ends the file: rows that were missed on the way are counted in its metadata. Returns the
+    /// number of rows and `out`.
     ///
     /// # Errors
     /// If the file cannot be written.

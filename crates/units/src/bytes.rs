@@ -7,7 +7,8 @@ use std::str::FromStr;
 use crate::ParseQuantityError;
 use crate::quantity::{self, Finest};
 
-/// An amount of data in bytes. Arithmetic overflows like `u64` does (a panic with debug assertions).
+/// An amount of data in bytes. Arithmetic overflows like `u64` does (a panic with debug
+/// assertions).
 #[derive(
     Clone,
     Copy,

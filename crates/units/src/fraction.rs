@@ -46,8 +46,8 @@ impl fmt::Display for Fraction {
     }
 }
 
-/// The shortest decimal of `value` with its point two places to the right. A product with 100 would be
-/// rounded and might not read back as the same value.
+/// The shortest decimal of `value` with its point two places to the right. A product with 100 would
+/// be rounded and might not read back as the same value.
 fn percent(value: f64) -> String {
     let text = value.to_string();
     let (int, frac) = text.split_once('.').unwrap_or((&text, ""));

@@ -2,7 +2,8 @@
 //!
 //! What it is: integer newtypes for simulation arithmetic ([`Time`], [`Span`], [`Bytes`], [`Rate`],
 //! [`Packets`]), quantities as people write them ([`WindowSize`], [`BufferSize`], [`Fraction`],
-//! [`Segments`]), and one way to read and print them all. Printing and reading back gives the same value.
+//! [`Segments`]), and one way to read and print them all. Printing and reading back gives the same
+//! value.
 //!
 //! What it is not: a general unit library. There is no unit conversion beyond what a path needs, no
 //! clock, and no default unit: a bare number where a quantity is due is an error that names the
@@ -23,8 +24,8 @@
 //! ```
 //!
 //! Units, case matters: `ns us µs ms s min h`; `bit/s kbit/s Mbit/s Gbit/s Tbit/s`; `B kB MB GB TB`
-//! (powers of 1000) and `KiB MiB GiB TiB` (powers of 1024); `segments`, `packets`, `BDP`, `%`. Blanks
-//! before the unit, decimals, exponents and `_` between digits are allowed.
+//! (powers of 1000) and `KiB MiB GiB TiB` (powers of 1024); `segments`, `packets`, `BDP`, `%`.
+//! Blanks before the unit, decimals, exponents and `_` between digits are allowed.
 
 mod buffer_size;
 mod bytes;

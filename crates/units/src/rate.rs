@@ -38,8 +38,9 @@ impl Rate {
         self.0 as f64 / 1e6
     }
 
-    /// Time to put `bytes` on the wire, to the nearest nanosecond (halves up). At rate zero anything
-    /// takes [`Span::MAX`], nothing takes no time.
+    /// Time to put
+    /// `bytes` on the wire, to the nearest nanosecond (halves up). At rate zero anything takes
+    /// [`Span::MAX`], nothing takes no time.
     pub fn transmit(self, bytes: Bytes) -> Span {
         if bytes.0 == 0 {
             return Span::ZERO;
@@ -47,7 +48,8 @@ impl Rate {
         if self.0 == 0 {
             return Span::MAX;
         }
-        // Per-packet path: below 2.3 GB one 64-bit division does, several times faster than 128 bits.
+        // Per-packet path: below 2.3 GB one 64-bit division does, several times faster than 128
+        // bits.
         if let Some(bit_nanos) = bytes.0.checked_mul(BIT_NANOS_PER_BYTE_SECOND) {
             let rest = bit_nanos % self.0;
             return Span::from_nanos(bit_nanos / self.0 + u64::from(rest >= self.0 - rest));
@@ -78,8 +80,8 @@ fn clamp(value: u128) -> u64 {
 
 impl FromStr for Rate {
     type Err = ParseQuantityError;
-    /// Reads `622Mbit/s`; digits below 1 bit/s are rounded. `Mb/s` and `Mbps` are refused with a hint,
-    /// because `b` and `B` are too often confused.
+    /// Reads `622Mbit/s`; digits below 1 bit/s are rounded. `Mb/s` and
+    /// `Mbps` are refused with a hint, because `b` and `B` are too often confused.
     fn from_str(text: &str) -> Result<Rate, ParseQuantityError> {
         quantity::parse(text, &quantity::RATE)?
             .whole(Finest::Rounded)

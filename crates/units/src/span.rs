@@ -49,8 +49,8 @@ impl Span {
         Span(secs.saturating_mul(1_000_000_000))
     }
 
-    /// `secs` seconds to the nearest nanosecond. Negative values and NaN give [`Span::ZERO`], values
-    /// beyond the range [`Span::MAX`].
+    /// `secs` seconds to the nearest nanosecond. Negative values and NaN give [`Span::ZERO`],
+    /// values beyond the range [`Span::MAX`].
     pub fn from_secs_f64(secs: f64) -> Span {
         Span(round(secs * 1e9))
     }
@@ -87,8 +87,8 @@ impl Span {
     }
 }
 
-/// Nearest integer, halves up, clamped to the range. Without `f64::round`, which is a library call on
-/// processors built without SSE 4.1.
+/// Nearest integer, halves up, clamped to the range. Without `f64::round`, which is a library call
+/// on processors built without SSE 4.1.
 fn round(x: f64) -> u64 {
     let floor = x as u64;
     floor.saturating_add(u64::from(x - floor as f64 >= 0.5))

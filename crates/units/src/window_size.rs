@@ -6,8 +6,8 @@ use std::str::FromStr;
 use crate::quantity::{self, Dim, Finest};
 use crate::{Bytes, ParseQuantityError, Segments};
 
-/// A window in bytes, in segments, or relative to the path. Numbers are finite and not negative when
-/// read from text.
+/// A window in bytes, in segments, or relative to the path. Numbers are finite and not negative
+/// when read from text.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum WindowSize {
     /// `8MB`

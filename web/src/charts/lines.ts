@@ -1,5 +1,5 @@
-// A metric over a matrix key: one dot per case with its 95 % interval, dots of one competitor joined where the key is a
-// quantity.
+// A metric over a matrix key: one dot per case with its 95 % interval, dots of one competitor
+// joined where the key is a quantity.
 
 import { seriesColour, seriesDash } from "../colour.ts";
 import type { Cell } from "../csv.ts";

@@ -1,5 +1,6 @@
-// Losses inside the initial window: how often segment i is lost, and how often if the one before it was lost. Where the two
-// differ losses come in bursts; where they agree they do not know of one another (Initial Spreading 2014).
+// Losses inside the initial window: how often segment i is lost, and how often if the one before it
+// was lost. Where the two differ losses come in bursts; where they agree they do not know of one
+// another (Initial Spreading 2014).
 
 import { seriesColour } from "../colour.ts";
 import type { Cell } from "../csv.ts";

@@ -1,4 +1,5 @@
-// A coloured table: two axes or more, one number per cell. The number is exact; the colour only helps to find it.
+// A coloured table: two axes or more, one number per cell. The number is exact; the colour only
+// helps to find it.
 
 import { diverging, sequential, textOn, type Theme } from "../colour.ts";
 import type { Cell } from "../csv.ts";

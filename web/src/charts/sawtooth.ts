@@ -44,7 +44,8 @@ export function band(curves: CaseCurves, trace: Trace, x: (v: number) => number,
     const points = [...trace.low].map((v, i) => [x(curves.time[i]!), y(v)] as const);
     return [path(polyline(points), colour, width, trace.dashed ? { "stroke-dasharray": "5 3" } : {})];
   }
-  // The range as one line from low to high and back within every row: a narrow row is a stroke, a wide one an area.
+  // The range as one line from low to high and back within every row: a narrow row is a stroke, a
+  // wide one an area.
   const points: [number, number][] = [];
   let previous = NaN;
   for (let i = 0; i < curves.rows; i++) {

@@ -1,5 +1,5 @@
-// The explorer: panels over one time axis, with a shared cursor and a shared zoom. uPlot draws; the same data as a drawing
-// and as rows are made here.
+// The explorer: panels over one time axis, with a shared cursor and a shared zoom. uPlot draws; the
+// same data as a drawing and as rows are made here.
 
 import uPlot from "uplot";
 import { seriesColour, THEMES } from "../colour.ts";

@@ -101,7 +101,8 @@ function judgedBy(model: Model, axis: Axis, own: string | undefined): { metric: 
   const classes = model.traffic().filter((t) => model.scopeOf(times, t) === "traffic" && model.cases.some((_, c) => model.estimate(c, times, t)));
   const mice = classes.find((c) => c === traffic) ?? (own === undefined ? classes[0] : undefined);
   if (mice !== undefined) return { metric: times, of: mice };
-  // Where only one flow competes it is judged by its own goodput, otherwise by what all flows get together.
+  // Where only one flow competes it is judged by its own goodput, otherwise by what all flows get
+  // together.
   const alone = model.flows().length === 1 || model.pair() !== undefined || own !== undefined;
   return (alone ? ["goodput_mbps", "aggregate_goodput_mbps"] : ["aggregate_goodput_mbps"]).map((metric) => ({ metric })).find(({ metric }) => model.has(metric));
 }

@@ -1,4 +1,5 @@
-// Where the numbers come from: the file, the seeds, the engine, the machine, and what every metric means.
+// Where the numbers come from: the file, the seeds, the engine, the machine, and what every metric
+// means.
 
 import type { Page } from "../data.ts";
 import { el } from "../dom.ts";

@@ -1,5 +1,5 @@
-// A real result, its page, and a browser: what the tests of the page share. Where one is missing they are skipped, with the
-// reason.
+// A real result, its page, and a browser: what the tests of the page share. Where one is missing
+// they are skipped, with the reason.
 
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";

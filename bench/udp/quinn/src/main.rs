@@ -1,7 +1,8 @@
 //! One QUIC stream over loopback for SECONDS with quinn; prints one line of JSON.
 //!
-//! One thread and one single-threaded runtime for each side, as the two hosts of a transfer would have. Packets of 1472 bytes, so
-//! that they fill an Ethernet frame; quinn's default congestion control (CUBIC); flow control out of the way (256 MB).
+//! One thread and one single-threaded runtime for each side, as the two hosts of a transfer would
+//! have. Packets of 1472 bytes, so that they fill an Ethernet frame; quinn's default congestion
+//! control (CUBIC); flow control out of the way (256 MB).
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;

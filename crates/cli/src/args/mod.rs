@@ -1,5 +1,6 @@
-//! The command line: each flag and its documentation once; help, man pages, completions and `docs/cli.md` come from here.
-//! What a command takes stands in one file per group of commands; those that talk to other hosts keep it beside their code.
+//! The command line: each flag and its documentation once; help, man pages, completions and
+//! `docs/cli.md` come from here. What a command takes stands in one file per group of commands;
+//! those that talk to other hosts keep it beside their code.
 
 mod lookup;
 mod parse;

@@ -20,8 +20,10 @@ pub struct Compare {
     #[arg(value_name = "B")]
     pub b: PathBuf,
 
-    /// Largest accepted relative difference, as `0.05` or `5%`, of all metrics or of one (`goodput_mbps=1%`, `cwnd_area=3%`,
-    /// `loss_time_rtt=0.5`); may be repeated [default: 5%; `loss_time_rtt` 1, `loss_events` and `timeouts` 0]
+    /// Largest accepted relative difference, as `0.05` or `5%`, of all metrics or of one
+    /// (`goodput_mbps=1%`, `cwnd_area=3%`,
+    /// `loss_time_rtt=0.5`); may be repeated [default: 5%; `loss_time_rtt` 1,
+    /// `loss_events` and `timeouts` 0]
     #[arg(long, value_name = "[METRIC=]FRACTION", value_parser = threshold)]
     pub threshold: Vec<(Option<String>, f64)>,
 
@@ -79,7 +81,8 @@ pub struct Export {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 
-    /// At most one row per so much time, with the extremes in it; losses, timeouts and the like always stay
+    /// At most one row per so much time, with the extremes in it; losses, timeouts and the like
+    /// always stay
     #[arg(long, value_name = "SPAN")]
     pub every: Option<Span>,
 
@@ -95,7 +98,8 @@ pub enum ExportFormat {
     Csv,
     /// qlog 0.3 in JSON text sequences, as qvis opens it: window, RTT, phases, losses
     Qlog,
-    /// Time-sequence data for xplot, in the idiom of tcptrace; with segments and SACK blocks if the run has a pcap capture
+    /// Time-sequence data for xplot, in the idiom of tcptrace; with segments and SACK blocks if the
+    /// run has a pcap capture
     Xplot,
 }
 

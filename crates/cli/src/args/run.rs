@@ -20,8 +20,8 @@ pub struct Run {
     #[arg(long, value_enum, default_value_t = Ground::Sim)]
     pub ground: Ground,
 
-    /// With a host that runs `fullpipe serve`, as HOST, HOST:PORT or [IPV6]:PORT, as the far side: the path is the one to there,
-    /// and the ground is udp
+    /// With a host that runs `fullpipe serve`, as HOST, HOST:PORT or [IPV6]:PORT, as the far side:
+    /// the path is the one to there, and the ground is udp
     #[arg(long, value_name = "HOST")]
     pub peer: Option<String>,
 
@@ -65,7 +65,8 @@ pub struct Run {
     #[arg(long, requires = "out")]
     pub resume: bool,
 
-    /// Write the packets of every run for Wireshark, as DIR/captures/*.pcap: one file at the senders, one at the receivers
+    /// Write the packets of every run for Wireshark, as DIR/captures/*.pcap: one file at the
+    /// senders, one at the receivers
     #[arg(long, requires = "out")]
     pub pcap: bool,
 

@@ -119,7 +119,8 @@ fn load(args: &Run) -> Result<(Vec<Scenario>, Vec<Study>), Failure> {
     Ok((scenarios, studies))
 }
 
-/// Where each result goes: into `--out` itself, or into one subdirectory per scenario if there are several or may be.
+/// Where each result goes: into `--out` itself, or into one subdirectory per scenario if there are
+/// several or may be.
 fn directories(
     args: &Run,
     scenarios: &[Scenario],
@@ -217,7 +218,8 @@ fn real_time(scenario: &Scenario, ground: &dyn Ground) -> String {
     )
 }
 
-/// What a scenario says of a path that is the one to `peer`: it varies what is not ours, or expects what nobody sees.
+/// What a scenario says of a path that is the one to `peer`: it varies what is not ours, or expects
+/// what nobody sees.
 fn not_ours(scenario: &Scenario, peer: &str) -> Vec<String> {
     let mut keys: Vec<&str> = Vec::new();
     for (key, _) in scenario.cases.iter().flat_map(|c| &c.params) {
@@ -242,7 +244,8 @@ fn not_ours(scenario: &Scenario, peer: &str) -> Vec<String> {
     notes
 }
 
-/// Keys of `[path]` that say something where the path is not ours: the length of packets, and what a BDP is.
+/// Keys of `[path]` that say something where the path is not ours: the length of packets, and what
+/// a BDP is.
 const KNOWN_OF_A_PATH: [&str; 3] = ["path.mtu", "path.rate", "path.rtt"];
 
 /// `first-run: 4 runs, 240 s of virtual time in 1.3 s, 4.1 million packets per second`.
@@ -333,7 +336,8 @@ fn say_what_failed(result: &RunResult) {
     }
 }
 
-/// The first Ctrl-C lets runs in flight finish and starts no further one; the second ends the program at once.
+/// The first Ctrl-C lets runs in flight finish and starts no further one; the second ends the
+/// program at once.
 pub fn listen_for_interrupts() -> Result<(), Failure> {
     let listening = ctrlc::set_handler(|| {
         if INTERRUPT.swap(true, Ordering::Relaxed) {

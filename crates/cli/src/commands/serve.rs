@@ -25,12 +25,13 @@ use crate::output;
 #[derive(Clone, Debug, ClapArgs)]
 #[command(after_help = EXAMPLES)]
 pub struct Serve {
-    /// Address to listen on, as `192.0.2.7`, `192.0.2.7:7000` or `[::1]:7000` [default: every address of this host, port 6220]
+    /// Address to listen on, as `192.0.2.7`, `192.0.2.7:7000` or `[::1]:7000` [default: every
+    /// address of this host, port 6220]
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = listen)]
     pub listen: Option<SocketAddr>,
 
-    /// File with the key that clients must have; nobody but its owner may be able to read it. FULLPIPE_KEY in the environment may
-    /// hold the key instead
+    /// File with the key that clients must have; nobody but its owner may be able to read it.
+    /// FULLPIPE_KEY in the environment may hold the key instead
     #[arg(long, value_name = "FILE", conflicts_with = "open")]
     pub key: Option<PathBuf>,
 
@@ -78,7 +79,8 @@ pub struct Serve {
     #[arg(long, value_name = "SIZE", default_value = "1GB")]
     pub max_memory: Bytes,
 
-    /// Directory whose files clients may fetch, and into which they may put files; `--max-bytes` bounds each [default: no files]
+    /// Directory whose files clients may fetch, and into which they may put files; `--max-bytes`
+    /// bounds each [default: no files]
     #[arg(long, value_name = "DIR")]
     pub files: Option<PathBuf>,
 
@@ -86,8 +88,8 @@ pub struct Serve {
     #[arg(long, requires = "files")]
     pub overwrite: bool,
 
-    /// Remove unfinished files of DIR that nobody has gone on with for this time, such as `36h` or `7d`, when serving starts and
-    /// every hour; `never` keeps them
+    /// Remove unfinished files of DIR that nobody has gone on with for this time, such as
+    /// `36h` or `7d`, when serving starts and every hour; `never` keeps them
     #[arg(long, value_name = "TIME", default_value = "7d", value_parser = keeping)]
     pub keep_parts: Keep,
 

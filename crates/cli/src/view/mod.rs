@@ -1,4 +1,5 @@
-//! A result as a table for people ([`table`]), as one case per line ([`ndjson`]), or as rows ([`csv`]).
+//! A result as a table for people ([`table`]), as one case per line ([`ndjson`]), or as rows
+//! ([`csv`]).
 
 mod column;
 mod expectations;
@@ -16,7 +17,8 @@ use serde_json::json;
 
 pub use rows::csv;
 
-/// The table: one row per flow and case, one per traffic and case, what the spread is, then the expectations.
+/// The table: one row per flow and case, one per traffic and case, what the spread is, then the
+/// expectations.
 pub fn table(result: &RunResult) -> String {
     let mut out = String::new();
     let traffics = result.cases.iter().any(|c| !c.traffic.is_empty());
@@ -47,7 +49,8 @@ pub fn ndjson(result: &RunResult) -> String {
             .iter()
             .filter(|e| e.params == case.params)
             .collect();
-        // Maps with string keys and finite numbers only: this cannot fail, nor can writing to a string.
+        // Maps with string keys and finite numbers only: this cannot fail, nor can writing to a
+        // string.
         let case = serde_json::to_string(case).unwrap_or_default();
         let head = format!(
             "{{\"fullpipe\":{},\"scenario\":{},\"ground\":{}",

@@ -3,7 +3,8 @@
 use fullpipe_suite::metrics::{Scope, find, names_of};
 use fullpipe_suite::result::{Estimate, RunResult};
 
-/// The header and the rows of several results: one row per flow (or traffic) and case. Parameters that a scenario does not have are empty.
+/// The header and the rows of several results: one row per flow (or traffic) and case. Parameters
+/// that a scenario does not have are empty.
 pub fn csv(results: &[RunResult]) -> String {
     let cases = || results.iter().flat_map(|r| &r.cases);
     let mut keys: Vec<&str> = Vec::new();

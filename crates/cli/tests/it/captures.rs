@@ -7,7 +7,8 @@ use std::process::Command;
 
 use crate::process::{SMALL, fullpipe, write};
 
-/// Losses at random and to the buffer, a handshake, two flows, one of them with ECN and without time stamps.
+/// Losses at random and to the buffer, a handshake, two flows, one of them with ECN and without
+/// time stamps.
 const LOSSY: &str = r#"name = "lossy"
 duration = "8s"
 
@@ -152,7 +153,8 @@ fn tshark_reads_the_packets_without_complaint() {
     }
     let headers = sender.having("tcp.flags.syn", "1");
     assert_eq!(headers, 4, "two handshakes");
-    // What left the sender a second time is a retransmission of one kind or another, and nothing else is.
+    // What left the sender a second time is a retransmission of one kind or another, and nothing
+    // else is.
     for flow in 0..2 {
         let stream = sender.stream(flow);
         let seen = stream.either(&["tcp.analysis.retransmission", "tcp.analysis.out_of_order"]);

@@ -1,4 +1,5 @@
-//! `fullpipe export`: each form from a result, from a trace file and from a capture, and what is refused.
+//! `fullpipe export`: each form from a result, from a trace file and from a capture, and what is
+//! refused.
 
 use std::fs;
 

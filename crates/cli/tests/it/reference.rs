@@ -20,7 +20,8 @@ fn every_shell_has_completions() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let ended = fullpipe(Path::new("."), &["completions", shell]);
         assert_eq!(ended.code, 0, "{shell}");
-        // fish spells long flags without dashes, and not every shell completes the values of arguments without a flag.
+        // fish spells long flags without dashes, and not every shell completes the values of
+        // arguments without a flag.
         for word in ["compare", "resume", "completions", "threshold"] {
             assert!(ended.stdout.contains(word), "{shell} does not know {word}");
         }

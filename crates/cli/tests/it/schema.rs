@@ -1,5 +1,5 @@
-//! A JSON Schema validator for the keywords that our schemas use; any other keyword is an error, so that nothing passes
-//! unchecked.
+//! A JSON Schema validator for the keywords that our schemas use; any other keyword is an error, so
+//! that nothing passes unchecked.
 
 use serde_json::Value;
 

@@ -530,7 +530,8 @@ fn what_must_not_be_done_with_files_is_not_done() {
     );
 }
 
-/// Killed ten times at moments that follow from a seed, five times the client and five times the server; then left alone.
+/// Killed ten times at moments that follow from a seed, five times the client and five times the
+/// server; then left alone.
 #[test]
 fn a_file_survives_ten_kills() {
     let (dir, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -658,7 +659,8 @@ fn a_directory_that_cannot_be_written_is_told() {
     fs::write(dir.path().join("a.bin"), bytes(1000)).unwrap();
     let files = there.path().display().to_string();
     let server = Server::start(dir.path(), &["--files", &files]);
-    // A directory stands where the unfinished file would go: nobody, root included, can open it for writing.
+    // A directory stands where the unfinished file would go: nobody, root included, can open it for
+    // writing.
     fs::create_dir(there.path().join("a.bin.part")).unwrap();
     let ended = fullpipe(
         dir.path(),
@@ -668,7 +670,8 @@ fn a_directory_that_cannot_be_written_is_told() {
     assert!(ended.stderr.contains("directory"), "{}", ended.stderr);
 }
 
-/// 20 GB from memory to memory: `cargo test --release -p fullpipe --test it -- --ignored twenty_gigabytes --nocapture`.
+/// 20 GB from memory to memory:
+/// `cargo test --release -p fullpipe --test it -- --ignored twenty_gigabytes --nocapture`.
 #[test]
 #[ignore = "takes a minute and two processors"]
 fn twenty_gigabytes_lose_nothing_in_flat_memory() {

@@ -23,7 +23,8 @@ pub struct Allowed {
     pub under_way: UnderWay,
 }
 
-/// Copies under way: whoever begins the same one again, after a crash as a rule, takes the place of the one before.
+/// Copies under way: whoever begins the same one again, after a crash as a rule, takes the place of
+/// the one before.
 #[derive(Clone, Debug, Default)]
 pub struct UnderWay(Arc<Mutex<Vec<Entry>>>);
 
@@ -31,7 +32,8 @@ pub struct UnderWay(Arc<Mutex<Vec<Entry>>>);
 type Entry = (String, Identity, Weak<AtomicBool>);
 
 impl UnderWay {
-    /// Ends an earlier copy of the same file to the same name. The flag is set when a later one does so.
+    /// Ends an earlier copy of the same file to the same name. The flag is set when a later one
+    /// does so.
     pub(super) fn enter(&self, name: &str, source: Identity) -> Arc<AtomicBool> {
         let superseded = Arc::new(AtomicBool::new(false));
         // A panic while it was held leaves a list that is complete.

@@ -243,8 +243,8 @@ impl Copy {
         }
     }
 
-    /// After the run, or without one where nothing was missing: holds the checksums against each other and gives the file its
-    /// name. Returns the BLAKE3 of the whole.
+    /// After the run, or without one where nothing was missing: holds the checksums against each
+    /// other and gives the file its name. Returns the BLAKE3 of the whole.
     ///
     /// # Errors
     /// [`CopyError`]; nothing has the final name then.

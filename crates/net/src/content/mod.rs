@@ -1,9 +1,9 @@
-//! What the flows of a run between two hosts carry, and how the hosts speak about it: before the run which file and from which
-//! byte on, after it whether everything arrived.
+//! What the flows of a run between two hosts carry, and how the hosts speak about it: before the
+//! run which file and from which byte on, after it whether everything arrived.
 //!
-//! The client asks, the server answers ([`Question`], [`Answer`]); asking again changes nothing. What takes time, hashing what
-//! is there already or bringing a file to the disk, happens on a thread of its own, and the answer is [`Answer::Busy`] until
-//! then.
+//! The client asks, the server answers ([`Question`], [`Answer`]); asking again changes nothing.
+//! What takes time, hashing what is there already or bringing a file to the disk, happens on a
+//! thread of its own, and the answer is [`Answer::Busy`] until then.
 //!
 //! ```text
 //! put                                              get
@@ -13,7 +13,8 @@
 //! Verdict(hash of the whole) -> Published          Verdict -> Digest(hash of the whole)
 //! ```
 //!
-//! - [`job`]: the server's side, within what is [`allowed`]. [`copy`](mod@copy): the client's. Both have something [`carried`].
+//! - [`job`]: the server's side, within what is [`allowed`].
+//!   [`copy`](mod@copy): the client's. Both have something [`carried`].
 
 pub mod allowed;
 pub mod carried;

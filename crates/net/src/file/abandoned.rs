@@ -1,7 +1,8 @@
-//! Unfinished files that nobody goes on with: found by their state beside them, and removed once they are old.
+//! Unfinished files that nobody goes on with: found by their state beside them, and removed once
+//! they are old.
 //!
-//! Only what has a state of ours is removed: a `NAME.part` that somebody else left there is somebody else's. One that a transfer
-//! is writing is locked, and passed over.
+//! Only what has a state of ours is removed: a `NAME.part` that somebody else left there is
+//! somebody else's. One that a transfer is writing is locked, and passed over.
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
@@ -28,8 +29,8 @@ pub struct Removed {
 }
 
 impl Directory {
-    /// Removes every unfinished file, here and in subdirectories, that has not been written to for `age` before `now`. Links
-    /// are not followed. What is not readable is passed over.
+    /// Removes every unfinished file, here and in subdirectories, that has not been written to for
+    /// `age` before `now`. Links are not followed. What is not readable is passed over.
     ///
     /// # Errors
     /// The directory itself cannot be read.
@@ -182,7 +183,8 @@ mod tests {
         assert_eq!(names(outside.path()).len(), 2);
     }
 
-    /// Whoever waited for the lock of one that is then removed begins anew, and not in a file without a name.
+    /// Whoever waited for the lock of one that is then removed begins anew, and not in a file
+    /// without a name.
     #[test]
     fn who_comes_while_it_is_removed_gets_a_file_with_a_name() {
         let dir = tempfile::tempdir().unwrap();

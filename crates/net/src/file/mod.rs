@@ -1,11 +1,13 @@
 //! A file as the data of a flow.
 //!
-//! A file on its way lies as `NAME.part` beside `NAME.part.state`, which says whose it is and how much of it is on the disk
-//! without a hole. Nothing half-written ever has the final name: it is given when every byte is there, the BLAKE3 of the whole
-//! is the sender's, and the data are on the disk. A transfer that died goes on from the prefix that is there, if its sender
-//! finds the same hash over its own first bytes, and begins anew otherwise.
+//! A file on its way lies as `NAME.part` beside `NAME.part.state`, which says whose it is and how
+//! much of it is on the disk without a hole. Nothing half-written ever has the final name: it is
+//! given when every byte is there, the BLAKE3 of the whole is the sender's, and the data are on the
+//! disk. A transfer that died goes on from the prefix that is there, if its sender finds the same
+//! hash over its own first bytes, and begins anew otherwise.
 //!
-//! - [`Name`], [`Directory`], [`Place`]: what may be asked for by name; a server's files are confined to one directory.
+//! - [`Name`], [`Directory`], [`Place`]: what may be asked for by name; a server's files are
+//!   confined to one directory.
 //! - [`source`](mod@source): segments from a file, read ahead.
 //! - [`sink`]: segments into a file, in any order.
 //! - [`abandoned`]: what becomes of unfinished files that nobody goes on with.

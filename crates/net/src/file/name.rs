@@ -25,7 +25,8 @@ pub enum NameError {
     Reserved,
 }
 
-/// A name inside a directory, perhaps in subdirectories: what is left of a string once it cannot lead anywhere else.
+/// A name inside a directory, perhaps in subdirectories: what is left of a string once it cannot
+/// lead anywhere else.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Name(String);
 
@@ -84,7 +85,8 @@ impl fmt::Display for Name {
 /// Bytes of a name.
 pub const MOST: usize = 1000;
 
-/// Bytes between two slashes: room for [`STATE`] and what a temporary name adds below the 255 of file systems.
+/// Bytes between two slashes: room for [`STATE`] and what a temporary name adds below the 255 of
+/// file systems.
 const MOST_OF_PART: usize = 200;
 
 /// What the name of an unfinished file ends in.

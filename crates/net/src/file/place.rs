@@ -1,5 +1,6 @@
-//! Where a file is, or will be: a directory that is held open, and a last name in it. Everything goes through the open
-//! directory, so that nobody can lead a transfer elsewhere by moving directories about.
+//! Where a file is, or will be: a directory that is held open, and a last name in it. Everything
+//! goes through the open directory, so that nobody can lead a transfer elsewhere by moving
+//! directories about.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
@@ -17,7 +18,8 @@ use nix::unistd::{UnlinkatFlags, linkat, unlinkat};
 use super::name::{Name, PART, STATE};
 use super::state::State;
 
-/// A directory whose files, and those of its subdirectories, may be asked for by name. Links inside it are not followed.
+/// A directory whose files, and those of its subdirectories, may be asked for by name. Links inside
+/// it are not followed.
 #[derive(Debug)]
 pub struct Directory {
     fd: OwnedFd,
@@ -109,14 +111,16 @@ impl Place {
         self.file(&self.leaf, OFlag::O_RDONLY | OFlag::O_NONBLOCK)
     }
 
-    /// Opens what an unfinished transfer left, or makes it, and keeps others away from it until it is closed.
+    /// Opens what an unfinished transfer left, or makes it, and keeps others away from it until it
+    /// is closed.
     ///
     /// # Errors
     /// As the system says; [`ErrorKind::ResourceBusy`] if another transfer writes it.
     pub(super) fn open_part(&self) -> io::Result<File> {
         loop {
             let file = self.locked(OFlag::O_RDWR | OFlag::O_CREAT)?;
-            // It may have been removed between the opening and the lock: then there is room for a new one.
+            // It may have been removed between the opening and the lock: then there is room for a
+            // new one.
             if file.metadata()?.nlink() > 0 {
                 return Ok(file);
             }
@@ -132,8 +136,8 @@ impl Place {
         }
     }
 
-    /// Removes what an unfinished transfer left, if neither its data nor its state was written to for `age` before `now`; returns
-    /// the bytes that it took on the disk, and `None` if it stays.
+    /// Removes what an unfinished transfer left, if neither its data nor its state was written to
+    /// for `age` before `now`; returns the bytes that it took on the disk, and `None` if it stays.
     ///
     /// # Errors
     /// As the system says; [`ErrorKind::ResourceBusy`] if a transfer writes it.
@@ -211,7 +215,8 @@ impl Place {
     /// Gives the unfinished file its final name, once it is on the disk.
     ///
     /// # Errors
-    /// As the system says; [`ErrorKind::AlreadyExists`] if there is a file and `overwrite` is false.
+    /// As the system says; [`ErrorKind::AlreadyExists`] if there is a file and `overwrite` is
+    /// false.
     pub(super) fn publish(&self, part: &File, overwrite: bool) -> io::Result<()> {
         part.sync_all()?;
         let (from, to) = (self.named(PART), self.leaf.as_os_str());

@@ -1,6 +1,7 @@
-//! A flow's data into a file: segments go to their place as they arrive, in any order; a thread writes them, hashes what is
-//! without a hole, and leaves word of it now and then, so that a transfer that dies can go on from there. What waits for the thread
-//! is bounded: the sender is told how much room there is, and waits for more.
+//! A flow's data into a file: segments go to their place as they arrive, in any order; a thread
+//! writes them, hashes what is without a hole, and leaves word of it now and then, so that a
+//! transfer that dies can go on from there. What waits for the thread is bounded: the sender is
+//! told how much room there is, and waits for more.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -59,7 +60,8 @@ pub struct Part {
 struct Shared {
     /// Bytes from the start of the file without a hole.
     prefix: AtomicU64,
-    /// Bytes that wait for the writer. Pieces do not count: in a recovery many have but one segment.
+    /// Bytes that wait for the writer. Pieces do not count: in a recovery many have but one
+    /// segment.
     waiting: AtomicUsize,
     has_failed: AtomicBool,
     failure: Mutex<Option<(ErrorKind, String)>>,
@@ -72,11 +74,13 @@ struct Piece {
 }
 
 impl Part {
-    /// Opens what an earlier transfer of `source` to `place` left, or begins anew. Reads and hashes what is there.
+    /// Opens what an earlier transfer of `source` to `place` left, or begins anew. Reads and hashes
+    /// what is there.
     ///
     /// # Errors
-    /// As the system says: [`ErrorKind::ResourceBusy`] if another transfer writes it, [`ErrorKind::StorageFull`] if there is
-    /// no room for all of it.
+    /// As the system says:
+    /// [`ErrorKind::ResourceBusy`] if another transfer writes it, [`ErrorKind::StorageFull`] if
+    /// there is no room for all of it.
     pub fn open(place: Arc<Place>, source: Identity) -> io::Result<Self> {
         let file = place.open_part()?;
         let left = place.state();
@@ -95,7 +99,8 @@ impl Part {
             (part.prefix, *part.hasher) = (state.prefix, hasher);
         }
         if left.is_none() {
-            // From the first byte on it is known whose it is: what nobody goes on with can be told from files of others.
+            // From the first byte on it is known whose it is: what nobody goes on with can be told
+            // from files of others.
             part.place.write_state(&State {
                 source,
                 prefix: 0,
@@ -182,7 +187,8 @@ impl Part {
         Ok((sink, writing))
     }
 
-    /// Gives the file its final name, if all of it is there and it has the hash that its sender found.
+    /// Gives the file its final name, if all of it is there and it has the hash that its sender
+    /// found.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidData`] if it is another file than was sent: what was there is removed.
@@ -248,7 +254,8 @@ impl Sink for FileSink {
             self.open.at = at;
         }
         if self.open.bytes.capacity() == 0 {
-            // Room for one segment where they come one by one, for many where they follow each other.
+            // Room for one segment where they come one by one, for many where they follow each
+            // other.
             self.open.bytes.reserve(payload.len());
         }
         self.open.bytes.extend_from_slice(payload);
@@ -386,7 +393,8 @@ impl Checkpoints {
                         prefix,
                         digest,
                     };
-                    // Without it a transfer that dies begins further back: no reason to give up one that lives.
+                    // Without it a transfer that dies begins further back: no reason to give up one
+                    // that lives.
                     let _ = file.sync_data().and_then(|()| place.write_state(&state));
                 }
             })?;

@@ -1,5 +1,6 @@
-//! A file as the data of a flow: a thread reads it ahead in order and hashes it on the way; what the flow asks for outside
-//! of what has been read ahead, a retransmission for example, is read in place.
+//! A file as the data of a flow: a thread reads it ahead in order and hashes it on the way; what
+//! the flow asks for outside of what has been read ahead, a retransmission for example, is read in
+//! place.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};

@@ -7,7 +7,8 @@ use std::time::UNIX_EPOCH;
 use blake3::Hash;
 use serde::{Deserialize, Serialize};
 
-/// What tells one state of a file from another, as far as its metadata go. The content is held against its hash as well.
+/// What tells one state of a file from another, as far as its metadata go. The content is held
+/// against its hash as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// Bytes.

@@ -6,8 +6,8 @@ use fullpipe_units::{Span, Time};
 
 /// Time since a start that both ends of a run in one process share.
 ///
-/// Its readings are whole microseconds, rounded down: the wire carries 32-bit stamps of microseconds, and a sender compares what
-/// comes back with the times of its transmissions.
+/// Its readings are whole microseconds, rounded down: the wire carries 32-bit stamps of
+/// microseconds, and a sender compares what comes back with the times of its transmissions.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     epoch: Instant,
@@ -43,7 +43,8 @@ impl Clock {
         Time::from_nanos(micros(since).saturating_mul(1000))
     }
 
-    /// When this clock first reads `time` or more; [`None`] beyond the range of the machine's clock.
+    /// When this clock first reads `time` or more; [`None`] beyond the range of the machine's
+    /// clock.
     pub fn instant(&self, time: Time) -> Option<Instant> {
         if time == Time::MAX {
             return None;
@@ -52,8 +53,9 @@ impl Clock {
         self.epoch.checked_add(Duration::from_micros(micros))
     }
 
-    /// The time of this clock at a time stamp of the kernel, which is of the day ([`Datagram::stamp`](super::Datagram::stamp)).
-    /// To the nanosecond, because a stamp never travels.
+    /// The time of this clock at a time stamp of the kernel, which is of the day
+    /// ([`Datagram::stamp`](super::Datagram::stamp)). To the nanosecond, because a stamp never
+    /// travels.
     ///
     /// The day's clock may be set: take the difference anew for each batch.
     pub fn of_day(&self) -> Option<DayClock> {

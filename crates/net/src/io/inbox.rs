@@ -19,8 +19,10 @@ pub struct Datagram<'a> {
     pub ecn: Option<EcnCodepoint>,
     /// What it carries.
     pub bytes: &'a [u8],
-    /// When the kernel received it, by the day's clock ([`Clock::of_day`](super::Clock::of_day)). Datagrams that were merged share
-    /// the time of the first. [`None`] unless asked for, or where it cannot be had ([`Granted::stamps`](super::Granted::stamps)).
+    /// When the kernel received it, by the day's clock
+    /// ([`Clock::of_day`](super::Clock::of_day)). Datagrams that were merged share the time of the
+    /// first. [`None`] unless asked for, or where it cannot be had
+    /// ([`Granted::stamps`](super::Granted::stamps)).
     pub stamp: Option<Duration>,
 }
 
@@ -44,7 +46,8 @@ impl Inbox {
     pub fn new(socket: &Socket) -> Self {
         let config = socket.config();
         let longest = config.longest.clamp(1, MOST);
-        // A merged batch has up to 64 KiB; without merging a part needs one byte more than a datagram, to see that it is longer.
+        // A merged batch has up to 64 KiB; without merging a part needs one byte more than a
+        // datagram, to see that it is longer.
         let (parts, room) = if socket.granted().coalescing {
             (PARTS_MERGED, MOST + 1)
         } else {
@@ -104,14 +107,15 @@ impl Inbox {
 }
 
 impl Socket {
-    /// Takes what has arrived, up to one batch, in place of the batch before. Returns the number of datagrams; 0: nothing is there.
+    /// Takes what has arrived, up to one batch, in place of the batch before. Returns the number of
+    /// datagrams; 0: nothing is there.
     ///
     /// # Errors
-    /// Those of the socket itself. That an earlier datagram of ours was not delivered is counted instead
-    /// ([`Socket::unreachable`]).
+    /// Those of the socket itself. That an earlier datagram of ours was not delivered is counted
+    /// instead ([`Socket::unreachable`]).
     pub fn receive(&self, inbox: &mut Inbox) -> io::Result<usize> {
-        // A batch of nothing but oversize datagrams is not the end of what is there; but whoever floods us with them must not keep
-        // us here.
+        // A batch of nothing but oversize datagrams is not the end of what is there; but whoever
+        // floods us with them must not keep us here.
         for _ in 0..MOST_BATCHES {
             self.receive_batch(inbox)?;
             if inbox.filled == 0 || inbox.datagrams > 0 {

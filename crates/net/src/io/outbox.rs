@@ -34,7 +34,8 @@ pub struct Outbox {
 pub struct Flushed {
     /// So many left, from the front.
     pub sent: usize,
-    /// So many are still there because the host takes no more: a local stall. See [`Outbox::take_refused`].
+    /// So many are still there because the host takes no more: a local stall. See
+    /// [`Outbox::take_refused`].
     pub refused: usize,
 }
 
@@ -59,11 +60,12 @@ impl Outbox {
         }
     }
 
-    /// Adds a datagram of `len` bytes, which `fill` writes. Returns false, and does not call it, if there is no room: flush first.
+    /// Adds a datagram of `len` bytes, which `fill` writes. Returns false, and does not call it, if
+    /// there is no room: flush first.
     ///
-    /// `fill` is given the bytes that an earlier datagram of this outbox left there: a payload that does not matter may be left as
-    /// it is, and while all datagrams have one size, payload stays payload. What has to be kept from a peer must not go through the
-    /// outbox of another.
+    /// `fill` is given the bytes that an earlier datagram of this outbox left there: a payload that
+    /// does not matter may be left as it is, and while all datagrams have one size, payload stays
+    /// payload. What has to be kept from a peer must not go through the outbox of another.
     #[inline]
     pub fn push(
         &mut self,
@@ -98,11 +100,12 @@ impl Outbox {
         self.items.len() < self.items.capacity() && self.buffer.len() - self.filled >= len
     }
 
-    /// Sends from the front until all have left or the host takes no more. What it did not take stays: try again, or take it back.
+    /// Sends from the front until all have left or the host takes no more. What it did not take
+    /// stays: try again, or take it back.
     ///
     /// # Errors
-    /// A datagram cannot leave at all: it is longer than the interface allows, a filter forbids it. It is still
-    /// at the front ([`Outbox::skip`]).
+    /// A datagram cannot leave at all: it is longer than the interface allows, a filter forbids it.
+    /// It is still at the front ([`Outbox::skip`]).
     pub fn flush(&mut self, socket: &Socket) -> io::Result<Flushed> {
         self.flush_to(socket)
     }
@@ -137,7 +140,8 @@ impl Outbox {
                     } else {
                         singles(rest, offload)
                     };
-                    // The call ended early for a reason that it does not tell. Asking again would hide a full queue.
+                    // The call ended early for a reason that it does not tell. Asking again would
+                    // hide a full queue.
                     if n < asked && port.drain_errors() == 0 {
                         return Ok(Flushed {
                             sent,
@@ -155,7 +159,8 @@ impl Outbox {
                     patience -= 1;
                     port.drain_errors();
                 }
-                // A link or a route may come back: what finds none is lost, as anywhere else on the way.
+                // A link or a route may come back: what finds none is lost, as anywhere else on the
+                // way.
                 Err(e) if is_answer_of_the_network(&e) => {
                     sent += self.len();
                     break;
@@ -174,7 +179,8 @@ impl Outbox {
         Ok(Flushed { sent, refused: 0 })
     }
 
-    /// Takes back what has not left, the newest first, as a sender wants it back. The outbox is empty afterwards.
+    /// Takes back what has not left, the newest first, as a sender wants it back. The outbox is
+    /// empty afterwards.
     pub fn take_refused(&mut self, mut back: impl FnMut(SocketAddr, &[u8])) {
         for item in self.items[self.next..].iter().rev() {
             back(item.to, &self.buffer[item.at..item.end()]);
@@ -209,7 +215,8 @@ trait Port {
     fn offload(&self) -> Offload;
     /// Sends datagrams of the size of `first` (the last may be shorter) as one call.
     fn send_segments(&self, first: &Item, contents: &[u8]) -> io::Result<()>;
-    /// Sends one by one, with as few calls as may be; returns how many of the first run of equal code points left.
+    /// Sends one by one, with as few calls as may be; returns how many of the first run of equal
+    /// code points left.
     fn send_singles(
         &self,
         addresses: &mut Addresses,

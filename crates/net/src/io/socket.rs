@@ -16,8 +16,9 @@ use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass};
 /// How datagrams leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Each on its own, when its sender said so. Many may leave in one call if they are due at once, but each as a packet; only
-    /// short ones (128 bytes and less: ACKs) as [`Mode::Bulk`] would.
+    /// Each on its own, when its sender said so. Many may leave in one call if they are due at
+    /// once, but each as a packet; only short ones (128 bytes and less: ACKs) as [`Mode::Bulk`]
+    /// would.
     #[default]
     Packet,
     /// Runs of equal size to one address as one call with segmentation offload: one burst.
@@ -29,7 +30,8 @@ pub enum Mode {
 pub struct IoConfig {
     /// How its datagrams leave.
     pub mode: Mode,
-    /// Lets the kernel merge datagrams that arrive together. Several times cheaper; it hides the spacing of arrivals.
+    /// Lets the kernel merge datagrams that arrive together. Several times cheaper; it hides the
+    /// spacing of arrivals.
     pub coalesce: bool,
     /// Asks the kernel when each datagram arrived ([`Datagram::stamp`](super::Datagram::stamp)).
     pub stamps: bool,
@@ -37,14 +39,17 @@ pub struct IoConfig {
     pub send_buffer: usize,
     /// Bytes asked for, for what waits to be read.
     pub receive_buffer: usize,
-    /// Longest datagram that is received, in bytes of UDP payload; a longer one is dropped and counted.
+    /// Longest datagram that is received, in bytes of UDP payload; a longer one is dropped and
+    /// counted.
     pub longest: usize,
-    /// Has the kernel tell when a queue of this host drops a datagram. Otherwise it looks as if the datagram had left.
+    /// Has the kernel tell when a queue of this host drops a datagram. Otherwise it looks as if the
+    /// datagram had left.
     pub report_stalls: bool,
 }
 
 impl IoConfig {
-    /// For this mode: bulk merges what arrives, packets come one by one and with their time; buffers of 16 MB.
+    /// For this mode: bulk merges what arrives, packets come one by one and with their time;
+    /// buffers of 16 MB.
     pub fn new(mode: Mode) -> Self {
         Self {
             mode,
@@ -64,7 +69,8 @@ impl Default for IoConfig {
     }
 }
 
-/// What the kernel gave, in bytes as it counts them: with its own overhead, about twice the payload of full packets.
+/// What the kernel gave, in bytes as it counts them: with its own overhead, about twice the payload
+/// of full packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Granted {
     /// For what waits to leave.
@@ -119,8 +125,8 @@ impl Socket {
         if !anywhere {
             forget_destinations(&udp, local)?;
         }
-        // quinn-udp 0.6.3 has room for 96 bytes of control messages. If everything is asked for, the last of them, the code point,
-        // is cut.
+        // quinn-udp 0.6.3 has room for 96 bytes of control messages. If everything is asked for,
+        // the last of them, the code point, is cut.
         let stamps = config.stamps && !(coalescing && anywhere);
         if !stamps {
             setsockopt(&udp, sockopt::ReceiveTimestampns, &false)?;
@@ -158,7 +164,8 @@ impl Socket {
         })
     }
 
-    /// Talks to `peer` only from now on: what comes from elsewhere is dropped by the kernel, and sending is cheaper.
+    /// Talks to `peer` only from now on: what comes from elsewhere is dropped by the kernel, and
+    /// sending is cheaper.
     ///
     /// # Errors
     /// No route; or another family of addresses.
@@ -206,8 +213,8 @@ impl Socket {
         self.unreachable.load(Ordering::Relaxed)
     }
 
-    /// Datagrams that arrived and were dropped because nobody had read the earlier ones, so far; [`None`] if the kernel does not
-    /// show it. Reads a file: not for each datagram.
+    /// Datagrams that arrived and were dropped because nobody had read the earlier ones, so far;
+    /// [`None`] if the kernel does not show it. Reads a file: not for each datagram.
     pub fn drops(&self) -> Option<u64> {
         let inode = fstat(&self.udp).ok()?.st_ino;
         let table = match self.local {
@@ -251,8 +258,8 @@ impl Socket {
         self.state.try_send((&self.udp).into(), &transmit)
     }
 
-    /// Has datagrams that leave one by one carry this code point from now on. It seldom changes, so that an option of the socket is
-    /// cheaper than saying it with each.
+    /// Has datagrams that leave one by one carry this code point from now on. It seldom changes, so
+    /// that an option of the socket is cheaper than saying it with each.
     pub(super) fn mark(&self, ecn: Option<EcnCodepoint>) -> io::Result<()> {
         let bits = ecn.map_or(0, |ecn| ecn as u8);
         if self.mark.load(Ordering::Relaxed) == bits {
@@ -274,7 +281,8 @@ impl Socket {
         self.no_offload.store(true, Ordering::Relaxed);
     }
 
-    /// Takes answers of the network off the socket, which would else fail the next call. Returns how many there were.
+    /// Takes answers of the network off the socket, which would else fail the next call. Returns
+    /// how many there were.
     pub(super) fn drain_errors(&self) -> u64 {
         let mut n = 0;
         while n < 1024
@@ -311,7 +319,8 @@ impl Socket {
     }
 }
 
-/// Whether this system can send runs of datagrams with one call. Without it [`Mode::Bulk`] sends them one by one.
+/// Whether this system can send runs of datagrams with one call. Without it [`Mode::Bulk`] sends
+/// them one by one.
 ///
 /// # Errors
 /// There is no loopback, or no socket is left.
@@ -336,7 +345,8 @@ impl AsRawFd for Socket {
 /// In packet mode datagrams of up to so many bytes leave together nevertheless: ACKs of one batch.
 const SHORT: usize = 128;
 
-/// Whether this error is one of the network, which may pass: it tells of an earlier datagram, or that there is no way at the moment.
+/// Whether this error is one of the network, which may pass: it tells of an earlier datagram, or
+/// that there is no way at the moment.
 pub(super) fn is_answer_of_the_network(e: &io::Error) -> bool {
     matches!(
         e.kind(),
@@ -356,7 +366,8 @@ fn forget_destinations(udp: &UdpSocket, local: SocketAddr) -> io::Result<()> {
     Ok(())
 }
 
-/// Asks for a buffer beyond the system's limit, which needs privilege, else up to the limit; never makes one smaller.
+/// Asks for a buffer beyond the system's limit, which needs privilege, else up to the limit; never
+/// makes one smaller.
 fn enlarge(
     wanted: usize,
     force: impl Fn(usize) -> nix::Result<()>,

@@ -1,4 +1,5 @@
-//! Over loopback: counts, order, sizes, code points; nothing here depends on how fast the machine is.
+//! Over loopback: counts, order, sizes, code points; nothing here depends on how fast the machine
+//! is.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::thread;
@@ -133,7 +134,8 @@ fn a_socket_of_all_addresses_tells_where_a_datagram_arrived_and_its_code_point()
             let (near, far) = (socket(ip, &IoConfig::new(Mode::Bulk)), socket(any, &to));
             assert_eq!(far.granted().stamps, !coalesce);
             carry(ip, &near, &far, Some(Ecn::Ect0));
-            // With one peer it has one address: saying so with each datagram makes room for the stamp.
+            // With one peer it has one address: saying so with each datagram makes room for the
+            // stamp.
             let mut far = socket(any, &to);
             far.connect(near.local()).unwrap();
             assert!(far.granted().stamps);
@@ -374,7 +376,8 @@ fn a_thread_can_be_kept_on_a_processor() {
 /// Whether this process is the one that [`a_full_queue_of_this_host_is_a_refusal`] starts.
 const INSIDE: &str = "FULLPIPE_TEST_BEHIND_A_SHORT_QUEUE";
 
-/// In a network of its own, whose loopback is behind a token bucket of 8 Mbit/s with a queue of six packets.
+/// In a network of its own, whose loopback is behind a token bucket of 8 Mbit/s with a queue of six
+/// packets.
 #[test]
 fn a_full_queue_of_this_host_is_a_refusal() {
     if std::env::var_os(INSIDE).is_some() {

@@ -24,7 +24,8 @@ pub enum Patience {
     /// Sleeps all the time: some 15 us late on an idle machine.
     #[default]
     Sleep,
-    /// Sleeps until shortly before, then asks the clock again and again: late by less than a microsecond, for a part of a core.
+    /// Sleeps until shortly before, then asks the clock again and again: late by less than a
+    /// microsecond, for a part of a core.
     Spin,
 }
 
@@ -127,8 +128,9 @@ impl Waiter {
         &self.stop
     }
 
-    /// Waits until one of `sockets` (the first [`Waiter::SOCKETS`] count) is readable, or writable if `writable`, until the clock
-    /// reads `until` ([`Time::MAX`]: never), or the end. Returns at once if the moment has passed, having looked at the sockets.
+    /// Waits until one of `sockets` (the first [`Waiter::SOCKETS`] count) is readable, or writable
+    /// if `writable`, until the clock reads `until` ([`Time::MAX`]: never), or the end. Returns at
+    /// once if the moment has passed, having looked at the sockets.
     ///
     /// # Errors
     /// Those of the system call; not an interruption by a signal, after which the result is empty.
@@ -217,5 +219,6 @@ pub fn pin(cpu: usize) -> io::Result<()> {
     Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
 }
 
-/// How long before the moment spinning begins: longer than a timer is late unless the machine is overloaded.
+/// How long before the moment spinning begins: longer than a timer is late unless the machine is
+/// overloaded.
 const SPIN: Duration = Duration::from_micros(60);

@@ -17,7 +17,8 @@ pub struct Losses {
     pub sources: Vec<u64>,
     /// Probes and echoes of each sequence.
     pub pings: Vec<u64>,
-    /// First transmissions of short flows among their first 64 segments: class, number in the class, segment.
+    /// First transmissions of short flows among their first 64 segments: class, number in the
+    /// class, segment.
     pub first: Vec<(u32, u64, u32)>,
     /// Each packet of a lasting flow, if the run is captured.
     pub capture: Vec<CaptureRow>,

@@ -1,13 +1,17 @@
-//! The path of a run between two sockets of this process: one thread that keeps every datagram back for as long as the links of
-//! the specification would, drops and marks what they would, and needs no privilege.
+//! The path of a run between two sockets of this process: one thread that keeps every datagram back
+//! for as long as the links of the specification would, drops and marks what they would, and needs
+//! no privilege.
 //!
-//! What the links do is [`fullpipe_sim::Path`], the simulator's network itself, fed with the times at which the kernel received
-//! each datagram. So the thread may look late, in batches, and the path still decides as if it had looked at once; late is only
-//! what leaves, by what [`Fidelity`] says. The line does not wake up for arrivals while something is under way: nothing leaves
-//! earlier than a path's delay after it came.
+//! What the links do is
+//! [`fullpipe_sim::Path`], the simulator's network itself, fed with the times at which the kernel
+//! received each datagram. So the thread may look late, in batches, and the path still decides as
+//! if it had looked at once; late is only what leaves, by what [`Fidelity`] says. The line does not
+//! wake up for arrivals while something is under way: nothing leaves earlier than a path's delay
+//! after it came.
 //!
-//! Bytes count as in the simulator: data as its datagram with 28 bytes of IPv4 and UDP headers, also over IPv6, SYNs and ACKs as the header of
-//! their flow, cross traffic and probes as their specification says.
+//! Bytes count as in the simulator: data as its datagram with 28 bytes of IPv4 and UDP headers,
+//! also over IPv6, SYNs and ACKs as the header of their flow, cross traffic and probes as their
+//! specification says.
 
 mod losses;
 mod pool;
@@ -59,7 +63,8 @@ pub struct Line {
 /// What a line leaves behind.
 #[derive(Clone, Debug)]
 pub struct LineOutcome {
-    /// The links of the line by their index in the specification: all but the hosts' own interfaces.
+    /// The links of the line by their index in the specification: all but the hosts' own
+    /// interfaces.
     pub links: Vec<(usize, LinkOutcome)>,
     /// How true the line was.
     pub fidelity: Fidelity,
@@ -117,7 +122,8 @@ impl LineConfig {
 }
 
 impl Line {
-    /// Starts the path of `spec`, whose time zero is that of `clock`; it ends by itself with the run.
+    /// Starts the path of `spec`, whose time zero is that of `clock`; it ends by itself with the
+    /// run.
     ///
     /// # Errors
     /// [`LineError`] if the sockets cannot be opened or a route cannot be made.

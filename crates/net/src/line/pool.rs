@@ -1,5 +1,5 @@
-//! Where datagrams wait while the path computes with their sizes: slots of two lengths, one for ACKs and one for the rest, taken
-//! from memory as needed up to a bound and used again.
+//! Where datagrams wait while the path computes with their sizes: slots of two lengths, one for
+//! ACKs and one for the rest, taken from memory as needed up to a bound and used again.
 
 use fullpipe_sim::{Buffer, LinkSpec, RunSpec};
 use fullpipe_units::{Rate, Span};
@@ -133,8 +133,9 @@ impl Slots {
     }
 }
 
-/// Bytes of memory that the datagrams in the links of a run take at most: what the buffers hold and what is under way at the
-/// links' rates, times [`OVERHEAD`]. A link without a rate carries what the fastest one gives it.
+/// Bytes of memory that the datagrams in the links of a run take at most: what the buffers hold and
+/// what is under way at the links' rates, times [`OVERHEAD`]. A link without a rate carries what
+/// the fastest one gives it.
 pub fn bound(spec: &RunSpec) -> usize {
     let fastest = spec.links.iter().filter_map(fastest).max();
     let fastest = fastest.unwrap_or(Rate::from_bits_per_sec(UNLIMITED));
@@ -145,7 +146,8 @@ pub fn bound(spec: &RunSpec) -> usize {
     usize::try_from(bytes).unwrap_or(MOST).clamp(LEAST, MOST)
 }
 
-/// A slot may be longer than its datagram: a short one than an ACK, a long one than a small datagram of cross traffic.
+/// A slot may be longer than its datagram: a short one than an ACK, a long one than a small
+/// datagram of cross traffic.
 const OVERHEAD: u64 = 3;
 /// Where no link has a rate, bit/s.
 const UNLIMITED: u64 = 10_000_000_000;

@@ -54,8 +54,8 @@ struct PingWays {
 }
 
 impl Routes {
-    /// Of a run over `path`; links that the path does not have are crossed elsewhere. `None` if a route is longer than a path
-    /// allows.
+    /// Of a run over `path`; links that the path does not have are crossed elsewhere. `None` if a
+    /// route is longer than a path allows.
     pub fn new(spec: &RunSpec, path: &mut Path, session: SessionId) -> Option<Self> {
         let mut route = |links: &[usize]| {
             let own: Vec<usize> = links.iter().copied().filter(|l| path.has(*l)).collect();
@@ -96,7 +96,8 @@ impl Routes {
         })
     }
 
-    /// The way of a datagram from the near or the far side; `None` if it is none of this run's, or comes from the wrong side.
+    /// The way of a datagram from the near or the far side; `None` if it is none of this run's, or
+    /// comes from the wrong side.
     #[inline]
     pub fn of(&self, from_near: bool, datagram: &[u8]) -> Option<Way> {
         let header = Header::decode(datagram).ok()?;

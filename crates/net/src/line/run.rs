@@ -151,7 +151,8 @@ impl Running {
         Ok(())
     }
 
-    /// Reads what has arrived and offers it to the path. Returns the time up to which all arrivals are known.
+    /// Reads what has arrived and offers it to the path. Returns the time up to which all arrivals
+    /// are known.
     fn take_in(&mut self) -> io::Result<Time> {
         let begun = self.now();
         let mut known = begun;
@@ -173,7 +174,8 @@ impl Running {
                 }
             }
         }
-        // Both sockets were read after `begun`: what came later waits for its turn, but where arrivals hurry.
+        // Both sockets were read after `begun`: what came later waits for its turn, but where
+        // arrivals hurry.
         let limit = if self.is_blind() { known } else { Time::MAX };
         self.waiting.sort_by_key(|a| a.at);
         let ripe = self.waiting.partition_point(|a| a.at <= limit);
@@ -376,7 +378,8 @@ fn exact(clock: &Clock) -> Time {
     Time::from_nanos(since.unwrap_or(u64::MAX))
 }
 
-/// How often to wake up: for each datagram that is due while they are few, for all of a tick when they are many.
+/// How often to wake up: for each datagram that is due while they are few, for all of a tick when
+/// they are many.
 #[derive(Debug, Default)]
 struct Pace {
     /// Datagrams that left in this window.
@@ -390,7 +393,8 @@ struct Pace {
 /// See [`Pace`].
 const TICK: Span = Span::from_micros(100);
 const WINDOW: Span = Span::from_millis(20);
-/// Datagrams per window from which a tick is cheaper than a wake-up for each, and below which it ends.
+/// Datagrams per window from which a tick is cheaper than a wake-up for each, and below which it
+/// ends.
 const MANY: u64 = 400;
 const NO_LONGER_MANY: u64 = 200;
 

@@ -22,7 +22,8 @@ fn mbit(mbps: u64) -> Option<Rate> {
     Some(Rate::from_bits_per_sec(mbps * 1_000_000))
 }
 
-/// A flow over link 0 and back over link 1, a reverse one, a source and a probe, for twenty seconds.
+/// A flow over link 0 and back over link 1, a reverse one, a source and a probe, for twenty
+/// seconds.
 fn spec(change: impl FnOnce(&mut LinkSpec)) -> RunSpec {
     let delay = Span::from_millis(5);
     let flow = |name: &str| {
@@ -279,7 +280,8 @@ fn what_is_none_of_the_run_is_ignored() {
     assert_eq!(outcome.links[0].1.offered, 1);
 }
 
-/// The packets that a link loses at random are, by their number, those that it loses in the simulator.
+/// The packets that a link loses at random are, by their number, those that it loses in the
+/// simulator.
 #[test]
 fn the_line_loses_what_the_simulator_loses() {
     let mut spec = spec(|l| l.loss = Loss::Bernoulli { p: 0.2 });
@@ -409,7 +411,8 @@ fn a_line_ends_with_its_run() {
     assert_eq!(bench.line.stop().unwrap().links.len(), 2);
 }
 
-/// How late datagrams leave, for a few rates: `cargo test --release -p fullpipe-net lateness -- --ignored --nocapture`.
+/// How late datagrams leave, for a few rates:
+/// `cargo test --release -p fullpipe-net lateness -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn lateness() {

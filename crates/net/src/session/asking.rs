@@ -1,4 +1,5 @@
-//! One session at the client, without a socket: what to say, again and again until it is answered, and what was heard.
+//! One session at the client, without a socket: what to say, again and again until it is answered,
+//! and what was heard.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -270,7 +271,8 @@ impl Asking {
         }
     }
 
-    /// Parts that the server does not have, a window of them under way; when it has all, the last, to hear what it says to them.
+    /// Parts that the server does not have, a window of them under way; when it has all, the last,
+    /// to hear what it says to them.
     fn next_parts(&mut self, now: Time) -> Vec<Up> {
         let retry = |sent: &Option<Time>| sent.is_none_or(|at| now >= at + PART_RETRY);
         let absent = |part: &(Option<Time>, bool)| !part.1;

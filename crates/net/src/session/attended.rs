@@ -1,5 +1,5 @@
-//! The port of a session's endpoint: control messages are taken out of what arrives and put between what leaves, bytes are
-//! counted, and a limit on the rate is kept. Data passes through as it is.
+//! The port of a session's endpoint: control messages are taken out of what arrives and put between
+//! what leaves, bytes are counted, and a limit on the rate is kept. Data passes through as it is.
 
 use std::cell::{Cell, RefCell};
 use std::io;

@@ -3,8 +3,9 @@
 //! ```text
 //! header 12 (CONTROL) | number 8 | body, postcard | tag 32
 //! ```
-//! The tag is a BLAKE3 hash of all before it under the key of the direction. Every datagram has a number of its own, also when
-//! it says again what an earlier one said; a number counts once, and only within [`WINDOW`] of the highest.
+//! The tag is a BLAKE3 hash of all before it under the key of the direction. Every datagram has a
+//! number of its own, also when it says again what an earlier one said; a number counts once, and
+//! only within [`WINDOW`] of the highest.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -69,7 +70,8 @@ impl Channel {
         Some(datagram)
     }
 
-    /// What a datagram says; `None` if it is not of this session, not proven, seen before, or not understood.
+    /// What a datagram says; `None` if it is not of this session, not proven, seen before, or not
+    /// understood.
     pub fn open<M: DeserializeOwned>(&mut self, datagram: &[u8]) -> Option<M> {
         let header = Header::decode(datagram).ok()?;
         if header.kind != Kind::Control || header.session != self.session {

@@ -1,7 +1,8 @@
 //! Whether a run that came from elsewhere can be run at all: every number in its range.
 //!
-//! The ranges are wide: what an experiment could want is in, what would divide by zero, never end, or need memory without measure
-//! is not. What a server is willing to do is another question ([`limits`](super::limits)).
+//! The ranges are wide: what an experiment could want is in, what would divide by zero, never end,
+//! or need memory without measure is not. What a server is willing to do is another question
+//! ([`limits`](super::limits)).
 
 use fullpipe_cc::InitialSending;
 use fullpipe_flow::{ArtificialLoss, ReceiverConfig, SenderConfig};
@@ -267,7 +268,8 @@ fn name(name: &str) -> Checked {
     }
 }
 
-/// A rate of zero is silence; what is above it is fast enough for the next datagram to come within the longest run.
+/// A rate of zero is silence; what is above it is fast enough for the next datagram to come within
+/// the longest run.
 fn rate(r: Rate) -> Checked {
     match r.as_bits_per_sec() {
         0 => Ok(()),

@@ -1,7 +1,8 @@
 //! The client: opens a session with a server, runs its side, fetches the other side's result.
 //!
-//! The far clock reads zero when START arrives, the near one when the answer to it does: far times are half a round trip ahead.
-//! Nothing is computed over the two clocks, so that only curves drawn over one another show it.
+//! The far clock reads zero when START arrives, the near one when the answer to it does: far times
+//! are half a round trip ahead. Nothing is computed over the two clocks, so that only curves drawn
+//! over one another show it.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -331,8 +332,9 @@ impl Talk for Near<'_> {
     }
 }
 
-/// Runs `spec` with the far side at `peer`, and what the server granted. Links are left out: the path is what it is. Packets that
-/// are encrypted, or of IPv6, are no longer than others: their segments are shorter.
+/// Runs `spec` with the far side at `peer`, and what the server granted. Links are left out: the
+/// path is what it is. Packets that are encrypted, or of IPv6, are no longer than others: their
+/// segments are shorter.
 ///
 /// # Errors
 /// [`SessionError`].

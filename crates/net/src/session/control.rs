@@ -1,5 +1,5 @@
-//! What client and server say to each other once a session is open. The client asks, the server answers; either may say
-//! anything twice, and nothing means more the second time.
+//! What client and server say to each other once a session is open. The client asks, the server
+//! answers; either may say anything twice, and nothing means more the second time.
 
 use fullpipe_units::{Bytes, Rate, Span};
 use serde::{Deserialize, Serialize};

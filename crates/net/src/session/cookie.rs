@@ -1,7 +1,8 @@
 //! Cookies: what a server gives to a stranger instead of memory.
 //!
-//! A cookie is the time and a keyed hash of it, the stranger's address and its nonce. Who sends it back has received it, so the
-//! address is its own. The secret is replaced every minute; a cookie is good for twenty seconds and for one session.
+//! A cookie is the time and a keyed hash of it, the stranger's address and its nonce. Who sends it
+//! back has received it, so the address is its own. The secret is replaced every minute; a cookie
+//! is good for twenty seconds and for one session.
 
 use std::collections::{HashSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -106,8 +107,8 @@ impl CookieJar {
         }
     }
 
-    /// Marks a cookie that [`CookieJar::check`] found good as used. False if no more can be remembered, and then it must not be
-    /// used.
+    /// Marks a cookie that [`CookieJar::check`] found good as used. False if no more can be
+    /// remembered, and then it must not be used.
     #[must_use]
     pub fn spend(&mut self, now: Time, cookie: &Cookie) -> bool {
         self.forget(now);

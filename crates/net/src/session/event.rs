@@ -10,7 +10,8 @@ use super::control::Why;
 use super::limits::Limits;
 use super::message::Reason;
 
-/// Something that happened to a server. Tests are called by a number of their own: what names a session on the wire stays secret.
+/// Something that happened to a server. Tests are called by a number of their own: what names a
+/// session on the wire stays secret.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]

@@ -1,4 +1,5 @@
-//! Talk over a port while no endpoint runs on it: the handshake of a client, and control messages at either end.
+//! Talk over a port while no endpoint runs on it: the handshake of a client, and control messages
+//! at either end.
 
 use std::io;
 use std::net::SocketAddr;

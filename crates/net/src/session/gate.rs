@@ -1,7 +1,8 @@
-//! The server's side of the handshake, without a socket or a clock: a datagram in, at most one shorter or equal one out.
+//! The server's side of the handshake, without a socket or a clock: a datagram in, at most one
+//! shorter or equal one out.
 //!
-//! Nothing is remembered of whom a HELLO or a wrong OPEN came from. What is remembered of a right one is the cookie, until it is
-//! too old to be used again.
+//! Nothing is remembered of whom a HELLO or a wrong OPEN came from. What is remembered of a right
+//! one is the cookie, until it is too old to be used again.
 
 use std::net::SocketAddr;
 
@@ -107,7 +108,8 @@ impl Gate {
         Heard::Nothing
     }
 
-    /// The cookie first: it costs one hash, and nothing else is believed of an address that has none.
+    /// The cookie first: it costs one hash, and nothing else is believed of an address that has
+    /// none.
     fn judge_open(&mut self, now: Time, from: SocketAddr, open: Open) -> Heard {
         let cookie = self.jar.check(now, from, &open.nonce, &open.cookie);
         let reason = match cookie {
@@ -130,7 +132,8 @@ impl Gate {
         Heard::Answer(message::refuse(&open.nonce, reason).to_vec())
     }
 
-    /// Opens the session: its cookie is used now. `None` if no more can be remembered; then refuse it.
+    /// Opens the session: its cookie is used now. `None` if no more can be remembered; then refuse
+    /// it.
     pub fn accept(
         &mut self,
         now: Time,

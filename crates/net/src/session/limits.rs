@@ -1,5 +1,6 @@
-//! What a server is willing to do for one client. What a limit forbids is refused; where a limit can be kept without making
-//! another experiment of it, the run is granted within it, and the client is told.
+//! What a server is willing to do for one client. What a limit forbids is refused; where a limit
+//! can be kept without making another experiment of it, the run is granted within it, and the
+//! client is told.
 
 use fullpipe_sim::{ArrivalSpec, Arrivals, RunSpec, Trace, Waveform};
 use fullpipe_units::{Bytes, Rate, Span};
@@ -26,9 +27,11 @@ pub struct Limits {
     pub max_tests_per_peer: u32,
     /// Flows, sources and probes of a test.
     pub max_flows: u32,
-    /// Segments in flight of all flows of a test together: about 100 bytes of memory each at the side that sends.
+    /// Segments in flight of all flows of a test together: about 100 bytes of memory each at the
+    /// side that sends.
     pub max_window: u64,
-    /// What the buffers of all tests together may grow to. A test that asks for no window gets one that leaves room for others.
+    /// What the buffers of all tests together may grow to. A test that asks for no window gets one
+    /// that leaves room for others.
     pub max_memory: Bytes,
 }
 
@@ -37,7 +40,8 @@ fn seconds<S: serde::Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S:
 }
 
 impl Default for Limits {
-    /// Ten minutes, 16 tests, 4 for each address, 256 flows, 4 million segments, 1 GB; any rate, any number of bytes.
+    /// Ten minutes, 16 tests, 4 for each address, 256 flows, 4 million segments, 1 GB; any rate,
+    /// any number of bytes.
     fn default() -> Self {
         Self {
             max_rate: None,
@@ -64,7 +68,8 @@ const FINEST: Span = Span::from_micros(100);
 const MOST_ROWS_OF_TRAFFIC: f64 = 1e6;
 
 impl Limits {
-    /// What the server does of a run that has been [checked](super::check): the run as it hosts it, and what it tells the client.
+    /// What the server does of a run that has been [checked](super::check): the run as it hosts it,
+    /// and what it tells the client.
     ///
     /// # Errors
     /// A sentence that names the limit.
@@ -158,10 +163,12 @@ impl Limits {
         Ok(())
     }
 
-    /// Every flow gets an equal part. Where nothing was said this only bounds memory and is not worth a word.
+    /// Every flow gets an equal part. Where nothing was said this only bounds memory and is not
+    /// worth a word.
     fn bound_windows(&self, spec: &mut RunSpec, grant: &mut Grant) {
         let seconds = spec.duration.as_secs_f64();
-        // All of a class may be under way at the same time; chance may bring more than are expected.
+        // All of a class may be under way at the same time; chance may bring more than are
+        // expected.
         let short = spec.arrivals.iter();
         let short = short.map(|a| (2.0 * arrivals(a, seconds) + 16.0).min(MOST_SHORT) as u64);
         let flows = spec.flows.len() as u64 + short.sum::<u64>();

@@ -1,5 +1,5 @@
-//! The datagrams of the handshake. All begin with the [`Header`] of every datagram, session 0 unless said otherwise; numbers are
-//! big-endian.
+//! The datagrams of the handshake. All begin with the [`Header`] of every datagram, session 0
+//! unless said otherwise; numbers are big-endian.
 //!
 //! ```text
 //! HELLO   nonce 16, zeros up to 1200 bytes in all
@@ -8,9 +8,10 @@
 //! ACCEPT  nonce 16, proof 32                         (header: the new session)
 //! REFUSE  nonce 16, reason 1, number 4
 //! ```
-//! The nonce is the client's and comes back in every answer, so that nobody who does not see the datagrams can answer in the
-//! server's place. A proof is a keyed hash under the shared key: the client's over its OPEN, the server's over OPEN and ACCEPT.
-//! No answer is longer than its question.
+//! The nonce is the client's and comes back in every answer, so that nobody who does not see the
+//! datagrams can answer in the server's place. A proof is a keyed hash under the shared key: the
+//! client's over its OPEN, the server's over OPEN and ACCEPT. No answer is longer than its
+//! question.
 
 use crate::wire::{HEADER, Header, Kind, SessionId, WireError};
 
@@ -316,7 +317,8 @@ fn fill(mut out: &mut [u8], fields: &[&[u8]]) {
     }
 }
 
-/// What follows the header of a datagram of this kind and exactly `N` bytes. Only an ACCEPT has a session; none has flags.
+/// What follows the header of a datagram of this kind and exactly `N` bytes. Only an ACCEPT has a
+/// session; none has flags.
 fn exactly<const N: usize>(kind: Kind, datagram: &[u8]) -> Result<Fields<'_>, WireError> {
     let header = Header::decode(datagram)?;
     if datagram.len() < N {

@@ -22,8 +22,8 @@
 //!
 //! - [`seal`]: what a session's datagrams look like if it is encrypted.
 //!
-//! What protects against what is in SECURITY.md. Proofs and tags of handshake and control messages, which are never encrypted, are
-//! keyed BLAKE3 hashes.
+//! What protects against what is in SECURITY.md. Proofs and tags of handshake and control messages,
+//! which are never encrypted, are keyed BLAKE3 hashes.
 
 pub mod asking;
 pub mod attended;
@@ -91,7 +91,8 @@ pub struct Directions {
 }
 
 impl Secrets {
-    /// From the shared key and the OPEN that made the session, which holds the nonces of both sides.
+    /// From the shared key and the OPEN that made the session, which holds the nonces of both
+    /// sides.
     fn derive(key: &Key, open: &[u8], session: SessionId) -> Self {
         let mut stream = key
             .hasher("session")

@@ -100,7 +100,8 @@ impl Opening {
         self.due.min(self.give_up)
     }
 
-    /// A datagram came; the session if that completes the handshake. What does not belong to this handshake is passed over.
+    /// A datagram came; the session if that completes the handshake. What does not belong to this
+    /// handshake is passed over.
     ///
     /// # Errors
     /// [`OpeningError`] if the server says no.

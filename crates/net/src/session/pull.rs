@@ -1,5 +1,5 @@
-//! Getting a result, part by part: several questions under way at a time, more as long as nothing is lost, half as many after
-//! a loss. Without a socket or a clock.
+//! Getting a result, part by part: several questions under way at a time, more as long as nothing
+//! is lost, half as many after a loss. Without a socket or a clock.
 
 use std::collections::VecDeque;
 

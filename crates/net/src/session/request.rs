@@ -60,8 +60,8 @@ pub enum RequestError {
 }
 
 impl Options {
-    /// Packets that are encrypted, or have longer headers, carry less: they are no longer than others. To be called once, before
-    /// the request is made of `spec`.
+    /// Packets that are encrypted, or have longer headers, carry less: they are no longer than
+    /// others. To be called once, before the request is made of `spec`.
     pub fn make_room(&self, spec: &mut RunSpec) {
         let room = self.overhead() + self.longer_headers();
         if room > 0 {
@@ -108,7 +108,8 @@ impl Request {
         }
     }
 
-    /// From bytes that anybody may have written: every number is checked before anything is done with it.
+    /// From bytes that anybody may have written: every number is checked before anything is done
+    /// with it.
     ///
     /// # Errors
     /// [`RequestError`].
@@ -130,8 +131,9 @@ impl Request {
     }
 }
 
-/// The first byte of a request, and the number of its form, below 128. What follows has no names in it: a reader of another form would
-/// take one field for another. Before there was a number a request began with a seed and the run's nanoseconds: it cannot be mistaken.
+/// The first byte of a request, and the number of its form, below 128. What follows has no names in
+/// it: a reader of another form would take one field for another. Before there was a number a
+/// request began with a seed and the run's nanoseconds: it cannot be mistaken.
 const MARK: u8 = b'F';
 /// One more for every change of what a request, a message of control or a result is made of.
 const FORM: u8 = 2;
@@ -181,7 +183,8 @@ mod tests {
         }
     }
 
-    /// If this fails, what hosts say to each other has changed: `FORM` grows by one, and the lengths are those of the new form.
+    /// If this fails, what hosts say to each other has changed: `FORM` grows by one, and the
+    /// lengths are those of the new form.
     #[test]
     fn a_form_does_not_change() {
         let result = postcard::to_stdvec(&HostOutcome::default()).unwrap();

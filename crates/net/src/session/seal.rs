@@ -3,9 +3,10 @@
 //! ```text
 //! header 12, in clear, flag 128 set | number 8 | ciphertext of what follows the header | tag 16
 //! ```
-//! ChaCha20-Poly1305 (RFC 8439) under the key of the direction. The header is the associated data; the nonce is the number, with
-//! four zero bytes before it. A direction never uses a number twice, whatever becomes of the datagram, and what is sent again is
-//! sealed anew. AES-GCM would be as fast, but one key is good for 2^23 packets of it only (RFC 9001 section B.1), and there is no
+//! ChaCha20-Poly1305 (RFC 8439) under the key of the direction. The header is the associated data;
+//! the nonce is the number, with four zero bytes before it. A direction never uses a number twice,
+//! whatever becomes of the datagram, and what is sent again is sealed anew. AES-GCM would be as
+//! fast, but one key is good for 2^23 packets of it only (RFC 9001 section B.1), and there is no
 //! exchange of keys within a session.
 
 use chacha20poly1305::aead::inout::InOutBuf;
@@ -21,7 +22,8 @@ pub const OVERHEAD: usize = NUMBER + TAG;
 /// Flag of a header: what follows it is sealed.
 pub const SEALED: u8 = 128;
 
-/// How far behind the highest a number may come and still count: more than any path reorders, 20 ms at 40 Gbit/s.
+/// How far behind the highest a number may come and still count: more than any path reorders, 20 ms
+/// at 40 Gbit/s.
 pub const WINDOW: u64 = 64 * WORDS as u64;
 
 const WORDS: usize = 1024;
@@ -40,8 +42,8 @@ pub enum End {
     Server,
 }
 
-/// One end of a session's encrypted datagrams. There must be one of them only, as long as the session lasts: another would use the
-/// same numbers.
+/// One end of a session's encrypted datagrams. There must be one of them only, as long as the
+/// session lasts: another would use the same numbers.
 #[derive(Debug)]
 pub struct Seal {
     session: SessionId,
@@ -70,7 +72,8 @@ impl Seal {
         }
     }
 
-    /// Seals what `fill` writes into `out`, all of which is the sealed datagram; what it writes is [`OVERHEAD`] shorter.
+    /// Seals what `fill` writes into `out`, all of which is the sealed datagram; what it writes is
+    /// [`OVERHEAD`] shorter.
     ///
     /// # Panics
     /// If `out` has no room for a header and [`OVERHEAD`], or 2^64 datagrams were sealed.
@@ -94,8 +97,9 @@ impl Seal {
         tag.copy_from_slice(&sealed.expect("a datagram"));
     }
 
-    /// Opens a datagram into `plain`, and returns it as it was before it was sealed. `None`, and nothing has changed: it is not of
-    /// this session and direction, not whole, came before, is too old to tell, or has no room.
+    /// Opens a datagram into `plain`, and returns it as it was before it was sealed. `None`, and
+    /// nothing has changed: it is not of this session and direction, not whole, came before, is too
+    /// old to tell, or has no room.
     #[inline]
     pub fn open<'p>(&mut self, sealed: &[u8], plain: &'p mut [u8]) -> Option<&'p [u8]> {
         let header = Header::decode(sealed).ok()?;

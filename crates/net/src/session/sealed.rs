@@ -1,5 +1,5 @@
-//! The port of an encrypted session's endpoint: what leaves is sealed, what arrives is opened. What cannot be opened reaches the
-//! endpoint as a datagram without bytes, which it counts as ignored.
+//! The port of an encrypted session's endpoint: what leaves is sealed, what arrives is opened. What
+//! cannot be opened reaches the endpoint as a datagram without bytes, which it counts as ignored.
 
 use std::cell::RefCell;
 use std::io;

@@ -1,9 +1,10 @@
 //! The server: one port, a gate at it, and for every session a socket and a thread of its own.
 //!
-//! A session's socket has the same address and port as the listening one and is connected to its client, so that the kernel sorts
-//! datagrams: a firewall has one port to open, the gate never sees data, and the endpoint never sees strangers. (Both have
-//! `SO_REUSEPORT`; that the port is free is tried out before.) Until the new socket is connected it may catch datagrams of
-//! others: these are given to the gate.
+//! A session's socket has the same address and port as the listening one and is connected to its
+//! client, so that the kernel sorts datagrams: a firewall has one port to open, the gate never sees
+//! data, and the endpoint never sees strangers. (Both have `SO_REUSEPORT`; that the port is free is
+//! tried out before.) Until the new socket is connected it may catch datagrams of others: these are
+//! given to the gate.
 
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -167,7 +168,8 @@ impl Server {
         self.local
     }
 
-    /// Serves until `stop` is set and the tests that run then are over, or the grace time is. Returns the number of tests.
+    /// Serves until `stop` is set and the tests that run then are over, or the grace time is.
+    /// Returns the number of tests.
     ///
     /// # Errors
     /// Of the operating system; those of one client are no errors of the server.
@@ -406,7 +408,8 @@ impl Server {
     }
 }
 
-/// Whom a limit per peer counts as one: an IPv4 address, or the 64 bits that name a network in IPv6.
+/// Whom a limit per peer counts as one: an IPv4 address, or the 64 bits that name a network in
+/// IPv6.
 fn host(peer: SocketAddr) -> u128 {
     match peer.ip().to_canonical() {
         IpAddr::V4(ip) => u128::from(ip.to_bits()),
@@ -414,7 +417,8 @@ fn host(peer: SocketAddr) -> u128 {
     }
 }
 
-/// The secret after `last`: random bytes mixed with it, so that it stays a secret even if there are none this time.
+/// The secret after `last`: random bytes mixed with it, so that it stays a secret even if there are
+/// none this time.
 fn secret_after<E>(last: &[u8; 32], entropy: impl FnOnce(&mut [u8]) -> Result<(), E>) -> [u8; 32] {
     let mut random = [0; 32];
     let there = entropy(&mut random).is_ok();

@@ -1,4 +1,5 @@
-//! One session at the server, without a socket: request in, run, result out. Nothing that is heard means more the second time.
+//! One session at the server, without a socket: request in, run, result out. Nothing that is heard
+//! means more the second time.
 
 mod incoming;
 mod result;
@@ -33,7 +34,8 @@ pub const PATIENCE: Span = Span::from_secs(120);
 pub const FETCHING: Span = Span::from_secs(600);
 /// The same where files have to be read before.
 pub const AGREEING: Span = Span::from_secs(3600);
-/// From the end of the run until its result must have been fetched of a server that is shutting down, which waits for three seconds.
+/// From the end of the run until its result must have been fetched of a server that is shutting
+/// down, which waits for three seconds.
 pub const FAREWELL: Span = Span::from_secs(2);
 /// From a refusal until the session is forgotten.
 pub const PONDERING: Span = Span::from_secs(3);
@@ -102,8 +104,8 @@ pub enum At {
 }
 
 impl Serving {
-    /// For a client that has shown its OPEN. Its request has the length that it announced, which the gate has bounded. `shut`
-    /// ends it soon.
+    /// For a client that has shown its OPEN. Its request has the length that it announced, which
+    /// the gate has bounded. `shut` ends it soon.
     pub fn new(
         now: Time,
         opened: &Opened,
@@ -181,7 +183,8 @@ impl Serving {
         match &self.stage {
             Stage::Request(_) => silent > SILENCE || lasting > PATIENCE,
             _ if self.is_superseded() => true,
-            // A client may be busy with its files before it starts, and so may we; it says that it is there.
+            // A client may be busy with its files before it starts, and so may we; it says that it
+            // is there.
             Stage::Granted(job) if job.options.content.is_file() => {
                 silent > SILENCE || lasting > AGREEING
             }
@@ -194,7 +197,8 @@ impl Serving {
         }
     }
 
-    /// The stage has only begun: a server that is shutting down waits so long for its result to be fetched.
+    /// The stage has only begun: a server that is shutting down waits so long for its result to be
+    /// fetched.
     pub fn is_fresh(&self, now: Time) -> bool {
         now.saturating_since(self.since) < FAREWELL
     }

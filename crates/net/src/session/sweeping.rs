@@ -1,5 +1,5 @@
-//! Removes unfinished files that nobody goes on with, when serving starts and once an hour, on a thread of its own: a directory
-//! may be large, and its disk slow.
+//! Removes unfinished files that nobody goes on with, when serving starts and once an hour, on a
+//! thread of its own: a directory may be large, and its disk slow.
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};

@@ -304,7 +304,8 @@ proptest! {
         prop_assert!(bytes_out <= bytes_in);
     }
 
-    /// Through a network that loses, repeats and reorders, with other people's datagrams between: one session, or none in time.
+    /// Through a network that loses, repeats and reorders, with other people's datagrams between:
+    /// one session, or none in time.
     #[test]
     fn a_handshake_through_a_bad_network_ends_in_one_session(
         fate in proptest::collection::vec((0u8..10, 0u64..400), 200),

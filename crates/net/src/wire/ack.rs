@@ -12,8 +12,9 @@
 //! | data segments that arrived ECN-capable, 4 bytes, modulo 2^32  |
 //! | SACK blocks, 16 bytes each: first, and one after the last     |
 //! ```
-//! Flags: 1 SYN, 2 DSACK (the first block is a duplicate), 4 ECE; bits 4 to 6 the number of blocks, at most four. The answer
-//! to a SYN has no block; a block that is no duplicate lies above the next segment expected.
+//! Flags: 1 SYN, 2 DSACK (the first block is a duplicate), 4 ECE; bits 4 to 6 the number of blocks,
+//! at most four. The answer to a SYN has no block; a block that is no duplicate lies above the next
+//! segment expected.
 
 use fullpipe_flow::{Ack, Range, SackBlocks};
 use fullpipe_units::{Span, Time};
@@ -51,7 +52,8 @@ impl AckDatagram {
         Self::PLAIN + 16 * self.ack.sacks.len()
     }
 
-    /// Writes it to the front of `out`, which is at least [`AckDatagram::bytes`] bytes long, and returns that.
+    /// Writes it to the front of `out`, which is at least [`AckDatagram::bytes`] bytes long, and
+    /// returns that.
     #[inline]
     pub fn encode(&self, out: &mut [u8]) -> usize {
         let a = &self.ack;
@@ -90,8 +92,9 @@ impl AckDatagram {
     /// Reads it. The echoed stamp is still modulo 2^32 microseconds.
     ///
     /// # Errors
-    /// [`WireError`] if its length is not that of its blocks, flags are unknown or contradict the blocks, a block is empty or
-    /// below what is acknowledged already, or a number is one that no segment has.
+    /// [`WireError`] if its length is not that of its blocks, flags are unknown or contradict the
+    /// blocks, a block is empty or below what is acknowledged already, or a number is one that no
+    /// segment has.
     #[inline]
     pub fn decode(header: &Header, datagram: &[u8]) -> Result<Self, WireError> {
         let Some((head, mut rest)) = datagram.split_first_chunk::<{ Self::PLAIN }>() else {

@@ -6,8 +6,8 @@
 //! | sender's time stamp, 4 bytes: microseconds, modulo 2^32       |
 //! | payload, at least one byte; none behind a SYN                 |
 //! ```
-//! Flags: 1 SYN, 2 retransmission, 4 CWR, 8 PUSH. ECN's code points are those of the IP header. A SYN has number 0 and neither
-//! CWR nor PUSH.
+//! Flags: 1 SYN, 2 retransmission, 4 CWR, 8 PUSH. ECN's code points are those of the IP header. A
+//! SYN has number 0 and neither CWR nor PUSH.
 
 use fullpipe_flow::Segment;
 
@@ -21,7 +21,8 @@ pub struct DataDatagram {
     pub session: SessionId,
     /// Its flow.
     pub flow: u16,
-    /// The segment. `ect` and `ce` are not on this wire; the time stamp is exact to a microsecond and known modulo 2^32 of them.
+    /// The segment. `ect` and `ce` are not on this wire; the time stamp is exact to a microsecond
+    /// and known modulo 2^32 of them.
     pub segment: Segment,
 }
 
@@ -51,8 +52,8 @@ impl DataDatagram {
     /// Reads it, and what follows [`Self::LEN`] bytes is the payload. `ect` and `ce` are false.
     ///
     /// # Errors
-    /// [`WireError`] if it is too short, has unknown flags, a number that no segment has, data without payload, or a SYN
-    /// that is more than that.
+    /// [`WireError`] if it is too short, has unknown flags, a number that no segment has, data
+    /// without payload, or a SYN that is more than that.
     #[inline]
     pub fn decode(header: &Header, datagram: &[u8]) -> Result<Self, WireError> {
         let Numbered { number, stamp } = Numbered::decode(datagram)?;

@@ -8,8 +8,8 @@ pub const VERSION: u8 = 1;
 /// Bytes of a [`Header`].
 pub const HEADER: usize = 12;
 
-/// Segments, datagrams and probes have numbers below this, and so do ends of ranges and windows up to it: nothing that is
-/// added to a number that came over the wire overflows.
+/// Segments, datagrams and probes have numbers below this, and so do ends of ranges and windows up
+/// to it: nothing that is added to a number that came over the wire overflows.
 pub const MOST_NUMBER: u64 = 1 << 62;
 
 /// Random name of a session between two hosts; unguessable for who does not see its datagrams.
@@ -51,7 +51,8 @@ pub struct Header {
     pub kind: Kind,
     /// Bits with a meaning of the kind.
     pub flags: u8,
-    /// Flow, source or sequence of probes inside the session; short flows have numbers from `0x8000`.
+    /// Flow, source or sequence of probes inside the session; short flows have numbers from
+    /// `0x8000`.
     pub flow: u16,
     /// The session; 0 before there is one.
     pub session: SessionId,

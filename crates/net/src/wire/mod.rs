@@ -1,7 +1,8 @@
 //! The wire format, version 1: every datagram of fullpipe over UDP. All numbers are big-endian.
 //!
-//! Every datagram begins with the same twelve bytes ([`Header`]). Data has twelve more, so that a packet of 1500 bytes carries
-//! 1448 bytes of payload, as TCP with time stamps does: 20 (IPv4) + 8 (UDP) + 24.
+//! Every datagram begins with the same twelve bytes ([`Header`]). Data has twelve more, so that a
+//! packet of 1500 bytes carries 1448 bytes of payload, as TCP with time stamps does: 20 (IPv4) + 8
+//! (UDP) + 24.
 //!
 //! ```text
 //!  0               1               2               3
@@ -23,7 +24,8 @@ pub use data::DataDatagram;
 pub use header::{HEADER, Header, Kind, MOST_NUMBER, SessionId, VERSION};
 pub use probe::ProbeDatagram;
 
-/// Why a datagram is none of ours. It says nothing about its content: whoever sent it learns nothing.
+/// Why a datagram is none of ours. It says nothing about its content: whoever sent it learns
+/// nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     /// Shorter than its kind.
@@ -37,7 +39,8 @@ pub enum WireError {
     Malformed,
 }
 
-/// A datagram of any kind. Who handles one kind only uses that kind's own reader; this one is for tools and tests.
+/// A datagram of any kind. Who handles one kind only uses that kind's own reader; this one is for
+/// tools and tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed<'a> {
     /// A segment and its payload.
@@ -79,7 +82,8 @@ impl<'a> Parsed<'a> {
         })
     }
 
-    /// Writes it to the front of `out`, which is as long as the datagram, and returns how long that is.
+    /// Writes it to the front of `out`, which is as long as the datagram, and returns how long that
+    /// is.
     pub fn encode(&self, out: &mut [u8]) -> usize {
         let (head, rest) = match self {
             Self::Ack(ack) => return ack.encode(out),

@@ -1,7 +1,7 @@
 //! What data, cross traffic and probes have after the header: a number and a time stamp.
 //!
-//! Stamps are whole microseconds modulo 2^32. The clock of an endpoint ticks in whole microseconds, so that an echoed stamp is
-//! exactly the time at which the segment left.
+//! Stamps are whole microseconds modulo 2^32. The clock of an endpoint ticks in whole microseconds,
+//! so that an echoed stamp is exactly the time at which the segment left.
 
 use fullpipe_units::Time;
 
@@ -41,8 +41,8 @@ impl Numbered {
         })
     }
 
-    /// Writes a datagram that has nothing else: a header without flags, number and stamp, zeros up to the end of `out`, which is
-    /// at least [`LEN`] bytes long.
+    /// Writes a datagram that has nothing else: a header without flags, number and stamp, zeros up
+    /// to the end of `out`, which is at least [`LEN`] bytes long.
     #[inline]
     pub fn encode_padded(self, kind: Kind, flow: u16, session: SessionId, out: &mut [u8]) {
         Header {

@@ -1,4 +1,5 @@
-//! Round-trip probes. The echo is the probe with another kind: as long, byte for byte the same behind its first byte.
+//! Round-trip probes. The echo is the probe with another kind: as long, byte for byte the same
+//! behind its first byte.
 //!
 //! ```text
 //! | header, 12 bytes                                              |

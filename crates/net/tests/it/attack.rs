@@ -1,7 +1,7 @@
 //! Strangers and forgers against a server's gate and against a host in the middle of a run.
 //!
-//! The ordinary tests send 20,000 datagrams. `cargo test -p fullpipe-net --test it -- --ignored attack` sends a million and looks
-//! at memory.
+//! The ordinary tests send 20,000 datagrams.
+//! `cargo test -p fullpipe-net --test it -- --ignored attack` sends a million and looks at memory.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};

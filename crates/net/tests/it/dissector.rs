@@ -279,8 +279,8 @@ fn tshark(capture: &Path, fields: &[&str]) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// A capture of raw IPv4 packets (libpcap's `pcap-savefile`, link type 101), each payload in a UDP datagram of its own
-/// conversation, so that one does not decide about the next.
+/// A capture of raw IPv4 packets (libpcap's `pcap-savefile`, link type 101), each payload in a UDP
+/// datagram of its own conversation, so that one does not decide about the next.
 fn write(dir: &Path, payloads: &[Vec<u8>], port: u16) -> PathBuf {
     let mut out = Vec::new();
     for word in [0xa1b2_c3d4_u32, 4 << 16 | 2, 0, 0, 65_535, 101] {

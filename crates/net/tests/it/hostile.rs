@@ -1,7 +1,9 @@
-//! The server as it listens, on loopback: strangers without a key, and clients that have it and lie; results of a server that lies.
+//! The server as it listens, on loopback: strangers without a key, and clients that have it and
+//! lie; results of a server that lies.
 //!
-//! The ordinary test sends 20,000 datagrams. `cargo test --release -p fullpipe-net --test it -- --ignored --nocapture hostile`
-//! sends a million and prints what that costs.
+//! The ordinary test sends 20,000 datagrams.
+//! `cargo test --release -p fullpipe-net --test it -- --ignored --nocapture hostile` sends a
+//! million and prints what that costs.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -179,7 +181,8 @@ fn processor_time(name: &str) -> f64 {
             .split_whitespace()
             .filter_map(|f| f.parse().ok())
             .collect();
-        // Without name and state: user and system time are fields 11 and 12, in hundredths of a second.
+        // Without name and state: user and system time are fields 11 and 12, in hundredths of a
+        // second.
         Some(fields[10] + fields[11])
     });
     ticks.sum::<u64>() as f64 / 100.0
@@ -276,7 +279,8 @@ fn attack_server(n: usize) {
         cpu * 1e6 / (sent as f64) < 200.0,
         "{cpu} s for {sent} datagrams"
     );
-    // Another OPEN of the friend again, from its own address, once its session is over and before its cookie is too old.
+    // Another OPEN of the friend again, from its own address, once its session is over and before
+    // its cookie is too old.
     let mut dice = Dice(12);
     let mut friend = Raw::open(to, &key("k"), ask_for(&[1; 700]), &mut dice).unwrap();
     friend.say(&Up::Close);

@@ -129,8 +129,9 @@ impl Sink for Slow {
     }
 }
 
-/// The far host takes 40 ms for every segment, by its own clock: its answers are as late, the result says so, and of which host.
-/// How late the near one is this test cannot say, but it does not take the blame.
+/// The far host takes 40 ms for every segment, by its own clock: its answers are as late, the
+/// result says so, and of which host. How late the near one is this test cannot say, but it does
+/// not take the blame.
 #[test]
 fn a_slow_host_is_named() {
     let mut slow = Slow(Duration::from_millis(40));
@@ -180,7 +181,8 @@ fn a_sink_that_fails_ends_the_run() {
     }
 }
 
-/// A disk that is slower than the network: what waits for it is bounded, and a thread takes a segment now and then.
+/// A disk that is slower than the network: what waits for it is bounded, and a thread takes a
+/// segment now and then.
 struct SlowDisk<'a> {
     to: &'a mut Verifier,
     capacity: u64,
@@ -202,14 +204,16 @@ impl Sink for SlowDisk<'_> {
     }
 }
 
-/// The window holds the sender back: nothing is declined, nothing sent twice, and no more waits than there is room for.
+/// The window holds the sender back: nothing is declined, nothing sent twice, and no more waits
+/// than there is room for.
 #[test]
 fn a_slow_disk_holds_the_sender_and_loses_nothing() {
     for mode in [Mode::Packet, Mode::Bulk] {
         let size = 2_000_000;
         let mut spec = spec(size, false);
         spec.flows[0].drops.segments.clear();
-        // A tail loss probe is due two round trips after the last segment, which on loopback is often before the ACK's thread runs.
+        // A tail loss probe is due two round trips after the last segment, which on loopback is
+        // often before the ACK's thread runs.
         spec.flows[0].sender.tlp = false;
         spec.duration = Span::from_secs(60);
         let mut from = Pattern::new(1, MSS, Some(size));
@@ -258,7 +262,8 @@ fn a_slow_disk_holds_the_sender_and_loses_nothing() {
     }
 }
 
-/// A sender that does not keep to the window loses what there is no room for, and nothing else happens.
+/// A sender that does not keep to the window loses what there is no room for, and nothing else
+/// happens.
 #[test]
 fn what_comes_without_room_is_declined() {
     struct Full(u64);

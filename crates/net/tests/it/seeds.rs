@@ -1,5 +1,6 @@
-//! Valid input for the fuzz targets `control` and `files` to start from: whole dialogues, in the form that the targets read. The
-//! files are those of the present types: `UPDATE_DOCS=1 cargo test -p fullpipe-net --test it seeds` writes them anew.
+//! Valid input for the fuzz targets `control` and `files` to start from: whole dialogues, in the
+//! form that the targets read. The files are those of the present types:
+//! `UPDATE_DOCS=1 cargo test -p fullpipe-net --test it seeds` writes them anew.
 
 use std::fs;
 use std::path::Path;
@@ -85,7 +86,8 @@ fn report() -> Vec<u8> {
     postcard::to_stdvec(&Report { outcome, error }).unwrap()
 }
 
-/// Steps of the target: 3 brings the whole request, 4 lets time pass, 5 looks at the run, 6 ends it, 7 sends the OPEN again.
+/// Steps of the target: 3 brings the whole request, 4 lets time pass, 5 looks at the run, 6 ends
+/// it, 7 sends the OPEN again.
 fn a_session_at_the_server(how: u8) -> Vec<u8> {
     let tally = Question::Tally(0);
     let steps = [

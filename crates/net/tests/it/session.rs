@@ -627,8 +627,8 @@ fn a_server_that_ends_a_test_hands_out_what_there_is() {
     server.end();
 }
 
-/// Passes datagrams on between one client and a server, but for every `nth` of those with data. Returns its address; at the end
-/// the numbers of segments, datagrams and probes that it dropped.
+/// Passes datagrams on between one client and a server, but for every `nth` of those with data.
+/// Returns its address; at the end the numbers of segments, datagrams and probes that it dropped.
 fn lossy(
     server: SocketAddr,
     nth: u64,

@@ -1,5 +1,5 @@
-//! Initial Spreading on the wire (Initial Spreading 2014): the first window leaves with one segment every `min(RTT/IW, t_max)`,
-//! or at once where that is below a tick of the timer.
+//! Initial Spreading on the wire (Initial Spreading 2014): the first window leaves with one segment
+//! every `min(RTT/IW, t_max)`, or at once where that is below a tick of the timer.
 
 use std::sync::atomic::AtomicBool;
 
@@ -85,8 +85,8 @@ fn rule(handshake: Span, iw: u64) -> Option<Span> {
     (x >= JIFFY && iw > 1).then_some(x.min(T_MAX))
 }
 
-/// However busy the machine: no segment leaves early, and what is to leave at once does. That most do not leave late either is
-/// asked of a machine that was not; the test below looks closely.
+/// However busy the machine: no segment leaves early, and what is to leave at once does. That most
+/// do not leave late either is asked of a machine that was not; the test below looks closely.
 #[test]
 fn a_hundred_paths_follow_the_rule() {
     let mut rng = ComponentRng::new(1, "paths");

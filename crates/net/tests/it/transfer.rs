@@ -145,7 +145,8 @@ fn transfer(
     Ok(before)
 }
 
-/// A copy in so short a time that not all of it gets across, and some does: how long that is depends on the machine.
+/// A copy in so short a time that not all of it gets across, and some does: how long that is
+/// depends on the machine.
 fn begin(server: &Serving, here: &Path, name: &str, get: bool) {
     for millis in [20, 40, 80, 160, 320] {
         let error = transfer(server, here, name, get, millis).unwrap_err();

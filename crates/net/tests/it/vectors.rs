@@ -1,5 +1,6 @@
-//! The test vectors of the wire format, `tests/vectors/wire-v1.json`, in both directions, and their table in `docs/wire.md`.
-//! They were computed from the tables of that page by a program that is not ours.
+//! The test vectors of the wire format,
+//! `tests/vectors/wire-v1.json`, in both directions, and their table in `docs/wire.md`. They were
+//! computed from the tables of that page by a program that is not ours.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -100,7 +101,8 @@ fn fields(datagram: &Parsed<'_>) -> (&'static str, Value) {
     }
 }
 
-/// Handshake and control: the bytes that fields stand for. The OPEN of the ACCEPT and of the session is the one of the file.
+/// Handshake and control: the bytes that fields stand for. The OPEN of the ACCEPT and of the
+/// session is the one of the file.
 fn encode_session(kind: &str, fields: &Value, open: &Open) -> Vec<u8> {
     let key = || Key::from_text(text(fields, "key"), "vector").unwrap();
     let session = || SessionId(u64::from_str_radix(text(fields, "session"), 16).unwrap());

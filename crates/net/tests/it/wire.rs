@@ -1,4 +1,5 @@
-//! The wire format: what is written is read, what is read is written the same, and nothing else gets in.
+//! The wire format: what is written is read, what is read is written the same, and nothing else
+//! gets in.
 
 use fullpipe_flow::{Ack, Range, SackBlocks, Segment};
 use fullpipe_net::wire::{
@@ -134,7 +135,8 @@ proptest! {
         is_total(&bytes)?;
     }
 
-    /// The right version and a kind: more than one datagram in sixteen gets further than the header.
+    /// The right version and a kind: more than one datagram in sixteen gets further than the
+    /// header.
     #[test]
     fn any_bytes_behind_a_header_are_refused_or_written_the_same(
         kind in 0_u8..13, flags in prop_oneof![0_u8..16, any::<u8>()], high in any::<bool>(), mut bytes in vec(any::<u8>(), 24..110),
@@ -305,7 +307,8 @@ fn other_versions_and_kinds_do_not_get_in() {
     );
 }
 
-/// 1500 = 20 (IPv4) + 8 (UDP) + 24 + 1448, as TCP with time stamps: the simulator's segments fit packet for packet.
+/// 1500 = 20 (IPv4) + 8 (UDP) + 24 + 1448, as TCP with time stamps: the simulator's segments fit
+/// packet for packet.
 #[test]
 fn a_segment_is_as_long_on_the_wire_as_in_the_simulator() {
     assert_eq!(20 + 8 + DataDatagram::LEN + 1448, 1500);

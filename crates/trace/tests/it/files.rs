@@ -31,7 +31,8 @@ pub fn meta() -> Meta {
     }
 }
 
-/// Rows as a transfer of 80 ms at 1 Gbit/s makes them, an ACK every second segment, late by a few microseconds.
+/// Rows as a transfer of 80 ms at 1 Gbit/s makes them, an ACK every second segment, late by a few
+/// microseconds.
 pub fn transfer(rows: u64) -> Vec<TraceRow> {
     let mut late = 1u64;
     let mut cwnd = 3400.0;

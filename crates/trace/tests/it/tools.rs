@@ -1,4 +1,5 @@
-//! Other people's tools read a trace, as docs/trace.md says; the page is made of the tables that the program has.
+//! Other people's tools read a trace, as docs/trace.md says; the page is made of the tables that
+//! the program has.
 
 use std::fs::File;
 use std::path::PathBuf;

@@ -10,8 +10,8 @@ pub(super) struct Decimal {
 }
 
 impl Decimal {
-    /// Splits `12_000.5e-3 unit` into number and unit. `None` if it does not start with a number or if
-    /// what follows looks like more of it.
+    /// Splits `12_000.5e-3 unit` into number and unit. `None` if it does not start with a number or
+    /// if what follows looks like more of it.
     pub(super) fn split(text: &str) -> Option<(Decimal, &str)> {
         let (mut digits, mut rest) = take_digits(text);
         let mut exponent = 0;

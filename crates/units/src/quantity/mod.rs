@@ -1,7 +1,8 @@
-//! Number grammar, unit tables and the search for the unit that was meant; shared by every type here.
+//! Number grammar, unit tables and the search for the unit that was meant; shared by every type
+//! here.
 //!
-//! Numbers are kept as decimal digits until the unit is known, so integer quantities are exact over the
-//! whole range of `u64` and real ones are rounded once.
+//! Numbers are kept as decimal digits until the unit is known, so integer quantities are exact over
+//! the whole range of `u64` and real ones are rounded once.
 
 mod decimal;
 mod expected;

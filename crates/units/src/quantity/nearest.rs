@@ -72,8 +72,8 @@ fn respell_size(lower: &str) -> Option<&'static str> {
         .or_else(|| respell(lower, SIZE_SUFFIXES, "b", BINARY_SIZES))
 }
 
-/// The unit of `units` that consists of the prefix of `lower` and `base`, when `lower` ends in one of
-/// `suffixes` or is a bare prefix.
+/// The unit of `units` that consists of the prefix of `lower` and `base`, when `lower` ends in one
+/// of `suffixes` or is a bare prefix.
 fn respell(
     lower: &str,
     suffixes: &[&str],

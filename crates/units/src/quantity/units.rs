@@ -9,8 +9,8 @@ pub(crate) struct Unit {
     decimals: u32,
 }
 
-/// `value` in the largest of `units` (largest first) that is not above it and needs no more than its
-/// decimals; `None` if there is none.
+/// `value` in the largest of `units` (largest first) that is not above it and needs no more than
+/// its decimals; `None` if there is none.
 pub(crate) fn exact(value: u64, units: &[Unit]) -> Option<String> {
     units.iter().find_map(|unit| {
         let Unit {
@@ -50,7 +50,8 @@ const fn unit(name: &'static str, scale: u64) -> Unit {
     }
 }
 
-// Minutes and hours print whole only: `90s` reads better than `1.5min`, and than `1.025h` for `3690s`.
+// Minutes and hours print whole only: `90s` reads better than `1.5min`, and than
+// `1.025h` for `3690s`.
 pub(crate) const TIMES: &[Unit] = &[
     Unit {
         name: "h",

@@ -50,8 +50,8 @@ where
     Ok(())
 }
 
-/// Reading never panics; what is read prints and reads back; an error is one line, without a full stop,
-/// and its hint contains only what would be accepted.
+/// Reading never panics; what is read prints and reads back; an error is one line, without a full
+/// stop, and its hint contains only what would be accepted.
 fn reads_or_explains<T>(text: &str) -> Result<(), TestCaseError>
 where
     T: FromStr<Err = ParseQuantityError> + Display + PartialEq + Debug,

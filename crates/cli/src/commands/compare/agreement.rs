@@ -1,4 +1,5 @@
-//! The agreement of two grounds as tables: a line per case and flow, and one per class of short flows.
+//! The agreement of two grounds as tables: a line per case and flow, and one per class of short
+//! flows.
 
 use std::collections::BTreeMap;
 

@@ -11,7 +11,8 @@ use crate::args::{Format, ShortFormat, at_least_one, key_value, seed};
 #[derive(Clone, Debug, ClapArgs)]
 #[command(after_help = SEND_EXAMPLES)]
 pub struct Send {
-    /// Host that runs `fullpipe serve`, as HOST, HOST:PORT or [IPV6]:PORT; with TO: a file here, or there as HOST:NAME
+    /// Host that runs `fullpipe serve`, as HOST, HOST:PORT or [IPV6]:PORT; with TO: a file here, or
+    /// there as HOST:NAME
     #[arg(value_name = "HOST|FILE")]
     pub from: String,
 
@@ -43,12 +44,13 @@ pub struct Send {
     #[arg(long, short, value_name = "WINDOW")]
     pub window: Option<String>,
 
-    /// Set any key that a [[flow]] of a scenario has, as `delayed_ack=false`, or another key with its table, as
-    /// `path.mtu=9000`; may be repeated
+    /// Set any key that a [[flow]] of a scenario has, as
+    /// `delayed_ack=false`, or another key with its table, as `path.mtu=9000`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
 
-    /// Request and response: connections that open, fetch K segments and close, instead of a lasting flow
+    /// Request and response: connections that open, fetch K segments and close, instead of a
+    /// lasting flow
     #[arg(long, value_name = "K", conflicts_with_all = ["to", "size", "streams"], value_parser = at_least_one::<NonZeroU32>, allow_negative_numbers = true)]
     pub request: Option<NonZeroU32>,
 
@@ -60,8 +62,9 @@ pub struct Send {
     #[arg(long, value_name = "TIME", requires = "request", default_value = "1s")]
     pub every: String,
 
-    /// Cross traffic beside the flow: udp, udp-on-off, udp-sine, udp-blast, udp-staircase, short-flows or ping, with the keys
-    /// of a scenario's [[traffic]] after commas, as `udp-sine,mean=50Mbit/s,amplitude=30Mbit/s,period=10s`; may be repeated
+    /// Cross traffic beside the flow: udp, udp-on-off, udp-sine, udp-blast, udp-staircase,
+    /// short-flows or ping, with the keys of a scenario's [[traffic]] after commas, as
+    /// `udp-sine,mean=50Mbit/s,amplitude=30Mbit/s,period=10s`; may be repeated
     #[arg(long, value_name = "KIND[,KEY=VALUE]...", conflicts_with = "to")]
     pub traffic: Vec<String>,
 
@@ -73,7 +76,8 @@ pub struct Send {
     #[arg(long, requires = "traffic", conflicts_with_all = ["size", "request", "verify"])]
     pub only_traffic: bool,
 
-    /// Data from memory that proves itself: every byte is looked at, checksums are compared at the end
+    /// Data from memory that proves itself: every byte is looked at, checksums are compared at the
+    /// end
     #[arg(long, conflicts_with_all = ["to", "request"])]
     pub verify: bool,
 
@@ -97,8 +101,8 @@ pub struct Send {
     #[arg(long, value_name = "DIR", conflicts_with = "to")]
     pub out: Option<PathBuf>,
 
-    /// Write what the sender shows at every ACK into this file while the run lasts (Parquet, see docs/trace.md); `fullpipe
-    /// export` makes CSV, qlog or xplot data of it
+    /// Write what the sender shows at every ACK into this file while the run lasts (Parquet, see
+    /// docs/trace.md); `fullpipe export` makes CSV, qlog or xplot data of it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["to", "request", "reverse", "only_traffic"])]
     pub trace: Option<PathBuf>,
 
@@ -114,7 +118,8 @@ pub struct Send {
 /// How to talk to a server.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct PeerFlags {
-    /// File with the shared key, one line, readable by its owner only [default: the variable FULLPIPE_KEY, if it is set]
+    /// File with the shared key, one line, readable by its owner only [default: the variable
+    /// FULLPIPE_KEY, if it is set]
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
 
@@ -122,7 +127,8 @@ pub struct PeerFlags {
     #[arg(long)]
     pub encrypt: bool,
 
-    /// How datagrams leave: one by one, each when its sender says so, or in bulk, many with one call
+    /// How datagrams leave: one by one, each when its sender says so, or in bulk, many with one
+    /// call
     #[arg(long, value_enum, default_value_t = Mode::Packet)]
     pub mode: Mode,
 

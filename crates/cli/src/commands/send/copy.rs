@@ -54,7 +54,8 @@ pub fn copy(args: &Send, to: &str) -> Result<Exit, Failure> {
     let way = Way::new(&server, &args.peer)?;
     listen_for_interrupts()?;
     let mut copied = transfer(args, &way, &order);
-    // Whoever made the last attempt may have died a moment ago; the server finds out when it hears nothing.
+    // Whoever made the last attempt may have died a moment ago; the server finds out when it hears
+    // nothing.
     let patience = Instant::now() + PATIENCE;
     while matches!(&copied, Err(Broken::Busy)) && Instant::now() < patience {
         if INTERRUPT.load(Ordering::Relaxed) {

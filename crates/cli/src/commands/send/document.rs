@@ -1,5 +1,5 @@
-//! The scenario that the flags of `send` and `ping` describe, as text: what is checked, run, measured and stored is the same
-//! as for a file.
+//! The scenario that the flags of `send` and `ping` describe, as text: what is checked, run,
+//! measured and stored is the same as for a file.
 
 use std::fmt::Write as _;
 

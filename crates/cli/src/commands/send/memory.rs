@@ -6,8 +6,8 @@ use super::args::Send;
 use super::document::{Document, MAIN, parts};
 use crate::exit::{Exit, Failure};
 
-/// The scenario that the flags describe. `rtt`: what the handshake took, the best that is known of the path; `size`: that of
-/// a file.
+/// The scenario that the flags describe.
+/// `rtt`: what the handshake took, the best that is known of the path; `size`: that of a file.
 ///
 /// # Errors
 /// A flag cannot be read.
@@ -109,8 +109,8 @@ fn duration(d: &mut Document, args: &Send) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The path is what it is. What a scenario says of one is used only to count windows in BDP and to say how much longer than
-/// an empty path's a round-trip time was.
+/// The path is what it is. What a scenario says of one is used only to count windows in BDP and to
+/// say how much longer than an empty path's a round-trip time was.
 fn path(d: &mut Document, rtt: Span) {
     d.table("[path]");
     d.text("rate", "100Gbit/s", "");

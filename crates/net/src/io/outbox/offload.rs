@@ -24,7 +24,8 @@ impl Offload {
     };
 }
 
-/// How many of `items` may leave as one offloaded call: to one address, with one code point, of one size but for the last.
+/// How many of `items` may leave as one offloaded call: to one address, with one code point, of one
+/// size but for the last.
 pub fn run(items: &[Item], offload: Offload) -> usize {
     let Some((first, rest)) = items.split_first() else {
         return 0;
@@ -47,7 +48,8 @@ pub fn run(items: &[Item], offload: Offload) -> usize {
     n
 }
 
-/// How many from the front leave one by one in the same call: one code point, and no run for offload.
+/// How many from the front leave one by one in the same call: one code point, and no run for
+/// offload.
 pub fn singles(items: &[Item], offload: Offload) -> usize {
     let Some(first) = items.first() else { return 0 };
     let mut n = 1;
@@ -60,7 +62,8 @@ pub fn singles(items: &[Item], offload: Offload) -> usize {
     n
 }
 
-/// Whether a call with offload may have failed because of it: a device without it, or segments beyond the MTU.
+/// Whether a call with offload may have failed because of it: a device without it, or segments
+/// beyond the MTU.
 pub fn is_about_offload(e: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(e),
@@ -68,5 +71,6 @@ pub fn is_about_offload(e: &io::Error) -> bool {
     )
 }
 
-/// Most bytes of one call with offload. A whole IP packet has 65,535, and senders that forgot it lost nearly everything.
+/// Most bytes of one call with offload. A whole IP packet has 65,535, and senders that forgot it
+/// lost nearly everything.
 const MOST_BYTES: usize = 65_000;

@@ -10,7 +10,8 @@ use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, SocketAddrAny, sendmm
 use super::Item;
 use crate::io::Socket;
 
-/// Addresses as the kernel wants them, kept from call to call: nearly always those of the call before.
+/// Addresses as the kernel wants them, kept from call to call: nearly always those of the call
+/// before.
 pub struct Addresses {
     kernel: Vec<SocketAddrAny>,
     known: Vec<SocketAddr>,

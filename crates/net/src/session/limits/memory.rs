@@ -1,5 +1,6 @@
-//! What all tests of a server together may grow to in memory. A test is accounted for when it is admitted, with all that its buffers
-//! may hold, and until its session is over; nothing is measured.
+//! What all tests of a server together may grow to in memory. A test is accounted for when it is
+//! admitted, with all that its buffers may hold, and until its session is over; nothing is
+//! measured.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -42,9 +43,9 @@ impl Memory {
         }
     }
 
-    /// Takes a share for a test that the limits have granted; `far_sends` says on which flows the server sends, by their direction.
-    /// For a file that is put it says how many bytes may wait for the disk: half of what is left when every other test that may come
-    /// has room for the least.
+    /// Takes a share for a test that the limits have granted; `far_sends` says on which flows the
+    /// server sends, by their direction. For a file that is put it says how many bytes may wait for
+    /// the disk: half of what is left when every other test that may come has room for the least.
     ///
     /// # Errors
     /// A sentence that names the limit.
@@ -110,14 +111,16 @@ impl Drop for Share {
 }
 
 impl Limits {
-    /// Segments in flight, of all flows together, of a test that does not ask for so many: a quarter of its part of the memory.
+    /// Segments in flight, of all flows together, of a test that does not ask for so many: a
+    /// quarter of its part of the memory.
     pub(super) fn quiet_window(&self) -> u64 {
         let part = self.max_memory.0 / u64::from(self.max_tests.max(1));
         part / 4 / OF_SEGMENT
     }
 }
 
-/// What the far side of a run may grow to; `sends` says on which flows it sends, by their direction.
+/// What the far side of a run may grow to; `sends` says on which flows it sends, by their
+/// direction.
 fn of_run(spec: &RunSpec, sends: impl Fn(bool) -> bool) -> u64 {
     let seconds = spec.duration.as_secs_f64();
     let of_flow = |f: &FlowSpec| match sends(f.reverse) {
@@ -152,9 +155,11 @@ fn of_run(spec: &RunSpec, sends: impl Fn(bool) -> bool) -> u64 {
 }
 
 const MEGABYTE: u64 = 1_000_000;
-/// Its sockets' buffers in the kernel, packets that are being sent or have just been received, stacks of threads, bytes.
+/// Its sockets' buffers in the kernel, packets that are being sent or have just been received,
+/// stacks of threads, bytes.
 const OF_TEST: u64 = 24 << 20;
-/// What a sender remembers of a segment: a record of 32 bytes in a ring that doubles, and its place in lists.
+/// What a sender remembers of a segment: a record of 32 bytes in a ring that doubles, and its place
+/// in lists.
 const OF_SEGMENT: u64 = 100;
 /// Holes that a receiver remembers at most, and that of a short flow.
 const OF_HOLES: u64 = 1 << 20;

@@ -12,11 +12,12 @@ pub struct Ended {
     handed_out: u64,
 }
 
-/// Bytes of a part on the wire but for IP and UDP: header, number, kind and length of the message, tag.
+/// Bytes of a part on the wire but for IP and UDP: header, number, kind and length of the message,
+/// tag.
 pub const DATAGRAM: u64 = PART as u64 + 12 + 8 + 8 + 32;
 
-/// Parts of a result that may leave at once, and how often all of it may be sent: most parts get lost only on a path on which
-/// nothing else arrives either.
+/// Parts of a result that may leave at once, and how often all of it may be sent: most parts get
+/// lost only on a path on which nothing else arrives either.
 const BURST: u64 = 64;
 const COPIES: u64 = 8;
 
@@ -41,7 +42,8 @@ impl Ended {
         }
     }
 
-    /// The parts asked for, as many as may leave: besides a first burst `allowed` so far, if there is a limit.
+    /// The parts asked for, as many as may leave: besides a first burst `allowed` so far, if there
+    /// is a limit.
     pub fn parts(&mut self, allowed: Option<u64>, from: u32, many: u16) -> Vec<Down> {
         let in_time = allowed.map_or(u64::MAX, |parts| BURST.saturating_add(parts));
         let whole = self.bytes.len().div_ceil(PART) as u64;

@@ -22,8 +22,8 @@ pub struct Job {
     pub grant: Grant,
 }
 
-/// Judges the bytes of a request that `ask` announced: what will be run, what it carries, and its part of the memory; or why it will
-/// not.
+/// Judges the bytes of a request that `ask` announced: what will be run, what it carries, and its
+/// part of the memory; or why it will not.
 pub fn judge(
     bytes: &[u8],
     ask: &Ask,

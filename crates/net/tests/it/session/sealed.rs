@@ -1,4 +1,5 @@
-//! Encrypted sessions over loopback, with somebody between the two who reads, counts and does worse.
+//! Encrypted sessions over loopback, with somebody between the two who reads, counts and does
+//! worse.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -35,7 +36,8 @@ struct Relay {
     thread: JoinHandle<Tally>,
 }
 
-/// What is sent on for a datagram: to where it was going, and back to where it came from. `up`: from the client.
+/// What is sent on for a datagram: to where it was going, and back to where it came from. `up`:
+/// from the client.
 type Tamper = fn(&mut Vec<u8>, u64, bool) -> (Vec<Vec<u8>>, Vec<Vec<u8>>);
 
 fn honest(datagram: &mut Vec<u8>, _: u64, _: bool) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
@@ -120,7 +122,8 @@ fn encrypted() -> Options {
     }
 }
 
-/// Flows in both directions, one of which loses segments and sends them again, cross traffic and probes.
+/// Flows in both directions, one of which loses segments and sends them again, cross traffic and
+/// probes.
 fn everything() -> RunSpec {
     let mut spec = spec(
         20_000,
