@@ -12,16 +12,16 @@ use fullpipe_fuzz::{Raw, Script};
 use fullpipe_net::content::{Allowed, Carried, Content, Question};
 use fullpipe_net::endpoint::{HostOutcome, ReceiverReport, SenderReport};
 use fullpipe_net::ground;
-use fullpipe_net::session::asking::Asking;
-use fullpipe_net::session::attended::{Shaper, Talk, Traffic};
+use fullpipe_net::session::client_session::Asking;
+use fullpipe_net::session::control_port::{Shaper, Talk, Traffic};
 use fullpipe_net::session::channel::Channel;
 use fullpipe_net::session::client::{Done, Report};
-use fullpipe_net::session::control::{Down, PART, Up, Why};
+use fullpipe_net::session::control::{ServerMessage, PART, ClientMessage, Why};
 use fullpipe_net::session::cookie::{COOKIE, Cookie};
 use fullpipe_net::session::limits::Limits;
 use fullpipe_net::session::message::{Ask, ENCRYPT, Nonce, Open};
 use fullpipe_net::session::request::{Options, Request};
-use fullpipe_net::session::serving::{At, Serving};
+use fullpipe_net::session::server_session::{At, Serving};
 use fullpipe_net::session::{Key, Opened, Secrets};
 use fullpipe_net::wire::SessionId;
 use fullpipe_sim::{FlowSpec, FlowTotals, RunSpec};
@@ -126,7 +126,7 @@ fn server(script: &mut Script<'_>) {
             3 => {
                 for (at, bytes) in (0..).zip(request.chunks(PART)) {
                     let bytes = bytes.to_vec();
-                    hear(&mut serving, now, client.seal(&Up::Part { at, bytes }));
+                    hear(&mut serving, now, client.seal(&ClientMessage::Part { at, bytes }));
                 }
             }
             4 => now = now + Span::from_micros(u64::from(script.byte()) << (step >> 3)),
@@ -155,7 +155,7 @@ fn server(script: &mut Script<'_>) {
         let mut said = 0;
         while let Some(datagram) = serving.say(now) {
             assert!(datagram.len() <= LONGEST);
-            assert!(datagram == accept || client.open::<Down>(&datagram).is_some());
+            assert!(datagram == accept || client.open::<ServerMessage>(&datagram).is_some());
             said += 1;
         }
         assert!(said <= MOST_ANSWERS + 1, "{said} answers");
@@ -207,7 +207,7 @@ fn client(script: &mut Script<'_>) {
         let mut said = 0;
         while let Some(datagram) = asking.say(now) {
             assert!(datagram.len() <= LONGEST);
-            assert!(server.open::<Up>(&datagram).is_some());
+            assert!(server.open::<ClientMessage>(&datagram).is_some());
             said += 1;
             assert!(said <= MOST_ANSWERS, "it does not stop talking");
         }

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 
 use fullpipe_net::session::cookie::CookieJar;
 use fullpipe_net::session::message::{self, Ask, Nonce, Open};
-use fullpipe_net::session::{Gate, Heard, Key, Opening};
+use fullpipe_net::session::{Gate, Heard, Key, Handshake};
 use fullpipe_net::wire::SessionId;
 use fullpipe_units::{Span, Time};
 use libfuzzer_sys::fuzz_target;
@@ -29,7 +29,7 @@ fuzz_target!(|input: &[u8]| {
         length: 700,
         digest: [9; 32],
     };
-    let mut client = Opening::new(Time::ZERO, Span::from_secs(60), key.clone(), ask, numbers());
+    let mut client = Handshake::new(Time::ZERO, Span::from_secs(60), key.clone(), ask, numbers());
     let here: SocketAddr = "192.0.2.1:1000".parse().expect("an address");
     let mut now = Time::ZERO;
     let mut sessions = 0;

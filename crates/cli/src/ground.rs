@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
 
 use fullpipe_net::ground::{self, Options, run_local};
-use fullpipe_net::io::{self, Patience};
+use fullpipe_net::io::{self, WaitStrategy};
 use fullpipe_sim::{Outcome, RunSpec};
 use fullpipe_suite::ground::{Ground, GroundError};
 
@@ -75,9 +75,9 @@ pub fn options(flags: &PeerFlags) -> Options {
             Mode::Packet => io::Mode::Packet,
             Mode::Bulk => io::Mode::Bulk,
         },
-        patience: match flags.spin {
-            true => Patience::Spin,
-            false => Patience::Sleep,
+        wait: match flags.spin {
+            true => WaitStrategy::Spin,
+            false => WaitStrategy::Sleep,
         },
         pin: flags.pin,
         ipv6: false,

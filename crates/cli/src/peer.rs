@@ -115,13 +115,13 @@ impl Way {
             }
             let connect = || Client::connect(&peer, &request, &self.options, interrupt);
             let mut found = connect();
-            if matches!(&found, Err(SessionError::Opening { error, .. }) if error.is_busy()) {
+            if matches!(&found, Err(SessionError::Handshake { error, .. }) if error.is_busy()) {
                 // With our own question of a moment ago, perhaps.
                 std::thread::sleep(SOON);
                 found = connect();
             }
             match found {
-                Err(e @ SessionError::Opening { .. }) if i < last => error = e,
+                Err(e @ SessionError::Handshake { .. }) if i < last => error = e,
                 other => return other,
             }
         }

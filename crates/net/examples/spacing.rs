@@ -16,7 +16,7 @@ use std::time::Duration;
 use fullpipe_cc::{InitialSending, StackSpec};
 use fullpipe_flow::{Ack, Preset, ReceiverConfig, SackBlocks, SenderConfig};
 use fullpipe_net::endpoint::{self, EndpointError, Hooks, Plan, Side, UdpPort};
-use fullpipe_net::io::{Clock, Inbox, IoConfig, Mode, Outbox, Patience, Socket, Stop, Waiter};
+use fullpipe_net::io::{Clock, Inbox, IoConfig, Mode, Outbox, Socket, Stop, WaitStrategy, Waiter};
 use fullpipe_net::wire::{AckDatagram, DataDatagram, Header, Kind, SessionId};
 use fullpipe_sim::{FlowSpec, RunSpec, Trace};
 use fullpipe_units::{Span, Time};
@@ -27,8 +27,8 @@ const MTU: u32 = 1500;
 
 fn main() -> Result<()> {
     match std::env::args().nth(1).as_deref() {
-        Some("sleep") => spacing(Patience::Sleep),
-        Some("spin") => spacing(Patience::Spin),
+        Some("sleep") => spacing(WaitStrategy::Sleep),
+        Some("spin") => spacing(WaitStrategy::Spin),
         _ => Err("usage: spacing sleep|spin".into()),
     }
 }
@@ -48,7 +48,7 @@ const GAP: Span = Span::from_millis(4);
 
 /// Sender's host as in any run; the far side answers each SYN after [`RTT`] and nothing else, and
 /// notes when the kernel received the segments of the initial windows.
-fn spacing(patience: Patience) -> Result<()> {
+fn spacing(wait: WaitStrategy) -> Result<()> {
     let config = IoConfig {
         longest: 1472,
         ..IoConfig::new(Mode::Packet)
@@ -96,7 +96,7 @@ fn spacing(patience: Patience) -> Result<()> {
     let arrivals = thread::scope(|scope| {
         let stop = &stop;
         let watcher = scope.spawn(move || watch(&far, clock, stop));
-        let outcome = UdpPort::new(near, 1472, patience, clock, stop)
+        let outcome = UdpPort::new(near, 1472, wait, clock, stop)
             .map_err(EndpointError::from)
             .and_then(|port| endpoint::run(&plan, port, Hooks::default(), stop));
         stop.set();
@@ -131,7 +131,7 @@ fn spacing(patience: Patience) -> Result<()> {
 type Arrivals = Vec<[Option<Duration>; IW as usize]>;
 
 fn watch(socket: &Socket, clock: Clock, stop: &Stop) -> Result<Arrivals> {
-    let waiter = Waiter::new(Patience::Sleep, clock, stop.clone())?;
+    let waiter = Waiter::new(WaitStrategy::Sleep, clock, stop.clone())?;
     let (mut inbox, mut outbox) = (Inbox::new(socket), Outbox::new(16, 64));
     let mut arrivals = vec![[None; IW as usize]; FLOWS as usize];
     // SYNs to be answered: when, to whom.

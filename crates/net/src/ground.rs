@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use fullpipe_sim::{Outcome, RunSpec};
 
+use crate::emulator::{Emulator, EmulatorConfig, EmulatorError};
 use crate::endpoint::{
     self, EndpointError, Hooks, HostOutcome, PathReport, Plan, Side, UdpPort, merge,
 };
 use crate::headers;
-use crate::io::{Clock, Mode, Patience, Socket, Stop, pin};
-use crate::line::{Line, LineConfig, LineError};
+use crate::io::{Clock, Mode, Socket, Stop, WaitStrategy, pin};
 use crate::wire::SessionId;
 
 /// How a run is made.
@@ -24,7 +24,7 @@ pub struct Options {
     /// One datagram per packet, or segmentation offload.
     pub mode: Mode,
     /// How precisely the hosts wait.
-    pub patience: Patience,
+    pub wait: WaitStrategy,
     /// Keep the near host on this processor and the far one on the next; `None`: where the system puts them.
     pub pin: Option<usize>,
     /// Both hosts and the path have addresses of IPv6. What packets count as stays what the specification says.
@@ -49,7 +49,7 @@ pub enum GroundError {
     Host(EndpointError),
     /// The path between the hosts.
     #[error(transparent)]
-    Path(LineError),
+    Path(EmulatorError),
     /// The operating system.
     #[error("socket: {0}")]
     Io(#[from] io::Error),
@@ -79,15 +79,15 @@ impl From<EndpointError> for GroundError {
     }
 }
 
-impl From<LineError> for GroundError {
-    fn from(error: LineError) -> Self {
+impl From<EmulatorError> for GroundError {
+    fn from(error: EmulatorError) -> Self {
         match error {
-            LineError::Interface(error) => error.into(),
-            LineError::Route => Self::Unable {
+            EmulatorError::Interface(error) => error.into(),
+            EmulatorError::Route => Self::Unable {
                 what: error.to_string(),
                 hint: "use --ground sim".to_owned(),
             },
-            LineError::Violation(v) => Self::Fault(v.to_string()),
+            EmulatorError::Violation(v) => Self::Fault(v.to_string()),
             other => Self::Path(other),
         }
     }
@@ -127,18 +127,18 @@ pub fn run_hosts(
     let [near, far] = [sockets[0].local(), sockets[1].local()];
     let session = SessionId(spec.seed);
     let clock = Clock::new();
-    let line = if spec.links.is_empty() {
+    let emulator = if spec.links.is_empty() {
         None
     } else {
-        let config = LineConfig {
-            patience: options.patience,
-            ..LineConfig::new(session, near, far)
+        let config = EmulatorConfig {
+            wait: options.wait,
+            ..EmulatorConfig::new(session, near, far)
         };
-        Some(Line::start(spec, clock, &config)?)
+        Some(Emulator::start(spec, clock, &config)?)
     };
-    let peers = line
-        .as_ref()
-        .map_or([far, near], |line| [line.near_addr(), line.far_addr()]);
+    let peers = emulator.as_ref().map_or([far, near], |emulator| {
+        [emulator.near_addr(), emulator.far_addr()]
+    });
     for (socket, peer) in sockets.iter_mut().zip(peers) {
         socket.connect(peer)?;
     }
@@ -166,7 +166,7 @@ pub fn run_hosts(
                         pin(first + i)?;
                     }
                     let longest = socket.config().longest;
-                    let port = UdpPort::new(socket, longest, options.patience, clock, stop)?;
+                    let port = UdpPort::new(socket, longest, options.wait, clock, stop)?;
                     let more = headers::bytes(plan.peer) - headers::IPV4;
                     let port = port.with_longer_headers(more);
                     let outcome = endpoint::run(plan, port, hooks, stop);
@@ -193,7 +193,7 @@ pub fn run_hosts(
         let outcomes = hosts.into_iter().map(ScopedJoinHandle::join);
         outcomes.collect::<Result<Vec<_>, _>>()
     });
-    let path = line.map(Line::stop);
+    let path = emulator.map(Emulator::stop);
     let panicked = |_| GroundError::Fault("a host panicked".to_owned());
     let mut outcomes = outcomes.map_err(panicked)?.into_iter();
     let (Some(near), Some(far)) = (outcomes.next(), outcomes.next()) else {
@@ -208,10 +208,10 @@ pub fn run_hosts(
             exact: true,
             ..PathReport::default()
         },
-        Some(line) => PathReport {
-            links: line.links,
-            fidelity: line.fidelity,
-            losses: line.losses,
+        Some(emulator) => PathReport {
+            links: emulator.links,
+            fidelity: emulator.fidelity,
+            losses: emulator.losses,
             exact: true,
         },
     };

@@ -5,7 +5,7 @@
 //! - [`io`]: sockets in batches, one datagram at a time or with segmentation offload; waiting that
 //!   is precise.
 //! - [`endpoint`]: one thread that hosts the senders, or the receivers, of a run.
-//! - [`line`]: the path of a scenario (rates, delays, queues, losses) between two sockets of one
+//! - [`emulator`]: the path of a scenario (rates, delays, queues, losses) between two sockets of one
 //!   process, in real time.
 //! - [`ground`]: a run with both hosts on this machine.
 //! - [`session`]: how two hosts agree on a run: handshake, keys, limits, results.
@@ -16,12 +16,12 @@
 //! - [`content`]: how two hosts agree on what flows carry, and whether it arrived.
 
 pub mod content;
+pub mod emulator;
 pub mod endpoint;
 pub mod file;
 pub mod ground;
 pub mod headers;
 pub mod io;
-pub mod line;
 pub mod live;
 pub mod payload;
 pub mod session;

@@ -6,7 +6,7 @@
 
 use fullpipe_units::{Span, Time};
 
-/// Patience with a socket: of one episode after another, each from the first refusal until a batch leaves whole.
+/// WaitStrategy with a socket: of one episode after another, each from the first refusal until a batch leaves whole.
 #[derive(Debug)]
 pub struct BackOff {
     /// Of the present episode: when to try again.

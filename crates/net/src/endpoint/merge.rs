@@ -6,7 +6,7 @@ use fullpipe_sim::{
 };
 use fullpipe_units::Time;
 
-use crate::line::Losses;
+use crate::emulator::Losses;
 
 use super::outcome::{HostOutcome, ReceiverReport, SenderReport};
 

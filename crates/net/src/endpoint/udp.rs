@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use fullpipe_units::Time;
 
 use super::port::{Flush, Mark, Port};
-use crate::io::{Clock, Ecn, Inbox, Outbox, Patience, Socket, Stop, Waiter};
+use crate::io::{Clock, Ecn, Inbox, Outbox, Socket, Stop, WaitStrategy, Waiter};
 
 /// Datagrams of a batch.
 const BATCH: usize = 64;
@@ -30,14 +30,14 @@ impl UdpPort {
     pub fn new(
         socket: Socket,
         longest: usize,
-        patience: Patience,
+        wait: WaitStrategy,
         clock: Clock,
         stop: &Stop,
     ) -> io::Result<Self> {
         Ok(Self {
             outbox: Outbox::new(BATCH, longest),
             inbox: Inbox::new(&socket),
-            waiter: Waiter::new(patience, clock, stop.clone())?,
+            waiter: Waiter::new(wait, clock, stop.clone())?,
             socket,
             longest,
             longer_headers: 0,
@@ -56,8 +56,8 @@ impl UdpPort {
     ///
     /// # Errors
     /// Of the operating system.
-    pub fn restart(&mut self, patience: Patience, clock: Clock, stop: &Stop) -> io::Result<()> {
-        self.waiter = Waiter::new(patience, clock, stop.clone())?;
+    pub fn restart(&mut self, wait: WaitStrategy, clock: Clock, stop: &Stop) -> io::Result<()> {
+        self.waiter = Waiter::new(wait, clock, stop.clone())?;
         Ok(())
     }
 
@@ -169,7 +169,7 @@ mod tests {
         let (socket, other) = (here(), here());
         let to = other.local();
         let (clock, stop) = (Clock::new(), Stop::new().unwrap());
-        let mut port = UdpPort::new(socket, 70_000, Patience::Sleep, clock, &stop).unwrap();
+        let mut port = UdpPort::new(socket, 70_000, WaitStrategy::Sleep, clock, &stop).unwrap();
         // No datagram is as long.
         port.push(to, None, 70_000, |_| {});
         let error = port.flush().unwrap_err();

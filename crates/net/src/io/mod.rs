@@ -25,7 +25,7 @@ pub use inbox::{Datagram, Inbox};
 pub use outbox::{Flushed, Outbox};
 pub use quinn_udp::EcnCodepoint as Ecn;
 pub use socket::{Granted, IoConfig, Mode, Socket, has_segmentation};
-pub use waiter::{Patience, Ready, Stop, Waiter, pin};
+pub use waiter::{Ready, Stop, WaitStrategy, Waiter, pin};
 
 #[cfg(test)]
 mod tests;

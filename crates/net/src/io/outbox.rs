@@ -113,7 +113,7 @@ impl Outbox {
     fn flush_to(&mut self, port: &impl Port) -> io::Result<Flushed> {
         let mut sent = 0;
         // Answers of the network fail one call each.
-        let mut patience = 8;
+        let mut wait = 8;
         // Before this one datagrams leave one by one.
         let mut alone = self.next;
         while self.next < self.items.len() {
@@ -155,8 +155,8 @@ impl Outbox {
                         refused: self.len(),
                     });
                 }
-                Err(e) if is_answer_of_the_network(&e) && patience > 0 => {
-                    patience -= 1;
+                Err(e) if is_answer_of_the_network(&e) && wait > 0 => {
+                    wait -= 1;
                     port.drain_errors();
                 }
                 // A link or a route may come back: what finds none is lost, as anywhere else on the

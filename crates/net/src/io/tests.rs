@@ -45,7 +45,7 @@ fn carry(ip: IpAddr, near: &Socket, far: &Socket, ecn: Option<Ecn>) {
     assert!(outbox.is_empty());
     let mut inbox = Inbox::new(far);
     let clock = Clock::new();
-    let waiter = Waiter::new(Patience::Sleep, clock, Stop::new().unwrap()).unwrap();
+    let waiter = Waiter::new(WaitStrategy::Sleep, clock, Stop::new().unwrap()).unwrap();
     let mut next = 0;
     while next < count {
         let ready = waiter
@@ -316,14 +316,14 @@ fn dropped_arrivals_are_counted() {
 
 #[test]
 fn a_wait_ends_with_a_datagram_a_moment_or_the_end() {
-    for patience in [Patience::Sleep, Patience::Spin] {
+    for wait in [WaitStrategy::Sleep, WaitStrategy::Spin] {
         let (near, far) = (
             socket(Ipv4Addr::LOCALHOST, &IoConfig::default()),
             socket(Ipv4Addr::LOCALHOST, &IoConfig::default()),
         );
         let clock = Clock::new();
         let stop = Stop::new().unwrap();
-        let waiter = Waiter::new(patience, clock, stop.clone()).unwrap();
+        let waiter = Waiter::new(wait, clock, stop.clone()).unwrap();
 
         // A moment in the past still looks at the sockets.
         let found = waiter.wait(&[&near, &far], Time::ZERO, false).unwrap();
@@ -416,7 +416,7 @@ fn fill_the_queue() {
         };
         let near = socket(Ipv4Addr::LOCALHOST, &config);
         let far = socket(Ipv4Addr::LOCALHOST, &IoConfig::default());
-        let waiter = Waiter::new(Patience::Sleep, Clock::new(), Stop::new().unwrap()).unwrap();
+        let waiter = Waiter::new(WaitStrategy::Sleep, Clock::new(), Stop::new().unwrap()).unwrap();
         let (mut outbox, mut inbox) = (Outbox::new(64, 1400), Inbox::new(&far));
         let (mut sent, mut refused, mut arrived) = (0, 0, 0);
         for round in 0..4 {

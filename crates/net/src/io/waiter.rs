@@ -20,7 +20,7 @@ use super::{Clock, Socket};
 
 /// How precisely to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Patience {
+pub enum WaitStrategy {
     /// Sleeps all the time: some 15 us late on an idle machine.
     #[default]
     Sleep,
@@ -93,7 +93,7 @@ pub struct Ready {
 /// Waits for sockets and moments, on the thread that made it.
 #[derive(Debug)]
 pub struct Waiter {
-    patience: Patience,
+    wait: WaitStrategy,
     clock: Clock,
     stop: Stop,
     /// Timer slack is a property of the thread.
@@ -108,10 +108,10 @@ impl Waiter {
     ///
     /// # Errors
     /// The kernel is too old.
-    pub fn new(patience: Patience, clock: Clock, stop: Stop) -> io::Result<Self> {
+    pub fn new(wait: WaitStrategy, clock: Clock, stop: Stop) -> io::Result<Self> {
         prctl::set_timerslack(1)?;
         Ok(Self {
-            patience,
+            wait,
             clock,
             stop,
             on_this_thread: PhantomData,
@@ -137,7 +137,7 @@ impl Waiter {
     pub fn wait(&self, sockets: &[&Socket], until: Time, writable: bool) -> io::Result<Ready> {
         let until = self.clock.instant(until);
         let mut now = Instant::now();
-        if let (Patience::Spin, Some(at)) = (self.patience, until) {
+        if let (WaitStrategy::Spin, Some(at)) = (self.wait, until) {
             let soon = at.checked_sub(SPIN).unwrap_or(at);
             if soon > now {
                 let found = self.poll(sockets, Some(soon - now), writable)?;

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fullpipe_sim::{Outcome, RunSpec};
 use fullpipe_units::{Span, Time};
 
-use super::asking::{Asking, Ended};
-use super::attended::{Attended, Early, Talk, Traffic};
+use super::client_session::{ClientSession, Ended};
 use super::control::{Grant, shown};
+use super::control_port::{ControlChannel, ControlPort, Early, Traffic};
 use super::exchange::{CONTROL_BYTES, exchange, open, send};
 use super::request::{Options, Request};
 use super::seal::{End, Seal};
@@ -59,7 +59,7 @@ pub struct Client {
     secrets: Secrets,
     /// Of an encrypted session; it outlasts a run, because its numbers do.
     seal: Option<Seal>,
-    asking: Asking,
+    session: ClientSession,
     grant: Grant,
     early: Early,
     /// The server has been told, or need not be.
@@ -99,11 +99,11 @@ impl Client {
             error,
         })?;
         let (clock, stop) = (Clock::new(), Stop::new()?);
-        let port = UdpPort::new(socket, longest, options.patience, clock, &stop)?;
+        let port = UdpPort::new(socket, longest, options.wait, clock, &stop)?;
         let mut port = port.with_longer_headers(request.options.longer_headers());
         let secrets = open(&mut port, peer, &request.options, &bytes, interrupt)?;
         let until_complete = request.options.until_complete;
-        let asking = Asking::new(clock.now(), &secrets, bytes, until_complete);
+        let session = ClientSession::new(clock.now(), &secrets, bytes, until_complete);
         let mut client = Self {
             port,
             clock,
@@ -111,13 +111,13 @@ impl Client {
             peer: peer.address,
             seal: encrypted.then(|| Seal::new(&secrets, End::Client)),
             secrets,
-            asking,
+            session,
             grant: Grant::default(),
             early: Early::new(),
             is_over: false,
         };
-        let verdict = client.converse(interrupt, |asking| asking.verdict().cloned())?;
-        client.grant = verdict.map_err(SessionError::Refused)?;
+        let decision = client.converse(interrupt, |session| session.decision().cloned())?;
+        client.grant = decision.map_err(SessionError::Refused)?;
         Ok(client)
     }
 
@@ -140,17 +140,17 @@ impl Client {
         question: &Question,
         interrupt: &AtomicBool,
     ) -> Result<Answer, SessionError> {
-        self.asking.ask(self.clock.now(), question);
-        self.converse(interrupt, Asking::take_answer)
+        self.session.ask(self.clock.now(), question);
+        self.converse(interrupt, ClientSession::take_answer)
     }
 
     /// Says goodbye.
     pub fn close(mut self) {
-        self.asking.close(self.clock.now());
+        self.session.close(self.clock.now());
         self.is_over = true;
         // Whether the server hears it does not matter.
-        let _ = self.converse(&AtomicBool::new(false), |asking| {
-            asking.is_closed().then_some(())
+        let _ = self.converse(&AtomicBool::new(false), |session| {
+            session.is_closed().then_some(())
         });
     }
 
@@ -165,14 +165,14 @@ impl Client {
         hooks: Hooks<'_>,
         interrupt: &AtomicBool,
     ) -> Result<Done, SessionError> {
-        self.asking.start(self.clock.now());
-        let begun = |asking: &mut Asking| {
-            (asking.progress().is_some() || asking.ended().is_some()).then_some(())
+        self.session.start(self.clock.now());
+        let begun = |session: &mut ClientSession| {
+            (session.progress().is_some() || session.ended().is_some()).then_some(())
         };
         self.converse(interrupt, begun)?;
         let near = self.run_near(spec, options, hooks, interrupt)?;
-        self.asking.stop(self.clock.now());
-        let ended = self.converse(interrupt, |asking| asking.ended())?;
+        self.session.stop(self.clock.now());
+        let ended = self.converse(interrupt, |session| session.ended())?;
         let report = self.fetch(&ended, interrupt)?;
         if let Some(error) = report.error {
             return Err(SessionError::Far(shown(&error)));
@@ -189,8 +189,8 @@ impl Client {
     /// # Errors
     /// [`SessionError`].
     pub fn vanish_after_start(mut self) -> Result<(), SessionError> {
-        self.asking.start(self.clock.now());
-        let begun = |asking: &mut Asking| asking.progress().map(|_| ());
+        self.session.start(self.clock.now());
+        let begun = |session: &mut ClientSession| session.progress().map(|_| ());
         self.is_over = true;
         self.converse(&AtomicBool::new(false), begun)
     }
@@ -212,15 +212,15 @@ impl Client {
         if let Some(cpu) = options.pin {
             pin(cpu)?;
         }
-        let complete = self.asking.complete();
+        let complete = self.session.complete();
         let stop = Stop::new()?;
-        self.port.restart(options.patience, Clock::new(), &stop)?;
-        let mut talk = Near {
-            asking: &mut self.asking,
+        self.port.restart(options.wait, Clock::new(), &stop)?;
+        let mut talk = ClientControl {
+            session: &mut self.session,
             interrupt,
             watched: hooks.complete,
         };
-        let port = Attended::new(
+        let port = ControlPort::new(
             &mut self.port,
             &mut talk,
             self.peer,
@@ -237,8 +237,7 @@ impl Client {
             }
             None => endpoint::run(&plan, port, hooks, &stop),
         };
-        self.port
-            .restart(options.patience, self.clock, &self.stop)?;
+        self.port.restart(options.wait, self.clock, &self.stop)?;
         let now = self.clock.now();
         if outcome.is_err() || interrupt.load(Ordering::Relaxed) {
             return match outcome {
@@ -246,15 +245,15 @@ impl Client {
                 Ok(_) => Err(SessionError::Interrupted),
             };
         }
-        if self.asking.ended().is_none() && self.asking.is_silent(now) {
+        if self.session.ended().is_none() && self.session.is_silent(now) {
             return Err(SessionError::Vanished);
         }
         Ok(outcome?)
     }
 
     fn fetch(&mut self, ended: &Ended, interrupt: &AtomicBool) -> Result<Report, SessionError> {
-        self.asking.fetch(self.clock.now(), ended)?;
-        let bytes = self.converse(interrupt, Asking::result)??;
+        self.session.fetch(self.clock.now(), ended)?;
+        let bytes = self.converse(interrupt, ClientSession::result)??;
         postcard::from_bytes(&bytes).map_err(|e| SessionError::Misfit(e.to_string()))
     }
 
@@ -262,17 +261,17 @@ impl Client {
     fn converse<T>(
         &mut self,
         interrupt: &AtomicBool,
-        mut done: impl FnMut(&mut Asking) -> Option<T>,
+        mut done: impl FnMut(&mut ClientSession) -> Option<T>,
     ) -> Result<T, SessionError> {
         loop {
-            if let Some(done) = done(&mut self.asking) {
+            if let Some(done) = done(&mut self.session) {
                 return Ok(done);
             }
             if interrupt.load(Ordering::Relaxed) {
                 return Err(SessionError::Interrupted);
             }
             let now = self.clock.now();
-            if self.asking.is_silent(now) {
+            if self.session.is_silent(now) {
                 return Err(SessionError::Vanished);
             }
             let (peer, clock) = (self.peer, self.clock);
@@ -280,7 +279,7 @@ impl Client {
                 &mut self.port,
                 peer,
                 clock,
-                &mut self.asking,
+                &mut self.session,
                 &mut self.early,
             )?;
         }
@@ -292,8 +291,8 @@ impl Drop for Client {
     fn drop(&mut self) {
         if !self.is_over {
             let now = self.clock.now();
-            self.asking.close(now);
-            if let Some(goodbye) = self.asking.say(now) {
+            self.session.close(now);
+            if let Some(goodbye) = self.session.poll_transmit(now) {
                 let _ = send(&mut self.port, self.peer, &goodbye);
                 let _ = self.port.flush();
             }
@@ -302,33 +301,33 @@ impl Drop for Client {
 }
 
 /// The client while its endpoint runs.
-struct Near<'a> {
-    asking: &'a mut Asking,
+struct ClientControl<'a> {
+    session: &'a mut ClientSession,
     interrupt: &'a AtomicBool,
     /// Somebody else who wants to know that this side is complete.
     watched: Option<&'a AtomicBool>,
 }
 
-impl Talk for Near<'_> {
-    fn hear(&mut self, now: Time, datagram: &[u8]) {
-        self.asking.hear(now, datagram);
+impl ControlChannel for ClientControl<'_> {
+    fn on_datagram(&mut self, now: Time, datagram: &[u8]) {
+        self.session.on_datagram(now, datagram);
     }
 
-    fn say(&mut self, now: Time) -> Option<Vec<u8>> {
-        self.asking.say(now)
+    fn poll_transmit(&mut self, now: Time) -> Option<Vec<u8>> {
+        self.session.poll_transmit(now)
     }
 
-    fn due(&self) -> Time {
-        self.asking.due()
+    fn next_timeout(&self) -> Time {
+        self.session.next_timeout()
     }
 
     fn is_over(&mut self, now: Time, traffic: &Traffic) -> bool {
         if let Some(watched) = self.watched
-            && self.asking.complete().load(Ordering::Acquire)
+            && self.session.complete().load(Ordering::Acquire)
         {
             watched.store(true, Ordering::Release);
         }
-        self.interrupt.load(Ordering::Relaxed) || self.asking.is_over(now, traffic)
+        self.interrupt.load(Ordering::Relaxed) || self.session.is_over(now, traffic)
     }
 }
 

@@ -14,7 +14,7 @@ pub const MOST_PARTS: u16 = 32;
 
 /// From a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Up {
+pub enum ClientMessage {
     /// Part `at` of the request.
     Part {
         /// Which, from 0.
@@ -48,7 +48,7 @@ pub enum Up {
 
 /// From a server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Down {
+pub enum ServerMessage {
     /// This part of the request has come.
     Have {
         /// Which.
@@ -70,7 +70,7 @@ pub enum Down {
     /// It has ended.
     Ended {
         /// Why.
-        why: Why,
+        why: EndReason,
         /// Bytes of the result.
         length: u32,
         /// BLAKE3 of the result.
@@ -107,7 +107,7 @@ pub struct Grant {
 
 /// Why a run ended at the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Why {
+pub enum EndReason {
     /// Its time was over.
     Over,
     /// The client said so.
@@ -126,7 +126,7 @@ pub enum Why {
     Failed,
 }
 
-impl Why {
+impl EndReason {
     /// For people.
     pub fn text(self) -> &'static str {
         match self {

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use fullpipe_units::{Bytes, Rate, Span};
 use serde::Serialize;
 
-use super::control::Why;
+use super::control::EndReason;
 use super::limits::Limits;
 use super::message::Reason;
 
@@ -134,7 +134,7 @@ impl Event {
     pub(super) fn finished(
         test: u64,
         peer: SocketAddr,
-        why: Why,
+        why: EndReason,
         lasted: Span,
         (received, sent): (u64, u64),
     ) -> Self {

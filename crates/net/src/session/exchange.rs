@@ -1,4 +1,4 @@
-//! Talk over a port while no endpoint runs on it: the handshake of a client, and control messages
+//! ControlChannel over a port while no endpoint runs on it: the handshake of a client, and control messages
 //! at either end.
 
 use std::io;
@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fullpipe_units::Span;
 
-use super::attended::{Early, Talk};
 use super::client::Peer;
+use super::control_port::{ControlChannel, Early};
 use super::failure::SessionError;
+use super::handshake::Opening;
 use super::message::{Ask, ENCRYPT, TestKind};
-use super::opening::Opening;
 use super::request::Options;
 use super::{Secrets, entropy};
 use crate::endpoint::{Port, UdpPort};
@@ -32,15 +32,15 @@ pub(super) fn exchange(
     port: &mut UdpPort,
     peer: SocketAddr,
     clock: Clock,
-    talk: &mut impl Talk,
+    talk: &mut impl ControlChannel,
     early: &mut Early,
 ) -> io::Result<()> {
     let now = clock.now();
-    while let Some(datagram) = talk.say(now) {
+    while let Some(datagram) = talk.poll_transmit(now) {
         send(port, peer, &datagram)?;
     }
     port.flush()?;
-    port.wait(talk.due().min(now + GLANCE), false)?;
+    port.wait(talk.next_timeout().min(now + GLANCE), false)?;
     // Whoever sends without a pause must not keep the caller from looking at its clock.
     for _ in 0..MOST_BATCHES {
         if port.receive()? == 0 {
@@ -50,7 +50,7 @@ pub(super) fn exchange(
         port.each(|from, mark, datagram| {
             let ours = from == peer;
             if ours && is_control(datagram) {
-                talk.hear(now, datagram);
+                talk.on_datagram(now, datagram);
             } else if ours && early.len() < MOST_EARLY {
                 early.push((from, mark, datagram.to_vec()));
             }
@@ -101,14 +101,14 @@ pub(super) fn open(
         let _ = entropy(&mut nonce);
         nonce
     };
-    let mut opening = Opening::new(
+    let mut handshake = Handshake::new(
         port.now(),
         peer.patience,
         peer.key.clone(),
         ask,
         Box::new(nonce),
     );
-    let failed = |error| SessionError::Opening {
+    let failed = |error| SessionError::Handshake {
         peer: peer.address,
         error,
     };
@@ -117,18 +117,18 @@ pub(super) fn open(
             return Err(SessionError::Interrupted);
         }
         let now = port.now();
-        if let Some(datagram) = opening.poll(now).map_err(failed)? {
+        if let Some(datagram) = handshake.poll(now).map_err(failed)? {
             send(port, peer.address, &datagram)?;
             port.flush()?;
         }
-        port.wait(opening.next_timeout().min(now + GLANCE), false)?;
+        port.wait(handshake.next_timeout().min(now + GLANCE), false)?;
         if port.receive()? == 0 {
             continue;
         }
         let (now, mut opened) = (port.now(), Ok(None));
         port.each(|from, _, datagram| {
             if from == peer.address && matches!(opened, Ok(None)) {
-                opened = opening.handle(now, datagram);
+                opened = handshake.handle(now, datagram);
             }
         });
         if let Some((secrets, _)) = opened.map_err(failed)? {

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use super::opening::OpeningError;
+use super::handshake::HandshakeError;
 use super::pull::PullError;
 use super::request::RequestError;
 use crate::endpoint::EndpointError;
@@ -14,11 +14,11 @@ use crate::endpoint::EndpointError;
 pub enum SessionError {
     /// The handshake.
     #[error("{peer}: {error}")]
-    Opening {
+    Handshake {
         /// The server.
         peer: SocketAddr,
         /// Why.
-        error: OpeningError,
+        error: HandshakeError,
     },
     /// Encryption without a key.
     #[error("encryption needs a key that only both sides have")]
@@ -69,15 +69,15 @@ impl SessionError {
         use super::message::Reason;
         match self {
             Self::Here(_) => None,
-            Self::Opening { error, .. } => match error {
-                OpeningError::NoAnswer => Some(
+            Self::Handshake { error, .. } => match error {
+                HandshakeError::NoAnswer => Some(
                     "is `fullpipe serve` running there, and does the firewall let UDP through to its port?",
                 ),
-                OpeningError::Refused(Reason::Authentication) | OpeningError::Impostor => Some(
+                HandshakeError::Refused(Reason::Authentication) | HandshakeError::Impostor => Some(
                     "both sides need the same key: here it comes with `--key FILE`, or in FULLPIPE_KEY; a server with `--open` takes none",
                 ),
-                OpeningError::Refused(Reason::Unencrypted) => Some("say `--encrypt`"),
-                OpeningError::Refused(Reason::Keyless) => Some("give the server a key"),
+                HandshakeError::Refused(Reason::Unencrypted) => Some("say `--encrypt`"),
+                HandshakeError::Refused(Reason::Keyless) => Some("give the server a key"),
                 _ => None,
             },
             Self::NoKey => Some("`fullpipe serve --new-key FILE` makes one, for both sides"),

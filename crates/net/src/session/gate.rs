@@ -77,7 +77,7 @@ impl Gate {
     /// A datagram came from an address that has no session.
     pub fn handle(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Heard {
         self.counts.bytes_in += datagram.len() as u64;
-        let heard = self.judge(now, from, datagram);
+        let heard = self.answer(now, from, datagram);
         if let Heard::Answer(answer) = &heard {
             // The rule of this module; a longer answer would be a fault of ours, and is not sent.
             if answer.len() > datagram.len() {
@@ -88,7 +88,7 @@ impl Gate {
         heard
     }
 
-    fn judge(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Heard {
+    fn answer(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Heard {
         let kind = Header::decode(datagram).map(|header| header.kind);
         match kind {
             Ok(Kind::Hello) => match message::read_hello(datagram) {

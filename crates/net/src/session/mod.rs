@@ -18,28 +18,29 @@
 //! - [`key`]: the shared key; where it may come from.
 //! - [`cookie`]: cookies, and which of them were used.
 //! - [`message`]: the datagrams of the handshake.
-//! - [`gate`], [`opening`]: the two sides of the handshake, without sockets or clocks.
+//! - [`gate`], [`handshake`]: the two sides of the handshake, without sockets or clocks.
 //!
 //! - [`seal`]: what a session's datagrams look like if it is encrypted.
 //!
 //! What protects against what is in SECURITY.md. Proofs and tags of handshake and control messages,
 //! which are never encrypted, are keyed BLAKE3 hashes.
 
-pub mod asking;
-pub mod attended;
 pub mod channel;
 mod check;
+mod cleanup;
 pub mod client;
+pub mod client_session;
 pub mod control;
+pub mod control_port;
 pub mod cookie;
 pub mod event;
 mod exchange;
 mod failure;
 pub mod gate;
+pub mod handshake;
 pub mod key;
 pub mod limits;
 pub mod message;
-pub mod opening;
 mod parse;
 pub mod pull;
 mod report;
@@ -48,18 +49,17 @@ pub mod seal;
 mod sealed;
 mod seen;
 pub mod server;
-pub mod serving;
+pub mod server_session;
 mod session_thread;
-mod sweeping;
 #[cfg(test)]
 mod tests;
 
 use crate::wire::SessionId;
 
 pub use gate::{Gate, Heard, Opened};
+pub use handshake::{Handshake, HandshakeError};
 pub use key::{Key, KeyError};
 pub use message::{Ask, Reason, TestKind};
-pub use opening::{Opening, OpeningError};
 pub use sealed::Sealed;
 
 /// Port that `serve` listens on unless told otherwise.

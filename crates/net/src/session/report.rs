@@ -3,7 +3,7 @@
 use fullpipe_sim::{Outcome, RunSpec};
 use serde::{Deserialize, Serialize};
 
-use super::control::{Why, shown};
+use super::control::{EndReason, shown};
 use super::failure::SessionError;
 use crate::endpoint::{HostOutcome, PathReport, merge};
 
@@ -34,7 +34,7 @@ pub struct Done {
     /// The other.
     pub far: HostOutcome,
     /// How it ended there.
-    pub why: Why,
+    pub why: EndReason,
 }
 
 impl Done {

@@ -22,6 +22,7 @@ use nix::sys::socket::{
 };
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 
+use super::cleanup::Cleanup;
 use super::cookie::CookieJar;
 use super::event::Event;
 use super::gate::{Gate, GateCounts, Heard, Opened};
@@ -29,7 +30,6 @@ use super::limits::Limits;
 use super::limits::memory::Memory;
 use super::message::{ENCRYPT, Open, Reason, TestKind};
 use super::session_thread::{self, Session};
-use super::sweeping::Sweeping;
 use super::{Key, entropy};
 use crate::content::Allowed;
 use crate::io::{Clock, Stop};
@@ -44,7 +44,7 @@ pub struct Config {
     pub key: Key,
     /// How much.
     pub limits: Limits,
-    /// How long tests that run may go on once it is told to stop.
+    /// How long tests that run may go on once it is summary to stop.
     pub grace: Span,
 }
 
@@ -66,9 +66,9 @@ pub struct Server {
     live: Vec<Handle>,
     tests: u64,
     stopping: Arc<AtomicBool>,
-    told: Told,
+    summary: LogSummary,
     only_encrypted: bool,
-    sweeping: Sweeping,
+    sweeping: Cleanup,
 }
 
 /// A session from outside.
@@ -83,7 +83,7 @@ struct Handle {
 
 /// What was last said of strangers.
 #[derive(Default)]
-struct Told {
+struct LogSummary {
     at: Time,
     counts: GateCounts,
     /// Refusals in this period.
@@ -138,9 +138,9 @@ impl Server {
             live: Vec::new(),
             tests: 0,
             stopping: Arc::default(),
-            told: Told::default(),
+            summary: LogSummary::default(),
             only_encrypted: false,
-            sweeping: Sweeping::default(),
+            sweeping: Cleanup::default(),
         };
         let key = &server.config.key;
         (server.log)(&Event::Listening {
@@ -254,7 +254,7 @@ impl Server {
             Heard::Nothing => {}
             Heard::Answer(answer) => {
                 if self.gate.counts().bad_proofs > wrong_before {
-                    self.told.last_wrong_key = Some(from);
+                    self.summary.last_wrong_key = Some(from);
                 }
                 self.send(from, to, &answer);
             }
@@ -262,8 +262,8 @@ impl Server {
                 if let Err(reason) = self.admit(now, &opened, to) {
                     let answer = self.gate.refuse(&opened, reason);
                     self.send(from, to, &answer);
-                    self.told.refusals += 1;
-                    if self.told.refusals <= MOST_REFUSALS {
+                    self.summary.refusals += 1;
+                    if self.summary.refusals <= MOST_REFUSALS {
                         (self.log)(&Event::refused(from, reason));
                     }
                 }
@@ -376,17 +376,17 @@ impl Server {
 
     /// A line about strangers, if there is something new.
     fn summarize(&mut self, now: Time, at_once: bool) {
-        if !at_once && now < self.told.at + SUMMARY {
+        if !at_once && now < self.summary.at + SUMMARY {
             return;
         }
-        let (counts, before) = (self.gate.counts(), self.told.counts);
+        let (counts, before) = (self.gate.counts(), self.summary.counts);
         let event = Event::Turned {
             garbage: counts.garbage - before.garbage,
             wrong_key: counts.bad_proofs - before.bad_proofs,
             replayed: counts.replays - before.replays,
             bad_cookie: counts.bad_cookies - before.bad_cookies,
-            refused: self.told.refusals.saturating_sub(MOST_REFUSALS),
-            last_wrong_key: self.told.last_wrong_key.take(),
+            refused: self.summary.refusals.saturating_sub(MOST_REFUSALS),
+            last_wrong_key: self.summary.last_wrong_key.take(),
         };
         if let Event::Turned {
             garbage,
@@ -400,10 +400,10 @@ impl Server {
         {
             (self.log)(&event);
         }
-        self.told = Told {
+        self.summary = LogSummary {
             at: now,
             counts,
-            ..Told::default()
+            ..LogSummary::default()
         };
     }
 }

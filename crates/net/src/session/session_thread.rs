@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fullpipe_units::{Span, Time};
 
-use super::attended::{Attended, Early, Talk};
+use super::control_port::{ControlChannel, ControlPort, Early};
 use super::event::Event;
 use super::exchange::{CONTROL_BYTES, exchange};
 use super::gate::Opened;
@@ -17,12 +17,12 @@ use super::pull;
 use super::report::Report;
 use super::seal::{End, Seal};
 use super::server::Log;
-use super::serving::{At, Job, Serving};
+use super::server_session::{Job, ServerSession, SessionState};
 use super::{Sealed, Secrets};
 use crate::content::Allowed;
 use crate::endpoint::{self, Hooks, Plan, Side, UdpPort};
 use crate::ground;
-use crate::io::{Clock, IoConfig, Mode, Patience, Socket, Stop};
+use crate::io::{Clock, IoConfig, Mode, Socket, Stop, WaitStrategy};
 
 /// All that a session's thread is given.
 pub struct Session {
@@ -53,7 +53,7 @@ pub fn run(session: Session) {
 
 fn attempt(session: &Session) -> io::Result<()> {
     let stop = Stop::new()?;
-    let mut serving = Serving::new(
+    let mut serving = ServerSession::new(
         session.clock.now(),
         &session.opened,
         session.accept.clone(),
@@ -65,10 +65,14 @@ fn attempt(session: &Session) -> io::Result<()> {
     .with_memory(session.memory.clone());
     let config = IoConfig::new(Mode::Packet);
     let mut port = session.port(&config, CONTROL_BYTES, &stop)?;
-    session.talk(&mut port, &mut serving, &[At::Request])?;
-    session.tell_verdict(&serving);
-    session.talk(&mut port, &mut serving, &[At::Granted, At::Refused])?;
-    if serving.at() == At::Running
+    session.talk(&mut port, &mut serving, &[SessionState::Request])?;
+    session.send_decision(&serving);
+    session.talk(
+        &mut port,
+        &mut serving,
+        &[SessionState::Granted, SessionState::Refused],
+    )?;
+    if serving.at() == SessionState::Running
         && let Some(job) = serving.job().cloned()
     {
         drop(port);
@@ -82,24 +86,24 @@ impl Session {
         let config = IoConfig { longest, ..*config };
         let mut socket = Socket::new(self.udp.try_clone()?, &config)?;
         socket.connect(self.opened.from)?;
-        UdpPort::new(socket, longest, Patience::Sleep, self.clock, stop)
+        UdpPort::new(socket, longest, WaitStrategy::Sleep, self.clock, stop)
     }
 
     /// Talks as long as the session is at one of these places.
-    fn talk(&self, port: &mut UdpPort, serving: &mut Serving, at: &[At]) -> io::Result<()> {
+    fn talk(&self, port: &mut UdpPort, serving: &mut ServerSession, at: &[At]) -> io::Result<()> {
         while at.contains(&serving.at()) {
             let now = self.clock.now();
-            let ended = serving.at() == At::Ended;
+            let ended = serving.at() == SessionState::Ended;
             let shut = self.shut.load(Ordering::Relaxed) && !(ended && serving.is_fresh(now));
             if shut || !ended && self.stopping.load(Ordering::Relaxed) {
                 return self.lose("the server is shutting down");
             }
             if serving.is_abandoned(now) {
                 let what = match serving.at() {
-                    At::Request => "the client vanished before its request was complete",
+                    SessionState::Request => "the client vanished before its request was complete",
                     _ if serving.is_superseded() => "the same copy was begun again",
-                    At::Granted => "the client did not start the test",
-                    At::Ended => "the client did not fetch its result",
+                    SessionState::Granted => "the client did not start the test",
+                    SessionState::Ended => "the client did not fetch its result",
                     _ => return Ok(()),
                 };
                 return self.lose(what);
@@ -108,14 +112,14 @@ impl Session {
         }
         match serving.at() {
             // What comes now belongs to the run.
-            At::Running => Ok(()),
+            SessionState::Running => Ok(()),
             // The last answers.
-            _ if serving.due() < Time::MAX => self.exchange(port, serving),
+            _ if serving.next_timeout() < Time::MAX => self.exchange(port, serving),
             _ => Ok(()),
         }
     }
 
-    fn exchange(&self, port: &mut UdpPort, serving: &mut Serving) -> io::Result<()> {
+    fn exchange(&self, port: &mut UdpPort, serving: &mut ServerSession) -> io::Result<()> {
         // A client sends nothing of a run before it has heard that it begins.
         exchange(
             port,
@@ -130,7 +134,7 @@ impl Session {
         Err(io::Error::other(what.to_owned()))
     }
 
-    fn tell_verdict(&self, serving: &Serving) {
+    fn send_decision(&self, serving: &ServerSession) {
         let (test, peer) = (self.test, self.opened.from);
         if let Some(job) = serving.job() {
             let spec = &job.spec;
@@ -152,7 +156,7 @@ impl Session {
     }
 
     /// Runs the far side, then hands out its result.
-    fn host(&self, job: &Job, serving: &mut Serving) -> io::Result<()> {
+    fn host(&self, job: &Job, serving: &mut ServerSession) -> io::Result<()> {
         let plain = ground::longest(&job.spec);
         let longest = (plain + job.options.overhead()).max(CONTROL_BYTES);
         let stop = Stop::new()?;
@@ -160,7 +164,7 @@ impl Session {
         let port = self.port(&config, longest, &stop)?;
         let mut port = port.with_longer_headers(job.options.longer_headers());
         let run_clock = Clock::new();
-        port.restart(Patience::Sleep, run_clock, &stop)?;
+        port.restart(WaitStrategy::Sleep, run_clock, &stop)?;
         let mut spec = Arc::clone(&job.spec);
         let mut carried = match serving.begin_content(Arc::make_mut(&mut spec)) {
             Ok(carried) => carried,
@@ -178,7 +182,7 @@ impl Session {
             complete: Some(&complete),
             ..carried.hooks()
         };
-        let attended = Attended::new(
+        let attended = ControlPort::new(
             &mut port,
             serving,
             self.opened.from,
@@ -194,7 +198,7 @@ impl Session {
             endpoint::run(&plan, attended, hooks, &stop)
         };
         let lasted = run_clock.now().saturating_since(Time::ZERO);
-        port.restart(Patience::Sleep, self.clock, &stop)?;
+        port.restart(WaitStrategy::Sleep, self.clock, &stop)?;
         serving.end_content(carried);
         let report = match outcome {
             Ok(outcome) => Report {
@@ -211,7 +215,7 @@ impl Session {
         report: Report,
         lasted: Span,
         port: &mut UdpPort,
-        serving: &mut Serving,
+        serving: &mut ServerSession,
     ) -> io::Result<()> {
         let failed = report.error.is_some();
         let bytes = encode(report)?;
@@ -222,8 +226,8 @@ impl Session {
         (self.log)(&Event::finished(test, peer, why, lasted, both));
         match why {
             // Nobody is there to fetch it.
-            super::control::Why::Vanished => Ok(()),
-            _ => self.talk(port, serving, &[At::Ended]),
+            super::control::EndReason::Vanished => Ok(()),
+            _ => self.talk(port, serving, &[SessionState::Ended]),
         }
     }
 }

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use super::cookie::CookieJar;
 use super::gate::{Gate, GateCounts, Heard, LONGEST_REQUEST};
+use super::handshake::{Handshake, HandshakeError};
 use super::message::{self, Ask, Nonce, Open, Reason, TestKind};
-use super::opening::{Opening, OpeningError};
 use super::{Key, Secrets};
 use crate::wire::{Header, Kind, SessionId};
 
@@ -37,8 +37,8 @@ fn ask() -> Ask {
     }
 }
 
-fn client(key: Key) -> Opening {
-    Opening::new(Time::ZERO, Span::from_secs(10), key, ask(), counter(100))
+fn client(key: Key) -> Handshake {
+    Handshake::new(Time::ZERO, Span::from_secs(10), key, ask(), counter(100))
 }
 
 fn here() -> SocketAddr {
@@ -110,7 +110,7 @@ fn nobody_answers_a_client_for_ever() {
             Err(error) => break error,
         }
     };
-    assert_eq!(error, OpeningError::NoAnswer);
+    assert_eq!(error, HandshakeError::NoAnswer);
     // After 0, 0.25, 0.75, 1.75 and then every two seconds.
     assert_eq!((sent, now), (8, at(10_000)));
 }
@@ -212,10 +212,10 @@ fn an_impostor_is_found_out_and_a_stranger_ignored() {
     // On the path, without the key.
     let forged = open.accept(&key("b"), SessionId(3));
     let result = client.handle(at(0), &forged).map(|_| ());
-    assert_eq!(result, Err(OpeningError::Impostor));
+    assert_eq!(result, Err(HandshakeError::Impostor));
     let busy = message::refuse(&nonce, Reason::Busy(4));
     let result = client.handle(at(0), &busy).map(|_| ());
-    assert_eq!(result, Err(OpeningError::Refused(Reason::Busy(4))));
+    assert_eq!(result, Err(HandshakeError::Refused(Reason::Busy(4))));
 }
 
 #[test]
@@ -333,7 +333,7 @@ proptest! {
                 Ok(Some(datagram)) => send(&mut network, true, datagram),
                 Ok(None) => {}
                 Err(error) => {
-                    prop_assert_eq!(error, OpeningError::NoAnswer);
+                    prop_assert_eq!(error, HandshakeError::NoAnswer);
                     break 'run;
                 }
             }

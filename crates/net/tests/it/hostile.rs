@@ -13,7 +13,7 @@ use fullpipe_net::endpoint::{
     HostCounts, HostOutcome, PathReport, ReceiverReport, SenderReport, merge,
 };
 use fullpipe_net::session::channel::Channel;
-use fullpipe_net::session::control::{Down, MOST_PARTS, PART, Up, Why};
+use fullpipe_net::session::control::{ClientMessage, MOST_PARTS, PART, ServerMessage, Why};
 use fullpipe_net::session::event::Event;
 use fullpipe_net::session::limits::Limits;
 use fullpipe_net::session::message::{self, Ask, Nonce, Open};
@@ -116,7 +116,7 @@ impl Raw {
     }
 
     /// The next message; `None`: nothing for two seconds.
-    fn hear(&mut self) -> Option<Down> {
+    fn hear(&mut self) -> Option<ServerMessage> {
         let mut buffer = [0; 2048];
         loop {
             let n = self.udp.recv(&mut buffer).ok()?;
@@ -129,18 +129,20 @@ impl Raw {
 
     fn part(&mut self, request: &[u8], at: usize) {
         let end = ((at + 1) * PART).min(request.len());
-        self.say(&Up::Part {
+        self.say(&ClientMessage::Part {
             at: at as u32,
             bytes: request[at * PART..end].to_vec(),
         });
     }
 
     /// Brings the request, the last part first, until there is a verdict.
-    fn verdict(&mut self, request: &[u8]) -> Down {
+    fn verdict(&mut self, request: &[u8]) -> ServerMessage {
         for _ in 0..5 {
             for at in (0..request.len().div_ceil(PART)).rev() {
                 self.part(request, at);
-                if let Some(verdict @ (Down::Granted(_) | Down::Refused(_))) = self.hear() {
+                if let Some(verdict @ (ServerMessage::Granted(_) | ServerMessage::Refused(_))) =
+                    self.hear()
+                {
                     return verdict;
                 }
             }
@@ -149,16 +151,16 @@ impl Raw {
     }
 
     fn close(&mut self) {
-        self.say(&Up::Close);
-        while !matches!(self.hear().expect("goodbye"), Down::Closed) {}
+        self.say(&ClientMessage::Close);
+        while !matches!(self.hear().expect("goodbye"), ServerMessage::Closed) {}
     }
 
     /// Hears the end of a run.
     fn end(&mut self) -> (Why, u32) {
         let begin = Instant::now();
         while begin.elapsed() < Duration::from_secs(30) {
-            self.say(&Up::Alive);
-            if let Some(Down::Ended { why, length, .. }) = self.hear() {
+            self.say(&ClientMessage::Alive);
+            if let Some(ServerMessage::Ended { why, length, .. }) = self.hear() {
                 return (why, length);
             }
         }
@@ -283,7 +285,7 @@ fn attack_server(n: usize) {
     // its cookie is too old.
     let mut dice = Dice(12);
     let mut friend = Raw::open(to, &key("k"), ask_for(&[1; 700]), &mut dice).unwrap();
-    friend.say(&Up::Close);
+    friend.say(&ClientMessage::Close);
     let closed = (0..50).find_map(|_| {
         std::thread::sleep(Duration::from_millis(100));
         friend.send(&friend.open.bytes);
@@ -356,19 +358,19 @@ fn a_client_that_babbles_after_its_tag_is_borne() {
     babble(&mut raw, &mut dice, 500);
     for at in [1, 7, u32::MAX] {
         let bytes = request[..request.len().min(PART)].to_vec();
-        raw.say(&Up::Part { at, bytes });
+        raw.say(&ClientMessage::Part { at, bytes });
     }
-    raw.say(&Up::Part {
+    raw.say(&ClientMessage::Part {
         at: 0,
         bytes: vec![0; PART + 1],
     });
-    raw.say(&Up::Ask {
+    raw.say(&ClientMessage::Ask {
         from: 0,
         many: u16::MAX,
     });
-    assert!(matches!(raw.verdict(&request), Down::Granted(_)));
+    assert!(matches!(raw.verdict(&request), ServerMessage::Granted(_)));
     babble(&mut raw, &mut dice, 500);
-    raw.say(&Up::Start);
+    raw.say(&ClientMessage::Start);
     babble(&mut raw, &mut dice, 200);
     // Some of the noise may have said "stop".
     let (why, length) = raw.end();
@@ -378,14 +380,14 @@ fn a_client_that_babbles_after_its_tag_is_borne() {
         (length, 5),
         (u32::MAX / PART as u32, 9),
     ] {
-        raw.say(&Up::Ask { from, many });
+        raw.say(&ClientMessage::Ask { from, many });
     }
     raw.udp
         .set_read_timeout(Some(Duration::from_millis(300)))
         .unwrap();
     while let Some(message) = raw.hear() {
         assert!(
-            !matches!(message, Down::Part { .. }),
+            !matches!(message, ServerMessage::Part { .. }),
             "there is no such part"
         );
     }
@@ -393,7 +395,7 @@ fn a_client_that_babbles_after_its_tag_is_borne() {
     let begin = Instant::now();
     let (mut asked, mut got) = (0u64, 0u64);
     while begin.elapsed() < Duration::from_secs(3) {
-        raw.say(&Up::Ask {
+        raw.say(&ClientMessage::Ask {
             from: 0,
             many: u16::MAX,
         });
@@ -402,12 +404,12 @@ fn a_client_that_babbles_after_its_tag_is_borne() {
             .set_read_timeout(Some(Duration::from_millis(1)))
             .unwrap();
         while let Some(message) = raw.hear() {
-            got += u64::from(matches!(message, Down::Part { .. }));
+            got += u64::from(matches!(message, ServerMessage::Part { .. }));
         }
     }
     let parts = u64::from(length).div_ceil(PART as u64);
     assert!(got > 0 && got <= 64 + 8 * parts, "{got} of {asked}");
-    raw.say(&Up::Close);
+    raw.say(&ClientMessage::Close);
     server.wait_for(|e| matches!(e, Event::Finished { .. }));
     server.end();
 }
@@ -418,10 +420,10 @@ fn a_client_that_sends_faster_and_more_than_granted_is_ended() {
     let mut dice = Dice(4);
     let request = encoded(spec(3000, vec![flow("up", None, false)]));
     let mut raw = Raw::open(server.address, &Key::open(), ask_for(&request), &mut dice).unwrap();
-    assert!(matches!(raw.verdict(&request), Down::Granted(_)));
-    raw.say(&Up::Start);
-    while !matches!(raw.hear(), Some(Down::Alive { .. })) {
-        raw.say(&Up::Start);
+    assert!(matches!(raw.verdict(&request), ServerMessage::Granted(_)));
+    raw.say(&ClientMessage::Start);
+    while !matches!(raw.hear(), Some(ServerMessage::Alive { .. })) {
+        raw.say(&ClientMessage::Start);
     }
     // Segments of a flow that there is, and of flows that there are not.
     let mut segment = vec![0; 24 + 1448];
@@ -443,12 +445,12 @@ fn a_client_that_sends_faster_and_more_than_granted_is_ended() {
         }
         std::thread::sleep(Duration::from_millis(2));
         if i.is_multiple_of(2000) {
-            raw.say(&Up::Alive);
+            raw.say(&ClientMessage::Alive);
         }
     }
     let (why, _) = raw.end();
     assert!(matches!(why, Why::Rate), "{why:?}");
-    raw.say(&Up::Close);
+    raw.say(&ClientMessage::Close);
     server.end();
 }
 
@@ -472,14 +474,14 @@ fn what_is_beyond_a_limit_is_refused_and_whoever_vanishes_is_forgotten() {
     ));
     for request in [&long, &many] {
         let mut raw = Raw::open(to, &open, ask_for(request), &mut dice).unwrap();
-        assert!(matches!(raw.verdict(request), Down::Refused(_)));
+        assert!(matches!(raw.verdict(request), ServerMessage::Refused(_)));
         raw.close();
     }
     // Another request than was announced.
     let mut other = long.clone();
     other[3] ^= 1;
     let mut raw = Raw::open(to, &open, ask_for(&long), &mut dice).unwrap();
-    assert!(matches!(raw.verdict(&other), Down::Refused(_)));
+    assert!(matches!(raw.verdict(&other), ServerMessage::Refused(_)));
     raw.close();
     // All places of an address; one of those who hold them never stops sending what means nothing.
     let begin = Instant::now();

@@ -12,7 +12,7 @@ use fullpipe_net::endpoint::{HostOutcome, ReceiverReport, SenderReport};
 use fullpipe_net::file::{Identity, State};
 use fullpipe_net::payload::Tally;
 use fullpipe_net::session::client::Report;
-use fullpipe_net::session::control::{Down, Grant, Up, Why};
+use fullpipe_net::session::control::{ClientMessage, Grant, ServerMessage, Why};
 use fullpipe_net::session::request::{Options, Request};
 use fullpipe_sim::{FlowSpec, FlowTotals, RunSpec};
 use fullpipe_units::{Bytes, Rate, Span, Time};
@@ -92,18 +92,18 @@ fn a_session_at_the_server(how: u8) -> Vec<u8> {
     let tally = Question::Tally(0);
     let steps = [
         vec![0, how, 3],
-        said(&Up::Start),
+        said(&ClientMessage::Start),
         vec![5, 10, 10, 4 | 20 << 3, 100],
-        said(&Up::Alive),
-        said(&Up::Stop),
+        said(&ClientMessage::Alive),
+        said(&ClientMessage::Stop),
         vec![5, 0, 0, 6, 40],
-        said(&Up::Ask { from: 0, many: 32 }),
-        said(&Up::Content {
+        said(&ClientMessage::Ask { from: 0, many: 32 }),
+        said(&ClientMessage::Content {
             number: 1,
             question: tally,
         }),
         vec![7],
-        said(&Up::Close),
+        said(&ClientMessage::Close),
     ];
     steps.concat()
 }
@@ -120,23 +120,23 @@ fn a_session_at_the_client() -> Vec<u8> {
         tally: Tally::default(),
         damaged: 0,
     };
-    let ended = Down::Ended {
+    let ended = ServerMessage::Ended {
         why: Why::Stopped,
         length: result.len() as u32,
         digest: *blake3::hash(&result).as_bytes(),
     };
-    let alive = Down::Alive {
+    let alive = ServerMessage::Alive {
         received: 9,
         sent: 9,
         complete: true,
     };
     let mut steps = [
         vec![1, 1],
-        said(&Down::Have { at: 0 }),
-        said(&Down::Granted(grant)),
+        said(&ServerMessage::Have { at: 0 }),
+        said(&ServerMessage::Granted(grant)),
         vec![5],
         body(&Question::Tally(0)),
-        said(&Down::Content { number: 1, answer }),
+        said(&ServerMessage::Content { number: 1, answer }),
         vec![6],
         said(&alive),
         vec![6 | 1 << 3],
@@ -145,13 +145,13 @@ fn a_session_at_the_client() -> Vec<u8> {
     ]
     .concat();
     for (at, part) in (0..).zip(result.chunks(fullpipe_net::session::control::PART)) {
-        steps.extend(said(&Down::Part {
+        steps.extend(said(&ServerMessage::Part {
             at,
             bytes: part.to_vec(),
         }));
     }
     steps.extend([6 | 2 << 3]);
-    steps.extend(said(&Down::Closed));
+    steps.extend(said(&ServerMessage::Closed));
     steps
 }
 
@@ -172,7 +172,7 @@ fn control() -> Vec<(&'static str, Vec<u8>)> {
     };
     let refused = [
         vec![1, 0],
-        said(&Down::Refused("no".to_owned())),
+        said(&ServerMessage::Refused("no".to_owned())),
         vec![6 | 2 << 3],
     ];
     vec![

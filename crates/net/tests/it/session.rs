@@ -16,8 +16,8 @@ use fullpipe_net::io::Stop;
 use fullpipe_net::session::client::{Client, Peer, SessionError, run_with_peer};
 use fullpipe_net::session::control::Why;
 use fullpipe_net::session::event::Event;
+use fullpipe_net::session::handshake::HandshakeError;
 use fullpipe_net::session::limits::Limits;
-use fullpipe_net::session::opening::OpeningError;
 use fullpipe_net::session::request::{Options, Request};
 use fullpipe_net::session::server::{Config, Server};
 use fullpipe_net::session::{Key, Reason};
@@ -248,8 +248,8 @@ fn another_key_is_told_so_without_detail() {
     assert!(
         matches!(
             error,
-            SessionError::Opening {
-                error: OpeningError::Refused(Reason::Authentication),
+            SessionError::Handshake {
+                error: HandshakeError::Refused(Reason::Authentication),
                 ..
             }
         ),

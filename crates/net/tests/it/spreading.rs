@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
 use fullpipe_net::ground::{Options, run_local};
-use fullpipe_net::io::Patience;
+use fullpipe_net::io::WaitStrategy;
 use fullpipe_sim::rng::ComponentRng;
 use fullpipe_sim::{CaptureEvent, FlowSpec, LinkSpec, Outcome, RunSpec};
 use fullpipe_units::{Span, Time};
@@ -154,7 +154,7 @@ fn gaps_of_four_milliseconds_are_precise() {
         .collect();
     let spec = spec(&drawn, Span::from_secs(10));
     let options = Options {
-        patience: Patience::Spin,
+        wait: WaitStrategy::Spin,
         ..Options::default()
     };
     let outcome = run_local(&spec, &options, &AtomicBool::new(false)).unwrap();

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use fullpipe_flow::{Ack, Range, SackBlocks, Segment};
 use fullpipe_net::session::channel::Channel;
-use fullpipe_net::session::control::Up;
+use fullpipe_net::session::control::ClientMessage;
 use fullpipe_net::session::cookie::Cookie;
 use fullpipe_net::session::message::{self, Ask, Nonce, Open};
 use fullpipe_net::session::seal::{End, OVERHEAD, Seal};
@@ -129,7 +129,7 @@ fn encode_session(kind: &str, fields: &Value, open: &Open) -> Vec<u8> {
         "control" => {
             let keys = open.secrets(&key(), session()).control;
             let mut client = Channel::new(session(), keys.up, keys.down);
-            client.seal(&Up::Alive).unwrap()
+            client.seal(&ClientMessage::Alive).unwrap()
         }
         other => panic!("kind {other}"),
     }
@@ -156,7 +156,7 @@ fn understand_session(kind: &str, fields: &Value, open: &Open, bytes: &[u8]) {
         "control" => {
             let keys = open.secrets(&key(), session()).control;
             let mut server = Channel::new(session(), keys.down, keys.up);
-            assert_eq!(server.open(bytes), Some(Up::Alive));
+            assert_eq!(server.open(bytes), Some(ClientMessage::Alive));
         }
         other => panic!("kind {other}"),
     }

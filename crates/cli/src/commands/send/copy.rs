@@ -343,7 +343,7 @@ impl From<Broken> for Failure {
             .hint(again),
             Broken::Session(SessionError::Refused(why)) => of_copy(&CopyError::There(why)),
             Broken::Session(error) => {
-                let opened = !matches!(error, SessionError::Opening { .. });
+                let opened = !matches!(error, SessionError::Handshake { .. });
                 let failure = Self::from(error);
                 match opened {
                     true => failure.hint(again),

@@ -10,7 +10,7 @@ use fullpipe_net::file::Directory;
 use fullpipe_net::headers::make_room;
 use fullpipe_net::session::message::{Ask, ENCRYPT};
 use fullpipe_net::session::seal::{OVERHEAD, SEALED};
-use fullpipe_net::session::{Opening, TestKind};
+use fullpipe_net::session::{Handshake, TestKind};
 
 use super::*;
 
@@ -280,8 +280,8 @@ fn a_server_may_insist() {
         run_with_peer(&spec, &peer, options, &local, Hooks::default(), &NEVER)
     };
     let error = go(until_complete()).unwrap_err();
-    let reason = OpeningError::Refused(Reason::Unencrypted);
-    assert!(matches!(&error, SessionError::Opening { error, .. } if *error == reason));
+    let reason = HandshakeError::Refused(Reason::Unencrypted);
+    assert!(matches!(&error, SessionError::Handshake { error, .. } if *error == reason));
     assert!(
         error.to_string().contains("encrypted tests only"),
         "{error}"
@@ -306,7 +306,7 @@ fn without_a_secret_there_is_no_encryption() {
         length: 100,
         digest: [9; 32],
     };
-    let mut opening = Opening::new(
+    let mut handshake = Handshake::new(
         Time::ZERO,
         Span::from_secs(3600),
         Key::open(),
@@ -322,14 +322,14 @@ fn without_a_secret_there_is_no_encryption() {
     let error = (0..3600)
         .find_map(|second| {
             let now = Time::ZERO + Span::from_secs(second);
-            if let Some(datagram) = opening.poll(now).unwrap() {
+            if let Some(datagram) = handshake.poll(now).unwrap() {
                 socket.send(&datagram).unwrap();
             }
             let len = socket.recv(&mut room).ok()?;
-            opening.handle(now, &room[..len]).err()
+            handshake.handle(now, &room[..len]).err()
         })
         .unwrap();
-    assert_eq!(error, OpeningError::Refused(Reason::Keyless));
+    assert_eq!(error, HandshakeError::Refused(Reason::Keyless));
     assert!(
         server
             .end()

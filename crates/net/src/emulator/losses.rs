@@ -1,4 +1,4 @@
-//! What a line's links dropped, by whose it was.
+//! What an emulator's links dropped, by whose it was.
 
 use fullpipe_sim::{CaptureEvent, CaptureRow, RunSpec};
 use fullpipe_units::Time;

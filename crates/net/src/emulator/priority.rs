@@ -1,4 +1,4 @@
-//! Real-time priority of the line's thread, where the system allows it.
+//! Real-time priority of the emulator's thread, where the system allows it.
 //!
 //! A thread of a busy machine gets its turn milliseconds late; one with real-time priority, some 20
 //! us late. A real-time thread that takes more than 95 % of a core is stopped by the kernel for 50

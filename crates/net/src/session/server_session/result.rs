@@ -1,11 +1,11 @@
 //! A result, as it is handed out: part by part, within the limit on the rate, and not for ever.
 
-use super::super::control::{Down, MOST_PARTS, PART, Why};
+use super::super::control::{EndReason, MOST_PARTS, PART, ServerMessage};
 
 /// A run that has ended.
 #[derive(Debug)]
 pub struct Ended {
-    why: Why,
+    why: EndReason,
     bytes: Vec<u8>,
     digest: [u8; 32],
     /// Parts so far.
@@ -23,7 +23,7 @@ const COPIES: u64 = 8;
 
 impl Ended {
     /// With this result.
-    pub fn new(why: Why, bytes: Vec<u8>) -> Self {
+    pub fn new(why: EndReason, bytes: Vec<u8>) -> Self {
         Self {
             why,
             digest: *blake3::hash(&bytes).as_bytes(),
@@ -33,8 +33,8 @@ impl Ended {
     }
 
     /// Says what there is.
-    pub fn announcement(&self) -> Down {
-        Down::Ended {
+    pub fn announcement(&self) -> ServerMessage {
+        ServerMessage::Ended {
             why: self.why,
             // The server bounds what it writes.
             length: self.bytes.len() as u32,
@@ -44,7 +44,7 @@ impl Ended {
 
     /// The parts asked for, as many as may leave: besides a first burst `allowed` so far, if there
     /// is a limit.
-    pub fn parts(&mut self, allowed: Option<u64>, from: u32, many: u16) -> Vec<Down> {
+    pub fn parts(&mut self, allowed: Option<u64>, from: u32, many: u16) -> Vec<ServerMessage> {
         let in_time = allowed.map_or(u64::MAX, |parts| BURST.saturating_add(parts));
         let whole = self.bytes.len().div_ceil(PART) as u64;
         let room = in_time.min(BURST + COPIES * whole);
@@ -57,7 +57,7 @@ impl Ended {
                 break;
             };
             let bytes = rest[..rest.len().min(PART)].to_vec();
-            parts.push(Down::Part { at, bytes });
+            parts.push(ServerMessage::Part { at, bytes });
         }
         self.handed_out += parts.len() as u64;
         parts

@@ -5,7 +5,7 @@
 //! What the links do is
 //! [`fullpipe_sim::Path`], the simulator's network itself, fed with the times at which the kernel
 //! received each datagram. So the thread may look late, in batches, and the path still decides as
-//! if it had looked at once; late is only what leaves, by what [`Fidelity`] says. The line does not
+//! if it had looked at once; late is only what leaves, by what [`Fidelity`] says. The emulator does not
 //! wake up for arrivals while something is under way: nothing leaves earlier than a path's delay
 //! after it came.
 //!
@@ -30,15 +30,15 @@ use fullpipe_units::Span;
 
 use crate::endpoint::{EndpointError, interfaces};
 use crate::headers;
-use crate::io::{Clock, IoConfig, Mode, Patience, Socket, Stop};
+use crate::io::{Clock, IoConfig, Mode, Socket, Stop, WaitStrategy};
 use crate::wire::SessionId;
 pub use losses::Losses;
 use routes::Routes;
 use run::Running;
 
-/// How a line is to run.
+/// How an emulator is to run.
 #[derive(Clone, Copy, Debug)]
-pub struct LineConfig {
+pub struct EmulatorConfig {
     /// Datagrams of other sessions are ignored.
     pub session: SessionId,
     /// The near host; `None`: who first sends a datagram of this session to the near side.
@@ -46,27 +46,27 @@ pub struct LineConfig {
     /// The far host, likewise.
     pub far_peer: Option<SocketAddr>,
     /// How precisely to wait.
-    pub patience: Patience,
-    /// Ask for real-time priority; where it is not allowed, the line runs without.
+    pub wait: WaitStrategy,
+    /// Ask for real-time priority; where it is not allowed, the emulator runs without.
     pub real_time: bool,
 }
 
-/// A running line.
+/// A running emulator.
 #[derive(Debug)]
-pub struct Line {
+pub struct Emulator {
     near: SocketAddr,
     far: SocketAddr,
     stop: Stop,
-    thread: JoinHandle<Result<LineOutcome, LineError>>,
+    thread: JoinHandle<Result<EmulatorOutcome, EmulatorError>>,
 }
 
-/// What a line leaves behind.
+/// What an emulator leaves behind.
 #[derive(Clone, Debug)]
-pub struct LineOutcome {
-    /// The links of the line by their index in the specification: all but the hosts' own
+pub struct EmulatorOutcome {
+    /// The links of the emulator by their index in the specification: all but the hosts' own
     /// interfaces.
     pub links: Vec<(usize, LinkOutcome)>,
-    /// How true the line was.
+    /// How true the emulator was.
     pub fidelity: Fidelity,
     /// How much later than computed each datagram left.
     pub lateness: Histogram,
@@ -80,7 +80,7 @@ pub struct LineOutcome {
     pub ignored: u64,
     /// Datagrams that found no room in the pool.
     pub overflow: u64,
-    /// Datagrams that the operating system dropped at the line's sockets.
+    /// Datagrams that the operating system dropped at the emulator's sockets.
     pub socket_drops: u64,
     /// Processor time of the thread.
     pub cpu: Span,
@@ -88,9 +88,9 @@ pub struct LineOutcome {
     pub turns: u64,
 }
 
-/// Why there is no line, or no result of it.
+/// Why there is no emulator, or no result of it.
 #[derive(Debug, thiserror::Error)]
-pub enum LineError {
+pub enum EmulatorError {
     /// A route has too many links.
     #[error("a route has more than 255 links")]
     Route,
@@ -108,29 +108,33 @@ pub enum LineError {
     Thread,
 }
 
-impl LineConfig {
+impl EmulatorConfig {
     /// Between two hosts whose addresses are known: sleeps, real-time if allowed.
     pub fn new(session: SessionId, near_peer: SocketAddr, far_peer: SocketAddr) -> Self {
         Self {
             session,
             near_peer: Some(near_peer),
             far_peer: Some(far_peer),
-            patience: Patience::Sleep,
+            wait: WaitStrategy::Sleep,
             real_time: true,
         }
     }
 }
 
-impl Line {
+impl Emulator {
     /// Starts the path of `spec`, whose time zero is that of `clock`; it ends by itself with the
     /// run.
     ///
     /// # Errors
-    /// [`LineError`] if the sockets cannot be opened or a route cannot be made.
-    pub fn start(spec: &RunSpec, clock: Clock, config: &LineConfig) -> Result<Self, LineError> {
+    /// [`EmulatorError`] if the sockets cannot be opened or a route cannot be made.
+    pub fn start(
+        spec: &RunSpec,
+        clock: Clock,
+        config: &EmulatorConfig,
+    ) -> Result<Self, EmulatorError> {
         let interfaces = interfaces(spec)?;
         let mut path = Path::with_links(spec, |link| interfaces[link].is_none());
-        let routes = Routes::new(spec, &mut path, config.session).ok_or(LineError::Route)?;
+        let routes = Routes::new(spec, &mut path, config.session).ok_or(EmulatorError::Route)?;
         let longest = pool::largest(spec) - headers::IPV4;
         let near = open(config.near_peer, longest)?;
         let far = open(config.far_peer, longest)?;
@@ -139,7 +143,7 @@ impl Line {
         let peers = [config.near_peer, config.far_peer];
         let running = Running::new(spec, clock, path, routes, [near, far], peers);
         let (config, stopped) = (*config, stop.clone());
-        let thread = thread::Builder::new().name("line".into());
+        let thread = thread::Builder::new().name("emulator".into());
         let thread = thread.spawn(move || running.run(&config, stopped))?;
         Ok(Self {
             near: addresses.0,
@@ -162,10 +166,10 @@ impl Line {
     /// Ends it, if it has not ended with the run.
     ///
     /// # Errors
-    /// [`LineError`] of the thread.
-    pub fn stop(self) -> Result<LineOutcome, LineError> {
+    /// [`EmulatorError`] of the thread.
+    pub fn stop(self) -> Result<EmulatorOutcome, EmulatorError> {
         self.stop.set();
-        self.thread.join().map_err(|_| LineError::Thread)?
+        self.thread.join().map_err(|_| EmulatorError::Thread)?
     }
 }
 

@@ -14,13 +14,13 @@ use crate::file::Removed;
 
 /// See above.
 #[derive(Debug, Default)]
-pub struct Sweeping {
+pub struct Cleanup {
     /// When it begins next.
     next: Time,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Sweeping {
+impl Cleanup {
     /// Begins if it is time.
     pub fn perhaps(&mut self, now: Time, allowed: &Allowed, log: &Log) {
         let (Some(files), Some(age)) = (&allowed.files, allowed.keep_parts) else {

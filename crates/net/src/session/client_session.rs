@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fullpipe_units::{Span, Time};
 
 use super::Secrets;
-use super::attended::{Talk, Traffic};
 use super::channel::Channel;
-use super::control::{ALIVE, Down, Grant, PART, SILENCE, Up, Why, shown};
+use super::control::{ALIVE, ClientMessage, EndReason, Grant, PART, SILENCE, ServerMessage, shown};
+use super::control_port::{ControlChannel, Traffic};
 use super::pull::{Pull, PullError};
 use crate::content::{Answer, Question};
 
@@ -26,7 +26,7 @@ const GOODBYES: u32 = 3;
 
 /// A session.
 #[derive(Debug)]
-pub struct Asking {
+pub struct ClientSession {
     channel: Channel,
     request: Vec<u8>,
     /// Of each part: when it was sent last, and whether the server has it.
@@ -36,7 +36,7 @@ pub struct Asking {
     due: Time,
     retry: Span,
     heard: Time,
-    verdict: Option<Result<Grant, String>>,
+    decision: Option<Result<Grant, String>>,
     progress: Option<Progress>,
     ended: Option<Ended>,
     pull: Option<Pull>,
@@ -78,14 +78,14 @@ pub struct Progress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// Why.
-    pub why: Why,
+    pub why: EndReason,
     /// Bytes of the result.
     pub length: u32,
     /// BLAKE3 of the result.
     pub digest: [u8; 32],
 }
 
-impl Asking {
+impl ClientSession {
     /// With a session that was opened for this request.
     pub fn new(now: Time, secrets: &Secrets, request: Vec<u8>, until_complete: bool) -> Self {
         let parts = request.len().div_ceil(PART);
@@ -98,7 +98,7 @@ impl Asking {
             due: now,
             retry: FIRST_RETRY,
             heard: now,
-            verdict: None,
+            decision: None,
             progress: None,
             ended: None,
             pull: None,
@@ -112,8 +112,8 @@ impl Asking {
     }
 
     /// What the server says to the request.
-    pub fn verdict(&self) -> Option<&Result<Grant, String>> {
-        self.verdict.as_ref()
+    pub fn decision(&self) -> Option<&Result<Grant, String>> {
+        self.decision.as_ref()
     }
 
     /// What the server said last of the run.
@@ -197,10 +197,10 @@ impl Asking {
         self.heard = now;
     }
 
-    fn take_message(&mut self, now: Time, message: Down) {
+    fn take_message(&mut self, now: Time, message: ServerMessage) {
         self.heard = now;
         match message {
-            Down::Have { at } => {
+            ServerMessage::Have { at } => {
                 if let Some((_, there)) = self.parts.get_mut(at as usize)
                     && !std::mem::replace(there, true)
                     && self.want == Want::Grant
@@ -208,12 +208,12 @@ impl Asking {
                     self.due = now;
                 }
             }
-            Down::Granted(grant) => {
+            ServerMessage::Granted(grant) => {
                 let notes = grant.notes.iter().take(16).map(|n| shown(n)).collect();
-                self.judge(Ok(Grant { notes, ..grant }));
+                self.decide(Ok(Grant { notes, ..grant }));
             }
-            Down::Refused(why) => self.judge(Err(shown(&why))),
-            Down::Alive {
+            ServerMessage::Refused(why) => self.decide(Err(shown(&why))),
+            ServerMessage::Alive {
                 received,
                 sent,
                 complete,
@@ -228,7 +228,7 @@ impl Asking {
                     self.due = now + ALIVE;
                 }
             }
-            Down::Ended {
+            ServerMessage::Ended {
                 why,
                 length,
                 digest,
@@ -242,12 +242,12 @@ impl Asking {
                     self.want = Want::Nothing;
                 }
             }
-            Down::Part { at, bytes } => {
+            ServerMessage::Part { at, bytes } => {
                 if let Some(pull) = &mut self.pull {
                     pull.take(now, at, &bytes);
                 }
             }
-            Down::Content { number, answer } => {
+            ServerMessage::Content { number, answer } => {
                 if self.want == Want::Answer && number == self.question.0 {
                     self.question.2 = Some(match answer {
                         Answer::Failed(why) => Answer::Failed(shown(&why)),
@@ -256,7 +256,7 @@ impl Asking {
                     self.want = Want::Nothing;
                 }
             }
-            Down::Closed => {
+            ServerMessage::Closed => {
                 if self.want == Want::Close {
                     self.want = Want::Nothing;
                 }
@@ -264,16 +264,16 @@ impl Asking {
         }
     }
 
-    fn judge(&mut self, verdict: Result<Grant, String>) {
+    fn decide(&mut self, decision: Result<Grant, String>) {
         if self.want == Want::Grant {
-            self.verdict = Some(verdict);
+            self.decision = Some(decision);
             self.want = Want::Nothing;
         }
     }
 
     /// Parts that the server does not have, a window of them under way; when it has all, the last,
     /// to hear what it says to them.
-    fn next_parts(&mut self, now: Time) -> Vec<Up> {
+    fn next_parts(&mut self, now: Time) -> Vec<ClientMessage> {
         let retry = |sent: &Option<Time>| sent.is_none_or(|at| now >= at + PART_RETRY);
         let absent = |part: &(Option<Time>, bool)| !part.1;
         let flying = self.parts.iter().filter(|p| absent(p) && !retry(&p.0));
@@ -289,7 +289,7 @@ impl Asking {
             self.parts[at].0 = Some(now);
             let start = at * PART;
             let end = (start + PART).min(self.request.len());
-            Up::Part {
+            ClientMessage::Part {
                 at: at as u32,
                 bytes: self.request[start..end].to_vec(),
             }
@@ -307,10 +307,10 @@ impl Asking {
                 let parts = self.next_parts(now);
                 return parts.iter().for_each(|part| self.push(part));
             }
-            Want::Start => Up::Start,
-            Want::Run => Up::Alive,
-            Want::End => Up::Stop,
-            Want::Answer => Up::Content {
+            Want::Start => ClientMessage::Start,
+            Want::Run => ClientMessage::Alive,
+            Want::End => ClientMessage::Stop,
+            Want::Answer => ClientMessage::Content {
                 number: self.question.0,
                 question: self.question.1.clone(),
             },
@@ -320,7 +320,7 @@ impl Asking {
             }
             Want::Close => {
                 self.goodbyes += 1;
-                Up::Close
+                ClientMessage::Close
             }
         };
         self.due = now
@@ -332,13 +332,13 @@ impl Asking {
         self.push(&message);
     }
 
-    fn push(&mut self, message: &Up) {
+    fn push(&mut self, message: &ClientMessage) {
         self.out.extend(self.channel.seal(message));
     }
 
     fn next_question(&mut self, now: Time) {
         match self.pull.as_mut().map(|pull| pull.poll(now)) {
-            Some(Ok(Some((from, many)))) => self.push(&Up::Ask { from, many }),
+            Some(Ok(Some((from, many)))) => self.push(&ClientMessage::Ask { from, many }),
             // Whatever else it may still say.
             Some(Err(error)) => self.stuck = Some(error),
             _ => {}
@@ -346,21 +346,21 @@ impl Asking {
     }
 }
 
-impl Talk for Asking {
-    fn hear(&mut self, now: Time, datagram: &[u8]) {
+impl ControlChannel for ClientSession {
+    fn on_datagram(&mut self, now: Time, datagram: &[u8]) {
         if let Some(message) = self.channel.open(datagram) {
             self.take_message(now, message);
         }
     }
 
-    fn say(&mut self, now: Time) -> Option<Vec<u8>> {
+    fn poll_transmit(&mut self, now: Time) -> Option<Vec<u8>> {
         if self.out.is_empty() {
             self.speak(now);
         }
         self.out.pop_front()
     }
 
-    fn due(&self) -> Time {
+    fn next_timeout(&self) -> Time {
         match self.want {
             Want::Nothing => Time::MAX,
             Want::Result => self.pull.as_ref().map_or(Time::MAX, Pull::next_timeout),

@@ -126,17 +126,17 @@ fn ack(flow: u16, cum: u64) -> Vec<u8> {
     out
 }
 
-/// The two hosts and the line between them.
+/// The two hosts and the emulator between them.
 struct Bench {
     near: UdpSocket,
     far: UdpSocket,
-    line: Line,
+    emulator: Emulator,
 }
 
 fn host() -> UdpSocket {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let patience = Some(Duration::from_secs(10));
-    socket.set_read_timeout(patience).unwrap();
+    let wait = Some(Duration::from_secs(10));
+    socket.set_read_timeout(wait).unwrap();
     socket
 }
 
@@ -144,20 +144,28 @@ impl Bench {
     fn new(spec: &RunSpec) -> Self {
         let (near, far) = (host(), host());
         let peers = (near.local_addr().unwrap(), far.local_addr().unwrap());
-        let config = LineConfig {
+        let config = EmulatorConfig {
             real_time: false,
-            ..LineConfig::new(SESSION, peers.0, peers.1)
+            ..EmulatorConfig::new(SESSION, peers.0, peers.1)
         };
-        let line = Line::start(spec, Clock::new(), &config).unwrap();
-        Self { near, far, line }
+        let emulator = Emulator::start(spec, Clock::new(), &config).unwrap();
+        Self {
+            near,
+            far,
+            emulator,
+        }
     }
 
     fn send_near(&self, datagram: &[u8]) {
-        self.near.send_to(datagram, self.line.near_addr()).unwrap();
+        self.near
+            .send_to(datagram, self.emulator.near_addr())
+            .unwrap();
     }
 
     fn send_far(&self, datagram: &[u8]) {
-        self.far.send_to(datagram, self.line.far_addr()).unwrap();
+        self.far
+            .send_to(datagram, self.emulator.far_addr())
+            .unwrap();
     }
 }
 
@@ -189,7 +197,7 @@ fn datagrams_arrive_whole_in_order_and_late() {
         assert_eq!(receive(&bench.near), ack(0, seq));
     }
     assert!(begun.elapsed() < Duration::from_secs(5));
-    let outcome = bench.line.stop().unwrap();
+    let outcome = bench.emulator.stop().unwrap();
     assert_eq!(
         (outcome.arrived, outcome.left, outcome.ignored),
         (200, 200, 0)
@@ -242,7 +250,7 @@ fn every_kind_has_its_way_and_its_bytes() {
         bench.send_far(datagram);
         assert_eq!(&receive(&bench.near), datagram);
     }
-    let links = bench.line.stop().unwrap().links;
+    let links = bench.emulator.stop().unwrap().links;
     assert_eq!(links[0].1.delivered_bytes, 52 + 52 + 200 + 84);
     assert_eq!(links[1].1.delivered_bytes, 52 + 128 + 84);
 }
@@ -275,7 +283,7 @@ fn what_is_none_of_the_run_is_ignored() {
     }
     bench.send_near(&data(0, segment(77)));
     assert_eq!(number(&receive(&bench.far)), 77);
-    let outcome = bench.line.stop().unwrap();
+    let outcome = bench.emulator.stop().unwrap();
     assert_eq!(outcome.ignored, wrong.len() as u64);
     assert_eq!(outcome.links[0].1.offered, 1);
 }
@@ -320,7 +328,7 @@ fn the_line_loses_what_the_simulator_loses() {
     }
     let expected: Vec<u64> = (0..150).filter(|n| !lost.contains(n)).collect();
     assert_eq!(arrived, expected);
-    let outcome = bench.line.stop().unwrap();
+    let outcome = bench.emulator.stop().unwrap();
     assert_eq!(outcome.links[0].1.random_drops, lost.len() as u64);
     assert_eq!(outcome.fidelity.unplanned_drops, 0);
 }
@@ -348,12 +356,14 @@ fn marks_are_set_on_what_is_capable() {
     let mut out = Outbox::new(50, 100);
     for seq in 0..50 {
         let bytes = data(0, segment(seq));
-        assert!(out.push(bench.line.near_addr(), Some(Ecn::Ect0), 100, |b| {
-            b.copy_from_slice(&bytes);
-        }));
+        assert!(
+            out.push(bench.emulator.near_addr(), Some(Ecn::Ect0), 100, |b| {
+                b.copy_from_slice(&bytes);
+            })
+        );
     }
     out.flush(&near).unwrap();
-    let waiter = Waiter::new(Patience::Sleep, Clock::new(), Stop::new().unwrap()).unwrap();
+    let waiter = Waiter::new(WaitStrategy::Sleep, Clock::new(), Stop::new().unwrap()).unwrap();
     let mut inbox = Inbox::new(&far);
     let (mut marked, mut plain) = (0, 0);
     let until = waiter.clock().now() + Span::from_secs(1);
@@ -369,7 +379,7 @@ fn marks_are_set_on_what_is_capable() {
             }
         }
     }
-    let there = bench.line.stop().unwrap().links.remove(0).1;
+    let there = bench.emulator.stop().unwrap().links.remove(0).1;
     assert!(there.marks > 0 && plain > 0);
     assert_eq!((marked, marked + plain), (there.marks, there.delivered));
 }
@@ -377,38 +387,38 @@ fn marks_are_set_on_what_is_capable() {
 /// Hosts that nobody named are learnt from what they send; before that, there is nobody to send to.
 #[test]
 fn hosts_are_learnt() {
-    let config = LineConfig {
+    let config = EmulatorConfig {
         session: SESSION,
         near_peer: None,
         far_peer: None,
-        patience: Patience::Sleep,
+        wait: WaitStrategy::Sleep,
         real_time: false,
     };
     let (near, far) = (host(), host());
-    let line = Line::start(&spec(|_| ()), Clock::new(), &config).unwrap();
-    near.send_to(b"noise", line.far_addr()).unwrap();
-    far.send_to(&ack(0, 5), line.far_addr()).unwrap();
+    let emulator = Emulator::start(&spec(|_| ()), Clock::new(), &config).unwrap();
+    near.send_to(b"noise", emulator.far_addr()).unwrap();
+    far.send_to(&ack(0, 5), emulator.far_addr()).unwrap();
     // The ACK finds nobody at first; the near host is known when its own datagram has come.
-    near.send_to(&data(0, segment(3)), line.near_addr())
+    near.send_to(&data(0, segment(3)), emulator.near_addr())
         .unwrap();
     assert_eq!(number(&receive(&far)), 3);
-    far.send_to(&ack(0, 6), line.far_addr()).unwrap();
+    far.send_to(&ack(0, 6), emulator.far_addr()).unwrap();
     while number(&receive(&near)) != 6 {}
-    line.stop().unwrap();
+    emulator.stop().unwrap();
 }
 
-/// A line of a run that ends.
+/// An emulator of a run that ends.
 #[test]
 fn a_line_ends_with_its_run() {
     let mut spec = spec(|_| ());
     spec.duration = Span::from_millis(50);
     let bench = Bench::new(&spec);
     let begun = Instant::now();
-    while !bench.line.thread.is_finished() {
+    while !bench.emulator.thread.is_finished() {
         assert!(begun.elapsed() < Duration::from_secs(10));
         thread::yield_now();
     }
-    assert_eq!(bench.line.stop().unwrap().links.len(), 2);
+    assert_eq!(bench.emulator.stop().unwrap().links.len(), 2);
 }
 
 /// How late datagrams leave, for a few rates:
@@ -416,21 +426,21 @@ fn a_line_ends_with_its_run() {
 #[test]
 #[ignore = "a measurement"]
 fn lateness() {
-    for (mbps, patience) in [
-        (10, Patience::Sleep),
-        (100, Patience::Sleep),
-        (100, Patience::Spin),
-        (300, Patience::Sleep),
-        (1000, Patience::Sleep),
+    for (mbps, wait) in [
+        (10, WaitStrategy::Sleep),
+        (100, WaitStrategy::Sleep),
+        (100, WaitStrategy::Spin),
+        (300, WaitStrategy::Sleep),
+        (1000, WaitStrategy::Sleep),
     ] {
         for real_time in [false, true] {
-            measure(mbps, patience, real_time);
+            measure(mbps, wait, real_time);
         }
     }
 }
 
 /// Full packets at 95 % of the rate for three seconds over 80 ms, every second one acknowledged.
-fn measure(mbps: u64, patience: Patience, real_time: bool) {
+fn measure(mbps: u64, wait: WaitStrategy, real_time: bool) {
     let mut spec = spec(|_| ());
     spec.duration = Span::from_secs(4);
     spec.links[0].rate = mbit(mbps);
@@ -440,17 +450,17 @@ fn measure(mbps: u64, patience: Patience, real_time: bool) {
     let config = IoConfig::new(Mode::Packet);
     let socket = || Socket::bind(SocketAddr::from(([127, 0, 0, 1], 0)), &config).unwrap();
     let (near, far) = (socket(), socket());
-    let line_config = LineConfig {
-        patience,
+    let line_config = EmulatorConfig {
+        wait,
         real_time,
-        ..LineConfig::new(SESSION, near.local(), far.local())
+        ..EmulatorConfig::new(SESSION, near.local(), far.local())
     };
     let clock = Clock::new();
-    let line = Line::start(&spec, clock, &line_config).unwrap();
-    let (near_addr, far_addr) = (line.near_addr(), line.far_addr());
+    let emulator = Emulator::start(&spec, clock, &line_config).unwrap();
+    let (near_addr, far_addr) = (emulator.near_addr(), emulator.far_addr());
     let end = Time::ZERO + Span::from_millis(3200);
     let sink = thread::spawn(move || {
-        let waiter = Waiter::new(Patience::Sleep, clock, Stop::new().unwrap()).unwrap();
+        let waiter = Waiter::new(WaitStrategy::Sleep, clock, Stop::new().unwrap()).unwrap();
         let (mut inbox, mut out) = (Inbox::new(&far), Outbox::new(64, 100));
         let mut arrived = 0u64;
         while clock.now() < end {
@@ -468,14 +478,14 @@ fn measure(mbps: u64, patience: Patience, real_time: bool) {
         }
         arrived
     });
-    let waiter = Waiter::new(Patience::Sleep, clock, Stop::new().unwrap()).unwrap();
+    let waiter = Waiter::new(WaitStrategy::Sleep, clock, Stop::new().unwrap()).unwrap();
     let mut out = Outbox::new(64, 1472);
     let mut inbox = Inbox::new(&near);
     let gap = 1500.0 * 8.0 / (mbps as f64 * 1e6 * 0.95);
     let mut sent = 0u64;
     while clock.now() < Time::ZERO + Span::from_secs(3) {
         let at = |n: u64| Time::from_secs_f64(n as f64 * gap);
-        // Behind by more than a batch: the line is what is measured, not this sender.
+        // Behind by more than a batch: the emulator is what is measured, not this sender.
         for _ in 0..64 {
             if at(sent) > clock.now() {
                 break;
@@ -498,12 +508,12 @@ fn measure(mbps: u64, patience: Patience, real_time: bool) {
         waiter.wait(&[], at(sent), false).unwrap();
     }
     let arrived = sink.join().unwrap();
-    let outcome = line.stop().unwrap();
+    let outcome = emulator.stop().unwrap();
     let us = |s: Option<Span>| s.map_or(0.0, |s| s.as_secs_f64() * 1e6);
     let late = |q| us(outcome.lateness.quantile(q));
     println!(
-        "{mbps:>5} Mbit/s {patience:?} real-time {:5} grain {:?}: sent {sent}, arrived {arrived}, late p50 {:.1} p99 {:.1} p99.9 {:.1} \
-         max {:.0} us, cpu {:.1} % of a core, {:.0} turns/s, unplanned {}, line's link dropped {}",
+        "{mbps:>5} Mbit/s {wait:?} real-time {:5} grain {:?}: sent {sent}, arrived {arrived}, late p50 {:.1} p99 {:.1} p99.9 {:.1} \
+         max {:.0} us, cpu {:.1} % of a core, {:.0} turns/s, unplanned {}, emulator's link dropped {}",
         outcome.fidelity.real_time,
         outcome.fidelity.grain,
         late(0.5),

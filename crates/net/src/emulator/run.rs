@@ -1,4 +1,4 @@
-//! The loop of a line.
+//! The loop of an emulator.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,11 +11,11 @@ use super::losses::Losses;
 use super::pool::{self, Pool};
 use super::priority::{self, Priority};
 use super::routes::{Routes, Way};
-use super::{LineConfig, LineError, LineOutcome};
+use super::{EmulatorConfig, EmulatorError, EmulatorOutcome};
 use crate::headers;
 use crate::io::{Clock, Ecn, Inbox, Outbox, Socket, Stop, Waiter};
 
-/// A line and all that it holds.
+/// An emulator and all that it holds.
 pub struct Running {
     clock: Clock,
     end: Time,
@@ -127,9 +127,13 @@ impl Running {
     }
 
     /// Until the end of the run or `stop`.
-    pub fn run(mut self, config: &LineConfig, stop: Stop) -> Result<LineOutcome, LineError> {
+    pub fn run(
+        mut self,
+        config: &EmulatorConfig,
+        stop: Stop,
+    ) -> Result<EmulatorOutcome, EmulatorError> {
         let mut priority = Priority::new(config.real_time, self.now());
-        let waiter = Waiter::new(config.patience, self.clock, stop.clone())?;
+        let waiter = Waiter::new(config.wait, self.clock, stop.clone())?;
         while !stop.is_set() && self.now() <= self.end {
             self.turn()?;
             priority.watch(self.now());
@@ -337,7 +341,7 @@ impl Running {
         Ok(())
     }
 
-    fn finish(self, real_time: bool) -> Result<LineOutcome, LineError> {
+    fn finish(self, real_time: bool) -> Result<EmulatorOutcome, EmulatorError> {
         let drops = |side: &Side| side.socket.drops().unwrap_or(0) + side.inbox.oversize();
         let socket_drops = self.sides.iter().map(drops).sum();
         let counts = self.counts;
@@ -346,7 +350,7 @@ impl Running {
         let [mut all, far] = self.lateness;
         all.merge(&far);
         let late = Lateness::of(&all);
-        Ok(LineOutcome {
+        Ok(EmulatorOutcome {
             fidelity: Fidelity {
                 late_p50: late.p50,
                 late_p99: late.p99,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use fullpipe_units::{Span, Time};
 
-use super::super::attended::Traffic;
-use super::super::control::Why;
+use super::super::control::EndReason;
+use super::super::control_port::Traffic;
 use super::Job;
 
 /// A run.
@@ -37,7 +37,7 @@ impl Run {
     pub fn exceeded(&mut self, now: Time, traffic: &Traffic) -> Option<Why> {
         let all = traffic.received + traffic.sent;
         if self.job.grant.max_bytes.is_some_and(|most| all > most.0) {
-            return Some(Why::Bytes);
+            return Some(EndReason::Bytes);
         }
         let rate = self.job.grant.max_rate?;
         let (since, before) = self.judged;
@@ -47,6 +47,6 @@ impl Run {
         }
         self.judged = (now, traffic.received);
         let allowed = rate.bytes_in(span).0 as f64 * RATE_SLACK;
-        (traffic.received.saturating_sub(before) as f64 > allowed).then_some(Why::Rate)
+        (traffic.received.saturating_sub(before) as f64 > allowed).then_some(EndReason::Rate)
     }
 }

@@ -24,7 +24,7 @@ pub struct Job {
 
 /// Judges the bytes of a request that `ask` announced: what will be run, what it carries, and its
 /// part of the memory; or why it will not.
-pub fn judge(
+pub fn admit(
     bytes: &[u8],
     ask: &Ask,
     (limits, memory, allowed): (&Limits, &Memory, &Allowed),

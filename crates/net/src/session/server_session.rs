@@ -1,10 +1,10 @@
 //! One session at the server, without a socket: request in, run, result out. Nothing that is heard
 //! means more the second time.
 
+mod admission;
 mod incoming;
 mod result;
 mod run;
-mod verdict;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use fullpipe_sim::RunSpec;
 use fullpipe_units::{Span, Time};
 
 use super::Secrets;
-use super::attended::{Talk, Traffic};
 use super::channel::Channel;
-use super::control::{Down, SILENCE, Up, Why, shown};
+use super::control::{ClientMessage, EndReason, SILENCE, ServerMessage, shown};
+use super::control_port::{ControlChannel, Traffic};
 use super::gate::Opened;
 use super::limits::Limits;
 use super::limits::memory::{Memory, Share};
 use super::message::Ask;
 use crate::content::{self, Allowed, Answer, Carried, Question};
 use crate::headers;
+pub use admission::Job;
 use incoming::{Incoming, Taken};
 use result::Ended;
 use run::Run;
-pub use verdict::Job;
 
 /// From the OPEN until the run must have begun.
 pub const PATIENCE: Span = Span::from_secs(120);
@@ -43,7 +43,7 @@ pub const PONDERING: Span = Span::from_secs(3);
 const MOST_ANSWERS: usize = 128;
 /// A session.
 #[derive(Debug)]
-pub struct Serving {
+pub struct ServerSession {
     channel: Channel,
     /// The OPEN, and the ACCEPT that answers it as often as it comes.
     open: Vec<u8>,
@@ -88,7 +88,7 @@ struct Progress {
 
 /// Where a session is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum At {
+pub enum SessionState {
     /// The request is not complete.
     Request,
     /// It was refused.
@@ -103,7 +103,7 @@ pub enum At {
     Closed,
 }
 
-impl Serving {
+impl ServerSession {
     /// For a client that has shown its OPEN. Its request has the length that it announced, which
     /// the gate has bounded. `shut` ends it soon.
     pub fn new(
@@ -143,14 +143,14 @@ impl Serving {
     }
 
     /// Where it is.
-    pub fn at(&self) -> At {
+    pub fn at(&self) -> SessionState {
         match &self.stage {
-            Stage::Request(_) => At::Request,
-            Stage::Refused(_) => At::Refused,
-            Stage::Granted(_) => At::Granted,
-            Stage::Running(_) => At::Running,
-            Stage::Ended(_) => At::Ended,
-            Stage::Closed => At::Closed,
+            Stage::Request(_) => SessionState::Request,
+            Stage::Refused(_) => SessionState::Refused,
+            Stage::Granted(_) => SessionState::Granted,
+            Stage::Running(_) => SessionState::Running,
+            Stage::Ended(_) => SessionState::Ended,
+            Stage::Closed => SessionState::Closed,
         }
     }
 
@@ -203,14 +203,14 @@ impl Serving {
         now.saturating_since(self.since) < FAREWELL
     }
 
-    /// The run has ended by itself or because [`Talk::is_over`] said so; this is its result.
-    pub fn end(&mut self, now: Time, bytes: Vec<u8>, failed: bool) -> Why {
+    /// The run has ended by itself or because [`ControlChannel::is_over`] said so; this is its result.
+    pub fn end(&mut self, now: Time, bytes: Vec<u8>, failed: bool) -> EndReason {
         let why = match &self.stage {
             // The client has said goodbye: it fetches nothing.
-            Stage::Closed => return Why::Stopped,
-            _ if failed => Why::Failed,
+            Stage::Closed => return EndReason::Stopped,
+            _ if failed => EndReason::Failed,
             Stage::Running(Run { why: Some(why), .. }) => *why,
-            _ => Why::Over,
+            _ => EndReason::Over,
         };
         self.stage = Stage::Ended(Ended::new(why, bytes));
         (self.since, self.heard) = (now, now);
@@ -230,7 +230,7 @@ impl Serving {
         }
     }
 
-    fn answer(&mut self, message: &Down) {
+    fn answer(&mut self, message: &ServerMessage) {
         if self.out.len() < MOST_ANSWERS {
             self.out.extend(self.channel.seal(message));
         }
@@ -238,15 +238,15 @@ impl Serving {
 
     fn take_part(&mut self, now: Time, at: u32, part: &[u8]) {
         let Stage::Request(incoming) = &mut self.stage else {
-            return self.tell_verdict();
+            return self.send_decision();
         };
         let bytes = match incoming.take(at, part) {
             Taken::Nothing => return,
-            Taken::Part => return self.answer(&Down::Have { at }),
+            Taken::Part => return self.answer(&ServerMessage::Have { at }),
             Taken::All(bytes) => bytes,
         };
         let within = (&*self.limits, &self.memory, &self.allowed);
-        self.stage = match verdict::judge(&bytes, &self.ask, within) {
+        self.stage = match admission::admit(&bytes, &self.ask, within) {
             Ok((job, content, share)) => {
                 (self.content, self.share) = (Some(content), Some(share));
                 Stage::Granted(Arc::new(job))
@@ -254,7 +254,7 @@ impl Serving {
             Err(why) => Stage::Refused(shown(&why)),
         };
         self.since = now;
-        self.tell_verdict();
+        self.send_decision();
     }
 
     /// The same copy was begun again by a later session.
@@ -291,14 +291,14 @@ impl Serving {
             Answer::Failed(why) => Answer::Failed(shown(&why)),
             answer => answer,
         };
-        self.answer(&Down::Content { number, answer });
+        self.answer(&ServerMessage::Content { number, answer });
     }
 
     /// Says again what has become of the request.
-    fn tell_verdict(&mut self) {
+    fn send_decision(&mut self) {
         let message = match &self.stage {
-            Stage::Refused(why) => Down::Refused(why.clone()),
-            Stage::Granted(job) => Down::Granted(job.grant.clone()),
+            Stage::Refused(why) => ServerMessage::Refused(why.clone()),
+            Stage::Granted(job) => ServerMessage::Granted(job.grant.clone()),
             _ => return,
         };
         self.answer(&message);
@@ -310,40 +310,40 @@ impl Serving {
         }
     }
 
-    fn tell_progress(&mut self) {
+    fn send_progress(&mut self) {
         let complete = self.progress.complete.load(Ordering::Acquire);
         self.progress.told_complete |= complete;
         let Traffic { received, sent } = self.progress.traffic;
-        self.answer(&Down::Alive {
+        self.answer(&ServerMessage::Alive {
             received,
             sent,
             complete,
         });
     }
 
-    fn take_message(&mut self, now: Time, message: Up) {
+    fn take_message(&mut self, now: Time, message: ClientMessage) {
         self.heard = now;
         match message {
-            Up::Part { at, bytes } => self.take_part(now, at, &bytes),
-            Up::Start => self.start(now),
-            Up::Stop => {
+            ClientMessage::Part { at, bytes } => self.take_part(now, at, &bytes),
+            ClientMessage::Start => self.start(now),
+            ClientMessage::Stop => {
                 if let Stage::Running(run) = &mut self.stage {
-                    run.why.get_or_insert(Why::Stopped);
+                    run.why.get_or_insert(EndReason::Stopped);
                 }
             }
-            Up::Ask { from, many } => return self.send_parts(now, from, many),
-            Up::Content { number, question } => {
+            ClientMessage::Ask { from, many } => return self.send_parts(now, from, many),
+            ClientMessage::Content { number, question } => {
                 return self.answer_about_content(number, &question);
             }
-            Up::Close => {
+            ClientMessage::Close => {
                 self.stage = Stage::Closed;
-                self.answer(&Down::Closed);
+                self.answer(&ServerMessage::Closed);
             }
-            Up::Alive => {}
+            ClientMessage::Alive => {}
         }
         match self.at() {
-            At::Running => self.tell_progress(),
-            At::Ended => self.announce(),
+            SessionState::Running => self.send_progress(),
+            SessionState::Ended => self.announce(),
             _ => {}
         }
     }
@@ -360,8 +360,8 @@ impl Serving {
     }
 }
 
-impl Talk for Serving {
-    fn hear(&mut self, now: Time, datagram: &[u8]) {
+impl ControlChannel for ServerSession {
+    fn on_datagram(&mut self, now: Time, datagram: &[u8]) {
         if datagram == self.open {
             // Its answer was lost. This is no sign of life: anybody may send it again.
             if self.out.len() < MOST_ANSWERS {
@@ -372,18 +372,18 @@ impl Talk for Serving {
         }
     }
 
-    fn say(&mut self, _: Time) -> Option<Vec<u8>> {
+    fn poll_transmit(&mut self, _: Time) -> Option<Vec<u8>> {
         if let Some(datagram) = self.out.pop_front() {
             return Some(datagram);
         }
         let complete = self.progress.complete.load(Ordering::Acquire);
-        if self.at() == At::Running && complete && !self.progress.told_complete {
-            self.tell_progress();
+        if self.at() == SessionState::Running && complete && !self.progress.told_complete {
+            self.send_progress();
         }
         self.out.pop_front()
     }
 
-    fn due(&self) -> Time {
+    fn next_timeout(&self) -> Time {
         match self.out.is_empty() {
             true => Time::MAX,
             false => Time::ZERO,
@@ -400,11 +400,11 @@ impl Talk for Serving {
         };
         if run.why.is_none() {
             run.why = if superseded {
-                Some(Why::Superseded)
+                Some(EndReason::Superseded)
             } else if shut {
-                Some(Why::ShuttingDown)
+                Some(EndReason::ShuttingDown)
             } else if silent {
-                Some(Why::Vanished)
+                Some(EndReason::Vanished)
             } else {
                 run.exceeded(now, traffic)
             };

@@ -17,7 +17,7 @@ pub const LONGEST_RETRY: Span = Span::from_secs(2);
 const MOST_RESTARTS: u32 = 3;
 
 /// A handshake under way.
-pub struct Opening {
+pub struct Handshake {
     key: Key,
     ask: Ask,
     nonce: Nonce,
@@ -32,7 +32,7 @@ pub struct Opening {
 /// How a handshake ends without a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum OpeningError {
+pub enum HandshakeError {
     /// No answer, or none that counts.
     #[error("no answer")]
     NoAnswer,
@@ -44,7 +44,7 @@ pub enum OpeningError {
     Impostor,
 }
 
-impl OpeningError {
+impl HandshakeError {
     /// The server has as many tests as it takes: later it may have room.
     pub fn is_busy(&self) -> bool {
         matches!(
@@ -54,7 +54,7 @@ impl OpeningError {
     }
 }
 
-impl Opening {
+impl Handshake {
     /// Begins; `fresh` draws random nonces, after `patience` without an answer it gives up.
     pub fn new(
         now: Time,
@@ -79,10 +79,10 @@ impl Opening {
     /// What to send now, if anything.
     ///
     /// # Errors
-    /// [`OpeningError::NoAnswer`] after the patience is over.
-    pub fn poll(&mut self, now: Time) -> Result<Option<Vec<u8>>, OpeningError> {
+    /// [`HandshakeError::NoAnswer`] after the patience is over.
+    pub fn poll(&mut self, now: Time) -> Result<Option<Vec<u8>>, HandshakeError> {
         if now >= self.give_up {
-            return Err(OpeningError::NoAnswer);
+            return Err(HandshakeError::NoAnswer);
         }
         if now < self.due {
             return Ok(None);
@@ -95,7 +95,7 @@ impl Opening {
         }))
     }
 
-    /// When to call [`Opening::poll`] again.
+    /// When to call [`Handshake::poll`] again.
     pub fn next_timeout(&self) -> Time {
         self.due.min(self.give_up)
     }
@@ -104,12 +104,12 @@ impl Opening {
     /// handshake is passed over.
     ///
     /// # Errors
-    /// [`OpeningError`] if the server says no.
+    /// [`HandshakeError`] if the server says no.
     pub fn handle(
         &mut self,
         now: Time,
         datagram: &[u8],
-    ) -> Result<Option<(Secrets, Open)>, OpeningError> {
+    ) -> Result<Option<(Secrets, Open)>, HandshakeError> {
         match Header::decode(datagram).map(|header| header.kind) {
             Ok(Kind::Cookie) if self.open.is_none() => {
                 if let Ok((nonce, cookie)) = message::read_cookie(datagram)
@@ -127,7 +127,7 @@ impl Opening {
         Ok(None)
     }
 
-    fn accepted(&mut self, datagram: &[u8]) -> Result<Option<(Secrets, Open)>, OpeningError> {
+    fn accepted(&mut self, datagram: &[u8]) -> Result<Option<(Secrets, Open)>, HandshakeError> {
         let Some(open) = &self.open else {
             return Ok(None);
         };
@@ -136,16 +136,16 @@ impl Opening {
                 let secrets = open.secrets(&self.key, session);
                 Ok(Some((secrets, (**open).clone())))
             }
-            Ok(None) => Err(OpeningError::Impostor),
+            Ok(None) => Err(HandshakeError::Impostor),
             Err(_) => Ok(None),
         }
     }
 
-    fn refused(&mut self, now: Time, datagram: &[u8]) -> Result<(), OpeningError> {
+    fn refused(&mut self, now: Time, datagram: &[u8]) -> Result<(), HandshakeError> {
         match message::read_refuse(datagram) {
             Ok((nonce, reason)) if nonce == self.nonce => {
                 if reason != Reason::Cookie || self.restarts == MOST_RESTARTS {
-                    return Err(OpeningError::Refused(reason));
+                    return Err(HandshakeError::Refused(reason));
                 }
                 self.restarts += 1;
                 self.nonce = Nonce((self.fresh)());
@@ -168,9 +168,9 @@ impl Opening {
     }
 }
 
-impl std::fmt::Debug for Opening {
+impl std::fmt::Debug for Handshake {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Opening")
+        f.debug_struct("Handshake")
             .field("ask", &self.ask)
             .field("opened", &self.open.is_some())
             .finish_non_exhaustive()

@@ -15,18 +15,18 @@ use crate::wire::{Kind, VERSION};
 /// First byte of a control message.
 const CONTROL: u8 = VERSION << 4 | Kind::Control as u8;
 /// Control messages of one batch that are looked at.
-const MOST_HEARD: usize = 32;
+const MAX_CONTROL_PER_BATCH: usize = 32;
 
 /// Who speaks for this side of the session while its endpoint runs.
-pub trait Talk {
+pub trait ControlChannel {
     /// A control message has arrived.
-    fn hear(&mut self, now: Time, datagram: &[u8]);
+    fn on_datagram(&mut self, now: Time, datagram: &[u8]);
 
     /// The next message to send now, if there is one.
-    fn say(&mut self, now: Time) -> Option<Vec<u8>>;
+    fn poll_transmit(&mut self, now: Time) -> Option<Vec<u8>>;
 
     /// When there will be one, at the latest.
-    fn due(&self) -> Time;
+    fn next_timeout(&self) -> Time;
 
     /// Whether the run has to end.
     fn is_over(&mut self, now: Time, traffic: &Traffic) -> bool;
@@ -45,16 +45,16 @@ pub struct Traffic {
 pub type Early = Vec<(SocketAddr, Option<Mark>, Vec<u8>)>;
 
 /// A port with somebody who talks beside it.
-pub struct Attended<'t, P, T> {
+pub struct ControlPort<'t, P, T> {
     port: P,
-    talk: &'t mut T,
+    control: &'t mut T,
     peer: SocketAddr,
     /// Bytes of IP and UDP in front of every datagram.
     headers: u64,
     /// Of the session, which is older than the run.
     clock: Clock,
     stop: &'t Stop,
-    heard: RefCell<Vec<Vec<u8>>>,
+    inbound: RefCell<Vec<Vec<u8>>>,
     received: Cell<u64>,
     sent: u64,
     shaper: Option<Shaper>,
@@ -107,11 +107,11 @@ impl Shaper {
     }
 }
 
-impl<'t, P: Port, T: Talk> Attended<'t, P, T> {
+impl<'t, P: Port, T: ControlChannel> ControlPort<'t, P, T> {
     /// `stop` is set when the run has to end.
     pub fn new(
         port: P,
-        talk: &'t mut T,
+        control: &'t mut T,
         peer: SocketAddr,
         clock: Clock,
         stop: &'t Stop,
@@ -120,12 +120,12 @@ impl<'t, P: Port, T: Talk> Attended<'t, P, T> {
         let shaper = max_rate.map(|rate| Shaper::new(rate, port.now()));
         Self {
             port,
-            talk,
+            control,
             peer,
             headers: headers::bytes(peer) as u64,
             clock,
             stop,
-            heard: RefCell::default(),
+            inbound: RefCell::default(),
             received: Cell::new(0),
             sent: 0,
             shaper,
@@ -151,34 +151,34 @@ impl<'t, P: Port, T: Talk> Attended<'t, P, T> {
     }
 
     /// Between two batches.
-    fn attend(&mut self) -> io::Result<()> {
+    fn exchange_control(&mut self) -> io::Result<()> {
         let now = self.clock.now();
-        for datagram in self.heard.get_mut().drain(..) {
-            self.talk.hear(now, &datagram);
+        for datagram in self.inbound.get_mut().drain(..) {
+            self.control.on_datagram(now, &datagram);
         }
-        let mut said = false;
-        while let Some(datagram) = self.talk.say(now) {
+        let mut sent_any = false;
+        while let Some(datagram) = self.control.poll_transmit(now) {
             self.port.push(self.peer, None, datagram.len(), |out| {
                 out[..datagram.len()].copy_from_slice(&datagram);
             });
-            said = true;
+            sent_any = true;
             if self.port.is_full() {
-                // Messages that are refused are said again.
+                // Messages that are refused are sent_any again.
                 self.port.flush()?;
             }
         }
-        if said {
+        if sent_any {
             self.port.flush()?;
         }
         let traffic = self.traffic();
-        if self.talk.is_over(now, &traffic) {
+        if self.control.is_over(now, &traffic) {
             self.stop.set();
         }
         Ok(())
     }
 }
 
-impl<P: Port, T: Talk> Port for Attended<'_, P, T> {
+impl<P: Port, T: ControlChannel> Port for ControlPort<'_, P, T> {
     #[inline]
     fn push(
         &mut self,
@@ -216,7 +216,7 @@ impl<P: Port, T: Talk> Port for Attended<'_, P, T> {
 
     fn receive(&mut self) -> io::Result<usize> {
         // The batch that was pushed in the last turn has left.
-        self.attend()?;
+        self.exchange_control()?;
         let arrived = self.port.receive()?;
         if self.early.is_empty() {
             return Ok(arrived);
@@ -237,9 +237,9 @@ impl<P: Port, T: Talk> Port for Attended<'_, P, T> {
         self.port.each(|from, mark, datagram| {
             bytes += datagram.len() as u64 + self.headers;
             if datagram.first() == Some(&CONTROL) {
-                let mut heard = self.heard.borrow_mut();
-                if from == self.peer && heard.len() < MOST_HEARD {
-                    heard.push(datagram.to_vec());
+                let mut inbound = self.inbound.borrow_mut();
+                if from == self.peer && inbound.len() < MAX_CONTROL_PER_BATCH {
+                    inbound.push(datagram.to_vec());
                 }
             } else {
                 take(from, mark, datagram);
@@ -258,7 +258,7 @@ impl<P: Port, T: Talk> Port for Attended<'_, P, T> {
 
     fn wait(&mut self, until: Time, writable: bool) -> io::Result<bool> {
         let now = self.port.now();
-        let due = self.talk.due();
+        let due = self.control.next_timeout();
         let session = self.clock.now();
         let until = match due {
             Time::MAX => until,
@@ -369,12 +369,12 @@ mod tests {
 
     struct Silent;
 
-    impl Talk for Silent {
-        fn hear(&mut self, _: Time, _: &[u8]) {}
-        fn say(&mut self, _: Time) -> Option<Vec<u8>> {
+    impl ControlChannel for Silent {
+        fn on_datagram(&mut self, _: Time, _: &[u8]) {}
+        fn poll_transmit(&mut self, _: Time) -> Option<Vec<u8>> {
             None
         }
-        fn due(&self) -> Time {
+        fn next_timeout(&self) -> Time {
             Time::MAX
         }
         fn is_over(&mut self, _: Time, _: &Traffic) -> bool {
@@ -410,18 +410,18 @@ mod tests {
             control: key.clone(),
             data: key,
         };
-        let (mut talk, stop) = (Silent, Stop::new().unwrap());
+        let (mut control, stop) = (Silent, Stop::new().unwrap());
         let mut seal = Seal::new(&secrets, End::Client);
         let mut plain = Noting::default();
         everything(&mut plain);
         let mut all = plain.0.into_inner();
         all.sort_unstable();
         assert_eq!(all.len(), 13);
-        let mut attended = Noting::default();
+        let mut control = Noting::default();
         let clock = Clock::new();
-        everything(Attended::new(
-            &mut attended,
-            &mut talk,
+        everything(ControlPort::new(
+            &mut control,
+            &mut control,
             peer(),
             clock,
             &stop,
@@ -429,7 +429,7 @@ mod tests {
         ));
         let mut sealed = Noting::default();
         everything(Sealed::new(&mut sealed, &mut seal, 1500));
-        for noted in [attended, sealed] {
+        for noted in [control, sealed] {
             let mut noted = noted.0.into_inner();
             noted.sort_unstable();
             assert_eq!(noted, all);
