@@ -22,9 +22,9 @@ use crate::wording;
 pub struct Cause {
     /// Which cells, as `--only` takes them.
     pub cells: String,
-    /// Which metrics.
+    /// Metrics that this cause may move outside their limits.
     pub metrics: Vec<Metric>,
-    /// Why the simulator differs.
+    /// The explanation that the report prints, one sentence.
     pub cause: String,
     /// The switch that decides it, if there is one.
     pub switch: Option<String>,
@@ -39,7 +39,7 @@ pub struct Causes(pub Vec<Cause>);
 pub struct Outside<'a> {
     /// The cell.
     pub verdict: &'a Verdict,
-    /// What deviates.
+    /// The metric outside its limit, with both values.
     pub deviation: &'a Deviation,
     /// Places in [`Causes`] that explain it; none: unexplained.
     pub causes: Vec<usize>,
@@ -48,7 +48,7 @@ pub struct Outside<'a> {
 /// A departure of Linux from the RFCs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Surprise {
-    /// In a few words.
+    /// Heading in the report, a few words.
     pub title: String,
     /// What the kernel does, with file and function.
     pub linux: String,
@@ -56,7 +56,7 @@ pub struct Surprise {
     pub rfc: String,
     /// The cell that shows it.
     pub cell: String,
-    /// In which metrics.
+    /// Metrics in which the difference is visible.
     pub shows: Vec<Metric>,
     /// The switch of the simulator that is set back to show it, see [`crate::ablation::without`].
     pub switch: Option<String>,
@@ -97,7 +97,7 @@ pub enum CausesError {
     Form {
         /// Name of the file.
         file: &'static str,
-        /// What is wrong.
+        /// The parser's or validator's message.
         reason: String,
     },
     /// A name of a metric that does not exist.
@@ -129,9 +129,9 @@ pub enum CausesError {
     Stale {
         /// Number of the entry, from 1.
         entry: usize,
-        /// Its glob.
+        /// Pattern of cell names, `*` allowed.
         cells: String,
-        /// Its metrics.
+        /// Metrics of that entry, joined by commas.
         metrics: String,
     },
 }

@@ -103,7 +103,7 @@ impl fmt::Display for Kind {
 /// One experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// How it is judged.
+    /// Decides which metrics are compared and with which limits.
     pub kind: Kind,
     /// Algorithm of each flow, by the kernel's name.
     pub flows: Vec<&'static str>,

@@ -23,7 +23,7 @@ use crate::cell::{Cell, Kind};
 use crate::measure::{Measure, mean};
 use crate::reference::Run;
 
-/// What is compared.
+/// A quantity that is compared between the simulator and the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
@@ -31,7 +31,7 @@ pub enum Metric {
     Goodput,
     /// Mean smoothed RTT, ms.
     RttMean,
-    /// Its 95th percentile, ms.
+    /// 95th percentile of the RTT, ms.
     RttP95,
     /// Mean window, segments.
     CwndMean,
@@ -59,7 +59,7 @@ pub enum Limit {
     Near {
         /// Part of the reference.
         relative: f64,
-        /// In the metric's unit.
+        /// Absolute limit, in the metric's unit.
         absolute: f64,
     },
     /// The 95 % intervals have a value in common.
@@ -71,7 +71,7 @@ pub enum Limit {
 /// A metric of both sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Deviation {
-    /// What.
+    /// The quantity compared.
     pub metric: Metric,
     /// Of which flow, where flows are compared one by one.
     pub flow: Option<usize>,
@@ -92,7 +92,7 @@ pub struct Deviation {
 pub struct Verdict {
     /// Name of the cell.
     pub cell: String,
-    /// Its kind.
+    /// Decides which limits hold.
     pub kind: Kind,
     /// Every metric.
     pub deviations: Vec<Deviation>,
@@ -232,7 +232,7 @@ impl Fraction {
         self.inside += usize::from(inside);
     }
 
-    /// As a number.
+    /// The number itself, without its unit.
     pub fn value(self) -> f64 {
         self.inside as f64 / self.of.max(1) as f64
     }

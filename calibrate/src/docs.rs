@@ -30,9 +30,9 @@ pub enum DocsError {
     ShowsNothing {
         /// Title of the surprise.
         title: String,
-        /// Its cell.
+        /// The cell that should show it.
         cell: String,
-        /// Its switch.
+        /// The switch that leaves its numbers as they are.
         switch: String,
     },
     /// The run without a switch.
@@ -41,9 +41,9 @@ pub enum DocsError {
     /// A surprise whose numbers are not there.
     #[error("surprises.toml: `{title}`: {cell} has no {metric}")]
     Shows {
-        /// Its title.
+        /// Heading of the entry in surprises.toml.
         title: String,
-        /// Its cell.
+        /// The cell that it names.
         cell: String,
         /// The metric.
         metric: &'static str,

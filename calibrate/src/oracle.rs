@@ -54,7 +54,7 @@ pub enum OracleError {
     /// The file system.
     #[error("{path}: {source}")]
     Io {
-        /// What was touched.
+        /// The file or directory concerned.
         path: PathBuf,
         /// The system's word.
         source: io::Error,

@@ -26,7 +26,7 @@ pub struct Run {
     pub repeat: u32,
     /// Release of the kernel; empty for a simulated run.
     pub kernel: String,
-    /// What made it.
+    /// The command line that produced the references.
     pub command: String,
     /// Counters of the sender's kernel, all flows together.
     pub counters: Counters,
@@ -63,10 +63,10 @@ pub enum ReferenceError {
         path: PathBuf,
         /// Number of the line.
         line: usize,
-        /// What is wrong.
+        /// The parser's message, or the rule that is broken.
         reason: String,
     },
-    /// What the oracle wrote.
+    /// The oracle's output could not be read.
     #[error(transparent)]
     Observed(#[from] ObservedError),
 }

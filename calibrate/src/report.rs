@@ -27,7 +27,7 @@ pub struct Results<'a> {
     pub sim: &'a [Run],
     /// The judgement of both.
     pub comparison: &'a Comparison,
-    /// Why cells are outside.
+    /// Explanations of cells outside their limits.
     pub causes: &'a Causes,
 }
 

@@ -38,7 +38,7 @@ pub enum SimulatedError {
     Run {
         /// Name of the cell.
         cell: String,
-        /// Its word.
+        /// The simulator's error message.
         reason: String,
     },
 }

@@ -16,7 +16,7 @@ use fullpipe_net::session::client_session::Asking;
 use fullpipe_net::session::control_port::{Shaper, Talk, Traffic};
 use fullpipe_net::session::channel::Channel;
 use fullpipe_net::session::client::{Done, Report};
-use fullpipe_net::session::control::{ServerMessage, PART, ClientMessage, Why};
+use fullpipe_net::session::control::{ServerMessage, PART, ClientMessage, EndReason};
 use fullpipe_net::session::cookie::{COOKIE, Cookie};
 use fullpipe_net::session::limits::Limits;
 use fullpipe_net::session::message::{Ask, ENCRYPT, Nonce, Open};
@@ -279,7 +279,7 @@ fn merge(bytes: &[u8]) {
     let done = Done {
         near,
         far: outcome,
-        why: Why::Over,
+        why: EndReason::Over,
     };
     if let Ok(outcome) = done.merge(&spec()) {
         assert_eq!(outcome.flows.len(), 2);

@@ -1,4 +1,4 @@
-//! What several targets need.
+//! Helpers that several fuzz targets share.
 
 use serde::ser::{Serialize, SerializeTuple, Serializer};
 

@@ -7,7 +7,7 @@ use fullpipe_suite::figure::FigureError;
 use fullpipe_suite::run::RunError;
 use fullpipe_suite::store::StoreError;
 
-/// How the program ends.
+/// Exit statuses; `docs/cli.md` lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// Done, and everything that was expected came true.
@@ -37,7 +37,7 @@ pub struct Failure {
     pub exit: Exit,
     /// One or more lines; empty: nothing to say.
     pub message: String,
-    /// What to do instead.
+    /// Remedies, printed after `hint:`.
     pub hints: Vec<String>,
 }
 

@@ -68,7 +68,7 @@ fn with_peer(
     Ok(Box::new(PeerGround::new(way, interrupt)))
 }
 
-/// How datagrams leave.
+/// Socket options from the command line.
 pub fn options(flags: &PeerFlags) -> Options {
     Options {
         mode: match flags.mode {

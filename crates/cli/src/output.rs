@@ -38,7 +38,7 @@ pub fn warning(message: &str) {
     labelled("warning:", "\x1b[1;33m", message);
 }
 
-/// What to do instead.
+/// Prints a `hint:` line to stderr.
 pub fn hint(message: &str) {
     labelled("  hint:", "\x1b[1;36m", message);
 }

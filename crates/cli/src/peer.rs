@@ -14,7 +14,7 @@ use fullpipe_net::endpoint::Hooks;
 use fullpipe_net::io::{Mode, has_segmentation, pin};
 use fullpipe_net::live::Live;
 use fullpipe_net::session::client::{Client, Done, Peer, SessionError};
-use fullpipe_net::session::control::Why;
+use fullpipe_net::session::control::EndReason;
 use fullpipe_net::session::key::VARIABLE;
 use fullpipe_net::session::request::{Options, Request};
 use fullpipe_net::session::{Key, PORT};
@@ -322,7 +322,7 @@ impl<'a> PeerGround<'a> {
         if let (Some(recording), Some(path)) = (recording, &self.trace) {
             self.note_trace(path, recording.finish())?;
         }
-        if !matches!(done.why, Why::Over | Why::Stopped) {
+        if !matches!(done.why, EndReason::Over | EndReason::Stopped) {
             let ended = done.near.ended.saturating_since(Time::ZERO);
             let (lasted, why) = (ended.as_secs_f64(), done.why.text());
             self.note(format!("server: the run lasted {lasted:.1} s only: {why}"));

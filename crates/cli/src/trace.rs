@@ -40,7 +40,7 @@ pub fn taps(recording: &Recording, spec: &RunSpec) -> Vec<(u32, Box<dyn TraceSin
         .collect()
 }
 
-/// It cannot be written.
+/// The error of a trace file that cannot be written.
 pub fn cannot(path: &Path, error: &TraceError) -> SessionError {
     let path = path.display();
     SessionError::Here(format!("the trace cannot be written to {path}: {error}"))

@@ -162,7 +162,7 @@ impl Verifier {
         }
     }
 
-    /// What arrived.
+    /// Count and checksum of the payload that arrived.
     pub fn tally(&self) -> Tally {
         self.tally
     }

@@ -23,10 +23,10 @@ use crate::cells::{Cells, Dictionary, Room};
 use crate::columns::{COLUMNS, VARIABLE, VARIABLE_DECIMALS, Value};
 use crate::{FlowMeta, Meta, SCHEMA, TraceError};
 
-/// How times are kept.
+/// Resolution of the time column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Resolution {
-    /// As virtual time is.
+    /// Nanoseconds, as in virtual time.
     #[default]
     Nanoseconds,
     /// As clocks and wire formats are; smaller files.

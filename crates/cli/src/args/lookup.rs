@@ -24,7 +24,7 @@ pub struct List {
     pub format: ShortFormat,
 }
 
-/// What can be listed.
+/// Argument of `fullpipe list`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Listed {
     /// Window laws, start-ups and ways of sending, with their parameters
@@ -44,7 +44,7 @@ pub struct Schema {
     pub what: Described,
 }
 
-/// What has a schema.
+/// Argument of `fullpipe schema`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Described {
     /// A scenario file

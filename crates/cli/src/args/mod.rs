@@ -21,12 +21,12 @@ pub use run::{Format, Ground, Run};
 #[derive(Clone, Debug, Parser)]
 #[command(name = "fullpipe", version, max_term_width = 100, after_help = EXAMPLES, after_long_help = EXAMPLES_AND_CODES)]
 pub struct Args {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// Subcommands, in the order of `fullpipe --help`.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
     /// Run scenarios and print what came out

@@ -1,4 +1,4 @@
-//! What `fullpipe run` takes.
+//! Arguments of `fullpipe run`.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -79,7 +79,7 @@ pub struct Run {
     pub quiet: bool,
 }
 
-/// Where a scenario runs.
+/// The backend that executes runs: `--ground`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Ground {
     /// Simulator, in virtual time

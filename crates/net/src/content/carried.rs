@@ -7,7 +7,7 @@ use crate::endpoint::Hooks;
 use crate::file::{FileSink, FileSource};
 use crate::payload::{Pattern, Sink, Source, Tally, Verifier};
 
-/// See above.
+/// The sources and sinks of a run's flows, by flow number.
 #[derive(Debug, Default)]
 pub struct Carried {
     patterns: Vec<(u32, Pattern)>,

@@ -10,7 +10,7 @@ use super::carried::{Carried, set_transfer};
 use super::{Answer, Question, Work, told};
 use crate::file::{Identity, Place, Reading, hashed, source};
 
-/// See above.
+/// The server's side of a file that the client fetches.
 #[derive(Debug)]
 pub(super) struct Get {
     name: String,

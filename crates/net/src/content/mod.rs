@@ -41,14 +41,14 @@ pub enum Content {
     Nothing,
     /// A [`Pattern`](crate::payload::Pattern) in every flow, with this key and the flow's index.
     Pattern {
-        /// Its key.
+        /// Seed of the pattern; both hosts generate it.
         key: u64,
     },
     /// A file from the client, in the only flow of the run, to this name at the server.
     Put {
         /// Name, inside the server's directory.
         name: String,
-        /// What the client has.
+        /// Identity of the client's file: size and modification time.
         source: Identity,
         /// A file of that name may be replaced.
         overwrite: bool,
@@ -67,7 +67,7 @@ impl Content {
     }
 }
 
-/// From the client.
+/// Requests of the client about content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Question {
     /// Is it clear what is there?
@@ -87,7 +87,7 @@ pub enum Question {
     Tally(u32),
 }
 
-/// From the server.
+/// Responses of the server; each repeats safely.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
     /// Not yet: ask again.

@@ -12,7 +12,7 @@ use super::carried::{Carried, set_transfer};
 use super::{Answer, Question, Work, told};
 use crate::file::{Identity, Part, Place, Writing, hashed};
 
-/// See above.
+/// The server's side of a file that the client sends.
 #[derive(Debug)]
 pub(super) struct Put {
     place: Arc<Place>,

@@ -5,9 +5,9 @@
 //! What the links do is
 //! [`fullpipe_sim::Path`], the simulator's network itself, fed with the times at which the kernel
 //! received each datagram. So the thread may look late, in batches, and the path still decides as
-//! if it had looked at once; late is only what leaves, by what [`Fidelity`] says. The emulator does not
-//! wake up for arrivals while something is under way: nothing leaves earlier than a path's delay
-//! after it came.
+//! if it had looked at once; late is only what leaves, by what [`Fidelity`] says. The emulator does
+//! not wake up for arrivals while something is under way: nothing leaves earlier than a path's
+//! delay after it came.
 //!
 //! Bytes count as in the simulator: data as its datagram with 28 bytes of IPv4 and UDP headers,
 //! also over IPv6, SYNs and ACKs as the header of their flow, cross traffic and probes as their
@@ -45,7 +45,7 @@ pub struct EmulatorConfig {
     pub near_peer: Option<SocketAddr>,
     /// The far host, likewise.
     pub far_peer: Option<SocketAddr>,
-    /// How precisely to wait.
+    /// Sleep, or spin for the last microseconds before a departure.
     pub wait: WaitStrategy,
     /// Ask for real-time priority; where it is not allowed, the emulator runs without.
     pub real_time: bool,

@@ -17,7 +17,7 @@ pub struct Note {
     pub from_near: bool,
 }
 
-/// See above.
+/// Fixed slots for datagrams that wait for their departure.
 #[derive(Debug)]
 pub struct Pool {
     short: Slots,

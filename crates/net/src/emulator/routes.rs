@@ -20,11 +20,11 @@ pub struct Routes {
 /// What is known of a datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
-    /// Its links.
+    /// Links to cross, in order.
     pub route: Route,
     /// What it is to them.
     pub kind: PacketKind,
-    /// Whose it is.
+    /// Number of the flow, source or ping that counts a drop.
     pub flow: u32,
     /// Bytes that it takes there.
     pub size: u16,

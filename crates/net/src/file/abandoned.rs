@@ -17,7 +17,7 @@ use nix::sys::stat::Mode;
 use super::name::STATE;
 use super::place::{Directory, Place};
 
-/// What was removed.
+/// Totals of one cleanup of unfinished files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
     /// Unfinished files.

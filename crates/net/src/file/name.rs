@@ -64,7 +64,7 @@ impl Name {
         Ok(Self(text.to_owned()))
     }
 
-    /// As text.
+    /// The name with `/` between its parts.
     pub fn as_str(&self) -> &str {
         &self.0
     }

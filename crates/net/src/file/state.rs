@@ -18,7 +18,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Of an open file.
+    /// Size and modification time of an open file.
     pub fn of(metadata: &Metadata) -> Self {
         let since = |t: std::time::SystemTime| t.duration_since(UNIX_EPOCH).ok();
         let changed = metadata.modified().ok().and_then(since);

@@ -11,13 +11,13 @@ use super::Socket;
 /// One received datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {
-    /// Who sent it.
+    /// Source address of the datagram.
     pub from: SocketAddr,
     /// The address of this host that it was sent to.
     pub to: Option<IpAddr>,
     /// The code point of its IP header.
     pub ecn: Option<EcnCodepoint>,
-    /// What it carries.
+    /// UDP payload.
     pub bytes: &'a [u8],
     /// When the kernel received it, by the day's clock
     /// ([`Clock::of_day`](super::Clock::of_day)). Datagrams that were merged share the time of the

@@ -90,7 +90,7 @@ impl Outbox {
         self.items.len() - self.next
     }
 
-    /// Whether all have left.
+    /// True when no datagram waits for the socket.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -13,7 +13,7 @@ use nix::sys::stat::fstat;
 use quinn_udp::{EcnCodepoint, Transmit, UdpSocketState};
 use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass};
 
-/// How datagrams leave.
+/// How datagrams are handed to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Mode {
     /// Each on its own, when its sender said so. Many may leave in one call if they are due at
@@ -28,7 +28,7 @@ pub enum Mode {
 /// What a socket is to be like.
 #[derive(Clone, Copy, Debug)]
 pub struct IoConfig {
-    /// How its datagrams leave.
+    /// One by one, or in runs with segmentation offload.
     pub mode: Mode,
     /// Lets the kernel merge datagrams that arrive together. Several times cheaper; it hides the
     /// spacing of arrivals.
@@ -185,7 +185,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Its own address.
+    /// Local address, with the port that the kernel chose.
     pub fn local(&self) -> SocketAddr {
         self.local
     }
@@ -200,7 +200,7 @@ impl Socket {
         &self.config
     }
 
-    /// What the kernel gave.
+    /// Buffer sizes and options that the kernel granted.
     pub fn granted(&self) -> Granted {
         Granted {
             segmentation: self.config.mode == Mode::Bulk && self.offload().segments > 1,

@@ -18,7 +18,7 @@ use nix::unistd::Pid;
 
 use super::{Clock, Socket};
 
-/// How precisely to wait.
+/// How a thread waits for its next deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum WaitStrategy {
     /// Sleeps all the time: some 15 us late on an idle machine.
@@ -77,7 +77,7 @@ impl AsFd for Stop {
     }
 }
 
-/// What a wait found.
+/// Result of a wait: which socket is ready, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Ready {
     /// Bit i: socket i has something to read.

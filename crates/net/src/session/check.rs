@@ -35,7 +35,7 @@ const MOST_POINTS: usize = 1 << 16;
 
 type Checked = Result<(), String>;
 
-/// Of the options.
+/// Bounds of a request's options.
 pub fn options(options: &Options) -> Checked {
     if options.label.len() > LONGEST_NAME || options.label.contains(char::is_control) {
         return bad("the label", "too long or not text");
@@ -48,7 +48,7 @@ pub fn options(options: &Options) -> Checked {
     Ok(())
 }
 
-/// Of the whole run.
+/// Bounds of a run specification that another host wrote.
 pub fn run(spec: &RunSpec) -> Checked {
     let end = Time::ZERO + spec.duration;
     span("duration", spec.duration, Span::from_millis(1), LONGEST)?;

@@ -12,10 +12,10 @@ use super::server::Log;
 use crate::content::Allowed;
 use crate::file::Removed;
 
-/// See above.
+/// Schedules removal of unfinished files, at most one at a time.
 #[derive(Debug, Default)]
 pub struct Cleanup {
-    /// When it begins next.
+    /// Earliest start of the next cleanup.
     next: Time,
     thread: Option<JoinHandle<()>>,
 }

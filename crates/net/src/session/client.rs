@@ -30,7 +30,7 @@ pub use super::report::{Done, Report};
 /// A server to run with.
 #[derive(Clone, Debug)]
 pub struct Peer {
-    /// Where it listens.
+    /// Address and UDP port of the server.
     pub address: SocketAddr,
     /// The key that both have; [`Key::open`] for a server that asks for none.
     pub key: Key,

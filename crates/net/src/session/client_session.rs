@@ -70,14 +70,14 @@ pub struct Progress {
     pub received: u64,
     /// Bytes that it sent.
     pub sent: u64,
-    /// Its flows are complete.
+    /// All flows of the run have delivered their data.
     pub complete: bool,
 }
 
 /// How the run ended at the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Why.
+    /// The server's reason for ending the run.
     pub why: EndReason,
     /// Bytes of the result.
     pub length: u32,

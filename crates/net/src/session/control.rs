@@ -12,7 +12,7 @@ pub const PART: usize = 1100;
 /// Most parts of a result that one question may ask for.
 pub const MOST_PARTS: u16 = 32;
 
-/// From a client.
+/// Control messages from client to server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ClientMessage {
     /// Part `at` of the request.
@@ -46,19 +46,19 @@ pub enum ClientMessage {
     Close,
 }
 
-/// From a server.
+/// Control messages from server to client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ServerMessage {
     /// This part of the request has come.
     Have {
-        /// Which.
+        /// Index of the part, from 0.
         at: u32,
     },
     /// The request will be run.
     Granted(Grant),
     /// It will not, because of this.
     Refused(String),
-    /// It is running.
+    /// Heartbeat of a running test.
     Alive {
         /// Bytes of UDP payload that came in so far.
         received: u64,
@@ -67,9 +67,9 @@ pub enum ServerMessage {
         /// Every flow that sends from the server has a last segment, and that is acknowledged.
         complete: bool,
     },
-    /// It has ended.
+    /// The run has ended; its result can be fetched.
     Ended {
-        /// Why.
+        /// Reason for the end.
         why: EndReason,
         /// Bytes of the result.
         length: u32,
@@ -78,7 +78,7 @@ pub enum ServerMessage {
     },
     /// A part of the result.
     Part {
-        /// Which.
+        /// Index of the part.
         at: u32,
         /// [`PART`] bytes, fewer only in the last.
         bytes: Vec<u8>,
@@ -108,7 +108,7 @@ pub struct Grant {
 /// Why a run ended at the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EndReason {
-    /// Its time was over.
+    /// The granted duration has passed.
     Over,
     /// The client said so.
     Stopped,

@@ -35,7 +35,7 @@ pub trait ControlChannel {
 /// Bytes so far, headers of IP and UDP included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// That arrived.
+    /// Bytes received.
     pub received: u64,
     /// That left, or were about to.
     pub sent: u64,
@@ -417,10 +417,10 @@ mod tests {
         let mut all = plain.0.into_inner();
         all.sort_unstable();
         assert_eq!(all.len(), 13);
-        let mut control = Noting::default();
+        let mut controlled = Noting::default();
         let clock = Clock::new();
         everything(ControlPort::new(
-            &mut control,
+            &mut controlled,
             &mut control,
             peer(),
             clock,
@@ -429,7 +429,7 @@ mod tests {
         ));
         let mut sealed = Noting::default();
         everything(Sealed::new(&mut sealed, &mut seal, 1500));
-        for noted in [control, sealed] {
+        for noted in [controlled, sealed] {
             let mut noted = noted.0.into_inner();
             noted.sort_unstable();
             assert_eq!(noted, all);

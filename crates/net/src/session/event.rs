@@ -16,13 +16,13 @@ use super::message::Reason;
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
-    /// It listens.
+    /// The socket is bound.
     Listening {
-        /// Where.
+        /// Local address of the socket.
         address: SocketAddr,
         /// Of the key; `None`: open to anybody.
         key: Option<String>,
-        /// Its limits.
+        /// Limits in force.
         limits: Limits,
     },
     /// A client with the key has opened a session.
@@ -45,13 +45,13 @@ pub enum Event {
         test: u64,
         /// The client.
         peer: SocketAddr,
-        /// Its name for it.
+        /// Label that the client chose for the test.
         label: String,
         /// Flows, sources and probes.
         flows: usize,
         /// Planned length, seconds.
         seconds: f64,
-        /// What is done differently.
+        /// Departures from the request, one sentence each.
         notes: Vec<String>,
     },
     /// What a client asked for was not granted.
@@ -60,7 +60,7 @@ pub enum Event {
         test: u64,
         /// The client.
         peer: SocketAddr,
-        /// Why.
+        /// Reason for the refusal, one sentence.
         reason: String,
     },
     /// A test has ended.
@@ -71,7 +71,7 @@ pub enum Event {
         peer: SocketAddr,
         /// Why, in words.
         why: String,
-        /// How long it ran.
+        /// Duration of the run, seconds.
         seconds: f64,
         /// Bytes that came, headers of IP and UDP included.
         received: u64,
@@ -84,7 +84,7 @@ pub enum Event {
         test: u64,
         /// The client.
         peer: SocketAddr,
-        /// What was missing.
+        /// The error that ended it.
         what: String,
     },
     /// Datagrams that led to nothing, since the last event of this kind.
@@ -104,7 +104,7 @@ pub enum Event {
     },
     /// Unfinished files that nobody went on with were removed, or ought to have been.
     Removed {
-        /// How many.
+        /// Number of unfinished files removed.
         parts: u64,
         /// Bytes that they took on the disk.
         bytes: u64,
@@ -113,10 +113,10 @@ pub enum Event {
     },
     /// It takes no new tests and waits for those that run.
     Stopping {
-        /// How many run.
+        /// Tests still running.
         tests: usize,
     },
-    /// It is done.
+    /// The server has shut down.
     Stopped {
         /// Tests in all.
         tests: u64,

@@ -1,5 +1,5 @@
-//! ControlChannel over a port while no endpoint runs on it: the handshake of a client, and control messages
-//! at either end.
+//! ControlChannel over a port while no endpoint runs on it: the handshake of a client, and control
+//! messages at either end.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use fullpipe_units::Span;
 use super::client::Peer;
 use super::control_port::{ControlChannel, Early};
 use super::failure::SessionError;
-use super::handshake::Opening;
+use super::handshake::Handshake;
 use super::message::{Ask, ENCRYPT, TestKind};
 use super::request::Options;
 use super::{Secrets, entropy};

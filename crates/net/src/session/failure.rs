@@ -17,7 +17,7 @@ pub enum SessionError {
     Handshake {
         /// The server.
         peer: SocketAddr,
-        /// Why.
+        /// Outcome of the handshake.
         error: HandshakeError,
     },
     /// Encryption without a key.
@@ -43,7 +43,7 @@ pub enum SessionError {
     NoWay {
         /// The server.
         peer: SocketAddr,
-        /// Why.
+        /// The operating system's error.
         error: io::Error,
     },
     /// The far endpoint failed.

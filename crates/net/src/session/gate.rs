@@ -60,7 +60,7 @@ pub enum Heard {
 pub struct Opened {
     /// Address that the cookie has proven.
     pub from: SocketAddr,
-    /// What it says.
+    /// The verified OPEN message.
     pub open: Open,
 }
 
@@ -155,7 +155,7 @@ impl Gate {
         answer
     }
 
-    /// What came so far.
+    /// Datagram and byte counters since the start.
     pub fn counts(&self) -> GateCounts {
         self.counts
     }

@@ -30,26 +30,26 @@ pub struct Key {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("key file {path}: {error}")]
     Unreadable {
-        /// Where.
+        /// Path of the key file.
         path: PathBuf,
-        /// Why.
+        /// The operating system's error.
         error: std::io::Error,
     },
     /// Others may read it.
     #[error("key file {path} can be read by others (mode {mode:03o})")]
     Exposed {
-        /// Where.
+        /// Path of the key file.
         path: PathBuf,
-        /// Its permission bits.
+        /// Permission bits found, octal when printed.
         mode: u32,
     },
     /// Not a regular file.
     #[error("key file {path} is not a regular file")]
     NoFile {
-        /// Where.
+        /// Path of the key file.
         path: PathBuf,
     },
     /// Too short, too long, or more than one line.
@@ -57,15 +57,15 @@ pub enum KeyError {
     Malformed {
         /// File or variable.
         origin: String,
-        /// What is wrong.
+        /// The rule that the text breaks.
         why: &'static str,
     },
     /// A new key would overwrite a file.
     #[error("cannot write a new key to {path}: {error}")]
     Unwritable {
-        /// Where.
+        /// Path of the new key file.
         path: PathBuf,
-        /// Why.
+        /// The operating system's error.
         error: std::io::Error,
     },
     /// The operating system gave no random bytes.

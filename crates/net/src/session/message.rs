@@ -135,11 +135,11 @@ impl Reason {
 /// An OPEN: what it says, and all of its bytes, which both sides hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Open {
-    /// Of the client.
+    /// Nonce of the client.
     pub nonce: Nonce,
-    /// Of the server.
+    /// Cookie that the server minted for this nonce and address.
     pub cookie: Cookie,
-    /// What for.
+    /// Kind and size of the request to come.
     pub ask: Ask,
     /// The datagram.
     pub bytes: [u8; OPEN_BYTES],

@@ -73,7 +73,7 @@ pub(crate) fn entropy(out: &mut [u8]) -> Result<(), getrandom::Error> {
 /// What two hosts share once a session is open.
 #[derive(Clone)]
 pub struct Secrets {
-    /// Its name.
+    /// Session number, in the header of every datagram.
     pub session: SessionId,
     /// Keys of control messages.
     pub control: Directions,
@@ -84,9 +84,9 @@ pub struct Secrets {
 /// One key for each direction.
 #[derive(Clone)]
 pub struct Directions {
-    /// From client to server.
+    /// Key of messages from client to server.
     pub up: [u8; 32],
-    /// From server to client.
+    /// Key of messages from server to client.
     pub down: [u8; 32],
 }
 

@@ -139,7 +139,7 @@ impl Pull {
         Ok(())
     }
 
-    /// When to poll again.
+    /// When [`Pull::poll`] is due again.
     pub fn next_timeout(&self) -> Time {
         if self.asked.len() < self.window && !self.todo.is_empty() {
             return Time::ZERO;

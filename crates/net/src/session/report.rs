@@ -12,7 +12,7 @@ use crate::endpoint::{HostOutcome, PathReport, merge};
 pub struct Report {
     /// Its side of the run.
     pub outcome: HostOutcome,
-    /// What went wrong.
+    /// Error at the server, one sentence; `None` after a clean run.
     pub error: Option<String>,
 }
 
@@ -29,11 +29,11 @@ impl Report {
 /// Both sides of a run.
 #[derive(Clone, Debug)]
 pub struct Done {
-    /// This side.
+    /// Outcome of the client's host.
     pub near: HostOutcome,
     /// The other.
     pub far: HostOutcome,
-    /// How it ended there.
+    /// The server's reason for ending the run.
     pub why: EndReason,
 }
 

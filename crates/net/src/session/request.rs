@@ -15,7 +15,7 @@ use crate::io::Mode;
 pub struct Request {
     /// The run; links and routes are left out, because the path is what it is.
     pub spec: RunSpec,
-    /// How.
+    /// Direction, encryption, content and other options.
     pub options: Options,
 }
 
@@ -32,7 +32,7 @@ pub struct Options {
     pub encrypted: bool,
     /// The path is one of IPv6, whose headers are longer ([`headers`]).
     pub ipv6: bool,
-    /// What the flows carry.
+    /// Payload: pattern, file, or headers only.
     pub content: Content,
 }
 

@@ -36,9 +36,9 @@ const MOST_FORGERIES: u64 = 1 << 36;
 /// Which end of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Who asked for it.
+    /// The session's initiator.
     Client,
-    /// Who granted it.
+    /// The session's responder.
     Server,
 }
 

@@ -38,17 +38,17 @@ use crate::wire::SessionId;
 /// What a server is to be.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where it listens.
+    /// Address and UDP port to listen on.
     pub listen: SocketAddr,
-    /// Whom it serves.
+    /// Shared key that clients must prove; open if the key is.
     pub key: Key,
-    /// How much.
+    /// Limits on rate, duration, bytes, tests and memory.
     pub limits: Limits,
     /// How long tests that run may go on once it is summary to stop.
     pub grace: Span,
 }
 
-/// Who hears what happens.
+/// Receives every event of the server.
 pub type Log = Arc<dyn Fn(&Event) + Send + Sync>;
 
 /// A server that listens.
@@ -163,7 +163,7 @@ impl Server {
         self
     }
 
-    /// Where it listens.
+    /// Address that the socket is bound to.
     pub fn address(&self) -> SocketAddr {
         self.local
     }

@@ -86,16 +86,16 @@ struct Progress {
     shut: Arc<AtomicBool>,
 }
 
-/// Where a session is.
+/// State of a session at the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionState {
     /// The request is not complete.
     Request,
-    /// It was refused.
+    /// The request was refused; the client learns the reason.
     Refused,
     /// It was granted, and the client has not said start.
     Granted,
-    /// It runs.
+    /// The endpoint runs.
     Running,
     /// The result waits to be fetched.
     Ended,
@@ -142,7 +142,7 @@ impl ServerSession {
         Self { memory, ..self }
     }
 
-    /// Where it is.
+    /// Current state.
     pub fn at(&self) -> SessionState {
         match &self.stage {
             Stage::Request(_) => SessionState::Request,
@@ -163,7 +163,7 @@ impl ServerSession {
         }
     }
 
-    /// Why it was refused.
+    /// Reason for a refusal, if the request was refused.
     pub fn refusal(&self) -> Option<&str> {
         match &self.stage {
             Stage::Refused(why) => Some(why),
@@ -203,7 +203,8 @@ impl ServerSession {
         now.saturating_since(self.since) < FAREWELL
     }
 
-    /// The run has ended by itself or because [`ControlChannel::is_over`] said so; this is its result.
+    /// The run has ended by itself or because [`ControlChannel::is_over`] said so; this is its
+    /// result.
     pub fn end(&mut self, now: Time, bytes: Vec<u8>, failed: bool) -> EndReason {
         let why = match &self.stage {
             // The client has said goodbye: it fetches nothing.

@@ -53,7 +53,7 @@ pub fn run(session: Session) {
 
 fn attempt(session: &Session) -> io::Result<()> {
     let stop = Stop::new()?;
-    let mut serving = ServerSession::new(
+    let mut state = ServerSession::new(
         session.clock.now(),
         &session.opened,
         session.accept.clone(),
@@ -65,18 +65,18 @@ fn attempt(session: &Session) -> io::Result<()> {
     .with_memory(session.memory.clone());
     let config = IoConfig::new(Mode::Packet);
     let mut port = session.port(&config, CONTROL_BYTES, &stop)?;
-    session.talk(&mut port, &mut serving, &[SessionState::Request])?;
-    session.send_decision(&serving);
-    session.talk(
+    session.run_control(&mut port, &mut state, &[SessionState::Request])?;
+    session.send_decision(&state);
+    session.run_control(
         &mut port,
-        &mut serving,
+        &mut state,
         &[SessionState::Granted, SessionState::Refused],
     )?;
-    if serving.at() == SessionState::Running
-        && let Some(job) = serving.job().cloned()
+    if state.at() == SessionState::Running
+        && let Some(job) = state.job().cloned()
     {
         drop(port);
-        session.host(&job, &mut serving)?;
+        session.host(&job, &mut state)?;
     }
     Ok(())
 }
@@ -90,53 +90,52 @@ impl Session {
     }
 
     /// Talks as long as the session is at one of these places.
-    fn talk(&self, port: &mut UdpPort, serving: &mut ServerSession, at: &[At]) -> io::Result<()> {
-        while at.contains(&serving.at()) {
+    fn run_control(
+        &self,
+        port: &mut UdpPort,
+        state: &mut ServerSession,
+        at: &[SessionState],
+    ) -> io::Result<()> {
+        while at.contains(&state.at()) {
             let now = self.clock.now();
-            let ended = serving.at() == SessionState::Ended;
-            let shut = self.shut.load(Ordering::Relaxed) && !(ended && serving.is_fresh(now));
+            let ended = state.at() == SessionState::Ended;
+            let shut = self.shut.load(Ordering::Relaxed) && !(ended && state.is_fresh(now));
             if shut || !ended && self.stopping.load(Ordering::Relaxed) {
                 return self.lose("the server is shutting down");
             }
-            if serving.is_abandoned(now) {
-                let what = match serving.at() {
+            if state.is_abandoned(now) {
+                let what = match state.at() {
                     SessionState::Request => "the client vanished before its request was complete",
-                    _ if serving.is_superseded() => "the same copy was begun again",
+                    _ if state.is_superseded() => "the same copy was begun again",
                     SessionState::Granted => "the client did not start the test",
                     SessionState::Ended => "the client did not fetch its result",
                     _ => return Ok(()),
                 };
                 return self.lose(what);
             }
-            self.exchange(port, serving)?;
+            self.exchange(port, state)?;
         }
-        match serving.at() {
+        match state.at() {
             // What comes now belongs to the run.
             SessionState::Running => Ok(()),
             // The last answers.
-            _ if serving.next_timeout() < Time::MAX => self.exchange(port, serving),
+            _ if state.next_timeout() < Time::MAX => self.exchange(port, state),
             _ => Ok(()),
         }
     }
 
-    fn exchange(&self, port: &mut UdpPort, serving: &mut ServerSession) -> io::Result<()> {
+    fn exchange(&self, port: &mut UdpPort, state: &mut ServerSession) -> io::Result<()> {
         // A client sends nothing of a run before it has heard that it begins.
-        exchange(
-            port,
-            self.opened.from,
-            self.clock,
-            serving,
-            &mut Early::new(),
-        )
+        exchange(port, self.opened.from, self.clock, state, &mut Early::new())
     }
 
     fn lose(&self, what: &str) -> io::Result<()> {
         Err(io::Error::other(what.to_owned()))
     }
 
-    fn send_decision(&self, serving: &ServerSession) {
+    fn send_decision(&self, state: &ServerSession) {
         let (test, peer) = (self.test, self.opened.from);
-        if let Some(job) = serving.job() {
+        if let Some(job) = state.job() {
             let spec = &job.spec;
             (self.log)(&Event::Granted {
                 test,
@@ -149,14 +148,14 @@ impl Session {
                 seconds: spec.duration.as_secs_f64(),
                 notes: job.grant.notes.clone(),
             });
-        } else if let Some(why) = serving.refusal() {
+        } else if let Some(why) = state.refusal() {
             let reason = why.to_owned();
             (self.log)(&Event::Denied { test, peer, reason });
         }
     }
 
     /// Runs the far side, then hands out its result.
-    fn host(&self, job: &Job, serving: &mut ServerSession) -> io::Result<()> {
+    fn host(&self, job: &Job, state: &mut ServerSession) -> io::Result<()> {
         let plain = ground::longest(&job.spec);
         let longest = (plain + job.options.overhead()).max(CONTROL_BYTES);
         let stop = Stop::new()?;
@@ -166,9 +165,9 @@ impl Session {
         let run_clock = Clock::new();
         port.restart(WaitStrategy::Sleep, run_clock, &stop)?;
         let mut spec = Arc::clone(&job.spec);
-        let mut carried = match serving.begin_content(Arc::make_mut(&mut spec)) {
+        let mut carried = match state.begin_content(Arc::make_mut(&mut spec)) {
             Ok(carried) => carried,
-            Err(why) => return self.hand_out(Report::failed(why), Span::ZERO, &mut port, serving),
+            Err(why) => return self.hand_out(Report::failed(why), Span::ZERO, &mut port, state),
         };
         let plan = Plan {
             spec,
@@ -177,14 +176,14 @@ impl Session {
             peer: self.opened.from,
             shared_clock: false,
         };
-        let complete = serving.complete();
+        let complete = state.complete();
         let hooks = Hooks {
             complete: Some(&complete),
             ..carried.hooks()
         };
         let attended = ControlPort::new(
             &mut port,
-            serving,
+            state,
             self.opened.from,
             self.clock,
             &stop,
@@ -199,7 +198,7 @@ impl Session {
         };
         let lasted = run_clock.now().saturating_since(Time::ZERO);
         port.restart(WaitStrategy::Sleep, self.clock, &stop)?;
-        serving.end_content(carried);
+        state.end_content(carried);
         let report = match outcome {
             Ok(outcome) => Report {
                 outcome,
@@ -207,7 +206,7 @@ impl Session {
             },
             Err(error) => Report::failed(error.to_string()),
         };
-        self.hand_out(report, lasted, &mut port, serving)
+        self.hand_out(report, lasted, &mut port, state)
     }
 
     fn hand_out(
@@ -215,19 +214,19 @@ impl Session {
         report: Report,
         lasted: Span,
         port: &mut UdpPort,
-        serving: &mut ServerSession,
+        state: &mut ServerSession,
     ) -> io::Result<()> {
         let failed = report.error.is_some();
         let bytes = encode(report)?;
-        let traffic = serving.traffic();
-        let why = serving.end(self.clock.now(), bytes, failed);
+        let traffic = state.traffic();
+        let why = state.end(self.clock.now(), bytes, failed);
         let both = (traffic.received, traffic.sent);
         let (test, peer) = (self.test, self.opened.from);
         (self.log)(&Event::finished(test, peer, why, lasted, both));
         match why {
             // Nobody is there to fetch it.
             super::control::EndReason::Vanished => Ok(()),
-            _ => self.talk(port, serving, &[SessionState::Ended]),
+            _ => self.run_control(port, state, &[SessionState::Ended]),
         }
     }
 }

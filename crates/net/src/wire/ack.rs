@@ -25,9 +25,9 @@ use super::{HEADER, Header, Kind, MOST_NUMBER, SessionId, WireError};
 /// A datagram of kind [`Kind::Ack`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckDatagram {
-    /// Its session.
+    /// Session that the ACK belongs to.
     pub session: SessionId,
-    /// Its flow.
+    /// Number of the flow in the run specification.
     pub flow: u16,
     /// The ACK; the echoed stamp is known modulo 2^32 microseconds ([`AckDatagram::unwrap_echo`]).
     pub ack: Ack,

@@ -16,9 +16,9 @@ use super::{Header, Kind, SessionId, WireError};
 /// A datagram of kind [`Kind::Datagram`], without its padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CrossDatagram {
-    /// Its session.
+    /// Session that the datagram belongs to.
     pub session: SessionId,
-    /// Its source.
+    /// Number of the source in the run specification.
     pub source: u16,
     /// Its number in the source.
     pub number: u64,

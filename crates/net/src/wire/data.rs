@@ -17,9 +17,9 @@ use super::{Header, Kind, SessionId, WireError};
 /// A datagram of kind [`Kind::Data`], without its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataDatagram {
-    /// Its session.
+    /// Session that the segment belongs to.
     pub session: SessionId,
-    /// Its flow.
+    /// Number of the flow in the run specification.
     pub flow: u16,
     /// The segment. `ect` and `ce` are not on this wire; the time stamp is exact to a microsecond
     /// and known modulo 2^32 of them.

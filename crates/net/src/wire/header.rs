@@ -16,7 +16,7 @@ pub const MOST_NUMBER: u64 = 1 << 62;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(pub u64);
 
-/// What a datagram is.
+/// Kind of a datagram: the low four bits of its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -47,7 +47,7 @@ pub enum Kind {
 /// The first twelve bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What it is.
+    /// Kind of the datagram.
     pub kind: Kind,
     /// Bits with a meaning of the kind.
     pub flags: u8,

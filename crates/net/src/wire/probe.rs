@@ -17,9 +17,9 @@ use super::{Header, Kind, SessionId, VERSION, WireError};
 /// A datagram of kind [`Kind::Ping`] or [`Kind::Pong`], without its padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeDatagram {
-    /// Its session.
+    /// Session that the probe belongs to.
     pub session: SessionId,
-    /// Its sequence of probes.
+    /// Number of the ping in the run specification.
     pub probe: u16,
     /// Its number in the sequence.
     pub number: u64,

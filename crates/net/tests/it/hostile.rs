@@ -13,7 +13,7 @@ use fullpipe_net::endpoint::{
     HostCounts, HostOutcome, PathReport, ReceiverReport, SenderReport, merge,
 };
 use fullpipe_net::session::channel::Channel;
-use fullpipe_net::session::control::{ClientMessage, MOST_PARTS, PART, ServerMessage, Why};
+use fullpipe_net::session::control::{ClientMessage, EndReason, MOST_PARTS, PART, ServerMessage};
 use fullpipe_net::session::event::Event;
 use fullpipe_net::session::limits::Limits;
 use fullpipe_net::session::message::{self, Ask, Nonce, Open};
@@ -156,7 +156,7 @@ impl Raw {
     }
 
     /// Hears the end of a run.
-    fn end(&mut self) -> (Why, u32) {
+    fn end(&mut self) -> (EndReason, u32) {
         let begin = Instant::now();
         while begin.elapsed() < Duration::from_secs(30) {
             self.say(&ClientMessage::Alive);
@@ -374,7 +374,10 @@ fn a_client_that_babbles_after_its_tag_is_borne() {
     babble(&mut raw, &mut dice, 200);
     // Some of the noise may have said "stop".
     let (why, length) = raw.end();
-    assert!(matches!(why, Why::Over | Why::Stopped), "{why:?}");
+    assert!(
+        matches!(why, EndReason::Over | EndReason::Stopped),
+        "{why:?}"
+    );
     for (from, many) in [
         (u32::MAX, u16::MAX),
         (length, 5),
@@ -449,7 +452,7 @@ fn a_client_that_sends_faster_and_more_than_granted_is_ended() {
         }
     }
     let (why, _) = raw.end();
-    assert!(matches!(why, Why::Rate), "{why:?}");
+    assert!(matches!(why, EndReason::Rate), "{why:?}");
     raw.say(&ClientMessage::Close);
     server.end();
 }

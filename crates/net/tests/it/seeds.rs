@@ -12,7 +12,7 @@ use fullpipe_net::endpoint::{HostOutcome, ReceiverReport, SenderReport};
 use fullpipe_net::file::{Identity, State};
 use fullpipe_net::payload::Tally;
 use fullpipe_net::session::client::Report;
-use fullpipe_net::session::control::{ClientMessage, Grant, ServerMessage, Why};
+use fullpipe_net::session::control::{ClientMessage, EndReason, Grant, ServerMessage};
 use fullpipe_net::session::request::{Options, Request};
 use fullpipe_sim::{FlowSpec, FlowTotals, RunSpec};
 use fullpipe_units::{Bytes, Rate, Span, Time};
@@ -121,7 +121,7 @@ fn a_session_at_the_client() -> Vec<u8> {
         damaged: 0,
     };
     let ended = ServerMessage::Ended {
-        why: Why::Stopped,
+        why: EndReason::Stopped,
         length: result.len() as u32,
         digest: *blake3::hash(&result).as_bytes(),
     };

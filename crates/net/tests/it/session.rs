@@ -14,7 +14,7 @@ use fullpipe_net::endpoint::Hooks;
 use fullpipe_net::ground;
 use fullpipe_net::io::Stop;
 use fullpipe_net::session::client::{Client, Peer, SessionError, run_with_peer};
-use fullpipe_net::session::control::Why;
+use fullpipe_net::session::control::EndReason;
 use fullpipe_net::session::event::Event;
 use fullpipe_net::session::handshake::HandshakeError;
 use fullpipe_net::session::limits::Limits;
@@ -619,7 +619,7 @@ fn a_server_that_ends_a_test_hands_out_what_there_is() {
         (run.join().unwrap(), begin)
     });
     let done = done.unwrap();
-    assert_eq!(done.why, Why::ShuttingDown);
+    assert_eq!(done.why, EndReason::ShuttingDown);
     // The grace time is two seconds; nobody waits for ten until it is clear that there is nobody.
     assert!(begin.elapsed() < Duration::from_secs(8));
     let outcome = done.merge(&long).unwrap();

@@ -24,7 +24,7 @@ pub fn vectors() -> Value {
     serde_json::from_str(include_str!("../vectors/wire-v1.json")).unwrap()
 }
 
-/// Its list `which`.
+/// The list named `which` in the file of vectors.
 pub fn list<'a>(vectors: &'a Value, which: &str) -> &'a [Value] {
     vectors[which].as_array().unwrap()
 }

@@ -19,7 +19,7 @@ use decimal::{Decimal, sign};
 use nearest::nearest;
 use units::TABLES;
 
-/// What a unit measures.
+/// Dimension of a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Dim {
     Time,

@@ -138,7 +138,7 @@ fn line<'a, 'b>(
     &mut lines[at]
 }
 
-/// What a column shows.
+/// Content and alignment of one table cell.
 enum Cell {
     /// A relative area.
     Area(&'static str),

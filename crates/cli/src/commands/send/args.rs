@@ -141,7 +141,7 @@ pub struct PeerFlags {
     pub pin: Option<usize>,
 }
 
-/// How datagrams leave.
+/// Argument of `--mode`: one system call per datagram, or segmentation offload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
     /// One by one: true spacing
@@ -183,7 +183,7 @@ pub struct Ping {
     pub quiet: bool,
 }
 
-/// What `send` does.
+/// Long help of `fullpipe send`.
 pub const SEND_ABOUT: &str = "\
 Send to, or receive from, a host that runs `fullpipe serve`.
 
@@ -207,7 +207,7 @@ Examples:
   fullpipe send data.tar dtn.example.org:              copy a file there, under its own name
   fullpipe send dtn.example.org:run7/data.tar .        and one from there";
 
-/// What `ping` does.
+/// Long help of `fullpipe ping`.
 pub const PING_ABOUT: &str = "\
 Measure round-trip times to a host that runs `fullpipe serve`.
 

@@ -11,7 +11,7 @@ use fullpipe_net::content::{Answer, Carried, Content, Question};
 use fullpipe_net::endpoint::Hooks;
 use fullpipe_net::live::Live;
 use fullpipe_net::session::client::{Client, SessionError};
-use fullpipe_net::session::control::Why;
+use fullpipe_net::session::control::EndReason;
 use fullpipe_sim::RunSpec;
 use serde_json::json;
 
@@ -25,18 +25,18 @@ use crate::output;
 use crate::peer::Way;
 use crate::table::number;
 
-/// Which way.
+/// Direction of a copy, with the file at this end.
 #[derive(Debug)]
 enum Order {
     Put { file: PathBuf, name: String },
     Get { name: String, path: PathBuf },
 }
 
-/// What came of it.
+/// A finished copy, for its summary line.
 #[derive(Debug)]
 struct Copied {
     bytes: u64,
-    /// That were there before.
+    /// Bytes that were there from an earlier attempt.
     before: u64,
     retransmits: u64,
     digest: String,
@@ -118,7 +118,7 @@ fn transfer(args: &Send, way: &Way, order: &Order) -> Result<Copied, Broken> {
     })
 }
 
-/// From which byte on.
+/// Agrees with the server on the byte from which to resume.
 fn agree(
     args: &Send,
     file: Option<File>,
@@ -170,7 +170,7 @@ fn run(
         ran
     })?;
     match ran.why {
-        Why::Stopped | Why::Over => {}
+        EndReason::Stopped | EndReason::Over => {}
         why => return Err(Broken::Ended(why)),
     }
     let senders = ran.near.senders.iter().chain(&ran.far.senders);
@@ -299,7 +299,7 @@ enum Broken {
     /// Another transfer writes it.
     Busy,
     /// The server ended it.
-    Ended(Why),
+    Ended(EndReason),
     Copy(CopyError),
     Session(SessionError),
     Failure(Failure),

@@ -98,7 +98,7 @@ pub fn parts(text: &str) -> Vec<&str> {
     parts
 }
 
-/// As a TOML string.
+/// `text` as a quoted TOML string.
 fn quoted(text: &str) -> String {
     let mut out = String::from('"');
     for c in text.chars() {

@@ -25,7 +25,7 @@ pub enum Shown {
 /// One flow as the lines name it.
 #[derive(Clone, Debug)]
 pub struct Named {
-    /// Its name.
+    /// Name of the flow, as in the table.
     pub name: String,
     /// Payload of a segment, bytes.
     pub mss: u32,

@@ -19,7 +19,7 @@ pub struct Server {
 /// A file, here or there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileAt {
-    /// Of this machine.
+    /// A path of this machine.
     Here(PathBuf),
     /// Of a server; an empty name stands for that of the other side.
     There(Server, String),

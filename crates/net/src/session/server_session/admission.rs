@@ -16,7 +16,7 @@ use crate::content::{self, Allowed};
 pub struct Job {
     /// As this server hosts it.
     pub spec: Arc<RunSpec>,
-    /// How.
+    /// Direction, encryption, content and other options.
     pub options: Options,
     /// Within which bounds.
     pub grant: Grant,

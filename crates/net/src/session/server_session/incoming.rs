@@ -13,7 +13,7 @@ pub struct Incoming {
 /// What became of a part.
 #[derive(Debug)]
 pub enum Taken {
-    /// It is none.
+    /// Not for this session.
     Nothing,
     /// It is there now, or was before.
     Part,

@@ -11,10 +11,10 @@ use super::Job;
 /// A run.
 #[derive(Debug)]
 pub struct Run {
-    /// What was granted.
+    /// The run as granted.
     pub job: Arc<Job>,
     /// Why it has to end.
-    pub why: Option<Why>,
+    pub why: Option<EndReason>,
     /// When the rate was last looked at, and the bytes then.
     judged: (Time, u64),
 }
@@ -24,7 +24,7 @@ const RATE_SLACK: f64 = 1.2;
 const JUDGED: Span = Span::from_secs(2);
 
 impl Run {
-    /// It begins.
+    /// Starts the accounting of a run.
     pub fn new(now: Time, job: Arc<Job>) -> Self {
         Self {
             job,
@@ -34,7 +34,7 @@ impl Run {
     }
 
     /// The limit that was exceeded, if one was.
-    pub fn exceeded(&mut self, now: Time, traffic: &Traffic) -> Option<Why> {
+    pub fn exceeded(&mut self, now: Time, traffic: &Traffic) -> Option<EndReason> {
         let all = traffic.received + traffic.sent;
         if self.job.grant.max_bytes.is_some_and(|most| all > most.0) {
             return Some(EndReason::Bytes);
