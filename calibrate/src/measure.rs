@@ -168,7 +168,7 @@ impl Curve {
     /// `shift_ms` (its first loss minus the reference's), so that a start that differs by some
     /// milliseconds does not count for the whole run: ` sqrt(mean((o(t
     /// + shift) - r(t))^2)) / mean(r(t))`, over the reference's grid points at which both curves
-    /// have a value. None without such points.
+    ///   have a value. None without such points.
     pub fn rmse(&self, other: &Self, shift_ms: f64) -> Option<f64> {
         let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
         for (ms, reference) in self.points() {
