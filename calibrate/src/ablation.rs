@@ -1,7 +1,8 @@
 //! A cell with one switch of the Linux model set back: what the switch alone is good for.
 
 use fullpipe_flow::{ReceiverConfig, SenderConfig};
-use fullpipe_sim::{FlowSpec, run as simulate};
+use fullpipe_run::FlowSpec;
+use fullpipe_sim::run as simulate;
 use rayon::prelude::*;
 
 use crate::cell::Cell;

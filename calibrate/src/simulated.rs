@@ -2,9 +2,8 @@
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{EpisodeKind, Preset, ReceiverConfig, SenderConfig};
-use fullpipe_sim::{
-    Buffer, Drops, FlowOutcome, FlowSpec, LinkSpec, Loss, RunSpec, Trace, run as simulate,
-};
+use fullpipe_run::{Buffer, Drops, FlowOutcome, FlowSpec, LinkSpec, Loss, RunSpec, Trace};
+use fullpipe_sim::run as simulate;
 use fullpipe_units::{Rate, Span, Time};
 use rayon::prelude::*;
 

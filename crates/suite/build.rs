@@ -11,6 +11,7 @@ fn main() {
         "../units/src",
         "../cc/src",
         "../flow/src",
+        "../run/src",
         "../sim/src",
         "../trace/src",
         "src/metrics",

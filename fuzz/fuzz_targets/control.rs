@@ -6,8 +6,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use fullpipe_cc::StackSpec;
+use fullpipe_run::{FlowSpec, FlowTotals, RunSpec};
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
+use fullpipe_cc::StackSpec;
 use fullpipe_fuzz::{Raw, Script};
 use fullpipe_net::content::{Allowed, Carried, Content, Question};
 use fullpipe_net::endpoint::{HostOutcome, ReceiverReport, SenderReport};
@@ -24,7 +25,6 @@ use fullpipe_net::session::request::{Options, Request};
 use fullpipe_net::session::server_session::{At, Serving};
 use fullpipe_net::session::{Key, Opened, Secrets};
 use fullpipe_net::wire::SessionId;
-use fullpipe_sim::{FlowSpec, FlowTotals, RunSpec};
 use fullpipe_units::{Bytes, Rate, Span, Time};
 use libfuzzer_sys::fuzz_target;
 

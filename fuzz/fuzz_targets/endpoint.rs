@@ -7,14 +7,14 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use fullpipe_cc::StackSpec;
+use fullpipe_run::{FlowSpec, PingSpec, RunSpec};
 use fullpipe_flow::{Ack, Preset, Range, ReceiverConfig, SackBlocks, Segment, SenderConfig};
+use fullpipe_cc::StackSpec;
 use fullpipe_net::endpoint::{self, Flush, Hooks, Mark, Plan, Port, Side};
 use fullpipe_net::io::Stop;
 use fullpipe_net::wire::{
     AckDatagram, CrossDatagram, DataDatagram, Parsed, ProbeDatagram, SessionId,
 };
-use fullpipe_sim::{FlowSpec, PingSpec, RunSpec};
 use fullpipe_units::{Span, Time};
 use libfuzzer_sys::fuzz_target;
 

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
-use fullpipe_cc::StackSpec;
+use fullpipe_run::{FlowSpec, RunSpec};
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
+use fullpipe_cc::StackSpec;
 use fullpipe_fuzz::Script;
 use fullpipe_net::content::{Allowed, Answer, Content, Copy, Job, Question, copy};
 use fullpipe_net::file::{Directory, Identity, Name, State};
-use fullpipe_sim::{FlowSpec, RunSpec};
 use libfuzzer_sys::fuzz_target;
 
 /// Bytes of the file that is there.

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use fullpipe_net::ground::{self, Options, run_local};
 use fullpipe_net::io::{self, WaitStrategy};
-use fullpipe_sim::{Outcome, RunSpec};
+use fullpipe_run::{Outcome, RunSpec};
 use fullpipe_suite::ground::{Ground, GroundError};
 
 use crate::args::{self, PeerFlags, Run};

@@ -5,7 +5,7 @@ use std::path::Path;
 use fullpipe_cc::Controller as _;
 use fullpipe_flow::TraceSink;
 use fullpipe_net::session::client::SessionError;
-use fullpipe_sim::{FlowSpec, RunSpec};
+use fullpipe_run::{FlowSpec, RunSpec};
 use fullpipe_trace::{FlowMeta, Meta, Recording, Resolution, TraceError};
 use fullpipe_units::Span;
 

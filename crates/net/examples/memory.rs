@@ -16,7 +16,7 @@ use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
 use fullpipe_net::endpoint::{Hooks, merge};
 use fullpipe_net::ground::{Options, run_hosts};
 use fullpipe_net::io::{IoConfig, Mode, Socket};
-use fullpipe_sim::{FlowSpec, RunSpec};
+use fullpipe_run::{FlowSpec, RunSpec};
 use fullpipe_units::{Span, Time};
 
 /// Window in segments, 2 MB: enough to keep both hosts busy, and it fits the caches.
@@ -91,7 +91,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (near, far, path) = run_hosts(&spec, &options, hooks, &AtomicBool::new(false))?;
     let counts = [near.counts, far.counts];
     let outcome = merge(&spec, near, far, path)?;
-    let sum = |of: fn(&fullpipe_sim::FlowTotals) -> u64| -> u64 {
+    let sum = |of: fn(&fullpipe_run::FlowTotals) -> u64| -> u64 {
         outcome.flows.iter().map(|f| of(&f.totals)).sum()
     };
     let bytes = sum(|t| t.delivered_measured) * u64::from(sender.mss);

@@ -18,7 +18,7 @@ use fullpipe_net::session::client::{Peer, run_with_peer};
 use fullpipe_net::session::limits::Limits;
 use fullpipe_net::session::request::Options;
 use fullpipe_net::session::server::{Config, Server};
-use fullpipe_sim::{FlowSpec, RunSpec};
+use fullpipe_run::{FlowSpec, RunSpec};
 use fullpipe_units::Span;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -18,7 +18,7 @@ use fullpipe_flow::{Ack, Preset, ReceiverConfig, SackBlocks, SenderConfig};
 use fullpipe_net::endpoint::{self, EndpointError, Hooks, Plan, Side, UdpPort};
 use fullpipe_net::io::{Clock, Inbox, IoConfig, Mode, Outbox, Socket, Stop, WaitStrategy, Waiter};
 use fullpipe_net::wire::{AckDatagram, DataDatagram, Header, Kind, SessionId};
-use fullpipe_sim::{FlowSpec, RunSpec, Trace};
+use fullpipe_run::{FlowSpec, RunSpec, Trace};
 use fullpipe_units::{Span, Time};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;

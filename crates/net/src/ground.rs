@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-use fullpipe_sim::{Outcome, RunSpec};
+use fullpipe_run::{Outcome, RunSpec};
 
 use crate::emulator::{Emulator, EmulatorConfig, EmulatorError};
 use crate::endpoint::{

@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use fullpipe_sim::RunSpec;
+use fullpipe_run::RunSpec;
 
 /// Bytes of IPv4 and UDP. What a specification calls the size of a packet includes them.
 pub const IPV4: usize = 28;

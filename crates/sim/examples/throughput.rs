@@ -9,7 +9,8 @@ use std::error::Error;
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
-use fullpipe_sim::{Buffer, Drops, FlowSpec, LinkSpec, Loss, RunSpec, Trace, run};
+use fullpipe_run::{Buffer, Drops, FlowSpec, LinkSpec, Loss, RunSpec, Trace};
+use fullpipe_sim::run;
 use fullpipe_units::{Rate, Span, Time};
 
 /// One bench case.

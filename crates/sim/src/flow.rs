@@ -2,15 +2,14 @@
 
 use fullpipe_cc::Stack;
 use fullpipe_flow::{Ack, Receiver, Segment, Sender};
+use fullpipe_run::{
+    ArrivalRecorder, CaptureEvent, ComponentRng, DropRules, FlowOutcome, FlowSpec, FlowTotals,
+    RunSpec, SenderRecorder, Trace, derive_seed,
+};
 use fullpipe_units::{Span, Time};
 
-use crate::loss::DropRules;
 use crate::net::Net;
-use crate::outcome::{CaptureEvent, FlowOutcome, FlowTotals};
 use crate::packet::Packet;
-use crate::recorder::{ArrivalRecorder, PerInterval, SenderRecord, SenderRecorder};
-use crate::rng::{ComponentRng, derive_seed};
-use crate::spec::{FlowSpec, RunSpec, Trace};
 use crate::target::Wake;
 use crate::traffic::Short;
 
@@ -363,33 +362,5 @@ impl Flow {
             arrivals,
             timing,
         )
-    }
-}
-
-impl FlowOutcome {
-    /// From what the two hosts of a flow remember; `timing`: its start and its completion.
-    pub fn new(
-        spec: &FlowSpec,
-        totals: FlowTotals,
-        sender: SenderRecord,
-        arrivals: PerInterval,
-        (started, completed): (Time, Option<Time>),
-    ) -> Self {
-        Self {
-            name: spec.name.clone(),
-            mss: spec.sender.mss,
-            packet: spec.sender.packet(),
-            totals,
-            rtt: sender.rtt,
-            cwnd_mean: sender.cwnd_mean,
-            cwnd_max: sender.cwnd_max,
-            delivered_per_interval: arrivals.delivered,
-            arrived_per_interval: arrivals.arrived,
-            rounds: sender.rounds,
-            episodes: sender.episodes,
-            series: sender.series,
-            completed,
-            started,
-        }
     }
 }

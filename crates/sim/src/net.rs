@@ -1,9 +1,9 @@
 //! The network between the endpoints: links, what waits to happen, options of the ACKs in flight.
 
+use fullpipe_run::{CaptureEvent, CaptureRow};
 use fullpipe_units::Time;
 
 use crate::link::{Admission, Link};
-use crate::outcome::{CaptureEvent, CaptureRow};
 use crate::packet::{OptionStore, Owner, Packet};
 use crate::queue::{EventQueue, Target};
 use crate::target::{Layout, Wake};

@@ -9,21 +9,20 @@
 
 use std::vec::Drain;
 
+use fullpipe_run::{LinkOutcome, RunSpec, Violation};
 use fullpipe_units::Time;
 
-use crate::Violation;
 use crate::link::{Link, Watch};
 use crate::net::Net;
-use crate::outcome::LinkOutcome;
 use crate::packet::{Kind, Packet};
 use crate::queue::Target;
-use crate::spec::RunSpec;
 use crate::target::{Layout, Wake};
 
 /// Links of a run, and what is in them.
 ///
 /// ```
-/// use fullpipe_sim::{Buffer, Fate, LinkSpec, PacketKind, Parcel, Path, RunSpec};
+/// use fullpipe_run::{Buffer, LinkSpec, RunSpec};
+/// use fullpipe_sim::{Fate, PacketKind, Parcel, Path};
 /// use fullpipe_units::{Rate, Span, Time};
 ///
 /// let rate = Rate::from_bits_per_sec(12_000_000);

@@ -1,15 +1,13 @@
 //! The event loop: links hand packets on, endpoints answer, timers fire; conservation is checked at the end.
 
+use fullpipe_run::{CaptureEvent, Outcome, RunSpec, Violation};
 use fullpipe_units::Time;
 
-use crate::Violation;
 use crate::flow::Flow;
 use crate::link::{Link, Watch};
 use crate::net::{Inside, Net};
-use crate::outcome::{CaptureEvent, Outcome};
 use crate::packet::{Owner, Packet};
 use crate::queue::{EventQueue, Target};
-use crate::spec::RunSpec;
 use crate::target::{Layout, Wake};
 use crate::traffic::{Class, ClassRecord, Ping, Short, Source};
 
@@ -421,9 +419,9 @@ pub fn run(spec: &RunSpec) -> Result<Outcome, Violation> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{ArrivalSpec, Arrivals, Buffer, FlowSpec, LinkSpec, Loss, SizeLaw};
     use fullpipe_cc::StackSpec;
     use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
+    use fullpipe_run::{ArrivalSpec, Arrivals, Buffer, FlowSpec, LinkSpec, Loss, SizeLaw};
     use fullpipe_units::{Rate, Span};
 
     /// 100 flows a second, each there for some tenths of a second: dozens of slots serve 20 000 flows, with losses, timeouts and

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use fullpipe_sim::{Outcome, RunSpec, Violation};
+use fullpipe_run::{Outcome, RunSpec, Violation};
 
 /// Makes runs. Called from several threads.
 pub trait Ground: Sync {

@@ -12,7 +12,7 @@ use fullpipe_net::ground;
 use fullpipe_net::session::Key;
 use fullpipe_net::session::client::{Peer, run_with_peer};
 use fullpipe_net::session::request::Options;
-use fullpipe_sim::RunSpec;
+use fullpipe_run::RunSpec;
 use fullpipe_units::Span;
 
 use crate::process::{command, fullpipe};

@@ -1,6 +1,6 @@
 //! What is carried while the endpoint runs: the sources and sinks of its flows.
 
-use fullpipe_sim::RunSpec;
+use fullpipe_run::RunSpec;
 
 use super::key_of;
 use crate::endpoint::Hooks;
@@ -75,7 +75,7 @@ impl Carried {
 }
 
 /// Whole segments, the last of which may be shorter.
-pub(super) fn set_transfer(flow: &mut fullpipe_sim::FlowSpec, bytes: u64) -> Result<(), String> {
+pub(super) fn set_transfer(flow: &mut fullpipe_run::FlowSpec, bytes: u64) -> Result<(), String> {
     if bytes == 0 {
         return Err("nothing is left to send".to_owned());
     }

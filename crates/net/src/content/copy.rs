@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use blake3::{Hash, Hasher};
-use fullpipe_sim::RunSpec;
+use fullpipe_run::RunSpec;
 
 use super::carried::{Carried, set_transfer};
 use super::{Answer, Content, Question, Work, told};

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 
 use blake3::{Hash, Hasher};
-use fullpipe_sim::RunSpec;
+use fullpipe_run::RunSpec;
 
 use super::carried::{Carried, set_transfer};
 use super::{Answer, Question, Work, told};

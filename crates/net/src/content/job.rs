@@ -1,6 +1,6 @@
 //! The server's side of what is carried.
 
-use fullpipe_sim::RunSpec;
+use fullpipe_run::RunSpec;
 
 use super::allowed::Allowed;
 use super::carried::Carried;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
-use fullpipe_sim::{FlowSpec, RunSpec};
+use fullpipe_run::{FlowSpec, RunSpec};
 
 use super::copy::{Copy, CopyError, put};
 use super::*;

@@ -1,6 +1,6 @@
 //! What an emulator's links dropped, by whose it was.
 
-use fullpipe_sim::{CaptureEvent, CaptureRow, RunSpec};
+use fullpipe_run::{CaptureEvent, CaptureRow, RunSpec};
 use fullpipe_units::Time;
 
 use crate::endpoint::numbers::{Incarnation, Numbers, SHORT};

@@ -25,7 +25,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::thread::{self, JoinHandle};
 
-use fullpipe_sim::{Fidelity, Histogram, LinkOutcome, Path, RunSpec, Violation};
+use fullpipe_run::{Fidelity, Histogram, LinkOutcome, RunSpec, Violation};
+use fullpipe_sim::Path;
 use fullpipe_units::Span;
 
 use crate::endpoint::{EndpointError, interfaces};

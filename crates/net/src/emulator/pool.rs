@@ -1,7 +1,7 @@
 //! Where datagrams wait while the path computes with their sizes: slots of two lengths, one for
 //! ACKs and one for the rest, taken from memory as needed up to a bound and used again.
 
-use fullpipe_sim::{Buffer, LinkSpec, RunSpec};
+use fullpipe_run::{Buffer, LinkSpec, RunSpec};
 use fullpipe_units::{Rate, Span};
 
 use crate::io::Ecn;

@@ -1,6 +1,7 @@
 //! Which way a datagram goes: by its kind and number, from the side where it may come from.
 
-use fullpipe_sim::{PacketKind, Path, Route, RunSpec};
+use fullpipe_run::RunSpec;
+use fullpipe_sim::{PacketKind, Path, Route};
 
 use crate::endpoint::numbers::{Numbers, SHORT};
 use crate::headers;
@@ -61,7 +62,7 @@ impl Routes {
             let own: Vec<usize> = links.iter().copied().filter(|l| path.has(*l)).collect();
             path.route(&own)
         };
-        let mut flow = |f: &fullpipe_sim::FlowSpec| {
+        let mut flow = |f: &fullpipe_run::FlowSpec| {
             Some(FlowWays {
                 reverse: f.reverse,
                 forward: route(&f.forward)?,

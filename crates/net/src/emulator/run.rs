@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 
-use fullpipe_sim::{Exit, Fate, Fidelity, Histogram, Lateness, Parcel, Path, RunSpec};
+use fullpipe_run::{Fidelity, Histogram, Lateness, RunSpec};
+use fullpipe_sim::{Exit, Fate, Parcel, Path};
 use fullpipe_units::{Span, Time};
 
 use super::losses::Losses;

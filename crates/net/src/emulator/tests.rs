@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Ack, Preset, ReceiverConfig, SackBlocks, Segment, SenderConfig};
-use fullpipe_sim::{
+use fullpipe_run::{
     Buffer, CaptureEvent, Discipline, FlowSpec, LinkSpec, Loss, PingSpec, Red, RunSpec, SourceSpec,
-    Spacing, Waveform, run,
+    Spacing, Waveform,
 };
+use fullpipe_sim::run;
 use fullpipe_units::{Rate, Span, Time};
 
 use super::*;

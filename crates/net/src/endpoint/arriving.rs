@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use fullpipe_flow::Segment;
-use fullpipe_sim::CaptureEvent;
+use fullpipe_run::CaptureEvent;
 use fullpipe_units::Time;
 
 use super::Side;

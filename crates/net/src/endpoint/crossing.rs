@@ -1,7 +1,7 @@
 //! Traffic that is not a flow: datagrams of sources, and round-trip probes, at the host where they leave and at the other.
 
+use fullpipe_run::{PingOutcome, RunSpec, SourceOutcome};
 use fullpipe_sim::traffic::{Ping, Source};
-use fullpipe_sim::{PingOutcome, RunSpec, SourceOutcome};
 use fullpipe_units::{Span, Time};
 
 use super::{Plan, Side};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use fullpipe_sim::CaptureEvent;
+use fullpipe_run::CaptureEvent;
 use fullpipe_units::{Span, Time};
 use nix::time::{ClockId, clock_gettime};
 

@@ -7,7 +7,8 @@
 use std::collections::VecDeque;
 
 use fullpipe_flow::Segment;
-use fullpipe_sim::{Exit, Fate, FlowSpec, LinkOutcome, PacketKind, Parcel, Path, Route, RunSpec};
+use fullpipe_run::{FlowSpec, LinkOutcome, RunSpec};
+use fullpipe_sim::{Exit, Fate, PacketKind, Parcel, Path, Route};
 use fullpipe_units::Time;
 
 use super::{EndpointError, Side};

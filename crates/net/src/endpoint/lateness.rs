@@ -1,7 +1,7 @@
 //! How late this host's loop is. A packet in virtual time is handled as it arrives and answered at once; here both take what the
 //! scheduler takes. Three distributions, of a few instructions per datagram and one look at the clock per batch.
 
-use fullpipe_sim::{Histogram, HostLateness, Lateness};
+use fullpipe_run::{Histogram, HostLateness, Lateness};
 use fullpipe_units::Time;
 
 use super::outcome::HostCounts;

@@ -1,6 +1,6 @@
 //! Two hosts, one result.
 
-use fullpipe_sim::{
+use fullpipe_run::{
     ArrivalOutcome, Fidelity, FlowOutcome, FlowTotals, LinkOutcome, Outcome, PingOutcome, RunSpec,
     Series, SourceOutcome,
 };

@@ -34,7 +34,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
-use fullpipe_sim::{RunSpec, Violation};
+use fullpipe_run::{RunSpec, Violation};
 
 pub use hooks::Hooks;
 pub use interface::interfaces;

@@ -1,7 +1,7 @@
 //! What one host of a run leaves behind: plain data.
 
-use fullpipe_sim::{
-    ArrivalOutcome, CaptureRow, FlowTotals, HostLateness, LinkOutcome, PerInterval, PingOutcome,
+use fullpipe_run::{
+    ArrivalOutcome, ArrivalRecord, CaptureRow, FlowTotals, HostLateness, LinkOutcome, PingOutcome,
     SenderRecord, SourceOutcome,
 };
 use fullpipe_units::{Span, Time};
@@ -61,7 +61,7 @@ pub struct ReceiverReport {
     /// Data packets that the sink of the data had no room for.
     pub not_taken: u64,
     /// Segments per interval.
-    pub arrivals: PerInterval,
+    pub arrivals: ArrivalRecord,
 }
 
 /// What a host counts of itself.

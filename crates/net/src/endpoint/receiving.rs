@@ -1,9 +1,8 @@
 //! A flow at its receiver.
 
 use fullpipe_flow::{Ack, Receiver, ReceiverCounts, Segment};
-use fullpipe_sim::loss::DropRules;
+use fullpipe_run::{ArrivalRecorder, DropRules, FlowSpec, FlowTotals, RunSpec};
 use fullpipe_sim::traffic::ClassRecord;
-use fullpipe_sim::{ArrivalRecorder, FlowSpec, FlowTotals, RunSpec};
 use fullpipe_units::{Span, Time};
 
 use super::numbers::Incarnation;

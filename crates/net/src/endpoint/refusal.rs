@@ -1,7 +1,7 @@
 //! What a batch becomes: it leaves, or part of it is refused by the operating system or by the host's own interface.
 
 use fullpipe_flow::Segment;
-use fullpipe_sim::CaptureEvent;
+use fullpipe_run::CaptureEvent;
 use fullpipe_units::{Span, Time};
 
 use super::interface::Leaving;

@@ -4,10 +4,13 @@ use std::collections::VecDeque;
 
 use fullpipe_cc::Stack;
 use fullpipe_flow::{Ack, Segment, Sender, TraceSink};
-use fullpipe_sim::loss::DropRules;
-use fullpipe_sim::rng::{ComponentRng, derive_seed};
-use fullpipe_sim::traffic::{ClassRecord, Short};
-use fullpipe_sim::{FlowSpec, FlowTotals, Route, RunSpec, SenderRecorder, Trace};
+use fullpipe_run::{
+    ComponentRng, DropRules, FlowSpec, FlowTotals, RunSpec, SenderRecorder, Trace, derive_seed,
+};
+use fullpipe_sim::{
+    Route,
+    traffic::{ClassRecord, Short},
+};
 use fullpipe_units::{Span, Time};
 
 use super::numbers::Incarnation;

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
 use fullpipe_flow::{Ack, Segment};
+use fullpipe_run::{CaptureEvent, CaptureRow};
 use fullpipe_sim::traffic::{Class, ClassRecord};
-use fullpipe_sim::{CaptureEvent, CaptureRow};
 use fullpipe_units::Time;
 
 use super::backoff::BackOff;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
-use fullpipe_sim::{
+use fullpipe_run::{
     ArrivalOutcome, ArrivalSpec, Arrivals, Buffer, CaptureEvent, Drops, FlowSpec, LinkSpec,
     Outcome, PingSpec, RunSpec, SizeLaw, SourceSpec, Spacing, Waveform,
 };
@@ -356,7 +356,7 @@ fn a_run_over_ipv6_is_the_same_run() {
         return;
     }
     let mut spec = over_a_path(spec(vec![flow("main", 1000)]), 5, 1000);
-    spec.pings = vec![fullpipe_sim::PingSpec {
+    spec.pings = vec![fullpipe_run::PingSpec {
         name: "ping".to_owned(),
         interval: Span::from_millis(20),
         size: 100,

@@ -6,7 +6,7 @@
 
 use fullpipe_cc::InitialSending;
 use fullpipe_flow::{ArtificialLoss, ReceiverConfig, SenderConfig};
-use fullpipe_sim::{
+use fullpipe_run::{
     ArrivalSpec, Arrivals, Drops, FlowSpec, PingSpec, RunSpec, SizeLaw, SourceSpec, Trace, Waveform,
 };
 use fullpipe_units::{Rate, Span, Time};

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fullpipe_sim::{Outcome, RunSpec};
+use fullpipe_run::{Outcome, RunSpec};
 use fullpipe_units::{Span, Time};
 
 use super::client_session::{ClientSession, Ended};

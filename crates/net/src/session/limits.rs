@@ -2,7 +2,7 @@
 //! can be kept without making another experiment of it, the run is granted within it, and the
 //! client is told.
 
-use fullpipe_sim::{ArrivalSpec, Arrivals, RunSpec, Trace, Waveform};
+use fullpipe_run::{ArrivalSpec, Arrivals, RunSpec, Trace, Waveform};
 use fullpipe_units::{Bytes, Rate, Span};
 use serde::Serialize;
 

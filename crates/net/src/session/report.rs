@@ -1,6 +1,6 @@
 //! What a run with a server leaves behind: its side, and both.
 
-use fullpipe_sim::{Outcome, RunSpec};
+use fullpipe_run::{Outcome, RunSpec};
 use serde::{Deserialize, Serialize};
 
 use super::control::{EndReason, shown};

@@ -1,6 +1,6 @@
 //! What a client asks a server to do, as bytes.
 
-use fullpipe_sim::RunSpec;
+use fullpipe_run::RunSpec;
 use serde::{Deserialize, Serialize};
 
 use super::check;
@@ -142,7 +142,7 @@ const FORM: u8 = 2;
 mod tests {
     use fullpipe_cc::StackSpec;
     use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
-    use fullpipe_sim::FlowSpec;
+    use fullpipe_run::FlowSpec;
 
     use super::*;
     use crate::endpoint::HostOutcome;

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fullpipe_sim::RunSpec;
+use fullpipe_run::RunSpec;
 use fullpipe_units::{Span, Time};
 
 use super::Secrets;

@@ -17,7 +17,7 @@ use fullpipe_net::session::cookie::{Cookie, CookieJar};
 use fullpipe_net::session::message::{self, Ask, Nonce, Open};
 use fullpipe_net::session::{Gate, Heard, Key, Reason};
 use fullpipe_net::wire::{AckDatagram, DataDatagram, Header, Kind, SessionId, VERSION};
-use fullpipe_sim::{FlowSpec, RunSpec};
+use fullpipe_run::{FlowSpec, RunSpec};
 use fullpipe_units::{Span, Time};
 
 use crate::vectors::{bytes, list, text, vectors};

@@ -20,7 +20,7 @@ use fullpipe_net::session::message::{self, Ask, Nonce, Open};
 use fullpipe_net::session::request::{Options, Request};
 use fullpipe_net::session::{Key, Reason, Secrets};
 use fullpipe_net::wire::{Header, Kind};
-use fullpipe_sim::{
+use fullpipe_run::{
     ArrivalSpec, Arrivals, FlowTotals, HostLateness, Lateness, RunSpec, SizeLaw, Trace,
 };
 use fullpipe_units::{Rate, Span, Time};
@@ -624,10 +624,10 @@ fn a_result_that_lies_is_refused_or_harmless() {
         far.receivers[0].arrived = all;
         far.receivers[0].not_taken = all;
         far.receivers[0].totals.dropped = all;
-        far.capture.push(fullpipe_sim::CaptureRow {
+        far.capture.push(fullpipe_run::CaptureRow {
             at: Time::ZERO,
             flow: 2,
-            event: fullpipe_sim::CaptureEvent::AckDropped(1),
+            event: fullpipe_run::CaptureEvent::AckDropped(1),
         });
     })
     .unwrap();

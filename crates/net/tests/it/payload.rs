@@ -16,7 +16,7 @@ use fullpipe_net::ground::{GroundError, Options, run_hosts};
 use fullpipe_net::io::Mode;
 use fullpipe_net::live::Live;
 use fullpipe_net::payload::{Pattern, Sink, Verifier};
-use fullpipe_sim::{FlowSpec, RunSpec};
+use fullpipe_run::{FlowSpec, RunSpec};
 use fullpipe_units::Span;
 
 const MSS: u32 = 1448;

@@ -14,7 +14,7 @@ use fullpipe_net::payload::Tally;
 use fullpipe_net::session::client::Report;
 use fullpipe_net::session::control::{ClientMessage, EndReason, Grant, ServerMessage};
 use fullpipe_net::session::request::{Options, Request};
-use fullpipe_sim::{FlowSpec, FlowTotals, RunSpec};
+use fullpipe_run::{FlowSpec, FlowTotals, RunSpec};
 use fullpipe_units::{Bytes, Rate, Span, Time};
 use serde::Serialize;
 

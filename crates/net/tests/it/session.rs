@@ -21,7 +21,7 @@ use fullpipe_net::session::limits::Limits;
 use fullpipe_net::session::request::{Options, Request};
 use fullpipe_net::session::server::{Config, Server};
 use fullpipe_net::session::{Key, Reason};
-use fullpipe_sim::{FlowSpec, Outcome, PingSpec, RunSpec, SourceSpec, Spacing, Waveform};
+use fullpipe_run::{FlowSpec, Outcome, PingSpec, RunSpec, SourceSpec, Spacing, Waveform};
 use fullpipe_units::{Bytes, Rate, Span, Time};
 
 /// A server on a thread, and what it said.

@@ -7,8 +7,8 @@ use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
 use fullpipe_net::ground::{Options, run_local};
 use fullpipe_net::io::WaitStrategy;
-use fullpipe_sim::rng::ComponentRng;
-use fullpipe_sim::{CaptureEvent, FlowSpec, LinkSpec, Outcome, RunSpec};
+use fullpipe_run::ComponentRng;
+use fullpipe_run::{CaptureEvent, FlowSpec, LinkSpec, Outcome, RunSpec};
 use fullpipe_units::{Span, Time};
 
 const T_MAX: Span = Span::from_millis(4);

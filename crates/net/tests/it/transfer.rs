@@ -18,7 +18,7 @@ use fullpipe_net::session::client::{Client, Peer, SessionError};
 use fullpipe_net::session::limits::Limits;
 use fullpipe_net::session::request::{Options, Request};
 use fullpipe_net::session::server::{Config, Server};
-use fullpipe_sim::{FlowSpec, RunSpec};
+use fullpipe_run::{FlowSpec, RunSpec};
 use fullpipe_units::Span;
 
 static NEVER: AtomicBool = AtomicBool::new(false);

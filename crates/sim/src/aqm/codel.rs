@@ -6,22 +6,11 @@
 
 use std::collections::VecDeque;
 
+use fullpipe_run::Codel;
 use fullpipe_units::{Span, Time};
 
 use super::{Popped, Room};
 use crate::packet::Packet;
-use crate::spec::Codel;
-
-impl Default for Codel {
-    /// The constants of RFC 8289, without marking.
-    fn default() -> Self {
-        Self {
-            target: Span::from_millis(5),
-            interval: Span::from_millis(100),
-            ecn: false,
-        }
-    }
-}
 
 /// State of the control law of one queue.
 #[derive(Clone, Copy, Debug, Default)]
@@ -243,7 +232,7 @@ const RECENT_INTERVALS: u64 = 16;
 mod tests {
     use super::super::testing::{capable, ms, packet};
     use super::*;
-    use crate::spec::Buffer;
+    use fullpipe_run::Buffer;
 
     const STEP: Span = Span::from_micros(10);
 

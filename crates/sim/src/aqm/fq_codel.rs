@@ -7,24 +7,12 @@
 
 use std::collections::VecDeque;
 
+use fullpipe_run::{ComponentRng, FqCodel};
 use fullpipe_units::Time;
 
 use super::codel::{CodelLaw, Fifo};
 use super::{Popped, Room};
 use crate::packet::Packet;
-use crate::rng::ComponentRng;
-use crate::spec::{Codel, FqCodel};
-
-impl Default for FqCodel {
-    /// The constants of RFC 8290 (section 5.2), without marking.
-    fn default() -> Self {
-        Self {
-            codel: Codel::default(),
-            flows: 1024,
-            quantum: 1514,
-        }
-    }
-}
 
 /// Queues and their scheduler.
 #[derive(Debug)]
@@ -184,7 +172,7 @@ const MOST_DROPS: u32 = 64;
 mod tests {
     use super::super::testing::{ms, packet};
     use super::*;
-    use crate::spec::Buffer;
+    use fullpipe_run::Buffer;
 
     fn fq(buffer: Buffer) -> FqCodelQueue {
         let room = Room::new(buffer, 0);

@@ -14,11 +14,10 @@ mod red;
 #[cfg(test)]
 mod testing;
 
+use fullpipe_run::{Buffer, ComponentRng, Discipline};
 use fullpipe_units::{Span, Time};
 
 use crate::packet::Packet;
-use crate::rng::ComponentRng;
-use crate::spec::{Buffer, Discipline};
 
 pub use codel::CodelQueue;
 pub use fq_codel::FqCodelQueue;

@@ -9,25 +9,10 @@
 //! The periodic update is made up for at the next arrival: while nobody arrives the queue only drains, so its delay at each
 //! missed update is known from its delay now, or from when it ran empty (exactly, unless the link's rate changed in between).
 
+use fullpipe_run::{ComponentRng, Pie};
 use fullpipe_units::{Span, Time};
 
 use super::{Backlog, Verdict};
-use crate::rng::ComponentRng;
-use crate::spec::Pie;
-
-impl Default for Pie {
-    /// The constants of RFC 8033, without marking.
-    fn default() -> Self {
-        Self {
-            target: Span::from_millis(15),
-            update: Span::from_millis(15),
-            alpha: 0.125,
-            beta: 1.25,
-            max_burst: Span::from_millis(150),
-            ecn: None,
-        }
-    }
-}
 
 /// A running PIE.
 #[derive(Debug)]

@@ -11,45 +11,10 @@
 //! arriving packet already); this follows section 7, where the gaps are uniform on 1 .. 1/p_b. Their mean is about half of
 //! 1/p_b, so that the rate of drops at a constant average is about twice p_b, as in FJ93.
 
+use fullpipe_run::{ComponentRng, Red};
 use fullpipe_units::{Span, Time};
 
 use super::{Backlog, Verdict};
-use crate::rng::ComponentRng;
-use crate::spec::Red;
-
-impl Red {
-    /// RED for a buffer of `packets`: `max_th` a quarter of it and `min_th` a third of that (the defaults of `tc-red(8)`), but
-    /// not less than 15 and 5 packets; `w_q` 0.002, `max_p` 0.1, gentle (Floyd, "RED: Discussions of Setting Parameters",
-    /// 1997, and the note on gentle RED, 2000).
-    pub fn classic(packets: u64) -> Self {
-        let max = (packets as f64 / 4.0).max(15.0);
-        Self {
-            min: max / 3.0,
-            max,
-            max_p: 0.1,
-            weight: 0.002,
-            gentle: true,
-            adaptive: false,
-            ecn: false,
-        }
-    }
-
-    /// Adaptive RED with everything automatic (FGS01): for `packets_per_second`, the link's capacity C, and an
-    /// average queueing delay of `target` (the paper: 5 ms): `w_q` = 1 - exp(-1/C), `min_th` = max(5, target C / 2), `max_th`
-    /// = 3 `min_th`. `max_p` starts at 0.1.
-    pub fn adaptive(packets_per_second: f64, target: Span) -> Self {
-        let min = (target.as_secs_f64() * packets_per_second / 2.0).max(5.0);
-        Self {
-            min,
-            max: 3.0 * min,
-            max_p: 0.1,
-            weight: -libm::expm1(-1.0 / packets_per_second),
-            gentle: true,
-            adaptive: true,
-            ecn: false,
-        }
-    }
-}
 
 /// A running RED.
 #[derive(Debug)]

@@ -1,12 +1,10 @@
 //! The entry of a link: random loss, that may change over time, then the policer.
 
+use fullpipe_run::{ComponentRng, LinkSpec, Loss, LossProcess, Policer};
 use fullpipe_units::Time;
 
 use super::meter::Meter;
-use crate::loss::LossProcess;
 use crate::packet::Packet;
-use crate::rng::ComponentRng;
-use crate::spec::{LinkSpec, Loss, Policer};
 
 /// What a packet meets before the queue.
 #[derive(Debug)]

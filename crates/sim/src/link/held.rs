@@ -1,13 +1,13 @@
 //! A real queue before a [`Transmitter`], for disciplines that decide at the exit: who is sent next is known only when the
 //! transmitter is free, so that each transmission has an event.
 
+use fullpipe_run::{Buffer, LinkSpec};
 use fullpipe_units::Time;
 
 use super::meter::Meter;
 use super::transmitter::{Cursor, Transmitter};
 use crate::aqm::ExitAqm;
 use crate::packet::Packet;
-use crate::spec::{Buffer, LinkSpec};
 
 /// The queue and its transmitter.
 #[derive(Debug)]

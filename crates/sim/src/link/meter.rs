@@ -1,11 +1,8 @@
 //! What a link counts, and the checks at its end. A packet is booked when its departure is known; what lies beyond the run is
 //! cut off there.
 
+use fullpipe_run::{Buffer, Histogram, LinkOutcome, LinkSpec, RunSpec, Trace};
 use fullpipe_units::{Span, Time};
-
-use crate::histogram::Histogram;
-use crate::outcome::LinkOutcome;
-use crate::spec::{Buffer, LinkSpec, RunSpec, Trace};
 
 /// What the run asks of every link.
 #[derive(Clone, Copy, Debug)]

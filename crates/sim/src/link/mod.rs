@@ -15,13 +15,12 @@ mod timed;
 mod transmitter;
 mod wire;
 
+use fullpipe_run::{Discipline, LinkOutcome, LinkSpec};
 use fullpipe_units::{Span, Time};
 
 pub use meter::Watch;
 
-use crate::outcome::LinkOutcome;
 use crate::packet::Packet;
-use crate::spec::{Discipline, LinkSpec};
 use plain::Plain;
 use special::Special;
 

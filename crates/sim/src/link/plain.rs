@@ -1,16 +1,13 @@
 //! The common link: first in, first out at one rate, or a pure delay. A packet's departure is known when it enters, so the link
 //! keeps one pending event, the arrival of its oldest packet at the far end.
 
+use fullpipe_run::{Buffer, ComponentRng, LinkOutcome, LinkSpec, Loss, LossProcess};
 use fullpipe_units::{Span, Time};
 
 use super::meter::{Closing, Meter, Watch};
 use super::{Admission, Flying};
-use crate::loss::LossProcess;
-use crate::outcome::LinkOutcome;
 use crate::packet::Packet;
 use crate::ring::Ring;
-use crate::rng::ComponentRng;
-use crate::spec::{Buffer, LinkSpec, Loss};
 
 /// A running FIFO link without rare elements.
 #[derive(Debug)]

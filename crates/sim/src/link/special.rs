@@ -1,5 +1,6 @@
 //! A link with rare elements, in the order of [`LinkSpec`].
 
+use fullpipe_run::{ComponentRng, LinkOutcome, LinkSpec};
 use fullpipe_units::{Span, Time};
 
 use super::Admission;
@@ -10,10 +11,7 @@ use super::timed::Timed;
 use super::transmitter::Transmitter;
 use super::wire::Wire;
 use crate::aqm::ExitAqm;
-use crate::outcome::LinkOutcome;
 use crate::packet::Packet;
-use crate::rng::ComponentRng;
-use crate::spec::LinkSpec;
 
 /// A running link with rare elements.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! A first-in-first-out queue in closed form before a [`Transmitter`]: a packet's departure is known when it enters, so nothing
 //! is scheduled for it. A discipline that decides at the entry sees the queue as it is then.
 
+use fullpipe_run::{Buffer, ComponentRng, LinkSpec};
 use fullpipe_units::Time;
 
 use super::meter::Meter;
@@ -8,8 +9,6 @@ use super::transmitter::{Cursor, Transmitter};
 use crate::aqm::{Backlog, EntryAqm, Verdict};
 use crate::packet::Packet;
 use crate::ring::Ring;
-use crate::rng::ComponentRng;
-use crate::spec::{Buffer, LinkSpec};
 
 /// The queue, the packet in transmission included.
 #[derive(Debug)]

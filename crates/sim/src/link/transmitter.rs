@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
+use fullpipe_run::{Change, DeliveryTrace, LinkSpec};
 use fullpipe_units::{Span, Time};
-
-use crate::spec::{Change, DeliveryTrace, LinkSpec};
 
 /// Bytes of a delivery opportunity, as mahimahi counts them.
 pub const OPPORTUNITY: u64 = 1504;
@@ -34,8 +33,12 @@ pub struct Cursor {
 enum Capacity {
     /// Begin and rate of each piece, bits per second; the first begins at zero.
     Rates(Vec<(Time, u64)>),
-    Trace(Arc<DeliveryTrace>),
+    Trace(Opportunities),
 }
+
+/// The opportunities of a trace, in time.
+#[derive(Clone, Debug)]
+struct Opportunities(Arc<DeliveryTrace>);
 
 /// A transmitter and its last packet.
 #[derive(Clone, Debug)]
@@ -48,7 +51,7 @@ impl Transmitter {
     /// The transmitter of a link; `None` if the link only delays.
     pub fn new(spec: &LinkSpec) -> Option<Self> {
         let capacity = match &spec.trace {
-            Some(trace) => Capacity::Trace(Arc::clone(trace)),
+            Some(trace) => Capacity::Trace(Opportunities(Arc::clone(trace))),
             None => Capacity::Rates(pieces(spec)?),
         };
         let last = match &capacity {
@@ -117,7 +120,7 @@ impl Transmitter {
         match &self.capacity {
             Capacity::Rates(pieces) => pieces[0].1,
             Capacity::Trace(trace) => {
-                let bits = trace.opportunities.len() as u128 * u128::from(OPPORTUNITY * 8);
+                let bits = trace.0.opportunities.len() as u128 * u128::from(OPPORTUNITY * 8);
                 let rate = bits * 1_000_000_000 / u128::from(trace.period());
                 u64::try_from(rate).unwrap_or(UNLIMITED)
             }
@@ -205,7 +208,7 @@ fn done_by_rates(pieces: &[(Time, u64)], mut c: Cursor, size: u16) -> Cursor {
 }
 
 /// Takes opportunities until the packet's bytes are sent.
-fn done_by_trace(trace: &DeliveryTrace, mut c: Cursor, size: u16) -> Cursor {
+fn done_by_trace(trace: &Opportunities, mut c: Cursor, size: u16) -> Cursor {
     let mut bytes = u64::from(size);
     while bytes > c.rest {
         bytes -= c.rest;
@@ -215,9 +218,10 @@ fn done_by_trace(trace: &DeliveryTrace, mut c: Cursor, size: u16) -> Cursor {
     c
 }
 
-impl DeliveryTrace {
+impl Opportunities {
     fn period(&self) -> u64 {
-        self.opportunities
+        self.0
+            .opportunities
             .last()
             .map_or(1, |ms| u64::from(*ms))
             .max(1)
@@ -225,7 +229,12 @@ impl DeliveryTrace {
     }
 
     fn time(&self, turn: u64, index: usize) -> Time {
-        let within = self.opportunities.get(index).map_or(0, |ms| u64::from(*ms)) * MS;
+        let within = self
+            .0
+            .opportunities
+            .get(index)
+            .map_or(0, |ms| u64::from(*ms))
+            * MS;
         Time::from_nanos(turn * self.period() + within)
     }
 
@@ -240,7 +249,7 @@ impl DeliveryTrace {
 
     /// The opportunity after this one, untouched.
     fn next(&self, c: Cursor) -> Cursor {
-        if c.index + 1 < self.opportunities.len() {
+        if c.index + 1 < self.0.opportunities.len() {
             self.at(c.turn, c.index + 1)
         } else {
             self.at(c.turn + 1, 0)
@@ -255,26 +264,31 @@ impl DeliveryTrace {
         );
         let index = self.passed(within);
         // The last one lies at the end of the period, beyond `within`.
-        self.at(turn, index.min(self.opportunities.len().saturating_sub(1)))
+        self.at(
+            turn,
+            index.min(self.0.opportunities.len().saturating_sub(1)),
+        )
     }
 
     /// Opportunities of one period up to a time within it.
     fn passed(&self, within: u64) -> usize {
-        self.opportunities
+        self.0
+            .opportunities
             .partition_point(|ms| u64::from(*ms) * MS <= within)
     }
 
     /// Opportunities up to a time, those at zero included.
     fn count(&self, to: Time) -> u64 {
         let turns = to.as_nanos() / self.period();
-        turns * self.opportunities.len() as u64 + self.passed(to.as_nanos() % self.period()) as u64
+        turns * self.0.opportunities.len() as u64
+            + self.passed(to.as_nanos() % self.period()) as u64
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::Buffer;
+    use fullpipe_run::Buffer;
     use fullpipe_units::Rate;
 
     fn us(us: u64) -> Time {

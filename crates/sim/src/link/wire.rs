@@ -1,13 +1,12 @@
 //! The way behind the transmitter: a delay that may change, jitter that keeps the order, and packets that go astray and arrive
 //! later than those behind them.
 
+use fullpipe_run::{ComponentRng, LinkSpec, Reorder};
 use fullpipe_units::{Span, Time};
 
 use super::{Admission, Flying};
 use crate::packet::Packet;
 use crate::ring::Ring;
-use crate::rng::ComponentRng;
-use crate::spec::{LinkSpec, Reorder};
 
 /// Packets between the transmitter and the far end.
 #[derive(Debug)]

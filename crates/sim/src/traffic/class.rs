@@ -5,14 +5,12 @@
 
 use fullpipe_cc::Stack;
 use fullpipe_flow::Sender;
+use fullpipe_run::{
+    ArrivalOutcome, ArrivalSpec, Arrivals, ComponentRng, FlowSpec, FlowTotals, Histogram, RunSpec,
+    SizeLaw, Transfer,
+    traffic::{PerInterval, draw_size},
+};
 use fullpipe_units::{Span, Time};
-
-use super::interval::PerInterval;
-use super::sizes;
-use crate::histogram::Histogram;
-use crate::outcome::{ArrivalOutcome, FlowTotals, Transfer};
-use crate::rng::ComponentRng;
-use crate::spec::{ArrivalSpec, Arrivals, FlowSpec, RunSpec, SizeLaw};
 
 /// Where the flows of a class come from.
 #[derive(Debug)]
@@ -71,7 +69,7 @@ impl Class {
     /// The flow that arrives.
     pub fn next_flow(&mut self) -> &FlowSpec {
         self.template.name = format!("{}#{}", self.name, self.flows);
-        self.template.sender.transfer = Some(sizes::draw(&self.law, &mut self.sizes));
+        self.template.sender.transfer = Some(draw_size(&self.law, &mut self.sizes));
         self.flows += 1;
         &self.template
     }

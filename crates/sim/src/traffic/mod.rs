@@ -1,11 +1,8 @@
 //! Traffic that is not a lasting flow: datagrams at a prescribed rate, round-trip probes, short flows that come and go.
 
 mod class;
-mod interval;
 mod ping;
-mod sizes;
 mod source;
-mod waveform;
 
 pub use class::{Class, ClassRecord, Short};
 pub use ping::Ping;

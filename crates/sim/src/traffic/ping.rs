@@ -1,12 +1,10 @@
 //! Round-trip probes: a request every interval, answered at once.
 
+use fullpipe_run::{Histogram, PingOutcome, PingSpec, RunSpec};
 use fullpipe_units::{Span, Time};
 
-use crate::histogram::Histogram;
 use crate::link::{Link, Watch};
-use crate::outcome::PingOutcome;
 use crate::packet::Packet;
-use crate::spec::{PingSpec, RunSpec};
 
 /// A running sequence of probes.
 #[derive(Debug)]

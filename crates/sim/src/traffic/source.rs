@@ -1,15 +1,13 @@
 //! A source of datagrams: the n-th leaves when the integral of the rate reaches n datagrams, or the n-th point of a Poisson
 //! process in that measure.
 
+use fullpipe_run::{
+    ComponentRng, Histogram, RunSpec, SourceOutcome, SourceSpec, Spacing,
+    traffic::{Integral, PerInterval, amount},
+};
 use fullpipe_units::{Span, Time};
 
-use super::interval::PerInterval;
-use super::waveform::{Integral, amount};
-use crate::histogram::Histogram;
-use crate::outcome::SourceOutcome;
 use crate::packet::Packet;
-use crate::rng::ComponentRng;
-use crate::spec::{RunSpec, SourceSpec, Spacing};
 
 /// A running source.
 #[derive(Debug)]

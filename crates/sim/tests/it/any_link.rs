@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fullpipe_sim::{
+use fullpipe_run::{
     Buffer, Change, Codel, DeliveryTrace, Discipline, FqCodel, LinkSpec, Loss, Pie, Policer, Red,
     Reorder,
 };

@@ -2,7 +2,7 @@
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
-use fullpipe_sim::{Buffer, Drops, FlowSpec, LinkSpec, RunSpec, SourceSpec, Spacing, Waveform};
+use fullpipe_run::{Buffer, Drops, FlowSpec, LinkSpec, RunSpec, SourceSpec, Spacing, Waveform};
 use fullpipe_units::{Rate, Span, Time};
 
 pub fn mbit(m: f64) -> Option<Rate> {

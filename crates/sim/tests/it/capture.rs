@@ -1,8 +1,9 @@
 //! What a capture at the hosts saw reproduces the counters, packet by packet.
 
-use fullpipe_sim::{
-    ArrivalSpec, Arrivals, Buffer, CaptureEvent, CaptureRow, Loss, RunSpec, SizeLaw, run,
+use fullpipe_run::{
+    ArrivalSpec, Arrivals, Buffer, CaptureEvent, CaptureRow, Loss, RunSpec, SizeLaw,
 };
+use fullpipe_sim::run;
 use fullpipe_units::{Span, Time};
 
 use crate::build::{dumbbell, flow, ms};

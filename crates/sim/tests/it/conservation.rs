@@ -2,10 +2,11 @@
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Detector, LocalDrop, Preset, ReceiverConfig, Reduction, SenderConfig};
-use fullpipe_sim::{
+use fullpipe_run::{
     ArrivalSpec, Arrivals, CaptureEvent, Drops, FlowSpec, LinkSpec, PingSpec, RunSpec, SizeLaw,
-    SourceSpec, Spacing, Trace, Waveform, run,
+    SourceSpec, Spacing, Trace, Waveform,
 };
+use fullpipe_sim::run;
 use fullpipe_units::{Rate, Span, Time};
 use proptest::prelude::*;
 

@@ -1,6 +1,7 @@
 //! Negative controls: where nothing should happen, nothing does.
 
-use fullpipe_sim::{Buffer, FlowSpec, Outcome, RunSpec, run};
+use fullpipe_run::{Buffer, FlowSpec, Outcome, RunSpec};
+use fullpipe_sim::run;
 use fullpipe_units::{Span, Time};
 
 use crate::build::{at, dumbbell, flow, link, mbit, ms};
@@ -176,7 +177,7 @@ fn a_start_up_that_ends_by_itself_is_an_episode() {
     let spec = dumbbell(622.0, 77, Buffer::Packets(4000), 2.0, vec![f]);
     let outcome = fullpipe_sim::run(&spec).unwrap();
     let first = outcome.flows[0].episodes[0];
-    assert_eq!(first.kind, fullpipe_sim::EpisodeKind::StartUpExit);
+    assert_eq!(first.kind, fullpipe_flow::EpisodeKind::StartUpExit);
     assert!((first.after - 120.0).abs() < 1.0, "{first:?}");
 }
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use fullpipe_sim::{
-    Buffer, Codel, DeliveryTrace, Discipline, FqCodel, Loss, Reorder, RunSpec, Trace, run,
+use fullpipe_run::{
+    Buffer, Codel, DeliveryTrace, Discipline, FqCodel, Loss, Reorder, RunSpec, Trace,
 };
+use fullpipe_sim::run;
 use fullpipe_units::{Span, Time};
 
 use crate::build::{dumbbell, flow, ms};

@@ -1,9 +1,10 @@
 //! Jitter, reordering, policing, losses of ACKs, thin return paths, spread delays, and marks.
 
-use fullpipe_sim::{
+use fullpipe_run::{
     Buffer, CaptureEvent, Codel, Discipline, FqCodel, LinkSpec, Loss, Outcome, Pie, Policer, Red,
-    Reorder, RunSpec, run,
+    Reorder, RunSpec,
 };
+use fullpipe_sim::run;
 use fullpipe_units::{Rate, Span, Time};
 
 use crate::build::{dumbbell, flow, link, mbit, ms, source};

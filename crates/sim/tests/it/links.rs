@@ -1,6 +1,7 @@
 //! Links and losses against cases small enough for a pencil. 12 Mbit/s: a packet of 1500 bytes takes a millisecond.
 
-use fullpipe_sim::{Buffer, Codel, Discipline, FlowSpec, Loss, Outcome, RunSpec, run};
+use fullpipe_run::{Buffer, Codel, Discipline, FlowSpec, Loss, Outcome, RunSpec};
+use fullpipe_sim::run;
 use fullpipe_units::{Span, Time};
 
 use crate::build::{at, dumbbell, flow, link, mbit, ms};

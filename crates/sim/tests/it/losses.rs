@@ -1,6 +1,7 @@
 //! Where an exact loss strikes: on the way into the path, or at the receiver's host.
 
-use fullpipe_sim::{Buffer, Drops, run};
+use fullpipe_run::{Buffer, Drops};
+use fullpipe_sim::run;
 
 use crate::build::{dumbbell, flow};
 

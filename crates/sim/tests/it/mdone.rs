@@ -1,6 +1,7 @@
 //! M/D/1: Poisson datagrams through a drop-tail link. Pollaczek-Khinchine: the mean wait is rho / (2 (1 - rho)) service times.
 
-use fullpipe_sim::{Buffer, RunSpec, Spacing, run};
+use fullpipe_run::{Buffer, RunSpec, Spacing};
+use fullpipe_sim::run;
 
 use crate::build::{dumbbell, source};
 

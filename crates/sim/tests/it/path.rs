@@ -1,10 +1,11 @@
 //! A path fed with the packets of a simulated run, at their times, does with them what the simulator did: every arrival at the
 //! same nanosecond, every loss, every mark, every counter of every link.
 
-use fullpipe_sim::{
-    Buffer, CaptureEvent, Change, Codel, Discipline, Fate, FlowSpec, FqCodel, LinkSpec, Loss,
-    PacketKind, Parcel, Path, Pie, Policer, Red, Reorder, Route, RunSpec, Trace, run,
+use fullpipe_run::{
+    Buffer, CaptureEvent, Change, Codel, Discipline, FlowSpec, FqCodel, LinkSpec, Loss, Pie,
+    Policer, Red, Reorder, RunSpec, Trace,
 };
+use fullpipe_sim::{Fate, PacketKind, Parcel, Path, Route, run};
 use fullpipe_units::{Rate, Span, Time};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

@@ -1,6 +1,7 @@
 //! Round-trip probes on idle paths and behind queues of known length.
 
-use fullpipe_sim::{Buffer, PingSpec, RunSpec, Waveform, run};
+use fullpipe_run::{Buffer, PingSpec, RunSpec, Waveform};
+use fullpipe_sim::run;
 use fullpipe_units::{Rate, Span, Time};
 
 use crate::build::{dumbbell, link, mbit, ms, source};

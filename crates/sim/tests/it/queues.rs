@@ -1,9 +1,9 @@
 //! Queue disciplines in whole simulations, against what their documents report. Each test says its source and tolerance.
 
-use fullpipe_sim::{
-    Buffer, Codel, Discipline, FlowSpec, FqCodel, LinkOutcome, Outcome, Pie, PingSpec, Red,
-    RunSpec, run,
+use fullpipe_run::{
+    Buffer, Codel, Discipline, FlowSpec, FqCodel, LinkOutcome, Outcome, Pie, PingSpec, Red, RunSpec,
 };
+use fullpipe_sim::run;
 use fullpipe_units::{Span, Time};
 
 use crate::build::{at, dumbbell, flow, link, ms, source};

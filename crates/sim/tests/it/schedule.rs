@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use fullpipe_sim::{
+use fullpipe_run::{
     Buffer, Change, Codel, DeliveryTrace, Discipline, LinkSpec, Loss, Outcome, RunSpec, Spacing,
-    run,
 };
+use fullpipe_sim::run;
 use fullpipe_units::{Rate, Span, Time};
 
 use crate::build::{dumbbell, flow, mbit, ms, source};

@@ -1,8 +1,9 @@
 //! Short flows that come and go: how many, how long, how fast, and each the same as a lasting flow of its own.
 
-use fullpipe_sim::{
-    ArrivalOutcome, ArrivalSpec, Arrivals, Buffer, FlowSpec, Loss, RunSpec, SizeLaw, run,
+use fullpipe_run::{
+    ArrivalOutcome, ArrivalSpec, Arrivals, Buffer, FlowSpec, Loss, RunSpec, SizeLaw,
 };
+use fullpipe_sim::run;
 use fullpipe_units::{Span, Time};
 
 use crate::build::{dumbbell, flow, ms, source};
@@ -261,7 +262,7 @@ fn a_short_flow_is_a_flow_like_any_other() {
             assert_eq!(u64::from(t.retransmits), f.totals.retransmits);
             assert_eq!(u64::from(t.timeouts), f.totals.timeouts);
         }
-        let sum = |get: fn(&fullpipe_sim::FlowTotals) -> u64| -> u64 {
+        let sum = |get: fn(&fullpipe_run::FlowTotals) -> u64| -> u64 {
             o.flows.iter().map(|f| get(&f.totals)).sum()
         };
         assert_eq!(short.totals.sent, sum(|t| t.sent));

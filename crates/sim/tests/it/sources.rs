@@ -2,7 +2,8 @@
 
 use std::f64::consts::TAU;
 
-use fullpipe_sim::{Buffer, Outcome, RunSpec, SourceSpec, Spacing, Waveform, run};
+use fullpipe_run::{Buffer, Outcome, RunSpec, SourceSpec, Spacing, Waveform};
+use fullpipe_sim::run;
 use fullpipe_units::{Rate, Span, Time};
 
 use crate::build::{dumbbell, ms, source};

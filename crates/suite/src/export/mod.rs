@@ -15,7 +15,7 @@ pub use source::{ExportError, Form, Wanted, export};
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use fullpipe_sim::{CaptureEvent, CaptureRow, FlowSpec};
+use fullpipe_run::{CaptureEvent, CaptureRow, FlowSpec};
 use fullpipe_units::Time;
 
 /// Which captures to write.

@@ -1,7 +1,7 @@
 //! Rows as the simulator would record them.
 
 use fullpipe_flow::{Ack, Preset, ReceiverConfig, SackBlocks, Segment, SenderConfig};
-use fullpipe_sim::{CaptureEvent, CaptureRow, FlowSpec};
+use fullpipe_run::{CaptureEvent, CaptureRow, FlowSpec};
 use fullpipe_units::Time;
 
 pub fn flow(mtu: u32, stamps: bool) -> FlowSpec {

@@ -8,7 +8,7 @@
 use std::io::{self, Write};
 
 use fullpipe_flow::Events;
-use fullpipe_sim::{CaptureEvent, CaptureRow};
+use fullpipe_run::{CaptureEvent, CaptureRow};
 use fullpipe_trace::Trace;
 use fullpipe_units::{Span, Time};
 

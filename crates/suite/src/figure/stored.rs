@@ -149,8 +149,8 @@ fn levels(case: &Case, seed: u64) -> Vec<Level> {
         .filter_map(|&l| spec.links.get(l))
         .find(|l| l.rate == Some(flow.capacity));
     let buffer = bottleneck.and_then(|l| match l.buffer {
-        fullpipe_sim::Buffer::Packets(n) => Some(n as f64),
-        fullpipe_sim::Buffer::Bytes(n) => Some(n as f64 / f64::from(flow.packet)),
+        fullpipe_run::Buffer::Packets(n) => Some(n as f64),
+        fullpipe_run::Buffer::Bytes(n) => Some(n as f64 / f64::from(flow.packet)),
         _ => None,
     });
     if let Some(buffer) = buffer {

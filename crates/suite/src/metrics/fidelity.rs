@@ -16,7 +16,7 @@
 mod host;
 mod words;
 
-use fullpipe_sim::Outcome;
+use fullpipe_run::Outcome;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -168,13 +168,13 @@ const ALWAYS_HOST_LATE_MS: f64 = 0.5;
 
 #[cfg(test)]
 mod tests {
-    use fullpipe_sim::{HostLateness, Lateness};
+    use fullpipe_run::{HostLateness, Lateness};
     use fullpipe_units::Span;
 
     use super::*;
     use crate::metrics::testing::{flow, outcome};
 
-    fn judged(rtt_ms: u64, f: fullpipe_sim::Fidelity) -> Fidelity {
+    fn judged(rtt_ms: u64, f: fullpipe_run::Fidelity) -> Fidelity {
         let mut main = flow("a");
         main.rtt.record(Span::from_millis(rtt_ms));
         let mut o = outcome(vec![main], 1, 0, 1);
@@ -182,12 +182,12 @@ mod tests {
         Fidelity::of(&o).unwrap()
     }
 
-    fn path(late_us: u64, drops: u64) -> fullpipe_sim::Fidelity {
-        fullpipe_sim::Fidelity {
+    fn path(late_us: u64, drops: u64) -> fullpipe_run::Fidelity {
+        fullpipe_run::Fidelity {
             late_p99: Span::from_micros(late_us),
             unplanned_drops: drops,
             path_added: Some(Span::ZERO),
-            ..fullpipe_sim::Fidelity::default()
+            ..fullpipe_run::Fidelity::default()
         }
     }
 
@@ -212,7 +212,7 @@ mod tests {
 
     fn hosts(rtt_ms: u64, near: HostLateness, far: HostLateness) -> Fidelity {
         let f = path(100, 0);
-        judged(rtt_ms, fullpipe_sim::Fidelity { near, far, ..f })
+        judged(rtt_ms, fullpipe_run::Fidelity { near, far, ..f })
     }
 
     #[test]
@@ -273,10 +273,10 @@ mod tests {
         let awake = host(80, 200);
         assert!(hosts(5, awake, awake).valid);
         assert!(!hosts(2, awake, awake).valid);
-        let network = fullpipe_sim::Fidelity {
+        let network = fullpipe_run::Fidelity {
             near: awake,
             far: awake,
-            ..fullpipe_sim::Fidelity::default()
+            ..fullpipe_run::Fidelity::default()
         };
         let f = judged(1, network);
         assert!(f.valid);

@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use fullpipe_sim::histogram::Histogram;
-use fullpipe_sim::{FlowOutcome, Outcome};
+use fullpipe_run::{FlowOutcome, Histogram, Outcome};
 use fullpipe_units::{Span, Time};
 
 use super::{Values, finite, mean, ratio, reopening, synchronization};

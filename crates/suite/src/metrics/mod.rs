@@ -17,7 +17,7 @@ mod trajectory;
 
 use std::collections::BTreeMap;
 
-use fullpipe_sim::{LinkOutcome, Outcome, RunSpec};
+use fullpipe_run::{LinkOutcome, Outcome, RunSpec};
 use fullpipe_units::Span;
 use serde::{Deserialize, Serialize};
 
@@ -170,7 +170,7 @@ pub(crate) mod testing;
 mod tests {
     use super::testing::{flow, group, link, outcome};
     use super::*;
-    use fullpipe_sim::Outcome;
+    use fullpipe_run::Outcome;
 
     #[test]
     fn links_tell_who_dropped_what_and_how_long_packets_waited() {

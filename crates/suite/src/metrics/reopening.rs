@@ -3,7 +3,8 @@
 //!
 //! The window is read as [`trajectory`] has it.
 
-use fullpipe_sim::{Episode, EpisodeKind, FlowOutcome, Round};
+use fullpipe_flow::{Episode, EpisodeKind};
+use fullpipe_run::{FlowOutcome, Round};
 use fullpipe_units::Time;
 
 use super::trajectory::{Point, ROUNDING, crossing, reaches, trajectory};
@@ -205,7 +206,7 @@ const HIDDEN_ROUNDS: usize = 3;
 #[cfg(test)]
 mod tests {
     use fullpipe_cc::CongestionKind;
-    use fullpipe_sim::TraceRow;
+    use fullpipe_flow::TraceRow;
     use fullpipe_units::Rate;
 
     use super::super::testing::{flow, group, rounds};

@@ -1,6 +1,6 @@
 //! Metrics of several flows together: fairness, asymmetry, convergence (SLAC 2003; algorithm reference, section 5.1).
 
-use fullpipe_sim::Outcome;
+use fullpipe_run::Outcome;
 use fullpipe_units::Time;
 
 use super::flow::{measured_part, samples};

@@ -5,7 +5,8 @@
 //! there; here an epoch takes in what follows its first event within one base RTT, because that is how long a flow goes on
 //! sending before it learns of a loss.
 
-use fullpipe_sim::{EpisodeKind, FlowOutcome, Outcome};
+use fullpipe_flow::EpisodeKind;
+use fullpipe_run::{FlowOutcome, Outcome};
 use fullpipe_units::{Span, Time};
 
 use super::mean;
@@ -59,7 +60,7 @@ mod tests {
     use super::super::testing::{flow, outcome};
     use super::*;
     use fullpipe_cc::CongestionKind;
-    use fullpipe_sim::Episode;
+    use fullpipe_flow::Episode;
 
     fn losing(name: &str, at: &[f64]) -> FlowOutcome {
         let mut f = flow(name);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use fullpipe_sim::{
+use fullpipe_run::{
     ArrivalOutcome, FlowOutcome, FlowTotals, LinkOutcome, Outcome, PingOutcome, Round, Series,
     SourceOutcome, Transfer,
 };

@@ -3,10 +3,9 @@
 //! A short flow counts where it starts: those that start during the warm-up are left out, with all that becomes of them later.
 //! What has not finished at the end of the run has no completion time; `arrivals` and `completed` say how many that are.
 
-use fullpipe_sim::histogram::Histogram;
-use fullpipe_sim::{
-    ArrivalOutcome, ArrivalSpec, Outcome, PingOutcome, RunSpec, SourceOutcome, SourceSpec,
-    Transfer, Waveform,
+use fullpipe_run::{
+    ArrivalOutcome, ArrivalSpec, Histogram, Outcome, PingOutcome, RunSpec, SourceOutcome,
+    SourceSpec, Transfer, Waveform,
 };
 use fullpipe_units::{Span, Time};
 
@@ -409,7 +408,7 @@ mod tests {
                 amplitude: Rate::from_bits_per_sec(1),
                 period: Span::from_secs(1),
             },
-            spacing: fullpipe_sim::Spacing::Even,
+            spacing: fullpipe_run::Spacing::Even,
             forward: vec![],
             start: Time::from_secs_f64(5.0),
             stop: Some(Time::from_secs_f64(7.0)),

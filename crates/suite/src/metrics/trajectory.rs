@@ -3,7 +3,7 @@
 //! It is read from the rounds (a row per RTT) and from the time series (extremes kept), merged in time order, so a crossing is
 //! found at the resolution of the finer of the two.
 
-use fullpipe_sim::FlowOutcome;
+use fullpipe_run::FlowOutcome;
 use fullpipe_units::Time;
 
 /// The window at a time, and its extremes since the row before.

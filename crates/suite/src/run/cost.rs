@@ -1,6 +1,6 @@
 //! How much a run takes, from its specification alone: which one starts first, and what a capture of it would weigh.
 
-use fullpipe_sim::RunSpec;
+use fullpipe_run::RunSpec;
 use fullpipe_units::Span;
 
 use super::error::params_text;
@@ -11,7 +11,7 @@ use crate::scenario::Scenario;
 /// Rough number of packets of a run: what the fastest link, or all window caps together, let through.
 pub(super) fn cost(spec: &RunSpec) -> f64 {
     let seconds = spec.duration.as_secs_f64();
-    let per_flow = |f: &fullpipe_sim::FlowSpec| {
+    let per_flow = |f: &fullpipe_run::FlowSpec| {
         let packet = f64::from(f.sender.mss + f.sender.header);
         let crossed = || f.forward.iter().filter_map(|&l| spec.links.get(l));
         let rate = crossed()

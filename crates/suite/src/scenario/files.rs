@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fullpipe_sim::DeliveryTrace;
+use fullpipe_run::DeliveryTrace;
 use fullpipe_units::{Rate, Segments, Span};
 
 use super::document::shorten;

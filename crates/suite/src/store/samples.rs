@@ -1,6 +1,6 @@
 //! What came through per interval, when each short flow came and went, what each probe saw.
 
-use fullpipe_sim::{ArrivalOutcome, FlowOutcome, Outcome, PingOutcome};
+use fullpipe_run::{ArrivalOutcome, FlowOutcome, Outcome, PingOutcome};
 use fullpipe_units::Time;
 
 use super::{Column, Table};
@@ -186,7 +186,7 @@ const RATES: [&str; 5] = [
 mod tests {
     use super::*;
     use crate::metrics::testing::{arrivals, flow, group, outcome, ping, source, transfer};
-    use fullpipe_sim::RunSpec;
+    use fullpipe_run::RunSpec;
     use fullpipe_units::Span;
 
     #[test]

@@ -2,9 +2,8 @@
 //! rates per interval; with traffic one for the short flows and one for the probes.
 
 use fullpipe_cc::CongestionKind;
-use fullpipe_sim::{
-    Episode, EpisodeKind, Events, FlowOutcome, FlowSpec, LinkOutcome, Outcome, Series, TraceRow,
-};
+use fullpipe_flow::{Episode, EpisodeKind, Events, TraceRow};
+use fullpipe_run::{FlowOutcome, FlowSpec, LinkOutcome, Outcome, Series};
 use fullpipe_trace::{FlowMeta, Meta, Numbers, Resolution, TraceError, TraceWriter};
 
 use super::{Column, SeriesKind, Table, samples};

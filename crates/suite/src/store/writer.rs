@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use fullpipe_sim::Outcome;
+use fullpipe_run::Outcome;
 use serde::{Deserialize, Serialize};
 
 use super::claim::Claim;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fullpipe_sim::{Outcome, RunSpec};
+use fullpipe_run::{Outcome, RunSpec};
 use fullpipe_suite::agreement::{COMPLETION_AREA, CWND_AREA, Distance, LOSS_TIME};
 use fullpipe_suite::compare::{Comparison, Options, Verdict, View, compare_stored};
 use fullpipe_suite::figure::write_overlay;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fullpipe_sim::{Outcome, RunSpec, Violation};
+use fullpipe_run::{Outcome, RunSpec, Violation};
 use fullpipe_suite::compare::{Comparison, Method, Number, Options, Row, Verdict, compare_stored};
 use fullpipe_suite::ground::Ground;
 use fullpipe_suite::scenario::Overrides;

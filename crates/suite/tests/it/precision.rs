@@ -1,6 +1,6 @@
 //! Seeds are added until the interval is as narrow as asked for, or the cap is reached, and it is said which of the two.
 
-use fullpipe_sim::{Outcome, RunSpec, Violation};
+use fullpipe_run::{Outcome, RunSpec, Violation};
 use fullpipe_suite::scenario::{Precision, Scenario};
 use fullpipe_suite::store::ResultDir;
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::panic::catch_unwind;
 
-use fullpipe_sim::Violation;
+use fullpipe_run::Violation;
 use fullpipe_suite::metrics::{self, Scope};
 use fullpipe_suite::run::RunError;
 use fullpipe_suite::scenario::Overrides;
@@ -196,7 +196,7 @@ fn a_place_that_cannot_be_written_is_named() {
 #[test]
 fn bugs_name_the_case_and_the_seed() {
     let s = scenario(MATRIX);
-    let broken = |spec: &fullpipe_sim::RunSpec| {
+    let broken = |spec: &fullpipe_run::RunSpec| {
         if spec.seed == 2 {
             return Err(Violation {
                 seed: 2,
@@ -222,7 +222,7 @@ fn bugs_name_the_case_and_the_seed() {
 
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
-    let panics = |_: &fullpipe_sim::RunSpec| -> Result<_, Violation> { panic!("window is NaN") };
+    let panics = |_: &fullpipe_run::RunSpec| -> Result<_, Violation> { panic!("window is NaN") };
     let error = run_in(&s, None, 2, false, &panics).map(|_| ()).unwrap_err();
     std::panic::set_hook(hook);
     assert_eq!(error.exit_code(), 4);
@@ -337,7 +337,7 @@ fn resuming_repairs_whatever_was_damaged() {
 fn an_unfinished_result_is_not_read() {
     let root = tempfile::tempdir().unwrap();
     let s = scenario(MATRIX);
-    let broken = |spec: &fullpipe_sim::RunSpec| {
+    let broken = |spec: &fullpipe_run::RunSpec| {
         if spec.seed == 2 {
             return Err(Violation {
                 seed: 2,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
-use fullpipe_sim::{Outcome, RunSpec, Violation};
+use fullpipe_run::{Outcome, RunSpec, Violation};
 use fullpipe_suite::ground::Ground;
 use fullpipe_suite::run::{Options, Progress, Ran, RunError, RunFinished, RunStarted, run_on};
 use fullpipe_suite::scenario::{Overrides, Scenario};

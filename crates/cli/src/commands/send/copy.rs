@@ -12,7 +12,7 @@ use fullpipe_net::endpoint::Hooks;
 use fullpipe_net::live::Live;
 use fullpipe_net::session::client::{Client, SessionError};
 use fullpipe_net::session::control::EndReason;
-use fullpipe_sim::RunSpec;
+use fullpipe_run::RunSpec;
 use serde_json::json;
 
 use super::args::Send;

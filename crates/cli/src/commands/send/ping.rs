@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fullpipe_net::live::Live;
-use fullpipe_sim::PingOutcome;
+use fullpipe_run::PingOutcome;
 use fullpipe_units::{Span, Time};
 use serde_json::json;
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use fullpipe_flow::{Ack, Receiver, ReceiverConfig, Segment};
-use fullpipe_sim::{FlowSpec, RunSpec};
+use fullpipe_run::{FlowSpec, RunSpec};
 use fullpipe_units::{Span, Time};
 
 use super::flow;

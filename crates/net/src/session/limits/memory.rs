@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fullpipe_sim::{FlowSpec, RunSpec, Trace};
+use fullpipe_run::{FlowSpec, RunSpec, Trace};
 use fullpipe_units::{Bytes, Span};
 
 use super::{Limits, MOST_ROWS, MOST_SHORT, arrivals};
@@ -176,8 +176,9 @@ const OF_ROUNDS: u64 = 14 << 20;
 #[cfg(test)]
 mod tests {
     use fullpipe_cc::StackSpec;
+    use fullpipe_flow::Episode;
     use fullpipe_flow::{Preset, Receiver, ReceiverConfig, SenderConfig, TraceRow};
-    use fullpipe_sim::{ArrivalSpec, Arrivals, Episode, Round, SizeLaw, Transfer};
+    use fullpipe_run::{ArrivalSpec, Arrivals, Round, SizeLaw, Transfer};
 
     use super::*;
     use crate::file::Identity;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fullpipe_sim::RunSpec;
+use fullpipe_run::RunSpec;
 
 use super::super::control::Grant;
 use super::super::limits::Limits;

@@ -3,7 +3,7 @@
 use std::net::SocketAddrV4;
 
 use fullpipe_flow::{Ack, Segment};
-use fullpipe_sim::{CaptureRow, FlowSpec};
+use fullpipe_run::{CaptureRow, FlowSpec};
 
 use super::headers::{ACK, CE, CWR, ECE, ECT_0, NOP, PSH, SYN, Tcp, packet};
 use crate::export::{Echoes, IP_AND_TCP, endpoints, has_stamps, millis};

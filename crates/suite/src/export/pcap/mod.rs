@@ -22,7 +22,7 @@ mod tests;
 
 use std::io::{self, Write};
 
-use fullpipe_sim::{CaptureEvent, CaptureRow, FlowSpec};
+use fullpipe_run::{CaptureEvent, CaptureRow, FlowSpec};
 use fullpipe_units::Time;
 
 use connection::Connection;

@@ -2,7 +2,7 @@
 //! every length, and takes nothing from them on trust: what is not one of our packets is an error.
 
 use fullpipe_flow::{Ack, Range, SackBlocks, Segment};
-use fullpipe_sim::{CaptureEvent, CaptureRow};
+use fullpipe_run::{CaptureEvent, CaptureRow};
 use fullpipe_units::{Span, Time};
 
 use super::connection::SENDER_ISN;

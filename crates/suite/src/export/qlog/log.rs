@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use fullpipe_flow::{Ack, Segment};
-use fullpipe_sim::{CaptureEvent, CaptureRow, TraceRow};
+use fullpipe_flow::{Ack, Segment, TraceRow};
+use fullpipe_run::{CaptureEvent, CaptureRow};
 use fullpipe_units::Time;
 use serde::Serialize;
 use serde_json::json;

@@ -19,7 +19,7 @@ mod record;
 use std::io::{self, Write};
 
 use fullpipe_flow::Events;
-use fullpipe_sim::{CaptureRow, FlowSpec, Series};
+use fullpipe_run::{CaptureRow, FlowSpec, Series};
 use fullpipe_trace::{FlowMeta, Trace};
 use fullpipe_units::Span;
 use serde_json::{Value, json};
@@ -158,8 +158,8 @@ mod tests {
     use super::*;
     use crate::export::testing::{ack, ack_row, dropped, flow, received, segment, sent};
     use fullpipe_cc::Phase;
+    use fullpipe_flow::TraceRow;
     use fullpipe_flow::{Ack, Range, SackBlocks, Segment};
-    use fullpipe_sim::TraceRow;
     use fullpipe_units::Time;
 
     fn ms(ms: u64) -> Time {

@@ -1,6 +1,6 @@
 //! How prompt one of the two hosts of a run was.
 
-use fullpipe_sim::{HostLateness, Lateness};
+use fullpipe_run::{HostLateness, Lateness};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

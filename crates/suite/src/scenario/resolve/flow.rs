@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use fullpipe_flow::{ArtificialLoss, SenderConfig};
-use fullpipe_sim::{Drops, FlowSpec};
+use fullpipe_run::{Drops, FlowSpec};
 use fullpipe_units::{Span, Time, WindowSize};
 
 use super::super::value::{Record, Value, flow_path};

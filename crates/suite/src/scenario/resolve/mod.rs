@@ -9,7 +9,7 @@ mod path;
 mod traffic;
 mod transport;
 
-use fullpipe_sim::{RunSpec, Trace};
+use fullpipe_run::{RunSpec, Trace};
 use fullpipe_units::{Rate, Span, Time, WindowSize};
 
 use super::document::{Fault, Place};

@@ -1,7 +1,7 @@
 //! Networks of links and routes.
 
 use super::{HEAD, link, mbit, ms, names, read, way};
-use fullpipe_sim::{Buffer, Discipline};
+use fullpipe_run::{Buffer, Discipline};
 use fullpipe_units::Span;
 
 const PARKING: &str = "name = \"x\"\nduration = \"60s\"\n\

@@ -6,7 +6,7 @@ mod path;
 mod traffic;
 mod wrong;
 
-use fullpipe_sim::{LinkSpec, RunSpec};
+use fullpipe_run::{LinkSpec, RunSpec};
 use fullpipe_suite::scenario::{Overrides, Scenario};
 use fullpipe_units::{Rate, Span};
 

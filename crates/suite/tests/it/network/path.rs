@@ -1,7 +1,7 @@
 //! A path of two hosts: its way back, its queues, its disturbances, its schedule.
 
 use super::{FLOW, HEAD, link, mbit, ms, names, read, spec, way};
-use fullpipe_sim::{Buffer, Change, Discipline, Loss, Policer, Reorder, SizeLaw, Waveform};
+use fullpipe_run::{Buffer, Change, Discipline, Loss, Policer, Reorder, SizeLaw, Waveform};
 use fullpipe_suite::scenario::{Overrides, Scenario};
 use fullpipe_units::{Rate, Span, Time};
 

@@ -1,7 +1,7 @@
 //! Datagrams, blasts, probes and short flows.
 
 use super::{HEAD, mbit, ms, read, way};
-use fullpipe_sim::{Arrivals, RunSpec, SizeLaw, Spacing, Waveform};
+use fullpipe_run::{Arrivals, RunSpec, SizeLaw, Spacing, Waveform};
 use fullpipe_suite::scenario::{Scenario, TrafficKind};
 use fullpipe_units::{Span, Time};
 

@@ -6,7 +6,7 @@ use fullpipe_flow::{
     AckCompression, ArtificialLoss, Detector, LocalDrop, LossWindow, Reduction, RtoRule, RttSample,
     TimerGrain, Validation,
 };
-use fullpipe_sim::{Buffer, Drops, Loss};
+use fullpipe_run::{Buffer, Drops, Loss};
 use fullpipe_suite::scenario::RecoveredAt;
 use fullpipe_units::{Rate, Span, Time};
 

@@ -7,7 +7,7 @@ mod published;
 
 use fullpipe_cc::Count;
 use fullpipe_flow::Detector;
-use fullpipe_sim::{Buffer, Drops, Loss, Trace};
+use fullpipe_run::{Buffer, Drops, Loss, Trace};
 use fullpipe_suite::scenario::{Overrides, RecoveredAt, Scenario};
 use fullpipe_units::{Rate, Span, Time};
 

@@ -1,6 +1,6 @@
 //! `[path]`: one bottleneck, and a way back that is a link of its own if something can wait there.
 
-use fullpipe_sim::LinkSpec;
+use fullpipe_run::LinkSpec;
 use fullpipe_units::{Rate, Span};
 
 use super::sender::Sender;

@@ -1,6 +1,6 @@
 //! Hosts with an interface: a queue in front of the network, which the flows of a host share.
 
-use fullpipe_sim::{Buffer, LinkSpec};
+use fullpipe_run::{Buffer, LinkSpec};
 use fullpipe_units::{Rate, Span};
 
 use super::sender::Sender;

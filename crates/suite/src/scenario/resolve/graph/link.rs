@@ -1,6 +1,6 @@
 //! `[[link]]`: links by name, laid out before and after the routes that cross them are known.
 
-use fullpipe_sim::{Buffer, LinkSpec};
+use fullpipe_run::{Buffer, LinkSpec};
 use fullpipe_units::Span;
 
 use super::sender::own_rtt;

@@ -8,7 +8,7 @@ mod sender;
 
 use std::collections::BTreeMap;
 
-use fullpipe_sim::LinkSpec;
+use fullpipe_run::LinkSpec;
 use fullpipe_units::{Rate, Span};
 
 use super::path::{Element, marks};

@@ -1,6 +1,6 @@
 //! Random loss.
 
-use fullpipe_sim::Loss;
+use fullpipe_run::Loss;
 
 use crate::scenario::resolve::{Findings, required};
 use crate::scenario::value::Record;

@@ -6,7 +6,7 @@ mod schedule;
 
 use std::sync::Arc;
 
-use fullpipe_sim::{Buffer, DeliveryTrace, LinkSpec, Loss, Policer, Reorder};
+use fullpipe_run::{Buffer, DeliveryTrace, LinkSpec, Loss, Policer, Reorder};
 use fullpipe_units::{BufferSize, Bytes, Rate, Span};
 
 use super::{Findings, required, significant, whole};

@@ -1,6 +1,6 @@
 //! Queue disciplines and their parameters.
 
-use fullpipe_sim::{Codel, Discipline, FqCodel, Pie, Red};
+use fullpipe_run::{Codel, Discipline, FqCodel, Pie, Red};
 use fullpipe_units::{BufferSize, Rate, Span};
 
 use super::Element;

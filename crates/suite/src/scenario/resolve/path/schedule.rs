@@ -1,6 +1,6 @@
 //! Changes of a link over time.
 
-use fullpipe_sim::Change;
+use fullpipe_run::Change;
 use fullpipe_units::{Rate, Span, Time};
 
 use super::Element;

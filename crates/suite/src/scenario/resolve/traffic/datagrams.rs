@@ -1,6 +1,6 @@
 //! Datagrams at a prescribed rate.
 
-use fullpipe_sim::{RunSpec, SourceSpec, Spacing};
+use fullpipe_run::{RunSpec, SourceSpec, Spacing};
 use fullpipe_units::Span;
 
 use super::Judge;

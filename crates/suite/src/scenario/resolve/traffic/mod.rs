@@ -6,7 +6,7 @@ mod ping;
 mod short_flows;
 mod waveform;
 
-use fullpipe_sim::RunSpec;
+use fullpipe_run::RunSpec;
 use fullpipe_units::{Rate, Time};
 
 use super::flow::times;

@@ -1,6 +1,6 @@
 //! Probes.
 
-use fullpipe_sim::{PingSpec, RunSpec};
+use fullpipe_run::{PingSpec, RunSpec};
 use fullpipe_units::{Span, WindowSize};
 
 use super::{Judge, MAX_ARRIVALS};

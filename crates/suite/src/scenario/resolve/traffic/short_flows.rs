@@ -1,6 +1,6 @@
 //! Short flows: how many arrive, how long they are, and whether the path can carry them.
 
-use fullpipe_sim::{ArrivalSpec, Arrivals, FlowSpec, RunSpec, SizeLaw};
+use fullpipe_run::{ArrivalSpec, Arrivals, FlowSpec, RunSpec, SizeLaw};
 use fullpipe_units::WindowSize;
 
 use super::{Judge, MAX_ARRIVALS, rate_of};

@@ -1,6 +1,6 @@
 //! The rate of datagrams over time.
 
-use fullpipe_sim::Waveform;
+use fullpipe_run::Waveform;
 use fullpipe_units::{Rate, Span};
 
 use super::{Judge, rate_of};

@@ -271,7 +271,7 @@ pub struct ArrivalRecorder {
 
 /// Segments per interval since time zero; the last interval may be shorter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct PerInterval {
+pub struct ArrivalRecord {
     /// First deliveries.
     pub delivered: Vec<u64>,
     /// All arrivals.
@@ -315,7 +315,7 @@ impl ArrivalRecorder {
     }
 
     /// The run ends: closes the open interval.
-    pub fn finish(mut self, end: Time, counts: &ReceiverCounts) -> PerInterval {
+    pub fn finish(mut self, end: Time, counts: &ReceiverCounts) -> ArrivalRecord {
         self.close_intervals(end, counts);
         if end > self.interval_end - self.interval {
             self.push_interval(counts);
@@ -327,7 +327,7 @@ impl ArrivalRecorder {
             *delivered += counts.delivered - self.at_interval.delivered;
             *arrived += counts.arrived - self.at_interval.arrived;
         }
-        PerInterval {
+        ArrivalRecord {
             delivered: self.delivered_per_interval,
             arrived: self.arrived_per_interval,
         }

@@ -1,10 +1,12 @@
-//! What one run of the simulator returns: counters, samples, episodes and series, in plain columns.
+//! What one run returns: counters, samples, episodes and series, in plain columns.
 
 use fullpipe_flow::{Episode, TraceRow};
 use fullpipe_units::{Span, Time};
 
 use crate::histogram::Histogram;
 use crate::lateness::HostLateness;
+use crate::recorder::{ArrivalRecord, SenderRecord};
+use crate::spec::FlowSpec;
 
 /// Result of one run.
 #[derive(Clone, Debug)]
@@ -127,6 +129,34 @@ pub struct FlowOutcome {
     pub completed: Option<Time>,
     /// Start of the flow.
     pub started: Time,
+}
+
+impl FlowOutcome {
+    /// From what the two hosts of a flow remember; `timing`: its start and its completion.
+    pub fn new(
+        spec: &FlowSpec,
+        totals: FlowTotals,
+        sender: SenderRecord,
+        arrivals: ArrivalRecord,
+        (started, completed): (Time, Option<Time>),
+    ) -> Self {
+        Self {
+            name: spec.name.clone(),
+            mss: spec.sender.mss,
+            packet: spec.sender.packet(),
+            totals,
+            rtt: sender.rtt,
+            cwnd_mean: sender.cwnd_mean,
+            cwnd_max: sender.cwnd_max,
+            delivered_per_interval: arrivals.delivered,
+            arrived_per_interval: arrivals.arrived,
+            rounds: sender.rounds,
+            episodes: sender.episodes,
+            series: sender.series,
+            completed,
+            started,
+        }
+    }
 }
 
 /// A packet-timed round: from one `round_start` to the next.

@@ -117,6 +117,40 @@ pub struct Red {
     pub ecn: bool,
 }
 
+impl Red {
+    /// RED for a buffer of `packets`: `max_th` a quarter of it and `min_th` a third of that (the defaults of `tc-red(8)`), but
+    /// not less than 15 and 5 packets; `w_q` 0.002, `max_p` 0.1, gentle (Floyd, "RED: Discussions of Setting Parameters",
+    /// 1997, and the note on gentle RED, 2000).
+    pub fn classic(packets: u64) -> Self {
+        let max = (packets as f64 / 4.0).max(15.0);
+        Self {
+            min: max / 3.0,
+            max,
+            max_p: 0.1,
+            weight: 0.002,
+            gentle: true,
+            adaptive: false,
+            ecn: false,
+        }
+    }
+
+    /// Adaptive RED with everything automatic (FGS01): for `packets_per_second`, the link's capacity C, and an
+    /// average queueing delay of `target` (the paper: 5 ms): `w_q` = 1 - exp(-1/C), `min_th` = max(5, target C / 2), `max_th`
+    /// = 3 `min_th`. `max_p` starts at 0.1.
+    pub fn adaptive(packets_per_second: f64, target: Span) -> Self {
+        let min = (target.as_secs_f64() * packets_per_second / 2.0).max(5.0);
+        Self {
+            min,
+            max: 3.0 * min,
+            max_p: 0.1,
+            weight: -libm::expm1(-1.0 / packets_per_second),
+            gentle: true,
+            adaptive: true,
+            ecn: false,
+        }
+    }
+}
+
 /// Parameters of PIE.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pie {
@@ -134,6 +168,20 @@ pub struct Pie {
     pub ecn: Option<f64>,
 }
 
+impl Default for Pie {
+    /// The constants of RFC 8033, without marking.
+    fn default() -> Self {
+        Self {
+            target: Span::from_millis(15),
+            update: Span::from_millis(15),
+            alpha: 0.125,
+            beta: 1.25,
+            max_burst: Span::from_millis(150),
+            ecn: None,
+        }
+    }
+}
+
 /// Parameters of CoDel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Codel {
@@ -145,6 +193,17 @@ pub struct Codel {
     pub ecn: bool,
 }
 
+impl Default for Codel {
+    /// The constants of RFC 8289, without marking.
+    fn default() -> Self {
+        Self {
+            target: Span::from_millis(5),
+            interval: Span::from_millis(100),
+            ecn: false,
+        }
+    }
+}
+
 /// Parameters of FQ-CoDel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FqCodel {
@@ -154,6 +213,17 @@ pub struct FqCodel {
     pub flows: u32,
     /// Bytes that a queue may send per round, one MTU.
     pub quantum: u32,
+}
+
+impl Default for FqCodel {
+    /// The constants of RFC 8290 (section 5.2), without marking.
+    fn default() -> Self {
+        Self {
+            codel: Codel::default(),
+            flows: 1024,
+            quantum: 1514,
+        }
+    }
 }
 
 /// Random loss at a link's entry.

@@ -1,4 +1,4 @@
-//! How late the loop of an end host was: what a busy machine does to a measurement that runs in real time.
+//! Scheduling lateness of an end host's event loop (real-time runs only).
 
 use fullpipe_units::Span;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What one run of the simulator is given: links, flows, what to record. Everything resolved, no file, no unit left open.
+//! What one run is given: links, flows, what to record. Everything resolved, no file, no unit left open.
 
 mod delivery;
 mod link;
@@ -46,7 +46,7 @@ pub struct RunSpec {
 
 impl RunSpec {
     /// The first instant after the end.
-    pub(crate) fn after_end(&self) -> Time {
+    pub fn after_end(&self) -> Time {
         Time::ZERO + self.duration + Span::from_nanos(1)
     }
 }
