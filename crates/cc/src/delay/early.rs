@@ -1,14 +1,16 @@
-//! The early congestion test of TCP-LP and HSTCP-LP (section 1.7 of the algorithm reference; Linux `tcp_lp.c` and ns-3 read, paper
-//! not).
+//! The early congestion test of TCP-LP and HSTCP-LP (Kuzmanovic and Knightly 2003, with the numbers
+//! of Linux 6.1 `tcp_lp.c`).
 //!
-//! Early congestion when the smoothed delay exceeds `min + delta (max - min)`: the window shrinks; a second indication within the
-//! inference time of 3 RTT leaves one segment. The extremes are then re-seeded with the smoothed delay and twice that, so the delay
-//! must be a true one, without a clock offset; `signal=rtt` uses the round-trip time, as does an endpoint that offers no one-way
-//! delay.
+//! Early congestion when the smoothed delay `sd` exceeds `d_min + delta (d_max - d_min)`: the
+//! window shrinks; a second indication within the inference time of 3 RTT leaves one segment. The
+//! extremes then start over from the smoothed delay and twice that, so the delay must be a true
+//! one, without a clock offset; `signal=rtt` uses the round-trip time, as does an endpoint that
+//! offers no one-way delay.
 //!
-//! Differences from Linux: `ssthresh` follows the window at an early indication (`linux_ssth=on` leaves it, so that growth
-//! resumes as slow start), and a delay counts as grown only above one clock tick (`granularity`, Linux' timestamps of
-//! 1 ms): with nanosecond delays the second sample of a flow would otherwise always exceed the first.
+//! Differences from Linux: `ssthresh` follows the window at an early indication (`linux_ssth=on`
+//! leaves it, so that growth resumes as slow start), and a delay counts as grown only above one
+//! clock tick (`granularity`, Linux' timestamps of 1 ms): with nanosecond delays the second sample
+//! of a flow would otherwise always exceed the first.
 
 use fullpipe_units::{Span, Time};
 
@@ -38,17 +40,56 @@ pub struct EarlyParams {
     pub linux_ssth: bool,
 }
 
-/// The early congestion test and its inference time, shared by TCP-LP and HSTCP-LP. Times in seconds.
+/// The early congestion test and its inference time, shared by TCP-LP and HSTCP-LP.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Early {
     params: EarlyParams,
-    min: f64,
-    max: f64,
-    /// A new maximum waits here until the next one.
-    max_reserve: f64,
-    smoothed: f64,
-    last: Option<Time>,
+    delays: Delays,
+    /// `itt`: how long after an indication nothing grows.
     inference: Span,
+    last: Option<Time>,
+}
+
+/// What has been seen of the delay, seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Delays {
+    d_min: f64,
+    /// The largest delay but one: a single packet that was held up moves nothing.
+    d_max: f64,
+    /// The largest, never below `d_max`; 0: none.
+    d_top: f64,
+    /// The smoothed delay; 0: none.
+    sd: f64,
+}
+
+impl Delays {
+    const NONE: Self = Self {
+        d_min: f64::INFINITY,
+        d_max: 0.0,
+        d_top: 0.0,
+        sd: 0.0,
+    };
+
+    fn take(&mut self, d: f64) {
+        if self.d_top == 0.0 {
+            self.d_max = d;
+        } else {
+            self.d_max = d.clamp(self.d_max, self.d_top);
+        }
+        self.d_top = self.d_top.max(d);
+        self.d_min = self.d_min.min(d);
+        self.sd = if self.sd == 0.0 {
+            d
+        } else {
+            (1.0 - GAMMA) * self.sd + GAMMA * d
+        };
+    }
+
+    fn start_over(&mut self) {
+        self.d_min = self.sd;
+        self.d_max = START_OVER * self.sd;
+        self.d_top = self.d_max;
+    }
 }
 
 impl Early {
@@ -56,89 +97,69 @@ impl Early {
     pub fn new(params: EarlyParams) -> Self {
         Self {
             params,
-            min: f64::INFINITY,
-            max: 0.0,
-            max_reserve: 0.0,
-            smoothed: 0.0,
-            last: None,
+            delays: Delays::NONE,
             inference: Span::ZERO,
+            last: None,
         }
     }
 
-    fn sample(&mut self, delay: f64) {
-        self.min = self.min.min(delay);
-        if delay > self.max {
-            if delay > self.max_reserve {
-                self.max = if self.max_reserve == 0.0 {
-                    delay
-                } else {
-                    self.max_reserve
-                };
-                self.max_reserve = delay;
-            } else {
-                self.max = delay;
-            }
-        }
-        self.smoothed = if self.smoothed == 0.0 {
-            delay
-        } else {
-            (1.0 - SMOOTHING) * self.smoothed + SMOOTHING * delay
+    fn delay(&self, ev: &AckEvent, rtt: Span) -> f64 {
+        let delay = match (self.params.signal, ev.owd) {
+            (Signal::Owd, Some(owd)) => owd,
+            (Signal::Owd, None) | (Signal::Rtt, _) => rtt,
         };
+        delay.max(Span::from_nanos(1)).as_secs_f64()
     }
 
     /// Smoothed delay above which the path is called congested.
     pub fn threshold(&self) -> f64 {
-        let range = self.params.delta * (self.max - self.min);
-        self.min + range.max(self.params.granularity.as_secs_f64())
+        let Delays { d_min, d_max, .. } = self.delays;
+        let least = self.params.granularity.as_secs_f64();
+        d_min + least.max(self.params.delta * (d_max - d_min))
     }
 
     /// Less than 3 RTT since the last indication.
     pub fn inferring(&self, now: Time) -> bool {
-        self.last
-            .is_some_and(|t| now.saturating_since(t) < self.inference)
+        let since = self.last.map(|last| now.saturating_since(last));
+        since.is_some_and(|since| since < self.inference)
     }
 
-    /// Takes the ACK's delay; at an early indication lowers the window to `early_keep` of it, or to one segment within
-    /// the inference time.
+    /// Takes the ACK's delay; at an early indication lowers the window to `early_keep` of it, or to
+    /// one segment within the inference time.
     pub fn observe(&mut self, win: &mut Window, ev: &AckEvent, early_keep: f64) {
         let Some(rtt) = ev.rtt else { return };
-        let delay = match self.params.signal {
-            Signal::Owd => ev.owd.unwrap_or(rtt),
-            Signal::Rtt => rtt,
-        };
-        self.sample(delay.max(Span::from_nanos(1)).as_secs_f64());
+        self.delays.take(self.delay(ev, rtt));
         self.inference = rtt * INFERENCE_RTTS;
-        // The sender owns the window while it recovers; the delay it sees there is the loss's own queue.
-        if self.smoothed <= self.threshold() || matches!(ev.phase, Phase::Recovery | Phase::Cwr) {
-            return;
+        // While the sender recovers the window is its own, and the delay is the loss's queue.
+        let recovers = matches!(ev.phase, Phase::Recovery | Phase::Cwr);
+        if self.delays.sd > self.threshold() && !recovers {
+            self.yield_window(win, ev.now, early_keep);
         }
-        let w = if self.inferring(ev.now) {
-            1.0
-        } else {
-            (win.w * early_keep).max(1.0)
-        };
-        win.w = win.w.min(w);
+    }
+
+    fn yield_window(&mut self, win: &mut Window, now: Time, early_keep: f64) {
+        let keep = if self.inferring(now) { 0.0 } else { early_keep };
+        win.w = win.w.min((keep * win.w).max(1.0));
         if !self.params.linux_ssth {
             win.ssth = win.w.max(2.0);
         }
-        self.last = Some(ev.now);
-        self.min = self.smoothed;
-        self.max = RESEED * self.smoothed;
-        self.max_reserve = self.max;
+        self.delays.start_over();
+        self.last = Some(now);
     }
 
     /// The delays for traces.
     pub fn report(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        visit(
-            "delay_min",
-            if self.min.is_finite() { self.min } else { 0.0 },
-        );
-        visit("delay_max", self.max);
-        visit("delay_smoothed", self.smoothed);
+        let Delays {
+            d_min, d_max, sd, ..
+        } = self.delays;
+        visit("delay_min", if d_min.is_finite() { d_min } else { 0.0 });
+        visit("delay_max", d_max);
+        visit("delay_smoothed", sd);
     }
 }
 
-/// The parameters of the early test from a table that has [`DELTA`], [`GRANULARITY`], [`LINUX_SSTH`] and `signal`.
+/// The parameters of the early test from a table that has [`DELTA`], [`GRANULARITY`],
+/// [`LINUX_SSTH`] and `signal`.
 pub fn early_params(p: &Params) -> EarlyParams {
     EarlyParams {
         delta: p.number("delta"),
@@ -152,8 +173,8 @@ pub fn early_params(p: &Params) -> EarlyParams {
     }
 }
 
-/// Weight of a new sample in the smoothed delay (Linux `tcp_lp.c`, as what follows).
-const SMOOTHING: f64 = 0.125;
+/// `gamma`: weight of a new sample in the smoothed delay.
+const GAMMA: f64 = 0.125;
 
 /// Length of the inference time, RTTs.
 const INFERENCE_RTTS: u64 = 3;
@@ -161,8 +182,8 @@ const INFERENCE_RTTS: u64 = 3;
 /// Fraction kept at an early indication.
 pub const EARLY_KEEP: f64 = 0.5;
 
-/// The maximum after an indication, in smoothed delays.
-const RESEED: f64 = 2.0;
+/// `d_max` after an indication, in smoothed delays (Linux 6.1 `tcp_lp.c`).
+const START_OVER: f64 = 2.0;
 
 /// `delta`, for both laws.
 pub const DELTA: ParamSpec = ParamSpec::number(
@@ -208,10 +229,12 @@ mod tests {
     /// Extremes 40 and 60 ms, smoothed delay as given.
     fn known(smoothed: f64) -> Early {
         Early {
-            min: 0.04,
-            max: 0.06,
-            max_reserve: 0.06,
-            smoothed,
+            delays: Delays {
+                d_min: 0.04,
+                d_max: 0.06,
+                d_top: 0.06,
+                sd: smoothed,
+            },
             ..early()
         }
     }
@@ -236,10 +259,10 @@ mod tests {
                 ssth: 50.0
             }
         );
-        near(test.max, 0.088, 1e-12);
-        near(test.min, 0.044, 1e-12);
+        near(test.delays.d_max, 0.088, 1e-12);
+        near(test.delays.d_min, 0.044, 1e-12);
         // A second indication within 3 RTT.
-        test.smoothed = 0.08;
+        test.delays.sd = 0.08;
         test.observe(&mut win, &delay(1299, 80.0), EARLY_KEEP);
         assert_eq!(win, Window { w: 1.0, ssth: 2.0 });
     }
@@ -251,7 +274,7 @@ mod tests {
         test.observe(&mut win, &delay(1000, 44.0), EARLY_KEEP);
         assert!(test.inferring(at_ms(1299)));
         assert!(!test.inferring(at_ms(1300)));
-        test.smoothed = 0.08;
+        test.delays.sd = 0.08;
         test.observe(&mut win, &delay(1300, 80.0), EARLY_KEEP);
         assert_eq!(win.w, 25.0);
     }
@@ -269,19 +292,19 @@ mod tests {
     fn the_maximum_is_the_second_largest() {
         let mut e = early();
         for d in [0.04, 0.05, 0.09] {
-            e.sample(d);
+            e.delays.take(d);
         }
-        assert_eq!((e.max, e.max_reserve), (0.05, 0.09));
-        e.sample(0.06); // above max, below the reserve
-        assert_eq!((e.max, e.max_reserve), (0.06, 0.09));
+        assert_eq!((e.delays.d_max, e.delays.d_top), (0.05, 0.09));
+        e.delays.take(0.06); // above the largest but one, below the largest
+        assert_eq!((e.delays.d_max, e.delays.d_top), (0.06, 0.09));
     }
 
     #[test]
     fn the_smoothed_delay_moves_by_an_eighth() {
         let mut e = early();
-        e.sample(0.04);
-        e.sample(0.048);
-        near(e.smoothed, 0.041, 1e-12);
+        e.delays.take(0.04);
+        e.delays.take(0.048);
+        near(e.delays.sd, 0.041, 1e-12);
     }
 
     #[test]
@@ -297,10 +320,11 @@ mod tests {
     #[test]
     fn without_a_one_way_delay_the_rtt_is_read() {
         let mut test = known(0.1);
-        test.min = 0.1;
-        test.max = 0.12;
+        (test.delays.d_min, test.delays.d_max) = (0.1, 0.12);
+        test.delays.d_top = 0.12;
         let mut win = avoidance(100.0);
-        test.observe(&mut win, &ack(at_ms(0), 1, ms(140.0)), EARLY_KEEP); // smoothed 105 ms, threshold 103
+        // Smoothed 105 ms, threshold 103.
+        test.observe(&mut win, &ack(at_ms(0), 1, ms(140.0)), EARLY_KEEP);
         assert_eq!(win.w, 50.0);
     }
 

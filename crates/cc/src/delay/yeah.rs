@@ -1,12 +1,15 @@
-//! YeAH: Scalable growth while the queue is short, Reno with precautionary decongestion otherwise (section 1.14 of the
-//! algorithm reference; Linux `tcp_yeah.c`).
+//! YeAH: Scalable growth while the queue is short, Reno with precautionary decongestion otherwise.
 //!
-//! Once per round `Q = w (rtt - base)/rtt`. Fast mode while `Q <= q_max` and the queueing delay is at most `base/8`. In
-//! slow mode a queue above `q_max` is drained at once, down to the estimated window of a competing Reno flow. A loss
-//! removes the queue, at least an eighth and at most half of the window; after 16 slow rounds (Reno flows compete), half.
+//! The law of Baiocchi, Castellani and Vacirca 2007 with the numbers that Linux 6.1 `tcp_yeah.c`
+//! gives its constants. Each round measures the own queue `Q = w (rtt - base)/rtt` and the level of
+//! congestion `L = (rtt - base)/base`. It is fast while `Q <= q_max` and `L <= 1/phi`. In slow
+//! rounds a queue above `q_max` leaves the window at once, down to the estimated window of a
+//! competing Reno flow. A loss removes `min(max(w/delta, Q), w/2)`, and `w/2` after `rho` slow
+//! rounds in a row, which tell of Reno flows.
 //!
-//! The rules hold in start-up as well: a long queue ends it. Timeout and mark: as a loss. A lost retransmission cuts
-//! again. Idle time: base and queue are learnt anew. A new segment size scales queue and Reno estimate.
+//! The rules hold in start-up as well: a long queue ends it. Timeout and mark: as a loss. A lost
+//! retransmission cuts again. Idle time: base and queue are learnt anew. A new segment size scales
+//! the queue and the Reno flow's window.
 
 use crate::classic::Window;
 use crate::controller::{AckEvent, CongestionEvent, IdleEvent, Phase, RtoEvent};
@@ -18,13 +21,59 @@ use crate::registry::{Component, Entry, Kind};
 /// YeAH's state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Yeah {
-    /// Segments of own queue that fast mode accepts.
+    /// Longest own queue of a fast round, segments.
     pub q_max: f64,
     round: RoundMin,
-    queue: f64,
-    reno_count: f64,
-    fast_count: u32,
-    doing_reno: u32,
+    /// `Q` of the last measured round, segments.
+    q: f64,
+    /// Slow rounds in a row; 0 in the fast mode.
+    slow_rounds: u32,
+    rival: Rival,
+}
+
+/// The Reno flow that may share the queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Rival {
+    /// `cwnd_reno`, segments; [`Rival::UNSEEN`] if there is none.
+    window: f64,
+    /// Fast rounds since the last loss, up to `zeta`.
+    fast_rounds: u32,
+}
+
+impl Rival {
+    const UNSEEN: f64 = 2.0;
+    const NONE: Self = Self {
+        window: Self::UNSEEN,
+        fast_rounds: 0,
+    };
+
+    /// A slow round, which ended with `w` segments for this flow: half of that at first, then
+    /// Reno's one segment per round.
+    fn slow_round(&mut self, w: f64) {
+        self.window = if self.window > Self::UNSEEN {
+            self.window + 1.0
+        } else {
+            (w / 2.0).max(Self::UNSEEN)
+        };
+    }
+
+    fn fast_round(&mut self) {
+        self.fast_rounds += 1;
+        if self.fast_rounds > ZETA {
+            *self = Self::NONE;
+        }
+    }
+
+    fn loss(&mut self) {
+        *self = Self {
+            window: (self.window / 2.0).max(Self::UNSEEN),
+            fast_rounds: 0,
+        };
+    }
+
+    fn scale(&mut self, ratio: f64) {
+        self.window = (self.window * ratio).max(Self::UNSEEN);
+    }
 }
 
 impl Yeah {
@@ -33,54 +82,49 @@ impl Yeah {
         Self {
             q_max,
             round: RoundMin::EMPTY,
-            queue: 0.0,
-            reno_count: RENO_MIN,
-            fast_count: 0,
-            doing_reno: 0,
+            q: 0.0,
+            slow_rounds: 0,
+            rival: Rival::NONE,
         }
     }
 
     fn end_of_round(&mut self, win: &mut Window, end: &RoundEnd) {
-        self.queue = end.queued(win.w);
-        let long_queue = self.queue > self.q_max;
-        if long_queue || end.queue_delay() > end.base / PHY {
-            if long_queue && win.w > self.reno_count {
-                let cut = (self.queue / GAMMA).min(win.w * MAX_DECONGESTION);
-                win.w = (win.w - cut).max(self.reno_count);
-                win.ssth = win.w;
-            }
-            self.reno_count = if self.reno_count <= RENO_MIN {
-                (win.w / 2.0).max(RENO_MIN)
-            } else {
-                self.reno_count + 1.0
-            };
-            self.doing_reno = self.doing_reno.saturating_add(1);
+        self.q = end.queued(win.w);
+        if self.q > self.q_max {
+            self.decongest(win);
+        }
+        if self.q <= self.q_max && end.queue_delay() <= end.base / PHI {
+            self.slow_rounds = 0;
+            self.rival.fast_round();
         } else {
-            self.fast_count += 1;
-            if self.fast_count > ZETA {
-                self.reno_count = RENO_MIN;
-                self.fast_count = 0;
-            }
-            self.doing_reno = 0;
+            self.slow_rounds = self.slow_rounds.saturating_add(1);
+            self.rival.slow_round(win.w);
         }
     }
 
-    /// Segments that a loss at window `w` removes.
-    fn cut(&self, w: f64) -> f64 {
-        let half = (w * HALF).max(2.0);
-        if self.doing_reno < RHO {
-            self.queue.min(half).max(w * MIN_CUT)
+    /// Precautionary decongestion: `Q` leaves the window, unless that falls behind the rival.
+    fn decongest(&self, win: &mut Window) {
+        let without_queue = win.w - self.q.min(MAX_DECONGESTION * win.w);
+        if self.rival.window < win.w {
+            win.w = without_queue.max(self.rival.window);
+            win.ssth = win.w;
+        }
+    }
+
+    /// Segments that a loss removes from a window of `w`.
+    fn removed(&self, w: f64) -> f64 {
+        let half = (HALF * w).max(2.0);
+        if self.slow_rounds < RHO {
+            half.min(self.q.max(w / DELTA))
         } else {
             half
         }
     }
 
     fn reduce(&mut self, w: f64, base: f64) -> f64 {
-        let keep = 1.0 - self.cut(w) / w;
-        self.fast_count = 0;
-        self.reno_count = (self.reno_count / 2.0).max(RENO_MIN);
         self.round.forget_round();
-        keep * base
+        self.rival.loss();
+        (1.0 - self.removed(w) / w) * base
     }
 }
 
@@ -96,10 +140,10 @@ impl WindowLaw for Yeah {
 
     fn increase(&mut self, win: &mut Window, n: f64, _ev: &AckEvent) {
         let reno = 1.0 / win.w;
-        win.w += n * if self.doing_reno == 0 {
-            FAST_STEP.max(reno)
-        } else {
+        win.w += n * if self.slow_rounds > 0 {
             reno
+        } else {
+            reno.max(SCALABLE)
         };
     }
 
@@ -113,40 +157,37 @@ impl WindowLaw for Yeah {
 
     fn on_idle(&mut self, _ev: &IdleEvent) {
         self.round.relearn();
-        self.queue = 0.0;
+        self.q = 0.0;
     }
 
     fn on_mss_change(&mut self, ratio: f64) {
-        self.queue *= ratio;
-        self.reno_count = (self.reno_count * ratio).max(RENO_MIN);
+        self.q *= ratio;
+        self.rival.scale(ratio);
     }
 
     fn report(&self, _w: f64, visit: &mut dyn FnMut(&'static str, f64)) {
-        visit("queue", self.queue);
-        visit("reno_count", self.reno_count);
-        visit("fast_count", f64::from(self.fast_count));
-        visit("doing_reno", f64::from(self.doing_reno));
+        visit("queue", self.q);
+        visit("reno", self.rival.window);
+        visit("fast_rounds", f64::from(self.rival.fast_rounds));
+        visit("slow_rounds", f64::from(self.slow_rounds));
     }
 }
 
-/// Slow mode when the queueing delay exceeds this part of the base RTT (Linux TCP_YEAH_PHY).
-const PHY: u64 = 8;
-/// Part of the queue drained at once: `Q / GAMMA` (TCP_YEAH_GAMMA).
-const GAMMA: f64 = 1.0;
-/// Largest part of the window drained at once (TCP_YEAH_EPSILON 1: `w >> 1`).
+/// `phi`: a queueing delay above the base over this makes a round slow.
+const PHI: u64 = 8;
+/// `epsilon`: the largest part of the window that leaves at once.
 const MAX_DECONGESTION: f64 = 0.5;
-/// Smallest part removed on loss (TCP_YEAH_DELTA 3: `w >> 3`).
-const MIN_CUT: f64 = 0.125;
+/// `delta`: a loss removes at least the window over this.
+const DELTA: f64 = 8.0;
 /// Part removed on loss against competing Reno flows (RFC 5681 section 3.1).
 const HALF: f64 = 0.5;
-/// Slow rounds after which Reno flows are taken to compete (TCP_YEAH_RHO).
+/// `rho`: slow rounds after which a loss halves.
 const RHO: u32 = 16;
-/// Fast rounds after which no Reno flow is taken to compete (TCP_YEAH_ZETA).
+/// `zeta`: fast rounds after which no Reno flow is believed to compete.
 const ZETA: u32 = 50;
-/// Smallest estimate of a competing Reno flow's window, segments.
-const RENO_MIN: f64 = 2.0;
-/// Scalable growth per acknowledged segment; below 100 segments Reno's is larger and applies.
-const FAST_STEP: f64 = 0.01;
+/// Scalable growth per acknowledged segment (Kelly 2003); below 100 segments Reno's is larger and
+/// applies.
+const SCALABLE: f64 = 0.01;
 
 /// `yeah`.
 pub const YEAH: Entry = Entry {
@@ -177,6 +218,13 @@ mod tests {
     use crate::delay::testing::*;
     use fullpipe_units::Span;
 
+    fn seen(window: f64) -> Rival {
+        Rival {
+            window,
+            ..Rival::NONE
+        }
+    }
+
     /// A flow at `w` after one round at `rtt` on a base of 100 ms.
     fn after(w: f64, rtt: f64) -> (Yeah, Window) {
         let mut law = Yeah::new(80.0);
@@ -198,8 +246,8 @@ mod tests {
             (120.0, 166.667, 1, 833.333),
         ] {
             let (law, win) = after(1000.0, rtt);
-            near(law.queue, queue, 5e-4);
-            assert_eq!(law.doing_reno, mode);
+            near(law.q, queue, 5e-4);
+            assert_eq!(law.slow_rounds, mode);
             near(win.w, w, 5e-4);
         }
     }
@@ -207,20 +255,20 @@ mod tests {
     #[test]
     fn a_long_delay_alone_slows_without_draining() {
         let (law, win) = after(100.0, 130.0);
-        assert_eq!((law.doing_reno, win.w), (1, 100.0));
-        near(law.queue, 23.077, 5e-4);
+        assert_eq!((law.slow_rounds, win.w), (1, 100.0));
+        near(law.q, 23.077, 5e-4);
     }
 
     #[test]
     fn a_loss_removes_the_queue_within_bounds() {
         for (queue, ssth) in [(10.0, 875.0), (200.0, 800.0), (700.0, 500.0)] {
             let mut law = Yeah {
-                queue,
+                q: queue,
                 ..Yeah::new(80.0)
             };
             near(law.decrease(1000.0, 1000.0, &loss(1000)), ssth, 1e-9);
             let mut law = Yeah {
-                queue,
+                q: queue,
                 ..Yeah::new(80.0)
             };
             near(law.on_rto(1000.0, 1000.0, &rto(1000)), ssth, 1e-9);
@@ -230,12 +278,12 @@ mod tests {
     #[test]
     fn after_sixteen_slow_rounds_a_loss_halves() {
         let mut law = Yeah {
-            doing_reno: 15,
+            slow_rounds: 15,
             ..Yeah::new(80.0)
         };
         near(law.decrease(1000.0, 1000.0, &loss(1000)), 875.0, 1e-9);
         let mut law = Yeah {
-            doing_reno: 16,
+            slow_rounds: 16,
             ..Yeah::new(80.0)
         };
         near(law.decrease(1000.0, 1000.0, &loss(1000)), 500.0, 1e-9);
@@ -246,7 +294,7 @@ mod tests {
         let (_, win) = after(1000.0, 400.0); // 750 queued
         near(win.w, 500.0, 1e-9);
         let mut law = Yeah {
-            reno_count: 950.0,
+            rival: seen(950.0),
             ..Yeah::new(80.0)
         };
         let mut win = avoidance(1000.0);
@@ -257,7 +305,7 @@ mod tests {
             samples: 3,
         };
         law.end_of_round(&mut win, &end);
-        assert_eq!((win.w, law.reno_count), (950.0, 951.0));
+        assert_eq!((win.w, law.rival.window), (950.0, 951.0));
     }
 
     #[test]
@@ -268,7 +316,7 @@ mod tests {
         near(win.w, 1001.0, 1e-9);
         let mut win = avoidance(1000.0);
         Yeah {
-            doing_reno: 1,
+            slow_rounds: 1,
             ..Yeah::new(80.0)
         }
         .increase(&mut win, 1000.0, &ev);
@@ -281,7 +329,7 @@ mod tests {
     #[test]
     fn fifty_one_fast_rounds_forget_the_reno_flow() {
         let mut law = Yeah {
-            reno_count: 300.0,
+            rival: seen(300.0),
             ..Yeah::new(80.0)
         };
         let mut win = avoidance(1000.0);
@@ -294,9 +342,9 @@ mod tests {
         for _ in 0..50 {
             law.end_of_round(&mut win, &end);
         }
-        assert_eq!(law.reno_count, 300.0);
+        assert_eq!(law.rival.window, 300.0);
         law.end_of_round(&mut win, &end);
-        assert_eq!((law.reno_count, law.fast_count), (2.0, 0));
+        assert_eq!((law.rival.window, law.rival.fast_rounds), (2.0, 0));
     }
 
     #[test]
@@ -319,18 +367,18 @@ mod tests {
     #[test]
     fn a_new_segment_size_scales_queue_and_estimate() {
         let mut law = Yeah {
-            queue: 50.0,
-            reno_count: 300.0,
+            q: 50.0,
+            rival: seen(300.0),
             ..Yeah::new(80.0)
         };
         law.on_mss_change(2.0);
-        assert_eq!((law.queue, law.reno_count), (100.0, 600.0));
+        assert_eq!((law.q, law.rival.window), (100.0, 600.0));
     }
 
     #[test]
     fn idle_relearns_the_delays() {
         let (mut law, win) = after(1000.0, 105.0);
         law.on_idle(&restart(at_ms(0), Span::from_secs(1), win));
-        assert_eq!((law.queue, law.round), (0.0, RoundMin::EMPTY));
+        assert_eq!((law.q, law.round), (0.0, RoundMin::EMPTY));
     }
 }

@@ -1,12 +1,21 @@
-//! Hybla as Linux has it (`net/ipv4/tcp_hybla.c`, Linux 6.1), where it differs from the paper:
+//! Hybla in the kernel's integers (Linux 6.1 `net/ipv4/tcp_hybla.c`).
 //!
-//! - Growth is added once per ACK, whatever it acknowledges (`hybla_cong_avoid`): delayed ACKs halve it.
-//! - The first window is `rho` segments, not `rho` times the initial one, which it replaces; the threshold is not scaled
-//!   (`hybla_init`). The window ends at 65,535 segments, whatever the clamp was.
-//! - `rho` is in whole eighths, from the smoothed RTT, and only a new minimum of that lowers it; never below 1 (`hybla_recalc_param`). The
-//!   handshake's sample counts: an inflated one raises the first growth.
-//! - `2^rho` is a power of two, at most 2^16, times an eighth step from a table in 1/128 (`hybla_fraction`, `hybla_cong_avoid`).
-//! - `rho^2 / w` is 1/128 rounded down; below 1/128 a window of ACKs gives one segment, as Reno (`hybla_cong_avoid`).
+//! The law of Caini and Firrincieli 2004: with `rho = RTT / RTT0` an ACK adds `2^rho - 1` segments
+//! in slow start and `rho^2 / W` in congestion avoidance, so that a long path grows in seconds as
+//! the reference path of `RTT0` does. What differs from the paper:
+//!
+//! - Growth is added once per ACK, whatever it acknowledges: delayed ACKs halve it
+//!   (`hybla_cong_avoid`).
+//! - The first window is `rho` segments, not `rho` times the initial one, which it replaces; the
+//!   threshold is not scaled (`hybla_init`). The window ends at 65,535 segments, whatever the clamp
+//!   was.
+//! - `rho` is in whole eighths, from the smoothed RTT, and only a new minimum of that lowers it;
+//!   never below 1 (`hybla_recalc_param`). The handshake's sample counts: an inflated one raises
+//!   the first growth.
+//! - `2^rho` is a power of two, at most 2^16, times an eighth step from a table in 1/128
+//!   (`hybla_fraction`).
+//! - `rho^2 / W` is rounded down to 1/128; below 1/128 a window of ACKs gives one segment, as Reno
+//!   (`hybla_cong_avoid`).
 //! - Outside the open state it is Reno, one segment per segment, with Reno's carry (`hybla_state`).
 //! - Decrease and undo are Reno's: half.
 
@@ -18,114 +27,131 @@ use crate::registry::{Component, Entry, Kind};
 /// Hybla.
 #[derive(Clone, Debug)]
 pub struct Hybla {
+    /// `RTT0`, ms.
     rtt0_ms: u32,
-    /// The state is open.
-    on: bool,
-    /// Growth not yet paid out, 1/128 segments.
-    cents: u32,
-    /// RTT over `rtt0`, 1/8; 0 before the first use.
+    /// `rho` in eighths; 0: not yet known.
     rho: u32,
-    /// Smallest smoothed RTT, 1/8 us.
-    min_srtt: u32,
+    /// The smoothed RTT that `rho` stands for, the smallest so far, 1/8 us.
+    least_srtt: u32,
+    /// Growth earned and not yet paid out, below [`SEGMENT`].
+    purse: u32,
+    /// The state is open.
+    open: bool,
 }
 
 impl Hybla {
     fn new(rtt0_ms: u32) -> Self {
         Self {
             rtt0_ms,
-            on: true,
-            cents: 0,
             rho: 0,
-            min_srtt: 0,
+            least_srtt: 0,
+            purse: 0,
+            open: true,
         }
     }
 
-    fn learn_rho(&mut self, sk: &Socket) {
-        // Eight times the RTT over the reference: eighths.
-        self.rho = (sk.srtt_us / (self.rtt0_ms * 1000)).max(8);
+    /// `rho = RTT / RTT0`, at least 1. The smoothed RTT is in eighths, and so is the quotient.
+    fn set_rho(&mut self, srtt_us: u32) {
+        self.rho = (srtt_us / (1000 * self.rtt0_ms)).max(8);
     }
 
-    /// `2^rho - 1`, 1/128 segments.
-    fn start_increment(&self) -> u32 {
-        let (whole, eighths) = (self.rho / 8, self.rho % 8);
-        (u32::from(EIGHTHS[eighths as usize]) << whole.min(LARGEST_POWER)) - 128
+    fn follow_least_srtt(&mut self, srtt_us: u32) {
+        if self.least_srtt > srtt_us {
+            self.least_srtt = srtt_us;
+            self.set_rho(srtt_us);
+        }
     }
 
-    /// `rho^2`, 1/128 segments.
-    fn rho_squared(&self) -> u32 {
-        self.rho.wrapping_mul(self.rho) << 1
+    /// Slow start: `W + 2^rho - 1`, up to the threshold.
+    fn slow_start(&mut self, sk: &mut Socket) {
+        let grown = sk.cwnd + self.earn(sk, power_of_two(self.rho) - SEGMENT);
+        sk.cwnd = grown.min(sk.ssthresh);
     }
+
+    /// Congestion avoidance: `W + rho^2 / W`. Where that is less than a segment the ACK counts
+    /// towards Reno's growth too, which is what remains when it rounds to nothing.
+    fn avoid(&mut self, sk: &mut Socket) {
+        let increment = square(self.rho) / sk.cwnd;
+        sk.cwnd_cnt += u32::from(increment < SEGMENT);
+        if increment > 0 {
+            sk.cwnd += self.earn(sk, increment);
+        } else if sk.cwnd_cnt >= sk.cwnd {
+            sk.cwnd += 1;
+            sk.cwnd_cnt = 0;
+        }
+    }
+
+    /// Puts `increment` into the purse and takes the whole segments out. Where the fractions of
+    /// several ACKs make one of them, Reno's count begins again.
+    fn earn(&mut self, sk: &mut Socket, increment: u32) -> u32 {
+        let fractions = self.purse + increment % SEGMENT;
+        if fractions >= SEGMENT {
+            sk.cwnd_cnt = 0;
+        }
+        self.purse = fractions % SEGMENT;
+        increment / SEGMENT + fractions / SEGMENT
+    }
+}
+
+/// `2^rho` for `rho` in eighths, 1/128 segments.
+fn power_of_two(rho: u32) -> u32 {
+    let step = u32::from(EIGHTHS[(rho % 8) as usize]);
+    step << LARGEST_POWER.min(rho / 8)
+}
+
+/// `rho^2` for `rho` in eighths: 64ths, twice that in 1/128.
+fn square(rho: u32) -> u32 {
+    rho.wrapping_mul(rho) << 1
 }
 
 impl Module for Hybla {
     fn init(&mut self, sk: &mut Socket) {
         *self = Self::new(self.rtt0_ms);
-        sk.clamp = LARGEST;
-        self.learn_rho(sk);
-        self.min_srtt = sk.srtt_us;
+        self.least_srtt = sk.srtt_us;
+        self.set_rho(sk.srtt_us);
         sk.cwnd = self.rho / 8;
+        sk.clamp = LARGEST;
+    }
+
+    fn set_state(&mut self, _sk: &mut Socket, new: Phase) {
+        self.open = new == Phase::Open;
     }
 
     #[inline]
     fn cong_avoid(&mut self, sk: &mut Socket, acked: u32) {
-        if sk.srtt_us < self.min_srtt {
-            self.learn_rho(sk);
-            self.min_srtt = sk.srtt_us;
-        }
-        if !sk.is_cwnd_limited() {
-            return;
-        }
-        if !self.on {
+        self.follow_least_srtt(sk.srtt_us);
+        if !self.open {
             sk.reno_cong_avoid(acked);
-            return;
-        }
-        if self.rho == 0 {
-            self.learn_rho(sk);
-        }
-        let starting = sk.in_slow_start();
-        let increment = if starting {
-            self.start_increment()
-        } else {
-            let increment = self.rho_squared() / sk.cwnd;
-            if increment < 128 {
-                sk.cwnd_cnt += 1;
+        } else if sk.is_cwnd_limited() {
+            if self.rho == 0 {
+                self.set_rho(sk.srtt_us);
             }
-            increment
-        };
-        self.cents += increment % 128;
-        sk.cwnd += increment / 128 + self.cents / 128;
-        if self.cents >= 128 {
-            self.cents %= 128;
-            sk.cwnd_cnt = 0;
+            if sk.in_slow_start() {
+                self.slow_start(sk);
+            } else {
+                self.avoid(sk);
+            }
+            sk.cwnd = sk.cwnd.min(sk.clamp);
         }
-        if increment == 0 && sk.cwnd_cnt >= sk.cwnd {
-            sk.cwnd += 1;
-            sk.cwnd_cnt = 0;
-        }
-        if starting {
-            sk.cwnd = sk.cwnd.min(sk.ssthresh);
-        }
-        sk.cwnd = sk.cwnd.min(sk.clamp);
-    }
-
-    fn set_state(&mut self, _sk: &mut Socket, new: Phase) {
-        self.on = new == Phase::Open;
     }
 
     fn report(&self, _sk: &Socket, visit: &mut dyn FnMut(&'static str, f64)) {
         visit("rho", f64::from(self.rho) / 8.0);
-        visit("a", f64::from(self.rho_squared()) / 128.0);
-        visit("carry", f64::from(self.cents) / 128.0);
+        visit("a", f64::from(square(self.rho)) / f64::from(SEGMENT));
+        visit("carry", f64::from(self.purse) / f64::from(SEGMENT));
     }
 }
 
-/// `128 * 2^(k/8)`, rounded down (`hybla_fraction`).
+/// One segment of growth.
+const SEGMENT: u32 = 128;
+
+/// `128 * 2^(k/8)`, rounded down.
 const EIGHTHS: [u8; 8] = [128, 139, 152, 165, 181, 197, 215, 234];
 
-/// Largest power of two that one ACK adds in slow start (`hybla_cong_avoid`).
+/// Largest power of two that one ACK adds in slow start.
 const LARGEST_POWER: u32 = 16;
 
-/// Largest window, segments (`hybla_init`).
+/// Largest window, segments.
 const LARGEST: u32 = 65_535;
 
 const SOURCE: &str = "Linux 6.1 net/ipv4/tcp_hybla.c";
@@ -204,7 +230,7 @@ mod tests {
             rho: 8 * 24,
             ..Hybla::new(25)
         };
-        assert_eq!(module.start_increment(), 65_535 * 128);
+        assert_eq!(power_of_two(module.rho) - SEGMENT, 65_535 * 128);
     }
 
     #[test]

@@ -1,19 +1,26 @@
-//! Illinois as Linux 6.1 counts it (`net/ipv4/tcp_illinois.c`). What Liu, Basar and Srikant 2008 do not say:
+//! Illinois in the kernel's integers (Linux 6.1 `net/ipv4/tcp_illinois.c`).
 //!
-//! - The increase is in 1/128 segments, 38 to 1280 (the smallest is 0.297), the fraction removed in 1/64, 8 to 32; delays are whole
-//!   microseconds and every quotient is cut off (`alpha`, `beta`).
-//! - Below `win_thresh` segments it is Reno, but the round is not measured: flags and rounds counted towards `theta` stay.
-//! - The `theta` short rounds that bring the largest increase back need not follow each other: a long one between does not clear the
-//!   count, which has 8 bits.
-//! - Without any queueing delay in the flow's life a loss takes an eighth. The largest RTT is never forgotten, the smallest neither.
-//! - RTTs above 3.355443 s count as that (`tcp_illinois_acked`). A round's mean divides by a count of 16 bits: 65536 samples are a
-//!   round without a sample, a few more than that a round with a huge mean.
-//! - The window grows by what the ACK moves the left edge by, segments SACKed before included; by `delta / w` at once when
-//!   `delta = count alpha / 128` reaches `w`, and the rest of the count is dropped (`tcp_illinois_cong_avoid`). What slow start leaves
-//!   over is dropped too.
-//! - A round is judged by the ACK that ends it whether or not the window was the limit, in slow start as well, with its own sample in
-//!   the mean.
-//! - A timeout makes it Reno until the next round is judged, again at every further expiry (`tcp_illinois_state`).
+//! The law of Liu, Basar and Srikant 2006: once per round the mean queueing delay `d_a`, held
+//! against the longest one seen, `d_m`, sets the increase `alpha = f1(d_a)` and the fraction
+//! removed, `beta = f2(d_a)`. What the integers and the kernel's call sites add to it:
+//!
+//! - `alpha` is in 1/128 segments, 38 to 1280 (the smallest is 0.297), `beta` in 1/64, 8 to 32;
+//!   delays are whole microseconds and every quotient is rounded down.
+//! - Below `win_thresh` segments it is Reno, and the round is not judged: the short rounds counted
+//!   towards `theta` stay.
+//! - The `theta` short rounds that bring the largest increase back need not follow each other: a
+//!   long one in between does not clear the count, which has 8 bits.
+//! - A flow that never saw a queueing delay loses an eighth. Shortest and longest RTT are those of
+//!   the whole connection.
+//! - RTTs above 3.355443 s count as that (`tcp_illinois_acked`). The samples of a round are counted
+//!   in 16 bits: 65536 of them are a round without a sample, a few more one with a huge mean.
+//! - The window grows by the advance of the left edge, segments SACKed earlier included. What
+//!   slow start leaves over is dropped, and so is what exceeds a whole number of windows when the
+//!   window grows (`tcp_illinois_cong_avoid`).
+//! - The ACK that ends a round is part of it, with its sample. Rounds are judged in slow start and
+//!   without a full window as well.
+//! - A timeout makes it Reno until the next round is judged, again at every further expiry
+//!   (`tcp_illinois_state`).
 
 use super::{AckSample, Module, Socket};
 use crate::controller::Phase;
@@ -23,179 +30,230 @@ use crate::registry::{Component, Entry, Kind};
 /// Illinois.
 #[derive(Clone, Debug)]
 pub struct Illinois {
-    win_thresh: u32,
+    /// `W_thresh`: Reno below this window, segments.
+    w_thresh: u32,
+    /// Short rounds that bring the largest increase back.
     theta: u32,
-    /// Of the round, microseconds.
-    sum_rtt: u64,
-    samples: u16,
-    /// Of the flow, microseconds.
-    base_rtt: u32,
-    max_rtt: u32,
-    /// The round ends with an ACK beyond this segment.
-    end: u64,
-    /// Segments per window, 1/128.
+    rtts: Rtts,
+    gains: Gains,
+    /// Rounds with `d_a <= d_1` since a longer one; `None` while the largest increase applies.
+    short_rounds: Option<u8>,
+    /// Advance of the left edge with the last ACK, segments.
+    advance: u16,
+}
+
+/// What each window is multiplied by: the paper's `alpha` and `beta`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Gains {
+    /// Increase per round, 1/128 segments.
     alpha: u32,
-    /// Fraction removed, 1/64.
+    /// Fraction that a loss removes, 1/64.
     beta: u32,
-    /// Segments that the ACK moved the left edge by.
-    acked: u16,
-    /// A round's delay has left the lowest zone.
-    rtt_above: bool,
-    /// Rounds in the lowest zone since.
-    rtt_low: u8,
+}
+
+impl Gains {
+    const RENO: Self = Self {
+        alpha: SEGMENT,
+        beta: BETA_MAX,
+    };
+    /// Before the first round is judged.
+    const FIRST: Self = Self {
+        alpha: ALPHA_MAX,
+        beta: BETA_MAX,
+    };
+}
+
+/// RTTs of the running round and their extremes over the connection, microseconds.
+#[derive(Clone, Copy, Debug)]
+struct Rtts {
+    shortest: u32,
+    longest: u32,
+    sum: u64,
+    count: u16,
+    /// An ACK beyond this segment ends the round.
+    round_end: u64,
+}
+
+/// Queueing delays of a finished round, microseconds.
+#[derive(Clone, Copy, Debug)]
+struct Queueing {
+    /// `d_a`, the round's mean.
+    mean: u32,
+    /// `d_m`, the longest of the connection.
+    longest: u32,
 }
 
 impl Illinois {
-    fn new(win_thresh: u32, theta: u32) -> Self {
+    fn new(w_thresh: u32, theta: u32) -> Self {
         Self {
-            win_thresh,
+            w_thresh,
             theta,
-            sum_rtt: 0,
-            samples: 0,
-            base_rtt: 0x7fff_ffff,
-            max_rtt: 0,
-            end: 0,
-            alpha: ALPHA_MAX,
-            beta: BETA_MAX,
-            acked: 0,
-            rtt_above: false,
-            rtt_low: 0,
+            rtts: Rtts::NONE,
+            gains: Gains::FIRST,
+            short_rounds: None,
+            advance: 0,
         }
     }
 
-    fn begin_round(&mut self, sk: &Socket) {
-        self.end = sk.snd_nxt;
-        self.samples = 0;
-        self.sum_rtt = 0;
+    fn end_round(&mut self, sk: &Socket) {
+        let judged = self.rtts.queueing();
+        self.rtts.begin_round(sk.snd_nxt);
+        if sk.cwnd < self.w_thresh {
+            self.gains = Gains::RENO;
+        } else if let Some(delay) = judged {
+            self.gains = Gains {
+                alpha: self.alpha(delay),
+                beta: f2(delay.mean, delay.longest),
+            };
+        }
     }
 
-    fn be_reno(&mut self) {
-        self.alpha = ALPHA_ONE;
-        self.beta = BETA_MAX;
+    /// `f1`, whose largest value waits for `theta` short rounds once a longer one has been seen.
+    fn alpha(&mut self, delay: Queueing) -> u32 {
+        let d_1 = delay.longest / 100;
+        let Some(beyond) = delay.mean.checked_sub(d_1).filter(|us| *us > 0) else {
+            return self.alpha_of_short_round();
+        };
+        self.short_rounds.get_or_insert(0);
+        f1(beyond, delay.longest - d_1)
     }
 
-    fn judge_round(&mut self, sk: &Socket) {
-        if sk.cwnd < self.win_thresh {
-            self.be_reno();
-        } else if self.samples > 0 {
-            let mean = (self.sum_rtt / u64::from(self.samples)) as u32;
-            let delay = mean.wrapping_sub(self.base_rtt);
-            let longest = self.max_rtt.wrapping_sub(self.base_rtt);
-            self.alpha = self.increase(delay, longest);
-            self.beta = decrease(delay, longest);
+    fn alpha_of_short_round(&mut self) -> u32 {
+        let rounds = self.short_rounds.map(|rounds| rounds.wrapping_add(1));
+        self.short_rounds = rounds.filter(|rounds| u32::from(*rounds) < self.theta);
+        match self.short_rounds {
+            Some(_) => self.gains.alpha,
+            None => ALPHA_MAX,
         }
-        self.begin_round(sk);
     }
 
-    /// alpha(da, dm), and the memory of rounds that goes with it.
-    fn increase(&mut self, da: u32, dm: u32) -> u32 {
-        let d1 = dm / 100;
-        if da > d1 {
-            self.rtt_above = true;
-            return alpha(da - d1, dm.wrapping_sub(d1));
+    /// Congestion avoidance: `alpha` segments per window of segments.
+    fn avoid(&mut self, sk: &mut Socket) {
+        let advance = std::mem::replace(&mut self.advance, 1);
+        let credit = sk.cwnd_cnt.wrapping_add(u32::from(advance));
+        let earned = credit.wrapping_mul(self.gains.alpha) / SEGMENT;
+        if earned < sk.cwnd {
+            sk.cwnd_cnt = credit;
+        } else {
+            sk.cwnd_cnt = 0;
+            sk.cwnd = sk.clamp.min(sk.cwnd + earned / sk.cwnd);
         }
-        if self.rtt_above {
-            self.rtt_low = self.rtt_low.wrapping_add(1);
-            if u32::from(self.rtt_low) < self.theta {
-                return self.alpha;
-            }
-            self.rtt_low = 0;
-            self.rtt_above = false;
-        }
-        ALPHA_MAX
     }
 }
 
-/// `dm amax / (dm + da (amax - amin) / amin)`, delays beyond the lowest zone.
-fn alpha(da: u32, dm: u32) -> u32 {
-    let slope = da.wrapping_mul(ALPHA_MAX - ALPHA_MIN) / ALPHA_MIN;
-    // 0 only where the product has wrapped, which takes a mean that 65536 samples have spoilt.
-    dm.wrapping_mul(ALPHA_MAX) / dm.wrapping_add(slope).max(1)
+impl Rtts {
+    const NONE: Self = Self {
+        shortest: 0x7fff_ffff,
+        longest: 0,
+        sum: 0,
+        count: 0,
+        round_end: 0,
+    };
+
+    fn begin_round(&mut self, snd_nxt: u64) {
+        (self.sum, self.count, self.round_end) = (0, 0, snd_nxt);
+    }
+
+    fn take(&mut self, rtt: u32) {
+        let rtt = rtt.min(LONGEST_RTT);
+        self.sum += u64::from(rtt);
+        self.count = self.count.wrapping_add(1);
+        self.shortest = self.shortest.min(rtt);
+        self.longest = self.longest.max(rtt);
+    }
+
+    /// `None` for a round without a sample.
+    fn queueing(&self) -> Option<Queueing> {
+        let mean = self.sum.checked_div(u64::from(self.count))? as u32;
+        Some(Queueing {
+            mean: mean.wrapping_sub(self.shortest),
+            longest: self.longest - self.shortest,
+        })
+    }
 }
 
-/// beta(da, dm): the least up to a tenth of the longest delay, the most from eight tenths on, linear between.
-fn decrease(da: u32, dm: u32) -> u32 {
-    let d2 = dm / 10;
-    if da <= d2 {
-        return BETA_MIN;
+/// `f1 = kappa_1 / (kappa_2 + d_a)`, both sides times `(alpha_max - alpha_min) / alpha_min`: with
+/// `x = d_a - d_1` and `r = d_m - d_1` that is `alpha_max r / (r + x (alpha_max/alpha_min - 1))`.
+fn f1(x: u32, r: u32) -> u32 {
+    // Only the spoilt mean of more than 65536 samples wraps, which may leave 0 to divide by.
+    let steep = x.wrapping_mul(ALPHA_MAX - ALPHA_MIN) / ALPHA_MIN;
+    ALPHA_MAX * r / r.wrapping_add(steep).max(1)
+}
+
+/// `f2 = kappa_3 + kappa_4 d_a`: `beta_min` up to `d_2 = d_m/10`, `beta_max` from `d_3 = 8 d_m/10`
+/// on, and in proportion between the two.
+fn f2(d_a: u32, d_m: u32) -> u32 {
+    let (d_2, d_3) = (d_m / 10, 8 * d_m / 10);
+    if d_a <= d_2 {
+        BETA_MIN
+    } else if d_a < d_3 {
+        BETA_MIN + (BETA_MAX - BETA_MIN) * (d_a - d_2) / (d_3 - d_2)
+    } else {
+        BETA_MAX
     }
-    let d3 = dm.wrapping_mul(8) / 10;
-    if da >= d3 || d3 <= d2 {
-        return BETA_MAX;
-    }
-    (BETA_MIN * d3 + (BETA_MAX - BETA_MIN) * da - BETA_MAX * d2) / (d3 - d2)
 }
 
 impl Module for Illinois {
     fn init(&mut self, sk: &mut Socket) {
-        *self = Self::new(self.win_thresh, self.theta);
-        self.begin_round(sk);
+        *self = Self::new(self.w_thresh, self.theta);
+        self.rtts.begin_round(sk.snd_nxt);
     }
 
-    fn ssthresh(&mut self, sk: &mut Socket) -> u32 {
-        let cut = sk.cwnd.wrapping_mul(self.beta) >> BETA_SHIFT;
-        (sk.cwnd - cut).max(2)
+    fn pkts_acked(&mut self, _sk: &mut Socket, sample: &AckSample) {
+        if let Some(rtt) = sample.rtt_us {
+            self.rtts.take(rtt);
+        }
+        self.advance = sample.pkts_acked as u16;
     }
 
     fn cong_avoid(&mut self, sk: &mut Socket, acked: u32) {
-        if sk.snd_una > self.end {
-            self.judge_round(sk);
+        if sk.snd_una > self.rtts.round_end {
+            self.end_round(sk);
         }
-        if !sk.is_cwnd_limited() {
-            return;
+        match (sk.is_cwnd_limited(), sk.in_slow_start()) {
+            (false, _) => {}
+            (true, true) => {
+                sk.slow_start(acked);
+            }
+            (true, false) => self.avoid(sk),
         }
-        if sk.in_slow_start() {
-            sk.slow_start(acked);
-            return;
-        }
-        sk.cwnd_cnt = sk.cwnd_cnt.wrapping_add(u32::from(self.acked));
-        self.acked = 1;
-        let delta = sk.cwnd_cnt.wrapping_mul(self.alpha) >> ALPHA_SHIFT;
-        if delta >= sk.cwnd {
-            sk.cwnd = (sk.cwnd + delta / sk.cwnd).min(sk.clamp);
-            sk.cwnd_cnt = 0;
-        }
+    }
+
+    fn ssthresh(&mut self, sk: &mut Socket) -> u32 {
+        let removed = sk.cwnd.wrapping_mul(self.gains.beta) / WHOLE;
+        (sk.cwnd - removed).max(2)
     }
 
     fn set_state(&mut self, sk: &mut Socket, new: Phase) {
         if new == Phase::Loss {
-            self.be_reno();
-            self.rtt_low = 0;
-            self.rtt_above = false;
-            self.begin_round(sk);
+            self.gains = Gains::RENO;
+            self.short_rounds = None;
+            self.rtts.begin_round(sk.snd_nxt);
         }
     }
 
-    fn pkts_acked(&mut self, _sk: &mut Socket, sample: &AckSample) {
-        self.acked = sample.pkts_acked as u16;
-        let Some(rtt) = sample.rtt_us else { return };
-        let rtt = rtt.min(RTT_MAX);
-        self.base_rtt = self.base_rtt.min(rtt);
-        self.max_rtt = self.max_rtt.max(rtt);
-        self.samples = self.samples.wrapping_add(1);
-        self.sum_rtt += u64::from(rtt);
-    }
-
     fn report(&self, _sk: &Socket, visit: &mut dyn FnMut(&'static str, f64)) {
-        visit("alpha", f64::from(self.alpha) / f64::from(ALPHA_ONE));
-        visit("beta", f64::from(self.beta) / f64::from(1 << BETA_SHIFT));
-        visit("base_us", f64::from(self.base_rtt));
-        visit("max_us", f64::from(self.max_rtt));
+        visit("alpha", f64::from(self.gains.alpha) / f64::from(SEGMENT));
+        visit("beta", f64::from(self.gains.beta) / f64::from(WHOLE));
+        visit("base_us", f64::from(self.rtts.shortest));
+        visit("max_us", f64::from(self.rtts.longest));
     }
 }
 
-/// Fraction bits of `alpha`, and one segment in them (`ALPHA_SHIFT`, `ALPHA_SCALE`).
-const ALPHA_SHIFT: u32 = 7;
-const ALPHA_ONE: u32 = 1 << ALPHA_SHIFT;
-/// Smallest increase, 0.3 segments per round cut off, and the largest.
-const ALPHA_MIN: u32 = 3 * ALPHA_ONE / 10;
-const ALPHA_MAX: u32 = 10 * ALPHA_ONE;
-/// Fraction bits of `beta`, and the smallest and largest fraction removed.
-const BETA_SHIFT: u32 = 6;
-const BETA_MIN: u32 = (1 << BETA_SHIFT) / 8;
-const BETA_MAX: u32 = (1 << BETA_SHIFT) / 2;
-/// Longest RTT that keeps the increase within 32 bits, microseconds (`RTT_MAX`).
-const RTT_MAX: u32 = u32::MAX / ALPHA_MAX;
+/// One segment in the unit of `alpha`.
+const SEGMENT: u32 = 128;
+/// `alpha_min`, 0.3 segments per round rounded down.
+const ALPHA_MIN: u32 = 3 * SEGMENT / 10;
+/// `alpha_max`, 10 segments per round.
+const ALPHA_MAX: u32 = 10 * SEGMENT;
+/// The whole window in the unit of `beta`.
+const WHOLE: u32 = 64;
+/// `beta_min`, an eighth of the window.
+const BETA_MIN: u32 = WHOLE / 8;
+/// `beta_max`, half of it.
+const BETA_MAX: u32 = WHOLE / 2;
+/// Longest RTT for which `alpha_max d_m` fits into 32 bits, microseconds.
+const LONGEST_RTT: u32 = u32::MAX / ALPHA_MAX;
 const SOURCE: &str = "Linux 6.1 net/ipv4/tcp_illinois.c";
 
 /// `illinois-linux`.
@@ -235,6 +293,12 @@ mod tests {
     use super::*;
     use crate::linux::testing::{Bench, built};
 
+    /// A round without any delay on a path that has seen 100 ms of it.
+    const SHORT: Queueing = Queueing {
+        mean: 0,
+        longest: 100_000,
+    };
+
     fn illinois(params: &[(&str, &str)]) -> Illinois {
         match built(&ILLINOIS_LINUX, params) {
             AnyModule::Illinois(illinois) => illinois,
@@ -242,19 +306,20 @@ mod tests {
         }
     }
 
-    /// A flow in avoidance with RTTs between 100 and 200 ms behind it, at the end of a round with this mean delay.
+    /// A flow in avoidance with RTTs between 100 and 200 ms behind it, at the end of a round with
+    /// this mean delay.
     fn at_round_end(cwnd: u32, delay: u32) -> Bench<Illinois> {
         let mut t = Bench::past_start_up(illinois(&[]), cwnd);
-        (t.module.base_rtt, t.module.max_rtt) = (100_000, 200_000);
+        (t.module.rtts.shortest, t.module.rtts.longest) = (100_000, 200_000);
         finish(&mut t, delay);
         t
     }
 
     /// Another round with this mean delay is about to end.
     fn finish(t: &mut Bench<Illinois>, delay: u32) {
-        t.module.samples = 4;
-        t.module.sum_rtt = 4 * u64::from(100_000 + delay);
-        t.module.end = t.sk.snd_una;
+        t.module.rtts.count = 4;
+        t.module.rtts.sum = 4 * u64::from(100_000 + delay);
+        t.module.rtts.round_end = t.sk.snd_una;
     }
 
     #[test]
@@ -282,24 +347,21 @@ mod tests {
         let zones = |delay| {
             let mut t = at_round_end(1000, delay);
             t.ack_rtt(1, None);
-            (t.module.alpha, t.module.beta)
+            (t.module.gains.alpha, t.module.gains.beta)
         };
         assert_eq!(zones(1001).0, 1279); // 99 000 x 1280 / (99 000 + 32)
         assert_eq!(zones(10_001).1, 8); // (8 x 80 000 + 24 x 10 001 - 32 x 10 000) / 70 000
         assert_eq!((zones(12_916).1, zones(12_917).1), (8, 9));
         assert_eq!(zones(79_999).1, 31);
         // A longest delay too short for two zones.
-        assert_eq!(
-            (decrease(1, 1), decrease(0, 1), decrease(1, 9)),
-            (32, 8, 11)
-        );
+        assert_eq!((f2(1, 1), f2(0, 1), f2(1, 9)), (32, 8, 11));
     }
 
     #[test]
     fn a_path_that_never_queues_grows_by_ten_and_loses_an_eighth() {
         let mut t = Bench::past_start_up(illinois(&[]), 100);
         t.acks_rtt(3, 50_000);
-        assert_eq!((t.module.alpha, t.module.beta), (1280, 8));
+        assert_eq!((t.module.gains.alpha, t.module.gains.beta), (1280, 8));
         assert_eq!(t.ssthresh(), 88); // 100 - 800/64
     }
 
@@ -313,7 +375,7 @@ mod tests {
             (2, 32, 2),
         ] {
             let mut t = Bench::past_start_up(illinois(&[]), w);
-            t.module.beta = beta;
+            t.module.gains.beta = beta;
             assert_eq!(t.ssthresh(), left);
         }
     }
@@ -321,14 +383,14 @@ mod tests {
     #[test]
     fn the_count_towards_the_next_segments_is_dropped_whole() {
         let mut t = Bench::past_start_up(illinois(&[]), 100);
-        t.module.end = u64::MAX;
+        t.module.rtts.round_end = u64::MAX;
         t.acks_rtt(9, 50_000); // 90 of 100
         assert_eq!((t.sk.cwnd, t.sk.cwnd_cnt), (100, 9));
         t.ack_rtt(1, 50_000);
         assert_eq!((t.sk.cwnd, t.sk.cwnd_cnt), (101, 0));
         t.ack_rtt(25, 50_000); // 250 of 101: two, and 48 lost
         assert_eq!((t.sk.cwnd, t.sk.cwnd_cnt), (103, 0));
-        t.module.alpha = ALPHA_MIN;
+        t.module.gains.alpha = ALPHA_MIN;
         t.acks_rtt(346, 50_000); // 346 x 38 / 128 = 102.7
         assert_eq!(t.sk.cwnd, 103);
         t.ack_rtt(1, 50_000); // 103.02
@@ -338,7 +400,7 @@ mod tests {
     #[test]
     fn segments_sacked_before_count_again_in_avoidance() {
         let mut t = Bench::past_start_up(illinois(&[]), 100);
-        t.module.end = u64::MAX;
+        t.module.rtts.round_end = u64::MAX;
         let sample = AckSample {
             pkts_acked: 8,
             rtt_us: None,
@@ -353,7 +415,7 @@ mod tests {
             rtt_us: None,
         };
         t.module.pkts_acked(&mut t.sk, &many);
-        assert_eq!(t.module.acked, 2); // 16 bits
+        assert_eq!(t.module.advance, 2); // 16 bits
     }
 
     #[test]
@@ -361,16 +423,16 @@ mod tests {
         for (w, alpha) in [(14, 128), (15, 1280)] {
             let mut t = at_round_end(w, 0);
             t.ack_rtt(1, None);
-            assert_eq!(t.module.alpha, alpha);
+            assert_eq!(t.module.gains.alpha, alpha);
         }
         let mut t = at_round_end(14, 100_000);
         t.ack_rtt(1, None);
-        assert!(!t.module.rtt_above);
-        assert_eq!((t.module.beta, t.module.samples), (32, 0));
+        assert!(t.module.short_rounds.is_none());
+        assert_eq!((t.module.gains.beta, t.module.rtts.count), (32, 0));
         let mut t = at_round_end(14, 0);
-        t.module.win_thresh = illinois(&[("win_thresh", "0")]).win_thresh;
+        t.module.w_thresh = illinois(&[("win_thresh", "0")]).w_thresh;
         t.ack_rtt(1, None);
-        assert_eq!(t.module.alpha, 1280);
+        assert_eq!(t.module.gains.alpha, 1280);
     }
 
     #[test]
@@ -380,23 +442,23 @@ mod tests {
         for delay in [50_000, 0, 0, 0, 0, 50_000, 0] {
             finish(&mut t, delay);
             t.ack_rtt(1, None);
-            alphas.push(t.module.alpha);
+            alphas.push(t.module.gains.alpha);
         }
         assert_eq!(alphas, [74, 74, 74, 74, 74, 74, 1280]);
-        assert!(!t.module.rtt_above);
+        assert!(t.module.short_rounds.is_none());
     }
 
     #[test]
     fn a_theta_beyond_its_count_never_comes() {
         let mut t = Bench::past_start_up(illinois(&[("theta", "256")]), 1000);
-        t.module.rtt_above = true;
-        t.module.alpha = 74;
+        t.module.short_rounds = Some(0);
+        t.module.gains.alpha = 74;
         for _ in 0..600 {
-            assert_eq!(t.module.increase(0, 100_000), 74);
+            assert_eq!(t.module.alpha(SHORT), 74);
         }
         let mut t = Bench::past_start_up(illinois(&[("theta", "255")]), 1000);
-        t.module.rtt_above = true;
-        let short: Vec<u32> = (0..255).map(|_| t.module.increase(0, 100_000)).collect();
+        t.module.short_rounds = Some(0);
+        let short: Vec<u32> = (0..255).map(|_| t.module.alpha(SHORT)).collect();
         assert_eq!(short[254], 1280);
     }
 
@@ -405,7 +467,7 @@ mod tests {
         let mut t = Bench::past_start_up(illinois(&[]), 100);
         t.ack_rtt(1, 4_000_000);
         assert_eq!(
-            (t.module.max_rtt, t.module.base_rtt),
+            (t.module.rtts.longest, t.module.rtts.shortest),
             (3_355_443, 3_355_443)
         );
     }
@@ -413,26 +475,27 @@ mod tests {
     #[test]
     fn a_count_of_samples_that_wraps_spoils_the_mean() {
         let mut t = at_round_end(1000, 0);
-        t.module.samples = u16::MAX;
-        t.module.sum_rtt = 65_535 * 100_000;
-        let before = t.module.alpha;
+        t.module.rtts.count = u16::MAX;
+        t.module.rtts.sum = 65_535 * 100_000;
+        let before = t.module.gains.alpha;
         t.ack_rtt(1, 100_000);
-        assert_eq!(t.module.alpha, before); // no sample: nothing learnt
+        assert_eq!(t.module.gains.alpha, before); // no sample: nothing learnt
         finish(&mut t, 0);
-        t.module.samples = u16::MAX;
-        t.module.sum_rtt = 65_535 * 100_000;
+        t.module.rtts.count = u16::MAX;
+        t.module.rtts.sum = 65_535 * 100_000;
         t.ack_rtt(1, 100_000);
-        t.module.samples = 1;
-        t.module.sum_rtt = 65_537 * 100_000;
-        t.module.end = t.sk.snd_una;
+        t.module.rtts.count = 1;
+        t.module.rtts.sum = 65_537 * 100_000;
+        t.module.rtts.round_end = t.sk.snd_una;
         t.ack_rtt(1, None);
-        // 6 553 700 000 in 32 bits is 2 258 732 704; minus the base; the product with 1242 wraps again.
+        // 6 553 700 000 in 32 bits is 2 258 732 704; minus the base; the product with 1242 wraps
+        // again.
         let da = 2_258_732_704_u32 - 100_000 - 1000;
         assert_eq!(
-            t.module.alpha,
+            t.module.gains.alpha,
             99_000 * 1280 / (99_000 + da.wrapping_mul(1242) / 38)
         );
-        assert_eq!(t.module.beta, 32);
+        assert_eq!(t.module.gains.beta, 32);
     }
 
     #[test]
@@ -440,39 +503,46 @@ mod tests {
         let mut t = at_round_end(1000, 50_000);
         t.sk.cwnd_limited = false;
         t.ack_rtt(1, None);
-        assert_eq!((t.module.alpha, t.sk.cwnd_cnt), (74, 0));
+        assert_eq!((t.module.gains.alpha, t.sk.cwnd_cnt), (74, 0));
         let mut t = at_round_end(1000, 50_000);
         t.sk.ssthresh = 1001;
         t.ack_rtt(5, None);
-        assert_eq!((t.module.alpha, t.sk.cwnd, t.sk.cwnd_cnt), (74, 1001, 0)); // four segments are dropped
+        // Four segments are dropped.
+        assert_eq!(
+            (t.module.gains.alpha, t.sk.cwnd, t.sk.cwnd_cnt),
+            (74, 1001, 0)
+        );
     }
 
     #[test]
     fn the_ending_acks_sample_counts() {
         let mut t = Bench::past_start_up(illinois(&[]), 100);
-        (t.module.base_rtt, t.module.max_rtt) = (100_000, 200_000);
-        t.module.end = t.sk.snd_una;
+        (t.module.rtts.shortest, t.module.rtts.longest) = (100_000, 200_000);
+        t.module.rtts.round_end = t.sk.snd_una;
         t.ack_rtt(1, 150_000);
-        assert_eq!(t.module.alpha, 74);
-        assert_eq!(t.module.end, t.sk.snd_nxt);
+        assert_eq!(t.module.gains.alpha, 74);
+        assert_eq!(t.module.rtts.round_end, t.sk.snd_nxt);
         t.ack_rtt(1, 150_000); // inside the round
-        assert_eq!(t.module.samples, 1);
+        assert_eq!(t.module.rtts.count, 1);
     }
 
     #[test]
     fn a_timeout_is_reno_until_the_next_round() {
         let mut t = at_round_end(1000, 50_000);
         t.ack_rtt(1, None);
-        t.module.rtt_low = 3;
+        t.module.short_rounds = Some(3);
         for state in [Phase::Recovery, Phase::Cwr, Phase::Disorder, Phase::Open] {
             t.module.set_state(&mut t.sk, state);
-            assert_eq!(t.module.alpha, 74);
+            assert_eq!(t.module.gains.alpha, 74);
         }
         t.ack_rtt(1, 150_000);
         t.module.set_state(&mut t.sk, Phase::Loss);
-        assert_eq!((t.module.alpha, t.module.beta), (128, 32));
-        assert_eq!((t.module.rtt_low, t.module.rtt_above), (0, false));
-        assert_eq!((t.module.samples, t.module.sum_rtt), (0, 0));
-        assert_eq!((t.module.base_rtt, t.module.max_rtt), (100_000, 200_000));
+        assert_eq!((t.module.gains.alpha, t.module.gains.beta), (128, 32));
+        assert_eq!(t.module.short_rounds, None);
+        assert_eq!((t.module.rtts.count, t.module.rtts.sum), (0, 0));
+        assert_eq!(
+            (t.module.rtts.shortest, t.module.rtts.longest),
+            (100_000, 200_000)
+        );
     }
 }

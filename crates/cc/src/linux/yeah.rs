@@ -1,17 +1,23 @@
-//! YeAH as Linux 6.1 counts it (`net/ipv4/tcp_yeah.c`). What Baiocchi, Castellani and Vacirca 2007 do not say:
+//! YeAH in the kernel's integers (Linux 6.1 `net/ipv4/tcp_yeah.c`).
 //!
-//! - The backlog divides by the round's RTT (Vegas' module by the base), the limit on delay is an eighth of the base rounded down to
-//!   whole microseconds, and the drained part is the whole backlog (`tcp_yeah_cong_avoid`).
-//! - Rounds end only with ACKs of a window-limited flow; what Vegas does outside the open state is measured but not asked: the rule
-//!   works in disorder and loss too.
-//! - Slow start is under the rule as well: 80 segments of backlog end it, and a delay of an eighth of the base makes what follows it
-//!   Reno.
-//! - The competing Reno flow's window is set to half of this flow's at the first slow round, then grows by one per slow round, and
-//!   stays through fast ones until 51 of them have passed since the last loss or reset; draining stops at it.
-//! - The backlog that a loss removes is the last measured one, however old (`tcp_yeah_ssthresh`), and its part is cut off at half
-//!   the window before an eighth is made the least.
-//! - A reduction halves the Reno estimate, one that is undone too, and one for a mark.
-//! - Transmission with nothing in flight forgets the base, but neither mode nor backlog (`tcp_vegas_cwnd_event`).
+//! The law of Baiocchi, Castellani and Vacirca 2007: fast rounds grow as Scalable TCP does, slow
+//! ones as Reno, and a slow round with a long queue `Q` gives the queue back. What the integers and
+//! the kernel's call sites add to it:
+//!
+//! - `Q` divides by the round's RTT (Vegas' module by the base); `1/phi` of the base is rounded
+//!   down to whole microseconds; the part given back is all of `Q`, at most half of the window
+//!   (`tcp_yeah_cong_avoid`).
+//! - Rounds end only with ACKs of a window-limited flow; what Vegas measures outside the open state
+//!   counts: the rule works in disorder and loss too.
+//! - Slow start is under the rule as well: 80 queued segments end it, and a queueing delay of an
+//!   eighth of the base makes what follows it Reno.
+//! - The first slow round takes the competing Reno flow to have half of this flow's window; it
+//!   grows by one per slow round, keeps its window through fast ones, and is forgotten after 51 of
+//!   those since the last loss. What is given back stops at its window.
+//! - A loss removes the last measured `Q`, however old (`tcp_yeah_ssthresh`).
+//! - Each reduction halves the Reno flow too, one that is undone and one for a mark included.
+//! - Transmission with nothing in flight forgets the base, but neither the mode nor `Q`
+//!   (`tcp_vegas_cwnd_event`).
 //! - The window is clamped to `(2^32 - 1) / 128` segments (`tcp_yeah_init`).
 
 use super::round_delay::RoundDelay;
@@ -24,82 +30,144 @@ use crate::registry::{Component, Entry, Kind};
 #[derive(Clone, Debug)]
 pub struct Yeah {
     delay: RoundDelay,
-    /// Backlog of the last measured round (`lastQ`).
-    queue: u32,
-    /// Slow rounds in a row (`doing_reno_now`).
+    /// `Q` of the last measured round, segments.
+    q: u32,
+    /// Slow rounds in a row; 0 in the fast mode.
     slow_rounds: u32,
-    /// Fast rounds since the last loss or reset (`fast_count`).
+    rival: Rival,
+}
+
+/// The Reno flow that may share the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Rival {
+    /// `cwnd_reno`, segments; [`Rival::UNSEEN`] if there is none.
+    window: u32,
+    /// Fast rounds since the last loss, up to `zeta`.
     fast_rounds: u32,
-    /// Window of a competing Reno flow (`reno_count`).
-    reno: u32,
+}
+
+impl Rival {
+    const UNSEEN: u32 = 2;
+    const NONE: Self = Self {
+        window: Self::UNSEEN,
+        fast_rounds: 0,
+    };
+
+    /// A slow round, which ended with `w` segments for this flow.
+    fn slow_round(&mut self, w: u32) {
+        self.window = match self.window {
+            0..=Self::UNSEEN => halved(w),
+            seen => seen.wrapping_add(1),
+        };
+    }
+
+    fn fast_round(&mut self) {
+        self.fast_rounds += 1;
+        if self.fast_rounds > ZETA {
+            *self = Self::NONE;
+        }
+    }
+
+    fn loss(&mut self) {
+        *self = Self {
+            window: halved(self.window),
+            fast_rounds: 0,
+        };
+    }
 }
 
 impl Yeah {
     fn new() -> Self {
         Self {
             delay: RoundDelay::NEW,
-            queue: 0,
+            q: 0,
             slow_rounds: 0,
-            fast_rounds: 0,
-            reno: NO_RENO,
+            rival: Rival::NONE,
         }
     }
 
-    fn grow(&self, sk: &mut Socket, acked: u32) {
-        let fast = self.slow_rounds == 0;
-        let per = if fast { sk.cwnd.min(AI_CNT) } else { sk.cwnd };
-        sk.cong_avoid_ai(per, acked);
+    fn end_round(&mut self, sk: &mut Socket) {
+        if self.delay.is_measured() {
+            self.q = queued(sk.cwnd, &self.delay);
+            if self.q > Q_MAX {
+                self.decongest(sk);
+            }
+            self.choose_mode(sk.cwnd);
+        }
+        self.delay.end = sk.snd_nxt;
+        self.delay.forget_round();
     }
 
-    fn judge_round(&mut self, sk: &mut Socket) {
-        let queue = backlog(sk.cwnd, &self.delay);
-        if queue > Q_MAX || self.delay.queueing() > self.delay.base / PHY {
-            if queue > Q_MAX && sk.cwnd > self.reno {
-                sk.cwnd = (sk.cwnd - queue.min(sk.cwnd / 2)).max(self.reno);
-                sk.ssthresh = sk.cwnd;
-            }
-            self.reno = if self.reno <= NO_RENO {
-                (sk.cwnd / 2).max(2)
-            } else {
-                self.reno.wrapping_add(1)
-            };
-            self.slow_rounds = (self.slow_rounds + 1).min(0xff_ffff);
-        } else {
-            self.fast_rounds += 1;
-            if self.fast_rounds > ZETA {
-                self.reno = NO_RENO;
-                self.fast_rounds = 0;
-            }
+    /// Precautionary decongestion: `Q` leaves the window, unless that falls behind the rival.
+    fn decongest(&self, sk: &mut Socket) {
+        let without_queue = sk.cwnd - self.q.min(sk.cwnd / 2);
+        if self.rival.window < sk.cwnd {
+            sk.cwnd = without_queue.max(self.rival.window);
+            sk.ssthresh = sk.cwnd;
+        }
+    }
+
+    /// Fast while both `Q <= Q_max` and `L <= 1/phi`, with `L` the queueing delay over the base.
+    fn choose_mode(&mut self, w: u32) {
+        let fast = self.q <= Q_MAX && self.delay.queueing() <= self.delay.base / PHI;
+        if fast {
             self.slow_rounds = 0;
+            self.rival.fast_round();
+        } else {
+            self.slow_rounds = COUNT_END.min(self.slow_rounds + 1);
+            self.rival.slow_round(w);
         }
-        self.queue = queue;
+    }
+
+    /// Segments to be acknowledged for one segment of growth.
+    fn acks_per_segment(&self, w: u32) -> u32 {
+        if self.slow_rounds > 0 {
+            w
+        } else {
+            w.min(SCALABLE)
+        }
+    }
+
+    /// Segments that a loss removes: `min(max(w/delta, Q), w/2)`, or half against a rival.
+    fn removed(&self, w: u32) -> u32 {
+        let half = halved(w);
+        if self.slow_rounds < RHO {
+            half.min(self.q.max(w / DELTA))
+        } else {
+            half
+        }
     }
 }
 
-/// Segments in the queue, `w (rtt - base) / rtt`.
-fn backlog(cwnd: u32, delay: &RoundDelay) -> u32 {
-    (u64::from(cwnd) * u64::from(delay.queueing()) / u64::from(delay.min)) as u32
+/// `Q = w (rtt - base) / rtt`, segments.
+fn queued(w: u32, delay: &RoundDelay) -> u32 {
+    (u64::from(w) * u64::from(delay.queueing()) / u64::from(delay.min)) as u32
+}
+
+/// Half a window, two segments at least.
+fn halved(w: u32) -> u32 {
+    (w / 2).max(2)
 }
 
 impl Module for Yeah {
     fn init(&mut self, sk: &mut Socket) {
-        self.delay.restart(sk);
+        self.q = 0;
         self.slow_rounds = 0;
-        self.queue = 0;
-        self.reno = NO_RENO;
-        sk.clamp = sk.clamp.min(u32::MAX / 128);
+        self.rival.window = Rival::UNSEEN;
+        self.delay.restart(sk);
+        sk.clamp = sk.clamp.min(LARGEST);
     }
 
-    fn ssthresh(&mut self, sk: &mut Socket) -> u32 {
-        let half = sk.half();
-        let cut = if self.slow_rounds < RHO {
-            self.queue.min(half).max(sk.cwnd >> DELTA)
-        } else {
-            half
-        };
-        self.fast_rounds = 0;
-        self.reno = (self.reno / 2).max(2);
-        sk.cwnd.saturating_sub(cut).max(2)
+    fn on_event(&mut self, sk: &mut Socket, event: Event) {
+        self.delay.on_event(sk, event);
+    }
+
+    fn set_state(&mut self, sk: &mut Socket, new: Phase) {
+        self.delay.enter(sk, new);
+    }
+
+    fn pkts_acked(&mut self, _sk: &mut Socket, sample: &AckSample) {
+        self.delay.sample(sample);
     }
 
     fn cong_avoid(&mut self, sk: &mut Socket, acked: u32) {
@@ -107,52 +175,43 @@ impl Module for Yeah {
             return;
         }
         if let Some(left) = sk.past_slow_start(acked) {
-            self.grow(sk, left);
+            sk.cong_avoid_ai(self.acks_per_segment(sk.cwnd), left);
         }
         if self.delay.is_over(sk) {
-            if self.delay.is_measured() {
-                self.judge_round(sk);
-            }
-            self.delay.end = sk.snd_nxt;
-            self.delay.forget_round();
+            self.end_round(sk);
         }
     }
 
-    fn set_state(&mut self, sk: &mut Socket, new: Phase) {
-        self.delay.enter(sk, new);
-    }
-
-    fn on_event(&mut self, sk: &mut Socket, event: Event) {
-        self.delay.on_event(sk, event);
-    }
-
-    fn pkts_acked(&mut self, _sk: &mut Socket, sample: &AckSample) {
-        self.delay.sample(sample);
+    fn ssthresh(&mut self, sk: &mut Socket) -> u32 {
+        self.rival.loss();
+        sk.cwnd.saturating_sub(self.removed(sk.cwnd)).max(2)
     }
 
     fn report(&self, _sk: &Socket, visit: &mut dyn FnMut(&'static str, f64)) {
-        visit("queue", f64::from(self.queue));
+        visit("queue", f64::from(self.q));
         visit("slow_rounds", f64::from(self.slow_rounds));
-        visit("fast_rounds", f64::from(self.fast_rounds));
-        visit("reno", f64::from(self.reno));
+        visit("fast_rounds", f64::from(self.rival.fast_rounds));
+        visit("reno", f64::from(self.rival.window));
         visit("base_us", f64::from(self.delay.base));
     }
 }
 
-/// Backlog that makes a round slow, segments (`TCP_YEAH_ALPHA`).
+/// `Q_max`: a longer queue makes a round slow, segments.
 const Q_MAX: u32 = 80;
-/// A queueing delay above the base over this makes a round slow (`TCP_YEAH_PHY`).
-const PHY: u32 = 8;
-/// Fast rounds after which no Reno flow is believed to compete (`TCP_YEAH_ZETA`).
+/// `phi`: a queueing delay above the base over this makes a round slow.
+const PHI: u32 = 8;
+/// `zeta`: fast rounds after which no Reno flow is believed to compete.
 const ZETA: u32 = 50;
-/// Slow rounds after which a loss halves (`TCP_YEAH_RHO`).
+/// `rho`: slow rounds after which a loss halves.
 const RHO: u32 = 16;
-/// A loss removes at least the window shifted by this (`TCP_YEAH_DELTA`).
-const DELTA: u32 = 3;
-/// Segments acknowledged per segment of growth in fast rounds (`TCP_SCALABLE_AI_CNT`).
-const AI_CNT: u32 = 100;
-/// No Reno flow seen.
-const NO_RENO: u32 = 2;
+/// `delta`: a loss removes at least the window over this.
+const DELTA: u32 = 8;
+/// Segments acknowledged per segment of growth in fast rounds: Scalable TCP's 1 % (Kelly 2003).
+const SCALABLE: u32 = 100;
+/// Where the count of slow rounds stays.
+const COUNT_END: u32 = 0xff_ffff;
+/// Largest window, segments.
+const LARGEST: u32 = u32::MAX / 128;
 
 /// `yeah-linux`.
 pub const YEAH_LINUX: Entry = Entry {
@@ -170,7 +229,8 @@ mod tests {
     use super::*;
     use crate::linux::testing::Bench;
 
-    /// A flow in avoidance with a base of 100 ms and five samples at `rtt`, before the ACK that ends the round.
+    /// A flow in avoidance with a base of 100 ms and five samples at `rtt`, before the ACK that
+    /// ends the round.
     fn at_round_end(cwnd: u32, rtt: u32) -> Bench<Yeah> {
         let mut t = Bench::past_start_up(Yeah::new(), cwnd);
         t.module.delay = RoundDelay {
@@ -209,7 +269,7 @@ mod tests {
             assert_eq!(t.sk.cwnd, w);
             assert_eq!(t.module.slow_rounds, slow);
             if slow > 0 {
-                assert_eq!((t.sk.ssthresh, t.module.reno), (w, w / 2));
+                assert_eq!((t.sk.ssthresh, t.module.rival.window), (w, w / 2));
             }
         }
     }
@@ -240,7 +300,7 @@ mod tests {
     fn delay_without_backlog_slows_but_does_not_drain() {
         let mut t = at_round_end(100, 150_000);
         end(&mut t);
-        assert_eq!((t.sk.cwnd, t.module.reno), (100, 50));
+        assert_eq!((t.sk.cwnd, t.module.rival.window), (100, 50));
     }
 
     #[test]
@@ -271,11 +331,15 @@ mod tests {
     #[test]
     fn draining_stops_at_the_reno_estimate() {
         let mut t = at_round_end(1000, 200_000); // 500 queued
-        t.module.reno = 700;
+        t.module.rival.window = 700;
         end(&mut t);
-        assert_eq!((t.sk.cwnd, t.sk.ssthresh, t.module.reno), (700, 700, 701));
+        assert_eq!(
+            (t.sk.cwnd, t.sk.ssthresh, t.module.rival.window),
+            (700, 700, 701)
+        );
         next(&mut t, 200_000);
-        assert_eq!((t.sk.cwnd, t.module.reno), (700, 702)); // not above the estimate: nothing to drain
+        // Not above the rival: nothing to give back.
+        assert_eq!((t.sk.cwnd, t.module.rival.window), (700, 702));
     }
 
     #[test]
@@ -285,27 +349,33 @@ mod tests {
         for _ in 0..50 {
             next(&mut t, 100_000);
         }
-        assert_eq!((t.module.reno, t.module.fast_rounds), (50, 50));
+        assert_eq!(
+            (t.module.rival.window, t.module.rival.fast_rounds),
+            (50, 50)
+        );
         next(&mut t, 150_000); // a slow round does not start the count again
-        assert_eq!((t.module.reno, t.module.fast_rounds), (51, 50));
+        assert_eq!(
+            (t.module.rival.window, t.module.rival.fast_rounds),
+            (51, 50)
+        );
         next(&mut t, 100_000);
-        assert_eq!((t.module.reno, t.module.fast_rounds), (2, 0));
+        assert_eq!((t.module.rival.window, t.module.rival.fast_rounds), (2, 0));
     }
 
     #[test]
     fn published_losses() {
         for (queue, left) in [(10, 875), (200, 800), (700, 500)] {
             let mut t = at_round_end(1000, 100_000);
-            t.module.queue = queue;
+            t.module.q = queue;
             assert_eq!(t.ssthresh(), left);
         }
         for (rounds, left) in [(15, 875), (16, 500)] {
             let mut t = at_round_end(1000, 100_000);
             t.module.slow_rounds = rounds;
-            t.module.reno = 9;
-            t.module.fast_rounds = 40;
+            t.module.rival.window = 9;
+            t.module.rival.fast_rounds = 40;
             assert_eq!(t.ssthresh(), left);
-            assert_eq!((t.module.reno, t.module.fast_rounds), (4, 0));
+            assert_eq!((t.module.rival.window, t.module.rival.fast_rounds), (4, 0));
         }
     }
 
@@ -313,9 +383,9 @@ mod tests {
     fn small_windows_leave_two() {
         for (w, left) in [(1, 2), (2, 2), (3, 2), (9, 8)] {
             let mut t = at_round_end(w, 100_000);
-            t.module.queue = if w < 4 { 50 } else { 0 };
+            t.module.q = if w < 4 { 50 } else { 0 };
             assert_eq!(t.ssthresh(), left);
-            assert_eq!(t.module.reno, 2);
+            assert_eq!(t.module.rival.window, 2);
         }
     }
 
@@ -374,7 +444,7 @@ mod tests {
         end(&mut t);
         t.module.on_event(&mut t.sk, Event::TxStart);
         assert_eq!(
-            (t.module.queue, t.module.slow_rounds, t.module.reno),
+            (t.module.q, t.module.slow_rounds, t.module.rival.window),
             (90, 1, 455)
         );
         assert_eq!(t.module.delay.samples, 0);

@@ -1,20 +1,29 @@
-//! One-way delays from two clocks in milliseconds, their extremes and their threshold; what the paper does not say:
+//! One-way delays from two clocks in milliseconds, their extremes and their threshold; what the
+//! paper does not say:
 //!
-//! - One-way delays are differences of the two hosts' time-stamp clocks in whole milliseconds, `TSval * (1000 / hz) - TSecr` in 32 bits,
-//!   with `hz` an estimate of the receiver's clock rate (`tcp_lp_owd_calculator`). The integer quotient multiplies the clock
-//!   itself: while `hz` is 501 to 1000 the difference is the delay, at 334 to 500 it is the receiver's uptime and the delay, above
-//!   1000 it is minus the sender's uptime. Hence [`Lp::clock_origin`]. A delay of 0 ms is no delay.
-//! - The estimate moves by a 64th of each error, and what is below 1 Hz is thrown away each time, downwards: an error of -1 Hz takes
-//!   a whole hertz, one of +63 Hz adds none (`tcp_lp_remote_hz_estimator`). Each sample is a quotient of the differences between two ACKs,
-//!   one or two milliseconds long on a busy path, so that estimates wander.
-//! - The smallest and the largest delay begin as the first one, the smoothed delay as well, and "within" means below: the very first
-//!   valid delay is an early indication (`tcp_lp_pkts_acked`).
-//! - Nothing but the first ACK's `TSecr = 0` is told from an unset one: time 0 is never a reference, nor an indication's time.
-//! - `tcp_timestamps = 1` shifts the receiver's stamps by a random number for each connection, of which TSecr is freed and TSval is not.
-//!   The delay is then that number plus the delay. Eight times it overflows 32 bits for seven connections in eight: the smoothed
-//!   delay loses its upper three bits, lies below the smallest delay and stays there, and LP is Reno. In the eighth, the
-//!   extremes after the first indication are far apart, and their 15 % too many milliseconds for a queue to reach. The parameter
-//!   `stamp_offset` is that number; its default is `tcp_timestamps = 2`, without one.
+//! - One-way delays are differences of the two hosts' time-stamp clocks in whole milliseconds,
+//!   `TSval * (1000 / hz) - TSecr` in 32 bits, with `hz` an estimate of the receiver's clock rate
+//!   (`tcp_lp_owd_calculator`). The integer quotient multiplies the clock itself: while `hz` is 501
+//!   to 1000 the difference is the delay, at 334 to 500 it is the receiver's uptime and the delay,
+//!   above 1000 it is minus the sender's uptime. Hence [`Lp::clock_origin`]. A delay of 0 ms is no
+//!   delay.
+//! - The estimate moves by a 64th of each error, rounded down to whole hertz each time: an error of
+//!   -1 Hz takes a whole hertz, one of +63 Hz adds none (`tcp_lp_remote_hz_estimator`). Each sample
+//!   is a quotient of the differences between two ACKs, one or two milliseconds long on a busy
+//!   path, so that estimates wander.
+//! - The smallest and the largest delay begin as the first one, the smoothed delay as well, and
+//!   "within" means below: the very first valid delay is an early indication
+//!   (`tcp_lp_pkts_acked`).
+//! - The largest delay is the largest but one: a single packet that was held up moves nothing.
+//! - A stamp of 0 counts as unset, also where a clock has come round to it: time 0 is never a
+//!   reference, nor an indication's time.
+//! - `tcp_timestamps = 1` shifts the receiver's stamps by a random number for each connection, of
+//!   which TSecr is freed and TSval is not. The delay is then that number plus the delay. Eight
+//!   times it overflows 32 bits for seven connections in eight: the smoothed delay loses its upper
+//!   three bits, lies below the smallest delay and stays there, and LP is Reno. In the eighth, the
+//!   extremes after the first indication are far apart, and their 15 % too many milliseconds for a
+//!   queue to reach. The parameter `stamp_offset` is that number; its default is
+//!   `tcp_timestamps = 2`, without one.
 
 use fullpipe_units::Time;
 
@@ -42,66 +51,110 @@ impl Lp {
             echo: local(sk.stamps.echo),
         }
     }
+}
 
-    fn estimate_hz(&mut self, at: Clocks) {
-        let known = self.last_value != 0 && self.last_echo != 0;
-        let mut hz64 = i64::from(self.remote_hz << 6);
-        if known && at.value != self.last_value && at.echo != self.last_echo {
-            let ticks = at.value.wrapping_sub(self.last_value);
-            let ms = at.echo.wrapping_sub(self.last_echo);
-            let sample = i64::from(ticks.wrapping_mul(LOCAL_HZ) / ms);
-            if hz64 > 0 {
-                hz64 += sample - (hz64 >> 6);
-            } else {
-                hz64 = sample << 6;
-            }
-        }
-        self.valid_hz = hz64 >> 6 > 0;
-        self.last_value = at.value;
-        self.last_echo = at.echo;
-        self.remote_hz = (hz64 >> 6) as u32;
+/// The clock behind the receiver's stamps.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RemoteClock {
+    /// Its estimated rate, ticks per second; 0 before two ACKs.
+    pub(super) hz: u32,
+    /// Value and echo of the ACK before.
+    before: (u32, u32),
+}
+
+impl RemoteClock {
+    /// The delay of the ACK in ms, if the clock's rate is known and there is one.
+    pub(super) fn one_way_delay(&mut self, at: Clocks) -> Option<u32> {
+        self.learn(at);
+        let ms_per_tick = LOCAL_HZ.checked_div(self.hz)?;
+        let sent = at.value.wrapping_mul(ms_per_tick);
+        Some(sent.wrapping_sub(at.echo)).filter(|d| *d > 0)
     }
 
-    /// The delay in ms, if there is one.
-    pub(super) fn delay(&mut self, at: Clocks) -> Option<u32> {
-        self.estimate_hz(at);
-        if !self.valid_hz {
-            return None;
-        }
-        let scaled = at.value.wrapping_mul(LOCAL_HZ / self.remote_hz);
-        Some(scaled.wrapping_sub(at.echo)).filter(|owd| *owd > 0)
-    }
-
-    pub(super) fn take_delay(&mut self, owd: u32) {
-        self.owd_min = self.owd_min.min(owd);
-        if owd > self.owd_max {
-            self.owd_max = owd;
-            if owd > self.owd_max_reserve {
-                let reserve = std::mem::replace(&mut self.owd_max_reserve, owd);
-                if reserve != 0 {
-                    self.owd_max = reserve;
-                }
+    fn learn(&mut self, at: Clocks) {
+        // In 64ths the old rate has 32 bits, too: its upper six are lost.
+        let known = self.hz & (u32::MAX >> 6);
+        self.hz = match self.rate(at) {
+            None => known,
+            Some(rate) if known == 0 => rate,
+            Some(rate) => {
+                let error = i64::from(rate) - i64::from(known);
+                (i64::from(known) + error.div_euclid(64)) as u32
             }
-        }
-        self.sowd = if self.sowd == 0 {
-            owd << 3
-        } else {
-            self.sowd.wrapping_add(owd).wrapping_sub(self.sowd >> 3)
         };
+        self.before = (at.value, at.echo);
     }
 
-    /// Below this the smoothed delay is no indication, ms.
-    pub(super) fn threshold(&self) -> u32 {
-        let range = self.owd_max.wrapping_sub(self.owd_min);
-        self.owd_min
-            .wrapping_add(range.wrapping_mul(DELTA_PERCENT) / 100)
+    /// Ticks per second between the ACK before and this one, if both clocks have moved.
+    fn rate(&self, at: Clocks) -> Option<u32> {
+        let (value, echo) = self.before;
+        let ticks = at.value.wrapping_sub(value);
+        let ms = at.echo.wrapping_sub(echo);
+        let known = value != 0 && echo != 0;
+        (known && ticks != 0 && ms != 0).then(|| ticks.wrapping_mul(LOCAL_HZ) / ms)
     }
 }
 
-/// Ticks per second of the sender's time stamps (`LP_RESOL`).
+/// What has been seen of the delays, ms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Delays {
+    pub(super) d_min: u32,
+    /// The largest delay but one.
+    pub(super) d_max: u32,
+    /// The largest, never below `d_max`; 0: none.
+    d_top: u32,
+    /// `sd`, the smoothed delay, 1/8 ms.
+    pub(super) sd_eighths: u32,
+}
+
+impl Delays {
+    pub(super) const NONE: Self = Self {
+        d_min: u32::MAX,
+        d_max: 0,
+        d_top: 0,
+        sd_eighths: 0,
+    };
+
+    pub(super) fn take(&mut self, d: u32) {
+        self.smooth(d);
+        self.d_min = self.d_min.min(d);
+        self.d_max = match self.d_top {
+            0 => d,
+            top => d.clamp(self.d_max, top),
+        };
+        self.d_top = self.d_top.max(d);
+    }
+
+    /// `sd = (1 - gamma) sd + gamma d` with `gamma = 1/8`.
+    fn smooth(&mut self, d: u32) {
+        self.sd_eighths = match self.sd_eighths {
+            0 => d.wrapping_mul(8),
+            sd => (sd - sd / 8).wrapping_add(d),
+        };
+    }
+
+    /// The smoothed delay has reached `d_min + delta (d_max - d_min)`.
+    pub(super) fn indicate_congestion(&self) -> bool {
+        self.sd_eighths / 8 >= self.threshold()
+    }
+
+    pub(super) fn threshold(&self) -> u32 {
+        let range = self.d_max.wrapping_sub(self.d_min);
+        let part = range.wrapping_mul(DELTA_PERCENT) / 100;
+        self.d_min.wrapping_add(part)
+    }
+
+    /// After an indication the extremes are the smoothed delay and twice that.
+    pub(super) fn start_over(&mut self) {
+        let (sd, twice) = (self.sd_eighths / 8, self.sd_eighths / 4);
+        (self.d_min, self.d_max, self.d_top) = (sd, twice, twice);
+    }
+}
+
+/// Ticks per second of the sender's time stamps.
 const LOCAL_HZ: u32 = 1000;
 
-/// Part of the range of delays above which a smoothed delay is an indication, per cent (`tcp_lp_pkts_acked`).
+/// `delta`: part of the range of delays above which `sd` is an indication, per cent.
 const DELTA_PERCENT: u32 = 15;
 
 #[cfg(test)]
@@ -112,16 +165,28 @@ mod tests {
     use crate::linux::Module;
     use crate::linux::testing::Bench;
 
+    impl Delays {
+        /// Extremes and smoothed delay, ms.
+        pub(in crate::linux::lp) fn between(d_min: u32, d_max: u32, sd: u32) -> Self {
+            Self {
+                d_min,
+                d_max,
+                d_top: d_max,
+                sd_eighths: 8 * sd,
+            }
+        }
+    }
+
     #[test]
     fn the_rate_falls_by_whole_hertz_and_rises_by_64ths() {
-        let mut lp = Lp::default();
+        let mut remote = RemoteClock::default();
         let mut at = Clocks {
             now: 0,
             value: 5000,
             echo: 4000,
         };
-        lp.estimate_hz(at);
-        assert!(!lp.valid_hz);
+        remote.learn(at);
+        assert_eq!(remote.hz, 0);
         for (ticks, ms, hz) in [
             (1000, 1000, 1000),
             (1063, 1000, 1000),
@@ -135,34 +200,34 @@ mod tests {
         ] {
             at.value += ticks;
             at.echo += ms;
-            lp.estimate_hz(at);
-            assert_eq!(lp.remote_hz, hz, "{ticks} {ms}");
-            assert_eq!((lp.last_value, lp.last_echo), (at.value, at.echo));
+            remote.learn(at);
+            assert_eq!(remote.hz, hz, "{ticks} {ms}");
+            assert_eq!(remote.before, (at.value, at.echo));
         }
         // An echo that goes back is a difference of 2^32 ms: a sample of 0.
         at.value += 5;
         at.echo -= 1;
-        lp.estimate_hz(at);
-        assert_eq!(lp.remote_hz, 989); // 1005 - 1005/64, rounded down
+        remote.learn(at);
+        assert_eq!(remote.hz, 989); // 1005 - 1005/64, rounded down
         // A thousand times 4 294 968 ms wraps.
         at.value += 4_294_968;
         at.echo += 1;
-        lp.estimate_hz(at);
-        assert_eq!(lp.remote_hz, 984); // a sample of 704
+        remote.learn(at);
+        assert_eq!(remote.hz, 984); // a sample of 704
     }
 
     #[test]
     fn time_zero_is_no_reference() {
-        let mut lp = Lp::default();
+        let mut remote = RemoteClock::default();
         for (value, echo) in [(10, 0), (20, 10), (30, 20)] {
-            assert_eq!(lp.remote_hz, 0);
-            lp.estimate_hz(Clocks {
+            assert_eq!(remote.hz, 0);
+            remote.learn(Clocks {
                 now: 0,
                 value,
                 echo,
             });
         }
-        assert_eq!(lp.remote_hz, 1000);
+        assert_eq!(remote.hz, 1000);
     }
 
     #[test]
@@ -180,23 +245,21 @@ mod tests {
             (333, Some(140_060)),
             (1001, Some(u32::MAX - 69_999)),
         ] {
-            let mut lp = Lp {
-                remote_hz: hz,
-                last_value: at.value,
-                last_echo: at.echo,
-                ..Lp::default()
+            let mut remote = RemoteClock {
+                hz,
+                before: (at.value, at.echo),
             };
-            assert_eq!(lp.delay(at), owd, "{hz}");
+            assert_eq!(remote.one_way_delay(at), owd, "{hz}");
         }
-        let mut lp = Lp {
-            remote_hz: 1000,
-            ..Lp::default()
+        let mut remote = RemoteClock {
+            hz: 1000,
+            ..RemoteClock::default()
         };
         let none = Clocks {
             value: 70_000,
             ..at
         };
-        assert_eq!(lp.delay(none), None);
+        assert_eq!(remote.one_way_delay(none), None);
     }
 
     #[test]
@@ -218,34 +281,28 @@ mod tests {
 
     #[test]
     fn the_largest_delay_is_the_second_largest() {
-        let mut lp = Lp {
-            owd_min: u32::MAX,
-            ..Lp::default()
-        };
-        for (owd, min, max, reserve) in [
+        let mut delays = Delays::NONE;
+        for (owd, min, max, top) in [
             (50, 50, 50, 50),
             (70, 50, 50, 70),
             (60, 50, 60, 70),
             (40, 40, 60, 70),
             (90, 40, 70, 90),
         ] {
-            lp.take_delay(owd);
-            assert_eq!(
-                (lp.owd_min, lp.owd_max, lp.owd_max_reserve),
-                (min, max, reserve)
-            );
+            delays.take(owd);
+            assert_eq!((delays.d_min, delays.d_max, delays.d_top), (min, max, top));
         }
     }
 
     #[test]
     fn the_smoothed_delay_is_in_eighths() {
-        let mut lp = Lp::default();
-        for (owd, sowd) in [(10, 80), (17, 87), (10, 87), (0, 77)] {
-            lp.take_delay(owd);
-            assert_eq!(lp.sowd, sowd);
+        let mut delays = Delays::NONE;
+        for (owd, sd) in [(10, 80), (17, 87), (10, 87), (0, 77)] {
+            delays.take(owd);
+            assert_eq!(delays.sd_eighths, sd);
         }
-        lp.sowd = 8;
-        lp.take_delay(0); // down to 7 eighths, and 0 again is taken as unset
-        assert_eq!(lp.sowd, 7);
+        delays.sd_eighths = 8;
+        delays.take(0); // down to 7 eighths, and 0 again is taken as unset
+        assert_eq!(delays.sd_eighths, 7);
     }
 }

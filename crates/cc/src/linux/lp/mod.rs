@@ -1,103 +1,118 @@
-//! TCP-LP as Linux 6.1 counts it (`net/ipv4/tcp_lp.c`). What Kuzmanovic and Knightly 2003 do not say of the delays is in `delay`;
-//! of the indications:
+//! TCP-LP in the kernel's integers (Linux 6.1 `net/ipv4/tcp_lp.c`).
 //!
-//! - After an indication the extremes are the smoothed delay and twice it. With a smoothed delay of 6 ms or less, 15 % of the
-//!   difference round to 0: every ACK that follows is an indication until a smaller delay arrives, and the window stays at 1.
-//! - An indication leaves the threshold alone, so that growth resumes as slow start, and the ACK that brings it still grows the
-//!   window; only the ACKs after it find the inference phase, `3 (now - TSecr)` ms from the last indication, measured anew by each ACK.
+//! The law of Kuzmanovic and Knightly 2003: Reno that yields when the smoothed one-way delay `sd`
+//! rises above `d_min + delta (d_max - d_min)`, halves its window at such an early congestion
+//! indication and watches for the inference time `itt` whether another follows. What the kernel's
+//! delays add to it is said in `delay`; of the indications:
+//!
+//! - An indication makes `sd` the smallest delay and twice `sd` the largest. With `sd` of 6 ms or
+//!   less, 15 % of the difference round to 0: every ACK that follows is an indication until a
+//!   smaller delay arrives, and the window stays at 1.
+//! - An indication leaves the threshold alone, so that growth resumes as slow start, and the ACK
+//!   that brings it still grows the window; only the ACKs after it find the inference phase,
+//!   `3 (now - TSecr)` ms from the last indication, measured anew by each ACK.
 //! - Indications act in every state; during recovery the sender owns the window and forgets them.
 
 mod delay;
+
+use delay::{Clocks, Delays, RemoteClock};
 
 use super::{AckSample, Module, Socket};
 use crate::params::{ParamSpec, Params};
 use crate::registry::{Component, Entry, Kind};
 
 /// TCP-LP.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Lp {
     /// Both hosts' clocks at time zero, ms since they were switched on.
     pub clock_origin: u32,
     /// What the receiver adds to its stamps, ms.
     pub stamp_offset: u32,
-    valid_hz: bool,
-    within_inference: bool,
-    /// Eight times the smoothed delay, ms.
-    sowd: u32,
-    owd_min: u32,
-    owd_max: u32,
-    /// The largest delay, kept back until a larger one comes.
-    owd_max_reserve: u32,
-    /// Ticks per second of the receiver's clock.
-    remote_hz: u32,
-    /// Stamps of the ACK before.
-    last_value: u32,
-    last_echo: u32,
-    /// Time of the last indication, ms; 0: none.
-    last_drop: u32,
-    /// Length of the inference phase, ms.
-    inference: u32,
+    remote: RemoteClock,
+    delays: Delays,
+    inference: Inference,
+}
+
+/// The time after an indication in which the flow finds out whether the delay yields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Inference {
+    /// The last indication, ms; 0: none.
+    began: u32,
+    /// `itt`, ms.
+    itt: u32,
+    /// The last ACK came within it.
+    runs: bool,
+}
+
+impl Inference {
+    /// The ACK's own round-trip time, unless its echo is of this very millisecond, sets `itt`.
+    fn observe(&mut self, at: Clocks) {
+        let rtt = at.now.wrapping_sub(at.echo);
+        if rtt.cast_signed() > 0 {
+            self.itt = rtt.wrapping_mul(ITT_RTTS);
+        }
+        self.runs = match self.began {
+            0 => false,
+            began => at.now.wrapping_sub(began) < self.itt,
+        };
+    }
 }
 
 impl Lp {
-    fn indication(&mut self, sk: &mut Socket, now: u32) {
-        self.owd_min = self.sowd >> 3;
-        self.owd_max = self.sowd >> 2;
-        self.owd_max_reserve = self.sowd >> 2;
-        sk.cwnd = if self.within_inference {
-            1
-        } else {
-            (sk.cwnd / 2).max(1)
-        };
-        self.last_drop = now;
+    fn new(clock_origin: u32, stamp_offset: u32) -> Self {
+        Self {
+            clock_origin,
+            stamp_offset,
+            remote: RemoteClock::default(),
+            delays: Delays::NONE,
+            inference: Inference::default(),
+        }
+    }
+
+    /// Early congestion indication: half the window, or one segment within the inference time.
+    fn yield_window(&mut self, sk: &mut Socket, now: u32) {
+        let kept = if self.inference.runs { 0 } else { sk.cwnd / 2 };
+        sk.cwnd = kept.max(1);
+        self.inference.began = now;
+        self.delays.start_over();
     }
 }
 
 impl Module for Lp {
     fn init(&mut self, _sk: &mut Socket) {
-        *self = Self {
-            clock_origin: self.clock_origin,
-            stamp_offset: self.stamp_offset,
-            owd_min: u32::MAX,
-            ..Self::default()
-        };
-    }
-
-    fn cong_avoid(&mut self, sk: &mut Socket, acked: u32) {
-        if !self.within_inference {
-            sk.reno_cong_avoid(acked);
-        }
+        *self = Self::new(self.clock_origin, self.stamp_offset);
     }
 
     fn pkts_acked(&mut self, sk: &mut Socket, sample: &AckSample) {
         let at = self.clocks(sk);
-        if sample.rtt_us.is_some_and(|us| us > 0)
-            && let Some(owd) = self.delay(at)
+        if sample.rtt_us.unwrap_or(0) > 0
+            && let Some(d) = self.remote.one_way_delay(at)
         {
-            self.take_delay(owd);
+            self.delays.take(d);
         }
-        let age = at.now.wrapping_sub(at.echo);
-        if (age as i32) > 0 {
-            self.inference = age.wrapping_mul(INFERENCE_RTTS);
+        self.inference.observe(at);
+        if self.delays.indicate_congestion() {
+            self.yield_window(sk, at.now);
         }
-        let since = at.now.wrapping_sub(self.last_drop);
-        self.within_inference = self.last_drop != 0 && since < self.inference;
-        if self.sowd >> 3 >= self.threshold() {
-            self.indication(sk, at.now);
+    }
+
+    fn cong_avoid(&mut self, sk: &mut Socket, acked: u32) {
+        if !self.inference.runs {
+            sk.reno_cong_avoid(acked);
         }
     }
 
     fn report(&self, _sk: &Socket, visit: &mut dyn FnMut(&'static str, f64)) {
-        visit("sowd", f64::from(self.sowd) / 8.0);
-        visit("owd_min", f64::from(self.owd_min));
-        visit("owd_max", f64::from(self.owd_max));
-        visit("remote_hz", f64::from(self.remote_hz));
-        visit("inference", f64::from(u8::from(self.within_inference)));
+        visit("sowd", f64::from(self.delays.sd_eighths) / 8.0);
+        visit("owd_min", f64::from(self.delays.d_min));
+        visit("owd_max", f64::from(self.delays.d_max));
+        visit("remote_hz", f64::from(self.remote.hz));
+        visit("inference", f64::from(u8::from(self.inference.runs)));
     }
 }
 
-/// RTTs of the inference phase (`tcp_lp_pkts_acked`).
-const INFERENCE_RTTS: u32 = 3;
+/// `itt` in RTTs.
+const ITT_RTTS: u32 = 3;
 
 /// `lp-linux`.
 pub const LP_LINUX: Entry = Entry {
@@ -120,17 +135,13 @@ pub const LP_LINUX: Entry = Entry {
             0.0,
             0.0..=4_294_967_295.0,
             "ms",
-            "number that the receiver adds to its time stamps: 0 with tcp_timestamps = 2, drawn for each connection with 1",
+            "number that the receiver adds to its time stamps: 0 with tcp_timestamps = 2, \
+             drawn for each connection with 1",
             "Linux 6.1 net/core/secure_seq.c secure_tcp_ts_off",
         ),
     ],
     build: |p: &Params| {
-        let lp = Lp {
-            clock_origin: p.whole("clock_origin")?,
-            stamp_offset: p.whole("stamp_offset")?,
-            owd_min: u32::MAX,
-            ..Lp::default()
-        };
+        let lp = Lp::new(p.whole("clock_origin")?, p.whole("stamp_offset")?);
         Ok(Component::Module(lp.into()))
     },
 };
@@ -182,13 +193,12 @@ mod tests {
         t.ack_rtt(1, rtt as u32 * 1000);
     }
 
-    /// In avoidance at `cwnd`, with extremes of 40 and 60 ms and a smoothed delay that stays at `owd`.
+    /// In avoidance at `cwnd`, with extremes of 40 and 60 ms and a smoothed delay that stays at
+    /// `owd`.
     fn between_40_and_60(cwnd: u32, owd: u32) -> Bench<Lp> {
         let mut t = Bench::past_start_up(lp(&[]), cwnd);
-        t.module.valid_hz = true;
-        t.module.remote_hz = 1000;
-        (t.module.owd_min, t.module.owd_max, t.module.owd_max_reserve) = (40, 60, 60);
-        t.module.sowd = 8 * owd;
+        t.module.remote.hz = 1000;
+        t.module.delays = Delays::between(40, 60, owd);
         t
     }
 
@@ -197,7 +207,7 @@ mod tests {
         let mut t = between_40_and_60(100, 42);
         ack(&mut t, 1000, 100, 42);
         assert_eq!(
-            (t.module.threshold(), t.sk.cwnd, t.sk.cwnd_cnt),
+            (t.module.delays.threshold(), t.sk.cwnd, t.sk.cwnd_cnt),
             (43, 100, 1)
         );
         let mut t = between_40_and_60(100, 44);
@@ -205,16 +215,13 @@ mod tests {
         ack(&mut t, 1000, 100, 44);
         // 50, and one for the ACK itself: slow start, as the threshold stays.
         assert_eq!((t.sk.cwnd, t.sk.ssthresh), (51, 70));
-        assert_eq!(
-            (t.module.owd_min, t.module.owd_max, t.module.owd_max_reserve),
-            (44, 88, 88)
-        );
+        assert_eq!(t.module.delays, Delays::between(44, 88, 44));
         ack(&mut t, 1001, 100, 44);
         assert_eq!(t.sk.cwnd, 51); // within inference: no growth
-        assert_eq!(t.module.threshold(), 50);
-        t.module.sowd = 8 * 60;
+        assert_eq!(t.module.delays.threshold(), 50);
+        t.module.delays.sd_eighths = 8 * 60;
         ack(&mut t, 1299, 100, 60);
-        assert_eq!((t.sk.cwnd, t.module.last_drop), (1, 1299));
+        assert_eq!((t.sk.cwnd, t.module.inference.began), (1, 1299));
     }
 
     #[test]
@@ -226,16 +233,16 @@ mod tests {
             (1299, 99, true),
         ] {
             let mut t = between_40_and_60(100, 41);
-            t.module.last_drop = 1000;
+            t.module.inference.began = 1000;
             ack(&mut t, now, rtt, 41);
             assert_eq!(t.sk.cwnd_cnt == 1, growing, "{now} {rtt}");
             assert_eq!(t.reported("inference") == 0.0, growing);
         }
         // An echo of this very millisecond leaves the last length.
         let mut t = between_40_and_60(100, 41);
-        t.module.inference = 77;
+        t.module.inference.itt = 77;
         ack(&mut t, 1000, 0, 41);
-        assert_eq!(t.module.inference, 77);
+        assert_eq!(t.module.inference.itt, 77);
     }
 
     #[test]
@@ -244,13 +251,16 @@ mod tests {
         for now in [100, 110] {
             ack(&mut t, now, 50, 20); // no two stamps yet, then the first rate
         }
-        assert_eq!(t.module.remote_hz, 1000);
-        assert_eq!((t.module.sowd, t.module.last_drop), (160, 110));
+        assert_eq!(t.module.remote.hz, 1000);
+        assert_eq!(
+            (t.module.delays.sd_eighths, t.module.inference.began),
+            (160, 110)
+        );
         // 101 after the first ACK, halved, and slow start's one.
         assert_eq!((t.sk.cwnd, t.sk.ssthresh), (51, Socket::INFINITE));
-        assert_eq!((t.module.owd_min, t.module.owd_max), (20, 40));
+        assert_eq!((t.module.delays.d_min, t.module.delays.d_max), (20, 40));
         ack(&mut t, 120, 50, 20);
-        assert_eq!((t.sk.cwnd, t.module.threshold()), (51, 23));
+        assert_eq!((t.sk.cwnd, t.module.delays.threshold()), (51, 23));
     }
 
     #[test]
@@ -268,25 +278,19 @@ mod tests {
     /// What a random shift of the receiver's stamps would do.
     #[test]
     fn a_large_delay_overflows_the_smoothed_one_and_is_never_an_indication() {
-        let mut lp = Lp {
-            owd_min: u32::MAX,
-            ..Lp::default()
-        };
+        let mut flow = lp(&[]);
         for i in 0..1000 {
-            lp.take_delay(0x3000_0000 + i % 200);
-            assert!(lp.sowd >> 3 < lp.threshold(), "{i}");
+            flow.delays.take(0x3000_0000 + i % 200);
+            assert!(!flow.delays.indicate_congestion(), "{i}");
         }
         // Below 2^29 there is one, and none later.
-        let mut lp = Lp {
-            owd_min: u32::MAX,
-            ..Lp::default()
-        };
-        lp.take_delay(0x1800_0000);
-        assert!(lp.sowd >> 3 >= lp.threshold());
-        lp.indication(&mut Bench::of(Lp::default(), 10).sk, 1);
+        let mut flow = lp(&[]);
+        flow.delays.take(0x1800_0000);
+        assert!(flow.delays.indicate_congestion());
+        flow.yield_window(&mut Bench::of(flow.clone(), 10).sk, 1);
         for _ in 0..1000 {
-            lp.take_delay(0x1800_0000 + 200);
-            assert!(lp.sowd >> 3 < lp.threshold());
+            flow.delays.take(0x1800_0000 + 200);
+            assert!(!flow.delays.indicate_congestion());
         }
     }
 
@@ -296,11 +300,11 @@ mod tests {
         t.sk.now = ms(1000);
         t.sk.stamps.echo = ms(900);
         t.ack_rtt(1, None);
-        assert_eq!((t.sk.cwnd, t.module.last_drop), (50, 1000));
+        assert_eq!((t.sk.cwnd, t.module.inference.began), (50, 1000));
         t.sk.cwnd = 1;
-        t.module.last_drop = 0;
-        t.module.owd_max = 0;
-        t.module.owd_min = 44;
+        t.module.inference.began = 0;
+        t.module.delays.d_max = 0;
+        t.module.delays.d_min = 44;
         t.ack_rtt(0, 0); // a sample of 0 us is none; half of one is one
         assert_eq!(t.sk.cwnd, 1);
     }

@@ -75,7 +75,7 @@ fn yeah_changes_mode_at_eighty_segments_and_at_an_eighth_of_the_base() {
         let mut stack = settled("yeah", w);
         still_round(&mut stack, ms(100.0));
         still_round(&mut stack, ms(rtt));
-        (reported(&stack, "doing_reno"), stack.window() < w)
+        (reported(&stack, "slow_rounds"), stack.window() < w)
     };
     let holding = |queue: f64| 100.0 * 1000.0 / (1000.0 - queue);
     assert_eq!(mode(1000.0, holding(79.0)), (0.0, false));
