@@ -1,7 +1,7 @@
 // Builds the template of the report: one HTML file with script and style inside, and places for
 // title and data.
 //
-// `node build.mjs` writes it to crates/suite/assets/report.html; `node build.mjs --check` compares
+// `node build.mjs` writes it to crates/report/assets/report.html; `node build.mjs --check` compares
 // instead and fails when the committed template is not what the sources make.
 
 import { build } from "esbuild";
@@ -9,7 +9,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
-const TARGET = here("../crates/suite/assets/report.html");
+const TARGET = here("../crates/report/assets/report.html");
 
 async function bundle(entry, loader = {}) {
   const made = await build({
@@ -41,11 +41,11 @@ const html = page
 if (process.argv.includes("--check")) {
   const committed = await readFile(TARGET, "utf8").catch(() => "");
   if (committed !== html) {
-    console.error("crates/suite/assets/report.html is not what web/ makes: run `make web` and commit it");
+    console.error("crates/report/assets/report.html is not what web/ makes: run `make web` and commit it");
     process.exit(1);
   }
-  console.log(`crates/suite/assets/report.html is up to date (${html.length} characters)`);
+  console.log(`crates/report/assets/report.html is up to date (${html.length} characters)`);
 } else {
   await writeFile(TARGET, html);
-  console.log(`wrote crates/suite/assets/report.html (${html.length} characters)`);
+  console.log(`wrote crates/report/assets/report.html (${html.length} characters)`);
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use fullpipe_suite::figure::RasterError;
+use fullpipe_report::figure::RasterError;
 
 use crate::cell::{self, Cell};
 use crate::compare::compare;
@@ -69,7 +69,7 @@ pub fn svg(oracle: &[Run], sim: &[Run]) -> Result<String, FigureError> {
 /// # Errors
 /// [`FigureError::Raster`].
 pub fn png(svg: &str) -> Result<Vec<u8>, FigureError> {
-    Ok(fullpipe_suite::figure::png(svg, PNG_SCALE)?)
+    Ok(fullpipe_report::figure::png(svg, PNG_SCALE)?)
 }
 
 struct Panel {

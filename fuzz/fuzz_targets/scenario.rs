@@ -1,7 +1,7 @@
 //! No text makes the reader of scenario files panic, and what it accepts is a valid scenario.
 #![no_main]
 
-use fullpipe_suite::scenario::{Overrides, Scenario};
+use fullpipe_scenario::{Overrides, Scenario};
 use libfuzzer_sys::fuzz_target;
 
 // A last line `#set key=value` stands for a `--set` of the command line.

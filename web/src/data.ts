@@ -1,4 +1,4 @@
-// What the page is given: the same as crates/suite/src/report/data.rs. The two change together,
+// What the page is given: the same as crates/report/src/page/data.rs. The two change together,
 // with VERSION.
 
 export const VERSION = 1;

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use fullpipe_suite::figure::FigureError;
-use fullpipe_suite::run::RunError;
-use fullpipe_suite::store::StoreError;
+use fullpipe_report::figure::FigureError;
+use fullpipe_results::run::RunError;
+use fullpipe_results::store::StoreError;
 
 /// Exit statuses; `docs/cli.md` lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +139,7 @@ fn nearest_command(error: &clap::Error) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use fullpipe_suite::store::Other;
+    use fullpipe_results::store::Other;
 
     use super::*;
 

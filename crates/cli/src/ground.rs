@@ -1,12 +1,12 @@
-//! The grounds that this version has, as the suite knows them.
+//! The grounds that this version has, as the runner knows them.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
 
 use fullpipe_net::ground::{self, Options, run_local};
 use fullpipe_net::io::{self, WaitStrategy};
+use fullpipe_results::ground::{Ground, GroundError};
 use fullpipe_run::{Outcome, RunSpec};
-use fullpipe_suite::ground::{Ground, GroundError};
 
 use crate::args::{self, PeerFlags, Run};
 use crate::commands::send::args::Mode;

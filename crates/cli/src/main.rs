@@ -2,7 +2,7 @@
 //! are in [`exit`].
 //!
 //! What it is: arguments, messages, tables. What it is not: it decides nothing about results;
-//! `fullpipe-suite` reads scenarios, runs them, computes metrics and keeps them.
+//! `fullpipe-results` runs scenarios, computes metrics and keeps them.
 
 // Progress shows how long a run has taken: the one place where the clock on the wall is asked.
 #![allow(clippy::disallowed_methods)]

@@ -19,8 +19,8 @@ use fullpipe_net::session::key::VARIABLE;
 use fullpipe_net::session::request::{Options, Request};
 use fullpipe_net::session::{Key, PORT};
 use fullpipe_net::{ground, headers};
+use fullpipe_results::ground::{Ground, GroundError};
 use fullpipe_run::{FlowOutcome, Outcome, RunSpec, Trace};
-use fullpipe_suite::ground::{Ground, GroundError};
 use fullpipe_trace::{Summary, TraceError};
 use fullpipe_units::{Span, Time};
 

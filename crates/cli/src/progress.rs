@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use fullpipe_suite::run::{self, RunFinished};
+use fullpipe_results::run::{self, RunFinished};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output;

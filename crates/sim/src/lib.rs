@@ -2,7 +2,7 @@
 //!
 //! What it is: links, losses, flows and an event loop around the endpoint of `fullpipe-flow`; it returns counters, samples and
 //! series as plain columns. [`Path`] is the same network without endpoints and clock, for hosts that live in real time. What it
-//! is not: it reads and writes no files and knows no scenarios; `fullpipe-suite` does.
+//! is not: it reads and writes no files and knows no scenarios; `fullpipe-scenario` does.
 //!
 //! ```
 //! use fullpipe_cc::StackSpec;

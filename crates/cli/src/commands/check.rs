@@ -1,6 +1,6 @@
 //! `fullpipe check`: every mistake of a scenario, before anything runs.
 
-use fullpipe_suite::scenario::{self, Loaded, Overrides, Scenario};
+use fullpipe_scenario::{Loaded, Overrides, Scenario};
 
 use crate::args::Check;
 use crate::exit::{Exit, Failure};
@@ -17,7 +17,7 @@ pub fn check(args: &Check) -> Result<Exit, Failure> {
     let mut names = Vec::new();
     for name in &args.scenarios {
         names.push(name.clone());
-        if let Ok(Loaded::Study(study)) = scenario::load(name, &overrides) {
+        if let Ok(Loaded::Study(study)) = fullpipe_scenario::load(name, &overrides) {
             names.pop();
             let members = counted(study.scenarios.len(), "scenario");
             output::data(&format!("{name}: a study of {members}\n"))?;

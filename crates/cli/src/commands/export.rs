@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use fullpipe_suite::export::{Form, Wanted, export as write};
-use fullpipe_suite::store::ResultDir;
+use fullpipe_report::export::{Form, Wanted, export as write};
+use fullpipe_results::store::ResultDir;
 
 use crate::args::{Export, ExportFormat};
 use crate::exit::{Exit, Failure};

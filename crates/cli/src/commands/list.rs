@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use fullpipe_cc::params::ParamSpec;
 use fullpipe_cc::registry::{COMMON_LAW_PARAMS, ENTRIES, Entry, Kind};
-use fullpipe_suite::metrics::{METRICS, Metric, Scope};
-use fullpipe_suite::scenario::{self, Loaded, Overrides, builtin};
+use fullpipe_metrics::{METRICS, Metric, Scope};
+use fullpipe_scenario::{Loaded, Overrides, builtin};
 use serde_json::{Value, json};
 
 use crate::args::{List, Listed, ShortFormat};
@@ -200,7 +200,7 @@ fn scenario(name: &str) -> Result<Value, Failure> {
         )
     };
     Ok(
-        match scenario::load(name, &Overrides::default()).map_err(broken)? {
+        match fullpipe_scenario::load(name, &Overrides::default()).map_err(broken)? {
             Loaded::Scenario(s) => json!({
                 "name": name, "about": s.about, "cases": s.cases.len(), "seeds": s.seeds.len(),
                 "expectations": s.expectations.len(),

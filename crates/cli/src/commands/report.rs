@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fullpipe_suite::report::{self, Study, Written};
+use fullpipe_report::page::{self, Study, Written};
 
 use crate::args::Report;
 use crate::exit::{Exit, Failure};
@@ -10,19 +10,19 @@ use crate::output;
 
 /// Runs the command.
 pub fn report(args: &Report) -> Result<Exit, Failure> {
-    let written = report::write(&args.dir)?;
+    let written = page::write(&args.dir)?;
     output::say(&line(&written));
     Ok(Exit::Ok)
 }
 
 /// Writes the report of a result and says where it is.
 pub fn beside(dir: &Path) -> Result<String, Failure> {
-    Ok(line(&report::write(dir)?))
+    Ok(line(&page::write(dir)?))
 }
 
 /// Writes the report of several results, and says where it is.
 pub fn of_all(dir: &Path, study: &Study) -> Result<String, Failure> {
-    Ok(line(&report::write_study(dir, study)?))
+    Ok(line(&page::write_study(dir, study)?))
 }
 
 /// `report: results/report.html (312 kB, opens in a browser)`.

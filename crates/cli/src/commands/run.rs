@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fullpipe_suite::export::Captures;
-use fullpipe_suite::figure::{self, Written};
-use fullpipe_suite::ground::Ground;
-use fullpipe_suite::report;
-use fullpipe_suite::result::RunResult;
-use fullpipe_suite::run::{Options, Ran, run_on};
-use fullpipe_suite::scenario::{self, Diagnostics, Loaded, Overrides, Scenario, Study};
-use fullpipe_suite::store::ResultDir;
+use fullpipe_report::figure::{self, Written};
+use fullpipe_report::page;
+use fullpipe_results::capture::Captures;
+use fullpipe_results::ground::Ground;
+use fullpipe_results::result::RunResult;
+use fullpipe_results::run::{Options, Ran, run_on};
+use fullpipe_results::store::ResultDir;
+use fullpipe_scenario::{Diagnostics, Loaded, Overrides, Scenario, Study};
 
 use crate::args::{Format, Run};
 use crate::commands::check::counted;
@@ -65,13 +65,13 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
 }
 
 /// What the page of all results is called: like the study, or like the scenarios.
-fn together(scenarios: &[Scenario], studies: &[Study]) -> report::Study {
+fn together(scenarios: &[Scenario], studies: &[Study]) -> page::Study {
     let names: Vec<String> = scenarios.iter().map(|s| s.name.clone()).collect();
     let (name, about) = match studies {
         [study] => (study.name.clone(), study.about.clone()),
         _ => (names.join(", "), String::new()),
     };
-    report::Study {
+    page::Study {
         name,
         about,
         results: names,
@@ -95,7 +95,7 @@ fn load(args: &Run) -> Result<(Vec<Scenario>, Vec<Study>), Failure> {
         lines.for_each(|d| output::error(&d.to_string()));
     };
     for name in &args.scenarios {
-        match scenario::load(name, &overrides) {
+        match fullpipe_scenario::load(name, &overrides) {
             Ok(Loaded::Scenario(scenario)) => scenarios.push(*scenario),
             Ok(Loaded::Study(study)) => {
                 for name in &study.scenarios {

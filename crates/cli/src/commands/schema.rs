@@ -1,7 +1,7 @@
 //! `fullpipe schema`.
 
-use fullpipe_suite::result::RunResult;
-use fullpipe_suite::scenario::Scenario;
+use fullpipe_results::result::RunResult;
+use fullpipe_scenario::Scenario;
 
 use crate::args::{Described, Schema};
 use crate::exit::{Exit, Failure};

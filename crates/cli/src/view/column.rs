@@ -1,7 +1,7 @@
 //! Columns of metrics, and the columns of parameters before them.
 
-use fullpipe_suite::metrics::{Scope, find};
-use fullpipe_suite::result::{CaseResult, Estimate, Estimates};
+use fullpipe_metrics::{Scope, find};
+use fullpipe_results::result::{CaseResult, Estimate, Estimates};
 
 use super::text::estimate_text;
 use crate::table::{Align, Table};

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use fullpipe_suite::label;
-use fullpipe_suite::metrics::{Scope, find};
-use fullpipe_suite::result::{Estimate, ExpectationResult, RunResult};
+use fullpipe_metrics::{Scope, find};
+use fullpipe_results::label;
+use fullpipe_results::result::{Estimate, ExpectationResult, RunResult};
 
 use super::params_of;
 use super::text::{cut, estimate_text, plain};

@@ -1,9 +1,9 @@
 //! The table of flows: one row per flow and case.
 
 use fullpipe_cc::StackSpec;
-use fullpipe_suite::label;
-use fullpipe_suite::metrics::Scope;
-use fullpipe_suite::result::{CaseResult, FlowResult, RunResult};
+use fullpipe_metrics::Scope;
+use fullpipe_results::label;
+use fullpipe_results::result::{CaseResult, FlowResult, RunResult};
 
 use super::column::{Column, add_params, column, optional, params_cells, shown};
 use super::params_of;

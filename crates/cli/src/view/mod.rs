@@ -12,7 +12,7 @@ mod traffic;
 
 use std::fmt::Write as _;
 
-use fullpipe_suite::result::{CaseResult, RunResult};
+use fullpipe_results::result::{CaseResult, RunResult};
 use serde_json::json;
 
 pub use rows::csv;

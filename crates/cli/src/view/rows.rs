@@ -1,7 +1,7 @@
 //! A result as rows of comma-separated values.
 
-use fullpipe_suite::metrics::{Scope, find, names_of};
-use fullpipe_suite::result::{Estimate, RunResult};
+use fullpipe_metrics::{Scope, find, names_of};
+use fullpipe_results::result::{Estimate, RunResult};
 
 /// The header and the rows of several results: one row per flow (or traffic) and case. Parameters
 /// that a scenario does not have are empty.

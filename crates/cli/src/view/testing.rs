@@ -1,6 +1,6 @@
 //! Results for tests.
 
-use fullpipe_suite::result::{
+use fullpipe_results::result::{
     CaseMetrics, CaseResult, Estimate, ExpectationResult, FlowResult, Params, RunResult,
 };
 use serde_json::json;

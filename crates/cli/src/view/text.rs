@@ -1,6 +1,6 @@
 //! Numbers as people read them.
 
-use fullpipe_suite::result::Estimate;
+use fullpipe_results::result::Estimate;
 
 use crate::table::number;
 

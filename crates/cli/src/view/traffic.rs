@@ -1,8 +1,8 @@
 //! The table of short flows, datagrams and probes: one row per name and case.
 
-use fullpipe_suite::label;
-use fullpipe_suite::metrics::Scope;
-use fullpipe_suite::result::{CaseResult, RunResult, TrafficResult};
+use fullpipe_metrics::Scope;
+use fullpipe_results::label;
+use fullpipe_results::result::{CaseResult, RunResult, TrafficResult};
 
 use super::column::{Column, add_params, optional, params_cells, shown};
 use super::params_of;

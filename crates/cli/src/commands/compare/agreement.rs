@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use fullpipe_suite::agreement::{COMPLETION_AREA, CWND_AREA, Distance, LOSS_TIME};
-use fullpipe_suite::compare::{Comparison, Number, Row, Verdict};
-use fullpipe_suite::label;
-use fullpipe_suite::result::Params;
+use fullpipe_results::agreement::{COMPLETION_AREA, CWND_AREA, Distance, LOSS_TIME};
+use fullpipe_results::compare::{Comparison, Number, Row, Verdict};
+use fullpipe_results::label;
+use fullpipe_results::result::Params;
 
 use super::{params_text, percent};
 use crate::table::{Align, Table, number};

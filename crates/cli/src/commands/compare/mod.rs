@@ -4,15 +4,16 @@ mod agreement;
 
 use std::path::Path;
 
-use fullpipe_suite::agreement::MEASURES;
-use fullpipe_suite::compare::{
+use fullpipe_metrics as metrics;
+use fullpipe_metrics::METRICS;
+use fullpipe_report::figure;
+use fullpipe_results::agreement::MEASURES;
+use fullpipe_results::compare::{
     Comparison, Method, Missing, Number, Options, Row, Verdict, View, compare_stored,
 };
-use fullpipe_suite::figure;
-use fullpipe_suite::label;
-use fullpipe_suite::metrics::{self, METRICS};
-use fullpipe_suite::result::{Params, scalar_text};
-use fullpipe_suite::store::ResultDir;
+use fullpipe_results::label;
+use fullpipe_results::result::{Params, scalar_text};
+use fullpipe_results::store::ResultDir;
 use serde_json::json;
 
 use crate::args::{Compare, ShortFormat};

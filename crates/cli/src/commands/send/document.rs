@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use fullpipe_suite::scenario::{Diagnostics, Overrides, Scenario, flow_keys};
+use fullpipe_scenario::{Diagnostics, Overrides, Scenario, flow_keys};
 
 /// Lines of a scenario file, and the flag behind each.
 #[derive(Clone, Debug, Default)]

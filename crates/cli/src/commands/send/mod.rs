@@ -11,11 +11,11 @@ pub mod target;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fullpipe_net::live::Live;
-use fullpipe_suite::export::Captures;
-use fullpipe_suite::ground::Ground as _;
-use fullpipe_suite::result::RunResult;
-use fullpipe_suite::run::{Options, Ran, RunError, Silent, run_on};
-use fullpipe_suite::scenario::{Diagnostics, Scenario};
+use fullpipe_results::capture::Captures;
+use fullpipe_results::ground::Ground as _;
+use fullpipe_results::result::RunResult;
+use fullpipe_results::run::{Options, Ran, RunError, Silent, run_on};
+use fullpipe_scenario::{Diagnostics, Scenario};
 use fullpipe_units::Span;
 
 use self::args::Send;

@@ -1,0 +1,451 @@
+//! What follows a flow's first congestion event, and the climb before it: recovery time, reopening, decrease and increase
+//! (Net100 2003; algorithm reference, sections 5.1, 6.1 and 6.2).
+//!
+//! The window is read as [`trajectory`] has it.
+
+use fullpipe_flow::{Episode, EpisodeKind};
+use fullpipe_run::{FlowOutcome, Round};
+use fullpipe_units::Time;
+
+use super::trajectory::{Point, ROUNDING, crossing, reaches, trajectory};
+use super::{Values, mean, ratio};
+use crate::{FlowGroup, RecoveredAt};
+
+pub(super) fn measure(group: &FlowGroup, members: &[FlowOutcome], values: &mut Values) {
+    let mut put = |name: &str, v: Option<f64>| values.insert(name.to_owned(), v);
+
+    // Streams without an event say nothing about what follows one.
+    let hit: Vec<(&FlowOutcome, Episode)> = members
+        .iter()
+        .filter_map(|f| Some((f, first_event(f)?)))
+        .collect();
+    let longest = |of: &dyn Fn(&FlowOutcome, &Episode) -> Option<f64>| {
+        hit.iter()
+            .map(|(f, e)| of(f, e))
+            .collect::<Option<Vec<f64>>>()?
+            .into_iter()
+            .reduce(f64::max)
+    };
+    let average = |of: &dyn Fn(&FlowOutcome, &Episode) -> Option<f64>| {
+        mean(
+            &hit.iter()
+                .filter_map(|(f, e)| of(f, e))
+                .collect::<Vec<f64>>(),
+        )
+    };
+    put(
+        "recovery_time_s",
+        longest(&|f, e| recovery_time(group, f, e)),
+    );
+    put(
+        "reopen_time_s",
+        longest(&|f, e| Some((returns_to(f, e, e.before)? - e.at).as_secs_f64())),
+    );
+    put("decrease_fraction", average(&|_, e| decrease(e)));
+    put(
+        "increase_per_rtt_first",
+        average(&|f, e| Some(reopening_rounds(f, e)?.0)),
+    );
+    put(
+        "increase_per_rtt_last",
+        average(&|f, e| Some(reopening_rounds(f, e)?.1)),
+    );
+
+    let since_start = |f: &FlowOutcome, e: &Episode| e.at.saturating_since(f.started).as_secs_f64();
+    let earliest = |of: fn(&FlowOutcome) -> Option<Episode>| {
+        members
+            .iter()
+            .filter_map(|f| of(f).map(|e| (f, e)))
+            .min_by_key(|(_, e)| e.at)
+    };
+    let loss = earliest(first_event);
+    put("first_loss_s", loss.map(|(f, e)| since_start(f, &e)));
+    put("first_loss_cwnd", loss.map(|(_, e)| e.before));
+    let exit = earliest(startup_exit);
+    put("startup_exit_s", exit.map(|(f, e)| since_start(f, &e)));
+    put("startup_exit_cwnd", exit.map(|(_, e)| e.before));
+}
+
+/// Seconds from the start to the window cap.
+pub(super) fn climb_time(group: &FlowGroup, flow: &FlowOutcome) -> Option<f64> {
+    let at = reaches(&trajectory(flow), flow.started, group.window_cap?)?;
+    Some(at.saturating_since(flow.started).as_secs_f64())
+}
+
+fn first_event(flow: &FlowOutcome) -> Option<Episode> {
+    let counts = |e: &&Episode| matches!(e.kind, EpisodeKind::Congestion(_) | EpisodeKind::Timeout);
+    flow.episodes.iter().find(counts).copied()
+}
+
+fn startup_exit(flow: &FlowOutcome) -> Option<Episode> {
+    let counts = |e: &&Episode| {
+        matches!(
+            e.kind,
+            EpisodeKind::Congestion(_) | EpisodeKind::Timeout | EpisodeKind::StartUpExit
+        )
+    };
+    flow.episodes.iter().find(counts).copied()
+}
+
+/// `b = 1 - after/before`.
+fn decrease(event: &Episode) -> Option<f64> {
+    ratio(event.before - event.after, event.before)
+}
+
+fn recovery_time(group: &FlowGroup, flow: &FlowOutcome, event: &Episode) -> Option<f64> {
+    let back = match group.recovered_at {
+        RecoveredAt::Window(w) => returns_to(flow, event, w)?,
+        RecoveredAt::Rate(part) => full_rate_again(flow, event, part * full_rate(group))?,
+    };
+    Some(back.saturating_since(event.at).as_secs_f64())
+}
+
+/// `min(capacity, window_cap * packet / base_rtt)` of one member, bit/s with headers.
+fn full_rate(group: &FlowGroup) -> f64 {
+    let capacity = group.capacity.as_bits_per_sec() as f64;
+    let of_cap = group.window_cap.and_then(|w| {
+        ratio(
+            w * 8.0 * f64::from(group.packet),
+            group.base_rtt.as_secs_f64(),
+        )
+    });
+    of_cap.map_or(capacity, |r| r.min(capacity))
+}
+
+/// End of the first round after the event that delivers at `rate` again. The event's own time if no round falls below it: the
+/// data in flight hides a reduction for up to two rounds, and a queue may hide it for good.
+fn full_rate_again(flow: &FlowOutcome, event: &Episode, rate: f64) -> Option<Time> {
+    let delivers = |r: &[Round]| {
+        let bits =
+            8.0 * f64::from(flow.packet) * r[1].delivered.saturating_sub(r[0].delivered) as f64;
+        ratio(bits, (r[1].start - r[0].start).as_secs_f64())
+    };
+    let next_event = flow
+        .episodes
+        .iter()
+        .find(|e| {
+            e.at > event.at && matches!(e.kind, EpisodeKind::Congestion(_) | EpisodeKind::Timeout)
+        })
+        .map_or(Time::MAX, |e| e.at);
+    let mut below = false;
+    for (i, round) in flow
+        .rounds
+        .windows(2)
+        .filter(|r| r[1].start > event.at)
+        .enumerate()
+    {
+        let Some(delivered) = delivers(round) else {
+            continue;
+        };
+        if delivered < rate {
+            // A fall after the next event is that event's.
+            if !below && i >= HIDDEN_ROUNDS && round[0].start >= next_event {
+                return Some(event.at);
+            }
+            below = true;
+        } else if below {
+            return Some(round[1].start);
+        }
+    }
+    let ended = flow.rounds.iter().filter(|r| r.start > event.at).count();
+    (!below && ended >= HIDDEN_ROUNDS).then_some(event.at)
+}
+
+/// When the window is back at `target` after the event; the event's own time if the reduction left it above.
+fn returns_to(flow: &FlowOutcome, event: &Episode, target: f64) -> Option<Time> {
+    if event.after >= target * (1.0 - ROUNDING) {
+        return Some(event.at);
+    }
+    let points = trajectory(flow);
+    // Reductions may be spread over a round, so first wait until half of this one has shown.
+    let halfway = 0.5 * (event.after + target);
+    let shown = points
+        .iter()
+        .position(|p| p.at >= event.at && p.low < halfway)?;
+    let mut after = &points[shown..];
+    // The row in which it shows may begin before the event: only what it ends with counts.
+    let first = Point {
+        low: after[0].last,
+        high: after[0].last,
+        ..after[0]
+    };
+    if first.last >= target * (1.0 - ROUNDING) {
+        return Some(first.at);
+    }
+    after = &after[1..];
+    crossing(Some(first), after, target)
+}
+
+/// Growth over the first round that begins after the window has started to grow again, and over the last that ends below the
+/// window before the event.
+fn reopening_rounds(flow: &FlowOutcome, event: &Episode) -> Option<(f64, f64)> {
+    let after: Vec<&Round> = flow.rounds.iter().filter(|r| r.start > event.at).collect();
+    // Lowest point first: the window may still shrink during the recovery round.
+    let dip = after
+        .iter()
+        .position(|r| r.cwnd < 0.5 * (event.after + event.before))?;
+    let rising = dip
+        + after[dip..]
+            .windows(2)
+            .position(|r| r[1].cwnd > r[0].cwnd)?;
+    let begin = rising + 1;
+    let growth = |i: usize| Some(after.get(i + 1)?.cwnd - after[i].cwnd);
+    let back = after[begin..]
+        .iter()
+        .position(|r| r.cwnd >= event.before * (1.0 - ROUNDING))
+        .map(|i| begin + i);
+    // Rounds begin..=last lie whole inside the reopening: the round after `last` begins below the old window.
+    let last = back.unwrap_or(after.len()).checked_sub(2)?;
+    (last >= begin)
+        .then(|| Some((growth(begin)?, growth(last)?)))
+        .flatten()
+}
+
+/// Rounds during which what was in flight may hide a reduction.
+const HIDDEN_ROUNDS: usize = 3;
+#[cfg(test)]
+mod tests {
+    use fullpipe_cc::CongestionKind;
+    use fullpipe_flow::TraceRow;
+    use fullpipe_units::Rate;
+
+    use super::super::testing::{flow, group, rounds};
+    use super::*;
+
+    const RTT: f64 = 0.1;
+
+    fn loss(at: f64, before: f64, after: f64) -> Episode {
+        Episode {
+            at: Time::from_secs_f64(at),
+            kind: EpisodeKind::Congestion(CongestionKind::Loss),
+            before,
+            after,
+        }
+    }
+
+    /// Slow start to 1000, capped; a loss at 2.05 s; +1 per round from `after`.
+    fn one_drop(after: f64, a: f64) -> FlowOutcome {
+        let mut windows = vec![];
+        let mut w: f64 = 2.0;
+        while windows.len() < 21 {
+            windows.push(w);
+            w = (2.0 * w).min(1000.0);
+        }
+        windows.push(after);
+        let mut w = after;
+        for _ in 0..1000 {
+            windows.push(w);
+            w = (w + a).min(1000.0);
+        }
+        let mut f = flow("a");
+        f.rounds = rounds(0.0, RTT, &windows);
+        f.episodes = vec![loss(2.05, 1000.0, after)];
+        f
+    }
+
+    fn capped(cap: f64) -> FlowGroup {
+        let mut g = group("a", 0..1);
+        g.window_cap = Some(cap);
+        g.capacity = Rate::from_bits_per_sec(1_000_000_000);
+        g
+    }
+
+    fn close(got: Option<f64>, expected: f64, tolerance: f64) {
+        let got = got.expect("defined");
+        assert!(
+            (got - expected).abs() <= tolerance,
+            "{got} is not {expected} +- {tolerance}"
+        );
+    }
+
+    fn all(g: &FlowGroup, f: &[FlowOutcome]) -> Values {
+        let mut v = Values::new();
+        measure(g, f, &mut v);
+        v
+    }
+
+    #[test]
+    fn reno_reopens_in_500_rounds() {
+        let f = one_drop(500.0, 1.0);
+        let v = all(&capped(1000.0), &[f]);
+        // The window is 500 at 2.1 and 2.2 s, then +1 per round: 1000 at 52.2 s.
+        close(v["reopen_time_s"], 50.15, 1e-9);
+        close(v["decrease_fraction"], 0.5, 0.0);
+        close(v["increase_per_rtt_first"], 1.0, 1e-9);
+        close(v["increase_per_rtt_last"], 1.0, 1e-9);
+        close(v["first_loss_s"], 2.05, 1e-9);
+        close(v["first_loss_cwnd"], 1000.0, 0.0);
+    }
+
+    #[test]
+    fn full_rate_waits_for_the_dip() {
+        // Cap 1000: full rate is that of the window; the round in which the loss falls still delivers it.
+        let f = one_drop(500.0, 1.0);
+        let v = all(&capped(1000.0), &[f]);
+        // 950 is the window at 2.2 + 45.0 s; that round ends 0.1 s later.
+        close(v["recovery_time_s"], 47.2 + 0.1 - 2.05, 0.1);
+        // Half of full rate: never below.
+        let mut g = capped(1000.0);
+        g.recovered_at = RecoveredAt::Rate(0.4);
+        close(
+            all(&g, &[one_drop(500.0, 1.0)])["recovery_time_s"],
+            0.0,
+            0.0,
+        );
+    }
+
+    #[test]
+    fn recovery_to_a_window() {
+        let mut g = capped(1000.0);
+        for (target, expected) in [(1000.0, 50.15), (900.0, 40.15), (500.5, 0.2), (400.0, 0.0)] {
+            g.recovered_at = RecoveredAt::Window(target);
+            close(
+                all(&g, &[one_drop(500.0, 1.0)])["recovery_time_s"],
+                expected,
+                1e-6,
+            );
+        }
+        g.recovered_at = RecoveredAt::Window(1001.0);
+        assert_eq!(all(&g, &[one_drop(500.0, 1.0)])["recovery_time_s"], None);
+    }
+
+    #[test]
+    fn without_an_event_everything_is_undefined() {
+        let mut f = one_drop(500.0, 1.0);
+        f.episodes.clear();
+        assert!(all(&capped(1000.0), &[f]).values().all(Option::is_none));
+    }
+
+    #[test]
+    fn an_early_loss_recovers_once_the_rate_is_there() {
+        // Capacity 100 Mbit/s x 100 ms = 833.3 packets; a loss at a window of 32.
+        let mut windows = vec![2.0, 4.0, 8.0, 16.0, 32.0, 16.0];
+        windows.extend((0..900).map(|i| 16.0 + f64::from(i)));
+        let mut f = flow("a");
+        f.rounds = rounds(0.0, RTT, &windows);
+        f.episodes = vec![loss(0.45, 32.0, 16.0)];
+        let v = all(&group("a", 0..1), &[f]);
+        // 0.95 * 833.33 = 791.67: the round with 792 begins at 0.6 + 77.6 s and ends 0.1 s later.
+        close(v["recovery_time_s"], 78.2 + 0.1 - 0.45, 1e-6);
+    }
+
+    #[test]
+    fn a_queue_that_hides_the_reduction_means_no_recovery_time() {
+        // The pipe holds 833 packets; the window goes from 1600 to 900: never below.
+        let windows: Vec<f64> = (0..400)
+            .map(|i| if i < 21 { 833.4 } else { 833.5 })
+            .collect();
+        let mut f = flow("a");
+        f.rounds = rounds(0.0, RTT, &windows);
+        f.episodes = vec![loss(2.05, 1600.0, 900.0)];
+        close(
+            all(&group("a", 0..1), &[f.clone()])["recovery_time_s"],
+            0.0,
+            0.0,
+        );
+        // Too few rounds to tell.
+        let short = FlowOutcome {
+            rounds: f.rounds[..23].to_vec(),
+            ..f.clone()
+        };
+        assert_eq!(all(&group("a", 0..1), &[short])["recovery_time_s"], None);
+        // A later event is not charged to the first.
+        let mut w = windows;
+        w[100..110].fill(10.0);
+        f.rounds = rounds(0.0, RTT, &w);
+        f.episodes.push(loss(9.95, 1600.0, 10.0));
+        close(all(&group("a", 0..1), &[f])["recovery_time_s"], 0.0, 0.0);
+    }
+
+    #[test]
+    fn table_steps_are_seen_at_both_ends() {
+        // +7 below 800, +8 above, from 670.
+        let mut windows = vec![1000.0; 21];
+        windows.push(670.0);
+        let mut w: f64 = 670.0;
+        for _ in 0..100 {
+            windows.push(w);
+            w = (w + if w < 800.0 { 7.0 } else { 8.0 }).min(1000.0);
+        }
+        let mut f = flow("a");
+        f.rounds = rounds(0.0, RTT, &windows);
+        f.episodes = vec![loss(2.05, 1000.0, 670.0)];
+        let v = all(&capped(1000.0), &[f]);
+        close(v["increase_per_rtt_first"], 7.0, 1e-9);
+        close(v["increase_per_rtt_last"], 8.0, 1e-9);
+        close(v["decrease_fraction"], 0.33, 1e-12);
+    }
+
+    #[test]
+    fn a_partial_first_round_is_not_taken() {
+        // Growth starts in the middle of a round: +3 there, +7 in each whole one.
+        let mut f = flow("a");
+        f.rounds = rounds(0.0, RTT, &[1000.0, 1000.0, 670.0, 673.0, 680.0, 687.0]);
+        f.episodes = vec![loss(0.15, 1000.0, 670.0)];
+        let v = all(&capped(2000.0), &[f]);
+        close(v["increase_per_rtt_first"], 7.0, 1e-9);
+    }
+
+    #[test]
+    fn climb_is_interpolated_between_rounds() {
+        let mut f = flow("a");
+        f.rounds = rounds(0.1, RTT, &[2.0, 4.0, 8.0, 16.0, 32.0]);
+        close(climb_time(&capped(24.0), &f), 0.45, 1e-9);
+        close(climb_time(&capped(32.0), &f), 0.5, 1e-9);
+        assert_eq!(climb_time(&capped(33.0), &f), None);
+        assert_eq!(climb_time(&group("a", 0..1), &f), None);
+    }
+
+    #[test]
+    fn the_series_sharpens_the_rounds_and_keeps_its_extremes() {
+        let mut f = one_drop(500.0, 1.0);
+        // A decimated row: the window touched 1000 between 30 and 31 s.
+        let row = |at, cwnd, cwnd_min, cwnd_max| TraceRow {
+            time: Time::from_secs_f64(at),
+            cwnd,
+            cwnd_min,
+            cwnd_max,
+            ..TraceRow::default()
+        };
+        f.series.rows = vec![
+            row(2.07, 500.0, 500.0, 1000.0),
+            row(30.0, 778.0, 500.0, 778.0),
+            row(31.0, 788.0, 778.0, 1000.0),
+        ];
+        let v = all(&capped(1000.0), &[f]);
+        let got = v["reopen_time_s"].unwrap();
+        assert!((27.9..=28.95).contains(&got), "{got}");
+    }
+
+    #[test]
+    fn a_timeout_counts_as_the_first_event() {
+        let mut f = one_drop(500.0, 1.0);
+        f.episodes[0].kind = EpisodeKind::Timeout;
+        f.episodes.insert(
+            0,
+            Episode {
+                at: Time::from_secs_f64(0.3),
+                kind: EpisodeKind::StartUpExit,
+                before: 9.0,
+                after: 9.0,
+            },
+        );
+        let v = all(&capped(1000.0), &[f]);
+        close(v["first_loss_s"], 2.05, 1e-9);
+        close(v["startup_exit_s"], 0.3, 1e-9);
+        close(v["startup_exit_cwnd"], 9.0, 0.0);
+    }
+
+    #[test]
+    fn of_several_streams_the_slowest_counts() {
+        let slow = one_drop(500.0, 1.0);
+        let fast = one_drop(500.0, 10.0);
+        let mut never = one_drop(500.0, 0.0);
+        let quiet = flow("q");
+        let v = all(&capped(1000.0), &[fast.clone(), slow.clone(), quiet]);
+        close(v["reopen_time_s"], 50.15, 1e-9);
+        close(v["increase_per_rtt_first"], 5.5, 1e-9);
+        never.episodes[0].before = 1000.0;
+        assert_eq!(all(&capped(1000.0), &[fast, never])["reopen_time_s"], None);
+    }
+}

@@ -1,0 +1,68 @@
+//! Words that fit, and numbers that read well.
+
+/// Width of text in the bundled font, close enough to place a legend.
+pub(super) fn text_width(text: &str, size: f64) -> f64 {
+    let ems: f64 = text
+        .chars()
+        .map(|c| match c {
+            'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '\'' | '|' | ' ' | 'I' => 0.26,
+            'f' | 't' | 'r' | '(' | ')' | '-' | '/' => 0.37,
+            'm' | 'w' | 'M' | 'W' => 0.82,
+            'A'..='Z' => 0.65,
+            _ => 0.56,
+        })
+        .sum();
+    ems * size
+}
+
+/// `text` cut to a width, with an ellipsis where something is missing.
+pub(super) fn fit(text: &str, width: f64, size: f64) -> String {
+    if text_width(text, size) <= width {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for c in text.chars() {
+        if text_width(&kept, size) + text_width("…", size) + size * 0.8 > width {
+            break;
+        }
+        kept.push(c);
+    }
+    kept.push('…');
+    kept
+}
+
+/// `text` in lines of a width, broken at spaces; at most three lines.
+pub(super) fn wrap(text: &str, width: f64, size: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if text_width(line, size) + text_width(word, size) + size * 0.3 <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.truncate(3);
+    lines.iter().map(|l| fit(l, width, size)).collect()
+}
+
+/// A number with a separator every three digits, and no more decimals than it has.
+pub(crate) fn thousands(x: f64) -> String {
+    let text = format!("{:.3}", x.abs());
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let mut grouped = String::new();
+    for (i, digit) in whole.chars().enumerate() {
+        if i > 0 && (whole.len() - i).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    let fraction = fraction.trim_end_matches('0');
+    let sign = if x < 0.0 { "-" } else { "" };
+    if fraction.is_empty() {
+        format!("{sign}{grouped}")
+    } else {
+        format!("{sign}{grouped}.{fraction}")
+    }
+}

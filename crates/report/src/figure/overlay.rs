@@ -1,0 +1,102 @@
+//! Two results in one picture: the windows of the first as broad pale lines, those of the second as thin lines on them.
+
+use std::path::Path;
+
+use super::folder::draw_all;
+use super::{Curve, Figure, FigureError, Written};
+use fullpipe_results::agreement;
+use fullpipe_results::compare::matching;
+use fullpipe_results::label;
+use fullpipe_results::result::CaseResult;
+use fullpipe_results::store::{ResultDir, SeriesKind, StoreError, Table};
+
+/// Draws every case that both results have as SVG and PNG into `dir`, with the first pair of seeds, and an overview.
+/// Cases without a time series on either side have no picture.
+///
+/// # Errors
+/// If a result cannot be read or the pictures cannot be written.
+pub fn write_overlay(a: &ResultDir, b: &ResultDir, dir: &Path) -> Result<Written, FigureError> {
+    let results = [a.result()?, b.result()?];
+    let same = matching(&results[0], &results[1]);
+    let params: Vec<_> = same
+        .iter()
+        .map(|at| results[0].cases[at[0]].params.texts())
+        .collect();
+    let labels = label::labels(&params);
+    let grounds = [&results[0].ground, &results[1].ground];
+    let names = match grounds[0] == grounds[1] {
+        true => ["A".to_owned(), "B".to_owned()],
+        false => grounds.map(Clone::clone),
+    };
+    let title = format!("{}: {} and {}", results[0].scenario, names[0], names[1]);
+    let subtitle = "broad and pale: the first; thin: the second";
+    let shown: Vec<(usize, String)> = same.iter().map(|at| at[0]).zip(labels).collect();
+    draw_all(dir, (&title, subtitle), &shown, |i| {
+        let at = &same[i];
+        let cases = [0, 1].map(|side: usize| &results[side].cases[at[side]]);
+        let Some(seeds) = agreement::paired_seeds(cases).first().copied() else {
+            return Ok(None);
+        };
+        let curves = curves([a, b], cases, at, seeds, &names)?;
+        Ok((!curves.is_empty()).then(|| Figure {
+            title: title.clone(),
+            subtitle: shown[i].1.clone(),
+            duration: cases[0].simulated_s,
+            window_unit: "segments".to_owned(),
+            curves,
+            levels: Vec::new(),
+        }))
+    })
+}
+
+/// The curves of both sides, those of the first before those of the second.
+fn curves(
+    dirs: [&ResultDir; 2],
+    cases: [&CaseResult; 2],
+    at: &[usize; 2],
+    seeds: [u64; 2],
+    names: &[String; 2],
+) -> Result<Vec<Curve>, StoreError> {
+    let mut out = Vec::new();
+    for side in [0, 1] {
+        let table = |kind| dirs[side].series(at[side], seeds[side], kind);
+        let series = match table(SeriesKind::FlowsFull)? {
+            Some(full) => Some(full),
+            None => table(SeriesKind::Flows)?,
+        };
+        let Some(series) = series else {
+            return Ok(Vec::new());
+        };
+        let events = table(SeriesKind::Events)?.unwrap_or_default();
+        for (i, flow) in cases[side].flows.iter().enumerate() {
+            let name = match cases[side].flows.len() {
+                1 => names[side].clone(),
+                _ => format!("{}, {}", names[side], flow.name),
+            };
+            let mut curve = curve(&series, &events, &flow.name);
+            if curve.time.is_empty() {
+                continue;
+            }
+            curve.name = name;
+            curve.group = 2 * i + side;
+            curve.band = side == 0;
+            out.push(curve);
+        }
+    }
+    Ok(out)
+}
+
+fn curve(series: &Table, events: &Table, flow: &str) -> Curve {
+    let mut curve = Curve::of(String::new(), 0, flow, series, events);
+    if curve.time.is_empty() {
+        // Several streams: the sum of their windows.
+        for (time, window) in agreement::window(series, flow) {
+            curve.time.push(time);
+            curve.window.push(window);
+        }
+        curve.low.clone_from(&curve.window);
+        curve.high.clone_from(&curve.window);
+    }
+    curve.ssthresh = vec![f64::INFINITY; curve.time.len()];
+    curve
+}

@@ -1,0 +1,215 @@
+//! From a stored result to what stands in a picture: curves, events and what the path holds.
+
+use super::draw::thousands;
+use super::{Curve, Figure, Level, Mark, MarkKind};
+use fullpipe_results::store::{ResultDir, SeriesKind, StoreError, Table};
+use fullpipe_scenario::{Case, FlowGroup, Scenario};
+
+impl Figure {
+    /// The picture of one case with the first seed, from its stored series; `None` if there are none.
+    ///
+    /// # Errors
+    /// If the series cannot be read.
+    pub fn of(
+        scenario: &Scenario,
+        result: &ResultDir,
+        case: usize,
+    ) -> Result<Option<Figure>, StoreError> {
+        let (Some(case), Some(&seed)) = (scenario.cases.get(case), scenario.seeds.first()) else {
+            return Ok(None);
+        };
+        let Some(series) = result.series(case.index, seed, SeriesKind::Flows)? else {
+            return Ok(None);
+        };
+        let events = result
+            .series(case.index, seed, SeriesKind::Events)?
+            .unwrap_or_default();
+        let spec = case.run_spec(seed);
+        let mut curves = Vec::new();
+        for (group, flow) in case.flows.iter().enumerate() {
+            for member in flow.members.clone() {
+                let name = match flow.members.len() {
+                    1 => format!("{}: {}", flow.name, flow.stack),
+                    n => format!("{}: {}, {n} streams", flow.name, flow.stack),
+                };
+                curves.push(Curve::of(
+                    name,
+                    group,
+                    &spec.flows[member].name,
+                    &series,
+                    &events,
+                ));
+            }
+        }
+        Ok(Some(Figure {
+            title: scenario.name.clone(),
+            subtitle: subtitle(scenario, case),
+            duration: case.duration.as_secs_f64(),
+            window_unit: window_unit(&case.flows),
+            curves,
+            levels: levels(case, seed),
+        }))
+    }
+}
+
+impl Curve {
+    /// The curve of the flow `flow`, from tables of a result.
+    pub(super) fn of(
+        name: String,
+        group: usize,
+        flow: &str,
+        series: &Table,
+        events: &Table,
+    ) -> Self {
+        let mut curve = Curve {
+            name,
+            group,
+            ..Curve::default()
+        };
+        let column = |table: &Table, name: &str| -> Vec<f64> {
+            let (Some(flows), Some(values)) = (table.text("flow"), table.float(name)) else {
+                return Vec::new();
+            };
+            let of_flow = flows.iter().zip(values).filter(|(f, _)| f.as_str() == flow);
+            of_flow.map(|(_, v)| v.unwrap_or(f64::INFINITY)).collect()
+        };
+        curve.time = column(series, "time_s");
+        curve.window = column(series, "cwnd");
+        curve.low = column(series, "cwnd_min");
+        curve.high = column(series, "cwnd_max");
+        curve.ssthresh = column(series, "ssthresh");
+        let kinds: Vec<&String> = events
+            .text("flow")
+            .into_iter()
+            .zip(events.text("kind"))
+            .flat_map(|(flows, kinds)| flows.iter().zip(kinds))
+            .filter(|(f, _)| f.as_str() == flow)
+            .map(|(_, kind)| kind)
+            .collect();
+        let times = column(events, "time_s");
+        let windows = column(events, "before");
+        for ((kind, time), window) in kinds.into_iter().zip(times).zip(windows) {
+            let kind = match kind.as_str() {
+                "loss" | "mark" | "local-stall" => MarkKind::Congestion,
+                "timeout" => MarkKind::Timeout,
+                "start-up-exit" => MarkKind::StartUpExit,
+                _ => continue,
+            };
+            curve.marks.push(Mark { time, window, kind });
+        }
+        curve
+    }
+}
+
+/// The case's parameters, its path, and the seed where there are several.
+fn subtitle(scenario: &Scenario, case: &Case) -> String {
+    let mut parts: Vec<String> = case
+        .params
+        .iter()
+        .map(|(k, v)| format!("{k} = {v}"))
+        .collect();
+    if let [flow] = case.flows.as_slice() {
+        parts.push(format!(
+            "path {}, {} round trip",
+            flow.capacity, flow.base_rtt
+        ));
+    }
+    if let [seed, _, ..] = scenario.seeds.as_slice() {
+        parts.push(format!("seed {seed}, one of {}", scenario.seeds.len()));
+    }
+    parts.join("; ")
+}
+
+fn window_unit(flows: &[FlowGroup]) -> String {
+    match flows {
+        [first, rest @ ..] if rest.iter().all(|f| f.mss == first.mss) => {
+            format!("segments of {} B", thousands(f64::from(first.mss)))
+        }
+        _ => "segments".to_owned(),
+    }
+}
+
+/// What the path holds, where one flow has it to itself.
+fn levels(case: &Case, seed: u64) -> Vec<Level> {
+    let [flow] = case.flows.as_slice() else {
+        return Vec::new();
+    };
+    if flow.members.len() != 1 {
+        return Vec::new();
+    }
+    let spec = case.run_spec(seed);
+    let bdp = flow.bdp();
+    let mut levels = vec![Level {
+        window: bdp,
+        label: format!("BDP {}", thousands(bdp.round())),
+    }];
+    let forward = &spec.flows[flow.members.start].forward;
+    let bottleneck = forward
+        .iter()
+        .filter_map(|&l| spec.links.get(l))
+        .find(|l| l.rate == Some(flow.capacity));
+    let buffer = bottleneck.and_then(|l| match l.buffer {
+        fullpipe_run::Buffer::Packets(n) => Some(n as f64),
+        fullpipe_run::Buffer::Bytes(n) => Some(n as f64 / f64::from(flow.packet)),
+        _ => None,
+    });
+    if let Some(buffer) = buffer {
+        let full = bdp + buffer;
+        levels.push(Level {
+            window: full,
+            label: format!("+ buffer {}", thousands(full.round())),
+        });
+    }
+    if let Some(cap) = flow.window_cap {
+        levels.push(Level {
+            window: cap,
+            label: format!("cap {}", thousands(cap.round())),
+        });
+    }
+    levels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fullpipe_results::store::Column;
+
+    #[test]
+    fn a_curve_takes_its_own_rows() {
+        let text = |v: &[&str]| Column::Text(v.iter().map(|s| (*s).to_owned()).collect());
+        let mut series = Table::default();
+        series.push("flow", text(&["a", "a", "b"]));
+        for (name, values) in [
+            ("time_s", [Some(0.0), Some(1.0), Some(0.5)]),
+            ("cwnd", [Some(2.0), Some(4.0), Some(9.0)]),
+            ("cwnd_min", [Some(2.0), Some(3.0), Some(9.0)]),
+            ("cwnd_max", [Some(2.0), Some(5.0), Some(9.0)]),
+            ("ssthresh", [None, Some(3.0), None]),
+        ] {
+            series.push(name, Column::Float(values.to_vec()));
+        }
+        let mut events = Table::default();
+        events.push("flow", text(&["b", "a", "a", "a"]));
+        events.push(
+            "time_s",
+            Column::Float(vec![Some(0.1), Some(0.6), Some(0.7), Some(0.8)]),
+        );
+        events.push("kind", text(&["loss", "loss", "undo", "timeout"]));
+        events.push(
+            "before",
+            Column::Float(vec![Some(9.0), Some(5.0), Some(5.0), Some(4.0)]),
+        );
+        let curve = Curve::of("x".into(), 0, "a", &series, &events);
+        assert_eq!(curve.window, [2.0, 4.0]);
+        assert_eq!(curve.high, [2.0, 5.0]);
+        assert_eq!(curve.ssthresh, [f64::INFINITY, 3.0]);
+        let mark = |time, window, kind| Mark { time, window, kind };
+        assert_eq!(
+            curve.marks,
+            [
+                mark(0.6, 5.0, MarkKind::Congestion),
+                mark(0.8, 4.0, MarkKind::Timeout)
+            ]
+        );
+    }
+}

@@ -1,0 +1,397 @@
+//! Series of a run on one grid of time, small enough for a page: what a pixel column of a chart shows.
+//!
+//! A row of the grid keeps the smallest and the largest value of its span, so no peak and no valley is lost however few rows
+//! there are (the idea of Jugel et al., "M4", VLDB 2014, without the inner order of a column).
+
+use std::collections::BTreeMap;
+
+use super::data::Curve;
+use fullpipe_results::store::Table;
+
+/// A column and its values, NaN where there are none.
+pub(super) type Drawn = (Curve, Vec<f64>);
+
+/// A grid of time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grid {
+    /// Width of a row, seconds.
+    pub step: f64,
+    /// Rows.
+    pub rows: usize,
+}
+
+impl Grid {
+    /// `rows` rows over `duration` seconds.
+    pub fn new(duration: f64, rows: usize) -> Grid {
+        Grid {
+            step: duration / rows as f64,
+            rows,
+        }
+    }
+
+    fn row(&self, time: f64) -> usize {
+        ((time / self.step) as usize).min(self.rows - 1)
+    }
+
+    /// Smallest and largest value in each row of a quantity that keeps its value until the next sample. Rows before the first
+    /// and after the last sample have none.
+    fn range(&self, samples: &[Sample]) -> (Vec<f64>, Vec<f64>) {
+        let mut low = vec![f64::NAN; self.rows];
+        let mut high = vec![f64::NAN; self.rows];
+        let mut widen = |row: usize, a: f64, b: f64| {
+            low[row] = a.min(if low[row].is_nan() { a } else { low[row] });
+            high[row] = b.max(if high[row].is_nan() { b } else { high[row] });
+        };
+        let mut before: Option<&Sample> = None;
+        for s in samples {
+            let row = self.row(s.time);
+            if let Some(b) = before {
+                for held in self.row(b.time) + 1..row {
+                    widen(held, b.last, b.last);
+                }
+            }
+            widen(row, s.low, s.high);
+            before = Some(s);
+        }
+        (low, high)
+    }
+
+    /// Last value in each row, held from the row before where there is none.
+    fn last(&self, samples: &[Sample]) -> Vec<f64> {
+        let mut out = vec![f64::NAN; self.rows];
+        let mut held: Option<(usize, f64)> = None;
+        for s in samples {
+            let row = self.row(s.time);
+            if let Some((from, value)) = held {
+                out[from + 1..row.max(from + 1)].fill(value);
+            }
+            out[row] = s.last;
+            held = Some((row, s.last));
+        }
+        out
+    }
+
+    /// Means over intervals that end at the given times, each drawn over its whole interval.
+    fn steps(&self, ends: &[(f64, f64)]) -> Vec<f64> {
+        let mut at = 0;
+        let middle = |row: usize| (row as f64 + 0.5) * self.step;
+        (0..self.rows)
+            .map(|row| {
+                while at < ends.len() && ends[at].0 <= middle(row) {
+                    at += 1;
+                }
+                ends.get(at).map_or(f64::NAN, |e| e.1)
+            })
+            .collect()
+    }
+}
+
+/// A value and the range it stood in since the sample before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Sample {
+    time: f64,
+    last: f64,
+    low: f64,
+    high: f64,
+}
+
+/// The curves of every flow: window, threshold, RTT. Connections of one flow are added up (window, threshold) or stand
+/// together (RTT).
+pub(super) fn flows(grid: Grid, series: &Table) -> Vec<Drawn> {
+    let mut out = Vec::new();
+    for (of, members) in groups(series, "flow") {
+        let streams = members.len();
+        let head = |what, stat| Curve {
+            what,
+            of: of.clone(),
+            stat,
+            streams,
+        };
+        let window = sum(&members
+            .iter()
+            .map(|m| m.samples("cwnd", true))
+            .collect::<Vec<_>>());
+        let (low, high) = grid.range(&window);
+        out.push((head("cwnd", "low"), low));
+        out.push((head("cwnd", "high"), high));
+        let threshold = sum(&members
+            .iter()
+            .map(|m| m.samples("ssthresh", false))
+            .collect::<Vec<_>>());
+        if !threshold.is_empty() {
+            out.push((head("ssthresh", "last"), grid.last(&threshold)));
+        }
+        let mut rtt: Vec<Sample> = members
+            .iter()
+            .flat_map(|m| m.samples("rtt_ms", false))
+            .filter(|s| s.last > 0.0)
+            .collect();
+        rtt.sort_by(|a, b| a.time.total_cmp(&b.time));
+        let (low, high) = grid.range(&rtt);
+        out.push((head("rtt", "low"), low));
+        out.push((head("rtt", "high"), high));
+    }
+    out
+}
+
+/// The queue of every link that ever had one.
+pub(super) fn links(grid: Grid, series: &Table) -> Vec<Drawn> {
+    let mut out = Vec::new();
+    for (of, members) in groups(series, "link") {
+        let samples: Vec<Sample> = members
+            .iter()
+            .flat_map(|m| m.samples("queue_packets", false))
+            .collect();
+        if samples.iter().all(|s| s.last == 0.0) {
+            continue;
+        }
+        let (low, high) = grid.range(&samples);
+        let head = |stat| Curve {
+            what: "queue",
+            of: of.clone(),
+            stat,
+            streams: 1,
+        };
+        out.push((head("low"), low));
+        out.push((head("high"), high));
+    }
+    out
+}
+
+/// Goodput of flows, arrivals of short flows and datagrams: the rate of each interval, over all of it.
+pub(super) fn samples(grid: Grid, series: &Table) -> Vec<Drawn> {
+    let kinds = series.text("kind").unwrap_or_default();
+    let mut out = Vec::new();
+    for (of, members) in groups(series, "name") {
+        let first = members.first().and_then(|m| m.rows.first());
+        let flow = first
+            .and_then(|&row| kinds.get(row))
+            .is_some_and(|k| k == "flow");
+        let ends: Vec<(f64, f64)> = members
+            .iter()
+            .flat_map(|m| m.points("goodput_mbps"))
+            .collect();
+        out.push((
+            Curve {
+                what: if flow { "goodput" } else { "rate" },
+                of,
+                stat: "mean",
+                streams: 1,
+            },
+            grid.steps(&ends),
+        ));
+    }
+    out
+}
+
+/// Round-trip times that probes saw.
+pub(super) fn pings(grid: Grid, series: &Table) -> Vec<Drawn> {
+    let mut out = Vec::new();
+    for (of, members) in groups(series, "name") {
+        let samples: Vec<Sample> = members
+            .iter()
+            .flat_map(|m| m.samples("rtt_ms", false))
+            .collect();
+        let (low, high) = grid.range(&samples);
+        let head = |stat| Curve {
+            what: "ping",
+            of: of.clone(),
+            stat,
+            streams: 1,
+        };
+        out.push((head("low"), low));
+        out.push((head("high"), high));
+    }
+    out
+}
+
+/// Rows of one connection in a table.
+struct Member<'a> {
+    table: &'a Table,
+    rows: Vec<usize>,
+}
+
+impl Member<'_> {
+    fn number(&self, column: &str, row: usize) -> Option<f64> {
+        match (self.table.float(column), self.table.int(column)) {
+            (Some(v), _) => v[row],
+            (None, Some(v)) => Some(v[row] as f64),
+            (None, None) => None,
+        }
+    }
+
+    fn samples(&self, column: &str, with_range: bool) -> Vec<Sample> {
+        let end = |suffix: &str, row, last| {
+            let wide = with_range.then(|| self.number(&format!("{column}{suffix}"), row));
+            wide.flatten().unwrap_or(last)
+        };
+        let sample = |&row: &usize| {
+            let last = self.number(column, row)?;
+            Some(Sample {
+                time: self.number("time_s", row)?,
+                last,
+                low: end("_min", row, last),
+                high: end("_max", row, last),
+            })
+        };
+        self.rows.iter().filter_map(sample).collect()
+    }
+
+    fn points(&self, column: &str) -> Vec<(f64, f64)> {
+        let point = |&row: &usize| Some((self.number("time_s", row)?, self.number(column, row)?));
+        self.rows.iter().filter_map(point).collect()
+    }
+}
+
+/// Rows by name, in the order of the table; connections `name.1`, `name.2`, ... make one group.
+fn groups<'a>(table: &'a Table, column: &str) -> Vec<(String, Vec<Member<'a>>)> {
+    let names = table.text(column).unwrap_or_default();
+    let mut order: Vec<&str> = Vec::new();
+    let mut rows: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (row, name) in names.iter().enumerate() {
+        let known = rows.entry(name).or_default();
+        if known.is_empty() {
+            order.push(name);
+        }
+        known.push(row);
+    }
+    let mut out: Vec<(String, Vec<Member<'a>>)> = Vec::new();
+    for name in order {
+        let member = Member {
+            table,
+            rows: rows.remove(name).unwrap_or_default(),
+        };
+        let group = stream_of(name).filter(|_| column == "flow").unwrap_or(name);
+        match out.iter_mut().find(|(g, _)| g == group) {
+            Some((_, members)) => members.push(member),
+            None => out.push((group.to_owned(), vec![member])),
+        }
+    }
+    out
+}
+
+/// The flow that `name.12` is a stream of.
+fn stream_of(name: &str) -> Option<&str> {
+    let (flow, number) = name.rsplit_once('.')?;
+    (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())).then_some(flow)
+}
+
+/// The sum of several quantities over time. One alone keeps its ranges.
+fn sum(members: &[Vec<Sample>]) -> Vec<Sample> {
+    if let [one] = members {
+        return one.clone();
+    }
+    let mut all: Vec<(usize, &Sample)> = members
+        .iter()
+        .enumerate()
+        .flat_map(|(m, samples)| samples.iter().map(move |s| (m, s)))
+        .collect();
+    all.sort_by(|a, b| a.1.time.total_cmp(&b.1.time));
+    let mut held = vec![0.0; members.len()];
+    let mut total = 0.0;
+    all.into_iter()
+        .map(|(m, s)| {
+            total += s.last - std::mem::replace(&mut held[m], s.last);
+            Sample {
+                time: s.time,
+                last: total,
+                low: total,
+                high: total,
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fullpipe_results::store::Column;
+
+    fn samples(points: &[(f64, f64)]) -> Vec<Sample> {
+        let sample = |&(time, last): &(f64, f64)| Sample {
+            time,
+            last,
+            low: last,
+            high: last,
+        };
+        points.iter().map(sample).collect()
+    }
+
+    #[test]
+    fn extremes_survive_however_few_rows() {
+        let mut points: Vec<(f64, f64)> = (0..1000).map(|i| (f64::from(i) * 0.01, 10.0)).collect();
+        points[123].1 = 500.0;
+        points[777].1 = 1.0;
+        for rows in [1, 3, 10, 100] {
+            let (low, high) = Grid::new(10.0, rows).range(&samples(&points));
+            assert_eq!(high.iter().copied().fold(0.0, f64::max), 500.0, "{rows}");
+            assert_eq!(low.iter().copied().fold(99.0, f64::min), 1.0, "{rows}");
+            assert_eq!(high[(1.23 / 10.0 * rows as f64) as usize], 500.0);
+        }
+    }
+
+    #[test]
+    fn values_are_held_between_samples_only() {
+        let grid = Grid::new(10.0, 10);
+        let s = samples(&[(2.5, 7.0), (5.5, 9.0)]);
+        let (low, high) = grid.range(&s);
+        assert!(low[0].is_nan() && low[1].is_nan() && low[6].is_nan());
+        assert_eq!(low[2..6], [7.0, 7.0, 7.0, 9.0]);
+        assert_eq!(high[2..6], [7.0, 7.0, 7.0, 9.0]);
+        assert_eq!(grid.last(&s)[2..6], [7.0, 7.0, 7.0, 9.0]);
+        assert!(grid.last(&s)[6].is_nan());
+    }
+
+    #[test]
+    fn a_mean_stands_over_its_interval() {
+        let steps = Grid::new(10.0, 10).steps(&[(2.0, 7.0), (4.0, 9.0), (9.0, 1.0)]);
+        assert_eq!(steps[..9], [7.0, 7.0, 9.0, 9.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
+        assert!(steps[9].is_nan());
+    }
+
+    #[test]
+    fn streams_are_added_up() {
+        let a = samples(&[(0.0, 10.0), (2.0, 20.0)]);
+        let b = samples(&[(1.0, 5.0), (3.0, 1.0)]);
+        let total: Vec<f64> = sum(&[a.clone(), b]).iter().map(|s| s.last).collect();
+        assert_eq!(total, [10.0, 15.0, 25.0, 21.0]);
+        assert_eq!(sum(std::slice::from_ref(&a)), a);
+        assert_eq!(stream_of("main.16"), Some("main"));
+        assert_eq!(stream_of("main.x"), None);
+        assert_eq!(stream_of("main"), None);
+    }
+
+    #[test]
+    fn flows_of_a_table() {
+        let mut t = Table::default();
+        t.push(
+            "flow",
+            Column::Text(
+                ["a.1", "a.1", "a.2", "a.2", "b"]
+                    .map(str::to_owned)
+                    .to_vec(),
+            ),
+        );
+        for (name, values) in [
+            ("time_s", [0.0, 9.0, 0.0, 9.0, 5.0]),
+            ("cwnd", [2.0, 4.0, 3.0, 5.0, 9.0]),
+            ("rtt_ms", [80.0, 90.0, 0.0, 70.0, 80.0]),
+        ] {
+            t.push(
+                name,
+                Column::Float(values.iter().map(|&v| Some(v)).collect()),
+            );
+        }
+        let drawn = flows(Grid::new(10.0, 10), &t);
+        let of = |what, of: &str, stat| {
+            drawn
+                .iter()
+                .find(|(c, _)| c.what == what && c.of == of && c.stat == stat)
+                .unwrap()
+        };
+        assert_eq!(of("cwnd", "a", "high").0.streams, 2);
+        assert_eq!(of("cwnd", "a", "high").1[9], 9.0);
+        assert_eq!(of("rtt", "a", "low").1[9], 70.0);
+        assert_eq!(of("cwnd", "b", "low").1[5], 9.0);
+    }
+}

@@ -1,0 +1,366 @@
+//! The report: a stored result, or the results of a study, as one HTML page that needs no network.
+//!
+//! What it is: the data of the page ([`data`], the same as `web/src/data.ts`), taken from the files of the store alone, and the
+//! page around it. What it is not: it draws nothing; the template, built from `web/`, does that in the browser. The same
+//! results give the same bytes.
+//!
+//! A page stays small whatever the matrix: [`BUDGET`] bytes of curves are shared by all cases, extremes kept.
+
+mod curves;
+pub mod data;
+mod html;
+mod pack;
+mod transfers;
+mod values;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use serde::{Deserialize, Serialize};
+
+use curves::{Drawn, Grid};
+use data::{Axis, CasePart, Completions, Curve, Curves, Figure, Page, ScenarioPart};
+use fullpipe_results::label;
+use fullpipe_results::result::{RunResult, VERSION};
+pub use fullpipe_results::store::REPORT;
+use fullpipe_results::store::{Manifest, ResultDir, SeriesKind, StoreError};
+
+/// A report that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The page.
+    pub path: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// Writes `report.html` into the directory of a result, or of a study: a directory with one result per subdirectory.
+///
+/// # Errors
+/// If there is no finished result, if it cannot be read or if the page cannot be written.
+pub fn write(dir: &Path) -> Result<Written, StoreError> {
+    if ResultDir::is_one(dir) {
+        return save(dir, &page(&[ResultDir::open(dir)?], None)?);
+    }
+    let (study, results) = match Study::of(dir) {
+        Some(study) => {
+            let open = |name: &String| ResultDir::open(&dir.join(name));
+            let results = study.results.iter().map(open).collect::<Result<_, _>>()?;
+            (study, results)
+        }
+        None => (Study::named_after(dir), ResultDir::below(dir)?),
+    };
+    if results.is_empty() {
+        return Err(StoreError::NoResult {
+            dir: dir.to_owned(),
+        });
+    }
+    save(dir, &page(&results, Some(study))?)
+}
+
+/// What a page of several results says of them together; kept beside them as `study.json`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Study {
+    /// Name.
+    pub name: String,
+    /// What it is about.
+    pub about: String,
+    /// Subdirectories of its results, in order.
+    pub results: Vec<String>,
+}
+
+impl Study {
+    fn of(dir: &Path) -> Option<Study> {
+        let text = std::fs::read(dir.join(STUDY)).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    fn named_after(dir: &Path) -> Study {
+        let whole = dir.canonicalize().ok();
+        let name = whole.as_deref().unwrap_or(dir).file_name();
+        Study {
+            name: name.map_or_else(String::new, |n| n.to_string_lossy().into_owned()),
+            ..Study::default()
+        }
+    }
+}
+
+const STUDY: &str = "study.json";
+
+/// Writes the report of a study into `dir`, and what the study is.
+///
+/// # Errors
+/// If a result cannot be read or a file cannot be written.
+pub fn write_study(dir: &Path, study: &Study) -> Result<Written, StoreError> {
+    let text = serde_json::to_string_pretty(study).expect("strings only") + "\n";
+    ResultDir::write_beside(dir, STUDY, text.as_bytes())?;
+    write(dir)
+}
+
+fn save(dir: &Path, page: &Page) -> Result<Written, StoreError> {
+    let text = html::page(&page.title, page);
+    let path = ResultDir::write_beside(dir, REPORT, text.as_bytes())?;
+    Ok(Written {
+        path,
+        bytes: text.len() as u64,
+    })
+}
+
+/// The data of the page of these results.
+///
+/// # Errors
+/// If a file of a result cannot be read.
+pub fn page(results: &[ResultDir], study: Option<Study>) -> Result<Page, StoreError> {
+    let read: Vec<(&ResultDir, RunResult)> = results
+        .iter()
+        .map(|d| Ok((d, d.result()?)))
+        .collect::<Result<_, StoreError>>()?;
+    let cases: usize = read.iter().map(|(_, r)| r.cases.len()).sum();
+    let rows = (ROWS_OF_ALL / cases.max(1)).clamp(*ROWS.start(), *ROWS.end());
+    let mut scenarios = parts(&read, rows)?;
+    let size = curve_bytes(&scenarios);
+    if size > BUDGET {
+        let fewer = rows * BUDGET / size;
+        scenarios = parts(&read, fewer.max(MIN_ROWS))?;
+    }
+    let study = study.unwrap_or_else(|| {
+        scenarios.first().map_or_else(Study::default, |s| Study {
+            name: s.name.clone(),
+            about: s.about.clone(),
+            ..Study::default()
+        })
+    });
+    Ok(Page {
+        version: data::VERSION,
+        title: study.name,
+        about: study.about,
+        fullpipe: VERSION.to_owned(),
+        metrics: values::metrics(scenarios.iter().flat_map(|s| &s.tables)),
+        scenarios,
+    })
+}
+
+/// Bytes of curves in one page, base64.
+pub const BUDGET: usize = 3_000_000;
+/// Rows of all cases together, before their size is known.
+const ROWS_OF_ALL: usize = 72_000;
+const ROWS: std::ops::RangeInclusive<usize> = 240..=1200;
+const MIN_ROWS: usize = 100;
+
+fn parts(read: &[(&ResultDir, RunResult)], rows: usize) -> Result<Vec<ScenarioPart>, StoreError> {
+    read.iter()
+        .map(|(dir, result)| scenario(dir, result, rows))
+        .collect()
+}
+
+fn curve_bytes(scenarios: &[ScenarioPart]) -> usize {
+    let cases = scenarios.iter().flat_map(|s| &s.cases);
+    cases
+        .filter_map(|c| Some(c.curves.as_ref()?.data.len()))
+        .sum()
+}
+
+fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<ScenarioPart, StoreError> {
+    let manifest = dir.manifest();
+    let file = File::of(&manifest.scenario_text);
+    let params: Vec<Vec<(String, String)>> =
+        result.cases.iter().map(|c| c.params.texts()).collect();
+    let axes = axes(&params, &file.matrix);
+    let drawn: Vec<(Vec<Drawn>, Vec<Completions>)> = (0..result.cases.len())
+        .into_par_iter()
+        .map(|i| Ok((drawn(dir, result, i, rows)?, completions(dir, result, i)?)))
+        .collect::<Result<_, StoreError>>()?;
+    let mut layouts: Vec<Vec<Curve>> = Vec::new();
+    let mut cases = Vec::new();
+    for (((case, params), label), (drawn, completions)) in result
+        .cases
+        .iter()
+        .zip(&params)
+        .zip(label::labels(&params))
+        .zip(drawn)
+    {
+        let at = |axis: &Axis| {
+            let value = label::find(params, &axis.key).unwrap_or_default();
+            axis.values.iter().position(|v| v == value).unwrap_or(0)
+        };
+        cases.push(CasePart {
+            label,
+            at: axes.iter().map(at).collect(),
+            simulated_s: case.simulated_s,
+            delivered_packets: case.delivered_packets,
+            curves: pack_curves(drawn, Grid::new(case.simulated_s, rows), &mut layouts),
+            seeds: case.seeds.len(),
+            completions,
+        });
+    }
+    Ok(ScenarioPart {
+        name: result.scenario.clone(),
+        about: file.about,
+        origin: manifest.origin.clone(),
+        text: manifest.scenario_text.clone(),
+        text_sha256: manifest.scenario_sha256.clone(),
+        ground: result.ground.clone(),
+        fullpipe: manifest.fullpipe.clone(),
+        engine: manifest.engine.clone(),
+        machine: machine(manifest),
+        seeds: manifest.seeds.clone(),
+        fixed: path_of(manifest)
+            .into_iter()
+            .chain(fixed(&params, &axes))
+            .collect(),
+        axes,
+        cases,
+        tables: values::tables(result),
+        expectations: values::expectations(result),
+        figures: file.report,
+        layouts,
+        unsure: result.unsure(),
+        untrue: result.untrue(),
+        fidelity: result.test_bed(),
+    })
+}
+
+/// What the page needs of the scenario's file and is not in the result. The file was valid when it ran; one that a later
+/// version cannot read any more only loses these.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct File {
+    about: String,
+    report: Vec<Figure>,
+    matrix: toml::Table,
+}
+
+impl File {
+    fn of(text: &str) -> File {
+        toml::from_str(text).unwrap_or_default()
+    }
+}
+
+/// Keys that vary, with their values in the order in which they occur.
+fn axes(params: &[Vec<(String, String)>], matrix: &toml::Table) -> Vec<Axis> {
+    let axis = |(key, label): (&str, &str)| {
+        let mut values: Vec<String> = Vec::new();
+        for value in params.iter().filter_map(|p| label::find(p, key)) {
+            if !values.iter().any(|v| v == value) {
+                values.push(value.to_owned());
+            }
+        }
+        Axis {
+            key: key.to_owned(),
+            label: label.to_owned(),
+            values,
+            sets: set_by(matrix, key),
+        }
+    };
+    label::varying(params).into_iter().map(axis).collect()
+}
+
+/// The keys that the tables of a named axis set.
+fn set_by(matrix: &toml::Table, axis: &str) -> Vec<String> {
+    fn leaves(at: &str, table: &toml::Table, to: &mut BTreeSet<String>) {
+        for (key, value) in table {
+            let path = if at.is_empty() {
+                key.clone()
+            } else {
+                format!("{at}.{key}")
+            };
+            match value {
+                toml::Value::Table(inner) => leaves(&path, inner, to),
+                _ => drop(to.insert(path)),
+            }
+        }
+    }
+    let mut keys = BTreeSet::new();
+    let tables = matrix.get(axis).and_then(toml::Value::as_array);
+    for table in tables.into_iter().flatten().filter_map(|v| v.as_table()) {
+        leaves("", table, &mut keys);
+    }
+    keys.remove("name");
+    keys.into_iter().collect()
+}
+
+fn fixed(params: &[Vec<(String, String)>], axes: &[Axis]) -> Vec<(String, String)> {
+    let first = params.first().into_iter().flatten();
+    first
+        .filter(|(key, _)| axes.iter().all(|a| a.key != *key))
+        .cloned()
+        .collect()
+}
+
+/// Where the path is not the scenario's, why nothing is shown of its links.
+fn path_of(manifest: &Manifest) -> Option<(String, String)> {
+    let peer = manifest.peer.as_deref()?;
+    let path = format!(
+        "the one to {peer}, as it was: links, queues and drops of the scenario do not apply, and nothing is drawn of them"
+    );
+    Some(("path".to_owned(), path))
+}
+
+fn machine(manifest: &Manifest) -> String {
+    let m = &manifest.machine;
+    let cpu = m.cpu.as_deref().unwrap_or("unknown processor");
+    format!("{cpu}, {} threads, {} {}", m.cpus, m.os, m.arch)
+}
+
+/// The short flows of a case, all seeds.
+fn completions(
+    dir: &ResultDir,
+    result: &RunResult,
+    case: usize,
+) -> Result<Vec<Completions>, StoreError> {
+    let mut tables = Vec::new();
+    for &seed in &result.cases[case].seeds {
+        tables.extend(dir.series(case, seed, SeriesKind::Transfers)?);
+    }
+    Ok(transfers::completions(&tables))
+}
+
+/// The curves of a case's first seed.
+fn drawn(
+    dir: &ResultDir,
+    result: &RunResult,
+    case: usize,
+    rows: usize,
+) -> Result<Vec<Drawn>, StoreError> {
+    let c = &result.cases[case];
+    let Some(&seed) = c.seeds.first() else {
+        return Ok(Vec::new());
+    };
+    if c.simulated_s <= 0.0 {
+        return Ok(Vec::new());
+    }
+    let grid = Grid::new(c.simulated_s, rows);
+    let mut out = Vec::new();
+    if let Some(series) = dir.series(case, seed, SeriesKind::Flows)? {
+        out.extend(curves::flows(grid, &series));
+    }
+    if let Some(series) = dir.series(case, seed, SeriesKind::Links)? {
+        out.extend(curves::links(grid, &series));
+    }
+    if let Some(series) = dir.series(case, seed, SeriesKind::Samples)? {
+        out.extend(curves::samples(grid, &series));
+    }
+    if let Some(series) = dir.series(case, seed, SeriesKind::Pings)? {
+        out.extend(curves::pings(grid, &series));
+    }
+    Ok(out)
+}
+
+fn pack_curves(drawn: Vec<Drawn>, grid: Grid, layouts: &mut Vec<Vec<Curve>>) -> Option<Curves> {
+    if drawn.is_empty() {
+        return None;
+    }
+    let (layout, columns): (Vec<Curve>, Vec<Vec<f64>>) = drawn.into_iter().unzip();
+    let known = layouts.iter().position(|l| *l == layout);
+    let layout = known.unwrap_or_else(|| {
+        layouts.push(layout);
+        layouts.len() - 1
+    });
+    Some(Curves {
+        step: grid.step,
+        rows: grid.rows,
+        layout,
+        data: pack::curves(&columns),
+    })
+}

@@ -1,0 +1,178 @@
+//! Estimates of a result as columns, expectations with the case they belong to, the metrics that occur.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::data::{Estimates, Expected, Metric, Table};
+use super::pack;
+use fullpipe_metrics as metrics;
+use fullpipe_metrics::{Better, Scope};
+use fullpipe_results::result::{CaseResult, Estimate, RunResult, TrafficResult};
+
+/// One table per scope that has values.
+pub(super) fn tables(result: &RunResult) -> Vec<Table> {
+    let wanted: BTreeSet<&str> = result
+        .expectations
+        .iter()
+        .map(|e| e.metric.as_str())
+        .collect();
+    let all = [
+        table(
+            "flow",
+            &rows(result, |c| {
+                c.flows
+                    .iter()
+                    .map(|f| (f.name.as_str(), f.stack.as_str(), &f.metrics))
+                    .collect()
+            }),
+            &wanted,
+        ),
+        table(
+            "traffic",
+            &rows(result, |c| c.traffic.iter().map(of_traffic).collect()),
+            &wanted,
+        ),
+        table(
+            "link",
+            &rows(result, |c| {
+                c.links
+                    .iter()
+                    .map(|l| (l.name.as_str(), "", &l.metrics))
+                    .collect()
+            }),
+            &wanted,
+        ),
+        table(
+            "case",
+            &rows(result, |c| vec![("", "", &c.metrics.0)]),
+            &wanted,
+        ),
+    ];
+    all.into_iter().filter(|t| !t.columns.is_empty()).collect()
+}
+
+/// Short flows are told apart by their stack, the others by what they are.
+fn of_traffic(t: &TrafficResult) -> (&str, &str, &Values) {
+    let kind = if t.stack.is_empty() {
+        &t.kind
+    } else {
+        &t.stack
+    };
+    (&t.name, kind, &t.metrics)
+}
+
+type Values = BTreeMap<String, Estimate>;
+struct Row<'a> {
+    case: usize,
+    name: &'a str,
+    kind: &'a str,
+    values: &'a Values,
+}
+
+fn rows<'a>(
+    result: &'a RunResult,
+    of: impl Fn(&'a CaseResult) -> Vec<(&'a str, &'a str, &'a Values)>,
+) -> Vec<Row<'a>> {
+    let of_case = |(case, c)| {
+        let row = move |(name, kind, values)| Row {
+            case,
+            name,
+            kind,
+            values,
+        };
+        of(c).into_iter().map(row)
+    };
+    result.cases.iter().enumerate().flat_map(of_case).collect()
+}
+
+/// Columns in the order of the table of metrics. A controller's own variables are left out unless an expectation asks.
+fn table(scope: &'static str, rows: &[Row<'_>], wanted: &BTreeSet<&str>) -> Table {
+    let present: BTreeSet<&str> = rows
+        .iter()
+        .flat_map(|r| r.values.iter())
+        .filter(|(name, e)| {
+            e.mean.is_some() && (!metrics::is_variable(name) || wanted.contains(name.as_str()))
+        })
+        .map(|(name, _)| name.as_str())
+        .collect();
+    let listed: Vec<&str> = metrics::METRICS
+        .iter()
+        .filter(|m| self::scope(m.scope) == scope && present.contains(m.name))
+        .map(|m| m.name)
+        .collect();
+    let others = present.iter().copied().filter(|n| !listed.contains(n));
+    let estimates = |name: &str| -> Vec<Estimate> {
+        let value = |r: &Row<'_>| r.values.get(name).copied().unwrap_or_default();
+        rows.iter().map(value).collect()
+    };
+    let column = |name: &str| {
+        let e = estimates(name);
+        let end = |i: usize| pack::f64s(e.iter().map(|e| e.ci95.map(|c| c[i])));
+        let with_ends = e.iter().any(|e| e.ci95.is_some());
+        Estimates {
+            metric: name.to_owned(),
+            mean: pack::f64s(e.iter().map(|e| e.mean)),
+            low: with_ends.then(|| end(0)),
+            high: with_ends.then(|| end(1)),
+        }
+    };
+    Table {
+        scope,
+        case: rows.iter().map(|r| r.case).collect(),
+        name: rows.iter().map(|r| r.name.to_owned()).collect(),
+        kind: rows.iter().map(|r| r.kind.to_owned()).collect(),
+        columns: listed.iter().copied().chain(others).map(column).collect(),
+    }
+}
+
+/// The expectations, each with its case.
+pub(super) fn expectations(result: &RunResult) -> Vec<Expected> {
+    let expected = |e: &fullpipe_results::result::ExpectationResult| {
+        Some(Expected {
+            name: e.name.clone(),
+            case: result.cases.iter().position(|c| c.params == e.params)?,
+            metric: e.metric.clone(),
+            of: e.flow.clone().or_else(|| e.link.clone()),
+            observed: e.observed,
+            ci95: e.observed_ci95,
+            bound: e.bound.map(|b| b.is_finite().then_some(b)),
+            pass: e.pass,
+            source: e.source.clone(),
+        })
+    };
+    result.expectations.iter().filter_map(expected).collect()
+}
+
+/// The entries of the metrics that any of the tables has.
+pub(super) fn metrics<'a>(tables: impl IntoIterator<Item = &'a Table>) -> Vec<Metric> {
+    let present: BTreeSet<(&str, &str)> = tables
+        .into_iter()
+        .flat_map(|t| t.columns.iter().map(|c| (t.scope, c.metric.as_str())))
+        .collect();
+    metrics::METRICS
+        .iter()
+        .filter(|m| present.contains(&(scope(m.scope), m.name)))
+        .map(|m| Metric {
+            name: m.name.to_owned(),
+            scope: scope(m.scope),
+            unit: m.unit,
+            count: m.count,
+            better: match m.better {
+                Better::Higher => "higher",
+                Better::Lower => "lower",
+                Better::Neither => "neither",
+            },
+            about: m.about,
+            formula: m.formula,
+            source: m.source,
+        })
+        .collect()
+}
+
+fn scope(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Flow => "flow",
+        Scope::Traffic => "traffic",
+        Scope::Link => "link",
+        Scope::Case => "case",
+    }
+}

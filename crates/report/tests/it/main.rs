@@ -1,0 +1,5 @@
+//! Integration tests.
+
+mod overlay;
+mod report;
+mod support;

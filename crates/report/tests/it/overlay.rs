@@ -1,0 +1,38 @@
+//! Two results of one scenario in one picture.
+
+use fullpipe_report::figure::write_overlay;
+use fullpipe_results::ground::{Ground, GroundError};
+use fullpipe_results::store::ResultDir;
+use fullpipe_run::{Outcome, RunSpec};
+
+use crate::support::{MATRIX, run_on_ground, scenario};
+
+/// The simulator under another name.
+struct Other;
+
+impl Ground for Other {
+    fn name(&self) -> &str {
+        "udp"
+    }
+
+    fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
+        Ok(fullpipe_sim::run(spec)?)
+    }
+}
+
+#[test]
+fn the_curves_of_either_ground_bear_its_name() {
+    let root = tempfile::tempdir().unwrap();
+    let dirs = ["a", "b"].map(|name| root.path().join(name));
+    let s = scenario(MATRIX);
+    run_on_ground(&s, &dirs[0], &fullpipe_sim::run);
+    run_on_ground(&s, &dirs[1], &Other);
+    let [a, b] = dirs.map(|dir| ResultDir::open(&dir).unwrap());
+    let figures = write_overlay(&a, &b, &root.path().join("figures")).unwrap();
+    assert_eq!(figures.cases, s.cases.len());
+    let svg = std::fs::read_to_string(figures.first.unwrap()).unwrap();
+    assert!(
+        svg.contains(">sim, main<") && svg.contains(">udp, main<"),
+        "{svg}"
+    );
+}

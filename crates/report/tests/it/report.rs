@@ -1,0 +1,124 @@
+//! The page of a result: complete, the same bytes each time, of one result or of several.
+
+use std::fs;
+
+use fullpipe_report::page::{REPORT, Study, write, write_study};
+use serde_json::Value;
+
+use crate::support::{MATRIX, run, scenario};
+
+/// The data inside a page.
+fn data(page: &str) -> Value {
+    let (_, rest) = page.split_once("id=\"data\">").unwrap();
+    let (json, _) = rest.split_once("</script>").unwrap();
+    serde_json::from_str(json).unwrap()
+}
+
+/// Little-endian `f64` of a column.
+fn numbers(base64: &Value) -> Vec<f64> {
+    let digits = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let text = base64.as_str().unwrap().trim_end_matches('=');
+    let bits = text
+        .bytes()
+        .map(|b| digits.iter().position(|d| *d == b).unwrap() as u32);
+    let (mut word, mut count, mut bytes) = (0u32, 0, Vec::new());
+    for b in bits {
+        (word, count) = (word << 6 | b, count + 6);
+        if count >= 8 {
+            count -= 8;
+            bytes.push((word >> count) as u8);
+        }
+    }
+    let (words, []) = bytes.as_chunks::<8>() else {
+        panic!("not a column of f64")
+    };
+    words.iter().map(|w| f64::from_le_bytes(*w)).collect()
+}
+
+#[test]
+fn a_page_has_the_numbers_of_its_result_and_the_same_bytes_each_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let ran = run(&scenario(MATRIX), &out);
+    let written = write(&out).unwrap();
+    assert_eq!(written.path, out.join(REPORT));
+    let page = fs::read_to_string(&written.path).unwrap();
+    assert_eq!(written.bytes, page.len() as u64);
+    write(&out).unwrap();
+    assert_eq!(page, fs::read_to_string(&written.path).unwrap());
+
+    let data = data(&page);
+    assert_eq!(data["title"], "small");
+    let part = &data["scenarios"][0];
+    assert_eq!(part["axes"][0]["values"].as_array().unwrap().len(), 2);
+    let table = &part["tables"][0];
+    assert_eq!(table["scope"], "flow");
+    let column = |metric: &str| {
+        let columns = table["columns"].as_array().unwrap();
+        columns.iter().find(|c| c["metric"] == metric).unwrap()
+    };
+    let goodput = column("goodput_mbps");
+    let flows = ran.result.cases.iter().flat_map(|c| &c.flows);
+    let wanted: Vec<_> = flows.map(|f| f.metrics["goodput_mbps"]).collect();
+    let means: Vec<f64> = wanted.iter().map(|e| e.mean.unwrap()).collect();
+    let lows: Vec<f64> = wanted.iter().map(|e| e.ci95.unwrap()[0]).collect();
+    assert_eq!(numbers(&goodput["mean"]), means);
+    assert_eq!(numbers(&goodput["low"]), lows);
+    let failed = ran.result.expectations.iter().filter(|e| !e.pass).count();
+    let shown = part["expectations"].as_array().unwrap();
+    assert_eq!(shown.len(), ran.result.expectations.len());
+    assert_eq!(shown.iter().filter(|e| e["pass"] == false).count(), failed);
+    assert!(part["cases"][0]["curves"]["data"].is_string());
+}
+
+#[test]
+fn several_results_make_one_page() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["b", "a"] {
+        let text = MATRIX.replace("name = \"small\"", &format!("name = \"{name}\""));
+        run(&scenario(&text), &dir.path().join(name));
+    }
+    let names = |page: &Value| -> Vec<String> {
+        let scenarios = page["scenarios"].as_array().unwrap().iter();
+        scenarios
+            .map(|s| s["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let read = || data(&fs::read_to_string(dir.path().join(REPORT)).unwrap());
+    write(dir.path()).unwrap();
+    assert_eq!(names(&read()), ["a", "b"]);
+    // A study says what it is called and in which order, also when the page is made again.
+    let study = Study {
+        name: "both".to_owned(),
+        about: "Two & more".to_owned(),
+        results: vec!["b".to_owned(), "a".to_owned()],
+    };
+    write_study(dir.path(), &study).unwrap();
+    write(dir.path()).unwrap();
+    assert_eq!(names(&read()), ["b", "a"]);
+    assert_eq!(read()["title"], "both");
+    assert_eq!(read()["about"], "Two & more");
+}
+
+#[test]
+fn a_result_without_its_series_is_not_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let s = scenario(MATRIX);
+    run(&s, dir.path());
+    fs::remove_dir_all(dir.path().join("series")).unwrap();
+    let error = write(dir.path()).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("not whole: `series/case-000") && text.ends_with("is missing"),
+        "{text}"
+    );
+    assert!(error.hint().unwrap().contains("--resume"));
+    assert!(!error.is_environment());
+}
+
+#[test]
+fn nothing_to_report_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(write(dir.path()).is_err());
+    assert!(!dir.path().join(REPORT).exists());
+}

@@ -1,0 +1,243 @@
+//! What the sender of a flow has seen so far, turned into events one by one.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use fullpipe_flow::{Ack, Segment, TraceRow};
+use fullpipe_run::{CaptureEvent, CaptureRow};
+use fullpipe_units::Time;
+use serde::Serialize;
+use serde_json::json;
+
+use super::record::{Event, Frame, Lost, Metrics, PacketData, PacketHeader, Raw, ranges, record};
+use crate::capture::{IP_AND_TCP, endpoints};
+
+/// The events of a flow while they are written.
+pub(super) struct Log<'a> {
+    out: &'a mut dyn Write,
+    mss: u64,
+    stamps: bool,
+    /// Packets sent and received so far.
+    sent: u64,
+    received: u64,
+    /// Largest packet number acknowledged.
+    largest: u64,
+    /// Copies of segments that are not acknowledged, by segment number, oldest first.
+    waiting: BTreeMap<u64, Vec<Copy>>,
+    metrics: Metrics,
+}
+
+/// One transmission.
+#[derive(Clone, Copy, Debug)]
+struct Copy {
+    number: u64,
+    stamp: Time,
+    fate: Fate,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    InFlight,
+    Arrived,
+    Dropped,
+}
+
+impl<'a> Log<'a> {
+    pub(super) fn new(out: &'a mut dyn Write, mss: u32, stamps: bool) -> Self {
+        Log {
+            out,
+            mss: u64::from(mss),
+            stamps,
+            sent: 0,
+            received: 0,
+            largest: 0,
+            waiting: BTreeMap::new(),
+            metrics: Metrics::default(),
+        }
+    }
+}
+
+impl Log<'_> {
+    pub(super) fn event(
+        &mut self,
+        at: Time,
+        name: &'static str,
+        data: impl Serialize,
+    ) -> io::Result<()> {
+        let time = at.as_nanos() as f64 / 1e6;
+        record(self.out, &Event { time, name, data })
+    }
+
+    /// The addresses are those of the packet captures.
+    pub(super) fn opening(&mut self, at: Time, index: usize) -> io::Result<()> {
+        let (from, to) = endpoints(index);
+        let data = json!({
+            "ip_version": "ipv4",
+            "src_ip": from.ip().to_string(),
+            "dst_ip": to.ip().to_string(),
+            "src_port": from.port(),
+            "dst_port": to.port(),
+        });
+        self.event(at, "connectivity:connection_started", data)
+    }
+
+    pub(super) fn row(&mut self, row: &CaptureRow) -> io::Result<()> {
+        match row.event {
+            CaptureEvent::SegmentSent(s) => self.segment_sent(row.at, &s),
+            CaptureEvent::AckReceived(a) => self.ack_received(row.at, &a),
+            CaptureEvent::SegmentReceived(s) => {
+                self.settle(&s, Fate::Arrived);
+                Ok(())
+            }
+            CaptureEvent::SegmentDropped(s) => match self.settle(&s, Fate::Dropped) {
+                Some(n) => self.event(row.at, "fullpipe:packet_dropped", Lost::of(n)),
+                None => Ok(()),
+            },
+            CaptureEvent::AckSent(_) | CaptureEvent::AckDropped(_) => Ok(()),
+        }
+    }
+
+    fn segment_sent(&mut self, at: Time, s: &Segment) -> io::Result<()> {
+        let number = self.sent;
+        self.sent += 1;
+        if s.syn {
+            let data = PacketData {
+                header: PacketHeader::opening(number),
+                raw: Raw {
+                    length: self.header_length(0),
+                    payload_length: 0,
+                },
+                frames: vec![Frame::Ping],
+            };
+            return self.event(at, "transport:packet_sent", data);
+        }
+        let copies = self.waiting.entry(s.seq).or_default();
+        let before = copies.last().map(|c| c.number);
+        copies.push(Copy {
+            number,
+            stamp: s.stamp,
+            fate: Fate::InFlight,
+        });
+        if let Some(n) = before {
+            self.event(at, "recovery:packet_lost", Lost::of(n))?;
+        }
+        let frame = Frame::Stream {
+            stream_id: 0,
+            offset: s.seq.wrapping_mul(self.mss),
+            length: self.mss,
+            retransmission: s.retransmission,
+        };
+        let data = PacketData {
+            header: PacketHeader::short(number),
+            raw: Raw {
+                length: self.header_length(0) + self.mss,
+                payload_length: self.mss,
+            },
+            frames: vec![frame],
+        };
+        self.event(at, "transport:packet_sent", data)
+    }
+
+    /// The path has decided about a copy; its packet number.
+    fn settle(&mut self, s: &Segment, fate: Fate) -> Option<u64> {
+        if s.syn {
+            return None;
+        }
+        let copies = self.waiting.get_mut(&s.seq)?;
+        let copy = copies
+            .iter_mut()
+            .find(|c| c.stamp == s.stamp && c.fate == Fate::InFlight)?;
+        copy.fate = fate;
+        Some(copy.number)
+    }
+
+    fn ack_received(&mut self, at: Time, a: &Ack) -> io::Result<()> {
+        let number = self.received;
+        self.received += 1;
+        let mut acked = Vec::new();
+        // The SYN has number 0 and no segment.
+        if a.syn {
+            acked.push(0);
+        }
+        self.acknowledge(0..a.cum, &mut acked);
+        for block in a.sacks.iter() {
+            self.acknowledge(block.start..block.end, &mut acked);
+        }
+        acked.sort_unstable();
+        self.largest = self.largest.max(acked.last().copied().unwrap_or(0));
+        if acked.is_empty() {
+            acked.push(self.largest);
+        }
+        let data = PacketData {
+            header: match a.syn {
+                true => PacketHeader::opening(number),
+                false => PacketHeader::short(number),
+            },
+            raw: Raw {
+                length: self.header_length(a.sacks.len() as u64),
+                payload_length: 0,
+            },
+            frames: vec![Frame::Ack {
+                acked_ranges: ranges(&acked),
+            }],
+        };
+        self.event(at, "transport:packet_received", data)
+    }
+
+    /// Takes out the copies of these segments that arrived, and forgets those that were dropped. One still on its way (a needless
+    /// retransmission) stays until a duplicate is reported.
+    fn acknowledge(&mut self, segments: std::ops::Range<u64>, acked: &mut Vec<u64>) {
+        let mut done = Vec::new();
+        for (seq, copies) in self.waiting.range_mut(segments) {
+            let arrived = copies.iter().filter(|c| c.fate == Fate::Arrived);
+            acked.extend(arrived.map(|c| c.number));
+            copies.retain(|c| c.fate == Fate::InFlight);
+            if copies.is_empty() {
+                done.push(*seq);
+            }
+        }
+        for seq in done {
+            self.waiting.remove(&seq);
+        }
+    }
+
+    pub(super) fn metrics(&mut self, row: &TraceRow) -> io::Result<()> {
+        let rtt = row.rtt.as_millis_f64();
+        let srtt = row.srtt.as_millis_f64();
+        let bytes = |segments: f64| {
+            let b = segments * self.mss as f64;
+            b.is_finite().then_some(b as u64)
+        };
+        let positive = |x: f64| (x > 0.0).then_some(x);
+        let latest_rtt = positive(rtt);
+        let smallest = match (self.metrics.min_rtt, latest_rtt) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        let now = Metrics {
+            min_rtt: smallest,
+            smoothed_rtt: positive(srtt),
+            latest_rtt,
+            congestion_window: bytes(row.cwnd),
+            bytes_in_flight: Some(row.flight.saturating_mul(self.mss)),
+            ssthresh: bytes(row.ssthresh),
+            pacing_rate: positive(row.pacing_rate).map(|r| r as u64),
+        };
+        let changed = now.without(&self.metrics);
+        self.metrics = now;
+        if changed == Metrics::default() {
+            return Ok(());
+        }
+        self.event(row.time, "recovery:metrics_updated", changed)
+    }
+
+    /// Of a packet of the capture with so many SACK blocks.
+    fn header_length(&self, blocks: u64) -> u64 {
+        let (stamps, most) = if self.stamps { (12, 3) } else { (0, 4) };
+        let sack = match blocks.min(most) {
+            0 => 0,
+            n => 4 + 8 * n,
+        };
+        u64::from(IP_AND_TCP) + stamps + sack
+    }
+}

@@ -1,0 +1,357 @@
+//! Events of one flow as its sender sees them: qlog 0.3 in JSON text sequences, the form that qvis opens.
+//!
+//! Documents: draft-ietf-quic-qlog-main-schema-02 (the header, `JSON-SEQ`, RFC 7464), draft-marx-qlog-event-definitions-quic-h3
+//! (names of events). The vocabulary is QUIC's; a flow of numbered segments fits it like this:
+//! - Every transmission, SYN and retransmission included, has a packet number of its own, counted from 0. The segment is a
+//!   STREAM frame: bytes `n mss` to `(n + 1) mss` of stream 0.
+//! - An ACK frame names the packet numbers it newly acknowledges: of each segment the copy that arrived, as the path knows it,
+//!   not as the sender guesses it. An ACK that brings nothing new repeats the largest number so far.
+//! - `recovery:packet_lost` is the sender's judgement: the segment is sent again, so its copy before is taken to be lost. What
+//!   the path really dropped is `fullpipe:packet_dropped`, an event of our own.
+//! - `recovery:metrics_updated` comes from the run's time series, as dense as the scenario's `trace` asks for; only what
+//!   changed is repeated. Windows in bytes of payload, times in milliseconds, `pacing_rate` in bit/s.
+//!
+//! Only the standard's names are used beside that; qvis draws sequence, congestion and packetization views from them.
+
+mod log;
+mod record;
+
+use std::io::{self, Write};
+
+use fullpipe_flow::Events;
+use fullpipe_run::{CaptureRow, FlowSpec, Series};
+use fullpipe_trace::{FlowMeta, Trace};
+use fullpipe_units::Span;
+use serde_json::{Value, json};
+
+use super::has_stamps;
+use super::thin::thin;
+use log::Log;
+use record::record;
+
+/// What a file is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// For people: scenario, case, seed.
+    pub title: &'a str,
+    /// Index of the flow in the run.
+    pub index: usize,
+    /// The flow.
+    pub flow: &'a FlowSpec,
+    /// Its time series.
+    pub series: &'a Series,
+}
+
+/// Writes the events of one flow.
+///
+/// # Errors
+/// If `out` refuses.
+pub fn write(out: &mut dyn Write, subject: &Subject<'_>, rows: &[CaptureRow]) -> io::Result<()> {
+    record(out, &header(subject))?;
+    let mut log = Log::new(out, subject.flow.sender.mss, has_stamps(subject.flow));
+    let (metrics, mut series) = (&subject.series.rows, 0);
+    let of_flow = rows.iter().filter(|r| r.flow as usize == subject.index);
+    let mut first = true;
+    for row in of_flow {
+        // Metrics of an instant follow what happened in it.
+        while series < metrics.len() && metrics[series].time < row.at {
+            log.metrics(&metrics[series])?;
+            series += 1;
+        }
+        if std::mem::take(&mut first) {
+            log.opening(row.at, subject.index)?;
+        }
+        log.row(row)?;
+    }
+    metrics[series..].iter().try_for_each(|r| log.metrics(r))
+}
+
+/// Writes one flow of a trace: its metrics, at most one record per `every`, the phases of its recovery, and what happened to it as
+/// events of our own. Packets are in captures only.
+///
+/// # Errors
+/// If `out` refuses.
+pub fn write_trace(
+    out: &mut dyn Write,
+    trace: &Trace,
+    flow: usize,
+    every: Option<Span>,
+) -> io::Result<()> {
+    let unknown = FlowMeta::default();
+    let about = trace.meta.flows.get(flow).unwrap_or(&unknown);
+    let m = &trace.meta;
+    let title = format!("{}, case {}, seed {}", m.scenario, m.case, m.seed);
+    let description = format!(
+        "flow {}, {}, ground {}, from a trace of fullpipe; the vocabulary is QUIC's",
+        about.name, about.stack, m.ground
+    );
+    record(out, &preamble(&title, &about.name, &description))?;
+    let mut log = Log::new(out, about.mss, false);
+    let mut phase = "";
+    for (i, kept) in thin(trace, flow, every).iter().enumerate() {
+        let row = &kept.row;
+        if i == 0 {
+            log.opening(row.time, flow)?;
+        }
+        for (event, name) in TRACED {
+            if row.events.has(event) {
+                let data =
+                    json!({ "retransmits": row.retransmits, "loss_events": row.loss_events });
+                log.event(row.time, name, data)?;
+            }
+        }
+        if row.phase_name() != phase {
+            let new = row.phase_name();
+            let data = json!({ "old": phase, "new": new });
+            log.event(row.time, "recovery:congestion_state_updated", data)?;
+            phase = new;
+        }
+        log.metrics(row)?;
+    }
+    Ok(())
+}
+
+/// Events of a trace that have a record of their own.
+const TRACED: [(Events, &str); 9] = [
+    (Events::LOSS, "fullpipe:loss_event"),
+    (Events::MARK, "fullpipe:mark_event"),
+    (Events::LOCAL_DROP, "fullpipe:local_stall_event"),
+    (Events::AGAIN, "fullpipe:lost_retransmission"),
+    (Events::TIMEOUT, "fullpipe:timeout"),
+    (Events::UNDO, "fullpipe:undo"),
+    (Events::START_UP_EXIT, "fullpipe:start_up_exit"),
+    (Events::PROBE, "fullpipe:probe"),
+    (Events::STALL, "fullpipe:stall"),
+];
+
+fn header(s: &Subject<'_>) -> Value {
+    let name = &s.flow.name;
+    let description = format!(
+        "flow {name}, {}, simulated by fullpipe; the vocabulary is QUIC's",
+        s.flow.stack
+    );
+    preamble(s.title, name, &description)
+}
+
+fn preamble(title: &str, name: &str, description: &str) -> Value {
+    json!({
+        "qlog_format": "JSON-SEQ",
+        "qlog_version": "0.3",
+        "title": title,
+        "description": description,
+        "trace": {
+            "title": name,
+            "vantage_point": { "name": format!("sender of {name}"), "type": "client" },
+            "configuration": { "time_offset": 0 },
+            "common_fields": {
+                "group_id": name,
+                "protocol_type": ["TCP"],
+                "time_format": "relative",
+                "reference_time": 0,
+            },
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::testing::{ack, ack_row, dropped, flow, received, segment, sent};
+    use fullpipe_cc::Phase;
+    use fullpipe_flow::TraceRow;
+    use fullpipe_flow::{Ack, Range, SackBlocks, Segment};
+    use fullpipe_units::Time;
+
+    fn ms(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    fn logged(rows: &[CaptureRow], series: &Series) -> Vec<Value> {
+        let flow = flow(1500, true);
+        let subject = Subject {
+            title: "test",
+            index: 0,
+            flow: &flow,
+            series,
+        };
+        let mut bytes = Vec::new();
+        write(&mut bytes, &subject, rows).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        let mut records = text.split('\u{1e}');
+        assert_eq!(records.next(), Some(""), "begins with a separator");
+        records
+            .map(|r| serde_json::from_str(r.strip_suffix('\n').expect("a line feed")).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn the_header_is_that_of_the_version_qvis_reads() {
+        let log = logged(&[], &Series::default());
+        assert_eq!(log.len(), 1);
+        assert_eq!(log[0]["qlog_version"], "0.3");
+        assert_eq!(log[0]["qlog_format"], "JSON-SEQ");
+        assert_eq!(log[0]["trace"]["vantage_point"]["type"], "client");
+        assert_eq!(log[0]["trace"]["common_fields"]["time_format"], "relative");
+    }
+
+    #[test]
+    fn copies_have_numbers_of_their_own_and_the_one_that_arrived_is_acknowledged() {
+        let again = Segment {
+            retransmission: true,
+            ..segment(0, ms(50))
+        };
+        let mut sacks = SackBlocks::default();
+        sacks.push(Range { start: 1, end: 3 });
+        let selective = Ack {
+            sacks,
+            ..ack(0, ms(0), 20)
+        };
+        let rows = [
+            sent(0, ms(0), segment(0, ms(0))),
+            dropped(0, ms(1), segment(0, ms(0))),
+            sent(0, ms(1), segment(1, ms(1))),
+            sent(0, ms(2), segment(2, ms(2))),
+            received(0, ms(21), segment(1, ms(1))),
+            received(0, ms(22), segment(2, ms(2))),
+            ack_row(0, ms(42), selective),
+            sent(0, ms(50), again),
+            ack_row(0, ms(60), selective),
+            received(0, ms(70), again),
+            ack_row(0, ms(90), ack(3, ms(50), 70)),
+        ];
+        let log = logged(&rows, &Series::default());
+        let brief: Vec<String> = log[1..]
+            .iter()
+            .map(|e| {
+                let n = &e["data"]["header"]["packet_number"];
+                let acked = &e["data"]["frames"][0]["acked_ranges"];
+                format!("{} {} {n} {acked}", e["time"], e["name"].as_str().unwrap())
+            })
+            .collect();
+        assert_eq!(
+            brief,
+            [
+                "0.0 connectivity:connection_started null null",
+                "0.0 transport:packet_sent 0 null",
+                "1.0 fullpipe:packet_dropped 0 null",
+                "1.0 transport:packet_sent 1 null",
+                "2.0 transport:packet_sent 2 null",
+                "42.0 transport:packet_received 0 [[1,2]]",
+                "50.0 recovery:packet_lost 0 null",
+                "50.0 transport:packet_sent 3 null",
+                "60.0 transport:packet_received 1 [[2,2]]",
+                "90.0 transport:packet_received 2 [[3,3]]",
+            ]
+        );
+        let stream = &log[5]["data"]["frames"][0];
+        assert_eq!(stream["offset"], 2 * 1448);
+        assert_eq!(stream["length"], 1448);
+        assert_eq!(log[5]["data"]["raw"]["length"], 1500);
+        assert_eq!(log[6]["data"]["raw"]["length"], 64, "one block");
+    }
+
+    #[test]
+    fn metrics_are_in_the_units_of_the_schema_and_only_what_changed() {
+        let later = |at| TraceRow {
+            time: ms(at),
+            cwnd: 10.5,
+            ssthresh: 20.0,
+            rtt: Span::from_millis(80),
+            srtt: Span::from_millis(90),
+            pacing_rate: 1.5e6,
+            flight: 10,
+            ..TraceRow::default()
+        };
+        let first = TraceRow {
+            cwnd: 10.0,
+            ..TraceRow::default()
+        };
+        let series = Series {
+            rows: vec![first, later(10), later(20)],
+            ..Series::default()
+        };
+        let log = logged(&[], &series);
+        assert_eq!(log.len(), 3, "the third row brings nothing new");
+        assert_eq!(
+            log[1],
+            json!({ "time": 0.0, "name": "recovery:metrics_updated",
+                "data": { "congestion_window": 14_480, "bytes_in_flight": 0 } })
+        );
+        assert_eq!(
+            log[2]["data"],
+            json!({ "min_rtt": 80.0, "smoothed_rtt": 90.0, "latest_rtt": 80.0, "congestion_window": 15_204,
+                "bytes_in_flight": 14_480, "ssthresh": 28_960, "pacing_rate": 1_500_000 })
+        );
+    }
+
+    /// What qvis 0.1 asks of a file (its `QlogLoaderV2` and `ParserPreSpec03`): version and format by these words, every record an
+    /// object with a number as time and a name `category:event`.
+    #[test]
+    fn a_trace_is_a_file_that_qvis_accepts() {
+        let row = |at, cwnd, events, phase| TraceRow {
+            time: ms(at),
+            cwnd,
+            rtt: Span::from_millis(80),
+            flight: 10,
+            loss_events: 1,
+            events,
+            phase,
+            start_up: false,
+            ..TraceRow::default()
+        };
+        let trace = Trace {
+            meta: fullpipe_trace::Meta {
+                scenario: "one-drop".to_owned(),
+                ground: "udp".to_owned(),
+                flows: vec![FlowMeta {
+                    name: "main".to_owned(),
+                    stack: "reno".to_owned(),
+                    mss: 1448,
+                    ..FlowMeta::default()
+                }],
+                ..fullpipe_trace::Meta::default()
+            },
+            rows: vec![
+                row(0, 20.0, Events::ACK, Phase::Open),
+                row(1, 21.0, Events::ACK, Phase::Open),
+                row(15, 10.0, Events::LOSS, Phase::Recovery),
+                row(16, 10.0, Events::ACK, Phase::Open),
+            ],
+            ..Trace::default()
+        };
+        let mut bytes = Vec::new();
+        write_trace(&mut bytes, &trace, 0, Some(Span::from_millis(10))).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        let records: Vec<Value> = text
+            .split('\u{1e}')
+            .skip(1)
+            .map(|r| serde_json::from_str(r.strip_suffix('\n').expect("a line feed")).unwrap())
+            .collect();
+        assert_eq!(records[0]["qlog_version"], "0.3");
+        assert_eq!(records[0]["qlog_format"], "JSON-SEQ");
+        for event in &records[1..] {
+            assert!(event["time"].is_number(), "{event}");
+            let name = event["name"].as_str().unwrap();
+            assert!(name.split_once(':').is_some(), "{name}");
+            assert!(event["data"].is_object());
+        }
+        let names: Vec<&str> = records[1..]
+            .iter()
+            .map(|e| e["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "connectivity:connection_started",
+                "recovery:congestion_state_updated",
+                "recovery:metrics_updated",
+                "fullpipe:loss_event",
+                "recovery:congestion_state_updated",
+                "recovery:metrics_updated",
+                "recovery:congestion_state_updated",
+            ]
+        );
+        assert_eq!(records[3]["data"]["congestion_window"], 21 * 1448);
+        assert_eq!(records[6]["data"], json!({ "congestion_window": 14_480 }));
+    }
+}

@@ -1,0 +1,178 @@
+//! Two cases held against each other, row by row.
+
+use super::difference::Difference;
+use super::runs::{Runs, pairs};
+use super::{Missing, Number, Options, Row, Verdict, View};
+use crate::agreement;
+use crate::result::{CaseResult, Estimate, Estimates};
+use fullpipe_metrics as metrics;
+use fullpipe_metrics::Scope;
+
+/// What has been compared so far.
+pub(super) struct Collector<'a> {
+    pub(super) options: &'a Options,
+    pub(super) runs: Option<&'a [Runs; 2]>,
+    pub(super) view: View,
+    /// Indices of the cases under comparison.
+    pub(super) at: [usize; 2],
+    pub(super) rows: Vec<Row>,
+    pub(super) missing: Vec<Missing>,
+}
+
+impl Collector<'_> {
+    pub(super) fn case(&mut self, a: &CaseResult, b: &CaseResult) {
+        for flow in &a.flows {
+            match b.flow(&flow.name) {
+                Some(other) => {
+                    let of = (Scope::Flow, Some(flow.name.as_str()));
+                    self.metrics(a, b, of, (&flow.metrics, &other.metrics));
+                }
+                None => self.miss("b", a, Some(&flow.name), None),
+            }
+        }
+        for flow in b.flows.iter().filter(|f| a.flow(&f.name).is_none()) {
+            self.miss("a", b, Some(&flow.name), None);
+        }
+        for row in &a.traffic {
+            match b.traffic(&row.name) {
+                Some(other) => {
+                    let of = (Scope::Traffic, Some(row.name.as_str()));
+                    self.metrics(a, b, of, (&row.metrics, &other.metrics));
+                }
+                None => self.miss("b", a, Some(&row.name), None),
+            }
+        }
+        for row in b.traffic.iter().filter(|t| a.traffic(&t.name).is_none()) {
+            self.miss("a", b, Some(&row.name), None);
+        }
+        for link in &a.links {
+            match b.link(&link.name) {
+                Some(other) => {
+                    let of = (Scope::Link, Some(link.name.as_str()));
+                    self.metrics(a, b, of, (&link.metrics, &other.metrics));
+                }
+                None => self.miss("b", a, None, Some(&link.name)),
+            }
+        }
+        for link in b.links.iter().filter(|l| a.link(&l.name).is_none()) {
+            self.miss("a", b, None, Some(&link.name));
+        }
+        self.metrics(a, b, (Scope::Case, None), (&a.metrics.0, &b.metrics.0));
+    }
+
+    fn metrics(
+        &mut self,
+        a: &CaseResult,
+        b: &CaseResult,
+        (scope, name): (Scope, Option<&str>),
+        (of_a, of_b): (&Estimates, &Estimates),
+    ) {
+        let options = self.options;
+        let asked = |n: &str| options.metrics.is_empty() || options.metrics.iter().any(|m| m == n);
+        let mut names: Vec<&str> = metrics::names_of(scope).filter(|n| asked(n)).collect();
+        // A variable of the controller is compared only when asked for by name.
+        if scope == Scope::Flow {
+            let variables = options.metrics.iter().filter(|m| metrics::is_variable(m));
+            names.extend(variables.map(String::as_str));
+        }
+        for metric in names {
+            let (Some(ea), Some(eb)) = (of_a.get(metric), of_b.get(metric)) else {
+                continue;
+            };
+            let judged = self.view == View::Metrics
+                || !options.metrics.is_empty()
+                || agreement::is_judged(scope, metric);
+            let threshold = options.threshold_of(metric, self.view);
+            let (na, nb) = (a.seeds.len(), b.seeds.len());
+            let paired = self.runs.and_then(|runs| {
+                let of = |side: usize| runs[side].values(self.at[side], scope, name, metric);
+                pairs(&of(0), &of(1))
+            });
+            let seen = match &paired {
+                Some(pairs) => Difference::paired(pairs),
+                None => Difference::welch(ea, na, eb, nb),
+            };
+            let difference = seen.mean;
+            let relative = difference
+                .zip(ea.mean)
+                .filter(|(_, a)| *a != 0.0)
+                .map(|(d, a)| d / a.abs());
+            let named = |wanted: Scope| name.filter(|_| scope == wanted).map(str::to_owned);
+            self.rows.push(Row {
+                params: a.params.clone(),
+                flow: named(Scope::Flow).or_else(|| named(Scope::Traffic)),
+                link: named(Scope::Link),
+                metric: metric.to_owned(),
+                unit: metrics::find(scope, metric).map_or("", |m| m.unit),
+                a: Number {
+                    mean: ea.mean,
+                    ci95: ea.ci95,
+                    seeds: na,
+                },
+                b: Number {
+                    mean: eb.mean,
+                    ci95: eb.ci95,
+                    seeds: nb,
+                },
+                difference,
+                difference_ci95: seen.interval,
+                method: seen.method,
+                pairs: paired.as_ref().map(Vec::len),
+                effect: seen.effect,
+                relative,
+                threshold,
+                verdict: match verdict([ea.mean, eb.mean], &seen, relative, threshold) {
+                    Verdict::Same if defined_part(ea, na) != defined_part(eb, nb) => {
+                        Verdict::Indistinguishable
+                    }
+                    verdict => verdict,
+                },
+                judged,
+            });
+        }
+    }
+
+    pub(super) fn miss(
+        &mut self,
+        missing_in: &'static str,
+        case: &CaseResult,
+        flow: Option<&str>,
+        link: Option<&str>,
+    ) {
+        self.missing.push(Missing {
+            missing_in,
+            params: case.params.clone(),
+            flow: flow.map(str::to_owned),
+            link: link.map(str::to_owned),
+        });
+    }
+}
+
+/// Part of the seeds in which a metric is defined.
+fn defined_part(e: &Estimate, seeds: usize) -> f64 {
+    match (e.mean, e.undefined) {
+        (Some(_), _) => 1.0,
+        (None, 0) => 0.0,
+        (None, n) => 1.0 - f64::from(n) / seeds as f64,
+    }
+}
+
+pub(super) fn verdict(
+    [a, b]: [Option<f64>; 2],
+    seen: &Difference,
+    relative: Option<f64>,
+    threshold: f64,
+) -> Verdict {
+    let holds_zero = seen
+        .interval
+        .is_some_and(|[low, high]| low <= 0.0 && 0.0 <= high);
+    if seen.mean == Some(0.0) || (a.is_none() && b.is_none()) {
+        Verdict::Same
+    } else if holds_zero {
+        Verdict::Indistinguishable
+    } else if relative.is_some_and(|r| r.abs() <= threshold) {
+        Verdict::Within
+    } else {
+        Verdict::Beyond
+    }
+}

@@ -1,0 +1,292 @@
+//! Comparisons of results made by hand.
+
+use super::collect::verdict;
+use super::runs::pairs;
+use super::*;
+use crate::result::{CaseMetrics, Estimate, Estimates, FlowResult, LinkResult};
+
+fn estimate(samples: &[f64]) -> Estimate {
+    Estimate::of(&samples.iter().map(|&v| Some(v)).collect::<Vec<_>>())
+}
+
+fn case(mtu: i64, goodput: &[f64]) -> CaseResult {
+    let of = |name: &str, e| Estimates::from([(name.to_owned(), e)]);
+    let mut flow = of("goodput_mbps", estimate(goodput));
+    flow.insert("recovery_time_s".into(), Estimate::default());
+    flow.insert("var.k.last".into(), estimate(goodput));
+    CaseResult {
+        params: Params(vec![
+            ("path.mtu".into(), mtu.into()),
+            ("flow.main.stack".into(), "reno".into()),
+        ]),
+        seeds: (1..=goodput.len() as u64).collect(),
+        flows: vec![FlowResult {
+            name: "main".into(),
+            stack: "reno".into(),
+            metrics: flow,
+        }],
+        traffic: vec![],
+        links: vec![LinkResult {
+            name: "bottleneck".into(),
+            metrics: of("drops", estimate(&[0.0])),
+        }],
+        metrics: CaseMetrics(of("jain", estimate(&[1.0]))),
+        precision: None,
+        fidelity: None,
+        simulated_s: 1.0,
+        delivered_packets: 1,
+        wall_s: None,
+        packets_per_s: None,
+    }
+}
+
+fn result(cases: Vec<CaseResult>) -> RunResult {
+    RunResult {
+        fullpipe: "0".into(),
+        scenario: "s".into(),
+        ground: "sim".into(),
+        quick: false,
+        cases,
+        expectations: vec![],
+    }
+}
+
+fn goodput<'a>(c: &'a Comparison, mtu: &str) -> &'a Row {
+    let wanted =
+        |r: &&Row| r.metric == "goodput_mbps" && r.params.text("path.mtu").as_deref() == Some(mtu);
+    c.rows.iter().find(wanted).unwrap()
+}
+
+#[test]
+fn a_result_agrees_with_itself() {
+    let r = result(vec![case(1500, &[1.0, 2.0]), case(9000, &[3.0])]);
+    let c = compare(&r, &r, &Options::default());
+    assert!(c.agree && c.missing.is_empty());
+    assert_eq!(c.rows.len(), 2 * 4);
+    assert!(
+        c.rows
+            .iter()
+            .all(|r| r.verdict == Verdict::Same && r.metric != "var.k.last")
+    );
+}
+
+#[test]
+fn one_seed_is_judged_by_the_threshold() {
+    let a = result(vec![case(1500, &[100.0])]);
+    for (b, verdict) in [
+        (104.0, Verdict::Within),
+        (106.0, Verdict::Beyond),
+        (94.0, Verdict::Beyond),
+    ] {
+        let c = compare(&a, &result(vec![case(1500, &[b])]), &Options::default());
+        assert_eq!(goodput(&c, "1500").verdict, verdict);
+        assert_eq!(c.agree, verdict != Verdict::Beyond);
+    }
+    let loose = Options {
+        thresholds: BTreeMap::from([("goodput_mbps".to_owned(), 0.10)]),
+        ..Options::default()
+    };
+    assert!(compare(&a, &result(vec![case(1500, &[106.0])]), &loose).agree);
+}
+
+#[test]
+fn seeds_tell_noise_from_change() {
+    let a = result(vec![case(1500, &[90.0, 100.0, 110.0])]);
+    let noisy = compare(
+        &a,
+        &result(vec![case(1500, &[97.0, 107.0, 117.0])]),
+        &Options::default(),
+    );
+    let row = goodput(&noisy, "1500");
+    assert_eq!(row.verdict, Verdict::Indistinguishable);
+    assert_eq!(row.method, Method::Welch);
+    // Both have the deviation 10.
+    assert!((row.effect.unwrap().value - 0.7).abs() < 1e-8);
+    // Equal variances of 100 over 3 seeds: se = sqrt(200/3), 4 degrees, t = 2.776445.
+    let half = 2.776_445_105 * (200.0f64 / 3.0).sqrt();
+    let [low, high] = row.difference_ci95.unwrap();
+    assert!((low - (7.0 - half)).abs() < 1e-6 && (high - (7.0 + half)).abs() < 1e-6);
+    assert!((row.relative.unwrap() - 0.07).abs() < 1e-12);
+    let change = compare(
+        &a,
+        &result(vec![case(1500, &[149.0, 150.0, 151.0])]),
+        &Options::default(),
+    );
+    assert_eq!(goodput(&change, "1500").verdict, Verdict::Beyond);
+    let exact = compare(
+        &result(vec![case(1500, &[100.0, 100.0])]),
+        &result(vec![case(1500, &[101.0, 101.0])]),
+        &Options::default(),
+    );
+    assert_eq!(goodput(&exact, "1500").verdict, Verdict::Within);
+}
+
+#[test]
+fn undefined_against_a_number_is_beyond() {
+    let one = |a: Option<f64>, b: Option<f64>| {
+        let e = |mean| Estimate {
+            mean,
+            ..Estimate::default()
+        };
+        let relative = a
+            .zip(b)
+            .filter(|(a, _)| *a != 0.0)
+            .map(|(a, b)| (b - a) / a.abs());
+        verdict(
+            [a, b],
+            &Difference::welch(&e(a), 1, &e(b), 1),
+            relative,
+            0.05,
+        )
+    };
+    assert_eq!(one(None, None), Verdict::Same);
+    assert_eq!(one(None, Some(1.0)), Verdict::Beyond);
+    assert_eq!(one(Some(0.0), Some(1.0)), Verdict::Beyond);
+    assert_eq!(one(Some(0.0), Some(0.0)), Verdict::Same);
+}
+
+/// Student 1908, "The probable error of a mean": additional hours of sleep of ten patients with two drugs. In pairs the
+/// difference is 1.58 with t(9) = 4.0621; as independent samples t = 1.8608 with 17.776 degrees.
+const SLEEP: [[f64; 2]; 10] = [
+    [0.7, 1.9],
+    [-1.6, 0.8],
+    [-0.2, 1.1],
+    [-1.2, 0.1],
+    [-0.1, -0.1],
+    [3.4, 4.4],
+    [3.7, 5.5],
+    [0.8, 1.6],
+    [0.0, 4.6],
+    [2.0, 3.4],
+];
+
+#[test]
+fn pairs_see_what_two_samples_do_not() {
+    let paired = Difference::paired(&SLEEP);
+    let [low, high] = paired.interval.unwrap();
+    // Published interval of R's `t.test(extra ~ group, paired = TRUE)`: 0.7001142 to 2.4598858.
+    assert!((low - 0.7001142).abs() < 1e-6 && (high - 2.4598858).abs() < 1e-6);
+    assert!((paired.mean.unwrap() - 1.58).abs() < 1e-12);
+    // d_z = t / sqrt(n).
+    let d_z = paired.effect.unwrap();
+    assert_eq!(d_z.measure, "d_z");
+    assert!((d_z.value - 4.0621 / 10f64.sqrt()).abs() < 1e-4);
+
+    let side = |i: usize| estimate(&SLEEP.map(|p| p[i]));
+    let apart = Difference::welch(&side(0), 10, &side(1), 10);
+    let [low, high] = apart.interval.unwrap();
+    // `t.test(extra ~ group)` with the sign turned: -0.2054832 to 3.3654832.
+    assert!((low + 0.2054832).abs() < 1e-5 && (high - 3.3654832).abs() < 1e-5);
+    // d = t sqrt(2/n) for equal sizes.
+    assert!((apart.effect.unwrap().value - 1.8608 * 0.2f64.sqrt()).abs() < 1e-4);
+}
+
+#[test]
+fn pairs_need_a_partner_for_every_seed_of_a_side() {
+    let of = |seeds: &[i64]| {
+        seeds
+            .iter()
+            .map(|s| (*s, Some(*s as f64)))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(pairs(&of(&[1, 2, 3]), &of(&[3, 2, 1])).unwrap().len(), 3);
+    // More seeds on one side, as a precision may ask for.
+    assert_eq!(
+        pairs(&of(&[1, 2, 3]), &of(&[1, 2, 3, 4, 5])).unwrap().len(),
+        3
+    );
+    assert_eq!(pairs(&of(&[1, 2, 3]), &of(&[2, 3, 4])), None);
+    assert_eq!(pairs(&of(&[1]), &of(&[1])), None);
+    assert_eq!(pairs(&of(&[]), &of(&[])), None);
+    assert_eq!(pairs(&[(1, None), (2, Some(1.0))], &of(&[1, 2])), None);
+}
+
+#[test]
+fn what_only_one_has_is_listed() {
+    let a = result(vec![case(1500, &[1.0]), case(9000, &[1.0])]);
+    let mut other = case(1500, &[1.0]);
+    other.flows[0].name = "late".into();
+    // Parameters in another order are the same case.
+    other.params.0.reverse();
+    let b = result(vec![other, case(576, &[1.0])]);
+    let c = compare(&a, &b, &Options::default());
+    let text: Vec<String> = c
+        .missing
+        .iter()
+        .map(|m| {
+            format!(
+                "{} {} {:?}",
+                m.missing_in,
+                m.params.text("path.mtu").unwrap(),
+                m.flow
+            )
+        })
+        .collect();
+    assert_eq!(
+        text,
+        [
+            "b 1500 Some(\"main\")",
+            "a 1500 Some(\"late\")",
+            "b 9000 None",
+            "a 576 None"
+        ]
+    );
+    assert!(!c.agree);
+}
+
+/// Both means are undefined, but not because of the same number of seeds.
+#[test]
+fn undefined_in_more_seeds_is_not_the_same() {
+    let with = |samples: &[Option<f64>]| {
+        let mut c = case(1500, &[1.0, 1.0, 1.0]);
+        let metrics = &mut c.flows[0].metrics;
+        metrics.insert("recovery_time_s".into(), Estimate::of(samples));
+        result(vec![c])
+    };
+    let (none, one, two) = (
+        with(&[None, None, None]),
+        with(&[Some(1.0), None, None]),
+        with(&[Some(1.0), Some(1.0), None]),
+    );
+    let seen = |a: &RunResult, b: &RunResult| {
+        let c = compare(a, b, &Options::default());
+        let row = c.rows.iter().find(|r| r.metric == "recovery_time_s");
+        row.unwrap().verdict
+    };
+    assert_eq!(seen(&one, &one), Verdict::Same);
+    assert_eq!(seen(&none, &none), Verdict::Same);
+    assert_eq!(seen(&one, &two), Verdict::Indistinguishable);
+    assert_eq!(seen(&none, &one), Verdict::Indistinguishable);
+}
+
+#[test]
+fn metrics_can_be_chosen_variables_by_name_only() {
+    let r = result(vec![case(1500, &[1.0])]);
+    let options = Options {
+        metrics: vec!["jain".into(), "var.k.last".into()],
+        ..Options::default()
+    };
+    let c = compare(&r, &r, &options);
+    assert_eq!(
+        c.rows.iter().map(|r| r.metric.as_str()).collect::<Vec<_>>(),
+        ["var.k.last", "jain"]
+    );
+}
+
+#[test]
+fn a_side_whose_path_was_not_true_says_so() {
+    use fullpipe_metrics::Fidelity;
+    let r = result(vec![case(1500, &[1.0])]);
+    let mut late = r.clone();
+    late.cases[0].fidelity = Some(Fidelity {
+        late_p50_ms: Some(0.1),
+        late_p99_ms: Some(2.0),
+        late_max_ms: Some(3.0),
+        late_bound_ms: 0.8,
+        ..Fidelity::default()
+    });
+    let c = compare(&r, &late, &Options::default());
+    assert_eq!(c.a.untrue, None);
+    let said = c.b.untrue.unwrap();
+    assert!(said.contains("2 ms late"), "{said}");
+}

@@ -1,0 +1,234 @@
+//! The result of one case: its runs put together, by flow, traffic and link.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::estimate::aggregate;
+use super::{Estimate, Estimates, Params};
+use fullpipe_metrics as metrics;
+use fullpipe_metrics::{Fidelity, RunMetrics, Scope, SeedRun, Values};
+use fullpipe_scenario::Case;
+
+/// Result of one case, over its seeds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CaseResult {
+    /// Matrix key and value.
+    pub params: Params,
+    /// Seeds it ran with.
+    pub seeds: Vec<u64>,
+    /// Flows of the scenario, in its order.
+    pub flows: Vec<FlowResult>,
+    /// Short flows, datagrams and probes, in this order.
+    #[serde(default)]
+    pub traffic: Vec<TrafficResult>,
+    /// Links, in order.
+    pub links: Vec<LinkResult>,
+    /// Metrics of the whole case.
+    pub metrics: CaseMetrics,
+    /// How sure the means are that were to be sure; absent without `[measure] precision`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Reached>,
+    /// How true a real run was to its specification, path and hosts, the worst of all seeds; absent where time is virtual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fidelity: Option<Fidelity>,
+    /// Virtual time of one run, seconds.
+    pub simulated_s: f64,
+    /// Data packets that reached a receiver, all seeds together.
+    pub delivered_packets: u64,
+    /// Wall time of all its runs, seconds; absent in stored results and where every run was taken over from an earlier one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_s: Option<f64>,
+    /// Delivered data packets per second of wall time; absent like `wall_s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets_per_s: Option<f64>,
+}
+
+/// Result of one flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowResult {
+    /// Name in the scenario.
+    pub name: String,
+    /// Canonical spelling of the stack.
+    pub stack: String,
+    /// By metric name (`rtt_ms.p95`, `var.w_max.last`).
+    pub metrics: Estimates,
+}
+
+/// Result of short flows, datagrams or probes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrafficResult {
+    /// Name in the scenario.
+    pub name: String,
+    /// `short-flows`, `ping`, or `udp` with what its rate does (`udp-sine`).
+    pub kind: String,
+    /// Canonical spelling of the stack of short flows; empty for the others.
+    pub stack: String,
+    /// By metric name; only those of its kind.
+    pub metrics: Estimates,
+}
+
+/// Result of one link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkResult {
+    /// Name in the scenario.
+    pub name: String,
+    /// By metric name.
+    pub metrics: Estimates,
+}
+
+/// Metrics of a case, by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CaseMetrics(pub Estimates);
+
+/// What came of `[measure] precision` in a case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reached {
+    /// Asked for: half width of the 95 % interval as a part of the mean.
+    pub target: f64,
+    /// The widest of the judged ones; `null` if one is undefined in some seeds or its mean is zero.
+    pub achieved: Option<f64>,
+    /// Metric of the widest.
+    pub metric: String,
+    /// Flow, traffic or link it is of; absent for a metric of the case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// False where `max_seeds` came first.
+    pub reached: bool,
+}
+
+impl CaseResult {
+    /// Aggregates the runs of a case.
+    pub fn new(case: &Case, runs: &[SeedRun]) -> CaseResult {
+        let over = |of: &dyn Fn(&RunMetrics) -> Option<&Values>| {
+            aggregate(
+                &runs
+                    .iter()
+                    .filter_map(|r| of(&r.metrics))
+                    .collect::<Vec<_>>(),
+            )
+        };
+        let first = runs.first().map(|r| &r.metrics);
+        CaseResult {
+            params: Params::of(case),
+            seeds: runs.iter().map(|r| r.seed).collect(),
+            flows: case
+                .flows
+                .iter()
+                .enumerate()
+                .map(|(i, g)| FlowResult {
+                    name: g.name.clone(),
+                    stack: g.stack.clone(),
+                    metrics: over(&|m| m.flows.get(i).map(|f| &f.values)),
+                })
+                .collect(),
+            traffic: first
+                .map_or(&[][..], |m| &m.traffic)
+                .iter()
+                .enumerate()
+                .map(|(i, t)| TrafficResult {
+                    name: t.name.clone(),
+                    kind: t.kind.clone(),
+                    stack: t.stack.clone(),
+                    metrics: over(&|m| m.traffic.get(i).map(|t| &t.values)),
+                })
+                .collect(),
+            links: first
+                .map_or(&[][..], |m| &m.links)
+                .iter()
+                .enumerate()
+                .map(|(i, l)| LinkResult {
+                    name: l.name.clone(),
+                    metrics: over(&|m| m.links.get(i).map(|l| &l.values)),
+                })
+                .collect(),
+            metrics: CaseMetrics(over(&|m| Some(&m.metrics))),
+            precision: None,
+            fidelity: Fidelity::worst(runs.iter().filter_map(|r| r.metrics.fidelity.as_deref())),
+            simulated_s: first.map_or(0.0, |m| m.simulated_s),
+            delivered_packets: runs.iter().map(|r| r.metrics.delivered_packets).sum(),
+            wall_s: None,
+            packets_per_s: None,
+        }
+    }
+
+    /// The flow of this name.
+    pub fn flow(&self, name: &str) -> Option<&FlowResult> {
+        self.flows.iter().find(|f| f.name == name)
+    }
+
+    /// The short flows, datagrams or probes of this name.
+    pub fn traffic(&self, name: &str) -> Option<&TrafficResult> {
+        self.traffic.iter().find(|t| t.name == name)
+    }
+
+    /// The link of this name.
+    pub fn link(&self, name: &str) -> Option<&LinkResult> {
+        self.links.iter().find(|l| l.name == name)
+    }
+
+    /// A metric of the case, of a flow, of traffic (by the name `flow`) or of a link. Without a name the only one is meant that
+    /// has the metric.
+    pub fn estimate(
+        &self,
+        metric: &str,
+        flow: Option<&str>,
+        link: Option<&str>,
+    ) -> Option<Estimate> {
+        let from = match metrics::scope_of(metric)? {
+            Scope::Case => &self.metrics.0,
+            Scope::Flow | Scope::Traffic => match flow {
+                Some(name) => match self.flow(name) {
+                    Some(f) => &f.metrics,
+                    None => &self.traffic(name)?.metrics,
+                },
+                None => {
+                    let flows = self.flows.iter().map(|f| &f.metrics);
+                    let all = flows.chain(self.traffic.iter().map(|t| &t.metrics));
+                    let mut having = all.filter(|m| m.contains_key(metric));
+                    let first = having.next()?;
+                    let others = having.next().is_some();
+                    match self.flows.as_slice() {
+                        // The only flow comes before traffic with a metric of the same name.
+                        [only] if only.metrics.contains_key(metric) => &only.metrics,
+                        _ if others => return None,
+                        _ => first,
+                    }
+                }
+            },
+            Scope::Link => match (link, self.links.as_slice()) {
+                (Some(name), _) => &self.link(name)?.metrics,
+                (None, [only]) => &only.metrics,
+                (None, _) => return None,
+            },
+        };
+        from.get(metric).copied()
+    }
+}
+
+impl FlowResult {
+    /// Mean of a metric; `None` if undefined or unknown.
+    pub fn value(&self, metric: &str) -> Option<f64> {
+        self.metrics.get(metric)?.mean
+    }
+}
+
+impl TrafficResult {
+    /// Mean of a metric; `None` if undefined, unknown or of another kind.
+    pub fn value(&self, metric: &str) -> Option<f64> {
+        self.metrics.get(metric)?.mean
+    }
+}
+
+impl LinkResult {
+    /// Mean of a metric; `None` if undefined or unknown.
+    pub fn value(&self, metric: &str) -> Option<f64> {
+        self.metrics.get(metric)?.mean
+    }
+}
+
+impl CaseMetrics {
+    /// Mean of a metric; `None` if undefined or unknown.
+    pub fn value(&self, metric: &str) -> Option<f64> {
+        self.0.get(metric)?.mean
+    }
+}

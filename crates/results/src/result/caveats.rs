@@ -1,0 +1,77 @@
+//! What is to be said about a result before it is believed.
+
+use super::{CaseResult, Reached, RunResult};
+use fullpipe_metrics::Fidelity;
+
+impl RunResult {
+    /// What is to be said about means that are less sure than was asked for; `None` if all are sure.
+    pub fn unsure(&self) -> Option<String> {
+        let judged = self.judged(|c| c.precision.as_ref());
+        let missed: Vec<_> = judged.iter().filter(|(_, p)| !p.reached).collect();
+        let width = |p: &Reached| p.achieved.unwrap_or(f64::INFINITY);
+        let (case, p) = missed
+            .iter()
+            .max_by(|a, b| width(a.1).total_cmp(&width(b.1)))?;
+        let percent = |x: f64| format!("{} %", (x * 1e3).round() / 10.0);
+        let of =
+            p.of.as_ref()
+                .map_or(String::new(), |of| format!(" of {of}"));
+        let achieved = match p.achieved {
+            Some(width) => format!("±{}", percent(width)),
+            None => "undefined, or zero with a spread".to_owned(),
+        };
+        let n = case.seeds.len();
+        let seeds = format!("{n} seed{}", if n == 1 { "" } else { "s" });
+        Some(format!(
+            "the precision of ±{} is not reached in {} of {} cases; worst: {}{of} is {achieved} after {seeds}{}",
+            percent(p.target),
+            missed.len(),
+            judged.len(),
+            p.metric,
+            which(case),
+        ))
+    }
+
+    /// What is to be said about cases whose path or hosts were not what they claim: how many, who was late and by how much, and what
+    /// to do about it; `None` if there is none.
+    pub fn untrue(&self) -> Option<String> {
+        let judged = self.judged(|c| c.fidelity.as_ref());
+        let untrue: Vec<_> = judged.iter().filter(|(_, f)| !f.valid).collect();
+        let beyond = |f: &Fidelity| (f.unplanned_drops > 0, f.excess());
+        let (case, worst) = untrue.iter().max_by(|a, b| {
+            let ((drops, late), (others, later)) = (beyond(a.1), beyond(b.1));
+            drops.cmp(&others).then(late.total_cmp(&later))
+        })?;
+        Some(format!(
+            "{} of {} cases do not count, their numbers are those of the test bed; worst: {}{}; {}",
+            untrue.len(),
+            judged.len(),
+            worst.faults().join("; "),
+            which(case),
+            worst.remedy().unwrap_or_default(),
+        ))
+    }
+
+    /// What the test bed had to do with the numbers, the worst of all cases ([`Fidelity::sentence`]); `None` where time is virtual.
+    pub fn test_bed(&self) -> Option<String> {
+        let all = self.cases.iter().filter_map(|c| c.fidelity.as_ref());
+        Fidelity::worst(all).map(|f| f.sentence())
+    }
+
+    /// The cases that were judged, with what came of it.
+    fn judged<'a, T>(
+        &'a self,
+        of: impl Fn(&'a CaseResult) -> Option<&'a T>,
+    ) -> Vec<(&'a CaseResult, &'a T)> {
+        let cases = self.cases.iter();
+        cases.filter_map(|c| Some((c, of(c)?))).collect()
+    }
+}
+
+/// The parameters of a case in brackets, if it has any.
+fn which(case: &CaseResult) -> String {
+    match case.params.0.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", case.params),
+    }
+}

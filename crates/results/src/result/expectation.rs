@@ -1,0 +1,162 @@
+//! Expectations held against cases.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{CaseResult, Estimate, Params, json};
+use fullpipe_scenario::{Against, Expectation};
+
+/// An expectation held against one case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExpectationResult {
+    /// Name of the expectation.
+    pub name: String,
+    /// The case.
+    pub params: Params,
+    /// Mean over seeds; `null` if undefined, which fails.
+    pub observed: Option<f64>,
+    /// 95 % interval of the mean; with two seeds or more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_ci95: Option<[f64; 2]>,
+    /// Smallest and largest accepted value; `null` where open.
+    #[serde(
+        serialize_with = "json::open_bound",
+        deserialize_with = "json::closed_bound"
+    )]
+    #[schemars(with = "[Option<f64>; 2]")]
+    pub bound: [f64; 2],
+    /// Whether the observed value lies in the bound.
+    pub pass: bool,
+    /// Metric.
+    pub metric: String,
+    /// Flow it is taken from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
+    /// Link it is taken from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// Where the bound comes from.
+    pub source: String,
+}
+
+/// Holds the expectations against the cases they apply to, in the order of the file.
+pub fn evaluate(expectations: &[Expectation], cases: &[CaseResult]) -> Vec<ExpectationResult> {
+    let bounded = |e: &Expectation, case: &CaseResult| {
+        let estimate = estimate(e, case);
+        judge(e, case, estimate.mean, estimate.ci95, e.bound)
+    };
+    let mut results = Vec::new();
+    for e in expectations {
+        if e.pairs.is_empty() {
+            results.extend(
+                e.cases
+                    .iter()
+                    .filter_map(|&i| Some(bounded(e, cases.get(i)?))),
+            );
+        }
+        results.extend(
+            e.pairs
+                .iter()
+                .filter_map(|&(i, j)| held_against(e, cases.get(i)?, cases.get(j)?)),
+        );
+    }
+    results
+}
+
+fn estimate(e: &Expectation, case: &CaseResult) -> Estimate {
+    case.estimate(&e.metric, e.flow.as_deref(), e.link.as_deref())
+        .unwrap_or_default()
+}
+
+fn judge(
+    e: &Expectation,
+    case: &CaseResult,
+    observed: Option<f64>,
+    ci95: Option<[f64; 2]>,
+    bound: (f64, f64),
+) -> ExpectationResult {
+    ExpectationResult {
+        name: e.name.clone(),
+        params: case.params.clone(),
+        observed,
+        observed_ci95: ci95,
+        bound: [bound.0, bound.1],
+        pass: observed.is_some_and(|v| bound.0 <= v && v <= bound.1),
+        metric: e.metric.clone(),
+        flow: e.flow.clone(),
+        link: e.link.clone(),
+        source: e.source.clone(),
+    }
+}
+
+fn held_against(
+    e: &Expectation,
+    case: &CaseResult,
+    peer: &CaseResult,
+) -> Option<ExpectationResult> {
+    match e.against {
+        Against::Ratio => Some(ratio(e, case, peer)),
+        _ => agreement(e, case, peer),
+    }
+}
+
+/// The quotient of two means; its interval by the delta method, the two taken as independent.
+fn ratio(e: &Expectation, case: &CaseResult, peer: &CaseResult) -> ExpectationResult {
+    let (a, b) = (estimate(e, case), estimate(e, peer));
+    let quotient = a
+        .mean
+        .zip(b.mean)
+        .filter(|(_, b)| *b != 0.0)
+        .map(|(a, b)| a / b);
+    let relative = |x: &Estimate| Some((x.ci95?[1] - x.ci95?[0]) / 2.0 / x.mean?);
+    let interval = quotient
+        .zip(relative(&a))
+        .zip(relative(&b))
+        .map(|((q, a), b)| {
+            let half = (q * a.hypot(b)).abs();
+            [q - half, q + half]
+        });
+    judge(
+        e,
+        case,
+        quotient,
+        interval.filter(|i| i[0].is_finite()),
+        e.bound,
+    )
+}
+
+/// Two cases agree if their 95 % intervals overlap: the difference of the means is at most the sum of the half widths.
+/// Without intervals (one seed) there is nothing to judge.
+fn agreement(e: &Expectation, case: &CaseResult, peer: &CaseResult) -> Option<ExpectationResult> {
+    let (a, b) = (estimate(e, case), estimate(e, peer));
+    let half = |ci: [f64; 2]| (ci[1] - ci[0]) / 2.0;
+    let room = half(a.ci95?) + half(b.ci95?);
+    Some(judge(e, case, Some(a.mean? - b.mean?), None, (-room, room)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn open_bounds_are_null() {
+        let e = ExpectationResult {
+            name: "n".into(),
+            params: Params::default(),
+            observed: None,
+            observed_ci95: None,
+            bound: [0.5, f64::INFINITY],
+            pass: false,
+            metric: "jain".into(),
+            flow: None,
+            link: None,
+            source: String::new(),
+        };
+        let text = serde_json::to_string(&e).unwrap();
+        assert!(
+            text.contains(r#""observed":null,"bound":[0.5,null],"pass":false"#),
+            "{text}"
+        );
+        assert_eq!(serde_json::from_str::<ExpectationResult>(&text).unwrap(), e);
+    }
+}

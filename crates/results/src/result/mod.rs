@@ -1,0 +1,134 @@
+//! The result of a scenario: what `--format json` prints and `result.json` keeps. The names are a contract; more may be
+//! added.
+//!
+//! Values over several seeds are means, with the 95 % Student interval `<name>_ci95` beside them. A value that is undefined
+//! in any of the seeds has no mean: it is `null`, and `<name>_undefined` says in how many seeds, if not in all.
+//!
+//! Wall times are not part of a stored result, which must be the same bytes whenever it is computed again; they are filled in
+//! for what the command prints and kept in `timing.json`.
+
+mod case;
+mod caveats;
+mod estimate;
+mod expectation;
+mod json;
+mod params;
+mod schema;
+
+use schemars::{JsonSchema, Schema};
+use serde::{Deserialize, Serialize};
+
+use fullpipe_metrics::SeedRun;
+use fullpipe_scenario::Scenario;
+
+pub use case::{CaseMetrics, CaseResult, FlowResult, LinkResult, Reached, TrafficResult};
+pub use estimate::{Estimate, Estimates};
+pub use expectation::{ExpectationResult, evaluate};
+pub use params::{Params, scalar_text};
+
+pub(crate) use estimate::student_t;
+
+/// Result of one scenario on one ground.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunResult {
+    /// Version of the program.
+    pub fullpipe: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Ground it ran on.
+    pub ground: String,
+    /// Run with what the scenario's `[quick]` sets; absent if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub quick: bool,
+    /// One entry per point of the matrix, in order.
+    pub cases: Vec<CaseResult>,
+    /// One entry per expectation and case it applies to.
+    pub expectations: Vec<ExpectationResult>,
+}
+
+impl RunResult {
+    /// Puts the runs of every case together and holds the expectations against them. `runs[i]` are the runs of
+    /// `scenario.cases[i]`, in the order of the seeds.
+    pub fn new(scenario: &Scenario, ground: &str, runs: &[Vec<SeedRun>]) -> RunResult {
+        let cases: Vec<CaseResult> = scenario
+            .cases
+            .iter()
+            .zip(runs)
+            .map(|(case, runs)| CaseResult::new(case, runs))
+            .collect();
+        let expectations = evaluate(&scenario.expectations, &cases);
+        RunResult {
+            fullpipe: VERSION.to_owned(),
+            scenario: scenario.name.clone(),
+            ground: ground.to_owned(),
+            quick: scenario.quick,
+            cases,
+            expectations,
+        }
+    }
+
+    /// True if every expectation passed.
+    pub fn passed(&self) -> bool {
+        self.expectations.iter().all(|e| e.pass)
+    }
+
+    /// The JSON text, one object over several lines, with a line break at the end.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self)
+            .expect("maps with string keys and finite numbers only");
+        text.push('\n');
+        text
+    }
+
+    /// JSON Schema of the object, for `fullpipe schema result`.
+    pub fn json_schema() -> Schema {
+        schemars::schema_for!(RunResult)
+    }
+
+    /// The same without wall times: what a store keeps.
+    pub fn without_times(&self) -> RunResult {
+        let mut stored = self.clone();
+        for case in &mut stored.cases {
+            (case.wall_s, case.packets_per_s) = (None, None);
+        }
+        stored
+    }
+}
+
+/// The version that is written into results.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fullpipe_metrics as metrics;
+
+    #[test]
+    fn the_schema_names_every_metric() {
+        let text = serde_json::to_string(&RunResult::json_schema()).unwrap();
+        for name in metrics::names() {
+            let last = name.rsplit('.').next().unwrap();
+            assert!(text.contains(&format!("\"{last}\"")), "{name}");
+        }
+        for key in [
+            "fullpipe",
+            "scenario",
+            "ground",
+            "cases",
+            "params",
+            "seeds",
+            "flows",
+            "links",
+            "metrics",
+            "simulated_s",
+            "wall_s",
+            "packets_per_s",
+            "expectations",
+            "observed",
+            "bound",
+            "pass",
+        ] {
+            assert!(text.contains(&format!("\"{key}\"")), "{key}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Why there is no result, and what to do about it.
+
+use fullpipe_units::Span;
+
+use crate::capture;
+use crate::store::StoreError;
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The result directory.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Stopped from outside.
+    #[error("interrupted after {done} of {total} runs")]
+    Interrupted {
+        /// Runs that are finished.
+        done: usize,
+        /// All runs.
+        total: usize,
+        /// They are kept in the result directory.
+        kept: bool,
+    },
+    /// A bug in the program.
+    #[error("internal error in case {case} ({params}) with seed {seed}: {what}")]
+    Internal {
+        /// Index of the case.
+        case: usize,
+        /// Its parameters.
+        params: String,
+        /// Seed.
+        seed: u64,
+        /// What went wrong.
+        what: String,
+    },
+    /// The ground cannot do what a case asks for.
+    #[error("ground `{ground}` cannot run case {case} ({params}): {what}")]
+    Unable {
+        /// Name of the ground.
+        ground: String,
+        /// Index of the case.
+        case: usize,
+        /// Its parameters.
+        params: String,
+        /// What it cannot do.
+        what: String,
+        /// What to do instead.
+        hint: String,
+    },
+    /// The machine, the network or the other host lacks something.
+    #[error("{what}")]
+    Environment {
+        /// What is missing.
+        what: String,
+        /// What to do about it.
+        hint: String,
+    },
+    /// Captures of it would not fit in memory, and no tool would open them.
+    #[error(
+        "case {case} ({params}) may send {millions} million packets: too many for a capture, at most {most} million",
+        most = capture::MOST_PACKETS / 1_000_000
+    )]
+    CaptureTooLong {
+        /// Index of the case.
+        case: usize,
+        /// Its parameters.
+        params: String,
+        /// Estimate, from above.
+        millions: u64,
+        /// Duration with which it would be accepted.
+        shorter: Span,
+    },
+    /// Captures are part of a result directory.
+    #[error("captures need a directory")]
+    CaptureNowhere,
+    /// Threads could not be started.
+    #[error("cannot start {jobs} threads: {why}")]
+    Threads {
+        /// As asked for.
+        jobs: usize,
+        /// Reason.
+        why: String,
+    },
+}
+
+impl RunError {
+    /// Exit code of the program (contract): 2 wrong request, 3 environment, 4 internal error, 130 interrupted.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            RunError::Store(e) if e.is_environment() => 3,
+            RunError::Store(_) => 2,
+            RunError::Interrupted { .. } => 130,
+            RunError::Internal { .. } => 4,
+            RunError::Threads { .. } | RunError::Environment { .. } => 3,
+            RunError::Unable { .. }
+            | RunError::CaptureTooLong { .. }
+            | RunError::CaptureNowhere => 2,
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            RunError::Store(e) => e.hint(),
+            RunError::Interrupted { kept: true, .. } => {
+                Some("finished runs are kept: continue with `--resume`".to_owned())
+            }
+            RunError::Interrupted { kept: false, .. } => {
+                Some("with `--out DIR` finished runs are kept and `--resume` continues".to_owned())
+            }
+            RunError::Internal { case, seed, .. } => Some(format!(
+                "please report it with the scenario, case {case} and seed {seed}"
+            )),
+            RunError::CaptureTooLong { shorter, .. } => {
+                let seconds = shorter.as_secs_f64();
+                let text = if seconds >= 1.0 {
+                    format!("{seconds:.0}s")
+                } else {
+                    format!("{:.0}ms", seconds * 1e3)
+                };
+                Some(format!(
+                    "capture a shorter run, for example with `--set duration={text}`, or a slower path"
+                ))
+            }
+            RunError::Unable { hint, .. } | RunError::Environment { hint, .. } => {
+                Some(hint.clone())
+            }
+            RunError::CaptureNowhere => Some("name one with `--out DIR`".to_owned()),
+            RunError::Threads { .. } => Some("use a smaller `--jobs`".to_owned()),
+        }
+    }
+}
+
+/// Parameters of a case for a message.
+pub(super) fn params_text(params: &[(String, String)]) -> String {
+    if params.is_empty() {
+        return "no parameters".to_owned();
+    }
+    params
+        .iter()
+        .map(|(k, v)| format!("{k} = {v}"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}

@@ -1,0 +1,183 @@
+//! Runs a scenario: every case with every seed, on as many threads as asked for, into a result and, if wanted, a store.
+//!
+//! A run is a pure function of case and seed, and the result is put together in the order of cases and seeds, so it is the
+//! same for any number of threads. With `[measure] precision` a case is judged when all its runs of a batch are there, and gets
+//! further seeds until it is sure enough: again a function of its own runs. An outcome is reduced to metrics, and its series
+//! written, before the next run starts on the thread: memory does not grow with the matrix.
+
+mod cost;
+mod error;
+mod progress;
+mod seeds;
+mod times;
+mod work;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use crate::capture::Captures;
+use crate::ground::Ground;
+use crate::precision::{self, Judgement};
+use crate::result::RunResult;
+use crate::store::{Store, Unit, plan};
+use fullpipe_scenario::Scenario;
+use seeds::{by_case, chosen, grow};
+use work::{CaseSeed, Done, Work, take_over};
+
+pub use error::RunError;
+pub use progress::{Progress, RunFinished, RunStarted, Silent};
+
+/// How to run.
+pub struct Options<'a> {
+    /// Threads; 0: one per processor.
+    pub jobs: usize,
+    /// Directory of the result; `None`: nothing is kept.
+    pub out: Option<&'a Path>,
+    /// Take over the finished runs that the directory holds.
+    pub resume: bool,
+    /// Written beside the series; they need `out`. They change neither a run's key nor its numbers.
+    pub captures: Captures,
+    /// Told about every run.
+    pub progress: &'a dyn Progress,
+    /// Set by someone else to stop: runs in flight are finished and kept, no further one is started.
+    pub interrupt: &'a AtomicBool,
+}
+
+/// What [`run_all`] returns.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// The result, with the wall times of the runs made now.
+    pub result: RunResult,
+    /// Runs made now.
+    pub made: usize,
+    /// Runs taken over.
+    pub reused: usize,
+}
+
+/// Runs every case with every seed in the simulator.
+///
+/// # Errors
+/// See [`RunError`]. Finished runs stay in the result directory.
+pub fn run_all(scenario: &Scenario, options: &Options<'_>) -> Result<Ran, RunError> {
+    run_on(scenario, options, &fullpipe_sim::run)
+}
+
+/// [`run_all`] on another ground.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn run_on(
+    scenario: &Scenario,
+    options: &Options<'_>,
+    ground: &dyn Ground,
+) -> Result<Ran, RunError> {
+    let wanted = scenario.measure.precision.as_ref();
+    let seeds = precision::possible(&scenario.seeds, wanted);
+    let possible = plan(scenario, &place(ground), &seeds);
+    // Seeds of each case so far: the first ones of `seeds`.
+    let first = match wanted {
+        Some(wanted) => precision::at_first(scenario.seeds.len(), wanted).min(seeds.len()),
+        None => seeds.len(),
+    };
+    let mut counts = vec![first; scenario.cases.len()];
+    let mut units = chosen(&possible, seeds.len(), &counts);
+    if options.captures.any() {
+        cost::check_captures(scenario, options)?;
+    }
+    let mut store = match options.out {
+        Some(dir) => Some(
+            Store::create(dir, scenario, ground, &units, &possible, options.resume)?
+                .with_captures(options.captures)?,
+        ),
+        None => None,
+    };
+    let mut done: BTreeMap<CaseSeed, Done> = BTreeMap::new();
+    let mut reused = 0;
+    let mut judged: Vec<Option<Judgement>> = vec![None; counts.len()];
+    let mut begun = false;
+    let mut runs = loop {
+        let new: Vec<Unit> = (units.iter())
+            .filter(|u| !done.contains_key(&(u.case, u.seed)))
+            .cloned()
+            .collect();
+        if let Some(store) = store.as_ref().filter(|_| options.resume) {
+            reused += take_over(store, &new, &mut done, options.progress)?;
+        }
+        if !begun {
+            options.progress.begin(units.len(), reused);
+            begun = true;
+        }
+        let work = Work {
+            scenario,
+            units: &new,
+            store: store.as_ref(),
+            options,
+            ground,
+            before: done.len(),
+            total: units.len(),
+        };
+        done.extend(work.make(&done)?);
+        if done.len() < units.len() {
+            return Err(RunError::Interrupted {
+                done: done.len(),
+                total: units.len(),
+                kept: store.is_some(),
+            });
+        }
+        let runs = by_case(scenario, &done);
+        let Some(wanted) = wanted else { break runs };
+        if !grow(
+            scenario,
+            wanted,
+            &runs,
+            &mut judged,
+            &mut counts,
+            seeds.len(),
+        ) {
+            break runs;
+        }
+        units = chosen(&possible, seeds.len(), &counts);
+        if let Some(store) = &mut store {
+            store.extend(&units)?;
+        }
+    };
+    // In the order of cases, and in each of its seeds: what was drawn later comes later.
+    for case in &mut runs {
+        case.sort_by_key(|r| seeds.iter().position(|s| *s == r.seed));
+    }
+    let (mut files, mut timings) = (Vec::new(), Vec::new());
+    for unit in &units {
+        if let Some(done) = done.remove(&(unit.case, unit.seed)) {
+            if let Some(wall_s) = done.wall_s {
+                timings.push(times::timing(unit, &done.run.metrics, wall_s));
+            }
+            files.push(done.files);
+        }
+    }
+    let mut result = RunResult::new(scenario, ground.name(), &runs);
+    for (case, judged) in result.cases.iter_mut().zip(&judged) {
+        case.precision = judged.as_ref().map(|j| j.reached.clone());
+    }
+    if let Some(message) = result.unsure() {
+        options.progress.warn(&message);
+    }
+    let made = units.len() - reused;
+    if let Some(store) = store {
+        store.finish(&result, &runs, files, &timings)?;
+    }
+    times::add_times(&mut result, &timings, &runs);
+    Ok(Ran {
+        result,
+        made,
+        reused,
+    })
+}
+
+/// What tells the ground's results from those of another: its name, and the other host if there is one.
+fn place(ground: &dyn Ground) -> String {
+    match ground.peer() {
+        None => ground.name().to_owned(),
+        Some(peer) => format!("{} to {peer}", ground.name()),
+    }
+}

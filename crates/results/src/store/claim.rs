@@ -1,0 +1,112 @@
+//! Whose a directory is: what an earlier run left there, and whether this one may take it over.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::layout::{MANIFEST, run_name};
+use super::{Manifest, Other, StoreError, Unit};
+use super::{engine, files};
+use crate::ground::Ground;
+use crate::result::{Params, VERSION};
+use fullpipe_scenario::Scenario;
+
+/// What is to be run into a directory.
+pub(super) struct Claim<'a> {
+    pub(super) scenario: &'a Scenario,
+    /// Parameters of its cases.
+    pub(super) cases: &'a [Params],
+    pub(super) ground: &'a dyn Ground,
+    pub(super) units: &'a [Unit],
+    /// All that a precision may ask for.
+    pub(super) possible: &'a [Unit],
+    pub(super) resume: bool,
+}
+
+impl Claim<'_> {
+    /// # Errors
+    /// If the directory holds something else, if what it holds cannot be read, or if finished runs would be taken away.
+    pub(super) fn check(&self, dir: &Path) -> Result<(), StoreError> {
+        let present = files::names(dir)?;
+        if !present.iter().any(|n| n == MANIFEST) {
+            let ours = |n: &String| n == files::LOCK || files::is_temporary(n);
+            return match present.iter().all(ours) {
+                true => Ok(()),
+                false => Err(StoreError::Foreign {
+                    dir: dir.to_owned(),
+                }),
+            };
+        }
+        let earlier = match Manifest::read(dir) {
+            // What is left of a damaged manifest does not say whose the directory is.
+            Err(StoreError::Damaged { .. }) if self.resume => return Ok(()),
+            other => other?,
+        };
+        match self.other(dir, &earlier) {
+            None => Ok(()),
+            Some(other) => Err(StoreError::OtherResult {
+                dir: dir.to_owned(),
+                other,
+            }),
+        }
+    }
+
+    /// In what an earlier result is not the one that is to be made; `None` if it is.
+    fn other(&self, dir: &Path, earlier: &Manifest) -> Option<Other> {
+        if earlier.scenario != self.scenario.name {
+            return Some(Other::Scenario(earlier.scenario.clone()));
+        }
+        if earlier.ground != self.ground.name() || earlier.peer.as_deref() != self.ground.peer() {
+            return Some(Other::Ground {
+                name: earlier.ground.clone(),
+                peer: earlier.peer.clone(),
+            });
+        }
+        if self.same_runs(earlier) {
+            return None;
+        }
+        match self.lost(dir, earlier) {
+            Some(lost) => Some(lost),
+            None if self.resume => None,
+            None => Some(Other::Unresumed),
+        }
+    }
+
+    fn same_runs(&self, earlier: &Manifest) -> bool {
+        if earlier.engine != engine::of(self.ground.name()) || earlier.fullpipe != VERSION {
+            // Another engine gives every run another key: then the scenario's text has to do.
+            return earlier.scenario_text == self.scenario.text && earlier.cases == self.cases;
+        }
+        let possible = self.possible_keys();
+        let keys: BTreeSet<&String> = earlier.runs.iter().map(|r| &r.key).collect();
+        keys.is_subset(&possible) && self.units.iter().all(|u| keys.contains(&u.key))
+    }
+
+    /// The finished runs that are not to be made again. A resumed run may add cases and seeds, but never take one away.
+    fn lost(&self, dir: &Path, earlier: &Manifest) -> Option<Other> {
+        if earlier.engine != engine::of(self.ground.name()) {
+            return None;
+        }
+        let possible = self.possible_keys();
+        let finished = earlier.runs.iter();
+        let lost =
+            finished.filter(|r| !possible.contains(&r.key) && dir.join(run_name(&r.key)).exists());
+        let lost: BTreeSet<(usize, u64)> = lost.map(|r| (r.case, r.seed)).collect();
+        if lost.is_empty() {
+            return None;
+        }
+        let wanted: BTreeSet<u64> = self.possible.iter().map(|u| u.seed).collect();
+        let theirs: BTreeSet<u64> = lost.iter().map(|(_, seed)| *seed).collect();
+        Some(if theirs.is_disjoint(&wanted) {
+            Other::Seeds {
+                both: wanted.union(&theirs).copied().collect(),
+                theirs: theirs.into_iter().collect(),
+            }
+        } else {
+            Other::Cases { runs: lost.len() }
+        })
+    }
+
+    fn possible_keys(&self) -> BTreeSet<&String> {
+        self.possible.iter().map(|u| &u.key).collect()
+    }
+}

@@ -1,0 +1,91 @@
+//! Names of the files in a result directory: the one place that knows how they are spelled.
+
+/// The time series of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeriesKind {
+    /// Of the flows, decimated.
+    Flows,
+    /// Of the flows, a row per ACK.
+    FlowsFull,
+    /// Of the links.
+    Links,
+    /// Reductions, timeouts, undos.
+    Events,
+    /// Rates per interval, of flows and traffic.
+    Samples,
+    /// Short flows, one by one.
+    Transfers,
+    /// Answers to probes.
+    Pings,
+}
+
+impl SeriesKind {
+    /// What tells its file from the others of a run.
+    fn suffix(self) -> &'static str {
+        match self {
+            SeriesKind::Flows => "",
+            SeriesKind::FlowsFull => ".full",
+            SeriesKind::Links => ".links",
+            SeriesKind::Events => ".events",
+            SeriesKind::Samples => ".samples",
+            SeriesKind::Transfers => ".transfers",
+            SeriesKind::Pings => ".pings",
+        }
+    }
+}
+
+/// Path of a time series, relative to the result's directory.
+pub fn series_name(case: usize, seed: u64, kind: SeriesKind) -> String {
+    format!("{SERIES}/{}{}.parquet", stem(case, seed), kind.suffix())
+}
+
+/// Path of the packets at one end of a run.
+pub(super) fn pcap_name(case: usize, seed: u64, end: &str) -> String {
+    format!("{CAPTURES}/{}-{end}{PCAP}", stem(case, seed))
+}
+
+/// Path of the events of a flow in qlog.
+pub(super) fn qlog_name(case: usize, seed: u64, index: usize, flow: &str) -> String {
+    format!(
+        "{CAPTURES}/{}-flow{index}-{}{SQLOG}",
+        stem(case, seed),
+        plain(flow)
+    )
+}
+
+/// Path of the file that says that a run is finished.
+pub(super) fn run_name(key: &str) -> String {
+    format!("{RUNS}/{key}.json")
+}
+
+fn stem(case: usize, seed: u64) -> String {
+    format!("case-{case:04}-seed{seed}")
+}
+
+/// A name that is safe in a file name; two names may become one.
+fn plain(name: &str) -> String {
+    let safe = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '_' {
+            c
+        } else {
+            '-'
+        }
+    };
+    name.chars().map(safe).take(40).collect()
+}
+
+/// Layout of the directory.
+pub(super) const FORMAT: u32 = 1;
+
+pub(super) const MANIFEST: &str = "manifest.json";
+pub(super) const RESULT: &str = "result.json";
+pub(super) const RUNS_TABLE: &str = "runs.parquet";
+pub(super) const LINKS_TABLE: &str = "links.parquet";
+pub(super) const TIMING: &str = "timing.json";
+pub(super) const RUNS: &str = "runs";
+pub(super) const SERIES: &str = "series";
+pub(super) const CAPTURES: &str = "captures";
+pub(super) const PCAP: &str = ".pcap";
+pub(super) const SQLOG: &str = ".sqlog";
+/// Page of a result, made from its other files.
+pub const REPORT: &str = "report.html";

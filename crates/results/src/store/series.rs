@@ -1,0 +1,323 @@
+//! The series of a run as tables: one for all flows, one for all links, one for what changed a window downwards, one for the
+//! rates per interval; with traffic one for the short flows and one for the probes.
+
+use fullpipe_cc::CongestionKind;
+use fullpipe_flow::{Episode, EpisodeKind, Events, TraceRow};
+use fullpipe_run::{FlowOutcome, FlowSpec, LinkOutcome, Outcome, Series};
+use fullpipe_trace::{FlowMeta, Meta, Numbers, Resolution, TraceError, TraceWriter};
+
+use super::{Column, SeriesKind, Table, samples};
+use crate::result::VERSION;
+use fullpipe_metrics::RunMetrics;
+use fullpipe_scenario::{FlowGroup, TraceMode};
+
+/// The series of a run as files.
+pub(super) fn files(
+    groups: &[FlowGroup],
+    meta: &Meta,
+    metrics: &RunMetrics,
+    outcome: &Outcome,
+    trace: TraceMode,
+) -> Result<Vec<(SeriesKind, Vec<u8>)>, TraceError> {
+    let mut files = of_flows(outcome, meta, trace)?;
+    if trace != TraceMode::Off {
+        let samples = samples::intervals(groups, metrics, outcome);
+        files.push((SeriesKind::Samples, samples.to_parquet()?));
+        if !outcome.pings.is_empty() {
+            files.push((
+                SeriesKind::Pings,
+                samples::pings(&outcome.pings).to_parquet()?,
+            ));
+        }
+    }
+    // Like the events they are results, not a trace.
+    if !outcome.arrivals.is_empty() {
+        let transfers = samples::transfers(&outcome.arrivals);
+        files.push((SeriesKind::Transfers, transfers.to_parquet()?));
+    }
+    Ok(files)
+}
+
+/// What the traces of a run say of themselves; `flows` as they were specified.
+pub(super) fn meta(
+    (scenario, ground): (&str, &str),
+    (case, seed): (usize, u64),
+    specs: &[FlowSpec],
+    outcomes: &[FlowOutcome],
+) -> Meta {
+    let flows = specs.iter().zip(outcomes);
+    Meta {
+        version: VERSION.to_owned(),
+        ground: ground.to_owned(),
+        scenario: scenario.to_owned(),
+        case: case as u64,
+        seed,
+        flows: flows
+            .map(|(spec, f)| FlowMeta {
+                name: f.name.clone(),
+                stack: spec.stack.to_string(),
+                mss: f.mss,
+                packet: f.packet,
+                variables: f.series.variables.iter().map(|v| v.0.to_owned()).collect(),
+            })
+            .collect(),
+    }
+}
+
+fn of_flows(
+    outcome: &Outcome,
+    meta: &Meta,
+    trace: TraceMode,
+) -> Result<Vec<(SeriesKind, Vec<u8>)>, TraceError> {
+    let events = (SeriesKind::Events, events(&outcome.flows).to_parquet()?);
+    let links = || links(&outcome.links).to_parquet();
+    let series = |rows, numbers| flows(&outcome.flows, meta, rows, numbers);
+    Ok(match trace {
+        TraceMode::Off => vec![events],
+        TraceMode::Decimated => vec![
+            (SeriesKind::Flows, series(None, Numbers::Double)?),
+            (SeriesKind::Links, links()?),
+            events,
+        ],
+        TraceMode::Full => vec![
+            (
+                SeriesKind::Flows,
+                series(Some(DECIMATED_ROWS), Numbers::Double)?,
+            ),
+            (SeriesKind::FlowsFull, series(None, Numbers::Decimal)?),
+            (SeriesKind::Links, links()?),
+            events,
+        ],
+    })
+}
+
+/// The rows of all flows as the file of a trace, one flow after the other, at most `rows` of each.
+fn flows(
+    flows: &[FlowOutcome],
+    meta: &Meta,
+    rows: Option<usize>,
+    numbers: Numbers,
+) -> Result<Vec<u8>, TraceError> {
+    // Of every ground, so that equal runs are equal files.
+    let mut writer = TraceWriter::new(Vec::new(), meta, Resolution::Nanoseconds, numbers)?;
+    let mut variables = Vec::new();
+    for (i, f) in flows.iter().enumerate() {
+        for p in picks(&f.series, rows) {
+            let row = TraceRow {
+                cwnd_min: p.min,
+                cwnd_max: p.max,
+                events: p.events,
+                flow: i as u16,
+                ..f.series.rows[p.row]
+            };
+            variables.clear();
+            let columns = f.series.variables.iter();
+            variables.extend(columns.map(|(_, c)| c.get(p.row).copied().unwrap_or(f64::NAN)));
+            writer.push(&row, &variables)?;
+        }
+    }
+    Ok(writer.finish(0)?.1)
+}
+
+/// A row of a series that is kept, with the extremes of those it stands for.
+struct Pick {
+    row: usize,
+    min: f64,
+    max: f64,
+    events: Events,
+}
+
+/// All rows, or the last of each of `rows` equal spans of time.
+fn picks(series: &Series, rows: Option<usize>) -> Vec<Pick> {
+    let all = &series.rows;
+    let n = all.len();
+    let (Some(rows), Some(first), Some(last)) = (rows, all.first(), all.last()) else {
+        let every = |row: usize| Pick {
+            row,
+            min: all[row].cwnd_min,
+            max: all[row].cwnd_max,
+            events: all[row].events,
+        };
+        return (0..n).map(every).collect();
+    };
+    let (first, last) = (first.time.as_nanos(), last.time.as_nanos());
+    let step = (last - first) / rows as u64 + 1;
+    let span = |row: usize| (all[row].time.as_nanos() - first) / step;
+    let mut out: Vec<Pick> = Vec::new();
+    for (row, r) in all.iter().enumerate() {
+        let (min, max) = (r.cwnd_min, r.cwnd_max);
+        match out.last_mut() {
+            Some(p) if span(p.row) == span(row) => {
+                *p = Pick {
+                    row,
+                    min: p.min.min(min),
+                    max: p.max.max(max),
+                    events: p.events.with(r.events),
+                };
+            }
+            _ => out.push(Pick {
+                row,
+                min,
+                max,
+                events: r.events,
+            }),
+        }
+    }
+    out
+}
+
+fn links(links: &[LinkOutcome]) -> Table {
+    let all = || {
+        links
+            .iter()
+            .flat_map(|l| l.series.iter().map(move |p| (l, p)))
+    };
+    let mut table = Table::default();
+    table.push(
+        "link",
+        Column::Text(all().map(|(l, _)| l.name.clone()).collect()),
+    );
+    table.push(
+        "time_s",
+        Column::Float(all().map(|(_, p)| Some(p.0.as_secs_f64())).collect()),
+    );
+    table.push(
+        "queue_packets",
+        Column::Int(all().map(|(_, p)| p.1 as i64).collect()),
+    );
+    table
+}
+
+fn events(flows: &[FlowOutcome]) -> Table {
+    let all = || {
+        flows
+            .iter()
+            .flat_map(|f| f.episodes.iter().map(move |e| (f, e)))
+    };
+    let float = |of: fn(&Episode) -> f64| {
+        Column::Float(
+            all()
+                .map(|(_, e)| Some(of(e)).filter(|v| v.is_finite()))
+                .collect(),
+        )
+    };
+    let mut table = Table::default();
+    table.push(
+        "flow",
+        Column::Text(all().map(|(f, _)| f.name.clone()).collect()),
+    );
+    table.push("time_s", float(|e| e.at.as_secs_f64()));
+    table.push(
+        "kind",
+        Column::Text(all().map(|(_, e)| kind(e.kind).to_owned()).collect()),
+    );
+    table.push("before", float(|e| e.before));
+    table.push("after", float(|e| e.after));
+    table
+}
+
+fn kind(kind: EpisodeKind) -> &'static str {
+    match kind {
+        EpisodeKind::Congestion(CongestionKind::Loss) => "loss",
+        EpisodeKind::Congestion(CongestionKind::Ecn) => "mark",
+        EpisodeKind::Congestion(CongestionKind::LocalDrop) => "local-stall",
+        EpisodeKind::Again => "again",
+        EpisodeKind::Timeout => "timeout",
+        EpisodeKind::Undo => "undo",
+        EpisodeKind::StartUpExit => "start-up-exit",
+    }
+}
+
+/// Rows of a flow in the decimated table beside a full one.
+const DECIMATED_ROWS: usize = 2000;
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_units::{Span, Time};
+
+    use super::*;
+    use fullpipe_metrics::testing::{flow, outcome};
+
+    fn full(n: u64) -> FlowOutcome {
+        let mut f = flow("a");
+        let s = &mut f.series;
+        for i in 0..n {
+            let w = if i == n / 2 { 5000.0 } else { i as f64 };
+            s.rows.push(TraceRow {
+                time: Time::from_nanos(1_000 * i),
+                cwnd: w,
+                cwnd_min: w,
+                cwnd_max: w,
+                rtt: Span::from_millis(80),
+                srtt: Span::from_millis(80),
+                flight: i,
+                delivered: i,
+                ..TraceRow::default()
+            });
+        }
+        s.variables.push(("k", vec![f64::NAN; n as usize]));
+        f
+    }
+
+    fn read(outcome: &Outcome, trace: TraceMode) -> Vec<(SeriesKind, Table)> {
+        let specs: Vec<FlowSpec> = outcome
+            .flows
+            .iter()
+            .map(|_| crate::capture::testing::flow(1500, true))
+            .collect();
+        let meta = meta(("s", "sim"), (0, 1), &specs, &outcome.flows);
+        let files = of_flows(outcome, &meta, trace).unwrap().into_iter();
+        files
+            .map(|(kind, bytes)| (kind, Table::from_parquet(bytes).unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn decimation_keeps_the_extremes_and_the_last_row() {
+        let o = outcome(vec![full(100_000)], 1, 0, 1);
+        let t = &read(&o, TraceMode::Full);
+        assert_eq!(
+            t.iter().map(|t| t.0).collect::<Vec<_>>(),
+            [
+                SeriesKind::Flows,
+                SeriesKind::FlowsFull,
+                SeriesKind::Links,
+                SeriesKind::Events
+            ]
+        );
+        let (few, all) = (&t[0].1, &t[1].1);
+        assert_eq!(all.rows(), 100_000);
+        assert!(
+            few.rows() <= DECIMATED_ROWS && few.rows() > DECIMATED_ROWS / 2,
+            "{}",
+            few.rows()
+        );
+        let max = few
+            .float("cwnd_max")
+            .unwrap()
+            .iter()
+            .flatten()
+            .copied()
+            .fold(0.0, f64::max);
+        assert_eq!(max, 99_999.0);
+        let spike = few.float("cwnd_min").unwrap()[few.rows() / 2];
+        assert!(spike.unwrap() < 51_000.0);
+        assert_eq!(few.int("delivered_segments").unwrap().last(), Some(&99_999));
+        assert!(few.float("ssthresh").unwrap().iter().all(Option::is_none));
+        assert!(few.float("var_k").unwrap().iter().all(Option::is_none));
+    }
+
+    #[test]
+    fn without_a_trace_the_events_stay() {
+        let mut f = full(0);
+        f.episodes.push(Episode {
+            at: Time::from_secs_f64(2.0),
+            kind: EpisodeKind::Timeout,
+            before: 10.0,
+            after: 5.0,
+        });
+        let t = read(&outcome(vec![f], 1, 0, 1), TraceMode::Off);
+        assert_eq!(t.len(), 1);
+        assert_eq!(t[0].1.text("kind").unwrap(), ["timeout"]);
+    }
+}

@@ -1,0 +1,369 @@
+//! A result directory that is being written.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use fullpipe_run::Outcome;
+use serde::{Deserialize, Serialize};
+
+use super::claim::Claim;
+use super::files::{self, sha256};
+use super::layout::REPORT;
+use super::layout::{
+    CAPTURES, FORMAT, LINKS_TABLE, MANIFEST, PCAP, RESULT, RUNS, RUNS_TABLE, SERIES, SQLOG, TIMING,
+    pcap_name, qlog_name, run_name, series_name,
+};
+use super::manifest::{json, runs_of, unsealed, write_sealed};
+use super::{
+    FileHash, Machine, Manifest, SeriesKind, StoreError, Table, Unit, engine, series, tables,
+};
+use crate::capture::{Captures, pcap, qlog};
+use crate::ground::Ground;
+use crate::result::{Params, RunResult, VERSION};
+use fullpipe_metrics::SeedRun;
+use fullpipe_metrics::{RunMetrics, Scope};
+use fullpipe_scenario::{Case, Scenario, TraceMode};
+
+/// A result directory that is being written.
+#[derive(Debug)]
+pub struct Store {
+    dir: PathBuf,
+    manifest: Manifest,
+    trace: TraceMode,
+    captures: Captures,
+    _lock: files::Lock,
+}
+
+impl Store {
+    /// Takes the directory for these runs, and for further ones among the `possible` ([`Store::extend`]). Without `resume` what an
+    /// earlier run of the same scenario left is removed; with it the finished runs stay.
+    ///
+    /// # Errors
+    /// If the directory cannot be written, is in use, or holds something else.
+    pub fn create(
+        dir: &Path,
+        scenario: &Scenario,
+        ground: &dyn Ground,
+        units: &[Unit],
+        possible: &[Unit],
+        resume: bool,
+    ) -> Result<Store, StoreError> {
+        files::make_dir(dir)?;
+        let lock = files::Lock::take(dir)?;
+        let cases: Vec<Params> = scenario.cases.iter().map(Params::of).collect();
+        let claim = Claim {
+            scenario,
+            cases: &cases,
+            ground,
+            units,
+            possible,
+            resume,
+        };
+        claim.check(dir)?;
+        let manifest = Manifest {
+            format: FORMAT,
+            fullpipe: VERSION.to_owned(),
+            engine: engine::of(ground.name()).to_owned(),
+            scenario: scenario.name.clone(),
+            ground: ground.name().to_owned(),
+            peer: ground.peer().map(str::to_owned),
+            origin: scenario.origin.clone(),
+            scenario_text: scenario.text.clone(),
+            scenario_sha256: sha256(scenario.text.as_bytes()),
+            quick: scenario.quick,
+            inputs: scenario.files.clone(),
+            seeds: scenario.seeds.clone(),
+            cases,
+            machine: Machine::this(),
+            runs: runs_of(units),
+            complete: false,
+            files: Vec::new(),
+        };
+        let store = Store {
+            dir: dir.to_owned(),
+            manifest,
+            trace: scenario.measure.trace,
+            captures: Captures::default(),
+            _lock: lock,
+        };
+        // First say that the result is not finished, then take away what would contradict it.
+        files::make_dir(&dir.join(RUNS))?;
+        files::make_dir(&dir.join(SERIES))?;
+        store.write_manifest()?;
+        for name in [RESULT, RUNS_TABLE, LINKS_TABLE, TIMING, REPORT] {
+            files::remove(&dir.join(name))?;
+        }
+        store.sweep(|path| resume && !path.starts_with('.'))?;
+        Ok(store)
+    }
+
+    /// Lets [`Store::save`] write captures too; a run that has none of these is not finished.
+    ///
+    /// # Errors
+    /// If their directory cannot be made.
+    pub fn with_captures(mut self, captures: Captures) -> Result<Store, StoreError> {
+        if captures.any() {
+            files::make_dir(&self.dir.join(CAPTURES))?;
+        }
+        self.captures = captures;
+        Ok(self)
+    }
+
+    /// Says that these runs, by case and seed, belong to the result.
+    ///
+    /// # Errors
+    /// If the manifest cannot be written.
+    pub fn extend(&mut self, units: &[Unit]) -> Result<(), StoreError> {
+        self.manifest.runs = runs_of(units);
+        self.write_manifest()
+    }
+
+    /// A finished run of an earlier time, or `None` with the reason if its file is there but not whole.
+    ///
+    /// # Errors
+    /// If a file is there and the system refuses to read it.
+    pub fn finished(&self, unit: &Unit) -> Result<Finished, StoreError> {
+        let path = self.dir.join(run_name(&unit.key));
+        if !path.exists() {
+            return Ok(Finished::No);
+        }
+        let damaged = |why: &str| {
+            Ok(Finished::Damaged(format!(
+                "`{}` is damaged ({why}): case {} seed {} is run again",
+                path.display(),
+                unit.case,
+                unit.seed
+            )))
+        };
+        let Some(stored) = unsealed::<StoredRun>(&files::read(&path)?) else {
+            return damaged("its hash does not match");
+        };
+        if stored.key != unit.key || stored.case != unit.case || stored.seed != unit.seed {
+            // Whole, but from a matrix in which the case stood elsewhere: its series bear another name.
+            return Ok(Finished::No);
+        }
+        let has = |end: &str| stored.files.iter().any(|f| f.path.ends_with(end));
+        if (self.captures.pcap && !has(PCAP)) || (self.captures.qlog && !has(SQLOG)) {
+            return Ok(Finished::No);
+        }
+        for file in &stored.files {
+            match files::read(&self.dir.join(&file.path)) {
+                Ok(bytes) if sha256(&bytes) == file.sha256 => {}
+                Ok(_) => return damaged(&format!("`{}` has changed", file.path)),
+                Err(_) => return damaged(&format!("`{}` is missing", file.path)),
+            }
+        }
+        Ok(Finished::Yes(
+            StoredFiles(stored.files),
+            SeedRun {
+                seed: stored.seed,
+                metrics: stored.metrics,
+            },
+        ))
+    }
+
+    /// Keeps a run: its series, then the file that says it is finished.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn save(
+        &self,
+        case: &Case,
+        unit: &Unit,
+        metrics: &RunMetrics,
+        outcome: &Outcome,
+    ) -> Result<StoredFiles, StoreError> {
+        let mut hashes = Vec::new();
+        let spec = case.run_spec(unit.seed);
+        let ours = (
+            self.manifest.scenario.as_str(),
+            self.manifest.ground.as_str(),
+        );
+        let meta = series::meta(ours, (case.index, unit.seed), &spec.flows, &outcome.flows);
+        let files = series::files(&case.flows, &meta, metrics, outcome, self.trace);
+        let files = files.map_err(|e| StoreError::Table {
+            name: series_name(case.index, unit.seed, SeriesKind::Flows),
+            why: e.to_string(),
+        })?;
+        for (kind, bytes) in files {
+            let name = series_name(case.index, unit.seed, kind);
+            hashes.push(self.write_bytes(name, &bytes)?);
+        }
+        self.write_captures(case, unit, outcome, &mut hashes)?;
+        let stored = StoredRun {
+            format: FORMAT,
+            key: unit.key.clone(),
+            case: unit.case,
+            seed: unit.seed,
+            files: hashes,
+            metrics: metrics.clone(),
+        };
+        write_sealed(&self.dir.join(run_name(&unit.key)), &stored)?;
+        Ok(StoredFiles(stored.files))
+    }
+
+    fn write_captures(
+        &self,
+        case: &Case,
+        unit: &Unit,
+        outcome: &Outcome,
+        hashes: &mut Vec<FileHash>,
+    ) -> Result<(), StoreError> {
+        if !self.captures.any() {
+            return Ok(());
+        }
+        let spec = case.run_spec(unit.seed);
+        let rows = &outcome.capture;
+        if self.captures.pcap {
+            for (end, host) in [
+                ("sender", pcap::Host::Sender),
+                ("receiver", pcap::Host::Receiver),
+            ] {
+                let path = pcap_name(case.index, unit.seed, end);
+                let sha256 = files::write_with(&self.dir.join(&path), |out| {
+                    pcap::write(out, &spec.flows, rows, host)
+                })?;
+                hashes.push(FileHash { path, sha256 });
+            }
+        }
+        if self.captures.qlog {
+            let title = format!(
+                "{}, case {}, seed {}",
+                self.manifest.scenario, case.index, unit.seed
+            );
+            for (index, (flow, out)) in spec.flows.iter().zip(&outcome.flows).enumerate() {
+                let subject = qlog::Subject {
+                    title: &title,
+                    index,
+                    flow,
+                    series: &out.series,
+                };
+                let path = qlog_name(case.index, unit.seed, index, &flow.name);
+                let sha256 = files::write_with(&self.dir.join(&path), |out| {
+                    qlog::write(out, &subject, rows)
+                })?;
+                hashes.push(FileHash { path, sha256 });
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the tables, the result and, last of all, the complete manifest. `runs[i]`: the runs of case `i`, by seed, with
+    /// their files.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn finish(
+        mut self,
+        result: &RunResult,
+        runs: &[Vec<SeedRun>],
+        run_files: Vec<StoredFiles>,
+        timings: &[Timing],
+    ) -> Result<(), StoreError> {
+        for (run, files) in self.manifest.runs.iter_mut().zip(run_files) {
+            run.files = files.0;
+        }
+        let flows = tables::run_table(result, runs, Scope::Flow);
+        let links = tables::run_table(result, runs, Scope::Link);
+        let text = result.without_times().to_json();
+        files::write(&self.dir.join(RESULT), text.as_bytes())?;
+        let result_hash = FileHash {
+            path: RESULT.to_owned(),
+            sha256: sha256(text.as_bytes()),
+        };
+        self.manifest.files = vec![
+            result_hash,
+            self.write_table(RUNS_TABLE, &flows)?,
+            self.write_table(LINKS_TABLE, &links)?,
+        ];
+        files::write(&self.dir.join(TIMING), json(&timings).as_bytes())?;
+        self.manifest.complete = true;
+        let keep = self.belonging();
+        self.sweep(|path| keep.contains(path))?;
+        self.write_manifest()
+    }
+
+    fn belonging(&self) -> BTreeSet<String> {
+        let runs = self.manifest.runs.iter();
+        runs.flat_map(|r| {
+            let series = r.files.iter().map(|f| f.path.clone());
+            series.chain([run_name(&r.key)])
+        })
+        .collect()
+    }
+
+    /// Removes from the directories of runs, series and captures what is not to stay, and temporary files everywhere.
+    fn sweep(&self, stays: impl Fn(&str) -> bool) -> Result<(), StoreError> {
+        for name in files::names(&self.dir)?
+            .iter()
+            .filter(|n| files::is_temporary(n))
+        {
+            files::remove(&self.dir.join(name))?;
+        }
+        for part in [RUNS, SERIES, CAPTURES] {
+            for name in files::names(&self.dir.join(part))? {
+                if files::is_temporary(&name) || !stays(&format!("{part}/{name}")) {
+                    files::remove(&self.dir.join(part).join(name))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write_manifest(&self) -> Result<(), StoreError> {
+        write_sealed(&self.dir.join(MANIFEST), &self.manifest)
+    }
+
+    fn write_table(&self, name: &str, table: &Table) -> Result<FileHash, StoreError> {
+        let bytes = table.to_parquet().map_err(|e| StoreError::Table {
+            name: name.to_owned(),
+            why: e.to_string(),
+        })?;
+        self.write_bytes(name.to_owned(), &bytes)
+    }
+
+    fn write_bytes(&self, path: String, bytes: &[u8]) -> Result<FileHash, StoreError> {
+        files::write(&self.dir.join(&path), bytes)?;
+        let sha256 = sha256(bytes);
+        Ok(FileHash { path, sha256 })
+    }
+}
+
+/// Answer of [`Store::finished`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Finished {
+    /// There, and whole.
+    Yes(StoredFiles, SeedRun),
+    /// Not there.
+    No,
+    /// There, but cut or changed: a sentence for the user.
+    Damaged(String),
+}
+
+/// Files of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoredFiles(Vec<FileHash>);
+
+/// Wall time of a run, for `timing.json`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Timing {
+    /// Index of the case.
+    pub case: usize,
+    /// Seed.
+    pub seed: u64,
+    /// Seconds.
+    pub wall_s: f64,
+    /// Delivered data packets per second.
+    pub packets_per_s: f64,
+}
+
+/// A file under `runs/`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct StoredRun {
+    format: u32,
+    key: String,
+    case: usize,
+    seed: u64,
+    files: Vec<FileHash>,
+    metrics: RunMetrics,
+}

@@ -1,0 +1,124 @@
+//! Two stored results against each other.
+
+use std::path::Path;
+
+use fullpipe_results::compare::{
+    Comparison, Method, Number, Options, Row, Verdict, compare_stored,
+};
+use fullpipe_results::ground::Ground;
+use fullpipe_results::store::ResultDir;
+use fullpipe_run::{Outcome, RunSpec, Violation};
+use fullpipe_scenario::Overrides;
+
+use crate::store_support::{MATRIX, run, run_in, scenario, with};
+
+#[test]
+fn stored_results_agree_with_themselves_and_not_with_a_slower_path() {
+    let root = tempfile::tempdir().unwrap();
+    let (a, b) = (root.path().join("a"), root.path().join("b"));
+    run(&scenario(MATRIX), Some(&a), 2, false).unwrap();
+    let slower = Overrides {
+        set: vec![("path.rate".into(), "5Mbit/s".into())],
+        ..Overrides::default()
+    };
+    run(&with(MATRIX, &slower), Some(&b), 2, false).unwrap();
+    let same = held(&a, &a);
+    assert!(same.agree && same.rows.iter().all(|r| r.verdict == Verdict::Same));
+    let c = held(&a, &b);
+    assert!(!c.agree && c.missing.is_empty());
+    let total = c
+        .rows
+        .iter()
+        .filter(|r| r.metric == "aggregate_goodput_mbps");
+    let total: Vec<_> = total.collect();
+    assert_eq!(total.len(), 4);
+    for row in total {
+        assert_eq!(row.verdict, Verdict::Beyond, "{row:?}");
+        assert_eq!((row.method, row.pairs), (Method::Paired, Some(2)));
+        // Half the rate; with jumbo frames the buffer holds two packets, and less than half gets through.
+        assert!((-0.85..-0.4).contains(&row.relative.unwrap()), "{row:?}");
+    }
+    let text = serde_json::to_string(&c).unwrap();
+    assert!(text.contains(r#""verdict":"beyond""#) && text.contains(r#""agree":false"#));
+}
+
+fn held(a: &Path, b: &Path) -> Comparison {
+    let open = |dir| ResultDir::open(dir).unwrap();
+    compare_stored(&open(a), &open(b), &Options::default()).unwrap()
+}
+
+/// The same text, seeds and program, delivered segments changed on the way.
+fn with_bias(
+    bias: impl Fn(u64, u64) -> u64 + Sync,
+) -> impl Fn(&RunSpec) -> Result<Outcome, Violation> {
+    move |spec| {
+        let mut o = fullpipe_sim::run(spec)?;
+        for f in &mut o.flows {
+            f.totals.delivered_measured = bias(spec.seed, f.totals.delivered_measured);
+        }
+        Ok(o)
+    }
+}
+
+#[test]
+fn a_bias_is_found_below_the_noise_of_the_seeds() {
+    let root = tempfile::tempdir().unwrap();
+    let seeds = Overrides {
+        repeat: Some(5),
+        ..Overrides::default()
+    };
+    let s = with(MATRIX, &seeds);
+    let made = |name: &str, engine: &dyn Ground| {
+        let dir = root.path().join(name);
+        run_in(&s, Some(&dir), 2, false, engine).unwrap();
+        dir
+    };
+    let a = made("a", &fullpipe_sim::run);
+    // Nothing was changed: nothing is found.
+    let again = held(&a, &made("again", &fullpipe_sim::run));
+    assert!(again.agree && again.rows.iter().all(|r| r.verdict == Verdict::Same));
+    let rows = |c: &Comparison| -> Vec<Row> {
+        let small = |r: &&Row| r.params.text("path.mtu").as_deref() == Some("1500");
+        let all = c.rows.iter().filter(|r| r.metric == "goodput_mbps");
+        all.filter(small).cloned().collect()
+    };
+    // A hundred segments more in every run, or one more: less than the spread of the seeds, and yet real.
+    let c = held(&a, &made("more", &with_bias(|seed, n| n + 100 + seed % 2)));
+    assert!(!c.agree);
+    for row in rows(&c) {
+        assert_eq!(
+            (row.verdict, row.pairs),
+            (Verdict::Beyond, Some(5)),
+            "{row:?}"
+        );
+        assert!(row.effect.unwrap().value > 10.0);
+    }
+    let spread = |n: &Number| n.ci95.map(|[low, high]| (high - low) / 2.0);
+    assert!(
+        rows(&c)
+            .iter()
+            .any(|r| spread(&r.a).unwrap() > r.difference.unwrap())
+    );
+    // Five segments more are as real, but within 5 %.
+    let c = held(&a, &made("little", &with_bias(|seed, n| n + 5 + seed % 2)));
+    assert!(rows(&c).iter().all(|r| r.verdict == Verdict::Within));
+    // Up in some runs and down in others: nothing to be told apart, however large.
+    let c = held(
+        &a,
+        &made(
+            "both",
+            &with_bias(|seed, n| {
+                if seed % 2 == 0 {
+                    n * 12 / 10
+                } else {
+                    n * 9 / 10
+                }
+            }),
+        ),
+    );
+    let mut rows = c
+        .rows
+        .iter()
+        .filter(|r| r.metric == "aggregate_goodput_mbps");
+    assert!(rows.all(|r| r.verdict == Verdict::Indistinguishable));
+}

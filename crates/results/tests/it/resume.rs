@@ -1,0 +1,258 @@
+//! Kill at any moment, continue: nothing is run twice, and the result is that of an uninterrupted run.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use fullpipe_results::run::{Options, Progress, RunError, RunFinished, RunStarted, run_all};
+
+use crate::store_support::{Dice, MATRIX, assert_same, contents, never, run, run_in, scenario};
+
+/// Says on stdout what it does, one line at a time.
+struct Loud;
+
+impl Progress for Loud {
+    fn started(&self, run: &RunStarted<'_>) {
+        say(&format!("started {}", run.key));
+    }
+    fn finished(&self, run: &RunFinished<'_>) {
+        say(&format!("finished {}", run.key));
+    }
+}
+
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    // The reader may be gone: it kills.
+    let _ = writeln!(out, "\n@{line}");
+    let _ = out.flush();
+}
+
+/// Not a test of its own: the process that is killed below.
+#[test]
+fn child() {
+    let Some(dir) = std::env::var_os(CHILD) else {
+        return;
+    };
+    let interrupt = AtomicBool::new(false);
+    let options = Options {
+        jobs: 2,
+        out: Some(Path::new(&dir)),
+        resume: true,
+        captures: fullpipe_results::capture::Captures::default(),
+        progress: &Loud,
+        interrupt: &interrupt,
+    };
+    match run_all(&scenario(MATRIX), &options) {
+        Ok(_) => say("done"),
+        Err(error) => say(&format!("error {error}")),
+    }
+}
+
+const CHILD: &str = "FULLPIPE_TEST_CHILD";
+
+/// Runs the child until it has said `lines` lines, then kills it; what it said, and whether it came to the end.
+fn run_and_kill(dir: &Path, lines: usize, spin: usize) -> (Vec<String>, bool) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "resume::child", "--nocapture"])
+        .env(CHILD, dir)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut said = Vec::new();
+    let reader = BufReader::new(child.stdout.take().unwrap());
+    let mut reader = reader
+        .lines()
+        .map_while(Result::ok)
+        .filter_map(|l| l.strip_prefix('@').map(str::to_owned));
+    while said.len() < lines
+        && let Some(line) = reader.next()
+    {
+        said.push(line);
+    }
+    for i in 0..spin {
+        std::hint::black_box(i);
+    }
+    child.kill().unwrap(); // SIGKILL
+    // What it said between the last line and its end.
+    said.extend(reader);
+    child.wait().unwrap();
+    let done = said.iter().any(|l| l == "done");
+    (said, done)
+}
+
+#[test]
+fn a_killed_run_continues_where_it_was() {
+    let root = tempfile::tempdir().unwrap();
+    let (whole, killed) = (root.path().join("whole"), root.path().join("killed"));
+    run(&scenario(MATRIX), Some(&whole), 2, false).unwrap();
+
+    let mut dice = Dice(2003);
+    let mut finished: BTreeSet<String> = BTreeSet::new();
+    let mut kills = 0;
+    for round in 0..40 {
+        let (said, done) = run_and_kill(&killed, 1 + dice.below(4), dice.below(3_000_000));
+        for line in &said {
+            match line.split_once(' ') {
+                Some(("started", key)) => {
+                    assert!(!finished.contains(key), "round {round}: run again: {key}");
+                }
+                Some(("finished", key)) => {
+                    finished.insert(key.to_owned());
+                }
+                Some(("error", what)) => panic!("round {round}: {what}"),
+                _ => {}
+            }
+        }
+        if done {
+            break;
+        }
+        kills += 1;
+    }
+    assert!(kills >= 2, "only {kills} kills hit the run");
+    let (ran, log) = run(&scenario(MATRIX), Some(&killed), 1, true).unwrap();
+    assert!(log.warnings.lock().unwrap().is_empty());
+    assert!(
+        ran.reused >= finished.len() && ran.made + ran.reused == 8,
+        "{ran:?}"
+    );
+    assert_same(&contents(&whole), &contents(&killed));
+}
+
+#[test]
+fn a_finished_result_is_resumed_without_a_run() {
+    let root = tempfile::tempdir().unwrap();
+    let s = scenario(MATRIX);
+    let (first, _) = run(&s, Some(root.path()), 2, false).unwrap();
+    let before = contents(root.path());
+    let (again, log) = run_in(&s, Some(root.path()), 2, true, &never).unwrap();
+    assert_eq!((again.made, again.reused), (0, 8));
+    assert_eq!(*log.begun.lock().unwrap(), [(8, 8)]);
+    assert_eq!(again.result, first.result.without_times());
+    assert_same(&before, &contents(root.path()));
+}
+
+#[test]
+fn more_seeds_run_only_the_new_ones() {
+    let root = tempfile::tempdir().unwrap();
+    run(&scenario(MATRIX), Some(root.path()), 2, false).unwrap();
+    let more = scenario(&MATRIX.replace("seeds = [1, 2]", "seeds = [1, 2, 3]"));
+    let (ran, log) = run(&more, Some(root.path()), 2, true).unwrap();
+    assert_eq!((ran.made, ran.reused), (4, 8));
+    assert!(
+        log.started
+            .lock()
+            .unwrap()
+            .iter()
+            .all(|(_, seed)| *seed == 3)
+    );
+    let fresh = tempfile::tempdir().unwrap();
+    run(&more, Some(fresh.path()), 1, false).unwrap();
+    assert_same(&contents(fresh.path()), &contents(root.path()));
+}
+
+/// What is finished is never taken away: a narrower scenario needs a directory of its own.
+#[test]
+fn fewer_runs_are_refused() {
+    let root = tempfile::tempdir().unwrap();
+    run(&scenario(MATRIX), Some(root.path()), 2, false).unwrap();
+    let before = contents(root.path());
+    let fewer = scenario(&MATRIX.replace("seeds = [1, 2]", "seeds = [1]"));
+    let error = run_in(&fewer, Some(root.path()), 2, true, &never)
+        .err()
+        .unwrap();
+    assert!(error.to_string().contains("another result"), "{error}");
+    assert!(error.to_string().contains("with seed 2"), "{error}");
+    assert_same(&before, &contents(root.path()));
+}
+
+/// A refusal says what the directory holds and what to ask for instead.
+#[test]
+fn a_refused_directory_says_what_it_holds_and_the_remedy() {
+    let root = tempfile::tempdir().unwrap();
+    run(&scenario(MATRIX), Some(root.path()), 2, false).unwrap();
+    let refused = |seeds: &str, from: &str, to: &str, resume: bool| {
+        let text = MATRIX.replace("seeds = [1, 2]", seeds).replace(from, to);
+        let ran = run_in(&scenario(&text), Some(root.path()), 2, resume, &never);
+        let error = ran.err().unwrap();
+        (error.to_string(), error.hint().unwrap())
+    };
+
+    let (error, hint) = refused("seeds = [3, 4]", "", "", true);
+    assert!(error.ends_with("runs with seeds 1, 2"), "{error}");
+    assert!(hint.contains("--seed 1 --repeat 4 --resume"), "{hint}");
+    let (error, hint) = refused("seeds = [7]", "", "", true);
+    assert!(error.ends_with("runs with seeds 1, 2"), "{error}");
+    assert!(
+        hint.contains("--resume") && !hint.contains("--seed "),
+        "{hint}"
+    );
+    let (error, hint) = refused("seeds = [1, 2]", "9000]", "3000]", true);
+    assert!(error.ends_with("4 finished runs of other cases"), "{error}");
+    assert!(hint.contains("their cases too"), "{hint}");
+    let (error, hint) = refused("seeds = [1, 2, 3]", "", "", false);
+    assert!(error.contains("other cases or seeds"), "{error}");
+    assert!(hint.contains("add to it with `--resume`"), "{hint}");
+    let (error, hint) = refused("seeds = [1, 2]", "\"small\"", "\"other\"", true);
+    assert!(error.ends_with("scenario `small`"), "{error}");
+    assert!(hint.contains("--out"), "{hint}");
+}
+
+/// A copy without its series: resuming makes exactly these runs again.
+#[test]
+fn a_result_without_its_series_is_made_whole_by_resuming() {
+    let root = tempfile::tempdir().unwrap();
+    let s = scenario(MATRIX);
+    run(&s, Some(root.path()), 2, false).unwrap();
+    let before = contents(root.path());
+    std::fs::remove_dir_all(root.path().join("series")).unwrap();
+
+    let (ran, _) = run(&s, Some(root.path()), 2, true).unwrap();
+    assert_eq!((ran.made, ran.reused), (8, 0));
+    assert_same(&before, &contents(root.path()));
+}
+
+#[test]
+fn an_interrupt_keeps_what_is_finished() {
+    struct StopAfter<'a>(&'a AtomicBool, AtomicUsize);
+    impl Progress for StopAfter<'_> {
+        fn finished(&self, _: &RunFinished<'_>) {
+            if self.1.fetch_add(1, Ordering::Relaxed) + 1 == 3 {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+    let root = tempfile::tempdir().unwrap();
+    let s = scenario(MATRIX);
+    let interrupt = AtomicBool::new(false);
+    let progress = StopAfter(&interrupt, AtomicUsize::new(0));
+    let options = Options {
+        jobs: 1,
+        out: Some(root.path()),
+        resume: false,
+        captures: fullpipe_results::capture::Captures::default(),
+        progress: &progress,
+        interrupt: &interrupt,
+    };
+    let error = run_all(&s, &options).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            RunError::Interrupted {
+                done: 3,
+                total: 8,
+                kept: true
+            }
+        ),
+        "{error}"
+    );
+    assert_eq!(error.exit_code(), 130);
+    assert!(error.hint().unwrap().contains("--resume"));
+    let (ran, _) = run(&s, Some(root.path()), 2, true).unwrap();
+    assert_eq!((ran.made, ran.reused), (5, 3));
+    let fresh = tempfile::tempdir().unwrap();
+    run(&s, Some(fresh.path()), 1, false).unwrap();
+    assert_same(&contents(fresh.path()), &contents(root.path()));
+}

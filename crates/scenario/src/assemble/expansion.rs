@@ -1,0 +1,171 @@
+//! The cases of a matrix: as many as the product of its axes, each resolved on its own.
+
+use super::super::document::{Fault, shorten};
+use super::super::files::Files;
+use super::super::matrix::{self, Axis, Draft};
+use super::super::resolve::{self, Findings};
+use super::faults::MAX_MESSAGES;
+use crate::Case;
+
+/// Makes the cases.
+pub(super) struct Expansion<'a> {
+    pub draft: &'a Draft<'a>,
+    pub files: &'a Files,
+}
+
+impl Expansion<'_> {
+    /// All cases, unless there are faults: those of all cases are collected, and a fault that only some cases have
+    /// names the first of them.
+    pub(super) fn run(
+        &self,
+        count: usize,
+        faults: &mut Vec<Fault>,
+        warnings: &mut Vec<Fault>,
+    ) -> Vec<Case> {
+        let mut cases = Vec::new();
+        let mut found: Vec<(Fault, usize, usize)> = Vec::new();
+        let mut looked_at = 0;
+        let mut connections = 0;
+        for index in 0..count {
+            looked_at += 1;
+            let mut findings = Findings::default();
+            match self.case(index, &mut findings) {
+                Some(case) if found.is_empty() => {
+                    connections += case.spec.flows.len();
+                    cases.push(case);
+                }
+                _ => {}
+            }
+            if connections > MAX_CONNECTIONS {
+                let config = &self.draft.config;
+                let at = config.flows.last().map_or(config.top.at, |flow| flow.at);
+                let message =
+                    format!("the cases have more than {MAX_CONNECTIONS} connections between them");
+                let hint = Some("lower `streams`, or split the matrix".to_owned());
+                faults.push(Fault {
+                    at,
+                    key: "flow".to_owned(),
+                    shows_value: false,
+                    message,
+                    hint,
+                });
+                return Vec::new();
+            }
+            let mut here: Vec<Fault> = Vec::new();
+            for fault in findings.faults {
+                if here.contains(&fault) {
+                    continue;
+                }
+                here.push(fault.clone());
+                match found.iter_mut().find(|(known, ..)| *known == fault) {
+                    Some((_, times, _)) => *times += 1,
+                    None => found.push((fault, 1, index)),
+                }
+            }
+            for warning in findings.warnings {
+                if !warnings.contains(&warning) && warnings.len() < MAX_MESSAGES {
+                    warnings.push(warning);
+                }
+            }
+            if found.len() >= MAX_MESSAGES || (!found.is_empty() && looked_at >= MAX_FAULTY_CASES) {
+                break;
+            }
+        }
+        if found.is_empty() {
+            return cases;
+        }
+        for (mut fault, times, first) in found {
+            if times < looked_at {
+                fault.message = format!("{} (in the case {})", fault.message, self.label(first));
+            }
+            faults.push(fault);
+        }
+        Vec::new()
+    }
+
+    fn case(&self, index: usize, findings: &mut Findings) -> Option<Case> {
+        let mut config = self.draft.config.clone();
+        let digits = matrix::digits(index, &self.draft.axes);
+        let values: Vec<_> = self
+            .draft
+            .axes
+            .iter()
+            .zip(&digits)
+            .map(|(axis, digit)| &axis.values[*digit])
+            .collect();
+        for (address, field) in values
+            .iter()
+            .flat_map(|value| &value.sets)
+            .chain(&self.draft.last)
+        {
+            if let Err(message) = address.apply(&mut config, field) {
+                let key = address.key.name.to_owned();
+                findings.faults.push(Fault {
+                    at: field.at,
+                    key,
+                    shows_value: true,
+                    message,
+                    hint: None,
+                });
+                return None;
+            }
+        }
+        let resolved = resolve::resolve(&config, self.draft.names, self.files, findings)?;
+        Some(Case {
+            index,
+            params: self
+                .draft
+                .axes
+                .iter()
+                .zip(&values)
+                .map(|(a, v)| (a.key.clone(), v.plain.clone()))
+                .collect(),
+            json: values.iter().map(|v| v.json.clone()).collect(),
+            flows: resolved.flows,
+            traffic: resolved.traffic,
+            duration: resolved.spec.duration,
+            warmup: resolved.warmup,
+            interval: resolved.interval,
+            baseline: None,
+            spec: resolved.spec,
+        })
+    }
+
+    fn label(&self, index: usize) -> String {
+        let digits = matrix::digits(index, &self.draft.axes);
+        let texts: Vec<String> = self
+            .draft
+            .axes
+            .iter()
+            .zip(digits)
+            .map(|(axis, digit)| format!("{} = {}", axis.key, shorten(&axis.values[digit].plain)))
+            .collect();
+        texts.join(", ")
+    }
+}
+
+/// How many cases there are; the error is a message.
+pub(super) fn count(axes: &[Axis], seeds: usize) -> Result<usize, String> {
+    let cases = axes
+        .iter()
+        .try_fold(1usize, |n, axis| n.checked_mul(axis.values.len()));
+    match cases {
+        Some(cases) if cases <= MAX_CASES && cases.saturating_mul(seeds) <= MAX_RUNS => Ok(cases),
+        Some(cases) if cases <= MAX_CASES => Err(format!(
+            "{cases} cases of {seeds} seeds, at most {MAX_RUNS} runs are allowed"
+        )),
+        Some(cases) => Err(format!(
+            "the matrix has {cases} cases, at most {MAX_CASES} are allowed"
+        )),
+        None => Err(format!(
+            "the matrix is too large, at most {MAX_CASES} cases are allowed"
+        )),
+    }
+}
+
+const MAX_CASES: usize = 100_000;
+const MAX_RUNS: usize = 10_000_000;
+/// Of all cases; each takes about a kilobyte before anything runs.
+const MAX_CONNECTIONS: usize = 250_000;
+/// Once something is wrong, not all of a hundred thousand cases need to be looked at.
+const MAX_FAULTY_CASES: usize = 1000;

@@ -1,0 +1,39 @@
+//! Scenarios that ship inside the program, by name.
+
+use super::value::nearest;
+
+macro_rules! files {
+    ($($name:literal)*) => {
+        &[$(($name, include_str!(concat!("../../../scenarios/", $name, ".toml")))),*]
+    };
+}
+
+/// Name and text of every built-in scenario and study, in the order `fullpipe list scenarios` prints them.
+pub const BUILT_IN: &[(&str, &str)] = files! {
+    "first-run" "tour"
+    "early-loss" "one-drop" "slow-start-cap" "gamma-window" "blast" "streams"
+    "nikhef"
+    "response" "ucl"
+    "slac" "slac-throughput" "slac-txqueuelen" "slac-stability" "slac-fairness" "waves" "reverse"
+    "spreading" "spreading-rates"
+    "rtt-fairness" "parking" "random-loss"
+    "grounds" "grounds-one-drop" "grounds-slow-start-cap" "grounds-spreading"
+};
+
+/// The text of a built-in scenario.
+pub fn find(name: &str) -> Option<&'static str> {
+    BUILT_IN
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, text)| *text)
+}
+
+/// The closest name.
+pub(super) fn nearest_name(name: &str) -> Option<&'static str> {
+    nearest(name, BUILT_IN.iter().map(|(known, _)| *known))
+}
+
+/// Every name.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    BUILT_IN.iter().map(|(name, _)| *name)
+}

@@ -1,0 +1,124 @@
+//! A point of the matrix: what is run, and what it is made of.
+
+use std::fmt::Write as _;
+
+use fullpipe_metrics::{FlowGroup, TrafficGroup};
+use fullpipe_run::{FlowSpec, RunSpec};
+use fullpipe_units::Span;
+
+/// One point of the matrix, resolved.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Position in [`Scenario::cases`].
+    pub index: usize,
+    /// Matrix key and value as written, in file order (strings without their quotes, tables as inline TOML).
+    pub params: Vec<(String, String)>,
+    /// The flows of the file that take part; one with `streams = n` is one group of n members.
+    pub flows: Vec<FlowGroup>,
+    /// The traffic of the file that takes part.
+    pub traffic: Vec<TrafficGroup>,
+    /// Virtual time of the run.
+    pub duration: Span,
+    /// Start of the measured part.
+    pub warmup: Span,
+    /// Width of a throughput sample.
+    pub interval: Span,
+    /// The case that differs from this one only in the keys of `[measure] baseline`, for gain, loss and harm; an index into
+    /// [`Scenario::cases`]. `None`: no such case, or it is the baseline itself.
+    pub baseline: Option<usize>,
+    pub(crate) spec: RunSpec,
+    pub(crate) json: Vec<serde_json::Value>,
+}
+
+impl Case {
+    /// What the simulator runs.
+    pub fn run_spec(&self, seed: u64) -> RunSpec {
+        RunSpec {
+            seed,
+            ..self.spec.clone()
+        }
+    }
+
+    /// [`Case::params`] as JSON values: numbers stay numbers.
+    pub fn json_params(&self) -> impl Iterator<Item = (&str, &serde_json::Value)> {
+        self.params
+            .iter()
+            .map(|(key, _)| key.as_str())
+            .zip(&self.json)
+    }
+
+    /// Canonical text of everything that determines the result beside seed and engine version. Two spellings of the same
+    /// case have the same text.
+    pub fn key_text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a `String` cannot fail.
+        let _ = self.write_key(&mut text);
+        text
+    }
+
+    fn write_key(&self, out: &mut String) -> std::fmt::Result {
+        let s = &self.spec;
+        writeln!(
+            out,
+            "run {:?} from {:?} every {:?} trace {:?}",
+            s.duration, s.measure_from, s.interval, s.trace
+        )?;
+        for link in &s.links {
+            writeln!(out, "link {link:?}")?;
+        }
+        for flow in &s.flows {
+            write_flow(out, flow)?;
+        }
+        for class in &s.arrivals {
+            writeln!(out, "arrivals {:?} {:?}", class.arrivals, class.sizes)?;
+            write_flow(out, &class.template)?;
+        }
+        for source in &s.sources {
+            writeln!(out, "{source:?}")?;
+        }
+        for ping in &s.pings {
+            writeln!(out, "{ping:?}")?;
+        }
+        for group in &self.flows {
+            writeln!(
+                out,
+                "group {} {:?} {:?}",
+                group.name, group.members, group.recovered_at
+            )?;
+        }
+        for group in &self.traffic {
+            writeln!(
+                out,
+                "traffic {} {:?} {}",
+                group.name, group.kind, group.index
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn write_flow(out: &mut String, flow: &FlowSpec) -> std::fmt::Result {
+    // Every field, so that a new one is not forgotten.
+    let FlowSpec {
+        name,
+        stack,
+        sender,
+        receiver,
+        forward,
+        back,
+        local_queue,
+        start,
+        start_spread,
+        stop,
+        drops,
+        arrival_drops,
+        reverse,
+    } = flow;
+    writeln!(out, "flow {name} {stack}")?;
+    writeln!(out, "  {sender:?}\n  {receiver:?}")?;
+    writeln!(
+        out,
+        "  forward {forward:?} back {back:?} local {local_queue} reverse {reverse} start {start:?} + {start_spread:?} \
+         stop {stop:?} {drops:?} {arrival_drops:?}"
+    )
+}

@@ -1,0 +1,119 @@
+//! An axis: a key and the values it takes.
+
+use super::super::document::{Node, Place};
+use super::super::keys::Key;
+use super::super::value::{Field, Reader};
+use super::address::{Address, Relation};
+
+/// A key of `[matrix]` and its values.
+#[derive(Clone, Debug)]
+pub(crate) struct Axis {
+    /// As written.
+    pub key: String,
+    /// The key it names; `None` for `case`, whose values set several keys each.
+    pub names: Option<&'static Key>,
+    /// All that any of its values sets.
+    pub(super) addresses: Vec<Address>,
+    pub values: Vec<AxisValue>,
+    /// Values in the file, if `--set` replaced them.
+    pub replaced: Vec<AxisValue>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct AxisValue {
+    pub sets: Vec<(Address, Field)>,
+    pub at: Place,
+    pub plain: String,
+    pub json: serde_json::Value,
+    pub canonical: String,
+}
+
+impl Axis {
+    /// Other values; the old ones stay known.
+    pub(super) fn replace(&mut self, values: Vec<AxisValue>) {
+        let old = std::mem::replace(&mut self.values, values);
+        let known =
+            |value: &AxisValue| self.replaced.iter().any(|v| v.canonical == value.canonical);
+        let new: Vec<AxisValue> = old.into_iter().filter(|value| !known(value)).collect();
+        self.replaced.extend(new);
+    }
+
+    /// Makes values known that this run does not have.
+    pub fn remember(&mut self, other: &Axis) {
+        for value in &other.values {
+            let known = |v: &AxisValue| v.canonical == value.canonical;
+            if !self.values.iter().any(known) && !self.replaced.iter().any(known) {
+                self.replaced.push(value.clone());
+            }
+        }
+    }
+}
+
+impl AxisValue {
+    /// A value of the key that `address` names.
+    pub(super) fn read(
+        reader: &mut Reader<'_>,
+        address: &Address,
+        node: &Node,
+        key: &str,
+    ) -> Option<AxisValue> {
+        let value = reader.value(&address.key.kind, node, key, address.key.example)?;
+        let canonical = value.canonical();
+        let plain = node.plain(reader.sources);
+        let field = Field { value, at: node.at };
+        Some(AxisValue {
+            sets: vec![(address.clone(), field)],
+            at: node.at,
+            plain,
+            json: node.json(),
+            canonical,
+        })
+    }
+}
+
+/// Values of the axes in one case; later axes vary fastest.
+pub(crate) fn digits(mut index: usize, axes: &[Axis]) -> Vec<usize> {
+    let mut digits = vec![0; axes.len()];
+    for (digit, axis) in digits.iter_mut().zip(axes).rev() {
+        *digit = index % axis.values.len();
+        index /= axis.values.len();
+    }
+    digits
+}
+
+/// The case with some axes moved to other values.
+pub(crate) fn moved(case: usize, axes: &[Axis], to: &[(usize, usize)]) -> usize {
+    let mut digits = digits(case, axes);
+    for (axis, value) in to {
+        digits[*axis] = *value;
+    }
+    let place = |index, (digit, axis): (&usize, &Axis)| index * axis.values.len() + digit;
+    digits.iter().zip(axes).fold(0, place)
+}
+
+/// A later axis may refine an earlier one, and nothing else: otherwise the name of the earlier one, and whether the later
+/// one is around it.
+pub(super) fn clash<'a>(earlier: &'a Axis, later: &Axis) -> Option<(&'a str, bool)> {
+    for a in &earlier.addresses {
+        for b in &later.addresses {
+            match b.relation(a) {
+                Relation::Apart | Relation::Inside => {}
+                relation => return Some((&earlier.key, relation == Relation::Around)),
+            }
+        }
+    }
+    None
+}
+
+/// Refuses a value that stands among these already.
+pub(super) fn refuse_twice(
+    reader: &mut Reader<'_>,
+    value: &AxisValue,
+    before: &[AxisValue],
+    key: &str,
+) {
+    if before.iter().any(|v| v.canonical == value.canonical) {
+        let hint = Some("every value stands once".to_owned());
+        reader.refuse(value.at, key, "this value stands twice in the list", hint);
+    }
+}

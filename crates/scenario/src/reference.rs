@@ -1,0 +1,299 @@
+//! Reference page of the scenario file, made from the tables of `keys`.
+
+use super::keys::{self, Key};
+use super::value::{Kind, nested};
+
+/// The reference page.
+pub(super) fn markdown() -> String {
+    let mut out = HEAD.to_owned();
+    let mut seen = Vec::new();
+    for section in SECTIONS {
+        out.push_str(&format!(
+            "\n## {}\n\n{}\n",
+            section.title,
+            section.text.trim()
+        ));
+        rows(&mut out, section.keys);
+        for key in section.keys {
+            words(&mut out, key, &mut seen);
+        }
+        if section.title != "Top level" {
+            tables_inside(&mut out, "", section.keys, &mut seen);
+        }
+    }
+    out.push_str(TAIL);
+    out
+}
+
+fn rows(out: &mut String, keys: &[Key]) {
+    out.push_str("\n| key | value | default | example | |\n|---|---|---|---|---|\n");
+    for key in keys {
+        let cell = |text: &str| match text {
+            "" => String::new(),
+            text if text.starts_with('(') => text.trim_matches(['(', ')']).replace('|', "\\|"),
+            text => format!("`{}`", text.replace('|', "\\|")),
+        };
+        out.push_str(&format!(
+            "| `{}` | {} | {} | {} | {} |\n",
+            key.name,
+            values(&key.kind),
+            cell(key.default),
+            cell(key.example),
+            key.doc.replace('|', "\\|")
+        ));
+    }
+}
+
+/// The tables that keys may be; one that several tables have stands once.
+fn tables_inside(out: &mut String, path: &str, keys: &'static [Key], seen: &mut Vec<String>) {
+    for key in keys {
+        let Some(inner) = nested(&key.kind).filter(|_| !matches!(key.kind, Kind::Tables(_))) else {
+            continue;
+        };
+        let name = format!("{path}{}", key.name.trim_start_matches("return_"));
+        let names: Vec<&str> = inner.iter().map(|key| key.name).collect();
+        let title = format!("{name}: {}", names.join(" "));
+        if seen.contains(&title) {
+            continue;
+        }
+        seen.push(title);
+        out.push_str(&format!("\n### `{name}` as a table\n"));
+        rows(out, inner);
+        for key in inner {
+            words(out, key, seen);
+        }
+        tables_inside(out, &format!("{name}."), inner, seen);
+    }
+}
+
+fn words(out: &mut String, key: &Key, seen: &mut Vec<String>) {
+    let words = match &key.kind {
+        Kind::Word(words) | Kind::Either(Kind::Word(words), _) => words,
+        _ => return,
+    };
+    let title = format!(
+        "{:?}",
+        words.iter().map(|word| word.word).collect::<Vec<_>>()
+    );
+    if seen.contains(&title) {
+        return;
+    }
+    seen.push(title);
+    out.push_str(&format!("\n`{}`:\n\n", key.name));
+    for word in *words {
+        out.push_str(&format!("- `\"{}\"`: {}\n", word.word, word.doc));
+    }
+}
+
+fn values(kind: &Kind) -> String {
+    match kind {
+        Kind::Text => "string".to_owned(),
+        Kind::Name => "letters, digits, `-`, `_`".to_owned(),
+        Kind::Flag => "`true`, `false`".to_owned(),
+        Kind::Word(words) => {
+            let words: Vec<String> = words
+                .iter()
+                .map(|word| format!("`\"{}\"`", word.word))
+                .collect();
+            words.join(", ")
+        }
+        Kind::Whole { min, max, unit } if *max < 1 << 40 => {
+            format!("{min} to {max} {unit}").trim_end().to_owned()
+        }
+        Kind::Whole { min, .. } => format!("whole number from {min}"),
+        Kind::Real { min, .. } if *min == f64::MIN => "number".to_owned(),
+        Kind::Real { min, max } => format!("number from {min} to {max}"),
+        Kind::Fraction => "0 to 1, or a percentage".to_owned(),
+        Kind::Rate | Kind::ZeroRate => "rate".to_owned(),
+        Kind::Size => "bytes".to_owned(),
+        Kind::Span { .. } => "time".to_owned(),
+        Kind::Segments { min, max } => format!("{min} to {max} segments"),
+        Kind::Window => "window".to_owned(),
+        Kind::Volume => "bytes or segments".to_owned(),
+        Kind::Buffer => "buffer".to_owned(),
+        Kind::Stack => "stack".to_owned(),
+        Kind::Seeds => "number or list of numbers".to_owned(),
+        Kind::Bounds => "`[lowest, highest]`".to_owned(),
+        Kind::Tolerance => "number or percentage".to_owned(),
+        Kind::Table(_) => "table".to_owned(),
+        Kind::Tables(_) => "tables, `[[...]]`".to_owned(),
+        Kind::OneOrMany(item) => format!("{}, or a list", values(item)),
+        Kind::Either(first, second) => format!("{}, or {}", values(first), values(second)),
+        Kind::Free => "table of dotted keys".to_owned(),
+        Kind::OrOff(inner) => format!("{}, or `\"off\"`", values(inner)),
+    }
+}
+
+struct Section {
+    title: &'static str,
+    text: &'static str,
+    keys: &'static [Key],
+}
+
+const SECTIONS: &[Section] = &[
+    Section {
+        title: "Top level",
+        text: "These keys come before the first table. `name` and `duration` are required.",
+        keys: keys::TOP,
+    },
+    Section {
+        title: "`[path]`",
+        text: "The bottleneck: random loss, a policer, a queue, a transmitter, a delay, in this order. `rate` (or a `trace`) and `rtt`\n\
+               are required, here or in `[matrix]`, unless every flow has a `[[route]]`. All flows without a route cross it. ACKs return\n\
+               over links that only delay, or over a second bottleneck if a `return_` key is set or something runs in reverse.",
+        keys: keys::PATH,
+    },
+    Section {
+        title: "`[[flow]]`",
+        text: "One sender and its receiver; at least one, or some `[[traffic]]`. `stack` is required, here or in `[matrix]`. A `preset` is a set of\n\
+               defaults: any key beside it wins.",
+        keys: keys::FLOW,
+    },
+    Section {
+        title: "`[[traffic]]`",
+        text: "What is no lasting flow: short flows, datagrams without congestion control, probes. `name` and `kind` are required, and\n\
+               by kind: `short-flows`: `stack`, `size` and one of `load`, `per_second`, `every`, `count`; `udp`, `udp-blast`: `rate`;\n\
+               `udp-on-off`: `rate`, `on`, `off`; `udp-sine`: `mean`, `amplitude`, `period`; `udp-staircase`: `from`, `to`, `step`,\n\
+               `every`; `udp-file`: `file`. A key of another kind is an error. Short flows take the keys of a `[[flow]]` that are not\n\
+               about one transfer: `stack`, `preset`, `rtt`, `window` and all those below them.",
+        keys: keys::TRAFFIC_OWN,
+    },
+    Section {
+        title: "`[[link]]`",
+        text: "A link of any graph, as an addition to `[path]` or instead of it. Its keys may vary as `link.<name>.rate`. 1BDP of its buffer\n\
+               uses the longest RTT of the flows that cross it.",
+        keys: keys::LINK,
+    },
+    Section {
+        title: "`[[route]]`",
+        text: "The links of a flow or of traffic; `bottleneck` and `return` of `[path]` may be among them. The flow's RTT is the sum of\n\
+               their delays, or its own `rtt` if that is longer. Its capacity is the lowest rate on the way there.",
+        keys: keys::ROUTE,
+    },
+    Section {
+        title: "`[measure]`",
+        text: "What is measured.",
+        keys: keys::MEASURE,
+    },
+    Section {
+        title: "`[[expect]]`",
+        text: "A bound on a metric, of every case or of those that `where` picks. `metric` and one bound are required:\n\
+               `within`, `at_least` and/or `at_most`, or `equals` with `tolerance`. An expectation that no case could fail is an error.\n\
+               A run with a broken expectation exits with status 1.",
+        keys: keys::EXPECT,
+    },
+    Section {
+        title: "`[[report]]`",
+        text: "A figure. `figure` is required.",
+        keys: keys::REPORT,
+    },
+];
+
+const HEAD: &str = "\
+# Scenario files
+
+<!-- Made from the tables in crates/scenario/src/keys/; a test compares. UPDATE_DOCS=1 writes it anew. -->
+
+A scenario is a TOML file: a path, flows, what to vary, what to expect. `fullpipe check FILE` reads it without running it,
+`fullpipe schema scenario` prints its JSON Schema for editors, `fullpipe list scenarios` names those that are built in.
+
+```toml
+name = \"two-laws\"
+duration = \"60s\"
+
+[path]
+rate = \"100Mbit/s\"
+rtt = \"80ms\"
+
+[[flow]]
+stack = \"reno\"
+
+[matrix]
+\"flow.main.stack\" = [\"reno\", \"highspeed\"]
+\"path.buffer\" = [\"0.5BDP\", \"1BDP\"]
+
+[[expect]]
+metric = \"utilization\"
+where = { \"path.buffer\" = \"1BDP\" }
+at_least = 0.9
+```
+
+## Quantities
+
+Quantities are strings with a unit; a number alone is an error that says which units are due.
+
+| quantity | units |
+|---|---|
+| time | `ns us ms s min h` |
+| rate | `bit/s kbit/s Mbit/s Gbit/s Tbit/s` |
+| size | `B kB MB GB TB` (powers of 1000), `KiB MiB GiB TiB` (powers of 1024) |
+| window | a size, `segments`, or `BDP` |
+| buffer | a size, `packets`, a time, `BDP`, or `\"unlimited\"` |
+
+`1BDP` is `rate x rtt / (8 x mtu)` packets: packets are counted with their headers. The BDP of a buffer uses the RTT of the
+path, that of a window the RTT of the flow. Windows and buffers are rounded down to whole packets. A window in bytes counts
+payload: 1448 bytes a segment at an mtu of 1500 with time stamps.
+
+## Dotted keys
+
+`[matrix]`, `where` and `--set key=value` name keys by their path: `duration`, `path.rate`, `measure.warmup`,
+`flow.<name>.stack`, `flow.*.stack` for all flows, `flow.stack` if there is one flow, `flow.main.drop.probability` inside a
+table; `traffic.<name>.load` and `link.<name>.rate` in the same way. `--set` takes a TOML value, or text without quotes; for a key of `[matrix]` it replaces the list by one value, and
+expectations about the other values do not apply.
+
+`[[matrix.case]]` is an axis whose values have a name and set several keys at once; so are tables of any other name, as in
+`[[matrix.first]]`, and several such axes multiply:
+
+```toml
+[[matrix.case]]
+name = \"short path\"
+path.rtt = \"10ms\"
+flow.main.window = \"512KB\"
+
+[[matrix.case]]
+name = \"long path\"
+path.rtt = \"170ms\"
+flow.main.window = \"8MB\"
+
+[[expect]]
+metric = \"goodput_mbps\"
+where = { case = \"long path\" }
+at_least = 100
+```
+
+The flow of a scenario with one flow may go without a name: it is `main`.
+
+## Quick runs and studies
+
+`[quick]` holds what `fullpipe run --quick` changes, as dotted keys. For a key of `[matrix]` a list takes the place of its
+list, for a named axis a list of names picks some. Expectations about values that are left out do not apply, nor those that
+say `quick = false`; one with `quick = true` holds only then.
+
+```toml
+[quick]
+duration = \"20s\"
+path.buffer = [\"1BDP\"]
+case = [\"long path\"]
+```
+
+A file with `name`, `about` and `study = [\"first-run\", \"mine.toml\"]` alone is a study: `fullpipe run` runs all of these
+scenarios, built-in ones or files beside it, each into a directory of its name.
+";
+
+const TAIL: &str = "
+## How a path becomes links
+
+- `bottleneck`: what `[path]` says; its propagation delay is half of the shortest RTT of all flows, or more if `schedule`
+  shortens the RTT.
+- `return`: the way back as a bottleneck, if a `return_` key is set or something runs in reverse; it has the rest of that RTT.
+  ACKs and answers of what runs forward cross it, and data of what runs in reverse.
+- `return-<delay>`: without `return`, the rest of the RTT, with neither queue nor loss; flows with the same rest share one.
+- `extra-<delay>`: behind `return`, what a flow's own RTT is longer. `spread-<stream>`: the same for one stream of a flow with
+  `rtt_spread`.
+- `nic-<host>`: the interface of a flow's host, where `txqueuelen` is set: room for that many waiting packets and the one being
+  sent. A host that has no name is called as its flow.
+- The links of `[[link]]` under their own names.
+
+A case is limited to 100,000 connections and 5e7 segments on the way, a scenario to 100,000 cases
+and 250,000 connections between them.
+";

@@ -1,0 +1,178 @@
+//! Links laid out: the dumbbell of `[path]`, the links of `[[link]]`, the interfaces of hosts, and the ways over them.
+
+mod dumbbell;
+mod host;
+mod link;
+mod route;
+mod sender;
+
+use std::collections::BTreeMap;
+
+use fullpipe_run::LinkSpec;
+use fullpipe_units::{Rate, Span};
+
+use super::path::{Element, marks};
+use super::{DEFAULT_MTU, Findings, required};
+use crate::document::Place;
+use crate::files::Files;
+use crate::matrix::{Config, Names};
+use crate::value::Record;
+use dumbbell::Dumbbell;
+use host::Host;
+use sender::senders;
+
+pub(super) use sender::is_enabled;
+
+/// Links while they are being laid out.
+#[derive(Debug)]
+pub(super) struct Layout {
+    pub links: Vec<LinkSpec>,
+    /// Bytes of a full packet on the path.
+    pub mtu: u32,
+    pub dumbbell: Option<Dumbbell>,
+    /// Packets that fit the buffers of all links.
+    pub room: f64,
+    pub at: Place,
+    routes: BTreeMap<String, Leg>,
+    hosts: BTreeMap<String, Host>,
+}
+
+/// The links of a flow as far as they are shared.
+#[derive(Clone, Debug)]
+pub(super) struct Leg {
+    pub forward: Vec<usize>,
+    back: Vec<usize>,
+    /// Propagation over these links.
+    covered: Span,
+    /// Round-trip propagation if the flow has none of its own.
+    pub rtt: Span,
+    pub capacity: Rate,
+    /// The link that has it.
+    pub bottleneck: usize,
+    /// Runs over links of `[[route]]`.
+    pub is_route: bool,
+}
+
+impl Layout {
+    /// The links that are there whoever crosses them.
+    pub fn new(
+        config: &Config,
+        names: &Names,
+        files: &Files,
+        duration: Option<Span>,
+        findings: &mut Findings,
+    ) -> Option<Layout> {
+        let before = findings.faults.len();
+        let path = &config.path;
+        let mtu = path.whole("mtu").and_then(|mtu| u32::try_from(mtu).ok());
+        let mut layout = Layout {
+            links: Vec::new(),
+            mtu: mtu.unwrap_or(DEFAULT_MTU),
+            dumbbell: None,
+            room: 0.0,
+            at: path.at,
+            routes: BTreeMap::new(),
+            hosts: BTreeMap::new(),
+        };
+        let senders = senders(config, names);
+        let routed = |name: &str| {
+            let of = |route: &Record| route.text("flow").is_some_and(|flow| flow == name);
+            config.routes.iter().any(of)
+        };
+        // Links of their own for everyone: [path] is only about packets then.
+        let all_routed = !config.links.is_empty() && senders.iter().all(|s| routed(s.name));
+        let wanted = ["rate", "rtt", "trace"]
+            .iter()
+            .any(|key| path.is_attempted(key));
+        if !all_routed || wanted {
+            layout.dumbbell(config, &senders, files, duration, findings);
+        } else {
+            let useless = path.keys.iter().map(|key| key.name);
+            for key in useless.filter(|key| *key != "mtu" && path.is_given(key)) {
+                findings.warn(
+                    path,
+                    key,
+                    "path",
+                    "every flow has a route: nothing crosses [path]",
+                );
+            }
+        }
+        layout.graph(config, names, files, duration, findings);
+        layout.hosts(&senders, findings);
+        (findings.faults.len() == before).then_some(layout)
+    }
+
+    fn element<'a>(&self, record: &'a Record, path: &'a str) -> Element<'a> {
+        Element {
+            record,
+            path,
+            prefix: "",
+            packet: self.mtu,
+        }
+    }
+
+    /// Where someone sends.
+    pub fn leg(&self, name: &str, reverse: bool) -> Option<Leg> {
+        if let Some(leg) = self.routes.get(name) {
+            return Some(leg.clone());
+        }
+        let d = self.dumbbell?;
+        let (there, home) = if reverse {
+            (d.back?, Some(BOTTLENECK))
+        } else {
+            (BOTTLENECK, d.back)
+        };
+        let covered = if home.is_some() {
+            d.delays.0 + d.delays.1
+        } else {
+            d.delays.0
+        };
+        Some(Leg {
+            forward: vec![there],
+            back: home.into_iter().collect(),
+            covered,
+            rtt: d.rtt,
+            capacity: if reverse { d.back_rate } else { d.rate },
+            bottleneck: there,
+            is_route: false,
+        })
+    }
+
+    /// The links back of a flow with this RTT; flows with the same rest share the link that delays. A spread needs one
+    /// for each stream, of this name.
+    pub fn back(&mut self, leg: &Leg, rtt: Span, spread: Option<(Span, &str)>) -> Vec<usize> {
+        let mut back = leg.back.clone();
+        let rest = rtt.saturating_sub(leg.covered);
+        if let Some((delay_spread, stream)) = spread {
+            self.links.push(LinkSpec {
+                delay_spread,
+                ..LinkSpec::pure_delay(&format!("spread-{stream}"), rest)
+            });
+            back.push(self.links.len() - 1);
+        } else if back.is_empty() || rest != Span::ZERO {
+            let kind = if back.is_empty() { "return" } else { "extra" };
+            let name = format!("{kind}-{rest}");
+            let known = self.links.iter().position(|link| link.name == name);
+            back.push(known.unwrap_or_else(|| {
+                self.links.push(LinkSpec::pure_delay(&name, rest));
+                self.links.len() - 1
+            }));
+        }
+        back
+    }
+
+    /// Some queue on the way marks.
+    pub fn marks(&self, leg: &Leg) -> bool {
+        leg.forward
+            .iter()
+            .any(|i| marks(&self.links[*i].discipline))
+    }
+}
+
+impl Leg {
+    fn crosses(&self, link: usize) -> bool {
+        self.forward.contains(&link) || self.back.contains(&link)
+    }
+}
+
+const BOTTLENECK: usize = 0;

@@ -1,0 +1,68 @@
+//! What to write instead of a word that is not known.
+
+use super::super::keys::{self, Key};
+
+/// What to write instead of an unknown key, and the key it is a slip of.
+pub(super) fn unknown_key_hint(name: &str, keys: &'static [Key]) -> (String, Option<&'static str>) {
+    for (section, other) in SECTIONS {
+        if !std::ptr::eq(*other, keys) && other.iter().any(|key| key.name == name) {
+            let hint = match *section {
+                "" => format!("`{name}` belongs at the top of the file, before the first table"),
+                section => format!("`{name}` belongs in {section}"),
+            };
+            return (hint, None);
+        }
+    }
+    let names = || keys.iter().map(|key| key.name);
+    match nearest(name, names()) {
+        Some(near) => (format!("did you mean `{near}`?"), Some(near)),
+        None => (
+            format!("known: {}", names().collect::<Vec<_>>().join(", ")),
+            None,
+        ),
+    }
+}
+
+const SECTIONS: &[(&str, &[Key])] = &[
+    ("", keys::TOP),
+    ("[path]", keys::PATH),
+    ("[[flow]]", keys::FLOW),
+    ("[[traffic]]", keys::TRAFFIC),
+    ("[measure]", keys::MEASURE),
+    ("[[expect]]", keys::EXPECT),
+];
+
+/// The candidate closest to `name`, if close enough to be a slip.
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    if name.len() > LONGEST_SLIP {
+        return None;
+    }
+    known
+        .map(|k| {
+            (
+                strsim::normalized_damerau_levenshtein(&name.to_lowercase(), k),
+                k,
+            )
+        })
+        .filter(|(score, _)| *score >= 0.5)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, k)| k)
+}
+
+/// The nearest of some names, or all of them.
+pub(crate) fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+    match nearest(name, known.clone()) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None => format!("known: {}", quoted(known)),
+    }
+}
+
+/// In quotes, commas between.
+pub(crate) fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names
+        .map(|n| format!("\"{n}\""))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+const LONGEST_SLIP: usize = 64;

@@ -1,0 +1,6 @@
+//! Integration tests.
+
+mod bad_input;
+mod network;
+mod scenario;
+mod scenario_text;

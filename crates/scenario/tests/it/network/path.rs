@@ -1,0 +1,261 @@
+//! A path of two hosts: its way back, its queues, its disturbances, its schedule.
+
+use super::{FLOW, HEAD, link, mbit, ms, names, read, spec, way};
+use fullpipe_run::{Buffer, Change, Discipline, Loss, Policer, Reorder, SizeLaw, Waveform};
+use fullpipe_scenario::{Overrides, Scenario};
+use fullpipe_units::{Rate, Span, Time};
+
+#[test]
+fn a_thin_way_back_is_a_bottleneck_of_acks() {
+    let spec = spec(
+        "return_rate = \"1Mbit/s\"\nreturn_buffer = \"20 packets\"\nreturn_loss = \"1%\"\nloss_of_acks = true\n\
+         [[flow]]\nname = \"a\"\nstack = \"reno\"\n[[flow]]\nname = \"b\"\nstack = \"reno\"\nrtt = \"100ms\"\n",
+    );
+    let back = link(&spec, "return");
+    assert_eq!(back.rate, Some(mbit(1)));
+    assert_eq!(back.buffer, Buffer::Packets(20));
+    assert_eq!(
+        (back.loss, back.loss_of_acks),
+        (Loss::Bernoulli { p: 0.01 }, true)
+    );
+    assert_eq!(
+        (link(&spec, "bottleneck").delay, back.delay),
+        (ms(40), ms(40))
+    );
+    assert_eq!(way(&spec, &spec.flows[0].back), ["return"]);
+    assert_eq!(way(&spec, &spec.flows[1].back), ["return", "extra-20ms"]);
+    assert_eq!(link(&spec, "extra-20ms").delay, ms(20));
+}
+
+#[test]
+fn a_reverse_flow_makes_both_ways_bottlenecks() {
+    let text = format!(
+        "{HEAD}buffer = \"50 packets\"\nqueue = \"codel\"\n[[flow]]\nname = \"a\"\nstack = \"reno\"\n\
+         [[flow]]\nname = \"b\"\nstack = \"reno\"\ndirection = \"reverse\"\nwindow = \"1BDP\"\n"
+    );
+    let scenario = read(&text);
+    let spec = scenario.cases[0].run_spec(1);
+    let back = link(&spec, "return");
+    assert_eq!(
+        (back.rate, back.buffer),
+        (Some(mbit(100)), Buffer::Packets(50))
+    );
+    assert!(matches!(back.discipline, Discipline::Codel(_)));
+    assert_eq!(way(&spec, &spec.flows[0].forward), ["bottleneck"]);
+    assert_eq!(way(&spec, &spec.flows[0].back), ["return"]);
+    assert_eq!(way(&spec, &spec.flows[1].forward), ["return"]);
+    assert_eq!(way(&spec, &spec.flows[1].back), ["bottleneck"]);
+    let [a, b] = scenario.cases[0].flows.as_slice() else {
+        panic!("two flows")
+    };
+    assert!(!a.reverse && b.reverse);
+    assert_eq!((a.bottleneck, b.bottleneck), (0, 1));
+    // A BDP of a reverse flow is one of the way back.
+    let thin = text.replace("queue = ", "return_rate = \"10Mbit/s\"\nqueue = ");
+    let scenario = read(&thin);
+    assert_eq!(scenario.cases[0].flows[1].window_cap, Some(66.0));
+    assert_eq!(scenario.cases[0].flows[1].capacity, mbit(10));
+}
+
+#[test]
+fn streams_may_differ_in_start_and_delay() {
+    let spec = spec(
+        "[[flow]]\nstack = \"reno\"\nstreams = 2\nstart_spread = \"1s\"\nrtt_spread = \"5ms\"\nmtu = 576\ntso = \"8kB\"\n",
+    );
+    assert_eq!(
+        names(&spec),
+        ["bottleneck", "spread-main.1", "spread-main.2"]
+    );
+    for flow in &spec.flows {
+        let own = &spec.links[flow.back[0]];
+        assert_eq!((own.delay, own.delay_spread), (ms(40), ms(5)));
+        assert_eq!(flow.start_spread, Span::from_secs(1));
+        assert_eq!(flow.sender.mss, 524);
+        assert_eq!(flow.sender.tso_segments, 15);
+    }
+    assert_ne!(spec.flows[0].back, spec.flows[1].back);
+}
+
+#[test]
+fn flows_of_one_host_share_its_interface() {
+    let spec = spec(
+        "[[flow]]\nname = \"a\"\nstack = \"reno\"\nhost = \"h\"\ntxqueuelen = 100\n\
+         [[flow]]\nname = \"b\"\nstack = \"reno\"\nhost = \"h\"\nnic_rate = \"1Gbit/s\"\n\
+         [[flow]]\nname = \"c\"\nstack = \"reno\"\n",
+    );
+    let nic = link(&spec, "nic-h");
+    assert_eq!(
+        (nic.rate, nic.buffer),
+        (Some(mbit(1000)), Buffer::Packets(101))
+    );
+    assert_eq!(way(&spec, &spec.flows[0].forward), ["nic-h", "bottleneck"]);
+    assert_eq!(spec.flows[0].forward, spec.flows[1].forward);
+    assert!(spec.flows[1].local_queue && !spec.flows[2].local_queue);
+    assert_eq!(way(&spec, &spec.flows[2].forward), ["bottleneck"]);
+}
+
+#[test]
+fn queues_have_the_parameters_of_their_documents() {
+    let queue = |text: &str| {
+        let spec = spec(&format!("queue = {text}\n[[flow]]\nstack = \"reno\"\n"));
+        spec.links[0].discipline
+    };
+    let Discipline::Red(red) = queue("\"red\"") else {
+        panic!("red")
+    };
+    assert_eq!(
+        (red.min, red.max, red.max_p, red.weight),
+        (5.0, 15.0, 0.1, 0.002)
+    );
+    assert!(red.gentle && !red.adaptive && !red.ecn);
+    // 100 Mbit/s is 8333 packets per second: 2.5 ms are 20.8 of them.
+    let Discipline::Red(red) = queue("{ kind = \"adaptive-red\", max_p = 0.02 }") else {
+        panic!("red")
+    };
+    assert!((red.min - 20.8333).abs() < 1e-3 && (red.max - 62.5).abs() < 1e-3);
+    assert!(red.adaptive && (red.weight - 1.19993e-4).abs() < 1e-9 && red.max_p == 0.02);
+    let Discipline::Red(red) = queue("{ kind = \"red\", min = \"1ms\", max = \"0.1BDP\" }") else {
+        panic!("red")
+    };
+    assert!((red.min - 8.3333).abs() < 1e-3 && (red.max - 66.6667).abs() < 1e-3);
+    let Discipline::Pie(pie) = queue("\"pie\"") else {
+        panic!("pie")
+    };
+    assert_eq!(
+        (pie.target, pie.update, pie.max_burst),
+        (ms(15), ms(15), ms(150))
+    );
+    assert_eq!((pie.alpha, pie.beta, pie.ecn), (0.125, 1.25, None));
+    let Discipline::FqCodel(fq) = queue("{ kind = \"fq-codel\", target = \"10ms\", flows = 32 }")
+    else {
+        panic!("fq-codel")
+    };
+    assert_eq!((fq.flows, fq.quantum, fq.codel.target), (32, 1500, ms(10)));
+    assert_eq!(fq.codel.interval, ms(100));
+    assert_eq!(queue("{ kind = \"droptail\" }"), Discipline::DropTail);
+}
+
+/// A flow that can say ECN is warned of only where nothing marks.
+#[test]
+fn a_marking_queue_needs_no_warning() {
+    let text =
+        |queue: &str| format!("{HEAD}queue = {queue}\n[[flow]]\nstack = \"reno\"\necn = true\n");
+    assert_eq!(read(&text("\"pie\"")).warnings.len(), 1);
+    assert_eq!(read(&text("{ kind = \"pie\", ecn = true }")).warnings, []);
+}
+
+#[test]
+fn a_path_disturbs_packets() {
+    let spec = spec(&format!(
+        "jitter = \"2ms\"\nreorder = {{ probability = 0.01, extra = \"5ms\" }}\n\
+         policer = {{ rate = \"50Mbit/s\", burst = \"100kB\" }}\n{FLOW}"
+    ));
+    let link = &spec.links[0];
+    assert_eq!(link.jitter, ms(2));
+    assert_eq!(
+        link.reorder,
+        Some(Reorder {
+            probability: 0.01,
+            extra: ms(5)
+        })
+    );
+    assert_eq!(
+        link.policer,
+        Some(Policer {
+            rate: mbit(50),
+            burst: 100_000
+        })
+    );
+    let off = read(&format!(
+        "{HEAD}policer = \"off\"\n{FLOW}[matrix]\n\"path.reorder\" = [\"off\", {{ probability = 0.1, extra = \"1ms\" }}]\n"
+    ));
+    let spec = |i: usize| off.cases[i].run_spec(1);
+    assert!(spec(0).links[0].policer.is_none() && spec(0).links[0].reorder.is_none());
+    assert!(spec(1).links[0].reorder.is_some());
+}
+
+#[test]
+fn a_schedule_changes_the_bottleneck() {
+    let spec = spec(&format!(
+        "schedule = [{{ at = \"10s\", rate = \"50Mbit/s\" }}, {{ at = \"20s\", outage = \"2s\" }}, \
+         {{ at = \"30s\", rtt = \"120ms\", loss = \"0.1%\" }}, {{ at = \"40s\", rtt = \"10ms\" }}]\n{FLOW}"
+    ));
+    // To fall to 10 ms, 70 ms of the 80 have to lie on the changing link.
+    assert_eq!((spec.links[0].delay, spec.links[1].delay), (ms(70), ms(10)));
+    let change = |s: u64| Change {
+        at: Time::ZERO + Span::from_secs(s),
+        rate: None,
+        delay: None,
+        loss: None,
+    };
+    assert_eq!(
+        spec.links[0].schedule,
+        [
+            Change {
+                rate: Some(mbit(50)),
+                ..change(10)
+            },
+            Change {
+                rate: Some(Rate::from_bits_per_sec(0)),
+                ..change(20)
+            },
+            Change {
+                rate: Some(mbit(50)),
+                ..change(22)
+            },
+            Change {
+                delay: Some(ms(110)),
+                loss: Some(Loss::Bernoulli { p: 0.001 }),
+                ..change(30)
+            },
+            Change {
+                delay: Some(ms(0)),
+                ..change(40)
+            },
+        ]
+    );
+}
+
+#[test]
+fn files_stand_beside_the_scenario() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    // Two packets of 1504 bytes in 4 ms: 6.016 Mbit/s.
+    std::fs::write(at("cell.up"), "1\n4 # end\n").unwrap();
+    std::fs::write(at("rates.csv"), "time,rate\n1,1000000\n2.5,3Mbit/s\n").unwrap();
+    std::fs::write(at("sizes"), "1 0.25\n3 0.75\n11 1\n").unwrap();
+    let text = "name = \"x\"\nduration = \"60s\"\n[path]\nrtt = \"80ms\"\ntrace = \"cell.up\"\n\
+                [[flow]]\nstack = \"reno\"\n\
+                [[traffic]]\nname = \"u\"\nkind = \"udp-file\"\nfile = \"rates.csv\"\nperiod = \"5s\"\n\
+                [[traffic]]\nname = \"s\"\nkind = \"short-flows\"\nstack = \"reno\"\nper_second = 1\nsize = { file = \"sizes\" }\n";
+    let origin = at("a.toml").display().to_string();
+    let scenario =
+        Scenario::parse(text, &origin, &Overrides::default()).unwrap_or_else(|e| panic!("{e}"));
+    let spec = scenario.cases[0].run_spec(1);
+    let trace = spec.links[0].trace.as_ref().unwrap();
+    assert_eq!(trace.opportunities, [1, 4]);
+    assert_eq!(spec.links[0].rate, Some(Rate::from_bits_per_sec(6_016_000)));
+    let zero = Rate::from_bits_per_sec(0);
+    assert_eq!(
+        spec.sources[0].waveform,
+        Waveform::Steps {
+            steps: vec![(Span::ZERO, zero), (ms(1000), mbit(1)), (ms(2500), mbit(3))],
+            period: Some(ms(5000)),
+        }
+    );
+    let points = vec![(1.0, 0.25), (3.0, 0.75), (11.0, 1.0)];
+    assert_eq!(spec.arrivals[0].sizes, SizeLaw::Empirical(points));
+    assert_eq!(scenario.files.len(), 3);
+
+    std::fs::write(at("cell.up"), "1\n4\n3\n").unwrap();
+    let error = Scenario::parse(text, &origin, &Overrides::default()).unwrap_err();
+    let error = error.to_string();
+    assert!(
+        error.contains("a.toml:5: `path.trace = \"cell.up\"`: "),
+        "{error}"
+    );
+    assert!(
+        error.contains("cell.up: line 3 is before the one above it"),
+        "{error}"
+    );
+}

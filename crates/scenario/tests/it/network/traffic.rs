@@ -1,0 +1,150 @@
+//! Datagrams, blasts, probes and short flows.
+
+use super::{HEAD, mbit, ms, read, way};
+use fullpipe_run::{Arrivals, RunSpec, SizeLaw, Spacing, Waveform};
+use fullpipe_scenario::{Scenario, TrafficKind};
+use fullpipe_units::{Span, Time};
+
+fn traffic(lines: &str) -> (Scenario, RunSpec) {
+    let scenario = read(&format!("{HEAD}[[traffic]]\nname = \"t\"\n{lines}\n"));
+    let spec = scenario.cases[0].run_spec(1);
+    (scenario, spec)
+}
+
+#[test]
+fn datagrams_have_a_waveform() {
+    let waveform = |lines: &str| traffic(lines).1.sources.remove(0).waveform;
+    let steps = |steps: &[(u64, u64)], period: Option<Span>| Waveform::Steps {
+        steps: steps
+            .iter()
+            .map(|(s, r)| (Span::from_secs(*s), mbit(*r)))
+            .collect(),
+        period,
+    };
+    assert_eq!(
+        waveform("kind = \"udp\"\nrate = \"20Mbit/s\""),
+        steps(&[(0, 20)], None)
+    );
+    assert_eq!(
+        waveform("kind = \"udp-on-off\"\nrate = \"20Mbit/s\"\non = \"1s\"\noff = \"2s\""),
+        Waveform::OnOff {
+            rate: mbit(20),
+            on: ms(1000),
+            off: ms(2000)
+        }
+    );
+    assert_eq!(
+        waveform(
+            "kind = \"udp-sine\"\nmean = \"50Mbit/s\"\namplitude = \"30Mbit/s\"\nperiod = \"60s\""
+        ),
+        Waveform::Sine {
+            mean: mbit(50),
+            amplitude: mbit(30),
+            period: Span::from_secs(60)
+        }
+    );
+    let stairs = "kind = \"udp-staircase\"\nfrom = \"10Mbit/s\"\nto = \"40Mbit/s\"\nstep = \"10Mbit/s\"\nevery = \"5s\"\n";
+    assert_eq!(
+        waveform(stairs),
+        steps(&[(0, 10), (5, 20), (10, 30), (15, 40)], None)
+    );
+    let down = stairs.replace("10Mbit/s\"\nto", "0bit/s\"\nto");
+    let down = down.replace(
+        "from = \"0bit/s\"\nto = \"40Mbit/s\"",
+        "from = \"20Mbit/s\"\nto = \"0bit/s\"",
+    );
+    assert_eq!(
+        waveform(&format!("{down}period = \"15s\"")),
+        steps(&[(0, 20), (5, 10), (10, 0)], Some(Span::from_secs(15)))
+    );
+    // 10 MB at 80 Mbit/s last a second; the last datagram leaves at its end.
+    let (scenario, spec) = traffic(
+        "kind = \"udp-blast\"\nrate = \"80Mbit/s\"\nvolume = \"10MB\"\nstart = \"2s\"\npacket = 200\nspacing = \"poisson\"",
+    );
+    let source = &spec.sources[0];
+    let end = Time::ZERO + Span::from_secs(3);
+    assert_eq!(source.stop, Some(end + Span::from_nanos(1)));
+    assert_eq!((source.packet, source.spacing), (200, Spacing::Poisson));
+    assert_eq!(way(&spec, &source.forward), ["bottleneck"]);
+    let group = &scenario.cases[0].traffic[0];
+    assert_eq!(
+        (group.kind, group.index, group.name.as_str()),
+        (TrafficKind::Datagrams, 0, "t")
+    );
+    assert_eq!(group.offered, Some(mbit(80)));
+}
+
+/// 150 kB in packets of 1500 bytes: a hundred, whatever the rate does to the times.
+#[test]
+fn a_blast_sends_its_volume() {
+    for (rate, volume, packets) in [
+        ("12Mbit/s", "150kB", 100),
+        ("7Mbit/s", "150kB", 100),
+        ("33.3Mbit/s", "150kB", 100),
+        ("12Mbit/s", "149.9kB", 99),
+        ("12Mbit/s", "151.5kB", 101),
+    ] {
+        let (_, spec) = traffic(&format!(
+            "kind = \"udp-blast\"\nrate = \"{rate}\"\nvolume = \"{volume}\"\nstart = \"2s\""
+        ));
+        let outcome = fullpipe_sim::run(&spec).unwrap();
+        assert_eq!(outcome.sources[0].sent, packets, "{rate} {volume}");
+    }
+}
+
+#[test]
+fn probes_follow_the_path() {
+    let (scenario, spec) = traffic("kind = \"ping\"");
+    let ping = &spec.pings[0];
+    assert_eq!((ping.interval, ping.size), (ms(100), 92));
+    assert_eq!(way(&spec, &ping.forward), ["bottleneck"]);
+    assert_eq!(way(&spec, &ping.back), ["return-40ms"]);
+    assert_eq!(scenario.cases[0].traffic[0].base_rtt, ms(80));
+    let (_, spec) =
+        traffic("kind = \"ping\"\ndirection = \"reverse\"\ninterval = \"1s\"\nsize = \"1000B\"");
+    let ping = &spec.pings[0];
+    assert_eq!((ping.interval, ping.size), (ms(1000), 1028));
+    assert_eq!(way(&spec, &ping.forward), ["return"]);
+    assert_eq!(way(&spec, &ping.back), ["bottleneck"]);
+}
+
+#[test]
+fn short_flows_arrive() {
+    let head = "kind = \"short-flows\"\nstack = \"reno\"\npreset = \"2003\"\n";
+    let one = |lines: &str| {
+        let (scenario, mut spec) = traffic(&format!("{head}{lines}"));
+        (scenario, spec.arrivals.remove(0))
+    };
+    // 60 % of 100 Mbit/s is 60 Mbit/s; ten packets of 1500 bytes are 120 kbit: 500 per second.
+    let (scenario, class) = one("size = \"10 segments\"\nload = \"60%\"");
+    assert_eq!(class.sizes, SizeLaw::Fixed(10));
+    assert_eq!(class.arrivals, Arrivals::Poisson { per_second: 500.0 });
+    assert_eq!(class.template.sender.initial_window, 2.0);
+    let group = &scenario.cases[0].traffic[0];
+    assert_eq!(
+        (group.kind, group.mss, group.mean_size),
+        (TrafficKind::ShortFlows, 1448, Some(10.0))
+    );
+    assert_eq!(group.offered, Some(mbit(60)));
+    let (_, class) = one("size = { uniform = [2, 30] }\nevery = \"200ms\"\nrtt = \"100ms\"");
+    assert_eq!(class.sizes, SizeLaw::Uniform(2, 30));
+    assert_eq!(class.arrivals, Arrivals::Every(ms(200)));
+    let (_, class) = one("size = \"125kB\"\ncount = 300\nstart = \"10s\"");
+    assert_eq!(class.sizes, SizeLaw::Fixed(87));
+    let within = Span::from_secs(50);
+    assert_eq!(class.arrivals, Arrivals::Spread { count: 300, within });
+    let pareto = "size = { pareto = { mean = \"10 segments\", shape = 2, most = \"1000 segments\" } }\nper_second = 5";
+    let (scenario, class) = one(pareto);
+    let law = SizeLaw::Pareto {
+        mean: 10.0,
+        shape: 2.0,
+        most: 1000,
+    };
+    assert_eq!(class.sizes, law);
+    // Sum over k of P(ceil X > k): 1 for k = 0 to 4 and (5/k)^2 from 5 to 999.
+    let exact: f64 = 5.0 + (5..1000).map(|k| 25.0 / f64::from(k * k)).sum::<f64>();
+    let mean = scenario.cases[0].traffic[0].mean_size.unwrap();
+    assert!((mean - exact).abs() < 1e-9, "{mean} {exact}");
+    let (_, class) = one("size = \"1 segment\"\nper_second = 5\ntxqueuelen = 10\n");
+    assert!(class.template.local_queue);
+}

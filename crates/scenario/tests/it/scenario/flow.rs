@@ -1,0 +1,252 @@
+//! What a flow and its path resolve to.
+
+use super::{CONTRACT, SMALL, read};
+use fullpipe_cc::Count;
+use fullpipe_flow::{
+    AckCompression, ArtificialLoss, Detector, LocalDrop, LossWindow, Reduction, RtoRule, RttSample,
+    TimerGrain, Validation,
+};
+use fullpipe_run::{Buffer, Drops, Loss};
+use fullpipe_scenario::RecoveredAt;
+use fullpipe_units::{Rate, Span, Time};
+
+/// Every key of a flow, with other values than the defaults.
+pub(super) const SWITCHES: &str = r#"name = "x"
+duration = "60s"
+[path]
+rate = "100Mbit/s"
+rtt = "80ms"
+[[flow]]
+stack = "reno"
+preset = "2003"
+streams = 3
+window = "1BDP"
+receive_window = "8MB"
+initial_window = "4 segments"
+ack_every = 3
+ack_delay = "250ms"
+start = "1s"
+stop = "50s"
+size = "10MB"
+rtt = "160ms"
+recovery = "newreno"
+prr = true
+tlp = true
+frto = true
+undo = true
+min_rto = "300ms"
+count = "segments"
+pacing = true
+validation = "rfc2861"
+sendstall = "ignore"
+txqueuelen = 100
+nic_rate = "1Gbit/s"
+timestamps = false
+handshake = true
+slow_start_limit = 8
+lost_retransmission = "reduce"
+decrease_base = "cwnd"
+hz = 100
+timers = "wheel"
+rto_formula = "linux"
+rtt_sample = "oldest"
+loss_window = "flight"
+recover_from_loss = true
+timeout_reduces_in_recovery = false
+head_restarts_timer = true
+push = true
+first_window = "45 segments"
+quick_acks = 16
+merge_acks = true
+drop = [{ segment = [7, 3, 7] }, { at_cwnd = 32, where = "sender" }, { every = 1000 }, { time = ["4.73s", "2s"], probability = "0.001%", where = "sender" }]
+"#;
+
+#[test]
+fn every_switch_of_a_flow() {
+    let scenario = read(SWITCHES);
+    let spec = scenario.cases[0].run_spec(1);
+    let names: Vec<&str> = spec.flows.iter().map(|flow| flow.name.as_str()).collect();
+    assert_eq!(names, ["main.1", "main.2", "main.3"]);
+    let links: Vec<&str> = spec.links.iter().map(|link| link.name.as_str()).collect();
+    assert_eq!(links, ["bottleneck", "nic-main", "return-80ms"]);
+    assert_eq!(spec.links[1].buffer, Buffer::Packets(101));
+    assert_eq!(
+        spec.links[1].rate,
+        Some(Rate::from_bits_per_sec(1_000_000_000))
+    );
+    let flow = &spec.flows[2];
+    assert_eq!(
+        (
+            flow.forward.as_slice(),
+            flow.back.as_slice(),
+            flow.local_queue
+        ),
+        ([1, 0].as_slice(), [2].as_slice(), true)
+    );
+    let s = &flow.sender;
+    // 100 Mbit/s x 160 ms = 1333.3 packets; 10 MB / 1460 B = 6849.3 segments.
+    assert_eq!(
+        (s.mss, s.header, s.max_window, s.initial_window),
+        (1460, 40, 1333.0, 4.0)
+    );
+    assert_eq!(s.transfer, Some(6850));
+    assert_eq!(
+        (s.reduction, s.tlp, s.frto, s.undo, s.handshake),
+        (Reduction::Prr, true, true, true, true)
+    );
+    assert_eq!(s.rto.min, Span::from_millis(300));
+    assert_eq!(
+        (s.hz, s.timers, s.rto.rule, s.rto.sample, s.loss_window),
+        (
+            100,
+            TimerGrain::Wheel,
+            RtoRule::Linux,
+            RttSample::Oldest,
+            LossWindow::FlightPlusOne
+        )
+    );
+    assert_eq!(
+        (
+            s.recover_from_loss,
+            s.timeout_reduces_in_recovery,
+            s.head_restarts_timer,
+            s.refill
+        ),
+        (true, false, true, Some(0.694))
+    );
+    let r = &flow.receiver;
+    assert_eq!(
+        (r.hz, r.first_window, r.quick_acks, r.compression),
+        (Some(100), Some(45), 16, Some(AckCompression::LINUX))
+    );
+    assert_eq!(
+        (s.count, s.detector, s.validation),
+        (Count::Segments, Detector::NewReno, Validation::Rfc2861)
+    );
+    assert_eq!(s.pacing, Some(fullpipe_cc::PacingGains::default()));
+    assert_eq!(s.local_drop, LocalDrop::Ignore);
+    assert_eq!(s.slow_start_limit, Some(8.0));
+    assert!(s.reduce_on_lost_retransmission);
+    assert_eq!(s.base, fullpipe_cc::Base::Cwnd);
+    assert_eq!(s.max_ack_delay, Span::from_millis(250));
+    let r = &flow.receiver;
+    assert_eq!(
+        (r.ack_every, r.ack_delay, r.sack, r.sack_blocks),
+        (3, Span::from_millis(250), false, 4)
+    );
+    assert_eq!(r.window, Some(5479));
+    let at = |secs: f64| Time::from_secs_f64(secs);
+    assert_eq!(
+        flow.drops,
+        Drops {
+            segments: vec![3, 7],
+            every: Some(1000),
+            ..Drops::default()
+        }
+    );
+    let sender_side = ArtificialLoss {
+        at_window: Some(32.0),
+        times: vec![at(2.0), at(4.73)],
+        probability: 1e-5,
+        ..ArtificialLoss::default()
+    };
+    assert_eq!(s.artificial_loss, sender_side);
+    let group = &scenario.cases[0].flows[0];
+    assert_eq!(
+        (group.members.clone(), group.window_cap, group.has_drops),
+        (0..3, Some(1333.0), true)
+    );
+    assert_eq!((group.start, group.stop), (at(1.0), Some(at(50.0))));
+}
+
+#[test]
+fn own_round_trips_share_the_forward_path() {
+    let flows = r#"
+[[flow]]
+name = "b"
+stack = "reno"
+rtt = "200ms"
+[[flow]]
+name = "c"
+stack = "reno"
+rtt = "200ms"
+"#;
+    let text = SMALL.replace("[[flow]]", "[[flow]]\nname = \"a\"") + flows;
+    let spec = read(&text).cases[0].run_spec(1);
+    let links: Vec<(&str, Span)> = spec
+        .links
+        .iter()
+        .map(|link| (link.name.as_str(), link.delay))
+        .collect();
+    let ms = Span::from_millis;
+    assert_eq!(
+        links,
+        [
+            ("bottleneck", ms(40)),
+            ("return-40ms", ms(40)),
+            ("return-160ms", ms(160))
+        ]
+    );
+    let back: Vec<usize> = spec.flows.iter().map(|flow| flow.back[0]).collect();
+    assert_eq!(back, [1, 2, 2]);
+}
+
+#[test]
+fn windows_of_the_net100_path() {
+    // 500 Mbit/s x 80 ms: 3500 segments of 1500 bytes, 583 of 9000.
+    let text = CONTRACT.replace("3500 segments", "1.05BDP");
+    let caps: Vec<Option<f64>> = read(&text)
+        .cases
+        .iter()
+        .map(|case| case.flows[0].window_cap)
+        .collect();
+    assert_eq!(
+        caps,
+        [
+            Some(3500.0),
+            Some(583.0),
+            Some(3500.0),
+            Some(583.0),
+            Some(3500.0),
+            Some(583.0)
+        ]
+    );
+    let text = text.replace("warmup", "recovered_at = { window = 1.0 }\nwarmup");
+    assert_eq!(
+        read(&text).cases[1].flows[0].recovered_at,
+        RecoveredAt::Window(583.0)
+    );
+    let text = text.replace("window = 1.0", "window = \"1BDP\"");
+    assert_eq!(
+        read(&text).cases[1].flows[0].recovered_at,
+        RecoveredAt::Window(555.0)
+    );
+}
+
+#[test]
+fn buffers_and_losses() {
+    let link = |lines: &str| {
+        let text = SMALL.replace("rtt = \"80ms\"\n", &format!("rtt = \"80ms\"\n{lines}\n"));
+        read(&text).cases[0].run_spec(1).links.remove(0)
+    };
+    assert_eq!(link("buffer = \"2MB\"").buffer, Buffer::Bytes(2_000_000));
+    assert_eq!(
+        link("buffer = \"50ms\"").buffer,
+        Buffer::Time(Span::from_millis(50))
+    );
+    assert_eq!(link("buffer = \"0.5BDP\"").buffer, Buffer::Packets(333));
+    assert_eq!(link("buffer = \"unlimited\"").buffer, Buffer::Unlimited);
+    assert_eq!(link("loss = 0.25").loss, Loss::Bernoulli { p: 0.25 });
+    assert_eq!(link("loss = \"0.01%\"").loss, Loss::Bernoulli { p: 1e-4 });
+    assert_eq!(link("loss = 0").loss, Loss::None);
+    let table = "loss = { model = \"gilbert-elliott\", to_bad = 1e-4, to_good = 0.1 }";
+    assert_eq!(
+        link(table).loss,
+        Loss::GilbertElliott {
+            to_bad: 1e-4,
+            to_good: 0.1,
+            good: 0.0,
+            bad: 1.0
+        }
+    );
+}
