@@ -1,4 +1,5 @@
-//! A cell with one switch of the Linux model set back: what the switch alone is good for.
+//! Ablation: a cell with one switch of the Linux model turned off, to show what that switch
+//! contributes.
 
 use fullpipe_flow::{ReceiverConfig, SenderConfig};
 use fullpipe_run::FlowSpec;

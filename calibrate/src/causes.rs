@@ -1,5 +1,5 @@
-//! Why cells are outside their limits, and what in Linux surprises: two files kept by hand, held
-//! against the measurements.
+//! Explanations of cells outside their limits and of surprises in Linux: two hand-written files,
+//! checked against the measurements.
 //!
 //! `causes.toml` says for cells and metrics why they deviate and which switch decides it. A
 //! deviation without a cause is reported as unexplained; a cause that explains nothing any more is

@@ -1,4 +1,4 @@
-//! The cells: which experiment is made with Linux and with the simulator alike.
+//! The cells: experiments that run both in Linux and in the simulator.
 //!
 //! A cell is a path, a buffer, the algorithms that share it, a loss rate and a number of repeats.
 //! The list is fixed ([`all`]); its order is the order of [`sweep`], cheap and telling cells first.

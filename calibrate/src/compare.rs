@@ -1,4 +1,4 @@
-//! The comparer: per cell, how far the simulator is from Linux, and whether that is within the
+//! The comparer: how far the simulator is from Linux in each cell, and whether that is within
 //! limits.
 //!
 //! | cells | metric | limit |

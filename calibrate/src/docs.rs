@@ -1,5 +1,5 @@
-//! `docs/linux.md`: how close the simulator is, where it is not and why, and what in Linux
-//! surprises.
+//! Generates `docs/linux.md`: how close the simulator is, where it is not and why, and what in
+//! Linux surprises.
 //!
 //! Every number of the page comes from the comparison it is made from. The page cannot be made when
 //! a cause is stale, when a surprise names a metric that its cell does not have, or when the

@@ -1,5 +1,5 @@
-//! The picture of the README: the windows of six algorithms on one long path, Linux and the
-//! simulator over each other.
+//! The README's figure: windows of six algorithms on one long path, Linux and the simulator
+//! overlaid.
 
 use std::fmt::Write as _;
 

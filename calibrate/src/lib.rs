@@ -1,11 +1,10 @@
 //! The simulator held against Linux: one list of cells, run with both, reduced by one code,
 //! compared with stated limits.
 //!
-//! [`cell`] lists the experiments; [`oracle`] runs them with Linux and
-//! [`simulated`] with the simulator; [`observed`] and
-//! [`simulated`] turn what was seen into one kind of record, [`measure`] reduces it;
-//! [`mod@reference`] keeps results as text, [`compare`] judges.
-//! [`causes`] says why cells are outside; [`report`], [`docs`] and [`figure`] show it all.
+//! [`cell`] lists the experiments; [`oracle`] runs them with Linux and [`simulated`] with the
+//! simulator; [`observed`] and [`simulated`] turn what was seen into one kind of record,
+//! [`measure`] reduces it; [`mod@reference`] keeps results as text, [`compare`] judges. [`causes`]
+//! says why cells are outside; [`report`], [`docs`] and [`figure`] show it all.
 
 #![allow(clippy::disallowed_methods)] // The oracle is a process of the host: its runner waits and tells the time left.
 

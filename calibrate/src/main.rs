@@ -144,8 +144,8 @@ struct CompareArgs {
     /// Results of `sim --out` to judge instead of simulating now
     #[arg(long, value_name = "DIR", conflicts_with = "model")]
     sim: Option<PathBuf>,
-    /// Simulate Linux with one switch set back to preset 2026: a field of
-    /// `docs/linux.md`, or `stack` for the modules
+    /// Simulate Linux with one switch set back to preset 2026: a field of `docs/linux.md`, or
+    /// `stack` for the modules
     #[arg(long, value_name = "SWITCH", conflicts_with_all = ["model", "sim"])]
     without: Option<String>,
     #[command(flatten)]

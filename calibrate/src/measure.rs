@@ -1,8 +1,9 @@
-//! The reducer: one definition of every metric, for rows seen in Linux and rows of the simulator.
+//! The reducer: one definition of every metric, for rows observed in Linux and rows of the
+//! simulator.
 //!
-//! Both sides first become a
-//! [`Record`]: rows of one flow on the run's clock, and the moments at which the flow found losses.
-//! [`measure`] and [`Curve::of`] know nothing of where a record comes from.
+//! Both sides first become a [`Record`]: rows of one flow on the run's clock, and the moments at
+//! which the flow found losses. [`measure`] and [`Curve::of`] know nothing of where a record comes
+//! from.
 
 use serde::{Deserialize, Serialize};
 
@@ -105,8 +106,8 @@ impl Record {
     }
 }
 
-/// The metrics of a record. Goodput, window and RTT are those of the part from
-/// `from_ms` to `end_ms`; losses are those of the flow's whole life.
+/// The metrics of a record. Goodput, window and RTT are those of the part from `from_ms` to
+/// `end_ms`; losses are those of the flow's whole life.
 pub fn measure(record: &Record, from_ms: u64, end_ms: u64) -> Measure {
     let (mut cwnd, mut rtt) = (Vec::new(), Vec::new());
     for (_, row) in record.on_grid(from_ms, end_ms, GRID_MS) {
@@ -164,11 +165,10 @@ impl Curve {
 
     /// Normalised root-mean-square difference of two windows, `self` being the reference.
     ///
-    /// The other curve is shifted in time by
-    /// `shift_ms` (its first loss minus the reference's), so that a start that differs by some
-    /// milliseconds does not count for the whole run: ` sqrt(mean((o(t
-    /// + shift) - r(t))^2)) / mean(r(t))`, over the reference's grid points at which both curves
-    ///   have a value. None without such points.
+    /// The other curve is shifted in time by `shift_ms` (its first loss minus the reference's), so
+    /// that a start that differs by some milliseconds does not count for the whole run:
+    /// `sqrt(mean((o(t + shift) - r(t))^2)) / mean(r(t))`, over the reference's grid points at
+    /// which both curves have a value. `None` without such points.
     pub fn rmse(&self, other: &Self, shift_ms: f64) -> Option<f64> {
         let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
         for (ms, reference) in self.points() {

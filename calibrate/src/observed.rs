@@ -1,4 +1,4 @@
-//! What the oracle wrote of a run, read into [`Record`]s.
+//! Reads the oracle's output of a run into [`Record`]s.
 
 use std::collections::BTreeMap;
 

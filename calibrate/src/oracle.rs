@@ -1,9 +1,8 @@
-//! The runner of the oracle: a user-mode Linux 6.1 in virtual time, built and run outside the
-//! repository.
+//! Runs the oracle: a user-mode Linux 6.1 in virtual time, built and run outside the repository.
 //!
-//! A run leaves `NAME.<flow>.csv.gz`, `NAME.counters.txt`,
-//! `NAME.qdisc.txt` and, last and at once, `NAME.json`: a run whose description is there and equals
-//! what would be done now is not made again. `NAME` is `<cell>.r<repeat>`.
+//! A run leaves `NAME.<flow>.csv.gz`, `NAME.counters.txt`, `NAME.qdisc.txt` and, last and at once,
+//! `NAME.json`: a run whose description is there and equals what would be done now is not made
+//! again. `NAME` is `<cell>.r<repeat>`.
 
 use std::fs;
 use std::io::{self, Read, Write};

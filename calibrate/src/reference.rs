@@ -1,5 +1,5 @@
-//! Results of runs as files: the frozen references of the repository, and the simulator's own
-//! results in the same form.
+//! Results as files: the frozen references of the repository, and the simulator's own results in
+//! the same form.
 //!
 //! A directory holds two texts.
 //! `runs.csv`: one row per flow of a run, with the metrics, the kernel's counters and the command

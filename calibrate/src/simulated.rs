@@ -1,4 +1,4 @@
-//! The same cells in the simulator.
+//! Runs the same cells in the simulator.
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{EpisodeKind, Preset, ReceiverConfig, SenderConfig};

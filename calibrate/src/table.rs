@@ -1,4 +1,4 @@
-//! Tables for people.
+//! Plain-text tables for the terminal.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Names, units and numbers as the report, the page and the tables write them.
+//! Names, units and number formats of the report, the page and the tables.
 
 use crate::compare::{Deviation, Limit, Metric};
 

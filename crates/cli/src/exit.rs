@@ -1,4 +1,4 @@
-//! Exit codes, and the one type that carries a failure to them.
+//! Exit codes, and the error type that carries them.
 
 use std::fmt;
 use std::process::ExitCode;

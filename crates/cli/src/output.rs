@@ -1,5 +1,4 @@
-//! Where words and data go: data to stdout, words to stderr, and neither panics when the reader has
-//! gone away.
+//! Standard streams: data to stdout, words to stderr; a reader that has gone away causes no panic.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;

@@ -1,5 +1,4 @@
-//! Another host as the far side of a run: names, keys, errors, and the ground that runs scenarios
-//! with it.
+//! A second host as the far side of a run: names, keys, errors, and the ground that uses it.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::num::NonZeroUsize;

@@ -1,4 +1,4 @@
-//! Progress on stderr: a bar with the time left on a terminal, a line now and then elsewhere.
+//! Progress on stderr: a bar with the time left on a terminal, an occasional line elsewhere.
 
 use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,4 @@
-//! What is made from the command line's own definition: completions, man pages, the Markdown
-//! reference.
+//! Generated from the command line's definition: completions, man pages, the Markdown reference.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The trace of a run while it lasts: every flow that sends from here, a row for every ACK.
+//! Writes a trace while a run lasts: one row per ACK of every sender on this host.
 
 use std::path::Path;
 

@@ -1,5 +1,4 @@
-//! The headers of IP and UDP in front of a datagram, and room for longer ones in the packets of a
-//! run.
+//! Sizes of IP and UDP headers, and the room that IPv6 needs in the packets of a run.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,4 +1,4 @@
-//! Real ground: the endpoint of `fullpipe-flow`, unchanged, over UDP sockets between any two hosts,
+//! Runs over UDP: the sender and receiver of `fullpipe-flow`, unchanged, between any two hosts,
 //! without privilege.
 //!
 //! - [`wire`]: what a datagram looks like.

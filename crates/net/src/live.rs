@@ -1,5 +1,5 @@
-//! How a run is getting on: a few numbers per flow, written now and then by the thread that hosts
-//! it, read by another.
+//! Live progress of a run: a few numbers per flow, written by the endpoint's thread and read by
+//! another.
 
 use std::sync::{Mutex, PoisonError};
 

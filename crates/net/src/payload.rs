@@ -1,9 +1,9 @@
-//! What a flow carries: where a segment's bytes come from, and where they go.
+//! Payload of a flow: sources that fill segments, sinks that consume them.
 //!
 //! The endpoint moves whole segments by number; byte `n * mss` of the data is the first of segment
-//! `n`, and only the last segment may be shorter. [`Source`] and
-//! [`Sink`] are what it asks; [`Pattern`] and [`Tally`] are data that prove themselves: every byte
-//! follows from its place, and a sum over the segments does not depend on their order.
+//! `n`, and only the last segment may be shorter. [`Source`] and [`Sink`] are what it asks;
+//! [`Pattern`] and [`Tally`] are data that prove themselves: every byte follows from its place, and
+//! a sum over the segments does not depend on their order.
 
 use std::io;
 
@@ -23,11 +23,11 @@ pub trait Source: Send {
 
 /// Where the data of a flow goes.
 pub trait Sink: Send {
-    /// Bytes that it has room for beyond those it took;
-    /// `None`: it keeps up with any network. The sender is held to the room by the receiver's
-    /// window. What there was room for once must be taken, in whatever order it comes. `wanted` is
-    /// what the path can bring within two round trips of slow start: a buffer larger than that is
-    /// of no use, a smaller one slows the flow down.
+    /// Bytes that it has room for beyond those it took; `None`: it keeps up with any network. The
+    /// sender is held to the room by the receiver's window. What there was room for once must be
+    /// taken, in whatever order it comes. `wanted` is what the path can bring within two round
+    /// trips of slow start: a buffer larger than that is of no use, a smaller one slows the flow
+    /// down.
     ///
     /// # Errors
     /// It will never take anything again: the flow cannot go on.

@@ -1,5 +1,5 @@
-//! Columns that wait to be written: rows of a block become cells while the block is in the cache,
-//! cells of a row group become pages.
+//! Column buffers: rows become cells while they are in the cache, cells of a row group become
+//! Parquet pages.
 //!
 //! Parquet wants a group column by column, and a trace comes row by row: passing over all rows of a
 //! group once per column costs more than everything else, so a group is kept as columns. The loops

@@ -1,5 +1,4 @@
-//! Traces on disk: one schema for the simulator, for real sockets and for whatever samples a sender
-//! later.
+//! Traces on disk: one schema for every ground.
 //!
 //! - [`columns`]: what a row is called on disk, in which unit, and under which names others know
 //!   it.

@@ -1,5 +1,5 @@
-//! A trace file as rows again. Columns are found by name: what is missing keeps its default, what
-//! is unknown is passed over.
+//! Reads a trace file back into rows. Columns are found by name: what is missing keeps its default,
+//! what is unknown is passed over.
 
 use std::path::Path;
 

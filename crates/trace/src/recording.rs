@@ -1,6 +1,5 @@
-//! A trace that is written while a run goes on: rows pass a bounded queue to a thread that writes
-//! them, so that the run never waits for a disk and memory stays flat however long it lasts. What
-//! the queue cannot take is counted, not waited for.
+//! Records a trace during a run: a bounded queue to a writer thread, so that the run never waits
+//! for the disk and memory stays constant. What the queue cannot take is counted, not waited for.
 //!
 //! The file has a temporary name until it is whole: a kill at any moment leaves the old file, or
 //! none.

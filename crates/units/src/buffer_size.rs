@@ -1,4 +1,4 @@
-//! [`BufferSize`]: the size of a queue as people state it.
+//! [`BufferSize`]: size of a queue, in bytes, packets, time or BDP.
 
 use std::fmt;
 use std::str::FromStr;

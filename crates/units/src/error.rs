@@ -1,4 +1,4 @@
-//! [`ParseQuantityError`]: why a text is not the quantity that was due, and what to write instead.
+//! [`ParseQuantityError`]: which unit was expected, and what to write instead.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! [`Fraction`]: a part of a whole, such as a loss probability.
+//! [`Fraction`]: a fraction of a whole, such as a loss probability.
 
 use std::fmt;
 use std::str::FromStr;

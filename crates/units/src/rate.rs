@@ -1,4 +1,4 @@
-//! [`Rate`]: bits per second, and what it does to bytes and spans.
+//! [`Rate`]: bits per second, with conversions between bytes and time.
 
 use std::fmt;
 use std::str::FromStr;
@@ -38,9 +38,8 @@ impl Rate {
         self.0 as f64 / 1e6
     }
 
-    /// Time to put
-    /// `bytes` on the wire, to the nearest nanosecond (halves up). At rate zero anything takes
-    /// [`Span::MAX`], nothing takes no time.
+    /// Time to put `bytes` on the wire, to the nearest nanosecond (halves up). At rate zero
+    /// anything takes [`Span::MAX`], nothing takes no time.
     pub fn transmit(self, bytes: Bytes) -> Span {
         if bytes.0 == 0 {
             return Span::ZERO;
@@ -80,8 +79,8 @@ fn clamp(value: u128) -> u64 {
 
 impl FromStr for Rate {
     type Err = ParseQuantityError;
-    /// Reads `622Mbit/s`; digits below 1 bit/s are rounded. `Mb/s` and
-    /// `Mbps` are refused with a hint, because `b` and `B` are too often confused.
+    /// Reads `622Mbit/s`; digits below 1 bit/s are rounded. `Mb/s` and `Mbps` are refused with a
+    /// hint, because `b` and `B` are too often confused.
     fn from_str(text: &str) -> Result<Rate, ParseQuantityError> {
         quantity::parse(text, &quantity::RATE)?
             .whole(Finest::Rounded)

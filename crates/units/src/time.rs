@@ -38,9 +38,8 @@ impl Time {
         self.0
     }
 
-    /// The instant
-    /// `secs` seconds after the start, to the nearest nanosecond. Negative values and NaN give
-    /// [`Time::ZERO`], values beyond the range [`Time::MAX`].
+    /// The instant `secs` seconds after the start, to the nearest nanosecond. Negative values and
+    /// NaN give [`Time::ZERO`], values beyond the range [`Time::MAX`].
     pub fn from_secs_f64(secs: f64) -> Time {
         Time::ZERO + Span::from_secs_f64(secs)
     }

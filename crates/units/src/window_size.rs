@@ -1,4 +1,4 @@
-//! [`WindowSize`]: a window as people state it.
+//! [`WindowSize`]: a window, in bytes, segments or BDP.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,5 +1,5 @@
-//! What the flows of a run between two hosts carry, and how the hosts speak about it: before the
-//! run which file and from which byte on, after it whether everything arrived.
+//! Payload agreed between two hosts: which file and from which byte before the run, and whether
+//! everything arrived after it.
 //!
 //! The client asks, the server answers ([`Question`], [`Answer`]); asking again changes nothing.
 //! What takes time, hashing what is there already or bringing a file to the disk, happens on a

@@ -1,13 +1,11 @@
-//! The path of a run between two sockets of this process: one thread that keeps every datagram back
-//! for as long as the links of the specification would, drops and marks what they would, and needs
-//! no privilege.
+//! The path emulator: one thread between two UDP sockets of this process that delays, drops and
+//! marks datagrams as the links of the specification would, without privilege.
 //!
-//! What the links do is
-//! [`fullpipe_sim::Path`], the simulator's network itself, fed with the times at which the kernel
-//! received each datagram. So the thread may look late, in batches, and the path still decides as
-//! if it had looked at once; late is only what leaves, by what [`Fidelity`] says. The emulator does
-//! not wake up for arrivals while something is under way: nothing leaves earlier than a path's
-//! delay after it came.
+//! What the links do is [`fullpipe_sim::Path`], the simulator's network itself, fed with the times
+//! at which the kernel received each datagram. So the thread may look late, in batches, and the
+//! path still decides as if it had looked at once; late is only what leaves, by what [`Fidelity`]
+//! says. The emulator does not wake up for arrivals while something is under way: nothing leaves
+//! earlier than a path's delay after it came.
 //!
 //! Bytes count as in the simulator: data as its datagram with 28 bytes of IPv4 and UDP headers,
 //! also over IPv6, SYNs and ACKs as the header of their flow, cross traffic and probes as their

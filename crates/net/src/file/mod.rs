@@ -1,4 +1,4 @@
-//! A file as the data of a flow.
+//! A file as the payload of a flow.
 //!
 //! A file on its way lies as `NAME.part` beside `NAME.part.state`, which says whose it is and how
 //! much of it is on the disk without a hole. Nothing half-written ever has the final name: it is

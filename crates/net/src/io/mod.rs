@@ -1,4 +1,4 @@
-//! Sockets in batches, and waiting that is precise.
+//! UDP sockets with batched system calls, and precise waiting.
 //!
 //! - [`Clock`]: real time as the sans-IO endpoint wants it.
 //! - [`Socket`]: a UDP socket that never blocks; [`Outbox`] sends through it, [`Inbox`] receives.

@@ -1,9 +1,9 @@
 //! The shared key of two hosts.
 //!
-//! A key is one line of text, at least
-//! [`SHORTEST`] characters, in a file that only its owner may read, or in the environment. Only a
-//! hash of it is used. Who sees a handshake can try keys at home, so a key is random:
-//! `fullpipe serve --new-key FILE` and `openssl rand -hex 32` make good ones, people do not.
+//! A key is one line of text, at least [`SHORTEST`] characters, in a file that only its owner may
+//! read, or in the environment. Only a hash of it is used. Who sees a handshake can try keys at
+//! home, so a key is random: `fullpipe serve --new-key FILE` and `openssl rand -hex 32` make good
+//! ones, people do not.
 
 use std::fmt;
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! How two hosts agree on a run: handshake, keys, limits, results.
+//! Sessions between two hosts: handshake, keys, limits, control channel, results.
 //!
 //! ```text
 //! client                                   server

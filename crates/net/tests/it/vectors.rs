@@ -1,6 +1,6 @@
-//! The test vectors of the wire format,
-//! `tests/vectors/wire-v1.json`, in both directions, and their table in `docs/wire.md`. They were
-//! computed from the tables of that page by a program that is not ours.
+//! The test vectors of the wire format, `tests/vectors/wire-v1.json`, in both directions, and their
+//! table in `docs/wire.md`. They were computed from the tables of that page by a program that is
+//! not ours.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Number grammar, unit tables and the search for the unit that was meant; shared by every type
-//! here.
+//! Grammar of numbers, tables of units and the search for the unit that was meant, shared by every
+//! type here.
 //!
 //! Numbers are kept as decimal digits until the unit is known, so integer quantities are exact over
 //! the whole range of `u64` and real ones are rounded once.

@@ -44,8 +44,8 @@ pub struct Send {
     #[arg(long, short, value_name = "WINDOW")]
     pub window: Option<String>,
 
-    /// Set any key that a [[flow]] of a scenario has, as
-    /// `delayed_ack=false`, or another key with its table, as `path.mtu=9000`; may be repeated
+    /// Set any key that a [[flow]] of a scenario has, as `delayed_ack=false`, or another key with
+    /// its table, as `path.mtu=9000`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
 

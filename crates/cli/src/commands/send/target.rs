@@ -1,8 +1,8 @@
 //! Hosts and files as they are named on the command line.
 //!
-//! `HOST`, `HOST:PORT`, `[IPV6]`, `[IPV6]:PORT` name a server; a file there is
-//! `SERVER:NAME`, as in scp: with a port `HOST:PORT:NAME`. What has a slash before its first colon
-//! is a path of this machine.
+//! `HOST`, `HOST:PORT`, `[IPV6]`, `[IPV6]:PORT` name a server; a file there is `SERVER:NAME`, as in
+//! scp: with a port `HOST:PORT:NAME`. What has a slash before its first colon is a path of this
+//! machine.
 
 use std::fmt;
 use std::path::PathBuf;
