@@ -8,6 +8,7 @@ mod captures;
 mod command_lines;
 mod export;
 mod formats;
+mod pages;
 mod process;
 mod reference;
 mod runs;
