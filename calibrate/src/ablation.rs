@@ -84,26 +84,28 @@ fn set_back(flow: &mut FlowSpec, rfc: &FlowSpec, switch: &str) -> bool {
 /// the list.
 fn sender(to: &mut SenderConfig, from: &SenderConfig, field: &str) -> bool {
     match field {
-        "reduction" => to.reduction = from.reduction,
-        "reduce_on_lost_retransmission" => {
-            to.reduce_on_lost_retransmission = from.reduce_on_lost_retransmission;
+        "window.validation" => to.window.validation = from.window.validation,
+        "window.slow_start_limit" => to.window.slow_start_limit = from.window.slow_start_limit,
+        "window.decrease_base" => to.window.decrease_base = from.window.decrease_base,
+        "recovery.reduction" => to.recovery.reduction = from.recovery.reduction,
+        "recovery.loss_window" => to.recovery.loss_window = from.recovery.loss_window,
+        "recovery.reduce_on_lost_retransmission" => {
+            to.recovery.reduce_on_lost_retransmission = from.recovery.reduce_on_lost_retransmission;
         }
-        "recover_from_loss" => to.recover_from_loss = from.recover_from_loss,
-        "loss_window" => to.loss_window = from.loss_window,
-        "timeout_reduces_in_recovery" => {
-            to.timeout_reduces_in_recovery = from.timeout_reduces_in_recovery;
+        "recovery.recover_from_loss" => {
+            to.recovery.recover_from_loss = from.recovery.recover_from_loss;
         }
-        "head_restarts_timer" => to.head_restarts_timer = from.head_restarts_timer,
-        "refill" => to.refill = from.refill,
+        "recovery.timeout_reduces_in_recovery" => {
+            to.recovery.timeout_reduces_in_recovery = from.recovery.timeout_reduces_in_recovery;
+        }
         "rto.min" => to.rto.min = from.rto.min,
         "rto.max" => to.rto.max = from.rto.max,
         "rto.rule" => to.rto.rule = from.rto.rule,
         "rto.sample" => to.rto.sample = from.rto.sample,
-        "slow_start_limit" => to.slow_start_limit = from.slow_start_limit,
-        "base" => to.base = from.base,
-        "validation" => to.validation = from.validation,
-        "probe_margin" => to.probe_margin = from.probe_margin,
-        "timers" => to.timers = from.timers,
+        "timers.grain" => to.timers.grain = from.timers.grain,
+        "timers.head_restarts_rto" => to.timers.head_restarts_rto = from.timers.head_restarts_rto,
+        "timers.probe_margin" => to.timers.probe_margin = from.timers.probe_margin,
+        "host.refill" => to.host.refill = from.host.refill,
         _ => return false,
     }
     true
@@ -111,11 +113,11 @@ fn sender(to: &mut SenderConfig, from: &SenderConfig, field: &str) -> bool {
 
 fn receiver(to: &mut ReceiverConfig, from: &ReceiverConfig, field: &str) -> bool {
     match field {
-        "first_window" => to.first_window = from.first_window,
-        "window" => to.window = from.window,
-        "quick_acks" => to.quick_acks = from.quick_acks,
-        "compression" => to.compression = from.compression,
-        "hz" => to.hz = from.hz,
+        "acks.quick" => to.acks.quick = from.acks.quick,
+        "acks.compression" => to.acks.compression = from.acks.compression,
+        "acks.hz" => to.acks.hz = from.acks.hz,
+        "window.max" => to.window.max = from.window.max,
+        "window.first" => to.window.first = from.window.first,
         _ => return false,
     }
     true

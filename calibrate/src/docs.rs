@@ -507,7 +507,10 @@ mod tests {
     #[test]
     fn settings_are_where_the_presets_differ() {
         let settings = settings();
-        let timers = settings.iter().find(|s| s.name == "sender.timers").unwrap();
+        let timers = settings
+            .iter()
+            .find(|s| s.name == "sender.timers.grain")
+            .unwrap();
         assert_eq!((&*timers.linux, &*timers.rfc), ("Wheel", "Exact"));
         assert!(settings.iter().any(|s| s.name == "sender.rto.rule"));
         let rto = settings
@@ -523,7 +526,10 @@ mod tests {
         let kept = Surprises::kept().unwrap();
         let mut p = String::new();
         switches(&mut p, &kept).unwrap();
-        assert!(p.contains("| `sender.timers` | `Wheel` | `Exact` |"), "{p}");
+        assert!(
+            p.contains("| `sender.timers.grain` | `Wheel` | `Exact` |"),
+            "{p}"
+        );
         let mut fewer = kept.clone();
         let gone = fewer.switches.remove(0);
         let error = switches(&mut p, &fewer).unwrap_err().to_string();
@@ -562,7 +568,7 @@ mod tests {
             rfc: "r".into(),
             cell: "reno-20x30-b1".into(),
             shows: vec![Metric::Goodput],
-            switch: Some("sender.timers".into()),
+            switch: Some("sender.timers.grain".into()),
         };
         let mut p = String::new();
         told(&mut p, &surprise, &with, &without(8.0)).unwrap();
@@ -574,7 +580,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            error.contains("the same without `sender.timers`"),
+            error.contains("the same without `sender.timers.grain`"),
             "{error}"
         );
     }

@@ -83,9 +83,9 @@ impl Model {
         let mut sender = SenderConfig::preset(preset, PACKET);
         let mut receiver = ReceiverConfig::preset(preset);
         debug_assert_eq!(sender.mss, MSS);
-        sender.hz = guest::HZ;
+        sender.timers.hz = guest::HZ;
         if self == Self::Linux {
-            receiver.hz = Some(guest::HZ);
+            receiver.acks.hz = Some(guest::HZ);
         }
         Ok((sender, receiver, stack))
     }

@@ -241,15 +241,11 @@ fn peer() -> SocketAddr {
 }
 
 fn flow(name: &str, stack: &str, reverse: bool, preset: Preset) -> FlowSpec {
-    let sender = SenderConfig {
-        max_window: 60.0,
-        ecn: true,
-        ..SenderConfig::preset(preset, 1500)
-    };
-    let receiver = ReceiverConfig {
-        ecn: true,
-        ..ReceiverConfig::preset(preset)
-    };
+    let sender = SenderConfig::preset(preset, 1500).with(|c| {
+c.window.max = 60.0;
+c.ecn = true;
+});
+    let receiver = ReceiverConfig::preset(preset).with(|c| c.ecn = true);
     let stack = StackSpec::parse(stack).expect("a stack");
     FlowSpec {
         reverse,

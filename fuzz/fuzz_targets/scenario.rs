@@ -32,7 +32,7 @@ fuzz_target!(|text: &str| {
                             .chain(&flow.back)
                             .all(|link| *link < spec.links.len())
                     );
-                    assert!(flow.sender.mss >= 1 && flow.sender.initial_window >= 1.0);
+                    assert!(flow.sender.mss >= 1 && flow.sender.window.initial >= 1.0);
                 }
             }
             for expectation in &scenario.expectations {

@@ -9,7 +9,7 @@
 //! use fullpipe_flow::{Preset, Receiver, ReceiverConfig, Sender, SenderConfig};
 //! use fullpipe_units::{Span, Time};
 //!
-//! let cfg = SenderConfig { handshake: false, ..SenderConfig::preset(Preset::Y2026, 1500) };
+//! let cfg = SenderConfig::preset(Preset::Y2026, 1500).with(|c| c.handshake = false);
 //! let cc = StackSpec::parse("reno").unwrap().controller(Setup::default());
 //! let mut sender = Sender::new(cfg, cc, 0);
 //! let mut receiver = Receiver::new(ReceiverConfig::preset(Preset::Y2026));
@@ -35,8 +35,10 @@ pub mod sender;
 pub mod trace;
 
 pub use config::{
-    AckCompression, ArtificialLoss, Detector, LocalDrop, LossWindow, Preset, ReceiverConfig,
-    Reduction, RtoConfig, RtoRule, RttSample, SenderConfig, TimerGrain, Validation,
+    AckCompression, AckConfig, ArtificialLoss, Detector, HostConfig, LocalDrop, LossWindow,
+    PacingConfig, Preset, ReceiveWindowConfig, ReceiverConfig, RecoveryConfig, Reduction,
+    RtoConfig, RtoRule, RttSample, SackConfig, SenderConfig, TimerConfig, TimerGrain, Validation,
+    WindowConfig,
 };
 pub use episode::{Episode, EpisodeKind};
 pub use ranges::{Range, RangeSet};
@@ -44,39 +46,3 @@ pub use receiver::{Receiver, ReceiverCounts};
 pub use segment::{Ack, SackBlocks, Segment};
 pub use sender::{Prr, PrrAck, RttEstimator, Sender, SenderCounts};
 pub use trace::{Events, TraceRow, TraceSink};
-
-use fullpipe_cc::{Setup, StackSpec};
-
-impl SenderConfig {
-    /// What a stack's spelling overrides here (initial window, sending, pacing), and the setup its controller gets.
-    pub fn with_stack(mut self, spec: &StackSpec) -> (Self, Setup) {
-        if let Some(iw) = spec.initial_window() {
-            self.initial_window = iw;
-        }
-        if let Some(sending) = spec.sending() {
-            self.sending = sending;
-        }
-        self.pacing = spec.pacing().or(self.pacing);
-        let default_limit = if self.pacing.is_some() {
-            f64::INFINITY
-        } else {
-            2.0
-        };
-        let setup = Setup {
-            initial_window: self.initial_window,
-            max_window: self.max_window,
-            count: self.count,
-            slow_start_limit: self.slow_start_limit.unwrap_or(default_limit),
-            base: self.base,
-            mss: self.mss,
-            paced: self.pacing.is_some(),
-            hz: self.hz,
-        };
-        (self, setup)
-    }
-
-    /// Bytes of a full packet.
-    pub fn packet(&self) -> u32 {
-        self.mss + self.header
-    }
-}

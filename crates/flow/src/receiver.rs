@@ -66,9 +66,9 @@ pub struct ReceiverCounts {
 impl Receiver {
     /// A receiver before the connection opens.
     pub fn new(cfg: ReceiverConfig) -> Self {
-        let quick = cfg.quick_acks;
-        let most = cfg.window.unwrap_or(u64::MAX);
-        let open = cfg.first_window.map_or(most, |first| first.min(most));
+        let quick = cfg.acks.quick;
+        let most = cfg.window.max.unwrap_or(u64::MAX);
+        let open = cfg.window.first.map_or(most, |first| first.min(most));
         Self {
             cfg,
             next: 0,
@@ -133,7 +133,7 @@ impl Receiver {
         if self.cfg.ecn {
             self.note_ecn(segment);
         }
-        if self.cfg.quick_acks > 0 {
+        if self.cfg.acks.quick > 0 {
             self.note_gap(now);
         }
         if segment.seq == self.next && self.ahead.is_empty() {
@@ -174,7 +174,7 @@ impl Receiver {
     }
 
     fn quick_again(&self) -> u32 {
-        self.quick.max(self.cfg.quick_acks)
+        self.quick.max(self.cfg.acks.quick)
     }
 
     #[inline]
@@ -187,11 +187,11 @@ impl Receiver {
         }
         self.pending += 1;
         self.grow_window();
-        if self.quick == 0 && self.pending < self.cfg.ack_every && !segment.push {
+        if self.quick == 0 && self.pending < self.cfg.acks.every && !segment.push {
             if self.deadline == Time::MAX {
-                self.deadline = match self.cfg.hz {
-                    None => now + self.cfg.ack_delay,
-                    Some(hz) => wheel(now, self.cfg.ack_delay, hz),
+                self.deadline = match self.cfg.acks.hz {
+                    None => now + self.cfg.acks.delay,
+                    Some(hz) => wheel(now, self.cfg.acks.delay, hz),
                 };
             }
             return None;
@@ -213,7 +213,7 @@ impl Receiver {
         if seq < self.next || self.ahead.holding(seq).is_some() {
             self.counts.duplicates += 1;
             self.quick = self.quick_again();
-            dsack = self.cfg.sack;
+            dsack = self.cfg.sack.enabled;
             if dsack {
                 blocks.push(Range {
                     start: seq,
@@ -249,7 +249,7 @@ impl Receiver {
                 self.remember(seq);
             }
         }
-        if let Some(rule) = self.cfg.compression
+        if let Some(rule) = self.cfg.acks.compression
             && self.may_merge(rule)
         {
             self.merge(now, rule);
@@ -261,7 +261,8 @@ impl Receiver {
 
     /// Only repetitions beyond the third are merged: a filled hole, an advance by two segments and quick ACKs are not.
     fn may_merge(&mut self, rule: AckCompression) -> bool {
-        let at_once = self.ahead.is_empty() || self.pending >= self.cfg.ack_every || self.quick > 0;
+        let at_once =
+            self.ahead.is_empty() || self.pending >= self.cfg.acks.every || self.quick > 0;
         if at_once || self.merged >= rule.most {
             return false;
         }
@@ -311,10 +312,10 @@ impl Receiver {
     }
 
     fn report(&self, blocks: &mut SackBlocks) {
-        if self.ahead.is_empty() || !self.cfg.sack {
+        if self.ahead.is_empty() || !self.cfg.sack.enabled {
             return;
         }
-        let most = self.cfg.sack_blocks.min(4);
+        let most = self.cfg.sack.blocks.min(4);
         let mut starts = [u64::MAX; 4];
         let mut n = 0;
         for &seq in &self.recent {
@@ -392,7 +393,7 @@ impl Receiver {
         let end = self.window_end();
         let known = self.window_known();
         // Without SACK an ACK that does not advance counts as a sign of loss while anything is on its way.
-        if self.told >= end || (known > 0 && !self.cfg.sack) {
+        if self.told >= end || (known > 0 && !self.cfg.sack.enabled) {
             return None;
         }
         let more = end - self.told;

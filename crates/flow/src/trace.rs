@@ -274,10 +274,7 @@ mod tests {
 
     #[test]
     fn a_row_shows_what_the_sender_shows() {
-        let cfg = SenderConfig {
-            handshake: false,
-            ..SenderConfig::preset(Preset::Y2026, 1500)
-        };
+        let cfg = SenderConfig::preset(Preset::Y2026, 1500).with(|c| c.handshake = false);
         let cc = StackSpec::parse("reno")
             .unwrap()
             .controller(Setup::default());

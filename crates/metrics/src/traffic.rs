@@ -92,7 +92,7 @@ fn short_flows(
         s.template
             .stack
             .initial_window()
-            .unwrap_or(s.template.sender.initial_window) as u64
+            .unwrap_or(s.template.sender.window.initial) as u64
     });
     let loss = initial_loss(&counted, window);
     put("initial_loss.p", loss.0);

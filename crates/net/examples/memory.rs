@@ -59,15 +59,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if window == 0.0 {
         window = WINDOW.min(fits(options.mode)?);
     }
-    let sender = SenderConfig {
-        max_window: window,
-        initial_window: window.min(64.0),
-        ..SenderConfig::preset(Preset::Y2026, mtu)
-    };
-    let receiver = ReceiverConfig {
-        ack_every,
-        ..ReceiverConfig::preset(Preset::Y2026)
-    };
+    let sender = SenderConfig::preset(Preset::Y2026, mtu).with(|c| {
+        c.window.max = window;
+        c.window.initial = window.min(64.0);
+    });
+    let receiver = ReceiverConfig::preset(Preset::Y2026).with(|c| c.acks.every = ack_every);
     let stack = StackSpec::parse(&stack)?;
     let flow = |i| {
         let name = format!("flow{i}");

@@ -43,10 +43,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (peer, stop) = (Peer::new(server.address(), key), Stop::new()?);
     let until = stop.clone();
     let thread = std::thread::spawn(move || server.run(&until));
-    let sender = SenderConfig {
-        max_window: window,
-        ..SenderConfig::preset(Preset::Y2026, 1500)
-    };
+    let sender = SenderConfig::preset(Preset::Y2026, 1500).with(|c| c.window.max = window);
     let receiver = ReceiverConfig::preset(Preset::Y2026);
     let stack = StackSpec::parse("reno")?;
     let spec = RunSpec {

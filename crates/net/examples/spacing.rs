@@ -55,16 +55,15 @@ fn spacing(wait: WaitStrategy) -> Result<()> {
     };
     let (near, far) = (loopback(&config)?, loopback(&config)?);
     let flow = |i: u64| -> Result<FlowSpec> {
-        let sender = SenderConfig {
-            handshake: true,
-            initial_window: IW as f64,
-            transfer: Some(IW),
-            sending: InitialSending::Spread {
+        let sender = SenderConfig::preset(Preset::Y2026, MTU).with(|c| {
+            c.handshake = true;
+            c.window.initial = IW as f64;
+            c.transfer = Some(IW);
+            c.pacing.initial = InitialSending::Spread {
                 t_max: Some(GAP),
                 jiffy: Span::from_micros(1),
-            },
-            ..SenderConfig::preset(Preset::Y2026, MTU)
-        };
+            };
+        });
         let receiver = ReceiverConfig::preset(Preset::Y2026);
         let flow = FlowSpec::new(
             &format!("flow {i}"),

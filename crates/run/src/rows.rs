@@ -145,10 +145,7 @@ mod tests {
     /// A sender whose first window is lost: what leaves is a row per step, and one at once when the timer goes off.
     #[test]
     fn a_step_an_episode_and_a_change_of_phase_make_rows() {
-        let cfg = SenderConfig {
-            handshake: false,
-            ..SenderConfig::preset(Preset::Y2026, 1500)
-        };
+        let cfg = SenderConfig::preset(Preset::Y2026, 1500).with(|c| c.handshake = false);
         let cc = StackSpec::parse("cubic").unwrap();
         let mut sender = Sender::new(cfg, cc.controller(Setup::default()), 0);
         let kept = Kept::default();

@@ -244,7 +244,7 @@ fn spec(case: &Case, stack: &str, seconds: Option<f64>) -> Result<RunSpec, Box<d
             }
         };
         let mut sender = SenderConfig::preset(Preset::Y2026, 1500);
-        sender.max_window = case.window;
+        sender.window.max = case.window;
         flows.push(FlowSpec {
             name: format!("flow{i}"),
             stack: StackSpec::parse(stack)?,

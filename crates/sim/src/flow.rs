@@ -54,7 +54,7 @@ impl Flow {
     pub fn lasting(index: usize, f: &FlowSpec, spec: &RunSpec) -> Self {
         let started = f.started(spec.seed);
         let recorder =
-            SenderRecorder::new(spec.trace, started, f.sender.max_window).with_flow(index);
+            SenderRecorder::new(spec.trace, started, f.sender.window.max).with_flow(index);
         Self::new(f, spec.seed, started, recorder, spec.interval, None)
     }
 

@@ -148,10 +148,7 @@ fn row(i: u64) -> TraceRow {
 }
 
 fn sender() -> Sender {
-    let cfg = SenderConfig {
-        handshake: false,
-        ..SenderConfig::preset(Preset::Y2026, 1500)
-    };
+    let cfg = SenderConfig::preset(Preset::Y2026, 1500).with(|c| c.handshake = false);
     let stack = StackSpec::parse("cubic").expect("a registered stack");
     let mut sender = Sender::new(cfg, stack.controller(Setup::default()), 0);
     sender.start(Time::ZERO);

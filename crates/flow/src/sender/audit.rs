@@ -14,7 +14,7 @@ impl<C: Controller> Sender<C> {
     #[doc(hidden)]
     pub fn audit(&self) -> Result<(), String> {
         let board = &self.board;
-        board.audit(self.cfg.detector == Detector::NewReno)?;
+        board.audit(self.cfg.recovery.detector == Detector::NewReno)?;
         let out = board.flight() + board.retransmissions_out();
         if board.sacked_out() + board.lost_out() > out {
             return Err(format!(

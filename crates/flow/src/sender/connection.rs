@@ -74,9 +74,9 @@ impl<C: Controller> Sender<C> {
         self.rto_at = Time::MAX;
         if tries == 0 {
             self.rtt.take(now - at, now - at, 0, 0);
-            if let InitialSending::Spread { .. } = self.cfg.sending {
+            if let InitialSending::Spread { .. } = self.cfg.pacing.initial {
                 let iw = self.cc.window() as u64;
-                let spacing = self.cfg.sending.spacing(now - at, iw);
+                let spacing = self.cfg.pacing.initial.spacing(now - at, iw);
                 self.pacer.spread(now, iw, spacing.gap);
             }
         } else {

@@ -74,7 +74,7 @@ impl<C: Controller> Sender<C> {
         if let Some(dsack) = lost {
             self.irregular_ack(now, ack, advanced, dsack, &d, &mut event);
         } else if advanced
-            && self.cfg.detector == Detector::Rack
+            && self.cfg.recovery.detector == Detector::Rack
             && let Some((seq, newest)) = d.newest
         {
             self.rack.advance(now, seq, &newest, None, self.rtt.min());
@@ -174,7 +174,7 @@ impl<C: Controller> Sender<C> {
     /// Applies the ACK; returns the duplicate it reports, if any.
     #[cold]
     fn update_scoreboard(&mut self, ack: &Ack, advanced: bool, d: &mut Delivered) -> Option<u64> {
-        if self.cfg.detector == Detector::NewReno {
+        if self.cfg.recovery.detector == Detector::NewReno {
             self.update_without_sack(ack, advanced, d);
             return None;
         }
@@ -275,7 +275,7 @@ impl<C: Controller> Sender<C> {
         let (w, ssth, iw) = (
             self.cc.window(),
             self.cc.ssthresh(),
-            self.cfg.initial_window,
+            self.cfg.window.initial,
         );
         if let Some(v) = self
             .validation

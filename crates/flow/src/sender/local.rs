@@ -43,7 +43,7 @@ impl<C: Controller> Sender<C> {
         if let Some(prr) = &mut self.prr {
             prr.on_unsent();
         }
-        match self.cfg.local_drop {
+        match self.cfg.host.local_drop {
             LocalDrop::Ignore => {}
             LocalDrop::ExitSlowStart => {
                 if self.cc.in_start_up() {

@@ -135,9 +135,9 @@ impl<C: Controller> Sender<C> {
             rtt: RttEstimator::new(cfg.rto),
             rate: RateEstimator::new(),
             pacer: Pacer::new(),
-            gains: cfg.pacing,
+            gains: cfg.pacing.gains,
             rack: Rack::new(),
-            validation: WindowValidation::new(cfg.validation),
+            validation: WindowValidation::new(cfg.window.validation),
             artificial: Artificial::new(cfg.artificial_loss.clone(), seed),
             connection: Connection::Idle,
             phase: Phase::Open,
@@ -158,7 +158,11 @@ impl<C: Controller> Sender<C> {
             ready: false,
             budget: cc.window() as u64,
             peak: cc.window() as u64,
-            next_push: if cfg.refill.is_some() { 0 } else { u64::MAX },
+            next_push: if cfg.host.refill.is_some() {
+                0
+            } else {
+                u64::MAX
+            },
             expiries: 0,
             send_limit: app_limit,
             app_limit,

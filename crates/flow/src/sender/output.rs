@@ -45,7 +45,7 @@ impl<C: Controller> Sender<C> {
             return Some(self.retransmit(now, seq));
         }
         if self.board.nxt() < self.send_limit {
-            if self.cfg.tso_segments > 1 && !self.continue_train(pipe, cwnd) {
+            if self.cfg.host.tso_segments > 1 && !self.continue_train(pipe, cwnd) {
                 self.note_usage(true);
                 return None;
             }
@@ -65,7 +65,7 @@ impl<C: Controller> Sender<C> {
             }
             let room = cwnd - pipe;
             let data = self.send_limit - self.board.nxt();
-            let whole = u64::from(self.cfg.tso_segments).min(self.paced_train());
+            let whole = u64::from(self.cfg.host.tso_segments).min(self.paced_train());
             let enough = whole.min((cwnd / TSO_WINDOW_DIVISOR).max(1));
             let waits = room < enough && room < data && pipe > 0;
             if waits && matches!(self.phase, Phase::Open | Phase::Disorder) {
@@ -111,7 +111,7 @@ impl<C: Controller> Sender<C> {
         let mut segment = self.segment(now, seq, false, cwr);
         if seq >= self.next_push {
             segment.push = true;
-            let part = self.cfg.refill.unwrap_or(f64::INFINITY) * self.peak as f64;
+            let part = self.cfg.host.refill.unwrap_or(f64::INFINITY) * self.peak as f64;
             self.next_push = seq.saturating_add((part as u64).max(1));
         }
         segment
@@ -134,7 +134,7 @@ impl<C: Controller> Sender<C> {
             rate.first_sent(),
         );
         self.counts.retransmits += 1;
-        if self.cfg.head_restarts_timer && seq == self.board.una() {
+        if self.cfg.timers.head_restarts_rto && seq == self.board.una() {
             self.rto_at = self.timer(now, self.rtt.rto());
         }
         if let Some(undo) = &mut self.undo {
@@ -179,7 +179,7 @@ impl<C: Controller> Sender<C> {
             self.rate.app_limited(pipe);
         }
         // RFC 6675 NextSeg rules 3 and 4.
-        if self.cfg.detector == Detector::Sack && self.phase == Phase::Recovery {
+        if self.cfg.recovery.detector == Detector::Sack && self.phase == Phase::Recovery {
             if let Some(seq) = self.board.next_hole() {
                 self.board.mark_lost(seq);
                 return Some(self.retransmit(now, seq));
@@ -198,7 +198,7 @@ impl<C: Controller> Sender<C> {
     fn after_idle(&mut self, now: Time) {
         let idle = now.saturating_since(self.last_sent);
         let (w, ssth) = (self.cc.window(), self.cc.ssthresh());
-        let iw = self.cfg.initial_window;
+        let iw = self.cfg.window.initial;
         if let Some(v) = self
             .validation
             .on_restart(idle, self.rtt.base_rto(), w, ssth, iw)

@@ -11,9 +11,9 @@ impl<C: Controller> Sender<C> {
     /// When a timer set now for `span` goes off.
     #[inline]
     pub(super) fn timer(&self, now: Time, span: Span) -> Time {
-        match self.cfg.timers {
+        match self.cfg.timers.grain {
             TimerGrain::Exact => now + span,
-            TimerGrain::Wheel => wheel(now, span, self.cfg.hz),
+            TimerGrain::Wheel => wheel(now, span, self.cfg.timers.hz),
         }
     }
 

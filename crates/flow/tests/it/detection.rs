@@ -10,21 +10,16 @@ use crate::host::Out::{self, N, R};
 use crate::host::{Host, ack, dsack, modern, ms, sack, span_ms};
 
 fn with(detector: Detector) -> SenderConfig {
-    SenderConfig {
-        detector,
-        reduction: Reduction::Immediate,
-        tlp: false,
-        // pipeACK would hide a wrong FlightSize.
-        validation: Validation::None,
-        ..modern()
-    }
+    modern().with(|c| {
+        c.recovery.detector = detector;
+        c.recovery.reduction = Reduction::Immediate;
+        c.recovery.tlp = false;
+        c.window.validation = Validation::None;
+    })
 }
 
 fn limited_to(detector: Detector, transfer: u64) -> SenderConfig {
-    SenderConfig {
-        transfer: Some(transfer),
-        ..with(detector)
-    }
+    with(detector).with(|c| c.transfer = Some(transfer))
 }
 
 /// Duplicate ACKs number 1..=n for `first`, `first+1`, ... above a hole at zero, one millisecond apart from `at`.
@@ -274,10 +269,7 @@ fn newreno_survives_more_duplicates_than_segments() {
 /// Three duplicates while the window is being reduced for a mark or a local drop still repair the hole.
 #[test]
 fn newreno_detects_a_loss_during_a_reduction() {
-    let cfg = SenderConfig {
-        local_drop: LocalDrop::React,
-        ..with(Detector::NewReno)
-    };
+    let cfg = with(Detector::NewReno).with(|c| c.host.local_drop = LocalDrop::React);
     let mut h = Host::new(cfg, 10.0);
     h.wait(100.0);
     h.deliver(&ack(1, 0.0));
@@ -345,10 +337,7 @@ fn dsacks_widen_the_window_once_per_round() {
 #[test]
 fn a_lost_retransmission_reduces_once_more_unless_switched_off() {
     for again in [true, false] {
-        let cfg = SenderConfig {
-            reduce_on_lost_retransmission: again,
-            ..with(Detector::Rack)
-        };
+        let cfg = with(Detector::Rack).with(|c| c.recovery.reduce_on_lost_retransmission = again);
         let mut h = Host::new(cfg, 20.0);
         // 0 is lost; its retransmission leaves and is lost as well.
         duplicates(&mut h, 100.0, 1, 19);
@@ -376,10 +365,7 @@ fn a_lost_retransmission_reduces_once_more_unless_switched_off() {
 /// A cumulative ACK for a retransmission condemns the tail that was sent before it, with nothing SACKed any more.
 #[test]
 fn rack_judges_a_lost_tail_by_the_retransmission_that_was_delivered() {
-    let cfg = SenderConfig {
-        reduction: Reduction::Prr,
-        ..limited_to(Detector::Rack, 10)
-    };
+    let cfg = limited_to(Detector::Rack, 10).with(|c| c.recovery.reduction = Reduction::Prr);
     let mut h = Host::new(cfg, 10.0);
     // 0 and the tail 5..10 are lost.
     let out = duplicates(&mut h, 100.0, 1, 4);
@@ -442,17 +428,17 @@ fn presets_differ_where_the_reference_says() {
     let new = SenderConfig::preset(Preset::Y2026, 1500);
     assert_eq!((old.rto.min, new.rto.min), (span_ms(200), span_ms(1000)));
     assert_eq!(
-        (old.detector, new.detector),
+        (old.recovery.detector, new.recovery.detector),
         (Detector::Sack, Detector::Rack)
     );
-    assert_eq!((old.initial_window, new.initial_window), (2.0, 10.0));
+    assert_eq!((old.window.initial, new.window.initial), (2.0, 10.0));
     assert!(
-        old.reduction == Reduction::Immediate
-            && new.reduction == Reduction::Prr
-            && !old.tlp
-            && new.tlp
-            && !old.frto
-            && new.frto
+        old.recovery.reduction == Reduction::Immediate
+            && new.recovery.reduction == Reduction::Prr
+            && !old.recovery.tlp
+            && new.recovery.tlp
+            && !old.recovery.frto
+            && new.recovery.frto
     );
     let _ = Time::ZERO;
 }

@@ -184,10 +184,7 @@ pub struct Host<C = Halver> {
 
 /// The present preset without a handshake.
 pub fn modern() -> SenderConfig {
-    SenderConfig {
-        handshake: false,
-        ..SenderConfig::preset(Preset::Y2026, 1500)
-    }
+    SenderConfig::preset(Preset::Y2026, 1500).with(|c| c.handshake = false)
 }
 
 impl Host<Halver> {

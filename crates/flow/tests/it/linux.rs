@@ -12,11 +12,10 @@ use crate::host::{Halver, Host, ack, ms, sack};
 
 /// The preset without its handshake, with exact timers so that times can be told by hand.
 fn linux() -> SenderConfig {
-    SenderConfig {
-        handshake: false,
-        timers: fullpipe_flow::TimerGrain::Exact,
-        ..SenderConfig::preset(Preset::Linux, 1500)
-    }
+    SenderConfig::preset(Preset::Linux, 1500).with(|c| {
+        c.handshake = false;
+        c.timers.grain = fullpipe_flow::TimerGrain::Exact;
+    })
 }
 
 fn data(seq: u64) -> Segment {
@@ -34,13 +33,12 @@ fn data(seq: u64) -> Segment {
 
 /// A receiver whose window is open, so that only the quick ACKs of `quick` are left.
 fn receiver(quick: u32) -> Receiver {
-    Receiver::new(ReceiverConfig {
-        first_window: None,
-        window: None,
-        quick_acks: quick,
-        hz: None,
-        ..ReceiverConfig::preset(Preset::Linux)
-    })
+    Receiver::new(ReceiverConfig::preset(Preset::Linux).with(|c| {
+        c.window.first = None;
+        c.window.max = None;
+        c.acks.quick = quick;
+        c.acks.hz = None;
+    }))
 }
 
 fn at_us(us: u64) -> Time {
@@ -52,13 +50,7 @@ fn at_us(us: u64) -> Time {
 #[test]
 fn prr_releases_in_proportion_to_the_window() {
     let sent = |reduction| {
-        let mut h = Host::new(
-            SenderConfig {
-                reduction,
-                ..linux()
-            },
-            20.0,
-        );
+        let mut h = Host::new(linux().with(|c| c.recovery.reduction = reduction), 20.0);
         (1..=16)
             .map(|n| h.ack_at(100.0 + n as f64, &sack(0, &[(1, 1 + n)])).len())
             .collect::<Vec<_>>()
@@ -70,11 +62,10 @@ fn prr_releases_in_proportion_to_the_window() {
     let windows = |reduction| {
         let transfer = Some(15);
         let mut h = Host::new(
-            SenderConfig {
-                reduction,
-                transfer,
-                ..linux()
-            },
+            linux().with(|c| {
+                c.recovery.reduction = reduction;
+                c.transfer = transfer;
+            }),
             20.0,
         );
         (1..=6)
@@ -127,12 +118,11 @@ fn a_covered_retransmission_is_timed_by_the_stamp_in_milliseconds() {
 #[test]
 fn a_timeout_spares_recent_segments() {
     for (loss_window, pipe) in [(LossWindow::FlightPlusOne, 1), (LossWindow::One, 0)] {
-        let cfg = SenderConfig {
-            loss_window,
-            head_restarts_timer: false,
-            tlp: false,
-            ..linux()
-        };
+        let cfg = linux().with(|c| {
+            c.recovery.loss_window = loss_window;
+            c.timers.head_restarts_rto = false;
+            c.recovery.tlp = false;
+        });
         let mut h = Host::new(cfg, 4.0);
         // RTT 100 ms: 4 leaves at 100 ms; the timer goes off at 400 ms, 300 ms after the last ACK that advanced.
         h.ack_at(100.0, &ack(1, 0.0));
@@ -150,11 +140,10 @@ fn a_timeout_spares_recent_segments() {
 #[test]
 fn resending_the_head_restarts_the_timer() {
     for (head_restarts_timer, timeouts) in [(true, 0), (false, 1)] {
-        let cfg = SenderConfig {
-            head_restarts_timer,
-            tlp: false,
-            ..linux()
-        };
+        let cfg = linux().with(|c| {
+            c.timers.head_restarts_rto = head_restarts_timer;
+            c.recovery.tlp = false;
+        });
         let mut h = Host::new(cfg, 4.0);
         h.ack_at(100.0, &ack(1, 0.0));
         assert_eq!(h.ack_at(370.0, &sack(1, &[(4, 5)])), [R(1)]);
@@ -168,11 +157,10 @@ fn resending_the_head_restarts_the_timer() {
 fn a_timeout_in_recovery_does_not_reduce_twice() {
     for (reduces, first) in [(false, false), (true, true)] {
         let mut h = Host::new(
-            SenderConfig {
-                timeout_reduces_in_recovery: reduces,
-                tlp: false,
-                ..linux()
-            },
+            linux().with(|c| {
+                c.recovery.timeout_reduces_in_recovery = reduces;
+                c.recovery.tlp = false;
+            }),
             10.0,
         );
         for n in 1..=3 {
@@ -188,15 +176,14 @@ fn a_timeout_in_recovery_does_not_reduce_twice() {
 #[test]
 fn a_retransmission_lost_after_a_timeout_begins_a_recovery() {
     for (recover_from_loss, reductions) in [(true, 1), (false, 0)] {
-        let cfg = SenderConfig {
-            recover_from_loss,
-            loss_window: LossWindow::One,
-            transfer: Some(8),
-            tlp: false,
-            frto: false,
-            undo: false,
-            ..linux()
-        };
+        let cfg = linux().with(|c| {
+            c.recovery.recover_from_loss = recover_from_loss;
+            c.recovery.loss_window = LossWindow::One;
+            c.transfer = Some(8);
+            c.recovery.tlp = false;
+            c.recovery.frto = false;
+            c.recovery.undo = false;
+        });
         let mut grows = Halver::new(8.0);
         grows.slow_start = true;
         let mut h = Host::with(cfg, grows);
@@ -286,12 +273,11 @@ fn the_wait_is_a_twentieth_of_a_short_round_trip() {
 /// The window grows by two segments per arrival up to its limit, and each arrival is acknowledged at once meanwhile.
 #[test]
 fn segments_are_acknowledged_at_once_while_the_window_grows() {
-    let mut r = Receiver::new(ReceiverConfig {
-        first_window: Some(45),
-        window: Some(60),
-        quick_acks: 2,
-        ..ReceiverConfig::preset(Preset::Linux)
-    });
+    let mut r = Receiver::new(ReceiverConfig::preset(Preset::Linux).with(|c| {
+        c.window.first = Some(45);
+        c.window.max = Some(60);
+        c.acks.quick = 2;
+    }));
     let acks: Vec<Option<u64>> = (0..12)
         .map(|seq| {
             r.handle_segment(at_us(seq), &data(seq))
@@ -322,13 +308,7 @@ fn refills_of_the_send_buffer_are_pushed() {
         .map(|(_, s)| s.seq)
         .collect();
     assert_eq!(pushes, [0, 69]);
-    let quiet = Host::new(
-        SenderConfig {
-            refill: None,
-            ..linux()
-        },
-        100.0,
-    );
+    let quiet = Host::new(linux().with(|c| c.host.refill = None), 100.0);
     assert!(quiet.log.iter().all(|(_, s)| !s.push));
 }
 
@@ -359,8 +339,8 @@ fn timers_end_on_ticks() {
     let mut exact = Host::new(cfg.clone(), 4.0);
     exact.ack_at(100.0, &ack(2, 0.0));
     assert_eq!(exact.s.next_timeout(), ms(302.0));
-    cfg.timers = fullpipe_flow::TimerGrain::Wheel;
-    cfg.hz = 100;
+    cfg.timers.grain = fullpipe_flow::TimerGrain::Wheel;
+    cfg.timers.hz = 100;
     let mut wheel = Host::new(cfg, 4.0);
     wheel.ack_at(100.0, &ack(2, 0.0));
     // 202 ms are 21 ticks, and the present one does not count.

@@ -8,13 +8,12 @@ use crate::host::Out::{self, N, R};
 use crate::host::{Halver, Host, ack, kinds, modern, ms, reduction, sack, span_ms, syn_ack};
 
 fn stalled(policy: LocalDrop, prr: bool) -> (Host, Segment) {
-    let cfg = SenderConfig {
-        local_drop: policy,
-        reduction: reduction(prr),
-        ecn: true,
-        tlp: false,
-        ..modern()
-    };
+    let cfg = modern().with(|c| {
+        c.host.local_drop = policy;
+        c.recovery.reduction = reduction(prr);
+        c.ecn = true;
+        c.recovery.tlp = false;
+    });
     let mut h = Host::new(cfg, 20.0);
     h.wait(100.0);
     h.deliver(&ack(4, 0.0));
@@ -73,12 +72,11 @@ fn a_local_drop_reduces_once_per_window() {
 fn a_refused_batch_reduces_once() {
     for policy in [LocalDrop::React, LocalDrop::Ignore] {
         for prr in [false, true] {
-            let cfg = SenderConfig {
-                local_drop: policy,
-                reduction: reduction(prr),
-                tlp: false,
-                ..modern()
-            };
+            let cfg = modern().with(|c| {
+                c.host.local_drop = policy;
+                c.recovery.reduction = reduction(prr);
+                c.recovery.tlp = false;
+            });
             let mut h = Host::new(cfg, 20.0);
             h.wait(100.0);
             h.deliver(&ack(4, 0.0));
@@ -141,12 +139,11 @@ fn a_refusal_with_nothing_outstanding_is_no_deadlock() {
         LocalDrop::ExitSlowStart,
     ] {
         for prr in [false, true] {
-            let cfg = SenderConfig {
-                local_drop: policy,
-                reduction: reduction(prr),
-                handshake: false,
-                ..modern()
-            };
+            let cfg = modern().with(|c| {
+                c.host.local_drop = policy;
+                c.recovery.reduction = reduction(prr);
+                c.handshake = false;
+            });
             let mut s = Sender::new(cfg, Halver::new(10.0), 0);
             s.start(Time::ZERO);
             let first = s.poll_transmit(Time::ZERO).unwrap();
@@ -164,10 +161,7 @@ fn a_refusal_with_nothing_outstanding_is_no_deadlock() {
 /// A refused retransmission is sent when the queue has room, and counts once.
 #[test]
 fn a_refused_retransmission_is_not_lost() {
-    let cfg = SenderConfig {
-        local_drop: LocalDrop::React,
-        ..modern()
-    };
+    let cfg = modern().with(|c| c.host.local_drop = LocalDrop::React);
     let mut h = Host::new(cfg, 20.0);
     h.ack_at(80.0, &sack(0, &[(1, 2)]));
     h.ack_at(81.0, &sack(0, &[(1, 3)]));

@@ -1,7 +1,7 @@
 //! Explicit congestion notification (RFC 3168) and the answer to a mark (RFC 8511).
 
 use fullpipe_cc::{Base, CongestionKind, StackSpec};
-use fullpipe_flow::{Ack, Reduction, Segment, SenderConfig, Validation};
+use fullpipe_flow::{Ack, Reduction, Segment, Validation};
 
 use crate::host::{Host, ack, modern, reduction, sack};
 
@@ -10,12 +10,11 @@ use crate::host::{Host, ack, modern, reduction, sack};
 #[test]
 fn marks_reduce_once_per_window() {
     for prr in [false, true] {
-        let cfg = SenderConfig {
-            ecn: true,
-            reduction: reduction(prr),
-            validation: Validation::None,
-            ..modern()
-        };
+        let cfg = modern().with(|c| {
+            c.ecn = true;
+            c.recovery.reduction = reduction(prr);
+            c.window.validation = Validation::None;
+        });
         let mut h = Host::new(cfg, 20.0);
         assert!(h.log.iter().all(|l| l.1.ect && !l.1.cwr));
         let echo = |cum: u64| Ack {
@@ -50,10 +49,7 @@ fn marks_reduce_once_per_window() {
 /// A retransmission carries neither ECT nor CWR; CWR waits for new data.
 #[test]
 fn retransmissions_carry_neither_ect_nor_cwr() {
-    let cfg = SenderConfig {
-        ecn: true,
-        ..modern()
-    };
+    let cfg = modern().with(|c| c.ecn = true);
     let mut h = Host::new(cfg, 20.0);
     for i in 1..=8 {
         h.ack_at(80.0 + i as f64, &sack(0, &[(1, 1 + i)]));
@@ -69,12 +65,11 @@ fn retransmissions_carry_neither_ect_nor_cwr() {
 #[test]
 fn abe_keeps_more_on_a_mark_than_on_a_loss() {
     let run = |stack: &str, marked: bool| {
-        let cfg = SenderConfig {
-            ecn: true,
-            reduction: Reduction::Immediate,
-            base: Base::Cwnd,
-            ..modern()
-        };
+        let cfg = modern().with(|c| {
+            c.ecn = true;
+            c.recovery.reduction = Reduction::Immediate;
+            c.window.decrease_base = Base::Cwnd;
+        });
         let spec = StackSpec::parse(stack).unwrap();
         let (cfg, setup) = cfg.with_stack(&spec);
         let mut h = Host::with(cfg, spec.controller(setup));

@@ -91,9 +91,9 @@ impl Pair {
         let spec = StackSpec::parse(stack).unwrap();
         let (cfg, setup) = cfg.with_stack(&spec);
         // Without a handshake the first ACK brings the window; until then the initial window and one probe with new data leave.
-        let window_end = match rcfg.window {
+        let window_end = match rcfg.window.max {
             Some(w) if cfg.handshake => w,
-            Some(w) => w.max(cfg.initial_window as u64 + u64::from(cfg.tlp)),
+            Some(w) => w.max(cfg.window.initial as u64 + u64::from(cfg.recovery.tlp)),
             None => u64::MAX,
         };
         Self {
@@ -333,34 +333,34 @@ prop_compose! {
         iw in prop_oneof![Just(1.0), Just(2.0), Just(10.0), Just(64.0)],
     ) -> SenderConfig {
         let mut cfg = SenderConfig::preset(Preset::Y2026, 1500);
-        cfg.detector = detector;
-        cfg.reduction = reduction;
+        cfg.recovery.detector = detector;
+        cfg.recovery.reduction = reduction;
         if linux {
             // Everything of the preset that the fields below do not set.
             let kernel = SenderConfig::preset(Preset::Linux, 1500);
             cfg.rto = kernel.rto;
-            cfg.recover_from_loss = true;
-            cfg.loss_window = kernel.loss_window;
-            cfg.timers = kernel.timers;
-            cfg.timeout_reduces_in_recovery = false;
-            cfg.head_restarts_timer = true;
-            cfg.refill = kernel.refill;
-            cfg.probe_margin = kernel.probe_margin;
+            cfg.recovery.recover_from_loss = true;
+            cfg.recovery.loss_window = kernel.recovery.loss_window;
+            cfg.timers.grain = kernel.timers.grain;
+            cfg.recovery.timeout_reduces_in_recovery = false;
+            cfg.timers.head_restarts_rto = true;
+            cfg.host.refill = kernel.host.refill;
+            cfg.timers.probe_margin = kernel.timers.probe_margin;
         }
-        cfg.tlp = tlp;
-        cfg.frto = frto;
-        cfg.undo = undo;
-        cfg.reduce_on_lost_retransmission = again;
+        cfg.recovery.tlp = tlp;
+        cfg.recovery.frto = frto;
+        cfg.recovery.undo = undo;
+        cfg.recovery.reduce_on_lost_retransmission = again;
         cfg.ecn = ecn;
         cfg.handshake = handshake;
         cfg.transfer = Some(transfer);
         cfg.rto.min = Span::from_millis(min_rto);
-        cfg.local_drop = local_drop;
-        cfg.pacing = pacing.then(PacingGains::default);
-        cfg.validation = validation;
+        cfg.host.local_drop = local_drop;
+        cfg.pacing.gains = pacing.then(PacingGains::default);
+        cfg.window.validation = validation;
         cfg.artificial_loss = ArtificialLoss { probability: artificial, ..ArtificialLoss::default() };
-        cfg.max_window = max_window;
-        cfg.initial_window = iw;
+        cfg.window.max = max_window;
+        cfg.window.initial = iw;
         cfg
     }
 }
@@ -376,22 +376,21 @@ prop_compose! {
         merge in prop_oneof![1 => Just(None), 1 => (1u64..2000, 1u32..50).prop_map(Some)],
         hz in prop_oneof![1 => Just(None), 1 => (50u32..1001).prop_map(Some)],
     ) -> ReceiverConfig {
-        ReceiverConfig {
-            ack_every,
-            ack_delay: Span::from_millis(ack_delay),
-            sack: blocks > 0,
-            sack_blocks: blocks.max(1),
-            window,
-            first_window: grows.then_some(1),
-            quick_acks: quick,
-            compression: merge.map(|(us, most)| AckCompression {
+        ReceiverConfig::preset(Preset::Y2026).with(|c| {
+            c.acks.every = ack_every;
+            c.acks.delay = Span::from_millis(ack_delay);
+            c.acks.quick = quick;
+            c.acks.compression = merge.map(|(us, most)| AckCompression {
                 delay: Span::from_micros(us),
                 rtt_part: 20,
                 most,
-            }),
-            hz,
-            ecn: true,
-        }
+            });
+            c.acks.hz = hz;
+            c.sack.enabled = blocks > 0;
+            c.sack.blocks = blocks.max(1);
+            c.window.max = window;
+            c.window.first = grows.then_some(1);
+        })
     }
 }
 
@@ -407,7 +406,7 @@ proptest! {
         delay_us in prop_oneof![Just(1u64), 1u64..1_000, 1_000u64..100_000],
         seed in any::<u64>(),
     ) {
-        rcfg.sack &= cfg.detector != Detector::NewReno;
+        rcfg.sack.enabled &= cfg.recovery.detector != Detector::NewReno;
         let transfer = cfg.transfer.unwrap();
         let mut pair = Pair::new(cfg, rcfg, STACKS[stack], weather, Span::from_micros(delay_us), seed);
         let done = pair.run(Time::ZERO + Span::from_secs(4000));

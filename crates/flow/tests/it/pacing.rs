@@ -27,14 +27,13 @@ fn the_initial_window_leaves_at_the_times_of_the_table() {
     ];
     for (rtt, jiffy, iw, bounded, variable) in rows {
         for (t_max, gap) in [(Some(span_ms(4)), bounded), (None, variable)] {
-            let cfg = SenderConfig {
-                sending: InitialSending::Spread {
+            let cfg = SenderConfig::preset(Preset::Y2026, 1500).with(|c| {
+                c.pacing.initial = InitialSending::Spread {
                     t_max,
                     jiffy: span_ms(jiffy),
-                },
-                tlp: false,
-                ..SenderConfig::preset(Preset::Y2026, 1500)
-            };
+                };
+                c.recovery.tlp = false;
+            });
             let mut h = Host::new(cfg, f64::from(iw));
             let rtt = f64::from(rtt);
             h.ack_at(rtt, &syn_ack(u64::MAX));
@@ -56,14 +55,13 @@ fn the_initial_window_leaves_at_the_times_of_the_table() {
 }
 
 fn spread(rtt_ms: f64, w: f64) -> Host {
-    let cfg = SenderConfig {
-        sending: InitialSending::Spread {
+    let cfg = SenderConfig::preset(Preset::Y2026, 1500).with(|c| {
+        c.pacing.initial = InitialSending::Spread {
             t_max: Some(span_ms(4)),
             jiffy: span_ms(1),
-        },
-        ecn: true,
-        ..SenderConfig::preset(Preset::Y2026, 1500)
-    };
+        };
+        c.ecn = true;
+    });
     let mut h = Host::new(cfg, w);
     h.ack_at(rtt_ms, &syn_ack(u64::MAX));
     h
@@ -106,11 +104,10 @@ fn spreading_ends_on_loss_on_a_mark_and_after_the_initial_window() {
 #[test]
 fn pacing_spaces_segments_by_the_published_gap() {
     for (ssth, gain) in [(1000.0, 1.2), (f64::INFINITY, 2.0)] {
-        let cfg = SenderConfig {
-            pacing: Some(PacingGains::default()),
-            validation: Validation::None,
-            ..SenderConfig::preset(Preset::Y2026, 1500)
-        };
+        let cfg = SenderConfig::preset(Preset::Y2026, 1500).with(|c| {
+            c.pacing.gains = Some(PacingGains::default());
+            c.window.validation = Validation::None;
+        });
         let mut cc = Halver::new(1000.0);
         cc.ssth = ssth;
         let mut h = Host::with(cfg, cc);
@@ -139,10 +136,8 @@ fn pacing_spaces_segments_by_the_published_gap() {
 /// Retransmissions are paced like the rest.
 #[test]
 fn retransmissions_are_paced() {
-    let cfg = SenderConfig {
-        pacing: Some(PacingGains::default()),
-        ..SenderConfig::preset(Preset::Y2026, 1500)
-    };
+    let cfg = SenderConfig::preset(Preset::Y2026, 1500)
+        .with(|c| c.pacing.gains = Some(PacingGains::default()));
     let mut h = Host::new(cfg, 40.0);
     h.ack_at(100.0, &syn_ack(u64::MAX));
     h.wait(200.0);
@@ -162,10 +157,7 @@ fn retransmissions_are_paced() {
 #[test]
 fn segmentation_offload_waits_for_a_train() {
     for (window, tso, train) in [(24.0, 8, 8), (24.0, 44, 8), (90.0, 44, 30), (60.0, 10, 10)] {
-        let cfg = SenderConfig {
-            tso_segments: tso,
-            ..modern()
-        };
+        let cfg = modern().with(|c| c.host.tso_segments = tso);
         let mut h = Host::new(cfg, window);
         assert!(h.log.len() + train > window as usize, "{}", h.log.len());
         let mut sizes = Vec::new();
@@ -185,11 +177,10 @@ fn segmentation_offload_waits_for_a_train() {
 /// The last segments of a transfer do not wait, and neither does a sender with nothing in flight.
 #[test]
 fn segmentation_offload_holds_nothing_back_at_the_end() {
-    let cfg = SenderConfig {
-        tso_segments: 44,
-        transfer: Some(31),
-        ..modern()
-    };
+    let cfg = modern().with(|c| {
+        c.host.tso_segments = 44;
+        c.transfer = Some(31);
+    });
     let mut h = Host::new(cfg, 30.0);
     assert_eq!(h.log.len(), 30);
     assert_eq!(h.ack_at(80.0, &ack(1, 0.0)), [N(30)], "one is all there is");
@@ -200,14 +191,13 @@ fn segmentation_offload_holds_nothing_back_at_the_end() {
 /// Initial Spreading wants no offload for the first window: trains come after it.
 #[test]
 fn segmentation_offload_leaves_a_spread_initial_window_alone() {
-    let cfg = SenderConfig {
-        sending: InitialSending::Spread {
+    let cfg = SenderConfig::preset(Preset::Y2026, 1500).with(|c| {
+        c.pacing.initial = InitialSending::Spread {
             t_max: Some(span_ms(4)),
             jiffy: span_ms(1),
-        },
-        tso_segments: 44,
-        ..SenderConfig::preset(Preset::Y2026, 1500)
-    };
+        };
+        c.host.tso_segments = 44;
+    });
     let mut h = Host::new(cfg, 10.0);
     h.ack_at(100.0, &syn_ack(u64::MAX));
     h.wait(199.0);
@@ -224,14 +214,13 @@ fn segmentation_offload_leaves_a_spread_initial_window_alone() {
 /// A pacer lets a train pass as one and charges it whole; at a low rate it is two segments long, at a high one a millisecond.
 #[test]
 fn segmentation_offload_paces_trains() {
-    let cfg = SenderConfig {
-        tso_segments: 4,
-        pacing: Some(PacingGains {
+    let cfg = modern().with(|c| {
+        c.host.tso_segments = 4;
+        c.pacing.gains = Some(PacingGains {
             slow_start: 1.0,
             avoidance: 1.0,
-        }),
-        ..modern()
-    };
+        });
+    });
     let mut h = Host::new(cfg, 20.0);
     h.s.drain_log().count();
     h.ack_at(100.0, &ack(20, 0.0));

@@ -118,10 +118,7 @@ fn questions_are_no_further_apart_than_the_longest_timeout() {
 
 #[test]
 fn nothing_is_asked_without_data_or_with_data_on_its_way() {
-    let all_sent = SenderConfig {
-        transfer: Some(10),
-        ..modern()
-    };
+    let all_sent = modern().with(|c| c.transfer = Some(10));
     let h = closed(all_sent);
     assert!(h.s.is_done());
     assert_eq!(h.s.next_timeout(), Time::MAX);
@@ -164,10 +161,7 @@ fn a_refused_probe_is_sent_later() {
 /// The real receiver, whose reader takes a segment every 10 ms; every window update is lost.
 #[test]
 fn a_transfer_ends_although_no_update_arrives() {
-    let cfg = SenderConfig {
-        transfer: Some(60),
-        ..modern()
-    };
+    let cfg = modern().with(|c| c.transfer = Some(60));
     // Its window is wider than the room after the first round.
     let mut h = Host::new(cfg, 8.0);
     let mut r = receiver(8);

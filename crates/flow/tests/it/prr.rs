@@ -1,17 +1,16 @@
 //! Proportional Rate Reduction: the two figures of RFC 9937, through the sender, for both SACK detectors.
 
 use fullpipe_cc::Phase;
-use fullpipe_flow::{Detector, Prr, PrrAck, Reduction, SenderConfig};
+use fullpipe_flow::{Detector, Prr, PrrAck, Reduction};
 
 use crate::host::Out::{self, N, R};
 use crate::host::{Host, ack, modern, sack};
 
 fn host(detector: Detector) -> Host {
-    let cfg = SenderConfig {
-        detector,
-        tlp: false,
-        ..modern()
-    };
+    let cfg = modern().with(|c| {
+        c.recovery.detector = detector;
+        c.recovery.tlp = false;
+    });
     Host::new(cfg, 20.0)
 }
 
@@ -117,15 +116,9 @@ fn fifteen_losses_in_twenty() {
 /// What RFC 6675 without PRR does in example 2: the whole quota at the third ACK.
 #[test]
 fn without_prr_the_quota_leaves_at_once() {
-    let cfg = SenderConfig {
-        reduction: Reduction::Immediate,
-        ..modern()
-    };
+    let cfg = modern().with(|c| c.recovery.reduction = Reduction::Immediate);
     for detector in [Detector::Rack, Detector::Sack] {
-        let cfg = SenderConfig {
-            detector,
-            ..cfg.clone()
-        };
+        let cfg = cfg.clone().with(|c| c.recovery.detector = detector);
         let mut h = Host::new(cfg, 20.0);
         h.ack_at(101.0, &sack(0, &[(15, 16)]));
         h.ack_at(102.0, &sack(0, &[(15, 17)]));

@@ -10,12 +10,11 @@ use crate::host::{Halver, sack};
 use crate::model::{Dice, Pair, Weather};
 
 fn config(detector: Detector, transfer: u64) -> SenderConfig {
-    SenderConfig {
-        detector,
-        handshake: false,
-        transfer: Some(transfer),
-        ..SenderConfig::preset(Preset::Y2026, 1500)
-    }
+    SenderConfig::preset(Preset::Y2026, 1500).with(|c| {
+        c.recovery.detector = detector;
+        c.handshake = false;
+        c.transfer = Some(transfer);
+    })
 }
 
 /// The transfer of `transfer` segments over a path that loses each packet with `p`, window held at `w`; CPU time per segment.
@@ -121,10 +120,7 @@ fn the_search_for_holes_does_not_start_over() {
     let n = 300_000u64;
     let mut cc = Halver::new(n as f64);
     cc.hold = true;
-    let cfg = SenderConfig {
-        reduction: Reduction::Immediate,
-        ..config(Detector::Sack, n)
-    };
+    let cfg = config(Detector::Sack, n).with(|c| c.recovery.reduction = Reduction::Immediate);
     let mut s = Sender::new(cfg, cc, 0);
     s.start(Time::ZERO);
     while s.poll_transmit(Time::ZERO).is_some() {}
@@ -159,7 +155,7 @@ fn a_large_window_survives_reordering() {
     };
     for detector in [Detector::Rack, Detector::Sack] {
         let mut cfg = config(detector, 60_000);
-        cfg.initial_window = 4000.0;
+        cfg.window.initial = 4000.0;
         let rcfg = ReceiverConfig::preset(Preset::Y2026);
         let mut pair =
             Pair::new(cfg, rcfg, "scalable", weather, Span::from_millis(50), 3).unchecked();

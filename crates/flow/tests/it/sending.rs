@@ -1,8 +1,7 @@
 //! What limits a sender and what its receiver answers: the tail, delayed ACKs, validation, artificial loss, the application.
 
 use fullpipe_flow::{
-    Ack, ArtificialLoss, Detector, Preset, Receiver, ReceiverConfig, Segment, SenderConfig,
-    Validation,
+    Ack, ArtificialLoss, Detector, Preset, Receiver, ReceiverConfig, Segment, Validation,
 };
 use fullpipe_units::{Span, Time};
 
@@ -13,12 +12,11 @@ use crate::host::{Halver, Host, ack, modern, ms, reduction};
 #[test]
 fn a_transfer_whose_tail_is_lost_completes_by_timeout() {
     for detector in [Detector::Rack, Detector::Sack, Detector::NewReno] {
-        let cfg = SenderConfig {
-            detector,
-            tlp: false,
-            transfer: Some(12),
-            ..modern()
-        };
+        let cfg = modern().with(|c| {
+            c.recovery.detector = detector;
+            c.recovery.tlp = false;
+            c.transfer = Some(12);
+        });
         let mut cc = Halver::new(12.0);
         cc.slow_start = true;
         let mut h = Host::with(cfg, cc);
@@ -42,10 +40,8 @@ fn a_transfer_whose_tail_is_lost_completes_by_timeout() {
 #[test]
 fn delayed_acks_follow_their_two_rules() {
     for every in [1, 2, 4] {
-        let mut r = Receiver::new(ReceiverConfig {
-            ack_every: every,
-            ..ReceiverConfig::preset(Preset::Y2003)
-        });
+        let mut r =
+            Receiver::new(ReceiverConfig::preset(Preset::Y2003).with(|c| c.acks.every = every));
         let data = |seq| Segment {
             seq,
             syn: false,
@@ -92,12 +88,11 @@ fn validation_after_idle_follows_its_mode() {
         (Validation::Rfc7661, 20.0),
     ];
     for (mode, expected) in rows {
-        let cfg = SenderConfig {
-            validation: mode,
-            initial_window: 4.0,
-            tlp: false,
-            ..modern()
-        };
+        let cfg = modern().with(|c| {
+            c.window.validation = mode;
+            c.window.initial = 4.0;
+            c.recovery.tlp = false;
+        });
         let mut h = Host::new(cfg, 20.0);
         let end = |cum, window_end| Ack {
             window_end,
@@ -120,15 +115,14 @@ fn validation_after_idle_follows_its_mode() {
 #[test]
 fn artificial_losses_reduce_without_retransmission() {
     for prr in [false, true] {
-        let cfg = SenderConfig {
-            reduction: reduction(prr),
-            validation: Validation::None,
-            artificial_loss: ArtificialLoss {
+        let cfg = modern().with(|c| {
+            c.recovery.reduction = reduction(prr);
+            c.window.validation = Validation::None;
+            c.artificial_loss = ArtificialLoss {
                 segments: vec![21, 23, 60],
                 ..ArtificialLoss::default()
-            },
-            ..modern()
-        };
+            };
+        });
         let mut h = Host::new(cfg, 20.0);
         let mut t = 80.0;
         for cum in (2..=200).step_by(2) {
@@ -151,13 +145,12 @@ fn artificial_losses_reduce_without_retransmission() {
 /// Every k-th delivery, by the count of what was delivered.
 #[test]
 fn every_kth_delivery_counts_as_lost() {
-    let cfg = SenderConfig {
-        artificial_loss: ArtificialLoss {
+    let cfg = modern().with(|c| {
+        c.artificial_loss = ArtificialLoss {
             every: Some(50),
             ..ArtificialLoss::default()
-        },
-        ..modern()
-    };
+        }
+    });
     let mut h = Host::new(cfg, 8.0);
     for cum in 1..=400u64 {
         h.ack_at(80.0 + 10.0 * cum as f64, &ack(cum, 10.0 * cum as f64));
@@ -169,10 +162,7 @@ fn every_kth_delivery_counts_as_lost() {
 /// C-GATE: an application-limited sender reports that the window was not the limit.
 #[test]
 fn an_application_limit_is_reported() {
-    let cfg = SenderConfig {
-        transfer: Some(60),
-        ..modern()
-    };
+    let cfg = modern().with(|c| c.transfer = Some(60));
     let mut cc = Halver::new(20.0);
     cc.ssth = 10.0;
     let mut h = Host::with(cfg, cc);

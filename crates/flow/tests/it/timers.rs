@@ -101,10 +101,7 @@ fn a_probe_that_repairs_the_tail_reduces_once() {
     assert!(kinds(&mut h).is_empty(), "nothing can be concluded yet");
 
     // With data that follows: the ACK beyond the probe is the proof.
-    let cfg = SenderConfig {
-        transfer: None,
-        ..modern()
-    };
+    let cfg = modern().with(|c| c.transfer = None);
     let mut h = Host::new(cfg, 10.0);
     h.s.stop();
     h.ack_at(80.0, &ack(9, 0.0));
@@ -183,7 +180,7 @@ fn the_timeout_doubles_up_to_its_maximum() {
     for (preset, min) in [(Preset::Y2003, 200.0), (Preset::Y2026, 1000.0)] {
         let mut cfg = SenderConfig::preset(preset, 1500);
         cfg.handshake = false;
-        cfg.tlp = false;
+        cfg.recovery.tlp = false;
         cfg.transfer = Some(70);
         let mut h = Host::new(cfg, 2.0);
         let mut t = 0.0;
@@ -221,9 +218,9 @@ fn the_timeout_doubles_up_to_its_maximum() {
 #[test]
 fn an_unambiguous_retransmission_is_a_sample() {
     let mut cfg = modern();
-    cfg.tlp = false;
-    cfg.frto = false;
-    cfg.undo = false;
+    cfg.recovery.tlp = false;
+    cfg.recovery.frto = false;
+    cfg.recovery.undo = false;
     let mut h = Host::new(cfg, 10.0);
     h.wait(1000.0);
     assert_eq!(h.s.counts().timeouts, 1);
@@ -236,10 +233,7 @@ fn an_unambiguous_retransmission_is_a_sample() {
 /// Section 5.3: every ACK of new data restarts the timer; duplicates do not.
 #[test]
 fn new_data_restarts_the_timer_duplicates_do_not() {
-    let cfg = SenderConfig {
-        detector: Detector::Sack,
-        ..modern()
-    };
+    let cfg = modern().with(|c| c.recovery.detector = Detector::Sack);
     let mut h = Host::new(cfg, 10.0);
     h.ack_at(100.0, &ack(1, 0.0));
     let due = h.s.next_timeout();
@@ -262,7 +256,7 @@ fn new_data_restarts_the_timer_duplicates_do_not() {
 #[test]
 fn a_genuine_timeout_goes_back_and_reduces_once() {
     let mut cfg = modern();
-    cfg.tlp = false;
+    cfg.recovery.tlp = false;
     cfg.transfer = Some(10);
     let mut cc = Halver::new(10.0);
     cc.slow_start = true;
@@ -289,8 +283,8 @@ fn a_genuine_timeout_goes_back_and_reduces_once() {
 #[test]
 fn a_spurious_timeout_is_undone_by_frto() {
     let mut cfg = modern();
-    cfg.tlp = false;
-    cfg.detector = Detector::Sack;
+    cfg.recovery.tlp = false;
+    cfg.recovery.detector = Detector::Sack;
     let mut cc = Halver::new(10.0);
     cc.slow_start = true;
     let mut h = Host::with(cfg, cc);
@@ -312,7 +306,7 @@ fn a_spurious_timeout_is_undone_by_frto() {
 #[test]
 fn a_delay_spike_costs_one_retransmission() {
     let mut cfg = modern();
-    cfg.tlp = false;
+    cfg.recovery.tlp = false;
     cfg.transfer = Some(10);
     let mut h = Host::new(cfg, 10.0);
     h.wait(1000.0);
@@ -328,7 +322,7 @@ fn a_delay_spike_costs_one_retransmission() {
 #[test]
 fn a_genuine_timeout_is_not_undone_by_frto() {
     let mut cfg = modern();
-    cfg.tlp = false;
+    cfg.recovery.tlp = false;
     let mut cc = Halver::new(10.0);
     cc.slow_start = true;
     let mut h = Host::with(cfg, cc);
@@ -344,7 +338,7 @@ fn a_genuine_timeout_is_not_undone_by_frto() {
 #[test]
 fn frto_without_new_data_is_conventional() {
     let mut cfg = modern();
-    cfg.tlp = false;
+    cfg.recovery.tlp = false;
     cfg.transfer = Some(10);
     let mut cc = Halver::new(10.0);
     cc.slow_start = true;
@@ -357,7 +351,7 @@ fn frto_without_new_data_is_conventional() {
 #[test]
 fn newreno_frto_is_not_fooled_by_a_cumulative_jump() {
     let mut cfg = modern();
-    cfg.detector = Detector::NewReno;
+    cfg.recovery.detector = Detector::NewReno;
     let mut cc = Halver::new(10.0);
     cc.slow_start = true;
     let mut h = Host::with(cfg, cc);
@@ -412,10 +406,7 @@ fn duplicates_of_every_retransmission_undo_the_reduction() {
 /// The switch.
 #[test]
 fn without_undo_nothing_is_undone() {
-    let cfg = SenderConfig {
-        undo: false,
-        ..modern()
-    };
+    let cfg = modern().with(|c| c.recovery.undo = false);
     let mut h = Host::new(cfg, 20.0);
     for i in 0..3 {
         h.ack_at(80.0 + i as f64, &sack(0, &[(1, 2 + i)]));
@@ -429,10 +420,7 @@ fn without_undo_nothing_is_undone() {
 /// A reduction that a mark also justified stays (RFC 3522 section 3.2, C-UNDO).
 #[test]
 fn a_mark_during_recovery_forbids_the_undo() {
-    let cfg = SenderConfig {
-        ecn: true,
-        ..modern()
-    };
+    let cfg = modern().with(|c| c.ecn = true);
     let mut h = Host::new(cfg, 20.0);
     for i in 0..3 {
         h.ack_at(80.0 + i as f64, &sack(0, &[(1, 2 + i)]));
@@ -451,7 +439,7 @@ fn a_mark_during_recovery_forbids_the_undo() {
 #[test]
 fn the_delay_that_fooled_the_timer_widens_the_estimate() {
     let mut cfg = modern();
-    cfg.tlp = false;
+    cfg.recovery.tlp = false;
     let mut h = Host::new(cfg, 10.0);
     h.ack_at(80.0, &ack(2, 0.0));
     let out: Vec<Out> = h.wait(1100.0).into_iter().map(|o| o.1).collect();

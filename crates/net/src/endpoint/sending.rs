@@ -61,7 +61,7 @@ impl Sending {
     pub fn lasting(flow: u32, f: &FlowSpec, spec: &RunSpec) -> Self {
         let started = f.started(spec.seed);
         let recorder =
-            SenderRecorder::new(spec.trace, started, f.sender.max_window).with_flow(flow as usize);
+            SenderRecorder::new(spec.trace, started, f.sender.window.max).with_flow(flow as usize);
         let senders = spec.flows.iter().filter(|other| other.reverse == f.reverse);
         let recorder = match spec.trace {
             Trace::Full => recorder,

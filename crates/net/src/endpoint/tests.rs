@@ -20,11 +20,10 @@ fn flow(name: &str, segments: u64) -> FlowSpec {
     FlowSpec::new(
         name,
         StackSpec::parse("reno").unwrap(),
-        SenderConfig {
-            transfer: Some(segments),
-            max_window: 200.0,
-            ..SenderConfig::preset(Preset::Y2026, 1500)
-        },
+        SenderConfig::preset(Preset::Y2026, 1500).with(|c| {
+            c.transfer = Some(segments);
+            c.window.max = 200.0;
+        }),
         ReceiverConfig::preset(Preset::Y2026),
         vec![],
         vec![],
@@ -114,7 +113,7 @@ fn an_interface_stalls_its_senders() {
     spec.links.push(nic);
     let f = &mut spec.flows[0];
     (f.forward, f.local_queue) = (vec![2, 0], true);
-    f.sender.local_drop = fullpipe_flow::LocalDrop::Ignore;
+    f.sender.host.local_drop = fullpipe_flow::LocalDrop::Ignore;
     let o = run_whole(&spec);
     let t = o.flows[0].totals;
     assert_eq!((t.delivered, t.dropped), (1500, 0), "{t:?}");
@@ -128,7 +127,7 @@ fn an_interface_stalls_its_senders() {
 #[test]
 fn a_sender_stays_within_the_advertised_window() {
     let mut main = flow("main", 2000);
-    main.receiver.window = Some(20);
+    main.receiver.window.max = Some(20);
     let mut spec = over_a_path(spec(vec![main]), 5, 100);
     spec.capture = true;
     let o = run_whole(&spec);
@@ -153,10 +152,10 @@ fn a_sender_stays_within_the_advertised_window() {
 fn a_receiver_acknowledges_every_nth_segment() {
     for every in [1, 2, 4] {
         let mut main = flow("main", 4000);
-        main.receiver.ack_every = every;
+        main.receiver.acks.every = every;
         // Only counts decide.
-        main.receiver.ack_delay = Span::from_secs(10);
-        main.sender.max_window = 64.0;
+        main.receiver.acks.delay = Span::from_secs(10);
+        main.sender.window.max = 64.0;
         let o = run_whole(&spec(vec![main]));
         let acks = o.flows[0].totals.acks;
         let expected = 4000 / u64::from(every);

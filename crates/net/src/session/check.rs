@@ -101,11 +101,11 @@ fn flow(f: &FlowSpec, end: Time) -> Checked {
 fn sender(s: &SenderConfig) -> Checked {
     range("segment size", f64::from(s.mss), 32.0, 65_000.0)?;
     range("header", f64::from(s.header), 0.0, 500.0)?;
-    range("initial window", s.initial_window, 1.0, 1e7)?;
+    range("initial window", s.window.initial, 1.0, 1e7)?;
     // Infinite: no clamp.
-    range("window", s.max_window, 1.0, f64::INFINITY)?;
+    range("window", s.window.max, 1.0, f64::INFINITY)?;
     count("transfer", s.transfer.unwrap_or(1), 1, MOST_SEGMENTS)?;
-    if let Some(part) = s.refill {
+    if let Some(part) = s.host.refill {
         range("refill", part, 0.001, 1.0)?;
     }
     let rto = &s.rto;
@@ -114,15 +114,15 @@ fn sender(s: &SenderConfig) -> Checked {
     span("longest timeout", rto.max, rto.min, minute * 60)?;
     span("first timeout", rto.initial, Span::from_micros(1), minute)?;
     span("clock grain", rto.granularity, Span::ZERO, minute)?;
-    if let Some(limit) = s.slow_start_limit {
+    if let Some(limit) = s.window.slow_start_limit {
         range("slow-start limit", limit, 0.0, f64::INFINITY)?;
     }
-    count("offload", u64::from(s.tso_segments), 1, 64)?;
-    if let Some(gains) = s.pacing {
+    count("offload", u64::from(s.host.tso_segments), 1, 64)?;
+    if let Some(gains) = s.pacing.gains {
         range("pacing gain", gains.slow_start, 0.01, 100.0)?;
         range("pacing gain", gains.avoidance, 0.01, 100.0)?;
     }
-    if let InitialSending::Spread { t_max, jiffy } = s.sending {
+    if let InitialSending::Spread { t_max, jiffy } = s.pacing.initial {
         span("jiffy", jiffy, Span::from_nanos(1), minute)?;
         span(
             "t_max",
@@ -131,9 +131,9 @@ fn sender(s: &SenderConfig) -> Checked {
             minute,
         )?;
     }
-    span("ACK delay", s.max_ack_delay, Span::ZERO, minute)?;
-    span("probe margin", s.probe_margin, Span::ZERO, minute)?;
-    count("hz", u64::from(s.hz), 1, 1_000_000)?;
+    span("ACK delay", s.timers.max_ack_delay, Span::ZERO, minute)?;
+    span("probe margin", s.timers.probe_margin, Span::ZERO, minute)?;
+    count("hz", u64::from(s.timers.hz), 1, 1_000_000)?;
     artificial_loss(&s.artificial_loss)
 }
 
@@ -152,21 +152,21 @@ fn drops(d: &Drops) -> Checked {
 }
 
 fn receiver(r: &ReceiverConfig) -> Checked {
-    count("ACK rule", u64::from(r.ack_every), 1, 1_000_000)?;
-    span("ACK delay", r.ack_delay, Span::ZERO, Span::from_secs(60))?;
-    count("SACK blocks", r.sack_blocks as u64, 0, 4)?;
+    count("ACK rule", u64::from(r.acks.every), 1, 1_000_000)?;
+    span("ACK delay", r.acks.delay, Span::ZERO, Span::from_secs(60))?;
+    count("SACK blocks", r.sack.blocks as u64, 0, 4)?;
     let most = u64::from(u32::MAX) - 1;
-    count("advertised window", r.window.unwrap_or(1), 1, most)?;
-    count("first window", r.first_window.unwrap_or(1), 1, most)?;
-    if r.first_window > r.window && r.window.is_some() {
+    count("advertised window", r.window.max.unwrap_or(1), 1, most)?;
+    count("first window", r.window.first.unwrap_or(1), 1, most)?;
+    if r.window.first > r.window.max && r.window.max.is_some() {
         return bad("first window", "larger than the window");
     }
-    if let Some(c) = r.compression {
+    if let Some(c) = r.acks.compression {
         span("ACK compression", c.delay, Span::ZERO, Span::from_secs(60))?;
         count("ACK compression", c.rtt_part, 1, 1_000_000)?;
         count("ACK compression", u64::from(c.most), 1, 1_000_000)?;
     }
-    count("hz", u64::from(r.hz.unwrap_or(1)), 1, 1_000_000)
+    count("hz", u64::from(r.acks.hz.unwrap_or(1)), 1, 1_000_000)
 }
 
 fn class(a: &ArrivalSpec, spec: &RunSpec) -> Checked {

@@ -177,16 +177,16 @@ impl Limits {
         let mut clipped = false;
         let templates = spec.arrivals.iter_mut().map(|a| &mut a.template);
         for f in spec.flows.iter_mut().chain(templates) {
-            clipped |= f.sender.max_window.is_finite() && f.sender.max_window > most as f64;
-            clipped |= f.receiver.window.is_some_and(|w| w > most);
-            f.sender.max_window = match f.sender.max_window.is_finite() {
-                true => f.sender.max_window.min(most as f64),
+            clipped |= f.sender.window.max.is_finite() && f.sender.window.max > most as f64;
+            clipped |= f.receiver.window.max.is_some_and(|w| w > most);
+            f.sender.window.max = match f.sender.window.max.is_finite() {
+                true => f.sender.window.max.min(most as f64),
                 false => quiet as f64,
             };
-            f.sender.initial_window = f.sender.initial_window.min(f.sender.max_window);
-            f.receiver.first_window = f.receiver.first_window.map(|w| w.min(most));
-            if f.receiver.window.is_some_and(|w| w > most) {
-                f.receiver.window = Some(most);
+            f.sender.window.initial = f.sender.window.initial.min(f.sender.window.max);
+            f.receiver.window.first = f.receiver.window.first.map(|w| w.min(most));
+            if f.receiver.window.max.is_some_and(|w| w > most) {
+                f.receiver.window.max = Some(most);
             }
         }
         if clipped {

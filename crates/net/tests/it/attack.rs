@@ -384,15 +384,11 @@ impl Port for Network {
 
 /// A transfer over that network, with `forged` datagrams in between.
 fn transfer(segments: u64, forged: usize) -> HostOutcome {
-    let sender = SenderConfig {
-        transfer: Some(segments),
-        max_window: 100.0,
-        ..SenderConfig::preset(Preset::Y2026, 1500)
-    };
-    let receiver = ReceiverConfig {
-        ack_every: 1,
-        ..ReceiverConfig::preset(Preset::Y2026)
-    };
+    let sender = SenderConfig::preset(Preset::Y2026, 1500).with(|c| {
+        c.transfer = Some(segments);
+        c.window.max = 100.0;
+    });
+    let receiver = ReceiverConfig::preset(Preset::Y2026).with(|c| c.acks.every = 1);
     let stack = StackSpec::parse("reno").unwrap();
     let flow = FlowSpec::new("main", stack, sender, receiver.clone(), vec![], vec![]);
     let spec = RunSpec {

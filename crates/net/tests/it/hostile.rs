@@ -556,8 +556,8 @@ fn many_flows_do_not_multiply_what_is_kept() {
         arrivals: vec![class],
         ..RunSpec::default()
     };
-    many.arrivals[0].template.sender.max_window = f64::INFINITY;
-    let window = grant(many).unwrap().arrivals[0].template.sender.max_window;
+    many.arrivals[0].template.sender.window.max = f64::INFINITY;
+    let window = grant(many).unwrap().arrivals[0].template.sender.window.max;
     assert!(window * 32_768.0 <= (1u64 << 22) as f64, "{window}");
 }
 

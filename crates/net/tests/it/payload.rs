@@ -26,11 +26,10 @@ fn spec(size: u64, reverse: bool) -> RunSpec {
     let mut flow = FlowSpec::new(
         "main",
         StackSpec::parse("reno").unwrap(),
-        SenderConfig {
-            transfer: Some(size.div_ceil(u64::from(MSS))),
-            max_window: 200.0,
-            ..SenderConfig::preset(Preset::Y2026, 1500)
-        },
+        SenderConfig::preset(Preset::Y2026, 1500).with(|c| {
+            c.transfer = Some(size.div_ceil(u64::from(MSS)));
+            c.window.max = 200.0;
+        }),
         ReceiverConfig::preset(Preset::Y2026),
         vec![],
         vec![],
@@ -214,7 +213,7 @@ fn a_slow_disk_holds_the_sender_and_loses_nothing() {
         spec.flows[0].drops.segments.clear();
         // A tail loss probe is due two round trips after the last segment, which on loopback is
         // often before the ACK's thread runs.
-        spec.flows[0].sender.tlp = false;
+        spec.flows[0].sender.recovery.tlp = false;
         spec.duration = Span::from_secs(60);
         let mut from = Pattern::new(1, MSS, Some(size));
         let mut to = Verifier::new(from.clone());

@@ -98,11 +98,10 @@ pub(crate) fn flow(name: &str, segments: Option<u64>, reverse: bool) -> FlowSpec
     let mut flow = FlowSpec::new(
         name,
         StackSpec::parse("cubic").unwrap(),
-        SenderConfig {
-            transfer: segments,
-            max_window: 100.0,
-            ..SenderConfig::preset(Preset::Y2026, 1500)
-        },
+        SenderConfig::preset(Preset::Y2026, 1500).with(|c| {
+            c.transfer = segments;
+            c.window.max = 100.0;
+        }),
         ReceiverConfig::preset(Preset::Y2026),
         vec![],
         vec![],

@@ -41,10 +41,7 @@ fn spec(drawn: &[Drawn], within: Span) -> RunSpec {
         let mut flow = FlowSpec::new(
             &name,
             StackSpec::parse(&stack).unwrap(),
-            SenderConfig {
-                transfer: Some(d.iw),
-                ..SenderConfig::preset(Preset::Y2026, 1500)
-            },
+            SenderConfig::preset(Preset::Y2026, 1500).with(|c| c.transfer = Some(d.iw)),
             ReceiverConfig::preset(Preset::Y2026),
             vec![at],
             vec![at + 1],

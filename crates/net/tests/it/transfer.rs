@@ -69,11 +69,10 @@ fn spec(millis: u64, segments: u64, reverse: bool) -> RunSpec {
     let mut flow = FlowSpec::new(
         "main",
         StackSpec::parse("cubic").unwrap(),
-        SenderConfig {
-            transfer: Some(segments),
-            max_window: 200.0,
-            ..SenderConfig::preset(Preset::Y2026, 1500)
-        },
+        SenderConfig::preset(Preset::Y2026, 1500).with(|c| {
+            c.transfer = Some(segments);
+            c.window.max = 200.0;
+        }),
         ReceiverConfig::preset(Preset::Y2026),
         vec![],
         vec![],

@@ -18,7 +18,7 @@ pub(super) fn cost(spec: &RunSpec) -> f64 {
             .filter_map(|l| l.rate)
             .map(|r| r.as_bits_per_sec() as f64 / 8.0 / packet);
         let delay: f64 = crossed().map(|l| l.delay.as_secs_f64()).sum();
-        let by_window = f.sender.max_window / (2.0 * delay).max(1e-6);
+        let by_window = f.sender.window.max / (2.0 * delay).max(1e-6);
         rate.fold(f64::INFINITY, f64::min).min(by_window)
     };
     let offered: f64 = spec.flows.iter().map(per_flow).sum();

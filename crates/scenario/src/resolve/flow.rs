@@ -124,7 +124,7 @@ impl FlowJudge<'_> {
             capacity: leg.capacity,
             packet,
             mss,
-            ack_every: transport.receiver.ack_every,
+            ack_every: transport.receiver.acks.every,
             start,
             stop,
             transfer: sender.transfer,

@@ -81,19 +81,19 @@ impl<'a> TransportJudge<'a> {
         if r.flag("timestamps") == Some(false) {
             sender.header = 40;
             sender.mss = self.packet.saturating_sub(40).max(1);
-            receiver.sack_blocks = 4;
+            receiver.sack.blocks = 4;
         }
         let mss = sender.mss;
         let window = self.window("window", mss, findings);
         let advertised = self.window("receive_window", mss, findings);
-        sender.max_window = window.unwrap_or(f64::INFINITY);
-        receiver.window = advertised.map(|w| w as u64);
+        sender.window.max = window.unwrap_or(f64::INFINITY);
+        receiver.window.max = advertised.map(|w| w as u64);
         let cap = match (window, advertised) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
         if let Some(size) = r.window("tso") {
-            sender.tso_segments = self.train(size, mss, findings);
+            sender.host.tso_segments = self.train(size, mss, findings);
         }
         self.receiver(&mut sender, &mut receiver, findings);
         self.switches(&mut sender, &mut receiver);
@@ -155,41 +155,41 @@ impl<'a> TransportJudge<'a> {
                 let message = "contradicts `delayed_ack`";
                 self.refuse(findings, "ack_every", message, "leave one of them out");
             }
-            (Some(false), _) => receiver.ack_every = 1,
-            (_, Some(n)) => receiver.ack_every = n,
+            (Some(false), _) => receiver.acks.every = 1,
+            (_, Some(n)) => receiver.acks.every = n,
             (_, None) => {}
         }
         if let Some(delay) = r.span("ack_delay") {
-            receiver.ack_delay = delay;
-            sender.max_ack_delay = sender.max_ack_delay.max(delay);
+            receiver.acks.delay = delay;
+            sender.timers.max_ack_delay = sender.timers.max_ack_delay.max(delay);
         }
     }
 
     fn switches(&self, sender: &mut SenderConfig, receiver: &mut ReceiverConfig) {
         let r = self.record;
         match r.word("recovery") {
-            Some("rack") => sender.detector = Detector::Rack,
-            Some("sack") => sender.detector = Detector::Sack,
-            Some("newreno") => sender.detector = Detector::NewReno,
+            Some("rack") => sender.recovery.detector = Detector::Rack,
+            Some("sack") => sender.recovery.detector = Detector::Sack,
+            Some("newreno") => sender.recovery.detector = Detector::NewReno,
             _ => {}
         }
-        receiver.sack = sender.detector != Detector::NewReno;
+        receiver.sack.enabled = sender.recovery.detector != Detector::NewReno;
         for (key, switch) in [
-            ("tlp", &mut sender.tlp),
-            ("frto", &mut sender.frto),
-            ("undo", &mut sender.undo),
+            ("tlp", &mut sender.recovery.tlp),
+            ("frto", &mut sender.recovery.frto),
+            ("undo", &mut sender.recovery.undo),
             ("ecn", &mut sender.ecn),
             ("handshake", &mut sender.handshake),
-            ("recover_from_loss", &mut sender.recover_from_loss),
+            ("recover_from_loss", &mut sender.recovery.recover_from_loss),
             (
                 "timeout_reduces_in_recovery",
-                &mut sender.timeout_reduces_in_recovery,
+                &mut sender.recovery.timeout_reduces_in_recovery,
             ),
-            ("head_restarts_timer", &mut sender.head_restarts_timer),
+            ("head_restarts_timer", &mut sender.timers.head_restarts_rto),
         ] {
             *switch = r.flag(key).unwrap_or(*switch);
         }
-        sender.reduction = match (r.flag("prr"), sender.reduction) {
+        sender.recovery.reduction = match (r.flag("prr"), sender.recovery.reduction) {
             (Some(false), _) => Reduction::Immediate,
             (Some(true), Reduction::Immediate) => Reduction::Prr,
             (_, preset) => preset,
@@ -199,12 +199,15 @@ impl<'a> TransportJudge<'a> {
             sender.rto.max = sender.rto.max.max(min);
         }
         if let Some(hz) = r.whole("hz").and_then(|n| u32::try_from(n).ok()) {
-            sender.hz = hz;
-            receiver.hz = receiver.hz.map(|_| hz);
+            sender.timers.hz = hz;
+            receiver.acks.hz = receiver.acks.hz.map(|_| hz);
         }
         match r.word("timers") {
-            Some("exact") => (sender.timers, receiver.hz) = (TimerGrain::Exact, None),
-            Some("wheel") => (sender.timers, receiver.hz) = (TimerGrain::Wheel, Some(sender.hz)),
+            Some("exact") => (sender.timers.grain, receiver.acks.hz) = (TimerGrain::Exact, None),
+            Some("wheel") => {
+                (sender.timers.grain, receiver.acks.hz) =
+                    (TimerGrain::Wheel, Some(sender.timers.hz))
+            }
             _ => {}
         }
         match r.word("rto_formula") {
@@ -218,64 +221,66 @@ impl<'a> TransportJudge<'a> {
             _ => {}
         }
         match r.word("loss_window") {
-            Some("one") => sender.loss_window = LossWindow::One,
-            Some("flight") => sender.loss_window = LossWindow::FlightPlusOne,
+            Some("one") => sender.recovery.loss_window = LossWindow::One,
+            Some("flight") => sender.recovery.loss_window = LossWindow::FlightPlusOne,
             _ => {}
         }
         match r.flag("push") {
-            Some(false) => sender.refill = None,
-            Some(true) => sender.refill = SenderConfig::preset(Preset::Linux, 1500).refill,
+            Some(false) => sender.host.refill = None,
+            Some(true) => {
+                sender.host.refill = SenderConfig::preset(Preset::Linux, 1500).host.refill
+            }
             None => {}
         }
         if let Some(n) = r.real("first_window") {
-            receiver.first_window = Some(n as u64);
+            receiver.window.first = Some(n as u64);
         }
         if let Some(n) = r.whole("quick_acks").and_then(|n| u32::try_from(n).ok()) {
-            receiver.quick_acks = n;
+            receiver.acks.quick = n;
         }
-        receiver.compression = match (r.flag("merge_acks"), receiver.compression) {
+        receiver.acks.compression = match (r.flag("merge_acks"), receiver.acks.compression) {
             (Some(false), _) => None,
             (Some(true), None) => Some(AckCompression::LINUX),
             (_, preset) => preset,
         };
         // `count` of short flows is their number: they count as the preset does.
         match r.word("count") {
-            Some("segments") => sender.count = Count::Segments,
-            Some("acks") => sender.count = Count::Acks,
+            Some("segments") => sender.window.count = Count::Segments,
+            Some("acks") => sender.window.count = Count::Acks,
             _ => {}
         }
         match r.word("validation") {
-            Some("none") => sender.validation = Validation::None,
-            Some("rfc5681") => sender.validation = Validation::Rfc5681,
-            Some("rfc2861") => sender.validation = Validation::Rfc2861,
-            Some("rfc7661") => sender.validation = Validation::Rfc7661,
+            Some("none") => sender.window.validation = Validation::None,
+            Some("rfc5681") => sender.window.validation = Validation::Rfc5681,
+            Some("rfc2861") => sender.window.validation = Validation::Rfc2861,
+            Some("rfc7661") => sender.window.validation = Validation::Rfc7661,
             _ => {}
         }
         match r.word("sendstall") {
-            Some("react") => sender.local_drop = LocalDrop::React,
-            Some("ignore") => sender.local_drop = LocalDrop::Ignore,
-            Some("exit-slow-start") => sender.local_drop = LocalDrop::ExitSlowStart,
+            Some("react") => sender.host.local_drop = LocalDrop::React,
+            Some("ignore") => sender.host.local_drop = LocalDrop::Ignore,
+            Some("exit-slow-start") => sender.host.local_drop = LocalDrop::ExitSlowStart,
             _ => {}
         }
         match r.word("lost_retransmission") {
-            Some("reduce") => sender.reduce_on_lost_retransmission = true,
-            Some("ignore") => sender.reduce_on_lost_retransmission = false,
+            Some("reduce") => sender.recovery.reduce_on_lost_retransmission = true,
+            Some("ignore") => sender.recovery.reduce_on_lost_retransmission = false,
             _ => {}
         }
         match r.word("decrease_base") {
-            Some("flight") => sender.base = Base::MinFlight,
-            Some("cwnd") => sender.base = Base::Cwnd,
+            Some("flight") => sender.window.decrease_base = Base::MinFlight,
+            Some("cwnd") => sender.window.decrease_base = Base::Cwnd,
             _ => {}
         }
         if let Some(limit) = r.real("slow_start_limit") {
-            sender.slow_start_limit = Some(limit);
+            sender.window.slow_start_limit = Some(limit);
         }
     }
 
     /// What the stack's spelling says about sending, and what the keys beside it say.
     fn stack(&self, stack: &StackSpec, sender: &mut SenderConfig, findings: &mut Findings) {
         let r = self.record;
-        sender.sending = stack.sending().unwrap_or(sender.sending);
+        sender.pacing.initial = stack.sending().unwrap_or(sender.pacing.initial);
         let wanted = r.real("initial_window");
         if let (Some(spelled), Some(wanted)) = (stack.initial_window(), wanted)
             && spelled != wanted
@@ -289,11 +294,11 @@ impl<'a> TransportJudge<'a> {
             );
         }
         if let Some(iw) = wanted.or(stack.initial_window()) {
-            sender.initial_window = iw;
+            sender.window.initial = iw;
         }
-        sender.pacing = stack.pacing();
+        sender.pacing.gains = stack.pacing();
         match r.flag("pacing") {
-            Some(false) if sender.pacing.is_some() => {
+            Some(false) if sender.pacing.gains.is_some() => {
                 let message = "the stack paces";
                 self.refuse(
                     findings,
@@ -302,7 +307,9 @@ impl<'a> TransportJudge<'a> {
                     "take the pacing out of `stack`",
                 );
             }
-            Some(true) if sender.pacing.is_none() => sender.pacing = Some(PacingGains::default()),
+            Some(true) if sender.pacing.gains.is_none() => {
+                sender.pacing.gains = Some(PacingGains::default())
+            }
             _ => {}
         }
         if sender.ecn && !self.marks {

@@ -24,14 +24,11 @@ pub fn link(name: &str, rate: Option<Rate>, delay: Span, buffer: Buffer) -> Link
 /// A flow over link 0 and back over the pure delay 1; without a handshake, every segment acknowledged.
 pub fn flow(name: &str, stack: &str) -> FlowSpec {
     let mut receiver = ReceiverConfig::preset(Preset::Y2026);
-    receiver.ack_every = 1;
+    receiver.acks.every = 1;
     FlowSpec {
         name: name.into(),
         stack: StackSpec::parse(stack).unwrap(),
-        sender: SenderConfig {
-            handshake: false,
-            ..SenderConfig::preset(Preset::Y2026, 1500)
-        },
+        sender: SenderConfig::preset(Preset::Y2026, 1500).with(|c| c.handshake = false),
         receiver,
         forward: vec![0],
         back: vec![1],

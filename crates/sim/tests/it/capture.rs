@@ -13,7 +13,7 @@ fn spec() -> RunSpec {
     a.sender.handshake = true;
     a.drops.segments = vec![7];
     let mut b = flow("b", "cubic");
-    b.receiver.ack_every = 2;
+    b.receiver.acks.every = 2;
     b.start = Time::ZERO + ms(300);
     let mut spec = dumbbell(12.0, 40, Buffer::Packets(30), 10.0, vec![a, b]);
     spec.links[0].loss = Loss::Bernoulli { p: 0.01 };

@@ -53,20 +53,20 @@ prop_compose! {
         let preset = if old { Preset::Y2003 } else { Preset::Y2026 };
         let mut sender = SenderConfig::preset(preset, 1500);
         sender.ecn = ecn;
-        sender.detector = detector;
-        sender.reduction = if prr {
+        sender.recovery.detector = detector;
+        sender.recovery.reduction = if prr {
             Reduction::Prr
         } else {
             Reduction::Immediate
         };
         sender.transfer = transfer;
-        sender.local_drop = local_drop;
-        sender.max_window = 300.0;
+        sender.host.local_drop = local_drop;
+        sender.window.max = 300.0;
         let mut receiver = ReceiverConfig::preset(preset);
         receiver.ecn = ecn;
-        receiver.sack = detector != Detector::NewReno;
-        receiver.ack_every = ack_every;
-        receiver.window = window;
+        receiver.sack.enabled = detector != Detector::NewReno;
+        receiver.acks.every = ack_every;
+        receiver.window.max = window;
         let time = |ms: u64| Time::ZERO + Span::from_millis(ms);
         let spec = FlowSpec {
             name: String::new(),

@@ -69,8 +69,8 @@ fn the_order_of_flows_changes_nothing() {
 #[test]
 fn an_unloaded_path_adds_one_serialization() {
     let mut f = flow("main", "reno");
-    f.sender.max_window = 1.0;
-    f.sender.initial_window = 1.0;
+    f.sender.window.max = 1.0;
+    f.sender.window.initial = 1.0;
     let o = run(&dumbbell(100.0, 80, Buffer::Packets(10), 10.0, vec![f])).unwrap();
     let rtt = Span::from_nanos(80_000_000 + 120_000);
     let main = &o.flows[0];
@@ -93,8 +93,8 @@ fn an_unloaded_path_adds_one_serialization() {
 fn a_window_limited_flow_gets_window_over_rtt() {
     for (window, ack_every) in [(50.0, 1), (50.0, 2), (400.0, 2)] {
         let mut f = flow("main", "reno");
-        f.sender.max_window = window;
-        f.receiver.ack_every = ack_every;
+        f.sender.window.max = window;
+        f.receiver.acks.every = ack_every;
         let mut spec = dumbbell(100.0, 80, Buffer::Packets(1000), 40.0, vec![f]);
         spec.measure_from = Time::ZERO + Span::from_secs(20);
         let o = run(&spec).unwrap();
@@ -115,7 +115,7 @@ fn a_window_limited_flow_gets_window_over_rtt() {
     }
     // The receiver's window does the same.
     let mut f = flow("main", "reno");
-    f.receiver.window = Some(50);
+    f.receiver.window.max = Some(50);
     let mut spec = dumbbell(100.0, 80, Buffer::Packets(1000), 40.0, vec![f]);
     spec.measure_from = Time::ZERO + Span::from_secs(20);
     let o = run(&spec).unwrap();
@@ -156,7 +156,7 @@ fn littles_law() {
 #[test]
 fn a_stalled_sender_does_not_grow_its_window() {
     let mut f = flow("main", "reno");
-    f.sender.local_drop = fullpipe_flow::LocalDrop::Ignore;
+    f.sender.host.local_drop = fullpipe_flow::LocalDrop::Ignore;
     f.local_queue = true;
     f.forward = vec![2, 0];
     let mut spec = dumbbell(500.0, 80, Buffer::Packets(3333), 20.0, vec![f]);
@@ -173,7 +173,7 @@ fn a_stalled_sender_does_not_grow_its_window() {
 #[test]
 fn a_start_up_that_ends_by_itself_is_an_episode() {
     let mut f = flow("main", "reno+gamma(crossing=120,then=ca)");
-    f.sender.initial_window = 1.0;
+    f.sender.window.initial = 1.0;
     let spec = dumbbell(622.0, 77, Buffer::Packets(4000), 2.0, vec![f]);
     let outcome = fullpipe_sim::run(&spec).unwrap();
     let first = outcome.flows[0].episodes[0];

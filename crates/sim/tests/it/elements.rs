@@ -12,7 +12,7 @@ use crate::build::{dumbbell, flow, link, mbit, ms, source};
 /// A bulk flow over 12 Mbit/s and 40 ms with a window of 30 packets, below the path's.
 fn windowed(seconds: f64, edit: impl FnOnce(&mut RunSpec)) -> Outcome {
     let mut f = flow("main", "reno");
-    f.sender.max_window = 30.0;
+    f.sender.window.max = 30.0;
     let mut spec = dumbbell(12.0, 40, Buffer::Packets(100), seconds, vec![f]);
     edit(&mut spec);
     run(&spec).unwrap()
@@ -46,7 +46,7 @@ fn strays_are_out_of_order() {
         let mut spec = RunSpec {
             flows: vec![{
                 let mut f = flow("main", "reno");
-                f.sender.max_window = 30.0;
+                f.sender.window.max = 30.0;
                 f
             }],
             capture: true,
@@ -107,7 +107,7 @@ fn a_policer_passes_rate_times_time_plus_burst() {
 fn lost_acks_cost_a_bulk_flow_little() {
     let bulk = |edit: &dyn Fn(&mut LinkSpec)| {
         let mut f = flow("main", "cubic");
-        f.receiver.ack_every = 2;
+        f.receiver.acks.every = 2;
         let mut spec = dumbbell(12.0, 40, Buffer::Packets(60), 60.0, vec![f]);
         spec.measure_from = Time::ZERO + Span::from_secs(5);
         edit(&mut spec.links[1]);
@@ -244,7 +244,7 @@ fn a_mark_reaches_the_sender() {
         f.sender.ecn = true;
         f.receiver.ecn = true;
         // Slow start ends before any average can run away.
-        f.sender.max_window = 70.0;
+        f.sender.window.max = 70.0;
         let mut spec = dumbbell(12.0, 40, Buffer::Packets(1000), 60.0, vec![f]);
         spec.links[0].discipline = discipline;
         spec.capture = true;

@@ -72,8 +72,8 @@ fn a_buffer_of_bytes_holds_whole_packets() {
 fn a_buffer_of_bytes_forgets_what_left() {
     for delay in [0, 40] {
         let mut f = flow("main", "reno");
-        f.sender.max_window = 8.0;
-        f.sender.initial_window = 8.0;
+        f.sender.window.max = 8.0;
+        f.sender.window.initial = 8.0;
         let mut spec = dumbbell(12.0, 2 * delay, Buffer::Bytes(8 * 1500), 20.0, vec![f]);
         spec.links[0].delay = ms(delay);
         spec.links[1].delay = Span::from_micros(5_300);
@@ -141,7 +141,7 @@ fn exact_drops_strike_exactly() {
     );
     let o = lossy(|f| {
         f.drops.segments = vec![399];
-        f.sender.tlp = false;
+        f.sender.recovery.tlp = false;
     });
     assert_eq!(
         (o.flows[0].totals.dropped, o.flows[0].totals.timeouts),
@@ -167,7 +167,7 @@ fn random_losses_have_their_rates() {
     // A constant window far below the path's, so that packets flow whatever is lost.
     let outcome = |loss: Loss, p: f64| {
         let mut f = flow("main", "aimd(increase=1000, decrease=0.01)");
-        f.sender.max_window = 60.0;
+        f.sender.window.max = 60.0;
         f.drops.probability = p;
         let mut spec = dumbbell(100.0, 10, Buffer::Unlimited, 60.0, vec![f]);
         spec.links[0].loss = loss;
@@ -203,9 +203,9 @@ fn an_interface_queue_stalls_instead_of_losing() {
     let mut f = flow("main", "reno");
     f.local_queue = true;
     f.forward = vec![0, 2];
-    f.sender.initial_window = 64.0;
+    f.sender.window.initial = 64.0;
     f.sender.transfer = Some(500);
-    f.sender.local_drop = fullpipe_flow::LocalDrop::Ignore;
+    f.sender.host.local_drop = fullpipe_flow::LocalDrop::Ignore;
     let spec = RunSpec {
         links: vec![
             link("nic", mbit(120.0), Span::ZERO, Buffer::Packets(20)),
@@ -230,7 +230,7 @@ fn an_interface_queue_stalls_instead_of_losing() {
 
     // React: one reduction of kind local drop.
     let mut spec = spec;
-    spec.flows[0].sender.local_drop = fullpipe_flow::LocalDrop::React;
+    spec.flows[0].sender.host.local_drop = fullpipe_flow::LocalDrop::React;
     let o = run(&spec).unwrap();
     assert!(o.flows[0].totals.loss_events >= 1);
     assert_eq!(o.flows[0].totals.dropped, 0);
@@ -242,7 +242,7 @@ fn an_interface_queue_stalls_instead_of_losing() {
 #[test]
 fn fractions_of_a_nanosecond_do_not_accumulate() {
     let mut f = flow("main", "reno");
-    f.sender.initial_window = 64.0;
+    f.sender.window.initial = 64.0;
     f.sender.transfer = Some(1064);
     let o = run(&dumbbell(7.0, 0, Buffer::Unlimited, 10.0, vec![f])).unwrap();
     let done = o.flows[0].completed.unwrap().as_nanos() as f64;

@@ -137,7 +137,7 @@ fn spec(change: impl FnOnce(&mut LinkSpec)) -> RunSpec {
     for f in [&mut a, &mut b] {
         f.sender.ecn = true;
         f.receiver.ecn = true;
-        f.receiver.ack_every = 2;
+        f.receiver.acks.every = 2;
     }
     let mut spec = dumbbell(11.93, 41, Buffer::Packets(30), 3.0, vec![a, b]);
     change(&mut spec.links[0]);
@@ -292,7 +292,7 @@ proptest! {
             (flow.forward, flow.back) = (vec![a, b], vec![c, d]);
             (flow.sender.ecn, flow.receiver.ecn) = (*ecn, *ecn);
             flow.sender.handshake = true;
-            flow.sender.max_window = 60.0;
+            flow.sender.window.max = 60.0;
             flow.start = Time::ZERO + Span::from_nanos(*start);
             flow
         }).collect();

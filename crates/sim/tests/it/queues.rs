@@ -263,7 +263,7 @@ fn flows_that_use_ecn_are_marked_and_lose_nothing() {
             for f in &mut flows {
                 f.sender.ecn = ecn;
                 f.receiver.ecn = ecn;
-                f.sender.max_window = 60.0;
+                f.sender.window.max = 60.0;
             }
             run(&spec(20.0, 50, discipline, flows)).unwrap()
         };

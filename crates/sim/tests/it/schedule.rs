@@ -190,7 +190,7 @@ fn delays_step_up_and_down() {
 #[test]
 fn a_flow_sees_the_delay_step_and_no_reordering() {
     let mut spec = dumbbell(12.0, 80, Buffer::Packets(100), 6.0, vec![flow("f", "reno")]);
-    spec.flows[0].sender.max_window = 20.0;
+    spec.flows[0].sender.window.max = 20.0;
     spec.links[0].schedule = vec![delay_at(2000, 100), delay_at(4000, 10)];
     let o = run(&spec).unwrap();
     let f = &o.flows[0];
@@ -240,8 +240,8 @@ fn a_schedule_without_change_changes_nothing() {
     ] {
         let outcome = |schedule| {
             let mut flows = vec![flow("a", "reno"), flow("b", "cubic")];
-            flows[0].sender.max_window = 200.0;
-            flows[1].sender.max_window = 200.0;
+            flows[0].sender.window.max = 200.0;
+            flows[1].sender.window.max = 200.0;
             flows[1].sender.header = 53;
             let mut spec = dumbbell(9.7, 37, buffer, 10.0, flows);
             spec.links[0].rate = mbit(9.700001);

@@ -56,7 +56,7 @@ fn on_an_idle_path_completion_has_a_closed_form() {
 #[test]
 fn a_smaller_initial_window_takes_a_round_more() {
     let mut m = mice(Arrivals::Every(ms(500)));
-    m.template.sender.initial_window = 4.0;
+    m.template.sender.window.initial = 4.0;
     let r = result(&path(vec![m], 2.0));
     // The first ACK is back after 81 ms; then two segments follow each ACK: the last six leave within 6 ms.
     assert_eq!(r.transfers[0].completion, Some(ms(81 + 6 + 80)));
@@ -173,7 +173,7 @@ fn a_refused_flow_keeps_its_slot_until_it_was_woken() {
     let mut m = mice(Arrivals::Every(Span::from_micros(1_000_500)));
     m.sizes = SizeLaw::Fixed(1);
     m.template.local_queue = true;
-    m.template.sender.tlp = false;
+    m.template.sender.recovery.tlp = false;
     let mut spec = path(vec![m], 3.0);
     spec.links[0].buffer = Buffer::Packets(1);
     // There and back: one transmission and 999.3 ms.
@@ -231,7 +231,7 @@ fn a_short_flow_is_a_flow_like_any_other() {
             most: 300,
         };
         class.template.sender.handshake = handshake;
-        class.template.receiver.ack_every = ack_every;
+        class.template.receiver.acks.every = ack_every;
         class.template.drops.probability = 0.01;
         let mut spec = path(vec![class.clone()], 60.0);
         spec.links[0].loss = Loss::Bernoulli { p: 0.02 };
@@ -289,7 +289,7 @@ fn variants_share_arrivals_and_sizes() {
     let a = result(&base);
     let mut variant = base.clone();
     variant.arrivals[0].template.stack = flow("x", "cubic").stack;
-    variant.arrivals[0].template.sender.initial_window = 3.0;
+    variant.arrivals[0].template.sender.window.initial = 3.0;
     variant.links[0].buffer = Buffer::Packets(20);
     let mut other = mice(Arrivals::Poisson { per_second: 10.0 });
     other.template.name = "other".into();

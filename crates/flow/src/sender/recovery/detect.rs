@@ -12,7 +12,7 @@ use crate::sender::scoreboard::Delivered;
 impl<C: Controller> Sender<C> {
     /// Judges what is lost; returns segments newly lost and retransmissions lost again after the reduction began.
     pub(super) fn detect(&mut self, now: Time, advanced: bool) -> (u64, u64) {
-        match self.cfg.detector {
+        match self.cfg.recovery.detector {
             Detector::Rack => self.detect_by_time(now),
             Detector::Sack => (self.detect_by_sack(), 0),
             Detector::NewReno => (self.detect_by_duplicates(advanced), 0),
@@ -103,9 +103,9 @@ impl<C: Controller> Sender<C> {
 
     /// When the verdict over a suspect that is due `at` is passed. Linux adds 2 ms (`TCP_TIMEOUT_MIN_US`).
     fn reordering_timer(&self, now: Time, at: Time) -> Time {
-        match self.cfg.timers {
+        match self.cfg.timers.grain {
             TimerGrain::Exact => at,
-            TimerGrain::Wheel => wheel(now, at - now + Span::from_millis(2), self.cfg.hz),
+            TimerGrain::Wheel => wheel(now, at - now + Span::from_millis(2), self.cfg.timers.hz),
         }
     }
 }

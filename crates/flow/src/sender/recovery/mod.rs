@@ -37,7 +37,7 @@ impl<C: Controller> Sender<C> {
         d: &Delivered,
         event: &mut AckEvent,
     ) {
-        if self.cfg.detector == Detector::Rack {
+        if self.cfg.recovery.detector == Detector::Rack {
             if let Some((seq, newest)) = d.newest {
                 let echo = advanced.then_some(ack.echo);
                 self.rack.advance(now, seq, &newest, echo, self.rtt.min());
@@ -69,14 +69,14 @@ impl<C: Controller> Sender<C> {
             self.reduce(now, CongestionKind::Loss, lost, event);
         } else if again > 0 && self.phase == Phase::Recovery {
             self.reduce_again(now, lost + again);
-        } else if again > 0 && self.phase == Phase::Loss && self.cfg.recover_from_loss {
+        } else if again > 0 && self.phase == Phase::Loss && self.cfg.recovery.recover_from_loss {
             self.reduce(now, CongestionKind::Loss, again, event);
         }
     }
 
     /// RFC 6582 section 4, "Impatient": of the partial ACKs only the first restarts the retransmission timer.
     pub(in crate::sender) fn keeps_timer(&mut self) -> bool {
-        self.cfg.detector == Detector::NewReno
+        self.cfg.recovery.detector == Detector::NewReno
             && self.phase == Phase::Recovery
             && std::mem::replace(&mut self.partial_ack_seen, true)
     }
@@ -113,7 +113,7 @@ impl<C: Controller> Sender<C> {
     }
 
     fn board_healed(&mut self) {
-        if self.cfg.detector == Detector::NewReno {
+        if self.cfg.recovery.detector == Detector::NewReno {
             self.board.remove_duplicates(u64::MAX);
             self.duplicates = 0;
         }

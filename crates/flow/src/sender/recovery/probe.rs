@@ -18,12 +18,12 @@ impl<C: Controller> Sender<C> {
     /// RFC 8985 section 7.2.
     #[inline(always)]
     pub(in crate::sender) fn arm_probe(&mut self, now: Time) {
-        if !self.cfg.tlp {
+        if !self.cfg.recovery.tlp {
             return;
         }
         if self.phase != Phase::Open
             || self.board.sacked_out() > 0
-            || self.cfg.detector != Detector::Rack
+            || self.cfg.recovery.detector != Detector::Rack
         {
             self.probe_at = Time::MAX;
             return;
@@ -34,9 +34,9 @@ impl<C: Controller> Sender<C> {
             self.cfg.rto.initial
         };
         wait += if self.board.flight() == 1 {
-            self.cfg.max_ack_delay
+            self.cfg.timers.max_ack_delay
         } else {
-            self.cfg.probe_margin
+            self.cfg.timers.probe_margin
         };
         self.probe_at = self.timer(now, wait).min(self.rto_at);
     }

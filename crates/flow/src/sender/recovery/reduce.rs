@@ -49,8 +49,9 @@ impl<C: Controller> Sender<C> {
         self.probe = None;
         self.partial_ack_seen = false;
         self.cwr_pending = self.cfg.ecn;
-        self.undo = (real_loss && self.cfg.undo).then(|| UndoMark::new(self.board.una(), false));
-        let scale = match self.cfg.reduction {
+        self.undo =
+            (real_loss && self.cfg.recovery.undo).then(|| UndoMark::new(self.board.una(), false));
+        let scale = match self.cfg.recovery.reduction {
             Reduction::Immediate => return,
             Reduction::Prr => {
                 let flight = self.board.flight();
@@ -64,7 +65,7 @@ impl<C: Controller> Sender<C> {
 
     /// A retransmission was lost: a second sign of congestion (RFC 5681 section 4.3).
     pub(super) fn reduce_again(&mut self, now: Time, lost: u64) {
-        if !self.cfg.reduce_on_lost_retransmission {
+        if !self.cfg.recovery.reduce_on_lost_retransmission {
             return;
         }
         let before = self.cc.window();

@@ -40,13 +40,13 @@ impl<C: Controller> Sender<C> {
         let was_loss = self.phase == Phase::Loss;
         let before = self.cc.window();
         let event = self.congestion(now, CongestionKind::Loss, first, 0, (0, 0));
-        if self.cfg.detector == Detector::NewReno {
+        if self.cfg.recovery.detector == Detector::NewReno {
             self.board.remove_duplicates(u64::MAX);
             self.duplicates = 0;
         }
         let rack = &self.rack;
-        let keeps_recent = self.cfg.loss_window == LossWindow::FlightPlusOne
-            && self.cfg.detector == Detector::Rack;
+        let keeps_recent = self.cfg.recovery.loss_window == LossWindow::FlightPlusOne
+            && self.cfg.recovery.detector == Detector::Rack;
         self.board
             .lose_all(|sent| keeps_recent && rack.verdict_at(sent.xmit, Span::ZERO) > now);
         self.cc.on_rto(&RtoEvent {
@@ -60,9 +60,13 @@ impl<C: Controller> Sender<C> {
         self.note(now, EpisodeKind::Timeout, before);
         self.counts.timeouts += 1;
         if first && !was_loss {
-            self.undo = self.cfg.undo.then(|| UndoMark::new(self.board.una(), true));
+            self.undo = self
+                .cfg
+                .recovery
+                .undo
+                .then(|| UndoMark::new(self.board.una(), true));
         }
-        self.frto = if self.cfg.frto && first && !was_loss {
+        self.frto = if self.cfg.recovery.frto && first && !was_loss {
             Frto::AwaitFirst
         } else {
             Frto::Off
@@ -86,8 +90,10 @@ impl<C: Controller> Sender<C> {
         let answered = self.board.una() >= self.recovery_point;
         match self.phase {
             Phase::Open | Phase::Disorder => true,
-            Phase::Cwr | Phase::Recovery => answered || self.cfg.timeout_reduces_in_recovery,
-            Phase::Loss if self.cfg.timeout_reduces_in_recovery => answered,
+            Phase::Cwr | Phase::Recovery => {
+                answered || self.cfg.recovery.timeout_reduces_in_recovery
+            }
+            Phase::Loss if self.cfg.recovery.timeout_reduces_in_recovery => answered,
             Phase::Loss => answered || self.expiries == 0,
         }
     }
@@ -98,7 +104,7 @@ impl<C: Controller> Sender<C> {
             return;
         }
         // Without SACK an ACK that covers a retransmission says nothing about the originals behind it.
-        let ambiguous = self.cfg.detector == Detector::NewReno
+        let ambiguous = self.cfg.recovery.detector == Detector::NewReno
             && d.newest.is_some_and(|(_, sent)| sent.retransmitted());
         let original = !ambiguous && d.original.is_some_and(|seq| seq < self.recovery_point);
         if original {

@@ -67,10 +67,9 @@ impl Fake {
             batch: Vec::new(),
             takes: Box::new(takes),
             flushed: 0,
-            receiver: Receiver::new(ReceiverConfig {
-                ack_every: 1,
-                ..ReceiverConfig::preset(fullpipe_flow::Preset::Y2026)
-            }),
+            receiver: Receiver::new(
+                ReceiverConfig::preset(fullpipe_flow::Preset::Y2026).with(|c| c.acks.every = 1),
+            ),
             left: Vec::new(),
             under_way: Vec::new(),
             arrived: Vec::new(),
@@ -247,7 +246,7 @@ fn what_is_refused_leaves_later_in_the_same_order() {
         if batches % 3 == 0 { n / 2 } else { n }
     });
     let mut main = flow("main", 3000);
-    main.sender.local_drop = fullpipe_flow::LocalDrop::Ignore;
+    main.sender.host.local_drop = fullpipe_flow::LocalDrop::Ignore;
     let (outcome, log) = near(main, fake);
     let s = &outcome.senders[0];
     assert!(s.completed.is_some());
@@ -277,7 +276,7 @@ fn a_refusal_does_not_move_exact_drops() {
             }
         });
         let mut main = flow("main", 1000);
-        main.sender.local_drop = fullpipe_flow::LocalDrop::Ignore;
+        main.sender.host.local_drop = fullpipe_flow::LocalDrop::Ignore;
         main.drops.segments = vec![100, 101, 555];
         let (outcome, log) = near(main, fake);
         assert_eq!(refuses, log.refusals > 0);
@@ -320,7 +319,7 @@ fn a_device_that_is_full_is_tried_less_and_less_often() {
     });
     (fake.now, fake.says_room) = (clock, true);
     let mut main = flow("main", 3000);
-    main.sender.local_drop = fullpipe_flow::LocalDrop::Ignore;
+    main.sender.host.local_drop = fullpipe_flow::LocalDrop::Ignore;
     let (outcome, log) = near(main, fake);
     let gaps = log
         .refused_at
@@ -430,7 +429,7 @@ fn lateness(late_us: u64, slow_us: u64, stamps: bool) -> HostOutcome {
     fake.slow = Span::from_micros(slow_us);
     fake.stamps = stamps.then(Vec::new);
     let mut main = flow("main", 500);
-    main.sender.pacing = Some(fullpipe_cc::PacingGains::default());
+    main.sender.pacing.gains = Some(fullpipe_cc::PacingGains::default());
     let (outcome, log) = near(main, fake);
     assert_eq!(log.delivered, 500);
     outcome
@@ -483,7 +482,7 @@ fn answers_leave_before_the_next_batch_is_heard() {
     (fake.most, fake.taking) = (1, taking);
     let mut back = flow("back", 4);
     back.reverse = true;
-    back.receiver.ack_every = 1;
+    back.receiver.acks.every = 1;
     // The answer to the SYN comes first: from then on there is something to send.
     let at = Time::ZERO + DELAY * 2 + Span::from_nanos(1);
     for seq in 0..4 {

@@ -125,7 +125,7 @@ fn of_run(spec: &RunSpec, sends: impl Fn(bool) -> bool) -> u64 {
     let seconds = spec.duration.as_secs_f64();
     let of_flow = |f: &FlowSpec| match sends(f.reverse) {
         // A window that is larger than any number is as good as refused.
-        true => (f.sender.max_window as u64).saturating_mul(OF_SEGMENT),
+        true => (f.sender.window.max as u64).saturating_mul(OF_SEGMENT),
         false => OF_HOLES,
     };
     let lasting = spec.flows.iter().map(of_flow);
@@ -185,10 +185,7 @@ mod tests {
 
     /// A flow of the window asked for, in segments, as `limits` grant it; the server sends.
     fn granted(limits: &Limits, window: f64) -> RunSpec {
-        let sender = SenderConfig {
-            max_window: window,
-            ..SenderConfig::preset(Preset::Y2026, 1500)
-        };
+        let sender = SenderConfig::preset(Preset::Y2026, 1500).with(|c| c.window.max = window);
         let receiver = ReceiverConfig::preset(Preset::Y2026);
         let stack = StackSpec::parse("reno").unwrap();
         let mut flow = FlowSpec::new("main", stack, sender, receiver, vec![], vec![]);
@@ -232,7 +229,7 @@ mod tests {
         let limits = Limits::default();
         let memory = Memory::new(&limits);
         let spec = granted(&limits, 1e9);
-        assert_eq!(spec.flows[0].sender.max_window, limits.max_window as f64);
+        assert_eq!(spec.flows[0].sender.window.max, limits.max_window as f64);
         let take = || memory.take(&spec, &Content::Nothing, |reverse| reverse);
         let (first, second) = (take().unwrap(), take().unwrap());
         assert!(memory.taken().0 > 2 * 400_000_000);

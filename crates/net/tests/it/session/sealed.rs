@@ -133,7 +133,7 @@ fn everything() -> RunSpec {
         ],
     );
     for f in &mut spec.flows {
-        f.sender.max_window = 40.0;
+        f.sender.window.max = 40.0;
         f.drops.segments = vec![300, 700];
     }
     add_cross_traffic_and_probes(&mut spec);

@@ -34,10 +34,10 @@ impl Connection {
             mss: s.mss,
             mss_option: (s.mss + s.header - IP_AND_TCP.min(s.header)).min(0xffff) as u16,
             stamps,
-            sack: r.sack,
+            sack: r.sack.enabled,
             sender_ecn: s.ecn,
             receiver_ecn: s.ecn && r.ecn,
-            scale: scale_for(r.window.map(|w| w.saturating_mul(u64::from(s.mss)))),
+            scale: scale_for(r.window.max.map(|w| w.saturating_mul(u64::from(s.mss)))),
             echoes: if stamps {
                 Echoes::of(index, rows)
             } else {

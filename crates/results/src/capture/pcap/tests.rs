@@ -112,7 +112,7 @@ fn ms(ms: u64) -> Time {
 fn the_opening_negotiates_what_the_flow_uses() {
     let mut f = flow(1500, true);
     f.sender.ecn = true;
-    f.receiver.window = Some(1000);
+    f.receiver.window.max = Some(1000);
     let syn = Segment {
         syn: true,
         ..segment(0, ms(5))
@@ -189,7 +189,7 @@ fn data_counts_in_bytes_and_echoes_the_last_ack() {
 #[test]
 fn acks_carry_blocks_in_bytes_duplicates_first_and_the_scaled_window() {
     let mut f = flow(1500, true);
-    f.receiver.window = Some(1000);
+    f.receiver.window.max = Some(1000);
     let mut sacks = SackBlocks::default();
     for (start, end) in [(2, 3), (10, 12), (20, 21), (30, 40)] {
         sacks.push(Range { start, end });

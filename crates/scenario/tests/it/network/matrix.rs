@@ -50,7 +50,7 @@ fn a_quick_run_has_fewer_cases() {
         assert_eq!(case.duration, Span::from_secs(5));
         assert_eq!(case.params[0].1, "1BDP");
         assert_eq!(case.params[2].1, "far");
-        assert_eq!(case.run_spec(1).flows[0].receiver.ack_every, 1);
+        assert_eq!(case.run_spec(1).flows[0].receiver.acks.every, 1);
     }
     // The first expectation's buffer is left out, the second is not for a quick run, the third only for one.
     let bounds: Vec<f64> = quick.expectations.iter().map(|e| e.bound.0).collect();

@@ -71,7 +71,7 @@ fn streams_may_differ_in_start_and_delay() {
         assert_eq!((own.delay, own.delay_spread), (ms(40), ms(5)));
         assert_eq!(flow.start_spread, Span::from_secs(1));
         assert_eq!(flow.sender.mss, 524);
-        assert_eq!(flow.sender.tso_segments, 15);
+        assert_eq!(flow.sender.host.tso_segments, 15);
     }
     assert_ne!(spec.flows[0].back, spec.flows[1].back);
 }

@@ -119,7 +119,7 @@ fn short_flows_arrive() {
     let (scenario, class) = one("size = \"10 segments\"\nload = \"60%\"");
     assert_eq!(class.sizes, SizeLaw::Fixed(10));
     assert_eq!(class.arrivals, Arrivals::Poisson { per_second: 500.0 });
-    assert_eq!(class.template.sender.initial_window, 2.0);
+    assert_eq!(class.template.sender.window.initial, 2.0);
     let group = &scenario.cases[0].traffic[0];
     assert_eq!(
         (group.kind, group.mss, group.mean_size),

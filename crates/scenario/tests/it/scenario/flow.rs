@@ -86,17 +86,29 @@ fn every_switch_of_a_flow() {
     let s = &flow.sender;
     // 100 Mbit/s x 160 ms = 1333.3 packets; 10 MB / 1460 B = 6849.3 segments.
     assert_eq!(
-        (s.mss, s.header, s.max_window, s.initial_window),
+        (s.mss, s.header, s.window.max, s.window.initial),
         (1460, 40, 1333.0, 4.0)
     );
     assert_eq!(s.transfer, Some(6850));
     assert_eq!(
-        (s.reduction, s.tlp, s.frto, s.undo, s.handshake),
+        (
+            s.recovery.reduction,
+            s.recovery.tlp,
+            s.recovery.frto,
+            s.recovery.undo,
+            s.handshake
+        ),
         (Reduction::Prr, true, true, true, true)
     );
     assert_eq!(s.rto.min, Span::from_millis(300));
     assert_eq!(
-        (s.hz, s.timers, s.rto.rule, s.rto.sample, s.loss_window),
+        (
+            s.timers.hz,
+            s.timers.grain,
+            s.rto.rule,
+            s.rto.sample,
+            s.recovery.loss_window
+        ),
         (
             100,
             TimerGrain::Wheel,
@@ -107,34 +119,34 @@ fn every_switch_of_a_flow() {
     );
     assert_eq!(
         (
-            s.recover_from_loss,
-            s.timeout_reduces_in_recovery,
-            s.head_restarts_timer,
-            s.refill
+            s.recovery.recover_from_loss,
+            s.recovery.timeout_reduces_in_recovery,
+            s.timers.head_restarts_rto,
+            s.host.refill
         ),
         (true, false, true, Some(0.694))
     );
     let r = &flow.receiver;
     assert_eq!(
-        (r.hz, r.first_window, r.quick_acks, r.compression),
+        (r.acks.hz, r.window.first, r.acks.quick, r.acks.compression),
         (Some(100), Some(45), 16, Some(AckCompression::LINUX))
     );
     assert_eq!(
-        (s.count, s.detector, s.validation),
+        (s.window.count, s.recovery.detector, s.window.validation),
         (Count::Segments, Detector::NewReno, Validation::Rfc2861)
     );
-    assert_eq!(s.pacing, Some(fullpipe_cc::PacingGains::default()));
-    assert_eq!(s.local_drop, LocalDrop::Ignore);
-    assert_eq!(s.slow_start_limit, Some(8.0));
-    assert!(s.reduce_on_lost_retransmission);
-    assert_eq!(s.base, fullpipe_cc::Base::Cwnd);
-    assert_eq!(s.max_ack_delay, Span::from_millis(250));
+    assert_eq!(s.pacing.gains, Some(fullpipe_cc::PacingGains::default()));
+    assert_eq!(s.host.local_drop, LocalDrop::Ignore);
+    assert_eq!(s.window.slow_start_limit, Some(8.0));
+    assert!(s.recovery.reduce_on_lost_retransmission);
+    assert_eq!(s.window.decrease_base, fullpipe_cc::Base::Cwnd);
+    assert_eq!(s.timers.max_ack_delay, Span::from_millis(250));
     let r = &flow.receiver;
     assert_eq!(
-        (r.ack_every, r.ack_delay, r.sack, r.sack_blocks),
+        (r.acks.every, r.acks.delay, r.sack.enabled, r.sack.blocks),
         (3, Span::from_millis(250), false, 4)
     );
-    assert_eq!(r.window, Some(5479));
+    assert_eq!(r.window.max, Some(5479));
     let at = |secs: f64| Time::from_secs_f64(secs);
     assert_eq!(
         flow.drops,

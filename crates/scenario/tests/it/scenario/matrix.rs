@@ -167,7 +167,7 @@ fn named_cases_set_several_keys() {
     let spec = scenario.cases[3].run_spec(1);
     assert_eq!(spec.links[0].delay, Span::from_millis(85));
     assert_eq!(
-        (spec.flows[0].sender.max_window, spec.flows[0].drops.every),
+        (spec.flows[0].sender.window.max, spec.flows[0].drops.every),
         (5524.0, Some(100))
     );
     assert_eq!(

@@ -132,11 +132,11 @@ fn the_contract_example_resolves() {
         ([0].as_slice(), [1].as_slice())
     );
     assert_eq!((flow.sender.mss, flow.sender.header), (1448, 52));
-    assert_eq!(flow.sender.max_window, 3500.0);
-    assert_eq!(flow.sender.initial_window, 2.0);
-    assert_eq!(flow.sender.count, Count::Acks);
-    assert_eq!(flow.sender.detector, Detector::Sack);
-    assert_eq!(flow.receiver.ack_every, 1);
+    assert_eq!(flow.sender.window.max, 3500.0);
+    assert_eq!(flow.sender.window.initial, 2.0);
+    assert_eq!(flow.sender.window.count, Count::Acks);
+    assert_eq!(flow.sender.recovery.detector, Detector::Sack);
+    assert_eq!(flow.receiver.acks.every, 1);
     assert_eq!(
         flow.drops,
         Drops {

@@ -1,0 +1,165 @@
+//! The receiver's configuration.
+
+use fullpipe_units::Span;
+use serde::{Deserialize, Serialize};
+
+use super::Preset;
+
+/// The receiver's configuration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ReceiverConfig {
+    /// When segments are acknowledged.
+    pub acks: AckConfig,
+    /// What ACKs say of segments above a hole.
+    pub sack: SackConfig,
+    /// The advertised window.
+    pub window: ReceiveWindowConfig,
+    /// Echo ECN marks (RFC 3168 section 6.1.3). Nothing is marked unless the sender asks for it
+    /// ([`SenderConfig::ecn`](super::SenderConfig::ecn)).
+    ///
+    /// Default: true.
+    pub ecn: bool,
+}
+
+/// When segments are acknowledged (RFC 9293 section 3.8.6.3, RFC 5681 section 4.2).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct AckConfig {
+    /// Acknowledge every n-th segment, at least 1; 1: no delayed ACKs.
+    ///
+    /// RFC 5681 allows 2 at most; more saves ACKs and makes an unpaced sender send bursts.
+    /// Default: 2.
+    pub every: u32,
+    /// Longest delay of an ACK; RFC 9293 allows 500 ms. ns-2 had 100 ms, Linux has 40 ms
+    /// (`TCP_DELACK_MIN`).
+    ///
+    /// Beyond the sender's [`TimerConfig::max_ack_delay`](super::TimerConfig::max_ack_delay) it
+    /// brings on spurious probes.
+    /// Default: 40ms; `2003`: 100ms.
+    pub delay: Span,
+    /// Acknowledge this many segments at once at the start of the connection, and again after a
+    /// duplicate or a silence (Linux quick ACK mode, `tcp_incr_quickack`); 0: none.
+    ///
+    /// Default: 0; `linux`: 16.
+    pub quick: u32,
+    /// Merge the ACKs of segments that arrive above a hole; `None`: one for each (RFC 5681
+    /// section 4.2).
+    ///
+    /// Default: none; `linux`: [`AckCompression::LINUX`].
+    pub compression: Option<AckCompression>,
+    /// Ticks per second of the clock that delays ACKs, at least 1 (Linux `CONFIG_HZ`); `None`:
+    /// exact.
+    ///
+    /// Default: none; `linux`: 250.
+    pub hz: Option<u32>,
+}
+
+/// Selective acknowledgements.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SackConfig {
+    /// Report SACK blocks (RFC 2018) and duplicates (RFC 2883). Set it to false for a sender with
+    /// [`Detector::NewReno`](super::Detector::NewReno).
+    ///
+    /// Default: true.
+    pub enabled: bool,
+    /// Most SACK blocks in one ACK, 0 to 4: the option field has room for 3 beside time stamps, for
+    /// 4 without.
+    ///
+    /// Default: 3.
+    pub blocks: usize,
+}
+
+/// The advertised window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ReceiveWindowConfig {
+    /// Largest advertised window, segments, at least 1; `None`: never limiting.
+    ///
+    /// Linux: half of `tcp_rmem`'s maximum, here 32 MB of 64 MB as on hosts set up for long paths.
+    /// Default: none; `linux`: 23172.
+    pub max: Option<u64>,
+    /// The advertised window begins at this many segments and grows by two for each that arrives
+    /// until it is [`ReceiveWindowConfig::max`]; meanwhile every segment is acknowledged at once
+    /// (Linux `tcp_grow_window`). At least 1; `None`: open from the start.
+    ///
+    /// Default: none; `linux`: 45.
+    pub first: Option<u64>,
+}
+
+/// While a hole is open, ACKs beyond the third for one cumulative number are merged (Linux
+/// `__tcp_ack_snd_check`, `tcp_comp_sack_*`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AckCompression {
+    /// Longest time that an ACK waits.
+    pub delay: Span,
+    /// And no longer than RTT over this, at least 1.
+    pub rtt_part: u64,
+    /// Most ACKs that become one.
+    pub most: u32,
+}
+
+impl AckCompression {
+    /// `tcp_comp_sack_delay_ns` 1 ms, 5 % of the RTT, `tcp_comp_sack_nr` 44.
+    pub const LINUX: Self = Self {
+        delay: Span::from_millis(1),
+        rtt_part: 20,
+        most: 44,
+    };
+}
+
+impl ReceiverConfig {
+    /// A preset.
+    pub fn preset(preset: Preset) -> Self {
+        let modern = Self {
+            acks: AckConfig {
+                every: 2,
+                delay: Span::from_millis(40),
+                quick: 0,
+                compression: None,
+                hz: None,
+            },
+            sack: SackConfig {
+                enabled: true,
+                blocks: 3,
+            },
+            window: ReceiveWindowConfig {
+                max: None,
+                first: None,
+            },
+            ecn: true,
+        };
+        match preset {
+            Preset::Y2026 => modern,
+            Preset::Y2003 => Self {
+                acks: AckConfig {
+                    delay: Span::from_millis(100),
+                    ..modern.acks
+                },
+                ..modern
+            },
+            Preset::Linux => Self {
+                acks: AckConfig {
+                    quick: 16,
+                    compression: Some(AckCompression::LINUX),
+                    hz: Some(250),
+                    ..modern.acks
+                },
+                // 64 KB to 32 MB.
+                window: ReceiveWindowConfig {
+                    first: Some(45),
+                    max: Some(23_172),
+                },
+                ..modern
+            },
+        }
+    }
+
+    /// This configuration after `change`.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+}

@@ -1,0 +1,517 @@
+//! The sender's configuration.
+
+use fullpipe_cc::{Base, Count, InitialSending, PacingGains, Setup, StackSpec};
+use fullpipe_units::{Span, Time};
+use serde::{Deserialize, Serialize};
+
+use super::Preset;
+
+/// The sender's configuration: what it sends, and the groups of its switches.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SenderConfig {
+    /// Payload of a full segment, bytes (SMSS). Every segment is full: the sender counts segments.
+    ///
+    /// At least 1. In packets of 1500 bytes:
+    /// Default: 1448.
+    pub mss: u32,
+    /// Network and transport headers of a data segment, bytes. A full packet has
+    /// [`SenderConfig::packet`] bytes.
+    ///
+    /// Without time stamps: 40 (IPv4).
+    /// Default: `52`.
+    pub header: u32,
+    /// Segments to send in all, at least 1; `None`: as long as the flow lives.
+    ///
+    /// Default: none.
+    pub transfer: Option<u64>,
+    /// Open the connection with SYN and SYN/ACK. This costs a round trip and gives the RTT sample
+    /// that spreading the initial window needs ([`PacingConfig::initial`]).
+    ///
+    /// Default: true; `2003`: false.
+    pub handshake: bool,
+    /// Send ECN-capable segments and react to ECE (RFC 3168).
+    ///
+    /// It changes nothing unless a queue on the way marks and the receiver echoes
+    /// ([`ReceiverConfig::ecn`](super::ReceiverConfig::ecn)).
+    /// Default: false.
+    pub ecn: bool,
+    /// The congestion window: where it starts, how it grows, when it is no longer trusted.
+    pub window: WindowConfig,
+    /// Loss detection, and what a loss or a timeout does to the window.
+    pub recovery: RecoveryConfig,
+    /// The retransmission timeout.
+    pub rto: RtoConfig,
+    /// The host's timers, and what they wait for.
+    pub timers: TimerConfig,
+    /// When segments that the window admits leave.
+    pub pacing: PacingConfig,
+    /// The sending host around the transport: application, offload, interface queue.
+    pub host: HostConfig,
+    /// Losses that the sender only pretends.
+    ///
+    /// Default: none.
+    pub artificial_loss: ArtificialLoss,
+}
+
+/// The congestion window: its start and bounds, what its laws count, and when it is validated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct WindowConfig {
+    /// Initial window, segments, at least 1 (RFC 6928; RFC 3390 before).
+    ///
+    /// A stack that sets its own (`iw`) overrides it ([`SenderConfig::with_stack`]).
+    /// Default: 10; `2003`: 2.
+    pub initial: f64,
+    /// Clamp of the congestion window, segments, at least 1; infinite for none (Linux
+    /// `snd_cwnd_clamp`).
+    ///
+    /// Lower it to model a send buffer that is too small for the path.
+    /// Default: infinite.
+    pub max: f64,
+    /// Window validation after idle or application-limited time.
+    ///
+    /// Default: [`Validation::Rfc7661`]; `2003`: [`Validation::None`];
+    /// `linux`: [`Validation::Rfc2861`].
+    pub validation: Validation,
+    /// What the increase laws count: segments, or ACKs.
+    ///
+    /// Counting ACKs halves the growth behind a receiver that delays ACKs.
+    /// Default: [`Count::Segments`]; `2003`: [`Count::Acks`].
+    pub count: Count,
+    /// `L` of appropriate byte counting (RFC 3465 section 2.2): most segments that one ACK may add
+    /// in slow start, above 0. `None`: 2 unpaced, unlimited when paced.
+    ///
+    /// Raise it where ACKs are thinned out on the way; pace then, or slow start sends bursts.
+    /// Default: none; `linux`: infinite.
+    pub slow_start_limit: Option<f64>,
+    /// What a decrease multiplies: FlightSize (RFC 5681 equation 4), or the window.
+    ///
+    /// Default: [`Base::MinFlight`]; `linux`: [`Base::Cwnd`].
+    pub decrease_base: Base,
+}
+
+/// Loss detection and repair, and the reactions to loss, timeout and their taking back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RecoveryConfig {
+    /// How losses are detected and which segment is sent next in recovery.
+    ///
+    /// [`Detector::NewReno`] wants a receiver without SACK
+    /// ([`SackConfig::enabled`](super::SackConfig::enabled)).
+    /// Default: [`Detector::Rack`]; `2003`: [`Detector::Sack`].
+    pub detector: Detector,
+    /// How the window comes down during a reduction.
+    ///
+    /// Default: [`Reduction::Prr`]; `2003`: [`Reduction::Immediate`];
+    /// `linux`: [`Reduction::PrrWindow`].
+    pub reduction: Reduction,
+    /// Tail loss probes (RFC 8985 section 7). They need [`Detector::Rack`]; their wait is set by
+    /// [`TimerConfig::max_ack_delay`] and [`TimerConfig::probe_margin`].
+    ///
+    /// Default: true; `2003`: false.
+    pub tlp: bool,
+    /// Forward RTO recovery (RFC 5682): a timeout after which originals are acknowledged was
+    /// spurious. It undoes the reduction only with [`RecoveryConfig::undo`].
+    ///
+    /// Default: true; `2003`: false.
+    pub frto: bool,
+    /// Undo a reduction that time stamps (Eifel, RFC 3522), DSACK (RFC 3708) or F-RTO show to be
+    /// spurious.
+    ///
+    /// Default: true; `2003`: false.
+    pub undo: bool,
+    /// The window after a retransmission timeout.
+    ///
+    /// Default: [`LossWindow::One`]; `linux`: [`LossWindow::FlightPlusOne`].
+    pub loss_window: LossWindow,
+    /// A retransmission lost in fast recovery reduces the window once more (RFC 5681 section 4.3,
+    /// RFC 8985). Only [`Detector::Rack`] notices such a loss.
+    ///
+    /// Default: true; `2003`: false; `linux`: false.
+    pub reduce_on_lost_retransmission: bool,
+    /// A retransmission lost after a timeout begins a fast recovery with a reduction of its own
+    /// (Linux `tcp_fastretrans_alert`).
+    ///
+    /// Default: false; `linux`: true.
+    pub recover_from_loss: bool,
+    /// A timeout in fast recovery reduces once more (RFC 5681 section 3.1). False, as in Linux
+    /// (`tcp_enter_loss`): it does not, but the first one after an answered timeout does.
+    ///
+    /// Default: true; `linux`: false.
+    pub timeout_reduces_in_recovery: bool,
+}
+
+/// The retransmission timeout (RFC 6298).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RtoConfig {
+    /// Lower bound of the timeout (RFC 6298 section 2.4; Linux `TCP_RTO_MIN`).
+    ///
+    /// Below the receiver's ACK delay it makes timeouts spurious.
+    /// Default: 1s; `2003`: 200ms; `linux`: 200ms.
+    pub min: Span,
+    /// Upper bound, backoff included; not below [`RtoConfig::min`] (section 2.5; Linux
+    /// `TCP_RTO_MAX`).
+    ///
+    /// Default: 1min; `linux`: 2min.
+    pub max: Span,
+    /// Timeout before the first RTT sample, of the SYN too (section 2.1; RFC 2988: 3 s).
+    ///
+    /// Default: 1s; `2003`: 3s.
+    pub initial: Span,
+    /// Clock granularity `G`: least that RTTVAR adds (section 2.3). [`RtoRule::Linux`] has none.
+    ///
+    /// Default: 1ms; `2003`: 10ms.
+    pub granularity: Span,
+    /// Estimator and formula.
+    ///
+    /// Default: [`RtoRule::Rfc6298`]; `linux`: [`RtoRule::Linux`].
+    pub rule: RtoRule,
+    /// Which segments of an ACK are sampled.
+    ///
+    /// Default: [`RttSample::Newest`]; `linux`: [`RttSample::Oldest`].
+    pub sample: RttSample,
+}
+
+/// The host's timers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct TimerConfig {
+    /// When a timer that is set for a span of time goes off.
+    ///
+    /// Default: [`TimerGrain::Exact`]; `linux`: [`TimerGrain::Wheel`].
+    pub grain: TimerGrain,
+    /// Ticks per second of the host's timer clock, at least 1 (Linux `CONFIG_HZ`: 100, 250, 300 or
+    /// 1000). It matters to [`TimerGrain::Wheel`] and to the kernel's own controllers.
+    ///
+    /// Default: 250.
+    pub hz: u32,
+    /// Resending the first outstanding segment restarts the retransmission timer (Linux
+    /// `tcp_xmit_retransmit_queue`). RFC 6298 section 5.1 starts it only if it is off.
+    ///
+    /// Default: false; `linux`: true.
+    pub head_restarts_rto: bool,
+    /// Longest ACK delay assumed of the receiver: what a tail loss probe waits beyond two SRTT with
+    /// one segment in flight (RFC 8985 section 7.2, `TLP.max_ack_delay`).
+    ///
+    /// Keep it at least [`AckConfig::delay`](super::AckConfig::delay), or probes are spurious.
+    /// Default: 200ms.
+    pub max_ack_delay: Span,
+    /// What a tail loss probe waits beyond two SRTT with more than one in flight (Linux
+    /// `tcp_schedule_loss_probe`: `TCP_TIMEOUT_MIN`).
+    ///
+    /// Default: 0s; `linux`: 2ms.
+    pub probe_margin: Span,
+}
+
+/// When segments that the window admits leave the host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PacingConfig {
+    /// Pace every segment at `gain * max(cwnd, flight) * mss / srtt` with these gains (Linux
+    /// `tcp_update_pacing_rate`); `None`: bursts, unless the controller sets a rate of its own.
+    ///
+    /// Default: none.
+    pub gains: Option<PacingGains>,
+    /// How the initial window leaves. [`InitialSending::Spread`] needs
+    /// [`SenderConfig::handshake`], whose RTT it divides.
+    ///
+    /// Default: [`InitialSending::Burst`].
+    pub initial: InitialSending,
+}
+
+/// The sending host around the transport.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct HostConfig {
+    /// Most new segments that segmentation offload sends as one, at least 1; 1: none.
+    ///
+    /// The sender waits until this many, or a third of the window if that is less, may leave
+    /// together (Linux `tcp_tso_should_defer`, `tcp_tso_win_divisor` 3). A pacer lets them pass as
+    /// one, but no more than a millisecond of its rate (`tcp_tso_autosize`).
+    /// Default: 1.
+    pub tso_segments: u32,
+    /// The application refills the send buffer whenever this fraction of the largest window has
+    /// been acknowledged, and the last segment of a refill carries PSH, which the receiver
+    /// acknowledges at once. Above 0; `None`: no PSH.
+    ///
+    /// Linux: the buffer holds twice the window with 4 % to spare (`tcp_sndbuf_expand`) and wakes
+    /// the application when a third is free (`sk_stream_write_space`): 2.08 / 3.
+    /// Default: none; `linux`: 0.694.
+    pub refill: Option<f64>,
+    /// Reaction to a segment that the interface queue refuses ("sendstall").
+    ///
+    /// Default: [`LocalDrop::React`].
+    pub local_drop: LocalDrop,
+}
+
+/// How losses are detected and which segment is sent next in recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Detector {
+    /// RACK with SACK (RFC 8985).
+    Rack,
+    /// Three SACKed segments above a hole (RFC 6675).
+    Sack,
+    /// Three duplicate ACKs, without SACK (RFC 6582).
+    NewReno,
+}
+
+/// What the sender does when its own interface queue refuses a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LocalDrop {
+    /// Reduce once per window: enter CWR, without undo (Linux `tcp_enter_cwr`).
+    React,
+    /// Wait for the queue to drain; the window stays (the Net100 daemon's switch).
+    Ignore,
+    /// Leave slow start without a reduction.
+    ExitSlowStart,
+}
+
+/// How the window comes down during a reduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reduction {
+    /// To `ssthresh` at once (RFC 5681, RFC 6675).
+    Immediate,
+    /// Proportional rate reduction: in proportion to what was outstanding and not SACKed (RFC 9937).
+    Prr,
+    /// Proportional rate reduction in proportion to the window before it (RFC 6937; Linux
+    /// `tcp_cwnd_reduction`).
+    PrrWindow,
+}
+
+/// Which segments of one ACK give the RTT samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RttSample {
+    /// The most recently sent one, for SRTT and controller alike.
+    Newest,
+    /// SRTT and RTO: the oldest newly acknowledged one, so that a delayed ACK's wait counts.
+    /// Controller: the newest. An ACK that covers a retransmission samples its SACKed segments, or
+    /// its time stamp in milliseconds (Linux `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`).
+    Oldest,
+}
+
+/// How the retransmission timeout follows from the samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RtoRule {
+    /// `SRTT + 4 RTTVAR`, at least the minimum (RFC 6298).
+    Rfc6298,
+    /// `SRTT + RTTVAR` with RTTVAR the largest deviation of a window, at least the minimum; the
+    /// deviation grows an eighth as fast when the RTT falls (Linux `tcp_rtt_estimator`).
+    Linux,
+}
+
+/// When a timer that is set for a span of time goes off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TimerGrain {
+    /// Exactly then.
+    Exact,
+    /// On a tick of a clock of [`TimerConfig::hz`]: the span is rounded up to ticks, and one more
+    /// tick passes because the present one has begun; spans of 63 ticks and more end on every eighth
+    /// tick (Linux `kernel/time/timer.c`).
+    Wheel,
+}
+
+/// The window after a retransmission timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LossWindow {
+    /// One segment; everything outstanding is taken to be lost (RFC 5681 section 3.1).
+    One,
+    /// One segment more than what is still in flight; segments sent less than an RTT ago are not
+    /// taken to be lost (RFC 8985 section 6.3, Linux `tcp_enter_loss`).
+    FlightPlusOne,
+}
+
+/// Window validation after idle or application-limited time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Validation {
+    /// Keep the window (ns-2).
+    None,
+    /// Restart window after an idle RTO (RFC 5681 section 4.1).
+    Rfc5681,
+    /// Halve per idle RTO, remember 3/4 of the window (RFC 2861, Linux `tcp_cwnd_restart`).
+    Rfc2861,
+    /// Non-validated phase with pipeACK (RFC 7661).
+    Rfc7661,
+}
+
+/// Segments that the sender itself treats as lost, to drive a response function without touching the
+/// path (the un-ACK facility of UCL, 2003). The segment travels and is acknowledged; the sender
+/// answers with one reduction per window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ArtificialLoss {
+    /// These segment numbers; 0 is the first segment of data.
+    pub segments: Vec<u64>,
+    /// Every n-th delivered segment, n at least 1.
+    pub every: Option<u64>,
+    /// Each delivered segment with this probability, 0 to 1.
+    pub probability: f64,
+    /// Once, when the window first reaches this many segments.
+    pub at_window: Option<f64>,
+    /// At these times since the start of the run.
+    pub times: Vec<Time>,
+}
+
+impl ArtificialLoss {
+    /// True if no rule is set.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl SenderConfig {
+    /// A preset for packets of `mtu` bytes with time stamps (payload `mtu - 52`).
+    pub fn preset(preset: Preset, mtu: u32) -> Self {
+        let header = 52;
+        let modern = Self {
+            mss: mtu.saturating_sub(header).max(1),
+            header,
+            transfer: None,
+            handshake: true,
+            ecn: false,
+            window: WindowConfig {
+                initial: 10.0,
+                max: f64::INFINITY,
+                validation: Validation::Rfc7661,
+                count: Count::Segments,
+                slow_start_limit: None,
+                decrease_base: Base::MinFlight,
+            },
+            recovery: RecoveryConfig {
+                detector: Detector::Rack,
+                reduction: Reduction::Prr,
+                tlp: true,
+                frto: true,
+                undo: true,
+                loss_window: LossWindow::One,
+                reduce_on_lost_retransmission: true,
+                recover_from_loss: false,
+                timeout_reduces_in_recovery: true,
+            },
+            rto: RtoConfig {
+                min: Span::from_secs(1),
+                max: Span::from_secs(60),
+                initial: Span::from_secs(1),
+                granularity: Span::from_millis(1),
+                rule: RtoRule::Rfc6298,
+                sample: RttSample::Newest,
+            },
+            timers: TimerConfig {
+                grain: TimerGrain::Exact,
+                hz: 250,
+                head_restarts_rto: false,
+                max_ack_delay: Span::from_millis(200),
+                probe_margin: Span::ZERO,
+            },
+            pacing: PacingConfig {
+                gains: None,
+                initial: InitialSending::Burst,
+            },
+            host: HostConfig {
+                tso_segments: 1,
+                refill: None,
+                local_drop: LocalDrop::React,
+            },
+            artificial_loss: ArtificialLoss::default(),
+        };
+        match preset {
+            Preset::Y2026 => modern,
+            Preset::Y2003 => Self {
+                handshake: false,
+                window: WindowConfig {
+                    initial: 2.0,
+                    validation: Validation::None,
+                    count: Count::Acks,
+                    ..modern.window
+                },
+                recovery: RecoveryConfig {
+                    detector: Detector::Sack,
+                    reduction: Reduction::Immediate,
+                    tlp: false,
+                    frto: false,
+                    undo: false,
+                    reduce_on_lost_retransmission: false,
+                    ..modern.recovery
+                },
+                rto: RtoConfig {
+                    min: Span::from_millis(200),
+                    initial: Span::from_secs(3),
+                    granularity: Span::from_millis(10),
+                    ..modern.rto
+                },
+                ..modern
+            },
+            Preset::Linux => Self {
+                window: WindowConfig {
+                    validation: Validation::Rfc2861,
+                    slow_start_limit: Some(f64::INFINITY),
+                    decrease_base: Base::Cwnd,
+                    ..modern.window
+                },
+                recovery: RecoveryConfig {
+                    reduction: Reduction::PrrWindow,
+                    loss_window: LossWindow::FlightPlusOne,
+                    reduce_on_lost_retransmission: false,
+                    recover_from_loss: true,
+                    timeout_reduces_in_recovery: false,
+                    ..modern.recovery
+                },
+                rto: RtoConfig {
+                    min: Span::from_millis(200),
+                    max: Span::from_secs(120),
+                    rule: RtoRule::Linux,
+                    sample: RttSample::Oldest,
+                    ..modern.rto
+                },
+                timers: TimerConfig {
+                    grain: TimerGrain::Wheel,
+                    head_restarts_rto: true,
+                    probe_margin: Span::from_millis(2),
+                    ..modern.timers
+                },
+                host: HostConfig {
+                    refill: Some(0.694),
+                    ..modern.host
+                },
+                ..modern
+            },
+        }
+    }
+
+    /// This configuration after `change`.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    /// What a stack's spelling overrides here (initial window, sending, pacing), and the setup that
+    /// its controller gets.
+    pub fn with_stack(mut self, spec: &StackSpec) -> (Self, Setup) {
+        if let Some(iw) = spec.initial_window() {
+            self.window.initial = iw;
+        }
+        if let Some(sending) = spec.sending() {
+            self.pacing.initial = sending;
+        }
+        self.pacing.gains = spec.pacing().or(self.pacing.gains);
+        let paced = self.pacing.gains.is_some();
+        let default_limit = if paced { f64::INFINITY } else { 2.0 };
+        let setup = Setup {
+            initial_window: self.window.initial,
+            max_window: self.window.max,
+            count: self.window.count,
+            slow_start_limit: self.window.slow_start_limit.unwrap_or(default_limit),
+            base: self.window.decrease_base,
+            mss: self.mss,
+            paced,
+            hz: self.timers.hz,
+        };
+        (self, setup)
+    }
+
+    /// Bytes of a full packet: payload and headers.
+    pub fn packet(&self) -> u32 {
+        self.mss + self.header
+    }
+}
