@@ -13,7 +13,7 @@ help: ## List the targets
 	@echo
 	@echo 'variables: CARGO=$(CARGO) OUT=$(OUT)'
 
-run: ## Build, run a tour of the built-in scenarios, write its report
+run: ## Build quickly, run a tour of the built-in scenarios, write its report
 	@command -v $(CARGO) >/dev/null || { echo 'make: cargo is missing; install Rust 1.95 or later: https://rustup.rs' >&2; exit 3; }
 	$(CARGO) build --profile quick --locked --package fullpipe
 	@if [ '$(OUT)' = fullpipe-out/tour ]; then rm -rf fullpipe-out/tour; fi
@@ -25,18 +25,18 @@ test: ## Run every test that this machine can run
 	$(CARGO) test --workspace --locked
 	web/check.sh
 
-bench: ## Measure the simulator: packets per second, instructions per packet, peers beside it
+bench: ## Measure the simulator: packets per second, instructions per packet, ns-2, ns-3
 	@bench/run.sh
 
-bench-udp: ## Measure UDP over loopback: Gbit/s and CPU per GB beside kernel TCP, UDT and quinn; writes bench/udp-results.md
+bench-udp: ## Measure UDP over loopback beside kernel TCP, UDT and quinn
 	@bench/udp/run.py
 
-calibrate: ## Hold the simulator against Linux: build its kernel, run every cell, write calibrate-out/report.html
+calibrate: ## Compare the simulator with Linux: build the kernel, run every cell, report
 	$(CARGO) run --release --locked --package fullpipe-calibrate -- oracle --jobs $$(nproc)
 	$(CARGO) run --release --locked --package fullpipe-calibrate -- freeze --to calibrate-out/reference
 	$(CARGO) run --release --locked --package fullpipe-calibrate -- report --reference calibrate-out/reference --to calibrate-out/report.html
 
-web: ## Build the page of reports from web/ (needs node 20); its tests need chromium and a built fullpipe
+web: ## Build and test the report page (needs node 20, chromium, a built fullpipe)
 	cd web && npm ci --ignore-scripts && npm run --silent check && npm run --silent build && npm test --silent && npm run --silent test:page
 
 lint: ## Check format, prose, circles of files, lints, licences

@@ -2,10 +2,9 @@
 # Speed of the simulator: delivered data packets per CPU second of one core, peak memory and
 # instructions per packet (callgrind), then the peers on the same dumbbells.
 #
-#   bench/run.sh fullpipe, ns-2 and ns-3 (Debian: ns2 libns3-dev) on the same dumbbells in one run,
-#   20 s per
-#                                case at most (LIMIT=60 for longer); without the peers, their
-#                                recorded figures
+#   bench/run.sh                 fullpipe, ns-2 and ns-3 (Debian: ns2 libns3-dev) on the same
+#                                dumbbells in one run, 20 s per case at most (LIMIT=60 for longer);
+#                                without the peers, their recorded figures
 #   bench/run.sh --recorded      do not run the peers
 #   bench/run.sh --quick         fullpipe only, no callgrind
 set -euo pipefail

@@ -165,7 +165,8 @@ def cycle(law, gaps, rtt, skip):
             t += rtt
         if left > 0 and i >= skip:
             sent, rounds = sent + left, rounds + left / w
-        if left < 0:  # the next loss fell into the round trip of the last recovery: one reduction covers both
+        if left < 0:
+            # The next loss fell into the last recovery's round trip: one reduction covers both.
             carried = -left
             continue
         top = max(top, w) if i >= skip else top

@@ -41,7 +41,7 @@ class Case:
     duration: float  # simulated s
     hosts: int  # host pairs that share the flows
     loss: float = 0.0  # per packet
-    windowed: bool = False  # the window is the BDP and no more: the queue stays short, nothing is lost
+    windowed: bool = False  # the window is at most the BDP: the queue stays short, nothing is lost
 
     @property
     def bdp(self) -> int:
@@ -97,7 +97,7 @@ CASES = [
     Case("d2", 1000, 10e9, 0.020, 0.080, 1.0, 0.050, 10, 40),
     case("e", 1, 10e9, 0.100, 1.0, 30, 1, windowed=True),
     case("e2", 1, 10e9, 0.100, 1.0, 30, 1, windowed=True, loss=1e-5),
-    case("e3", 1, 10e9, 0.100, 0.5, 30, 1),  # start-up overshoots and loses a large part of a window
+    case("e3", 1, 10e9, 0.100, 0.5, 30, 1),  # start-up loses a large part of a window
     case("f", 1, 100e9, 0.100, 1.0, 5, 1, windowed=True),
 ]
 # Small enough for an instruction-counting run of every simulator.

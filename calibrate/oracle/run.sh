@@ -5,11 +5,15 @@
 #   run.sh BUILD OUT [KEY=VALUE ...]
 #
 #   CC=reno      algorithm; CC=a+b two flows, CC=reno*16 sixteen
-#   BW=100 bottleneck, Mbit/s BUF=333 its buffer, packets, the one in transmission included DELAY=20
-#   one way, ms LOSS=0 percent of data packets lost at random after the bottleneck DUR=60 s, counted
-#   from the last flow's start STAGGER=0 s between the starts of flows IW= initial window other than
-#   the kernel's 10 GRID=10 ms between regular rows SYSCTL=net.ipv4.tcp_sack:0,... further settings
-#   of both ends
+#   BW=100       rate of the bottleneck, Mbit/s
+#   BUF=333      its buffer, packets, the one in transmission included
+#   DELAY=20     one way, ms
+#   LOSS=0       percent of data packets lost at random after the bottleneck
+#   DUR=60       s, counted from the last flow's start
+#   STAGGER=0    s between the starts of flows
+#   IW=          initial window other than the kernel's 10
+#   GRID=10      ms between regular rows
+#   SYSCTL=net.ipv4.tcp_sack:0,...             further settings of both ends
 #
 # Writes OUT.<i>.csv per flow, OUT.counters.txt, OUT.qdisc.txt. Prints GUEST-DONE when all went
 # well. The guest sees the host's files with the user's own rights and writes only where OUT points.

@@ -6,7 +6,8 @@
 //! [`measure`] reduces it; [`mod@reference`] keeps results as text, [`compare`] judges. [`causes`]
 //! says why cells are outside; [`report`], [`docs`] and [`figure`] show it all.
 
-#![allow(clippy::disallowed_methods)] // The oracle is a process of the host: its runner waits and tells the time left.
+// The oracle is a process of the host: its runner waits and shows the time left.
+#![allow(clippy::disallowed_methods)]
 
 pub mod ablation;
 pub mod causes;
