@@ -1,16 +1,25 @@
-//! Start-up x window law: the frame that every loss-driven and most delay-driven algorithms share.
+//! Start-up x window law: the frame that every loss-based and most delay-based algorithms share.
 //!
-//! [`Classic`] owns what is the same for all of them: the slow-start test, byte or ACK counting, the base of a decrease,
-//! the floors, the undo snapshot, the clamp. A [`WindowLaw`](crate::law::WindowLaw) and a
-//! [`StartUp`](crate::startup::StartUp) hold only what their paper says.
+//! [`Classic`] owns what is the same for all of them: the slow-start test, byte or ACK counting, the
+//! base of a decrease, the floors, the undo snapshot, the clamp. A [`WindowLaw`] and a [`StartUp`]
+//! hold only what their paper defines. Any start-up runs with any law:
+//!
+//! ```
+//! use fullpipe_cc::law::scalable::Scalable;
+//! use fullpipe_cc::startup::limited::{Limited, Rule};
+//! use fullpipe_cc::{Classic, Controller, Setup};
+//!
+//! let start = Limited::new(100.0, Rule::Rfc);
+//! let law = Scalable { step: 0.01, decrease: 0.125, lwnd: 16.0 };
+//! let cc = Classic::new(start, law, None, Setup::default());
+//! assert_eq!(cc.window(), 10.0);
+//! ```
 
 use fullpipe_units::Time;
 
 use crate::controller::{
     AckEvent, CongestionEvent, CongestionKind, Controller, Count, IdleEvent, RtoEvent,
 };
-use crate::law::{Law, WindowLaw};
-use crate::startup::{Start, StartUp};
 
 /// Window and threshold, real-valued segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,8 +30,23 @@ pub struct Window {
     pub ssth: f64,
 }
 
+impl Window {
+    /// Adds `step` segments for each of `n` effective segments, up to `ssth`; returns those not used.
+    pub fn climb(&mut self, n: f64, step: f64) -> f64 {
+        let room = self.ssth - self.w;
+        if n * step <= room {
+            self.w += n * step;
+            0.0
+        } else {
+            self.w = self.ssth;
+            n - room / step
+        }
+    }
+}
+
 /// Which window a decrease multiplies (RFC 5681 eq. 4 and RFC 9438 4.6: FlightSize; Linux: cwnd).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Base {
     /// `min(w, FlightSize)`.
     #[default]
@@ -67,30 +91,95 @@ impl Default for Setup {
     }
 }
 
+/// What a document about slow start defines.
+#[cfg_attr(feature = "registry", ambassador::delegatable_trait)]
+pub trait StartUp: Clone {
+    /// Every ACK while in start-up, grown or not: RTT rounds and exit tests. Leaving means lowering `win.ssth`.
+    fn observe(&mut self, _win: &mut Window, _ev: &AckEvent) {}
+
+    /// Raise `win.w` for `n` effective segments (already limited by `L`), never past `win.ssth`; returns the segments left
+    /// over for congestion avoidance.
+    fn grow(&mut self, win: &mut Window, n: f64, ev: &AckEvent) -> f64;
+
+    /// A congestion event or a timeout ended start-up, or one begins again after a timeout.
+    fn on_congestion(&mut self) {}
+
+    /// The flow restarts after idle time.
+    fn on_idle(&mut self, _ev: &IdleEvent) {}
+
+    /// The sender's segment size changed; `ratio` is old over new. Scale what is kept in segments.
+    fn on_mss_change(&mut self, _ratio: f64) {}
+
+    /// Named variables for traces.
+    fn report(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+/// What a paper about a window law defines.
+#[cfg_attr(feature = "registry", ambassador::delegatable_trait)]
+pub trait WindowLaw: Clone {
+    /// False for a law that has no slow start at all (LEDBAT): its `increase` runs from the first ACK.
+    fn has_slow_start(&self) -> bool {
+        true
+    }
+
+    /// Every ACK in every phase, before growth: RTT filters, bandwidth samples, round ends. A delay-based law may move
+    /// `win` here (Vegas' round end, TCP-LP's early back-off).
+    fn observe(&mut self, _win: &mut Window, _ev: &AckEvent) {}
+
+    /// Congestion avoidance for `n` effective segments (already limited to the window): raise `win.w`.
+    fn increase(&mut self, win: &mut Window, n: f64, ev: &AckEvent);
+
+    /// True while the law forbids any growth, that of a start-up included (TCP-LP's inference time).
+    fn holds(&self, _now: Time) -> bool {
+        false
+    }
+
+    /// A congestion event at window `w`: returns the new `ssthresh` (segments, before the floor), a fraction of `base`.
+    fn decrease(&mut self, w: f64, base: f64, ev: &CongestionEvent) -> f64;
+
+    /// First timeout of a segment: returns the new `ssthresh` and resets the law's epoch. Each law states its own rule.
+    fn on_rto(&mut self, w: f64, base: f64, ev: &RtoEvent) -> f64;
+
+    /// Recovery ended.
+    fn on_recovery_exit(&mut self, _win: &mut Window, _now: Time) {}
+
+    /// The law's state has just been restored from the snapshot of a spurious reduction.
+    fn on_undo(&mut self, _win: &mut Window, _now: Time) {}
+
+    /// The flow restarts after idle time.
+    fn on_idle(&mut self, _ev: &IdleEvent) {}
+
+    /// The segment size changed: windows that the law remembers are multiplied by `ratio` (old over new).
+    fn on_mss_change(&mut self, _ratio: f64) {}
+
+    /// Named variables for traces; `w` is the present window.
+    fn report(&self, w: f64, visit: &mut dyn FnMut(&'static str, f64));
+}
+
 /// A start-up and a window law, composed.
 #[derive(Clone, Debug)]
-pub struct Classic {
+pub struct Classic<S, W> {
     win: Window,
-    start: Start,
-    law: Law,
+    start: S,
+    law: W,
     setup: Setup,
     /// Fraction kept on an ECN mark in congestion avoidance (RFC 8511); `None`: as on loss.
     ecn_keep: Option<f64>,
     /// An RTO happened and its data is not yet recovered: `L = 1` (RFC 3465 2.3).
     after_rto: bool,
-    saved: Option<Saved>,
+    saved: Option<Saved<S, W>>,
 }
 
 #[derive(Clone, Debug)]
-struct Saved {
+struct Saved<S, W> {
     win: Window,
-    start: Start,
-    law: Law,
+    start: S,
+    law: W,
 }
 
-impl Classic {
+impl<S: StartUp, W: WindowLaw> Classic<S, W> {
     /// A controller at the start of a connection. `ecn_keep` is ABE's kept fraction, if wanted.
-    pub fn new(start: Start, law: Law, ecn_keep: Option<f64>, setup: Setup) -> Self {
+    pub fn new(start: S, law: W, ecn_keep: Option<f64>, setup: Setup) -> Self {
         let ssth = if law.has_slow_start() {
             f64::INFINITY
         } else {
@@ -131,7 +220,7 @@ impl Classic {
     }
 }
 
-impl Controller for Classic {
+impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
     #[inline]
     fn on_ack(&mut self, ev: &AckEvent) {
         self.law.observe(&mut self.win, ev);

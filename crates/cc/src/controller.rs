@@ -15,6 +15,7 @@ pub const MOST_VARIABLES: usize = 10;
 /// The interface between the endpoint and a congestion-control algorithm.
 ///
 /// All methods are infallible and free of allocation. Windows are in segments.
+#[cfg_attr(feature = "registry", ambassador::delegatable_trait)]
 pub trait Controller {
     /// An ACK's samples, before anything is judged lost or a recovery ends: [`AckEvent::phase`] is the phase that the ACK met,
     /// and what an ACK only decides later (`lost`, `flight`, `cwnd_limited`) is not filled in.
@@ -148,7 +149,8 @@ pub struct Stamps {
 }
 
 /// The sender's recovery state (RFC 5681, RFC 6675, RFC 3168; the names are Linux's).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Phase {
     /// Nothing unusual.
     Open,
@@ -183,7 +185,8 @@ impl RateSample {
 }
 
 /// Why a congestion event happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum CongestionKind {
     /// A segment was lost in the network.
     Loss,
@@ -258,7 +261,8 @@ pub struct IdleEvent {
 }
 
 /// How an ACK is counted by an increase law.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Count {
     /// Every newly delivered segment counts (byte counting, RFC 3465 and RFC 5681).
     #[default]

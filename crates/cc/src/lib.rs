@@ -13,27 +13,44 @@
 //! assert!(stack.in_start_up());
 //! ```
 
-// Unit tests share the round-based driver of the integration tests.
+#![cfg_attr(not(test), no_std)]
+
+#[macro_use]
+extern crate alloc;
+
+// Unit tests share the round-based driver and the rate-based controller of the integration tests.
 #[cfg(test)]
 extern crate self as fullpipe_cc;
+#[cfg(test)]
+#[path = "../tests/it/fixed_share.rs"]
+mod fixed_share;
 #[cfg(test)]
 #[path = "../tests/it/rounds.rs"]
 mod rounds;
 
+#[macro_use]
+pub mod params;
+#[macro_use]
+pub mod entry;
+
 pub mod classic;
 pub mod controller;
-pub mod delay;
 pub mod law;
+#[cfg(feature = "linux")]
 pub mod linux;
-pub mod params;
+pub mod model;
+#[cfg(feature = "registry")]
 pub mod registry;
+pub mod round;
 pub mod sending;
 pub mod startup;
 
-pub use classic::{Base, Classic, Setup, Window};
+pub use classic::{Base, Classic, Setup, StartUp, Window, WindowLaw};
 pub use controller::{
     AckEvent, CongestionEvent, CongestionKind, Controller, Count, IdleEvent, MOST_VARIABLES, Phase,
     RateSample, RestartEvent, RtoEvent, Stamps,
 };
-pub use registry::{Entry, Kind, Stack, StackError, StackSpec};
+pub use entry::Entry;
+#[cfg(feature = "registry")]
+pub use registry::{Kind, Stack, StackError, StackSpec};
 pub use sending::{InitialSending, PacingGains};

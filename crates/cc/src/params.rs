@@ -1,10 +1,43 @@
-//! Parameters of a registry entry: name, default, range, unit, documentation and source in one table.
+//! Parameters of a component: name, default, range, unit, documentation and source in one table.
 
-use std::ops::RangeInclusive;
+use alloc::borrow::ToOwned;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::RangeInclusive;
 
 use fullpipe_units::Span;
 
-use crate::registry::StackError;
+/// One parameter in one line: `param!(name: kind = default, .., "doc", "source")`.
+///
+/// ```
+/// use fullpipe_cc::param;
+/// use fullpipe_cc::params::{ParamSpec, Params};
+/// use fullpipe_units::Span;
+///
+/// const PARAMS: &[ParamSpec] = &[
+///     param!(beta: number = 0.7, 0.01..=0.99, "fraction", "fraction kept", "RFC 9438 4.6"),
+///     param!(grain: time = Span::ZERO, Span::ZERO..=Span::from_secs(1), "clock tick", "ours"),
+///     param!(form: choice = &["exact", "table"], "which p(w); the first is the default", "ours"),
+///     param!(friendly: flag = true, "at least as fast as Reno", "RFC 9438 4.3"),
+/// ];
+/// assert_eq!(Params::defaults(PARAMS).number("beta"), 0.7);
+/// ```
+#[macro_export]
+macro_rules! param {
+    ($name:ident: number = $default:expr, $range:expr, $unit:expr, $doc:expr, $source:expr) => {
+        $crate::params::ParamSpec::number(stringify!($name), $default, $range, $unit, $doc, $source)
+    };
+    ($name:ident: time = $default:expr, $range:expr, $doc:expr, $source:expr) => {
+        $crate::params::ParamSpec::time(stringify!($name), $default, $range, $doc, $source)
+    };
+    ($name:ident: choice = $words:expr, $doc:expr, $source:expr) => {
+        $crate::params::ParamSpec::choice(stringify!($name), $words, $doc, $source)
+    };
+    ($name:ident: flag = $default:expr, $doc:expr, $source:expr) => {
+        $crate::params::ParamSpec::flag(stringify!($name), $default, $doc, $source)
+    };
+}
 
 /// One parameter of a law, a start-up or a sending rule.
 #[derive(Clone, Copy, Debug)]
@@ -249,35 +282,21 @@ impl Params {
     /// Sets `name` from text.
     ///
     /// # Errors
-    /// An unknown name, a name set twice, or a value outside its range; `component` is named in the message.
-    pub fn set(
-        &mut self,
-        component: &'static str,
-        name: &str,
-        text: &str,
-    ) -> Result<(), StackError> {
+    /// An unknown name, a name set twice, or a value outside its range.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<(), ParamError> {
         let Some(i) = self.specs.iter().position(|s| s.name == name) else {
-            let names: Vec<&'static str> = self.specs.iter().map(|s| s.name).collect();
-            return Err(StackError::UnknownParam {
-                component,
+            return Err(ParamError::Unknown {
                 name: name.to_owned(),
-                nearest: crate::registry::nearest(name, names.iter().copied()),
-                known: names,
+                known: self.specs.iter().map(|s| s.name).collect(),
             });
         };
+        let name = self.specs[i].name;
         if self.given[i] {
-            return Err(StackError::ParamTwice {
-                component,
-                name: self.specs[i].name,
-            });
+            return Err(ParamError::Twice { name });
         }
         self.values[i] = self.specs[i]
             .parse(text)
-            .map_err(|why| StackError::BadValue {
-                component,
-                name: self.specs[i].name,
-                why,
-            })?;
+            .map_err(|why| ParamError::BadValue { name, why })?;
         self.given[i] = true;
         Ok(())
     }
@@ -354,3 +373,46 @@ impl Params {
         self.values[i.unwrap_or_else(|| unreachable!("no parameter {name} in this table"))]
     }
 }
+
+/// Why parameters were refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ParamError {
+    /// No such parameter.
+    Unknown {
+        /// As written.
+        name: String,
+        /// Every parameter of the component.
+        known: Vec<&'static str>,
+    },
+    /// The same parameter twice.
+    Twice {
+        /// Parameter.
+        name: &'static str,
+    },
+    /// Not a value of the parameter.
+    BadValue {
+        /// Parameter.
+        name: &'static str,
+        /// What is wrong, with the accepted range.
+        why: String,
+    },
+    /// Parameters that contradict each other.
+    Contradiction {
+        /// Sentence.
+        why: String,
+    },
+}
+
+impl fmt::Display for ParamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ParamError::Unknown { name, .. } => write!(f, "no parameter `{name}`"),
+            ParamError::Twice { name } => write!(f, "`{name}` is set twice"),
+            ParamError::BadValue { name, why } => write!(f, "`{name}`: {why}"),
+            ParamError::Contradiction { why } => f.write_str(why),
+        }
+    }
+}
+
+impl core::error::Error for ParamError {}

@@ -2,11 +2,12 @@
 
 use fullpipe_units::Span;
 
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
+use crate::entry::Entry;
+use crate::params::ParamSpec;
 
 /// Sending rule for the initial window.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum InitialSending {
     /// All segments back to back (RFC 6928 on an unpaced stack).
     Burst,
@@ -56,7 +57,8 @@ impl InitialSending {
 }
 
 /// Gains of the window-derived pacing rate `gain * max(w, flight) * mss / srtt` (Linux defaults).
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PacingGains {
     /// While `w < ssthresh / 2`.
     pub slow_start: f64,
@@ -73,109 +75,93 @@ impl Default for PacingGains {
     }
 }
 
-const IW: ParamSpec = ParamSpec::number(
-    "iw",
-    10.0,
-    1.0..=64.0,
-    "segments",
+const IW: ParamSpec = param!(iw: number = 10.0, 1.0..=64.0, "segments",
     "initial window; the flow's `initial_window` applies when not given",
-    "RFC 6928",
-);
-const JIFFY: ParamSpec = ParamSpec::time(
-    "jiffy",
-    Span::from_millis(1),
-    Span::from_micros(1)..=Span::from_millis(100),
+    "RFC 6928");
+const JIFFY: ParamSpec = param!(jiffy: time = Span::from_millis(1), Span::from_micros(1)..=Span::from_millis(100),
     "timer resolution: below one jiffy per segment nothing is spread",
-    "Initial Spreading 2014",
-);
+    "Initial Spreading 2014");
 const SOURCE: &str = "Initial Spreading 2014; RFC 6928";
 
 /// `burst`.
-pub const BURST: Entry = Entry {
+pub const BURST: Entry<InitialSending> = Entry {
     name: "burst",
     aliases: &[],
-    kind: Kind::Sending,
     about: "initial window back to back",
     source: "RFC 6928",
     params: &[IW],
-    build: |_| Ok(Component::Sending(InitialSending::Burst)),
+    build: |_| Ok(InitialSending::Burst),
 };
 
 /// `spread`.
-pub const SPREAD: Entry = Entry {
+pub const SPREAD: Entry<InitialSending> = Entry {
     name: "spread",
     aliases: &["spread-bounded"],
-    kind: Kind::Sending,
     about: "initial window spread by min(RTT/IW, t_max), conventional afterwards",
     source: SOURCE,
     params: &[
         IW,
-        ParamSpec::time(
-            "t_max",
-            Span::from_millis(4),
-            Span::from_micros(1)..=Span::from_secs(10),
-            "largest gap between two segments",
-            "Initial Spreading 2014",
-        ),
+        param!(t_max: time = Span::from_millis(4), Span::from_micros(1)..=Span::from_secs(10),
+            "largest gap between two segments", "Initial Spreading 2014"),
         JIFFY,
     ],
-    build: |p: &Params| {
-        Ok(Component::Sending(InitialSending::Spread {
+    build: |p| {
+        Ok(InitialSending::Spread {
             t_max: Some(p.time("t_max")),
             jiffy: p.time("jiffy"),
-        }))
+        })
     },
 };
 
 /// `spread-variable`.
-pub const SPREAD_VARIABLE: Entry = Entry {
+pub const SPREAD_VARIABLE: Entry<InitialSending> = Entry {
     name: "spread-variable",
     aliases: &[],
-    kind: Kind::Sending,
     about: "initial window spread over the whole first RTT, conventional afterwards",
     source: SOURCE,
     params: &[IW, JIFFY],
-    build: |p: &Params| {
-        Ok(Component::Sending(InitialSending::Spread {
+    build: |p| {
+        Ok(InitialSending::Spread {
             t_max: None,
             jiffy: p.time("jiffy"),
-        }))
+        })
     },
 };
 
 /// `paced`.
-pub const PACED: Entry = Entry {
+pub const PACED: Entry<PacingGains> = Entry {
     name: "paced",
     aliases: &["pacing"],
-    kind: Kind::Pacing,
     about: "every segment paced at gain * w / srtt for the whole connection, initial window included",
     source: "Linux 6.8 tcp_input.c; RFC 9002 section 7.7",
     params: &[
         IW,
-        ParamSpec::number(
-            "ss_gain",
-            2.0,
-            0.5..=10.0,
-            "",
-            "gain while w < ssthresh/2",
-            "Linux 6.8",
-        ),
-        ParamSpec::number(
-            "ca_gain",
-            1.2,
-            0.5..=10.0,
-            "",
-            "gain otherwise",
-            "Linux 6.8",
-        ),
+        param!(ss_gain: number = 2.0, 0.5..=10.0, "", "gain while w < ssthresh/2", "Linux 6.8"),
+        param!(ca_gain: number = 1.2, 0.5..=10.0, "", "gain otherwise", "Linux 6.8"),
     ],
-    build: |p: &Params| {
-        Ok(Component::Pacing(PacingGains {
+    build: |p| {
+        Ok(PacingGains {
             slow_start: p.number("ss_gain"),
             avoidance: p.number("ca_gain"),
-        }))
+        })
     },
 };
+
+/// Every rule for the initial window, for a registry whose components are `C`.
+#[cfg(feature = "registry")]
+pub(crate) const fn initial<C: From<InitialSending>>() -> [Entry<C>; 3] {
+    [
+        BURST.built_by(|p| (BURST.build)(p).map(C::from)),
+        SPREAD.built_by(|p| (SPREAD.build)(p).map(C::from)),
+        SPREAD_VARIABLE.built_by(|p| (SPREAD_VARIABLE.build)(p).map(C::from)),
+    ]
+}
+
+/// Pacing of the connection, for a registry whose components are `C`.
+#[cfg(feature = "registry")]
+pub(crate) const fn pacing<C: From<PacingGains>>() -> [Entry<C>; 1] {
+    [PACED.built_by(|p| (PACED.build)(p).map(C::from))]
+}
 
 #[cfg(test)]
 mod tests {

@@ -8,12 +8,10 @@
 //! Every congestion event, timeouts included, removes `b`; a lost retransmission removes it again. The law remembers nothing,
 //! so undo, idle time and a new segment size need nothing; an application-limited flow does not grow.
 
-use crate::classic::Window;
+use crate::classic::{Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, RtoEvent};
+use crate::entry::Entry;
 use crate::law::highspeed::{Form, HighSpeed};
-use crate::law::{Law, WindowLaw};
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
 
 /// Constant increase, constant decrease.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,104 +82,60 @@ impl WindowLaw for Aimd {
 }
 
 /// `reno`.
-pub const RENO: Entry = Entry {
+pub const RENO: Entry<Aimd> = Entry {
     name: "reno",
     aliases: &["newreno", "standard-tcp"],
-    kind: Kind::Law,
     about: "standard TCP: one segment per RTT, halve on loss",
     source: "RFC 5681 section 3.1",
     params: &[],
-    build: |_| Ok(Component::Law(Law::Aimd(Aimd::RENO), None)),
+    build: |_| Ok(Aimd::RENO),
 };
 
 /// `aimd(increase, decrease)`.
-pub const AIMD: Entry = Entry {
+pub const AIMD: Entry<Aimd> = Entry {
     name: "aimd",
     aliases: &[],
-    kind: Kind::Law,
     about: "static AIMD as the Net100 tuning daemon sets it",
     source: "Net100 2003; RFC 5681 section 3.1",
     params: &[
-        ParamSpec::number(
-            "increase",
-            1.0,
-            1e-3..=1e6,
-            "segments/RTT",
-            "additive increase a",
-            "RFC 5681 3.1",
-        ),
-        ParamSpec::number(
-            "decrease",
-            0.5,
-            1e-6..=0.999,
-            "fraction",
-            "fraction b removed on loss",
-            "RFC 5681 3.1",
-        ),
+        param!(increase: number = 1.0, 1e-3..=1e6, "segments/RTT",
+            "additive increase a", "RFC 5681 3.1"),
+        param!(decrease: number = 0.5, 1e-6..=0.999, "fraction",
+            "fraction b removed on loss", "RFC 5681 3.1"),
     ],
-    build: |p: &Params| {
-        Ok(Component::Law(
-            Law::Aimd(Aimd {
-                increase: p.number("increase"),
-                decrease: p.number("decrease"),
-            }),
-            None,
-        ))
+    build: |p| {
+        Ok(Aimd {
+            increase: p.number("increase"),
+            decrease: p.number("decrease"),
+        })
     },
 };
 
 /// `multcp(streams)`.
-pub const MULTCP: Entry = Entry {
+pub const MULTCP: Entry<Aimd> = Entry {
     name: "multcp",
     aliases: &["streams"],
-    kind: Kind::Law,
     about: "one flow with the increase and decrease of N parallel Reno streams",
     source: "Net100 2003: AIMD(0.125, 4) for N = 4",
-    params: &[ParamSpec::number(
-        "n",
-        4.0,
-        1.0..=10_000.0,
-        "streams",
-        "streams emulated: a = n, b = 1/(2n)",
-        "Net100 2003",
-    )],
-    build: |p: &Params| {
-        Ok(Component::Law(
-            Law::Aimd(Aimd::streams(p.number("n"))),
-            None,
-        ))
-    },
+    params: &[param!(n: number = 4.0, 1.0..=10_000.0, "streams",
+        "streams emulated: a = n, b = 1/(2n)", "Net100 2003")],
+    build: |p| Ok(Aimd::streams(p.number("n"))),
 };
 
 /// `pretuned(window)`.
-pub const PRETUNED: Entry = Entry {
+pub const PRETUNED: Entry<Aimd> = Entry {
     name: "pretuned",
     aliases: &["floyd-static"],
-    kind: Kind::Law,
     about: "static AIMD with HighSpeed TCP's a and b at the window of the configured buffer",
     source: "Net100 2003; RFC 3649 section 5",
     params: &[
-        ParamSpec::number(
-            "window",
-            3000.0,
-            1.0..=1e6,
-            "segments",
-            "window at which a and b are taken: buffer size over segment size",
-            "Net100 2003",
-        ),
-        ParamSpec::choice(
-            "form",
-            Form::WORDS,
-            "p(w) as in `highspeed`",
-            "RFC 3649 section 5",
-        ),
+        param!(window: number = 3000.0, 1.0..=1e6, "segments",
+            "window at which a and b are taken: buffer size over segment size", "Net100 2003"),
+        param!(form: choice = Form::WORDS, "p(w) as in `highspeed`", "RFC 3649 section 5"),
     ],
-    build: |p: &Params| {
+    build: |p| {
         let form = Form::of(p.word("form"));
-        Ok(Component::Law(
-            Law::Aimd(Aimd::pretuned(p.number("window"), form)),
-            None,
-        ))
+        Ok(Aimd::pretuned(p.number("window"), form))
     },
 };
 
@@ -191,6 +145,7 @@ mod tests {
 
     use super::*;
     use crate::controller::{CongestionKind, Controller};
+    use crate::law::Law;
     use crate::rounds::{Rounds, law, loss};
 
     const RTT: Span = Span::from_millis(100);

@@ -8,11 +8,10 @@
 //! retransmission reduces again, with fast convergence. Timeout: as a loss, and the last maximum is forgotten. Mark: as a loss.
 //! Undo restores the maximum, a new segment size scales it, idle time leaves it. An application-limited flow does not grow.
 
-use crate::classic::Window;
+use crate::classic::{Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, RtoEvent};
-use crate::law::{Law, WindowLaw};
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
+use crate::entry::Entry;
+use crate::params::ParamSpec;
 
 /// Parameters of BIC.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -185,71 +184,38 @@ impl WindowLaw for Bic {
 /// Growth per segment before any loss: 5 % per RTT (Linux).
 const FIRST_GROWTH: f64 = 1.0 / 20.0;
 
-const LOW_WINDOW: ParamSpec = ParamSpec::number(
-    "low_window",
-    BicParams::LINUX.low_window,
-    0.0..=1e6,
-    "segments",
-    "window up to which the flow is Reno",
-    "Linux tcp_bic.c",
-);
-const FAST_CONVERGENCE: ParamSpec = ParamSpec::flag(
-    "fast_convergence",
-    true,
+const LOW_WINDOW: ParamSpec = param!(low_window: number = BicParams::LINUX.low_window, 0.0..=1e6, "segments",
+    "window up to which the flow is Reno", "Linux tcp_bic.c");
+const FAST_CONVERGENCE: ParamSpec = param!(fast_convergence: flag = true,
     "after a loss below the last maximum remember less than the window",
-    "Linux tcp_bic.c",
-);
+    "Linux tcp_bic.c");
 
 const fn s_max(default: f64, source: &'static str) -> ParamSpec {
-    ParamSpec::number(
-        "s_max",
-        default,
-        1.0..=1e6,
-        "segments/RTT",
-        "largest increase",
-        source,
-    )
+    param!(s_max: number = default, 1.0..=1e6, "segments/RTT", "largest increase", source)
 }
 
 const fn beta(default: f64, source: &'static str) -> ParamSpec {
-    ParamSpec::number(
-        "beta",
-        default,
-        0.01..=0.99,
-        "fraction",
-        "fraction kept on loss",
-        source,
-    )
+    param!(beta: number = default, 0.01..=0.99, "fraction", "fraction kept on loss", source)
 }
 
 /// `bic`.
-pub const BIC: Entry = Entry {
+pub const BIC: Entry<Bic> = Entry {
     name: "bic",
     aliases: &[],
-    kind: Kind::Law,
     about: "BIC: binary search for the window of the last loss (Linux constants)",
     source: "Linux tcp_bic.c",
     params: &[
         LOW_WINDOW,
         s_max(BicParams::LINUX.s_max, "Linux tcp_bic.c, max_increment"),
-        ParamSpec::number(
-            "smooth_part",
-            20.0,
-            1.0..=1e6,
-            "RTT",
-            "time to cover the last B = 4 segments below the maximum",
-            "Linux tcp_bic.c",
-        ),
+        param!(smooth_part: number = 20.0, 1.0..=1e6, "RTT",
+            "time to cover the last B = 4 segments below the maximum", "Linux tcp_bic.c"),
         beta(BicParams::LINUX.beta, "Linux tcp_bic.c: 819/1024"),
         FAST_CONVERGENCE,
-        ParamSpec::choice(
-            "rule",
-            &["real", "linux"],
+        param!(rule: choice = &["real", "linux"],
             "real-valued increase, or rounded through whole segments per segment as in Linux",
-            "Linux tcp_bic.c",
-        ),
+            "Linux tcp_bic.c"),
     ],
-    build: |p: &Params| {
+    build: |p| {
         let params = BicParams {
             low_window: p.number("low_window"),
             s_max: p.number("s_max"),
@@ -259,32 +225,25 @@ pub const BIC: Entry = Entry {
             integer: p.word("rule") == "linux",
             ..BicParams::LINUX
         };
-        Ok(Component::Law(Law::Bic(Bic::new(params)), None))
+        Ok(Bic::new(params))
     },
 };
 
 /// `bic-paper`.
-pub const BIC_PAPER: Entry = Entry {
+pub const BIC_PAPER: Entry<Bic> = Entry {
     name: "bic-paper",
     aliases: &[],
-    kind: Kind::Law,
     about: "BIC with the constants of its paper: midpoint search, 32 and 0.01 segments per RTT, 1/8 less on loss",
     source: "paper of 2004, from secondary texts",
     params: &[
         LOW_WINDOW,
         s_max(BicParams::PAPER.s_max, "paper, unverified"),
-        ParamSpec::number(
-            "s_min",
-            BicParams::PAPER.s_min,
-            1e-6..=1.0,
-            "segments/RTT",
-            "smallest increase",
-            "paper, unverified",
-        ),
+        param!(s_min: number = BicParams::PAPER.s_min, 1e-6..=1.0, "segments/RTT",
+            "smallest increase", "paper, unverified"),
         beta(BicParams::PAPER.beta, "paper, unverified"),
         FAST_CONVERGENCE,
     ],
-    build: |p: &Params| {
+    build: |p| {
         let s_min = p.number("s_min");
         let params = BicParams {
             low_window: p.number("low_window"),
@@ -295,7 +254,7 @@ pub const BIC_PAPER: Entry = Entry {
             fast_convergence: p.flag("fast_convergence"),
             ..BicParams::PAPER
         };
-        Ok(Component::Law(Law::Bic(Bic::new(params)), None))
+        Ok(Bic::new(params))
     },
 };
 

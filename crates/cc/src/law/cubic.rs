@@ -11,11 +11,10 @@
 
 use fullpipe_units::Time;
 
-use crate::classic::Window;
+use crate::classic::{Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, IdleEvent, RtoEvent};
-use crate::law::{Law, WindowLaw};
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
+use crate::entry::Entry;
+use crate::params::ParamSpec;
 
 /// Parameters of CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -198,53 +197,34 @@ impl WindowLaw for Cubic {
 /// Increase of the Reno flow from the window of the last event on (RFC 9438 section 4.3).
 const RENO_INCREASE: f64 = 1.0;
 
-const FAST_CONVERGENCE: ParamSpec = ParamSpec::flag(
-    "fast_convergence",
-    true,
+const FAST_CONVERGENCE: ParamSpec = param!(fast_convergence: flag = true,
     "after a loss below the last maximum remember less than the window",
-    "RFC 9438 section 4.7",
-);
-const FRIENDLINESS: ParamSpec = ParamSpec::flag(
-    "tcp_friendliness",
-    true,
+    "RFC 9438 section 4.7");
+const FRIENDLINESS: ParamSpec = param!(tcp_friendliness: flag = true,
     "never slower than a Reno flow with the same decrease",
-    "RFC 9438 section 4.3",
-);
+    "RFC 9438 section 4.3");
 
 /// `cubic`.
-pub const CUBIC: Entry = Entry {
+pub const CUBIC: Entry<Cubic> = Entry {
     name: "cubic",
     aliases: &[],
-    kind: Kind::Law,
     about: "CUBIC: window as a cubic function of the time since the last congestion event",
     source: "RFC 9438",
     params: &[
-        ParamSpec::number(
-            "c",
-            0.4,
-            1e-4..=100.0,
-            "segments/s^3",
-            "aggressiveness of the cubic",
-            "RFC 9438 section 4.1",
-        ),
-        ParamSpec::number(
-            "beta",
-            0.7,
-            0.01..=0.99,
-            "fraction",
-            "fraction kept on loss",
-            "RFC 9438 section 4.6",
-        ),
+        param!(c: number = 0.4, 1e-4..=100.0, "segments/s^3",
+            "aggressiveness of the cubic", "RFC 9438 section 4.1"),
+        param!(beta: number = 0.7, 0.01..=0.99, "fraction",
+            "fraction kept on loss", "RFC 9438 section 4.6"),
         FAST_CONVERGENCE,
         FRIENDLINESS,
     ],
-    build: |p: &Params| {
+    build: |p| {
         let params = CubicParams {
             fast_convergence: p.flag("fast_convergence"),
             friendly: p.flag("tcp_friendliness"),
             ..CubicParams::rfc(p.number("c"), p.number("beta"))
         };
-        Ok(Component::Law(Law::Cubic(Cubic::new(params)), None))
+        Ok(Cubic::new(params))
     },
 };
 

@@ -9,21 +9,11 @@
 
 use fullpipe_units::Span;
 
-use crate::classic::Window;
+use crate::classic::{Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, RtoEvent};
-use crate::law::{Law, WindowLaw};
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
-use crate::startup::Start;
-use crate::startup::hybla::{HyblaStart, UNCAPPED};
-
-/// `max(min_rtt/rtt0, 1)`; 1 before the first sample.
-pub fn rho(min_rtt: Span, rtt0: Span) -> f64 {
-    if min_rtt == Span::MAX {
-        return 1.0;
-    }
-    min_rtt.ratio(rtt0).max(1.0)
-}
+use crate::entry::Entry;
+use crate::params::Params;
+use crate::startup::hybla::{HyblaStart, RTT0, UNCAPPED, rho};
 
 /// Hybla's congestion avoidance.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,32 +53,20 @@ impl WindowLaw for Hybla {
 /// Fraction kept on loss, mark and timeout: Reno's (RFC 5681 section 3.1).
 const KEPT: f64 = 0.5;
 
-/// `rtt0`, for the start-up too.
-pub(crate) const RTT0: ParamSpec = ParamSpec::time(
-    "rtt0",
-    Span::from_millis(25),
-    Span::from_micros(100)..=Span::from_secs(10),
-    "RTT of the path whose growth is imitated",
-    "Linux tcp_hybla.c; ns-3 tcp-hybla.cc",
-);
-
 /// `hybla`.
-pub const HYBLA: Entry = Entry {
+pub const HYBLA: Entry<Hybla> = Entry {
     name: "hybla",
     aliases: &[],
-    kind: Kind::Law,
     about: "Hybla: growth independent of the RTT, for long paths; pace it (`+paced`)",
     source: "Linux tcp_hybla.c; ns-3 tcp-hybla.cc",
     params: &[RTT0, UNCAPPED],
-    build: |p: &Params| {
-        let rtt0 = p.time("rtt0");
-        let start = HyblaStart::new(rtt0, p.flag("uncapped"));
-        Ok(Component::Law(
-            Law::Hybla(Hybla::new(rtt0)),
-            Some(Start::Hybla(start)),
-        ))
-    },
+    build: |p| Ok(Hybla::new(p.time("rtt0"))),
 };
+
+/// Hybla's own slow start, from the parameters of [`HYBLA`].
+pub fn start_up(p: &Params) -> HyblaStart {
+    HyblaStart::new(p.time("rtt0"), p.flag("uncapped"))
+}
 
 #[cfg(test)]
 mod tests {

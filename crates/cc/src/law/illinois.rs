@@ -9,11 +9,9 @@
 
 use fullpipe_units::Span;
 
-use crate::classic::Window;
+use crate::classic::{Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, RtoEvent};
-use crate::law::{Law, WindowLaw};
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
+use crate::entry::Entry;
 
 /// What an Illinois flow is set to.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -176,63 +174,26 @@ const RENO_INCREASE: f64 = 1.0;
 const RENO_DECREASE: f64 = 0.5;
 
 /// `illinois`.
-pub const ILLINOIS: Entry = Entry {
+pub const ILLINOIS: Entry<Illinois> = Entry {
     name: "illinois",
     aliases: &[],
-    kind: Kind::Law,
     about: "loss-based; mean queueing delay sets increase and decrease",
     source: "Linux tcp_illinois.c",
     params: &[
-        ParamSpec::number(
-            "alpha_min",
-            0.3,
-            1e-3..=1.0,
-            "segments/RTT",
-            "increase at the longest queue (paper 0.1, unverified)",
-            "Linux tcp_illinois.c",
-        ),
-        ParamSpec::number(
-            "alpha_max",
-            10.0,
-            1.0..=1e4,
-            "segments/RTT",
-            "increase on a short queue",
-            "Linux tcp_illinois.c",
-        ),
-        ParamSpec::number(
-            "beta_min",
-            0.125,
-            1e-6..=0.999,
-            "fraction",
-            "removed on loss with a short queue",
-            "Linux tcp_illinois.c",
-        ),
-        ParamSpec::number(
-            "beta_max",
-            0.5,
-            1e-6..=0.999,
-            "fraction",
-            "removed on loss with a long queue",
-            "Linux tcp_illinois.c",
-        ),
-        ParamSpec::number(
-            "win_thresh",
-            15.0,
-            0.0..=1e6,
-            "segments",
-            "Reno below this window (paper 10, unverified)",
-            "Linux tcp_illinois.c",
-        ),
-        ParamSpec::number(
-            "theta",
-            5.0,
-            0.0..=1e6,
-            "rounds",
-            "short-queue rounds before alpha_max returns",
-            "Linux tcp_illinois.c",
-        ),
+        param!(alpha_min: number = 0.3, 1e-3..=1.0, "segments/RTT",
+            "increase at the longest queue (paper 0.1, unverified)", "Linux tcp_illinois.c"),
+        param!(alpha_max: number = 10.0, 1.0..=1e4, "segments/RTT",
+            "increase on a short queue", "Linux tcp_illinois.c"),
+        param!(beta_min: number = 0.125, 1e-6..=0.999, "fraction",
+            "removed on loss with a short queue", "Linux tcp_illinois.c"),
+        param!(beta_max: number = 0.5, 1e-6..=0.999, "fraction",
+            "removed on loss with a long queue", "Linux tcp_illinois.c"),
+        param!(win_thresh: number = 15.0, 0.0..=1e6, "segments",
+            "Reno below this window (paper 10, unverified)", "Linux tcp_illinois.c"),
+        param!(theta: number = 5.0, 0.0..=1e6, "rounds",
+            "short-queue rounds before alpha_max returns", "Linux tcp_illinois.c"),
     ],
-    build: |p: &Params| {
+    build: |p| {
         let params = IllinoisParams {
             alpha_min: p.number("alpha_min"),
             alpha_max: p.number("alpha_max"),
@@ -247,14 +208,14 @@ pub const ILLINOIS: Entry = Entry {
                 params.beta_min, params.beta_max
             ));
         }
-        Ok(Component::Law(Law::Illinois(Illinois::new(params)), None))
+        Ok(Illinois::new(params))
     },
 };
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::delay::testing::*;
+    use crate::law::delay::testing::*;
 
     fn linux() -> IllinoisParams {
         IllinoisParams {

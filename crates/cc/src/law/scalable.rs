@@ -6,11 +6,9 @@
 //! - Loss in start-up, a lost retransmission, a timeout and a mark all remove the same fraction. The law remembers nothing, so
 //!   undo, idle time and a new segment size need nothing; an application-limited flow does not grow.
 
-use crate::classic::Window;
+use crate::classic::{Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, RtoEvent};
-use crate::law::{Law, WindowLaw};
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
+use crate::entry::Entry;
 
 /// Multiplicative increase, multiplicative decrease.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,45 +64,27 @@ impl WindowLaw for Scalable {
 }
 
 /// `scalable`.
-pub const SCALABLE: Entry = Entry {
+pub const SCALABLE: Entry<Scalable> = Entry {
     name: "scalable",
     aliases: &["stcp", "kelly"],
-    kind: Kind::Law,
     about: "Scalable TCP: 1 % more per RTT, 1/8 less per loss",
     source: "RFC 3649 section 8, quoting Kelly",
     params: &[
-        ParamSpec::number(
-            "increase",
-            0.01,
-            1e-6..=1.0,
-            "segments/segment",
-            "added per acknowledged segment",
-            "RFC 3649 section 8; Net100 2003",
-        ),
-        ParamSpec::number(
-            "decrease",
-            0.125,
-            1e-6..=0.999,
-            "fraction",
-            "fraction removed on loss",
-            "RFC 3649 section 8; Linux shift of 3",
-        ),
-        ParamSpec::number(
-            "lwnd",
-            16.0,
-            0.0..=1e6,
-            "segments",
+        param!(increase: number = 0.01, 1e-6..=1.0, "segments/segment",
+            "added per acknowledged segment", "RFC 3649 section 8; Net100 2003"),
+        param!(decrease: number = 0.125, 1e-6..=0.999, "fraction",
+            "fraction removed on loss", "RFC 3649 section 8; Linux shift of 3"),
+        param!(lwnd: number = 16.0, 0.0..=1e6, "segments",
             "window below which the flow is Reno",
-            "Kelly, derived: the response curves meet there",
-        ),
+            "Kelly, derived: the response curves meet there"),
     ],
-    build: |p: &Params| {
+    build: |p| {
         let law = Scalable {
             step: p.number("increase"),
             decrease: p.number("decrease"),
             lwnd: p.number("lwnd"),
         };
-        Ok(Component::Law(Law::Scalable(law), None))
+        Ok(law)
     },
 };
 

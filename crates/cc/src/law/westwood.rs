@@ -12,11 +12,9 @@
 
 use fullpipe_units::{Span, Time};
 
-use crate::classic::Window;
+use crate::classic::{Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, IdleEvent, RtoEvent};
-use crate::law::{Law, WindowLaw};
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
+use crate::entry::Entry;
 
 /// Which filter the rate samples pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +155,7 @@ impl WindowLaw for Westwood {
     }
 
     fn on_recovery_exit(&mut self, win: &mut Window, _now: Time) {
-        if std::mem::take(&mut self.pending)
+        if core::mem::take(&mut self.pending)
             && let Some(bdp) = self.bdp()
         {
             *win = Window { w: bdp, ssth: bdp };
@@ -189,34 +187,21 @@ const TUSTIN_POLE: f64 = 0.9;
 const DECREASE: f64 = 0.5;
 
 /// `westwood`.
-pub const WESTWOOD: Entry = Entry {
+pub const WESTWOOD: Entry<Westwood> = Entry {
     name: "westwood",
     aliases: &["westwoodplus"],
-    kind: Kind::Law,
     about: "Reno growth; a loss sets the window to measured bandwidth times smallest RTT",
     source: "Linux tcp_westwood.c; ns-3 tcp-westwood-plus.cc",
     params: &[
-        ParamSpec::choice(
-            "filter",
-            &["linux", "tustin"],
-            "filter of the rate samples",
-            "Linux tcp_westwood.c; ns-3",
-        ),
-        ParamSpec::choice(
-            "timing",
-            &["entry", "linux"],
+        param!(filter: choice = &["linux", "tustin"],
+            "filter of the rate samples", "Linux tcp_westwood.c; ns-3"),
+        param!(timing: choice = &["entry", "linux"],
             "when the bandwidth-delay product is applied: at the loss, or at recovery's end",
-            "ns-3; the paper's text is unverified",
-        ),
-        ParamSpec::time(
-            "window",
-            Span::from_millis(50),
-            Span::from_micros(1)..=Span::from_secs(10),
-            "shortest sampling window; one RTT if that is longer",
-            "Linux tcp_westwood.c",
-        ),
+            "ns-3; the paper's text is unverified"),
+        param!(window: time = Span::from_millis(50), Span::from_micros(1)..=Span::from_secs(10),
+            "shortest sampling window; one RTT if that is longer", "Linux tcp_westwood.c"),
     ],
-    build: |p: &Params| {
+    build: |p| {
         let filter = if p.word("filter") == "tustin" {
             Filter::Tustin
         } else {
@@ -227,17 +212,14 @@ pub const WESTWOOD: Entry = Entry {
         } else {
             Timing::Entry
         };
-        Ok(Component::Law(
-            Law::Westwood(Westwood::new(filter, timing, p.time("window"))),
-            None,
-        ))
+        Ok(Westwood::new(filter, timing, p.time("window")))
     },
 };
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::delay::testing::*;
+    use crate::law::delay::testing::*;
 
     fn entry() -> Westwood {
         Westwood::new(Filter::Linux, Timing::Entry, Span::from_millis(50))

@@ -15,10 +15,10 @@
 //!
 //! Undo gives back the window and nothing else (`tcp_reno_undo_cwnd`).
 
-use super::{AckSample, Module, Socket};
 use crate::controller::Phase;
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
+use crate::entry::Entry;
+use crate::linux::module::{AckSample, Module};
+use crate::linux::socket::Socket;
 
 /// Module parameters.
 #[derive(Clone, Copy, Debug)]
@@ -187,61 +187,24 @@ const RATIO_SHIFT: u32 = 4;
 const SOURCE: &str = "Linux 6.1 net/ipv4/tcp_bic.c";
 
 /// `bic-linux`.
-pub const BIC_LINUX: Entry = Entry {
+pub const BIC_LINUX: Entry<Bic> = Entry {
     name: "bic-linux",
     aliases: &[],
-    kind: Kind::Module,
     about: "BIC to the integer: whole segments per segment of growth, divided by the ACK ratio",
     source: SOURCE,
     params: &[
-        ParamSpec::flag(
-            "fast_convergence",
-            true,
-            "after a loss below the last maximum remember less than the window",
-            SOURCE,
-        ),
-        ParamSpec::number(
-            "max_increment",
-            16.0,
-            1.0..=1e6,
-            "segments/RTT",
-            "largest increase",
-            SOURCE,
-        ),
-        ParamSpec::number(
-            "low_window",
-            14.0,
-            0.0..=1e6,
-            "segments",
-            "window up to which the flow is Reno",
-            SOURCE,
-        ),
-        ParamSpec::number(
-            "beta",
-            819.0,
-            1.0..=1024.0,
-            "1/1024",
-            "kept on a reduction",
-            SOURCE,
-        ),
-        ParamSpec::number(
-            "initial_ssthresh",
-            0.0,
-            0.0..=1e9,
-            "segments",
-            "first threshold; 0: none",
-            SOURCE,
-        ),
-        ParamSpec::number(
-            "smooth_part",
-            20.0,
-            1.0..=1e6,
-            "RTT",
-            "time to cover the last 4 segments below the maximum",
-            SOURCE,
-        ),
+        param!(fast_convergence: flag = true,
+            "after a loss below the last maximum remember less than the window", SOURCE),
+        param!(max_increment: number = 16.0, 1.0..=1e6, "segments/RTT", "largest increase", SOURCE),
+        param!(low_window: number = 14.0, 0.0..=1e6, "segments",
+            "window up to which the flow is Reno", SOURCE),
+        param!(beta: number = 819.0, 1.0..=1024.0, "1/1024", "kept on a reduction", SOURCE),
+        param!(initial_ssthresh: number = 0.0, 0.0..=1e9, "segments",
+            "first threshold; 0: none", SOURCE),
+        param!(smooth_part: number = 20.0, 1.0..=1e6, "RTT",
+            "time to cover the last 4 segments below the maximum", SOURCE),
     ],
-    build: |p: &Params| {
+    build: |p| {
         let settings = Settings {
             fast_convergence: p.flag("fast_convergence"),
             max_increment: p.whole("max_increment")?,
@@ -250,7 +213,7 @@ pub const BIC_LINUX: Entry = Entry {
             initial_ssthresh: p.whole("initial_ssthresh")?,
             smooth_part: p.whole("smooth_part")?,
         };
-        Ok(Component::Module(Bic::new(settings).into()))
+        Ok(Bic::new(settings))
     },
 };
 

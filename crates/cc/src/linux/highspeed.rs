@@ -9,10 +9,10 @@
 //! - The carry is not cut when the window shrinks, only paid out one window at a time (`hstcp_cong_avoid`).
 //! - The window ends at 33,554,431 segments so that the decrease fits 32 bits (`hstcp_init`).
 
-use super::{Module, Socket};
+use crate::entry::Entry;
 use crate::law::highspeed::WINDOWS;
-use crate::params::Params;
-use crate::registry::{Component, Entry, Kind};
+use crate::linux::module::Module;
+use crate::linux::socket::Socket;
 
 /// HighSpeed TCP.
 #[derive(Clone, Debug)]
@@ -83,14 +83,13 @@ const DECREASES: [u8; 72] = [
 ];
 
 /// `highspeed-linux`.
-pub const HIGHSPEED_LINUX: Entry = Entry {
+pub const HIGHSPEED_LINUX: Entry<HighSpeed> = Entry {
     name: "highspeed-linux",
     aliases: &["hstcp-linux"],
-    kind: Kind::Module,
     about: "HighSpeed TCP to the integer: table read upwards, one step per ACK, first loss halves",
     source: "Linux 6.1 net/ipv4/tcp_highspeed.c",
     params: &[],
-    build: |_: &Params| Ok(Component::Module(HighSpeed { row: 0 }.into())),
+    build: |_| Ok(HighSpeed { row: 0 }),
 };
 
 #[cfg(test)]

@@ -19,10 +19,10 @@
 //! - Outside the open state it is Reno, one segment per segment, with Reno's carry (`hybla_state`).
 //! - Decrease and undo are Reno's: half.
 
-use super::{Module, Socket};
 use crate::controller::Phase;
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
+use crate::entry::Entry;
+use crate::linux::module::Module;
+use crate::linux::socket::Socket;
 
 /// Hybla.
 #[derive(Clone, Debug)]
@@ -157,21 +157,14 @@ const LARGEST: u32 = 65_535;
 const SOURCE: &str = "Linux 6.1 net/ipv4/tcp_hybla.c";
 
 /// `hybla-linux`.
-pub const HYBLA_LINUX: Entry = Entry {
+pub const HYBLA_LINUX: Entry<Hybla> = Entry {
     name: "hybla-linux",
     aliases: &[],
-    kind: Kind::Module,
     about: "Hybla to the integer: rho in eighths, once per ACK, first window rho",
     source: SOURCE,
-    params: &[ParamSpec::number(
-        "rtt0",
-        25.0,
-        1.0..=10_000.0,
-        "ms",
-        "RTT of the path whose growth is imitated",
-        SOURCE,
-    )],
-    build: |p: &Params| Ok(Component::Module(Hybla::new(p.whole("rtt0")?).into())),
+    params: &[param!(rtt0: number = 25.0, 1.0..=10_000.0, "ms",
+        "RTT of the path whose growth is imitated", SOURCE)],
+    build: |p| Ok(Hybla::new(p.whole("rtt0")?)),
 };
 
 #[cfg(test)]

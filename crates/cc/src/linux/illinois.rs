@@ -22,10 +22,10 @@
 //! - A timeout makes it Reno until the next round is judged, again at every further expiry
 //!   (`tcp_illinois_state`).
 
-use super::{AckSample, Module, Socket};
 use crate::controller::Phase;
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
+use crate::entry::Entry;
+use crate::linux::module::{AckSample, Module};
+use crate::linux::socket::Socket;
 
 /// Illinois.
 #[derive(Clone, Debug)]
@@ -129,7 +129,7 @@ impl Illinois {
 
     /// Congestion avoidance: `alpha` segments per window of segments.
     fn avoid(&mut self, sk: &mut Socket) {
-        let advance = std::mem::replace(&mut self.advance, 1);
+        let advance = core::mem::replace(&mut self.advance, 1);
         let credit = sk.cwnd_cnt.wrapping_add(u32::from(advance));
         let earned = credit.wrapping_mul(self.gains.alpha) / SEGMENT;
         if earned < sk.cwnd {
@@ -257,33 +257,20 @@ const LONGEST_RTT: u32 = u32::MAX / ALPHA_MAX;
 const SOURCE: &str = "Linux 6.1 net/ipv4/tcp_illinois.c";
 
 /// `illinois-linux`.
-pub const ILLINOIS_LINUX: Entry = Entry {
+pub const ILLINOIS_LINUX: Entry<Illinois> = Entry {
     name: "illinois-linux",
     aliases: &[],
-    kind: Kind::Module,
     about: "Illinois in fixed point: increase in 1/128, decrease in 1/64",
     source: SOURCE,
     params: &[
-        ParamSpec::number(
-            "win_thresh",
-            15.0,
-            0.0..=2_147_483_647.0,
-            "segments",
-            "Reno below this window",
-            SOURCE,
-        ),
-        ParamSpec::number(
-            "theta",
-            5.0,
-            0.0..=2_147_483_647.0,
-            "rounds",
-            "short rounds before the largest increase returns; never above 255",
-            SOURCE,
-        ),
+        param!(win_thresh: number = 15.0, 0.0..=2_147_483_647.0, "segments",
+            "Reno below this window", SOURCE),
+        param!(theta: number = 5.0, 0.0..=2_147_483_647.0, "rounds",
+            "short rounds before the largest increase returns; never above 255", SOURCE),
     ],
-    build: |p: &Params| {
+    build: |p| {
         let illinois = Illinois::new(p.whole("win_thresh")?, p.whole("theta")?);
-        Ok(Component::Module(illinois.into()))
+        Ok(illinois)
     },
 };
 

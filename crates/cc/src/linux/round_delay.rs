@@ -1,7 +1,8 @@
 //! What Vegas and YeAH measure of each round (`tcp_vegas.c`, Linux 6.1; `tcp_yeah.c` takes it from there).
 
-use super::{AckSample, Event, Socket};
 use crate::controller::Phase;
+use crate::linux::module::{AckSample, Event};
+use crate::linux::socket::Socket;
 
 /// The smallest RTT of the running round and of the flow, microseconds plus one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

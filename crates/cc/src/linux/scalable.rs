@@ -6,9 +6,9 @@
 //!   `tcp_scalable_ssthresh`).
 //! - The eighth is rounded down: up to 7 segments a reduction takes nothing at all (`tcp_scalable_ssthresh`).
 
-use super::{Module, Socket};
-use crate::params::Params;
-use crate::registry::{Component, Entry, Kind};
+use crate::entry::Entry;
+use crate::linux::module::Module;
+use crate::linux::socket::Socket;
 
 /// No state of its own.
 #[derive(Clone, Debug)]
@@ -43,14 +43,13 @@ const PER_SEGMENT: u32 = 100;
 const DECREASE_SHIFT: u32 = 3;
 
 /// `scalable-linux`.
-pub const SCALABLE_LINUX: Entry = Entry {
+pub const SCALABLE_LINUX: Entry<Scalable> = Entry {
     name: "scalable-linux",
     aliases: &["stcp-linux"],
-    kind: Kind::Module,
     about: "Scalable TCP to the integer: a segment per min(w, 100), 1/8 less at every window",
     source: "Linux 6.1 net/ipv4/tcp_scalable.c",
     params: &[],
-    build: |_: &Params| Ok(Component::Module(Scalable.into())),
+    build: |_| Ok(Scalable),
 };
 
 #[cfg(test)]

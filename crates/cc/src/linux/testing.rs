@@ -2,11 +2,12 @@
 
 use fullpipe_units::Span;
 
-use super::{AckSample, AnyModule, Event, Module, Socket};
+use super::AnyModule;
 use crate::classic::Setup;
 use crate::controller::Phase;
-use crate::params::Params;
-use crate::registry::{Component, Entry};
+use crate::entry::Entry;
+use crate::linux::module::{AckSample, Event, Module};
+use crate::linux::socket::Socket;
 
 pub struct Bench<M = AnyModule> {
     pub sk: Socket,
@@ -17,7 +18,12 @@ pub struct Bench<M = AnyModule> {
 
 impl Bench {
     /// In slow start with window `w`; [`Module::init`] has not run.
-    pub fn new(entry: &'static Entry, params: &[(&str, &str)], hz: u32, w: u32) -> Self {
+    pub fn new<M: Into<AnyModule>>(
+        entry: &Entry<M>,
+        params: &[(&str, &str)],
+        hz: u32,
+        w: u32,
+    ) -> Self {
         let mut sk = Socket::new(Setup {
             initial_window: f64::from(w),
             hz,
@@ -34,7 +40,12 @@ impl Bench {
     }
 
     /// Past slow start with window `w`, initialised.
-    pub fn avoiding(entry: &'static Entry, params: &[(&str, &str)], hz: u32, w: u32) -> Self {
+    pub fn avoiding<M: Into<AnyModule>>(
+        entry: &Entry<M>,
+        params: &[(&str, &str)],
+        hz: u32,
+        w: u32,
+    ) -> Self {
         let mut bench = Self::new(entry, params, hz, w);
         bench.init();
         bench.sk.ssthresh = 1;
@@ -168,13 +179,6 @@ impl<M: Module> Bench<M> {
 }
 
 /// The module that the registry builds.
-pub fn built(entry: &Entry, params: &[(&str, &str)]) -> AnyModule {
-    let mut values = Params::defaults(entry.params);
-    for (name, value) in params {
-        values.set(entry.name, name, value).unwrap();
-    }
-    match (entry.build)(&values) {
-        Ok(Component::Module(module)) => module,
-        other => panic!("{other:?} is no module"),
-    }
+pub fn built<M: Into<AnyModule>>(entry: &Entry<M>, params: &[(&str, &str)]) -> AnyModule {
+    entry.make(params).unwrap().into()
 }

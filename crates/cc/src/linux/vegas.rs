@@ -14,10 +14,10 @@
 //! - A reduction is Reno's half of the window.
 
 use super::round_delay::RoundDelay;
-use super::{AckSample, Event, Module, Socket};
 use crate::controller::Phase;
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
+use crate::entry::Entry;
+use crate::linux::module::{AckSample, Event, Module};
+use crate::linux::socket::Socket;
 
 /// Vegas.
 #[derive(Clone, Debug)]
@@ -109,39 +109,18 @@ const SOURCE: &str = "Linux 6.1 net/ipv4/tcp_vegas.c";
 const LARGEST: f64 = 2_147_483_647.0;
 
 /// `vegas-linux`.
-pub const VEGAS_LINUX: Entry = Entry {
+pub const VEGAS_LINUX: Entry<Vegas> = Entry {
     name: "vegas-linux",
     aliases: &[],
-    kind: Kind::Module,
     about: "Vegas in whole segments: 2 to 4 queued, doubling every round",
     source: SOURCE,
     params: &[
-        ParamSpec::number(
-            "alpha",
-            2.0,
-            0.0..=LARGEST,
-            "segments",
-            "grow below this backlog",
-            SOURCE,
-        ),
-        ParamSpec::number(
-            "beta",
-            4.0,
-            0.0..=LARGEST,
-            "segments",
-            "shrink above this backlog",
-            SOURCE,
-        ),
-        ParamSpec::number(
-            "gamma",
-            1.0,
-            0.0..=LARGEST,
-            "segments",
-            "leave slow start above this backlog",
-            SOURCE,
-        ),
+        param!(alpha: number = 2.0, 0.0..=LARGEST, "segments", "grow below this backlog", SOURCE),
+        param!(beta: number = 4.0, 0.0..=LARGEST, "segments", "shrink above this backlog", SOURCE),
+        param!(gamma: number = 1.0, 0.0..=LARGEST, "segments",
+            "leave slow start above this backlog", SOURCE),
     ],
-    build: |p: &Params| {
+    build: |p| {
         let vegas = Vegas {
             alpha: p.whole("alpha")?,
             beta: p.whole("beta")?,
@@ -149,7 +128,7 @@ pub const VEGAS_LINUX: Entry = Entry {
             delay: RoundDelay::NEW,
             diff: 0,
         };
-        Ok(Component::Module(vegas.into()))
+        Ok(vegas)
     },
 };
 

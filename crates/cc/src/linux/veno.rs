@@ -15,10 +15,10 @@
 //!   timeout sends into an empty network, which also forgets the base (`tcp_veno_cwnd_event`).
 
 use super::round_delay::UNKNOWN;
-use super::{AckSample, Event, Module, Socket};
 use crate::controller::Phase;
-use crate::params::Params;
-use crate::registry::{Component, Entry, Kind};
+use crate::entry::Entry;
+use crate::linux::module::{AckSample, Event, Module};
+use crate::linux::socket::Socket;
 
 /// Veno.
 #[derive(Clone, Debug)]
@@ -161,14 +161,13 @@ impl Module for Veno {
 const BETA: u32 = 6;
 
 /// `veno-linux`.
-pub const VENO_LINUX: Entry = Entry {
+pub const VENO_LINUX: Entry<Veno> = Entry {
     name: "veno-linux",
     aliases: &[],
-    kind: Kind::Module,
     about: "Veno in whole segments: a loss without a queue of three takes a fifth",
     source: "Linux 6.1 net/ipv4/tcp_veno.c",
     params: &[],
-    build: |_: &Params| Ok(Component::Module(Veno::new().into())),
+    build: |_| Ok(Veno::new()),
 };
 
 #[cfg(test)]

@@ -16,9 +16,9 @@
 //! - The connection's first ACK counts as a duplicate: one segment, whatever it covers.
 //! - Idle time stays in the sample: nothing but an ACK begins one.
 
-use super::{AckSample, Event, Module, Socket};
-use crate::params::Params;
-use crate::registry::{Component, Entry, Kind};
+use crate::entry::Entry;
+use crate::linux::module::{AckSample, Event, Module};
+use crate::linux::socket::Socket;
 
 /// Westwood+.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +43,7 @@ pub struct Westwood {
 
 impl Westwood {
     fn close_sample(&mut self, sk: &Socket) {
-        if std::mem::take(&mut self.first_ack) {
+        if core::mem::take(&mut self.first_ack) {
             self.counted_to = sk.snd_una;
         }
         let now = sk.jiffies();
@@ -82,12 +82,12 @@ impl Westwood {
             self.owed -= bytes;
             sk.mss
         } else {
-            bytes - std::mem::take(&mut self.owed)
+            bytes - core::mem::take(&mut self.owed)
         }
     }
 
     fn note_rtt(&mut self) {
-        self.rtt_min = if std::mem::take(&mut self.relearn_rtt_min) {
+        self.rtt_min = if core::mem::take(&mut self.relearn_rtt_min) {
             self.rtt
         } else {
             self.rtt_min.min(self.rtt)
@@ -164,14 +164,13 @@ const SHORTEST: u32 = 20;
 const INITIAL_RTT_S: u32 = 20;
 
 /// `westwood-linux`.
-pub const WESTWOOD_LINUX: Entry = Entry {
+pub const WESTWOOD_LINUX: Entry<Westwood> = Entry {
     name: "westwood-linux",
     aliases: &[],
-    kind: Kind::Module,
     about: "Westwood+ in clock ticks: after a loss the measured bandwidth-delay product",
     source: "Linux 6.1 net/ipv4/tcp_westwood.c",
     params: &[],
-    build: |_: &Params| Ok(Component::Module(Westwood::default().into())),
+    build: |_| Ok(Westwood::default()),
 };
 
 #[cfg(test)]
@@ -387,16 +386,16 @@ mod tests {
             advanced: n > 0,
             snd_una: una,
             snd_nxt: una + 10,
-            ..crate::delay::testing::ack(now, n, Span::from_millis(10))
+            ..crate::law::delay::testing::ack(now, n, Span::from_millis(10))
         }
     }
 
-    fn arrive(flow: &mut Linux, ev: &AckEvent) {
+    fn arrive(flow: &mut Linux<Westwood>, ev: &AckEvent) {
         flow.on_delivery(ev);
         flow.on_ack(ev);
     }
 
-    fn bandwidth(flow: &Linux) -> f64 {
+    fn bandwidth(flow: &Linux<Westwood>) -> f64 {
         let mut found = f64::NAN;
         flow.report(&mut |name, value| {
             if name == "bw_est" {
@@ -408,7 +407,7 @@ mod tests {
 
     #[test]
     fn the_first_acks_of_a_connection_are_not_predicted() {
-        let mut flow = Linux::new(Westwood::default().into(), Setup::default());
+        let mut flow = Linux::new(Westwood::default(), Setup::default());
         flow.on_established(&RestartEvent {
             now: Time::ZERO,
             idle: Span::ZERO,
@@ -425,7 +424,7 @@ mod tests {
     #[test]
     fn later_acks_are_predicted_unless_marked() {
         for (ece, bytes_per_tick) in [(false, 445), (true, 334)] {
-            let mut flow = Linux::new(Westwood::default().into(), Setup::default());
+            let mut flow = Linux::new(Westwood::default(), Setup::default());
             flow.on_established(&RestartEvent {
                 now: Time::ZERO,
                 idle: Span::ZERO,

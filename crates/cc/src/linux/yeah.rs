@@ -21,10 +21,10 @@
 //! - The window is clamped to `(2^32 - 1) / 128` segments (`tcp_yeah_init`).
 
 use super::round_delay::RoundDelay;
-use super::{AckSample, Event, Module, Socket};
 use crate::controller::Phase;
-use crate::params::Params;
-use crate::registry::{Component, Entry, Kind};
+use crate::entry::Entry;
+use crate::linux::module::{AckSample, Event, Module};
+use crate::linux::socket::Socket;
 
 /// YeAH.
 #[derive(Clone, Debug)]
@@ -214,14 +214,13 @@ const COUNT_END: u32 = 0xff_ffff;
 const LARGEST: u32 = u32::MAX / 128;
 
 /// `yeah-linux`.
-pub const YEAH_LINUX: Entry = Entry {
+pub const YEAH_LINUX: Entry<Yeah> = Entry {
     name: "yeah-linux",
     aliases: &[],
-    kind: Kind::Module,
     about: "YeAH in whole segments: fast below 80 queued, Reno and draining above",
     source: "Linux 6.1 net/ipv4/tcp_yeah.c",
     params: &[],
-    build: |_: &Params| Ok(Component::Module(Yeah::new().into())),
+    build: |_| Ok(Yeah::new()),
 };
 
 #[cfg(test)]

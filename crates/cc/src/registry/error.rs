@@ -1,6 +1,11 @@
 //! Why a stack's spelling was refused, and what to write instead.
 
-use super::Kind;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::{Kind, nearest};
+use crate::params::ParamError;
 
 /// Why a stack's spelling was refused. Messages are one line; [`StackError::hint`] says what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,6 +85,25 @@ pub enum StackError {
 }
 
 impl StackError {
+    /// A parameter of `component` was refused.
+    pub(super) fn of_param(component: &'static str, error: ParamError) -> Self {
+        match error {
+            ParamError::Unknown { name, known } => StackError::UnknownParam {
+                component,
+                nearest: nearest(&name, known.iter().copied()),
+                name,
+                known,
+            },
+            ParamError::Twice { name } => StackError::ParamTwice { component, name },
+            ParamError::BadValue { name, why } => StackError::BadValue {
+                component,
+                name,
+                why,
+            },
+            ParamError::Contradiction { why } => StackError::Contradiction { component, why },
+        }
+    }
+
     /// What to write instead, if one can tell.
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -8,76 +8,46 @@ mod spec;
 mod spelling;
 mod stack;
 
-use std::fmt;
+use alloc::borrow::ToOwned;
+use core::ops::Deref;
+use core::{fmt, iter};
 
 pub use error::StackError;
 pub use spec::StackSpec;
 pub use stack::Stack;
 
-use crate::delay::{fast, hslp, ledbat, lp, vegas, veno, yeah};
-use crate::law::{Law, aimd, bic, cubic, highspeed, htcp, hybla, illinois, scalable, westwood};
+use crate::entry::Entry;
+use crate::law::{self, Law};
+#[cfg(feature = "linux")]
 use crate::linux::{self, AnyModule};
-use crate::params::{ParamSpec, Params};
+use crate::model::{self, Model};
+use crate::params::ParamSpec;
 use crate::sending::{self, InitialSending, PacingGains};
-use crate::startup::{Start, gamma, hybla as hybla_start, hystart, hystart_pp, limited, standard};
+use crate::startup::{self, Start};
 
 /// Everything that can stand in a stack's spelling, in the order `fullpipe list stacks` prints it.
-pub const ENTRIES: &[Entry] = &[
-    aimd::RENO,
-    aimd::AIMD,
-    aimd::MULTCP,
-    aimd::PRETUNED,
-    highspeed::HIGHSPEED,
-    highspeed::HIGHSPEED_NS2,
-    scalable::SCALABLE,
-    bic::BIC,
-    bic::BIC_PAPER,
-    htcp::HTCP,
-    cubic::CUBIC,
-    hybla::HYBLA,
-    vegas::VEGAS,
-    fast::FAST,
-    lp::LP,
-    hslp::HSTCP_LP,
-    westwood::WESTWOOD,
-    illinois::ILLINOIS,
-    yeah::YEAH,
-    veno::VENO,
-    ledbat::LEDBAT,
-    linux::RENO_LINUX,
-    linux::VEGAS_LINUX,
-    linux::YEAH_LINUX,
-    linux::VENO_LINUX,
-    linux::ILLINOIS_LINUX,
-    linux::WESTWOOD_LINUX,
-    linux::LP_LINUX,
-    linux::HIGHSPEED_LINUX,
-    linux::SCALABLE_LINUX,
-    linux::BIC_LINUX,
-    linux::HTCP_LINUX,
-    linux::CUBIC_LINUX,
-    linux::HYBLA_LINUX,
-    standard::STANDARD,
-    limited::LIMITED,
-    hybla_start::HYBLA_START,
-    gamma::GAMMA,
-    hystart::HYSTART,
-    hystart_pp::HYSTART_PP,
-    sending::BURST,
-    sending::SPREAD,
-    sending::SPREAD_VARIABLE,
-    sending::PACED,
+pub fn entries() -> impl Iterator<Item = Registered> {
+    FAMILIES.iter().flat_map(|(kind, entries)| {
+        let kind = *kind;
+        entries.iter().map(move |entry| Registered { kind, entry })
+    })
+}
+
+const FAMILIES: &[(Kind, &[Entry<Component>])] = &[
+    (Kind::Law, &law::entries()),
+    #[cfg(feature = "linux")]
+    (Kind::Module, &linux::entries()),
+    (Kind::Model, &model::entries()),
+    (Kind::StartUp, &startup::entries()),
+    (Kind::Sending, &sending::initial()),
+    (Kind::Pacing, &sending::pacing()),
 ];
 
 /// Parameters that every window law accepts beside its own.
-pub const COMMON_LAW_PARAMS: &[ParamSpec] = &[ParamSpec::number(
-    "ecn_keep",
-    0.0,
-    0.0..=1.0,
-    "fraction",
+pub const COMMON_LAW_PARAMS: &[ParamSpec] =
+    &[param!(ecn_keep: number = 0.0, 0.0..=1.0, "fraction",
     "fraction kept on an ECN mark in congestion avoidance (ABE: 0.8, CUBIC 0.85); 0: as on loss",
-    "RFC 8511 section 3",
-)];
+    "RFC 8511 section 3")];
 
 /// Which part of a stack an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +56,8 @@ pub enum Kind {
     Law,
     /// A congestion module of the Linux kernel: law and slow start in one.
     Module,
+    /// A model-based controller: pacing rate and window in one.
+    Model,
     /// Start-up.
     StartUp,
     /// Initial-window sending.
@@ -94,11 +66,24 @@ pub enum Kind {
     Pacing,
 }
 
+impl Kind {
+    /// Every kind, in the order of the registry.
+    pub const ALL: [Self; 6] = [
+        Kind::Law,
+        Kind::Module,
+        Kind::Model,
+        Kind::StartUp,
+        Kind::Sending,
+        Kind::Pacing,
+    ];
+}
+
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Kind::Law => "window law",
             Kind::Module => "Linux module",
+            Kind::Model => "model-based controller",
             Kind::StartUp => "start-up",
             Kind::Sending => "initial-window sending",
             Kind::Pacing => "pacing",
@@ -107,49 +92,58 @@ impl fmt::Display for Kind {
 }
 
 /// One name of the registry.
-#[derive(Clone, Copy)]
-pub struct Entry {
-    /// Name, lower case, as Linux spells it where it has one.
-    pub name: &'static str,
-    /// Other spellings.
-    pub aliases: &'static [&'static str],
+#[derive(Clone, Copy, Debug)]
+pub struct Registered {
     /// Part of the stack.
     pub kind: Kind,
-    /// One line.
-    pub about: &'static str,
-    /// Document and section.
-    pub source: &'static str,
-    /// Parameters with defaults and ranges.
-    pub params: &'static [ParamSpec],
-    /// Makes the component; an error is a sentence about parameters that contradict each other.
-    pub build: fn(&Params) -> Result<Component, String>,
+    entry: &'static Entry<Component>,
 }
 
-impl fmt::Debug for Entry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Entry").field(&self.name).finish()
-    }
-}
-
-impl Entry {
-    fn answers_to(&self, name: &str) -> bool {
-        self.name == name || self.aliases.contains(&name)
+impl Deref for Registered {
+    type Target = Entry<Component>;
+    fn deref(&self) -> &Self::Target {
+        self.entry
     }
 }
 
 /// A built part of a stack.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 #[allow(clippy::large_enum_variant)] // one per part of a spelling, never on the ACK path
 pub enum Component {
-    /// A window law, with its own start-up when the standard one does not fit.
-    Law(Law, Option<Start>),
+    /// A window law.
+    Law(Law),
     /// A kernel module.
+    #[cfg(feature = "linux")]
     Module(AnyModule),
+    /// A model-based controller.
+    Model(Model),
     /// A start-up.
     StartUp(Start),
     /// Initial-window sending.
     Sending(InitialSending),
     /// Pacing of the whole connection.
+    Pacing(PacingGains),
+}
+
+macro_rules! component {
+    ($($(#[$cfg:meta])? $variant:ident($part:ty)),+ $(,)?) => {$(
+        $(#[$cfg])?
+        impl From<$part> for Component {
+            fn from(part: $part) -> Self {
+                Self::$variant(part)
+            }
+        }
+    )+};
+}
+
+component! {
+    Law(Law),
+    #[cfg(feature = "linux")]
+    Module(AnyModule),
+    Model(Model),
+    StartUp(Start),
+    Sending(InitialSending),
     Pacing(PacingGains),
 }
 
@@ -162,18 +156,15 @@ pub fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<
         .map(|(_, k)| k)
 }
 
-fn find(name: &str) -> Result<&'static Entry, StackError> {
-    ENTRIES
-        .iter()
+fn find(name: &str) -> Result<Registered, StackError> {
+    entries()
         .find(|e| e.answers_to(name))
         .ok_or_else(|| StackError::UnknownName {
             name: name.to_owned(),
             nearest: nearest(
                 name,
-                ENTRIES
-                    .iter()
-                    .flat_map(|e| std::iter::once(e.name).chain(e.aliases.iter().copied())),
+                entries().flat_map(|e| iter::once(e.name).chain(e.aliases.iter().copied())),
             ),
-            known: ENTRIES.iter().map(|e| e.name).collect(),
+            known: entries().map(|e| e.name).collect(),
         })
 }

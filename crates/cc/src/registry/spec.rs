@@ -1,15 +1,18 @@
 //! A parsed stack: from its spelling to a controller and back.
 
-use std::fmt;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
 
 use super::spelling::split;
-use super::{COMMON_LAW_PARAMS, Component, Entry, Kind, Stack, StackError, find};
-use crate::classic::{Classic, Setup};
-use crate::law::WindowLaw;
+use super::{COMMON_LAW_PARAMS, Component, Kind, Registered, Stack, StackError, find};
+use crate::classic::{Classic, Setup, WindowLaw};
+#[cfg(feature = "linux")]
 use crate::linux::Linux;
-use crate::params::Params;
+use crate::params::{ParamError, Params};
 use crate::sending::{InitialSending, PacingGains};
-use crate::startup::{Start, standard};
+use crate::startup::Start;
+use crate::startup::standard::Standard;
 
 /// A parsed stack: what the scenario, the command line and a policy name.
 #[derive(Clone, Debug)]
@@ -19,7 +22,7 @@ pub struct StackSpec {
 
 #[derive(Clone, Debug)]
 struct Part {
-    entry: &'static Entry,
+    entry: Registered,
     params: Params,
     common: Params,
     component: Component,
@@ -29,12 +32,15 @@ impl Part {
     /// Why no start-up can be set beside this controller.
     fn refuses_start_up(&self) -> Option<String> {
         let name = self.entry.name;
-        match &self.component {
-            Component::Law(law, _) if !law.has_slow_start() => {
+        match (&self.component, self.entry.kind) {
+            (Component::Law(law), _) if !law.has_slow_start() => {
                 Some(format!("`{name}` has no slow start: it would never run"))
             }
-            Component::Module(_) => Some(format!(
+            (_, Kind::Module) => Some(format!(
                 "`{name}` is a kernel module and brings its own slow start"
+            )),
+            (_, Kind::Model) => Some(format!(
+                "`{name}` is a model-based controller and brings its own start-up"
             )),
             _ => None,
         }
@@ -50,7 +56,7 @@ impl StackSpec {
         let mut parts: Vec<Part> = Vec::new();
         for raw in split(text)? {
             let entry = find(raw.name)?;
-            let leads = matches!(entry.kind, Kind::Law | Kind::Module);
+            let leads = matches!(entry.kind, Kind::Law | Kind::Module | Kind::Model);
             if parts.is_empty() != leads {
                 let why = if parts.is_empty() {
                     "begins with a window law"
@@ -78,17 +84,16 @@ impl StackSpec {
                 &[]
             };
             let mut common = Params::defaults(common_specs);
+            let refuse = |error| StackError::of_param(entry.name, error);
             for (name, value) in raw.params {
                 if common_specs.iter().any(|s| s.name == name) {
-                    common.set(entry.name, name, value)?;
+                    common.set(name, value).map_err(refuse)?;
                 } else {
-                    params.set(entry.name, name, value)?;
+                    params.set(name, value).map_err(refuse)?;
                 }
             }
-            let component = (entry.build)(&params).map_err(|why| StackError::Contradiction {
-                component: entry.name,
-                why,
-            })?;
+            let component =
+                (entry.build)(&params).map_err(|why| refuse(ParamError::Contradiction { why }))?;
             if let (Component::StartUp(_), Some(first)) = (&component, parts.first())
                 && let Some(why) = first.refuses_start_up()
             {
@@ -113,31 +118,28 @@ impl StackSpec {
 
     /// A fresh controller.
     pub fn controller(&self, setup: Setup) -> Stack {
-        if let Component::Module(module) = &self.parts[0].component {
-            return Stack::Linux(Linux::new(module.clone(), setup));
-        }
-        let mut law = None;
-        let mut start = None;
-        for part in &self.parts {
-            match &part.component {
-                Component::Law(l, own) => {
-                    law = Some(l.clone());
-                    start = start.or_else(|| own.clone());
-                }
-                Component::StartUp(s) => start = Some(s.clone()),
-                Component::Module(_) | Component::Sending(_) | Component::Pacing(_) => {}
-            }
-        }
-        let keep = self.parts[0].common.number("ecn_keep");
-        // `parse` lets nothing through that does not begin with a law.
-        let law = law.unwrap_or_else(|| unreachable!("a parsed stack has a law"));
-        let start = start.unwrap_or(Start::Standard(standard::Standard));
-        Stack::Classic(Classic::new(
-            start,
-            law,
-            (keep > 0.0).then_some(keep),
-            setup,
-        ))
+        let leader = &self.parts[0];
+        let law = match &leader.component {
+            Component::Law(law) => law,
+            #[cfg(feature = "linux")]
+            Component::Module(module) => return Stack::Linux(Linux::new(module.clone(), setup)),
+            #[allow(unreachable_code)] // as long as none is registered
+            Component::Model(model) => return Stack::Model(model.clone()),
+            // `parse` lets nothing through that begins otherwise.
+            other => unreachable!("{other:?} leads a stack"),
+        };
+        let start = self
+            .parts
+            .iter()
+            .find_map(|part| match &part.component {
+                Component::StartUp(start) => Some(start.clone()),
+                _ => None,
+            })
+            .or_else(|| law.own_start_up(&leader.params))
+            .unwrap_or(Start::Standard(Standard));
+        let keep = leader.common.number("ecn_keep");
+        let keep = (keep > 0.0).then_some(keep);
+        Stack::Classic(Classic::new(start, law.clone(), keep, setup))
     }
 
     /// How the initial window is sent, if the spelling says.
@@ -194,7 +196,7 @@ impl fmt::Display for StackSpec {
     }
 }
 
-impl std::str::FromStr for StackSpec {
+impl core::str::FromStr for StackSpec {
     type Err = StackError;
     fn from_str(text: &str) -> Result<Self, StackError> {
         Self::parse(text)
@@ -202,15 +204,17 @@ impl std::str::FromStr for StackSpec {
 }
 
 /// As its spelling, from which everything else follows.
+#[cfg(feature = "serde")]
 impl serde::Serialize for StackSpec {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
+#[cfg(feature = "serde")]
 impl<'de> serde::Deserialize<'de> for StackSpec {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        let text = <alloc::borrow::Cow<'de, str>>::deserialize(deserializer)?;
         Self::parse(&text).map_err(serde::de::Error::custom)
     }
 }

@@ -1,5 +1,8 @@
 //! The grammar of a stack's spelling.
 
+use alloc::borrow::ToOwned;
+use alloc::vec::Vec;
+
 use super::StackError;
 
 /// A component as written: its name, its parameters in the order given.

@@ -6,12 +6,18 @@
 
 use fullpipe_units::Span;
 
-use crate::classic::Window;
+use crate::classic::{StartUp, Window};
 use crate::controller::AckEvent;
-use crate::law::hybla::{RTT0, rho};
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
-use crate::startup::{Start, StartUp, climb};
+use crate::entry::Entry;
+use crate::params::ParamSpec;
+
+/// `max(min_rtt/rtt0, 1)`; 1 before the first sample.
+pub fn rho(min_rtt: Span, rtt0: Span) -> f64 {
+    if min_rtt == Span::MAX {
+        return 1.0;
+    }
+    min_rtt.ratio(rtt0).max(1.0)
+}
 
 /// Slow start that takes as long in seconds as on a path of `rtt0`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,7 +55,7 @@ impl StartUp for HyblaStart {
             self.at = ev.min_rtt;
             self.per_segment = self.increment(ev.min_rtt);
         }
-        climb(win, n, self.per_segment)
+        win.climb(n, self.per_segment)
     }
 
     fn report(&self, visit: &mut dyn FnMut(&'static str, f64)) {
@@ -60,24 +66,26 @@ impl StartUp for HyblaStart {
 /// Default cap of the growth per round; ours.
 const CAP: f64 = 4.0;
 
-pub(crate) const UNCAPPED: ParamSpec = ParamSpec::flag(
-    "uncapped",
-    false,
+/// `rtt0`, for the law too.
+pub(crate) const RTT0: ParamSpec = param!(rtt0: time = Span::from_millis(25), Span::from_micros(100)..=Span::from_secs(10),
+    "RTT of the path whose growth is imitated",
+    "Linux tcp_hybla.c; ns-3 tcp-hybla.cc");
+
+/// `uncapped`, for the law too.
+pub(crate) const UNCAPPED: ParamSpec = param!(uncapped: flag = false,
     "slow start by the raw 2^rho per round instead of at most a factor of four",
-    "Linux tcp_hybla.c (on); ours (off)",
-);
+    "Linux tcp_hybla.c (on); ours (off)");
 
 /// `hybla-start`.
-pub const HYBLA_START: Entry = Entry {
+pub const HYBLA_START: Entry<HyblaStart> = Entry {
     name: "hybla-start",
     aliases: &[],
-    kind: Kind::StartUp,
     about: "Hybla's slow start for another window law: 2^rho - 1 segments per segment, rho = RTT/rtt0",
     source: "Linux tcp_hybla.c",
     params: &[RTT0, UNCAPPED],
-    build: |p: &Params| {
+    build: |p| {
         let start = HyblaStart::new(p.time("rtt0"), p.flag("uncapped"));
-        Ok(Component::StartUp(Start::Hybla(start)))
+        Ok(start)
     },
 };
 

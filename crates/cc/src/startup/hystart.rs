@@ -7,11 +7,9 @@
 
 use fullpipe_units::{Span, Time};
 
-use crate::classic::Window;
+use crate::classic::{StartUp, Window};
 use crate::controller::AckEvent;
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
-use crate::startup::{Start, StartUp, climb};
+use crate::entry::Entry;
 
 /// Growth of the round minimum that ends slow start: `clamp(min/8, 4 ms, 16 ms)` (Linux; RFC 9406 section 4.3).
 pub fn delay_threshold(min_rtt: Span) -> Span {
@@ -108,7 +106,7 @@ impl StartUp for HyStart {
     }
 
     fn grow(&mut self, win: &mut Window, n: f64, _ev: &AckEvent) -> f64 {
-        climb(win, n, 1.0)
+        win.climb(n, 1.0)
     }
 
     fn on_congestion(&mut self) {
@@ -130,59 +128,37 @@ const MIN_RTT_THRESH: Span = Span::from_millis(4);
 const MAX_RTT_THRESH: Span = Span::from_millis(16);
 
 /// `hystart`.
-pub const HYSTART: Entry = Entry {
+pub const HYSTART: Entry<HyStart> = Entry {
     name: "hystart",
     aliases: &[],
-    kind: Kind::StartUp,
     about: "slow start that leaves when the delay grows or the ACK train fills the pipe",
     source: "Linux 6.8 tcp_cubic.c",
     params: &[
-        ParamSpec::choice(
-            "detect",
-            &["both", "train", "delay"],
-            "detectors that run",
-            "Linux 6.8 tcp_cubic.c",
-        ),
-        ParamSpec::number(
-            "low_window",
-            16.0,
-            1.0..=1e6,
-            "segments",
-            "smallest window that may leave",
-            "Linux 6.8 tcp_cubic.c",
-        ),
-        ParamSpec::flag(
-            "paced",
-            false,
-            "the train must span the whole RTT, as on a paced connection",
-            "Linux 6.8 tcp_cubic.c",
-        ),
-        ParamSpec::time(
-            "ack_delay",
-            Span::from_millis(1),
-            Span::ZERO..=Span::from_millis(100),
-            "allowance for delayed ACKs in the train",
-            "Linux 6.8 tcp_cubic.c, upper end",
-        ),
+        param!(detect: choice = &["both", "train", "delay"],
+            "detectors that run", "Linux 6.8 tcp_cubic.c"),
+        param!(low_window: number = 16.0, 1.0..=1e6, "segments",
+            "smallest window that may leave", "Linux 6.8 tcp_cubic.c"),
+        param!(paced: flag = false,
+            "the train must span the whole RTT, as on a paced connection", "Linux 6.8 tcp_cubic.c"),
+        param!(ack_delay: time = Span::from_millis(1), Span::ZERO..=Span::from_millis(100),
+            "allowance for delayed ACKs in the train", "Linux 6.8 tcp_cubic.c, upper end"),
     ],
-    build: |p: &Params| {
+    build: |p| {
         let detect = p.word("detect");
-        Ok(Component::StartUp(Start::HyStart(HyStart::new(
-            HyStartParams {
-                train: detect != "delay",
-                delay: detect != "train",
-                paced: p.flag("paced"),
-                low_window: p.number("low_window"),
-                ack_delay: p.time("ack_delay"),
-            },
-        ))))
+        Ok(HyStart::new(HyStartParams {
+            train: detect != "delay",
+            delay: detect != "train",
+            paced: p.flag("paced"),
+            low_window: p.number("low_window"),
+            ack_delay: p.time("ack_delay"),
+        }))
     },
 };
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::delay::testing::*;
+    use crate::law::delay::testing::*;
 
     fn linux() -> HyStartParams {
         HyStartParams {

@@ -7,12 +7,10 @@
 
 use fullpipe_units::Span;
 
-use crate::classic::Window;
+use crate::classic::{StartUp, Window};
 use crate::controller::AckEvent;
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
+use crate::entry::Entry;
 use crate::startup::hystart::delay_threshold;
-use crate::startup::{Start, StartUp, climb};
 
 /// HyStart++'s state.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -99,7 +97,7 @@ impl StartUp for HyStartPp {
 
     fn grow(&mut self, win: &mut Window, n: f64, _ev: &AckEvent) -> f64 {
         let slow = self.css.is_some() && !self.done;
-        climb(win, n, if slow { 1.0 / self.css_divisor } else { 1.0 })
+        win.climb(n, if slow { 1.0 / self.css_divisor } else { 1.0 })
     }
 
     fn on_congestion(&mut self) {
@@ -116,42 +114,29 @@ impl StartUp for HyStartPp {
 const N_RTT_SAMPLE: u32 = 8;
 
 /// `hystart++`.
-pub const HYSTART_PP: Entry = Entry {
+pub const HYSTART_PP: Entry<HyStartPp> = Entry {
     name: "hystart++",
     aliases: &["hystartpp"],
-    kind: Kind::StartUp,
     about: "slow start that slows down when the delay grows and leaves when it stays",
     source: "RFC 9406 section 4",
     params: &[
-        ParamSpec::number(
-            "css_divisor",
-            4.0,
-            2.0..=100.0,
-            "",
-            "CSS_GROWTH_DIVISOR",
-            "RFC 9406 section 4.3",
-        ),
-        ParamSpec::number(
-            "css_rounds",
-            5.0,
-            1.0..=1000.0,
-            "rounds",
-            "CSS_ROUNDS",
-            "RFC 9406 section 4.3",
-        ),
+        param!(css_divisor: number = 4.0, 2.0..=100.0, "",
+            "CSS_GROWTH_DIVISOR", "RFC 9406 section 4.3"),
+        param!(css_rounds: number = 5.0, 1.0..=1000.0, "rounds",
+            "CSS_ROUNDS", "RFC 9406 section 4.3"),
     ],
-    build: |p: &Params| {
-        Ok(Component::StartUp(Start::HyStartPp(HyStartPp::new(
+    build: |p| {
+        Ok(HyStartPp::new(
             p.number("css_divisor"),
             p.number("css_rounds") as u32,
-        ))))
+        ))
     },
 };
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::delay::testing::*;
+    use crate::law::delay::testing::*;
 
     fn rfc() -> HyStartPp {
         HyStartPp::new(4.0, 5)

@@ -7,11 +7,9 @@
 //!   `K` is constant. Fractions of a segment are kept: the byte form's `floor(SMSS/K)` stalls for large `K`.
 //! - A loss, a mark or `ssthresh` end it as they end slow start; after a timeout it limits the next slow start too.
 
-use crate::classic::Window;
+use crate::classic::{StartUp, Window};
 use crate::controller::AckEvent;
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
-use crate::startup::{Start, StartUp, climb};
+use crate::entry::Entry;
 
 /// How the window grows above `max_ssthresh`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +70,7 @@ impl Limited {
         while n > 0.0 && win.w < win.ssth {
             let k = self.k(win.w);
             let piece = self.piece(win.w, k).min(n);
-            let left = climb(win, piece, 1.0 / k);
+            let left = win.climb(piece, 1.0 / k);
             n -= piece - left;
         }
         n
@@ -84,9 +82,9 @@ impl Limited {
         } else {
             0.0
         };
-        let left = n - doubling + climb(win, doubling, 1.0);
+        let left = n - doubling + win.climb(doubling, 1.0);
         if left > 0.0 && win.w < win.ssth {
-            climb(win, left, 0.5 * self.max_ssthresh / win.w)
+            win.climb(left, 0.5 * self.max_ssthresh / win.w)
         } else {
             left
         }
@@ -128,38 +126,26 @@ impl StartUp for Limited {
 }
 
 /// `limited`.
-pub const LIMITED: Entry = Entry {
+pub const LIMITED: Entry<Limited> = Entry {
     name: "limited",
     aliases: &["lss", "limited-slow-start"],
-    kind: Kind::StartUp,
     about: "slow start whose growth is limited to max_ssthresh/2 segments per RTT above max_ssthresh",
     source: "RFC 3742 section 2",
     params: &[
-        ParamSpec::number(
-            "max_ssthresh",
-            100.0,
-            2.0..=1e9,
-            "segments",
-            "window above which growth is limited",
-            "RFC 3742 section 2; Net100 2003 also 200",
-        ),
-        ParamSpec::choice(
-            "rule",
-            &["rfc", "exact", "linux26"],
-            "1/K per segment with the RFC's floor; exactly max_ssthresh/2 per RTT; or the counter of Linux 2.6",
-            "RFC 3742 section 2; Linux 2.6.22 tcp_cong.c",
-        ),
+        param!(max_ssthresh: number = 100.0, 2.0..=1e9, "segments",
+            "window above which growth is limited", "RFC 3742 section 2; Net100 2003 also 200"),
+        param!(rule: choice = &["rfc", "exact", "linux26"],
+            "1/K per segment with the RFC's floor; exactly max_ssthresh/2 per RTT; or the counter \
+            of Linux 2.6",
+            "RFC 3742 section 2; Linux 2.6.22 tcp_cong.c"),
     ],
-    build: |p: &Params| {
+    build: |p| {
         let rule = match p.word("rule") {
             "exact" => Rule::Exact,
             "linux26" => Rule::Linux26,
             _ => Rule::Rfc,
         };
-        Ok(Component::StartUp(Start::Limited(Limited::new(
-            p.number("max_ssthresh"),
-            rule,
-        ))))
+        Ok(Limited::new(p.number("max_ssthresh"), rule))
     },
 };
 

@@ -1,9 +1,8 @@
 //! Standard slow start: one segment per acknowledged segment (RFC 5681 section 3.1).
 
-use crate::classic::Window;
+use crate::classic::{StartUp, Window};
 use crate::controller::AckEvent;
-use crate::registry::{Component, Entry, Kind};
-use crate::startup::{Start, StartUp, climb};
+use crate::entry::Entry;
 
 /// Exponential growth until `ssthresh` or a congestion event.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,17 +11,16 @@ pub struct Standard;
 impl StartUp for Standard {
     #[inline]
     fn grow(&mut self, win: &mut Window, n: f64, _ev: &AckEvent) -> f64 {
-        climb(win, n, 1.0)
+        win.climb(n, 1.0)
     }
 }
 
 /// `standard`.
-pub const STANDARD: Entry = Entry {
+pub const STANDARD: Entry<Standard> = Entry {
     name: "standard",
     aliases: &["slowstart"],
-    kind: Kind::StartUp,
     about: "slow start: the window doubles every RTT",
     source: "RFC 5681 section 3.1, RFC 3465 section 2.2",
     params: &[],
-    build: |_| Ok(Component::StartUp(Start::Standard(Standard))),
+    build: |_| Ok(Standard),
 };

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use fullpipe_cc::controller::{
     AckEvent, CongestionEvent, CongestionKind, Controller, IdleEvent, Phase, RateSample, RtoEvent,
 };
-use fullpipe_cc::registry::{ENTRIES, Kind};
+use fullpipe_cc::registry::{Kind, entries};
 use fullpipe_cc::{MOST_VARIABLES, Setup, Stack, StackSpec};
 use fullpipe_units::{Span, Time};
 use proptest::prelude::*;
@@ -250,10 +250,7 @@ impl Flow {
 
 /// Registered names of a kind.
 pub fn names(kind: Kind) -> impl Iterator<Item = &'static str> {
-    ENTRIES
-        .iter()
-        .filter(move |e| e.kind == kind)
-        .map(|e| e.name)
+    entries().filter(move |e| e.kind == kind).map(|e| e.name)
 }
 
 /// Every law with its own start-up, and with every start-up; LEDBAT has none and refuses them.

@@ -5,8 +5,7 @@
 #![allow(dead_code)] // shared by test modules that use different parts
 
 use fullpipe_cc::law::Law;
-use fullpipe_cc::params::Params;
-use fullpipe_cc::registry::{Component, ENTRIES};
+use fullpipe_cc::registry::{Component, entries};
 use fullpipe_cc::{
     AckEvent, CongestionEvent, CongestionKind, Controller, Phase, RateSample, RestartEvent,
     RtoEvent, Setup, Stack, StackSpec,
@@ -77,22 +76,18 @@ pub fn law(name: &str, params: &[(&str, &str)]) -> Law {
 /// As [`law`], with the refusal of contradicting parameters.
 pub fn try_law(name: &str, params: &[(&str, &str)]) -> Result<Law, String> {
     match try_component(name, params)? {
-        Component::Law(law, _) => Ok(law),
+        Component::Law(law) => Ok(law),
         other => panic!("{name} is no window law but {other:?}"),
     }
 }
 
 /// What the registry makes of `name(params)`, or the refusal.
 pub fn try_component(name: &str, params: &[(&str, &str)]) -> Result<Component, String> {
-    let entry = ENTRIES
-        .iter()
-        .find(|e| e.name == name || e.aliases.contains(&name))
-        .unwrap();
-    let mut values = Params::defaults(entry.params);
-    for (key, value) in params {
-        values.set(entry.name, key, value).unwrap();
-    }
-    (entry.build)(&values)
+    entries()
+        .find(|e| e.answers_to(name))
+        .unwrap()
+        .make(params)
+        .map_err(|e| e.to_string())
 }
 
 /// A flow whose rounds are driven by hand.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use fullpipe_cc::params::ParamSpec;
-use fullpipe_cc::registry::{COMMON_LAW_PARAMS, ENTRIES, Entry, Kind};
+use fullpipe_cc::registry::{COMMON_LAW_PARAMS, Kind, Registered, entries};
 use fullpipe_metrics::{METRICS, Metric, Scope};
 use fullpipe_scenario::{Loaded, Overrides, builtin};
 use serde_json::{Value, json};
@@ -27,45 +27,31 @@ pub fn list(args: &List) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-fn stacks(name: Option<&str>) -> Result<Vec<&'static Entry>, Failure> {
+fn stacks(name: Option<&str>) -> Result<Vec<Registered>, Failure> {
     let Some(name) = name else {
-        return Ok(ENTRIES.iter().collect());
+        return Ok(entries().collect());
     };
     // `highspeed(low_window=31)+limited` asks for two entries.
     let parts = name.split(['+', '(']).next().unwrap_or(name);
-    let wanted = if ENTRIES.iter().any(|e| answers(e, name)) {
+    let wanted = if entries().any(|e| e.answers_to(name)) {
         name
     } else {
         parts
     };
-    let found: Vec<_> = ENTRIES.iter().filter(|e| answers(e, wanted)).collect();
+    let found: Vec<_> = entries().filter(|e| e.answers_to(wanted)).collect();
     if found.is_empty() {
-        return Err(unknown(
-            "stack component",
-            name,
-            ENTRIES.iter().map(|e| e.name),
-        ));
+        return Err(unknown("stack component", name, entries().map(|e| e.name)));
     }
     Ok(found)
 }
 
-fn answers(entry: &Entry, name: &str) -> bool {
-    entry.name == name || entry.aliases.contains(&name)
-}
-
-fn stacks_text(entries: &[&Entry], everything: bool) -> String {
+fn stacks_text(entries: &[Registered], everything: bool) -> String {
     let mut out = String::new();
     if everything {
         out.push_str(SPELLING);
     }
     // Writing to a string cannot fail.
-    for kind in [
-        Kind::Law,
-        Kind::Module,
-        Kind::StartUp,
-        Kind::Sending,
-        Kind::Pacing,
-    ] {
+    for kind in Kind::ALL {
         let of_kind: Vec<_> = entries.iter().filter(|e| e.kind == kind).collect();
         if of_kind.is_empty() {
             continue;
@@ -117,7 +103,7 @@ fn values(param: &ParamSpec) -> String {
     }
 }
 
-fn stacks_json(entries: &[&Entry]) -> String {
+fn stacks_json(entries: &[Registered]) -> String {
     let params = |params: &[ParamSpec]| -> Vec<Value> {
         let one = |p: &ParamSpec| {
             json!({

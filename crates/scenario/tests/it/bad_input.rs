@@ -451,8 +451,7 @@ const SETTINGS: &[(&str, &str)] = &[
 
 /// The list of all stacks grows with every algorithm, and so would the snapshots.
 fn without_registry(text: &str) -> String {
-    let all: Vec<&str> = fullpipe_cc::registry::ENTRIES
-        .iter()
+    let all: Vec<&str> = fullpipe_cc::registry::entries()
         .map(|entry| entry.name)
         .collect();
     text.replace(&all.join(", "), "(all stack components)")

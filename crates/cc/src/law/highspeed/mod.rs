@@ -27,9 +27,8 @@ pub use entries::{HIGHSPEED, HIGHSPEED_NS2};
 pub use response::{Constants, Form, MIN_DECREASE, Response};
 pub use table::{Row, WINDOWS, appendix_b};
 
-use crate::classic::Window;
+use crate::classic::{Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, RtoEvent};
-use crate::law::WindowLaw;
 use chord::Chord;
 use table::{ceil_row, floor_row};
 
@@ -142,7 +141,7 @@ impl WindowLaw for HighSpeed {
     }
 
     fn decrease(&mut self, w: f64, base: f64, _ev: &CongestionEvent) -> f64 {
-        let b = if std::mem::take(&mut self.halve_next) {
+        let b = if core::mem::take(&mut self.halve_next) {
             0.5
         } else {
             self.cut(w)

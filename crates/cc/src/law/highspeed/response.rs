@@ -1,5 +1,7 @@
 //! The response function: `p(w)`, `a(w)` and `b(w)` of RFC 3649 section 5 in closed form.
 
+use alloc::string::String;
+
 /// The five numbers of RFC 3649 section 5.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Constants {

@@ -1,5 +1,7 @@
 //! The table of RFC 3649 Appendix B: its rows, its rule, and the row of a window.
 
+use alloc::vec::Vec;
+
 use super::{Form, HighSpeed};
 
 /// One row of RFC 3649 Appendix B.

@@ -18,9 +18,8 @@ use fullpipe_units::{Span, Time};
 
 pub use params::{HTCP, HtcpParams};
 
-use crate::classic::Window;
+use crate::classic::{Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, IdleEvent, RtoEvent};
-use crate::law::WindowLaw;
 use learning::Throughput;
 
 /// H-TCP.

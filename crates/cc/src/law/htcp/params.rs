@@ -3,9 +3,7 @@
 use fullpipe_units::Span;
 
 use super::Htcp;
-use crate::law::Law;
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
+use crate::entry::Entry;
 
 /// Parameters of H-TCP.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,58 +70,31 @@ const LINEAR: f64 = 10.0;
 const REFERENCE_RTT: Span = Span::from_millis(100);
 
 /// `htcp`.
-pub const HTCP: Entry = Entry {
+pub const HTCP: Entry<Htcp> = Entry {
     name: "htcp",
     aliases: &["h-tcp"],
-    kind: Kind::Law,
     about: "H-TCP: increase grows with the time since the last congestion event",
     source: "Linux tcp_htcp.c; FreeBSD cc_htcp",
     params: &[
-        ParamSpec::time(
-            "delta_l",
-            Span::from_secs(1),
-            Span::ZERO..=Span::from_secs(60),
+        param!(delta_l: time = Span::from_secs(1), Span::ZERO..=Span::from_secs(60),
             "time after an event during which the increase is Reno's",
-            "Linux tcp_htcp.c; FreeBSD cc_htcp",
-        ),
-        ParamSpec::number(
-            "beta_min",
-            HtcpParams::DEFAULT.beta_min,
-            0.01..=0.99,
-            "fraction",
-            "smallest fraction kept on loss",
-            "Linux tcp_htcp.c; FreeBSD cc_htcp",
-        ),
-        ParamSpec::number(
-            "beta_max",
-            HtcpParams::DEFAULT.beta_max,
-            0.01..=0.99,
-            "fraction",
-            "largest fraction kept on loss",
-            "Linux tcp_htcp.c; FreeBSD cc_htcp",
-        ),
-        ParamSpec::number(
-            "bandwidth_switch",
-            HtcpParams::DEFAULT.bandwidth_switch,
-            0.0..=10.0,
-            "fraction",
-            "relative change of the throughput between two events that resets the decrease; 0: never",
-            "Linux tcp_htcp.c: 4/5 to 6/5",
-        ),
-        ParamSpec::flag(
-            "adaptive_backoff",
-            true,
+            "Linux tcp_htcp.c; FreeBSD cc_htcp"),
+        param!(beta_min: number = HtcpParams::DEFAULT.beta_min, 0.01..=0.99, "fraction",
+            "smallest fraction kept on loss", "Linux tcp_htcp.c; FreeBSD cc_htcp"),
+        param!(beta_max: number = HtcpParams::DEFAULT.beta_max, 0.01..=0.99, "fraction",
+            "largest fraction kept on loss", "Linux tcp_htcp.c; FreeBSD cc_htcp"),
+        param!(bandwidth_switch: number = HtcpParams::DEFAULT.bandwidth_switch, 0.0..=10.0, "fraction",
+            "relative change of the throughput between two events that resets the decrease; 0: \
+            never",
+            "Linux tcp_htcp.c: 4/5 to 6/5"),
+        param!(adaptive_backoff: flag = true,
             "keep RTTmin/RTTmax when the throughput is steady, not always beta_min",
-            "Linux tcp_htcp.c (on); FreeBSD cc_htcp (off)",
-        ),
-        ParamSpec::flag(
-            "rtt_scaling",
-            false,
+            "Linux tcp_htcp.c (on); FreeBSD cc_htcp (off)"),
+        param!(rtt_scaling: flag = false,
             "multiply the increase by RTTmin/100 ms, between 0.1 and 2",
-            "FreeBSD cc_htcp (off); Linux tcp_htcp.c (on)",
-        ),
+            "FreeBSD cc_htcp (off); Linux tcp_htcp.c (on)"),
     ],
-    build: |p: &Params| {
+    build: |p| {
         let params = HtcpParams {
             delta_l: p.time("delta_l").as_secs_f64(),
             beta_min: p.number("beta_min"),
@@ -138,7 +109,7 @@ pub const HTCP: Entry = Entry {
                 params.beta_min, params.beta_max
             ));
         }
-        Ok(Component::Law(Law::Htcp(Htcp::new(params)), None))
+        Ok(Htcp::new(params))
     },
 };
 

@@ -10,7 +10,7 @@
 //! - Below the origin the curve is subtracted in 32 bits: a target below zero wraps and gives the fastest growth (`bictcp_update`).
 
 use super::Cubic;
-use crate::linux::Socket;
+use crate::linux::socket::Socket;
 
 /// What a timeout forgets.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,8 +1,7 @@
 //! What the registry says of `cubic-linux`, and what the module makes of its parameters when it is loaded.
 
 use super::Cubic;
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
+use crate::entry::Entry;
 
 /// Module parameters and what the module makes of them when it is loaded.
 #[derive(Clone, Copy, Debug)]
@@ -28,84 +27,37 @@ pub(super) struct Settings {
 }
 
 /// `cubic-linux`.
-pub const CUBIC_LINUX: Entry = Entry {
+pub const CUBIC_LINUX: Entry<Cubic> = Entry {
     name: "cubic-linux",
     aliases: &[],
-    kind: Kind::Module,
     about: "CUBIC with HyStart to the integer: a cubic in ticks, a twentieth per RTT before the first loss",
     source: SOURCE,
     params: &[
-        ParamSpec::flag(
-            "fast_convergence",
-            true,
-            "after a loss below the last maximum remember less than the window",
-            SOURCE,
-        ),
-        ParamSpec::number(
-            "beta",
-            717.0,
-            512.0..=1023.0,
-            "1/1024",
-            "kept on a reduction; below 512 the kernel's friendly loop never ends at a window of one segment",
-            SOURCE,
-        ),
-        ParamSpec::number(
-            "initial_ssthresh",
-            0.0,
-            0.0..=1e9,
-            "segments",
-            "first threshold, read only with hystart=off; 0: none",
-            SOURCE,
-        ),
-        ParamSpec::number(
-            "bic_scale",
-            41.0,
-            1.0..=1e5,
-            "1/1024",
-            "the curve's C times 100 ms; 41: 0.4 segments/s^3",
-            SOURCE,
-        ),
-        ParamSpec::flag(
-            "tcp_friendliness",
-            true,
-            "never slower than a Reno flow with the same decrease",
-            SOURCE,
-        ),
-        ParamSpec::flag("hystart", true, "leave slow start before a loss", SOURCE),
-        ParamSpec::number(
-            "hystart_detect",
-            3.0,
-            0.0..=3.0,
-            "bits",
-            "what ends slow start: 1 a train of ACKs, 2 a longer RTT, 3 either",
-            SOURCE,
-        ),
-        ParamSpec::number(
-            "hystart_low_window",
-            16.0,
-            0.0..=1e9,
-            "segments",
-            "window from which HyStart looks",
-            SOURCE,
-        ),
-        ParamSpec::number(
-            "hystart_ack_delta_us",
-            2000.0,
-            0.0..=1e9,
-            "us",
-            "largest gap between two ACKs of a train",
-            SOURCE,
-        ),
-        ParamSpec::number(
-            "gso_max_size",
-            1514.0,
-            194.0..=65_536.0,
-            "bytes",
-            "largest burst the device takes (`ip link set gso_max_size`), one frame by default; lengthens the train HyStart allows",
-            "Linux 6.1 net/core/sock.c, sk_setup_caps",
-        ),
+        param!(fast_convergence: flag = true,
+            "after a loss below the last maximum remember less than the window", SOURCE),
+        param!(beta: number = 717.0, 512.0..=1023.0, "1/1024",
+            "kept on a reduction; below 512 the kernel's friendly loop never ends at a window of \
+            one segment",
+            SOURCE),
+        param!(initial_ssthresh: number = 0.0, 0.0..=1e9, "segments",
+            "first threshold, read only with hystart=off; 0: none", SOURCE),
+        param!(bic_scale: number = 41.0, 1.0..=1e5, "1/1024",
+            "the curve's C times 100 ms; 41: 0.4 segments/s^3", SOURCE),
+        param!(tcp_friendliness: flag = true,
+            "never slower than a Reno flow with the same decrease", SOURCE),
+        param!(hystart: flag = true, "leave slow start before a loss", SOURCE),
+        param!(hystart_detect: number = 3.0, 0.0..=3.0, "bits",
+            "what ends slow start: 1 a train of ACKs, 2 a longer RTT, 3 either", SOURCE),
+        param!(hystart_low_window: number = 16.0, 0.0..=1e9, "segments",
+            "window from which HyStart looks", SOURCE),
+        param!(hystart_ack_delta_us: number = 2000.0, 0.0..=1e9, "us",
+            "largest gap between two ACKs of a train", SOURCE),
+        param!(gso_max_size: number = 1514.0, 194.0..=65_536.0, "bytes",
+            "largest burst the device takes (`ip link set gso_max_size`), one frame by default; \
+            lengthens the train HyStart allows",
+            "Linux 6.1 net/core/sock.c, sk_setup_caps"),
     ],
-    build: |p: &Params| {
+    build: |p| {
         let beta = p.whole("beta")?;
         let curve = p.whole("bic_scale")? * 10;
         let detect = p.whole("hystart_detect")?;
@@ -124,7 +76,7 @@ pub const CUBIC_LINUX: Entry = Entry {
             ack_delta_us: p.whole("hystart_ack_delta_us")?,
             burst: u64::from(p.whole("gso_max_size")?) - HEADERS,
         };
-        Ok(Component::Module(Cubic::new(settings).into()))
+        Ok(Cubic::new(settings))
     },
 };
 

@@ -6,7 +6,7 @@
 //! - The delay test keeps lowering the round's RTT after its eight samples and can fire on any later ACK of the round (`hystart_update`).
 
 use super::Cubic;
-use crate::linux::Socket;
+use crate::linux::socket::Socket;
 
 /// Hybrid slow start.
 #[derive(Clone, Copy, Debug)]

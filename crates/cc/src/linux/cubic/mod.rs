@@ -14,8 +14,9 @@ mod hystart;
 
 pub use entry::CUBIC_LINUX;
 
-use super::{AckSample, Event, Module, Socket};
 use crate::controller::Phase;
+use crate::linux::module::{AckSample, Event, Module};
+use crate::linux::socket::Socket;
 use curve::Curve;
 use entry::{SCALE, Settings};
 use hystart::HyStart;

@@ -2,7 +2,7 @@
 
 use super::{BETA_MAX, BETA_MIN, Htcp};
 use crate::controller::Phase;
-use crate::linux::Socket;
+use crate::linux::socket::Socket;
 
 /// Achieved throughput, segments/s.
 #[derive(Clone, Copy, Debug, Default)]

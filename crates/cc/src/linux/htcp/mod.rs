@@ -19,10 +19,10 @@
 
 mod learning;
 
-use super::{AckSample, Module, Socket};
 use crate::controller::Phase;
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
+use crate::entry::Entry;
+use crate::linux::module::{AckSample, Module};
+use crate::linux::socket::Socket;
 use learning::Throughput;
 
 /// H-TCP.
@@ -197,29 +197,21 @@ const BETA_MAX: u8 = 102;
 const SOURCE: &str = "Linux 6.1 net/ipv4/tcp_htcp.c";
 
 /// `htcp-linux`.
-pub const HTCP_LINUX: Entry = Entry {
+pub const HTCP_LINUX: Entry<Htcp> = Entry {
     name: "htcp-linux",
     aliases: &[],
-    kind: Kind::Module,
     about: "H-TCP to the integer: clocks in ticks, RTT scaling on, alpha in 1/128",
     source: SOURCE,
     params: &[
-        ParamSpec::flag(
-            "use_rtt_scaling",
-            true,
-            "divide the increase by 100 ms/RTTmin, between 1/2 and 10",
-            SOURCE,
-        ),
-        ParamSpec::flag(
-            "use_bandwidth_switch",
-            true,
+        param!(use_rtt_scaling: flag = true,
+            "divide the increase by 100 ms/RTTmin, between 1/2 and 10", SOURCE),
+        param!(use_bandwidth_switch: flag = true,
             "halve when the throughput has changed by more than a fifth between two events",
-            SOURCE,
-        ),
+            SOURCE),
     ],
-    build: |p: &Params| {
+    build: |p| {
         let module = Htcp::new(p.flag("use_rtt_scaling"), p.flag("use_bandwidth_switch"));
-        Ok(Component::Module(module.into()))
+        Ok(module)
     },
 };
 

@@ -28,7 +28,7 @@
 use fullpipe_units::Time;
 
 use super::Lp;
-use crate::linux::Socket;
+use crate::linux::socket::Socket;
 
 /// The stamps of an ACK, as the module reads them, ms.
 #[derive(Clone, Copy)]

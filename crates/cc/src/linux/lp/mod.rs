@@ -17,9 +17,9 @@ mod delay;
 
 use delay::{Clocks, Delays, RemoteClock};
 
-use super::{AckSample, Module, Socket};
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
+use crate::entry::Entry;
+use crate::linux::module::{AckSample, Module};
+use crate::linux::socket::Socket;
 
 /// TCP-LP.
 #[derive(Clone, Debug)]
@@ -115,35 +115,21 @@ impl Module for Lp {
 const ITT_RTTS: u32 = 3;
 
 /// `lp-linux`.
-pub const LP_LINUX: Entry = Entry {
+pub const LP_LINUX: Entry<Lp> = Entry {
     name: "lp-linux",
     aliases: &[],
-    kind: Kind::Module,
     about: "TCP-LP in milliseconds of the hosts' clocks: yields to growing one-way delay",
     source: "Linux 6.1 net/ipv4/tcp_lp.c",
     params: &[
-        ParamSpec::number(
-            "clock_origin",
-            0.0,
-            0.0..=4_294_967_295.0,
-            "ms",
+        param!(clock_origin: number = 0.0, 0.0..=4_294_967_295.0, "ms",
             "uptime of both hosts at time zero of the run: the module multiplies absolute times",
-            "Linux 6.1 include/net/tcp.h tcp_time_stamp",
-        ),
-        ParamSpec::number(
-            "stamp_offset",
-            0.0,
-            0.0..=4_294_967_295.0,
-            "ms",
-            "number that the receiver adds to its time stamps: 0 with tcp_timestamps = 2, \
-             drawn for each connection with 1",
-            "Linux 6.1 net/core/secure_seq.c secure_tcp_ts_off",
-        ),
+            "Linux 6.1 include/net/tcp.h tcp_time_stamp"),
+        param!(stamp_offset: number = 0.0, 0.0..=4_294_967_295.0, "ms",
+            "number that the receiver adds to its time stamps: 0 with tcp_timestamps = 2, drawn \
+            for each connection with 1",
+            "Linux 6.1 net/core/secure_seq.c secure_tcp_ts_off"),
     ],
-    build: |p: &Params| {
-        let lp = Lp::new(p.whole("clock_origin")?, p.whole("stamp_offset")?);
-        Ok(Component::Module(lp.into()))
-    },
+    build: |p| Ok(Lp::new(p.whole("clock_origin")?, p.whole("stamp_offset")?)),
 };
 
 #[cfg(test)]

@@ -19,10 +19,9 @@ mod params;
 
 pub use params::{GAMMA, GammaParams, Growth, Sample, Then};
 
-use crate::classic::Window;
+use crate::classic::{StartUp, Window};
 use crate::controller::{AckEvent, IdleEvent, Phase};
-use crate::delay::round::{RoundEnd, RoundMin};
-use crate::startup::StartUp;
+use crate::round::{RoundEnd, RoundMin};
 use crate::startup::limited::{Limited, Rule};
 
 /// Slow start with Vegas' test.
@@ -154,7 +153,7 @@ const FLOOR: f64 = 2.0;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::delay::testing::*;
+    use crate::law::delay::testing::*;
     use fullpipe_units::Span;
 
     fn gamma(then: Then) -> Gamma {

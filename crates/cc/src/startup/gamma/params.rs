@@ -3,10 +3,8 @@
 use fullpipe_units::Span;
 
 use super::{FLOOR, Gamma};
-use crate::delay::round::Over;
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
-use crate::startup::Start;
+use crate::entry::Entry;
+use crate::round::Over;
 
 /// What a gamma start-up is set to.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -112,78 +110,35 @@ pub enum Sample {
 }
 
 /// `gamma`.
-pub const GAMMA: Entry = Entry {
+pub const GAMMA: Entry<Gamma> = Entry {
     name: "gamma",
     aliases: &["vegas-gamma"],
-    kind: Kind::StartUp,
     about: "slow start until the Vegas backlog exceeds a threshold, then limited growth (Net100 hybrid)",
     source: "Net100 2003; ns-2 tcp-vegas.cc; RFC 3742 section 2",
     params: &[
-        ParamSpec::number(
-            "threshold",
-            1.0,
-            0.0..=1e6,
-            "segments",
-            "backlog that ends doubling",
-            "Net100 2003",
-        ),
-        ParamSpec::choice(
-            "then",
-            &["limited", "ca", "vegas", "linux"],
-            "after the crossing: limited growth, the law at once, the law after w -= w/8, Linux Vegas' window",
-            "Net100 2003",
-        ),
-        ParamSpec::number(
-            "limit",
-            0.0,
-            0.0..=1e9,
-            "segments",
-            "limit of the growth after the crossing; 0: the window at the crossing",
-            "Net100 2003",
-        ),
-        ParamSpec::number(
-            "max_ssthresh",
-            0.0,
-            0.0..=1e9,
-            "segments",
+        param!(threshold: number = 1.0, 0.0..=1e6, "segments",
+            "backlog that ends doubling", "Net100 2003"),
+        param!(then: choice = &["limited", "ca", "vegas", "linux"],
+            "after the crossing: limited growth, the law at once, the law after w -= w/8, Linux \
+            Vegas' window",
+            "Net100 2003"),
+        param!(limit: number = 0.0, 0.0..=1e9, "segments",
+            "limit of the growth after the crossing; 0: the window at the crossing", "Net100 2003"),
+        param!(max_ssthresh: number = 0.0, 0.0..=1e9, "segments",
             "limited growth above this window even before a crossing; 0: off",
-            "RFC 3742 section 2",
-        ),
-        ParamSpec::choice(
-            "growth",
-            &["every", "every-other"],
-            "rounds in which the window doubles",
-            "Net100 2003",
-        ),
-        ParamSpec::choice(
-            "diff_over",
-            &["rtt", "base"],
-            "divisor of the backlog estimate",
-            "paper and ns-2: rtt",
-        ),
-        ParamSpec::choice(
-            "sample",
-            &["min", "mean"],
-            "RTT of the round that is tested",
-            "min: Vegas, Linux; mean: ns-2 tcp-vegas.cc",
-        ),
-        ParamSpec::time(
-            "grain",
-            Span::ZERO,
-            Span::ZERO..=Span::from_secs(1),
-            "tick of the clock that measures RTTs; 0s: exact",
-            "hosts of 2003: 1 ms to 10 ms",
-        ),
-        ParamSpec::number(
-            "crossing",
-            0.0,
-            0.0..=1e9,
-            "segments",
-            "impose the window of the crossing; 0: measure it",
-            "Net100 2003: around 120",
-        ),
+            "RFC 3742 section 2"),
+        param!(growth: choice = &["every", "every-other"],
+            "rounds in which the window doubles", "Net100 2003"),
+        param!(diff_over: choice = &["rtt", "base"],
+            "divisor of the backlog estimate", "paper and ns-2: rtt"),
+        param!(sample: choice = &["min", "mean"],
+            "RTT of the round that is tested", "min: Vegas, Linux; mean: ns-2 tcp-vegas.cc"),
+        param!(grain: time = Span::ZERO, Span::ZERO..=Span::from_secs(1),
+            "tick of the clock that measures RTTs; 0s: exact", "hosts of 2003: 1 ms to 10 ms"),
+        param!(crossing: number = 0.0, 0.0..=1e9, "segments",
+            "impose the window of the crossing; 0: measure it", "Net100 2003: around 120"),
     ],
-    build: |p: &Params| {
+    build: |p| {
         let given = |name| Some(p.number(name)).filter(|x| *x > 0.0);
         let then = Then::from_word(p.word("then"));
         if given("limit").is_some_and(|l| l < FLOOR)
@@ -192,9 +147,9 @@ pub const GAMMA: Entry = Entry {
             return Err(format!("a limit below {FLOOR} segments cannot be halved"));
         }
         if given("limit").is_some() && then != Then::Limited {
-            return Err("limit is read only with then=limited".to_owned());
+            return Err("limit is read only with then=limited".into());
         }
-        Ok(Component::StartUp(Start::Gamma(Gamma::new(GammaParams {
+        Ok(Gamma::new(GammaParams {
             threshold: p.number("threshold"),
             then,
             limit: given("limit"),
@@ -208,7 +163,7 @@ pub const GAMMA: Entry = Entry {
             },
             grain: p.time("grain"),
             crossing: given("crossing"),
-        }))))
+        }))
     },
 };
 

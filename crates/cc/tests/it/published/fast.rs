@@ -3,7 +3,7 @@
 use super::settled::{at_ms, ms, near, reported, settled, settled_rounds};
 use crate::rounds::ack;
 use fullpipe_cc::controller::{AckEvent, Controller};
-use fullpipe_cc::delay::fast::next_window;
+use fullpipe_cc::law::delay::fast::next_window;
 use fullpipe_units::Span;
 
 #[test]

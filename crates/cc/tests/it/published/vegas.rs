@@ -3,7 +3,7 @@
 use super::settled::{at_ms, ms, near, reported, settled, still_round};
 use crate::rounds::{Rounds, ack};
 use fullpipe_cc::controller::{AckEvent, Controller};
-use fullpipe_cc::delay::round::{RoundEnd, queued, queued_over_base};
+use fullpipe_cc::round::{RoundEnd, queued, queued_over_base};
 use fullpipe_cc::startup::gamma::linux_exit;
 use fullpipe_cc::{Setup, StackSpec};
 

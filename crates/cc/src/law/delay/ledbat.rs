@@ -10,11 +10,9 @@
 
 use fullpipe_units::{Span, Time};
 
-use crate::classic::Window;
+use crate::classic::{Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, Phase, RtoEvent};
-use crate::law::{Law, WindowLaw};
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
+use crate::entry::Entry;
 
 /// LEDBAT's state.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -151,45 +149,24 @@ const MIN_WINDOW: f64 = 2.0;
 const DECREASE: f64 = 0.5;
 
 /// `ledbat`.
-pub const LEDBAT: Entry = Entry {
+pub const LEDBAT: Entry<Ledbat> = Entry {
     name: "ledbat",
     aliases: &[],
-    kind: Kind::Law,
     about: "background transfer that holds a fixed queueing delay, without slow start",
     source: "RFC 6817 sections 2.4.2, 2.5",
     params: &[
-        ParamSpec::time(
-            "target",
-            Span::from_millis(100),
-            Span::from_micros(10)..=Span::from_millis(100),
-            "queueing delay to hold",
-            "RFC 6817 section 2.5",
-        ),
-        ParamSpec::number(
-            "gain",
-            1.0,
-            1e-3..=1.0,
-            "",
-            "response to the distance from the target",
-            "RFC 6817 section 2.5",
-        ),
-        ParamSpec::number(
-            "allowed_increase",
-            1.0,
-            0.0..=1e6,
-            "segments",
-            "segments the window may grow beyond the flight",
-            "RFC 6817 section 2.4.2",
-        ),
+        param!(target: time = Span::from_millis(100), Span::from_micros(10)..=Span::from_millis(100),
+            "queueing delay to hold", "RFC 6817 section 2.5"),
+        param!(gain: number = 1.0, 1e-3..=1.0, "",
+            "response to the distance from the target", "RFC 6817 section 2.5"),
+        param!(allowed_increase: number = 1.0, 0.0..=1e6, "segments",
+            "segments the window may grow beyond the flight", "RFC 6817 section 2.4.2"),
     ],
-    build: |p: &Params| {
-        Ok(Component::Law(
-            Law::Ledbat(Ledbat::new(
-                p.time("target"),
-                p.number("gain"),
-                p.number("allowed_increase"),
-            )),
-            None,
+    build: |p| {
+        Ok(Ledbat::new(
+            p.time("target"),
+            p.number("gain"),
+            p.number("allowed_increase"),
         ))
     },
 };
@@ -197,7 +174,7 @@ pub const LEDBAT: Entry = Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::delay::testing::*;
+    use crate::law::delay::testing::*;
 
     fn rfc() -> Ledbat {
         Ledbat::new(Span::from_millis(100), 1.0, 1.0)

@@ -8,12 +8,10 @@
 //! A loss in start-up is judged like any other. Timeout: as a loss. Idle time: base and backlog are learnt anew. A new
 //! segment size scales the backlog.
 
-use crate::classic::Window;
+use crate::classic::{Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, CongestionKind, IdleEvent, Phase, RtoEvent};
-use crate::delay::round::RoundMin;
-use crate::law::{Law, WindowLaw};
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
+use crate::entry::Entry;
+use crate::round::RoundMin;
 
 /// Veno's state.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -100,27 +98,20 @@ const KEEP_CONGESTED: f64 = 0.5;
 const HALF_SPEED: f64 = 0.5;
 
 /// `veno`.
-pub const VENO: Entry = Entry {
+pub const VENO: Entry<Veno> = Entry {
     name: "veno",
     aliases: &[],
-    kind: Kind::Law,
     about: "Reno that halves only when Vegas' backlog says the loss was congestion",
     source: "Linux tcp_veno.c",
-    params: &[ParamSpec::number(
-        "beta",
-        3.0,
-        0.0..=1e6,
-        "segments",
-        "backlog from which on a loss counts as congestion",
-        "Linux tcp_veno.c",
-    )],
-    build: |p: &Params| Ok(Component::Law(Law::Veno(Veno::new(p.number("beta"))), None)),
+    params: &[param!(beta: number = 3.0, 0.0..=1e6, "segments",
+        "backlog from which on a loss counts as congestion", "Linux tcp_veno.c")],
+    build: |p| Ok(Veno::new(p.number("beta"))),
 };
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::delay::testing::*;
+    use crate::law::delay::testing::*;
     use fullpipe_units::Span;
 
     fn with_backlog(backlog: f64) -> Veno {

@@ -12,12 +12,10 @@
 
 use fullpipe_units::{Span, Time};
 
-use crate::classic::Window;
+use crate::classic::{Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, IdleEvent, Phase, RtoEvent};
-use crate::law::{Law, WindowLaw};
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
-use crate::startup::Start;
+use crate::entry::Entry;
+use crate::params::Params;
 use crate::startup::gamma::{Gamma, GammaParams, Then};
 
 /// What a FAST flow is set to.
@@ -199,67 +197,29 @@ const ETA_SAMPLES: f64 = 3.0;
 const FLOOR: f64 = 2.0;
 
 /// `fast`.
-pub const FAST: Entry = Entry {
+pub const FAST: Entry<Fast> = Entry {
     name: "fast",
     aliases: &[],
-    kind: Kind::Law,
     about: "equation-based: about alpha segments of the flow stay queued, equal rates at any RTT",
     source: "ns-2 FAST module 1.1.3; paper wording unverified",
     params: &[
-        ParamSpec::number(
-            "alpha",
-            200.0,
-            1.0..=1e6,
-            "segments",
-            "segments to keep queued",
-            "value for about 1 Gb/s, unverified; ns-2 module: 100",
-        ),
-        ParamSpec::number(
-            "gamma",
-            0.5,
-            1e-3..=1.0,
-            "fraction",
-            "weight of the new window",
-            "ns-2 FAST module 1.1.3",
-        ),
-        ParamSpec::number(
-            "eta_max",
-            0.25,
-            1e-4..=1.0,
-            "fraction",
+        param!(alpha: number = 200.0, 1.0..=1e6, "segments",
+            "segments to keep queued", "value for about 1 Gb/s, unverified; ns-2 module: 100"),
+        param!(gamma: number = 0.5, 1e-3..=1.0, "fraction",
+            "weight of the new window", "ns-2 FAST module 1.1.3"),
+        param!(eta_max: number = 0.25, 1e-4..=1.0, "fraction",
             "largest weight of an RTT sample, min(3/w, eta_max); ns-2 module: 1/256",
-            "paper, unverified",
-        ),
-        ParamSpec::number(
-            "gamma_ss",
-            1.0,
-            0.0..=1e6,
-            "segments",
-            "backlog that ends start-up",
-            "Vegas' value; the paper's is unverified",
-        ),
-        ParamSpec::flag(
-            "mi",
-            false,
-            "multiplicative increase while the queue is short",
-            "ns-2 FAST module 1.1.3",
-        ),
-        ParamSpec::time(
-            "mi_threshold",
-            Span::from_micros(750),
-            Span::from_micros(1)..=Span::from_secs(10),
-            "queueing delay below which mi multiplies",
-            "ns-2 FAST module 1.1.3",
-        ),
-        ParamSpec::time(
-            "base_window",
-            Span::ZERO,
-            Span::ZERO..=Span::from_secs(86_400),
-            "window of the base RTT's minimum filter, 0s: the whole flow",
-            "design choice",
-        ),
+            "paper, unverified"),
+        param!(gamma_ss: number = 1.0, 0.0..=1e6, "segments",
+            "backlog that ends start-up", "Vegas' value; the paper's is unverified"),
+        param!(mi: flag = false,
+            "multiplicative increase while the queue is short", "ns-2 FAST module 1.1.3"),
+        param!(mi_threshold: time = Span::from_micros(750), Span::from_micros(1)..=Span::from_secs(10),
+            "queueing delay below which mi multiplies", "ns-2 FAST module 1.1.3"),
+        param!(base_window: time = Span::ZERO, Span::ZERO..=Span::from_secs(86_400),
+            "window of the base RTT's minimum filter, 0s: the whole flow", "design choice"),
     ],
-    build: |p: &Params| {
+    build: |p| {
         let params = FastParams {
             alpha: p.number("alpha"),
             gamma: p.number("gamma"),
@@ -267,22 +227,23 @@ pub const FAST: Entry = Entry {
             mi_below: p.flag("mi").then(|| p.time("mi_threshold")),
             base_window: p.time("base_window"),
         };
-        let start = Gamma::new(GammaParams {
-            threshold: p.number("gamma_ss"),
-            then: Then::Avoidance,
-            ..GammaParams::default()
-        });
-        Ok(Component::Law(
-            Law::Fast(Fast::new(params)),
-            Some(Start::Gamma(start)),
-        ))
+        Ok(Fast::new(params))
     },
 };
+
+/// FAST's slow start, until `gamma_ss` segments are queued, from the parameters of [`FAST`].
+pub fn start_up(p: &Params) -> Gamma {
+    Gamma::new(GammaParams {
+        threshold: p.number("gamma_ss"),
+        then: Then::Avoidance,
+        ..GammaParams::default()
+    })
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::delay::testing::*;
+    use crate::law::delay::testing::*;
 
     fn params() -> FastParams {
         FastParams {

@@ -10,13 +10,13 @@
 
 use fullpipe_units::Time;
 
-use crate::classic::Window;
+use alloc::string::String;
+
+use crate::classic::{Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, IdleEvent, Phase, RtoEvent};
-use crate::delay::round::{Over, RoundMin};
-use crate::law::{Law, WindowLaw};
+use crate::entry::Entry;
 use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
-use crate::startup::Start;
+use crate::round::{Over, RoundMin};
 use crate::startup::gamma::{Gamma, GammaParams, Growth, Then};
 
 /// What a Vegas flow is set to.
@@ -127,71 +127,35 @@ const FLOOR: f64 = 2.0;
 /// Fraction removed on a timeout: Reno's (RFC 5681 section 3.1).
 const RENO_DECREASE: f64 = 0.5;
 
-const DECREASE: ParamSpec = ParamSpec::number(
-    "decrease",
-    0.5,
-    1e-6..=0.999,
-    "fraction",
+const DECREASE: ParamSpec = param!(decrease: number = 0.5, 1e-6..=0.999, "fraction",
     "fraction removed on loss; ns-2 removes 0.25 on a retransmit that its fine timer caused",
-    "RFC 5681 3.1; ns-2 tcp-vegas.cc",
-);
+    "RFC 5681 3.1; ns-2 tcp-vegas.cc");
 
 /// `vegas`.
-pub const VEGAS: Entry = Entry {
+pub const VEGAS: Entry<Vegas> = Entry {
     name: "vegas",
     aliases: &[],
-    kind: Kind::Law,
     about: "Vegas as in the paper and ns-2: 1 to 3 segments queued, doubling every other round",
     source: "ns-2 tcp-vegas.cc defaults; Net100 2003 (alpha 1, beta 3, gamma 1)",
     params: &[
-        ParamSpec::number(
-            "alpha",
-            1.0,
-            0.0..=1e6,
-            "segments",
-            "grow below this backlog",
-            "Net100 2003",
-        ),
-        ParamSpec::number(
-            "beta",
-            3.0,
-            0.0..=1e6,
-            "segments",
-            "shrink above this backlog",
-            "Net100 2003",
-        ),
-        ParamSpec::number(
-            "gamma",
-            1.0,
-            0.0..=1e6,
-            "segments",
-            "leave start-up above this backlog",
-            "Net100 2003",
-        ),
+        param!(alpha: number = 1.0, 0.0..=1e6, "segments",
+            "grow below this backlog", "Net100 2003"),
+        param!(beta: number = 3.0, 0.0..=1e6, "segments",
+            "shrink above this backlog", "Net100 2003"),
+        param!(gamma: number = 1.0, 0.0..=1e6, "segments",
+            "leave start-up above this backlog", "Net100 2003"),
         DECREASE,
-        ParamSpec::choice(
-            "diff_over",
-            &["rtt", "base"],
-            "divisor of the backlog estimate",
-            "paper and ns-2: rtt",
-        ),
-        ParamSpec::choice(
-            "growth",
-            &["every-other", "every"],
-            "rounds in which start-up doubles",
-            "ns-2; the paper's text is unverified",
-        ),
-        ParamSpec::choice(
-            "exit",
-            &["vegas", "linux", "ca"],
-            "start-up's end: w -= w/8, w = min(w, floor(w base/rtt) + 1), or w kept",
-            "ns-2",
-        ),
+        param!(diff_over: choice = &["rtt", "base"],
+            "divisor of the backlog estimate", "paper and ns-2: rtt"),
+        param!(growth: choice = &["every-other", "every"],
+            "rounds in which start-up doubles", "ns-2; the paper's text is unverified"),
+        param!(exit: choice = &["vegas", "linux", "ca"],
+            "start-up's end: w -= w/8, w = min(w, floor(w base/rtt) + 1), or w kept", "ns-2"),
     ],
     build,
 };
 
-fn build(p: &Params) -> Result<Component, String> {
+fn build(p: &Params) -> Result<Vegas, String> {
     let params = VegasParams {
         alpha: p.number("alpha"),
         beta: p.number("beta"),
@@ -204,24 +168,25 @@ fn build(p: &Params) -> Result<Component, String> {
             params.alpha, params.beta
         ));
     }
-    let start = Gamma::new(GammaParams {
+    Ok(Vegas::new(params))
+}
+
+/// Vegas' own slow start, from the parameters of [`VEGAS`].
+pub fn start_up(p: &Params) -> Gamma {
+    Gamma::new(GammaParams {
         threshold: p.number("gamma"),
         then: Then::from_word(p.word("exit")),
         growth: Growth::from_word(p.word("growth")),
-        over: params.over,
+        over: Over::from_word(p.word("diff_over")),
         ..GammaParams::default()
-    });
-    Ok(Component::Law(
-        Law::Vegas(Vegas::new(params)),
-        Some(Start::Gamma(start)),
-    ))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::delay::round::{queued, queued_over_base};
-    use crate::delay::testing::*;
+    use crate::law::delay::testing::*;
+    use crate::round::{queued, queued_over_base};
     use fullpipe_units::Span;
 
     fn paper() -> Vegas {

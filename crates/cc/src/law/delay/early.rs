@@ -186,36 +186,24 @@ pub const EARLY_KEEP: f64 = 0.5;
 const START_OVER: f64 = 2.0;
 
 /// `delta`, for both laws.
-pub const DELTA: ParamSpec = ParamSpec::number(
-    "delta",
-    0.15,
-    0.0..=1.0,
-    "fraction",
+pub const DELTA: ParamSpec = param!(delta: number = 0.15, 0.0..=1.0, "fraction",
     "part of the delay range above the minimum that counts as congestion",
-    "Linux tcp_lp.c; ns-3",
-);
+    "Linux tcp_lp.c; ns-3");
 
 /// `granularity`, for both laws.
-pub const GRANULARITY: ParamSpec = ParamSpec::time(
-    "granularity",
-    Span::from_millis(1),
-    Span::ZERO..=Span::from_secs(1),
+pub const GRANULARITY: ParamSpec = param!(granularity: time = Span::from_millis(1), Span::ZERO..=Span::from_secs(1),
     "smallest growth of the delay that counts",
-    "tick of Linux' TCP timestamps",
-);
+    "tick of Linux' TCP timestamps");
 
 /// `linux_ssth`, for both laws.
-pub const LINUX_SSTH: ParamSpec = ParamSpec::flag(
-    "linux_ssth",
-    false,
+pub const LINUX_SSTH: ParamSpec = param!(linux_ssth: flag = false,
     "leave ssthresh alone at an early indication, so that growth resumes as slow start",
-    "Linux tcp_lp.c",
-);
+    "Linux tcp_lp.c");
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::delay::testing::*;
+    use crate::law::delay::testing::*;
 
     fn early() -> Early {
         Early::new(EarlyParams {

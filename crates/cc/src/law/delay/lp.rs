@@ -9,12 +9,10 @@
 
 use fullpipe_units::Time;
 
-use crate::classic::Window;
+use crate::classic::{Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, RtoEvent};
-use crate::delay::early::{DELTA, EARLY_KEEP, Early, GRANULARITY, LINUX_SSTH, early_params};
-use crate::law::{Law, WindowLaw};
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
+use crate::entry::Entry;
+use crate::law::delay::early::{DELTA, EARLY_KEEP, Early, GRANULARITY, LINUX_SSTH, early_params};
 
 /// TCP-LP's window law.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,44 +50,32 @@ impl WindowLaw for Lp {
 const DECREASE: f64 = 0.5;
 
 /// `lp`.
-pub const LP: Entry = Entry {
+pub const LP: Entry<Lp> = Entry {
     name: "lp",
     aliases: &["tcp-lp"],
-    kind: Kind::Law,
     about: "background transfer: Reno that halves as soon as the one-way delay grows",
     source: "Linux tcp_lp.c; ns-3 tcp-lp.cc",
     params: &[
         DELTA,
-        ParamSpec::choice(
-            "signal",
-            &["owd", "rtt"],
-            "delay of the early test",
-            "Linux tcp_lp.c",
-        ),
+        param!(signal: choice = &["owd", "rtt"], "delay of the early test", "Linux tcp_lp.c"),
         GRANULARITY,
         LINUX_SSTH,
     ],
-    build: |p: &Params| {
-        Ok(Component::Law(
-            Law::Lp(Lp {
-                early: Early::new(early_params(p)),
-            }),
-            None,
-        ))
+    build: |p| {
+        Ok(Lp {
+            early: Early::new(early_params(p)),
+        })
     },
 };
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::delay::testing::*;
+    use crate::law::delay::testing::*;
 
     #[test]
     fn losses_and_timeouts_halve_and_growth_is_renos() {
-        let params = Params::defaults(LP.params);
-        let mut law = Lp {
-            early: Early::new(early_params(&params)),
-        };
+        let mut law = LP.make(&[]).unwrap();
         assert_eq!(law.decrease(100.0, 100.0, &loss(100)), 50.0);
         assert_eq!(law.on_rto(100.0, 100.0, &rto(100)), 50.0);
         let mut win = avoidance(100.0);

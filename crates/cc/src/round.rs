@@ -148,7 +148,7 @@ impl Over {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::delay::testing::{ack, at_ms, ms, near, round_start};
+    use crate::law::delay::testing::{ack, at_ms, ms, near, round_start};
 
     #[test]
     fn a_round_reports_its_own_minimum_and_the_flows() {

@@ -7,13 +7,11 @@
 
 use fullpipe_units::Time;
 
-use crate::classic::Window;
+use crate::classic::{Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, RtoEvent};
-use crate::delay::early::{DELTA, EARLY_KEEP, Early, GRANULARITY, LINUX_SSTH, early_params};
+use crate::entry::Entry;
+use crate::law::delay::early::{DELTA, EARLY_KEEP, Early, GRANULARITY, LINUX_SSTH, early_params};
 use crate::law::highspeed::{Form, HighSpeed};
-use crate::law::{Law, WindowLaw};
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
 
 /// HSTCP-LP's window law.
 #[derive(Clone, Debug)]
@@ -58,44 +56,27 @@ impl WindowLaw for HsLp {
 }
 
 /// `hstcp-lp`.
-pub const HSTCP_LP: Entry = Entry {
+pub const HSTCP_LP: Entry<HsLp> = Entry {
     name: "hstcp-lp",
     aliases: &["hslp"],
-    kind: Kind::Law,
     about: "background transfer: HighSpeed growth that halves as soon as the RTT grows",
     source: "SLAC 2003; RFC 3649; Linux tcp_lp.c; combination unverified",
     params: &[
         DELTA,
-        ParamSpec::choice(
-            "signal",
-            &["rtt", "owd"],
-            "delay of the early test",
-            "SLAC 2003",
-        ),
-        ParamSpec::choice(
-            "early_b",
-            &["half", "hs"],
+        param!(signal: choice = &["rtt", "owd"], "delay of the early test", "SLAC 2003"),
+        param!(early_b: choice = &["half", "hs"],
             "an early indication removes a half, or HighSpeed's b(w)",
-            "Linux tcp_lp.c; unverified for this combination",
-        ),
-        ParamSpec::choice(
-            "form",
-            Form::WORDS,
-            "form of HighSpeed's increase",
-            "RFC 3649 section 5",
-        ),
+            "Linux tcp_lp.c; unverified for this combination"),
+        param!(form: choice = Form::WORDS, "form of HighSpeed's increase", "RFC 3649 section 5"),
         GRANULARITY,
         LINUX_SSTH,
     ],
-    build: |p: &Params| {
-        Ok(Component::Law(
-            Law::HsLp(HsLp {
-                highspeed: HighSpeed::rfc(Form::of(p.word("form"))),
-                early: Early::new(early_params(p)),
-                early_b: p.word("early_b") == "hs",
-            }),
-            None,
-        ))
+    build: |p| {
+        Ok(HsLp {
+            highspeed: HighSpeed::rfc(Form::of(p.word("form"))),
+            early: Early::new(early_params(p)),
+            early_b: p.word("early_b") == "hs",
+        })
     },
 };
 
@@ -103,7 +84,7 @@ pub const HSTCP_LP: Entry = Entry {
 mod tests {
     use super::*;
     use crate::controller::Controller;
-    use crate::delay::testing::*;
+    use crate::law::delay::testing::*;
     use crate::{Setup, StackSpec};
 
     fn flow(spelling: &str) -> crate::Stack {

@@ -11,12 +11,10 @@
 //! retransmission cuts again. Idle time: base and queue are learnt anew. A new segment size scales
 //! the queue and the Reno flow's window.
 
-use crate::classic::Window;
+use crate::classic::{Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, IdleEvent, Phase, RtoEvent};
-use crate::delay::round::{RoundEnd, RoundMin};
-use crate::law::{Law, WindowLaw};
-use crate::params::{ParamSpec, Params};
-use crate::registry::{Component, Entry, Kind};
+use crate::entry::Entry;
+use crate::round::{RoundEnd, RoundMin};
 
 /// YeAH's state.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -190,32 +188,20 @@ const ZETA: u32 = 50;
 const SCALABLE: f64 = 0.01;
 
 /// `yeah`.
-pub const YEAH: Entry = Entry {
+pub const YEAH: Entry<Yeah> = Entry {
     name: "yeah",
     aliases: &[],
-    kind: Kind::Law,
     about: "Scalable growth while the queue is short, Reno with early decongestion otherwise",
     source: "Linux tcp_yeah.c",
-    params: &[ParamSpec::number(
-        "q_max",
-        80.0,
-        1.0..=1e6,
-        "segments",
-        "own queue above which the window is drained (ALPHA)",
-        "Linux tcp_yeah.c",
-    )],
-    build: |p: &Params| {
-        Ok(Component::Law(
-            Law::Yeah(Yeah::new(p.number("q_max"))),
-            None,
-        ))
-    },
+    params: &[param!(q_max: number = 80.0, 1.0..=1e6, "segments",
+        "own queue above which the window is drained (ALPHA)", "Linux tcp_yeah.c")],
+    build: |p| Ok(Yeah::new(p.number("q_max"))),
 };
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::delay::testing::*;
+    use crate::law::delay::testing::*;
     use fullpipe_units::Span;
 
     fn seen(window: f64) -> Rival {

@@ -1,0 +1,260 @@
+//! What a kernel module is, and the call sites that drive it.
+
+use fullpipe_units::Time;
+
+use super::socket::Socket;
+use crate::classic::Setup;
+use crate::controller::{
+    AckEvent, CongestionEvent, CongestionKind, Controller, IdleEvent, Phase, RestartEvent, RtoEvent,
+};
+
+/// What a module of `struct tcp_congestion_ops` defines. The defaults are Reno's, as in the kernel.
+#[cfg_attr(feature = "registry", ambassador::delegatable_trait)]
+pub trait Module: Clone {
+    /// The connection is established; [`Socket::srtt_us`] holds the handshake's sample.
+    fn init(&mut self, _sk: &mut Socket) {}
+
+    /// The threshold for a reduction of the present window, segments.
+    fn ssthresh(&mut self, sk: &mut Socket) -> u32 {
+        sk.half()
+    }
+
+    /// `acked` segments were newly delivered by an ACK that advanced: grow [`Socket::cwnd`].
+    fn cong_avoid(&mut self, sk: &mut Socket, acked: u32) {
+        sk.reno_cong_avoid(acked);
+    }
+
+    /// The window to return to after a spurious reduction.
+    fn undo_cwnd(&mut self, sk: &mut Socket) -> u32 {
+        sk.cwnd.max(sk.prior_cwnd)
+    }
+
+    /// [`Socket::state`] is about to become `new`.
+    fn set_state(&mut self, _sk: &mut Socket, _new: Phase) {}
+
+    /// Something happened that is not an ACK.
+    fn on_event(&mut self, _sk: &mut Socket, _event: Event) {}
+
+    /// An ACK's RTT sample and segment count.
+    fn pkts_acked(&mut self, _sk: &mut Socket, _sample: &AckSample) {}
+
+    /// An ACK arrived and moved [`Socket::snd_una`]; `slow_path` if it carried SACK blocks or met an unusual state.
+    fn on_ack_event(&mut self, _sk: &mut Socket, _slow_path: bool) {}
+
+    /// Named variables for traces.
+    fn report(&self, _sk: &Socket, _visit: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+/// `enum tcp_ca_event`, as far as the modules use it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A segment leaves and nothing was in flight (`CA_EVENT_TX_START`).
+    TxStart,
+    /// The window was lowered after idle time (`CA_EVENT_CWND_RESTART`).
+    CwndRestart,
+    /// A reduction ended and the window is the threshold (`CA_EVENT_COMPLETE_CWR`).
+    CompleteCwr,
+    /// The retransmission timer expired (`CA_EVENT_LOSS`).
+    Loss,
+}
+
+/// `struct ack_sample`.
+#[derive(Clone, Copy, Debug)]
+pub struct AckSample {
+    /// Segments that left the retransmission queue: the advance of `snd_una`, SACKed ones included.
+    pub pkts_acked: u32,
+    /// RTT of the newest segment newly acknowledged or SACKed, microseconds; `None` if every one was retransmitted.
+    pub rtt_us: Option<u32>,
+}
+
+/// A module at the kernel's call sites.
+#[derive(Clone, Debug)]
+pub struct Linux<M> {
+    sk: Socket,
+    module: M,
+    established: bool,
+    first_segment: u64,
+    prior_ssthresh: u32,
+}
+
+impl<M: Module> Linux<M> {
+    /// A controller at the start of a connection.
+    pub fn new(module: M, setup: Setup) -> Self {
+        Self {
+            sk: Socket::new(setup),
+            module,
+            established: false,
+            first_segment: 0,
+            prior_ssthresh: 0,
+        }
+    }
+
+    fn clock(&mut self, now: Time) {
+        self.sk.now = now;
+    }
+
+    fn set_state(&mut self, new: Phase) {
+        if self.sk.state != new {
+            self.module.set_state(&mut self.sk, new);
+            self.sk.state = new;
+        }
+    }
+}
+
+impl<M: Module> Controller for Linux<M> {
+    fn on_established(&mut self, ev: &RestartEvent) {
+        self.clock(ev.now);
+        self.sk.set_srtt(ev.srtt);
+        self.sk.snd_una = ev.snd_una;
+        self.sk.snd_nxt = ev.snd_nxt;
+        self.first_segment = ev.snd_una;
+        self.established = true;
+        self.module.init(&mut self.sk);
+    }
+
+    /// `tcp_event_data_sent`.
+    fn on_restart(&mut self, ev: &RestartEvent) {
+        self.clock(ev.now);
+        self.sk.idle = ev.idle;
+        self.sk.snd_nxt = ev.snd_nxt;
+        self.module.on_event(&mut self.sk, Event::TxStart);
+    }
+
+    /// The order of `tcp_ack`: `tcp_clean_rtx_queue`, `tcp_in_ack_event`, `tcp_fastretrans_alert`, `tcp_cong_control`. The first
+    /// two see the state that the ACK met.
+    #[inline]
+    fn on_delivery(&mut self, ev: &AckEvent) {
+        let sk = &mut self.sk;
+        sk.now = ev.now;
+        let pkts_acked = (ev.snd_una - sk.snd_una) as u32;
+        sk.snd_una = ev.snd_una;
+        sk.snd_nxt = ev.snd_nxt;
+        sk.stamps = ev.stamps;
+        sk.set_srtt(ev.srtt);
+        let sample = AckSample {
+            pkts_acked,
+            rtt_us: ev.rtt.map(|rtt| (rtt.as_nanos() / 1000) as u32),
+        };
+        self.module.pkts_acked(sk, &sample);
+        let slow_path = ev.sacked > 0
+            || !ev.advanced
+            || ev.ece
+            || ev.phase != Phase::Open
+            || ev.snd_una - self.first_segment < OPENING;
+        self.module.on_ack_event(sk, slow_path);
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ev: &AckEvent) {
+        self.sk.cwnd_limited = ev.cwnd_limited;
+        self.set_state(ev.phase);
+        if ev.advanced && !matches!(ev.phase, Phase::Recovery | Phase::Cwr) {
+            self.module
+                .cong_avoid(&mut self.sk, ev.delivered_now() as u32);
+        }
+        self.sk.update_pacing_rate();
+    }
+
+    /// `tcp_init_cwnd_reduction` and `tcp_enter_recovery` or `tcp_enter_cwr`.
+    fn on_congestion(&mut self, ev: &CongestionEvent) {
+        self.clock(ev.now);
+        if !ev.first_in_window {
+            return; // the kernel reduces once per recovery
+        }
+        let sk = &mut self.sk;
+        // A mark or a local drop is never undone (`tcp_enter_cwr`).
+        self.prior_ssthresh = match ev.kind {
+            CongestionKind::Loss => sk.current_ssthresh(),
+            CongestionKind::Ecn | CongestionKind::LocalDrop => 0,
+        };
+        sk.prior_cwnd = sk.cwnd;
+        sk.cwnd_cnt = 0;
+        sk.ssthresh = self.module.ssthresh(sk);
+        sk.cwnd = sk.cwnd.min(sk.ssthresh);
+        self.set_state(match ev.kind {
+            CongestionKind::Loss => Phase::Recovery,
+            CongestionKind::Ecn | CongestionKind::LocalDrop => Phase::Cwr,
+        });
+    }
+
+    /// `tcp_enter_loss`: the window is what recent transmissions keep in flight and one more.
+    fn on_rto(&mut self, ev: &RtoEvent) {
+        self.clock(ev.now);
+        let sk = &mut self.sk;
+        if ev.first {
+            self.prior_ssthresh = sk.current_ssthresh();
+            sk.prior_cwnd = sk.cwnd;
+            sk.ssthresh = self.module.ssthresh(sk);
+            self.module.on_event(sk, Event::Loss);
+        }
+        sk.cwnd = ev.pipe as u32 + 1;
+        sk.cwnd_cnt = 0;
+        // The kernel tells the module again at every expiry.
+        self.module.set_state(&mut self.sk, Phase::Loss);
+        self.sk.state = Phase::Loss;
+    }
+
+    /// `tcp_try_undo_recovery` opens the state, then `tcp_end_cwnd_reduction` sets the window.
+    fn on_recovery_exit(&mut self, now: Time) {
+        self.clock(now);
+        let was = self.sk.state;
+        self.set_state(Phase::Open);
+        if matches!(was, Phase::Recovery | Phase::Cwr) {
+            if self.sk.ssthresh < Socket::INFINITE {
+                self.sk.cwnd = self.sk.ssthresh;
+            }
+            self.module.on_event(&mut self.sk, Event::CompleteCwr);
+        }
+    }
+
+    /// `tcp_undo_cwnd_reduction`.
+    fn on_undo(&mut self, now: Time) {
+        self.clock(now);
+        let sk = &mut self.sk;
+        if self.prior_ssthresh > 0 {
+            sk.cwnd = self.module.undo_cwnd(sk);
+            sk.ssthresh = sk.ssthresh.max(self.prior_ssthresh);
+        }
+    }
+
+    /// `tcp_cwnd_restart`; the segments counted towards the next growth stay.
+    fn on_idle(&mut self, ev: &IdleEvent) {
+        self.clock(ev.now);
+        let sk = &mut self.sk;
+        self.module.on_event(sk, Event::CwndRestart);
+        sk.cwnd = (ev.window as u32).max(1);
+        sk.ssthresh = Socket::threshold(ev.ssthresh);
+    }
+
+    fn exit_start_up(&mut self, now: Time) {
+        self.clock(now);
+        self.sk.ssthresh = self.sk.cwnd;
+    }
+
+    fn on_mss_change(&mut self, ratio: f64) {
+        self.sk.scale(ratio);
+    }
+
+    #[inline]
+    fn window(&self) -> f64 {
+        f64::from(self.sk.cwnd)
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        if self.sk.ssthresh >= Socket::INFINITE {
+            f64::INFINITY
+        } else {
+            f64::from(self.sk.ssthresh)
+        }
+    }
+
+    fn report(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        self.module.report(&self.sk, visit);
+    }
+}
+
+/// Header prediction wants the window that the last ACK had, and that of a young receiver opens with every segment it gets
+/// (`tcp_grow_window`): none of the first ACKs takes the fast path. With the usual limits that lasts for thousands of segments;
+/// only Westwood tells the paths apart, and what it has to correct after the first ACK is over within these.
+const OPENING: u64 = 1000;
