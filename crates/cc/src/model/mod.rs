@@ -70,7 +70,8 @@ mod list {
 }
 
 // The unit tests register one, so that the registry's whole way for such a controller is run.
-#[cfg(all(feature = "registry", test))]
+#[cfg(feature = "registry")]
+#[cfg(test)]
 #[allow(dead_code)] // the derived dispatch over a single variant has a helper that it does not use
 mod list {
     use fullpipe_units::Rate;
