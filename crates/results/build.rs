@@ -1,6 +1,7 @@
-//! Fingerprint of everything that decides what a run returns, for the key of a stored run: two builds of one version with
-//! different sources must not take over each other's runs. Outside the workspace only the version counts. Runs over sockets have a
-//! fingerprint of their own: the sources of the endpoint decide them too, and no others.
+//! Fingerprint of everything that decides what a run returns, for the key of a stored run: two
+//! builds of one version with different sources must not take over each other's runs. Outside the
+//! workspace only the version counts. Runs over sockets have a fingerprint of their own: the
+//! sources of the endpoint decide them too, and no others.
 
 use std::fs;
 use std::path::{Path, PathBuf};

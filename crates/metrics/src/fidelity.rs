@@ -1,17 +1,20 @@
-//! How true a real run was to its specification, and when it does not count: because of the path, or because of the hosts at its ends.
+//! How true a real run was to its specification, and when it does not count: because of the path,
+//! or because of the hosts at its ends.
 //!
 //! The bounds, of the smallest round-trip time of the run:
 //!
-//! - packets leave the path late by 1 % of it at the 99th percentile, and always by a tenth of a millisecond;
-//! - near host, path and far host together add 1 % of it to a mean round trip, or 0.2 ms if that is more, but on a path of the
-//!   scenario never more than 5 %: a flow that is limited by its window loses as much of its goodput at the least, because a host that
-//!   is late answers in bursts, which queue; a flow that listens to delay loses several times as much;
-//! - no host is later than 5 % of it at the 99th percentile, and always by half a millisecond: that is the length of a silence, and
-//!   of the burst behind it;
+//! - packets leave the path late by 1 % of it at the 99th percentile, and always by a tenth of a
+//!   millisecond;
+//! - near host, path and far host together add 1 % of it to a mean round trip, or 0.2 ms if that is
+//!   more, but on a path of the scenario never more than 5 %: a flow that is limited by its window
+//!   loses as much of its goodput at the least, because a host that is late answers in bursts,
+//!   which queue; a flow that listens to delay loses several times as much;
+//! - no host is later than 5 % of it at the 99th percentile, and always by half a millisecond: that
+//!   is the length of a silence, and of the burst behind it;
 //! - nothing is lost that the specification does not lose.
 //!
-//! `docs/grounds.md` has the measurements behind them. A run beyond one is flagged wherever it is shown: its numbers are those of the
-//! test bed.
+//! `docs/grounds.md` has the measurements behind them. A run beyond one is flagged wherever it is
+//! shown: its numbers are those of the test bed.
 
 mod host;
 mod words;
@@ -26,8 +29,8 @@ use host::worst_of;
 /// Fidelity of one run, or the worst of several.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fidelity {
-    /// How much later than computed packets left the path, milliseconds: median. Absent, like the other numbers of a path, where
-    /// the path is that to another host.
+    /// How much later than computed packets left the path, milliseconds: median. Absent, like the
+    /// other numbers of a path, where the path is that to another host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_p50_ms: Option<f64>,
     /// 99th percentile.
@@ -38,7 +41,8 @@ pub struct Fidelity {
     pub late_max_ms: Option<f64>,
     /// What `late_p99_ms` may be, milliseconds.
     pub late_bound_ms: f64,
-    /// The smallest round-trip time of the run, milliseconds; 0 if there was none. The bounds are parts of it.
+    /// The smallest round-trip time of the run, milliseconds; 0 if there was none. The bounds are
+    /// parts of it.
     #[serde(default)]
     pub rtt_ms: f64,
     /// What the path's lateness added to a mean round trip, both directions together, milliseconds.
@@ -50,7 +54,8 @@ pub struct Fidelity {
     /// The other host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub far: Option<HostFidelity>,
-    /// What near host, path and far host together added to a mean round trip, milliseconds: of each what is known.
+    /// What near host, path and far host together added to a mean round trip, milliseconds: of each
+    /// what is known.
     #[serde(default)]
     pub added_ms: f64,
     /// What `added_ms` may be, milliseconds.
@@ -141,8 +146,9 @@ fn smallest_rtt(outcome: &Outcome) -> f64 {
     all.min().map_or(0.0, |rtt| rtt.as_millis_f64())
 }
 
-/// What hosts and path may add to a mean round trip of `rtt` milliseconds. Where the path is the network's, the hosts are a part of what
-/// is measured, and a round trip of microseconds is mostly theirs.
+/// What hosts and path may add to a mean round trip of `rtt` milliseconds. Where the path is the
+/// network's, the hosts are a part of what is measured, and a round trip of microseconds is mostly
+/// theirs.
 fn added_bound(rtt: f64, own_path: bool) -> f64 {
     let most = match own_path {
         true => MOST_ADDED_OF_RTT * rtt,
@@ -267,7 +273,8 @@ mod tests {
         assert_eq!((both.added_ms, both.added_bound_ms), (0.9, 0.8));
     }
 
-    /// Waking up is part of any real run, until it is a twentieth of the path; over a network it is always.
+    /// Waking up is part of any real run, until it is a twentieth of the path; over a network it is
+    /// always.
     #[test]
     fn short_paths_and_networks() {
         let awake = host(80, 200);

@@ -1,4 +1,5 @@
-//! What the metrics need to know of a scenario: its flows and its cross traffic, each with its place in the run.
+//! What the metrics need to know of a scenario: its flows and its cross traffic, each with its
+//! place in the run.
 
 use std::ops::Range;
 
@@ -68,7 +69,8 @@ pub struct TrafficGroup {
     pub mss: u32,
     /// Short flows: mean length, segments.
     pub mean_size: Option<f64>,
-    /// Mean rate offered, headers included and nothing resent; `None` where it changes once and for all.
+    /// Mean rate offered, headers included and nothing resent; `None` where it changes once and for
+    /// all.
     pub offered: Option<Rate>,
     /// Its start.
     pub start: Time,
@@ -76,8 +78,8 @@ pub struct TrafficGroup {
     pub stop: Option<Time>,
 }
 
-/// Kind of traffic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Kind of traffic, in the order of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TrafficKind {
     /// `RunSpec.arrivals`.
     ShortFlows,

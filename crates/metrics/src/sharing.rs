@@ -1,11 +1,10 @@
-//! Metrics of several flows together: fairness, asymmetry, convergence (SLAC 2003; algorithm reference, section 5.1).
+//! Several flows together: fairness, asymmetry, convergence. Fairness and asymmetry as in SLAC 2003
+//! (Cottrell and Bulot); when flows have converged is defined here.
 
-use fullpipe_run::Outcome;
 use fullpipe_units::Time;
 
-use super::flow::{measured_part, samples};
-use super::{Values, finite, harm, ratio, synchronization};
-use crate::FlowGroup;
+use crate::number::{finite, ratio};
+use crate::view::{CaseView, measured_part, samples};
 
 /// Jain's fairness `(sum x)^2 / (n sum x^2)`; `None` when no `x` is positive.
 pub fn jain(x: &[f64]) -> Option<f64> {
@@ -19,7 +18,8 @@ pub fn asymmetry(x1: f64, x2: f64) -> Option<f64> {
     ratio(x1 - x2, x1 + x2)
 }
 
-/// Exponent `a` of `x1/x2 = (R2/R1)^a`, rates `x` and base RTTs `R` in seconds; `None` for equal RTTs or a rate of zero.
+/// Exponent `a` of `x1/x2 = (R2/R1)^a`, rates `x` and base RTTs `R` in seconds; `None` for equal
+/// RTTs or a rate of zero.
 pub fn rtt_unfairness(x: [f64; 2], rtt: [f64; 2]) -> Option<f64> {
     let defined = x.iter().chain(&rtt).all(|v| *v > 0.0) && rtt[0] != rtt[1];
     defined
@@ -27,66 +27,29 @@ pub fn rtt_unfairness(x: [f64; 2], rtt: [f64; 2]) -> Option<f64> {
         .and_then(finite)
 }
 
-/// `goodput`: per group, Mbit/s.
-pub(super) fn measure(groups: &[FlowGroup], outcome: &Outcome, goodput: &[f64]) -> Values {
-    let mut values = Values::new();
-    values.insert("jain".into(), jain(goodput));
-    values.insert(
-        "asymmetry".into(),
-        (goodput.len() >= 2)
-            .then(|| asymmetry(goodput[0], goodput[1]))
-            .flatten(),
-    );
-    values.insert("aggregate_goodput_mbps".into(), aggregate(groups, outcome));
-    values.insert(
-        "convergence_time_s".into(),
-        convergence_time(groups, outcome),
-    );
-    values.insert(
-        "rtt_unfairness".into(),
-        groups.get(..2).and_then(|g| {
-            let rtt = |i: usize| g[i].base_rtt.as_secs_f64();
-            rtt_unfairness([goodput[0], goodput[1]], [rtt(0), rtt(1)])
-        }),
-    );
-    let streams: Vec<_> = groups
-        .iter()
-        .flat_map(|g| &outcome.flows[g.members.clone()])
-        .collect();
-    let longest = groups.iter().map(|g| g.base_rtt).max();
-    values.insert(
-        "synchronization".into(),
-        longest.and_then(|rtt| synchronization::index(&streams, rtt, outcome)),
-    );
-    values.extend(harm::undefined());
-    values
-}
-
-fn aggregate(groups: &[FlowGroup], outcome: &Outcome) -> Option<f64> {
-    let end = Time::ZERO + outcome.duration;
-    let bits: f64 = groups
-        .iter()
-        .flat_map(|g| &outcome.flows[g.members.clone()])
+/// Payload first delivered by all flows, Mbit/s from the end of the warm-up to the end of the run.
+pub fn aggregate_goodput(case: &CaseView<'_>) -> Option<f64> {
+    let end = Time::ZERO + case.outcome.duration;
+    let bits: f64 = case
+        .streams()
         .map(|f| 8.0 * f64::from(f.mss) * f.totals.delivered_measured as f64)
         .sum();
     ratio(
         bits * 1e-6,
-        end.saturating_since(outcome.measure_from).as_secs_f64(),
+        end.saturating_since(case.outcome.measure_from)
+            .as_secs_f64(),
     )
 }
 
-/// Seconds from the start of the last flow to the beginning of the first of [`CONVERGED_SAMPLES`] consecutive samples with
-/// `F >= CONVERGED`. Samples are whole intervals in which every flow was sending.
-fn convergence_time(groups: &[FlowGroup], outcome: &Outcome) -> Option<f64> {
+/// Seconds from the start of the last flow to the beginning of the first of [`CONVERGED_SAMPLES`]
+/// consecutive samples with `F >= CONVERGED`. Samples are whole intervals in which every flow was
+/// sending.
+pub fn convergence_time(case: &CaseView<'_>) -> Option<f64> {
+    let (groups, outcome) = (case.groups, case.outcome);
     if groups.len() < 2 {
         return None;
     }
-    let members = || {
-        groups
-            .iter()
-            .flat_map(|g| &outcome.flows[g.members.clone()])
-    };
-    let start = members().map(|f| f.started).max()?;
+    let start = case.streams().map(|f| f.started).max()?;
     let end = groups
         .iter()
         .map(|g| measured_part(g, &outcome.flows[g.members.clone()], outcome).1)
@@ -113,19 +76,21 @@ fn convergence_time(groups: &[FlowGroup], outcome: &Outcome) -> Option<f64> {
     None
 }
 
-/// Fairness at which flows count as converged (algorithm reference, section 5.1).
+/// Jain's fairness at which flows count as converged; definition ours.
 const CONVERGED: f64 = 0.95;
 /// For this many consecutive samples.
 const CONVERGED_SAMPLES: usize = 3;
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{flow, group, outcome};
     use super::*;
+    use crate::testing::{flow, group, outcome};
+    use crate::{FlowGroup, measure};
+    use fullpipe_run::{Outcome, RunSpec};
 
     #[test]
     fn jain_known_numbers() {
-        // Algorithm reference, section 5.1.
+        // By hand: (1 + 3)^2 / (2 (1 + 9)); 16 streams against one: 17^2 / (2 (256 + 1)).
         assert!((jain(&[1.0, 3.0]).unwrap() - 0.8).abs() < 1e-12);
         assert!((jain(&[1.0, 0.0, 0.0, 0.0]).unwrap() - 0.25).abs() < 1e-12);
         assert!((jain(&[7.0; 5]).unwrap() - 1.0).abs() < 1e-12);
@@ -169,10 +134,14 @@ mod tests {
     /// Each rate goes with its own round trip, and the first flow comes first in both.
     #[test]
     fn a_case_pairs_each_flow_with_its_round_trip() {
-        let (mut groups, outcome) = two(&[], &[], 0.0);
+        let (mut groups, mut outcome) = two(&[], &[], 0.0);
+        outcome.duration = fullpipe_units::Span::from_secs(10);
+        for (flow, delivered) in outcome.flows.iter_mut().zip([400, 100]) {
+            flow.totals.delivered_measured = delivered;
+        }
         groups[0].base_rtt = fullpipe_units::Span::from_millis(40);
         groups[1].base_rtt = fullpipe_units::Span::from_millis(160);
-        let values = measure(&groups, &outcome, &[100.0, 25.0]);
+        let values = measure(&groups, &[], &RunSpec::default(), &outcome).metrics;
         let got = |name: &str| values[name].unwrap();
         assert!((got("rtt_unfairness") - 1.0).abs() < 1e-12);
         assert!((got("asymmetry") - 0.6).abs() < 1e-12);
@@ -191,25 +160,26 @@ mod tests {
 
     #[test]
     fn convergence_counts_from_the_later_start() {
-        // Intervals of 5 s; the second flow starts at 12 s, so the first whole sample begins at 15 s.
+        // Intervals of 5 s; the second flow starts at 12 s, so the first whole sample begins at 15
+        // s.
         let (g, o) = two(
             &[90, 90, 90, 80, 60, 50, 50, 50],
             &[0, 0, 5, 20, 30, 50, 50, 50],
             12.0,
         );
         // F(60, 30) = 0.9: not yet. Fair from the sample that begins at 25 s.
-        assert_eq!(convergence_time(&g, &o), Some(13.0));
+        assert_eq!(convergence_time(&CaseView::new(&g, &o)), Some(13.0));
     }
 
     #[test]
     fn convergence_needs_three_samples_in_a_row() {
         let (g, o) = two(&[50, 50, 90, 50, 50, 90], &[50, 50, 10, 50, 50, 10], 0.0);
-        assert_eq!(convergence_time(&g, &o), None);
+        assert_eq!(convergence_time(&CaseView::new(&g, &o)), None);
         let (g, o) = two(&[50, 50, 90, 50, 50, 50], &[50, 50, 10, 50, 50, 50], 0.0);
-        assert_eq!(convergence_time(&g, &o), Some(15.0));
+        assert_eq!(convergence_time(&CaseView::new(&g, &o)), Some(15.0));
         let (g, o) = two(&[50, 50, 50], &[50, 50, 50], 0.0);
-        assert_eq!(convergence_time(&g, &o), Some(0.0));
+        assert_eq!(convergence_time(&CaseView::new(&g, &o)), Some(0.0));
         let (g, o) = two(&[0, 0, 0], &[0, 0, 0], 0.0);
-        assert_eq!(convergence_time(&g, &o), None);
+        assert_eq!(convergence_time(&CaseView::new(&g, &o)), None);
     }
 }

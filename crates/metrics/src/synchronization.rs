@@ -1,19 +1,26 @@
-//! Do flows lose together? The mean part of the streams that takes part in a congestion epoch, `1/n` to 1.
+//! Do flows lose together? The mean part of the streams that takes part in a congestion epoch,
+//! `1/n` to 1.
 //!
-//! The idea is that of "Loss Synchronization of TCP Connections at a Shared Bottleneck Link" (Washington University in St.
-//! Louis 2006): the fraction of the connections that lose a packet at a congestion instant. When an instant ends is left open
-//! there; here an epoch takes in what follows its first event within one base RTT, because that is how long a flow goes on
-//! sending before it learns of a loss.
+//! The idea is that of "Loss Synchronization of TCP Connections at a Shared Bottleneck Link"
+//! (Washington University in St. Louis 2006): the fraction of the connections that lose a packet at
+//! a congestion instant. When an instant ends is left open there; here an epoch takes in what
+//! follows its first event within one base RTT, because that is how long a flow goes on sending
+//! before it learns of a loss.
 
 use fullpipe_flow::EpisodeKind;
 use fullpipe_run::{FlowOutcome, Outcome};
 use fullpipe_units::{Span, Time};
 
-use super::mean;
+use crate::number::mean;
 
-/// Over the epochs from the end of the warm-up; streams that have not started or have completed by an epoch do not count in it.
-/// `None` with one stream or without an event.
-pub(super) fn index(streams: &[&FlowOutcome], base_rtt: Span, outcome: &Outcome) -> Option<f64> {
+/// Over the epochs from the end of the warm-up; streams that have not started or have completed by
+/// an epoch do not count in it. `None` with one stream or without an event.
+pub fn synchronization<'a>(
+    streams: impl Iterator<Item = &'a FlowOutcome>,
+    base_rtt: Span,
+    outcome: &Outcome,
+) -> Option<f64> {
+    let streams: Vec<&FlowOutcome> = streams.collect();
     if streams.len() < 2 {
         return None;
     }
@@ -57,8 +64,8 @@ fn is_active(flow: &FlowOutcome, at: Time) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{flow, outcome};
     use super::*;
+    use crate::testing::{flow, outcome};
     use fullpipe_cc::CongestionKind;
     use fullpipe_flow::Episode;
 
@@ -78,11 +85,7 @@ mod tests {
 
     fn of(streams: Vec<FlowOutcome>, warmup: u64) -> Option<f64> {
         let o = outcome(streams, 100, warmup, 1);
-        index(
-            &o.flows.iter().collect::<Vec<_>>(),
-            Span::from_millis(100),
-            &o,
-        )
+        synchronization(o.flows.iter(), Span::from_millis(100), &o)
     }
 
     #[test]
@@ -95,7 +98,8 @@ mod tests {
         // Each alone: 1/n.
         let apart = (0..4).map(|i| losing("a", &shifted(2.0 * f64::from(i))));
         assert_eq!(of(apart.collect(), 0), Some(0.25));
-        // Two pairs: 1/2. The chain of 0.09 s steps does not make one epoch: 0.09 is in, 0.18 is not.
+        // Two pairs: 1/2. The chain of 0.09 s steps does not make one epoch: 0.09 is in, 0.18 is
+        // not.
         let pairs = [0.0, 0.09, 0.18, 0.27].map(|by| losing("a", &shifted(by)));
         assert_eq!(of(pairs.to_vec(), 0), Some(0.5));
     }

@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use fullpipe_run::{
-    ArrivalOutcome, FlowOutcome, FlowTotals, LinkOutcome, Outcome, PingOutcome, Round, Series,
-    SourceOutcome, Transfer,
+    ArrivalOutcome, FlowOutcome, FlowTotals, LinkOutcome, Outcome, PingOutcome, Round, RunSpec,
+    Series, SourceOutcome, Transfer,
 };
 use fullpipe_units::{Rate, Span, Time};
 
-use crate::{FlowGroup, RecoveredAt};
+use crate::{FlowGroup, RecoveredAt, TrafficGroup, TrafficKind, Values, measure};
 
 /// 100 Mbit/s, 100 ms, 1500-byte packets with 1448 bytes of payload, no cap.
 pub fn group(name: &str, members: Range<usize>) -> FlowGroup {
@@ -159,4 +159,39 @@ pub fn rounds(from_s: f64, rtt_s: f64, windows: &[f64]) -> Vec<Round> {
             round
         })
         .collect()
+}
+
+/// The only flow of a run, measured.
+pub fn flow_values(group: &FlowGroup, outcome: &Outcome) -> Values {
+    let groups = std::slice::from_ref(group);
+    let mut run = measure(groups, &[], &RunSpec::default(), outcome);
+    run.flows.remove(0).values
+}
+
+/// The traffic of an outcome, as a scenario would describe it.
+pub fn traffic_of(outcome: &Outcome) -> Vec<TrafficGroup> {
+    let group = |name: &str, kind, word: &str, index| TrafficGroup {
+        name: name.into(),
+        kind,
+        word: word.into(),
+        index,
+        stack: None,
+        reverse: false,
+        bottleneck: 0,
+        capacity: Rate::from_bits_per_sec(100_000_000),
+        base_rtt: Span::from_millis(100),
+        packet: 1500,
+        mss: 0,
+        mean_size: None,
+        offered: None,
+        start: Time::ZERO,
+        stop: None,
+    };
+    let short = outcome.arrivals.iter().enumerate();
+    let short = short.map(|(i, a)| group(&a.name, TrafficKind::ShortFlows, "short-flows", i));
+    let sources = outcome.sources.iter().enumerate();
+    let sources = sources.map(|(i, s)| group(&s.name, TrafficKind::Datagrams, "udp", i));
+    let pings = outcome.pings.iter().enumerate();
+    let pings = pings.map(|(i, p)| group(&p.name, TrafficKind::Ping, "ping", i));
+    short.chain(sources).chain(pings).collect()
 }

@@ -1,7 +1,7 @@
 //! The window of a flow over time, and when it reaches a value.
 //!
-//! It is read from the rounds (a row per RTT) and from the time series (extremes kept), merged in time order, so a crossing is
-//! found at the resolution of the finer of the two.
+//! It is read from the rounds (a row per RTT) and from the time series (extremes kept), merged in
+//! time order, so a crossing is found at the resolution of the finer of the two.
 
 use fullpipe_run::FlowOutcome;
 use fullpipe_units::Time;

@@ -1,4 +1,5 @@
-//! Where runs are made: the simulator, or something that lives in real time. The same case, the same seed, another ground.
+//! Where runs are made: the simulator, or something that lives in real time. The same case, the
+//! same seed, another ground.
 
 use std::num::NonZeroUsize;
 
@@ -9,7 +10,8 @@ pub trait Ground: Sync {
     /// Its name in results (contract): `sim`, `udp`, `linux`, `kernel`.
     fn name(&self) -> &str;
 
-    /// The other host, where the path is not the scenario's but the one to there: its results are not those of another path.
+    /// The other host, where the path is not the scenario's but the one to there: its results are
+    /// not those of another path.
     fn peer(&self) -> Option<&str> {
         None
     }

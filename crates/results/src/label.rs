@@ -1,6 +1,8 @@
-//! Names of cases for people: only the parameters that differ, and only as much of a key as is needed.
+//! Names of cases for people: only the parameters that differ, and only as much of a key as is
+//! needed.
 
-/// Keys that take more than one value, each with a short heading: the part after the last dot where that is enough.
+/// Keys that take more than one value, each with a short heading: the part after the last dot where
+/// that is enough.
 pub fn varying<'a>(cases: &'a [Vec<(String, String)>]) -> Vec<(&'a str, &'a str)> {
     let Some(first) = cases.first() else {
         return Vec::new();
@@ -25,7 +27,8 @@ pub fn labels(cases: &[Vec<(String, String)>]) -> Vec<String> {
     let one = |case: &Vec<(String, String)>| {
         let parts = varying.iter().map(|(key, head)| {
             let value = find(case, key).unwrap_or_default();
-            // A stack names itself (two of them need their keys), and so does the name that a scenario gives a case.
+            // A stack names itself (two of them need their keys), and so does the name that a
+            // scenario gives a case.
             if matches!(*head, "stack" | "case") {
                 value.to_owned()
             } else {

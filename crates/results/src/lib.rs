@@ -1,8 +1,9 @@
 //! Runs and results.
 //!
-//! What it is: the cases of a scenario run ([`run`]) on a [`ground`], each run is reduced to [`metrics`], means over seeds are
-//! held against the scenario's expectations ([`result`]), kept in a directory that survives a kill ([`store`]), captured for
-//! other tools ([`capture`]) and compared ([`compare`]). What it is not: it draws and prints nothing and knows no command line.
+//! What it is: the cases of a scenario run ([`run`]) on a [`ground`], each run is reduced to
+//! [`metrics`], means over seeds are held against the scenario's expectations ([`result`]), kept in
+//! a directory that survives a kill ([`store`]), captured for other tools ([`capture`]) and
+//! compared ([`compare`]). What it is not: it draws and prints nothing and knows no command line.
 //!
 //! ```
 //! use std::sync::atomic::AtomicBool;

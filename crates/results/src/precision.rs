@@ -1,9 +1,11 @@
-//! How many seeds a case needs: more are added until the 95 % interval of every mean that matters is narrow enough.
+//! How many seeds a case needs: more are added until the 95 % interval of every mean that matters
+//! is narrow enough.
 //!
-//! A case begins with the scenario's seeds, at least [`FIRST`], and is judged after each batch. A batch adds half as many seeds as
-//! there are, at least two: looking after every single run would stop too often at a moment at which the values happen to lie
-//! close together. Stopping by the interval's own width still makes the stated 95 % a little optimistic; a test measures how
-//! much. The decision depends on the case's own runs alone, so it is the same for any number of threads.
+//! A case begins with the scenario's seeds, at least [`FIRST`], and is judged after each batch. A
+//! batch adds half as many seeds as there are, at least two: looking after every single run would
+//! stop too often at a moment at which the values happen to lie close together. Stopping by the
+//! interval's own width still makes the stated 95 % a little optimistic; a test measures how much.
+//! The decision depends on the case's own runs alone, so it is the same for any number of threads.
 
 use crate::result::{CaseResult, Estimate, Estimates, Reached};
 use fullpipe_metrics as metrics;
@@ -33,7 +35,8 @@ pub(crate) fn next(seeds: usize, precision: &Precision) -> Option<usize> {
     (wanted > seeds).then_some(wanted)
 }
 
-/// The seeds a case may run with: those of the scenario, then the numbers after the largest of them.
+/// The seeds a case may run with: those of the scenario, then the numbers after the largest of
+/// them.
 pub(crate) fn possible(seeds: &[u64], precision: Option<&Precision>) -> Vec<u64> {
     let mut all = seeds.to_vec();
     let last = seeds.iter().copied().max().unwrap_or(0);
@@ -44,8 +47,8 @@ pub(crate) fn possible(seeds: &[u64], precision: Option<&Precision>) -> Vec<u64>
     all
 }
 
-/// Judges a case by the widest of its intervals. A metric that is undefined in every seed is not judged; one that is undefined
-/// in some, or has the mean zero and a spread, is never sure.
+/// Judges a case by the widest of its intervals. A metric that is undefined in every seed is not
+/// judged; one that is undefined in some, or has the mean zero and a spread, is never sure.
 pub(crate) fn judge(case: &CaseResult, precision: &Precision) -> Judgement {
     let mut widest: Option<(f64, &str, Option<&str>)> = None;
     for metric in &precision.of {
@@ -88,8 +91,8 @@ fn rows<'a>(case: &'a CaseResult, metric: &str) -> Vec<(Option<&'a str>, &'a Est
     }
 }
 
-/// Half width of the 95 % interval over the mean; infinite where it cannot be had, `None` where the metric is undefined in
-/// every seed.
+/// Half width of the 95 % interval over the mean; infinite where it cannot be had, `None` where the
+/// metric is undefined in every seed.
 fn relative_half_width(e: &Estimate) -> Option<f64> {
     let (Some(mean), Some([low, high])) = (e.mean, e.ci95) else {
         return (e.mean.is_some() || e.undefined > 0).then_some(f64::INFINITY);
@@ -194,7 +197,8 @@ mod tests {
         assert!((j.reached.achieved.unwrap() - 12.706204736 / 2.0).abs() < 1e-8);
     }
 
-    /// Normal samples with a spread of 6 % of the mean, judged until 2 %: how often the final interval holds the mean.
+    /// Normal samples with a spread of 6 % of the mean, judged until 2 %: how often the final
+    /// interval holds the mean.
     #[test]
     fn stopping_early_costs_little_of_the_95_percent() {
         let p = precision(0.02, 100);

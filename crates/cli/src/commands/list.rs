@@ -220,8 +220,8 @@ fn metrics_text(metrics: &[&Metric], details: bool) -> String {
                 m.about
             );
             let _ = writeln!(out, "  formula: {}", m.formula);
-            if !m.kinds.is_empty() {
-                let _ = writeln!(out, "  of: {}", m.kinds);
+            if m.scope == Scope::Traffic {
+                let _ = writeln!(out, "  of: {}", m.kinds());
             }
             if !m.streams.is_empty() {
                 let _ = writeln!(out, "  several streams: {}", m.streams);
@@ -269,7 +269,7 @@ fn metrics_json(metrics: &[&Metric]) -> String {
         .map(|m| {
             json!({
                 "name": m.name, "scope": scope(m.scope), "unit": m.unit, "about": m.about,
-                "formula": m.formula, "streams": m.streams, "kinds": m.kinds, "source": m.source,
+                "formula": m.formula, "streams": m.streams, "kinds": m.kinds(), "source": m.source,
             })
         })
         .collect();

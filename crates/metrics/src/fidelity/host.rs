@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// Lateness of one host, milliseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostFidelity {
-    /// What it added to a mean round trip: `arrival_mean_ms` and `departure_mean_ms`. Absent where the kernel says not when it
-    /// received a datagram: then it is not known.
+    /// What it added to a mean round trip: `arrival_mean_ms` and `departure_mean_ms`. Absent where
+    /// the kernel says not when it received a datagram: then it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub added_ms: Option<f64>,
     /// From the kernel's receive stamp of a datagram until it was handled, mean; absent as above.
@@ -20,13 +20,15 @@ pub struct HostFidelity {
     /// Largest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrival_max_ms: Option<f64>,
-    /// From the time that a datagram takes for that of its departure until the operating system had taken it, mean.
+    /// From the time that a datagram takes for that of its departure until the operating system had
+    /// taken it, mean.
     pub departure_mean_ms: f64,
     /// 99th percentile.
     pub departure_p99_ms: f64,
     /// Largest.
     pub departure_max_ms: f64,
-    /// From when a timer was due (pacing, delayed ACKs, timeouts, datagrams) until it was served, mean.
+    /// From when a timer was due (pacing, delayed ACKs, timeouts, datagrams) until it was served,
+    /// mean.
     pub timer_mean_ms: f64,
     /// 99th percentile.
     pub timer_p99_ms: f64,
@@ -63,8 +65,8 @@ impl HostFidelity {
         }
     }
 
-    /// The largest of the 99th percentiles: of arrivals, departures and, if they are so many that a hundredth of them means
-    /// anything, timers.
+    /// The largest of the 99th percentiles: of arrivals, departures and, if they are so many that a
+    /// hundredth of them means anything, timers.
     pub fn p99_ms(&self) -> f64 {
         let timers = match self.timers >= MANY {
             true => self.timer_p99_ms,

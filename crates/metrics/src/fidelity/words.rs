@@ -3,8 +3,8 @@
 use super::{Fidelity, HostFidelity};
 
 impl Fidelity {
-    /// One clause for people: `packets left 0.12 ms late (p99; bound 0.8 ms), ...`, and what each part of the test bed added to a
-    /// mean round trip.
+    /// One clause for people: `packets left 0.12 ms late (p99; bound 0.8 ms), ...`, and what each
+    /// part of the test bed added to a mean round trip.
     pub fn sentence(&self) -> String {
         let mut clauses = Vec::new();
         if let (Some(p99), Some(largest)) = (self.late_p99_ms, self.late_max_ms) {

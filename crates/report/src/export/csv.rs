@@ -1,4 +1,5 @@
-//! A trace as comma-separated values (RFC 4180 with line feeds): the columns and units of docs/trace.md, empty where null.
+//! A trace as comma-separated values (RFC 4180 with line feeds): the columns and units of
+//! docs/trace.md, empty where null.
 
 use std::io::{self, Write};
 

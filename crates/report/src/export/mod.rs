@@ -1,4 +1,5 @@
-//! Stored runs and traces in the formats of other people's tools: [`csv`] for everything, [`xplot`] for xplot, qlog for qvis.
+//! Stored runs and traces in the formats of other people's tools: [`csv`] for everything, [`xplot`]
+//! for xplot, qlog for qvis.
 
 pub mod csv;
 mod source;

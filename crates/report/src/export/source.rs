@@ -1,4 +1,5 @@
-//! Where the data of an export comes from: a trace file, or a run of a stored result with its trace and perhaps its capture.
+//! Where the data of an export comes from: a trace file, or a run of a stored result with its trace
+//! and perhaps its capture.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -1,9 +1,10 @@
 //! Time-sequence data for xplot, in the idiom of tcptrace: sequence numbers over time, in segments.
 //!
-//! Document: the manual page of xplot (T. Shepard); the colours are those of tcptrace's time-sequence graphs. From a capture: each segment
-//! as a vertical line between two arrows (white; retransmissions red with an `R`), the cumulative ACK (green), the window's
-//! end (yellow), SACK blocks (purple, `S`). From a trace, which has no segments: first unacknowledged and next new segment, the
-//! congestion window from the first, and what happened as text.
+//! Document: the manual page of xplot (T. Shepard); the colours are those of tcptrace's
+//! time-sequence graphs. From a capture: each segment as a vertical line between two arrows (white;
+//! retransmissions red with an `R`), the cumulative ACK (green), the window's end (yellow), SACK
+//! blocks (purple, `S`). From a trace, which has no segments: first unacknowledged and next new
+//! segment, the congestion window from the first, and what happened as text.
 
 use std::io::{self, Write};
 

@@ -22,8 +22,9 @@ pub struct Written {
     pub first: Option<PathBuf>,
 }
 
-/// Draws into `dir` the pictures of these cases (index and short label) and, if there are two, an overview. `of` makes that of
-/// the case at a position, if it has one. Pictures that an earlier run left there are removed.
+/// Draws into `dir` the pictures of these cases (index and short label) and, if there are two, an
+/// overview. `of` makes that of the case at a position, if it has one. Pictures that an earlier run
+/// left there are removed.
 pub(super) fn draw_all(
     dir: &Path,
     (title, subtitle): (&str, &str),

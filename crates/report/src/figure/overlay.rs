@@ -1,4 +1,5 @@
-//! Two results in one picture: the windows of the first as broad pale lines, those of the second as thin lines on them.
+//! Two results in one picture: the windows of the first as broad pale lines, those of the second as
+//! thin lines on them.
 
 use std::path::Path;
 
@@ -10,8 +11,8 @@ use fullpipe_results::label;
 use fullpipe_results::result::CaseResult;
 use fullpipe_results::store::{ResultDir, SeriesKind, StoreError, Table};
 
-/// Draws every case that both results have as SVG and PNG into `dir`, with the first pair of seeds, and an overview.
-/// Cases without a time series on either side have no picture.
+/// Draws every case that both results have as SVG and PNG into `dir`, with the first pair of seeds,
+/// and an overview. Cases without a time series on either side have no picture.
 ///
 /// # Errors
 /// If a result cannot be read or the pictures cannot be written.

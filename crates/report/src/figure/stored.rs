@@ -6,7 +6,8 @@ use fullpipe_results::store::{ResultDir, SeriesKind, StoreError, Table};
 use fullpipe_scenario::{Case, FlowGroup, Scenario};
 
 impl Figure {
-    /// The picture of one case with the first seed, from its stored series; `None` if there are none.
+    /// The picture of one case with the first seed, from its stored series; `None` if there are
+    /// none.
     ///
     /// # Errors
     /// If the series cannot be read.

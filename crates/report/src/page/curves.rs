@@ -1,7 +1,9 @@
-//! Series of a run on one grid of time, small enough for a page: what a pixel column of a chart shows.
+//! Series of a run on one grid of time, small enough for a page: what a pixel column of a chart
+//! shows.
 //!
-//! A row of the grid keeps the smallest and the largest value of its span, so no peak and no valley is lost however few rows
-//! there are (the idea of Jugel et al., "M4", VLDB 2014, without the inner order of a column).
+//! A row of the grid keeps the smallest and the largest value of its span, so no peak and no valley
+//! is lost however few rows there are (the idea of Jugel et al., "M4", VLDB 2014, without the inner
+//! order of a column).
 
 use std::collections::BTreeMap;
 
@@ -33,8 +35,8 @@ impl Grid {
         ((time / self.step) as usize).min(self.rows - 1)
     }
 
-    /// Smallest and largest value in each row of a quantity that keeps its value until the next sample. Rows before the first
-    /// and after the last sample have none.
+    /// Smallest and largest value in each row of a quantity that keeps its value until the next
+    /// sample. Rows before the first and after the last sample have none.
     fn range(&self, samples: &[Sample]) -> (Vec<f64>, Vec<f64>) {
         let mut low = vec![f64::NAN; self.rows];
         let mut high = vec![f64::NAN; self.rows];
@@ -95,8 +97,8 @@ struct Sample {
     high: f64,
 }
 
-/// The curves of every flow: window, threshold, RTT. Connections of one flow are added up (window, threshold) or stand
-/// together (RTT).
+/// The curves of every flow: window, threshold, RTT. Connections of one flow are added up (window,
+/// threshold) or stand together (RTT).
 pub(super) fn flows(grid: Grid, series: &Table) -> Vec<Drawn> {
     let mut out = Vec::new();
     for (of, members) in groups(series, "flow") {
@@ -158,7 +160,8 @@ pub(super) fn links(grid: Grid, series: &Table) -> Vec<Drawn> {
     out
 }
 
-/// Goodput of flows, arrivals of short flows and datagrams: the rate of each interval, over all of it.
+/// Goodput of flows, arrivals of short flows and datagrams: the rate of each interval, over all of
+/// it.
 pub(super) fn samples(grid: Grid, series: &Table) -> Vec<Drawn> {
     let kinds = series.text("kind").unwrap_or_default();
     let mut out = Vec::new();

@@ -1,7 +1,8 @@
-//! What the page is given: the Rust side of `web/src/data.ts`. The two change together, with [`VERSION`].
+//! What the page is given: the Rust side of `web/src/data.ts`. The two change together, with
+//! [`VERSION`].
 //!
-//! Numbers that a reader may check against `result.json` are 64-bit columns; curves are 32-bit, packed per case by
-//! [`super::pack`].
+//! Numbers that a reader may check against `result.json` are 64-bit columns; curves are 32-bit,
+//! packed per case by [`super::pack`].
 
 use serde::Serialize;
 
@@ -144,7 +145,8 @@ pub struct Table {
     pub columns: Vec<Estimates>,
 }
 
-/// A metric over the rows of a table; columns are base64 of little-endian `f64`, NaN where undefined.
+/// A metric over the rows of a table; columns are base64 of little-endian `f64`, NaN where
+/// undefined.
 #[derive(Clone, Debug, Serialize)]
 pub struct Estimates {
     /// Metric.
@@ -240,7 +242,8 @@ pub struct Completions {
     pub finished: u64,
     /// Flows that did not.
     pub unfinished: u64,
-    /// Completion times at equal steps of the distribution, first and last included: base64 of `f32`, seconds.
+    /// Completion times at equal steps of the distribution, first and last included: base64 of
+    /// `f32`, seconds.
     pub quantiles: String,
     /// Losses of first transmissions in the initial window, if there were any.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -29,7 +29,8 @@ fn escape_html(text: &str) -> String {
         .replace('>', "&gt;")
 }
 
-/// JSON that cannot end the element it stands in, nor open a comment there. `<`, `>` and `&` only occur inside strings.
+/// JSON that cannot end the element it stands in, nor open a comment there. `<`, `>` and `&` only
+/// occur inside strings.
 fn escape_json(json: &str) -> String {
     json.replace('<', "\\u003c")
         .replace('>', "\\u003e")

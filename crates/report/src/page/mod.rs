@@ -1,10 +1,11 @@
 //! The report: a stored result, or the results of a study, as one HTML page that needs no network.
 //!
-//! What it is: the data of the page ([`data`], the same as `web/src/data.ts`), taken from the files of the store alone, and the
-//! page around it. What it is not: it draws nothing; the template, built from `web/`, does that in the browser. The same
-//! results give the same bytes.
+//! What it is: the data of the page ([`data`], the same as `web/src/data.ts`), taken from the files
+//! of the store alone, and the page around it. What it is not: it draws nothing; the template,
+//! built from `web/`, does that in the browser. The same results give the same bytes.
 //!
-//! A page stays small whatever the matrix: [`BUDGET`] bytes of curves are shared by all cases, extremes kept.
+//! A page stays small whatever the matrix: [`BUDGET`] bytes of curves are shared by all cases,
+//! extremes kept.
 
 mod curves;
 pub mod data;
@@ -35,7 +36,8 @@ pub struct Written {
     pub bytes: u64,
 }
 
-/// Writes `report.html` into the directory of a result, or of a study: a directory with one result per subdirectory.
+/// Writes `report.html` into the directory of a result, or of a study: a directory with one result
+/// per subdirectory.
 ///
 /// # Errors
 /// If there is no finished result, if it cannot be read or if the page cannot be written.
@@ -221,8 +223,8 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
     })
 }
 
-/// What the page needs of the scenario's file and is not in the result. The file was valid when it ran; one that a later
-/// version cannot read any more only loses these.
+/// What the page needs of the scenario's file and is not in the result. The file was valid when it
+/// ran; one that a later version cannot read any more only loses these.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct File {

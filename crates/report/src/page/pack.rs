@@ -22,7 +22,8 @@ pub(super) fn f32s(values: &[f64]) -> String {
     base64(&bytes)
 }
 
-/// Curves: every value as [`rounded`] `f32`, the bytes of one significance together, deflated, base64.
+/// Curves: every value as [`rounded`] `f32`, the bytes of one significance together, deflated,
+/// base64.
 pub(super) fn curves(columns: &[Vec<f64>]) -> String {
     let words: Vec<[u8; 4]> = columns
         .iter()
@@ -41,7 +42,8 @@ pub(super) fn curves(columns: &[Vec<f64>]) -> String {
     base64(&bytes)
 }
 
-/// The nearest number with [`DIGITS`] binary digits after the first one, a relative error of at most 2^-13.
+/// The nearest number with [`DIGITS`] binary digits after the first one, a relative error of at
+/// most 2^-13.
 pub(super) fn rounded(v: f64) -> f32 {
     let v = v as f32;
     if !v.is_finite() {

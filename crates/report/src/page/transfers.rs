@@ -132,7 +132,8 @@ mod tests {
 
     #[test]
     fn losses_and_those_after_a_loss() {
-        // Four transfers of three segments: none, the second, the second and third, and one of two segments that lost its second.
+        // Four transfers of three segments: none, the second, the second and third, and one of two
+        // segments that lost its second.
         let c = completions(&[table(&[
             ("w", 3, Some(1.0), 0b000),
             ("w", 3, Some(1.0), 0b010),
@@ -142,7 +143,8 @@ mod tests {
         let l = c[0].losses.as_ref().unwrap();
         assert_eq!(l.transfers, [4, 4, 3]);
         assert_eq!(l.each, [Some(0.0), Some(0.75), Some(1.0 / 3.0)]);
-        // No transfer lost its first; of two that lost the second and had a third, one lost that too.
+        // No transfer lost its first; of two that lost the second and had a third, one lost that
+        // too.
         assert_eq!(l.next, [None, Some(0.5)]);
     }
 
@@ -160,7 +162,8 @@ mod tests {
         let text = class.finish("w".into()).quantiles;
         assert_eq!(text.len(), (QUANTILES * 4).div_ceil(3) * 4);
         assert_eq!(text[..5], first[..5]);
-        // The last two of 200 floats end the base64 text together: compare the distribution of a short one instead.
+        // The last two of 200 floats end the base64 text together: compare the distribution of a
+        // short one instead.
         let mut few = Class::default();
         few.add(1, Some(1000.0), 0);
         assert_eq!(few.finish("w".into()).quantiles, last);

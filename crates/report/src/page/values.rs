@@ -1,4 +1,5 @@
-//! Estimates of a result as columns, expectations with the case they belong to, the metrics that occur.
+//! Estimates of a result as columns, expectations with the case they belong to, the metrics that
+//! occur.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,7 +85,8 @@ fn rows<'a>(
     result.cases.iter().enumerate().flat_map(of_case).collect()
 }
 
-/// Columns in the order of the table of metrics. A controller's own variables are left out unless an expectation asks.
+/// Columns in the order of the table of metrics. A controller's own variables are left out unless
+/// an expectation asks.
 fn table(scope: &'static str, rows: &[Row<'_>], wanted: &BTreeSet<&str>) -> Table {
     let present: BTreeSet<&str> = rows
         .iter()

@@ -1,7 +1,8 @@
-//! How far apart two curves, two lists of events and two samples are. Each definition stands here once; `docs/metrics.md`
-//! says the same in words.
+//! How far apart two curves, two lists of events and two samples are. Each definition stands here
+//! once; `docs/metrics.md` says the same in words.
 
-/// A quantity over time that keeps its value until the next row: zero before the first, the last one after it.
+/// A quantity over time that keeps its value until the next row: zero before the first, the last
+/// one after it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Steps {
     /// Time and value from then on; times ascend.
@@ -52,8 +53,8 @@ impl Steps {
     }
 }
 
-/// Relative area between two curves: `integral |a - b| dt / integral a dt` from the first row of either to the last row of
-/// either. `None` if there is no row or `a` has no area.
+/// Relative area between two curves: `integral |a - b| dt / integral a dt` from the first row of
+/// either to the last row of either. `None` if there is no row or `a` has no area.
 pub(crate) fn area_between(a: &Steps, b: &Steps) -> Option<f64> {
     let ((a_from, a_to), (b_from, b_to)) = (a.ends()?, b.ends()?);
     let end = a_to.max(b_to);
@@ -79,15 +80,17 @@ pub(crate) fn area_between(a: &Steps, b: &Steps) -> Option<f64> {
     (under > 0.0).then(|| between / under)
 }
 
-/// The largest difference of two lists of times, matched in their order. Where one is longer, those of its events are left
-/// out that make the sum of the differences smallest. `None` if either is empty.
+/// The largest difference of two lists of times, matched in their order. Where one is longer, those
+/// of its events are left out that make the sum of the differences smallest. `None` if either is
+/// empty.
 pub(crate) fn largest_shift(a: &[f64], b: &[f64]) -> Option<f64> {
     let (few, many) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     let spare = many.len() - few.len();
     if few.is_empty() {
         return None;
     }
-    // best[k]: sum and largest difference of the first events of `few`, k events of `many` left out so far.
+    // best[k]: sum and largest difference of the first events of `few`, k events of `many` left out
+    // so far.
     let mut best = vec![(0.0, 0.0f64); spare + 1];
     for (i, x) in few.iter().enumerate() {
         let mut before = (f64::INFINITY, f64::INFINITY);
@@ -103,8 +106,9 @@ pub(crate) fn largest_shift(a: &[f64], b: &[f64]) -> Option<f64> {
     best.iter().min_by(by_sum).map(|b| b.1)
 }
 
-/// Relative area between two distributions: `integral |Qa(u) - Qb(u)| du` over `u` in 0..1 (the Wasserstein distance), with
-/// the quantile functions `Q`, divided by the mean of `a`. `None` if either is empty or the mean is not positive.
+/// Relative area between two distributions: `integral |Qa(u) - Qb(u)| du` over `u` in 0..1 (the
+/// Wasserstein distance), with the quantile functions `Q`, divided by the mean of `a`. `None` if
+/// either is empty or the mean is not positive.
 pub(crate) fn area_of_distributions(a: &[f64], b: &[f64]) -> Option<f64> {
     let (a, b) = (sorted(a), sorted(b));
     let (n, m) = (a.len(), b.len());
@@ -126,8 +130,9 @@ pub(crate) fn area_of_distributions(a: &[f64], b: &[f64]) -> Option<f64> {
     Some(sum / (n * m) as f64 / mean)
 }
 
-/// Largest distance of two empirical distributions (Kolmogorov and Smirnov), and what it must exceed to be real at 95 %:
-/// `1.358 sqrt((n + m) / (n m))` (Smirnov 1948). `None` if either is empty.
+/// Largest distance of two empirical distributions (Kolmogorov and Smirnov), and what it must
+/// exceed to be real at 95 %: `1.358 sqrt((n + m) / (n m))` (Smirnov 1948). `None` if either is
+/// empty.
 pub(crate) fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> Option<(f64, f64)> {
     let (a, b) = (sorted(a), sorted(b));
     let (n, m) = (a.len() as f64, b.len() as f64);
@@ -166,8 +171,8 @@ mod tests {
         near(area_between(&of(80.0), &of(80.0)), 0.0);
     }
 
-    /// Stairs `w0 + floor(t)`, `w0..w0 + 9`, one late by a part `s` of a step: they differ by 1 during `s` of each of the nine
-    /// rises, and the late one is missing (zero) at the begin.
+    /// Stairs `w0 + floor(t)`, `w0..w0 + 9`, one late by a part `s` of a step: they differ by 1
+    /// during `s` of each of the nine rises, and the late one is missing (zero) at the begin.
     #[test]
     fn stairs_shifted_by_a_part_of_a_step() {
         let (w0, s) = (50.0, 0.3);
@@ -182,9 +187,9 @@ mod tests {
         );
     }
 
-    /// A saw-tooth between W/2 and W with period T, drawn finely, against itself shifted by `s`. In each period the two are
-    /// `slope s` apart during `T - s`, and `W/2 - slope s` during the `s` between the two falls, with `slope = W / 2T`; the
-    /// mean is `3 W / 4`.
+    /// A saw-tooth between W/2 and W with period T, drawn finely, against itself shifted by `s`. In
+    /// each period the two are `slope s` apart during `T - s`, and `W/2 - slope s` during the `s`
+    /// between the two falls, with `slope = W / 2T`; the mean is `3 W / 4`.
     #[test]
     fn saw_teeth_shifted_by_a_known_time() {
         let (w, period, s, n) = (1000.0, 5.0, 0.2, 50_000);

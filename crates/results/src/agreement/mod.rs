@@ -1,13 +1,16 @@
-//! Do two grounds tell the same story? The same scenario ran on both; here are the distances of what they saw.
+//! Do two grounds tell the same story? The same scenario ran on both; here are the distances of
+//! what they saw.
 //!
-//! Curves: the relative area between the windows of a flow. Events: how far apart in time, in round trips. Short flows: the
-//! area between the distributions of their completion times. With them stand the numbers that a ground must get right
-//! ([`is_judged`]), compared like any other metric ([`crate::compare`]). The definitions are in `distance`, and in words in
-//! `docs/metrics.md`.
+//! Curves: the relative area between the windows of a flow. Events: how far apart in time, in round
+//! trips. Short flows: the area between the distributions of their completion times. With them
+//! stand the numbers that a ground must get right ([`is_judged`]), compared like any other metric
+//! ([`crate::compare`]). The definitions are in `distance`, and in words in `docs/metrics.md`.
 //!
-//! Runs are paired by seed (in their order, where the two have none in common). Where chance decides (flows that share a queue: a packet a microsecond later is another loss), no
-//! two runs are alike on any ground; so, with several seeds, a distance beyond its threshold is held against that of two seeds
-//! of one ground, on the ground where that is smaller: what is no larger does not tell the grounds apart.
+//! Runs are paired by seed (in their order, where the two have none in common). Where chance
+//! decides (flows that share a queue: a packet a microsecond later is another loss), no two runs
+//! are alike on any ground; so, with several seeds, a distance beyond its threshold is held against
+//! that of two seeds of one ground, on the ground where that is smaller: what is no larger does not
+//! tell the grounds apart.
 
 mod distance;
 
@@ -44,8 +47,8 @@ pub struct Distance {
     /// Mean distance of two seeds on one ground, where that is smaller; with two seeds or more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub between_seeds: Option<f64>,
-    /// Of completion times: largest distance of the two distributions (Kolmogorov and Smirnov), and what it must exceed to be
-    /// real at 95 % if the transfers were independent.
+    /// Of completion times: largest distance of the two distributions (Kolmogorov and Smirnov), and
+    /// what it must exceed to be real at 95 % if the transfers were independent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ks: Option<[f64; 2]>,
     /// Largest accepted mean.
@@ -147,7 +150,8 @@ pub(crate) fn distances(
     Ok(out)
 }
 
-/// Seeds of the runs that are held against each other: equal ones; in their order, where the two have none in common.
+/// Seeds of the runs that are held against each other: equal ones; in their order, where the two
+/// have none in common.
 pub fn paired_seeds(cases: [&CaseResult; 2]) -> Vec<[u64; 2]> {
     let of_b: BTreeSet<u64> = cases[1].seeds.iter().copied().collect();
     let of_a = cases[0].seeds.iter().copied();
@@ -275,8 +279,8 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// A distance of two runs, over the pairs with the same seed, and over neighbouring seeds of one side. `None` if it is not
-    /// defined for every pair.
+    /// A distance of two runs, over the pairs with the same seed, and over neighbouring seeds of
+    /// one side. `None` if it is not defined for every pair.
     fn pairs<T>(
         &self,
         flow: &str,
@@ -331,8 +335,9 @@ impl Judge<'_> {
         })
     }
 
-    /// Times of events, in round trips of an empty path: the smallest RTT of the first side. Runs without events on both sides
-    /// are no distance apart; where only one side has some, their number tells.
+    /// Times of events, in round trips of an empty path: the smallest RTT of the first side. Runs
+    /// without events on both sides are no distance apart; where only one side has some, their
+    /// number tells.
     fn events(&self, flow: &str, runs: &[Vec<Events>; 2]) -> Option<Distance> {
         if runs.iter().flatten().all(|e| e.times.is_empty()) {
             return None;
@@ -349,8 +354,9 @@ impl Judge<'_> {
         Some(distance)
     }
 
-    /// Completion times of all runs together. Those of one run share its queues: whether a distance is more than chance is
-    /// asked of the runs, and of the single transfers only where there is one run.
+    /// Completion times of all runs together. Those of one run share its queues: whether a distance
+    /// is more than chance is asked of the runs, and of the single transfers only where there is
+    /// one run.
     fn completions(&self, class: &str, runs: &[Vec<Vec<f64>>; 2]) -> Option<Distance> {
         let [a, b] = [0, 1].map(|side: usize| runs[side].concat());
         let area = area_of_distributions(&a, &b)?;

@@ -1,7 +1,9 @@
-//! Captures of a run for other people's tools: [`pcap`] for Wireshark, tshark and tcptrace, [`qlog`] for qvis.
+//! Captures of a run for other people's tools: [`pcap`] for Wireshark, tshark and tcptrace,
+//! [`qlog`] for qvis.
 //!
-//! What it is: translation of [`CaptureRow`]s, which the simulator records when `RunSpec::capture` is set, into the two
-//! formats. What it is not: it draws nothing and judges nothing. A run with captures gives the same numbers as one without.
+//! What it is: translation of [`CaptureRow`]s, which the simulator records when `RunSpec::capture`
+//! is set, into the two formats. What it is not: it draws nothing and judges nothing. A run with
+//! captures gives the same numbers as one without.
 
 pub mod pcap;
 pub mod qlog;
@@ -27,14 +29,15 @@ impl Captures {
         self.pcap || self.qlog
     }
 
-    /// Bytes on the disk for one data packet with its share of ACKs: headers at both hosts, and the events. Rough, from above.
+    /// Bytes on the disk for one data packet with its share of ACKs: headers at both hosts, and the
+    /// events. Rough, from above.
     pub fn bytes_per_packet(self) -> u64 {
         u64::from(self.pcap) * PCAP_BYTES + u64::from(self.qlog) * QLOG_BYTES
     }
 }
 
-/// Most data packets of a run that is captured: above a gigabyte of rows in memory per run, and files that Wireshark takes minutes
-/// to open.
+/// Most data packets of a run that is captured: above a gigabyte of rows in memory per run, and
+/// files that Wireshark takes minutes to open.
 pub const MOST_PACKETS: u64 = 2_000_000;
 /// Captures that may become larger than this together are worth a warning, bytes.
 pub const LARGE: u64 = 1_000_000_000;
@@ -44,8 +47,8 @@ const QLOG_BYTES: u64 = 450;
 
 /// The two ends of a flow: addresses of one's own, so that every flow is a stream of its own.
 ///
-/// Flow 0 goes from `10.0.0.1:49152` to `10.1.0.1:5001`, flow 1 from `10.0.0.2:49153` to `10.1.0.2:5001`, and so on; each
-/// second byte counts 250 flows.
+/// Flow 0 goes from `10.0.0.1:49152` to `10.1.0.1:5001`, flow 1 from `10.0.0.2:49153` to
+/// `10.1.0.2:5001`, and so on; each second byte counts 250 flows.
 pub fn endpoints(flow: usize) -> (SocketAddrV4, SocketAddrV4) {
     let (high, low) = ((flow / PER_NET) as u8, (flow % PER_NET) as u8 + 1);
     let port = FIRST_PORT + (flow % PORTS) as u16;

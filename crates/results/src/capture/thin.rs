@@ -13,7 +13,8 @@ pub struct Kept {
     pub at: usize,
 }
 
-/// Rows of a flow: all of them, or the last of every step; one in which more happened than ACKs and retransmissions always stays.
+/// Rows of a flow: all of them, or the last of every step; one in which more happened than ACKs and
+/// retransmissions always stays.
 pub fn thin(trace: &Trace, flow: usize, every: Option<Span>) -> Vec<Kept> {
     let step = every.map_or(0, Span::as_nanos);
     let mut kept: Vec<Kept> = Vec::new();

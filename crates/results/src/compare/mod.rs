@@ -1,15 +1,19 @@
-//! Two results side by side: the same scenario before and after a change, on two grounds, or with two settings.
+//! Two results side by side: the same scenario before and after a change, on two grounds, or with
+//! two settings.
 //!
-//! Cases are matched by their parameters, whatever their order, then flows, traffic and links by name. A difference is real when
-//! the 95 % interval of `b - a` leaves out zero. Where both sides ran with the same seeds the runs are compared in pairs: with
-//! common random numbers the two runs of a pair share their losses and arrivals, and what both have in common does not widen
-//! the interval of their difference. Otherwise it is Welch's interval for two independent samples. With a single seed on either
-//! side there is no interval: the difference is exact, and the threshold alone judges it.
+//! Cases are matched by their parameters, whatever their order, then flows, traffic and links by
+//! name. A difference is real when the 95 % interval of `b - a` leaves out zero. Where both sides
+//! ran with the same seeds the runs are compared in pairs: with common random numbers the two runs
+//! of a pair share their losses and arrivals, and what both have in common does not widen the
+//! interval of their difference. Otherwise it is Welch's interval for two independent samples. With
+//! a single seed on either side there is no interval: the difference is exact, and the threshold
+//! alone judges it.
 //!
-//! Many numbers are compared at 95 % each: of those that differ by chance alone one in twenty looks real.
+//! Many numbers are compared at 95 % each: of those that differ by chance alone one in twenty looks
+//! real.
 //!
-//! Two grounds are not two versions: they are judged by their agreement ([`crate::agreement`]), curves and events before
-//! numbers, and of the numbers only by those that a ground must get right.
+//! Two grounds are not two versions: they are judged by their agreement ([`crate::agreement`]),
+//! curves and events before numbers, and of the numbers only by those that a ground must get right.
 
 mod collect;
 mod difference;
@@ -107,10 +111,12 @@ pub struct Side {
     pub scenario: String,
     /// Ground.
     pub ground: String,
-    /// What is to be said about runs whose path or hosts were not what they claim ([`RunResult::untrue`]).
+    /// What is to be said about runs whose path or hosts were not what they claim
+    /// ([`RunResult::untrue`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untrue: Option<String>,
-    /// What the test bed had to do with its numbers ([`RunResult::test_bed`]); absent where time is virtual.
+    /// What the test bed had to do with its numbers ([`RunResult::test_bed`]); absent where time is
+    /// virtual.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub test_bed: Option<String>,
 }
@@ -184,7 +190,8 @@ pub enum Method {
 /// Standardised size of a difference (Cohen 1988, section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Effect {
-    /// `d_z`: mean difference of the pairs / their standard deviation; `d`: difference of the means / pooled standard deviation.
+    /// `d_z`: mean difference of the pairs / their standard deviation; `d`: difference of the means
+    /// / pooled standard deviation.
     pub measure: &'static str,
     /// Its value.
     pub value: f64,
@@ -196,12 +203,13 @@ pub struct Effect {
 pub enum Verdict {
     /// Equal.
     Same,
-    /// Different, but the interval holds zero: the seeds there are do not tell the two apart. Or undefined in more of the seeds
-    /// on one side than on the other.
+    /// Different, but the interval holds zero: the seeds there are do not tell the two apart. Or
+    /// undefined in more of the seeds on one side than on the other.
     Indistinguishable,
     /// A difference (a real one, if there is an interval) within the threshold.
     Within,
-    /// A difference (a real one, if there is an interval) beyond the threshold, from or to zero, or between a number and none.
+    /// A difference (a real one, if there is an interval) beyond the threshold, from or to zero, or
+    /// between a number and none.
     Beyond,
 }
 

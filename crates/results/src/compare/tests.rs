@@ -145,8 +145,9 @@ fn undefined_against_a_number_is_beyond() {
     assert_eq!(one(Some(0.0), Some(0.0)), Verdict::Same);
 }
 
-/// Student 1908, "The probable error of a mean": additional hours of sleep of ten patients with two drugs. In pairs the
-/// difference is 1.58 with t(9) = 4.0621; as independent samples t = 1.8608 with 17.776 degrees.
+/// Student 1908, "The probable error of a mean": additional hours of sleep of ten patients with two
+/// drugs. In pairs the difference is 1.58 with t(9) = 4.0621; as independent samples t = 1.8608
+/// with 17.776 degrees.
 const SLEEP: [[f64; 2]; 10] = [
     [0.7, 1.9],
     [-1.6, 0.8],

@@ -28,14 +28,16 @@ pub struct CaseResult {
     /// How sure the means are that were to be sure; absent without `[measure] precision`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<Reached>,
-    /// How true a real run was to its specification, path and hosts, the worst of all seeds; absent where time is virtual.
+    /// How true a real run was to its specification, path and hosts, the worst of all seeds; absent
+    /// where time is virtual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fidelity: Option<Fidelity>,
     /// Virtual time of one run, seconds.
     pub simulated_s: f64,
     /// Data packets that reached a receiver, all seeds together.
     pub delivered_packets: u64,
-    /// Wall time of all its runs, seconds; absent in stored results and where every run was taken over from an earlier one.
+    /// Wall time of all its runs, seconds; absent in stored results and where every run was taken
+    /// over from an earlier one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_s: Option<f64>,
     /// Delivered data packets per second of wall time; absent like `wall_s`.
@@ -166,8 +168,8 @@ impl CaseResult {
         self.links.iter().find(|l| l.name == name)
     }
 
-    /// A metric of the case, of a flow, of traffic (by the name `flow`) or of a link. Without a name the only one is meant that
-    /// has the metric.
+    /// A metric of the case, of a flow, of traffic (by the name `flow`) or of a link. Without a
+    /// name the only one is meant that has the metric.
     pub fn estimate(
         &self,
         metric: &str,

@@ -4,7 +4,8 @@ use super::{CaseResult, Reached, RunResult};
 use fullpipe_metrics::Fidelity;
 
 impl RunResult {
-    /// What is to be said about means that are less sure than was asked for; `None` if all are sure.
+    /// What is to be said about means that are less sure than was asked for; `None` if all are
+    /// sure.
     pub fn unsure(&self) -> Option<String> {
         let judged = self.judged(|c| c.precision.as_ref());
         let missed: Vec<_> = judged.iter().filter(|(_, p)| !p.reached).collect();
@@ -32,8 +33,8 @@ impl RunResult {
         ))
     }
 
-    /// What is to be said about cases whose path or hosts were not what they claim: how many, who was late and by how much, and what
-    /// to do about it; `None` if there is none.
+    /// What is to be said about cases whose path or hosts were not what they claim: how many, who
+    /// was late and by how much, and what to do about it; `None` if there is none.
     pub fn untrue(&self) -> Option<String> {
         let judged = self.judged(|c| c.fidelity.as_ref());
         let untrue: Vec<_> = judged.iter().filter(|(_, f)| !f.valid).collect();
@@ -52,7 +53,8 @@ impl RunResult {
         ))
     }
 
-    /// What the test bed had to do with the numbers, the worst of all cases ([`Fidelity::sentence`]); `None` where time is virtual.
+    /// What the test bed had to do with the numbers, the worst of all cases
+    /// ([`Fidelity::sentence`]); `None` where time is virtual.
     pub fn test_bed(&self) -> Option<String> {
         let all = self.cases.iter().filter_map(|c| c.fidelity.as_ref());
         Fidelity::worst(all).map(|f| f.sentence())

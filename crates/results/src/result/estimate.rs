@@ -54,7 +54,8 @@ impl Estimate {
 /// Means and intervals of every name that any run has.
 pub(super) fn aggregate(runs: &[&Values]) -> Estimates {
     let names: BTreeSet<&String> = runs.iter().flat_map(|v| v.keys()).collect();
-    // What a run leaves out (a gain without a partner) says nothing; what a controller does not report is undefined.
+    // What a run leaves out (a gain without a partner) says nothing; what a controller does not
+    // report is undefined.
     let samples = |name: &str| {
         runs.iter()
             .filter(|v| metrics::is_variable(name) || v.contains_key(name))
@@ -67,8 +68,8 @@ pub(super) fn aggregate(runs: &[&Values]) -> Estimates {
         .collect()
 }
 
-/// Two-sided 95 % quantile of Student's t. Rounded to nine digits, so that its last bits do not depend on how a platform
-/// rounds a logarithm.
+/// Two-sided 95 % quantile of Student's t. Rounded to nine digits, so that its last bits do not
+/// depend on how a platform rounds a logarithm.
 pub(crate) fn student_t(degrees: f64) -> f64 {
     let t = StudentsT::new(0.0, 1.0, degrees)
         .expect("degrees of freedom are positive")

@@ -125,8 +125,8 @@ fn ratio(e: &Expectation, case: &CaseResult, peer: &CaseResult) -> ExpectationRe
     )
 }
 
-/// Two cases agree if their 95 % intervals overlap: the difference of the means is at most the sum of the half widths.
-/// Without intervals (one seed) there is nothing to judge.
+/// Two cases agree if their 95 % intervals overlap: the difference of the means is at most the sum
+/// of the half widths. Without intervals (one seed) there is nothing to judge.
 fn agreement(e: &Expectation, case: &CaseResult, peer: &CaseResult) -> Option<ExpectationResult> {
     let (a, b) = (estimate(e, case), estimate(e, peer));
     let half = |ci: [f64; 2]| (ci[1] - ci[0]) / 2.0;

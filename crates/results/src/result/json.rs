@@ -1,5 +1,5 @@
-//! How results are written as JSON and read back: metrics in the order of the table, dots as objects, intervals beside the
-//! means.
+//! How results are written as JSON and read back: metrics in the order of the table, dots as
+//! objects, intervals beside the means.
 
 use std::fmt;
 

@@ -1,11 +1,12 @@
-//! The result of a scenario: what `--format json` prints and `result.json` keeps. The names are a contract; more may be
-//! added.
+//! The result of a scenario: what `--format json` prints and `result.json` keeps. The names are a
+//! contract; more may be added.
 //!
-//! Values over several seeds are means, with the 95 % Student interval `<name>_ci95` beside them. A value that is undefined
-//! in any of the seeds has no mean: it is `null`, and `<name>_undefined` says in how many seeds, if not in all.
+//! Values over several seeds are means, with the 95 % Student interval `<name>_ci95` beside them. A
+//! value that is undefined in any of the seeds has no mean: it is `null`, and `<name>_undefined`
+//! says in how many seeds, if not in all.
 //!
-//! Wall times are not part of a stored result, which must be the same bytes whenever it is computed again; they are filled in
-//! for what the command prints and kept in `timing.json`.
+//! Wall times are not part of a stored result, which must be the same bytes whenever it is computed
+//! again; they are filled in for what the command prints and kept in `timing.json`.
 
 mod case;
 mod caveats;
@@ -47,8 +48,8 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// Puts the runs of every case together and holds the expectations against them. `runs[i]` are the runs of
-    /// `scenario.cases[i]`, in the order of the seeds.
+    /// Puts the runs of every case together and holds the expectations against them. `runs[i]` are
+    /// the runs of `scenario.cases[i]`, in the order of the seeds.
     pub fn new(scenario: &Scenario, ground: &str, runs: &[Vec<SeedRun>]) -> RunResult {
         let cases: Vec<CaseResult> = scenario
             .cases

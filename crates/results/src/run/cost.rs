@@ -1,4 +1,5 @@
-//! How much a run takes, from its specification alone: which one starts first, and what a capture of it would weigh.
+//! How much a run takes, from its specification alone: which one starts first, and what a capture
+//! of it would weigh.
 
 use fullpipe_run::RunSpec;
 use fullpipe_units::Span;
@@ -8,7 +9,8 @@ use super::{Options, RunError};
 use crate::capture;
 use fullpipe_scenario::Scenario;
 
-/// Rough number of packets of a run: what the fastest link, or all window caps together, let through.
+/// Rough number of packets of a run: what the fastest link, or all window caps together, let
+/// through.
 pub(super) fn cost(spec: &RunSpec) -> f64 {
     let seconds = spec.duration.as_secs_f64();
     let per_flow = |f: &fullpipe_run::FlowSpec| {

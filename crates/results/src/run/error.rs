@@ -85,7 +85,8 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Exit code of the program (contract): 2 wrong request, 3 environment, 4 internal error, 130 interrupted.
+    /// Exit code of the program (contract): 2 wrong request, 3 environment, 4 internal error, 130
+    /// interrupted.
     pub fn exit_code(&self) -> u8 {
         match self {
             RunError::Store(e) if e.is_environment() => 3,

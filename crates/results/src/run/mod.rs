@@ -1,9 +1,11 @@
-//! Runs a scenario: every case with every seed, on as many threads as asked for, into a result and, if wanted, a store.
+//! Runs a scenario: every case with every seed, on as many threads as asked for, into a result and,
+//! if wanted, a store.
 //!
-//! A run is a pure function of case and seed, and the result is put together in the order of cases and seeds, so it is the
-//! same for any number of threads. With `[measure] precision` a case is judged when all its runs of a batch are there, and gets
-//! further seeds until it is sure enough: again a function of its own runs. An outcome is reduced to metrics, and its series
-//! written, before the next run starts on the thread: memory does not grow with the matrix.
+//! A run is a pure function of case and seed, and the result is put together in the order of cases
+//! and seeds, so it is the same for any number of threads. With `[measure] precision` a case is
+//! judged when all its runs of a batch are there, and gets further seeds until it is sure enough:
+//! again a function of its own runs. An outcome is reduced to metrics, and its series written,
+//! before the next run starts on the thread: memory does not grow with the matrix.
 
 mod cost;
 mod error;
@@ -40,7 +42,8 @@ pub struct Options<'a> {
     pub captures: Captures,
     /// Told about every run.
     pub progress: &'a dyn Progress,
-    /// Set by someone else to stop: runs in flight are finished and kept, no further one is started.
+    /// Set by someone else to stop: runs in flight are finished and kept, no further one is
+    /// started.
     pub interrupt: &'a AtomicBool,
 }
 
@@ -174,7 +177,8 @@ pub fn run_on(
     })
 }
 
-/// What tells the ground's results from those of another: its name, and the other host if there is one.
+/// What tells the ground's results from those of another: its name, and the other host if there is
+/// one.
 fn place(ground: &dyn Ground) -> String {
     match ground.peer() {
         None => ground.name().to_owned(),

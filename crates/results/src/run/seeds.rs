@@ -29,8 +29,8 @@ pub(super) fn by_case(scenario: &Scenario, done: &BTreeMap<CaseSeed, Done>) -> V
     runs
 }
 
-/// Judges the cases that are not settled and gives them, and the baselines they are judged by, their next batch; false if none
-/// gets one.
+/// Judges the cases that are not settled and gives them, and the baselines they are judged by,
+/// their next batch; false if none gets one.
 pub(super) fn grow(
     scenario: &Scenario,
     wanted: &Precision,

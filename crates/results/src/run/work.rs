@@ -1,5 +1,5 @@
-//! The runs of a batch, made on the threads that are there. Long runs start first, so that no thread is left with one at the
-//! end.
+//! The runs of a batch, made on the threads that are there. Long runs start first, so that no
+//! thread is left with one at the end.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,8 +31,8 @@ pub(super) struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Makes the runs that are not done, the longest first. Stops at the first error and at an interrupt; what is finished by
-    /// then is in the store.
+    /// Makes the runs that are not done, the longest first. Stops at the first error and at an
+    /// interrupt; what is finished by then is in the store.
     pub(super) fn make(
         &self,
         done: &BTreeMap<CaseSeed, Done>,
@@ -118,16 +118,9 @@ impl Work<'_> {
         spec.capture = self.options.captures.any();
         // A panic is a bug; it must not take the other runs with it, nor hide which run it was.
         let made = catch_unwind(AssertUnwindSafe(|| {
-            self.ground.run(&spec).map(|o| {
-                let mut m = metrics::measure(&case.flows, &spec, &o);
-                // The scenario's own word for it: a staircase and a blast are both steps of a rate.
-                for row in &mut m.traffic {
-                    if let Some(group) = case.traffic.iter().find(|g| g.name == row.name) {
-                        row.kind.clone_from(&group.word);
-                    }
-                }
-                (m, o)
-            })
+            let outcome = self.ground.run(&spec)?;
+            let metrics = metrics::measure(&case.flows, &case.traffic, &spec, &outcome);
+            Ok((metrics, outcome))
         }));
         let (metrics, outcome) = match made {
             Ok(Ok(pair)) => pair,

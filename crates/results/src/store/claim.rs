@@ -24,7 +24,8 @@ pub(super) struct Claim<'a> {
 
 impl Claim<'_> {
     /// # Errors
-    /// If the directory holds something else, if what it holds cannot be read, or if finished runs would be taken away.
+    /// If the directory holds something else, if what it holds cannot be read, or if finished runs
+    /// would be taken away.
     pub(super) fn check(&self, dir: &Path) -> Result<(), StoreError> {
         let present = files::names(dir)?;
         if !present.iter().any(|n| n == MANIFEST) {
@@ -81,7 +82,8 @@ impl Claim<'_> {
         keys.is_subset(&possible) && self.units.iter().all(|u| keys.contains(&u.key))
     }
 
-    /// The finished runs that are not to be made again. A resumed run may add cases and seeds, but never take one away.
+    /// The finished runs that are not to be made again. A resumed run may add cases and seeds, but
+    /// never take one away.
     fn lost(&self, dir: &Path, earlier: &Manifest) -> Option<Other> {
         if earlier.engine != engine::of(self.ground.name()) {
             return None;

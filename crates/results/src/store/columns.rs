@@ -1,5 +1,5 @@
-//! Tables of plain columns, to and from Parquet. The bytes depend on the table alone: no time of creation, one fixed writer
-//! name, fixed row groups.
+//! Tables of plain columns, to and from Parquet. The bytes depend on the table alone: no time of
+//! creation, one fixed writer name, fixed row groups.
 
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
 //! Fingerprints of the sources that decide what a run returns; made by the build script.
 
-/// That of runs on `ground`, a ground's name, perhaps with more words behind it ([`plan`](super::plan)).
+/// That of runs on `ground`, a ground's name, perhaps with more words behind it
+/// ([`plan`](super::plan)).
 pub fn of(ground: &str) -> &'static str {
     match ground.split(' ').next() {
         Some("udp") => env!("FULLPIPE_ENGINE_UDP"),

@@ -1,8 +1,8 @@
 //! Files that are either whole or absent, and text that knows whether it was changed.
 //!
-//! A file is written under a temporary name in its own directory, flushed to the disk and renamed; then the directory is
-//! flushed. After a kill or a power cut there is the old file or the new one, and at worst a temporary file that the next
-//! writer removes.
+//! A file is written under a temporary name in its own directory, flushed to the disk and renamed;
+//! then the directory is flushed. After a kill or a power cut there is the old file or the new one,
+//! and at worst a temporary file that the next writer removes.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -69,7 +69,8 @@ fn whole(path: &Path, content: impl FnOnce(&mut File) -> io::Result<()>) -> Resu
         File::open(dir)?.sync_all()
     })();
     written.map_err(|source| {
-        // Best effort: on a full disk the half file should not stay; the error that matters is the first one.
+        // Best effort: on a full disk the half file should not stay; the error that matters is the
+        // first one.
         let _ = fs::remove_file(&temporary);
         StoreError::Io {
             doing: "write",
@@ -141,13 +142,15 @@ pub(super) fn is_temporary(name: &str) -> bool {
 
 const TEMPORARY: &str = ".tmp";
 
-/// A directory that this process alone writes; released when dropped and by the death of the process.
+/// A directory that this process alone writes; released when dropped and by the death of the
+/// process.
 #[derive(Debug)]
 pub(super) struct Lock(File);
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing would do, but for a child of this process that was forked in the meantime and has not executed yet.
+        // Closing would do, but for a child of this process that was forked in the meantime and has
+        // not executed yet.
         let _ = self.0.unlock();
     }
 }

@@ -1,4 +1,5 @@
-//! What a manifest says about the machine: enough to compare wall times, nothing that identifies a person or a host.
+//! What a manifest says about the machine: enough to compare wall times, nothing that identifies a
+//! person or a host.
 
 use std::fs;
 

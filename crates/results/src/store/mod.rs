@@ -19,15 +19,17 @@
 //! report.html                            all of it as one page, made from the other files
 //! ```
 //!
-//! A run is known by its key: the hash of the resolved case, the seed and the engine (version and fingerprint of its
-//! sources; over sockets the endpoint's are among them). Resuming repeats no run whose file is there and whole. Every file but `timing.json` and the lock is a pure function of scenario, seeds, program and
-//! machine description: the same bytes for any number of threads, and after any number of kills. Wall times are kept apart
-//! for that reason.
+//! A run is known by its key: the hash of the resolved case, the seed and the engine (version and
+//! fingerprint of its sources; over sockets the endpoint's are among them). Resuming repeats no run
+//! whose file is there and whole. Every file but `timing.json` and the lock is a pure function of
+//! scenario, seeds, program and machine description: the same bytes for any number of threads, and
+//! after any number of kills. Wall times are kept apart for that reason.
 //!
-//! `manifest.json` and the files under `runs/` carry their own SHA-256; the manifest carries that of every other file. What
-//! does not match is never read as a result.
+//! `manifest.json` and the files under `runs/` carry their own SHA-256; the manifest carries that
+//! of every other file. What does not match is never read as a result.
 //!
-//! [`plan`] says which runs there are to be, [`Store`] writes them, [`ResultDir`] reads what is finished.
+//! [`plan`] says which runs there are to be, [`Store`] writes them, [`ResultDir`] reads what is
+//! finished.
 
 mod claim;
 mod columns;

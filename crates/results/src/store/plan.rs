@@ -19,8 +19,8 @@ pub struct Unit {
     pub key: String,
 }
 
-/// Every run of the cases with these seeds, by case and seed, with its key. `ground` tells results of one place from those
-/// of another.
+/// Every run of the cases with these seeds, by case and seed, with its key. `ground` tells results
+/// of one place from those of another.
 pub fn plan(scenario: &Scenario, ground: &str, seeds: &[u64]) -> Vec<Unit> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut units = Vec::new();

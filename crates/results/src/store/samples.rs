@@ -7,8 +7,8 @@ use super::{Column, Table};
 use fullpipe_metrics::RunMetrics;
 use fullpipe_scenario::FlowGroup;
 
-/// One row per interval and flow of the scenario, class of short flows and source of datagrams: rates of the interval that ends
-/// at `time_s`, and the mean rate from the flow's start to then.
+/// One row per interval and flow of the scenario, class of short flows and source of datagrams:
+/// rates of the interval that ends at `time_s`, and the mean rate from the flow's start to then.
 pub(super) fn intervals(groups: &[FlowGroup], metrics: &RunMetrics, outcome: &Outcome) -> Table {
     let kind = |name: &str| {
         let row = metrics.traffic.iter().find(|t| t.name == name);
@@ -129,8 +129,8 @@ fn bits(counts: &[u64], bytes: u32) -> Vec<f64> {
     counts.iter().map(of).collect()
 }
 
-/// One row per short flow. Bit `i` of `lost_mask` (64 bits, the highest as the sign) is set if the first transmission of segment
-/// `i` was lost.
+/// One row per short flow. Bit `i` of `lost_mask` (64 bits, the highest as the sign) is set if the
+/// first transmission of segment `i` was lost.
 pub(super) fn transfers(classes: &[ArrivalOutcome]) -> Table {
     let all = || {
         classes
@@ -185,13 +185,16 @@ const RATES: [&str; 5] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fullpipe_metrics::testing::{arrivals, flow, group, outcome, ping, source, transfer};
+    use fullpipe_metrics::testing::{
+        arrivals, flow, group, outcome, ping, source, traffic_of, transfer,
+    };
     use fullpipe_run::RunSpec;
     use fullpipe_units::Span;
 
     #[test]
     fn rates_per_interval_and_since_the_start() {
-        // Packets of 1 Mbit, intervals of 2 s, a run of 5 s; two streams, the first of which starts at 1 s.
+        // Packets of 1 Mbit, intervals of 2 s, a run of 5 s; two streams, the first of which starts
+        // at 1 s.
         let mut streams = [flow("a.0"), flow("a.1")];
         for f in &mut streams {
             (f.mss, f.packet) = (125_000, 125_000);
@@ -214,7 +217,7 @@ mod tests {
             ..outcome(streams.to_vec(), 5, 0, 2)
         };
         let groups = [group("a", 0..2)];
-        let m = fullpipe_metrics::measure(&groups, &RunSpec::default(), &o);
+        let m = fullpipe_metrics::measure(&groups, &traffic_of(&o), &RunSpec::default(), &o);
         let t = intervals(&groups, &m, &o);
         assert_eq!(
             t.text("name").unwrap(),

@@ -1,5 +1,6 @@
-//! The series of a run as tables: one for all flows, one for all links, one for what changed a window downwards, one for the
-//! rates per interval; with traffic one for the short flows and one for the probes.
+//! The series of a run as tables: one for all flows, one for all links, one for what changed a
+//! window downwards, one for the rates per interval; with traffic one for the short flows and one
+//! for the probes.
 
 use fullpipe_cc::CongestionKind;
 use fullpipe_flow::{Episode, EpisodeKind, Events, TraceRow};

@@ -8,8 +8,9 @@ use fullpipe_metrics as metrics;
 use fullpipe_metrics::SeedRun;
 use fullpipe_metrics::{Scope, Values};
 
-/// One row per flow and traffic (or link), case and seed: parameters as text, then every metric of the scope and, with the
-/// flows, of traffic and of the case. `kind` is `flow` or that of the traffic.
+/// One row per flow and traffic (or link), case and seed: parameters as text, then every metric of
+/// the scope and, with the flows, of traffic and of the case. `kind` is `flow` or that of the
+/// traffic.
 pub(super) fn run_table(result: &RunResult, runs: &[Vec<SeedRun>], scope: Scope) -> Table {
     struct Row<'a> {
         case: usize,

@@ -35,8 +35,9 @@ pub struct Store {
 }
 
 impl Store {
-    /// Takes the directory for these runs, and for further ones among the `possible` ([`Store::extend`]). Without `resume` what an
-    /// earlier run of the same scenario left is removed; with it the finished runs stay.
+    /// Takes the directory for these runs, and for further ones among the `possible`
+    /// ([`Store::extend`]). Without `resume` what an earlier run of the same scenario left is
+    /// removed; with it the finished runs stay.
     ///
     /// # Errors
     /// If the directory cannot be written, is in use, or holds something else.
@@ -118,7 +119,8 @@ impl Store {
         self.write_manifest()
     }
 
-    /// A finished run of an earlier time, or `None` with the reason if its file is there but not whole.
+    /// A finished run of an earlier time, or `None` with the reason if its file is there but not
+    /// whole.
     ///
     /// # Errors
     /// If a file is there and the system refuses to read it.
@@ -139,7 +141,8 @@ impl Store {
             return damaged("its hash does not match");
         };
         if stored.key != unit.key || stored.case != unit.case || stored.seed != unit.seed {
-            // Whole, but from a matrix in which the case stood elsewhere: its series bear another name.
+            // Whole, but from a matrix in which the case stood elsewhere: its series bear another
+            // name.
             return Ok(Finished::No);
         }
         let has = |end: &str| stored.files.iter().any(|f| f.path.ends_with(end));
@@ -248,8 +251,8 @@ impl Store {
         Ok(())
     }
 
-    /// Writes the tables, the result and, last of all, the complete manifest. `runs[i]`: the runs of case `i`, by seed, with
-    /// their files.
+    /// Writes the tables, the result and, last of all, the complete manifest. `runs[i]`: the runs
+    /// of case `i`, by seed, with their files.
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -292,7 +295,8 @@ impl Store {
         .collect()
     }
 
-    /// Removes from the directories of runs, series and captures what is not to stay, and temporary files everywhere.
+    /// Removes from the directories of runs, series and captures what is not to stay, and temporary
+    /// files everywhere.
     fn sweep(&self, stays: impl Fn(&str) -> bool) -> Result<(), StoreError> {
         for name in files::names(&self.dir)?
             .iter()

@@ -144,8 +144,9 @@ fn short_flows_that_take_longer() {
     assert_eq!(d.verdict, Verdict::Beyond);
 }
 
-/// With losses at random no two seeds are alike. Runs whose seeds are exchanged are other runs of the same ground: what they
-/// differ by is no more than chance. A window a third smaller is more than that.
+/// With losses at random no two seeds are alike. Runs whose seeds are exchanged are other runs of
+/// the same ground: what they differ by is no more than chance. A window a third smaller is more
+/// than that.
 #[test]
 fn chance_is_told_from_a_fault_by_what_two_seeds_differ_by() {
     let text = ALONE.replace("drop = { time = \"2s\" }", "drop = { probability = 2e-3 }");

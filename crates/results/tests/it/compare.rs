@@ -35,7 +35,8 @@ fn stored_results_agree_with_themselves_and_not_with_a_slower_path() {
     for row in total {
         assert_eq!(row.verdict, Verdict::Beyond, "{row:?}");
         assert_eq!((row.method, row.pairs), (Method::Paired, Some(2)));
-        // Half the rate; with jumbo frames the buffer holds two packets, and less than half gets through.
+        // Half the rate; with jumbo frames the buffer holds two packets, and less than half gets
+        // through.
         assert!((-0.85..-0.4).contains(&row.relative.unwrap()), "{row:?}");
     }
     let text = serde_json::to_string(&c).unwrap();
@@ -82,7 +83,8 @@ fn a_bias_is_found_below_the_noise_of_the_seeds() {
         let all = c.rows.iter().filter(|r| r.metric == "goodput_mbps");
         all.filter(small).cloned().collect()
     };
-    // A hundred segments more in every run, or one more: less than the spread of the seeds, and yet real.
+    // A hundred segments more in every run, or one more: less than the spread of the seeds, and yet
+    // real.
     let c = held(&a, &made("more", &with_bias(|seed, n| n + 100 + seed % 2)));
     assert!(!c.agree);
     for row in rows(&c) {

@@ -15,7 +15,8 @@ stack = "reno"
 "flow.main.window" = ["4 segments", "8 segments"]
 "#;
 
-/// A window of 8 segments instead of 4 doubles the rate of a flow that the window limits, whatever the law.
+/// A window of 8 segments instead of 4 doubles the rate of a flow that the window limits, whatever
+/// the law.
 #[test]
 fn an_expectation_may_be_a_ratio_of_two_cases() {
     let text = format!(

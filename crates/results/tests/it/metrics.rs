@@ -1,24 +1,9 @@
-//! The reference page and the table of metrics are the same; metrics of real runs are sane.
+//! The reference page explains the test bed; metrics of real runs are sane.
 
 use fullpipe_metrics as metrics;
 use fullpipe_results::result::RunResult;
 
 use crate::store_support::{MATRIX, run, scenario};
-
-/// `FULLPIPE_BLESS=1 cargo test -p fullpipe-results` writes the page.
-#[test]
-fn the_reference_page_is_up_to_date() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md");
-    let page = metrics::markdown();
-    if std::env::var_os("FULLPIPE_BLESS").is_some() {
-        std::fs::write(path, &page).unwrap();
-    }
-    let kept = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(
-        kept == page,
-        "docs/metrics.md is out of date: run with FULLPIPE_BLESS=1"
-    );
-}
 
 /// Every number of a real run's fidelity is explained, and nothing is that is not there.
 #[test]
@@ -91,7 +76,8 @@ fn metrics_of_a_run_hang_together() {
     }
 }
 
-/// Reno alone, capped at 50 segments on a path that holds 333: goodput is window / RTT, and the window climbs in slow start.
+/// Reno alone, capped at 50 segments on a path that holds 333: goodput is window / RTT, and the
+/// window climbs in slow start.
 #[test]
 fn a_window_limited_flow_gets_its_window_per_rtt() {
     let s = scenario(

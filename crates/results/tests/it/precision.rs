@@ -1,4 +1,5 @@
-//! Seeds are added until the interval is as narrow as asked for, or the cap is reached, and it is said which of the two.
+//! Seeds are added until the interval is as narrow as asked for, or the cap is reached, and it is
+//! said which of the two.
 
 use fullpipe_results::store::ResultDir;
 use fullpipe_run::{Outcome, RunSpec, Violation};
@@ -47,7 +48,8 @@ fn spread(spec: &RunSpec) -> Result<Outcome, Violation> {
 
 #[test]
 fn every_case_gets_the_seeds_it_needs() {
-    // Half width over mean of n values +d, -d, +d, ...: 2.87 d for 3 seeds, 1.36 d for 5, 0.99 d for 7.
+    // Half width over mean of n values +d, -d, +d, ...: 2.87 d for 3 seeds, 1.36 d for 5, 0.99 d
+    // for 7.
     let (ran, log) = run_in(&asking(0.02, 10), None, 2, false, &spread).unwrap();
     let seeds: Vec<usize> = ran.result.cases.iter().map(|c| c.seeds.len()).collect();
     assert_eq!(seeds, [3, 5, 7, 10]);
@@ -80,8 +82,8 @@ fn every_case_gets_the_seeds_it_needs() {
     assert_eq!(log.finished.lock().unwrap().len(), 25);
 }
 
-/// A gain needs the baseline's run with the same seed: the baseline, which has none itself, gets as many seeds as the case that
-/// needs most.
+/// A gain needs the baseline's run with the same seed: the baseline, which has none itself, gets as
+/// many seeds as the case that needs most.
 #[test]
 fn a_baseline_gets_the_seeds_of_those_that_are_held_against_it() {
     let text = format!("{TEXT}\n[measure]\nbaseline = {{ \"path.rate\" = \"1Mbit/s\" }}\n");

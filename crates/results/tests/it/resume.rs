@@ -1,4 +1,5 @@
-//! Kill at any moment, continue: nothing is run twice, and the result is that of an uninterrupted run.
+//! Kill at any moment, continue: nothing is run twice, and the result is that of an uninterrupted
+//! run.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -52,7 +53,8 @@ fn child() {
 
 const CHILD: &str = "FULLPIPE_TEST_CHILD";
 
-/// Runs the child until it has said `lines` lines, then kills it; what it said, and whether it came to the end.
+/// Runs the child until it has said `lines` lines, then kills it; what it said, and whether it came
+/// to the end.
 fn run_and_kill(dir: &Path, lines: usize, spin: usize) -> (Vec<String>, bool) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "resume::child", "--nocapture"])

@@ -55,7 +55,8 @@ impl Look {
     }
 }
 
-/// Colour by group; a second round through the palette is dashed, so that colour is not the only difference.
+/// Colour by group; a second round through the palette is dashed, so that colour is not the only
+/// difference.
 pub(super) fn look(group: usize) -> Look {
     const DASHES: [&str; 3] = ["", "7 3", "2 3"];
     Look {
@@ -72,7 +73,8 @@ pub(super) const INK: &str = "#1a1a1a";
 pub(super) const GREY: &str = "#444";
 pub(super) const AXIS_STROKE: &str = "stroke=\"#1a1a1a\" stroke-width=\"1\"";
 
-/// Okabe and Ito (2008), told apart with every kind of colour vision; without the yellow, too pale on white.
+/// Okabe and Ito (2008), told apart with every kind of colour vision; without the yellow, too pale
+/// on white.
 const PALETTE: [&str; 7] = [
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000",
 ];

@@ -1,17 +1,22 @@
 //! Packets as tcpdump would have seen them: classic pcap with nanoseconds, raw IPv4, headers only.
 //!
-//! Format: libpcap's `pcap-savefile`, magic `a1b23c4d`, link type 101 (`LINKTYPE_RAW`). Headers: IPv4 (RFC 791), TCP
-//! (RFC 9293), options MSS, window scale and time stamps (RFC 7323), SACK and D-SACK (RFC 2018, RFC 2883), ECN (RFC 3168).
+//! Format: libpcap's `pcap-savefile`, magic `a1b23c4d`, link type 101 (`LINKTYPE_RAW`). Headers:
+//! IPv4 (RFC 791), TCP (RFC 9293), options MSS, window scale and time stamps (RFC 7323), SACK and
+//! D-SACK (RFC 2018, RFC 2883), ECN (RFC 3168).
 //!
 //! The simulator numbers segments and knows no bytes, so some fields follow from a rule:
-//! - Segment `n` begins at `ISN + 1 + n mss`, modulo 2^32. The payload is all zero and is cut off; the TCP checksum counts it.
-//! - The time stamps' clock ticks in milliseconds of virtual time. Packets too small for the option have none.
-//! - The window is `window_end` in bytes, rounded up to the scale. A receiver that never limits shows the largest window TCP
-//!   has, 1 GiB.
-//! - The sender's own window is constant. A connection without a handshake has no SYN; one with a handshake has no separate
-//!   third packet, its first data stands for it. There is no FIN.
-//! - An ACK with SACK blocks is as long as its options make it; on the simulated link every ACK has the same size.
-//! - The IP identification is a hash of the packet, the same in both files and another one for another copy of a segment.
+//! - Segment `n` begins at `ISN + 1 + n mss`, modulo 2^32. The payload is all zero and is cut off;
+//!   the TCP checksum counts it.
+//! - The time stamps' clock ticks in milliseconds of virtual time. Packets too small for the option
+//!   have none.
+//! - The window is `window_end` in bytes, rounded up to the scale. A receiver that never limits
+//!   shows the largest window TCP has, 1 GiB.
+//! - The sender's own window is constant. A connection without a handshake has no SYN; one with a
+//!   handshake has no separate third packet, its first data stands for it. There is no FIN.
+//! - An ACK with SACK blocks is as long as its options make it; on the simulated link every ACK has
+//!   the same size.
+//! - The IP identification is a hash of the packet, the same in both files and another one for
+//!   another copy of a segment.
 
 mod connection;
 mod headers;

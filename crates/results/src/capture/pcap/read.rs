@@ -1,5 +1,6 @@
-//! The packets of one flow out of a capture that [`write`](super::write) wrote at the senders' hosts. It reads our own files, checks
-//! every length, and takes nothing from them on trust: what is not one of our packets is an error.
+//! The packets of one flow out of a capture that [`write`](super::write) wrote at the senders'
+//! hosts. It reads our own files, checks every length, and takes nothing from them on trust: what
+//! is not one of our packets is an error.
 
 use fullpipe_flow::{Ack, Range, SackBlocks, Segment};
 use fullpipe_run::{CaptureEvent, CaptureRow};
@@ -14,7 +15,8 @@ use crate::capture::endpoints;
 #[error("not a capture of fullpipe, or damaged at byte {0}")]
 pub struct NotOurs(pub usize);
 
-/// What flow `flow` sent and received, whose segments carry `mss` bytes. Time stamps of segments are not recovered.
+/// What flow `flow` sent and received, whose segments carry `mss` bytes. Time stamps of segments
+/// are not recovered.
 ///
 /// # Errors
 /// If the bytes are not such a capture.

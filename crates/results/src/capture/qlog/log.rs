@@ -184,8 +184,8 @@ impl Log<'_> {
         self.event(at, "transport:packet_received", data)
     }
 
-    /// Takes out the copies of these segments that arrived, and forgets those that were dropped. One still on its way (a needless
-    /// retransmission) stays until a duplicate is reported.
+    /// Takes out the copies of these segments that arrived, and forgets those that were dropped.
+    /// One still on its way (a needless retransmission) stays until a duplicate is reported.
     fn acknowledge(&mut self, segments: std::ops::Range<u64>, acked: &mut Vec<u64>) {
         let mut done = Vec::new();
         for (seq, copies) in self.waiting.range_mut(segments) {

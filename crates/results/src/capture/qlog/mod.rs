@@ -1,17 +1,23 @@
-//! Events of one flow as its sender sees them: qlog 0.3 in JSON text sequences, the form that qvis opens.
+//! Events of one flow as its sender sees them: qlog 0.3 in JSON text sequences, the form that qvis
+//! opens.
 //!
-//! Documents: draft-ietf-quic-qlog-main-schema-02 (the header, `JSON-SEQ`, RFC 7464), draft-marx-qlog-event-definitions-quic-h3
-//! (names of events). The vocabulary is QUIC's; a flow of numbered segments fits it like this:
-//! - Every transmission, SYN and retransmission included, has a packet number of its own, counted from 0. The segment is a
-//!   STREAM frame: bytes `n mss` to `(n + 1) mss` of stream 0.
-//! - An ACK frame names the packet numbers it newly acknowledges: of each segment the copy that arrived, as the path knows it,
-//!   not as the sender guesses it. An ACK that brings nothing new repeats the largest number so far.
-//! - `recovery:packet_lost` is the sender's judgement: the segment is sent again, so its copy before is taken to be lost. What
-//!   the path really dropped is `fullpipe:packet_dropped`, an event of our own.
-//! - `recovery:metrics_updated` comes from the run's time series, as dense as the scenario's `trace` asks for; only what
-//!   changed is repeated. Windows in bytes of payload, times in milliseconds, `pacing_rate` in bit/s.
+//! Documents: draft-ietf-quic-qlog-main-schema-02 (the header, `JSON-SEQ`, RFC 7464),
+//! draft-marx-qlog-event-definitions-quic-h3 (names of events). The vocabulary is QUIC's; a flow of
+//! numbered segments fits it like this:
+//! - Every transmission, SYN and retransmission included, has a packet number of its own, counted
+//!   from 0. The segment is a STREAM frame: bytes `n mss` to `(n + 1) mss` of stream 0.
+//! - An ACK frame names the packet numbers it newly acknowledges: of each segment the copy that
+//!   arrived, as the path knows it, not as the sender guesses it. An ACK that brings nothing new
+//!   repeats the largest number so far.
+//! - `recovery:packet_lost` is the sender's judgement: the segment is sent again, so its copy
+//!   before is taken to be lost. What the path really dropped is `fullpipe:packet_dropped`, an
+//!   event of our own.
+//! - `recovery:metrics_updated` comes from the run's time series, as dense as the scenario's
+//!   `trace` asks for; only what changed is repeated. Windows in bytes of payload, times in
+//!   milliseconds, `pacing_rate` in bit/s.
 //!
-//! Only the standard's names are used beside that; qvis draws sequence, congestion and packetization views from them.
+//! Only the standard's names are used beside that; qvis draws sequence, congestion and
+//! packetization views from them.
 
 mod log;
 mod record;
@@ -66,8 +72,8 @@ pub fn write(out: &mut dyn Write, subject: &Subject<'_>, rows: &[CaptureRow]) ->
     metrics[series..].iter().try_for_each(|r| log.metrics(r))
 }
 
-/// Writes one flow of a trace: its metrics, at most one record per `every`, the phases of its recovery, and what happened to it as
-/// events of our own. Packets are in captures only.
+/// Writes one flow of a trace: its metrics, at most one record per `every`, the phases of its
+/// recovery, and what happened to it as events of our own. Packets are in captures only.
 ///
 /// # Errors
 /// If `out` refuses.
@@ -284,8 +290,8 @@ mod tests {
         );
     }
 
-    /// What qvis 0.1 asks of a file (its `QlogLoaderV2` and `ParserPreSpec03`): version and format by these words, every record an
-    /// object with a number as time and a name `category:event`.
+    /// What qvis 0.1 asks of a file (its `QlogLoaderV2` and `ParserPreSpec03`): version and format
+    /// by these words, every record an object with a number as time and a name `category:event`.
     #[test]
     fn a_trace_is_a_file_that_qvis_accepts() {
         let row = |at, cwnd, events, phase| TraceRow {

@@ -1,5 +1,5 @@
-//! What follows a flow's first congestion event, and the climb before it: recovery time, reopening, decrease and increase
-//! (Net100 2003; algorithm reference, sections 5.1, 6.1 and 6.2).
+//! What follows a flow's first congestion event, and the climb before it: recovery time, recovery
+//! of the window, decrease and increase, as the plots of the Net100 project (2003) show them.
 //!
 //! The window is read as [`trajectory`] has it.
 
@@ -7,77 +7,24 @@ use fullpipe_flow::{Episode, EpisodeKind};
 use fullpipe_run::{FlowOutcome, Round};
 use fullpipe_units::Time;
 
-use super::trajectory::{Point, ROUNDING, crossing, reaches, trajectory};
-use super::{Values, mean, ratio};
-use crate::{FlowGroup, RecoveredAt};
-
-pub(super) fn measure(group: &FlowGroup, members: &[FlowOutcome], values: &mut Values) {
-    let mut put = |name: &str, v: Option<f64>| values.insert(name.to_owned(), v);
-
-    // Streams without an event say nothing about what follows one.
-    let hit: Vec<(&FlowOutcome, Episode)> = members
-        .iter()
-        .filter_map(|f| Some((f, first_event(f)?)))
-        .collect();
-    let longest = |of: &dyn Fn(&FlowOutcome, &Episode) -> Option<f64>| {
-        hit.iter()
-            .map(|(f, e)| of(f, e))
-            .collect::<Option<Vec<f64>>>()?
-            .into_iter()
-            .reduce(f64::max)
-    };
-    let average = |of: &dyn Fn(&FlowOutcome, &Episode) -> Option<f64>| {
-        mean(
-            &hit.iter()
-                .filter_map(|(f, e)| of(f, e))
-                .collect::<Vec<f64>>(),
-        )
-    };
-    put(
-        "recovery_time_s",
-        longest(&|f, e| recovery_time(group, f, e)),
-    );
-    put(
-        "reopen_time_s",
-        longest(&|f, e| Some((returns_to(f, e, e.before)? - e.at).as_secs_f64())),
-    );
-    put("decrease_fraction", average(&|_, e| decrease(e)));
-    put(
-        "increase_per_rtt_first",
-        average(&|f, e| Some(reopening_rounds(f, e)?.0)),
-    );
-    put(
-        "increase_per_rtt_last",
-        average(&|f, e| Some(reopening_rounds(f, e)?.1)),
-    );
-
-    let since_start = |f: &FlowOutcome, e: &Episode| e.at.saturating_since(f.started).as_secs_f64();
-    let earliest = |of: fn(&FlowOutcome) -> Option<Episode>| {
-        members
-            .iter()
-            .filter_map(|f| of(f).map(|e| (f, e)))
-            .min_by_key(|(_, e)| e.at)
-    };
-    let loss = earliest(first_event);
-    put("first_loss_s", loss.map(|(f, e)| since_start(f, &e)));
-    put("first_loss_cwnd", loss.map(|(_, e)| e.before));
-    let exit = earliest(startup_exit);
-    put("startup_exit_s", exit.map(|(f, e)| since_start(f, &e)));
-    put("startup_exit_cwnd", exit.map(|(_, e)| e.before));
-}
+use crate::group::{FlowGroup, RecoveredAt};
+use crate::number::ratio;
+use crate::trajectory::{Point, ROUNDING, crossing, reaches, trajectory};
 
 /// Seconds from the start to the window cap.
-pub(super) fn climb_time(group: &FlowGroup, flow: &FlowOutcome) -> Option<f64> {
+pub fn climb_time(group: &FlowGroup, flow: &FlowOutcome) -> Option<f64> {
     let at = reaches(&trajectory(flow), flow.started, group.window_cap?)?;
     Some(at.saturating_since(flow.started).as_secs_f64())
 }
 
-fn first_event(flow: &FlowOutcome) -> Option<Episode> {
+/// The first reduction or timeout.
+pub fn first_event(flow: &FlowOutcome) -> Option<Episode> {
     let counts = |e: &&Episode| matches!(e.kind, EpisodeKind::Congestion(_) | EpisodeKind::Timeout);
     flow.episodes.iter().find(counts).copied()
 }
 
-fn startup_exit(flow: &FlowOutcome) -> Option<Episode> {
+/// The first event that ended start-up, a reduction or its own decision.
+pub fn startup_exit(flow: &FlowOutcome) -> Option<Episode> {
     let counts = |e: &&Episode| {
         matches!(
             e.kind,
@@ -88,16 +35,27 @@ fn startup_exit(flow: &FlowOutcome) -> Option<Episode> {
 }
 
 /// `b = 1 - after/before`.
-fn decrease(event: &Episode) -> Option<f64> {
+pub fn decrease(event: &Episode) -> Option<f64> {
     ratio(event.before - event.after, event.before)
 }
 
-fn recovery_time(group: &FlowGroup, flow: &FlowOutcome, event: &Episode) -> Option<f64> {
+/// Seconds from the event until the flow is back at [`FlowGroup::recovered_at`].
+pub fn recovery_time(group: &FlowGroup, flow: &FlowOutcome, event: &Episode) -> Option<f64> {
     let back = match group.recovered_at {
         RecoveredAt::Window(w) => returns_to(flow, event, w)?,
         RecoveredAt::Rate(part) => full_rate_again(flow, event, part * full_rate(group))?,
     };
     Some(back.saturating_since(event.at).as_secs_f64())
+}
+
+/// Seconds from the event until the window is back at its value before it.
+pub fn reopen_time(flow: &FlowOutcome, event: &Episode) -> Option<f64> {
+    Some((returns_to(flow, event, event.before)? - event.at).as_secs_f64())
+}
+
+/// Seconds from the start of the stream to the event.
+pub fn since_start((flow, event): (&FlowOutcome, Episode)) -> f64 {
+    event.at.saturating_since(flow.started).as_secs_f64()
 }
 
 /// `min(capacity, window_cap * packet / base_rtt)` of one member, bit/s with headers.
@@ -112,8 +70,9 @@ fn full_rate(group: &FlowGroup) -> f64 {
     of_cap.map_or(capacity, |r| r.min(capacity))
 }
 
-/// End of the first round after the event that delivers at `rate` again. The event's own time if no round falls below it: the
-/// data in flight hides a reduction for up to two rounds, and a queue may hide it for good.
+/// End of the first round after the event that delivers at `rate` again. The event's own time if no
+/// round falls below it: the data in flight hides a reduction for up to two rounds, and a queue may
+/// hide it for good.
 fn full_rate_again(flow: &FlowOutcome, event: &Episode, rate: f64) -> Option<Time> {
     let delivers = |r: &[Round]| {
         let bits =
@@ -151,7 +110,8 @@ fn full_rate_again(flow: &FlowOutcome, event: &Episode, rate: f64) -> Option<Tim
     (!below && ended >= HIDDEN_ROUNDS).then_some(event.at)
 }
 
-/// When the window is back at `target` after the event; the event's own time if the reduction left it above.
+/// When the window is back at `target` after the event; the event's own time if the reduction left
+/// it above.
 fn returns_to(flow: &FlowOutcome, event: &Episode, target: f64) -> Option<Time> {
     if event.after >= target * (1.0 - ROUNDING) {
         return Some(event.at);
@@ -176,9 +136,17 @@ fn returns_to(flow: &FlowOutcome, event: &Episode, target: f64) -> Option<Time> 
     crossing(Some(first), after, target)
 }
 
-/// Growth over the first round that begins after the window has started to grow again, and over the last that ends below the
-/// window before the event.
-fn reopening_rounds(flow: &FlowOutcome, event: &Episode) -> Option<(f64, f64)> {
+/// Growth of the window over a round while it recovers, segments.
+pub struct Growth {
+    /// The first whole round of the recovery.
+    pub first: f64,
+    /// The last one.
+    pub last: f64,
+}
+
+/// Growth over the first round that begins after the window has started to grow again, and over the
+/// last that ends below the window before the event.
+pub fn growth_per_round(flow: &FlowOutcome, event: &Episode) -> Option<Growth> {
     let after: Vec<&Round> = flow.rounds.iter().filter(|r| r.start > event.at).collect();
     // Lowest point first: the window may still shrink during the recovery round.
     let dip = after
@@ -194,10 +162,16 @@ fn reopening_rounds(flow: &FlowOutcome, event: &Episode) -> Option<(f64, f64)> {
         .iter()
         .position(|r| r.cwnd >= event.before * (1.0 - ROUNDING))
         .map(|i| begin + i);
-    // Rounds begin..=last lie whole inside the reopening: the round after `last` begins below the old window.
+    // Rounds begin..=last lie whole inside the reopening: the round after `last` begins below the
+    // old window.
     let last = back.unwrap_or(after.len()).checked_sub(2)?;
     (last >= begin)
-        .then(|| Some((growth(begin)?, growth(last)?)))
+        .then(|| {
+            Some(Growth {
+                first: growth(begin)?,
+                last: growth(last)?,
+            })
+        })
         .flatten()
 }
 
@@ -209,8 +183,9 @@ mod tests {
     use fullpipe_flow::TraceRow;
     use fullpipe_units::Rate;
 
-    use super::super::testing::{flow, group, rounds};
     use super::*;
+    use crate::run_metrics::Values;
+    use crate::testing::{flow, flow_values, group, outcome, rounds};
 
     const RTT: f64 = 0.1;
 
@@ -259,9 +234,9 @@ mod tests {
     }
 
     fn all(g: &FlowGroup, f: &[FlowOutcome]) -> Values {
-        let mut v = Values::new();
-        measure(g, f, &mut v);
-        v
+        let mut g = g.clone();
+        g.members = 0..f.len();
+        flow_values(&g, &outcome(f.to_vec(), 1000, 0, 1))
     }
 
     #[test]
@@ -279,7 +254,8 @@ mod tests {
 
     #[test]
     fn full_rate_waits_for_the_dip() {
-        // Cap 1000: full rate is that of the window; the round in which the loss falls still delivers it.
+        // Cap 1000: full rate is that of the window; the round in which the loss falls still
+        // delivers it.
         let f = one_drop(500.0, 1.0);
         let v = all(&capped(1000.0), &[f]);
         // 950 is the window at 2.2 + 45.0 s; that round ends 0.1 s later.
@@ -313,7 +289,20 @@ mod tests {
     fn without_an_event_everything_is_undefined() {
         let mut f = one_drop(500.0, 1.0);
         f.episodes.clear();
-        assert!(all(&capped(1000.0), &[f]).values().all(Option::is_none));
+        let v = all(&capped(1000.0), &[f]);
+        for name in [
+            "recovery_time_s",
+            "reopen_time_s",
+            "decrease_fraction",
+            "increase_per_rtt_first",
+            "increase_per_rtt_last",
+            "first_loss_s",
+            "first_loss_cwnd",
+            "startup_exit_s",
+            "startup_exit_cwnd",
+        ] {
+            assert_eq!(v[name], None, "{name}");
+        }
     }
 
     #[test]

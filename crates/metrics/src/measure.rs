@@ -1,0 +1,190 @@
+//! From the outcome of a run to its numbers.
+
+use std::collections::BTreeMap;
+
+use fullpipe_run::{FlowOutcome, LinkOutcome, Outcome, RunSpec};
+
+use crate::fidelity::Fidelity;
+use crate::group::{FlowGroup, TrafficGroup, TrafficKind};
+use crate::metric::{Metric, Value};
+use crate::number::mean;
+use crate::rows::{CASE, FLOW, LINK, TRAFFIC};
+use crate::run_metrics::{FlowMetrics, LinkMetrics, RunMetrics, SeedRun, TrafficMetrics, Values};
+use crate::view::{CaseView, DatagramsView, FlowView, ShortFlowsView};
+
+/// The metrics of one run. `flows` and `traffic` describe what takes part in its case and where
+/// each of it is in the outcome; `run` is what was run.
+///
+/// # Panics
+/// If a flow's members are not in the outcome.
+pub fn measure(
+    flows: &[FlowGroup],
+    traffic: &[TrafficGroup],
+    run: &RunSpec,
+    outcome: &Outcome,
+) -> RunMetrics {
+    let case = CaseView::new(flows, outcome);
+    let flow_metrics = |(i, group): (usize, &FlowGroup)| FlowMetrics {
+        name: group.name.clone(),
+        stack: group.stack.clone(),
+        values: of_flow(&FlowView::new(&case, i)),
+    };
+    // Short flows, then datagrams, then probes: the order of the outcome.
+    let mut traffic: Vec<&TrafficGroup> = traffic.iter().collect();
+    traffic.sort_by_key(|group| (group.kind, group.index));
+    let traffic_metrics = |group: &&TrafficGroup| {
+        Some(TrafficMetrics {
+            name: group.name.clone(),
+            kind: group.word.clone(),
+            stack: group.stack.clone().unwrap_or_default(),
+            values: of_traffic(group, run, outcome)?,
+        })
+    };
+    RunMetrics {
+        flows: flows.iter().enumerate().map(flow_metrics).collect(),
+        traffic: traffic.iter().filter_map(traffic_metrics).collect(),
+        links: outcome.links.iter().map(of_link).collect(),
+        metrics: of_case(&case),
+        simulated_s: outcome.duration.as_secs_f64(),
+        delivered_packets: outcome.delivered_packets,
+        fidelity: Fidelity::of(outcome).map(Box::new),
+    }
+}
+
+/// The rows that have a value here.
+fn values(rows: &[Metric], of: impl Fn(&Value) -> Option<Option<f64>>) -> Values {
+    let value = |m: &Metric| Some((m.name.to_owned(), of(&m.value)?));
+    rows.iter().filter_map(value).collect()
+}
+
+fn of_flow(flow: &FlowView<'_>) -> Values {
+    let mut values = values(FLOW, |value| match value {
+        Value::Flow(of) => Some(of(flow)),
+        _ => None,
+    });
+    variables(flow.members, &mut values);
+    values
+}
+
+/// `None` if the outcome has no such traffic.
+fn of_traffic(group: &TrafficGroup, run: &RunSpec, outcome: &Outcome) -> Option<Values> {
+    let values = |of: &dyn Fn(&Value) -> Option<Option<f64>>| values(TRAFFIC, of);
+    Some(match group.kind {
+        TrafficKind::ShortFlows => {
+            let class = ShortFlowsView::new(run, outcome, group.index)?;
+            values(&|value| match value {
+                Value::Traffic { short_flows, .. } => Some(short_flows.as_ref()?(&class)),
+                _ => None,
+            })
+        }
+        TrafficKind::Datagrams => {
+            let source = DatagramsView::new(run, outcome, group.index)?;
+            values(&|value| match value {
+                Value::Traffic { datagrams, .. } => Some(datagrams.as_ref()?(&source)),
+                _ => None,
+            })
+        }
+        TrafficKind::Ping => {
+            let ping = outcome.pings.get(group.index)?;
+            values(&|value| match value {
+                Value::Traffic { probes, .. } => Some(probes.as_ref()?(ping)),
+                _ => None,
+            })
+        }
+    })
+}
+
+fn of_link(link: &LinkOutcome) -> LinkMetrics {
+    LinkMetrics {
+        name: link.name.clone(),
+        values: values(LINK, |value| match value {
+            Value::Link(of) => Some(of(link)),
+            _ => None,
+        }),
+    }
+}
+
+/// Metrics against a baseline stay undefined until [`against_baselines`].
+fn of_case(case: &CaseView<'_>) -> Values {
+    values(CASE, |value| match value {
+        Value::Case(of) => Some(of(case)),
+        Value::Against(_) => Some(None),
+        _ => None,
+    })
+}
+
+/// Last and largest value of everything that the controllers of the streams report.
+fn variables(members: &[FlowOutcome], values: &mut Values) {
+    let mut names: Vec<&'static str> = members
+        .iter()
+        .flat_map(|f| f.series.variables.iter().map(|(name, _)| *name))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        let columns = || {
+            members
+                .iter()
+                .flat_map(|f| &f.series.variables)
+                .filter(|(n, _)| *n == name)
+                .map(|(_, c)| c)
+        };
+        let reported = |c: &Vec<f64>| c.iter().rev().copied().find(|v| v.is_finite());
+        let last: Vec<f64> = columns().filter_map(reported).collect();
+        let max = columns()
+            .flatten()
+            .copied()
+            .filter(|v| v.is_finite())
+            .reduce(f64::max);
+        values.insert(format!("var.{name}.last"), mean(&last));
+        values.insert(format!("var.{name}.max"), max);
+    }
+}
+
+/// Fills in the metrics against a baseline, seed by seed. `baseline[i]`: the case that case `i` is
+/// held against. A seed that the baseline did not run says nothing: its run loses these metrics.
+pub fn against_baselines(baseline: &[Option<usize>], runs: &mut [Vec<SeedRun>]) {
+    let bases: Vec<Option<BTreeMap<u64, RunMetrics>>> = baseline
+        .iter()
+        .map(|b| {
+            let runs = runs.get((*b)?)?;
+            Some(runs.iter().map(|r| (r.seed, r.metrics.clone())).collect())
+        })
+        .collect();
+    for (base, case) in bases.iter().zip(runs) {
+        for run in case {
+            let Some(base) = base else {
+                run.metrics.metrics.extend(undefined());
+                continue;
+            };
+            match base.get(&run.seed) {
+                Some(base) => {
+                    let values = against(&run.metrics, base);
+                    run.metrics.metrics.extend(values);
+                }
+                None => run.metrics.metrics.retain(|name, _| !needs_baseline(name)),
+            }
+        }
+    }
+}
+
+/// One run against the run of its baseline with the same seed.
+pub fn against(run: &RunMetrics, base: &RunMetrics) -> Values {
+    values(CASE, |value| match value {
+        Value::Against(of) => Some(of(run, base)),
+        _ => None,
+    })
+}
+
+/// The metrics of a case that has no baseline.
+fn undefined() -> Values {
+    values(CASE, |value| {
+        matches!(value, Value::Against(_)).then_some(None)
+    })
+}
+
+/// True for a metric that needs the same seed of a baseline.
+pub fn needs_baseline(name: &str) -> bool {
+    let row = CASE.iter().find(|m| m.name == name);
+    row.is_some_and(|m| matches!(m.value, Value::Against(_)))
+}

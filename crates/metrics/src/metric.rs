@@ -1,0 +1,229 @@
+//! A row of the table of metrics: what a metric says, and the function that computes it.
+
+use std::fmt;
+
+use fullpipe_run::{LinkOutcome, PingOutcome};
+
+use crate::run_metrics::RunMetrics;
+use crate::view::{CaseView, DatagramsView, FlowView, ShortFlowsView};
+
+/// What a metric is taken of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// One flow of the scenario; all its streams together.
+    Flow,
+    /// Short flows, datagrams or probes.
+    Traffic,
+    /// One link.
+    Link,
+    /// The whole case.
+    Case,
+}
+
+/// Which direction is better, for reading a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+    /// Neither.
+    Neither,
+}
+
+/// One metric.
+#[derive(Clone, Copy, Debug)]
+pub struct Metric {
+    /// Name in JSON, columns and expectations; a dot leads into a JSON object.
+    pub name: &'static str,
+    /// What it is taken of.
+    pub scope: Scope,
+    /// Unit; `1` for a ratio.
+    pub unit: &'static str,
+    /// A number of things: printed without decimals.
+    pub count: bool,
+    /// Direction.
+    pub better: Better,
+    /// What it says, in one line.
+    pub about: &'static str,
+    /// Definition in words and symbols, for the reference page.
+    pub formula: &'static str,
+    /// How the streams of one flow (`streams = n`) are combined; empty where it does not apply.
+    pub streams: &'static str,
+    /// Document that defines it.
+    pub source: &'static str,
+    pub(crate) value: Value,
+}
+
+/// The function that computes a metric. `None`: undefined in this run.
+#[derive(Clone, Copy)]
+pub(crate) enum Value {
+    /// Of a flow.
+    Flow(fn(&FlowView<'_>) -> Option<f64>),
+    /// Of traffic, by kind; a kind without a function does not have the metric.
+    Traffic {
+        short_flows: Option<fn(&ShortFlowsView<'_>) -> Option<f64>>,
+        datagrams: Option<fn(&DatagramsView<'_>) -> Option<f64>>,
+        probes: Option<fn(&PingOutcome) -> Option<f64>>,
+    },
+    /// Of a link.
+    Link(fn(&LinkOutcome) -> Option<f64>),
+    /// Of a case.
+    Case(fn(&CaseView<'_>) -> Option<f64>),
+    /// Of a case and its baseline, the same seed of both.
+    Against(fn(&RunMetrics, &RunMetrics) -> Option<f64>),
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a function")
+    }
+}
+
+/// A metric of a flow.
+pub(crate) const fn flow(
+    name: &'static str,
+    unit: &'static str,
+    better: Better,
+    value: fn(&FlowView<'_>) -> Option<f64>,
+) -> Metric {
+    metric(Scope::Flow, name, unit, better, Value::Flow(value))
+}
+
+/// A metric of traffic; [`Metric::short_flows`], [`Metric::datagrams`] and [`Metric::probes`] say
+/// of which kinds.
+pub(crate) const fn traffic(name: &'static str, unit: &'static str, better: Better) -> Metric {
+    let value = Value::Traffic {
+        short_flows: None,
+        datagrams: None,
+        probes: None,
+    };
+    metric(Scope::Traffic, name, unit, better, value)
+}
+
+/// A metric of a link.
+pub(crate) const fn link(
+    name: &'static str,
+    unit: &'static str,
+    better: Better,
+    value: fn(&LinkOutcome) -> Option<f64>,
+) -> Metric {
+    metric(Scope::Link, name, unit, better, Value::Link(value))
+}
+
+/// A metric of a case.
+pub(crate) const fn case(
+    name: &'static str,
+    unit: &'static str,
+    better: Better,
+    value: fn(&CaseView<'_>) -> Option<f64>,
+) -> Metric {
+    metric(Scope::Case, name, unit, better, Value::Case(value))
+}
+
+/// A metric of a case against its baseline: of the case, then of the baseline.
+pub(crate) const fn against(
+    name: &'static str,
+    unit: &'static str,
+    better: Better,
+    value: fn(&RunMetrics, &RunMetrics) -> Option<f64>,
+) -> Metric {
+    metric(Scope::Case, name, unit, better, Value::Against(value))
+}
+
+const fn metric(
+    scope: Scope,
+    name: &'static str,
+    unit: &'static str,
+    better: Better,
+    value: Value,
+) -> Metric {
+    Metric {
+        name,
+        scope,
+        unit,
+        count: false,
+        better,
+        about: "",
+        formula: "",
+        streams: "",
+        source: "",
+        value,
+    }
+}
+
+impl Metric {
+    /// Meaning in one line, formula, document that defines it.
+    pub(crate) const fn means(
+        mut self,
+        about: &'static str,
+        formula: &'static str,
+        source: &'static str,
+    ) -> Metric {
+        self.about = about;
+        self.formula = formula;
+        self.source = source;
+        self
+    }
+
+    /// How the streams of one flow are combined.
+    pub(crate) const fn streams(mut self, rule: &'static str) -> Metric {
+        self.streams = rule;
+        self
+    }
+
+    /// A number of things: no decimals.
+    pub(crate) const fn counts(mut self) -> Metric {
+        self.count = true;
+        self
+    }
+
+    /// Short flows have it.
+    pub(crate) const fn short_flows(
+        mut self,
+        value: fn(&ShortFlowsView<'_>) -> Option<f64>,
+    ) -> Metric {
+        if let Value::Traffic { short_flows, .. } = &mut self.value {
+            *short_flows = Some(value);
+        }
+        self
+    }
+
+    /// Datagrams have it.
+    pub(crate) const fn datagrams(
+        mut self,
+        value: fn(&DatagramsView<'_>) -> Option<f64>,
+    ) -> Metric {
+        if let Value::Traffic { datagrams, .. } = &mut self.value {
+            *datagrams = Some(value);
+        }
+        self
+    }
+
+    /// Probes have it.
+    pub(crate) const fn probes(mut self, value: fn(&PingOutcome) -> Option<f64>) -> Metric {
+        if let Value::Traffic { probes, .. } = &mut self.value {
+            *probes = Some(value);
+        }
+        self
+    }
+
+    /// Kinds of traffic that have it, in words; empty in the other scopes.
+    pub fn kinds(&self) -> String {
+        let Value::Traffic {
+            short_flows,
+            datagrams,
+            probes,
+        } = self.value
+        else {
+            return String::new();
+        };
+        let kinds = [
+            ("short flows", short_flows.is_some()),
+            ("datagrams", datagrams.is_some()),
+            ("probes", probes.is_some()),
+        ];
+        let having = kinds.iter().filter(|(_, has)| *has);
+        having.map(|(kind, _)| *kind).collect::<Vec<_>>().join(", ")
+    }
+}

@@ -1,0 +1,341 @@
+//! Metrics of one flow, all its streams together.
+
+use crate::metric::Better::{Higher, Lower, Neither};
+use crate::metric::{Metric, flow};
+use crate::number::{finite, mean_millis, millis, ratio};
+use crate::synchronization::synchronization;
+use crate::view::{goodput, inflation, stability};
+use crate::window_recovery::{
+    climb_time, decrease, first_event, growth_per_round, recovery_time, reopen_time, since_start,
+    startup_exit,
+};
+
+const OURS: &str = "definition ours";
+const RFC2914: &str = "RFC 5166 section 2.1.1";
+const SLAC: &str = "\
+SLAC 2003 (Cottrell and Bulot, \"Evaluation of Advanced TCP Stacks on Fast Long-Distance \
+Production Networks\")";
+const NET100: &str = "Net100 2003";
+const WUSTL: &str = "\
+definition of an epoch ours; after \"Loss Synchronization of TCP Connections at a Shared \
+Bottleneck Link\", Washington University 2006";
+
+/// Metrics of a flow, in the order of columns and JSON keys.
+pub const FLOW: &[Metric] = &[
+    flow("goodput_mbps", "Mbit/s", Higher, |f| {
+        goodput(f.group, f.members, f.case.outcome)
+    })
+    .means(
+        "Payload that reached the receiver for the first time",
+        "`8 * mss * delivered / measured part`",
+        RFC2914,
+    )
+    .streams("sum of the segments over the measured part of the flow"),
+    flow("throughput_mbps", "Mbit/s", Higher, |f| {
+        let mbit = f.sum(|m| 8e-6 * f64::from(m.packet) * m.totals.arrived_measured as f64);
+        ratio(mbit, f.seconds())
+    })
+    .means(
+        "Everything of the flow that reached the receiver: IP packets with headers, \
+             retransmissions and duplicates included",
+        "`8 * packet * arrived / measured part`",
+        RFC2914,
+    )
+    .streams("sum"),
+    flow("rtt_ms.min", "ms", Lower, |f| millis(f.rtt.min()))
+        .means(
+            "Smallest RTT sample of the measured part",
+            "minimum",
+            "RFC 6298 section 3",
+        )
+        .streams("over the samples of all streams"),
+    flow("rtt_ms.mean", "ms", Lower, |f| mean_millis(&f.rtt))
+        .means(
+            "Mean RTT sample of the measured part",
+            "`sum / count`",
+            "RFC 6298 section 3",
+        )
+        .streams("over the samples of all streams"),
+    flow("rtt_ms.p50", "ms", Lower, |f| millis(f.rtt.quantile(0.50)))
+        .means(
+            "Median RTT sample",
+            "quantile 0.5 of a histogram with 512 buckets per octave (within 0.2 %)",
+            OURS,
+        )
+        .streams("over the samples of all streams"),
+    flow("rtt_ms.p95", "ms", Lower, |f| millis(f.rtt.quantile(0.95)))
+        .means(
+            "95th percentile of the RTT samples",
+            "quantile 0.95 of the same histogram",
+            OURS,
+        )
+        .streams("over the samples of all streams"),
+    flow("rtt_ms.p99", "ms", Lower, |f| millis(f.rtt.quantile(0.99)))
+        .means(
+            "99th percentile of the RTT samples",
+            "quantile 0.99 of the same histogram",
+            OURS,
+        )
+        .streams("over the samples of all streams"),
+    flow("cwnd_segments.mean", "segments", Neither, |f| {
+        finite(f.sum(|m| m.cwnd_mean))
+    })
+    .means(
+        "Mean congestion window of the measured part",
+        "integral of `cwnd` over time / time",
+        "RFC 3649 section 5",
+    )
+    .streams("sum of the means"),
+    flow("cwnd_segments.max", "segments", Neither, |f| {
+        finite(f.sum(|m| m.cwnd_max))
+    })
+    .means(
+        "Largest congestion window of the measured part",
+        "maximum",
+        OURS,
+    )
+    .streams("sum of the maxima, an upper bound of the largest sum"),
+    flow("retransmits", "segments", Lower, |f| Some(f.retransmits()))
+        .means(
+            "Retransmissions since the flow's start",
+            "count",
+            "RFC 5166 section 2.1.2",
+        )
+        .streams("sum")
+        .counts(),
+    flow("loss_events", "events", Lower, |f| {
+        Some(f.sum(|m| m.totals.loss_events as f64))
+    })
+    .means(
+        "Congestion events that reduced the window since the flow's start, at most one per \
+             window",
+        "count",
+        "RFC 5348 section 5.2",
+    )
+    .streams("sum")
+    .counts(),
+    flow("timeouts", "events", Lower, |f| {
+        Some(f.sum(|m| m.totals.timeouts as f64))
+    })
+    .means(
+        "Retransmission timeouts since the flow's start",
+        "count",
+        "RFC 6298 section 5",
+    )
+    .streams("sum")
+    .counts(),
+    flow("stability", "1", Lower, |f| stability(&f.samples()))
+        .means(
+            "How much the rate varies: coefficient of variation of the goodput samples",
+            "population standard deviation of the samples / their mean; at least two samples",
+            SLAC,
+        )
+        .streams("of the sum of the streams' samples"),
+    flow("recovery_time_s", "s", Lower, |f| {
+        f.longest(|m, event| recovery_time(f.group, m, event))
+    })
+    .means(
+        "Time from the first congestion event until the flow is back at full rate; 0 if it \
+             never left it, `null` without an event or if it does not return",
+        "`recovered_at = { rate = x }` (default, x = 0.95): end of the first round after the \
+             event in which `packets delivered * packet / round` is at least `x` of the full \
+             rate, once a round below it has been seen; `recovered_at = { window = x }`: first \
+             time `cwnd >= x`, once it was below",
+        NET100,
+    )
+    .streams("the longest; `null` if a stream that had an event does not return"),
+    flow("reopen_time_s", "s", Lower, |f| f.longest(reopen_time))
+        .means(
+            "Time from the first congestion event until the window is back at its value before it",
+            "first time `cwnd >= cwnd before the event`, once the reduction has shown",
+            NET100,
+        )
+        .streams("the longest; `null` if a stream that had an event does not return"),
+    flow("decrease_fraction", "1", Neither, |f| {
+        f.average(|_, event| decrease(event))
+    })
+    .means(
+        "Part of the window removed by the first congestion event (`b`)",
+        "`1 - after / before`, `after` being the window the controller set",
+        "RFC 3649 section 5",
+    )
+    .streams("mean over the streams that had an event"),
+    flow("increase_per_rtt_first", "segments", Neither, |f| {
+        f.average(|m, event| Some(growth_per_round(m, event)?.first))
+    })
+    .means(
+        "Growth of the window per RTT (`a`) where it starts to reopen after the first \
+             congestion event",
+        "`cwnd` at the end minus `cwnd` at the start of the first round that begins after the \
+             window has started to grow again",
+        "RFC 3649 section 5",
+    )
+    .streams("mean over the streams that had an event"),
+    flow("increase_per_rtt_last", "segments", Neither, |f| {
+        f.average(|m, event| Some(growth_per_round(m, event)?.last))
+    })
+    .means(
+        "Growth of the window per RTT just before it is back at its value before the first \
+             congestion event",
+        "the same for the last round that ends below that value",
+        "RFC 3649 section 5",
+    )
+    .streams("mean over the streams that had an event"),
+    flow("climb_time_s", "s", Lower, |f| {
+        f.latest(|m| climb_time(f.group, m))
+    })
+    .means(
+        "Time from the flow's start until the window reaches its cap; `null` without a cap",
+        "first time `cwnd >= window_cap`",
+        "RFC 3742 section 2, Net100 2003",
+    )
+    .streams("the longest"),
+    flow("completion_time_s", "s", Lower, |f| {
+        f.latest(|m| Some(m.completed?.saturating_since(m.started).as_secs_f64()))
+    })
+    .means(
+        "Time from the flow's start until the last segment of a finite transfer is \
+             acknowledged",
+        "`completed - start`",
+        "RFC 5166 section 2.1.1",
+    )
+    .streams("the last stream"),
+    flow("share", "1", Neither, |f| {
+        ratio(f.case.goodput[f.index], f.case.goodput.iter().sum())
+    })
+    .means("Part of the goodput of all flows", "`x_i / sum x`", SLAC),
+    flow("rtt_inflation", "1", Lower, |f| {
+        inflation(f.rtt.mean_s()?, f.group.base_rtt)
+    })
+    .means(
+        "How much the flow's load lengthens the path",
+        "`(mean RTT - base_rtt) / base_rtt`, of the flow's own samples",
+        SLAC,
+    )
+    .streams("over the samples of all streams"),
+    flow("retransmit_rate", "1", Lower, |f| {
+        ratio(f.retransmits(), f.sent())
+    })
+    .means(
+        "Part of the segments sent that are retransmissions",
+        "`retransmits / sent`",
+        SLAC,
+    )
+    .streams("of the sums"),
+    flow("loss_rate", "1", Lower, |f| {
+        ratio(f.sum(|m| m.totals.dropped as f64), f.sent())
+    })
+    .means(
+        "Part of the segments sent that the path dropped",
+        "`dropped / sent`, retransmissions included in both, since the flow's start; of a \
+             network that does not say what it drops, `dropped` is retransmissions - duplicates \
+             at the receiver",
+        "RFC 5166 section 2.1.2",
+    )
+    .streams("of the sums"),
+    flow("out_of_order_rate", "1", Lower, |f| {
+        ratio(f.sum(|m| m.totals.out_of_order as f64), f.sent())
+    })
+    .means(
+        "Part of the segments sent that arrive below the highest sequence seen without being \
+             retransmissions",
+        "`out of order / sent`",
+        SLAC,
+    )
+    .streams("of the sums"),
+    flow("loss_event_rate", "1", Neither, |f| {
+        let delivered = f.sum(|m| m.totals.delivered_measured as f64);
+        ratio(f.sum(|m| m.totals.loss_events_measured as f64), delivered)
+    })
+    .means(
+        "Congestion events per delivered segment of the measured part (`p` of a response \
+             function)",
+        "`loss events / delivered`, both from the end of the warm-up",
+        "RFC 3649 section 5, RFC 5348 section 5",
+    )
+    .streams("of the sums"),
+    flow("first_loss_s", "s", Neither, |f| {
+        f.earliest(first_event).map(since_start)
+    })
+    .means(
+        "Time from the flow's start to its first congestion event",
+        "`at - start`",
+        OURS,
+    )
+    .streams("the earliest"),
+    flow("first_loss_cwnd", "segments", Neither, |f| {
+        Some(f.earliest(first_event)?.1.before)
+    })
+    .means(
+        "Window just before the first congestion event",
+        "`before`",
+        OURS,
+    )
+    .streams("of the earliest"),
+    flow("startup_exit_s", "s", Neither, |f| {
+        f.earliest(startup_exit).map(since_start)
+    })
+    .means(
+        "Time from the flow's start until start-up was left, by a reduction or by itself",
+        "first congestion event or start-up exit",
+        OURS,
+    )
+    .streams("the earliest"),
+    flow("startup_exit_cwnd", "segments", Neither, |f| {
+        Some(f.earliest(startup_exit)?.1.before)
+    })
+    .means(
+        "Window when start-up was left",
+        "`before` of the same",
+        OURS,
+    )
+    .streams("of the earliest"),
+    flow("sent_segments", "segments", Neither, |f| Some(f.sent()))
+        .means(
+            "Data segments sent since the flow's start, retransmissions included",
+            "count",
+            OURS,
+        )
+        .streams("sum")
+        .counts(),
+    flow("delivered_segments", "segments", Higher, |f| {
+        Some(f.sum(|m| m.totals.delivered as f64))
+    })
+    .means(
+        "Segments that reached the receiver for the first time, since the flow's start",
+        "count",
+        OURS,
+    )
+    .streams("sum")
+    .counts(),
+    flow("undone", "events", Neither, |f| {
+        Some(f.sum(|m| m.totals.undone as f64))
+    })
+    .means(
+        "Reductions undone as spurious since the flow's start",
+        "count",
+        "RFC 5682, RFC 3708",
+    )
+    .streams("sum")
+    .counts(),
+    flow("local_stalls", "segments", Lower, |f| {
+        Some(f.sum(|m| m.totals.local_stalls as f64))
+    })
+    .means(
+        "Segments refused by the sender's own interface queue since the flow's start",
+        "count",
+        NET100,
+    )
+    .streams("sum")
+    .counts(),
+    flow("stream_synchronization", "1", Lower, |f| {
+        synchronization(f.members.iter(), f.group.base_rtt, f.case.outcome)
+    })
+    .means(
+        "Whether the streams of the flow lose together: the mean part of them that takes part \
+             in a congestion epoch, `1/n` to 1; `null` with one stream or without an event",
+        "like `synchronization`, over the streams of the flow",
+        WUSTL,
+    )
+    .streams("over all streams"),
+];

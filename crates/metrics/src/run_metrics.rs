@@ -1,0 +1,78 @@
+//! The numbers of one run.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::fidelity::Fidelity;
+
+/// Values of one row by metric name; `None` where the metric is undefined.
+pub type Values = BTreeMap<String, Option<f64>>;
+
+/// Everything measured in one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunMetrics {
+    /// Flows of the scenario, in its order.
+    pub flows: Vec<FlowMetrics>,
+    /// Short flows, datagrams and probes, in this order.
+    #[serde(default)]
+    pub traffic: Vec<TrafficMetrics>,
+    /// Links, in the order of the specification.
+    pub links: Vec<LinkMetrics>,
+    /// Metrics of the case.
+    pub metrics: Values,
+    /// Virtual time, seconds.
+    pub simulated_s: f64,
+    /// Data packets that reached a receiver.
+    pub delivered_packets: u64,
+    /// How true a real path was; absent where time is virtual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fidelity: Option<Box<Fidelity>>,
+}
+
+/// Metrics of one flow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowMetrics {
+    /// Name in the scenario.
+    pub name: String,
+    /// Canonical spelling of the stack.
+    pub stack: String,
+    /// By name.
+    pub values: Values,
+}
+
+/// Metrics of short flows, datagrams or probes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrafficMetrics {
+    /// Name in the scenario.
+    pub name: String,
+    /// `short-flows`, `ping`, or `udp` with what its rate does (`udp-sine`).
+    pub kind: String,
+    /// Canonical spelling of the stack of short flows; empty for the others.
+    pub stack: String,
+    /// By name; only those of its kind.
+    pub values: Values,
+}
+
+/// Metrics of one link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkMetrics {
+    /// Name in the scenario.
+    pub name: String,
+    /// By name.
+    pub values: Values,
+}
+
+/// One run's part of a result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeedRun {
+    /// Seed.
+    pub seed: u64,
+    /// What was measured.
+    pub metrics: RunMetrics,
+}
+
+/// A value by name; `None` when undefined or absent.
+pub fn value(values: &Values, name: &str) -> Option<f64> {
+    values.get(name).copied().flatten()
+}

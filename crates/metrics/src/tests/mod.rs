@@ -1,0 +1,5 @@
+mod baseline;
+mod flow;
+mod link;
+mod page;
+mod traffic;
