@@ -12,7 +12,7 @@ pub struct FlowGroup {
     pub name: String,
     /// Canonical spelling of the stack.
     pub stack: String,
-    /// Its members in `RunSpec.flows`.
+    /// Range of its streams in `RunSpec.flows` and `Outcome.flows`.
     pub members: Range<usize>,
     /// When it counts as recovered from a loss.
     pub recovered_at: RecoveredAt,
@@ -47,7 +47,7 @@ pub struct FlowGroup {
 pub struct TrafficGroup {
     /// Name in the file.
     pub name: String,
-    /// What it is.
+    /// Short flows, datagrams or probes: which list of the run `index` points into.
     pub kind: TrafficKind,
     /// `kind` as in the file.
     pub word: String,
@@ -72,7 +72,7 @@ pub struct TrafficGroup {
     /// Mean rate offered, headers included and nothing resent; `None` where it changes once and for
     /// all.
     pub offered: Option<Rate>,
-    /// Its start.
+    /// Time at which it starts.
     pub start: Time,
     /// Its end, if it has one.
     pub stop: Option<Time>,

@@ -58,7 +58,7 @@ pub struct Metric {
 /// The function that computes a metric. `None`: undefined in this run.
 #[derive(Clone, Copy)]
 pub(crate) enum Value {
-    /// Of a flow.
+    /// All streams of one flow together.
     Flow(fn(&FlowView<'_>) -> Option<f64>),
     /// Of traffic, by kind; a kind without a function does not have the metric.
     Traffic {
@@ -66,9 +66,9 @@ pub(crate) enum Value {
         datagrams: Option<fn(&DatagramsView<'_>) -> Option<f64>>,
         probes: Option<fn(&PingOutcome) -> Option<f64>>,
     },
-    /// Of a link.
+    /// One link, from its counters.
     Link(fn(&LinkOutcome) -> Option<f64>),
-    /// Of a case.
+    /// The run as a whole.
     Case(fn(&CaseView<'_>) -> Option<f64>),
     /// Of a case and its baseline, the same seed of both.
     Against(fn(&RunMetrics, &RunMetrics) -> Option<f64>),

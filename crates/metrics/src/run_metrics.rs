@@ -37,7 +37,7 @@ pub struct FlowMetrics {
     pub name: String,
     /// Canonical spelling of the stack.
     pub stack: String,
-    /// By name.
+    /// Values by metric name (`rtt_ms.p95`, `var.w_max.last`).
     pub values: Values,
 }
 
@@ -59,7 +59,7 @@ pub struct TrafficMetrics {
 pub struct LinkMetrics {
     /// Name in the scenario.
     pub name: String,
-    /// By name.
+    /// Values by metric name (`queue_packets.mean`).
     pub values: Values,
 }
 
@@ -68,7 +68,7 @@ pub struct LinkMetrics {
 pub struct SeedRun {
     /// Seed.
     pub seed: u64,
-    /// What was measured.
+    /// Values of this run.
     pub metrics: RunMetrics,
 }
 

@@ -49,13 +49,13 @@ pub enum GroundError {
     Unable {
         /// What it cannot do, with the key of the scenario.
         what: String,
-        /// What to do instead.
+        /// A scenario that the ground can run.
         hint: String,
     },
     /// The machine, the network or the other host lacks something.
     #[error("{what}")]
     Environment {
-        /// What is missing.
+        /// The missing thing.
         what: String,
         /// What to do about it.
         hint: String,

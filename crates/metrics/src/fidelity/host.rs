@@ -41,7 +41,7 @@ pub struct HostFidelity {
 }
 
 impl HostFidelity {
-    /// Of what it measured.
+    /// From the lateness that a host recorded, milliseconds.
     pub fn of(host: &HostLateness) -> Self {
         let arrivals = |of: fn(&Lateness) -> fullpipe_units::Span| {
             host.arrivals.as_ref().map(|a| of(a).as_millis_f64())
@@ -96,7 +96,7 @@ impl HostFidelity {
     }
 }
 
-/// Of what is known.
+/// The worse of two; the known one where the other is absent.
 pub fn worst_of<T>(a: Option<T>, b: Option<T>, worse: impl Fn(T, T) -> T) -> Option<T> {
     match (a, b) {
         (Some(a), Some(b)) => Some(worse(a, b)),

@@ -107,7 +107,7 @@ impl Fidelity {
         )
     }
 
-    /// Who added most.
+    /// The part of the test bed that added most to a round trip, in words.
     fn latest(&self) -> &'static str {
         let added = |host: &Option<HostFidelity>| host.as_ref().and_then(|h| h.added_ms);
         let parts = [

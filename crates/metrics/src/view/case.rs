@@ -9,7 +9,7 @@ use crate::FlowGroup;
 pub struct CaseView<'a> {
     /// The flows of the scenario; their members index the flows of the outcome.
     pub groups: &'a [FlowGroup],
-    /// What the run left.
+    /// Counters, samples and series of the run.
     pub outcome: &'a Outcome,
     /// Goodput of every flow, Mbit/s; 0 where it is undefined.
     pub goodput: Vec<f64>,

@@ -12,7 +12,7 @@ use crate::number::ratio;
 
 /// One class of short flows.
 pub struct ShortFlowsView<'a> {
-    /// Its outcome.
+    /// Transfers, counters and samples of the class.
     pub class: &'a ArrivalOutcome,
     /// Transfers that started in the measured part.
     pub counted: Vec<&'a Transfer>,
@@ -88,7 +88,7 @@ impl<'a> ShortFlowsView<'a> {
 
 /// One source of datagrams.
 pub struct DatagramsView<'a> {
-    /// Its outcome.
+    /// Counters and delay samples of the source.
     pub source: &'a SourceOutcome,
     from: Time,
     to: Time,

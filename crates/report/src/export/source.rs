@@ -49,9 +49,9 @@ pub enum ExportError {
     /// The trace cannot be read.
     #[error("`{}`: {source}", .path.display())]
     Trace {
-        /// Which.
+        /// Path of the trace file.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         source: TraceError,
     },
     /// The capture cannot be read.

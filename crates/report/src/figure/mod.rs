@@ -71,7 +71,7 @@ pub struct Mark {
     pub time: f64,
     /// Window before the event, segments.
     pub window: f64,
-    /// What.
+    /// Decides the shape of the mark.
     pub kind: MarkKind,
 }
 

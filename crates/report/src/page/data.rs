@@ -16,7 +16,7 @@ pub struct Page {
     pub version: u32,
     /// Name of the scenario or the study.
     pub title: String,
-    /// What it is about.
+    /// Its description, from the file.
     pub about: String,
     /// Version of the program that wrote the page.
     pub fullpipe: String,
@@ -39,9 +39,9 @@ pub struct Metric {
     pub count: bool,
     /// `higher`, `lower` or `neither`.
     pub better: &'static str,
-    /// What it says.
+    /// Meaning, one line.
     pub about: &'static str,
-    /// How it is computed.
+    /// Definition in words and symbols.
     pub formula: &'static str,
     /// Document that defines it.
     pub source: &'static str,
@@ -52,7 +52,7 @@ pub struct Metric {
 pub struct ScenarioPart {
     /// Name.
     pub name: String,
-    /// What it is about.
+    /// Its description, from the file.
     pub about: String,
     /// Where the file came from.
     pub origin: String,
@@ -174,11 +174,11 @@ pub struct Expected {
     pub of: Option<String>,
     /// Observed value.
     pub observed: Option<f64>,
-    /// Its 95 % interval.
+    /// 95 % interval of the observed value; `null` with one seed.
     pub ci95: Option<[f64; 2]>,
     /// Accepted values; `null` where open.
     pub bound: [Option<f64>; 2],
-    /// Whether it lies inside.
+    /// Whether the observed value lies inside the bound.
     pub pass: bool,
     /// Where the bound comes from.
     pub source: String,

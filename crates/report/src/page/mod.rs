@@ -32,7 +32,7 @@ use fullpipe_results::store::{Manifest, ResultDir, SeriesKind, StoreError};
 pub struct Written {
     /// The page.
     pub path: PathBuf,
-    /// Its size.
+    /// Size, bytes.
     pub bytes: u64,
 }
 
@@ -66,7 +66,7 @@ pub fn write(dir: &Path) -> Result<Written, StoreError> {
 pub struct Study {
     /// Name.
     pub name: String,
-    /// What it is about.
+    /// Description, shown under the title.
     pub about: String,
     /// Subdirectories of its results, in order.
     pub results: Vec<String>,

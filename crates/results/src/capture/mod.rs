@@ -14,7 +14,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use fullpipe_run::{CaptureEvent, CaptureRow, FlowSpec};
 use fullpipe_units::Time;
 
-/// Which captures to write.
+/// Captures to write beside the results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Captures {
     /// One file of packets per run at the senders' hosts and one at the receivers'.

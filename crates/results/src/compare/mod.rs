@@ -31,7 +31,7 @@ use collect::Collector;
 pub(crate) use difference::Difference;
 pub(crate) use runs::Runs;
 
-/// How much may differ.
+/// What is compared, and the largest difference that counts as equal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// Largest accepted relative difference, `|b - a| / |a|`.
@@ -40,11 +40,11 @@ pub struct Options {
     pub thresholds: BTreeMap<String, f64>,
     /// Metrics to compare; empty: all of the table.
     pub metrics: Vec<String>,
-    /// What is judged.
+    /// Metrics, agreement of grounds, or whichever fits the two results.
     pub view: View,
 }
 
-/// What is judged.
+/// Rows that decide whether two results agree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum View {
@@ -102,7 +102,7 @@ pub struct Comparison {
     pub agree: bool,
 }
 
-/// What was compared.
+/// One of the two results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Side {
     /// Version of the program.
@@ -134,7 +134,7 @@ pub struct Row {
     pub link: Option<String>,
     /// Metric.
     pub metric: String,
-    /// Its unit.
+    /// Unit of the metric; `1` for a ratio.
     pub unit: &'static str,
     /// First value.
     pub a: Number,
@@ -193,7 +193,7 @@ pub struct Effect {
     /// `d_z`: mean difference of the pairs / their standard deviation; `d`: difference of the means
     /// / pooled standard deviation.
     pub measure: &'static str,
-    /// Its value.
+    /// Standard deviations.
     pub value: f64,
 }
 

@@ -74,7 +74,7 @@ pub struct TrafficResult {
 pub struct LinkResult {
     /// Name in the scenario.
     pub name: String,
-    /// By metric name.
+    /// Means over seeds by metric name (`queue_packets.mean`).
     pub metrics: Estimates,
 }
 

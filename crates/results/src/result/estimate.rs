@@ -82,7 +82,7 @@ pub(crate) fn student_t(degrees: f64) -> f64 {
 pub(super) mod tests {
     use super::*;
 
-    /// Of defined values.
+    /// The estimate of samples that are all defined.
     pub fn estimate(samples: &[f64]) -> Estimate {
         Estimate::of(&samples.iter().map(|&v| Some(v)).collect::<Vec<_>>())
     }

@@ -27,11 +27,11 @@ pub enum RunError {
     Internal {
         /// Index of the case.
         case: usize,
-        /// Its parameters.
+        /// Matrix parameters of the case.
         params: String,
         /// Seed.
         seed: u64,
-        /// What went wrong.
+        /// Violated invariant, or the text of a panic.
         what: String,
     },
     /// The ground cannot do what a case asks for.
@@ -41,17 +41,17 @@ pub enum RunError {
         ground: String,
         /// Index of the case.
         case: usize,
-        /// Its parameters.
+        /// Matrix parameters of the case.
         params: String,
-        /// What it cannot do.
+        /// The demand it cannot meet, with the key of the scenario.
         what: String,
-        /// What to do instead.
+        /// A scenario that the ground can run.
         hint: String,
     },
     /// The machine, the network or the other host lacks something.
     #[error("{what}")]
     Environment {
-        /// What is missing.
+        /// The missing thing.
         what: String,
         /// What to do about it.
         hint: String,
@@ -64,7 +64,7 @@ pub enum RunError {
     CaptureTooLong {
         /// Index of the case.
         case: usize,
-        /// Its parameters.
+        /// Matrix parameters of the case.
         params: String,
         /// Estimate, from above.
         millions: u64,
@@ -77,7 +77,7 @@ pub enum RunError {
     /// Threads could not be started.
     #[error("cannot start {jobs} threads: {why}")]
     Threads {
-        /// As asked for.
+        /// Number asked for.
         jobs: usize,
         /// Reason.
         why: String,

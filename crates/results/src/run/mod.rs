@@ -30,7 +30,7 @@ use work::{CaseSeed, Done, Work, take_over};
 pub use error::RunError;
 pub use progress::{Progress, RunFinished, RunStarted, Silent};
 
-/// How to run.
+/// Threads, directory, captures and the listener of a run.
 pub struct Options<'a> {
     /// Threads; 0: one per processor.
     pub jobs: usize,
@@ -47,7 +47,7 @@ pub struct Options<'a> {
     pub interrupt: &'a AtomicBool,
 }
 
-/// What [`run_all`] returns.
+/// A result and how much of it was made anew.
 #[derive(Clone, Debug)]
 pub struct Ran {
     /// The result, with the wall times of the runs made now.

@@ -28,7 +28,7 @@ pub enum StoreError {
     OtherResult {
         /// Directory.
         dir: PathBuf,
-        /// What is different.
+        /// First difference found.
         other: Other,
     },
     /// Another process writes it.
@@ -54,7 +54,7 @@ pub enum StoreError {
     Damaged {
         /// File.
         path: PathBuf,
-        /// What does not match.
+        /// Failed check.
         why: String,
     },
     /// A file of the result is not there.
@@ -101,7 +101,7 @@ pub enum Other {
     /// It has finished runs of cases that are not asked for.
     #[error("{runs} finished run{} of other cases", if *runs == 1 { "" } else { "s" })]
     Cases {
-        /// How many.
+        /// Number of these runs.
         runs: usize,
     },
     /// It has a part of the runs that are asked for, and they were not to be taken over.

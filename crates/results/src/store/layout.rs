@@ -3,11 +3,11 @@
 /// The time series of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeriesKind {
-    /// Of the flows, decimated.
+    /// Flows, decimated to about 2000 rows each.
     Flows,
     /// Of the flows, a row per ACK.
     FlowsFull,
-    /// Of the links.
+    /// Queue lengths of the links.
     Links,
     /// Reductions, timeouts, undos.
     Events,

@@ -19,7 +19,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// This one.
+    /// The machine that this process runs on.
     pub fn this() -> Machine {
         Machine {
             os: std::env::consts::OS.to_owned(),

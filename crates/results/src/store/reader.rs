@@ -66,7 +66,7 @@ impl ResultDir {
         Ok(path)
     }
 
-    /// What was run.
+    /// The manifest as it was read.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }

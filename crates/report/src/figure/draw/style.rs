@@ -1,6 +1,6 @@
 //! Colours, strokes, margins, and how much is drawn.
 
-/// How much is drawn.
+/// How a curve is thinned and stroked: in a picture of its own, or in a panel of the overview.
 pub(super) struct Detail {
     /// Pixels per column of the reduced curve.
     pub(super) column: f64,

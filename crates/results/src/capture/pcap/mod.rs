@@ -35,9 +35,9 @@ use connection::Connection;
 /// Where the capture was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Host {
-    /// At every flow's sender.
+    /// The host where a flow's data segments leave.
     Sender,
-    /// At every flow's receiver.
+    /// The host where a flow's data segments arrive.
     Receiver,
 }
 

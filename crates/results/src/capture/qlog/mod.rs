@@ -44,7 +44,7 @@ pub struct Subject<'a> {
     pub index: usize,
     /// The flow.
     pub flow: &'a FlowSpec,
-    /// Its time series.
+    /// Window, RTT and events of the sender.
     pub series: &'a Series,
 }
 

@@ -32,7 +32,7 @@ pub(super) struct PacketHeader {
 }
 
 impl PacketHeader {
-    /// Of a SYN.
+    /// Header of a SYN: qlog's `initial`.
     pub(super) fn opening(packet_number: u64) -> PacketHeader {
         PacketHeader {
             packet_type: "initial",
@@ -40,7 +40,7 @@ impl PacketHeader {
         }
     }
 
-    /// Of any other packet.
+    /// Header of any packet after the SYN: qlog's `1RTT`.
     pub(super) fn short(packet_number: u64) -> PacketHeader {
         PacketHeader {
             packet_type: "1RTT",
