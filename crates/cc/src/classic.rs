@@ -339,6 +339,10 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
         self.win.ssth
     }
 
+    fn reads_rate(&self) -> bool {
+        false
+    }
+
     fn report(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         self.start.report(visit);
         self.law.report(self.win.w, visit);

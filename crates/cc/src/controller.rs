@@ -69,6 +69,12 @@ pub trait Controller {
         None
     }
 
+    /// True if the controller reads [`AckEvent::rate`]: a sender may leave it out for those that do
+    /// not, and with it 16 bytes per segment in flight.
+    fn reads_rate(&self) -> bool {
+        true
+    }
+
     /// Names and values of the algorithm's own variables, for traces: the same names in the same order at any time, at most
     /// [`MOST_VARIABLES`], NaN for what is not defined at the moment.
     fn report(&self, visit: &mut dyn FnMut(&'static str, f64));

@@ -5,8 +5,41 @@
 
 use fullpipe_units::{Span, Time};
 
+use crate::config::TimerGrain;
+
+/// When timers of a host go off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimerClock {
+    /// Exactly when they are due.
+    Exact,
+    /// On ticks, `hz` a second.
+    Wheel {
+        /// Ticks per second.
+        hz: u32,
+    },
+}
+
+impl TimerClock {
+    /// A clock of a grain.
+    pub fn new(grain: TimerGrain, hz: u32) -> Self {
+        match grain {
+            TimerGrain::Exact => Self::Exact,
+            TimerGrain::Wheel => Self::Wheel { hz },
+        }
+    }
+
+    /// When a timer set at `now` for `span` goes off.
+    #[inline]
+    pub fn after(self, now: Time, span: Span) -> Time {
+        match self {
+            Self::Exact => now + span,
+            Self::Wheel { hz } => wheel(now, span, hz),
+        }
+    }
+}
+
 /// When a timer set at `now` for `span` goes off on a clock of `hz` ticks per second.
-pub fn wheel(now: Time, span: Span, hz: u32) -> Time {
+fn wheel(now: Time, span: Span, hz: u32) -> Time {
     let tick = NANOS / u64::from(hz);
     let ticks = span.as_nanos().div_ceil(tick);
     let mut grain = 1;

@@ -22,7 +22,7 @@ pub enum EpisodeKind {
     /// A congestion event.
     Congestion(CongestionKind),
     /// A further reduction for a lost retransmission.
-    Again,
+    LostRetransmission,
     /// A retransmission timeout.
     Timeout,
     /// A spurious reduction undone.

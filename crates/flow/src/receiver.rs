@@ -9,7 +9,7 @@
 
 use fullpipe_units::{Span, Time};
 
-use crate::clock::wheel;
+use crate::clock::TimerClock;
 use crate::config::{AckCompression, ReceiverConfig};
 use crate::ranges::{Range, RangeSet};
 use crate::segment::{Ack, SackBlocks, Segment};
@@ -18,6 +18,7 @@ use crate::segment::{Ack, SackBlocks, Segment};
 #[derive(Clone, Debug)]
 pub struct Receiver {
     cfg: ReceiverConfig,
+    clock: TimerClock,
     next: u64,
     ahead: RangeSet,
     /// A segment number inside each of the blocks reported last, most recent first.
@@ -28,12 +29,15 @@ pub struct Receiver {
     echo: Time,
     ece: bool,
     quick: u32,
-    /// Window in force and in the end, segments.
-    open: u64,
-    most: u64,
-    /// One past the last segment that the host has room for, and what the last ACK said; the first only grows.
-    edge: u64,
-    told: u64,
+    /// Window in force, segments (Linux `rcv_wnd`, as `rcv_ssthresh` bounds it).
+    rcv_wnd: u64,
+    /// Largest window, segments (Linux `window_clamp`).
+    max_rcv_wnd: u64,
+    /// One past the last segment that the host has room for; it only grows. [`u64::MAX`]: the host
+    /// has not said.
+    rcv_wnd_right_edge: u64,
+    /// One past the last segment that the last ACK admitted.
+    last_advertised: u64,
     /// A cumulative number and the ACKs due for it while a hole is open.
     repeated: (u64, u32),
     /// ACKs that the next one stands for.
@@ -67,9 +71,13 @@ impl Receiver {
     /// A receiver before the connection opens.
     pub fn new(cfg: ReceiverConfig) -> Self {
         let quick = cfg.acks.quick;
-        let most = cfg.window.max.unwrap_or(u64::MAX);
-        let open = cfg.window.first.map_or(most, |first| first.min(most));
+        let max_rcv_wnd = cfg.window.max.unwrap_or(u64::MAX);
+        let first = cfg.window.first.unwrap_or(max_rcv_wnd);
         Self {
+            clock: match cfg.acks.hz {
+                None => TimerClock::Exact,
+                Some(hz) => TimerClock::Wheel { hz },
+            },
             cfg,
             next: 0,
             ahead: RangeSet::default(),
@@ -79,10 +87,10 @@ impl Receiver {
             echo: Time::ZERO,
             ece: false,
             quick,
-            open,
-            most,
-            edge: u64::MAX,
-            told: 0,
+            rcv_wnd: first.min(max_rcv_wnd),
+            max_rcv_wnd,
+            rcv_wnd_right_edge: u64::MAX,
+            last_advertised: 0,
             repeated: (0, 0),
             merged: 0,
             merge_until: Time::MAX,
@@ -117,7 +125,7 @@ impl Receiver {
             // A late copy must not disturb the ACK of data that is pending.
             self.counts.acks += 1;
             self.opened = Some(now);
-            self.told = self.window_end();
+            self.last_advertised = self.window_end();
             return Some(Ack {
                 cum: self.next,
                 syn: true,
@@ -167,8 +175,8 @@ impl Receiver {
 
     #[inline]
     fn grow_window(&mut self) {
-        if self.open < self.most {
-            self.open = (self.open + 2).min(self.most);
+        if self.rcv_wnd < self.max_rcv_wnd {
+            self.rcv_wnd = (self.rcv_wnd + 2).min(self.max_rcv_wnd);
             self.quick = self.quick.max(1);
         }
     }
@@ -189,10 +197,7 @@ impl Receiver {
         self.grow_window();
         if self.quick == 0 && self.pending < self.cfg.acks.every && !segment.push {
             if self.deadline == Time::MAX {
-                self.deadline = match self.cfg.acks.hz {
-                    None => now + self.cfg.acks.delay,
-                    Some(hz) => wheel(now, self.cfg.acks.delay, hz),
-                };
+                self.deadline = self.clock.after(now, self.cfg.acks.delay);
             }
             return None;
         }
@@ -351,7 +356,7 @@ impl Receiver {
         self.merge_until = Time::MAX;
         self.counts.acks += 1;
         self.highest = self.highest.max(self.next);
-        self.told = self.window_end();
+        self.last_advertised = self.window_end();
         Ack {
             cum: self.next,
             syn: false,
@@ -360,14 +365,16 @@ impl Receiver {
             sacks,
             dsack,
             ece: self.ece,
-            window_end: self.told,
+            window_end: self.last_advertised,
         }
     }
 
     /// One past the last segment that the advertised window admits.
     #[inline]
     pub fn window_end(&self) -> u64 {
-        self.next.saturating_add(self.open).min(self.edge)
+        self.next
+            .saturating_add(self.rcv_wnd)
+            .min(self.rcv_wnd_right_edge)
     }
 
     /// The host has room for so many segments that have not arrived yet. What was promised once stays promised: a host that has
@@ -376,15 +383,15 @@ impl Receiver {
     pub fn set_room(&mut self, segments: u64) {
         // Every segment that arrived first is below `next` or in `ahead`, and is out of the host's room already.
         let edge = self.counts.delivered.saturating_add(segments).max(1);
-        if self.edge == u64::MAX || edge > self.edge {
-            self.edge = edge;
+        if self.rcv_wnd_right_edge == u64::MAX || edge > self.rcv_wnd_right_edge {
+            self.rcv_wnd_right_edge = edge;
         }
     }
 
     /// Segments that the sender may still send as far as the last ACK said.
     #[inline]
     pub fn window_known(&self) -> u64 {
-        self.told.saturating_sub(self.next)
+        self.last_advertised.saturating_sub(self.next)
     }
 
     /// An ACK that does nothing but open the window, if its sender may be waiting for one: as the ACKs that data brings would not
@@ -393,10 +400,10 @@ impl Receiver {
         let end = self.window_end();
         let known = self.window_known();
         // Without SACK an ACK that does not advance counts as a sign of loss while anything is on its way.
-        if self.told >= end || (known > 0 && !self.cfg.sack.enabled) {
+        if self.last_advertised >= end || (known > 0 && !self.cfg.sack.enabled) {
             return None;
         }
-        let more = end - self.told;
+        let more = end - self.last_advertised;
         if more < step.max(1) || more < known {
             return None;
         }

@@ -171,7 +171,7 @@ impl Events {
     /// A congestion event for a refusal by the local queue.
     pub const LOCAL_DROP: Events = Events(1 << 3);
     /// A further reduction for a lost retransmission.
-    pub const AGAIN: Events = Events(1 << 4);
+    pub const LOST_RETRANSMISSION: Events = Events(1 << 4);
     /// A retransmission timeout.
     pub const TIMEOUT: Events = Events(1 << 5);
     /// A reduction was undone.
@@ -192,7 +192,7 @@ impl Events {
         (Events::LOSS, "loss"),
         (Events::MARK, "mark"),
         (Events::LOCAL_DROP, "local-stall"),
-        (Events::AGAIN, "again"),
+        (Events::LOST_RETRANSMISSION, "again"),
         (Events::START_UP_EXIT, "start-up-exit"),
         (Events::STALL, "stall"),
         (Events::PROBE, "probe"),
@@ -256,7 +256,7 @@ impl From<EpisodeKind> for Events {
             EpisodeKind::Congestion(CongestionKind::Loss) => Events::LOSS,
             EpisodeKind::Congestion(CongestionKind::Ecn) => Events::MARK,
             EpisodeKind::Congestion(CongestionKind::LocalDrop) => Events::LOCAL_DROP,
-            EpisodeKind::Again => Events::AGAIN,
+            EpisodeKind::LostRetransmission => Events::LOST_RETRANSMISSION,
             EpisodeKind::Timeout => Events::TIMEOUT,
             EpisodeKind::Undo => Events::UNDO,
             EpisodeKind::StartUpExit => Events::START_UP_EXIT,

@@ -249,6 +249,10 @@ impl<M: Module> Controller for Linux<M> {
         }
     }
 
+    fn reads_rate(&self) -> bool {
+        false
+    }
+
     fn report(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         self.module.report(&self.sk, visit);
     }

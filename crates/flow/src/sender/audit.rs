@@ -1,9 +1,8 @@
 //! What must hold of a sender between any two calls; for tests.
 
 use fullpipe_cc::Controller;
-use fullpipe_units::Time;
 
-use super::{Connection, Sender};
+use super::Sender;
 use crate::config::Detector;
 
 impl<C: Controller> Sender<C> {
@@ -15,7 +14,7 @@ impl<C: Controller> Sender<C> {
     pub fn audit(&self) -> Result<(), String> {
         let board = &self.board;
         board.audit(self.cfg.recovery.detector == Detector::NewReno)?;
-        let out = board.flight() + board.retransmissions_out();
+        let out = board.flight() + board.retrans_out();
         if board.sacked_out() + board.lost_out() > out {
             return Err(format!(
                 "pipe below zero: {out} out, {} SACKed, {} lost",
@@ -24,18 +23,22 @@ impl<C: Controller> Sender<C> {
             ));
         }
         if self.cwnd() < 1.0 {
-            return Err(format!("window {} in {:?}", self.cwnd(), self.phase));
+            return Err(format!("window {} in {:?}", self.cwnd(), self.phase()));
         }
-        if self.budget != self.cwnd() as u64 {
-            return Err(format!("cached window {}, is {}", self.budget, self.cwnd()));
+        if self.budget.window() != self.cwnd() as u64 {
+            return Err(format!(
+                "cached window {}, is {}",
+                self.budget.window(),
+                self.cwnd()
+            ));
         }
-        let armed = self.rto_at != Time::MAX || self.gated || self.stalled;
-        let waits = board.pipe() > 0 && self.connection == Connection::Open;
+        let armed = self.timers.rto_is_on() || self.pacer.is_gated() || self.is_stalled();
+        let waits = board.pipe() > 0 && self.connection.is_open();
         if waits && !armed {
             return Err(format!(
                 "{} segments in the network and no timer in {:?}",
                 board.pipe(),
-                self.phase
+                self.phase()
             ));
         }
         Ok(())

@@ -1,14 +1,10 @@
-//! The opening of a connection: SYN, its timer, and what the handshake tells the sender.
+//! The opening of a connection, and whether the host's own queue takes segments.
 
-use fullpipe_cc::{Controller, IdleEvent, InitialSending, RestartEvent};
-use fullpipe_units::{Span, Time};
-
-use super::Sender;
-use crate::segment::Segment;
+use fullpipe_units::Time;
 
 /// How far the connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Connection {
+enum State {
     Idle,
     /// SYN to be sent.
     Opening {
@@ -22,93 +18,95 @@ pub(super) enum Connection {
     Open,
 }
 
-impl<C: Controller> Sender<C> {
-    /// Opens the connection: with a SYN, or at once if the configuration has no handshake.
-    pub fn start(&mut self, now: Time) {
-        self.connection = if self.cfg.handshake {
-            Connection::Opening { tries: 0 }
-        } else {
-            Connection::Open
-        };
-        self.last_sent = now;
-        self.refresh_ready();
-        if self.ready {
-            self.open_controller(now);
+/// A SYN under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Syn {
+    /// When it left.
+    pub(super) at: Time,
+    /// SYNs sent before it.
+    pub(super) tries: u32,
+}
+
+/// The connection as its host sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Connection {
+    state: State,
+    /// The local queue refused a segment.
+    stalled: bool,
+    /// Open and not stalled.
+    ready: bool,
+}
+
+impl Connection {
+    pub(super) fn new() -> Self {
+        Self {
+            state: State::Idle,
+            stalled: false,
+            ready: false,
         }
     }
 
-    pub(super) fn poll_handshake(&mut self, now: Time) -> Option<Segment> {
-        let Connection::Opening { tries } = self.connection else {
+    fn enter(&mut self, state: State) {
+        self.state = state;
+        self.ready = state == State::Open && !self.stalled;
+    }
+
+    /// Data may be sent.
+    #[inline]
+    pub(super) fn is_ready(&self) -> bool {
+        self.ready
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.state == State::Open
+    }
+
+    pub(super) fn is_stalled(&self) -> bool {
+        self.stalled
+    }
+
+    /// Starts the handshake; the SYN is due.
+    pub(super) fn begin(&mut self) {
+        self.enter(State::Opening { tries: 0 });
+    }
+
+    pub(super) fn open(&mut self) {
+        self.enter(State::Open);
+    }
+
+    /// The SYN under way, if there is one.
+    #[inline]
+    pub(super) fn syn(&self) -> Option<Syn> {
+        match self.state {
+            State::SynSent { at, tries } => Some(Syn { at, tries }),
+            _ => None,
+        }
+    }
+
+    /// Sends a SYN if one is due.
+    pub(super) fn send_syn(&mut self, now: Time) -> Option<Syn> {
+        let State::Opening { tries } = self.state else {
             return None;
         };
         if self.stalled {
             return None;
         }
-        self.connection = Connection::SynSent { at: now, tries };
-        self.rto_at = self.timer(now, self.syn_timeout(tries));
-        Some(Segment {
-            seq: 0,
-            syn: true,
-            retransmission: tries > 0,
-            stamp: now,
-            ect: false,
-            ce: false,
-            cwr: false,
-            push: false,
-        })
+        self.enter(State::SynSent { at: now, tries });
+        Some(Syn { at: now, tries })
     }
 
-    pub(super) fn syn_timeout(&self, tries: u32) -> Span {
-        (self.cfg.rto.initial * (1 << tries.min(16))).min(self.cfg.rto.max)
+    /// A SYN is due; `tries` were sent before.
+    pub(super) fn repeat_syn(&mut self, tries: u32) {
+        self.enter(State::Opening { tries });
     }
 
-    pub(super) fn established(&mut self, now: Time, window_end: u64) {
-        let Connection::SynSent { at, tries } = self.connection else {
-            return; // a late copy: its window is out of date
-        };
-        // Into a window that is closed from the start the first segment is the probe: its timer repeats it.
-        self.peer_limit = window_end.max(1);
-        self.send_limit = self.app_limit.min(self.peer_limit);
-        self.connection = Connection::Open;
-        self.refresh_ready();
-        self.rto_at = Time::MAX;
-        if tries == 0 {
-            self.rtt.take(now - at, now - at, 0, 0);
-            if let InitialSending::Spread { .. } = self.cfg.pacing.initial {
-                let iw = self.cc.window() as u64;
-                let spacing = self.cfg.pacing.initial.spacing(now - at, iw);
-                self.pacer.spread(now, iw, spacing.gap);
-            }
-        } else {
-            // RFC 6298 section 5.7 and RFC 5681 section 3.1: a lost SYN means RTO 3 s and IW 1.
-            self.rtt.start_from(Span::from_secs(3));
-            self.cc.on_idle(&IdleEvent {
-                now,
-                idle: Span::ZERO,
-                window: 1.0,
-                ssthresh: self.cc.ssthresh(),
-            });
-        }
-        self.open_controller(now);
+    pub(super) fn stall(&mut self) {
+        self.stalled = true;
+        self.ready = false;
     }
 
-    fn open_controller(&mut self, now: Time) {
-        let ev = self.restart_event(now);
-        self.cc.on_established(&ev);
-        self.refresh_budget();
-    }
-
-    pub(super) fn restart_event(&self, now: Time) -> RestartEvent {
-        RestartEvent {
-            now,
-            idle: now.saturating_since(self.last_sent),
-            srtt: self.rtt.srtt(),
-            snd_una: self.board.una(),
-            snd_nxt: self.board.nxt(),
-        }
-    }
-
-    pub(super) fn refresh_ready(&mut self) {
-        self.ready = self.connection == Connection::Open && !self.stalled;
+    pub(super) fn resume(&mut self) {
+        self.stalled = false;
+        self.enter(self.state);
     }
 }

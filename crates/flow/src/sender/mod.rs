@@ -1,40 +1,57 @@
 //! The sans-IO sender: what to send now, what an ACK means, when to be called again.
 //!
-//! A host drives it with [`Sender::poll_transmit`] until it returns `None`, [`Sender::handle_ack`], and
-//! [`Sender::handle_timeout`] when [`Sender::next_timeout`] is due. The sender reads no clock: the host passes `now`.
-//! Work per ACK does not grow with the window.
+//! A host drives it with [`Sender::poll_transmit`] until it returns `None`, [`Sender::handle_ack`],
+//! and [`Sender::handle_timeout`] when [`Sender::next_timeout`] is due. The sender reads no clock:
+//! the host passes `now`. Work per ACK does not grow with the window.
+//!
+//! [`Sender`] is made of parts that own their state and know nothing of each other. What happens
+//! when is told in four files: `ack` (an ACK arrives), `transmit` (a segment leaves), `timeout` (a
+//! timer goes off) and `congestion` (the window comes down, or back).
 
+mod ack;
 mod artificial;
 mod audit;
+mod budget;
+mod congestion;
 mod connection;
-mod input;
-mod local;
-mod output;
+mod counts;
+mod ecn;
+mod limits;
 mod pacer;
 mod persist;
 mod rate;
 mod recovery;
 mod rtt;
 mod scoreboard;
+mod timeout;
 mod timers;
+mod transmit;
 mod usage;
 mod validation;
 
-use fullpipe_cc::{Controller, PacingGains, Phase, Stack};
-use fullpipe_units::Time;
+use fullpipe_cc::{Controller, IdleEvent, InitialSending, Phase, RestartEvent, Stack};
+use fullpipe_units::{Span, Time};
 
+pub use counts::SenderCounts;
 pub use recovery::{Prr, PrrAck};
 pub use rtt::RttEstimator;
 
-use crate::config::SenderConfig;
+use crate::config::{LocalDrop, SenderConfig};
 use crate::episode::{Episode, EpisodeKind};
+use crate::segment::Segment;
 use artificial::Artificial;
+use budget::{Budget, Writes};
 use connection::Connection;
+use counts::Record;
+use ecn::Ecn;
+use limits::Limits;
 use pacer::Pacer;
 use persist::Persist;
-use rate::RateEstimator;
-use recovery::{Frto, Probe, Rack, UndoMark};
+use rate::Delivery;
+use recovery::Recovery;
+use rtt::RttUpdate;
 use scoreboard::Scoreboard;
+use timers::Timers;
 use usage::Usage;
 use validation::WindowValidation;
 
@@ -43,158 +60,178 @@ use validation::WindowValidation;
 pub struct Sender<C = Stack> {
     cfg: SenderConfig,
     cc: C,
+    connection: Connection,
     board: Scoreboard,
     rtt: RttEstimator,
-    rate: RateEstimator,
+    delivery: Delivery,
+    recovery: Recovery,
+    timers: Timers,
+    persist: Persist,
+    limits: Limits,
+    budget: Budget,
     pacer: Pacer,
-    gains: Option<PacingGains>,
-    rack: Rack,
+    writes: Writes,
+    ecn: Ecn,
+    usage: Usage,
     validation: WindowValidation,
     artificial: Option<Artificial>,
-    connection: Connection,
-    phase: Phase,
-    /// Data up to here was sent when the present reduction began.
-    recovery_point: u64,
-    /// When it began: an older retransmission that is lost again is part of it.
-    reduced_at: Time,
-    prr: Option<Prr>,
-    undo: Option<UndoMark>,
-    frto: Frto,
-    probe: Option<Probe>,
-    probe_due: bool,
-    /// An RTT sample arrived since the last probe.
-    probe_allowed: bool,
-    /// RFC 6675 RescueRxt: the one rescue retransmission is due once `una` has passed it; [`u64::MAX`] when used.
-    rescue_after: u64,
-    duplicates: u64,
-    /// RFC 6582: a partial ACK of this recovery has restarted the retransmission timer.
-    partial_ack_seen: bool,
-    /// Segments sent by Limited Transmit in this disorder: not part of FlightSize.
-    limited_sent: u64,
-    cwr_pending: bool,
-    stalled: bool,
-    /// Open and not stalled.
-    ready: bool,
-    /// Whole segments of the window in force: recomputed by every call that can change it.
-    budget: u64,
-    /// Largest of it.
-    peak: u64,
-    /// The segment that ends a refill of the send buffer; [`u64::MAX`]: none does.
-    next_push: u64,
-    /// Timeouts since the last ACK that advanced.
-    expiries: u32,
-    /// New data may be sent below this number.
-    send_limit: u64,
-    app_limit: u64,
-    peer_limit: u64,
-    usage: Usage,
-    rto_at: Time,
-    probe_at: Time,
-    reorder_at: Time,
-    /// The peer's window is closed.
-    persist: Persist,
-    /// The pacer holds a segment back: wake at its time.
-    gated: bool,
-    /// Segments left of the train that segmentation offload sends as one.
-    train: u64,
     last_sent: Time,
-    round: u64,
-    round_ends: u64,
-    round_began: u64,
-    counts: SenderCounts,
-    log: Vec<Episode>,
-}
-
-/// Totals of a sender.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SenderCounts {
-    /// Data segments sent, retransmissions included.
-    pub sent: u64,
-    /// Retransmissions.
-    pub retransmits: u64,
-    /// Congestion events that reduced the window.
-    pub loss_events: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Tail loss probes.
-    pub probes: u64,
-    /// Probes of a closed window; part of `sent`.
-    pub window_probes: u64,
-    /// Reductions undone.
-    pub undone: u64,
-    /// Refusals by the local queue.
-    pub local_stalls: u64,
+    record: Record,
 }
 
 impl<C: Controller> Sender<C> {
     /// A sender before its start. `seed` feeds the random rule of artificial loss, nothing else.
     pub fn new(cfg: SenderConfig, cc: C, seed: u64) -> Self {
-        let app_limit = cfg.transfer.unwrap_or(u64::MAX);
         Self {
+            connection: Connection::new(),
             board: Scoreboard::default(),
             rtt: RttEstimator::new(cfg.rto),
-            rate: RateEstimator::new(),
-            pacer: Pacer::new(),
-            gains: cfg.pacing.gains,
-            rack: Rack::new(),
+            delivery: Delivery::new(cc.reads_rate()),
+            recovery: Recovery::new(&cfg.recovery),
+            timers: Timers::new(&cfg.timers),
+            persist: Persist::new(),
+            limits: Limits::new(cfg.transfer),
+            budget: Budget::new(cc.window() as u64),
+            pacer: Pacer::new(cfg.host.tso_segments),
+            writes: Writes::new(cfg.host.refill),
+            ecn: Ecn::new(cfg.ecn),
+            usage: Usage::default(),
             validation: WindowValidation::new(cfg.window.validation),
             artificial: Artificial::new(cfg.artificial_loss.clone(), seed),
-            connection: Connection::Idle,
-            phase: Phase::Open,
-            recovery_point: 0,
-            reduced_at: Time::ZERO,
-            prr: None,
-            undo: None,
-            frto: Frto::Off,
-            probe: None,
-            probe_due: false,
-            probe_allowed: true,
-            rescue_after: u64::MAX,
-            duplicates: 0,
-            partial_ack_seen: false,
-            limited_sent: 0,
-            cwr_pending: false,
-            stalled: false,
-            ready: false,
-            budget: cc.window() as u64,
-            peak: cc.window() as u64,
-            next_push: if cfg.host.refill.is_some() {
-                0
-            } else {
-                u64::MAX
-            },
-            expiries: 0,
-            send_limit: app_limit,
-            app_limit,
-            peer_limit: u64::MAX,
-            usage: Usage::default(),
-            rto_at: Time::MAX,
-            probe_at: Time::MAX,
-            reorder_at: Time::MAX,
-            persist: Persist::default(),
-            gated: false,
-            train: 0,
             last_sent: Time::ZERO,
-            round: 0,
-            round_ends: 0,
-            round_began: 0,
-            counts: SenderCounts::default(),
-            log: Vec::new(),
+            record: Record::default(),
             cfg,
             cc,
         }
     }
 
+    // The connection.
+
+    /// Opens the connection: with a SYN, or at once if the configuration has no handshake.
+    pub fn start(&mut self, now: Time) {
+        self.last_sent = now;
+        if self.cfg.handshake {
+            self.connection.begin();
+            return;
+        }
+        self.connection.open();
+        if self.connection.is_ready() {
+            self.open_controller(now);
+        }
+    }
+
+    /// The SYN was answered, with an advertised window that ends at `window_end`.
+    fn established(&mut self, now: Time, window_end: u64) {
+        let Some(syn) = self.connection.syn() else {
+            return; // a late copy: its window is out of date
+        };
+        self.limits.open(window_end);
+        self.connection.open();
+        self.timers.stop_rto();
+        if syn.tries == 0 {
+            let rtt = now - syn.at;
+            self.rtt.update(RttUpdate {
+                oldest: rtt,
+                newest: rtt,
+                una: 0,
+                nxt: 0,
+            });
+            if let InitialSending::Spread { .. } = self.cfg.pacing.initial {
+                let iw = self.cc.window() as u64;
+                let spacing = self.cfg.pacing.initial.spacing(rtt, iw);
+                self.pacer.spread(now, iw, spacing.gap);
+            }
+        } else {
+            // RFC 6298 section 5.7 and RFC 5681 section 3.1: a lost SYN means RTO 3 s and IW 1.
+            self.rtt.start_from(Span::from_secs(3));
+            self.cc.on_idle(&IdleEvent {
+                now,
+                idle: Span::ZERO,
+                window: 1.0,
+                ssthresh: self.cc.ssthresh(),
+            });
+        }
+        self.open_controller(now);
+    }
+
+    fn open_controller(&mut self, now: Time) {
+        let ev = self.restart_event(now);
+        self.cc.on_established(&ev);
+        self.refresh_budget();
+    }
+
+    fn restart_event(&self, now: Time) -> RestartEvent {
+        RestartEvent {
+            now,
+            idle: now.saturating_since(self.last_sent),
+            srtt: self.rtt.srtt(),
+            snd_una: self.board.una(),
+            snd_nxt: self.board.nxt(),
+        }
+    }
+
     /// No new data from now on.
     pub fn stop(&mut self) {
-        self.app_limit = self.app_limit.min(self.board.nxt());
-        self.send_limit = self.app_limit.min(self.peer_limit);
+        self.limits.end_app(self.board.nxt());
     }
 
     /// True once every segment of a finite or stopped transfer is acknowledged.
     pub fn is_done(&self) -> bool {
-        self.connection == Connection::Open && self.board.una() >= self.app_limit
+        self.connection.is_open() && self.board.una() >= self.limits.app_end()
     }
+
+    // The host's own queue.
+
+    /// The local queue refused `segment`, the last one polled: it never left the host. Of several
+    /// that it refused at once the newest comes back first.
+    pub fn refuse(&mut self, now: Time, segment: &Segment) {
+        self.connection.stall();
+        if let Some(syn) = self.connection.syn() {
+            self.connection.repeat_syn(syn.tries);
+            self.timers.stop_rto();
+            return;
+        }
+        self.record.local_stall();
+        if segment.seq < self.board.una() {
+            // A window probe: the next one is as good.
+            self.record.window_probe_unsent();
+            return self.arm_persist(now);
+        }
+        // The local queue held the sender back, not the window: it must not grow for this.
+        self.note_usage(false);
+        self.unsend(segment);
+        match self.cfg.host.local_drop {
+            LocalDrop::Ignore => {}
+            LocalDrop::ExitSlowStart => {
+                if self.cc.in_start_up() {
+                    let w = self.cc.window();
+                    self.cc.exit_start_up(now);
+                    self.log(now, EpisodeKind::StartUpExit, w);
+                }
+            }
+            LocalDrop::React => self.reduce_for_local_drop(now),
+        }
+        self.refresh_budget();
+    }
+
+    /// The local queue has room again.
+    pub fn resume(&mut self) {
+        self.connection.resume();
+    }
+
+    /// True between [`Sender::refuse`] and [`Sender::resume`].
+    pub fn is_stalled(&self) -> bool {
+        self.connection.is_stalled()
+    }
+
+    /// The host takes no more for now, although there may be more to send: it is the host that
+    /// limits, not the window. A window in which that was so throughout does not grow, as in Linux
+    /// (`tcp_cwnd_validate`) and RFC 7661.
+    pub fn yielded(&mut self) {
+        self.note_usage(false);
+    }
+
+    // What can be seen.
 
     /// The congestion controller.
     pub fn controller(&self) -> &C {
@@ -204,19 +241,10 @@ impl<C: Controller> Sender<C> {
     /// Window in force, segments: PRR's during a reduction, the controller's otherwise.
     #[inline]
     pub fn cwnd(&self) -> f64 {
-        match &self.prr {
-            Some(prr) => prr.cwnd() as f64,
+        match self.recovery.prr_window() {
+            Some(window) => window as f64,
             None => self.cc.window(),
         }
-    }
-
-    #[inline]
-    fn refresh_budget(&mut self) {
-        self.budget = match &self.prr {
-            Some(prr) => prr.cwnd(),
-            None => self.cc.window() as u64,
-        };
-        self.peak = self.peak.max(self.budget);
     }
 
     /// Payload of a segment, bytes.
@@ -232,7 +260,7 @@ impl<C: Controller> Sender<C> {
 
     /// Recovery state.
     pub fn phase(&self) -> Phase {
-        self.phase
+        self.recovery.phase()
     }
 
     /// RTT estimates.
@@ -244,13 +272,13 @@ impl<C: Controller> Sender<C> {
     /// Packet-timed rounds since the start.
     #[inline]
     pub fn round(&self) -> u64 {
-        self.round
+        self.delivery.rounds()
     }
 
     /// Segments delivered, as far as the sender knows.
     #[inline]
     pub fn delivered(&self) -> u64 {
-        self.rate.delivered()
+        self.delivery.delivered()
     }
 
     /// First unacknowledged segment.
@@ -265,27 +293,44 @@ impl<C: Controller> Sender<C> {
 
     /// Totals so far.
     pub fn counts(&self) -> &SenderCounts {
-        &self.counts
+        self.record.counts()
     }
 
     /// Reductions, timeouts and undos since the last call.
     pub fn drain_log(&mut self) -> impl Iterator<Item = Episode> + '_ {
-        self.log.drain(..)
+        self.record.drain()
     }
 
     /// True if [`Sender::drain_log`] has something.
     #[inline]
     pub fn has_log(&self) -> bool {
-        !self.log.is_empty()
+        self.record.has_log()
     }
 
-    fn note(&mut self, at: Time, kind: EpisodeKind, before: f64) {
-        let after = self.cc.window();
-        self.log.push(Episode {
+    // Shared by the stories.
+
+    /// The window may have changed.
+    #[inline]
+    fn refresh_budget(&mut self) {
+        self.budget.set(match self.recovery.prr_window() {
+            Some(window) => window,
+            None => self.cc.window() as u64,
+        });
+    }
+
+    /// The window was what held the sender back, or not.
+    #[inline]
+    fn note_usage(&mut self, limited: bool) {
+        self.usage.note(limited, self.board.una(), self.board.nxt());
+    }
+
+    /// Logs a change of the window, which was `before`, segments.
+    fn log(&mut self, at: Time, kind: EpisodeKind, before: f64) {
+        self.record.episode(Episode {
             at,
             kind,
             before,
-            after,
+            after: self.cc.window(),
         });
     }
 }

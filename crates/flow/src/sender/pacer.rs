@@ -1,31 +1,63 @@
-//! When the next segment may leave: spreading of the initial window, then pacing of the connection if wanted.
+//! When the next segment may leave: spreading of the initial window, then pacing of the connection
+//! if wanted; and trains of segments that segmentation offload sends as one.
 //!
-//! Virtual scheduling: each segment moves the next send time by its length over the rate; lateness is credited up to a
-//! quantum of 2 segments or 1 ms of data, whichever is larger.
+//! Virtual scheduling: each segment moves the next send time by its length over the rate; lateness
+//! is credited up to a quantum of 2 segments or 1 ms of data, whichever is larger.
 
 use fullpipe_units::{Span, Time};
 
 /// Release times.
 #[derive(Clone, Debug)]
-pub struct Pacer {
+pub(super) struct Pacer {
     next: Time,
-    /// Spreading: segments of the initial window still to be spaced, and their gap.
+    /// The pacer holds a segment back: the sender wants to be called at its time.
+    gated: bool,
+    /// Segments of the initial window still to be spaced, and their gap.
     spread_left: u64,
     spread_gap: Span,
+    train: Train,
+}
+
+/// New segments that leave as one.
+#[derive(Clone, Copy, Debug)]
+struct Train {
+    /// Most segments.
+    whole: u64,
+    /// Segments left of the present one.
+    left: u64,
+}
+
+/// What a train is made of, segments.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TrainRoom {
+    /// Window in force, and how much of it is free.
+    pub(super) window: u64,
+    pub(super) free: u64,
+    /// New data that may be sent.
+    pub(super) data: u64,
+    /// A millisecond of the pacing rate; infinite when not paced.
+    pub(super) millisecond: f64,
+    /// More ACKs are on their way, and the window is not being reduced: it can wait for them.
+    pub(super) may_wait: bool,
 }
 
 impl Pacer {
-    /// Nothing is held back.
-    pub fn new() -> Self {
+    /// Nothing is held back; a train has at most `tso_segments`.
+    pub(super) fn new(tso_segments: u32) -> Self {
         Self {
             next: Time::ZERO,
+            gated: false,
             spread_left: 0,
             spread_gap: Span::ZERO,
+            train: Train {
+                whole: u64::from(tso_segments),
+                left: 0,
+            },
         }
     }
 
     /// Spread the first `segments` segments by `gap` from now on (Initial Spreading 2014).
-    pub fn spread(&mut self, now: Time, segments: u64, gap: Span) {
+    pub(super) fn spread(&mut self, now: Time, segments: u64, gap: Span) {
         if gap > Span::ZERO {
             self.spread_left = segments;
             self.spread_gap = gap;
@@ -33,29 +65,40 @@ impl Pacer {
         }
     }
 
-    /// Segments of the initial window are still to be spaced.
-    #[inline]
-    pub fn is_spreading(&self) -> bool {
-        self.spread_left > 0
-    }
-
     /// A loss, a timeout or a mark ends spreading: the rest is ACK-clocked.
-    pub fn end_spreading(&mut self) {
+    pub(super) fn end_spreading(&mut self) {
         if self.spread_left > 0 {
             self.spread_left = 0;
             self.next = Time::ZERO;
         }
     }
 
-    /// Earliest time of the next segment.
+    /// The segment that the window admits has to wait for its time.
     #[inline]
-    pub fn next(&self) -> Time {
-        self.next
+    pub(super) fn holds(&self, now: Time) -> bool {
+        now < self.next && self.train.left == 0
+    }
+
+    /// Whether a segment waits for [`Pacer::wake_at`].
+    #[inline]
+    pub(super) fn gate(&mut self, waits: bool) {
+        self.gated = waits;
+    }
+
+    #[inline]
+    pub(super) fn is_gated(&self) -> bool {
+        self.gated
+    }
+
+    /// When the segment that is held back may leave; [`Time::MAX`]: none is.
+    #[inline]
+    pub(super) fn wake_at(&self) -> Time {
+        if self.gated { self.next } else { Time::MAX }
     }
 
     /// A segment leaves now; `gap` is its length over the pacing rate, if the connection is paced.
     #[inline]
-    pub fn on_sent(&mut self, now: Time, gap: Option<Span>) {
+    pub(super) fn on_sent(&mut self, now: Time, gap: Option<Span>) {
         if self.spread_left > 0 {
             self.spread_left -= 1;
             self.next = if self.spread_left > 0 {
@@ -68,4 +111,46 @@ impl Pacer {
             self.next = self.next.max(now - credit) + gap;
         }
     }
+
+    /// Segments leave in trains.
+    #[inline]
+    pub(super) fn has_trains(&self) -> bool {
+        self.train.whole > 1
+    }
+
+    #[inline]
+    pub(super) fn end_train(&mut self) {
+        self.train.left = 0;
+    }
+
+    /// One more segment of the present train; false: there is none.
+    #[inline]
+    pub(super) fn continue_train(&mut self) -> bool {
+        let goes_on = self.train.left > 0;
+        self.train.left -= u64::from(goes_on);
+        goes_on
+    }
+
+    /// The first segment of a train if enough may leave together; false: wait for more ACKs (Linux
+    /// `tcp_tso_should_defer`). What is in flight brings them, so an empty network is never waited
+    /// for.
+    pub(super) fn start_train(&mut self, room: TrainRoom) -> bool {
+        // Spreading needs each segment alone (Initial Spreading 2014: no offload for the first
+        // window).
+        if self.spread_left > 0 {
+            return true;
+        }
+        // Linux `tcp_tso_autosize`: a millisecond of the rate, at least two segments.
+        let paced = (room.millisecond as u64).max(2);
+        let whole = self.train.whole.min(paced);
+        let enough = whole.min((room.window / TSO_WINDOW_DIVISOR).max(1));
+        if room.may_wait && room.free < enough && room.free < room.data {
+            return false;
+        }
+        self.train.left = whole.min(room.free).min(room.data) - 1;
+        true
+    }
 }
+
+/// The part of the window that is always enough for a train (Linux `tcp_tso_win_divisor`).
+const TSO_WINDOW_DIVISOR: u64 = 3;

@@ -1,90 +1,163 @@
-//! Delivery-rate estimation (draft-cheng-iccrg-delivery-rate-estimation): how fast the network delivered the flight of the
-//! newest acknowledged segment.
+//! What was delivered and how fast: the delivered count, packet-timed rounds, and the delivery rate
+//! of the newest acknowledged segment's flight (draft-cheng-iccrg-delivery-rate-estimation).
+//!
+//! The rate is sampled only for a controller that reads it
+//! ([`Controller::reads_rate`](fullpipe_cc::Controller::reads_rate)).
 
 use fullpipe_cc::RateSample;
 use fullpipe_units::{Span, Time};
 
 use super::scoreboard::Sent;
 
-/// Connection state of the estimator.
+/// Deliveries of a connection.
 #[derive(Clone, Debug)]
-pub struct RateEstimator {
+pub(super) struct Delivery {
+    /// Segments delivered so far.
     delivered: u64,
-    delivered_time: Time,
-    first_sent: Time,
     /// Deliveries up to this count belong to application-limited flights; 0: none.
     app_limited_until: u64,
+    rounds: u64,
+    /// The delivered count when the present round began.
+    round_began: u64,
+    sampler: Option<Box<Sampler>>,
 }
 
-impl RateEstimator {
-    /// At the start of a connection.
-    pub fn new() -> Self {
-        Self {
-            delivered: 0,
+/// The delivery-rate estimator.
+#[derive(Clone, Debug)]
+struct Sampler {
+    /// Time of the latest delivery.
+    delivered_time: Time,
+    /// Start of the present flight.
+    first_sent: Time,
+    /// Both when a segment was sent, by its number modulo the length, a power of two.
+    stamps: Vec<Stamp>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Stamp {
+    delivered_time: Time,
+    first_sent: Time,
+}
+
+impl Sampler {
+    fn new() -> Self {
+        let none = Stamp {
             delivered_time: Time::ZERO,
             first_sent: Time::ZERO,
+        };
+        Self {
+            delivered_time: Time::ZERO,
+            first_sent: Time::ZERO,
+            stamps: vec![none; 64],
+        }
+    }
+
+    fn slot(&self, seq: u64) -> usize {
+        (seq & (self.stamps.len() - 1) as u64) as usize
+    }
+
+    /// `seq` leaves with `una` unacknowledged and `pipe` segments in the network; an empty network
+    /// starts a new flight.
+    fn on_sent(&mut self, now: Time, seq: u64, una: u64, pipe: u64) {
+        if pipe == 0 {
+            self.first_sent = now;
+            self.delivered_time = now;
+        }
+        if seq - una >= self.stamps.len() as u64 {
+            self.grow(una, seq);
+        }
+        let slot = self.slot(seq);
+        self.stamps[slot] = Stamp {
+            delivered_time: self.delivered_time,
+            first_sent: self.first_sent,
+        };
+    }
+
+    #[cold]
+    fn grow(&mut self, una: u64, nxt: u64) {
+        let old = self.clone();
+        self.stamps.resize(old.stamps.len() * 2, old.stamps[0]);
+        for seq in una..nxt {
+            let slot = self.slot(seq);
+            self.stamps[slot] = old.stamps[old.slot(seq)];
+        }
+    }
+
+    fn sample(&mut self, now: Time, seq: u64, newest: &Sent) -> Span {
+        let stamp = self.stamps[self.slot(seq)];
+        self.delivered_time = now;
+        self.first_sent = newest.xmit;
+        let send = newest.xmit.saturating_since(stamp.first_sent);
+        let ack = now.saturating_since(stamp.delivered_time);
+        send.max(ack)
+    }
+}
+
+impl Delivery {
+    /// At the start of a connection.
+    pub(super) fn new(reads_rate: bool) -> Self {
+        Self {
+            delivered: 0,
             app_limited_until: 0,
+            rounds: 0,
+            round_began: 0,
+            sampler: reads_rate.then(|| Box::new(Sampler::new())),
         }
     }
 
     /// Segments delivered so far.
     #[inline]
-    pub fn delivered(&self) -> u64 {
+    pub(super) fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// Time of the latest delivery.
+    /// Packet-timed rounds so far.
     #[inline]
-    pub fn delivered_time(&self) -> Time {
-        self.delivered_time
+    pub(super) fn rounds(&self) -> u64 {
+        self.rounds
     }
 
-    /// Start of the present flight.
+    /// Segment `seq` leaves with `una` unacknowledged and `pipe` segments in the network.
     #[inline]
-    pub fn first_sent(&self) -> Time {
-        self.first_sent
-    }
-
-    /// A segment is about to leave; an empty network starts a new flight.
-    #[inline]
-    pub fn before_send(&mut self, now: Time, pipe: u64) {
-        if pipe == 0 {
-            self.first_sent = now;
-            self.delivered_time = now;
+    pub(super) fn on_sent(&mut self, now: Time, seq: u64, una: u64, pipe: u64) {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.on_sent(now, seq, una, pipe);
         }
     }
 
     /// The application had nothing to send while `pipe` segments were out.
-    pub fn app_limited(&mut self, pipe: u64) {
+    pub(super) fn app_limited(&mut self, pipe: u64) {
         self.app_limited_until = (self.delivered + pipe).max(1);
     }
 
     /// True while samples are application-limited.
     #[inline]
-    pub fn is_app_limited(&self) -> bool {
+    pub(super) fn is_app_limited(&self) -> bool {
         self.app_limited_until != 0
     }
 
-    /// `n` segments were delivered now; `newest` is the most recently sent of them.
+    /// `n` segments were delivered; returns how many since `newest`, the most recently sent of them,
+    /// left. Low 32 bits of the count suffice: fewer than 2^32 segments are ever outstanding.
     #[inline]
-    pub fn on_delivered(
-        &mut self,
-        now: Time,
-        n: u64,
-        newest: &Sent,
-        min_rtt: Span,
-    ) -> Option<RateSample> {
+    pub(super) fn on_delivered(&mut self, n: u64, newest: &Sent) -> u64 {
         self.delivered += n;
-        self.delivered_time = now;
         if self.app_limited_until != 0 && self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }
-        let send = newest.xmit.saturating_since(newest.first_sent);
-        let ack = now.saturating_since(newest.delivered_time);
-        self.first_sent = newest.xmit;
-        let interval = send.max(ack);
-        // Low 32 bits suffice: fewer than 2^32 segments are ever outstanding.
-        let since = u64::from((self.delivered as u32).wrapping_sub(newest.delivered));
+        u64::from((self.delivered as u32).wrapping_sub(newest.delivered))
+    }
+
+    /// The rate sample of `newest`, segment `seq`, since whose departure `since` segments were
+    /// delivered; `None` where the interval is too short to be one, and where nobody asks.
+    #[inline]
+    pub(super) fn sample(
+        &mut self,
+        now: Time,
+        (seq, newest): (u64, &Sent),
+        since: u64,
+        min_rtt: Span,
+    ) -> Option<RateSample> {
+        let interval = self.sampler.as_mut()?.sample(now, seq, newest);
         if interval < min_rtt || interval == Span::ZERO {
             return None;
         }
@@ -94,5 +167,18 @@ impl RateEstimator {
             prior_delivered: self.delivered - since,
             app_limited: newest.app_limited(),
         })
+    }
+
+    /// A delivery whose newest segment left `since` deliveries ago: begins a round if that was after
+    /// the last one began, and returns what the ended round delivered, segments.
+    #[inline]
+    pub(super) fn next_round(&mut self, since: u64) -> Option<u64> {
+        if self.delivered - since < self.round_began {
+            return None;
+        }
+        let volume = self.delivered - self.round_began;
+        self.rounds += 1;
+        self.round_began = self.delivered;
+        Some(volume)
     }
 }

@@ -1,4 +1,6 @@
 //! RTT estimation and the retransmission timeout: RFC 6298, and Linux' variant of it.
+//!
+//! Each estimator keeps the names of its document; [`RttEstimator`] is what the sender sees of either.
 
 use fullpipe_units::Span;
 
@@ -7,116 +9,59 @@ use crate::config::{RtoConfig, RtoRule};
 /// Smoothed RTT, its variation, its minimum, and the timeout they give.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
-    cfg: RtoConfig,
-    srtt: u64,
-    rttvar: u64,
+    rule: Rule,
+    estimate: Estimate,
     min: Span,
     latest: Span,
     samples: u64,
+    /// Timeouts since the last sample.
     backoff: u32,
-    deviation: Deviation,
+    min_rto: Span,
+    max_rto: Span,
 }
 
-/// Linux' state beside SRTT, microseconds (`tcp_rtt_estimator`).
-#[derive(Clone, Copy, Debug, Default)]
-struct Deviation {
-    /// Eight times SRTT.
+/// The RTT samples of one ACK.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RttUpdate {
+    /// Feeds SRTT and the timeout.
+    pub(super) oldest: Span,
+    /// Feeds the minimum: by RFC 6298 beside the other, which SACKs out of order may make smaller.
+    pub(super) newest: Span,
+    /// First unacknowledged segment, after the ACK.
+    pub(super) una: u64,
+    /// Next new segment.
+    pub(super) nxt: u64,
+}
+
+/// What an estimator makes of its samples.
+#[derive(Clone, Copy, Debug)]
+struct Estimate {
+    /// Zero before the first sample.
+    srtt: Span,
+    rttvar: Span,
+    /// Timeout without bounds and backoff.
+    rto: Span,
+}
+
+#[derive(Clone, Debug)]
+enum Rule {
+    Rfc6298(Rfc6298),
+    Linux(Linux),
+}
+
+/// RFC 6298 section 2, nanoseconds.
+#[derive(Clone, Debug)]
+struct Rfc6298 {
     srtt: u64,
-    /// Four times the mean deviation.
-    mean: u64,
-    /// Largest of it in the present window.
-    most: u64,
-    /// What the timeout adds to SRTT.
-    var: u64,
-    /// The present window ends when this segment is acknowledged.
-    until: u64,
+    rttvar: u64,
+    /// Clock granularity `G`.
+    g: u64,
 }
 
-impl Deviation {
-    fn first(&mut self, r: u64, floor: u64, nxt: u64) {
-        self.srtt = (8 * r).max(1);
-        self.mean = 2 * r;
-        self.var = self.mean.max(floor);
-        self.most = self.var;
-        self.until = nxt;
-    }
-
-    /// The deviation grows at a quarter, and at a thirty-second when the RTT falls; the variance takes the window's largest at
-    /// once and gives back a quarter of the difference per window.
-    fn next(&mut self, r: u64, floor: u64, una: u64, nxt: u64) {
-        let error = r as i64 - (self.srtt / 8) as i64;
-        self.srtt = (self.srtt as i64 + error).max(1) as u64;
-        let mut change = error.abs() - (self.mean / 4) as i64;
-        if error < 0 && change > 0 {
-            change /= 8;
-        }
-        self.mean = (self.mean as i64 + change) as u64;
-        if self.mean > self.most {
-            self.most = self.mean;
-            self.var = self.var.max(self.most);
-        }
-        if una > self.until {
-            if self.most < self.var {
-                self.var -= (self.var - self.most) / 4;
-            }
-            self.until = nxt;
-            self.most = floor;
-        }
-    }
-}
-
-impl RttEstimator {
-    /// Before the first sample.
-    pub fn new(cfg: RtoConfig) -> Self {
-        Self {
-            cfg,
-            srtt: 0,
-            rttvar: 0,
-            min: Span::MAX,
-            latest: Span::ZERO,
-            samples: 0,
-            backoff: 0,
-            deviation: Deviation::default(),
-        }
-    }
-
-    /// One ACK's samples: `oldest` feeds SRTT and the timeout, `newest` the minimum. `una` and `nxt` delimit the window.
+impl Rfc6298 {
+    /// Sections 2.2 and 2.3, `alpha` 1/8 and `beta` 1/4.
     #[inline]
-    pub fn take(&mut self, oldest: Span, newest: Span, una: u64, nxt: u64) {
-        match self.cfg.rule {
-            RtoRule::Rfc6298 => {
-                self.sample(oldest);
-                self.latest = newest;
-                self.min = self.min.min(newest);
-            }
-            RtoRule::Linux => self.sample_window(oldest, newest, una, nxt),
-        }
-    }
-
-    /// One ACK's samples under Linux' rules: as [`RttEstimator::take`].
-    fn sample_window(&mut self, oldest: Span, newest: Span, una: u64, nxt: u64) {
-        let floor = self.cfg.min.as_nanos() / 1000;
-        let r = oldest.as_nanos() / 1000;
-        if self.samples == 0 {
-            self.deviation.first(r, floor, nxt);
-        } else {
-            self.deviation.next(r, floor, una, nxt);
-        }
-        self.samples += 1;
-        self.latest = newest;
-        self.min = self.min.min(newest);
-        self.srtt = self.deviation.srtt * 125;
-        self.rttvar = self.deviation.var * 1000;
-        self.backoff = 0;
-    }
-
-    /// Section 2: one sample; clears the timer's backoff.
-    #[inline]
-    pub fn sample(&mut self, rtt: Span) {
-        let r = rtt.as_nanos();
-        self.latest = rtt;
-        self.samples += 1;
-        self.min = self.min.min(rtt);
+    fn update(&mut self, r: u64) -> Estimate {
         if self.srtt == 0 {
             self.srtt = r.max(1);
             self.rttvar = r / 2;
@@ -124,30 +69,170 @@ impl RttEstimator {
             self.rttvar = (3 * self.rttvar + self.srtt.abs_diff(r)) >> 2;
             self.srtt = (7 * self.srtt + r) >> 3;
         }
+        self.estimate()
+    }
+
+    fn widen(&mut self, srtt: u64, rttvar: u64) -> Estimate {
+        self.srtt = self.srtt.max(srtt);
+        self.rttvar = self.rttvar.max(rttvar);
+        self.estimate()
+    }
+
+    #[inline]
+    fn estimate(&self) -> Estimate {
+        Estimate {
+            srtt: Span::from_nanos(self.srtt),
+            rttvar: Span::from_nanos(self.rttvar),
+            rto: Span::from_nanos(self.srtt + (4 * self.rttvar).max(self.g)),
+        }
+    }
+}
+
+/// Linux `tcp_rtt_estimator` and `tcp_set_rto`, microseconds.
+#[derive(Clone, Debug)]
+struct Linux {
+    /// Eight times SRTT; zero before the first sample.
+    srtt_us: u64,
+    /// Four times the mean deviation.
+    mdev_us: u64,
+    /// Largest of it in the present window.
+    mdev_max_us: u64,
+    /// What the timeout adds to SRTT.
+    rttvar_us: u64,
+    /// The present window ends when this segment is acknowledged.
+    rtt_seq: u64,
+    /// Least of `rttvar_us` (`tcp_rto_min_us`).
+    rto_min_us: u64,
+}
+
+impl Linux {
+    fn update(&mut self, mrtt_us: u64, una: u64, nxt: u64) -> Estimate {
+        if self.srtt_us == 0 {
+            self.srtt_us = (8 * mrtt_us).max(1);
+            self.mdev_us = 2 * mrtt_us;
+            self.rttvar_us = self.mdev_us.max(self.rto_min_us);
+            self.mdev_max_us = self.rttvar_us;
+            self.rtt_seq = nxt;
+        } else {
+            self.next(mrtt_us, una, nxt);
+        }
+        Estimate::of_nanos(self.srtt_us * 125, self.rttvar_us * 1000)
+    }
+
+    /// The deviation grows at a quarter, and at a thirty-second when the RTT falls; the variance
+    /// takes the window's largest at once and gives back a quarter of the difference per window.
+    fn next(&mut self, mrtt_us: u64, una: u64, nxt: u64) {
+        let m = mrtt_us as i64 - (self.srtt_us / 8) as i64;
+        self.srtt_us = (self.srtt_us as i64 + m).max(1) as u64;
+        let mut change = m.abs() - (self.mdev_us / 4) as i64;
+        if m < 0 && change > 0 {
+            change /= 8;
+        }
+        self.mdev_us = (self.mdev_us as i64 + change) as u64;
+        if self.mdev_us > self.mdev_max_us {
+            self.mdev_max_us = self.mdev_us;
+            self.rttvar_us = self.rttvar_us.max(self.mdev_max_us);
+        }
+        if una > self.rtt_seq {
+            if self.mdev_max_us < self.rttvar_us {
+                self.rttvar_us -= (self.rttvar_us - self.mdev_max_us) / 4;
+            }
+            self.rtt_seq = nxt;
+            self.mdev_max_us = self.rto_min_us;
+        }
+    }
+}
+
+impl Estimate {
+    /// The timeout is the sum (Linux `__tcp_set_rto`).
+    fn of_nanos(srtt: u64, rttvar: u64) -> Self {
+        Self {
+            srtt: Span::from_nanos(srtt),
+            rttvar: Span::from_nanos(rttvar),
+            rto: Span::from_nanos(srtt + rttvar),
+        }
+    }
+}
+
+impl RttEstimator {
+    /// Before the first sample.
+    pub fn new(cfg: RtoConfig) -> Self {
+        let rule = match cfg.rule {
+            RtoRule::Rfc6298 => Rule::Rfc6298(Rfc6298 {
+                srtt: 0,
+                rttvar: 0,
+                g: cfg.granularity.as_nanos(),
+            }),
+            RtoRule::Linux => Rule::Linux(Linux {
+                srtt_us: 0,
+                mdev_us: 0,
+                mdev_max_us: 0,
+                rttvar_us: 0,
+                rtt_seq: 0,
+                rto_min_us: cfg.min.as_nanos() / 1000,
+            }),
+        };
+        Self {
+            rule,
+            estimate: Estimate {
+                srtt: Span::ZERO,
+                rttvar: Span::ZERO,
+                rto: cfg.initial,
+            },
+            min: Span::MAX,
+            latest: Span::ZERO,
+            samples: 0,
+            backoff: 0,
+            min_rto: cfg.min,
+            max_rto: cfg.max,
+        }
+    }
+
+    /// One ACK's samples; they clear the timer's backoff.
+    #[inline]
+    pub(super) fn update(&mut self, sample: RttUpdate) {
+        self.estimate = match &mut self.rule {
+            Rule::Rfc6298(e) => {
+                self.min = self.min.min(sample.oldest);
+                e.update(sample.oldest.as_nanos())
+            }
+            Rule::Linux(e) => e.update(sample.oldest.as_nanos() / 1000, sample.una, sample.nxt),
+        };
+        self.latest = sample.newest;
+        self.min = self.min.min(sample.newest);
+        self.samples += 1;
         self.backoff = 0;
     }
 
-    /// Timeout before the first sample, if the connection opened late (RFC 6298 section 5.7).
-    pub fn start_from(&mut self, rto: Span) {
-        self.cfg.initial = self.cfg.initial.max(rto);
+    /// Least timeout before the first sample, if the connection opened late (RFC 6298 section 5.7).
+    pub(super) fn start_from(&mut self, rto: Span) {
+        if !self.has_sample() {
+            self.estimate.rto = self.estimate.rto.max(rto);
+        }
         self.backoff = 0;
     }
 
-    /// After a spurious timeout the sample that caused it must count (RFC 4015 section 3.2).
-    pub fn widen(&mut self, srtt: Span, rttvar: Span) {
-        self.srtt = self.srtt.max(srtt.as_nanos());
-        self.rttvar = self.rttvar.max(rttvar.as_nanos());
+    /// After a spurious timeout the sample that caused it must count (RFC 4015 section 3.2). Of
+    /// Linux, which has no such rule, only the present timeout changes.
+    pub(super) fn widen(&mut self, srtt: Span, rttvar: Span) {
+        self.estimate = match &mut self.rule {
+            Rule::Rfc6298(e) => e.widen(srtt.as_nanos(), rttvar.as_nanos()),
+            Rule::Linux(_) => Estimate::of_nanos(
+                self.estimate.srtt.max(srtt).as_nanos(),
+                self.estimate.rttvar.max(rttvar).as_nanos(),
+            ),
+        };
     }
 
     /// Smoothed RTT; zero before the first sample.
     #[inline]
     pub fn srtt(&self) -> Span {
-        Span::from_nanos(self.srtt)
+        self.estimate.srtt
     }
 
     /// RTT variation.
     pub fn rttvar(&self) -> Span {
-        Span::from_nanos(self.rttvar)
+        self.estimate.rttvar
     }
 
     /// Smallest sample; [`Span::MAX`] before the first.
@@ -169,8 +254,9 @@ impl RttEstimator {
     }
 
     /// True once there is a sample.
+    #[inline]
     pub fn has_sample(&self) -> bool {
-        self.srtt > 0
+        self.estimate.srtt > Span::ZERO
     }
 
     /// Timeout with its backoff applied.
@@ -183,26 +269,20 @@ impl RttEstimator {
             .base_rto()
             .as_nanos()
             .saturating_mul(1 << self.backoff.min(32));
-        Span::from_nanos(doubled).min(self.cfg.max)
+        Span::from_nanos(doubled).min(self.max_rto)
     }
 
     /// Timeout without backoff.
     #[inline]
     pub fn base_rto(&self) -> Span {
-        if self.srtt == 0 {
-            return self.cfg.initial;
+        if !self.has_sample() {
+            return self.estimate.rto;
         }
-        let var = match self.cfg.rule {
-            RtoRule::Rfc6298 => (4 * self.rttvar).max(self.cfg.granularity.as_nanos()),
-            RtoRule::Linux => self.rttvar,
-        };
-        Span::from_nanos(self.srtt + var)
-            .max(self.cfg.min)
-            .min(self.cfg.max)
+        self.estimate.rto.max(self.min_rto).min(self.max_rto)
     }
 
     /// The timer expired: double it (section 5.5).
-    pub fn back_off(&mut self) {
+    pub(super) fn back_off(&mut self) {
         self.backoff += 1;
     }
 }
@@ -224,6 +304,16 @@ mod tests {
         })
     }
 
+    /// A sample for segments that end at `una`, with `nxt` the next new one.
+    fn update(e: &mut RttEstimator, oldest: Span, newest: Span, una: u64, nxt: u64) {
+        e.update(RttUpdate {
+            oldest,
+            newest,
+            una,
+            nxt,
+        });
+    }
+
     /// Samples of 100, 100, 500, 100 ms, worked by hand: the variance is never below 200 ms, a rise counts a quarter at once
     /// (mean deviation 4x: 200, 150, 512.5 ms), a fall an eighth of that.
     #[test]
@@ -237,7 +327,7 @@ mod tests {
             (100, 143.75, 512.5),
         ];
         for (sample, srtt, var) in rows {
-            e.sample_window(ms(sample), ms(sample), 0, 100);
+            update(&mut e, ms(sample), ms(sample), 0, 100);
             assert!(
                 (e.srtt().as_secs_f64() * 1e3 - srtt).abs() < 2e-3,
                 "{sample}"
@@ -249,35 +339,36 @@ mod tests {
         }
         assert!((e.rto().as_secs_f64() * 1e3 - 656.25).abs() < 2e-3);
         // The window has ended: the variance gives back a quarter of what its largest deviation leaves, twice.
-        e.sample_window(ms(100), ms(100), 101, 200);
+        update(&mut e, ms(100), ms(100), 101, 200);
         assert!((e.rttvar().as_secs_f64() * 1e3 - 512.5).abs() < 2e-3);
-        e.sample_window(ms(100), ms(100), 201, 300);
+        update(&mut e, ms(100), ms(100), 201, 300);
         assert!(e.rttvar() < ms(512), "{:?}", e.rttvar());
     }
 
     /// SRTT 500 ms with a mean deviation of 250: a sample of 100 ms is 150 ms more than expected, of which an eighth counts.
     #[test]
     fn a_fall_counts_an_eighth_of_a_rise() {
-        let mut d = Deviation {
-            srtt: 8 * 500_000,
-            mean: 4 * 250_000,
-            most: 2_000_000,
-            var: 2_000_000,
-            until: 100,
+        let start = Linux {
+            srtt_us: 8 * 500_000,
+            mdev_us: 4 * 250_000,
+            mdev_max_us: 2_000_000,
+            rttvar_us: 2_000_000,
+            rtt_seq: 100,
+            rto_min_us: 200_000,
         };
-        d.next(100_000, 200_000, 0, 100);
-        assert_eq!(d.mean, 1_000_000 + 150_000 / 8);
-        d.mean = 1_000_000;
-        d.srtt = 8 * 500_000;
-        d.next(900_000, 200_000, 0, 100);
-        assert_eq!(d.mean, 1_000_000 + 150_000);
+        let mut fall = start.clone();
+        fall.next(100_000, 0, 100);
+        assert_eq!(fall.mdev_us, 1_000_000 + 150_000 / 8);
+        let mut rise = start;
+        rise.next(900_000, 0, 100);
+        assert_eq!(rise.mdev_us, 1_000_000 + 150_000);
     }
 
     #[test]
     fn the_minimum_follows_the_newest_sample() {
         let ms = Span::from_millis;
         let mut e = linux();
-        e.sample_window(ms(60), ms(20), 0, 10);
+        update(&mut e, ms(60), ms(20), 0, 10);
         assert_eq!((e.min(), e.srtt()), (ms(20), ms(60)));
     }
 
@@ -303,7 +394,8 @@ mod tests {
             (0.1, 0.112851562, 0.040585938, 0.275195313),
         ];
         for (sample, srtt, rttvar, rto) in rows {
-            e.sample(Span::from_secs_f64(sample));
+            let rtt = Span::from_secs_f64(sample);
+            update(&mut e, rtt, rtt, 0, 0);
             assert!((e.srtt().as_secs_f64() - srtt).abs() < 2e-9, "{sample}");
             assert!((e.rttvar().as_secs_f64() - rttvar).abs() < 2e-9, "{sample}");
             assert!((e.rto().as_secs_f64() - rto).abs() < 1e-8, "{sample}");
@@ -326,7 +418,7 @@ mod tests {
             sample: RttSample::Newest,
         };
         let mut e = RttEstimator::new(cfg);
-        e.sample(ms(1));
+        update(&mut e, ms(1), ms(1), 0, 0);
         assert_eq!(e.rto(), ms(200));
         for _ in 0..10 {
             e.back_off();

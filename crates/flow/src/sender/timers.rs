@@ -1,55 +1,103 @@
-//! When the sender wants to be called again, and what is due then.
+//! The sender's timers: retransmission, tail loss probe, reordering.
 
-use fullpipe_cc::Controller;
 use fullpipe_units::{Span, Time};
 
-use super::{Connection, Sender};
-use crate::clock::wheel;
-use crate::config::TimerGrain;
+use crate::clock::TimerClock;
+use crate::config::TimerConfig;
 
-impl<C: Controller> Sender<C> {
+/// When each timer goes off; [`Time::MAX`]: it is off.
+#[derive(Clone, Debug)]
+pub(super) struct Timers {
+    clock: TimerClock,
+    rto: Time,
+    probe: Time,
+    reorder: Time,
+}
+
+impl Timers {
+    pub(super) fn new(cfg: &TimerConfig) -> Self {
+        Self {
+            clock: TimerClock::new(cfg.grain, cfg.hz),
+            rto: Time::MAX,
+            probe: Time::MAX,
+            reorder: Time::MAX,
+        }
+    }
+
     /// When a timer set now for `span` goes off.
     #[inline]
-    pub(super) fn timer(&self, now: Time, span: Span) -> Time {
-        match self.cfg.timers.grain {
-            TimerGrain::Exact => now + span,
-            TimerGrain::Wheel => wheel(now, span, self.cfg.timers.hz),
-        }
+    pub(super) fn after(&self, now: Time, span: Span) -> Time {
+        self.clock.after(now, span)
     }
 
-    /// When to call [`Sender::handle_timeout`]; [`Time::MAX`] for never.
+    /// The first to go off.
     #[inline]
-    pub fn next_timeout(&self) -> Time {
-        let timers = self.rto_at.min(self.probe_at).min(self.reorder_at);
-        let timers = timers.min(self.persist.at());
-        if self.gated {
-            timers.min(self.pacer.next())
-        } else {
-            timers
-        }
+    pub(super) fn next(&self) -> Time {
+        self.rto.min(self.probe).min(self.reorder)
     }
 
-    /// A timer is due: retransmission, reordering, probe or pacing. Poll for segments afterwards.
-    pub fn handle_timeout(&mut self, now: Time) {
-        if let Connection::SynSent { at, tries } = self.connection {
-            if now >= self.timer(at, self.syn_timeout(tries)) {
-                self.connection = Connection::Opening { tries: tries + 1 };
-                self.rto_at = Time::MAX;
-            }
-            return;
+    #[inline]
+    pub(super) fn rto_is_on(&self) -> bool {
+        self.rto != Time::MAX
+    }
+
+    #[inline]
+    pub(super) fn rto_is_due(&self, now: Time) -> bool {
+        now >= self.rto
+    }
+
+    #[inline]
+    pub(super) fn start_rto(&mut self, now: Time, span: Span) {
+        self.rto = self.clock.after(now, span);
+    }
+
+    pub(super) fn stop_rto(&mut self) {
+        self.rto = Time::MAX;
+    }
+
+    /// The probe's timer never outlasts the retransmission timer (RFC 8985 section 7.2).
+    #[inline]
+    pub(super) fn start_probe(&mut self, now: Time, span: Span) {
+        self.probe = self.clock.after(now, span).min(self.rto);
+    }
+
+    #[inline]
+    pub(super) fn stop_probe(&mut self) {
+        self.probe = Time::MAX;
+    }
+
+    /// Turns the probe's timer off if it is due.
+    #[inline]
+    pub(super) fn take_probe(&mut self, now: Time) -> bool {
+        let due = now >= self.probe;
+        if due {
+            self.probe = Time::MAX;
         }
-        if now >= self.reorder_at {
-            self.reorder_at = Time::MAX;
-            self.on_reordering_timer(now);
+        due
+    }
+
+    /// The verdict over a suspect is due `at`; `None`: there is no suspect. A kernel's timer takes
+    /// 2 ms more (Linux `TCP_TIMEOUT_MIN_US`).
+    pub(super) fn set_reorder(&mut self, now: Time, at: Option<Time>) {
+        self.reorder = at.map_or(Time::MAX, |at| match self.clock {
+            TimerClock::Exact => at,
+            TimerClock::Wheel { .. } => self.after(now, at - now + Span::from_millis(2)),
+        });
+    }
+
+    /// Turns the reordering timer off if it is due.
+    #[inline]
+    pub(super) fn take_reorder(&mut self, now: Time) -> bool {
+        let due = now >= self.reorder;
+        if due {
+            self.reorder = Time::MAX;
         }
-        // The probe goes first where both are due: it is there to spare the timeout.
-        let probing = now >= self.probe_at && self.on_probe_timer(now);
-        if !probing && now >= self.rto_at {
-            self.on_rto(now);
-        }
-        if now >= self.persist.at() {
-            self.on_persist_timer();
-        }
-        self.refresh_budget();
+        due
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.rto = Time::MAX;
+        self.probe = Time::MAX;
+        self.reorder = Time::MAX;
     }
 }

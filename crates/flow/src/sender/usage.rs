@@ -1,40 +1,39 @@
-//! Was the window the limit during the last window of data? Linux' rule; RFC 7661 has the same aim.
+//! Was the window the limit during the last window of data? The rule is that of Linux
+//! (`tcp_cwnd_validate`); RFC 7661 has the same aim.
 
-use fullpipe_cc::Controller;
-
-use super::Sender;
-
-/// Its use during the last window of data.
+/// Use of the window during the last window of data.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
+    /// The window was the limit.
     limited: bool,
+    /// Most segments in flight.
     most: u64,
+    /// The window of data ends when this segment is acknowledged.
     until: u64,
 }
 
-impl<C: Controller> Sender<C> {
-    /// The host takes no more for now, although there may be more to send: it is the host that limits, not the window. A window in
-    /// which that was so throughout does not grow, as in Linux (`tcp_cwnd_validate`) and RFC 7661.
-    pub fn yielded(&mut self) {
-        self.note_usage(false);
-    }
-
+impl Usage {
+    /// Segments `una` to `nxt` are in flight, and the window is what holds the sender back, or not.
     #[inline]
-    pub(super) fn note_usage(&mut self, limited: bool) {
-        let out = self.board.flight();
-        let u = &mut self.usage;
-        if self.board.una() >= u.until || limited || (!u.limited && out > u.most) {
-            *u = Usage {
+    pub(super) fn note(&mut self, limited: bool, una: u64, nxt: u64) {
+        let out = nxt - una;
+        if una >= self.until || limited || (!self.limited && out > self.most) {
+            *self = Self {
                 limited,
                 most: out,
-                until: self.board.nxt(),
+                until: nxt,
             };
         }
     }
 
     #[inline]
-    pub(super) fn cwnd_limited(&self) -> bool {
-        self.usage.limited
-            || (self.cc.in_start_up() && self.cc.window() < 2.0 * self.usage.most as f64)
+    pub(super) fn was_limited(&self) -> bool {
+        self.limited
+    }
+
+    /// In start-up half a window in flight is enough to call it the limit.
+    #[inline]
+    pub(super) fn was_half_used(&self, window: f64) -> bool {
+        window < 2.0 * self.most as f64
     }
 }

@@ -16,6 +16,17 @@ pub struct WindowValidation {
     unvalidated_since: Option<Time>,
 }
 
+/// The window before the verdict, segments.
+#[derive(Clone, Copy, Debug)]
+pub struct WindowState {
+    /// Window.
+    pub window: f64,
+    /// Threshold.
+    pub ssthresh: f64,
+    /// Initial window.
+    pub initial: f64,
+}
+
 /// A verdict: new window and threshold, segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verdict {
@@ -47,10 +58,9 @@ impl WindowValidation {
         now: Time,
         volume: u64,
         srtt: Span,
-        w: f64,
-        ssth: f64,
-        iw: f64,
+        state: WindowState,
     ) -> Option<Verdict> {
+        let (w, ssth, iw) = (state.window, state.ssthresh, state.initial);
         if self.mode != Validation::Rfc7661 {
             return None;
         }
@@ -77,14 +87,8 @@ impl WindowValidation {
     }
 
     /// The first segment after `idle` without sending.
-    pub fn on_restart(
-        &mut self,
-        idle: Span,
-        rto: Span,
-        w: f64,
-        ssth: f64,
-        iw: f64,
-    ) -> Option<Verdict> {
+    pub fn on_restart(&mut self, idle: Span, rto: Span, state: WindowState) -> Option<Verdict> {
+        let (w, ssth, iw) = (state.window, state.ssthresh, state.initial);
         if idle <= rto {
             return None;
         }
@@ -134,19 +138,18 @@ const FIVE_MINUTES: Span = Span::from_secs(300);
 mod tests {
     use super::*;
 
+    const STATE: WindowState = WindowState {
+        window: 1000.0,
+        ssthresh: 500.0,
+        initial: 10.0,
+    };
+
     /// Known numbers: w = 1000, ssthresh 500, idle 3.5 RTO -> Linux form: ssthresh 750, w 125.
     #[test]
     fn the_linux_form_halves_per_idle_timeout() {
         let rto = Span::from_secs(1);
-        let restart = |mode| {
-            WindowValidation::new(mode).on_restart(
-                Span::from_millis(3500),
-                rto,
-                1000.0,
-                500.0,
-                10.0,
-            )
-        };
+        let restart =
+            |mode| WindowValidation::new(mode).on_restart(Span::from_millis(3500), rto, STATE);
         assert_eq!(
             restart(Validation::Rfc2861),
             Some(Verdict {
@@ -173,10 +176,7 @@ mod tests {
         let mut verdicts = Vec::new();
         for _ in 0..3100 {
             at += rtt;
-            verdicts.extend(
-                v.on_round(at, 100, rtt, 1000.0, 500.0, 10.0)
-                    .map(|w| (at, w)),
-            );
+            verdicts.extend(v.on_round(at, 100, rtt, STATE).map(|w| (at, w)));
         }
         assert_eq!(verdicts.len(), 1);
         let (at, verdict) = verdicts[0];

@@ -353,7 +353,7 @@ fn a_lost_retransmission_reduces_once_more_unless_switched_off() {
         let kinds: Vec<EpisodeKind> = h.s.drain_log().map(|e| e.kind).collect();
         let loss = EpisodeKind::Congestion(CongestionKind::Loss);
         if again {
-            assert_eq!(kinds, [loss, EpisodeKind::Again]);
+            assert_eq!(kinds, [loss, EpisodeKind::LostRetransmission]);
             assert_eq!(h.s.controller().ssth, 5.0);
         } else {
             assert_eq!(kinds, [loss]);

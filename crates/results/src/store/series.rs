@@ -222,7 +222,7 @@ fn kind(kind: EpisodeKind) -> &'static str {
         EpisodeKind::Congestion(CongestionKind::Loss) => "loss",
         EpisodeKind::Congestion(CongestionKind::Ecn) => "mark",
         EpisodeKind::Congestion(CongestionKind::LocalDrop) => "local-stall",
-        EpisodeKind::Again => "again",
+        EpisodeKind::LostRetransmission => "again",
         EpisodeKind::Timeout => "timeout",
         EpisodeKind::Undo => "undo",
         EpisodeKind::StartUpExit => "start-up-exit",

@@ -1,127 +1,435 @@
-//! The recovery phases: what an ACK that is not plain does to them, and when they end.
+//! The recovery phases: what is lost, which reduction is under way, when it ends, and whether it was
+//! spurious.
 //!
-//! The parts: `detect` judges what is lost, with the clock of `rack`; `reduce` answers, with the quota of `prr`; `timeout`,
-//! `probe` and `undo` are the retransmission timer, tail loss probes and reductions taken back.
+//! Each part owns its state: `rack` the clock of time-based detection, `newreno` the duplicate ACKs
+//! of a peer without SACK, `prr` the quota of a reduction, `undo` and `frto` what shows that a
+//! reduction was spurious, `probe` tail loss probes. What a sign of congestion does to the window is
+//! the sender's part (`sender/congestion.rs`).
 
 mod detect;
+mod frto;
+mod newreno;
 mod probe;
 mod prr;
 mod rack;
-mod reduce;
-mod timeout;
 mod undo;
 
-use fullpipe_cc::{AckEvent, CongestionKind, Controller, Phase, Stamps};
-use fullpipe_units::Time;
+use fullpipe_cc::Phase;
+use fullpipe_units::{Span, Time};
 
-pub(super) use probe::Probe;
 pub use prr::{Prr, PrrAck};
-pub(super) use rack::Rack;
-pub(super) use timeout::Frto;
-pub(super) use undo::UndoMark;
 
-use super::Sender;
-use super::scoreboard::Delivered;
-use crate::config::Detector;
+pub(super) use detect::Losses;
+
+use super::scoreboard::{Delivered, Scoreboard, Sent};
+use crate::config::{Detector, LossWindow, RecoveryConfig, Reduction};
 use crate::segment::Ack;
+use frto::Frto;
+use newreno::NewReno;
+use probe::TailProbe;
+use rack::Rack;
+use undo::UndoMark;
 
-impl<C: Controller> Sender<C> {
-    /// Everything but a plain cumulative ACK in an open, clean window.
-    #[cold]
-    pub(in crate::sender) fn irregular_ack(
+/// State of loss recovery.
+#[derive(Clone, Debug)]
+pub(super) struct Recovery {
+    cfg: RecoveryConfig,
+    phase: Phase,
+    /// Data below this number was sent when the present reduction began (RFC 6675 RecoveryPoint).
+    point: u64,
+    /// When it began: a lost retransmission that left before is part of it.
+    reduced_at: Time,
+    prr: Option<Prr>,
+    undo: Option<UndoMark>,
+    frto: Frto,
+    rack: Rack,
+    newreno: NewReno,
+    probe: TailProbe,
+    /// RFC 6675 RescueRxt: the one rescue retransmission is due once `una` has passed it;
+    /// [`u64::MAX`] when used.
+    rescue_after: u64,
+    /// Segments sent by Limited Transmit in this disorder: not part of FlightSize.
+    limited_sent: u64,
+    /// Timeouts since the last ACK that advanced.
+    expiries: u32,
+}
+
+/// An ACK that is not a plain cumulative one in an open, clean window.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Irregular<'a> {
+    pub(super) now: Time,
+    pub(super) ack: &'a Ack,
+    /// It moved `una`.
+    pub(super) advanced: bool,
+    /// It moved the end of the advertised window: it is no duplicate (RFC 5681 section 2).
+    pub(super) window_update: bool,
+    /// The segment that it reports as a duplicate.
+    pub(super) dsack: Option<u64>,
+    pub(super) delivered: &'a Delivered,
+}
+
+impl Irregular<'_> {
+    /// The echoed time stamp, if it belongs to what this ACK acknowledges.
+    pub(super) fn echo(&self) -> Option<Time> {
+        self.advanced.then_some(self.ack.echo)
+    }
+}
+
+/// What PRR starts from, segments.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PrrStart {
+    pub(super) ssthresh: u64,
+    /// Outstanding and not SACKed before the ACK that started it.
+    pub(super) outstanding: u64,
+    /// Window before the reduction.
+    pub(super) window: u64,
+}
+
+impl Recovery {
+    pub(super) fn new(cfg: &RecoveryConfig) -> Self {
+        Self {
+            phase: Phase::Open,
+            point: 0,
+            reduced_at: Time::ZERO,
+            prr: None,
+            undo: None,
+            frto: Frto::Off,
+            rack: Rack::new(),
+            newreno: NewReno::default(),
+            probe: TailProbe::new(cfg.tlp && cfg.detector == Detector::Rack),
+            rescue_after: u64::MAX,
+            limited_sent: 0,
+            expiries: 0,
+            cfg: cfg.clone(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Nothing unusual: a plain cumulative ACK has nothing to end and nothing to confirm.
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        self.phase == Phase::Open && !self.probe.is_out()
+    }
+
+    /// The window is being reduced, or was after a timeout.
+    pub(super) fn is_reducing(&self) -> bool {
+        matches!(self.phase, Phase::Cwr | Phase::Recovery | Phase::Loss)
+    }
+
+    /// A loss would begin a recovery.
+    pub(super) fn may_begin(&self) -> bool {
+        matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Cwr)
+    }
+
+    /// Fast recovery is under way.
+    pub(super) fn is_recovering(&self) -> bool {
+        self.phase == Phase::Recovery
+    }
+
+    /// PRR's window while it is the one in force, segments.
+    #[inline]
+    pub(super) fn prr_window(&self) -> Option<u64> {
+        self.prr.as_ref().map(Prr::cwnd)
+    }
+
+    /// Limited Transmit's segments in this disorder.
+    pub(super) fn limited_sent(&self) -> u64 {
+        self.limited_sent
+    }
+
+    /// The data of the present reduction is acknowledged up to `una`, and more.
+    pub(super) fn is_behind(&self, una: u64) -> bool {
+        una > self.point
+    }
+
+    /// Lost segments may be sent again: F-RTO does not try new data first.
+    #[inline]
+    pub(super) fn may_retransmit(&self) -> bool {
+        !self.frto.holds_retransmissions()
+    }
+
+    // Transmission.
+
+    #[inline]
+    pub(super) fn on_sent(&mut self) {
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent();
+        }
+    }
+
+    #[inline]
+    pub(super) fn on_new_data(&mut self) {
+        if self.phase == Phase::Disorder {
+            self.limited_sent += 1;
+        }
+    }
+
+    pub(super) fn on_retransmit(&mut self, now: Time) {
+        if let Some(undo) = &mut self.undo {
+            undo.on_retransmit(now);
+        }
+    }
+
+    /// The last segment sent never left the host.
+    pub(super) fn on_unsent(&mut self, retransmission: bool) {
+        if let Some(undo) = self.undo.as_mut().filter(|_| retransmission) {
+            undo.on_unsent();
+        }
+        if let Some(prr) = &mut self.prr {
+            prr.on_unsent();
+        }
+    }
+
+    /// With the window open and nothing else to send: the hole that RFC 6675 NextSeg names by its
+    /// rules 3 and 4.
+    pub(super) fn next_hole(&mut self, board: &mut Scoreboard) -> Option<u64> {
+        if self.cfg.detector != Detector::Sack || self.phase != Phase::Recovery {
+            return None;
+        }
+        if let Some(seq) = board.next_hole() {
+            board.mark_lost(seq);
+            return Some(seq);
+        }
+        let rescue = board.highest_unsacked()?;
+        if board.una() <= self.rescue_after {
+            return None;
+        }
+        self.rescue_after = u64::MAX;
+        Some(rescue)
+    }
+
+    // ACKs.
+
+    /// A plain cumulative ACK; `newest` is the most recently sent segment that it delivered.
+    #[inline]
+    pub(super) fn on_plain_ack(&mut self, now: Time, newest: (u64, &Sent), min_rtt: Span) {
+        if self.cfg.detector == Detector::Rack {
+            self.rack.advance(now, newest.0, newest.1, None, min_rtt);
+        }
+    }
+
+    /// Any other ACK, before it is asked whether anything was spurious, lost or ended.
+    pub(super) fn on_irregular_ack(
         &mut self,
-        now: Time,
-        ack: &Ack,
-        advanced: bool,
-        dsack: Option<u64>,
-        d: &Delivered,
-        event: &mut AckEvent,
+        ir: &Irregular<'_>,
+        board: &Scoreboard,
+        min_rtt: Span,
     ) {
-        if self.cfg.recovery.detector == Detector::Rack {
+        let d = ir.delivered;
+        if self.cfg.detector == Detector::Rack {
             if let Some((seq, newest)) = d.newest {
-                let echo = advanced.then_some(ack.echo);
-                self.rack.advance(now, seq, &newest, echo, self.rtt.min());
+                self.rack.advance(ir.now, seq, &newest, ir.echo(), min_rtt);
             }
             if d.reordered {
                 self.rack.saw_reordering();
             }
-            if dsack.is_some() {
-                self.rack.on_dsack(self.board.una(), self.board.nxt());
+            if ir.dsack.is_some() {
+                self.rack.on_dsack(board.una(), board.nxt());
             }
         }
-        if advanced {
+        if ir.advanced {
             self.expiries = 0;
         }
-        self.check_undo(now, ack, advanced, dsack);
-        self.check_probe(now, advanced, dsack, event);
-        self.check_frto(now, ack, advanced, d);
-        let ended = self.leave_phase_if_done(now);
+    }
 
-        if self.phase == Phase::Open && self.board.sacked_out() > 0 {
+    /// Scoreboard of an ACK without SACK (RFC 6582).
+    pub(super) fn deliver_without_sack(
+        &mut self,
+        ack: &Ack,
+        advanced: bool,
+        board: &mut Scoreboard,
+        d: &mut Delivered,
+    ) {
+        let recovering = self.phase == Phase::Recovery;
+        if advanced {
+            self.newreno.on_advance(ack.cum, recovering, board, d);
+        } else {
+            self.newreno.on_duplicate(ack.cum, board, d);
+        }
+    }
+
+    /// SACKed segments in an open window begin disorder.
+    pub(super) fn enter_disorder(&mut self, board: &Scoreboard) {
+        if self.phase == Phase::Open && board.sacked_out() > 0 {
             self.phase = Phase::Disorder;
             self.limited_sent = 0;
         }
-        let (lost, again) = self.detect(now, advanced);
-        event.lost = lost + again;
-        // What is missing of the data sent since the last reduction is the next window's loss.
-        let lost = if ended { self.board.lost_out() } else { lost };
-        if lost > 0 && matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Cwr) {
-            self.reduce(now, CongestionKind::Loss, lost, event);
-        } else if again > 0 && self.phase == Phase::Recovery {
-            self.reduce_again(now, lost + again);
-        } else if again > 0 && self.phase == Phase::Loss && self.cfg.recovery.recover_from_loss {
-            self.reduce(now, CongestionKind::Loss, again, event);
-        }
-    }
-
-    /// RFC 6582 section 4, "Impatient": of the partial ACKs only the first restarts the retransmission timer.
-    pub(in crate::sender) fn keeps_timer(&mut self) -> bool {
-        self.cfg.recovery.detector == Detector::NewReno
-            && self.phase == Phase::Recovery
-            && std::mem::replace(&mut self.partial_ack_seen, true)
-    }
-
-    fn event_for(&self, now: Time, d: &Delivered) -> AckEvent {
-        self.event(now, d, false, self.board.pipe(), Stamps::default())
     }
 
     /// Ends disorder that healed, and a reduction whose data is acknowledged; true for the latter.
-    fn leave_phase_if_done(&mut self, now: Time) -> bool {
-        let una = self.board.una();
+    pub(super) fn leave_if_done(&mut self, board: &mut Scoreboard) -> bool {
         match self.phase {
-            Phase::Open => {}
+            Phase::Open => false,
             Phase::Disorder => {
-                if self.board.sacked_out() == 0 {
+                if board.sacked_out() == 0 {
                     self.phase = Phase::Open;
                     self.limited_sent = 0;
                 }
+                false
             }
             Phase::Cwr | Phase::Recovery | Phase::Loss => {
-                if una >= self.recovery_point {
-                    if self.phase == Phase::Recovery {
-                        self.rack.on_recovery_exit();
-                    }
-                    self.board_healed();
-                    self.prr = None;
-                    self.frto = Frto::Off;
-                    self.cc.on_recovery_exit(now);
-                    return true;
+                let done = board.una() >= self.point;
+                if done {
+                    self.leave(board);
                 }
+                done
             }
         }
-        false
     }
 
-    fn board_healed(&mut self) {
-        if self.cfg.recovery.detector == Detector::NewReno {
-            self.board.remove_duplicates(u64::MAX);
-            self.duplicates = 0;
+    fn leave(&mut self, board: &mut Scoreboard) {
+        if self.phase == Phase::Recovery {
+            self.rack.on_recovery_exit();
+        }
+        if self.cfg.detector == Detector::NewReno {
+            self.newreno.forget(board);
         }
         self.limited_sent = 0;
-        self.phase = if self.board.sacked_out() > 0 {
-            Phase::Disorder
-        } else {
-            Phase::Open
+        self.rest(board);
+        self.prr = None;
+        self.frto = Frto::Off;
+    }
+
+    /// Open, or disorder where something is SACKed.
+    fn rest(&mut self, board: &Scoreboard) {
+        self.phase = match board.sacked_out() {
+            0 => Phase::Open,
+            _ => Phase::Disorder,
         };
+    }
+
+    /// PRR's quota after an ACK.
+    #[inline]
+    pub(super) fn allow(&mut self, ack: PrrAck) {
+        if let Some(prr) = &mut self.prr {
+            prr.on_ack(ack);
+        }
+    }
+
+    /// RFC 6582 section 4, "Impatient": of the partial ACKs only the first restarts the
+    /// retransmission timer. To be asked once per ACK that advanced.
+    pub(super) fn keeps_rto(&mut self) -> bool {
+        self.cfg.detector == Detector::NewReno
+            && self.phase == Phase::Recovery
+            && self.newreno.has_seen_partial_ack()
+    }
+
+    // Reductions.
+
+    /// Whether a sign of congestion asks for a reduction now: one per window of data, and after a
+    /// timeout only for a `loss`.
+    pub(super) fn admits_reduction(&self, loss: bool) -> bool {
+        loss || !self.is_reducing()
+    }
+
+    /// A loss in a window of data whose reduction began with a mark or a local drop: only the repair
+    /// is new. True if that is so.
+    pub(super) fn repair_only(&mut self, board: &Scoreboard) -> bool {
+        let is_cwr = self.phase == Phase::Cwr;
+        if is_cwr {
+            self.phase = Phase::Recovery;
+            self.point = board.nxt();
+        }
+        is_cwr
+    }
+
+    /// A reduction begins: a recovery if something is lost, CWR otherwise.
+    pub(super) fn begin(&mut self, now: Time, loss: bool, board: &Scoreboard) {
+        self.phase = if loss { Phase::Recovery } else { Phase::Cwr };
+        self.point = board.nxt();
+        self.reduced_at = now;
+        self.rescue_after = board.una() + 1;
+        self.probe.confirm();
+        self.newreno.begin_recovery();
+        let may_undo = loss && self.cfg.undo;
+        self.undo = may_undo.then(|| UndoMark::new(board.una(), false));
+    }
+
+    /// The quota of the reduction that has begun, if it is to have one.
+    pub(super) fn start_prr(&mut self, start: PrrStart) {
+        let recover_fs = match self.cfg.reduction {
+            Reduction::Immediate => return,
+            Reduction::Prr => start.outstanding,
+            Reduction::PrrWindow => start.window,
+        };
+        self.prr = Some(Prr::new(start.ssthresh, recover_fs, start.window));
+    }
+
+    /// Replaces the quota of a reduction that began without an ACK.
+    pub(super) fn replace_prr(&mut self, start: PrrStart) {
+        if let Some(prr) = &mut self.prr {
+            *prr = Prr::new(start.ssthresh, start.outstanding, start.window);
+        }
+    }
+
+    /// A lost retransmission reduces again, if it is to.
+    pub(super) fn reduces_again(&self) -> bool {
+        self.cfg.reduce_on_lost_retransmission
+    }
+
+    /// It has lowered `ssthresh`, segments.
+    pub(super) fn lower(&mut self, now: Time, ssthresh: u64) {
+        self.reduced_at = now;
+        if let Some(prr) = &mut self.prr {
+            prr.lower(ssthresh);
+        }
+    }
+
+    /// A retransmission lost after a timeout begins a recovery of its own.
+    pub(super) fn recovers_from_loss(&self) -> bool {
+        self.phase == Phase::Loss && self.cfg.recover_from_loss
+    }
+
+    /// The reduction under way is justified: it must not be undone.
+    pub(super) fn justify(&mut self) {
+        self.undo = None;
+    }
+
+    // Timeouts.
+
+    /// Does this expiry of the retransmission timer lower `ssthresh`? Not twice for the same data.
+    pub(super) fn timeout_reduces(&self, una: u64) -> bool {
+        let answered = una >= self.point;
+        match self.phase {
+            Phase::Open | Phase::Disorder => true,
+            Phase::Cwr | Phase::Recovery => answered || self.cfg.timeout_reduces_in_recovery,
+            Phase::Loss if self.cfg.timeout_reduces_in_recovery => answered,
+            Phase::Loss => answered || self.expiries == 0,
+        }
+    }
+
+    /// The retransmission timer expired: everything outstanding is lost, except what RACK still
+    /// gives time where the window stays above it.
+    pub(super) fn lose_all(&mut self, now: Time, board: &mut Scoreboard) {
+        self.expiries += 1;
+        if self.cfg.detector == Detector::NewReno {
+            self.newreno.forget(board);
+        }
+        let rack = &self.rack;
+        let keeps_recent = self.cfg.loss_window == LossWindow::FlightPlusOne
+            && self.cfg.detector == Detector::Rack;
+        board.lose_all(|sent| keeps_recent && rack.verdict_at(sent.xmit, Span::ZERO) > now);
+    }
+
+    /// The phase after a timeout; `reduced`: it lowered `ssthresh`.
+    pub(super) fn enter_loss(&mut self, now: Time, reduced: bool, board: &Scoreboard) {
+        let fresh = reduced && self.phase != Phase::Loss;
+        if fresh {
+            self.undo = self.cfg.undo.then(|| UndoMark::new(board.una(), true));
+        }
+        self.frto = match self.cfg.frto && fresh {
+            true => Frto::AwaitFirst,
+            false => Frto::Off,
+        };
+        self.phase = Phase::Loss;
+        self.point = board.nxt();
+        self.reduced_at = now;
+        self.limited_sent = 0;
+        self.prr = None;
+        self.probe.cancel();
     }
 }

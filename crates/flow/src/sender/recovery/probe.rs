@@ -1,108 +1,133 @@
 //! Tail loss probes (RFC 8985 section 7).
 
-use fullpipe_cc::{AckEvent, CongestionKind, Controller, Phase};
-use fullpipe_units::Time;
+use fullpipe_cc::Phase;
 
-use crate::config::Detector;
-use crate::segment::Segment;
-use crate::sender::Sender;
+use super::{Irregular, Recovery};
+use crate::sender::scoreboard::Scoreboard;
 
-/// A tail loss probe under way (RFC 8985 section 7).
+/// State of tail loss probes.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::sender) struct Probe {
+pub(super) struct TailProbe {
+    on: bool,
+    /// The probe that waits for its answer.
+    out: Option<Probe>,
+    /// The timer went off: the probe is to be sent.
+    due: bool,
+    /// An RTT sample arrived since the last probe.
+    allowed: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    /// One past the probe's segment (`TLP.end_seq`).
     end: u64,
     retransmission: bool,
 }
 
-impl<C: Controller> Sender<C> {
-    /// RFC 8985 section 7.2.
-    #[inline(always)]
-    pub(in crate::sender) fn arm_probe(&mut self, now: Time) {
-        if !self.cfg.recovery.tlp {
-            return;
-        }
-        if self.phase != Phase::Open
-            || self.board.sacked_out() > 0
-            || self.cfg.recovery.detector != Detector::Rack
-        {
-            self.probe_at = Time::MAX;
-            return;
-        }
-        let mut wait = if self.rtt.has_sample() {
-            self.rtt.srtt() * 2
-        } else {
-            self.cfg.rto.initial
-        };
-        wait += if self.board.flight() == 1 {
-            self.cfg.timers.max_ack_delay
-        } else {
-            self.cfg.timers.probe_margin
-        };
-        self.probe_at = self.timer(now, wait).min(self.rto_at);
-    }
-
-    /// RFC 8985 section 7.4.2: did the probe repair a loss?
-    pub(super) fn check_probe(
-        &mut self,
-        now: Time,
-        advanced: bool,
-        dsack: Option<u64>,
-        event: &mut AckEvent,
-    ) {
-        let Some(probe) = self.probe else { return };
-        let updated = self.persist.take_update();
-        let una = self.board.una();
-        if dsack.is_some_and(|s| s + 1 == probe.end) {
-            self.probe = None;
-        } else if una >= probe.end {
-            if !probe.retransmission {
-                self.probe = None;
-            } else if una > probe.end {
-                self.probe = None;
-                self.reduce(now, CongestionKind::Loss, 0, event);
-            } else if !advanced && !updated && self.board.sacked_out() == 0 {
-                self.probe = None;
-            }
+impl TailProbe {
+    pub(super) fn new(on: bool) -> Self {
+        Self {
+            on,
+            out: None,
+            due: false,
+            allowed: true,
         }
     }
 
-    /// RFC 8985 section 7.3: the probe's timer is due; true if a probe is to be sent. The RTO then starts anew.
-    pub(in crate::sender) fn on_probe_timer(&mut self, now: Time) -> bool {
-        self.probe_at = Time::MAX;
-        let idle = self.probe.is_none() && self.probe_allowed;
-        let due = idle && self.phase == Phase::Open && self.board.flight() > 0;
+    #[inline]
+    pub(super) fn is_out(&self) -> bool {
+        self.out.is_some()
+    }
+
+    /// The reduction that begins answers for the probe too.
+    pub(super) fn confirm(&mut self) {
+        self.out = None;
+    }
+
+    /// A timeout is more than any probe.
+    pub(super) fn cancel(&mut self) {
+        self.out = None;
+        self.due = false;
+    }
+}
+
+impl Recovery {
+    /// Probes are sent at all.
+    #[inline]
+    pub(in crate::sender) fn has_probes(&self) -> bool {
+        self.probe.on
+    }
+
+    /// The probe's timer may run (section 7.2).
+    #[inline]
+    pub(in crate::sender) fn may_arm_probe(&self, board: &Scoreboard) -> bool {
+        self.phase == Phase::Open && board.sacked_out() == 0
+    }
+
+    /// An RTT sample arrived: the next probe is allowed (section 7.3).
+    #[inline]
+    pub(in crate::sender) fn on_rtt_sample(&mut self) {
+        self.probe.allowed = true;
+    }
+
+    /// Its timer went off; true if a probe is to be sent (section 7.3).
+    pub(in crate::sender) fn on_probe_timer(&mut self, board: &Scoreboard) -> bool {
+        let idle = self.probe.out.is_none() && self.probe.allowed;
+        let due = idle && self.phase == Phase::Open && board.flight() > 0;
         if due {
-            self.probe_due = true;
-            self.probe_allowed = false;
-            self.rto_at = self.timer(now, self.rtt.rto());
+            self.probe.due = true;
+            self.probe.allowed = false;
         }
         due
     }
 
-    /// One segment beyond the window: new data if there is some, the newest sent otherwise.
-    pub(in crate::sender) fn send_probe(&mut self, now: Time) -> Option<Segment> {
-        if self.board.flight() == 0 || self.phase != Phase::Open {
-            return None;
-        }
-        self.counts.probes += 1;
-        // That of an earlier ACK.
-        self.persist.take_update();
-        let nxt = self.board.nxt();
-        let pipe = self.board.pipe();
-        let segment = if nxt < self.send_limit {
-            self.probe = Some(Probe {
-                end: nxt + 1,
-                retransmission: false,
-            });
-            self.send_new(now, pipe)
-        } else {
-            self.probe = Some(Probe {
-                end: nxt,
-                retransmission: true,
-            });
-            self.retransmit(now, nxt - 1)
+    /// A probe is to leave now.
+    #[inline]
+    pub(in crate::sender) fn probe_is_due(&self) -> bool {
+        self.probe.due
+    }
+
+    /// Takes up the due probe; false if there is nothing left to probe for.
+    pub(in crate::sender) fn take_probe(&mut self, board: &Scoreboard) -> bool {
+        self.probe.due = false;
+        board.flight() > 0 && self.phase == Phase::Open
+    }
+
+    /// The probe leaves as the segment before `end`.
+    pub(in crate::sender) fn probe_sent(&mut self, end: u64, retransmission: bool) {
+        self.probe.out = Some(Probe {
+            end,
+            retransmission,
+        });
+    }
+
+    /// True if this ACK shows that the probe repaired a loss (section 7.4.2), which then counts.
+    pub(in crate::sender) fn probe_repaired_loss(
+        &mut self,
+        ir: &Irregular<'_>,
+        board: &Scoreboard,
+    ) -> bool {
+        let Some(probe) = self.probe.out else {
+            return false;
         };
-        self.probe_at = Time::MAX;
-        Some(segment)
+        let una = board.una();
+        let mut repaired = false;
+        let answered = if ir.dsack.is_some_and(|seq| seq + 1 == probe.end) {
+            true
+        } else if una < probe.end {
+            false
+        } else if !probe.retransmission {
+            true
+        } else if una > probe.end {
+            repaired = true;
+            true
+        } else {
+            // A duplicate ACK for the probe: original and retransmission both arrived.
+            !ir.advanced && !ir.window_update && board.sacked_out() == 0
+        };
+        if answered {
+            self.probe.out = None;
+        }
+        repaired
     }
 }

@@ -1,12 +1,11 @@
-//! Reductions that turn out to be spurious: Eifel and DSACK (RFC 3522, RFC 3708), and the answer (RFC 4015).
+//! Reductions that turn out to be spurious: Eifel (RFC 3522) and DSACK (RFC 3708).
 
-use fullpipe_cc::{Controller, Phase};
+use fullpipe_cc::Phase;
 use fullpipe_units::Time;
 
-use super::timeout::Frto;
-use crate::episode::EpisodeKind;
-use crate::segment::Ack;
-use crate::sender::Sender;
+use super::frto::Frto;
+use super::{Irregular, Recovery};
+use crate::sender::scoreboard::Scoreboard;
 
 /// What is needed to recognise a reduction as spurious.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +17,7 @@ pub(in crate::sender) struct UndoMark {
     /// Retransmissions not yet reported as duplicates.
     unexplained: i64,
     retransmissions: u64,
-    pub(super) by_timeout: bool,
+    by_timeout: bool,
     /// The first ACK that advanced has been examined.
     examined: bool,
 }
@@ -35,62 +34,61 @@ impl UndoMark {
         }
     }
 
+    /// The reduction is that of a timeout.
+    pub(in crate::sender) fn is_of_timeout(&self) -> bool {
+        self.by_timeout
+    }
+
     /// The last retransmission never left the host.
-    pub(in crate::sender) fn on_unsent(&mut self) {
+    pub(super) fn on_unsent(&mut self) {
         self.unexplained -= 1;
         self.retransmissions = self.retransmissions.saturating_sub(1);
     }
 
-    pub(in crate::sender) fn on_retransmit(&mut self, now: Time) {
+    pub(super) fn on_retransmit(&mut self, now: Time) {
         self.first_retransmission.get_or_insert(now);
         self.unexplained += 1;
         self.retransmissions += 1;
     }
 }
 
-impl<C: Controller> Sender<C> {
-    /// Eifel and DSACK (sections 4.7 of the algorithm reference; RFC 4015 for the answer).
-    pub(super) fn check_undo(&mut self, now: Time, ack: &Ack, advanced: bool, dsack: Option<u64>) {
-        let Some(mark) = &mut self.undo else { return };
+impl Recovery {
+    /// True if this ACK shows that the reduction was spurious: it acknowledges an original whose
+    /// retransmission left later (Eifel), or reports the last retransmission as a duplicate (DSACK).
+    pub(in crate::sender) fn shows_spurious_reduction(&mut self, ir: &Irregular<'_>) -> bool {
+        let Some(mark) = &mut self.undo else {
+            return false;
+        };
         let mut spurious = false;
-        if advanced && !mark.examined && ack.cum > mark.una {
+        if ir.advanced && !mark.examined && ir.ack.cum > mark.una {
             mark.examined = true;
-            spurious = mark.first_retransmission.is_some_and(|t| ack.echo < t)
+            spurious = mark.first_retransmission.is_some_and(|t| ir.ack.echo < t)
                 && matches!(self.phase, Phase::Recovery | Phase::Loss);
         }
-        if let Some(seq) = dsack
+        if let Some(seq) = ir.dsack
             && seq >= mark.una
-            && seq < self.recovery_point
+            && seq < self.point
         {
             mark.unexplained -= 1;
             spurious |= mark.unexplained == 0 && mark.retransmissions > 0;
         }
-        if spurious {
-            self.undo_reduction(now, advanced.then_some(ack.echo));
-        }
+        spurious
     }
 
-    pub(super) fn undo_reduction(&mut self, now: Time, echo: Option<Time>) {
-        let Some(mark) = self.undo.take() else { return };
-        let before = self.cc.window();
-        self.cc.on_undo(now);
-        self.note(now, EpisodeKind::Undo, before);
-        self.counts.undone += 1;
-        self.board.forget_losses();
+    /// Takes the mark of the reduction to be undone, if it can be.
+    pub(in crate::sender) fn take_undo(&mut self) -> Option<UndoMark> {
+        self.undo.take()
+    }
+
+    /// The controller has undone the reduction: what is marked lost and was not resent is in the
+    /// network after all.
+    pub(in crate::sender) fn undone(&mut self, board: &mut Scoreboard) {
+        board.forget_losses();
         self.rack.saw_reordering();
         self.prr = None;
         self.frto = Frto::Off;
-        if mark.by_timeout {
-            // RFC 4015 section 3.2: the delay that fooled the timer counts.
-            let delay = echo.map_or(self.rtt.latest(), |sent| now.saturating_since(sent));
-            self.rtt.widen(delay, delay / 2);
-        }
         if matches!(self.phase, Phase::Recovery | Phase::Loss) {
-            self.phase = if self.board.sacked_out() > 0 {
-                Phase::Disorder
-            } else {
-                Phase::Open
-            };
+            self.rest(board);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The counters against the records; for tests.
 
 use super::Scoreboard;
-use super::record::{IN_FLIGHT_AGAIN, LOST, MARKS, SACKED};
+use super::record::{LOST, MARKS, RETRANS_OUT, SACKED};
 
 impl Scoreboard {
     /// Recounts everything from the records: what the counters must equal. Duplicates without SACK have no record.
@@ -11,7 +11,7 @@ impl Scoreboard {
             let f = self.get(seq).flags;
             sacked += u64::from(f & SACKED != 0);
             lost += u64::from(f & LOST != 0);
-            again += u64::from(f & IN_FLIGHT_AGAIN != 0);
+            again += u64::from(f & RETRANS_OUT != 0);
             marked += u64::from(f & MARKS != 0);
             let known = self.sacked.holding(seq).is_some();
             if known != (f & SACKED != 0) {
@@ -19,14 +19,19 @@ impl Scoreboard {
                     "segment {seq}: SACKed in the ranges: {known}, flags {f}"
                 ));
             }
-            if f & SACKED != 0 && f & (LOST | IN_FLIGHT_AGAIN) != 0 {
+            if f & SACKED != 0 && f & (LOST | RETRANS_OUT) != 0 {
                 return Err(format!("segment {seq}: delivered and lost, flags {f}"));
             }
         }
         if without_sack {
             sacked = self.sacked_out;
         }
-        let have = (self.sacked_out, self.lost_out, self.again_out, self.marked);
+        let have = (
+            self.sacked_out,
+            self.lost_out,
+            self.retrans_out,
+            self.marked,
+        );
         if (sacked, lost, again, marked) == have {
             Ok(())
         } else {

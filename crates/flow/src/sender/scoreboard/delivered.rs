@@ -3,7 +3,7 @@
 use fullpipe_units::Time;
 
 use super::Scoreboard;
-use super::record::{IN_FLIGHT_AGAIN, LOST, MARKS, RETRANSMITTED, SACKED, Sent};
+use super::record::{LOST, MARKS, RETRANS_OUT, RETRANSMITTED, SACKED, Sent};
 use crate::ranges::Range;
 
 /// What one ACK newly delivered.
@@ -84,8 +84,8 @@ impl Scoreboard {
             if sent.flags & LOST != 0 {
                 self.lost_out -= 1;
             }
-            if sent.flags & IN_FLIGHT_AGAIN != 0 {
-                self.again_out -= 1;
+            if sent.flags & RETRANS_OUT != 0 {
+                self.retrans_out -= 1;
             }
             d.acked += 1;
             d.note(seq, sent);
@@ -126,10 +126,10 @@ impl Scoreboard {
         if sent.flags & LOST != 0 {
             self.lost_out -= 1;
         }
-        if sent.flags & IN_FLIGHT_AGAIN != 0 {
-            self.again_out -= 1;
+        if sent.flags & RETRANS_OUT != 0 {
+            self.retrans_out -= 1;
         }
-        self.get_mut(seq).flags = (sent.flags & !(LOST | IN_FLIGHT_AGAIN)) | SACKED;
+        self.get_mut(seq).flags = (sent.flags & !(LOST | RETRANS_OUT)) | SACKED;
         self.sacked_out += 1;
         d.sacked += 1;
         d.note(seq, sent);

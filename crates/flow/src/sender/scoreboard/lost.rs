@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use fullpipe_units::Time;
 
 use super::Scoreboard;
-use super::record::{IN_FLIGHT_AGAIN, LOST, MARKS, SACKED, Sent};
+use super::record::{LOST, MARKS, RETRANS_OUT, SACKED, Sent};
 use crate::ranges::Range;
 
 impl Scoreboard {
@@ -22,7 +22,7 @@ impl Scoreboard {
         self.lost_out += 1;
         match self.lost.back_mut() {
             Some(run) if run.end == seq => run.end += 1,
-            Some(run) if run.end > seq => self.lost_again.push(Reverse(seq)),
+            Some(run) if run.end > seq => self.lost_retrans.push(Reverse(seq)),
             _ => self.lost.push_back(Range {
                 start: seq,
                 end: seq + 1,
@@ -66,35 +66,33 @@ impl Scoreboard {
     /// Judges retransmissions in the order they were sent; the same contract as [`Scoreboard::judge_originals`].
     pub fn judge_retransmissions(
         &mut self,
-        lost: &mut u64,
         mut is_lost: impl FnMut(u64, &Sent) -> bool,
     ) -> Option<Time> {
-        while let Some(&(seq, xmit)) = self.again.front() {
+        while let Some(&(seq, xmit)) = self.retrans.front() {
             let current = seq >= self.una && {
                 let s = self.get(seq);
-                s.flags & IN_FLIGHT_AGAIN != 0 && s.xmit == xmit
+                s.flags & RETRANS_OUT != 0 && s.xmit == xmit
             };
             if current {
                 let sent = *self.get(seq);
                 if !is_lost(seq, &sent) {
                     return Some(xmit);
                 }
-                self.lose_again(seq);
-                *lost += 1;
+                self.lose_retransmission(seq);
             }
-            self.again.pop_front();
+            self.retrans.pop_front();
         }
         None
     }
 
-    pub(super) fn lose_again(&mut self, seq: u64) {
+    pub(super) fn lose_retransmission(&mut self, seq: u64) {
         let sent = self.get_mut(seq);
         // A tail loss probe resends a segment that was not judged lost.
         let fresh = sent.flags & LOST == 0;
-        sent.flags = (sent.flags | LOST) & !IN_FLIGHT_AGAIN;
+        sent.flags = (sent.flags | LOST) & !RETRANS_OUT;
         self.lost_out += u64::from(fresh);
-        self.again_out -= 1;
-        self.lost_again.push(Reverse(seq));
+        self.retrans_out -= 1;
+        self.lost_retrans.push(Reverse(seq));
     }
 
     /// Judges everything outstanding and not SACKed lost, retransmissions too (go-back-N after a timeout), except what `spared`
@@ -102,7 +100,7 @@ impl Scoreboard {
     pub fn lose_all(&mut self, mut spared: impl FnMut(&Sent) -> bool) -> u64 {
         let mut lost = 0;
         self.lost.clear();
-        self.lost_again.clear();
+        self.lost_retrans.clear();
         self.judged = self.nxt;
         for seq in self.una..self.nxt {
             let sent = *self.get(seq);
@@ -110,16 +108,16 @@ impl Scoreboard {
             if flags & SACKED != 0 {
                 continue;
             }
-            let waiting = flags & (LOST | IN_FLIGHT_AGAIN) == LOST;
+            let waiting = flags & (LOST | RETRANS_OUT) == LOST;
             if !waiting && seq != self.una && spared(&sent) {
                 if flags & MARKS == 0 {
                     self.judged = self.judged.min(seq);
                 }
                 continue;
             }
-            self.get_mut(seq).flags = (flags | LOST) & !IN_FLIGHT_AGAIN;
+            self.get_mut(seq).flags = (flags | LOST) & !RETRANS_OUT;
             self.marked += u64::from(flags & MARKS == 0);
-            self.again_out -= u64::from(flags & IN_FLIGHT_AGAIN != 0);
+            self.retrans_out -= u64::from(flags & RETRANS_OUT != 0);
             lost += u64::from(flags & LOST == 0);
             match self.lost.back_mut() {
                 Some(run) if run.end == seq => run.end += 1,

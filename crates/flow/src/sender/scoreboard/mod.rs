@@ -1,4 +1,4 @@
-//! What was sent and what became of it: one 32-byte record per outstanding segment in a ring, counters kept up to date.
+//! What was sent and what became of it: one 16-byte record per outstanding segment in a ring, counters kept up to date.
 //!
 //! Nothing here walks the window on an ACK. A cumulative ACK over a clean window touches one record; otherwise each segment
 //! is visited a bounded number of times in its life: when SACKed, when judged for loss, when removed.
@@ -18,7 +18,7 @@ pub use delivered::Delivered;
 pub use record::Sent;
 
 use crate::ranges::{Range, RangeSet};
-use record::{APP_LIMITED, IN_FLIGHT_AGAIN, MARKS, RETRANSMITTED};
+use record::{APP_LIMITED, MARKS, RETRANS_OUT, RETRANSMITTED};
 
 /// The sender's view of its window.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub struct Scoreboard {
     sacked: RangeSet,
     sacked_out: u64,
     lost_out: u64,
-    again_out: u64,
+    retrans_out: u64,
     /// Outstanding records with any mark.
     marked: u64,
     /// Highest segment delivered so far, plus one (`fack`).
@@ -40,19 +40,17 @@ pub struct Scoreboard {
     /// Below this number there is no hole that is neither lost nor resent.
     searched: u64,
     /// Retransmissions in the network in the order they were sent.
-    again: VecDeque<(u64, Time)>,
+    retrans: VecDeque<(u64, Time)>,
     /// Lost and not yet resent, in order of judgement (ascending runs).
     lost: VecDeque<Range>,
     /// Lost again: retransmissions judged lost.
-    lost_again: BinaryHeap<Reverse<u64>>,
+    lost_retrans: BinaryHeap<Reverse<u64>>,
 }
 
 impl Default for Scoreboard {
     fn default() -> Self {
         let empty = Sent {
             xmit: Time::ZERO,
-            delivered_time: Time::ZERO,
-            first_sent: Time::ZERO,
             delivered: 0,
             flags: 0,
         };
@@ -64,14 +62,14 @@ impl Default for Scoreboard {
             sacked: RangeSet::default(),
             sacked_out: 0,
             lost_out: 0,
-            again_out: 0,
+            retrans_out: 0,
             marked: 0,
             fack: 0,
             judged: 0,
             searched: 0,
-            again: VecDeque::new(),
+            retrans: VecDeque::new(),
             lost: VecDeque::new(),
-            lost_again: BinaryHeap::new(),
+            lost_retrans: BinaryHeap::new(),
         }
     }
 }
@@ -98,7 +96,7 @@ impl Scoreboard {
     /// Estimate of what is in the network (RFC 6675 `pipe`).
     #[inline]
     pub fn pipe(&self) -> u64 {
-        self.flight() + self.again_out - self.sacked_out - self.lost_out
+        self.flight() + self.retrans_out - self.sacked_out - self.lost_out
     }
 
     /// SACKed segments above `una`.
@@ -112,9 +110,9 @@ impl Scoreboard {
         self.lost_out
     }
 
-    /// Retransmissions in the network.
-    pub fn retransmissions_out(&self) -> u64 {
-        self.again_out
+    /// Retransmissions in the network (Linux `retrans_out`).
+    pub fn retrans_out(&self) -> u64 {
+        self.retrans_out
     }
 
     /// No segment of the window is SACKed, lost or retransmitted.
@@ -136,14 +134,7 @@ impl Scoreboard {
 
     /// Sends the next new segment.
     #[inline]
-    pub fn push(
-        &mut self,
-        xmit: Time,
-        delivered: u64,
-        delivered_time: Time,
-        first_sent: Time,
-        app_limited: bool,
-    ) -> u64 {
+    pub fn push(&mut self, xmit: Time, delivered: u64, app_limited: bool) -> u64 {
         if self.nxt - self.una > self.mask {
             self.grow();
         }
@@ -151,8 +142,6 @@ impl Scoreboard {
         let flags = if app_limited { APP_LIMITED } else { 0 };
         *self.get_mut(seq) = Sent {
             xmit,
-            delivered_time,
-            first_sent,
             delivered: delivered as u32,
             flags,
         };
@@ -178,34 +167,25 @@ impl Scoreboard {
     }
 
     /// Sends `seq` again.
-    pub fn resend(
-        &mut self,
-        seq: u64,
-        xmit: Time,
-        delivered: u64,
-        delivered_time: Time,
-        first_sent: Time,
-    ) {
+    pub fn resend(&mut self, seq: u64, xmit: Time, delivered: u64) {
         let flags = self.get(seq).flags;
         let old = flags & MARKS;
         self.marked += u64::from(old == 0);
-        self.again_out += u64::from(flags & IN_FLIGHT_AGAIN == 0);
-        let flags = flags | IN_FLIGHT_AGAIN | RETRANSMITTED;
+        self.retrans_out += u64::from(flags & RETRANS_OUT == 0);
+        let flags = flags | RETRANS_OUT | RETRANSMITTED;
         *self.get_mut(seq) = Sent {
             xmit,
-            delivered_time,
-            first_sent,
             delivered: delivered as u32,
             flags,
         };
-        self.again.push_back((seq, xmit));
+        self.retrans.push_back((seq, xmit));
     }
 
     /// Takes back a retransmission that never left the host: it waits to be resent.
-    pub fn unsend_again(&mut self, seq: u64) {
-        if self.get(seq).flags & IN_FLIGHT_AGAIN != 0 {
-            self.again.pop_back();
-            self.lose_again(seq);
+    pub fn unsend_retransmission(&mut self, seq: u64) {
+        if self.get(seq).flags & RETRANS_OUT != 0 {
+            self.retrans.pop_back();
+            self.lose_retransmission(seq);
         }
     }
 }

@@ -3,19 +3,19 @@
 use std::cmp::Reverse;
 
 use super::Scoreboard;
-use super::record::{IN_FLIGHT_AGAIN, LOST, SACKED};
+use super::record::{LOST, RETRANS_OUT, SACKED};
 
 impl Scoreboard {
     /// Lowest segment judged lost and not yet resent.
     pub fn next_lost(&mut self) -> Option<u64> {
         let waiting = |board: &Self, seq: u64| {
-            seq >= board.una && board.get(seq).flags & (LOST | IN_FLIGHT_AGAIN | SACKED) == LOST
+            seq >= board.una && board.get(seq).flags & (LOST | RETRANS_OUT | SACKED) == LOST
         };
-        while let Some(&Reverse(seq)) = self.lost_again.peek() {
+        while let Some(&Reverse(seq)) = self.lost_retrans.peek() {
             if waiting(self, seq) {
                 break;
             }
-            self.lost_again.pop();
+            self.lost_retrans.pop();
         }
         while let Some(&run) = self.lost.front() {
             let start = run.start.max(self.una);
@@ -29,7 +29,7 @@ impl Scoreboard {
             }
         }
         let first = self.lost.front().map(|r| r.start);
-        let again = self.lost_again.peek().map(|r| r.0);
+        let again = self.lost_retrans.peek().map(|r| r.0);
         match (first, again) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -64,7 +64,7 @@ impl Scoreboard {
         let mut seq = self.searched.max(self.judged).max(self.una);
         while seq < top {
             let flags = self.get(seq).flags;
-            if flags & (SACKED | LOST | IN_FLIGHT_AGAIN) == 0 {
+            if flags & (SACKED | LOST | RETRANS_OUT) == 0 {
                 break;
             }
             seq = match self.sacked.holding(seq) {

@@ -1,4 +1,4 @@
-//! The record of one outstanding segment, 32 bytes, and its marks.
+//! The record of one outstanding segment, 16 bytes, and its marks.
 
 use fullpipe_units::Time;
 
@@ -7,10 +7,6 @@ use fullpipe_units::Time;
 pub struct Sent {
     /// Last transmission.
     pub xmit: Time,
-    /// Time of the newest delivery when it was sent (delivery-rate estimation).
-    pub delivered_time: Time,
-    /// Send time of the oldest segment of the rate sample's flight.
-    pub first_sent: Time,
     /// Low 32 bits of the delivered count when it was sent.
     pub delivered: u32,
     pub(super) flags: u8,
@@ -33,10 +29,10 @@ pub(super) const SACKED: u8 = 1;
 /// Judged lost and not delivered since.
 pub(super) const LOST: u8 = 2;
 /// A retransmission is in the network.
-pub(super) const IN_FLIGHT_AGAIN: u8 = 4;
+pub(super) const RETRANS_OUT: u8 = 4;
 /// Retransmitted at least once.
 pub(super) const RETRANSMITTED: u8 = 8;
 /// Sent while the application limited the sender.
 pub(super) const APP_LIMITED: u8 = 16;
 /// Any of these makes a cumulative ACK look at every record.
-pub(super) const MARKS: u8 = SACKED | LOST | IN_FLIGHT_AGAIN | RETRANSMITTED;
+pub(super) const MARKS: u8 = SACKED | LOST | RETRANS_OUT | RETRANSMITTED;

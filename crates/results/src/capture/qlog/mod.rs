@@ -122,7 +122,7 @@ const TRACED: [(Events, &str); 9] = [
     (Events::LOSS, "fullpipe:loss_event"),
     (Events::MARK, "fullpipe:mark_event"),
     (Events::LOCAL_DROP, "fullpipe:local_stall_event"),
-    (Events::AGAIN, "fullpipe:lost_retransmission"),
+    (Events::LOST_RETRANSMISSION, "fullpipe:lost_retransmission"),
     (Events::TIMEOUT, "fullpipe:timeout"),
     (Events::UNDO, "fullpipe:undo"),
     (Events::START_UP_EXIT, "fullpipe:start_up_exit"),

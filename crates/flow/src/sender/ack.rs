@@ -1,0 +1,330 @@
+//! An ACK arrives: scoreboard, RTT and rate, undo, loss detection, one congestion event at most,
+//! then the window law.
+
+use fullpipe_cc::{AckEvent, CongestionKind, Controller, IdleEvent, Stamps};
+use fullpipe_units::{Span, Time};
+
+use super::Sender;
+use super::recovery::{Irregular, PrrAck};
+use super::rtt::RttUpdate;
+use super::scoreboard::{Delivered, Sent};
+use crate::config::{Detector, RttSample};
+use crate::episode::EpisodeKind;
+use crate::segment::Ack;
+
+/// What the start of an ACK's story leaves for its end.
+struct Opening {
+    una: u64,
+    prior_pipe: u64,
+    window_update: bool,
+    /// Segments delivered before this ACK.
+    delivered: u64,
+}
+
+impl<C: Controller> Sender<C> {
+    /// An ACK arrived. Poll for segments afterwards.
+    #[inline]
+    pub fn handle_ack(&mut self, now: Time, ack: &Ack) {
+        if ack.syn {
+            return self.established(now, ack.window_end);
+        }
+        let una = self.board.una();
+        // An ACK for data never sent, or one overtaken by a later ACK that says nothing new.
+        if ack.cum > self.board.nxt() || (ack.cum < una && ack.sacks.is_empty()) {
+            return;
+        }
+        let opening = Opening {
+            una,
+            prior_pipe: self.board.pipe(),
+            window_update: self.limits.update(una, ack.cum, ack.window_end),
+            delivered: self.delivery.delivered(),
+        };
+        if ack.cum > una && self.is_plain(ack) {
+            self.plain_ack(now, ack, &opening);
+        } else {
+            self.irregular_ack(now, ack, &opening);
+        }
+    }
+
+    /// Nothing to look at but the cumulative number.
+    #[inline]
+    fn is_plain(&self, ack: &Ack) -> bool {
+        self.recovery.is_open()
+            && self.board.is_clean()
+            && self.board.sacked_out() == 0
+            && ack.sacks.is_empty()
+    }
+
+    /// A cumulative ACK in an open, clean window.
+    #[inline]
+    fn plain_ack(&mut self, now: Time, ack: &Ack, opening: &Opening) {
+        let mut d = Delivered::default();
+        self.board.ack_to(ack.cum, &mut d);
+        let mut event = self.digest(now, ack, opening, &d);
+        self.cc.on_delivery(&event);
+        if let Some((seq, newest)) = &d.newest {
+            self.recovery
+                .on_plain_ack(now, (*seq, newest), self.rtt.min());
+        }
+        self.conclude(opening, &mut event);
+        self.rearm(now, true);
+    }
+
+    /// Any other ACK: duplicates, SACK blocks, ACKs during a recovery.
+    #[cold]
+    fn irregular_ack(&mut self, now: Time, ack: &Ack, opening: &Opening) {
+        let advanced = ack.cum > opening.una;
+        let mut d = Delivered::default();
+        let dsack = self.update_scoreboard(ack, advanced, &mut d);
+        let mut event = self.digest(now, ack, opening, &d);
+        self.cc.on_delivery(&event);
+        let ir = Irregular {
+            now,
+            ack,
+            advanced,
+            window_update: opening.window_update,
+            dsack,
+            delivered: &d,
+        };
+        self.repair(&ir, &mut event);
+        self.conclude(opening, &mut event);
+        let kept = advanced && self.recovery.keeps_rto();
+        self.rearm(now, advanced && !kept);
+    }
+
+    /// Applies the ACK; returns the duplicate it reports, if any.
+    fn update_scoreboard(&mut self, ack: &Ack, advanced: bool, d: &mut Delivered) -> Option<u64> {
+        if self.cfg.recovery.detector == Detector::NewReno {
+            self.recovery
+                .deliver_without_sack(ack, advanced, &mut self.board, d);
+            return None;
+        }
+        if advanced {
+            self.board.ack_to(ack.cum, d);
+        }
+        let mut dsack = None;
+        for (i, block) in ack.sacks.iter().enumerate() {
+            // RFC 2883: below the cumulative number, or inside the next block, the first block is a
+            // duplicate.
+            let covered = ack
+                .sacks
+                .iter()
+                .nth(1)
+                .is_some_and(|b| b.start <= block.start && block.end <= b.end);
+            if i == 0 && (block.end <= ack.cum || (ack.dsack && covered)) {
+                dsack = Some(block.start).filter(|seq| !self.persist.has_probed(*seq));
+            } else {
+                self.board.sack(block, d);
+            }
+        }
+        if self.board.front_is_sacked() {
+            self.board.forget_sacks();
+        }
+        dsack
+    }
+
+    /// Samples RTT and rate and counts rounds: the event as it is before anything is judged.
+    #[inline(always)]
+    fn digest(&mut self, now: Time, ack: &Ack, opening: &Opening, d: &Delivered) -> AckEvent {
+        let advanced = ack.cum > opening.una;
+        let stamps = Stamps {
+            value_ms: ack.stamp_ms,
+            echo: ack.echo,
+        };
+        let mut event = self.event(now, d, advanced, opening.prior_pipe, stamps);
+        event.ece = ack.ece && self.ecn.is_on();
+        let Some((seq, newest)) = &d.newest else {
+            return event;
+        };
+        let sample = match self.cfg.rto.sample {
+            RttSample::Newest => sample_newest(now, ack, advanced, newest),
+            RttSample::Oldest => self.sample_oldest(now, ack, opening.una, d),
+        };
+        if let Some((oldest, newest)) = sample {
+            self.rtt.update(RttUpdate {
+                oldest,
+                newest,
+                una: self.board.una(),
+                nxt: self.board.nxt(),
+            });
+            self.recovery.on_rtt_sample();
+            event.rtt = Some(newest);
+            event.srtt = self.rtt.srtt();
+            event.min_rtt = self.rtt.min();
+        }
+        let since = self.delivery.on_delivered(d.acked + d.sacked, newest);
+        event.rate = self
+            .delivery
+            .sample(now, (*seq, newest), since, self.rtt.min());
+        event.app_limited = newest.app_limited();
+        event.delivered = self.delivery.delivered();
+        if let Some(volume) = self.delivery.next_round(since) {
+            event.round = self.delivery.rounds();
+            event.round_start = true;
+            self.validate_round(now, volume);
+        }
+        event
+    }
+
+    /// Linux (`tcp_clean_rtx_queue`, `tcp_ack_update_rtt`): cumulative samples unless a
+    /// retransmission is covered, SACKed ones for the controller where there are some, the time
+    /// stamp where there is nothing else. Returns the oldest and the newest sample.
+    #[inline]
+    fn sample_oldest(
+        &self,
+        now: Time,
+        ack: &Ack,
+        prior_una: u64,
+        d: &Delivered,
+    ) -> Option<(Span, Span)> {
+        let acked = match (d.acked_sent, d.newest) {
+            (None, Some((_, newest))) if d.clean => {
+                Some((self.board.get(prior_una).xmit, newest.xmit))
+            }
+            (sent, _) => sent.filter(|_| !d.covers_retransmission),
+        };
+        let since =
+            |(first, last): (Time, Time)| (now.saturating_since(first), now.saturating_since(last));
+        match (acked.map(since), d.sacked_sent.map(since)) {
+            (Some((oldest, _)), Some((_, newest))) => Some((oldest, newest)),
+            (Some(both), None) | (None, Some(both)) => Some(both),
+            (None, None) => {
+                let ms = |t: Time| t.as_nanos() / 1_000_000;
+                let span = Span::from_millis(ms(now).saturating_sub(ms(ack.echo)).max(1));
+                (ack.cum > prior_una).then_some((span, span))
+            }
+        }
+    }
+
+    /// The event of an ACK before its samples, or of no ACK.
+    #[inline(always)]
+    pub(super) fn event(
+        &self,
+        now: Time,
+        d: &Delivered,
+        advanced: bool,
+        prior_pipe: u64,
+        stamps: Stamps,
+    ) -> AckEvent {
+        AckEvent {
+            now,
+            acked: d.acked,
+            sacked: d.sacked,
+            lost: 0,
+            acks: 1,
+            advanced,
+            rtt: None,
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min(),
+            owd: None,
+            prior_flight: prior_pipe,
+            flight: 0,
+            stamps,
+            delivered: self.delivery.delivered(),
+            rate: None,
+            cwnd_limited: false,
+            app_limited: false,
+            ece: false,
+            ce: 0,
+            round: self.delivery.rounds(),
+            round_start: false,
+            phase: self.recovery.phase(),
+            snd_una: self.board.una(),
+            snd_nxt: self.board.nxt(),
+        }
+    }
+
+    /// A round ended that delivered `volume` segments: window validation looks at it.
+    fn validate_round(&mut self, now: Time, volume: u64) {
+        let window = self.window_state();
+        let verdict = self
+            .validation
+            .on_round(now, volume, self.rtt.srtt(), window);
+        if let Some(verdict) = verdict {
+            self.cc.on_idle(&IdleEvent {
+                now,
+                idle: now.saturating_since(self.last_sent),
+                window: verdict.window,
+                ssthresh: verdict.ssthresh,
+            });
+        }
+    }
+
+    /// What the ACK undoes, ends and shows to be lost, and the answer to it.
+    fn repair(&mut self, ir: &Irregular<'_>, event: &mut AckEvent) {
+        let now = ir.now;
+        self.recovery
+            .on_irregular_ack(ir, &self.board, self.rtt.min());
+        if self.recovery.shows_spurious_reduction(ir) {
+            self.undo_reduction(now, ir.echo());
+        }
+        if self.recovery.probe_repaired_loss(ir, &self.board) {
+            self.reduce(now, CongestionKind::Loss, 0, event);
+        }
+        let new_data = self.board.nxt() < self.limits.end();
+        if self
+            .recovery
+            .shows_spurious_timeout(ir, &self.board, new_data)
+        {
+            self.undo_reduction(now, ir.echo());
+        }
+        let ended = self.leave_phase_if_done(now);
+        self.recovery.enter_disorder(&self.board);
+        let losses = self.recovery.detect(
+            now,
+            ir.advanced,
+            &mut self.board,
+            &self.rtt,
+            &mut self.timers,
+        );
+        event.lost = losses.all();
+        self.answer(now, losses, ended, event);
+    }
+
+    /// Losses that the sender pretends, marks, and the window law: the end of an ACK.
+    #[inline(always)]
+    fn conclude(&mut self, opening: &Opening, event: &mut AckEvent) {
+        let now = event.now;
+        let delivered_now = event.delivered_now();
+        if let Some(artificial) = &mut self.artificial
+            && artificial.strikes(now, opening.delivered, delivered_now, self.cc.window())
+        {
+            self.reduce(now, CongestionKind::Loss, 0, event);
+        }
+        if event.ece {
+            self.on_ecn_echo(now, event);
+        }
+        event.phase = self.recovery.phase();
+        event.flight = self.board.pipe();
+        event.cwnd_limited = self.cwnd_limited();
+        let starting = self.cc.in_start_up();
+        self.cc.on_ack(event);
+        if starting && !self.cc.in_start_up() {
+            self.log(now, EpisodeKind::StartUpExit, self.cc.window());
+        }
+        self.recovery.allow(PrrAck {
+            delivered: delivered_now,
+            inflight: event.flight,
+            good: event.advanced && event.lost == 0,
+        });
+        self.refresh_budget();
+    }
+
+    /// The window was the limit during the last window of data.
+    #[inline]
+    fn cwnd_limited(&self) -> bool {
+        self.usage.was_limited()
+            || (self.cc.in_start_up() && self.usage.was_half_used(self.cc.window()))
+    }
+}
+
+/// Karn: a retransmission's sample counts only if its echo proves that it was the one acknowledged.
+#[inline]
+fn sample_newest(now: Time, ack: &Ack, advanced: bool, newest: &Sent) -> Option<(Span, Span)> {
+    let echo = advanced.then_some(ack.echo);
+    if newest.retransmitted() && echo.is_none_or(|e| e < newest.xmit) {
+        return None;
+    }
+    let rtt = now.saturating_since(newest.xmit);
+    Some((rtt, rtt))
+}

@@ -1,0 +1,66 @@
+//! The window in force, in whole segments, and what follows from its largest value: the pushes of an
+//! application that fills a send buffer.
+
+/// Whole segments of the window in force.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    window: u64,
+    peak: u64,
+}
+
+impl Budget {
+    pub(super) fn new(window: u64) -> Self {
+        Self {
+            window,
+            peak: window,
+        }
+    }
+
+    /// Segments that may be in the network.
+    #[inline]
+    pub(super) fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// Largest window so far, segments.
+    #[inline]
+    pub(super) fn peak(&self) -> u64 {
+        self.peak
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, window: u64) {
+        self.window = window;
+        self.peak = self.peak.max(window);
+    }
+}
+
+/// Where the application's writes end
+/// ([`HostConfig::refill`](crate::config::HostConfig::refill)).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Writes {
+    /// Fraction of the largest window that one write fills.
+    part: f64,
+    /// The segment that ends the present write; [`u64::MAX`]: none does.
+    next_push: u64,
+}
+
+impl Writes {
+    pub(super) fn new(refill: Option<f64>) -> Self {
+        Self {
+            part: refill.unwrap_or(f64::INFINITY),
+            next_push: if refill.is_some() { 0 } else { u64::MAX },
+        }
+    }
+
+    /// New segment `seq` leaves; `peak` is the largest window so far. True if it carries PSH.
+    #[inline]
+    pub(super) fn push(&mut self, seq: u64, peak: u64) -> bool {
+        let push = seq >= self.next_push;
+        if push {
+            let write = (self.part * peak as f64) as u64;
+            self.next_push = seq.saturating_add(write.max(1));
+        }
+        push
+    }
+}

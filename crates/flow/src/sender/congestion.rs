@@ -1,0 +1,195 @@
+//! The window comes down, once per window of data whatever the sign was, and back if the reduction
+//! was spurious.
+
+use fullpipe_cc::{AckEvent, CongestionEvent, CongestionKind, Controller, Stamps};
+use fullpipe_units::Time;
+
+use super::Sender;
+use super::recovery::{Losses, PrrStart};
+use super::scoreboard::Delivered;
+use crate::episode::EpisodeKind;
+
+/// A sign of congestion, and the ACK that brought it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sign {
+    pub(super) kind: CongestionKind,
+    pub(super) first_in_window: bool,
+    /// Segments lost.
+    pub(super) lost: u64,
+    /// Segments that the ACK newly acknowledged, and newly SACKed.
+    pub(super) acked: u64,
+    pub(super) sacked: u64,
+}
+
+impl<C: Controller> Sender<C> {
+    /// The answer to what the detector found after an ACK; `ended`: the ACK ended a reduction.
+    pub(super) fn answer(&mut self, now: Time, losses: Losses, ended: bool, event: &mut AckEvent) {
+        // What is missing of the data sent since the last reduction is the next window's loss.
+        let lost = if ended {
+            self.board.lost_out()
+        } else {
+            losses.originals
+        };
+        if lost > 0 && self.recovery.may_begin() {
+            self.reduce(now, CongestionKind::Loss, lost, event);
+        } else if losses.retransmissions > 0 && self.recovery.is_recovering() {
+            self.reduce_for_lost_retransmission(now, lost + losses.retransmissions);
+        } else if losses.retransmissions > 0 && self.recovery.recovers_from_loss() {
+            self.reduce(now, CongestionKind::Loss, losses.retransmissions, event);
+        }
+    }
+
+    /// The same after the reordering timer. No ACK brings a quota: the fast retransmit leaves all
+    /// the same.
+    pub(super) fn answer_without_ack(&mut self, now: Time, losses: Losses) {
+        if losses.originals > 0 && self.recovery.may_begin() {
+            let mut event = self.event_without_ack(now);
+            event.lost = losses.all();
+            self.reduce(now, CongestionKind::Loss, losses.originals, &mut event);
+            let pipe = self.board.pipe();
+            self.recovery.replace_prr(PrrStart {
+                ssthresh: self.cc.ssthresh() as u64,
+                outstanding: pipe + losses.originals,
+                window: pipe + 1,
+            });
+        } else if losses.retransmissions > 0 && self.recovery.is_recovering() {
+            self.reduce_for_lost_retransmission(now, losses.all());
+        }
+    }
+
+    /// One reduction per window of data: on loss into recovery, on a mark, a local drop or an
+    /// artificial loss into CWR.
+    pub(super) fn reduce(
+        &mut self,
+        now: Time,
+        kind: CongestionKind,
+        lost: u64,
+        event: &mut AckEvent,
+    ) {
+        let loss = lost > 0;
+        if !self.recovery.admits_reduction(loss) || self.recovery.repair_only(&self.board) {
+            return;
+        }
+        let before = self.cc.window();
+        let sign = Sign {
+            kind,
+            first_in_window: true,
+            lost,
+            acked: event.acked,
+            sacked: event.sacked,
+        };
+        self.cc.on_congestion(&self.congestion(now, sign));
+        self.log(now, EpisodeKind::Congestion(kind), before);
+        self.pacer.end_spreading();
+        self.timers.stop_probe();
+        self.recovery.begin(now, loss, &self.board);
+        self.ecn.note_reduction();
+        let flight = self.board.flight();
+        self.recovery.start_prr(PrrStart {
+            ssthresh: self.cc.ssthresh() as u64,
+            outstanding: flight - self.board.sacked_out().min(flight) + event.acked + event.sacked,
+            window: before as u64,
+        });
+    }
+
+    /// A retransmission was lost: a second sign of congestion (RFC 5681 section 4.3).
+    fn reduce_for_lost_retransmission(&mut self, now: Time, lost: u64) {
+        if !self.recovery.reduces_again() {
+            return;
+        }
+        let before = self.cc.window();
+        let sign = Sign {
+            kind: CongestionKind::Loss,
+            first_in_window: false,
+            lost,
+            acked: 0,
+            sacked: 0,
+        };
+        self.cc.on_congestion(&self.congestion(now, sign));
+        self.log(now, EpisodeKind::LostRetransmission, before);
+        self.recovery.lower(now, self.cc.ssthresh() as u64);
+    }
+
+    /// The local queue refused a segment and the sender reacts.
+    pub(super) fn reduce_for_local_drop(&mut self, now: Time) {
+        if self.recovery.is_reducing() {
+            return self.recovery.justify();
+        }
+        let mut event = self.event_without_ack(now);
+        self.reduce(now, CongestionKind::LocalDrop, 0, &mut event);
+        let pipe = self.board.pipe();
+        self.recovery.replace_prr(PrrStart {
+            ssthresh: self.cc.ssthresh() as u64,
+            outstanding: pipe,
+            window: pipe.max(1),
+        });
+        // With nothing outstanding no ACK will come to end the reduction.
+        self.leave_phase_if_done(now);
+    }
+
+    /// RFC 3168 section 6.1.2: one answer per window of data. Until the segment with CWR can have
+    /// arrived, the echo is still that of the last mark.
+    #[cold]
+    pub(super) fn on_ecn_echo(&mut self, now: Time, event: &mut AckEvent) {
+        if self.recovery.is_reducing() {
+            // The reduction under way is justified by the mark as well.
+            self.recovery.justify();
+        } else if self.recovery.is_behind(self.board.una()) {
+            self.reduce(now, CongestionKind::Ecn, 0, event);
+        }
+    }
+
+    /// Ends disorder that healed, and a reduction whose data is acknowledged; true for the latter.
+    pub(super) fn leave_phase_if_done(&mut self, now: Time) -> bool {
+        let ended = self.recovery.leave_if_done(&mut self.board);
+        if ended {
+            self.cc.on_recovery_exit(now);
+        }
+        ended
+    }
+
+    /// The last reduction was spurious (RFC 4015 for the answer); `echo` is the time stamp of the
+    /// segment whose ACK shows it, if it is known.
+    pub(super) fn undo_reduction(&mut self, now: Time, echo: Option<Time>) {
+        let Some(mark) = self.recovery.take_undo() else {
+            return;
+        };
+        let before = self.cc.window();
+        self.cc.on_undo(now);
+        self.log(now, EpisodeKind::Undo, before);
+        self.recovery.undone(&mut self.board);
+        if mark.is_of_timeout() {
+            // RFC 4015 section 3.2: the delay that fooled the timer counts.
+            let delay = echo.map_or(self.rtt.latest(), |sent| now.saturating_since(sent));
+            self.rtt.widen(delay, delay / 2);
+        }
+    }
+
+    /// What the controller hears of a sign of congestion.
+    pub(super) fn congestion(&self, now: Time, sign: Sign) -> CongestionEvent {
+        // As it was when the ACK came. Each segment of Limited Transmit answers one that was SACKed
+        // before.
+        let before = self.board.sacked_out().saturating_sub(sign.sacked);
+        let limited = self.recovery.limited_sent().min(before);
+        let flight = (self.board.flight() + sign.acked).saturating_sub(limited);
+        // RFC 7661 section 4.3: a window that was not used is judged by what was.
+        let flight = self
+            .validation
+            .pipe_ack()
+            .map_or(flight, |used| flight.max(used));
+        CongestionEvent {
+            now,
+            kind: sign.kind,
+            first_in_window: sign.first_in_window,
+            lost: sign.lost,
+            flight,
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min(),
+        }
+    }
+
+    fn event_without_ack(&self, now: Time) -> AckEvent {
+        let none = Delivered::default();
+        self.event(now, &none, false, self.board.pipe(), Stamps::default())
+    }
+}

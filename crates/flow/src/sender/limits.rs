@@ -1,0 +1,68 @@
+//! How far new data may go: as far as the application has it and the peer takes it.
+
+/// Segment numbers; new data is sent below the smaller of the two ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// One past the application's last segment; [`u64::MAX`]: it has no end.
+    app: u64,
+    /// One past the last segment that the advertised window admits; [`u64::MAX`]: never limiting.
+    peer: u64,
+    /// The smaller of the two.
+    send: u64,
+}
+
+impl Limits {
+    pub(super) fn new(transfer: Option<u64>) -> Self {
+        let app = transfer.unwrap_or(u64::MAX);
+        Self {
+            app,
+            peer: u64::MAX,
+            send: app,
+        }
+    }
+
+    /// New data may be sent below this number.
+    #[inline]
+    pub(super) fn end(&self) -> u64 {
+        self.send
+    }
+
+    /// One past the application's last segment.
+    #[inline]
+    pub(super) fn app_end(&self) -> u64 {
+        self.app
+    }
+
+    /// The application ends at `nxt`, if it has not ended before.
+    pub(super) fn end_app(&mut self, nxt: u64) {
+        self.app = self.app.min(nxt);
+        self.send = self.app.min(self.peer);
+    }
+
+    /// The peer's first window. Into one that is closed from the start the first segment is the
+    /// probe: its timer repeats it.
+    pub(super) fn open(&mut self, window_end: u64) {
+        self.peer = window_end.max(1);
+        self.send = self.app.min(self.peer);
+    }
+
+    /// An ACK for `cum` advertises `window_end`; true if that moves the window's end. Of two ACKs
+    /// for the same number the one with the smaller window is the older (RFC 9293 section 3.10.7.4
+    /// compares its sequence numbers).
+    #[inline]
+    pub(super) fn update(&mut self, una: u64, cum: u64, window_end: u64) -> bool {
+        let newer = cum > una || window_end > self.peer || self.peer == u64::MAX;
+        let moved = window_end != self.peer && cum >= una && newer;
+        if moved {
+            self.peer = window_end;
+            self.send = self.app.min(window_end);
+        }
+        moved
+    }
+
+    /// There is data at `nxt` and the peer's window does not admit it.
+    #[inline]
+    pub(super) fn is_closed(&self, nxt: u64) -> bool {
+        nxt >= self.peer && nxt < self.app
+    }
+}

@@ -1,0 +1,275 @@
+//! A segment leaves: retransmissions first, then new data as the window, the peer, the pacer and
+//! trains allow.
+
+use fullpipe_cc::{Controller, IdleEvent, Phase};
+use fullpipe_units::{Span, Time};
+
+use super::Sender;
+use super::pacer::TrainRoom;
+use super::validation::WindowState;
+use crate::segment::Segment;
+
+impl<C: Controller> Sender<C> {
+    /// The next segment to put on the wire now, or `None` until an ACK or a timeout.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
+        if !self.connection.is_ready() {
+            return self.send_syn(now);
+        }
+        if self.recovery.probe_is_due()
+            && let Some(segment) = self.send_tail_probe(now)
+        {
+            return Some(segment);
+        }
+        if self.persist.is_due()
+            && let Some(segment) = self.send_window_probe(now)
+        {
+            return Some(segment);
+        }
+        let pipe = self.board.pipe();
+        let cwnd = self.budget.window();
+        if self.pacer.holds(now) {
+            self.pacer.gate(pipe < cwnd);
+            self.note_usage(pipe >= cwnd);
+            return None;
+        }
+        self.pacer.gate(false);
+        if pipe >= cwnd {
+            self.pacer.end_train();
+            self.note_usage(true);
+            return None;
+        }
+        if self.board.lost_out() > 0
+            && self.recovery.may_retransmit()
+            && let Some(seq) = self.board.next_lost()
+        {
+            return Some(self.retransmit(now, seq));
+        }
+        if self.board.nxt() < self.limits.end() {
+            let waits = self.pacer.has_trains()
+                && !self.pacer.continue_train()
+                && !self.start_train(pipe, cwnd);
+            if waits {
+                self.note_usage(true);
+                return None;
+            }
+            return Some(self.send_new(now, pipe));
+        }
+        self.pacer.end_train();
+        self.poll_exhausted(now, pipe)
+    }
+
+    fn send_syn(&mut self, now: Time) -> Option<Segment> {
+        let syn = self.connection.send_syn(now)?;
+        self.timers.start_rto(now, self.syn_timeout(syn.tries));
+        Some(Segment {
+            seq: 0,
+            syn: true,
+            retransmission: syn.tries > 0,
+            stamp: now,
+            ect: false,
+            ce: false,
+            cwr: false,
+            push: false,
+        })
+    }
+
+    /// One segment beyond the window (RFC 8985 section 7.3): new data if there is some, the newest
+    /// sent otherwise.
+    fn send_tail_probe(&mut self, now: Time) -> Option<Segment> {
+        if !self.recovery.take_probe(&self.board) {
+            return None;
+        }
+        self.record.tail_probe();
+        let nxt = self.board.nxt();
+        let segment = if nxt < self.limits.end() {
+            self.recovery.probe_sent(nxt + 1, false);
+            self.send_new(now, self.board.pipe())
+        } else {
+            self.recovery.probe_sent(nxt, true);
+            self.retransmit(now, nxt - 1)
+        };
+        self.timers.stop_probe();
+        Some(segment)
+    }
+
+    /// Probes a closed window. The next probe is later, whether this one is answered or not.
+    #[cold]
+    fn send_window_probe(&mut self, now: Time) -> Option<Segment> {
+        self.persist.take();
+        if !self.limits.is_closed(self.board.nxt()) || self.board.flight() > 0 {
+            return None;
+        }
+        // The window after the handshake has one segment at least: something was acknowledged.
+        let seq = self.board.una().checked_sub(1)?;
+        self.persist.sent(seq);
+        self.record.window_probe();
+        self.arm_persist(now);
+        Some(self.segment(now, seq, true))
+    }
+
+    fn start_train(&mut self, pipe: u64, cwnd: u64) -> bool {
+        let rate = self.pacing_rate();
+        let mss = f64::from(self.cfg.mss);
+        let room = TrainRoom {
+            window: cwnd,
+            free: cwnd - pipe,
+            data: self.limits.end() - self.board.nxt(),
+            millisecond: rate.map_or(f64::INFINITY, |rate| rate * 1e-3 / (8.0 * mss)),
+            may_wait: pipe > 0 && matches!(self.recovery.phase(), Phase::Open | Phase::Disorder),
+        };
+        self.pacer.start_train(room)
+    }
+
+    #[inline(always)]
+    fn send_new(&mut self, now: Time, pipe: u64) -> Segment {
+        if pipe == 0 {
+            self.after_idle(now);
+        }
+        let delivery = &mut self.delivery;
+        let (una, nxt) = (self.board.una(), self.board.nxt());
+        delivery.on_sent(now, nxt, una, pipe);
+        let seq = self
+            .board
+            .push(now, delivery.delivered(), delivery.is_app_limited());
+        self.recovery.on_new_data();
+        let cwr = self.ecn.take_cwr();
+        self.on_sent(now);
+        self.arm_probe(now);
+        let mut segment = self.segment(now, seq, false);
+        segment.cwr = cwr;
+        segment.push = self.writes.push(seq, self.budget.peak());
+        segment
+    }
+
+    fn retransmit(&mut self, now: Time, seq: u64) -> Segment {
+        self.pacer.end_train();
+        let pipe = self.board.pipe();
+        if pipe == 0 {
+            let ev = self.restart_event(now);
+            self.cc.on_restart(&ev);
+        }
+        self.delivery.on_sent(now, seq, self.board.una(), pipe);
+        self.board.resend(seq, now, self.delivery.delivered());
+        self.record.retransmitted();
+        if self.cfg.timers.head_restarts_rto && seq == self.board.una() {
+            self.timers.start_rto(now, self.rtt.rto());
+        }
+        self.recovery.on_retransmit(now);
+        self.on_sent(now);
+        self.segment(now, seq, true)
+    }
+
+    #[inline(always)]
+    fn on_sent(&mut self, now: Time) {
+        self.record.sent();
+        self.last_sent = now;
+        self.recovery.on_sent();
+        if !self.timers.rto_is_on() {
+            self.timers.start_rto(now, self.rtt.rto());
+        }
+        let gap = self.pacing_gap();
+        self.pacer.on_sent(now, gap);
+    }
+
+    /// Takes back `segment`, the last one sent, which never left the host.
+    pub(super) fn unsend(&mut self, segment: &Segment) {
+        self.record.unsent(segment.retransmission);
+        if segment.retransmission {
+            self.board.unsend_retransmission(segment.seq);
+        } else {
+            self.board.unsend_new();
+            self.ecn.put_back(segment.cwr);
+        }
+        if self.board.flight() == 0 {
+            self.timers.stop_rto();
+            self.timers.stop_probe();
+        }
+        self.recovery.on_unsent(segment.retransmission);
+    }
+
+    #[inline]
+    fn segment(&self, now: Time, seq: u64, retransmission: bool) -> Segment {
+        Segment {
+            seq,
+            syn: false,
+            retransmission,
+            stamp: now,
+            // RFC 3168 section 6.1.5: retransmissions are not ECN-capable.
+            ect: self.ecn.is_on() && !retransmission,
+            ce: false,
+            cwr: false,
+            push: false,
+        }
+    }
+
+    /// The window allows more, but nothing new may be sent.
+    fn poll_exhausted(&mut self, now: Time, pipe: u64) -> Option<Segment> {
+        if self.board.nxt() >= self.limits.app_end() {
+            self.delivery.app_limited(pipe);
+        }
+        if let Some(seq) = self.recovery.next_hole(&mut self.board) {
+            return Some(self.retransmit(now, seq));
+        }
+        self.note_usage(false);
+        None
+    }
+
+    /// The first segment after nothing was in flight.
+    fn after_idle(&mut self, now: Time) {
+        let idle = now.saturating_since(self.last_sent);
+        let window = self.window_state();
+        let verdict = self
+            .validation
+            .on_restart(idle, self.rtt.base_rto(), window);
+        if let Some(verdict) = verdict {
+            self.cc.on_idle(&IdleEvent {
+                now,
+                idle,
+                window: verdict.window,
+                ssthresh: verdict.ssthresh,
+            });
+        }
+        let ev = self.restart_event(now);
+        self.cc.on_restart(&ev);
+        self.refresh_budget();
+    }
+
+    /// The window as validation sees it.
+    pub(super) fn window_state(&self) -> WindowState {
+        WindowState {
+            window: self.cc.window(),
+            ssthresh: self.cc.ssthresh(),
+            initial: self.cfg.window.initial,
+        }
+    }
+
+    /// Present pacing rate, bit/s of payload, if the connection is paced.
+    pub fn pacing_rate(&self) -> Option<f64> {
+        if let Some(rate) = self.cc.pacing_rate() {
+            return Some(rate.as_bits_per_sec() as f64);
+        }
+        let gains = self.cfg.pacing.gains?;
+        if !self.rtt.has_sample() {
+            return None;
+        }
+        let w = self.cwnd();
+        let gain = if w < self.cc.ssthresh() / 2.0 {
+            gains.slow_start
+        } else {
+            gains.avoidance
+        };
+        let window = w.max(self.board.pipe() as f64);
+        Some(gain * window * f64::from(self.cfg.mss) * 8.0 / self.rtt.srtt().as_secs_f64())
+    }
+
+    #[inline]
+    fn pacing_gap(&self) -> Option<Span> {
+        if self.cfg.pacing.gains.is_none() && self.cc.pacing_rate().is_none() {
+            return None;
+        }
+        let bits = f64::from(self.cfg.mss) * 8.0;
+        self.pacing_rate()
+            .map(|rate| Span::from_secs_f64(bits / rate))
+    }
+}
