@@ -1,7 +1,8 @@
 //! The tick-grained clock of a kernel's timers (Linux `kernel/time/timer.c`).
 //!
-//! A timer is set in whole ticks from the last one, so it may not end on the tick that rounding gives: one more passes. Timers
-//! of 63 ticks and more live on coarser levels, each eight times as coarse as the one before.
+//! A timer is set in whole ticks from the last one, so it may not end on the tick that rounding
+//! gives: one more passes. Timers of 63 ticks and more live on coarser levels, each eight times as
+//! coarse as the one before.
 
 use fullpipe_units::{Span, Time};
 

@@ -27,6 +27,7 @@ pub enum EpisodeKind {
     Timeout,
     /// A spurious reduction undone.
     Undo,
-    /// Start-up left without a reduction: at `ssthresh`, by the start-up's own test, or by a local drop.
+    /// Start-up left without a reduction: at `ssthresh`, by the start-up's own test, or by a local
+    /// drop.
     StartUpExit,
 }

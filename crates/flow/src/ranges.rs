@@ -1,7 +1,8 @@
-//! A set of segment numbers as disjoint, sorted ranges: what the receiver holds out of order, what the sender knows is SACKed.
+//! A set of segment numbers as disjoint, sorted ranges: what the receiver holds out of order, what
+//! the sender knows is SACKed.
 //!
-//! Changes come almost only at the two ends (new data at the back, repairs at the front), so a deque of ranges makes them
-//! constant time whatever the window.
+//! Changes come almost only at the two ends (new data at the back, repairs at the front), so a
+//! deque of ranges makes them constant time whatever the window.
 
 use std::collections::VecDeque;
 
@@ -155,7 +156,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Against a plain set: the same members, `new` reports exactly the added ones, ranges stay disjoint and apart.
+        /// Against a plain set: the same members, `new` reports exactly the added ones, ranges stay
+        /// disjoint and apart.
         #[test]
         fn behaves_like_a_set(ops in prop::collection::vec((0u64..200, 1u64..20, any::<bool>()), 1..60)) {
             let mut set = RangeSet::default();

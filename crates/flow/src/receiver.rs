@@ -1,11 +1,13 @@
 //! The receiver: reassembly by number, delayed ACKs, SACK and DSACK blocks, ECN echo.
 //!
-//! RFC 9293 section 3.8.6 and RFC 5681 section 4.2 (when to acknowledge), RFC 2018 and RFC 2883 (what to report), RFC 7323
-//! section 4.3 (which time stamp to echo), RFC 3168 section 6.1.3 (ECE until CWR). Linux' own rules, as switches: quick ACKs,
-//! merged ACKs while a hole is open, a delayed-ACK timer that ticks (`__tcp_ack_snd_check` in `net/ipv4/tcp_input.c`, 6.1).
+//! RFC 9293 section 3.8.6 and RFC 5681 section 4.2 (when to acknowledge), RFC 2018 and RFC 2883
+//! (what to report), RFC 7323 section 4.3 (which time stamp to echo), RFC 3168 section 6.1.3 (ECE
+//! until CWR). Linux' own rules, as switches: quick ACKs, merged ACKs while a hole is open, a
+//! delayed-ACK timer that ticks (`__tcp_ack_snd_check` in `net/ipv4/tcp_input.c`, 6.1).
 //!
-//! Flow control (RFC 9293 section 3.8.6): a host whose reader may be slow says how much room there is ([`Receiver::set_room`]) and
-//! asks now and then whether the sender must be told of more ([`Receiver::update_window`]). The window's end never moves back.
+//! Flow control (RFC 9293 section 3.8.6): a host whose reader may be slow says how much room there
+//! is ([`Receiver::set_room`]) and asks now and then whether the sender must be told of more
+//! ([`Receiver::update_window`]). The window's end never moves back.
 
 use fullpipe_units::{Span, Time};
 
@@ -160,7 +162,8 @@ impl Receiver {
         Some(self.ack_with(now, blocks, false))
     }
 
-    /// A sender that was silent for a timeout begins anew: its ACKs are quick again (`tcp_event_data_recv`).
+    /// A sender that was silent for a timeout begins anew: its ACKs are quick again
+    /// (`tcp_event_data_recv`).
     #[inline]
     fn note_gap(&mut self, now: Time) {
         if self.rtt.is_none() {
@@ -204,7 +207,8 @@ impl Receiver {
         Some(self.ack_with(now, SackBlocks::default(), false))
     }
 
-    /// Out of order, a duplicate, or the filling of a gap: acknowledged at once unless ACKs are merged.
+    /// Out of order, a duplicate, or the filling of a gap: acknowledged at once unless ACKs are
+    /// merged.
     #[cold]
     fn irregular(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
         let seq = segment.seq;
@@ -264,7 +268,8 @@ impl Receiver {
         Some(self.ack_with(now, blocks, dsack))
     }
 
-    /// Only repetitions beyond the third are merged: a filled hole, an advance by two segments and quick ACKs are not.
+    /// Only repetitions beyond the third are merged: a filled hole, an advance by two segments and
+    /// quick ACKs are not.
     fn may_merge(&mut self, rule: AckCompression) -> bool {
         let at_once =
             self.ahead.is_empty() || self.pending >= self.cfg.acks.every || self.quick > 0;
@@ -286,7 +291,8 @@ impl Receiver {
         }
     }
 
-    /// How many blocks were reported since the one that `seq` extends, or all of them if it begins a new one.
+    /// How many blocks were reported since the one that `seq` extends, or all of them if it begins
+    /// a new one.
     fn block_slot(&self, seq: u64) -> usize {
         let touches = |r: Range| r.start <= seq + 1 && seq <= r.end;
         let mut starts = [u64::MAX; 4];
@@ -377,11 +383,13 @@ impl Receiver {
             .min(self.rcv_wnd_right_edge)
     }
 
-    /// The host has room for so many segments that have not arrived yet. What was promised once stays promised: a host that has
-    /// less room now must find it all the same. The first segment is always admitted: a sender needs one to ask with.
+    /// The host has room for so many segments that have not arrived yet. What was promised once
+    /// stays promised: a host that has less room now must find it all the same. The first segment
+    /// is always admitted: a sender needs one to ask with.
     #[inline]
     pub fn set_room(&mut self, segments: u64) {
-        // Every segment that arrived first is below `next` or in `ahead`, and is out of the host's room already.
+        // Every segment that arrived first is below `next` or in `ahead`, and is out of the host's
+        // room already.
         let edge = self.counts.delivered.saturating_add(segments).max(1);
         if self.rcv_wnd_right_edge == u64::MAX || edge > self.rcv_wnd_right_edge {
             self.rcv_wnd_right_edge = edge;
@@ -394,12 +402,14 @@ impl Receiver {
         self.last_advertised.saturating_sub(self.next)
     }
 
-    /// An ACK that does nothing but open the window, if its sender may be waiting for one: as the ACKs that data brings would not
-    /// reach it, there must be twice the room that it knows of, and at least `step` segments more (RFC 9293 section 3.8.6.2.2).
+    /// An ACK that does nothing but open the window, if its sender may be waiting for one: as the
+    /// ACKs that data brings would not reach it, there must be twice the room that it knows of, and
+    /// at least `step` segments more (RFC 9293 section 3.8.6.2.2).
     pub fn update_window(&mut self, now: Time, step: u64) -> Option<Ack> {
         let end = self.window_end();
         let known = self.window_known();
-        // Without SACK an ACK that does not advance counts as a sign of loss while anything is on its way.
+        // Without SACK an ACK that does not advance counts as a sign of loss while anything is on
+        // its way.
         if self.last_advertised >= end || (known > 0 && !self.cfg.sack.enabled) {
             return None;
         }
@@ -426,7 +436,8 @@ fn stamp_ms(now: Time) -> u32 {
 /// ACKs for one cumulative number that are never merged (`TCP_FASTRETRANS_THRESH`).
 const DUP_THRESH: u32 = 3;
 
-/// Blocks that may change while an ACK waits: Linux trusts an ACK with two (`TCP_SACK_BLOCKS_EXPECTED`).
+/// Blocks that may change while an ACK waits: Linux trusts an ACK with two
+/// (`TCP_SACK_BLOCKS_EXPECTED`).
 const UNREPORTED_BLOCKS: usize = 2;
 
 /// Beyond an RTT, this long without data means that the sender timed out.
@@ -478,7 +489,8 @@ mod tests {
         assert_eq!(r.next_timeout(), Time::MAX);
     }
 
-    /// RFC 2018 section 4: the block with the newest segment first, then the most recently reported ones.
+    /// RFC 2018 section 4: the block with the newest segment first, then the most recently reported
+    /// ones.
     #[test]
     fn the_most_recent_block_comes_first() {
         let mut r = receiver();

@@ -1,4 +1,5 @@
-//! What sender and receiver exchange, independent of any wire: whole segments by number, cumulative and selective ACKs.
+//! What sender and receiver exchange, independent of any wire: whole segments by number, cumulative
+//! and selective ACKs.
 
 use fullpipe_units::Time;
 
@@ -25,7 +26,8 @@ pub struct Segment {
     pub push: bool,
 }
 
-/// Up to four SACK blocks, the most recently changed first; a duplicate is reported in front (RFC 2018, RFC 2883).
+/// Up to four SACK blocks, the most recently changed first; a duplicate is reported in front (RFC
+/// 2018, RFC 2883).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(from = "Vec<Range>", into = "Vec<Range>")]
 pub struct SackBlocks {

@@ -1,8 +1,9 @@
 //! The record of a trace: a sender at one moment, the same on every ground.
 //!
-//! What it is: one fixed-width row, made from a [`Sender`] without allocation, and the words for what happened since the row
-//! before. What it is not: it decides neither how often rows are made nor where they go. The columns it becomes on disk are in
-//! the trace crate; the names of Web100 and `TCP_INFO` for the same things stand beside them there.
+//! What it is: one fixed-width row, made from a [`Sender`] without allocation, and the words for
+//! what happened since the row before. What it is not: it decides neither how often rows are made
+//! nor where they go. The columns it becomes on disk are in the trace crate; the names of Web100
+//! and `TCP_INFO` for the same things stand beside them there.
 
 use fullpipe_cc::{CongestionKind, Controller, Phase};
 use fullpipe_units::{Span, Time};
@@ -26,7 +27,8 @@ pub struct TraceRow {
     pub ssthresh: f64,
     /// Pacing rate, bit/s of payload; 0 when not paced.
     pub pacing_rate: f64,
-    /// Latest RTT sample, without the receiver's delay where the ground knows it; zero before the first.
+    /// Latest RTT sample, without the receiver's delay where the ground knows it; zero before the
+    /// first.
     pub rtt: Span,
     /// Smoothed RTT; zero before the first sample.
     pub srtt: Span,
@@ -68,8 +70,8 @@ impl TraceRow {
     /// Its size in memory.
     pub const BYTES: usize = 144;
 
-    /// What `sender` of flow `flow` shows now. The extremes are those of the moment; the events, and the receiver's delay, are
-    /// for the caller to fill in.
+    /// What `sender` of flow `flow` shows now. The extremes are those of the moment; the events,
+    /// and the receiver's delay, are for the caller to fill in.
     #[inline]
     pub fn of<C: Controller>(time: Time, flow: u16, sender: &Sender<C>) -> Self {
         let (rtt, counts) = (sender.rtt(), sender.counts());
@@ -101,7 +103,8 @@ impl TraceRow {
         }
     }
 
-    /// The phase in one word: `start-up`, `congestion-avoidance`, `disorder`, `cwr`, `recovery` or `loss`.
+    /// The phase in one word: `start-up`, `congestion-avoidance`, `disorder`, `cwr`, `recovery` or
+    /// `loss`.
     pub fn phase_name(&self) -> &'static str {
         match self.phase {
             Phase::Open if self.start_up => "start-up",

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Each field names its unit and range, and its value in the presets: `Default` is that of preset
-//! `2026`, and a preset that differs follows. Ranges are the sensible ones; nothing here checks them.
+//! `2026`, and a preset that differs follows. Ranges are the sensible ones; nothing here checks
+//! them.
 
 mod receiver;
 mod sender;

@@ -273,7 +273,8 @@ pub enum LocalDrop {
 pub enum Reduction {
     /// To `ssthresh` at once (RFC 5681, RFC 6675).
     Immediate,
-    /// Proportional rate reduction: in proportion to what was outstanding and not SACKed (RFC 9937).
+    /// Proportional rate reduction: in proportion to what was outstanding and not SACKed (RFC
+    /// 9937).
     Prr,
     /// Proportional rate reduction in proportion to the window before it (RFC 6937; Linux
     /// `tcp_cwnd_reduction`).
@@ -307,8 +308,8 @@ pub enum TimerGrain {
     /// Exactly then.
     Exact,
     /// On a tick of a clock of [`TimerConfig::hz`]: the span is rounded up to ticks, and one more
-    /// tick passes because the present one has begun; spans of 63 ticks and more end on every eighth
-    /// tick (Linux `kernel/time/timer.c`).
+    /// tick passes because the present one has begun; spans of 63 ticks and more end on every
+    /// eighth tick (Linux `kernel/time/timer.c`).
     Wheel,
 }
 
@@ -335,8 +336,8 @@ pub enum Validation {
     Rfc7661,
 }
 
-/// Segments that the sender itself treats as lost, to drive a response function without touching the
-/// path (the un-ACK facility of UCL, 2003). The segment travels and is acknowledged; the sender
+/// Segments that the sender itself treats as lost, to drive a response function without touching
+/// the path (the un-ACK facility of UCL, 2003). The segment travels and is acknowledged; the sender
 /// answers with one reduction per window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ArtificialLoss {

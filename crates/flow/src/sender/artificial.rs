@@ -1,4 +1,5 @@
-//! Sender-side artificial loss: which deliveries the sender pretends to have lost (UCL 2003, un-ACK facility).
+//! Sender-side artificial loss: which deliveries the sender pretends to have lost (UCL 2003, un-ACK
+//! facility).
 
 use fullpipe_units::Time;
 
@@ -33,7 +34,8 @@ impl Artificial {
         Some(new)
     }
 
-    /// `n` segments were just delivered after `before` others, the window is `w`: does one of them count as lost?
+    /// `n` segments were just delivered after `before` others, the window is `w`: does one of them
+    /// count as lost?
     pub fn strikes(&mut self, now: Time, before: u64, n: u64, w: f64) -> bool {
         let after = before + n;
         let mut hit = false;

@@ -6,7 +6,8 @@ use super::Sender;
 use crate::config::Detector;
 
 impl<C: Controller> Sender<C> {
-    /// Recounts the scoreboard and checks what no sequence of events may break. Walks the whole window.
+    /// Recounts the scoreboard and checks what no sequence of events may break. Walks the whole
+    /// window.
     ///
     /// # Errors
     /// A sentence about the first promise that does not hold.

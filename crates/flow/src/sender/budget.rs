@@ -1,5 +1,5 @@
-//! The window in force, in whole segments, and what follows from its largest value: the pushes of an
-//! application that fills a send buffer.
+//! The window in force, in whole segments, and what follows from its largest value: the pushes of
+//! an application that fills a send buffer.
 
 /// Whole segments of the window in force.
 #[derive(Clone, Copy, Debug)]

@@ -1,9 +1,10 @@
 //! The peer's window is closed and nothing is in flight: the ACK that opens it may be lost, so the
 //! sender probes (RFC 9293 section 3.8.6.1).
 //!
-//! The probe is the last acknowledged segment, sent again: the receiver knows it and answers at once
-//! with its present window (Linux does the same with one byte, `tcp_xmit_probe_skb`). It is outside
-//! the scoreboard: nothing is inferred from its fate, and the controller does not hear of it.
+//! The probe is the last acknowledged segment, sent again: the receiver knows it and answers at
+//! once with its present window (Linux does the same with one byte, `tcp_xmit_probe_skb`). It is
+//! outside the scoreboard: nothing is inferred from its fate, and the controller does not hear of
+//! it.
 
 use fullpipe_units::{Span, Time};
 

@@ -136,8 +136,8 @@ impl Delivery {
         self.app_limited_until != 0
     }
 
-    /// `n` segments were delivered; returns how many since `newest`, the most recently sent of them,
-    /// left. Low 32 bits of the count suffice: fewer than 2^32 segments are ever outstanding.
+    /// `n` segments were delivered; returns how many since `newest`, the most recently sent of
+    /// them, left. Low 32 bits of the count suffice: fewer than 2^32 segments are ever outstanding.
     #[inline]
     pub(super) fn on_delivered(&mut self, n: u64, newest: &Sent) -> u64 {
         self.delivered += n;
@@ -169,8 +169,8 @@ impl Delivery {
         })
     }
 
-    /// A delivery whose newest segment left `since` deliveries ago: begins a round if that was after
-    /// the last one began, and returns what the ended round delivered, segments.
+    /// A delivery whose newest segment left `since` deliveries ago: begins a round if that was
+    /// after the last one began, and returns what the ended round delivered, segments.
     #[inline]
     pub(super) fn next_round(&mut self, since: u64) -> Option<u64> {
         if self.delivered - since < self.round_began {

@@ -1,6 +1,7 @@
 //! RTT estimation and the retransmission timeout: RFC 6298, and Linux' variant of it.
 //!
-//! Each estimator keeps the names of its document; [`RttEstimator`] is what the sender sees of either.
+//! Each estimator keeps the names of its document; [`RttEstimator`] is what the sender sees of
+//! either.
 
 use fullpipe_units::Span;
 
@@ -314,8 +315,8 @@ mod tests {
         });
     }
 
-    /// Samples of 100, 100, 500, 100 ms, worked by hand: the variance is never below 200 ms, a rise counts a quarter at once
-    /// (mean deviation 4x: 200, 150, 512.5 ms), a fall an eighth of that.
+    /// Samples of 100, 100, 500, 100 ms, worked by hand: the variance is never below 200 ms, a rise
+    /// counts a quarter at once (mean deviation 4x: 200, 150, 512.5 ms), a fall an eighth of that.
     #[test]
     fn linux_raises_the_variance_fast_and_lowers_it_slowly() {
         let ms = Span::from_millis;
@@ -338,14 +339,16 @@ mod tests {
             );
         }
         assert!((e.rto().as_secs_f64() * 1e3 - 656.25).abs() < 2e-3);
-        // The window has ended: the variance gives back a quarter of what its largest deviation leaves, twice.
+        // The window has ended: the variance gives back a quarter of what its largest deviation
+        // leaves, twice.
         update(&mut e, ms(100), ms(100), 101, 200);
         assert!((e.rttvar().as_secs_f64() * 1e3 - 512.5).abs() < 2e-3);
         update(&mut e, ms(100), ms(100), 201, 300);
         assert!(e.rttvar() < ms(512), "{:?}", e.rttvar());
     }
 
-    /// SRTT 500 ms with a mean deviation of 250: a sample of 100 ms is 150 ms more than expected, of which an eighth counts.
+    /// SRTT 500 ms with a mean deviation of 250: a sample of 100 ms is 150 ms more than expected,
+    /// of which an eighth counts.
     #[test]
     fn a_fall_counts_an_eighth_of_a_rise() {
         let start = Linux {
@@ -372,7 +375,8 @@ mod tests {
         assert_eq!((e.min(), e.srtt()), (ms(20), ms(60)));
     }
 
-    /// Known numbers of RFC 6298's formulas: samples 0.1, 0.1, 0.12, 0.2, 0.1 s, G = 1 ms, no floor.
+    /// Known numbers of RFC 6298's formulas: samples 0.1, 0.1, 0.12, 0.2, 0.1 s, G = 1 ms, no
+    /// floor.
     #[test]
     fn the_estimator_follows_the_formulas() {
         let ms = Span::from_millis;

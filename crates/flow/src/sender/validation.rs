@@ -1,6 +1,7 @@
 //! Congestion window validation after idle or application-limited time.
 //!
-//! RFC 5681 section 4.1 (restart window), RFC 2861 in its Linux form (halve per idle RTO), RFC 7661 (`pipeACK`, five minutes).
+//! RFC 5681 section 4.1 (restart window), RFC 2861 in its Linux form (halve per idle RTO), RFC 7661
+//! (`pipeACK`, five minutes).
 
 use fullpipe_units::{Span, Time};
 
@@ -10,7 +11,8 @@ use crate::config::Validation;
 #[derive(Clone, Debug)]
 pub struct WindowValidation {
     mode: Validation,
-    /// Volume acknowledged per round, maximum over the last measurement period: value and time of two periods.
+    /// Volume acknowledged per round, maximum over the last measurement period: value and time of
+    /// two periods.
     best: [(u64, Time); 2],
     /// Start of the non-validated phase.
     unvalidated_since: Option<Time>,

@@ -22,7 +22,8 @@ fn limited_to(detector: Detector, transfer: u64) -> SenderConfig {
     with(detector).with(|c| c.transfer = Some(transfer))
 }
 
-/// Duplicate ACKs number 1..=n for `first`, `first+1`, ... above a hole at zero, one millisecond apart from `at`.
+/// Duplicate ACKs number 1..=n for `first`, `first+1`, ... above a hole at zero, one millisecond
+/// apart from `at`.
 fn duplicates<C: fullpipe_cc::Controller>(
     host: &mut Host<C>,
     at: f64,
@@ -55,7 +56,8 @@ fn a_hole_is_lost_below_three_sacked_segments() {
     assert_eq!(h.s.flight(), 12 - 3 - 1);
 }
 
-/// Limited Transmit: the first two duplicates release one new segment each, not part of FlightSize; rule 1 before rule 2.
+/// Limited Transmit: the first two duplicates release one new segment each, not part of FlightSize;
+/// rule 1 before rule 2.
 #[test]
 fn limited_transmit_then_lost_segments_then_new_data() {
     let mut h = Host::new(with(Detector::Sack), 20.0);
@@ -67,7 +69,8 @@ fn limited_transmit_then_lost_segments_then_new_data() {
         "limited transmit excluded"
     );
     assert_eq!(h.s.controller().ssth, 10.0);
-    // pipe after the third is 22 - 3 - 1 = 18; it reaches 9 nine duplicates later: the hole first, then new data.
+    // pipe after the third is 22 - 3 - 1 = 18; it reaches 9 nine duplicates later: the hole first,
+    // then new data.
     assert!(out[3..11].iter().all(|o| o.is_empty()), "{out:?}");
     assert_eq!(out[11..], [vec![R(0)], vec![N(22)], vec![N(23)]]);
     assert_eq!(h.s.controller().congestions.len(), 1);
@@ -97,7 +100,8 @@ fn without_new_data_unsacked_holes_follow() {
     assert_eq!(h.s.counts().retransmits, 6, "each once");
 }
 
-/// Rule 4: the highest unSACKed segment, once per recovery, and only after the first hole was repaired.
+/// Rule 4: the highest unSACKed segment, once per recovery, and only after the first hole was
+/// repaired.
 #[test]
 fn one_rescue_retransmission_per_recovery() {
     let mut h = Host::new(limited_to(Detector::Sack, 10), 10.0);
@@ -146,7 +150,8 @@ fn sack_recovery_leaves_a_lost_retransmission_to_the_timer() {
     assert_eq!(out[0].1, R(0));
 }
 
-/// Losses of data sent after the reduction are a new window's: one more reduction when the first recovery ends.
+/// Losses of data sent after the reduction are a new window's: one more reduction when the first
+/// recovery ends.
 #[test]
 fn a_loss_beyond_the_recovery_point_reduces_again() {
     for detector in [Detector::Sack, Detector::Rack] {
@@ -266,7 +271,8 @@ fn newreno_survives_more_duplicates_than_segments() {
     assert!(h.s.is_done());
 }
 
-/// Three duplicates while the window is being reduced for a mark or a local drop still repair the hole.
+/// Three duplicates while the window is being reduced for a mark or a local drop still repair the
+/// hole.
 #[test]
 fn newreno_detects_a_loss_during_a_reduction() {
     let cfg = with(Detector::NewReno).with(|c| c.host.local_drop = LocalDrop::React);
@@ -296,7 +302,8 @@ fn reordering_within_a_quarter_of_the_round_trip_is_no_loss() {
     // What was sent by 82 ms.
     let first = h.log.iter().filter(|l| l.0 <= ms(82.0)).count() as u64;
     h.ack_at(162.0, &ack(first, 82.0));
-    // Once reordering was seen even ten SACKed segments wait for the quarter of the round trip: until 170 + 20.
+    // Once reordering was seen even ten SACKed segments wait for the quarter of the round trip:
+    // until 170 + 20.
     h.ack_at(170.0, &sack(first, &[(first + 1, first + 11)]));
     assert_eq!(h.s.phase(), Phase::Disorder);
     assert_eq!(h.s.next_timeout(), ms(190.0));
@@ -333,7 +340,8 @@ fn dsacks_widen_the_window_once_per_round() {
     assert_eq!(h.s.next_timeout(), ms(80.0 + 40.0));
 }
 
-/// RACK finds a lost retransmission when something sent later is delivered; RFC 5681 section 4.3 wants a second reduction.
+/// RACK finds a lost retransmission when something sent later is delivered; RFC 5681 section 4.3
+/// wants a second reduction.
 #[test]
 fn a_lost_retransmission_reduces_once_more_unless_switched_off() {
     for again in [true, false] {
@@ -362,7 +370,8 @@ fn a_lost_retransmission_reduces_once_more_unless_switched_off() {
     }
 }
 
-/// A cumulative ACK for a retransmission condemns the tail that was sent before it, with nothing SACKed any more.
+/// A cumulative ACK for a retransmission condemns the tail that was sent before it, with nothing
+/// SACKed any more.
 #[test]
 fn rack_judges_a_lost_tail_by_the_retransmission_that_was_delivered() {
     let cfg = limited_to(Detector::Rack, 10).with(|c| c.recovery.reduction = Reduction::Prr);

@@ -20,7 +20,8 @@ fn the_handshake_takes_one_round_trip_and_gives_a_sample() {
     assert_eq!(h.s.counts().sent, 10, "a SYN is no data");
 }
 
-/// RFC 6298 section 5.7, RFC 5681 section 3.1: after a lost SYN one segment and a timeout of three seconds; no sample.
+/// RFC 6298 section 5.7, RFC 5681 section 3.1: after a lost SYN one segment and a timeout of three
+/// seconds; no sample.
 #[test]
 fn a_lost_syn_means_one_segment_and_three_seconds() {
     let cfg = SenderConfig::preset(Preset::Y2026, 1500).with(|c| c.recovery.tlp = false);

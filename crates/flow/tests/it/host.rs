@@ -158,7 +158,8 @@ pub fn ack(cum: u64, echo_ms: f64) -> Ack {
     }
 }
 
-/// An ACK with SACK blocks; its echo is newer than any transmission, so that it never looks spurious.
+/// An ACK with SACK blocks; its echo is newer than any transmission, so that it never looks
+/// spurious.
 pub fn sack(cum: u64, blocks: &[(u64, u64)]) -> Ack {
     let mut a = ack(cum, 1e9);
     for &(start, end) in blocks {
@@ -222,7 +223,8 @@ impl<C: Controller> Host<C> {
         self.s.audit().unwrap_or_else(|e| panic!("{e}"));
     }
 
-    /// Lets time pass until `at` (milliseconds), firing every timer on the way; returns what left and when.
+    /// Lets time pass until `at` (milliseconds), firing every timer on the way; returns what left
+    /// and when.
     pub fn wait(&mut self, at_ms: f64) -> Vec<(f64, Out)> {
         let from = self.log.len();
         let end = ms(at_ms);

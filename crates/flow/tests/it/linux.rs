@@ -1,5 +1,5 @@
-//! Preset `linux`: each switch by what it changes, worked by hand from Linux 6.1 (`net/ipv4/tcp_input.c`, `tcp_output.c`,
-//! `tcp_recovery.c`, `tcp_timer.c`).
+//! Preset `linux`: each switch by what it changes, worked by hand from Linux 6.1
+//! (`net/ipv4/tcp_input.c`, `tcp_output.c`, `tcp_recovery.c`, `tcp_timer.c`).
 
 use fullpipe_flow::{
     Ack, AckCompression, LossWindow, Preset, Receiver, ReceiverConfig, Reduction, RttSample,
@@ -45,8 +45,9 @@ fn at_us(us: u64) -> Time {
     Time::ZERO + Span::from_micros(us)
 }
 
-/// 20 in flight, the first lost, `ssthresh` 10: after the n-th delivery of the recovery ceil(10 n / 20) segments may have left.
-/// With 15 in flight of a window of 20, Linux divides by 20 and RFC 9937 by 15.
+/// 20 in flight, the first lost, `ssthresh` 10: after the n-th delivery of the recovery ceil(10 n /
+/// 20) segments may have left. With 15 in flight of a window of 20, Linux divides by 20 and RFC
+/// 9937 by 15.
 #[test]
 fn prr_releases_in_proportion_to_the_window() {
     let sent = |reduction| {
@@ -101,7 +102,8 @@ fn srtt_counts_the_wait_of_a_delayed_ack() {
     }
 }
 
-/// Karn: an ACK that covers a retransmission gives no time of its own, but its time stamp does, in whole milliseconds.
+/// Karn: an ACK that covers a retransmission gives no time of its own, but its time stamp does, in
+/// whole milliseconds.
 #[test]
 fn a_covered_retransmission_is_timed_by_the_stamp_in_milliseconds() {
     let mut h = Host::new(linux(), 4.0);
@@ -124,9 +126,11 @@ fn a_timeout_spares_recent_segments() {
             c.recovery.tlp = false;
         });
         let mut h = Host::new(cfg, 4.0);
-        // RTT 100 ms: 4 leaves at 100 ms; the timer goes off at 400 ms, 300 ms after the last ACK that advanced.
+        // RTT 100 ms: 4 leaves at 100 ms; the timer goes off at 400 ms, 300 ms after the last ACK
+        // that advanced.
         h.ack_at(100.0, &ack(1, 0.0));
-        // 1 is lost and resent 30 ms before, 5 follows it; the newest delivery took 270 ms. 2 and 3 are as old as 1.
+        // 1 is lost and resent 30 ms before, 5 follows it; the newest delivery took 270 ms. 2 and 3
+        // are as old as 1.
         let out = h.ack_at(370.0, &sack(1, &[(4, 5)]));
         assert_eq!(out, [R(1)]);
         assert_eq!(h.ack_at(371.0, &sack(1, &[(3, 5)])), [R(2)]);
@@ -136,7 +140,8 @@ fn a_timeout_spares_recent_segments() {
     }
 }
 
-/// The timer runs from the last ACK that advanced, or from when the first outstanding segment was resent.
+/// The timer runs from the last ACK that advanced, or from when the first outstanding segment was
+/// resent.
 #[test]
 fn resending_the_head_restarts_the_timer() {
     for (head_restarts_timer, timeouts) in [(true, 0), (false, 1)] {
@@ -152,7 +157,8 @@ fn resending_the_head_restarts_the_timer() {
     }
 }
 
-/// From recovery a timeout does not reduce again before the recovery's data is acknowledged; RFC 5681 does.
+/// From recovery a timeout does not reduce again before the recovery's data is acknowledged; RFC
+/// 5681 does.
 #[test]
 fn a_timeout_in_recovery_does_not_reduce_twice() {
     for (reduces, first) in [(false, false), (true, true)] {
@@ -228,7 +234,8 @@ fn acks_above_a_hole_are_merged() {
     );
 }
 
-/// Three blocks fit into an ACK: what waits goes out before a newer block would push it aside, and no more than 44 wait.
+/// Three blocks fit into an ACK: what waits goes out before a newer block would push it aside, and
+/// no more than 44 wait.
 #[test]
 fn merged_acks_lose_no_block() {
     let mut r = receiver(0);
@@ -270,7 +277,8 @@ fn the_wait_is_a_twentieth_of_a_short_round_trip() {
     assert_eq!(r.next_timeout(), at_us(4000 + 200));
 }
 
-/// The window grows by two segments per arrival up to its limit, and each arrival is acknowledged at once meanwhile.
+/// The window grows by two segments per arrival up to its limit, and each arrival is acknowledged
+/// at once meanwhile.
 #[test]
 fn segments_are_acknowledged_at_once_while_the_window_grows() {
     let mut r = Receiver::new(ReceiverConfig::preset(Preset::Linux).with(|c| {
@@ -290,7 +298,8 @@ fn segments_are_acknowledged_at_once_while_the_window_grows() {
     assert_eq!(acks[8..], [None, Some(70), None, Some(72)]);
 }
 
-/// A pushed segment is acknowledged at once; a refill is due when 0.694 of the largest window has been sent.
+/// A pushed segment is acknowledged at once; a refill is due when 0.694 of the largest window has
+/// been sent.
 #[test]
 fn refills_of_the_send_buffer_are_pushed() {
     let mut r = receiver(0);
@@ -347,7 +356,8 @@ fn timers_end_on_ticks() {
     assert_eq!(wheel.s.next_timeout(), ms(320.0));
 }
 
-/// The preset leaves a plain transfer as it is: everything arrives in order and nothing is sent twice.
+/// The preset leaves a plain transfer as it is: everything arrives in order and nothing is sent
+/// twice.
 #[test]
 fn nothing_is_resent_without_a_loss() {
     let mut h = Host::new(linux(), 10.0);

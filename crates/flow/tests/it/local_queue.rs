@@ -24,7 +24,8 @@ fn stalled(policy: LocalDrop, prr: bool) -> (Host, Segment) {
     (h, refused)
 }
 
-/// Section 4.8: `react` reduces once per window, kind local drop, no undo; the segment is sent after all.
+/// Section 4.8: `react` reduces once per window, kind local drop, no undo; the segment is sent
+/// after all.
 #[test]
 fn a_local_drop_reduces_once_per_window() {
     for prr in [false, true] {
@@ -39,7 +40,8 @@ fn a_local_drop_reduces_once_per_window() {
         );
         assert_eq!(h.s.phase(), Phase::Cwr);
         h.s.resume();
-        // The window slides down (PRR) or dropped at once; new refusals in the same window change nothing.
+        // The window slides down (PRR) or dropped at once; new refusals in the same window change
+        // nothing.
         let mut una = 4;
         while una < 18 {
             una += 2;
@@ -130,7 +132,8 @@ fn ignore_waits_and_exit_leaves_slow_start() {
     }
 }
 
-/// The very first segment is refused: nothing is outstanding, no ACK will come, the sender must still go on.
+/// The very first segment is refused: nothing is outstanding, no ACK will come, the sender must
+/// still go on.
 #[test]
 fn a_refusal_with_nothing_outstanding_is_no_deadlock() {
     for policy in [

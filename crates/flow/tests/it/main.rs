@@ -13,3 +13,4 @@ mod prr;
 mod scale;
 mod sending;
 mod timers;
+mod walls;

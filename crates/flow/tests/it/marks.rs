@@ -5,8 +5,8 @@ use fullpipe_flow::{Ack, Reduction, Segment, Validation};
 
 use crate::host::{Host, ack, modern, reduction, sack};
 
-/// RFC 3168: one reduction per window of data however many marks; CWR on the first new segment, no ECT on retransmissions;
-/// the echo of the same mark that ends the window does not reduce again.
+/// RFC 3168: one reduction per window of data however many marks; CWR on the first new segment, no
+/// ECT on retransmissions; the echo of the same mark that ends the window does not reduce again.
 #[test]
 fn marks_reduce_once_per_window() {
     for prr in [false, true] {
@@ -61,7 +61,8 @@ fn retransmissions_carry_neither_ect_nor_cwr() {
     assert!(!cwr[0].retransmission);
 }
 
-/// ABE (RFC 8511): on a mark in congestion avoidance the fraction kept is the parameter; on loss nothing changes.
+/// ABE (RFC 8511): on a mark in congestion avoidance the fraction kept is the parameter; on loss
+/// nothing changes.
 #[test]
 fn abe_keeps_more_on_a_mark_than_on_a_loss() {
     let run = |stack: &str, marked: bool| {

@@ -1,9 +1,10 @@
-//! A real sender and a real receiver over a random network, for every detector: after every call the sender's promises
-//! hold, and in the end everything has arrived.
+//! A real sender and a real receiver over a random network, for every detector: after every call
+//! the sender's promises hold, and in the end everything has arrived.
 //!
-//! The network drops, delays, reorders and duplicates data and ACKs, marks, and its local queue refuses segments; from
-//! `bad_until` on it behaves. A run that has nothing left to happen, or does not end, is a deadlock. A round trip takes
-//! time: at zero, RACK cannot tell a retransmission from its original.
+//! The network drops, delays, reorders and duplicates data and ACKs, marks, and its local queue
+//! refuses segments; from `bad_until` on it behaves. A run that has nothing left to happen, or does
+//! not end, is a deadlock. A round trip takes time: at zero, RACK cannot tell a retransmission from
+//! its original.
 
 use std::collections::BTreeMap;
 
@@ -90,7 +91,8 @@ impl Pair {
     ) -> Self {
         let spec = StackSpec::parse(stack).unwrap();
         let (cfg, setup) = cfg.with_stack(&spec);
-        // Without a handshake the first ACK brings the window; until then the initial window and one probe with new data leave.
+        // Without a handshake the first ACK brings the window; until then the initial window and
+        // one probe with new data leave.
         let window_end = match rcfg.window.max {
             Some(w) if cfg.handshake => w,
             Some(w) => w.max(cfg.window.initial as u64 + u64::from(cfg.recovery.tlp)),

@@ -7,7 +7,8 @@ use fullpipe_units::Time;
 use crate::host::Out::N;
 use crate::host::{Halver, Host, ack, modern, sack, span_ms, syn_ack};
 
-/// Section 3.2: segment i of the initial window leaves at t0 + i T; (RTT, jiffy, IW, T bounded, T variable), ms.
+/// Section 3.2: segment i of the initial window leaves at t0 + i T; (RTT, jiffy, IW, T bounded, T
+/// variable), ms.
 #[test]
 fn the_initial_window_leaves_at_the_times_of_the_table() {
     let rows = [
@@ -100,7 +101,8 @@ fn spreading_ends_on_loss_on_a_mark_and_after_the_initial_window() {
     assert_eq!(h.ack_at(40.0, &ack(2, 20.0)), [N(10), N(11)]);
 }
 
-/// Section 3.3, known number: w 1000, 1448 B, SRTT 87 ms, gain 1.2: 159.779310 Mbit/s, one segment every 72.5 us.
+/// Section 3.3, known number: w 1000, 1448 B, SRTT 87 ms, gain 1.2: 159.779310 Mbit/s, one segment
+/// every 72.5 us.
 #[test]
 fn pacing_spaces_segments_by_the_published_gap() {
     for (ssth, gain) in [(1000.0, 1.2), (f64::INFINITY, 2.0)] {
@@ -153,7 +155,8 @@ fn retransmissions_are_paced() {
     assert!(times.windows(2).skip(2).all(|w| w[1] > w[0]), "{times:?}");
 }
 
-/// Linux `tcp_tso_should_defer`: trains of the offload's size, or of a third of the window where that is less.
+/// Linux `tcp_tso_should_defer`: trains of the offload's size, or of a third of the window where
+/// that is less.
 #[test]
 fn segmentation_offload_waits_for_a_train() {
     for (window, tso, train) in [(24.0, 8, 8), (24.0, 44, 8), (90.0, 44, 30), (60.0, 10, 10)] {
@@ -211,7 +214,8 @@ fn segmentation_offload_leaves_a_spread_initial_window_alone() {
     assert_eq!(h.ack_at(204.0, &ack(3, 104.0)).len(), 3);
 }
 
-/// A pacer lets a train pass as one and charges it whole; at a low rate it is two segments long, at a high one a millisecond.
+/// A pacer lets a train pass as one and charges it whole; at a low rate it is two segments long, at
+/// a high one a millisecond.
 #[test]
 fn segmentation_offload_paces_trains() {
     let cfg = modern().with(|c| {
@@ -233,7 +237,8 @@ fn segmentation_offload_paces_trains() {
     for train in times.chunks(2) {
         assert!(train.iter().all(|t| *t == train[0]), "{times:?}");
     }
-    // 20 segments per 100 ms: a train of two every 10 ms, less what the pacer's credit of a burst advances the first.
+    // 20 segments per 100 ms: a train of two every 10 ms, less what the pacer's credit of a burst
+    // advances the first.
     for pair in times.chunks(2).collect::<Vec<_>>().windows(2) {
         assert!((pair[1][0] - pair[0][0] - 10.0).abs() < 10.1, "{times:?}");
     }

@@ -1,5 +1,5 @@
-//! Flow control: a receiver whose host has little room, and a sender before a closed window (RFC 9293 sections 3.8.6.1 and
-//! 3.8.6.2).
+//! Flow control: a receiver whose host has little room, and a sender before a closed window (RFC
+//! 9293 sections 3.8.6.1 and 3.8.6.2).
 
 use fullpipe_flow::{Ack, Preset, Receiver, ReceiverConfig, SenderConfig};
 use fullpipe_units::Time;
@@ -78,7 +78,8 @@ fn without_a_bound_nothing_is_updated() {
     assert_eq!(r.update_window(ms(100.0), 1), None);
 }
 
-/// The update is lost: the sender asks after its RTO, then after twice that, and hears of the window at last.
+/// The update is lost: the sender asks after its RTO, then after twice that, and hears of the
+/// window at last.
 #[test]
 fn a_closed_window_is_probed_with_back_off() {
     let mut h = closed(modern());
@@ -104,7 +105,8 @@ fn a_closed_window_is_probed_with_back_off() {
     assert!(h.s.controller().congestions.is_empty() && h.s.controller().rtos.is_empty());
 }
 
-/// RFC 9293 section 3.8.6.1 lets the pauses grow exponentially; the bound is that of the retransmission timer.
+/// RFC 9293 section 3.8.6.1 lets the pauses grow exponentially; the bound is that of the
+/// retransmission timer.
 #[test]
 fn questions_are_no_further_apart_than_the_longest_timeout() {
     let mut cfg = modern();
@@ -198,7 +200,8 @@ fn a_transfer_ends_although_no_update_arrives() {
     assert_eq!(h.s.counts().timeouts, 0);
 }
 
-/// The answer to a question reports a duplicate, which no retransmission of the recovery before has caused.
+/// The answer to a question reports a duplicate, which no retransmission of the recovery before has
+/// caused.
 #[test]
 fn an_answered_question_undoes_no_reduction() {
     let mut h = Host::new(modern(), 10.0);
@@ -220,8 +223,9 @@ fn an_answered_question_undoes_no_reduction() {
     assert_eq!((h.s.controller().undos, h.s.cwnd()), (0, reduced));
 }
 
-/// The tail was lost and its probe has repaired that; what only opens the window then is no duplicate ACK, which would say that the
-/// probe was needless (RFC 8985 section 7.4.2, RFC 5681 section 2).
+/// The tail was lost and its probe has repaired that; what only opens the window then is no
+/// duplicate ACK, which would say that the probe was needless (RFC 8985 section 7.4.2, RFC 5681
+/// section 2).
 #[test]
 fn a_window_update_does_not_hide_a_loss_that_a_probe_repaired() {
     for update in [false, true] {

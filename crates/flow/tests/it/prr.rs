@@ -1,4 +1,5 @@
-//! Proportional Rate Reduction: the two figures of RFC 9937, through the sender, for both SACK detectors.
+//! Proportional Rate Reduction: the two figures of RFC 9937, through the sender, for both SACK
+//! detectors.
 
 use fullpipe_cc::Phase;
 use fullpipe_flow::{Detector, Prr, PrrAck, Reduction};
@@ -22,8 +23,8 @@ fn step(h: &mut Host, at: f64, a: &fullpipe_flow::Ack) -> (u64, Vec<Out>) {
     (w, h.poll())
 }
 
-/// Example 1 (RFC 9937 figure 1): segment 0 of 20 is lost. Figure and pseudo-code differ in the tail; both send 11 segments
-/// from the third ACK on, and both are accepted.
+/// Example 1 (RFC 9937 figure 1): segment 0 of 20 is lost. Figure and pseudo-code differ in the
+/// tail; both send 11 segments from the third ACK on, and both are accepted.
 #[test]
 fn one_loss_in_twenty() {
     for detector in [Detector::Rack, Detector::Sack] {
@@ -97,7 +98,8 @@ fn fifteen_losses_in_twenty() {
             vec![R(4)],
         ];
         assert_eq!(sends, expected, "{detector:?}");
-        // Each repaired hole advances the cumulative number: two retransmissions per ACK until all 15 are out.
+        // Each repaired hole advances the cumulative number: two retransmissions per ACK until all
+        // 15 are out.
         let mut windows = Vec::new();
         let mut next = 5;
         for i in 1..=7u64 {
@@ -127,7 +129,8 @@ fn without_prr_the_quota_leaves_at_once() {
     }
 }
 
-/// The formula alone: above ssthresh in proportion, below it slow start, the fast retransmit forced.
+/// The formula alone: above ssthresh in proportion, below it slow start, the fast retransmit
+/// forced.
 #[test]
 fn the_quota_of_one_ack() {
     let ack = |delivered, inflight, good| PrrAck {
@@ -160,7 +163,8 @@ fn the_quota_of_one_ack() {
     assert_eq!(p.cwnd(), 11);
 }
 
-/// The slow-start part never exceeds what the network delivered: sent in recovery is at most what was delivered (plus one).
+/// The slow-start part never exceeds what the network delivered: sent in recovery is at most what
+/// was delivered (plus one).
 #[test]
 fn conservation_bound_under_heavy_loss() {
     let mut h = host(Detector::Rack);

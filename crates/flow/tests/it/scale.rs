@@ -17,7 +17,8 @@ fn config(detector: Detector, transfer: u64) -> SenderConfig {
     })
 }
 
-/// The transfer of `transfer` segments over a path that loses each packet with `p`, window held at `w`; CPU time per segment.
+/// The transfer of `transfer` segments over a path that loses each packet with `p`, window held at
+/// `w`; CPU time per segment.
 fn transfer(detector: Detector, w: f64, transfer: u64, p: f64) -> f64 {
     let rtt = Span::from_millis(100);
     let mut cc = Halver::new(w);
@@ -27,7 +28,8 @@ fn transfer(detector: Detector, w: f64, transfer: u64, p: f64) -> f64 {
     let mut dice = Dice(7);
     let mut now = Time::ZERO;
     s.start(now);
-    // One flight per step: all that is sent arrives a round trip later, in order, holes where packets were lost.
+    // One flight per step: all that is sent arrives a round trip later, in order, holes where
+    // packets were lost.
     #[allow(clippy::disallowed_methods)] // the test's subject is time
     let begin = Instant::now();
     let mut rounds = 0;
@@ -72,8 +74,8 @@ fn a_million_segments_in_flight_with_one_percent_loss_complete() {
     }
 }
 
-/// The cost per segment of a window of a million against one of a thousand: cache misses are allowed, a factor of the window
-/// is not (it would be a thousand).
+/// The cost per segment of a window of a million against one of a thousand: cache misses are
+/// allowed, a factor of the window is not (it would be a thousand).
 #[test]
 fn the_cost_of_an_ack_does_not_grow_with_the_window() {
     for detector in [Detector::Rack, Detector::Sack] {
@@ -86,7 +88,8 @@ fn the_cost_of_an_ack_does_not_grow_with_the_window() {
     }
 }
 
-/// Worst case of RFC 6675 without new data: every second segment missing in a large window. One retransmission each.
+/// Worst case of RFC 6675 without new data: every second segment missing in a large window. One
+/// retransmission each.
 #[test]
 fn alternating_holes_in_a_large_window() {
     for detector in [Detector::Rack, Detector::Sack] {
@@ -113,8 +116,9 @@ fn alternating_holes_in_a_large_window() {
     }
 }
 
-/// RFC 6675 rule 3 over a window of holes: each is resent once, and the search for the next goes on where the last ended.
-/// Searching from the start each time would take 45 thousand million steps here.
+/// RFC 6675 rule 3 over a window of holes: each is resent once, and the search for the next goes on
+/// where the last ended. Searching from the start each time would take 45 thousand million steps
+/// here.
 #[test]
 fn the_search_for_holes_does_not_start_over() {
     let n = 300_000u64;

@@ -1,4 +1,5 @@
-//! What limits a sender and what its receiver answers: the tail, delayed ACKs, validation, artificial loss, the application.
+//! What limits a sender and what its receiver answers: the tail, delayed ACKs, validation,
+//! artificial loss, the application.
 
 use fullpipe_flow::{
     Ack, ArtificialLoss, Detector, Preset, Receiver, ReceiverConfig, Segment, Validation,
@@ -80,7 +81,8 @@ fn delayed_acks_follow_their_two_rules() {
 /// Idle for 3.5 timeouts after a burst: each mode's window, through the sender.
 #[test]
 fn validation_after_idle_follows_its_mode() {
-    // The application stops at 40, then the host raises the limit by a new transfer: modelled by the peer's window.
+    // The application stops at 40, then the host raises the limit by a new transfer: modelled by
+    // the peer's window.
     let rows = [
         (Validation::None, 20.0),
         (Validation::Rfc5681, 4.0),
@@ -111,7 +113,8 @@ fn validation_after_idle_follows_its_mode() {
     }
 }
 
-/// Sender-side artificial loss: nothing is resent, one reduction per window; base is the flight as the ACK came.
+/// Sender-side artificial loss: nothing is resent, one reduction per window; base is the flight as
+/// the ACK came.
 #[test]
 fn artificial_losses_reduce_without_retransmission() {
     for prr in [false, true] {
@@ -176,8 +179,8 @@ fn an_application_limit_is_reported() {
     let _ = Span::ZERO;
 }
 
-/// A host that takes a few segments and then serves others: if it never gets to the end of the window, the window is not the limit; if
-/// it goes on before anything is acknowledged, it is.
+/// A host that takes a few segments and then serves others: if it never gets to the end of the
+/// window, the window is not the limit; if it goes on before anything is acknowledged, it is.
 #[test]
 fn a_window_that_the_host_does_not_use_is_not_the_limit() {
     let mut cc = Halver::new(100.0);

@@ -12,7 +12,8 @@ fn kinds(h: &mut Host) -> Vec<EpisodeKind> {
 
 const LOSS: EpisodeKind = EpisodeKind::Congestion(CongestionKind::Loss);
 
-/// A sender whose SRTT is 80 ms with no variation left, and `n` segments of data outstanding sent at the returned time.
+/// A sender whose SRTT is 80 ms with no variation left, and `n` segments of data outstanding sent
+/// at the returned time.
 fn settled(mut cfg: SenderConfig, n: u64) -> (Host, f64) {
     cfg.transfer = Some(60 + n);
     let mut h = Host::new(cfg, 1.0);
@@ -87,7 +88,8 @@ fn a_probe_is_never_later_than_the_timeout() {
     assert_eq!(h.s.counts().timeouts, 1);
 }
 
-/// The last segment of a transfer is lost: the probe repairs it, and later data proves the loss: one reduction.
+/// The last segment of a transfer is lost: the probe repairs it, and later data proves the loss:
+/// one reduction.
 #[test]
 fn a_probe_that_repairs_the_tail_reduces_once() {
     let mut cfg = modern();
@@ -109,7 +111,8 @@ fn a_probe_that_repairs_the_tail_reduces_once() {
     assert_eq!(h.s.counts().probes, 1);
 }
 
-/// Several segments at the tail are lost: the probe's SACK starts recovery, and that is the only reduction.
+/// Several segments at the tail are lost: the probe's SACK starts recovery, and that is the only
+/// reduction.
 #[test]
 fn a_lost_tail_found_by_a_probe_reduces_once() {
     let mut h = Host::new(modern(), 10.0);
@@ -147,7 +150,8 @@ fn a_lost_tail_found_by_a_probe_reduces_once() {
     assert_eq!(kinds(&mut h), [LOSS]);
 }
 
-/// The probe was not needed: its DSACK says so, and nothing is reduced, not even by the ACK of later data.
+/// The probe was not needed: its DSACK says so, and nothing is reduced, not even by the ACK of
+/// later data.
 #[test]
 fn a_probe_reported_as_duplicate_reduces_nothing() {
     for duplicate in [true, false] {
@@ -204,7 +208,8 @@ fn the_timeout_doubles_up_to_its_maximum() {
         }
         assert!(times.len() >= 8, "{preset:?}");
         assert_eq!(wait, 60_000.0);
-        // Karn: the ACK of a retransmission with an old echo is no sample, with the right echo it is.
+        // Karn: the ACK of a retransmission with an old echo is no sample, with the right echo it
+        // is.
         let samples = h.s.rtt().samples();
         let una = h.s.una();
         let now = h.now.as_secs_f64() * 1e3;
@@ -252,7 +257,8 @@ fn new_data_restarts_the_timer_duplicates_do_not() {
     );
 }
 
-/// The first timeout of the data reduces, the next ones leave ssthresh alone (RFC 5681 section 3.1); go-back-N in slow start.
+/// The first timeout of the data reduces, the next ones leave ssthresh alone (RFC 5681 section
+/// 3.1); go-back-N in slow start.
 #[test]
 fn a_genuine_timeout_goes_back_and_reduces_once() {
     let mut cfg = modern();
@@ -279,7 +285,8 @@ fn a_genuine_timeout_goes_back_and_reduces_once() {
     assert_eq!(h.s.counts().retransmits, 11);
 }
 
-/// RFC 5682, SACK version: the original arrives late; after one ACK two new segments leave, the next ACK is the verdict.
+/// RFC 5682, SACK version: the original arrives late; after one ACK two new segments leave, the
+/// next ACK is the verdict.
 #[test]
 fn a_spurious_timeout_is_undone_by_frto() {
     let mut cfg = modern();
@@ -302,7 +309,8 @@ fn a_spurious_timeout_is_undone_by_frto() {
     assert_eq!(h.s.counts().retransmits, 1);
 }
 
-/// The same with honest time stamps under RACK: the first ACK's echo is enough, and nothing else is resent.
+/// The same with honest time stamps under RACK: the first ACK's echo is enough, and nothing else is
+/// resent.
 #[test]
 fn a_delay_spike_costs_one_retransmission() {
     let mut cfg = modern();

@@ -1,10 +1,10 @@
-//! The recovery phases: what is lost, which reduction is under way, when it ends, and whether it was
-//! spurious.
+//! The recovery phases: what is lost, which reduction is under way, when it ends, and whether it
+//! was spurious.
 //!
 //! Each part owns its state: `rack` the clock of time-based detection, `newreno` the duplicate ACKs
 //! of a peer without SACK, `prr` the quota of a reduction, `undo` and `frto` what shows that a
-//! reduction was spurious, `probe` tail loss probes. What a sign of congestion does to the window is
-//! the sender's part (`sender/congestion.rs`).
+//! reduction was spurious, `probe` tail loss probes. What a sign of congestion does to the window
+//! is the sender's part (`sender/congestion.rs`).
 
 mod detect;
 mod frto;
@@ -326,8 +326,8 @@ impl Recovery {
         loss || !self.is_reducing()
     }
 
-    /// A loss in a window of data whose reduction began with a mark or a local drop: only the repair
-    /// is new. True if that is so.
+    /// A loss in a window of data whose reduction began with a mark or a local drop: only the
+    /// repair is new. True if that is so.
     pub(super) fn repair_only(&mut self, board: &Scoreboard) -> bool {
         let is_cwr = self.phase == Phase::Cwr;
         if is_cwr {

@@ -1,4 +1,5 @@
-//! Proportional Rate Reduction (RFC 9937 section 6): how many segments each ACK of a reduction may release.
+//! Proportional Rate Reduction (RFC 9937 section 6): how many segments each ACK of a reduction may
+//! release.
 //!
 //! Linux (RFC 6937) is the same with the window before the reduction as `recover_fs`.
 
@@ -24,7 +25,8 @@ pub struct PrrAck {
 }
 
 impl Prr {
-    /// At recovery's start: `recover_fs` is what was outstanding and not SACKed just before the ACK that started it.
+    /// At recovery's start: `recover_fs` is what was outstanding and not SACKed just before the ACK
+    /// that started it.
     pub fn new(ssthresh: u64, recover_fs: u64, cwnd: u64) -> Self {
         Self {
             ssthresh,
@@ -65,8 +67,8 @@ impl Prr {
         self.out += 1;
     }
 
-    /// A segment did not leave after all. Of several refused at once the first to come back may have begun this reduction: the
-    /// others were polled before it and are not in the count.
+    /// A segment did not leave after all. Of several refused at once the first to come back may
+    /// have begun this reduction: the others were polled before it and are not in the count.
     pub fn on_unsent(&mut self) {
         self.out = self.out.saturating_sub(1);
     }

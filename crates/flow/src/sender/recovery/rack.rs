@@ -1,4 +1,5 @@
-//! RACK's clock: which delivery is the newest sent, and how much reordering is tolerated (RFC 8985 section 6).
+//! RACK's clock: which delivery is the newest sent, and how much reordering is tolerated (RFC 8985
+//! section 6).
 
 use fullpipe_units::{Span, Time};
 
@@ -31,8 +32,8 @@ impl Rack {
         }
     }
 
-    /// Step 2: the newest sent segment that this ACK delivered. `echo` is the echoed time stamp of a cumulative ACK; a
-    /// retransmission whose echo or RTT betrays the original is ignored.
+    /// Step 2: the newest sent segment that this ACK delivered. `echo` is the echoed time stamp of
+    /// a cumulative ACK; a retransmission whose echo or RTT betrays the original is ignored.
     #[inline]
     pub fn advance(&mut self, now: Time, seq: u64, sent: &Sent, echo: Option<Time>, min_rtt: Span) {
         let rtt = now.saturating_since(sent.xmit);
@@ -98,7 +99,8 @@ impl Rack {
 mod tests {
     use super::*;
 
-    /// Known numbers: min RTT 80 ms, SRTT 84 ms: 20 ms; after one DSACK round 40; three 80; four 84 (capped by SRTT).
+    /// Known numbers: min RTT 80 ms, SRTT 84 ms: 20 ms; after one DSACK round 40; three 80; four 84
+    /// (capped by SRTT).
     #[test]
     fn the_window_widens_with_dsack_rounds() {
         let ms = Span::from_millis;

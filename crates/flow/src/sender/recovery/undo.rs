@@ -54,7 +54,8 @@ impl UndoMark {
 
 impl Recovery {
     /// True if this ACK shows that the reduction was spurious: it acknowledges an original whose
-    /// retransmission left later (Eifel), or reports the last retransmission as a duplicate (DSACK).
+    /// retransmission left later (Eifel), or reports the last retransmission as a duplicate
+    /// (DSACK).
     pub(in crate::sender) fn shows_spurious_reduction(&mut self, ir: &Irregular<'_>) -> bool {
         let Some(mark) = &mut self.undo else {
             return false;

@@ -4,7 +4,8 @@ use super::Scoreboard;
 use super::record::{LOST, MARKS, RETRANS_OUT, SACKED};
 
 impl Scoreboard {
-    /// Recounts everything from the records: what the counters must equal. Duplicates without SACK have no record.
+    /// Recounts everything from the records: what the counters must equal. Duplicates without SACK
+    /// have no record.
     pub fn audit(&self, without_sack: bool) -> Result<(), String> {
         let (mut sacked, mut lost, mut again, mut marked) = (0, 0, 0, 0);
         for seq in self.una..self.nxt {

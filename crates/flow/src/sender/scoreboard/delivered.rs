@@ -1,4 +1,5 @@
-//! What ACKs say of the window: cumulative numbers, SACK blocks, duplicates without SACK, and a receiver that takes SACKs back.
+//! What ACKs say of the window: cumulative numbers, SACK blocks, duplicates without SACK, and a
+//! receiver that takes SACKs back.
 
 use fullpipe_units::Time;
 
@@ -17,8 +18,9 @@ pub struct Delivered {
     pub newest: Option<(u64, Sent)>,
     /// Of these, the highest number that was never retransmitted, if any.
     pub original: Option<u64>,
-    /// When the lowest of the segments acknowledged cumulatively was sent, and the highest; only those never retransmitted and
-    /// not SACKed before. Not filled in for a clean window, whose records are still there.
+    /// When the lowest of the segments acknowledged cumulatively was sent, and the highest; only
+    /// those never retransmitted and not SACKed before. Not filled in for a clean window, whose
+    /// records are still there.
     pub acked_sent: Option<(Time, Time)>,
     /// The same of the segments newly SACKed.
     pub sacked_sent: Option<(Time, Time)>,
@@ -26,7 +28,8 @@ pub struct Delivered {
     pub clean: bool,
     /// A retransmission was acknowledged cumulatively.
     pub covers_retransmission: bool,
-    /// Lowest number newly delivered that was below an already delivered one and never retransmitted: reordering.
+    /// Lowest number newly delivered that was below an already delivered one and never
+    /// retransmitted: reordering.
     pub reordered: bool,
 }
 
@@ -51,7 +54,8 @@ fn extend(times: &mut Option<(Time, Time)>, sent: Time) {
 }
 
 impl Scoreboard {
-    /// Cumulative acknowledgement up to `cum` (exclusive), which lies above `una` and not above `nxt`.
+    /// Cumulative acknowledgement up to `cum` (exclusive), which lies above `una` and not above
+    /// `nxt`.
     #[inline]
     pub fn ack_to(&mut self, cum: u64, d: &mut Delivered) {
         if self.marked == 0 {
@@ -155,7 +159,8 @@ impl Scoreboard {
         self.sacked_out -= n.min(self.sacked_out);
     }
 
-    /// NewReno: duplicates beyond what is outstanding and not lost were the network's own. Returns what is left.
+    /// NewReno: duplicates beyond what is outstanding and not lost were the network's own. Returns
+    /// what is left.
     pub fn bound_duplicates(&mut self) -> u64 {
         self.sacked_out = self.sacked_out.min(self.flight() - self.lost_out);
         self.sacked_out
@@ -176,7 +181,8 @@ impl Scoreboard {
         self.searched = self.una;
     }
 
-    /// True if the first outstanding segment is known to have been received: only a reneging receiver causes that.
+    /// True if the first outstanding segment is known to have been received: only a reneging
+    /// receiver causes that.
     pub fn front_is_sacked(&self) -> bool {
         self.flight() > 0 && self.get(self.una).flags & SACKED != 0
     }

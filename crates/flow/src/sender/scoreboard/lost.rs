@@ -1,4 +1,5 @@
-//! Judgement: which segments are lost, in the order they were sent, and what takes a judgement back.
+//! Judgement: which segments are lost, in the order they were sent, and what takes a judgement
+//! back.
 
 use std::cmp::Reverse;
 
@@ -31,8 +32,9 @@ impl Scoreboard {
         true
     }
 
-    /// Judges, in the order they were sent, original transmissions below `limit` that `is_lost` condemns; stops at the first
-    /// acquitted one and returns its send time. Each original is judged at most once per acquittal.
+    /// Judges, in the order they were sent, original transmissions below `limit` that `is_lost`
+    /// condemns; stops at the first acquitted one and returns its send time. Each original is
+    /// judged at most once per acquittal.
     pub fn judge_originals(
         &mut self,
         limit: u64,
@@ -63,7 +65,8 @@ impl Scoreboard {
         pending
     }
 
-    /// Judges retransmissions in the order they were sent; the same contract as [`Scoreboard::judge_originals`].
+    /// Judges retransmissions in the order they were sent; the same contract as
+    /// [`Scoreboard::judge_originals`].
     pub fn judge_retransmissions(
         &mut self,
         mut is_lost: impl FnMut(u64, &Sent) -> bool,
@@ -95,8 +98,8 @@ impl Scoreboard {
         self.lost_retrans.push(Reverse(seq));
     }
 
-    /// Judges everything outstanding and not SACKed lost, retransmissions too (go-back-N after a timeout), except what `spared`
-    /// acquits; the first outstanding segment always goes.
+    /// Judges everything outstanding and not SACKed lost, retransmissions too (go-back-N after a
+    /// timeout), except what `spared` acquits; the first outstanding segment always goes.
     pub fn lose_all(&mut self, mut spared: impl FnMut(&Sent) -> bool) -> u64 {
         let mut lost = 0;
         self.lost.clear();
@@ -131,7 +134,8 @@ impl Scoreboard {
         lost
     }
 
-    /// Undo after a spurious timeout or recovery: what is marked lost and was not resent is in the network after all.
+    /// Undo after a spurious timeout or recovery: what is marked lost and was not resent is in the
+    /// network after all.
     pub fn forget_losses(&mut self) {
         while let Some(seq) = self.next_lost() {
             let sent = self.get_mut(seq);

@@ -1,7 +1,9 @@
-//! What was sent and what became of it: one 16-byte record per outstanding segment in a ring, counters kept up to date.
+//! What was sent and what became of it: one 16-byte record per outstanding segment in a ring,
+//! counters kept up to date.
 //!
-//! Nothing here walks the window on an ACK. A cumulative ACK over a clean window touches one record; otherwise each segment
-//! is visited a bounded number of times in its life: when SACKed, when judged for loss, when removed.
+//! Nothing here walks the window on an ACK. A cumulative ACK over a clean window touches one
+//! record; otherwise each segment is visited a bounded number of times in its life: when SACKed,
+//! when judged for loss, when removed.
 
 mod audit;
 mod delivered;

@@ -36,7 +36,8 @@ impl Scoreboard {
         }
     }
 
-    /// One below the number from which at least `threshold` SACKed segments lie above: below it RFC 6675 calls a hole lost.
+    /// One below the number from which at least `threshold` SACKed segments lie above: below it RFC
+    /// 6675 calls a hole lost.
     pub fn sacked_threshold(&self, threshold: u64) -> u64 {
         let mut need = threshold;
         for r in self.sacked.rev() {
@@ -57,8 +58,8 @@ impl Scoreboard {
         above.checked_sub(1).filter(|seq| *seq >= self.una)
     }
 
-    /// A segment below the highest SACKed one that is neither SACKed, lost nor resent (RFC 6675 NextSeg rule 3). The search
-    /// goes on where it stopped, over a SACKed run in one step.
+    /// A segment below the highest SACKed one that is neither SACKed, lost nor resent (RFC 6675
+    /// NextSeg rule 3). The search goes on where it stopped, over a SACKed run in one step.
     pub fn next_hole(&mut self) -> Option<u64> {
         let top = self.sacked.last()?.start;
         let mut seq = self.searched.max(self.judged).max(self.una);
