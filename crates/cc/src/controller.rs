@@ -1,8 +1,22 @@
 //! What a controller is: a pure function of the sender's events.
 //!
-//! A [`Controller`] never sees a packet, a clock or a generator: the sender digests each ACK into an [`AckEvent`], each loss
-//! episode into a [`CongestionEvent`], and so on, and the controller answers with a window and perhaps a pacing rate.
-//! Windows are real-valued segments (`w` in the papers); the sender floors them when it sends.
+//! A [`Controller`] never sees a packet, a clock or a generator: the sender digests each ACK into an
+//! [`AckEvent`], each loss episode into a [`CongestionEvent`], and so on, and the controller answers
+//! with a window and perhaps a pacing rate. Windows are real-valued segments (`w` in the papers); the
+//! sender floors them when it sends.
+//!
+//! Events grow by a field from time to time. An endpoint therefore starts from a constructor and sets
+//! what it knows; the constructor's values mean "not known" or "nothing of it":
+//!
+//! ```
+//! use fullpipe_cc::AckEvent;
+//! use fullpipe_units::{Span, Time};
+//!
+//! let mut ev = AckEvent::new(Time::from_nanos(5_000_000));
+//! (ev.acked, ev.advanced, ev.cwnd_limited) = (2, true, true);
+//! ev.rtt = Some(Span::from_millis(80));
+//! assert_eq!(ev.delivered_now(), 2);
+//! ```
 //!
 //! Order inside one ACK (the sender keeps it): scoreboard and delivered count, RTT and rate sample, undo checks, loss
 //! detection, at most one [`CongestionEvent`], then [`Controller::on_ack`].
@@ -80,8 +94,10 @@ pub trait Controller {
     fn report(&self, visit: &mut dyn FnMut(&'static str, f64));
 }
 
-/// What one ACK told the sender. Counts are segments; `n` of the formulas is [`AckEvent::delivered_now`].
+/// What one ACK told the sender. Counts are segments; `n` of the formulas is
+/// [`AckEvent::delivered_now`].
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct AckEvent {
     /// Time the ACK was processed.
     pub now: Time,
@@ -91,7 +107,7 @@ pub struct AckEvent {
     pub sacked: u64,
     /// Segments this ACK made the sender mark lost.
     pub lost: u64,
-    /// ACK packets merged into this event, at least 1.
+    /// ACK packets merged into this event, at least 1; read by [`Count::Acks`].
     pub acks: u64,
     /// The ACK moved `snd_una`.
     pub advanced: bool,
@@ -101,7 +117,10 @@ pub struct AckEvent {
     pub srtt: Span,
     /// Smallest RTT seen; [`Span::MAX`] before the first sample.
     pub min_rtt: Span,
-    /// One-way delay of the acknowledged segment, if the endpoint can tell; differences alone are meaningful.
+    /// One-way delay of the acknowledged segment from sender to receiver: the receiver's clock on
+    /// arrival less the sender's on departure. The clocks need not agree, so that only differences
+    /// within a flow mean anything. `None` where the endpoint cannot tell, as the sender of
+    /// `fullpipe-flow`; TCP-LP and LEDBAT then read the RTT.
     pub owd: Option<Span>,
     /// Segments in the network (`pipe`) before this ACK.
     pub prior_flight: u64,
@@ -111,19 +130,21 @@ pub struct AckEvent {
     pub stamps: Stamps,
     /// Segments delivered since the start, this ACK included.
     pub delivered: u64,
-    /// Delivery-rate sample, if this ACK yields one.
+    /// Delivery-rate sample, if this ACK yields one: what a model-based controller lives on.
     pub rate: Option<RateSample>,
-    /// The window was what held the sender back (C-GATE: growth is allowed).
+    /// The window was what held the sender back: growth is allowed (RFC 9002 section 7.8).
     pub cwnd_limited: bool,
     /// The sample was taken while the application had nothing to send.
     pub app_limited: bool,
     /// The ACK carries ECE (RFC 3168).
     pub ece: bool,
-    /// Newly reported CE-marked segments (accurate feedback), 0 with classic ECN.
+    /// Segments newly reported as CE-marked (RFC 9768, QUIC's ACK_ECN); 0 with the echo of RFC 3168,
+    /// which [`AckEvent::ece`] carries.
     pub ce: u64,
     /// Packet-timed rounds since the start.
     pub round: u64,
-    /// This ACK is the first of a new round: the data outstanding at the last round's start is acknowledged.
+    /// This ACK is the first of a new round: the data outstanding at the last round's start is
+    /// acknowledged.
     pub round_start: bool,
     /// The sender's state while this ACK is processed.
     pub phase: Phase,
@@ -134,6 +155,40 @@ pub struct AckEvent {
 }
 
 impl AckEvent {
+    /// An ACK that tells nothing yet: no segment, no sample, phase [`Phase::Open`].
+    #[inline]
+    pub const fn new(now: Time) -> Self {
+        Self {
+            now,
+            acked: 0,
+            sacked: 0,
+            lost: 0,
+            acks: 1,
+            advanced: false,
+            rtt: None,
+            srtt: Span::ZERO,
+            min_rtt: Span::MAX,
+            owd: None,
+            prior_flight: 0,
+            flight: 0,
+            stamps: Stamps {
+                value_ms: 0,
+                echo: Time::ZERO,
+            },
+            delivered: 0,
+            rate: None,
+            cwnd_limited: false,
+            app_limited: false,
+            ece: false,
+            ce: 0,
+            round: 0,
+            round_start: false,
+            phase: Phase::Open,
+            snd_una: 0,
+            snd_nxt: 0,
+        }
+    }
+
     /// Segments newly delivered: `n` in the formulas.
     pub fn delivered_now(&self) -> u64 {
         self.acked + self.sacked
@@ -171,7 +226,8 @@ pub enum Phase {
 }
 
 /// A delivery-rate sample (draft-cheng-iccrg-delivery-rate-estimation; RFC text: BBR draft section 4.1).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct RateSample {
     /// Segments delivered over `interval`.
     pub delivered: u64,
@@ -184,6 +240,17 @@ pub struct RateSample {
 }
 
 impl RateSample {
+    /// `delivered` segments over `interval`, the path being what limited them.
+    #[inline]
+    pub const fn new(delivered: u64, interval: Span) -> Self {
+        Self {
+            delivered,
+            interval,
+            prior_delivered: 0,
+            app_limited: false,
+        }
+    }
+
     /// Segments per second.
     pub fn per_second(&self) -> f64 {
         self.delivered as f64 / self.interval.as_secs_f64()
@@ -204,6 +271,7 @@ pub enum CongestionKind {
 
 /// At most one per window of data, plus one per lost retransmission.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct CongestionEvent {
     /// Time of detection.
     pub now: Time,
@@ -221,8 +289,24 @@ pub struct CongestionEvent {
     pub min_rtt: Span,
 }
 
+impl CongestionEvent {
+    /// The first event of a window of `flight` segments.
+    pub const fn new(now: Time, kind: CongestionKind, flight: u64) -> Self {
+        Self {
+            now,
+            kind,
+            first_in_window: true,
+            lost: 0,
+            flight,
+            srtt: Span::ZERO,
+            min_rtt: Span::MAX,
+        }
+    }
+}
+
 /// The retransmission timer expired (RFC 6298 section 5, RFC 5681 section 3.1).
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct RtoEvent {
     /// Time of expiry.
     pub now: Time,
@@ -238,8 +322,23 @@ pub struct RtoEvent {
     pub min_rtt: Span,
 }
 
+impl RtoEvent {
+    /// The first expiry for the oldest of `flight` segments; none of them is in the network any more.
+    pub const fn new(now: Time, flight: u64) -> Self {
+        Self {
+            now,
+            first: true,
+            flight,
+            pipe: 0,
+            srtt: Span::ZERO,
+            min_rtt: Span::MAX,
+        }
+    }
+}
+
 /// Transmission begins with nothing in flight: the first segment of the connection, or the first after all was acknowledged.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct RestartEvent {
     /// Time of the transmission.
     pub now: Time,
@@ -253,8 +352,22 @@ pub struct RestartEvent {
     pub snd_nxt: u64,
 }
 
+impl RestartEvent {
+    /// A transmission without a pause before it and without an RTT sample.
+    pub const fn new(now: Time) -> Self {
+        Self {
+            now,
+            idle: Span::ZERO,
+            srtt: Span::ZERO,
+            snd_una: 0,
+            snd_nxt: 0,
+        }
+    }
+}
+
 /// Window validation's verdict after idle or application-limited time (RFC 5681 4.1, RFC 2861, RFC 7661).
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct IdleEvent {
     /// Time of the restart.
     pub now: Time,
@@ -264,6 +377,18 @@ pub struct IdleEvent {
     pub window: f64,
     /// New threshold, segments.
     pub ssthresh: f64,
+}
+
+impl IdleEvent {
+    /// The window and the threshold after a pause of `idle`, segments.
+    pub const fn new(now: Time, idle: Span, window: f64, ssthresh: f64) -> Self {
+        Self {
+            now,
+            idle,
+            window,
+            ssthresh,
+        }
+    }
 }
 
 /// How an ACK is counted by an increase law.

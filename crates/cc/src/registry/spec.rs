@@ -218,3 +218,61 @@ impl<'de> serde::Deserialize<'de> for StackSpec {
         Self::parse(&text).map_err(serde::de::Error::custom)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_units::{Span, Time};
+
+    use super::*;
+    use crate::controller::{AckEvent, Controller, RateSample};
+
+    /// What `fixed-share`, which the unit tests register, reports under `name`.
+    fn reported(stack: &Stack, name: &str) -> f64 {
+        let mut found = f64::NAN;
+        stack.report(&mut |key, value| {
+            if key == name {
+                found = value;
+            }
+        });
+        found
+    }
+
+    #[test]
+    fn a_model_based_controller_has_its_place_in_a_stack() {
+        let spec = StackSpec::parse("fixed-share(share=0.5)+burst").unwrap();
+        assert_eq!(spec.to_string(), "fixed-share(share=0.5)+burst");
+        let mut stack = spec.controller(Setup::default());
+        assert!(matches!(stack, Stack::Model(_)), "{stack:?}");
+        assert_eq!(stack.pacing_rate(), None);
+
+        let mut ev = AckEvent::new(Time::from_secs_f64(0.1));
+        ev.min_rtt = Span::from_millis(100);
+        ev.rate = Some(RateSample::new(100, Span::from_millis(100)));
+        stack.on_delivery(&ev);
+        assert_eq!(reported(&stack, "samples"), 1.0);
+        assert_eq!(reported(&stack, "rate"), 1000.0);
+        assert!(stack.pacing_rate().is_some());
+        assert!(stack.window() >= 200.0);
+    }
+
+    #[test]
+    fn a_model_based_controller_brings_its_own_start_up() {
+        let why = |text| StackSpec::parse(text).unwrap_err().to_string();
+        assert_eq!(
+            why("fixed-share+limited"),
+            "`limited`: `fixed-share` is a model-based controller and brings its own start-up"
+        );
+        assert_eq!(
+            why("reno+fixed-share"),
+            "`fixed-share` is a model-based controller, and the stack has one already"
+        );
+        assert_eq!(
+            why("fixed-share(share=2)"),
+            "`fixed-share(share)`: `2` is outside 0.1 to 1 fraction"
+        );
+        assert_eq!(
+            why("fixed-share(ecn_keep=0.8)"),
+            "`fixed-share` has no parameter `ecn_keep`"
+        );
+    }
+}

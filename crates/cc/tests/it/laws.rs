@@ -1,12 +1,12 @@
 //! Laws that every window law obeys, checked after random histories.
 
-use fullpipe_cc::controller::{CongestionEvent, CongestionKind, Controller, Phase, RtoEvent};
+use fullpipe_cc::controller::{CongestionKind, Controller, Phase};
 use fullpipe_cc::{Count, Setup};
 use fullpipe_units::Span;
 use proptest::prelude::*;
 
 use crate::model::{Flow, Op, kind, op, spellings};
-use crate::rounds::rto;
+use crate::rounds::{changed, rto};
 
 fn history() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op(), 0..60)
@@ -73,7 +73,7 @@ proptest! {
             let ssth = flow.stack.ssthresh();
             prop_assert!(ssth >= 2.0, "{spelling}: ssthresh {ssth}");
             // Expiring again for the same segment changes nothing.
-            flow.stack.on_rto(&RtoEvent { first: false, ..ev });
+            flow.stack.on_rto(&changed(ev, |ev| { ev.first = false; }));
             prop_assert_eq!(flow.stack.ssthresh(), ssth, "{}", &spelling);
         }
     }
@@ -117,7 +117,7 @@ proptest! {
     ) {
         for (spelling, mut flow) in flows(&history, iw) {
             let ev = flow.congestion_event(kind, 1.0);
-            flow.stack.on_congestion(&CongestionEvent { ..ev });
+            flow.stack.on_congestion(&ev);
             for (i, phase) in [Phase::Recovery, Phase::Cwr, Phase::Recovery].into_iter().enumerate() {
                 let before = flow.stack.window();
                 let mut ev = flow.ack_event(n, rtt, i == 1, true);
@@ -235,10 +235,9 @@ fn response_matrix() {
                 near(flow.stack.window(), kept);
                 near(flow.stack.ssthresh(), kept);
                 // A lost retransmission is a second indication.
-                let again = CongestionEvent {
-                    first_in_window: false,
-                    ..flow.congestion_event(kind, 1.0)
-                };
+                let again = changed(flow.congestion_event(kind, 1.0), |ev| {
+                    ev.first_in_window = false;
+                });
                 flow.stack.on_congestion(&again);
                 assert!(flow.stack.window() < kept, "{law}");
             }

@@ -6,14 +6,14 @@
 use std::collections::BTreeSet;
 
 use fullpipe_cc::controller::{
-    AckEvent, CongestionEvent, CongestionKind, Controller, IdleEvent, Phase, RateSample, RtoEvent,
+    AckEvent, CongestionEvent, CongestionKind, Controller, IdleEvent, Phase, RateSample,
 };
 use fullpipe_cc::registry::{Kind, entries};
 use fullpipe_cc::{MOST_VARIABLES, Setup, Stack, StackSpec};
 use fullpipe_units::{Span, Time};
 use proptest::prelude::*;
 
-use crate::rounds::{ack, loss, rto};
+use crate::rounds::{ack, changed, loss, rto};
 
 /// What happens to a flow next.
 #[derive(Clone, Debug)]
@@ -119,45 +119,42 @@ impl Flow {
     /// An ACK as the flow would see it now.
     pub fn ack_event(&self, n: u64, rtt: Span, round_start: bool, cwnd_limited: bool) -> AckEvent {
         let flight = (self.stack.window() as u64).max(1);
-        AckEvent {
-            rtt: Some(rtt),
-            srtt: if self.srtt == Span::ZERO {
+        changed(ack(self.now, n), |ev| {
+            ev.rtt = Some(rtt);
+            ev.srtt = if self.srtt == Span::ZERO {
                 rtt
             } else {
                 self.srtt
-            },
-            min_rtt: self.min_rtt.min(rtt),
-            owd: self.delivered.is_multiple_of(2).then_some(rtt / 2),
-            prior_flight: flight,
-            flight: flight.saturating_sub(n),
-            stamps: Default::default(),
-            delivered: self.delivered + n,
-            rate: (n > 0).then_some(RateSample {
-                delivered: n,
-                interval: rtt,
-                prior_delivered: self.delivered,
-                app_limited: !cwnd_limited,
-            }),
-            cwnd_limited,
-            app_limited: !cwnd_limited,
-            round: self.round,
-            round_start,
-            phase: self.phase,
-            snd_una: self.delivered + n,
-            snd_nxt: self.delivered + n + flight,
-            ..ack(self.now, n)
-        }
+            };
+            ev.min_rtt = self.min_rtt.min(rtt);
+            ev.owd = self.delivered.is_multiple_of(2).then_some(rtt / 2);
+            ev.prior_flight = flight;
+            ev.flight = flight.saturating_sub(n);
+            ev.delivered = self.delivered + n;
+            ev.rate = (n > 0).then(|| {
+                changed(RateSample::new(n, rtt), |sample| {
+                    sample.prior_delivered = self.delivered;
+                    sample.app_limited = !cwnd_limited;
+                })
+            });
+            ev.cwnd_limited = cwnd_limited;
+            ev.app_limited = !cwnd_limited;
+            ev.round = self.round;
+            ev.round_start = round_start;
+            ev.phase = self.phase;
+            ev.snd_una = self.delivered + n;
+            ev.snd_nxt = self.delivered + n + flight;
+        })
     }
 
     /// A congestion event as the flow would see it now, `flight` in parts of the window.
     pub fn congestion_event(&self, kind: CongestionKind, flight: f64) -> CongestionEvent {
         let flight = ((self.stack.window() * flight) as u64).max(1);
-        CongestionEvent {
-            kind,
-            srtt: self.srtt,
-            min_rtt: self.min_rtt,
-            ..loss(self.now, flight)
-        }
+        changed(loss(self.now, flight), |ev| {
+            ev.kind = kind;
+            ev.srtt = self.srtt;
+            ev.min_rtt = self.min_rtt;
+        })
     }
 
     /// Lets `op` happen.
@@ -200,10 +197,9 @@ impl Flow {
                 flight,
                 first,
             } => {
-                let ev = CongestionEvent {
-                    first_in_window: first,
-                    ..self.congestion_event(kind, flight)
-                };
+                let ev = changed(self.congestion_event(kind, flight), |ev| {
+                    ev.first_in_window = first;
+                });
                 self.stack.on_congestion(&ev);
                 self.phase = if kind == CongestionKind::Loss {
                     Phase::Recovery
@@ -213,12 +209,11 @@ impl Flow {
             }
             Op::Rto { first } => {
                 let flight = (self.stack.window() as u64).max(1);
-                self.stack.on_rto(&RtoEvent {
-                    first,
-                    srtt: self.srtt,
-                    min_rtt: self.min_rtt,
-                    ..rto(self.now, flight)
-                });
+                self.stack.on_rto(&changed(rto(self.now, flight), |ev| {
+                    ev.first = first;
+                    ev.srtt = self.srtt;
+                    ev.min_rtt = self.min_rtt;
+                }));
                 self.phase = Phase::Loss;
             }
             Op::Exit => {
@@ -233,13 +228,10 @@ impl Flow {
             }
             Op::Idle { idle, window } => {
                 self.now += idle;
-                let ev = IdleEvent {
-                    now: self.now,
-                    idle,
-                    window: self.stack.window().min(window),
-                    ssthresh: self.stack.ssthresh().max(0.75 * self.stack.window()),
-                };
-                self.stack.on_idle(&ev);
+                let w = self.stack.window().min(window);
+                let ssthresh = self.stack.ssthresh().max(0.75 * self.stack.window());
+                self.stack
+                    .on_idle(&IdleEvent::new(self.now, idle, w, ssthresh));
             }
             Op::LeaveStartUp => self.stack.exit_start_up(self.now),
             Op::Mss { ratio } => self.stack.on_mss_change(ratio),

@@ -6,17 +6,13 @@ use fullpipe_units::Span;
 use proptest::prelude::*;
 
 use crate::model::{Flow, Op, names, op};
+use crate::rounds::changed;
 
 /// A flow of the module `name` whose handshake took `rtt`.
 fn established(name: &str, setup: Setup, rtt: Span) -> Flow {
     let mut flow = Flow::new(name, setup);
-    flow.stack.on_established(&RestartEvent {
-        now: flow.now,
-        idle: Span::ZERO,
-        srtt: rtt,
-        snd_una: 0,
-        snd_nxt: 0,
-    });
+    flow.stack
+        .on_established(&changed(RestartEvent::new(flow.now), |ev| ev.srtt = rtt));
     flow
 }
 

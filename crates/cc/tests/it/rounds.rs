@@ -7,66 +7,42 @@
 use fullpipe_cc::law::Law;
 use fullpipe_cc::registry::{Component, entries};
 use fullpipe_cc::{
-    AckEvent, CongestionEvent, CongestionKind, Controller, Phase, RateSample, RestartEvent,
-    RtoEvent, Setup, Stack, StackSpec,
+    AckEvent, CongestionEvent, CongestionKind, Controller, RateSample, RestartEvent, RtoEvent,
+    Setup, Stack, StackSpec,
 };
 use fullpipe_units::{Span, Time};
 
-/// An ACK for `n` new segments of a window-limited flow in the open state; RTT 100 ms, nothing marked, mid-round.
+/// An ACK for `n` new segments of a window-limited flow in the open state; RTT 100 ms, nothing
+/// marked, mid-round.
 pub fn ack(now: Time, n: u64) -> AckEvent {
-    let rtt = Span::from_millis(100);
-    AckEvent {
-        now,
-        acked: n,
-        sacked: 0,
-        lost: 0,
-        acks: 1,
-        advanced: n > 0,
-        rtt: Some(rtt),
-        srtt: rtt,
-        min_rtt: rtt,
-        owd: None,
-        prior_flight: 10,
-        flight: 10,
-        stamps: Default::default(),
-        delivered: n,
-        rate: None,
-        cwnd_limited: true,
-        app_limited: false,
-        ece: false,
-        ce: 0,
-        round: 1,
-        round_start: false,
-        phase: Phase::Open,
-        snd_una: n,
-        snd_nxt: n + 10,
-    }
+    changed(AckEvent::new(now), |ev| {
+        (ev.acked, ev.delivered, ev.advanced) = (n, n, n > 0);
+        (ev.rtt, ev.srtt, ev.min_rtt) = (Some(RTT), RTT, RTT);
+        (ev.prior_flight, ev.flight, ev.cwnd_limited) = (10, 10, true);
+        (ev.round, ev.snd_una, ev.snd_nxt) = (1, n, n + 10);
+    })
 }
 
 /// A first loss in a window with `flight` segments outstanding; RTT 100 ms.
 pub fn loss(now: Time, flight: u64) -> CongestionEvent {
-    CongestionEvent {
-        now,
-        kind: CongestionKind::Loss,
-        first_in_window: true,
-        lost: 1,
-        flight,
-        srtt: Span::from_millis(100),
-        min_rtt: Span::from_millis(100),
-    }
+    let first = CongestionEvent::new(now, CongestionKind::Loss, flight);
+    changed(first, |ev| (ev.lost, ev.srtt, ev.min_rtt) = (1, RTT, RTT))
 }
 
 /// A first timeout with `flight` segments outstanding; RTT 100 ms.
 pub fn rto(now: Time, flight: u64) -> RtoEvent {
-    RtoEvent {
-        now,
-        first: true,
-        flight,
-        pipe: 0,
-        srtt: Span::from_millis(100),
-        min_rtt: Span::from_millis(100),
-    }
+    changed(RtoEvent::new(now, flight), |ev| {
+        (ev.srtt, ev.min_rtt) = (RTT, RTT)
+    })
 }
+
+/// `event` with some of its fields set.
+pub fn changed<E>(mut event: E, set: impl FnOnce(&mut E)) -> E {
+    set(&mut event);
+    event
+}
+
+const RTT: Span = Span::from_millis(100);
 
 /// The window law that the registry makes of `name(params)`.
 pub fn law(name: &str, params: &[(&str, &str)]) -> Law {
@@ -157,13 +133,11 @@ impl Rounds {
 
     /// The handshake is done: its RTT sample is known.
     pub fn established(&mut self) {
-        self.stack.on_established(&RestartEvent {
-            now: self.now,
-            idle: Span::ZERO,
-            srtt: self.rtt,
-            snd_una: self.delivered,
-            snd_nxt: self.delivered,
-        });
+        self.stack
+            .on_established(&changed(RestartEvent::new(self.now), |ev| {
+                ev.srtt = self.rtt;
+                (ev.snd_una, ev.snd_nxt) = (self.delivered, self.delivered);
+            }));
     }
 
     /// Congestion window, segments.
@@ -231,12 +205,11 @@ impl Rounds {
     /// Any congestion event with the whole window outstanding; recovery takes no time.
     pub fn congest(&mut self, kind: CongestionKind) {
         let flight = self.w().ceil() as u64;
-        let ev = CongestionEvent {
-            kind,
-            srtt: self.rtt,
-            min_rtt: self.min_rtt,
-            ..loss(self.now, flight)
-        };
+        let ev = changed(loss(self.now, flight), |ev| {
+            ev.kind = kind;
+            ev.srtt = self.rtt;
+            ev.min_rtt = self.min_rtt;
+        });
         self.stack.on_congestion(&ev);
         self.stack.on_recovery_exit(self.now);
     }
@@ -244,11 +217,10 @@ impl Rounds {
     /// A timeout with the whole window outstanding.
     pub fn time_out(&mut self) {
         let flight = self.w().ceil() as u64;
-        let ev = RtoEvent {
-            srtt: self.rtt,
-            min_rtt: self.min_rtt,
-            ..rto(self.now, flight)
-        };
+        let ev = changed(rto(self.now, flight), |ev| {
+            ev.srtt = self.rtt;
+            ev.min_rtt = self.min_rtt;
+        });
         self.stack.on_rto(&ev);
     }
 
@@ -267,28 +239,24 @@ impl Rounds {
         self.min_rtt = self.min_rtt.min(self.rtt);
         let prior_delivered = self.delivered;
         self.delivered += n;
-        let ev = AckEvent {
-            rtt: Some(self.rtt),
-            srtt: self.rtt,
-            min_rtt: self.min_rtt,
-            prior_flight: window,
-            flight: window - n,
-            stamps: Default::default(),
-            delivered: self.delivered,
-            rate: Some(RateSample {
-                delivered: window,
-                interval: self.rtt,
-                prior_delivered: prior_delivered.saturating_sub(window),
-                app_limited: !self.cwnd_limited,
-            }),
-            cwnd_limited: self.cwnd_limited,
-            app_limited: !self.cwnd_limited,
-            round: self.round,
-            round_start,
-            snd_una: self.delivered,
-            snd_nxt: self.delivered + window,
-            ..ack(self.now + after, n)
-        };
+        let ev = changed(ack(self.now + after, n), |ev| {
+            ev.rtt = Some(self.rtt);
+            ev.srtt = self.rtt;
+            ev.min_rtt = self.min_rtt;
+            ev.prior_flight = window;
+            ev.flight = window - n;
+            ev.delivered = self.delivered;
+            ev.rate = Some(changed(RateSample::new(window, self.rtt), |sample| {
+                sample.prior_delivered = prior_delivered.saturating_sub(window);
+                sample.app_limited = !self.cwnd_limited;
+            }));
+            ev.cwnd_limited = self.cwnd_limited;
+            ev.app_limited = !self.cwnd_limited;
+            ev.round = self.round;
+            ev.round_start = round_start;
+            ev.snd_una = self.delivered;
+            ev.snd_nxt = self.delivered + window;
+        });
         self.stack.on_delivery(&ev);
         self.stack.on_ack(&ev);
     }

@@ -206,32 +206,20 @@ impl<C: Controller> Sender<C> {
         prior_pipe: u64,
         stamps: Stamps,
     ) -> AckEvent {
-        AckEvent {
-            now,
-            acked: d.acked,
-            sacked: d.sacked,
-            lost: 0,
-            acks: 1,
-            advanced,
-            rtt: None,
-            srtt: self.rtt.srtt(),
-            min_rtt: self.rtt.min(),
-            owd: None,
-            prior_flight: prior_pipe,
-            flight: 0,
-            stamps,
-            delivered: self.delivery.delivered(),
-            rate: None,
-            cwnd_limited: false,
-            app_limited: false,
-            ece: false,
-            ce: 0,
-            round: self.delivery.rounds(),
-            round_start: false,
-            phase: self.recovery.phase(),
-            snd_una: self.board.una(),
-            snd_nxt: self.board.nxt(),
-        }
+        let mut event = AckEvent::new(now);
+        event.acked = d.acked;
+        event.sacked = d.sacked;
+        event.advanced = advanced;
+        event.srtt = self.rtt.srtt();
+        event.min_rtt = self.rtt.min();
+        event.prior_flight = prior_pipe;
+        event.stamps = stamps;
+        event.delivered = self.delivery.delivered();
+        event.round = self.delivery.rounds();
+        event.phase = self.recovery.phase();
+        event.snd_una = self.board.una();
+        event.snd_nxt = self.board.nxt();
+        event
     }
 
     /// A round ended that delivered `volume` segments: window validation looks at it.
@@ -241,12 +229,9 @@ impl<C: Controller> Sender<C> {
             .validation
             .on_round(now, volume, self.rtt.srtt(), window);
         if let Some(verdict) = verdict {
-            self.cc.on_idle(&IdleEvent {
-                now,
-                idle: now.saturating_since(self.last_sent),
-                window: verdict.window,
-                ssthresh: verdict.ssthresh,
-            });
+            let idle = now.saturating_since(self.last_sent);
+            let ev = IdleEvent::new(now, idle, verdict.window, verdict.ssthresh);
+            self.cc.on_idle(&ev);
         }
     }
 

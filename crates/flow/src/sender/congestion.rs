@@ -177,15 +177,12 @@ impl<C: Controller> Sender<C> {
             .validation
             .pipe_ack()
             .map_or(flight, |used| flight.max(used));
-        CongestionEvent {
-            now,
-            kind: sign.kind,
-            first_in_window: sign.first_in_window,
-            lost: sign.lost,
-            flight,
-            srtt: self.rtt.srtt(),
-            min_rtt: self.rtt.min(),
-        }
+        let mut event = CongestionEvent::new(now, sign.kind, flight);
+        event.first_in_window = sign.first_in_window;
+        event.lost = sign.lost;
+        event.srtt = self.rtt.srtt();
+        event.min_rtt = self.rtt.min();
+        event
     }
 
     fn event_without_ack(&self, now: Time) -> AckEvent {

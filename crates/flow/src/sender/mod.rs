@@ -144,12 +144,8 @@ impl<C: Controller> Sender<C> {
         } else {
             // RFC 6298 section 5.7 and RFC 5681 section 3.1: a lost SYN means RTO 3 s and IW 1.
             self.rtt.start_from(Span::from_secs(3));
-            self.cc.on_idle(&IdleEvent {
-                now,
-                idle: Span::ZERO,
-                window: 1.0,
-                ssthresh: self.cc.ssthresh(),
-            });
+            let ev = IdleEvent::new(now, Span::ZERO, 1.0, self.cc.ssthresh());
+            self.cc.on_idle(&ev);
         }
         self.open_controller(now);
     }
@@ -161,13 +157,12 @@ impl<C: Controller> Sender<C> {
     }
 
     fn restart_event(&self, now: Time) -> RestartEvent {
-        RestartEvent {
-            now,
-            idle: now.saturating_since(self.last_sent),
-            srtt: self.rtt.srtt(),
-            snd_una: self.board.una(),
-            snd_nxt: self.board.nxt(),
-        }
+        let mut event = RestartEvent::new(now);
+        event.idle = now.saturating_since(self.last_sent);
+        event.srtt = self.rtt.srtt();
+        event.snd_una = self.board.una();
+        event.snd_nxt = self.board.nxt();
+        event
     }
 
     /// No new data from now on.

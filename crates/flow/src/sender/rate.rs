@@ -161,12 +161,10 @@ impl Delivery {
         if interval < min_rtt || interval == Span::ZERO {
             return None;
         }
-        Some(RateSample {
-            delivered: since,
-            interval,
-            prior_delivered: self.delivered - since,
-            app_limited: newest.app_limited(),
-        })
+        let mut sample = RateSample::new(since, interval);
+        sample.prior_delivered = self.delivered - since;
+        sample.app_limited = newest.app_limited();
+        Some(sample)
     }
 
     /// A delivery whose newest segment left `since` deliveries ago: begins a round if that was

@@ -113,14 +113,12 @@ impl<C: Controller> Sender<C> {
             },
         );
         self.recovery.lose_all(now, &mut self.board);
-        self.cc.on_rto(&RtoEvent {
-            now,
-            first: reduces,
-            flight: event.flight,
-            pipe: self.board.pipe(),
-            srtt: event.srtt,
-            min_rtt: event.min_rtt,
-        });
+        let mut expiry = RtoEvent::new(now, event.flight);
+        expiry.first = reduces;
+        expiry.pipe = self.board.pipe();
+        expiry.srtt = event.srtt;
+        expiry.min_rtt = event.min_rtt;
+        self.cc.on_rto(&expiry);
         self.log(now, EpisodeKind::Timeout, before);
         self.recovery.enter_loss(now, reduces, &self.board);
         self.ecn.note_reduction();

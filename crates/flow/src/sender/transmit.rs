@@ -223,12 +223,8 @@ impl<C: Controller> Sender<C> {
             .validation
             .on_restart(idle, self.rtt.base_rto(), window);
         if let Some(verdict) = verdict {
-            self.cc.on_idle(&IdleEvent {
-                now,
-                idle,
-                window: verdict.window,
-                ssthresh: verdict.ssthresh,
-            });
+            let ev = IdleEvent::new(now, idle, verdict.window, verdict.ssthresh);
+            self.cc.on_idle(&ev);
         }
         let ev = self.restart_event(now);
         self.cc.on_restart(&ev);

@@ -1,6 +1,8 @@
 //! Integration tests of the endpoint.
 
 mod detection;
+#[path = "../../../cc/tests/it/fixed_share.rs"]
+mod fixed_share;
 mod handshake;
 mod host;
 mod linux;
@@ -10,6 +12,7 @@ mod model;
 mod pacing;
 mod persist;
 mod prr;
+mod rate_based;
 mod scale;
 mod sending;
 mod timers;

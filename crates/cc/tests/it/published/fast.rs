@@ -1,8 +1,8 @@
 //! FAST.
 
 use super::settled::{at_ms, ms, near, reported, settled, settled_rounds};
-use crate::rounds::ack;
-use fullpipe_cc::controller::{AckEvent, Controller};
+use crate::rounds::{ack, changed};
+use fullpipe_cc::controller::Controller;
 use fullpipe_cc::law::delay::fast::next_window;
 use fullpipe_units::Span;
 
@@ -83,11 +83,10 @@ fn fast_flows_share_equally_at_any_rtt() {
 fn fast_averages_at_most_a_quarter_of_a_sample() {
     let mut stack = settled("fast", 8.0);
     for rtt in [100.0, 200.0] {
-        stack.on_ack(&AckEvent {
-            rtt: Some(ms(rtt)),
-            cwnd_limited: false,
-            ..ack(at_ms(1), 1)
-        });
+        stack.on_ack(&changed(ack(at_ms(1), 1), |ev| {
+            ev.rtt = Some(ms(rtt));
+            ev.cwnd_limited = false;
+        }));
     }
     near(reported(&stack, "avg_rtt"), 0.125, 1e-9);
 }
@@ -96,19 +95,18 @@ fn fast_averages_at_most_a_quarter_of_a_sample() {
 fn fast_multiplies_below_three_quarters_of_a_millisecond() {
     for (queue, grown) in [(0.74, 10.0), (0.76, 0.0)] {
         let mut stack = settled("fast(mi=on)", 100.0);
-        let sample = |rtt: f64| AckEvent {
-            rtt: Some(ms(rtt)),
-            ..ack(at_ms(1), 10)
+        let sample = |rtt: f64| {
+            changed(ack(at_ms(1), 10), |ev| {
+                ev.rtt = Some(ms(rtt));
+            })
         };
-        stack.on_ack(&AckEvent {
-            cwnd_limited: false,
-            ..sample(100.0)
-        });
+        stack.on_ack(&changed(sample(100.0), |ev| {
+            ev.cwnd_limited = false;
+        }));
         for _ in 0..500 {
-            stack.on_ack(&AckEvent {
-                cwnd_limited: false,
-                ..sample(100.0 + queue)
-            });
+            stack.on_ack(&changed(sample(100.0 + queue), |ev| {
+                ev.cwnd_limited = false;
+            }));
         }
         stack.on_ack(&sample(100.0 + queue));
         near(stack.window() - 100.0, grown, 1e-9);

@@ -1,8 +1,8 @@
 //! HyStart and HyStart++.
 
 use super::settled::{at_ms, ms, near};
-use crate::rounds::{Rounds, ack};
-use fullpipe_cc::controller::{AckEvent, Controller};
+use crate::rounds::{Rounds, ack, changed};
+use fullpipe_cc::controller::Controller;
 use fullpipe_cc::startup::hystart::delay_threshold;
 use fullpipe_cc::{Setup, StackSpec};
 use fullpipe_units::{Span, Time};
@@ -57,12 +57,11 @@ fn hystart_acts_from_sixteen_segments_on() {
         let mut stack = StackSpec::parse("reno+hystart").unwrap().controller(setup);
         for rtt in [100.0, 150.0] {
             for i in 0..20 {
-                stack.on_ack(&AckEvent {
-                    rtt: Some(ms(rtt)),
-                    round_start: i == 0,
-                    cwnd_limited: false,
-                    ..ack(at_ms(1), 1)
-                });
+                stack.on_ack(&changed(ack(at_ms(1), 1), |ev| {
+                    ev.rtt = Some(ms(rtt));
+                    ev.round_start = i == 0;
+                    ev.cwnd_limited = false;
+                }));
             }
         }
         assert_eq!(!stack.in_start_up(), leaves, "{w}");
@@ -84,11 +83,10 @@ fn hystart_train_lengths() {
         let mut at = 0;
         while stack.in_start_up() && at < 200_000 {
             at += 10;
-            stack.on_ack(&AckEvent {
-                round_start: at == 10,
-                cwnd_limited: false,
-                ..ack(Time::ZERO + Span::from_micros(at), 1)
-            });
+            stack.on_ack(&changed(ack(Time::ZERO + Span::from_micros(at), 1), |ev| {
+                ev.round_start = at == 10;
+                ev.cwnd_limited = false;
+            }));
         }
         assert_eq!(at - 10, longest + 10, "{spelling}");
     }

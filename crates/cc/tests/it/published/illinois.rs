@@ -1,9 +1,9 @@
 //! Illinois.
 
 use super::settled::{at_ms, ms, near, reported, settled};
-use crate::rounds::{Rounds, ack, loss};
+use crate::rounds::{Rounds, ack, changed, loss};
 use fullpipe_cc::Setup;
-use fullpipe_cc::controller::{AckEvent, Controller};
+use fullpipe_cc::controller::Controller;
 use fullpipe_cc::law::illinois::IllinoisParams;
 use fullpipe_units::Time;
 
@@ -51,18 +51,16 @@ fn illinois_tables() {
 fn illinois_controller_follows_the_table() {
     let mut stack = settled("illinois", 1000.0);
     for rtt in [100.0, 200.0, 150.0] {
-        stack.on_ack(&AckEvent {
-            rtt: Some(ms(rtt)),
-            cwnd_limited: false,
-            ..ack(at_ms(1), 1)
-        });
+        stack.on_ack(&changed(ack(at_ms(1), 1), |ev| {
+            ev.rtt = Some(ms(rtt));
+            ev.cwnd_limited = false;
+        }));
     }
-    let next = AckEvent {
-        rtt: None,
-        cwnd_limited: false,
-        round_start: true,
-        ..ack(at_ms(2), 1)
-    };
+    let next = changed(ack(at_ms(2), 1), |ev| {
+        ev.rtt = None;
+        ev.cwnd_limited = false;
+        ev.round_start = true;
+    });
     stack.on_ack(&next);
     near(reported(&stack, "alpha"), 0.588119, 5e-7);
     near(reported(&stack, "beta"), 0.339286, 5e-7);
@@ -89,18 +87,16 @@ fn illinois_returns_to_its_maximum_after_five_short_rounds() {
     let mut stack = settled("illinois", 1000.0);
     let mut round = |rtt: f64| {
         for r in [rtt, rtt] {
-            stack.on_ack(&AckEvent {
-                rtt: Some(ms(r)),
-                cwnd_limited: false,
-                ..ack(at_ms(1), 1)
-            });
+            stack.on_ack(&changed(ack(at_ms(1), 1), |ev| {
+                ev.rtt = Some(ms(r));
+                ev.cwnd_limited = false;
+            }));
         }
-        stack.on_ack(&AckEvent {
-            rtt: None,
-            cwnd_limited: false,
-            round_start: true,
-            ..ack(at_ms(2), 1)
-        });
+        stack.on_ack(&changed(ack(at_ms(2), 1), |ev| {
+            ev.rtt = None;
+            ev.cwnd_limited = false;
+            ev.round_start = true;
+        }));
         reported(&stack, "alpha")
     };
     round(100.0);

@@ -1,8 +1,8 @@
 //! LEDBAT (RFC 6817).
 
 use super::settled::{at_ms, ms, near, settled};
-use crate::rounds::{Rounds, ack};
-use fullpipe_cc::controller::{AckEvent, Controller};
+use crate::rounds::{Rounds, ack, changed};
+use fullpipe_cc::controller::Controller;
 use fullpipe_units::Span;
 
 #[test]
@@ -16,16 +16,14 @@ fn ledbat_steps() {
     ] {
         let mut stack = settled("ledbat", 10.0);
         // The base, three minutes ago: out of the current filter, in the history.
-        let first = AckEvent {
-            owd: Some(ms(30.0)),
-            cwnd_limited: false,
-            ..ack(at_ms(0), 0)
-        };
-        stack.on_ack(&first);
-        stack.on_ack(&AckEvent {
-            owd: Some(ms(30.0 + q)),
-            ..ack(at_ms(180_000), 1)
+        let first = changed(ack(at_ms(0), 0), |ev| {
+            ev.owd = Some(ms(30.0));
+            ev.cwnd_limited = false;
         });
+        stack.on_ack(&first);
+        stack.on_ack(&changed(ack(at_ms(180_000), 1), |ev| {
+            ev.owd = Some(ms(30.0 + q));
+        }));
         near(stack.window(), w, 1e-9);
     }
 }
@@ -44,14 +42,12 @@ fn ledbat_holds_its_target() {
 #[test]
 fn ledbat_stays_within_one_segment_of_the_flight() {
     let mut stack = settled("ledbat", 10.0);
-    stack.on_ack(&AckEvent {
-        prior_flight: 10,
-        ..ack(at_ms(0), 10)
-    });
+    stack.on_ack(&changed(ack(at_ms(0), 10), |ev| {
+        ev.prior_flight = 10;
+    }));
     near(stack.window(), 11.0, 1e-9);
-    stack.on_ack(&AckEvent {
-        prior_flight: 10,
-        ..ack(at_ms(0), 11)
-    });
+    stack.on_ack(&changed(ack(at_ms(0), 11), |ev| {
+        ev.prior_flight = 10;
+    }));
     near(stack.window(), 11.0, 1e-9);
 }

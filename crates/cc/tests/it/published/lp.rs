@@ -1,9 +1,9 @@
 //! TCP-LP and HSTCP-LP.
 
 use super::settled::{at_ms, ms, near, settled, settled_rounds};
-use crate::rounds::{ack, loss};
+use crate::rounds::{ack, changed, loss};
 use fullpipe_cc::Stack;
-use fullpipe_cc::controller::{AckEvent, Controller, Phase};
+use fullpipe_cc::controller::{Controller, Phase};
 use fullpipe_units::{Span, Time};
 
 /// A flow at `w` whose delays were `low` and `high` ms and whose smoothed delay is `smoothed` ms, seen while it could not
@@ -11,12 +11,11 @@ use fullpipe_units::{Span, Time};
 fn after_delays(spelling: &str, w: f64, low: f64, high: f64, smoothed: f64) -> Stack {
     let mut stack = settled(spelling, w);
     let mut see = |d: f64| {
-        stack.on_ack(&AckEvent {
-            rtt: Some(ms(d)),
-            owd: Some(ms(d)),
-            phase: Phase::Recovery,
-            ..ack(at_ms(1000), 1)
-        });
+        stack.on_ack(&changed(ack(at_ms(1000), 1), |ev| {
+            ev.rtt = Some(ms(d));
+            ev.owd = Some(ms(d));
+            ev.phase = Phase::Recovery;
+        }));
     };
     see(low);
     see(high);
@@ -29,12 +28,11 @@ fn after_delays(spelling: &str, w: f64, low: f64, high: f64, smoothed: f64) -> S
 }
 
 fn see(stack: &mut Stack, now_ms: u64, delay: f64) {
-    stack.on_ack(&AckEvent {
-        rtt: Some(ms(delay)),
-        owd: Some(ms(delay)),
-        cwnd_limited: false,
-        ..ack(at_ms(now_ms), 1)
-    });
+    stack.on_ack(&changed(ack(at_ms(now_ms), 1), |ev| {
+        ev.rtt = Some(ms(delay));
+        ev.owd = Some(ms(delay));
+        ev.cwnd_limited = false;
+    }));
 }
 
 #[test]
@@ -100,12 +98,11 @@ fn tcp_lp_ignores_less_than_a_millisecond() {
             let mut stack = settled(law, 100.0);
             see(&mut stack, 0, 40.0);
             for _ in 0..100 {
-                stack.on_ack(&AckEvent {
-                    rtt: Some(ms(delay)),
-                    owd: Some(ms(delay)),
-                    phase: Phase::Recovery,
-                    ..ack(at_ms(0), 1)
-                });
+                stack.on_ack(&changed(ack(at_ms(0), 1), |ev| {
+                    ev.rtt = Some(ms(delay));
+                    ev.owd = Some(ms(delay));
+                    ev.phase = Phase::Recovery;
+                }));
             }
             see(&mut stack, 0, delay);
             assert_eq!(stack.window(), w, "{law} {delay}");

@@ -1,8 +1,8 @@
 //! Vegas' test as a start-up on the path of Net100 2003.
 
 use super::settled::{ms, near, still_round};
-use crate::rounds::ack;
-use fullpipe_cc::controller::{AckEvent, Controller};
+use crate::rounds::{ack, changed};
+use fullpipe_cc::controller::Controller;
 use fullpipe_cc::{Setup, StackSpec};
 use fullpipe_units::Time;
 
@@ -65,11 +65,10 @@ fn net100(spelling: &str) -> Net100 {
             if cross {
                 crossed = Some((round + 1, start + rtt));
             }
-            stack.on_ack(&AckEvent {
-                rtt: Some(ms(77.0 + queue)),
-                round_start: i == 0 || cut || cross,
-                ..ack(Time::from_secs_f64(start), 1)
-            });
+            stack.on_ack(&changed(ack(Time::from_secs_f64(start), 1), |ev| {
+                ev.rtt = Some(ms(77.0 + queue));
+                ev.round_start = i == 0 || cut || cross;
+            }));
         }
         if let (Some((at, _)), None) = (crossed, rounds_to_cap)
             && stack.window() >= CAP

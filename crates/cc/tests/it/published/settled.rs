@@ -1,7 +1,7 @@
 //! Running controllers past their start-up, and times.
 
-use crate::rounds::{Rounds, ack};
-use fullpipe_cc::controller::{AckEvent, Controller};
+use crate::rounds::{Rounds, ack, changed};
+use fullpipe_cc::controller::Controller;
 use fullpipe_cc::{Setup, Stack, StackSpec};
 use fullpipe_units::{Span, Time};
 
@@ -45,20 +45,18 @@ pub fn settled_rounds(spelling: &str, w: f64, rtt: Span) -> Rounds {
 /// Three samples of `rtt` and the ACK that begins the next round, none of which may grow the window.
 pub fn still_round(stack: &mut Stack, rtt: Span) {
     for _ in 0..3 {
-        stack.on_ack(&AckEvent {
-            rtt: Some(rtt),
-            srtt: rtt,
-            cwnd_limited: false,
-            ..ack(at_ms(1), 1)
-        });
+        stack.on_ack(&changed(ack(at_ms(1), 1), |ev| {
+            ev.rtt = Some(rtt);
+            ev.srtt = rtt;
+            ev.cwnd_limited = false;
+        }));
     }
-    stack.on_ack(&AckEvent {
-        rtt: None,
-        srtt: rtt,
-        cwnd_limited: false,
-        round_start: true,
-        ..ack(at_ms(1), 1)
-    });
+    stack.on_ack(&changed(ack(at_ms(1), 1), |ev| {
+        ev.rtt = None;
+        ev.srtt = rtt;
+        ev.cwnd_limited = false;
+        ev.round_start = true;
+    }));
 }
 
 pub fn reported(stack: &Stack, name: &str) -> f64 {

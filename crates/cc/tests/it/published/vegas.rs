@@ -1,8 +1,8 @@
 //! Vegas: Brakmo and Peterson 1995, ns-2, Linux.
 
 use super::settled::{at_ms, ms, near, reported, settled, still_round};
-use crate::rounds::{Rounds, ack};
-use fullpipe_cc::controller::{AckEvent, Controller};
+use crate::rounds::{Rounds, ack, changed};
+use fullpipe_cc::controller::Controller;
 use fullpipe_cc::round::{RoundEnd, queued, queued_over_base};
 use fullpipe_cc::startup::gamma::linux_exit;
 use fullpipe_cc::{Setup, StackSpec};
@@ -39,16 +39,14 @@ fn vegas_acts_once_a_round_between_alpha_and_beta() {
             let mut stack = settled(law, 100.0);
             still_round(&mut stack, ms(100.0));
             for _ in 0..3 {
-                stack.on_ack(&AckEvent {
-                    rtt: Some(ms(rtt)),
-                    ..ack(at_ms(1), 1)
-                });
+                stack.on_ack(&changed(ack(at_ms(1), 1), |ev| {
+                    ev.rtt = Some(ms(rtt));
+                }));
             }
             let before = stack.window();
-            stack.on_ack(&AckEvent {
-                round_start: true,
-                ..ack(at_ms(2), 1)
-            });
+            stack.on_ack(&changed(ack(at_ms(2), 1), |ev| {
+                ev.round_start = true;
+            }));
             near(stack.window() - before, step, 1e-9);
         }
     }
@@ -98,16 +96,14 @@ fn vegas_step(law: &str, rtt_of: impl Fn(f64) -> f64, backlog: f64) -> f64 {
     let mut stack = settled(law, 100.0);
     still_round(&mut stack, ms(100.0));
     for _ in 0..3 {
-        stack.on_ack(&AckEvent {
-            rtt: Some(ms(rtt_of(backlog))),
-            ..ack(at_ms(1), 1)
-        });
+        stack.on_ack(&changed(ack(at_ms(1), 1), |ev| {
+            ev.rtt = Some(ms(rtt_of(backlog)));
+        }));
     }
     let before = stack.window();
-    stack.on_ack(&AckEvent {
-        round_start: true,
-        ..ack(at_ms(2), 1)
-    });
+    stack.on_ack(&changed(ack(at_ms(2), 1), |ev| {
+        ev.round_start = true;
+    }));
     stack.window() - before
 }
 

@@ -1,8 +1,8 @@
 //! Westwood+.
 
 use super::settled::{at_ms, ms, near, reported, settled};
-use crate::rounds::{ack, loss};
-use fullpipe_cc::controller::{AckEvent, Controller};
+use crate::rounds::{ack, changed, loss};
+use fullpipe_cc::controller::Controller;
 use fullpipe_cc::law::westwood::{Bandwidth, Filter};
 use fullpipe_units::Time;
 
@@ -31,10 +31,9 @@ fn westwood_bandwidth_delay_product() {
     // A steady delivery of one segment every 1/rate seconds.
     for i in 0..20_000_u32 {
         let now = Time::from_secs_f64(1.0 + f64::from(i) / rate);
-        stack.on_ack(&AckEvent {
-            cwnd_limited: false,
-            ..ack(now, 1)
-        });
+        stack.on_ack(&changed(ack(now, 1), |ev| {
+            ev.cwnd_limited = false;
+        }));
     }
     near(reported(&stack, "bdp"), 856.164, 0.01);
     stack.on_congestion(&loss(Time::ZERO, 2000));
@@ -45,11 +44,10 @@ fn westwood_bandwidth_delay_product() {
 fn westwood_samples_fifty_milliseconds() {
     let mut stack = settled("westwood", 100.0);
     for t in 0..=52 {
-        let ev = AckEvent {
-            rtt: Some(ms(10.0)),
-            srtt: ms(10.0),
-            ..ack(at_ms(t), 10)
-        };
+        let ev = changed(ack(at_ms(t), 10), |ev| {
+            ev.rtt = Some(ms(10.0));
+            ev.srtt = ms(10.0);
+        });
         stack.on_ack(&ev);
         assert_eq!(reported(&stack, "bandwidth") > 0.0, t > 50, "{t}");
     }
