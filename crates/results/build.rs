@@ -12,6 +12,7 @@ fn main() {
         "../units/src",
         "../cc/src",
         "../flow/src",
+        "../host/src",
         "../run/src",
         "../sim/src",
         "../trace/src",

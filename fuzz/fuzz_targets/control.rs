@@ -6,12 +6,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use fullpipe_host::{HostOutcome, ReceiverReport, SenderReport};
 use fullpipe_run::{FlowSpec, FlowTotals, RunSpec};
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
 use fullpipe_cc::StackSpec;
 use fullpipe_fuzz::{Raw, Script};
 use fullpipe_net::content::{Allowed, Carried, Content, Question};
-use fullpipe_net::endpoint::{HostOutcome, ReceiverReport, SenderReport};
 use fullpipe_net::ground;
 use fullpipe_net::session::client_session::Asking;
 use fullpipe_net::session::control_port::{Shaper, Talk, Traffic};

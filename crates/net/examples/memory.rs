@@ -13,7 +13,8 @@ use std::sync::atomic::AtomicBool;
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
-use fullpipe_net::endpoint::{Hooks, merge};
+use fullpipe_host::merge;
+use fullpipe_net::endpoint::Hooks;
 use fullpipe_net::ground::{Options, run_hosts};
 use fullpipe_net::io::{IoConfig, Mode, Socket};
 use fullpipe_run::{FlowSpec, RunSpec};

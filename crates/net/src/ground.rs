@@ -8,12 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
+use fullpipe_host::{HostOutcome, PathReport, merge};
 use fullpipe_run::{Outcome, RunSpec};
 
 use crate::emulator::{Emulator, EmulatorConfig, EmulatorError};
-use crate::endpoint::{
-    self, EndpointError, Hooks, HostOutcome, PathReport, Plan, Side, UdpPort, merge,
-};
+use crate::endpoint::{self, EndpointError, Hooks, Plan, Side, UdpPort};
 use crate::headers;
 use crate::io::{Clock, Mode, Socket, Stop, WaitStrategy, pin};
 use crate::wire::SessionId;
@@ -210,7 +209,7 @@ pub fn run_hosts(
         },
         Some(emulator) => PathReport {
             links: emulator.links,
-            fidelity: emulator.fidelity,
+            fidelity: Some(emulator.fidelity),
             losses: emulator.losses,
             exact: true,
         },

@@ -1,5 +1,7 @@
 //! Losses: random ones at a link's entry, exact ones of a single flow.
 
+use std::collections::VecDeque;
+
 use fullpipe_units::Time;
 
 use crate::rng::ComponentRng;
@@ -74,6 +76,9 @@ pub struct DropRules {
     random: LossProcess,
     packets: u64,
     window_done: bool,
+    /// What was said of segments that the operating system then refused, the next to leave first: number, whether it was
+    /// a retransmission, whether it is dropped.
+    said: VecDeque<(u64, bool, bool)>,
 }
 
 impl DropRules {
@@ -97,6 +102,7 @@ impl DropRules {
             random,
             packets: 0,
             window_done: false,
+            said: VecDeque::new(),
         })
     }
 
@@ -108,6 +114,11 @@ impl DropRules {
 
     /// True if the data packet that leaves now, at window `w`, is lost.
     pub fn strikes(&mut self, now: Time, seq: u64, again: bool, w: f64) -> bool {
+        if !self.said.is_empty()
+            && let Some(i) = self.said.iter().position(|v| (v.0, v.1) == (seq, again))
+        {
+            return self.said.remove(i).is_some_and(|v| v.2);
+        }
         self.packets += 1;
         let mut hit = self.random.strikes();
         if let Some(every) = self.rules.every {
@@ -131,6 +142,11 @@ impl DropRules {
             hit = true;
         }
         hit
+    }
+
+    /// A data packet did not leave after all: what was said of it holds when it does.
+    pub fn take_back(&mut self, seq: u64, again: bool, dropped: bool) {
+        self.said.push_front((seq, again, dropped));
     }
 }
 

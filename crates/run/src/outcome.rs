@@ -98,6 +98,44 @@ pub struct FlowTotals {
     pub acks: u64,
 }
 
+impl FlowTotals {
+    /// The sum with another flow, or with the other end of this one: each end leaves at zero what the other one counts.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let (a, b) = (self, other);
+        Self {
+            sent: a.sent.saturating_add(b.sent),
+            retransmits: a.retransmits.saturating_add(b.retransmits),
+            delivered: a.delivered.saturating_add(b.delivered),
+            delivered_measured: a.delivered_measured.saturating_add(b.delivered_measured),
+            arrived_measured: a.arrived_measured.saturating_add(b.arrived_measured),
+            duplicates: a.duplicates.saturating_add(b.duplicates),
+            out_of_order: a.out_of_order.saturating_add(b.out_of_order),
+            dropped: a.dropped.saturating_add(b.dropped),
+            loss_events: a.loss_events.saturating_add(b.loss_events),
+            loss_events_measured: a
+                .loss_events_measured
+                .saturating_add(b.loss_events_measured),
+            timeouts: a.timeouts.saturating_add(b.timeouts),
+            probes: a.probes.saturating_add(b.probes),
+            undone: a.undone.saturating_add(b.undone),
+            local_stalls: a.local_stalls.saturating_add(b.local_stalls),
+            acks: a.acks.saturating_add(b.acks),
+        }
+    }
+
+    /// The same of a flow that was over before the measured part began.
+    #[must_use]
+    pub fn unmeasured(self) -> Self {
+        Self {
+            delivered_measured: 0,
+            arrived_measured: 0,
+            loss_events_measured: 0,
+            ..self
+        }
+    }
+}
+
 /// Result of one flow.
 #[derive(Clone, Debug)]
 pub struct FlowOutcome {

@@ -90,9 +90,8 @@ impl SenderRecorder {
 
     /// At most `most` rounds and as many episodes, for runs that last billions of round trips: whenever there are more rounds,
     /// every second row goes and half as many come from then on; of episodes the first are kept.
-    pub fn bounded(mut self, most: usize) -> Self {
+    pub fn limit_rows(&mut self, most: usize) {
         self.most = most.max(2);
-        self
     }
 
     /// Rows bear this index of the flow.

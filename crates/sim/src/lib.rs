@@ -35,7 +35,7 @@
 //! ```
 
 mod aqm;
-mod flow;
+mod hosts;
 mod link;
 mod net;
 mod packet;
@@ -43,7 +43,6 @@ mod path;
 mod queue;
 mod ring;
 mod target;
-pub mod traffic;
 mod world;
 
 pub use packet::Kind as PacketKind;

@@ -1,33 +1,44 @@
-//! The network between the endpoints: links, what waits to happen, options of the ACKs in flight.
+//! Links, what waits to happen in them and around them, and the one step of every event loop.
 
-use fullpipe_run::{CaptureEvent, CaptureRow};
 use fullpipe_units::Time;
 
 use crate::link::{Admission, Link};
-use crate::packet::{OptionStore, Owner, Packet};
+use crate::packet::{OptionStore, Packet};
 use crate::queue::{EventQueue, Target};
-use crate::target::{Layout, Wake};
-use crate::traffic::ClassRecord;
+use crate::target::{Layout, LinkEvent, Wake};
 
-/// See above.
+/// Links and their events.
 #[derive(Debug)]
 pub struct Net {
     /// What waits to happen.
     pub queue: EventQueue,
     /// By index of the specification.
     pub links: Vec<Link>,
-    /// Packets that queues dropped and nobody was told of yet.
+    /// Packets that queues dropped after they had taken them in, and that nobody was told of yet.
     pub dropped: Vec<Packet>,
     /// Of the ACKs in flight.
     pub options: OptionStore,
     /// Numbers of what events wake.
     pub layout: Layout,
-    /// Of the short flows, by class.
-    pub classes: Vec<ClassRecord>,
-    /// Flows of the specification: those that a capture records.
-    pub lasting: u32,
-    /// What a capture saw.
-    pub capture: Option<Vec<CaptureRow>>,
+}
+
+/// What stands around the links: hosts, or what hands packets in and takes them out.
+pub trait Ends {
+    /// A packet has crossed a link.
+    fn arrive(&mut self, now: Time, packet: Packet, net: &mut Net);
+
+    /// A queue dropped a packet that it had taken in.
+    fn lose(&mut self, now: Time, packet: Packet, net: &mut Net);
+
+    /// An event that is not one of a link.
+    fn wake(&mut self, now: Time, wake: Wake, net: &mut Net);
+
+    /// A packet that was overtaken; apart, so that the frequent case stays in the loop.
+    #[cold]
+    #[inline(never)]
+    fn arrive_late(&mut self, now: Time, packet: Packet, net: &mut Net) {
+        self.arrive(now, packet, net);
+    }
 }
 
 impl Net {
@@ -39,26 +50,42 @@ impl Net {
             dropped: Vec::new(),
             options: OptionStore::default(),
             layout,
-            classes: Vec::new(),
-            lasting: 0,
-            capture: None,
         }
     }
 
-    /// A host of `flow` sees a packet.
-    #[inline]
-    pub fn see(&mut self, now: Time, flow: u32, event: impl FnOnce() -> CaptureEvent) {
-        if self.capture.is_some() {
-            self.record(now, flow, event());
+    /// The earliest event, which is due `now`, happens.
+    #[inline(always)]
+    pub fn step<E: Ends>(&mut self, now: Time, target: Target, ends: &mut E) {
+        if self.layout.is_arrival(target) {
+            let packet = self.take(target);
+            ends.arrive(now, packet, self);
+        } else {
+            self.queue.pop();
+            self.wake(now, target, ends);
+        }
+        if !self.dropped.is_empty() {
+            self.lose_dropped(now, ends);
         }
     }
 
     #[cold]
-    fn record(&mut self, at: Time, flow: u32, event: CaptureEvent) {
-        if let Some(rows) = &mut self.capture
-            && flow < self.lasting
-        {
-            rows.push(CaptureRow { at, flow, event });
+    fn wake<E: Ends>(&mut self, now: Time, target: Target, ends: &mut E) {
+        match self.layout.named(target) {
+            Wake::Network(LinkEvent::Departure(link)) => self.transmit(now, link as usize),
+            Wake::Network(LinkEvent::Reordered(link)) => {
+                if let Some(packet) = self.take_reordered(link) {
+                    ends.arrive_late(now, packet, self);
+                }
+            }
+            wake => ends.wake(now, wake, self),
+        }
+    }
+
+    /// Queues dropped packets that they had taken in.
+    #[cold]
+    pub fn lose_dropped<E: Ends>(&mut self, now: Time, ends: &mut E) {
+        for packet in std::mem::take(&mut self.dropped) {
+            ends.lose(now, packet, self);
         }
     }
 
@@ -93,14 +120,18 @@ impl Net {
             Admission::Accepted { arrives, first } if first => {
                 self.queue.push(arrives, link as Target);
             }
-            Admission::Astray { at, first } if first => self.schedule(at, Wake::Stray(link)),
-            Admission::Queued { begins: Some(at) } => self.schedule(at, Wake::Departure(link)),
+            Admission::Astray { at, first } if first => {
+                self.schedule(at, Wake::Network(LinkEvent::Reordered(link as u32)));
+            }
+            Admission::Queued { begins: Some(at) } => {
+                self.schedule(at, Wake::Network(LinkEvent::Departure(link as u32)));
+            }
             _ => {}
         }
     }
 
     /// A transmission begins at a link whose queue decides at the exit.
-    pub fn transmit(&mut self, now: Time, link: usize) {
+    fn transmit(&mut self, now: Time, link: usize) {
         let (admission, begins) = self.links[link].transmit(now, &mut self.dropped);
         if let Some(admission) = admission {
             self.admit(link, admission);
@@ -110,7 +141,7 @@ impl Net {
 
     /// The oldest packet of a link arrives now at its far end; the link's pending event moves to the next one.
     #[inline]
-    pub fn take(&mut self, link: u32) -> Packet {
+    fn take(&mut self, link: u32) -> Packet {
         let l = &mut self.links[link as usize];
         let packet = l.take();
         match l.next_arrival() {
@@ -120,48 +151,12 @@ impl Net {
         packet
     }
 
-    /// A stray arrives now at the far end of its link.
-    pub fn take_stray(&mut self, link: usize) -> Option<Packet> {
-        let (packet, next) = self.links[link].take_stray();
+    /// A reordered packet arrives now at the far end of its link.
+    fn take_reordered(&mut self, link: u32) -> Option<Packet> {
+        let (packet, next) = self.links[link as usize].take_stray();
         if let Some(at) = next {
-            self.schedule(at, Wake::Stray(link));
+            self.schedule(at, Wake::Network(LinkEvent::Reordered(link)));
         }
         packet
-    }
-}
-
-/// Packets in the links at the end, by whose they are.
-pub struct Inside {
-    /// Segments and ACKs of each flow.
-    pub flows: Vec<u64>,
-    /// Data among them.
-    pub data: Vec<u64>,
-    /// Datagrams of each source.
-    pub sources: Vec<u64>,
-    /// Requests and answers of each sequence of probes.
-    pub pings: Vec<u64>,
-}
-
-impl Inside {
-    /// With so many of each.
-    pub fn count(links: &[Link], flows: usize, sources: usize, pings: usize) -> Self {
-        let mut inside = Self {
-            flows: vec![0; flows],
-            data: vec![0; flows],
-            sources: vec![0; sources],
-            pings: vec![0; pings],
-        };
-        for packet in links.iter().flat_map(|link| link.inside()) {
-            let i = packet.flow as usize;
-            match packet.owner() {
-                Owner::Segment | Owner::Ack => {
-                    inside.flows[i] += 1;
-                    inside.data[i] += u64::from(packet.is_data());
-                }
-                Owner::Datagram => inside.sources[i] += 1,
-                Owner::Request | Owner::Reply => inside.pings[i] += 1,
-            }
-        }
-        inside
     }
 }

@@ -230,11 +230,6 @@ impl Packet {
         self.kind == Kind::Data && self.bits[CE] != 0
     }
 
-    /// True for data sent again.
-    pub fn is_retransmission(&self) -> bool {
-        self.bits[0] != 0
-    }
-
     /// As the receiver sees it.
     #[inline]
     pub fn to_segment(self) -> Segment {

@@ -13,9 +13,8 @@ use fullpipe_run::{LinkOutcome, RunSpec, Violation};
 use fullpipe_units::Time;
 
 use crate::link::{Link, Watch};
-use crate::net::Net;
+use crate::net::{Ends, Net};
 use crate::packet::{Kind, Packet};
-use crate::queue::Target;
 use crate::target::{Layout, Wake};
 
 /// Links of a run, and what is in them.
@@ -45,9 +44,16 @@ pub struct Path {
     net: Net,
     /// Links that this path has; the others belong to another host.
     hosted: Vec<bool>,
+    ends: RouteEnds,
+    offered: u64,
+}
+
+/// The ends of the routes.
+#[derive(Debug, Default)]
+struct RouteEnds {
     routes: Vec<Box<[u32]>>,
     exits: Vec<Exit>,
-    offered: u64,
+    /// Packets that ended, taken out or not.
     left: u64,
 }
 
@@ -109,10 +115,8 @@ impl Path {
             now: Time::ZERO,
             net: Net::new(links.collect(), Layout::new(spec.links.len(), 0, 0, 0)),
             hosted: (0..spec.links.len()).map(has).collect(),
-            routes: Vec::new(),
-            exits: Vec::new(),
+            ends: RouteEnds::default(),
             offered: 0,
-            left: 0,
         }
     }
 
@@ -123,10 +127,10 @@ impl Path {
             return None;
         }
         let links: Box<[u32]> = links.iter().map(|l| *l as u32).collect();
-        let known = self.routes.iter().position(|r| *r == links);
+        let known = self.ends.routes.iter().position(|r| *r == links);
         let at = known.unwrap_or_else(|| {
-            self.routes.push(links);
-            self.routes.len() - 1
+            self.ends.routes.push(links);
+            self.ends.routes.len() - 1
         });
         u32::try_from(at).ok().map(Route)
     }
@@ -146,15 +150,15 @@ impl Path {
         self.offered += 1;
         let p = parcel;
         let packet = Packet::parcel(p.token, p.kind, p.flow, p.size, p.ect, route.0);
-        self.carry(self.now, packet);
-        self.lose_dropped(self.now);
+        self.ends.carry(self.now, packet, &mut self.net);
+        self.net.lose_dropped(self.now, &mut self.ends);
     }
 
     /// For an interface that refuses instead of losing: `None` if a packet of `size` bytes fits into the first link of the route
     /// now, else when to try again.
     pub fn room(&mut self, now: Time, route: Route, size: u16) -> Option<Time> {
         self.move_on(now, |at, now| at < now);
-        let link = *self.routes[route.0 as usize].first()?;
+        let link = *self.ends.routes[route.0 as usize].first()?;
         self.net.links[link as usize].room(self.now, size)
     }
 
@@ -175,7 +179,7 @@ impl Path {
         while let Some((at, target)) = self.net.queue.peek()
             && is_due(at, self.now)
         {
-            self.step(at, target);
+            self.net.step(at, target, &mut self.ends);
         }
     }
 
@@ -185,42 +189,21 @@ impl Path {
         match self.net.queue.peek() {
             Some((at, target)) if at <= self.end => {
                 self.now = self.now.max(at);
-                self.step(at, target);
+                self.net.step(at, target, &mut self.ends);
                 true
             }
             _ => false,
         }
     }
 
-    #[inline(always)]
-    fn step(&mut self, at: Time, target: Target) {
-        if self.net.layout.is_arrival(target) {
-            let packet = self.net.take(target);
-            self.arrive(at, packet);
-        } else {
-            self.net.queue.pop();
-            match self.net.layout.named(target) {
-                Wake::Stray(link) => {
-                    if let Some(packet) = self.net.take_stray(link) {
-                        self.arrive(at, packet);
-                    }
-                }
-                Wake::Departure(link) => self.net.transmit(at, link),
-                // Nobody else sets an event here.
-                _ => {}
-            }
-        }
-        self.lose_dropped(at);
-    }
-
     /// Takes the packets that ended, in the order of time.
     pub fn exits(&mut self) -> Drain<'_, Exit> {
-        self.exits.drain(..)
+        self.ends.exits.drain(..)
     }
 
     /// Packets in the links.
     pub fn inside(&self) -> u64 {
-        self.offered - self.left
+        self.offered - self.ends.left
     }
 
     /// The run is over: the outcomes of the links of this path, with their indices.
@@ -235,10 +218,10 @@ impl Path {
         };
         let inside = self.net.links.iter().map(|l| l.inside().count() as u64);
         let inside: u64 = inside.sum();
-        if self.offered != self.left + inside {
+        if self.offered != self.ends.left + inside {
             return Err(violation(format!(
                 "path: offered {} is not left {} + in the links {inside}",
-                self.offered, self.left
+                self.offered, self.ends.left
             )));
         }
         let links = self.net.links.into_iter().enumerate();
@@ -247,18 +230,30 @@ impl Path {
             .map(|(i, link)| Ok((i, link.finish().map_err(violation)?)))
             .collect()
     }
+}
 
-    fn arrive(&mut self, at: Time, mut packet: Packet) {
+impl Ends for RouteEnds {
+    #[inline]
+    fn arrive(&mut self, at: Time, mut packet: Packet, net: &mut Net) {
         packet.hop += 1;
-        self.carry(at, packet);
+        self.carry(at, packet, net);
     }
 
+    fn lose(&mut self, at: Time, packet: Packet, _: &mut Net) {
+        self.exit(at, packet.seq, Fate::Lost);
+    }
+
+    /// Nobody else sets an event here.
+    fn wake(&mut self, _: Time, _: Wake, _: &mut Net) {}
+}
+
+impl RouteEnds {
     /// A packet enters its next link, or is where it was sent to.
-    fn carry(&mut self, at: Time, packet: Packet) {
+    fn carry(&mut self, at: Time, packet: Packet, net: &mut Net) {
         let route = &self.routes[packet.route() as usize];
         match route.get(usize::from(packet.hop)) {
             Some(&link) => {
-                if !self.net.offer(at, link, packet) {
+                if !net.offer(at, link, packet) {
                     self.exit(at, packet.seq, Fate::Lost);
                 }
             }
@@ -266,13 +261,6 @@ impl Path {
                 let ce = packet.is_ce();
                 self.exit(at, packet.seq, Fate::Arrived { ce });
             }
-        }
-    }
-
-    /// Queues dropped packets that they had taken in.
-    fn lose_dropped(&mut self, at: Time) {
-        while let Some(packet) = self.net.dropped.pop() {
-            self.exit(at, packet.seq, Fate::Lost);
         }
     }
 

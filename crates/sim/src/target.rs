@@ -12,31 +12,16 @@ pub struct Layout {
     flows: u32,
 }
 
-/// What a target beyond the arrivals of links names.
+/// What an event that is not an arrival wakes.
+pub type Wake = fullpipe_host::Wake<LinkEvent>;
+
+/// Events of links that are not the arrival of a packet in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wake {
+pub enum LinkEvent {
     /// A link whose departures are not known in advance: the transmitter is free.
-    Departure(usize),
-    /// A link's overtaken packets: the earliest arrives.
-    Stray(usize),
-    /// The measured part begins.
-    Measure,
-    /// A source of datagrams sends.
-    Source(usize),
-    /// A probe sets out.
-    Ping(usize),
-    /// A class of short flows: the next one arrives.
-    Class(usize),
-    /// A sender's timer.
-    Sender(usize),
-    /// A receiver's timer.
-    Receiver(usize),
-    /// A flow starts.
-    Start(usize),
-    /// A flow has no more new data.
-    Stop(usize),
-    /// A refused flow tries its interface again.
-    Resume(usize),
+    Departure(u32),
+    /// The earliest of a link's reordered packets arrives.
+    Reordered(u32),
 }
 
 /// Targets of a flow, some unused: a power of two.
@@ -72,14 +57,14 @@ impl Layout {
     /// The target of an event that is not an arrival.
     #[inline]
     pub fn target(&self, wake: Wake) -> Target {
-        let of_flow = |i: usize, kind: u32| self.flows + PER_FLOW * i as u32 + kind;
+        let of_flow = |i: u32, kind: u32| self.flows + PER_FLOW * i + kind;
         match wake {
-            Wake::Departure(i) => self.links + i as u32,
-            Wake::Stray(i) => 2 * self.links + i as u32,
+            Wake::Network(LinkEvent::Departure(i)) => self.links + i,
+            Wake::Network(LinkEvent::Reordered(i)) => 2 * self.links + i,
             Wake::Measure => 3 * self.links,
-            Wake::Source(i) => self.sources + i as u32,
-            Wake::Ping(i) => self.pings + i as u32,
-            Wake::Class(i) => self.classes + i as u32,
+            Wake::Source(i) => self.sources + i,
+            Wake::Ping(i) => self.pings + i,
+            Wake::Class(i) => self.classes + i,
             Wake::Sender(i) => of_flow(i, 0),
             Wake::Receiver(i) => of_flow(i, 1),
             Wake::Start(i) => of_flow(i, 2),
@@ -93,7 +78,7 @@ impl Layout {
     pub fn named(&self, target: Target) -> Wake {
         if target >= self.flows {
             let at = target - self.flows;
-            let i = (at / PER_FLOW) as usize;
+            let i = at / PER_FLOW;
             return match at % PER_FLOW {
                 0 => Wake::Sender(i),
                 1 => Wake::Receiver(i),
@@ -102,19 +87,18 @@ impl Layout {
                 _ => Wake::Resume(i),
             };
         }
-        let from = |first: u32| (target - first) as usize;
         if target >= self.classes {
-            Wake::Class(from(self.classes))
+            Wake::Class(target - self.classes)
         } else if target >= self.pings {
-            Wake::Ping(from(self.pings))
+            Wake::Ping(target - self.pings)
         } else if target >= self.sources {
-            Wake::Source(from(self.sources))
+            Wake::Source(target - self.sources)
         } else if target == 3 * self.links {
             Wake::Measure
         } else if target >= 2 * self.links {
-            Wake::Stray(from(2 * self.links))
+            Wake::Network(LinkEvent::Reordered(target - 2 * self.links))
         } else {
-            Wake::Departure(from(self.links))
+            Wake::Network(LinkEvent::Departure(target - self.links))
         }
     }
 }
@@ -127,12 +111,15 @@ mod tests {
     fn every_target_names_what_it_was_made_of() {
         for (links, sources, pings, classes) in [(2, 0, 0, 0), (3, 2, 1, 4), (0, 0, 0, 1)] {
             let layout = Layout::new(links, sources, pings, classes);
-            let mut all: Vec<Wake> = (0..links).map(Wake::Departure).collect();
-            all.extend((0..links).map(Wake::Stray));
+            let count = |n: usize| 0..n as u32;
+            let departures = count(links).map(LinkEvent::Departure);
+            let mut all: Vec<Wake> = departures.map(Wake::Network).collect();
+            let reordered = count(links).map(LinkEvent::Reordered);
+            all.extend(reordered.map(Wake::Network));
             all.push(Wake::Measure);
-            all.extend((0..sources).map(Wake::Source));
-            all.extend((0..pings).map(Wake::Ping));
-            all.extend((0..classes).map(Wake::Class));
+            all.extend(count(sources).map(Wake::Source));
+            all.extend(count(pings).map(Wake::Ping));
+            all.extend(count(classes).map(Wake::Class));
             for i in [0, 1, 7] {
                 all.extend([
                     Wake::Sender(i),

@@ -1,44 +1,39 @@
 //! What an emulator's links dropped, by whose it was.
 
+use fullpipe_host::Losses;
 use fullpipe_run::{CaptureEvent, CaptureRow, RunSpec};
 use fullpipe_units::Time;
 
 use crate::endpoint::numbers::{Incarnation, Numbers, SHORT};
 use crate::wire::{Header, Parsed};
 
-/// Planned losses of a run.
-#[derive(Clone, Debug, Default)]
-pub struct Losses {
-    /// Data packets of each flow.
-    pub flows: Vec<u64>,
-    /// Data packets of each class of short flows.
-    pub classes: Vec<u64>,
-    /// Datagrams of each source.
-    pub sources: Vec<u64>,
-    /// Probes and echoes of each sequence.
-    pub pings: Vec<u64>,
-    /// First transmissions of short flows among their first 64 segments: class, number in the
-    /// class, segment.
-    pub first: Vec<(u32, u64, u32)>,
-    /// Each packet of a lasting flow, if the run is captured.
-    pub capture: Vec<CaptureRow>,
+/// Counts the planned losses of a run.
+#[derive(Debug)]
+pub struct LossLog {
+    losses: Losses,
     captures: bool,
-    numbers: Option<Numbers>,
+    numbers: Numbers,
 }
 
-impl Losses {
+impl LossLog {
     /// None yet.
     pub fn new(spec: &RunSpec) -> Self {
         Self {
-            flows: vec![0; spec.flows.len()],
-            classes: vec![0; spec.arrivals.len()],
-            sources: vec![0; spec.sources.len()],
-            pings: vec![0; spec.pings.len()],
-            first: Vec::new(),
-            capture: Vec::new(),
+            losses: Losses {
+                flows: vec![0; spec.flows.len()],
+                classes: vec![0; spec.arrivals.len()],
+                sources: vec![0; spec.sources.len()],
+                pings: vec![0; spec.pings.len()],
+                ..Losses::default()
+            },
             captures: spec.capture,
-            numbers: Some(Numbers::new(spec.arrivals.len())),
+            numbers: Numbers::new(spec.arrivals.len()),
         }
+    }
+
+    /// All of them.
+    pub fn finish(self) -> Losses {
+        self.losses
     }
 
     /// A datagram of the run was dropped, ECN-capable if `ect`.
@@ -59,7 +54,7 @@ impl Losses {
             }
             Ok(Parsed::Data(data, _)) => {
                 if !data.segment.syn {
-                    add(&mut self.flows);
+                    add(&mut self.losses.flows);
                 }
                 let mut segment = data.segment;
                 segment.ect = ect;
@@ -68,32 +63,31 @@ impl Losses {
             Ok(Parsed::Ack(ack)) => {
                 self.see(at, header.flow, CaptureEvent::AckDropped(ack.ack.cum));
             }
-            Ok(Parsed::Cross(..)) => add(&mut self.sources),
-            Ok(Parsed::Probe(..)) => add(&mut self.pings),
+            Ok(Parsed::Cross(..)) => add(&mut self.losses.sources),
+            Ok(Parsed::Probe(..)) => add(&mut self.losses.pings),
             _ => {}
         }
     }
 
     fn note_short(&mut self, number: u16, segment: &fullpipe_flow::Segment) {
-        let Some(numbers) = self.numbers else { return };
-        let Some(class) = numbers.class(number) else {
+        let Some(class) = self.numbers.class(number) else {
             return;
         };
         if segment.syn {
             return;
         }
-        self.classes[class] += 1;
+        self.losses.classes[class] += 1;
         let (incarnation, seq) = Incarnation::split(segment.seq);
         if seq < 64 && !segment.retransmission {
-            let flow = numbers.index(number, incarnation);
-            self.first.push((class as u32, flow, seq as u32));
+            let flow = self.numbers.index(number, incarnation);
+            self.losses.first.push((class as u32, flow, seq as u32));
         }
     }
 
     fn see(&mut self, at: Time, flow: u16, event: CaptureEvent) {
         if self.captures && flow < SHORT {
             let flow = u32::from(flow);
-            self.capture.push(CaptureRow { at, flow, event });
+            self.losses.capture.push(CaptureRow { at, flow, event });
         }
     }
 }

@@ -23,6 +23,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::thread::{self, JoinHandle};
 
+use fullpipe_host::Losses;
 use fullpipe_run::{Fidelity, Histogram, LinkOutcome, RunSpec, Violation};
 use fullpipe_sim::Path;
 use fullpipe_units::Span;
@@ -31,7 +32,6 @@ use crate::endpoint::{EndpointError, interfaces};
 use crate::headers;
 use crate::io::{Clock, IoConfig, Mode, Socket, Stop, WaitStrategy};
 use crate::wire::SessionId;
-pub use losses::Losses;
 use routes::Routes;
 use run::Running;
 

@@ -8,7 +8,7 @@ use fullpipe_run::{Fidelity, Histogram, Lateness, RunSpec};
 use fullpipe_sim::{Exit, Fate, Parcel, Path};
 use fullpipe_units::{Span, Time};
 
-use super::losses::Losses;
+use super::losses::LossLog;
 use super::pool::{self, Pool};
 use super::priority::{self, Priority};
 use super::routes::{Routes, Way};
@@ -35,7 +35,7 @@ pub struct Running {
     stalled: bool,
     /// By the side that it left to.
     lateness: [Histogram; 2],
-    losses: Losses,
+    losses: LossLog,
     counts: Counts,
 }
 
@@ -122,7 +122,7 @@ impl Running {
             pace: Pace::default(),
             stalled: false,
             lateness: Default::default(),
-            losses: Losses::new(spec),
+            losses: LossLog::new(spec),
             counts: Counts::default(),
         }
     }
@@ -365,7 +365,7 @@ impl Running {
             },
             links: self.path.finish()?,
             lateness: all,
-            losses: self.losses,
+            losses: self.losses.finish(),
             arrived: counts.arrived,
             left: counts.left,
             ignored: counts.ignored,

@@ -7,9 +7,11 @@ use fullpipe_run::CaptureEvent;
 use fullpipe_units::Time;
 
 use super::Side;
+use super::cross_traffic;
+use super::inlet::{self, Taken};
 use super::numbers::{Incarnation, SHORT};
+use super::outlet;
 use super::port::Mark;
-use super::receiving::Taken;
 use super::state::State;
 use crate::wire::{AckDatagram, CrossDatagram, DataDatagram, Header, Kind, ProbeDatagram};
 
@@ -46,13 +48,17 @@ impl State<'_, '_> {
             }
             Kind::Datagram => {
                 let datagram = CrossDatagram::decode(&header, bytes).ok()?;
-                let crossing = self.sources.get_mut(usize::from(header.flow))?;
-                crossing.arrive(now, &datagram, bytes.len(), self.plan)
+                let index = usize::from(header.flow);
+                let source = self.host.sources.get_mut(index)?;
+                if bytes.len() != self.wires.lengths.sources[index] {
+                    return None;
+                }
+                cross_traffic::arrive(source, now, &datagram, self.plan)
             }
             Kind::Ping => {
                 let probe = ProbeDatagram::decode(&header, bytes).ok()?;
-                let probing = self.pings.get(usize::from(header.flow))?;
-                if self.plan.side == Side::Near || bytes.len() != probing.size {
+                let len = *self.wires.lengths.pings.get(usize::from(header.flow))?;
+                if self.plan.side == Side::Near || bytes.len() != len {
                     return None;
                 }
                 let echo = ProbeDatagram {
@@ -64,8 +70,12 @@ impl State<'_, '_> {
             }
             Kind::Pong => {
                 let probe = ProbeDatagram::decode(&header, bytes).ok()?;
-                let probing = self.pings.get_mut(usize::from(header.flow))?;
-                let rtt = probing.answered(now, &probe, bytes.len())?;
+                let index = usize::from(header.flow);
+                let ping = self.host.pings.get_mut(index)?;
+                if bytes.len() != self.wires.lengths.pings[index] {
+                    return None;
+                }
+                let rtt = cross_traffic::answered(ping, now, &probe)?;
                 if let Some(live) = self.hooks.live {
                     live.answered(now, rtt);
                 }
@@ -85,26 +95,30 @@ impl State<'_, '_> {
         bytes: &[u8],
     ) -> Option<()> {
         let slot = if number < SHORT {
-            *self.receiver_of.get(usize::from(number))?
+            *self.wires.receiver_of.get(usize::from(number))?
         } else {
             let (incarnation, seq) = Incarnation::split(segment.seq);
             segment.seq = seq;
             self.short_receiver(now, number, incarnation)?
         };
-        let receiver = self.receivers.get_mut(slot as usize)?;
-        let mut sink = self.contents.sinks.get_mut(slot as usize)?.as_deref_mut();
-        if !receiver.fits(&segment, bytes.len(), sink.is_some()) {
+        let receiver = self.host.receivers.get_mut(slot as usize)?;
+        let sink = self.wires.contents.sinks.get_mut(slot as usize);
+        let mut sink = sink.and_then(|sink| sink.as_deref_mut());
+        if !receiver.inlet.fits(&segment, bytes.len(), sink.is_some()) {
             return None;
         }
         let bounded = match super::hooks::room(&mut sink, receiver) {
             Ok(bounded) => bounded,
             Err(e) => {
-                self.contents.fault.get_or_insert((receiver.flow, e));
+                self.wires
+                    .contents
+                    .fault
+                    .get_or_insert((receiver.flow(), e));
                 return Some(());
             }
         };
-        let flow = receiver.flow;
-        match receiver.take(now, &mut segment, mark) {
+        let flow = receiver.flow();
+        match inlet::take(receiver, now, &mut segment, mark, &mut self.host.classes) {
             Taken::Beyond => {
                 self.counts.beyond_window += 1;
                 if bounded {
@@ -113,7 +127,8 @@ impl State<'_, '_> {
                 return Some(());
             }
             Taken::Dropped => {
-                self.see(now, flow, || CaptureEvent::SegmentDropped(segment));
+                self.capture
+                    .see(now, flow, || CaptureEvent::SegmentDropped(segment));
                 return Some(());
             }
             Taken::In(new, ack) => {
@@ -121,38 +136,34 @@ impl State<'_, '_> {
                     if let Some(sink) = sink {
                         let payload = bytes.get(DataDatagram::LEN..)?;
                         if let Err(e) = sink.take(segment.seq, payload) {
-                            self.contents.fault.get_or_insert((flow, e));
+                            self.wires.contents.fault.get_or_insert((flow, e));
                         }
                         if bounded {
-                            receiver.watch_room(now);
+                            inlet::watch_room(receiver, now);
                         }
-                    }
-                    if number >= SHORT
-                        && let Some(class) = self.numbers.class(number)
-                    {
-                        self.classes[class].deliver(now, new);
                     }
                 }
                 if let Some(ack) = ack {
-                    self.acks.push((slot, ack));
+                    self.wires.acks.push((slot, ack));
                 }
-                self.see(now, flow, || CaptureEvent::SegmentReceived(segment));
+                self.capture
+                    .see(now, flow, || CaptureEvent::SegmentReceived(segment));
             }
         }
-        self.arm_receiver(slot);
+        self.wires.arm_receiver(slot, receiver);
         Some(())
     }
 
     #[inline]
     fn take_ack(&mut self, now: Time, number: u16, datagram: &AckDatagram) -> Option<()> {
         let slot = if number < SHORT {
-            *self.sender_of.get(usize::from(number))?
+            *self.wires.sender_of.get(usize::from(number))?
         } else {
-            *self.short_senders.get(usize::from(number - SHORT))?
+            *self.wires.short_senders.get(usize::from(number - SHORT))?
         };
-        let sender = self.senders.get_mut(slot as usize)?;
-        let flow = sender.flow;
-        let ack = sender.handle_ack(now, datagram, &mut self.classes)?;
+        let sender = self.host.senders.get_mut(slot as usize)?;
+        let flow = sender.flow();
+        let ack = outlet::handle_ack(sender, now, datagram, &mut self.host.classes)?;
         if sender.is_complete() {
             if sender.is_short() {
                 self.retire(now, slot);
@@ -160,8 +171,9 @@ impl State<'_, '_> {
             }
             self.note_complete();
         }
-        self.see(now, flow, || CaptureEvent::AckReceived(ack));
-        self.make_ready(slot);
+        self.capture
+            .see(now, flow, || CaptureEvent::AckReceived(ack));
+        self.wires.make_ready(slot);
         Some(())
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use fullpipe_flow::TraceSink;
 use fullpipe_units::Span;
 
-use super::receiving::Receiving;
+use super::inlet::{self, Receiving};
 use crate::live::Live;
 use crate::payload::{Sink, Source};
 
@@ -63,9 +63,9 @@ pub fn room<'h>(
     receiver: &mut Receiving,
 ) -> io::Result<bool> {
     let Some(sink) = sink else { return Ok(false) };
-    match sink.room(receiver.wanted())? {
+    match sink.room(receiver.inlet.wanted())? {
         Some(bytes) => {
-            receiver.set_room(bytes);
+            inlet::set_room(receiver, bytes);
             Ok(true)
         }
         None => Ok(false),

@@ -1,10 +1,9 @@
 //! How late this host's loop is. A packet in virtual time is handled as it arrives and answered at once; here both take what the
 //! scheduler takes. Three distributions, of a few instructions per datagram and one look at the clock per batch.
 
+use fullpipe_host::HostCounts;
 use fullpipe_run::{Histogram, HostLateness, Lateness};
 use fullpipe_units::Time;
-
-use super::outcome::HostCounts;
 
 /// What the loop measures of itself.
 #[derive(Debug, Default)]

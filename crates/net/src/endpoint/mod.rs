@@ -9,37 +9,34 @@
 
 mod arriving;
 mod backoff;
-mod crossing;
-mod gather;
+mod batching;
+mod cross_traffic;
+mod event_loop;
 mod hooks;
-mod host;
+mod inlet;
 mod interface;
 mod lateness;
-mod merge;
 pub mod numbers;
-mod outcome;
+mod outlet;
 mod port;
-mod receiving;
 mod refusal;
 mod room;
-mod sending;
-mod short;
 mod state;
 #[cfg(test)]
 mod tests;
 mod timers;
 mod udp;
+mod wires;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
+use fullpipe_host::HostOutcome;
 use fullpipe_run::{RunSpec, Violation};
 
 pub use hooks::Hooks;
 pub use interface::interfaces;
-pub use merge::{PathReport, merge};
-pub use outcome::{HostCounts, HostOutcome, ReceiverReport, SenderReport};
 pub use port::{Flush, Mark, Port};
 pub use udp::UdpPort;
 
@@ -161,7 +158,7 @@ pub fn run(
     hooks: Hooks<'_>,
     stop: &Stop,
 ) -> Result<HostOutcome, EndpointError> {
-    let ran = host::Host::new(plan, port, hooks).and_then(|host| host.run(stop));
+    let ran = event_loop::Endpoint::new(plan, port, hooks).and_then(|endpoint| endpoint.run(stop));
     ran.map_err(|error| error.explained(plan))
 }
 

@@ -6,7 +6,7 @@ use fullpipe_units::{Span, Time};
 
 use super::interface::Leaving;
 use super::state::{Pushed, State};
-use super::timers::Wake;
+use super::timers::{Event, Wake};
 
 impl State<'_, '_> {
     /// The operating system took the first `left` datagrams of the batch: the others go back, newest first.
@@ -15,7 +15,7 @@ impl State<'_, '_> {
         let (retry, first) = self.backoff.refused(now, left);
         self.counts.local_stalls += u64::from(first);
         self.retry = Some(retry);
-        let on_wire = |p: &Pushed| usize::from(!matches!(p, Pushed::Segment { cut: true, .. }));
+        let on_wire = |p: &Pushed| usize::from(!matches!(p, Pushed::Segment { dropped: true, .. }));
         let mut index: usize = self.pushed.iter().map(on_wire).sum();
         while index > left
             && let Some(pushed) = self.pushed.pop()
@@ -25,17 +25,17 @@ impl State<'_, '_> {
                 Pushed::Segment {
                     sender: slot,
                     segment,
-                    cut,
+                    dropped,
                 } => {
-                    let sender = &mut self.senders[slot as usize];
-                    sender.refuse(now, &segment, cut, &mut self.classes);
-                    self.arm_sender(slot);
+                    let sender = &mut self.host.senders[slot as usize];
+                    sender.take_back(now, &segment, dropped, &mut self.host.classes);
+                    self.wires.arm_sender(slot, sender);
                     if !self.stalled.contains(&slot) {
                         self.stalled.push(slot);
                     }
                 }
                 Pushed::Datagram(i) => {
-                    self.sources[i as usize].source.dropped += 1;
+                    self.host.sources[i as usize].dropped += 1;
                     self.counts.refused += 1;
                 }
                 Pushed::Other => self.counts.refused += 1,
@@ -45,16 +45,16 @@ impl State<'_, '_> {
 
     /// It took the whole batch, `left` datagrams: there is room again.
     #[inline]
-    pub fn taken(&mut self, left: usize) {
+    pub fn taken(&mut self, now: Time, left: usize) {
         if left > 0 && self.backoff.accepted() {
-            self.resume();
+            self.resume(now);
         }
     }
 
     /// What is left of the batch has left.
     #[inline]
     pub fn settle(&mut self, now: Time) {
-        if self.capture.is_some() {
+        if self.capture.is_on() {
             self.capture_sent(now);
         }
         self.pushed.clear();
@@ -67,13 +67,15 @@ impl State<'_, '_> {
             if let Pushed::Segment {
                 sender,
                 segment,
-                cut,
+                dropped,
             } = pushed
             {
-                let flow = self.senders[sender as usize].flow;
-                self.see(now, flow, || CaptureEvent::SegmentSent(segment));
-                if cut {
-                    self.see(now, flow, || CaptureEvent::SegmentDropped(segment));
+                let flow = self.host.senders[sender as usize].flow();
+                self.capture
+                    .see(now, flow, || CaptureEvent::SegmentSent(segment));
+                if dropped {
+                    self.capture
+                        .see(now, flow, || CaptureEvent::SegmentDropped(segment));
                 }
             }
         }
@@ -99,37 +101,40 @@ impl State<'_, '_> {
             self.backoff.told();
         }
         if told || at <= now {
-            self.resume();
+            self.resume(now);
         }
     }
 
     /// There may be room again.
     #[cold]
-    fn resume(&mut self) {
+    fn resume(&mut self, now: Time) {
         self.retry = None;
         for slot in std::mem::take(&mut self.stalled) {
-            self.senders[slot as usize].resume();
-            self.make_ready(slot);
+            self.host.senders[slot as usize].resume(now, &mut self.host.classes);
+            self.wires.make_ready(slot);
         }
     }
 
     /// A segment that was polled enters its host's own interface; false: there it finds no room, and goes back.
     #[cold]
-    pub fn enter_interface(&mut self, now: Time, slot: u32, segment: Segment, cut: bool) -> bool {
-        let sender = &mut self.senders[slot as usize];
-        let (Some(interfaces), Some(route)) = (&mut self.interfaces, sender.interface) else {
+    pub fn enter_interface(&mut self, now: Time, slot: u32, segment: Segment) -> bool {
+        let sender = &mut self.host.senders[slot as usize];
+        let classes = &mut self.host.classes;
+        let (Some(interfaces), Some(route)) = (&mut self.wires.interfaces, sender.outlet.interface)
+        else {
             return true;
         };
-        let size = sender.packet[usize::from(segment.syn)];
+        let size = sender.outlet.packet[usize::from(segment.syn)];
         if let Some(retry) = interfaces.room(now, route, size) {
-            sender.refuse(now, &segment, cut, &mut self.classes);
+            sender.refuse(now, &segment, classes);
             let retry = retry.max(now + Span::from_micros(1));
-            self.timers.set(retry, Wake::Resume(slot));
+            self.wires.timers.set(retry, Wake::Resume(slot));
             return false;
         }
-        let flow = sender.flow;
-        if !cut {
-            let (datagram, len) = sender.datagram(self.plan.session, segment);
+        let flow = sender.flow();
+        let dropped = sender.depart(now, &segment, classes);
+        if !dropped {
+            let (datagram, len) = sender.outlet.datagram(self.plan.session, segment);
             let leaving = Leaving {
                 slot,
                 segment,
@@ -140,29 +145,34 @@ impl State<'_, '_> {
             let at = interfaces.next_event();
             if at < interfaces.wakes {
                 interfaces.wakes = at;
-                self.timers.set(at, Wake::Interface);
+                self.wires.timers.set(at, Wake::Network(Event::Interface));
             }
         }
-        self.see(now, flow, || CaptureEvent::SegmentSent(segment));
-        if cut {
-            self.see(now, flow, || CaptureEvent::SegmentDropped(segment));
+        self.capture
+            .see(now, flow, || CaptureEvent::SegmentSent(segment));
+        if dropped {
+            self.capture
+                .see(now, flow, || CaptureEvent::SegmentDropped(segment));
         }
         true
     }
 
     #[cold]
     pub fn cross_interface(&mut self, now: Time, at: Time) {
-        let Some(interfaces) = &mut self.interfaces else {
+        let Some(interfaces) = &mut self.wires.interfaces else {
             return;
         };
         if interfaces.wakes != at {
             return;
         }
-        let (senders, classes) = (&mut self.senders, &mut self.classes);
+        let (senders, classes) = (&mut self.host.senders, &mut self.host.classes);
         interfaces.advance(now, |lost| {
             senders[lost.slot as usize].lose(&lost.segment, classes);
         });
         interfaces.wakes = interfaces.next_event();
-        self.timers.set(interfaces.wakes, Wake::Interface);
+        let wakes = interfaces.wakes;
+        self.wires
+            .timers
+            .set(wakes, Wake::Network(Event::Interface));
     }
 }

@@ -4,20 +4,19 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
 use fullpipe_flow::{Ack, Segment};
-use fullpipe_run::{CaptureEvent, CaptureRow};
-use fullpipe_sim::traffic::{Class, ClassRecord};
+use fullpipe_host::{Capture, FlowSender, Host, HostCounts, HostOutcome};
+use fullpipe_run::Trace;
 use fullpipe_units::Time;
 
 use super::backoff::BackOff;
-use super::crossing::{self, Crossing, Probing};
-use super::hooks::{self, Contents, Hooks};
+use super::cross_traffic::Lengths;
+use super::hooks::{Contents, Hooks};
+use super::inlet::{self, Inlet};
 use super::interface::Interfaces;
 use super::lateness::Punctuality;
 use super::numbers::{MOST_CLASSES, Numbers, SHORT};
-use super::outcome::{HostCounts, HostOutcome};
-use super::receiving::Receiving;
-use super::sending::Sending;
-use super::timers::{Timers, Wake};
+use super::outlet::{self, Outlet};
+use super::timers::{Event, Timers, Wake};
 use super::{EndpointError, Plan, Side};
 use crate::live::{self, Live, LiveFlow};
 use crate::wire::{DataDatagram, ProbeDatagram};
@@ -26,48 +25,56 @@ use crate::wire::{DataDatagram, ProbeDatagram};
 pub const NONE: u32 = u32::MAX;
 /// Largest payload of a datagram over IPv4.
 const LARGEST: usize = 65_507;
+/// Rounds and episodes on the record of a flow without a full trace; of more than four flows, together four times as many. At a
+/// round trip of 50 us rounds would take half a megabyte a second, and a peer that acknowledges what it has not got makes them
+/// shorter still; beyond this number every second row goes, again and again, so that they stay spread over the run.
+const MOST_ROWS: usize = 1 << 18;
 
-/// See above.
+/// A host, and what surrounds it here.
 pub struct State<'p, 'h> {
     pub plan: &'p Plan,
     pub end: Time,
-    /// Lasting flows, then slots of short ones.
-    pub senders: Vec<Sending>,
-    pub receivers: Vec<Receiving>,
-    /// Index among the senders by number on the wire.
+    pub host: Host<Outlet, Inlet>,
+    pub wires: Wires<'p, 'h>,
+    pub hooks: Watching<'h>,
+    /// Senders that the operating system refused.
+    pub stalled: Vec<u32>,
+    /// It refuses; tried again then at the latest.
+    pub retry: Option<Time>,
+    pub backoff: BackOff,
+    /// Echoes of the batch.
+    pub echoes: Vec<(ProbeDatagram, usize)>,
+    /// What was pushed since the last flush, in order.
+    pub pushed: Vec<Pushed>,
+    pub capture: Capture,
+    pub counts: HostCounts,
+    pub lateness: Punctuality,
+}
+
+/// What leads from the host to the wire: numbers, timers, and what is to leave in the next batch.
+pub struct Wires<'p, 'h> {
+    pub plan: &'p Plan,
+    /// Slot of the sender by number on the wire.
     pub sender_of: Vec<u32>,
     pub receiver_of: Vec<u32>,
     /// The same for short flows, by number from [`SHORT`].
     pub short_senders: Vec<u32>,
     pub short_receivers: Vec<u32>,
     pub numbers: Numbers,
-    /// Slots of short flows that are over.
-    pub free: Vec<u32>,
-    pub arrivals: Vec<Class>,
-    pub classes: Vec<ClassRecord>,
-    pub sources: Vec<Crossing>,
-    pub pings: Vec<Probing>,
+    pub lengths: Lengths,
     pub contents: Contents<'h>,
     pub interfaces: Option<Interfaces>,
-    pub hooks: Watching<'h>,
     pub timers: Timers,
-    /// Senders that may send.
+    /// Senders that may send, in turn.
     pub ready: VecDeque<u32>,
-    /// Sources and probes with a datagram that is due.
+    /// By slot: it stands in that queue.
+    pub queued: Vec<bool>,
+    /// Sources and pings with a datagram that is due.
     pub due: VecDeque<Wake>,
-    /// Senders that the operating system refused.
-    pub stalled: Vec<u32>,
-    /// It refuses; tried again then at the latest.
-    pub retry: Option<Time>,
-    pub backoff: BackOff,
-    /// ACKs and echoes of the batch.
+    /// ACKs of the batch.
     pub acks: Vec<(u32, Ack)>,
-    pub echoes: Vec<(ProbeDatagram, usize)>,
-    /// What was pushed since the last flush, in order.
-    pub pushed: Vec<Pushed>,
-    pub capture: Option<Vec<CaptureRow>>,
-    pub counts: HostCounts,
-    pub lateness: Punctuality,
+    /// Short flows that found no free number.
+    pub unnumbered: u64,
 }
 
 /// Who is told.
@@ -80,15 +87,15 @@ pub struct Watching<'a> {
 
 /// A datagram of the batch that is about to leave.
 pub enum Pushed {
-    /// Of a sender; `cut`: it is only counted.
+    /// Of a sender; `dropped` by an exact rule: it is only counted.
     Segment {
         sender: u32,
         segment: Segment,
-        cut: bool,
+        dropped: bool,
     },
     /// Of a source.
     Datagram(u32),
-    /// An ACK, a probe or its echo: not sent again.
+    /// An ACK, a request or its echo: not sent again.
     Other,
 }
 
@@ -97,269 +104,107 @@ impl<'p, 'h> State<'p, 'h> {
     pub fn new(plan: &'p Plan, hooks: Hooks<'h>, overhead: usize) -> Result<Self, EndpointError> {
         let spec = &*plan.spec;
         check(plan, overhead)?;
-        let shorts = |sends| {
-            let any = spec
-                .arrivals
-                .iter()
-                .any(|a| plan.sends(a.template.reverse) == sends);
-            vec![NONE; if any { usize::from(SHORT) } else { 0 }]
-        };
+        let mut wires = Wires::new(plan, overhead)?;
+        let host = Host::new(spec, &mut wires);
         let mut state = Self {
             plan,
             end: Time::ZERO + spec.duration,
-            senders: Vec::new(),
-            receivers: Vec::new(),
-            sender_of: vec![NONE; spec.flows.len()],
-            receiver_of: vec![NONE; spec.flows.len()],
-            short_senders: shorts(true),
-            short_receivers: shorts(false),
-            numbers: Numbers::new(spec.arrivals.len()),
-            free: Vec::new(),
-            arrivals: spec.arrivals.iter().map(|a| Class::new(a, spec)).collect(),
-            classes: spec
-                .arrivals
-                .iter()
-                .map(|a| ClassRecord::new(a, spec))
-                .collect(),
-            sources: crossing::sources(spec, plan.side, overhead),
-            pings: crossing::pings(spec, plan.side, overhead),
-            contents: Contents {
-                sources: Vec::new(),
-                sinks: Vec::new(),
-                scratch: Vec::new(),
-                fault: None,
-            },
-            interfaces: Interfaces::new(spec, plan.side)?,
             hooks: Watching {
                 live: hooks.live,
                 complete: hooks.complete,
-                lasting: 0,
+                lasting: host.senders.len(),
             },
-            timers: Timers::default(),
-            ready: VecDeque::new(),
-            due: VecDeque::new(),
+            host,
+            wires,
             stalled: Vec::new(),
             retry: None,
             backoff: BackOff::new(),
-            acks: Vec::new(),
             echoes: Vec::new(),
             pushed: Vec::new(),
-            capture: spec.capture.then(Vec::new),
+            capture: Capture::new(spec),
             counts: HostCounts::default(),
             lateness: Punctuality::default(),
         };
-        state.add_flows();
+        if spec.trace != Trace::Full {
+            let flows = state.host.senders.len().max(4);
+            for sender in &mut state.host.senders {
+                sender.limit_rows((4 * MOST_ROWS / flows).max(1 << 10));
+            }
+        }
         state.connect(hooks);
-        state.add_traffic();
         state.note_complete();
         Ok(state)
     }
 
-    fn add_flows(&mut self) {
-        let (plan, spec) = (self.plan, &*self.plan.spec);
-        self.timers.set(spec.measure_from, Wake::Measure);
-        for (i, f) in spec.flows.iter().enumerate() {
-            let flow = i as u32;
-            if plan.sends(f.reverse) {
-                let slot = self.senders.len() as u32;
-                self.sender_of[i] = slot;
-                let mut sender = Sending::lasting(flow, f, spec);
-                sender.interface = self.interfaces.as_mut().and_then(|i| i.route(f));
-                self.timers.set(sender.started(), Wake::Start(slot));
-                self.timers
-                    .set(f.stop.unwrap_or(Time::MAX), Wake::Stop(slot));
-                self.senders.push(sender);
-            } else {
-                self.receiver_of[i] = self.receivers.len() as u32;
-                self.receivers.push(Receiving::lasting(flow, f, spec));
-            }
-        }
-        self.hooks.lasting = self.senders.len();
-        self.contents.sources = self.senders.iter().map(|_| None).collect();
-        self.contents.sinks = self.receivers.iter().map(|_| None).collect();
-    }
-
     /// Sources and sinks of data find their flows; those of flows of the other side have nothing to do.
     fn connect(&mut self, hooks: Hooks<'h>) {
+        let contents = &mut self.wires.contents;
+        contents.sources = self.host.senders.iter().map(|_| None).collect();
+        contents.sinks = self.host.receivers.iter().map(|_| None).collect();
+        let slot = |of: &[u32], flow: u32| of.get(flow as usize).copied().unwrap_or(NONE) as usize;
         for (flow, source) in hooks.sources {
-            let slot = self.sender_of.get(flow as usize).copied().unwrap_or(NONE);
-            if let Some(place) = self.contents.sources.get_mut(slot as usize) {
+            if let Some(place) = contents.sources.get_mut(slot(&self.wires.sender_of, flow)) {
                 *place = Some(source);
                 let mss = self.plan.spec.flows[flow as usize].sender.mss as usize;
-                let most = self.contents.scratch.len().max(mss);
-                self.contents.scratch.resize(most, 0);
+                let most = contents.scratch.len().max(mss);
+                contents.scratch.resize(most, 0);
             }
         }
         for (flow, sink, step) in hooks.traces {
-            let slot = self.sender_of.get(flow as usize).copied().unwrap_or(NONE);
-            if let Some(sender) = self.senders.get_mut(slot as usize) {
+            let slot = slot(&self.wires.sender_of, flow);
+            if let Some(sender) = self.host.senders.get_mut(slot) {
                 sender.trace_to(sink, step);
             }
         }
         for (flow, sink) in hooks.sinks {
-            let slot = self.receiver_of.get(flow as usize).copied().unwrap_or(NONE);
-            if let Some(place) = self.contents.sinks.get_mut(slot as usize) {
+            if let Some(place) = contents.sinks.get_mut(slot(&self.wires.receiver_of, flow)) {
                 *place = Some(sink);
             }
         }
         if self.hooks.live.is_some() {
-            self.timers.set(Time::ZERO + live::EVERY, Wake::Publish);
-        }
-    }
-
-    fn add_traffic(&mut self) {
-        for (i, source) in (0..).zip(&self.sources) {
-            self.timers.set(source.next, Wake::Source(i));
-        }
-        for (i, probing) in (0..).zip(&self.pings) {
-            self.timers.set(probing.next, Wake::Ping(i));
-        }
-        let sides = self.plan.spec.arrivals.iter();
-        for ((i, a), class) in (0..).zip(sides).zip(&mut self.arrivals) {
-            if self.plan.sends(a.template.reverse)
-                && let Some(at) = class.next_arrival()
-            {
-                self.timers.set(at, Wake::Class(i));
-            }
+            let publish = Wake::Network(Event::Publish);
+            self.wires.timers.set(Time::ZERO + live::EVERY, publish);
         }
     }
 
     /// Nothing may be sent now.
     pub fn is_idle(&self) -> bool {
-        let crossed = self.interfaces.as_ref().is_some_and(|i| !i.out.is_empty());
-        self.retry.is_some() || (self.ready.is_empty() && self.due.is_empty() && !crossed)
-    }
-
-    /// A sender may have something to send.
-    #[inline]
-    pub fn make_ready(&mut self, slot: u32) {
-        let sender = &mut self.senders[slot as usize];
-        if !sender.queued {
-            sender.queued = true;
-            self.ready.push_back(slot);
-        }
-    }
-
-    #[inline]
-    pub fn arm_sender(&mut self, slot: u32) {
-        let sender = &mut self.senders[slot as usize];
-        let wants = sender.next_timeout();
-        if wants < sender.wakes {
-            sender.wakes = wants;
-            self.timers.set(wants, Wake::Sender(slot));
-        }
-    }
-
-    #[inline]
-    pub fn arm_receiver(&mut self, slot: u32) {
-        let receiver = &mut self.receivers[slot as usize];
-        let wants = receiver.next_timeout();
-        if wants < receiver.wakes {
-            receiver.wakes = wants;
-            self.timers.set(wants, Wake::Receiver(slot));
-        }
-    }
-
-    /// A packet of a lasting flow is seen here.
-    #[inline]
-    pub fn see(&mut self, at: Time, flow: u32, event: impl FnOnce() -> CaptureEvent) {
-        if let Some(rows) = &mut self.capture
-            && flow != NONE
-        {
-            let event = event();
-            rows.push(CaptureRow { at, flow, event });
-        }
+        let wires = &self.wires;
+        let interfaces = wires.interfaces.as_ref();
+        let crossed = interfaces.is_some_and(|i| !i.out.is_empty());
+        self.retry.is_some() || (wires.ready.is_empty() && wires.due.is_empty() && !crossed)
     }
 
     /// Serves every timer that is due.
     pub fn fire(&mut self, now: Time) {
-        while let Some((at, wake)) = self.timers.due(now) {
+        while let Some((at, wake)) = self.wires.timers.due(now) {
             self.lateness.timer(now, at);
             match wake {
-                Wake::Measure => self.begin_measurement(now),
-                Wake::Start(slot) => {
-                    self.senders[slot as usize].start(now, &mut self.classes);
-                    self.make_ready(slot);
-                }
-                Wake::Stop(slot) => {
-                    self.senders[slot as usize].stop(now, &mut self.classes);
-                    self.note_complete();
-                }
-                Wake::Sender(slot) => {
-                    let sender = &mut self.senders[slot as usize];
-                    if sender.wakes == at {
-                        sender.wakes = Time::MAX;
-                        sender.handle_timeout(now, &mut self.classes);
-                        self.make_ready(slot);
-                    }
-                }
-                Wake::Receiver(slot) => {
-                    let receiver = &mut self.receivers[slot as usize];
-                    if receiver.wakes == at {
-                        receiver.wakes = Time::MAX;
-                        self.time_receiver(now, slot);
-                    }
-                }
-                Wake::Source(_) | Wake::Ping(_) => self.due.push_back(wake),
-                Wake::Resume(slot) => {
-                    self.senders[slot as usize].resume();
-                    self.make_ready(slot);
-                }
-                Wake::Interface => self.cross_interface(now, at),
-                Wake::Class(class) => self.welcome(now, class),
-                Wake::Publish => {
+                Wake::Network(Event::Interface) => self.cross_interface(now, at),
+                Wake::Network(Event::Publish) => {
                     self.publish(now);
-                    self.timers.set(now + live::EVERY, Wake::Publish);
+                    self.wires.timers.set(now + live::EVERY, wake);
                 }
+                _ => self.host.wake(now, at, wake, &mut self.wires),
+            }
+            if let Wake::Stop(_) = wake {
+                self.note_complete();
             }
         }
         self.lateness.begin(now);
     }
 
-    /// A delayed ACK is due, or a look at what the sink has room for.
-    fn time_receiver(&mut self, now: Time, slot: u32) {
-        let receiver = &mut self.receivers[slot as usize];
-        let Some(sink) = self.contents.sinks.get_mut(slot as usize) else {
-            return;
-        };
-        let mut sink = sink.as_deref_mut();
-        let bounded = match hooks::room(&mut sink, receiver) {
-            Ok(bounded) => bounded,
-            Err(e) => {
-                self.contents.fault.get_or_insert((receiver.flow, e));
-                false
-            }
-        };
-        if let Some(ack) = receiver.handle_timeout(now) {
-            self.acks.push((slot, ack));
-        }
-        if bounded {
-            receiver.watch_room(now);
-        }
-        self.arm_receiver(slot);
-    }
-
-    #[cold]
-    fn begin_measurement(&mut self, now: Time) {
-        for sender in &mut self.senders {
-            sender.begin_measurement(now);
-        }
-        for receiver in &mut self.receivers {
-            receiver.begin_measurement();
-        }
-    }
-
     #[cold]
     fn publish(&self, now: Time) {
         let Some(live) = self.hooks.live else { return };
-        let flows = self.sender_of.iter().zip(&self.receiver_of);
+        let flows = self.wires.sender_of.iter().zip(&self.wires.receiver_of);
         let flows = flows.map(|(s, r)| {
             match (
-                self.senders.get(*s as usize),
-                self.receivers.get(*r as usize),
+                self.host.senders.get(*s as usize),
+                self.host.receivers.get(*r as usize),
             ) {
-                (Some(sender), _) => sender.live(),
-                (None, Some(receiver)) => receiver.live(),
+                (Some(sender), _) => outlet::live(sender),
+                (None, Some(receiver)) => inlet::live(receiver),
                 (None, None) => LiveFlow::default(),
             }
         });
@@ -370,12 +215,20 @@ impl<'p, 'h> State<'p, 'h> {
     #[cold]
     pub fn note_complete(&self) {
         if let Some(complete) = self.hooks.complete
-            && self.senders[..self.hooks.lasting]
+            && self.host.senders[..self.hooks.lasting]
                 .iter()
-                .all(Sending::is_complete)
+                .all(FlowSender::is_complete)
         {
             complete.store(true, Ordering::Release);
         }
+    }
+
+    /// A short flow is over: its slot and its number are free.
+    #[cold]
+    pub fn retire(&mut self, now: Time, slot: u32) {
+        let number = self.host.senders[slot as usize].outlet.number;
+        self.wires.short_senders[usize::from(number - SHORT)] = NONE;
+        self.host.retire_sender(now, slot);
     }
 
     /// The run ends.
@@ -383,32 +236,25 @@ impl<'p, 'h> State<'p, 'h> {
         if self.hooks.live.is_some() {
             self.publish(ended);
         }
-        let short_senders = self.short_senders.iter().filter(|slot| **slot != NONE);
-        for slot in short_senders {
-            self.senders[*slot as usize].leave(ended, &mut self.classes);
+        for source in &mut self.host.sources {
+            source.dropped = source.dropped.max(source.missing());
         }
-        for receiver in &self.receivers {
-            receiver.leave(ended, &mut self.classes);
+        for ping in &mut self.host.pings {
+            ping.lost = ping.missing();
         }
-        let lasting = |flow: u32| flow != NONE;
-        let senders = self.senders.into_iter().filter(|s| lasting(s.flow));
-        let receivers = self.receivers.into_iter().filter(|r| lasting(r.flow));
-        let sources = self.sources.into_iter();
-        let near = self.plan.side == Side::Near;
-        let pings = self.pings.into_iter().filter(|_| near);
-        let interfaces = self.interfaces.map(Interfaces::finish).transpose()?;
-        Ok(HostOutcome {
+        let interfaces = self.wires.interfaces.map(Interfaces::finish).transpose()?;
+        self.counts.unnumbered = self.wires.unnumbered;
+        let mut outcome = HostOutcome {
             interfaces: interfaces.unwrap_or_default(),
-            senders: senders.map(|s| s.report(ended)).collect(),
-            receivers: receivers.map(|r| r.report(ended)).collect(),
-            classes: self.classes.into_iter().map(|c| c.finish(ended)).collect(),
-            sources: sources.map(|s| s.outcome(ended)).collect(),
-            pings: pings.map(Probing::outcome).collect(),
-            capture: self.capture.unwrap_or_default(),
+            capture: self.capture.finish(),
             lateness: self.lateness.finish(&self.counts, has_stamps),
             counts: self.counts,
-            ended,
-        })
+            ..self.host.finish(ended)
+        };
+        if self.plan.side == Side::Far {
+            outcome.pings.clear();
+        }
+        Ok(outcome)
     }
 }
 

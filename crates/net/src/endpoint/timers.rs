@@ -7,29 +7,14 @@ use std::collections::BinaryHeap;
 use fullpipe_units::Time;
 
 /// Whom a timer wakes.
+pub type Wake = fullpipe_host::Wake<Event>;
+
+/// Timers of the endpoint itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Wake {
-    /// The measured part begins.
-    Measure,
-    /// A flow starts.
-    Start(u32),
-    /// A flow has no new data from now on.
-    Stop(u32),
-    /// A timer of a sender.
-    Sender(u32),
-    /// A delayed ACK.
-    Receiver(u32),
-    /// A datagram leaves.
-    Source(u32),
-    /// A probe leaves.
-    Ping(u32),
-    /// A short flow of a class arrives.
-    Class(u32),
-    /// The queue of a sender's interface has room again.
-    Resume(u32),
-    /// Something has crossed an interface.
+pub enum Event {
+    /// A segment has crossed an interface of the host.
     Interface,
-    /// Whoever watches is told.
+    /// The state of the flows is published.
     Publish,
 }
 

@@ -8,6 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fullpipe_host::HostOutcome;
 use fullpipe_run::{Outcome, RunSpec};
 use fullpipe_units::{Span, Time};
 
@@ -19,7 +20,7 @@ use super::request::{Options, Request};
 use super::seal::{End, Seal};
 use super::{Key, Sealed, Secrets};
 use crate::content::{Answer, Question};
-use crate::endpoint::{self, Hooks, HostOutcome, Plan, Port, Side, UdpPort};
+use crate::endpoint::{self, Hooks, Plan, Port, Side, UdpPort};
 use crate::ground;
 use crate::headers;
 use crate::io::{Clock, IoConfig, Socket, Stop, pin};

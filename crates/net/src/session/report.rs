@@ -1,11 +1,11 @@
 //! What a run with a server leaves behind: its side, and both.
 
+use fullpipe_host::{HostOutcome, PathReport, merge};
 use fullpipe_run::{Outcome, RunSpec};
 use serde::{Deserialize, Serialize};
 
 use super::control::{EndReason, shown};
 use super::failure::SessionError;
-use crate::endpoint::{HostOutcome, PathReport, merge};
 
 /// What the server leaves behind.
 #[derive(Clone, Debug, Serialize, Deserialize)]

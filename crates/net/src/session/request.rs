@@ -142,10 +142,10 @@ const FORM: u8 = 3;
 mod tests {
     use fullpipe_cc::StackSpec;
     use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
+    use fullpipe_host::HostOutcome;
     use fullpipe_run::FlowSpec;
 
     use super::*;
-    use crate::endpoint::HostOutcome;
 
     fn request() -> Request {
         let flow = FlowSpec::new(

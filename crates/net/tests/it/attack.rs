@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Preset, Receiver, ReceiverConfig, SenderConfig};
-use fullpipe_net::endpoint::{self, Flush, Hooks, HostOutcome, Mark, Plan, Port, Side};
+use fullpipe_host::HostOutcome;
+use fullpipe_net::endpoint::{self, Flush, Hooks, Mark, Plan, Port, Side};
 use fullpipe_net::io::Stop;
 use fullpipe_net::session::cookie::{Cookie, CookieJar};
 use fullpipe_net::session::message::{self, Ask, Nonce, Open};

@@ -9,9 +9,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use fullpipe_net::endpoint::{
-    HostCounts, HostOutcome, PathReport, ReceiverReport, SenderReport, merge,
-};
+use fullpipe_host::{HostCounts, HostOutcome, PathReport, ReceiverReport, SenderReport, merge};
 use fullpipe_net::session::channel::Channel;
 use fullpipe_net::session::control::{ClientMessage, EndReason, MOST_PARTS, PART, ServerMessage};
 use fullpipe_net::session::event::Event;

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
+use fullpipe_host::{HostOutcome, ReceiverReport, SenderReport};
 use fullpipe_net::content::{Answer, Content, Question};
-use fullpipe_net::endpoint::{HostOutcome, ReceiverReport, SenderReport};
 use fullpipe_net::file::{Identity, State};
 use fullpipe_net::payload::Tally;
 use fullpipe_net::session::client::Report;

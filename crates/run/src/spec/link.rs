@@ -5,6 +5,7 @@ use std::sync::Arc;
 use fullpipe_units::{Rate, Span, Time};
 
 use super::DeliveryTrace;
+use crate::rng::ComponentRng;
 
 /// A link.
 ///
@@ -67,6 +68,24 @@ impl LinkSpec {
     /// A link that only delays.
     pub fn pure_delay(name: &str, delay: Span) -> Self {
         Self::new(name, None, delay, Buffer::Unlimited)
+    }
+
+    /// The link's part of its spread of delays in the run with `seed`.
+    pub fn drawn_spread(&self, seed: u64) -> Span {
+        if self.delay_spread == Span::ZERO {
+            return Span::ZERO;
+        }
+        let mut rng = ComponentRng::new(seed, &format!("{} spread", self.name));
+        Span::from_nanos((self.delay_spread.as_nanos() as f64 * rng.uniform()) as u64)
+    }
+
+    /// Transmission time and delay of a packet of `size` bytes that finds the link idle, at its first rate and delay; an
+    /// opportunity of a trace counts as taking no time.
+    pub fn unloaded(&self, size: u16, seed: u64) -> Span {
+        let rate = self.rate.filter(|_| self.trace.is_none());
+        let rate = rate.map_or(0, Rate::as_bits_per_sec);
+        let ns = (u64::from(size) * 8_000_000_000).checked_div(rate);
+        Span::from_nanos(ns.unwrap_or(0)) + self.delay + self.drawn_spread(seed)
     }
 }
 

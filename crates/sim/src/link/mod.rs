@@ -80,7 +80,7 @@ impl Link {
     pub fn new(spec: &LinkSpec, seed: u64, watch: &Watch) -> Self {
         if is_plain(spec) {
             let mut spec = spec.clone();
-            spec.delay = wire::drawn_delay(&spec, seed);
+            spec.delay += spec.drawn_spread(seed);
             Self::Plain(Plain::new(&spec, seed, watch))
         } else {
             Self::Special(Box::new(Special::new(spec, seed, watch)))
@@ -140,14 +140,6 @@ impl Link {
         match self {
             Self::Plain(link) => link.room(now, size),
             Self::Special(link) => link.room(now, size),
-        }
-    }
-
-    /// Transmission time and delay of a packet of `size` bytes that finds the link idle, at its first rate and delay.
-    pub fn unloaded(&self, size: u16) -> Span {
-        match self {
-            Self::Plain(link) => link.unloaded(size),
-            Self::Special(link) => link.unloaded(size),
         }
     }
 

@@ -175,12 +175,6 @@ impl Plain {
         departs
     }
 
-    /// See [`super::Link::unloaded`].
-    pub fn unloaded(&self, size: u16) -> Span {
-        let ns = (u64::from(size) * 8_000_000_000).checked_div(self.rate);
-        Span::from_nanos(ns.unwrap_or(0)) + self.delay
-    }
-
     /// Every packet inside.
     pub fn inside(&self) -> impl Iterator<Item = &Packet> + '_ {
         self.flying.iter().map(|f| &f.packet)

@@ -1,7 +1,7 @@
 //! A link with rare elements, in the order of [`LinkSpec`].
 
 use fullpipe_run::{ComponentRng, LinkOutcome, LinkSpec};
-use fullpipe_units::{Span, Time};
+use fullpipe_units::Time;
 
 use super::Admission;
 use super::gate::Gate;
@@ -104,14 +104,6 @@ impl Special {
             Queue::Timed(queue) => queue.room(now, size),
             Queue::Held(queue) => queue.room(now, size),
         }
-    }
-
-    /// See [`super::Link::unloaded`]; an opportunity of a trace counts as taking no time.
-    pub fn unloaded(&self, size: u16) -> Span {
-        let rate = self.spec.rate.filter(|_| self.spec.trace.is_none());
-        let rate = rate.map_or(0, |r| r.as_bits_per_sec());
-        let ns = (u64::from(size) * 8_000_000_000).checked_div(rate);
-        Span::from_nanos(ns.unwrap_or(0)) + self.wire.first_delay()
     }
 
     /// Every packet inside.

@@ -11,7 +11,6 @@ use crate::ring::Ring;
 /// Packets between the transmitter and the far end.
 #[derive(Debug)]
 pub struct Wire {
-    first_delay: Span,
     delay: Span,
     /// Later delays, the next one at the back.
     changes: Vec<(Time, Span)>,
@@ -33,20 +32,6 @@ struct Chance {
     gap: u64,
 }
 
-/// The delay of a run: with its part of the spread.
-pub fn drawn_delay(spec: &LinkSpec, seed: u64) -> Span {
-    let extra = spread(spec, seed);
-    spec.delay + extra
-}
-
-fn spread(spec: &LinkSpec, seed: u64) -> Span {
-    if spec.delay_spread == Span::ZERO {
-        return Span::ZERO;
-    }
-    let mut rng = ComponentRng::new(seed, &format!("{} spread", spec.name));
-    part(&mut rng, spec.delay_spread)
-}
-
 /// A uniform part of a span.
 fn part(rng: &mut ComponentRng, most: Span) -> Span {
     Span::from_nanos((most.as_nanos() as f64 * rng.uniform()) as u64)
@@ -55,11 +40,10 @@ fn part(rng: &mut ComponentRng, most: Span) -> Span {
 impl Wire {
     /// The way of a link in the run with `seed`.
     pub fn new(spec: &LinkSpec, seed: u64) -> Self {
-        let extra = spread(spec, seed);
+        let extra = spec.drawn_spread(seed);
         let changes = spec.schedule.iter().rev();
         let rng = |what: &str| ComponentRng::new(seed, &format!("{} {what}", spec.name));
         Self {
-            first_delay: spec.delay + extra,
             delay: spec.delay + extra,
             changes: changes
                 .filter_map(|c| Some((c.at, c.delay? + extra)))
@@ -117,11 +101,6 @@ impl Wire {
     /// When the next stray arrives.
     pub fn next_stray(&self) -> Option<Time> {
         self.strays.front().map(|f| f.arrives)
-    }
-
-    /// The delay at time zero.
-    pub fn first_delay(&self) -> Span {
-        self.first_delay
     }
 
     /// Packets sent so far.

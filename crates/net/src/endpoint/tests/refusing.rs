@@ -7,12 +7,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use fullpipe_flow::{Ack, Receiver, ReceiverConfig, Segment};
+use fullpipe_host::{HostCounts, HostOutcome};
 use fullpipe_run::{FlowSpec, RunSpec};
 use fullpipe_units::{Span, Time};
 
 use super::flow;
 use crate::endpoint::lateness::Punctuality;
-use crate::endpoint::{Flush, Hooks, HostCounts, HostOutcome, Mark, Plan, Port, Side, run};
+use crate::endpoint::{Flush, Hooks, Mark, Plan, Port, Side, run};
 use crate::io::Stop;
 use crate::wire::{AckDatagram, DataDatagram, Header, Kind, SessionId};
 

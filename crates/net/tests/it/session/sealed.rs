@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
+use fullpipe_host::HostOutcome;
 use fullpipe_net::content::{Allowed, Content, copy};
-use fullpipe_net::endpoint::HostOutcome;
 use fullpipe_net::file::Directory;
 use fullpipe_net::headers::make_room;
 use fullpipe_net::session::message::{Ask, ENCRYPT};

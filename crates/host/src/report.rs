@@ -89,3 +89,22 @@ pub struct HostCounts {
     /// Processor time of the thread.
     pub cpu: Span,
 }
+
+impl HostCounts {
+    /// The sums of two hosts.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        let (a, b) = (self, other);
+        Self {
+            datagrams_in: a.datagrams_in.saturating_add(b.datagrams_in),
+            datagrams_out: a.datagrams_out.saturating_add(b.datagrams_out),
+            ignored: a.ignored.saturating_add(b.ignored),
+            beyond_window: a.beyond_window.saturating_add(b.beyond_window),
+            socket_drops: a.socket_drops.saturating_add(b.socket_drops),
+            local_stalls: a.local_stalls.saturating_add(b.local_stalls),
+            refused: a.refused.saturating_add(b.refused),
+            unnumbered: a.unnumbered.saturating_add(b.unnumbered),
+            turns: a.turns.saturating_add(b.turns),
+            cpu: Span::from_nanos(a.cpu.as_nanos().saturating_add(b.cpu.as_nanos())),
+        }
+    }
+}

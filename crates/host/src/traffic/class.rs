@@ -119,9 +119,9 @@ pub struct Short {
 
 impl Short {
     /// Row `number` of `class`.
-    pub fn new(class: usize, number: usize) -> Self {
+    pub fn new(class: u32, number: usize) -> Self {
         Self {
-            class: class as u32,
+            class,
             number,
             rtt_samples: 0,
         }
@@ -220,23 +220,8 @@ impl ClassRecord {
     /// Adds the counters of a flow, or of one end of it.
     pub fn add(&mut self, now: Time, flow: &FlowTotals) {
         let measured = now >= self.measure_from;
-        let since = |n: u64| if measured { n } else { 0 };
-        let t = &mut self.totals;
-        t.sent += flow.sent;
-        t.retransmits += flow.retransmits;
-        t.delivered += flow.delivered;
-        t.delivered_measured += since(flow.delivered_measured);
-        t.arrived_measured += since(flow.arrived_measured);
-        t.duplicates += flow.duplicates;
-        t.out_of_order += flow.out_of_order;
-        t.dropped += flow.dropped;
-        t.loss_events += flow.loss_events;
-        t.loss_events_measured += since(flow.loss_events_measured);
-        t.timeouts += flow.timeouts;
-        t.probes += flow.probes;
-        t.undone += flow.undone;
-        t.local_stalls += flow.local_stalls;
-        t.acks += flow.acks;
+        let flow = if measured { *flow } else { flow.unmeasured() };
+        self.totals = self.totals.plus(flow);
     }
 
     /// The result.

@@ -5,12 +5,12 @@ use fullpipe_units::{Span, Time};
 
 /// How quickly datagrams arrive.
 #[derive(Debug)]
-pub struct Gathering {
+pub struct Batching {
     /// When the last ones were taken in.
     last: Time,
 }
 
-impl Gathering {
+impl Batching {
     /// Before the first one.
     pub fn new() -> Self {
         Self { last: Time::ZERO }
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn only_quick_ones_gather_and_not_for_long() {
-        let mut gathering = Gathering::new();
+        let mut gathering = Batching::new();
         assert_eq!(gathering.pause(us(1000), 1), None);
         assert_eq!(gathering.pause(us(1010), 1), None);
         assert_eq!(gathering.pause(us(1019), 1), Some(LONGEST));

@@ -7,15 +7,12 @@ use fullpipe_run::{
 };
 use fullpipe_units::{Span, Time};
 
-use crate::packet::Packet;
-
 /// A running source.
 #[derive(Debug)]
 pub struct Source {
     name: String,
-    index: u32,
+    /// Bytes of a datagram on the wire.
     packet: u16,
-    forward: Vec<u32>,
     start: Time,
     /// No datagram at or after this time.
     until: Time,
@@ -24,6 +21,8 @@ pub struct Source {
     gaps: Option<ComponentRng>,
     /// Amount at which the next datagram leaves.
     work: u128,
+    /// When that is; [`Time::MAX`]: never.
+    next: Time,
     measure_from: Time,
     sent: u64,
     arrived: u64,
@@ -32,25 +31,26 @@ pub struct Source {
     sent_measured: u64,
     arrived_measured: u64,
     last_arrival: Time,
+    /// One more than the highest number that arrived.
+    highest: u64,
     delay: Histogram,
     sent_per_interval: PerInterval,
     arrived_per_interval: PerInterval,
 }
 
 impl Source {
-    /// Number `index` of the run.
-    pub fn new(index: usize, s: &SourceSpec, spec: &RunSpec) -> Self {
+    /// A source of the run, which sends nothing before [`Source::begin`].
+    pub(crate) fn new(s: &SourceSpec, spec: &RunSpec) -> Self {
         let rng = |what: &str| ComponentRng::new(spec.seed, &format!("{} {what}", s.name));
         Self {
             name: s.name.clone(),
-            index: index as u32,
             packet: s.packet,
-            forward: s.forward.iter().map(|l| *l as u32).collect(),
             start: s.start,
             until: s.stop.unwrap_or(Time::MAX).min(spec.after_end()),
             integral: Integral::new(&s.waveform, rng("waveform")),
             gaps: (s.spacing == Spacing::Poisson).then(|| rng("gaps")),
             work: 0,
+            next: Time::MAX,
             measure_from: spec.measure_from,
             sent: 0,
             arrived: 0,
@@ -58,19 +58,27 @@ impl Source {
             sent_measured: 0,
             arrived_measured: 0,
             last_arrival: Time::ZERO,
+            highest: 0,
             delay: Histogram::default(),
             sent_per_interval: PerInterval::new(spec.interval),
             arrived_per_interval: PerInterval::new(spec.interval),
         }
     }
 
-    /// Links that its datagrams cross.
-    pub fn forward(&self) -> &[u32] {
-        &self.forward
+    /// It sends from this host: when the first datagram leaves.
+    pub(crate) fn begin(&mut self) -> Option<Time> {
+        let at = self.after_next();
+        self.next = at.unwrap_or(Time::MAX);
+        at
     }
 
-    /// When the next datagram leaves; `None`: there is none.
-    pub fn next_departure(&mut self) -> Option<Time> {
+    /// When the next datagram leaves; [`Time::MAX`]: none does.
+    #[inline]
+    pub fn next_departure(&self) -> Time {
+        self.next
+    }
+
+    fn after_next(&mut self) -> Option<Time> {
         let one = amount(u64::from(self.packet) * 8);
         self.work += match &mut self.gaps {
             None => one,
@@ -81,23 +89,44 @@ impl Source {
         Some(Time::from_nanos(self.start.as_nanos() + after))
     }
 
-    /// A datagram leaves.
-    pub(crate) fn send(&mut self, now: Time) -> Packet {
-        Packet::datagram(self.index, self.packet, self.depart(now), now)
-    }
-
-    /// A datagram leaves; its number.
+    /// A datagram leaves; its number. The next one's time is known from now on.
     pub fn depart(&mut self, now: Time) -> u64 {
         let number = self.sent;
         self.sent += 1;
         self.sent_measured += u64::from(now >= self.measure_from);
         self.sent_per_interval.add(now, 1);
+        self.next = self.after_next().unwrap_or(Time::MAX);
         number
     }
 
-    /// A datagram arrives, after `delay` if that is known.
-    pub fn arrive(&mut self, now: Time, delay: Option<Span>) {
+    /// Bytes of a datagram on the wire.
+    pub fn packet(&self) -> u16 {
+        self.packet
+    }
+
+    /// Datagrams that are missing before the last one that arrived (as RFC 3550 appendix A.3 counts).
+    pub fn missing(&self) -> u64 {
+        self.highest.saturating_sub(self.arrived)
+    }
+
+    /// Checks conservation with `inside` datagrams in the network.
+    ///
+    /// # Errors
+    /// A sentence about what does not add up.
+    pub fn check(&self, inside: u64) -> Result<(), String> {
+        if self.sent != self.arrived + self.dropped + inside {
+            return Err(format!(
+                "source {}: sent {} is not arrived {} + dropped {} + in the network {inside}",
+                self.name, self.sent, self.arrived, self.dropped
+            ));
+        }
+        Ok(())
+    }
+
+    /// Datagram `number` arrives, after `delay` if that is known.
+    pub fn arrive(&mut self, now: Time, number: u64, delay: Option<Span>) {
         self.arrived += 1;
+        self.highest = self.highest.max(number.saturating_add(1));
         self.last_arrival = now;
         self.arrived_per_interval.add(now, 1);
         if now >= self.measure_from {
@@ -108,22 +137,7 @@ impl Source {
         }
     }
 
-    /// Checks conservation with `inside` datagrams in the network and returns the result.
-    ///
-    /// # Errors
-    /// A sentence about what does not add up.
-    pub(crate) fn finish(self, end: Time, inside: u64) -> Result<SourceOutcome, String> {
-        if self.sent != self.arrived + self.dropped + inside {
-            return Err(format!(
-                "source {}: sent {} is not arrived {} + dropped {} + in the network {inside}",
-                self.name, self.sent, self.arrived, self.dropped
-            ));
-        }
-        Ok(self.outcome(end))
-    }
-
-    /// What is counted here, where perhaps only one end of the path is.
-    pub fn outcome(self, end: Time) -> SourceOutcome {
+    pub(crate) fn finish(self, end: Time) -> SourceOutcome {
         SourceOutcome {
             name: self.name,
             packet: u32::from(self.packet),

@@ -2,14 +2,15 @@
 
 use std::io;
 
+use fullpipe_host::HostOutcome;
 use fullpipe_run::CaptureEvent;
 use fullpipe_units::{Span, Time};
 use nix::time::{ClockId, clock_gettime};
 
-use super::gather::Gathering;
+use super::batching::Batching;
+use super::cross_traffic;
 use super::hooks::Hooks;
 use super::interface::Leaving;
-use super::outcome::HostOutcome;
 use super::port::{Mark, Port};
 use super::state::{Pushed, State};
 use super::timers::Wake;
@@ -25,19 +26,19 @@ const MOST_BATCHES: usize = 16;
 const PATIENCE: Span = Span::from_millis(50);
 
 /// One side of a run.
-pub struct Host<'p, 'h, P> {
+pub struct Endpoint<'p, 'h, P> {
     port: P,
     state: State<'p, 'h>,
-    gathering: Gathering,
+    batching: Batching,
 }
 
-impl<'p, 'h, P: Port> Host<'p, 'h, P> {
+impl<'p, 'h, P: Port> Endpoint<'p, 'h, P> {
     /// Before its first turn.
     pub fn new(plan: &'p Plan, port: P, hooks: Hooks<'h>) -> Result<Self, EndpointError> {
         Ok(Self {
             state: State::new(plan, hooks, port.overhead())?,
             port,
-            gathering: Gathering::new(),
+            batching: Batching::new(),
         })
     }
 
@@ -48,7 +49,7 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
         self.state.lateness.begin(now);
         while now < self.state.end && !stop.is_set() {
             self.turn(now)?;
-            if let Some((flow, error)) = self.state.contents.fault.take() {
+            if let Some((flow, error)) = self.state.wires.contents.fault.take() {
                 let flow = self.state.plan.spec.flows[flow as usize].name.clone();
                 return Err(EndpointError::Content { flow, error });
             }
@@ -92,9 +93,9 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
         if self.state.is_idle() {
             if arrived == 0 {
                 self.wait(now)?;
-            } else if let Some(pause) = self.gathering.pause(now, arrived) {
+            } else if let Some(pause) = self.batching.pause(now, arrived) {
                 let state = &self.state;
-                let until = state.timers.next().min(state.end).min(now + pause);
+                let until = state.wires.timers.next().min(state.end).min(now + pause);
                 self.port.pause(until)?;
             }
         }
@@ -103,21 +104,21 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
 
     /// Pushes the ACKs and echoes of the batch.
     fn answer(&mut self, now: Time) -> io::Result<()> {
-        let mut acks = std::mem::take(&mut self.state.acks);
+        let mut acks = std::mem::take(&mut self.state.wires.acks);
         for (slot, ack) in acks.drain(..) {
             self.make_room(now)?;
             let state = &mut self.state;
-            let receiver = &state.receivers[slot as usize];
-            let datagram = receiver.datagram(now, state.plan.session, &ack);
-            let flow = receiver.flow;
+            let receiver = &state.host.receivers[slot as usize];
+            let datagram = receiver.inlet.datagram(now, state.plan.session, &ack);
+            let flow = receiver.flow();
             let len = datagram.bytes();
             self.port.push(state.plan.peer, None, len, |out| {
                 datagram.encode(out);
             });
             state.pushed.push(Pushed::Other);
-            state.see(now, flow, || CaptureEvent::AckSent(ack));
+            state.capture.see(now, flow, || CaptureEvent::AckSent(ack));
         }
-        self.state.acks = acks;
+        self.state.wires.acks = acks;
         let mut echoes = std::mem::take(&mut self.state.echoes);
         for (echo, len) in echoes.drain(..) {
             self.make_room(now)?;
@@ -134,7 +135,7 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
     #[cold]
     fn leave_interface(&mut self, now: Time) -> io::Result<()> {
         while self.state.retry.is_none()
-            && let Some(interfaces) = &mut self.state.interfaces
+            && let Some(interfaces) = &mut self.state.wires.interfaces
             && let Some(leaving) = interfaces.out.pop_front()
         {
             self.make_room(now)?;
@@ -147,26 +148,28 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
 
     /// Lets everybody who may send do so, in turns.
     fn transmit(&mut self, now: Time) -> io::Result<()> {
-        if self.state.interfaces.is_some() {
+        if self.state.wires.interfaces.is_some() {
             self.leave_interface(now)?;
         }
-        for _ in 0..self.state.due.len() {
-            if let Some(wake) = self.state.due.pop_front() {
+        for _ in 0..self.state.wires.due.len() {
+            if let Some(wake) = self.state.wires.due.pop_front() {
                 self.pump_foreign(now, wake)?;
             }
         }
-        for _ in 0..self.state.ready.len() {
+        for _ in 0..self.state.wires.ready.len() {
             if self.state.retry.is_some() {
                 break;
             }
-            let Some(slot) = self.state.ready.pop_front() else {
+            let Some(slot) = self.state.wires.ready.pop_front() else {
                 break;
             };
-            self.state.senders[slot as usize].queued = false;
+            self.state.wires.queued[slot as usize] = false;
             if self.pump(now, slot)? {
-                self.state.make_ready(slot);
+                self.state.wires.make_ready(slot);
             }
-            self.state.arm_sender(slot);
+            let state = &mut self.state;
+            let sender = &mut state.host.senders[slot as usize];
+            state.wires.arm_sender(slot, sender);
         }
         Ok(())
     }
@@ -177,22 +180,23 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
         for _ in 0..BURST {
             self.make_room(now)?;
             if self.state.retry.is_some() {
-                self.state.senders[slot as usize].yielded();
+                self.state.host.senders[slot as usize].yielded();
                 return Ok(true);
             }
             let state = &mut self.state;
-            let sender = &mut state.senders[slot as usize];
-            let Some((segment, cut)) = sender.poll(now, &mut state.classes) else {
+            let sender = &mut state.host.senders[slot as usize];
+            let Some(segment) = sender.poll_transmit(now) else {
                 return Ok(false);
             };
-            if sender.interface.is_some() {
-                if state.enter_interface(now, slot, segment, cut) {
+            if sender.outlet.interface.is_some() {
+                if state.enter_interface(now, slot, segment) {
                     continue;
                 }
                 return Ok(false);
             }
-            if !cut {
-                let (datagram, len) = sender.datagram(state.plan.session, segment);
+            let dropped = sender.depart(now, &segment, &mut state.host.classes);
+            if !dropped {
+                let (datagram, len) = sender.outlet.datagram(state.plan.session, segment);
                 let leaving = Leaving {
                     slot,
                     segment,
@@ -206,10 +210,10 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
             state.pushed.push(Pushed::Segment {
                 sender: slot,
                 segment,
-                cut,
+                dropped,
             });
         }
-        self.state.senders[slot as usize].yielded();
+        self.state.host.senders[slot as usize].yielded();
         Ok(true)
     }
 
@@ -222,29 +226,29 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
             let (plan, peer) = (state.plan, state.plan.peer);
             match wake {
                 Wake::Source(i) => {
-                    let crossing = &mut state.sources[i as usize];
-                    let Some(datagram) = crossing.depart(now, plan, i as usize) else {
-                        state.timers.set(crossing.next, wake);
+                    let source = &mut state.host.sources[i as usize];
+                    let Some(datagram) = cross_traffic::next_datagram(source, now, plan, i) else {
+                        state.wires.timers.set(source.next_departure(), wake);
                         return Ok(());
                     };
-                    self.port
-                        .push(peer, None, crossing.size, |out| datagram.encode(out));
+                    let len = state.wires.lengths.sources[i as usize];
+                    self.port.push(peer, None, len, |out| datagram.encode(out));
                     state.pushed.push(Pushed::Datagram(i));
                 }
                 Wake::Ping(i) => {
-                    let probing = &mut state.pings[i as usize];
-                    let Some(probe) = probing.depart(now, plan, i as usize) else {
-                        state.timers.set(probing.next, wake);
+                    let ping = &mut state.host.pings[i as usize];
+                    let Some(request) = cross_traffic::next_request(ping, now, plan, i) else {
+                        state.wires.timers.set(ping.next_departure(), wake);
                         return Ok(());
                     };
-                    self.port
-                        .push(peer, None, probing.size, |out| probe.encode(out));
+                    let len = state.wires.lengths.pings[i as usize];
+                    self.port.push(peer, None, len, |out| request.encode(out));
                     state.pushed.push(Pushed::Other);
                 }
                 _ => return Ok(()),
             }
         }
-        self.state.due.push_back(wake);
+        self.state.wires.due.push_back(wake);
         Ok(())
     }
 
@@ -271,7 +275,7 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
         if flush.refused {
             self.state.take_back(now, flush.left);
         } else {
-            self.state.taken(flush.left);
+            self.state.taken(now, flush.left);
         }
         self.state.settle(now);
         Ok(())
@@ -279,7 +283,7 @@ impl<'p, 'h, P: Port> Host<'p, 'h, P> {
 
     fn wait(&mut self, now: Time) -> io::Result<()> {
         let state = &mut self.state;
-        let until = state.timers.next().min(state.end).min(now + PATIENCE);
+        let until = state.wires.timers.next().min(state.end).min(now + PATIENCE);
         let until = state.retry.map_or(until, |retry| until.min(retry));
         let room = self.port.wait(until, state.asks_for_room())?;
         state.waited(self.port.now(), room);
@@ -296,9 +300,10 @@ fn put(port: &mut impl Port, state: &mut State<'_, '_>, leaving: &Leaving) -> bo
         datagram,
         len,
     } = leaving;
-    let (peer, contents) = (state.plan.peer, &mut state.contents);
+    let (peer, contents) = (state.plan.peer, &mut state.wires.contents);
     let mark = segment.ect.then_some(Mark::Capable);
-    let source = match contents.sources[*slot as usize].as_deref_mut() {
+    let source = contents.sources.get_mut(*slot as usize);
+    let source = match source.and_then(|source| source.as_deref_mut()) {
         Some(source) if !segment.syn => source,
         _ => {
             port.push(peer, mark, *len, |out| datagram.encode(out));
@@ -311,7 +316,7 @@ fn put(port: &mut impl Port, state: &mut State<'_, '_>, leaving: &Leaving) -> bo
         none => {
             let ends = || io::Error::other("the data ends before the transfer does");
             let error = none.err().unwrap_or_else(ends);
-            let flow = state.senders[*slot as usize].flow;
+            let flow = state.host.senders[*slot as usize].flow();
             contents.fault.get_or_insert((flow, error));
             return false;
         }

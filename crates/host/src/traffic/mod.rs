@@ -4,6 +4,7 @@ mod class;
 mod ping;
 mod source;
 
-pub use class::{Class, ClassRecord, Short};
+pub use class::ClassRecord;
+pub(crate) use class::{Class, Short};
 pub use ping::Ping;
 pub use source::Source;

@@ -1,0 +1,50 @@
+//! Packets as a capture at the hosts sees them.
+
+use fullpipe_run::{CaptureEvent, CaptureRow, RunSpec};
+use fullpipe_units::Time;
+
+/// The capture of one host; short flows are not captured.
+#[derive(Debug)]
+pub struct Capture {
+    rows: Option<Vec<CaptureRow>>,
+    /// Flows of the specification: those that are captured.
+    lasting: u32,
+}
+
+impl Capture {
+    /// Empty, and for good unless the run asks for a capture.
+    pub fn new(spec: &RunSpec) -> Self {
+        Self {
+            rows: spec.capture.then(Vec::new),
+            lasting: spec.flows.len() as u32,
+        }
+    }
+
+    /// True if rows are recorded.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.rows.is_some()
+    }
+
+    /// The host sees a packet of `flow`.
+    #[inline]
+    pub fn see(&mut self, at: Time, flow: u32, event: impl FnOnce() -> CaptureEvent) {
+        if self.rows.is_some() {
+            self.record(at, flow, event());
+        }
+    }
+
+    #[cold]
+    fn record(&mut self, at: Time, flow: u32, event: CaptureEvent) {
+        if let Some(rows) = &mut self.rows
+            && flow < self.lasting
+        {
+            rows.push(CaptureRow { at, flow, event });
+        }
+    }
+
+    /// Every row, in the order of time.
+    pub fn finish(self) -> Vec<CaptureRow> {
+        self.rows.unwrap_or_default()
+    }
+}

@@ -1,0 +1,189 @@
+//! A flow at the host of its receiver.
+
+use fullpipe_flow::{Ack, Receiver, Segment};
+use fullpipe_run::{ArrivalRecorder, DropRules, FlowSpec, FlowTotals, RunSpec};
+use fullpipe_units::{Span, Time};
+
+use crate::NO_FLOW;
+use crate::report::ReceiverReport;
+use crate::traffic::ClassRecord;
+
+/// No class: a flow of the specification, or the slot of a short flow that is over.
+const NO_CLASS: u32 = u32::MAX;
+
+/// A receiver, what is recorded of it, and what the network keeps with it.
+#[derive(Debug)]
+pub struct FlowReceiver<I> {
+    /// Index of the flow in the specification; [`NO_FLOW`] for a short flow.
+    flow: u32,
+    /// Class of a short flow, or [`NO_CLASS`].
+    class: u32,
+    receiver: Receiver,
+    drops: Option<Box<DropRules>>,
+    /// Its pending timer entry; [`Time::MAX`]: none.
+    timer: Time,
+    dropped: u64,
+    not_taken: u64,
+    /// When the measured part began.
+    delivered_before: u64,
+    arrived_before: u64,
+    arrivals: ArrivalRecorder,
+    /// What the network keeps with this end.
+    pub inlet: I,
+}
+
+impl<I> FlowReceiver<I> {
+    /// Flow `flow` of the specification.
+    pub(crate) fn lasting(flow: u32, f: &FlowSpec, spec: &RunSpec, inlet: I) -> Self {
+        Self::new(flow, NO_CLASS, f, spec.seed, spec.interval, inlet)
+    }
+
+    /// A flow of a class.
+    pub fn short(class: u32, f: &FlowSpec, seed: u64, inlet: I) -> Self {
+        Self::new(NO_FLOW, class, f, seed, Span::MAX, inlet)
+    }
+
+    fn new(flow: u32, class: u32, f: &FlowSpec, seed: u64, interval: Span, inlet: I) -> Self {
+        Self {
+            flow,
+            class,
+            receiver: Receiver::new(f.receiver.clone()),
+            drops: DropRules::at_receiver(f, seed).map(Box::new),
+            timer: Time::MAX,
+            dropped: 0,
+            not_taken: 0,
+            delivered_before: 0,
+            arrived_before: 0,
+            arrivals: ArrivalRecorder::new(interval),
+            inlet,
+        }
+    }
+
+    /// Index of the flow in the specification; [`NO_FLOW`] for a short flow.
+    #[inline]
+    pub fn flow(&self) -> u32 {
+        self.flow
+    }
+
+    /// The receiver itself.
+    #[inline]
+    pub fn receiver(&self) -> &Receiver {
+        &self.receiver
+    }
+
+    /// The receiver itself, and what the network keeps with it.
+    #[inline]
+    pub fn parts(&mut self) -> (&mut Receiver, &mut I) {
+        (&mut self.receiver, &mut self.inlet)
+    }
+
+    /// A flow of a class that is not over.
+    #[inline]
+    pub fn is_short(&self) -> bool {
+        self.class != NO_CLASS
+    }
+
+    /// True if an exact rule of this host drops a segment that has arrived; it is counted here.
+    #[inline]
+    pub fn drops_arrival(&mut self, now: Time, segment: &Segment) -> bool {
+        let Some(rules) = &mut self.drops else {
+            return false;
+        };
+        let dropped = !segment.syn && rules.strikes(now, segment.seq, segment.retransmission, 0.0);
+        self.dropped += u64::from(dropped);
+        dropped
+    }
+
+    /// A segment has arrived; the ACK that answers it at once, if one does.
+    #[inline(always)]
+    pub fn receive(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        classes: &mut [ClassRecord],
+    ) -> Option<Ack> {
+        let before = self.receiver.counts();
+        let delivered = before.delivered;
+        if self.class == NO_CLASS {
+            self.arrivals.on_arrival(now, before);
+        }
+        let ack = self.receiver.handle_segment(now, segment);
+        if self.class != NO_CLASS {
+            self.note_delivery(now, delivered, classes);
+        }
+        ack
+    }
+
+    #[cold]
+    fn note_delivery(&self, now: Time, before: u64, classes: &mut [ClassRecord]) {
+        let new = self.receiver.counts().delivered - before;
+        classes[self.class as usize].deliver(now, new);
+    }
+
+    /// A segment came although the sink of the data had no room for it: as if the network had dropped it.
+    pub fn decline(&mut self) {
+        self.not_taken += 1;
+    }
+
+    /// When to set a timer for something that the receiver wants at `wants`, if the pending one is too late.
+    #[inline]
+    pub fn arm(&mut self, wants: Time) -> Option<Time> {
+        let earlier = wants < self.timer;
+        if earlier {
+            self.timer = wants;
+        }
+        earlier.then_some(wants)
+    }
+
+    /// The timer entry that was set for `at` has come. False: the timer has moved since.
+    pub(crate) fn takes_timer(&mut self, at: Time) -> bool {
+        let current = self.timer == at;
+        if current {
+            self.timer = Time::MAX;
+        }
+        current
+    }
+
+    pub(crate) fn begin_measurement(&mut self) {
+        let counts = self.receiver.counts();
+        self.delivered_before = counts.delivered;
+        self.arrived_before = counts.arrived;
+    }
+
+    /// Books a short flow into its class: it is over, or the run is.
+    pub(crate) fn leave(&mut self, now: Time, classes: &mut [ClassRecord]) {
+        if self.class != NO_CLASS {
+            classes[self.class as usize].add(now, &self.totals());
+            self.class = NO_CLASS;
+            self.timer = Time::MAX;
+        }
+    }
+
+    /// What this end of the flow counts.
+    pub fn totals(&self) -> FlowTotals {
+        let r = self.receiver.counts();
+        FlowTotals {
+            delivered: r.delivered,
+            delivered_measured: r.delivered - self.delivered_before,
+            arrived_measured: r.arrived - self.arrived_before,
+            duplicates: r.duplicates,
+            out_of_order: r.out_of_order,
+            dropped: self.dropped,
+            ..FlowTotals::default()
+        }
+    }
+
+    pub(crate) fn report(self, end: Time) -> Option<ReceiverReport> {
+        if self.flow == NO_FLOW {
+            return None;
+        }
+        let counts = *self.receiver.counts();
+        Some(ReceiverReport {
+            flow: self.flow,
+            totals: self.totals(),
+            arrived: counts.arrived,
+            not_taken: self.not_taken,
+            arrivals: self.arrivals.finish(end, &counts),
+        })
+    }
+}

@@ -1,0 +1,449 @@
+//! A flow at the host of its sender.
+
+use fullpipe_cc::Stack;
+use fullpipe_flow::{Ack, Segment, Sender, TraceSink};
+use fullpipe_run::{
+    ComponentRng, DropRules, FlowSpec, FlowTotals, RunSpec, SenderRecorder, derive_seed,
+};
+use fullpipe_units::{Span, Time};
+
+use crate::NO_FLOW;
+use crate::report::SenderReport;
+use crate::traffic::{ClassRecord, Short};
+
+/// A sender, what is recorded of it, and what the network keeps with it.
+#[derive(Debug)]
+pub struct FlowSender<O> {
+    /// Index of the flow in the specification; [`NO_FLOW`] for a short flow.
+    flow: u32,
+    sender: Sender<Stack>,
+    record: Record,
+    drops: Option<DropRules>,
+    /// Its pending timer entry; [`Time::MAX`]: none.
+    timer: Time,
+    started: Time,
+    /// It has a last segment.
+    finite: bool,
+    completed: Option<Time>,
+    loss_events_before: u64,
+    /// Data packets sent, exact drops included.
+    offered: u64,
+    dropped: u64,
+    acks: u64,
+    /// What the network keeps with this end.
+    pub outlet: O,
+}
+
+/// What is recorded of a sender.
+#[derive(Debug)]
+enum Record {
+    Lasting(SenderRecorder),
+    Short(Short),
+    /// The slot of a short flow that is over.
+    Vacant,
+}
+
+impl<O> FlowSender<O> {
+    /// Flow `flow` of the specification.
+    pub(crate) fn lasting(flow: u32, f: &FlowSpec, spec: &RunSpec, outlet: O) -> Self {
+        let started = f.started(spec.seed);
+        let recorder =
+            SenderRecorder::new(spec.trace, started, f.sender.window.max).with_flow(flow as usize);
+        Self::new(
+            flow,
+            f,
+            spec.seed,
+            started,
+            Record::Lasting(recorder),
+            outlet,
+        )
+    }
+
+    /// A flow of a class that starts now.
+    pub(crate) fn short(f: &FlowSpec, seed: u64, now: Time, short: Short, outlet: O) -> Self {
+        Self::new(NO_FLOW, f, seed, now, Record::Short(short), outlet)
+    }
+
+    fn new(flow: u32, f: &FlowSpec, seed: u64, started: Time, record: Record, outlet: O) -> Self {
+        let (cfg, setup) = f.sender.clone().with_stack(&f.stack);
+        let sender = Sender::new(cfg, f.stack.controller(setup), derive_seed(seed, &f.name));
+        Self {
+            flow,
+            sender,
+            record,
+            drops: DropRules::new(&f.drops, ComponentRng::new(seed, &f.name)),
+            timer: Time::MAX,
+            started,
+            finite: f.sender.transfer.is_some() || f.stop.is_some(),
+            completed: None,
+            loss_events_before: 0,
+            offered: 0,
+            dropped: 0,
+            acks: 0,
+            outlet,
+        }
+    }
+
+    /// Index of the flow in the specification; [`NO_FLOW`] for a short flow.
+    #[inline]
+    pub fn flow(&self) -> u32 {
+        self.flow
+    }
+
+    /// When it starts, or started.
+    pub fn started(&self) -> Time {
+        self.started
+    }
+
+    /// The sender itself.
+    #[inline]
+    pub fn sender(&self) -> &Sender<Stack> {
+        &self.sender
+    }
+
+    /// Data packets sent, exact drops included.
+    #[inline]
+    pub fn offered(&self) -> u64 {
+        self.offered
+    }
+
+    /// A flow of a class that is not over.
+    #[inline]
+    pub fn is_short(&self) -> bool {
+        matches!(self.record, Record::Short(_))
+    }
+
+    /// It has a last segment, and that is acknowledged.
+    #[inline]
+    pub fn is_complete(&self) -> bool {
+        self.completed.is_some()
+    }
+
+    /// At most `most` rounds and episodes are kept of a lasting flow: see [`SenderRecorder::limit_rows`].
+    pub fn limit_rows(&mut self, most: usize) {
+        if let Record::Lasting(recorder) = &mut self.record {
+            recorder.limit_rows(most);
+        }
+    }
+
+    /// Rows of a lasting flow's trace go to `sink` at once, one per `step`.
+    pub fn trace_to(&mut self, sink: Box<dyn TraceSink>, step: Span) {
+        if let Record::Lasting(recorder) = &mut self.record {
+            recorder.stream_to(sink, step);
+        }
+    }
+
+    /// The receiver held the ACK that comes next for so long.
+    #[inline]
+    pub fn on_ack_delay(&mut self, held: Span) {
+        if let Record::Lasting(recorder) = &mut self.record {
+            recorder.on_ack_delay(held);
+        }
+    }
+
+    pub(crate) fn start(&mut self, now: Time, classes: &mut [ClassRecord]) {
+        self.sender.start(now);
+        self.observe(now, classes);
+    }
+
+    pub(crate) fn stop(&mut self, now: Time, classes: &mut [ClassRecord]) {
+        self.sender.stop();
+        // All it sent may be acknowledged already.
+        self.note_completion(now, classes);
+    }
+
+    /// Its timer is due.
+    pub(crate) fn handle_timeout(&mut self, now: Time, classes: &mut [ClassRecord]) {
+        if self.sender.next_timeout() <= now {
+            self.sender.handle_timeout(now);
+        }
+        self.observe(now, classes);
+    }
+
+    /// It may try again after a refusal.
+    pub fn resume(&mut self, now: Time, classes: &mut [ClassRecord]) {
+        self.sender.resume();
+        self.observe(now, classes);
+    }
+
+    /// The host serves others first.
+    pub fn yielded(&mut self) {
+        self.sender.yielded();
+    }
+
+    /// An ACK has arrived.
+    #[inline(always)]
+    pub fn handle_ack(&mut self, now: Time, ack: &Ack, classes: &mut [ClassRecord]) {
+        self.acks += 1;
+        self.sender.handle_ack(now, ack);
+        self.note_completion(now, classes);
+        self.observe(now, classes);
+    }
+
+    /// The sender has processed an ACK, a timeout or a refusal.
+    #[inline(always)]
+    fn observe(&mut self, now: Time, classes: &mut [ClassRecord]) {
+        match &mut self.record {
+            Record::Lasting(recorder) => recorder.on_sender(now, &mut self.sender),
+            Record::Short(short) => {
+                let class = &mut classes[short.class as usize];
+                short.on_sender(now, &mut self.sender, class);
+            }
+            Record::Vacant => {}
+        }
+    }
+
+    /// Notes the moment at which a finite transfer is acknowledged.
+    #[inline(always)]
+    fn note_completion(&mut self, now: Time, classes: &mut [ClassRecord]) {
+        if self.finite && self.completed.is_none() && self.sender.is_done() {
+            self.completed = Some(now);
+            match &mut self.record {
+                Record::Lasting(recorder) => recorder.complete(now),
+                Record::Short(short) => {
+                    classes[short.class as usize].complete(now, short.number);
+                }
+                Record::Vacant => {}
+            }
+        }
+    }
+
+    /// The next segment to send now.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
+        self.sender.poll_transmit(now)
+    }
+
+    /// A segment leaves the sender. True if an exact rule drops it: it counts as sent, and enters no network.
+    #[inline]
+    pub fn depart(&mut self, now: Time, segment: &Segment, classes: &mut [ClassRecord]) -> bool {
+        if segment.syn {
+            return false;
+        }
+        self.offered += 1;
+        self.drops.is_some() && self.strikes(now, segment, classes)
+    }
+
+    #[cold]
+    fn strikes(&mut self, now: Time, segment: &Segment, classes: &mut [ClassRecord]) -> bool {
+        let Some(rules) = &mut self.drops else {
+            return false;
+        };
+        let (seq, again) = (segment.seq, segment.retransmission);
+        let dropped = rules.strikes(now, seq, again, self.sender.cwnd());
+        if dropped {
+            self.lose(segment, classes);
+        }
+        dropped
+    }
+
+    /// One of its segments was dropped on the way.
+    #[cold]
+    pub fn lose(&mut self, segment: &Segment, classes: &mut [ClassRecord]) {
+        if segment.syn {
+            return;
+        }
+        self.dropped += 1;
+        self.note_lost(segment, classes);
+    }
+
+    /// One of its segments was dropped where that is counted.
+    #[cold]
+    pub fn note_lost(&mut self, segment: &Segment, classes: &mut [ClassRecord]) {
+        if let Record::Short(short) = &self.record
+            && !segment.syn
+            && !segment.retransmission
+        {
+            classes[short.class as usize].lost(short.number, segment.seq);
+        }
+    }
+
+    /// The host's interface refused a segment that was polled and has not departed.
+    #[cold]
+    pub fn refuse(&mut self, now: Time, segment: &Segment, classes: &mut [ClassRecord]) {
+        self.sender.refuse(now, segment);
+        self.observe(now, classes);
+    }
+
+    /// The operating system refused a segment after it had departed: the latest one, of those not taken back yet. What the
+    /// rules said of it (`dropped`) holds when it departs again.
+    pub fn take_back(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        dropped: bool,
+        classes: &mut [ClassRecord],
+    ) {
+        self.refuse(now, segment, classes);
+        if segment.syn {
+            return;
+        }
+        self.offered -= 1;
+        self.dropped -= u64::from(dropped);
+        if let Some(rules) = &mut self.drops {
+            rules.take_back(segment.seq, segment.retransmission, dropped);
+        }
+    }
+
+    /// When to set a timer, if the pending one is too late.
+    #[inline]
+    pub fn arm(&mut self) -> Option<Time> {
+        let wants = self.sender.next_timeout();
+        let earlier = wants < self.timer;
+        if earlier {
+            self.timer = wants;
+        }
+        earlier.then_some(wants)
+    }
+
+    /// The timer entry that was set for `at` has come. False: the timer has moved since.
+    pub(crate) fn takes_timer(&mut self, at: Time) -> bool {
+        let current = self.timer == at;
+        if current {
+            self.timer = Time::MAX;
+        }
+        current
+    }
+
+    pub(crate) fn begin_measurement(&mut self, now: Time) {
+        self.loss_events_before = self.sender.counts().loss_events;
+        if let Record::Lasting(recorder) = &mut self.record {
+            recorder.begin_measurement(now);
+        }
+    }
+
+    /// Books a short flow into its class: it is over, or the run is. The slot is free then, and timers of it that still wait
+    /// find nobody.
+    pub(crate) fn leave(&mut self, now: Time, classes: &mut [ClassRecord]) {
+        if let Record::Short(short) = &self.record {
+            let totals = self.totals();
+            classes[short.class as usize].leave(now, short.number, &totals);
+            self.record = Record::Vacant;
+            self.timer = Time::MAX;
+        }
+    }
+
+    /// Name of a short flow.
+    pub fn short_name(&self, classes: &[ClassRecord]) -> Option<String> {
+        match &self.record {
+            Record::Short(short) => Some(classes[short.class as usize].flow_name(short.number)),
+            _ => None,
+        }
+    }
+
+    /// What this end of the flow counts.
+    pub fn totals(&self) -> FlowTotals {
+        let s = self.sender.counts();
+        FlowTotals {
+            sent: s.sent,
+            // A zero-window probe repeats a segment, and arrives as a duplicate.
+            retransmits: s.retransmits + s.window_probes,
+            dropped: self.dropped,
+            loss_events: s.loss_events,
+            loss_events_measured: s.loss_events - self.loss_events_before,
+            timeouts: s.timeouts,
+            probes: s.probes,
+            undone: s.undone,
+            local_stalls: s.local_stalls,
+            acks: self.acks,
+            ..FlowTotals::default()
+        }
+    }
+
+    pub(crate) fn report(self, end: Time) -> Option<SenderReport> {
+        let totals = self.totals();
+        let Record::Lasting(mut recorder) = self.record else {
+            return None;
+        };
+        Some(SenderReport {
+            flow: self.flow,
+            totals,
+            offered: self.offered,
+            record: recorder.finish(end),
+            started: self.started,
+            completed: self.completed,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_cc::StackSpec;
+    use fullpipe_flow::{Preset, ReceiverConfig, SackBlocks, SenderConfig};
+
+    use super::*;
+
+    /// Every transmission is a first one or not: else what is missing at the receiver is not what the network lost.
+    #[test]
+    fn a_zero_window_probe_counts_as_a_retransmission() {
+        let flow = FlowSpec::new(
+            "main",
+            StackSpec::parse("reno").unwrap(),
+            SenderConfig::preset(Preset::Y2026, 1500),
+            ReceiverConfig::preset(Preset::Y2026),
+            Vec::new(),
+            Vec::new(),
+        );
+        let mut sending = FlowSender::lasting(0, &flow, &RunSpec::default(), ());
+        let mut now = Time::ZERO + Span::from_millis(1);
+        let ack = |at: Time, cum: u64, syn: bool| Ack {
+            cum,
+            syn,
+            echo: at,
+            stamp_ms: 0,
+            sacks: SackBlocks::default(),
+            dsack: false,
+            ece: false,
+            window_end: 4,
+        };
+        sending.start(now, &mut []);
+        while let Some(segment) = sending.poll_transmit(now) {
+            assert!(!sending.depart(now, &segment, &mut []));
+            now += Span::from_millis(1);
+            let cum = if segment.syn { 0 } else { segment.seq + 1 };
+            sending.handle_ack(now, &ack(segment.stamp, cum, segment.syn), &mut []);
+        }
+        for _ in 0..2 {
+            now = sending.sender().next_timeout();
+            sending.handle_timeout(now, &mut []);
+            assert_eq!(sending.poll_transmit(now).unwrap().seq, 3);
+        }
+        let totals = sending.totals();
+        assert_eq!((totals.sent, totals.retransmits), (6, 2));
+        assert_eq!((totals.loss_events, totals.timeouts), (0, 0));
+    }
+
+    /// A segment that the operating system refuses keeps what a rule said of it, and counts once.
+    #[test]
+    fn a_segment_taken_back_keeps_its_fate() {
+        let mut flow = FlowSpec::new(
+            "main",
+            StackSpec::parse("reno").unwrap(),
+            SenderConfig::preset(Preset::Y2026, 1500).with(|c| {
+                c.handshake = false;
+                c.host.local_drop = fullpipe_flow::LocalDrop::Ignore;
+            }),
+            ReceiverConfig::preset(Preset::Y2026),
+            Vec::new(),
+            Vec::new(),
+        );
+        flow.drops.every = Some(2);
+        let mut sending = FlowSender::lasting(0, &flow, &RunSpec::default(), ());
+        let now = Time::ZERO + Span::from_millis(1);
+        sending.start(now, &mut []);
+        let first = sending.poll_transmit(now).unwrap();
+        let second = sending.poll_transmit(now).unwrap();
+        assert!(!sending.depart(now, &first, &mut []));
+        assert!(sending.depart(now, &second, &mut []));
+        assert_eq!((sending.offered(), sending.totals().dropped), (2, 1));
+        sending.take_back(now, &second, true, &mut []);
+        sending.take_back(now, &first, false, &mut []);
+        assert_eq!((sending.offered(), sending.totals().dropped), (0, 0));
+        sending.resume(now, &mut []);
+        assert_eq!(sending.poll_transmit(now).unwrap().seq, first.seq);
+        assert_eq!(sending.poll_transmit(now).unwrap().seq, second.seq);
+        assert!(!sending.depart(now, &first, &mut []));
+        assert!(sending.depart(now, &second, &mut []));
+        assert_eq!((sending.offered(), sending.totals().dropped), (2, 1));
+    }
+}

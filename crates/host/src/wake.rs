@@ -1,0 +1,27 @@
+//! What a timer wakes.
+
+/// What a timer of a host, or of the network that it is attached to, wakes. Flows are numbered by slot, the rest by index of
+/// the specification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wake<E> {
+    /// The measured part of the run begins.
+    Measure,
+    /// A flow starts.
+    Start(u32),
+    /// A flow has no new data from now on.
+    Stop(u32),
+    /// A sender's timer: retransmission, pacing, persist.
+    Sender(u32),
+    /// A receiver's timer: delayed ACK.
+    Receiver(u32),
+    /// A source of datagrams sends.
+    Source(u32),
+    /// A ping sends a request.
+    Ping(u32),
+    /// The next short flow of a class arrives.
+    Class(u32),
+    /// A sender whose segment was refused by its interface tries again.
+    Resume(u32),
+    /// The network's own.
+    Network(E),
+}

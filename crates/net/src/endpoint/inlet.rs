@@ -1,0 +1,242 @@
+//! A flow's receiver on the wire.
+
+use fullpipe_flow::{Ack, Segment};
+use fullpipe_host::{ClassRecord, FlowReceiver};
+use fullpipe_run::FlowSpec;
+use fullpipe_units::Time;
+
+use super::numbers::Incarnation;
+use super::port::Mark;
+use super::room::Room;
+use crate::live::LiveFlow;
+use crate::wire::{AckDatagram, DataDatagram, SessionId};
+
+/// Segments ahead of the one expected that are taken in at most, if the receiver's window has no bound of its own.
+const MOST_AHEAD: u64 = 1 << 22;
+/// Holes at most: what is kept of them is bounded whatever a sender does.
+const MOST_HOLES: usize = 1 << 14;
+/// The same for a short flow, of which there may be thousands at a time.
+const MOST_HOLES_OF_SHORT: usize = 1 << 9;
+
+/// What the wire knows of a receiver.
+#[derive(Debug)]
+pub struct Inlet {
+    /// The flow's number on the wire.
+    number: u16,
+    /// Which of the short flows of this number it is; `None`: a flow of the specification.
+    pub incarnation: Option<Incarnation>,
+    /// Of a sink that has bounds.
+    room: Room,
+    /// Bytes of a segment's datagram.
+    size: usize,
+    last_arrival: Time,
+    ce: u32,
+    ect: u32,
+}
+
+/// A receiver of this endpoint.
+pub type Receiving = FlowReceiver<Inlet>;
+
+/// What a receiver does with a segment.
+#[derive(Debug)]
+pub enum Taken {
+    /// It lies beyond what may be sent.
+    Beyond,
+    /// It is dropped here on purpose.
+    Dropped,
+    /// It is in: the first copy of so many segments, and an ACK to be sent at once.
+    In(u64, Option<Ack>),
+}
+
+impl Inlet {
+    /// Of a flow that is called `number`.
+    pub fn new(number: u16, incarnation: Option<Incarnation>, f: &FlowSpec) -> Self {
+        Self {
+            number,
+            incarnation,
+            room: Room::new(f.sender.mss, f.sender.handshake),
+            size: f.sender.mss as usize + DataDatagram::LEN,
+            last_arrival: Time::ZERO,
+            ce: 0,
+            ect: 0,
+        }
+    }
+
+    /// A datagram of `len` bytes is as long as one of this flow; a short one may be the last of data that ends there.
+    #[inline]
+    pub fn fits(&self, segment: &Segment, len: usize, ends: bool) -> bool {
+        segment.syn || len == self.size || (ends && len < self.size)
+    }
+
+    /// Bytes that the sink of the data could do with.
+    #[inline]
+    pub fn wanted(&self) -> u64 {
+        self.room.wanted()
+    }
+
+    /// An ACK as it leaves now.
+    #[inline]
+    pub fn datagram(&self, now: Time, session: SessionId, ack: &Ack) -> AckDatagram {
+        AckDatagram {
+            session,
+            flow: self.number,
+            ack: match self.incarnation {
+                None => *ack,
+                Some(incarnation) => incarnation.mark_ack(ack),
+            },
+            hold: now.saturating_since(self.last_arrival),
+            ce: self.ce,
+            ect: self.ect,
+        }
+    }
+}
+
+/// A datagram has brought `segment`, which gets its marks here.
+#[inline]
+pub fn take(
+    receiving: &mut Receiving,
+    now: Time,
+    segment: &mut Segment,
+    mark: Option<Mark>,
+    classes: &mut [ClassRecord],
+) -> Taken {
+    segment.ect = mark.is_some();
+    segment.ce = mark == Some(Mark::Congestion);
+    if !segment.syn && !admits(receiving, segment.seq) {
+        return Taken::Beyond;
+    }
+    if receiving.drops_arrival(now, segment) {
+        return Taken::Dropped;
+    }
+    let inlet = &mut receiving.inlet;
+    inlet.ect = inlet
+        .ect
+        .wrapping_add(u32::from(segment.ect && !segment.syn));
+    inlet.ce = inlet.ce.wrapping_add(u32::from(segment.ce && !segment.syn));
+    inlet.last_arrival = now;
+    let before = receiving.receiver().counts().delivered;
+    let ack = receiving.receive(now, segment, classes);
+    let delivered = receiving.receiver().counts().delivered;
+    match segment.syn {
+        true => receiving.inlet.room.open(now),
+        false => receiving.inlet.room.count(now, delivered),
+    }
+    Taken::In(delivered - before, ack)
+}
+
+#[inline]
+fn admits(receiving: &Receiving, seq: u64) -> bool {
+    let receiver = receiving.receiver();
+    let next = receiver.next_expected();
+    let ahead = next.saturating_add(MOST_AHEAD);
+    let holes = match receiving.inlet.incarnation {
+        None => MOST_HOLES,
+        Some(_) => MOST_HOLES_OF_SHORT,
+    };
+    seq < receiver.window_end().min(ahead) && (seq <= next || receiver.holes() < holes)
+}
+
+/// The sink of the data has room for so many bytes.
+#[inline]
+pub fn set_room(receiving: &mut Receiving, bytes: u64) {
+    let (receiver, inlet) = receiving.parts();
+    inlet.room.set(receiver, bytes);
+}
+
+/// After everything that a segment or a timer has brought: is it to be looked whether the sink has room again?
+#[inline]
+pub fn watch_room(receiving: &mut Receiving, now: Time) {
+    let (receiver, inlet) = receiving.parts();
+    inlet.room.arm(now, receiver);
+}
+
+/// When it wants to be woken: for a delayed ACK, or to look whether the sink has room.
+#[inline]
+pub fn next_timeout(receiving: &Receiving) -> Time {
+    let timeout = receiving.receiver().next_timeout();
+    timeout.min(receiving.inlet.room.look())
+}
+
+/// Its timer is due. If it is that of the room, [`set_room`] was called before.
+pub fn handle_timeout(receiving: &mut Receiving, now: Time) -> Option<Ack> {
+    let (receiver, inlet) = receiving.parts();
+    let ack = receiver.handle_timeout(now);
+    if ack.is_some() || now < inlet.room.look() {
+        return ack;
+    }
+    inlet.room.looked();
+    receiver.update_window(now, inlet.room.step())
+}
+
+/// For whoever watches.
+pub fn live(receiving: &Receiving) -> LiveFlow {
+    LiveFlow {
+        delivered: receiving.receiver().counts().delivered,
+        ..LiveFlow::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_cc::StackSpec;
+    use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
+    use fullpipe_run::{ArrivalSpec, Arrivals, RunSpec, SizeLaw};
+    use fullpipe_units::Span;
+
+    use super::*;
+
+    fn class(flow: &FlowSpec) -> ClassRecord {
+        let arrivals = ArrivalSpec {
+            template: flow.clone(),
+            arrivals: Arrivals::Every(Span::from_secs(1)),
+            sizes: SizeLaw::Fixed(1),
+        };
+        ClassRecord::new(&arrivals, &RunSpec::default())
+    }
+
+    /// The delay of an ACK is not the network's: it is told apart, from the newest segment on.
+    #[test]
+    fn a_delayed_ack_says_how_long_it_was_held() {
+        let flow = FlowSpec::new(
+            "main",
+            StackSpec::parse("reno").unwrap(),
+            SenderConfig::preset(Preset::Y2026, 1500),
+            ReceiverConfig::preset(Preset::Y2026),
+            Vec::new(),
+            Vec::new(),
+        );
+        let mut receiving = FlowReceiver::short(0, &flow, 1, Inlet::new(0, None, &flow));
+        let mut classes = [class(&flow)];
+        let mut held = |at_ms: u64, seq: u64| {
+            let now = Time::ZERO + Span::from_millis(at_ms);
+            let mut segment = Segment {
+                seq,
+                syn: false,
+                retransmission: false,
+                stamp: now,
+                ect: false,
+                ce: false,
+                cwr: false,
+                push: false,
+            };
+            match take(&mut receiving, now, &mut segment, None, &mut classes) {
+                Taken::In(_, ack) => {
+                    ack.map(|ack| receiving.inlet.datagram(now, SessionId(1), &ack).hold)
+                }
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(held(1000, 0), None);
+        assert_eq!(
+            held(1010, 1),
+            Some(Span::ZERO),
+            "the second one asks for it"
+        );
+        assert_eq!(held(1020, 2), None);
+        let due = next_timeout(&receiving);
+        assert_eq!(due, Time::ZERO + Span::from_millis(1060));
+        let ack = handle_timeout(&mut receiving, due).unwrap();
+        let held = receiving.inlet.datagram(due, SessionId(1), &ack).hold;
+        assert_eq!(held, Span::from_millis(40));
+    }
+}

@@ -1,0 +1,104 @@
+//! A flow's sender on the wire.
+
+use fullpipe_flow::{Ack, Segment};
+use fullpipe_host::{ClassRecord, FlowSender};
+use fullpipe_run::FlowSpec;
+use fullpipe_sim::Route;
+use fullpipe_units::Time;
+
+use super::numbers::Incarnation;
+use crate::live::LiveFlow;
+use crate::wire::{AckDatagram, DataDatagram, SessionId};
+
+/// What the wire knows of a sender.
+#[derive(Debug)]
+pub struct Outlet {
+    /// The flow's number on the wire.
+    pub number: u16,
+    /// Which of the short flows of this number it is; `None`: a flow of the specification.
+    incarnation: Option<Incarnation>,
+    /// Bytes of a segment's datagram.
+    size: usize,
+    /// Bytes of the packet of a segment and of a SYN.
+    pub packet: [u16; 2],
+    /// The way through the host's own interface, if it has one.
+    pub interface: Option<Route>,
+}
+
+/// A sender of this endpoint.
+pub type Sending = FlowSender<Outlet>;
+
+impl Outlet {
+    /// Of a flow that is called `number`.
+    pub fn new(
+        number: u16,
+        incarnation: Option<Incarnation>,
+        f: &FlowSpec,
+        interface: Option<Route>,
+    ) -> Self {
+        Self {
+            number,
+            incarnation,
+            size: f.sender.mss as usize + DataDatagram::LEN,
+            packet: [f.sender.packet() as u16, f.sender.header as u16],
+            interface,
+        }
+    }
+
+    /// A segment as it is on the wire, and the bytes of its datagram with a full payload.
+    #[inline]
+    pub fn datagram(&self, session: SessionId, segment: Segment) -> (DataDatagram, usize) {
+        let len = if segment.syn {
+            DataDatagram::LEN
+        } else {
+            self.size
+        };
+        let seq = match self.incarnation {
+            None => segment.seq,
+            Some(incarnation) => incarnation.mark(segment.seq),
+        };
+        let datagram = DataDatagram {
+            session,
+            flow: self.number,
+            segment: Segment { seq, ..segment },
+        };
+        (datagram, len)
+    }
+}
+
+/// An ACK has arrived; `None` if it is of an earlier flow or speaks of data that was never sent, else as the sender sees it.
+#[inline]
+pub fn handle_ack(
+    sending: &mut Sending,
+    now: Time,
+    datagram: &AckDatagram,
+    classes: &mut [ClassRecord],
+) -> Option<Ack> {
+    let ack = &datagram.ack;
+    let mut ack = match sending.outlet.incarnation {
+        None => *ack,
+        Some(incarnation) => incarnation.strip_ack(ack)?,
+    };
+    ack.echo = AckDatagram::unwrap_echo(now, ack.echo);
+    let nxt = sending.sender().nxt();
+    if ack.cum > nxt || ack.sacks.iter().any(|block| block.end > nxt) {
+        return None;
+    }
+    // One that only opens the window was not held back: it had nothing to say before.
+    if ack.cum > sending.sender().una() || !ack.sacks.is_empty() {
+        sending.on_ack_delay(datagram.hold);
+    }
+    sending.handle_ack(now, &ack, classes);
+    Some(ack)
+}
+
+/// For whoever watches.
+pub fn live(sending: &Sending) -> LiveFlow {
+    let sender = sending.sender();
+    LiveFlow {
+        delivered: sender.delivered(),
+        retransmits: Some(sender.counts().retransmits),
+        cwnd: Some(sender.cwnd()),
+        srtt: sender.rtt().has_sample().then(|| sender.rtt().srtt()),
+    }
+}

@@ -1,0 +1,553 @@
+//! All hosts of a run in virtual time: one [`Host`] with both ends of every flow, and links between them.
+
+use fullpipe_flow::{Ack, Segment};
+use fullpipe_host::{
+    Capture, ClassRecord, FlowId, FlowReceiver, FlowSender, Host, HostOutcome, Network, Ping,
+    Source,
+};
+use fullpipe_run::{CaptureEvent, FlowSpec, RunSpec};
+use fullpipe_units::{Span, Time};
+
+use crate::net::{Ends, Net};
+use crate::packet::{Owner, Packet};
+use crate::queue::EventQueue;
+use crate::target::{LinkEvent, Wake};
+
+/// What the network keeps with a flow's sender.
+#[derive(Debug)]
+pub struct Out {
+    /// The first link of data.
+    first: u32,
+    /// Links that ACKs cross.
+    back: Box<[u32]>,
+    /// Bytes of a data packet, and of one without payload.
+    packet: u16,
+    header: u16,
+    /// The first link is the host's own interface.
+    local_queue: bool,
+    /// Segments sent, less those lost and less ACKs that came back: with [`In::inside`] the packets of the flow that are in
+    /// the network.
+    inside: i64,
+    /// Pending events that make it try its interface again.
+    resumes: u32,
+}
+
+/// What the network keeps with a flow's receiver.
+#[derive(Debug)]
+pub struct In {
+    /// The first link of ACKs.
+    first: u32,
+    /// Links that data crosses.
+    forward: Box<[u32]>,
+    /// Bytes of an ACK.
+    header: u16,
+    /// ACKs sent, less those lost and less segments that arrived.
+    inside: i64,
+}
+
+/// The hosts, and where their traffic goes.
+#[derive(Debug)]
+pub struct Hosts {
+    pub host: Host<Out, In>,
+    ways: Ways,
+}
+
+/// Where traffic goes, and what hosts see of it.
+#[derive(Debug)]
+struct Ways {
+    /// Links of the datagrams of each source.
+    sources: Vec<Box<[u32]>>,
+    /// Links of the requests and of the answers of each ping.
+    pings: Vec<[Box<[u32]>; 2]>,
+    capture: Capture,
+    /// The first fault found on the way.
+    fault: Option<String>,
+}
+
+/// The links, as a host sees them.
+struct Attached<'a> {
+    net: &'a mut Net,
+    ways: &'a mut Ways,
+}
+
+fn links(list: &[usize]) -> Box<[u32]> {
+    list.iter().map(|l| *l as u32).collect()
+}
+
+impl Hosts {
+    /// Those of a run, whose first events wait in `net`.
+    pub fn new(spec: &RunSpec, net: &mut Net) -> Self {
+        let pings = spec.pings.iter();
+        let mut ways = Ways {
+            sources: spec.sources.iter().map(|s| links(&s.forward)).collect(),
+            pings: pings.map(|p| [links(&p.forward), links(&p.back)]).collect(),
+            capture: Capture::new(spec),
+            fault: None,
+        };
+        let host = Host::new(
+            spec,
+            &mut Attached {
+                net,
+                ways: &mut ways,
+            },
+        );
+        Self { host, ways }
+    }
+
+    /// A packet enters another link than its first one.
+    #[cold]
+    fn pass_on(&mut self, now: Time, link: u32, packet: Packet, net: &mut Net) {
+        if !net.offer(now, link, packet) {
+            self.lose(now, packet, net);
+        }
+    }
+
+    /// A packet of a source or a ping has crossed a link.
+    fn arrive_foreign(&mut self, now: Time, packet: Packet, net: &mut Net) {
+        let i = packet.flow as usize;
+        if packet.owner() == Owner::Datagram {
+            let source = &mut self.host.sources[i];
+            self.ways.carry_datagram(now, packet, source, net);
+        } else {
+            self.ways
+                .carry_probe(now, packet, &mut self.host.pings[i], net);
+        }
+    }
+
+    /// Nothing is left of a short flow: it is complete, no packet is in the network, no answer held back, and no event waits
+    /// that could reach who comes after it.
+    #[inline]
+    fn is_over(&self, slot: u32) -> bool {
+        let sender = &self.host.senders[slot as usize];
+        let receiver = &self.host.receivers[slot as usize];
+        sender.is_short()
+            && sender.is_complete()
+            && sender.outlet.inside + receiver.inlet.inside == 0
+            && sender.outlet.resumes == 0
+            && receiver.receiver().next_timeout() == Time::MAX
+    }
+
+    #[inline]
+    fn retire_if_over(&mut self, now: Time, slot: u32) {
+        if self.is_over(slot) {
+            self.retire(now, slot);
+        }
+    }
+
+    #[cold]
+    fn retire(&mut self, now: Time, slot: u32) {
+        if let Err(what) = self.check(slot as usize, None, 0, 0) {
+            self.ways.fault.get_or_insert(what);
+        }
+        self.host.retire_sender(now, slot);
+        self.host.retire_receiver(now, slot);
+    }
+
+    /// Checks conservation of the flow in a slot, called `name` or by its class, with `data` of its data packets and `all` of
+    /// its packets in the network.
+    fn check(&self, slot: usize, name: Option<&str>, data: u64, all: u64) -> Result<(), String> {
+        let (sender, receiver) = (&self.host.senders[slot], &self.host.receivers[slot]);
+        let short = sender.short_name(&self.host.classes);
+        let Some(name) = name.or(short.as_deref()) else {
+            return Ok(()); // a vacant slot
+        };
+        let (offered, counts) = (sender.offered(), receiver.receiver().counts());
+        let dropped = sender.totals().dropped + receiver.totals().dropped;
+        if offered != counts.arrived + dropped + data {
+            return Err(format!(
+                "flow {name}: sent {offered} is not arrived {} + dropped {dropped} + in the network {data}",
+                counts.arrived
+            ));
+        }
+        let inside = sender.outlet.inside + receiver.inlet.inside;
+        if u64::try_from(inside) != Ok(all) {
+            return Err(format!(
+                "flow {name}: {inside} packets under way, the links hold {all}"
+            ));
+        }
+        let sent = sender.sender().counts().sent;
+        if offered != sent {
+            return Err(format!(
+                "flow {name}: put {offered} on the path, the sender counts {sent}"
+            ));
+        }
+        if counts.arrived != counts.delivered + counts.duplicates {
+            return Err(format!(
+                "flow {name}: arrived is not delivered + duplicates"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Checks conservation of everything with what is in the links, and returns what the hosts counted.
+    ///
+    /// # Errors
+    /// A sentence about the first invariant that does not hold.
+    pub fn finish(self, spec: &RunSpec, net: &Net, end: Time) -> Result<HostOutcome, String> {
+        if let Some(what) = self.ways.fault {
+            return Err(what);
+        }
+        let inside = Inside::count(net, &self.host);
+        for slot in 0..self.host.senders.len() {
+            let name = spec.flows.get(slot).map(|f| &*f.name);
+            self.check(slot, name, inside.data[slot], inside.flows[slot])?;
+        }
+        for (source, inside) in self.host.sources.iter().zip(&inside.sources) {
+            source.check(*inside)?;
+        }
+        for (ping, inside) in self.host.pings.iter().zip(&inside.pings) {
+            ping.check(*inside)?;
+        }
+        Ok(HostOutcome {
+            capture: self.ways.capture.finish(),
+            ..self.host.finish(end)
+        })
+    }
+}
+
+impl Ends for Hosts {
+    #[inline(always)]
+    fn arrive(&mut self, now: Time, mut packet: Packet, net: &mut Net) {
+        packet.hop += 1;
+        if packet.is_foreign() {
+            self.arrive_foreign(now, packet, net);
+            return;
+        }
+        let slot = packet.flow;
+        let classes = &mut self.host.classes;
+        let ways = &mut self.ways;
+        let is_short;
+        if packet.is_ack() {
+            let sender = &mut self.host.senders[slot as usize];
+            if let Some(&link) = sender.outlet.back.get(packet.hop as usize) {
+                self.pass_on(now, link, packet, net);
+                return;
+            }
+            let ack = packet.to_ack(now, &mut net.options);
+            sender.outlet.inside -= 1;
+            ways.capture
+                .see(now, slot, || CaptureEvent::AckReceived(ack));
+            sender.handle_ack(now, &ack, classes);
+            Attached { net, ways }.ready(now, slot, sender, classes);
+            is_short = sender.is_short();
+        } else {
+            let receiver = &mut self.host.receivers[slot as usize];
+            if let Some(&link) = receiver.inlet.forward.get(packet.hop as usize) {
+                self.pass_on(now, link, packet, net);
+                return;
+            }
+            receiver.inlet.inside -= 1;
+            let segment = packet.to_segment();
+            if receiver.drops_arrival(now, &segment) {
+                ways.capture
+                    .see(now, slot, || CaptureEvent::SegmentDropped(segment));
+                self.host.senders[slot as usize].note_lost(&segment, classes);
+                self.retire_if_over(now, slot);
+                return;
+            }
+            ways.capture
+                .see(now, slot, || CaptureEvent::SegmentReceived(segment));
+            let mut attached = Attached { net, ways };
+            if let Some(ack) = receiver.receive(now, &segment, classes) {
+                attached.answer(now, slot, receiver, &ack);
+            }
+            // Also after an answer: a merged ACK may wait behind the one that left.
+            attached.arm(slot, receiver);
+            is_short = receiver.is_short();
+        }
+        if is_short {
+            self.retire_if_over(now, slot);
+        }
+    }
+
+    #[cold]
+    fn lose(&mut self, now: Time, packet: Packet, net: &mut Net) {
+        let i = packet.flow as usize;
+        match packet.owner() {
+            Owner::Segment => {
+                let sender = &mut self.host.senders[i];
+                let mut attached = Attached {
+                    net,
+                    ways: &mut self.ways,
+                };
+                let segment = packet.to_segment();
+                attached.lose_segment(now, packet.flow, &segment, sender, &mut self.host.classes);
+                self.retire_if_over(now, packet.flow);
+            }
+            Owner::Ack => {
+                let receiver = &mut self.host.receivers[i];
+                let mut attached = Attached {
+                    net,
+                    ways: &mut self.ways,
+                };
+                attached.lose_ack(now, packet, receiver);
+                self.retire_if_over(now, packet.flow);
+            }
+            Owner::Datagram => self.host.sources[i].dropped += 1,
+            Owner::Request | Owner::Reply => self.host.pings[i].lost += 1,
+        }
+    }
+
+    fn wake(&mut self, now: Time, wake: Wake, net: &mut Net) {
+        if let Wake::Resume(slot) = wake {
+            self.host.senders[slot as usize].outlet.resumes -= 1;
+        }
+        let mut attached = Attached {
+            net,
+            ways: &mut self.ways,
+        };
+        self.host.wake(now, now, wake, &mut attached);
+        if let Wake::Receiver(slot) | Wake::Resume(slot) = wake {
+            self.retire_if_over(now, slot);
+        }
+    }
+}
+
+impl Attached<'_> {
+    #[inline(always)]
+    fn send(
+        &mut self,
+        now: Time,
+        slot: u32,
+        segment: &Segment,
+        sender: &mut FlowSender<Out>,
+        classes: &mut [ClassRecord],
+    ) {
+        let dropped = sender.depart(now, segment, classes);
+        let out = &mut sender.outlet;
+        let size = if segment.syn { out.header } else { out.packet };
+        let packet = Packet::data(slot, size, segment);
+        self.ways
+            .capture
+            .see(now, slot, || CaptureEvent::SegmentSent(*segment));
+        if dropped {
+            self.ways
+                .capture
+                .see(now, slot, || CaptureEvent::SegmentDropped(*segment));
+            return;
+        }
+        out.inside += 1;
+        if !self.net.offer(now, out.first, packet) {
+            self.lose_segment(now, slot, segment, sender, classes);
+        }
+    }
+
+    /// The host's own interface is full: the segment goes back to the sender, which tries again when there is room.
+    #[cold]
+    fn refuses(
+        &mut self,
+        now: Time,
+        slot: u32,
+        segment: &Segment,
+        sender: &mut FlowSender<Out>,
+        classes: &mut [ClassRecord],
+    ) -> bool {
+        let out = &sender.outlet;
+        let size = if segment.syn { out.header } else { out.packet };
+        let Some(retry) = self.net.links[out.first as usize].room(now, size) else {
+            return false;
+        };
+        sender.refuse(now, segment, classes);
+        sender.outlet.resumes += 1;
+        let retry = retry.max(now + Span::from_nanos(1));
+        self.net.schedule(retry, Wake::Resume(slot));
+        true
+    }
+
+    #[cold]
+    fn lose_segment(
+        &mut self,
+        now: Time,
+        slot: u32,
+        segment: &Segment,
+        sender: &mut FlowSender<Out>,
+        classes: &mut [ClassRecord],
+    ) {
+        sender.outlet.inside -= 1;
+        self.ways
+            .capture
+            .see(now, slot, || CaptureEvent::SegmentDropped(*segment));
+        sender.lose(segment, classes);
+    }
+
+    /// The receiver's ACK sets out.
+    #[inline(always)]
+    fn answer(&mut self, now: Time, slot: u32, receiver: &mut FlowReceiver<In>, ack: &Ack) {
+        let way = &mut receiver.inlet;
+        let packet = Packet::ack(slot, way.header, ack, &mut self.net.options);
+        way.inside += 1;
+        self.ways
+            .capture
+            .see(now, slot, || CaptureEvent::AckSent(*ack));
+        if !self.net.offer(now, way.first, packet) {
+            self.lose_ack(now, packet, receiver);
+        }
+    }
+
+    #[cold]
+    fn lose_ack(&mut self, now: Time, packet: Packet, receiver: &mut FlowReceiver<In>) {
+        receiver.inlet.inside -= 1;
+        self.ways
+            .capture
+            .see(now, packet.flow, || CaptureEvent::AckDropped(packet.seq));
+        packet.discard(&mut self.net.options);
+    }
+
+    #[inline(always)]
+    fn arm(&mut self, slot: u32, receiver: &mut FlowReceiver<In>) {
+        if let Some(at) = receiver.arm(receiver.receiver().next_timeout()) {
+            self.net.schedule(at, Wake::Receiver(slot));
+        }
+    }
+}
+
+impl Ways {
+    /// A datagram enters its next link, or is where it was sent to.
+    fn carry_datagram(&mut self, now: Time, packet: Packet, source: &mut Source, net: &mut Net) {
+        let way = &self.sources[packet.flow as usize];
+        match way.get(packet.hop as usize) {
+            Some(&link) => source.dropped += u64::from(!net.offer(now, link, packet)),
+            None => source.arrive(now, packet.seq, Some(now - packet.stamp)),
+        }
+    }
+
+    /// A request or an answer enters its next link, or is where it was sent to.
+    fn carry_probe(&mut self, now: Time, mut packet: Packet, ping: &mut Ping, net: &mut Net) {
+        let [forward, back] = &self.pings[packet.flow as usize];
+        if packet.owner() == Owner::Request {
+            if let Some(&link) = forward.get(packet.hop as usize) {
+                ping.lost += u64::from(!net.offer(now, link, packet));
+                return;
+            }
+            packet = packet.into_reply();
+        }
+        match back.get(packet.hop as usize) {
+            Some(&link) => ping.lost += u64::from(!net.offer(now, link, packet)),
+            None => ping.answered(now, now - packet.stamp),
+        }
+    }
+}
+
+impl Network for Attached<'_> {
+    type Out = Out;
+    type In = In;
+    type Event = LinkEvent;
+
+    #[inline]
+    fn schedule(&mut self, at: Time, wake: Wake) {
+        self.net.schedule(at, wake);
+    }
+
+    /// All hosts are here.
+    fn sends(&self, _: bool) -> bool {
+        true
+    }
+
+    fn outgoing(&mut self, flow: FlowId, slot: u32, f: &FlowSpec) -> Option<Out> {
+        let slots = slot as usize + 1;
+        let is_short = matches!(flow, FlowId::Short { .. });
+        if is_short && self.net.layout.targets(slots) > EventQueue::MAX_TARGETS {
+            let what = format!("{slots} flows at once are more than fit");
+            self.ways.fault.get_or_insert(what);
+            return None;
+        }
+        Some(Out {
+            first: f.forward[0] as u32,
+            back: links(&f.back),
+            packet: f.sender.packet() as u16,
+            header: f.sender.header as u16,
+            local_queue: f.local_queue,
+            inside: 0,
+            resumes: 0,
+        })
+    }
+
+    fn incoming(&mut self, _: FlowId, _: u32, f: &FlowSpec) -> Option<In> {
+        Some(In {
+            first: f.back[0] as u32,
+            forward: links(&f.forward),
+            header: f.sender.header as u16,
+            inside: 0,
+        })
+    }
+
+    /// Sends all that the sender has for now, then sets its timer.
+    #[inline(always)]
+    fn ready(
+        &mut self,
+        now: Time,
+        slot: u32,
+        sender: &mut FlowSender<Out>,
+        classes: &mut [ClassRecord],
+    ) {
+        while let Some(segment) = sender.poll_transmit(now) {
+            if sender.outlet.local_queue && self.refuses(now, slot, &segment, sender, classes) {
+                break;
+            }
+            self.send(now, slot, &segment, sender, classes);
+        }
+        if let Some(at) = sender.arm() {
+            self.net.schedule(at, Wake::Sender(slot));
+        }
+    }
+
+    fn receiver_due(&mut self, now: Time, slot: u32, receiver: &mut FlowReceiver<In>) {
+        if let Some(ack) = receiver.parts().0.handle_timeout(now) {
+            self.answer(now, slot, receiver, &ack);
+        }
+        self.arm(slot, receiver);
+    }
+
+    fn source_due(&mut self, now: Time, index: u32, source: &mut Source) {
+        let packet = Packet::datagram(index, source.packet(), source.depart(now), now);
+        if source.next_departure() < Time::MAX {
+            let at = source.next_departure();
+            self.net.schedule(at, Wake::Source(index));
+        }
+        self.ways.carry_datagram(now, packet, source, self.net);
+    }
+
+    fn ping_due(&mut self, now: Time, index: u32, ping: &mut Ping) {
+        let packet = Packet::request(index, ping.size(), ping.depart(), now);
+        if ping.next_departure() < Time::MAX {
+            self.net.schedule(ping.next_departure(), Wake::Ping(index));
+        }
+        self.ways.carry_probe(now, packet, ping, self.net);
+    }
+}
+
+/// Packets in the links at the end, by whose they are.
+struct Inside {
+    /// Segments and ACKs of each flow.
+    flows: Vec<u64>,
+    /// Data among them.
+    data: Vec<u64>,
+    /// Datagrams of each source.
+    sources: Vec<u64>,
+    /// Requests and answers of each ping.
+    pings: Vec<u64>,
+}
+
+impl Inside {
+    fn count(net: &Net, host: &Host<Out, In>) -> Self {
+        let flows = host.senders.len();
+        let mut inside = Self {
+            flows: vec![0; flows],
+            data: vec![0; flows],
+            sources: vec![0; host.sources.len()],
+            pings: vec![0; host.pings.len()],
+        };
+        for packet in net.links.iter().flat_map(|link| link.inside()) {
+            let i = packet.flow as usize;
+            match packet.owner() {
+                Owner::Segment | Owner::Ack => {
+                    inside.flows[i] += 1;
+                    inside.data[i] += u64::from(packet.is_data());
+                }
+                Owner::Datagram => inside.sources[i] += 1,
+                Owner::Request | Owner::Reply => inside.pings[i] += 1,
+            }
+        }
+        inside
+    }
+}
