@@ -188,5 +188,7 @@ impl Scenario {
 
 /// The keys of `[[flow]]`, each with a value as it would be written in a file.
 pub fn flow_keys() -> impl Iterator<Item = (&'static str, &'static str)> {
-    keys::FLOW.iter().map(|key| (key.name, key.example))
+    <keys::Flow as value::Table>::KEYS
+        .iter()
+        .map(|key| (key.name, key.example))
 }

@@ -1,7 +1,7 @@
 //! Reference page of the scenario file, made from the tables of `keys`.
 
-use super::keys::{self, Key};
-use super::value::{Kind, nested};
+use super::keys;
+use super::value::{Key, Kind, Table, nested};
 
 /// The reference page.
 pub(super) fn markdown() -> String {
@@ -37,7 +37,7 @@ fn rows(out: &mut String, keys: &[Key]) {
             "| `{}` | {} | {} | {} | {} |\n",
             key.name,
             values(&key.kind),
-            cell(key.default),
+            cell(&key.default()),
             cell(key.example),
             key.doc.replace('|', "\\|")
         ));
@@ -134,20 +134,20 @@ const SECTIONS: &[Section] = &[
     Section {
         title: "Top level",
         text: "These keys come before the first table. `name` and `duration` are required.",
-        keys: keys::TOP,
+        keys: keys::Top::KEYS,
     },
     Section {
         title: "`[path]`",
         text: "The bottleneck: random loss, a policer, a queue, a transmitter, a delay, in this order. `rate` (or a `trace`) and `rtt`\n\
                are required, here or in `[matrix]`, unless every flow has a `[[route]]`. All flows without a route cross it. ACKs return\n\
                over links that only delay, or over a second bottleneck if a `return_` key is set or something runs in reverse.",
-        keys: keys::PATH,
+        keys: keys::Path::KEYS,
     },
     Section {
         title: "`[[flow]]`",
         text: "One sender and its receiver; at least one, or some `[[traffic]]`. `stack` is required, here or in `[matrix]`. A `preset` is a set of\n\
                defaults: any key beside it wins.",
-        keys: keys::FLOW,
+        keys: keys::Flow::KEYS,
     },
     Section {
         title: "`[[traffic]]`",
@@ -156,36 +156,36 @@ const SECTIONS: &[Section] = &[
                `udp-on-off`: `rate`, `on`, `off`; `udp-sine`: `mean`, `amplitude`, `period`; `udp-staircase`: `from`, `to`, `step`,\n\
                `every`; `udp-file`: `file`. A key of another kind is an error. Short flows take the keys of a `[[flow]]` that are not\n\
                about one transfer: `stack`, `preset`, `rtt`, `window` and all those below them.",
-        keys: keys::TRAFFIC_OWN,
+        keys: keys::TrafficKeys::KEYS,
     },
     Section {
         title: "`[[link]]`",
         text: "A link of any graph, as an addition to `[path]` or instead of it. Its keys may vary as `link.<name>.rate`. 1BDP of its buffer\n\
                uses the longest RTT of the flows that cross it.",
-        keys: keys::LINK,
+        keys: keys::Link::KEYS,
     },
     Section {
         title: "`[[route]]`",
         text: "The links of a flow or of traffic; `bottleneck` and `return` of `[path]` may be among them. The flow's RTT is the sum of\n\
                their delays, or its own `rtt` if that is longer. Its capacity is the lowest rate on the way there.",
-        keys: keys::ROUTE,
+        keys: keys::Route::KEYS,
     },
     Section {
         title: "`[measure]`",
         text: "What is measured.",
-        keys: keys::MEASURE,
+        keys: keys::Measures::KEYS,
     },
     Section {
         title: "`[[expect]]`",
         text: "A bound on a metric, of every case or of those that `where` picks. `metric` and one bound are required:\n\
                `within`, `at_least` and/or `at_most`, or `equals` with `tolerance`. An expectation that no case could fail is an error.\n\
                A run with a broken expectation exits with status 1.",
-        keys: keys::EXPECT,
+        keys: keys::Expect::KEYS,
     },
     Section {
         title: "`[[report]]`",
         text: "A figure. `figure` is required.",
-        keys: keys::REPORT,
+        keys: keys::Figures::KEYS,
     },
 ];
 

@@ -3,13 +3,13 @@
 use schemars::Schema;
 use serde_json::{Map, Value, json};
 
-use super::keys::{self, Key};
-use super::value::Kind;
+use super::keys::Top;
+use super::value::{Key, Kind, Table};
 use fullpipe_metrics as metrics;
 
 /// JSON Schema of the file.
 pub(super) fn json() -> Schema {
-    let mut root = table(keys::TOP, &["name"]);
+    let mut root = table(Top::KEYS, &["name"]);
     let defs = json!({
         "rate": quantity("a bit rate", "(bit|kbit|Mbit|Gbit|Tbit)/s", &["500Mbit/s", "10Gbit/s"]),
         "time": quantity("a time", "(ns|us|µs|μs|ms|s|min|h)", &["80ms", "60s"]),
@@ -58,7 +58,7 @@ fn table(keys: &[Key], required: &[&str]) -> Map<String, Value> {
             let mut schema = kind(&key.kind, key.name);
             if let Value::Object(schema) = &mut schema {
                 schema.insert("description".to_owned(), json!(described(key)));
-                if let Some(default) = toml_to_json(key.default) {
+                if let Some(default) = toml_to_json(&key.default()) {
                     schema.insert("default".to_owned(), default);
                 }
                 if let Some(example) = toml_to_json(key.example) {
@@ -177,7 +177,7 @@ fn plain_json(value: &toml::Value) -> Value {
 
 /// Description for an editor: what, and the default where it is not a value.
 fn described(key: &Key) -> String {
-    match key.default.strip_prefix('(') {
+    match key.default().strip_prefix('(') {
         Some(words) => format!("{}; default: {}", key.doc, words.trim_end_matches(')')),
         None => key.doc.to_owned(),
     }

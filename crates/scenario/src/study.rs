@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use super::assemble::written_out;
-use super::document::Sources;
-use super::value::{Reader, Value};
-use super::{Diagnostics, builtin, keys};
+use super::document::{Entry, Sources};
+use super::keys::{SECTIONS, Top};
+use super::value::{At, Key, Reader, Table};
+use super::{Diagnostics, builtin};
 
 /// Scenarios that make one report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,33 +28,31 @@ pub(super) fn parse(text: &str, origin: &str) -> Option<Result<Study, Diagnostic
     let mut sources = Sources::default();
     let file = sources.file(origin, text);
     let (entries, faults) = sources.parse(file);
-    if !faults.is_empty() || !entries.iter().any(|entry| entry.name == "study") {
+    if !faults.is_empty() || !entries.iter().any(is_of_study) {
         return None;
     }
-    let mut reader = Reader {
-        sources: &sources,
-        faults,
-    };
-    let top = reader.record(keys::TOP, &entries, sources.top(file), "");
+    let mut reader = Reader::new(&sources, SECTIONS);
+    let record = reader.record(Top::KEYS, &entries, sources.top(file), "");
+    let top = At::<Top>::new(&record, "");
+    let is = |key: &Key, entry: &Entry| key.name == entry.name;
     for entry in &entries {
-        let own = ["name", "about", "study"].contains(&entry.name.as_str());
-        if !own && top.keys.iter().any(|key| key.name == entry.name) {
+        let own = [Top::name, Top::about, Top::study];
+        if !own.iter().any(|key| is(key, entry)) && Top::KEYS.iter().any(|key| is(key, entry)) {
             let message = "a study has no cases of its own";
             let hint = Some("put it into one of its scenarios".to_owned());
             reader.refuse_key(entry.name_at, &entry.name, message, hint);
         }
     }
-    if !top.is_attempted("name") {
+    if !top.is_attempted(&Top::name) {
         let hint = Some("write for example name = \"my-study\"".to_owned());
-        reader.refuse_key(top.at, "name", "this key is missing", hint);
+        reader.refuse_key(record.at, Top::name.name, "this key is missing", hint);
     }
     let beside = match origin.starts_with("built-in:") {
         true => Path::new(""),
         false => Path::new(origin).parent().unwrap_or(Path::new("")),
     };
     let mut scenarios: Vec<String> = Vec::new();
-    for value in top.many("study") {
-        let Value::Text(name) = value else { continue };
+    for name in top.study.iter().flatten() {
         let path = beside.join(name);
         let text = match builtin::find(name) {
             Some(text) => Some(text.to_owned()),
@@ -81,18 +80,17 @@ pub(super) fn parse(text: &str, origin: &str) -> Option<Result<Study, Diagnostic
         let twice = scenarios.contains(&known);
         let twice = twice.then(|| (format!("`{name}` stands twice"), "name it once".to_owned()));
         if let Some((message, hint)) = wrong.or(twice) {
-            reader.refuse(top.place("study"), "study", message, Some(hint));
+            top.refuse(&mut reader.findings, &Top::study, message, hint);
         }
         scenarios.push(known);
     }
-    let faults = std::mem::take(&mut reader.faults);
+    let faults = std::mem::take(&mut reader.findings.faults);
     if !faults.is_empty() {
         return Some(Err(written_out(&sources, faults)));
     }
-    let text_of = |key: &str| top.text(key).unwrap_or_default();
     Some(Ok(Study {
-        name: text_of("name"),
-        about: text_of("about").trim().to_owned(),
+        name: top.name.clone().unwrap_or_default(),
+        about: top.about.trim().to_owned(),
         scenarios,
         text: text.to_owned(),
         origin: origin.to_owned(),
@@ -102,9 +100,9 @@ pub(super) fn parse(text: &str, origin: &str) -> Option<Result<Study, Diagnostic
 fn is_study(text: &str) -> bool {
     let mut sources = Sources::default();
     let file = sources.file("", text);
-    sources
-        .parse(file)
-        .0
-        .iter()
-        .any(|entry| entry.name == "study")
+    sources.parse(file).0.iter().any(is_of_study)
+}
+
+fn is_of_study(entry: &Entry) -> bool {
+    entry.name == Top::study.name
 }

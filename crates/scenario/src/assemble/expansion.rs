@@ -3,7 +3,8 @@
 use super::super::document::{Fault, shorten};
 use super::super::files::Files;
 use super::super::matrix::{self, Axis, Draft};
-use super::super::resolve::{self, Findings};
+use super::super::resolve;
+use super::super::value::Findings;
 use super::faults::MAX_MESSAGES;
 use crate::Case;
 

@@ -7,10 +7,10 @@ mod names;
 use super::document::Sources;
 use super::expect::{self, Known};
 use super::files::Files;
-use super::matrix::{self, Config, Draft, Names};
-use super::resolve;
-use super::value::{Field, Reader, Record, Value};
-use super::{Diagnostic, Diagnostics, Measure, Overrides, Scenario, keys};
+use super::keys::{Measures, Path, SECTIONS, Top};
+use super::matrix::{self, Config, Draft, Names, Section};
+use super::value::{At, Free, Key, Reader, Record, Table, Value};
+use super::{Diagnostic, Diagnostics, Measure, Overrides, Scenario};
 use expansion::{Expansion, count};
 use faults::whole_file;
 use names::{distinct, flow_names, member_names};
@@ -40,51 +40,38 @@ pub(super) fn scenario(
         return Err(written_out(&sources, faults));
     }
 
-    let mut reader = Reader {
-        sources: &sources,
-        faults,
-    };
-    let mut top = reader.record(keys::TOP, &entries, sources.top(file), "");
-    // What is not a list of tables stays where it is: the flows are not missing, they are wrong.
-    let mut taken = |list: &str| match top.many(list) {
-        [Value::Broken] => Vec::new(),
-        _ => tables(top.field_mut(list).take()),
-    };
-    let (flows, traffic) = (taken("flow"), taken("traffic"));
-    let (links, routes) = (taken("link"), taken("route"));
+    let mut reader = Reader::new(&sources, SECTIONS);
+    let mut top = reader.record(Top::KEYS, &entries, sources.top(file), "");
+    let (flows, traffic) = (
+        tables(&mut top, &Top::flow),
+        tables(&mut top, &Top::traffic),
+    );
+    let (links, routes) = (tables(&mut top, &Top::link), tables(&mut top, &Top::route));
     let names = Names {
         flows: flow_names(&mut reader, &flows),
-        traffic: member_names(&mut reader, "traffic", &traffic),
-        links: member_names(&mut reader, "link", &links),
+        traffic: member_names(&mut reader, Section::Traffic, &traffic),
+        links: member_names(&mut reader, Section::Link, &links),
     };
     distinct(&mut reader, &names, &traffic);
-    let (matrix, quick) = (
-        top.field_mut("matrix").take(),
-        top.field_mut("quick").take(),
-    );
+    let (matrix, quick) = (free(&mut top, &Top::matrix), free(&mut top, &Top::quick));
     let (expect, report) = (
-        top.field_mut("expect").take(),
-        top.field_mut("report").take(),
+        tables(&mut top, &Top::expect),
+        tables(&mut top, &Top::report),
     );
     let config = Config {
-        path: table(top.field_mut("path").take(), keys::PATH, &sources, file),
-        measure: table(
-            top.field_mut("measure").take(),
-            keys::MEASURE,
-            &sources,
-            file,
-        ),
-        flows: records(flows),
-        traffic: records(traffic),
-        links: records(links),
-        routes: records(routes),
+        path: table(&mut top, &Top::path, Path::KEYS),
+        measure: table(&mut top, &Top::measure, Measures::KEYS),
+        flows,
+        traffic,
+        links,
+        routes,
         top,
     };
 
-    let before_matrix = reader.faults.len();
-    let axes = match matrix.map(|field| field.value) {
-        Some(Value::Free(entries)) => matrix::axes(&mut reader, &entries, &names),
-        _ => Vec::new(),
+    let before_matrix = reader.findings.faults.len();
+    let axes = match matrix {
+        Some(Free(entries)) => matrix::axes(&mut reader, &entries, &names),
+        None => Vec::new(),
     };
     let mut draft = Draft {
         config,
@@ -92,7 +79,7 @@ pub(super) fn scenario(
         last: Vec::new(),
         names: &names,
     };
-    if let Some(Value::Free(entries)) = quick.map(|field| field.value) {
+    if let Some(Free(entries)) = quick {
         if overrides.quick {
             draft.quick(&mut reader, &entries);
         } else {
@@ -107,21 +94,19 @@ pub(super) fn scenario(
     }
     for (key, source) in settings {
         let (node, faults) = sources.parse_value(source);
-        reader.faults.extend(faults);
+        reader.findings.faults.extend(faults);
         draft.set(&mut reader, &key, &node);
     }
     let Draft { config, axes, .. } = &draft;
-    if let Some(field) = config.top.field("study") {
+    if let Some(field) = config.top.field(&Top::study) {
         let hint = Some("only `name` and `about` may stand beside it".to_owned());
         reader.refuse_key(field.at, "study", "this is a study, not a scenario", hint);
     }
-    let matrix_is_good = reader.faults.len() == before_matrix;
+    let matrix_is_good = reader.findings.faults.len() == before_matrix;
 
-    if !config.top.is_attempted("name") {
-        let hint = Some("write for example name = \"my-scenario\"".to_owned());
-        reader.refuse_key(config.top.at, "name", "this key is missing", hint);
-    }
-    let seeds = seeds(&config.top, overrides);
+    let top = At::<Top>::new(&config.top, "");
+    top.required(&Top::name, &mut reader.findings);
+    let seeds = seeds(&top, overrides);
     let mut warnings = Vec::new();
     let mut cases = Vec::new();
     if matrix_is_good {
@@ -131,7 +116,7 @@ pub(super) fn scenario(
                     draft: &draft,
                     files: &files,
                 };
-                cases = expansion.run(count, &mut reader.faults, &mut warnings);
+                cases = expansion.run(count, &mut reader.findings.faults, &mut warnings);
             }
             Err(message) => {
                 let hint = Some("shorten the lists of [matrix], or `seeds`".to_owned());
@@ -147,9 +132,9 @@ pub(super) fn scenario(
         };
         let baselines = expect::baselines(&mut reader, &config.measure, &known);
         let precision = expect::precision(&mut reader, &config.measure, &known);
-        let expectations = expect::expectations(&mut reader, &tables(expect), &known);
-        let reports = expect::reports(&mut reader, &tables(report), &known);
-        if reader.faults.is_empty() {
+        let expectations = expect::expectations(&mut reader, &expect, &known);
+        let reports = expect::reports(&mut reader, &report, &known);
+        if reader.findings.faults.is_empty() {
             warnings.sort_by_key(|warning| warning.at);
             for (case, baseline) in cases.iter_mut().zip(baselines) {
                 case.baseline = baseline;
@@ -160,13 +145,8 @@ pub(super) fn scenario(
                 .collect();
             warnings.dedup();
             return Ok(Scenario {
-                name: config.top.text("name").unwrap_or_default(),
-                about: config
-                    .top
-                    .text("about")
-                    .unwrap_or_default()
-                    .trim()
-                    .to_owned(),
+                name: top.name.clone().unwrap_or_default(),
+                about: top.about.trim().to_owned(),
                 text: text.to_owned(),
                 origin: origin.to_owned(),
                 quick: overrides.quick,
@@ -174,7 +154,7 @@ pub(super) fn scenario(
                 cases,
                 expectations,
                 measure: Measure {
-                    trace: resolve::trace_mode(&config.measure),
+                    trace: Measures::read(&config.measure).trace,
                     precision,
                 },
                 reports,
@@ -183,44 +163,48 @@ pub(super) fn scenario(
             });
         }
     }
-    let faults = reader.faults;
-    Err(written_out(&sources, faults))
+    Err(written_out(&sources, reader.findings.faults))
 }
 
-fn records(tables: Vec<Value>) -> Vec<Record> {
-    let record = |table| match table {
-        Value::Record(record) => Some(record),
-        _ => None,
-    };
-    tables.into_iter().filter_map(record).collect()
-}
-
-fn seeds(top: &Record, overrides: &Overrides) -> Vec<u64> {
+fn seeds(top: &Top, overrides: &Overrides) -> Vec<u64> {
     match (overrides.seed, overrides.repeat) {
         (Some(seed), repeat) => (0..u64::from(repeat.unwrap_or(1).max(1)))
             .map(|i| seed.wrapping_add(i))
             .collect(),
         (None, Some(repeat)) => (1..=u64::from(repeat.max(1))).collect(),
-        (None, None) => top.seeds("seeds").unwrap_or_else(|| vec![1]),
+        (None, None) => top.seeds.0.clone(),
     }
 }
 
-fn table(
-    field: Option<Field>,
-    keys: &'static [keys::Key],
-    sources: &Sources,
-    file: usize,
-) -> Record {
-    match field.map(|field| field.value) {
+/// Takes a table out; an empty one if there is none.
+fn table(top: &mut Record, key: &Key, keys: &'static [Key]) -> Record {
+    match top.take(key).map(|field| field.value) {
         Some(Value::Record(record)) => record,
-        _ => Record::empty(keys, sources.top(file)),
+        _ => Record::empty(keys, top.at),
     }
 }
 
-fn tables(field: Option<Field>) -> Vec<Value> {
-    match field.map(|field| field.value) {
-        Some(Value::List(values)) => values,
-        _ => Vec::new(),
+/// Takes a list of tables out. What is not one stays where it is: the flows are not missing, they are wrong.
+fn tables(top: &mut Record, key: &Key) -> Vec<Record> {
+    let list = match top.field(key).map(|field| &field.value) {
+        Some(Value::List(_)) => top.take(key).map(|field| field.value),
+        _ => None,
+    };
+    let Some(Value::List(values)) = list else {
+        return Vec::new();
+    };
+    let record = |value| match value {
+        Value::Record(record) => Some(record),
+        _ => None,
+    };
+    values.into_iter().filter_map(record).collect()
+}
+
+/// Takes a table out whose keys are checked elsewhere.
+fn free(top: &mut Record, key: &Key) -> Option<Free> {
+    match top.take(key)?.value {
+        Value::Free(entries) => Some(Free(entries)),
+        _ => None,
     }
 }
 

@@ -2,22 +2,20 @@
 
 use std::collections::HashSet;
 
-use super::super::matrix::Names;
-use super::super::value::{DEFAULT_FLOW, Reader, Value, flow_path, member_path};
+use super::super::keys::{FlowKeys, TrafficKeys};
+use super::super::matrix::{Names, Section};
+use super::super::value::{DEFAULT_FLOW, Reader, Record, flow_path, member_path};
 
 /// Names of the flows, in order; the only one may have none.
-pub(super) fn flow_names(reader: &mut Reader<'_>, flows: &[Value]) -> Vec<String> {
+pub(super) fn flow_names(reader: &mut Reader<'_>, flows: &[Record]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut known = HashSet::new();
-    for (i, flow) in flows.iter().enumerate() {
-        let Value::Record(record) = flow else {
-            continue;
-        };
-        let name = match record.text("name") {
+    for (i, record) in flows.iter().enumerate() {
+        let name = match record.get(&FlowKeys::name) {
             Some(name) => name,
             None if flows.len() == 1 => DEFAULT_FLOW.to_owned(),
             None => {
-                if !record.is_given("name") {
+                if !record.is_given(&FlowKeys::name) {
                     let hint = Some(format!("write for example name = \"flow{}\"", i + 1));
                     let key = format!("flow[{}].name", i + 1);
                     reader.refuse_key(record.at, &key, "one of several flows needs a name", hint);
@@ -29,7 +27,7 @@ pub(super) fn flow_names(reader: &mut Reader<'_>, flows: &[Value]) -> Vec<String
             let hint = Some("give every flow its own name".to_owned());
             let key = format!("{}.name", flow_path(&name));
             reader.refuse(
-                record.place("name"),
+                record.place(&FlowKeys::name),
                 &key,
                 "another flow has this name",
                 hint,
@@ -43,18 +41,15 @@ pub(super) fn flow_names(reader: &mut Reader<'_>, flows: &[Value]) -> Vec<String
 /// Names of the tables of another list, in order; each has one.
 pub(super) fn member_names(
     reader: &mut Reader<'_>,
-    section: &str,
-    tables: &[Value],
+    section: Section,
+    tables: &[Record],
 ) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for (i, table) in tables.iter().enumerate() {
-        let Value::Record(record) = table else {
-            continue;
-        };
-        let name = record
-            .text("name")
-            .unwrap_or_else(|| format!("[{}]", i + 1));
-        if !record.is_attempted("name") {
+    let (mut names, key_of_name) = (Vec::new(), section.key_of_name());
+    let section = section.word();
+    for (i, record) in tables.iter().enumerate() {
+        let name = record.get(key_of_name);
+        let name = name.unwrap_or_else(|| format!("[{}]", i + 1));
+        if !record.is_attempted(key_of_name) {
             let hint = Some(format!("write for example name = \"{section}{}\"", i + 1));
             let key = format!("{section}[{}].name", i + 1);
             reader.refuse_key(record.at, &key, "this key is missing", hint);
@@ -63,7 +58,7 @@ pub(super) fn member_names(
             let hint = Some(format!("give every {section} its own name"));
             let key = format!("{}.name", member_path(section, &name));
             let message = format!("another {section} has this name");
-            reader.refuse(record.place("name"), &key, message, hint);
+            reader.refuse(record.place(key_of_name), &key, message, hint);
         }
         names.push(name);
     }
@@ -71,15 +66,13 @@ pub(super) fn member_names(
 }
 
 /// Flows and traffic are told apart by their names.
-pub(super) fn distinct(reader: &mut Reader<'_>, names: &Names, traffic: &[Value]) {
-    for (name, table) in names.traffic.iter().zip(traffic) {
-        let Value::Record(record) = table else {
-            continue;
-        };
+pub(super) fn distinct(reader: &mut Reader<'_>, names: &Names, traffic: &[Record]) {
+    for (name, record) in names.traffic.iter().zip(traffic) {
         if names.flows.contains(name) {
             let key = format!("{}.name", member_path("traffic", name));
             let hint = Some("give the traffic its own name".to_owned());
-            reader.refuse(record.place("name"), &key, "a flow has this name", hint);
+            let at = record.place(&TrafficKeys::name);
+            reader.refuse(at, &key, "a flow has this name", hint);
         }
     }
 }

@@ -1,16 +1,19 @@
 //! What an expectation holds a value against: a bound, and perhaps a peer.
 
-use super::super::value::{Reader, Value};
-use super::table::Table;
+use super::super::keys::Expect;
+use super::super::value::{Bounds, Key, Reader, Tolerance};
+use super::table::Referring;
 use crate::Against;
 
 /// What the bound is about.
-pub(super) fn against(reader: &mut Reader<'_>, table: &Table<'_>) -> Against {
-    let given = |key| table.record.is_given(key);
-    match (given("agrees_with"), given("ratio_to")) {
+pub(super) fn against(reader: &mut Reader<'_>, table: &Referring<'_, Expect>) -> Against {
+    match (
+        table.is_given(&Expect::agrees_with),
+        table.is_given(&Expect::ratio_to),
+    ) {
         (true, true) => {
             let message = "contradicts `agrees_with`";
-            table.refuse(reader, "ratio_to", message, "keep one of them");
+            table.refuse(reader, &Expect::ratio_to, message, "keep one of them");
             Against::Agreement
         }
         (true, false) => Against::Agreement,
@@ -20,54 +23,63 @@ pub(super) fn against(reader: &mut Reader<'_>, table: &Table<'_>) -> Against {
 }
 
 /// The smallest and the largest value that is accepted.
-pub(super) fn bound(reader: &mut Reader<'_>, table: &Table<'_>) -> Option<(f64, f64)> {
-    let r = table.record;
-    let forms = ["within", "at_least", "at_most", "equals"];
-    let given: Vec<&str> = forms.into_iter().filter(|form| r.is_given(form)).collect();
-    if r.is_given("tolerance") && !r.is_given("equals") {
+pub(super) fn bound(reader: &mut Reader<'_>, table: &Referring<'_, Expect>) -> Option<(f64, f64)> {
+    let forms = [
+        Expect::within,
+        Expect::at_least,
+        Expect::at_most,
+        Expect::equals,
+    ];
+    let given: Vec<&Key> = forms.iter().filter(|form| table.is_given(form)).collect();
+    let names: Vec<&str> = given.iter().map(|key| key.name).collect();
+    if table.is_given(&Expect::tolerance) && !table.is_given(&Expect::equals) {
+        let message = "a tolerance belongs to `equals`";
         let hint = "write `equals` beside it, or `within = [low, high]`";
-        table.refuse(reader, "tolerance", "a tolerance belongs to `equals`", hint);
+        table.refuse(reader, &Expect::tolerance, message, hint);
+    }
+    let given_as = |keys: &[Key]| keys.iter().map(|key| key.name).eq(names.iter().copied());
+    if given_as(&[Expect::within]) {
+        return table.within.map(|Bounds(low, high)| (low, high));
+    }
+    if given_as(&[Expect::at_least]) {
+        return Some((table.at_least?, f64::INFINITY));
+    }
+    if given_as(&[Expect::at_most]) {
+        return Some((f64::NEG_INFINITY, table.at_most?));
+    }
+    if given_as(&[Expect::at_least, Expect::at_most]) {
+        let (low, high) = (table.at_least?, table.at_most?);
+        if low > high {
+            let message = format!("the lower bound {low} is above the upper one");
+            let hint = format!("write within = [{high}, {low}]");
+            table.refuse(reader, &Expect::at_most, message, hint);
+        }
+        return Some((low, high));
+    }
+    if given_as(&[Expect::equals]) {
+        let value = table.equals?;
+        if !table.is_given(&Expect::tolerance) {
+            table.missing(&Expect::tolerance, &mut reader.findings);
+        }
+        return match table.tolerance? {
+            Tolerance::ByPart(part) => Some(around(value, part * value.abs())),
+            Tolerance::By(distance) => Some(around(value, distance)),
+        };
     }
     match given.as_slice() {
-        ["within"] => match r.field("within").map(|field| &field.value) {
-            Some(Value::Bounds(low, high)) => Some((*low, *high)),
-            _ => None,
-        },
-        ["at_least"] => Some((r.real("at_least")?, f64::INFINITY)),
-        ["at_most"] => Some((f64::NEG_INFINITY, r.real("at_most")?)),
-        ["at_least", "at_most"] => {
-            let (low, high) = (r.real("at_least")?, r.real("at_most")?);
-            if low > high {
-                let message = format!("the lower bound {low} is above the upper one");
-                let hint = format!("write within = [{high}, {low}]");
-                table.refuse(reader, "at_most", message, hint);
-            }
-            Some((low, high))
+        [.., last] => {
+            let message = format!("several bounds: {}", names.join(", "));
+            table.refuse(reader, last, message, "keep one of them");
+            None
         }
-        ["equals"] => {
-            let value = r.real("equals")?;
-            match r.field("tolerance").map(|field| &field.value) {
-                Some(Value::Tolerance(part, true)) => Some(around(value, part * value.abs())),
-                Some(Value::Tolerance(distance, false)) => Some(around(value, *distance)),
-                Some(_) => None,
-                None => {
-                    table.missing(reader, "tolerance", "tolerance = \"1%\", or tolerance = 0");
-                    None
-                }
-            }
-        }
-        [] if r.is_given("agrees_with") && !r.is_given("ratio_to") => {
+        [] if table.is_given(&Expect::agrees_with) && !table.is_given(&Expect::ratio_to) => {
             Some((f64::NEG_INFINITY, f64::INFINITY))
         }
         [] => {
             let message = "an expectation without a bound";
-            let hint = "give `within`, `at_least`, `at_most` or `equals`".to_owned();
-            reader.refuse_key(r.at, &table.path, message, Some(hint));
-            None
-        }
-        [.., last] => {
-            let message = format!("several bounds: {}", given.join(", "));
-            table.refuse(reader, last, message, "keep one of them");
+            let hint = "give `within`, `at_least`, `at_most` or `equals`";
+            let at = table.record.at;
+            reader.findings.refuse_table(at, &table.path, message, hint);
             None
         }
     }

@@ -7,10 +7,11 @@ mod report;
 mod subject;
 mod table;
 
-use super::value::{Reader, Value};
+use super::keys::Expect;
+use super::value::{At, Reader, Record};
 use super::{Against, Expectation};
 use pick::{Choice, Pick, Picked};
-use table::Table;
+use table::Referring;
 
 pub(super) use pick::baselines;
 pub(super) use precision::precision;
@@ -20,38 +21,33 @@ pub(super) use table::Known;
 /// Reads the expectations; one that `--set` has left without a case is dropped.
 pub(super) fn expectations(
     reader: &mut Reader<'_>,
-    tables: &[Value],
+    tables: &[Record],
     known: &Known<'_>,
 ) -> Vec<Expectation> {
     let mut all = Vec::new();
     if tables.len().saturating_mul(known.cases.len()) > MAX_COMPARISONS {
-        if let Some(Value::Record(first)) = tables.first() {
+        if let Some(first) = tables.first() {
             let message = "too many expectations for so many cases";
             let hint = Some("split the scenario".to_owned());
             reader.refuse_key(first.at, "expect", message, hint);
         }
         return all;
     }
-    for (i, table) in tables.iter().enumerate() {
-        if let Value::Record(record) = table {
-            let table = Table::new(record, format!("expect[{}]", i + 1), known);
-            all.extend(expectation(reader, &table));
-        }
+    for (i, record) in tables.iter().enumerate() {
+        let at = At::<Expect>::new(record, format!("expect[{}]", i + 1));
+        all.extend(expectation(reader, &Referring { at, known }));
     }
     all
 }
 
-fn expectation(reader: &mut Reader<'_>, table: &Table<'_>) -> Option<Expectation> {
-    let before = reader.faults.len();
-    let r = table.record;
+fn expectation(reader: &mut Reader<'_>, table: &Referring<'_, Expect>) -> Option<Expectation> {
+    let before = reader.findings.faults.len();
     let known = table.known;
-    if !r.is_attempted("metric") {
-        table.missing(reader, "metric", r#"metric = "goodput_mbps""#);
-    }
-    let metric = r.text("metric");
+    table.required(&Expect::metric, &mut reader.findings);
+    let metric = table.metric.clone();
     let scope = metric
         .as_ref()
-        .and_then(|metric| table.metric(reader, "metric", metric));
+        .and_then(|metric| table.metric(reader, &Expect::metric, metric));
     let against = bound::against(reader, table);
     let choice = Choice::peer(against);
     let peer = match choice {
@@ -65,8 +61,8 @@ fn expectation(reader: &mut Reader<'_>, table: &Table<'_>) -> Option<Expectation
         None => (None, None),
     };
     let (metric, bound, picked, peer) = (metric?, bound?, picked?, peer?);
-    let at_other_times = r.flag("quick").is_some_and(|quick| quick != known.quick);
-    if reader.faults.len() > before || at_other_times {
+    let at_other_times = table.quick.is_some_and(|quick| quick != known.quick);
+    if reader.findings.faults.len() > before || at_other_times {
         return None;
     }
     let (Picked::Values(picked), Picked::Values(peer)) = (picked, peer) else {
@@ -88,12 +84,12 @@ fn expectation(reader: &mut Reader<'_>, table: &Table<'_>) -> Option<Expectation
         if pairs.is_empty() {
             let key = choice.key();
             let message = "every case would be held against itself";
-            let hint = format!("name in `where` what `{key}` replaces");
+            let hint = format!("name in `where` what `{}` replaces", key.name);
             table.refuse(reader, key, message, hint);
             return None;
         }
     }
-    let name = r.text("name").unwrap_or_else(|| {
+    let name = table.name.clone().unwrap_or_else(|| {
         let subject = match (&flow, &link) {
             (Some(flow), _) if known.names.flows.len() > 1 => Some(flow),
             (_, Some(link)) => Some(link),
@@ -109,8 +105,8 @@ fn expectation(reader: &mut Reader<'_>, table: &Table<'_>) -> Option<Expectation
         link,
         where_: picked.spelled,
         bound,
-        source: r.text("source").unwrap_or_default(),
-        line: reader.sources.line(r.at),
+        source: table.source.clone(),
+        line: reader.sources.line(table.record.at),
         cases,
         pairs,
         against,

@@ -1,9 +1,10 @@
 //! Values of the matrix that a table names: the cases it is about, or the case that each of them is held against.
 
 use super::super::document::{Data, Entry, Node, shorten};
+use super::super::keys::{Expect, Measures};
 use super::super::matrix::{Axis, AxisValue, digits, moved};
-use super::super::value::{Reader, Record, Value, nearest};
-use super::table::{Known, Table};
+use super::super::value::{At, Free, Key, Reader, Record, nearest};
+use super::table::{Known, Referring};
 use crate::Against;
 
 /// A key whose table names values of the matrix.
@@ -30,12 +31,12 @@ impl Choice {
     }
 
     /// As in the file.
-    pub fn key(self) -> &'static str {
+    pub fn key(self) -> &'static Key {
         match self {
-            Choice::Where => "where",
-            Choice::AgreesWith => "agrees_with",
-            Choice::RatioTo => "ratio_to",
-            Choice::Baseline => "baseline",
+            Choice::Where => &Expect::r#where,
+            Choice::AgreesWith => &Expect::agrees_with,
+            Choice::RatioTo => &Expect::ratio_to,
+            Choice::Baseline => &Measures::baseline,
         }
     }
 
@@ -103,7 +104,8 @@ pub(crate) fn baselines(
     measure: &Record,
     known: &Known<'_>,
 ) -> Vec<Option<usize>> {
-    let table = Table::new(measure, "measure", known);
+    let at = At::<Measures>::new(measure, "measure");
+    let table = Referring { at, known };
     let cases = 0..known.cases.len();
     match table.picked(Choice::Baseline, reader) {
         Some(Picked::Values(pick)) if !pick.is_empty() => {
@@ -114,19 +116,17 @@ pub(crate) fn baselines(
     }
 }
 
-impl Table<'_> {
+impl<T> Referring<'_, T> {
     /// Axis values that a key names; none if it is not given, `None` after a fault.
     pub fn picked(&self, choice: Choice, reader: &mut Reader<'_>) -> Option<Picked> {
         let mut pick = Pick::default();
-        let Some(field) = self.record.field(choice.key()) else {
+        if !self.is_given(choice.key()) {
             return Some(Picked::Values(pick));
-        };
-        let Value::Free(entries) = &field.value else {
-            return None;
-        };
-        let before = reader.faults.len();
+        }
+        let Free(entries) = self.record.get(choice.key())?;
+        let before = reader.findings.faults.len();
         let mut gone = false;
-        for entry in entries {
+        for entry in &entries {
             let (axis, values) = self.on_axis(choice, reader, entry)?;
             if values.is_empty() {
                 gone = true;
@@ -140,7 +140,7 @@ impl Table<'_> {
             pick.spelled.push((known.key.clone(), plain.join(", ")));
             pick.values.push((axis, values));
         }
-        if reader.faults.len() > before {
+        if reader.findings.faults.len() > before {
             return None;
         }
         Some(match gone {

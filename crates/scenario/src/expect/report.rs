@@ -1,17 +1,20 @@
 //! `[[report]]`: figures of a page, held against the flows, the metrics and the matrix.
 
-use super::super::value::{Reader, Value};
-use super::table::{Known, Table};
+use super::super::keys::{Figure, Figures};
+use super::super::value::{At, Key, Reader, Record, Words};
+use super::table::{Known, Referring};
 use crate::Report;
 
 /// Reads the figures.
-pub(crate) fn reports(reader: &mut Reader<'_>, tables: &[Value], known: &Known<'_>) -> Vec<Report> {
+pub(crate) fn reports(
+    reader: &mut Reader<'_>,
+    tables: &[Record],
+    known: &Known<'_>,
+) -> Vec<Report> {
     let mut all = Vec::new();
-    for (i, table) in tables.iter().enumerate() {
-        if let Value::Record(record) = table {
-            let table = Table::new(record, format!("report[{}]", i + 1), known);
-            all.extend(report(reader, &table));
-        }
+    for (i, record) in tables.iter().enumerate() {
+        let at = At::<Figures>::new(record, format!("report[{}]", i + 1));
+        all.extend(report(reader, &Referring { at, known }));
     }
     all
 }
@@ -28,85 +31,86 @@ enum Shape {
 }
 
 impl Shape {
-    fn of(figure: &str) -> Shape {
+    fn of(figure: Figure) -> Shape {
         match figure {
-            "metric" => Shape::Metric,
-            "matrix" => Shape::Matrix,
-            _ => Shape::Curves,
+            Figure::Metric => Shape::Metric,
+            Figure::Matrix => Shape::Matrix,
+            Figure::Cwnd | Figure::Rtt | Figure::Goodput | Figure::Queue | Figure::Completion => {
+                Shape::Curves
+            }
         }
     }
 
     /// Keys it cannot do without, with an example of each.
-    fn needs(self) -> &'static [(&'static str, &'static str)] {
+    fn needs(self) -> &'static [(Key, &'static str)] {
         match self {
             Shape::Curves => &[],
-            Shape::Metric => &[("y", r#"y = "goodput_mbps""#)],
+            Shape::Metric => &[(Figures::y, r#"y = "goodput_mbps""#)],
             Shape::Matrix => &[
-                ("x", r#"x = "flow.a.stack""#),
-                ("y", r#"y = "flow.b.stack""#),
-                ("metric", r#"metric = "asymmetry""#),
+                (Figures::x, r#"x = "flow.a.stack""#),
+                (Figures::y, r#"y = "flow.b.stack""#),
+                (Figures::metric, r#"metric = "asymmetry""#),
             ],
         }
     }
 
-    /// Keys it may have.
-    fn takes(self) -> &'static [&'static str] {
+    /// Keys that do not belong to it.
+    fn lacks(self) -> &'static [Key] {
         match self {
-            Shape::Curves => &[],
-            Shape::Metric => &["x", "y"],
-            Shape::Matrix => &["x", "y", "metric"],
+            Shape::Curves => &[Figures::x, Figures::y, Figures::metric],
+            Shape::Metric => &[Figures::metric],
+            Shape::Matrix => &[],
         }
     }
 
     /// The key that names a metric.
-    fn metric(self) -> &'static str {
+    fn metric(self) -> &'static Key {
         match self {
-            Shape::Metric => "y",
-            Shape::Curves | Shape::Matrix => "metric",
+            Shape::Metric => &Figures::y,
+            Shape::Curves | Shape::Matrix => &Figures::metric,
         }
     }
 
     /// The keys that name an axis.
-    fn axes(self) -> &'static [&'static str] {
+    fn axes(self) -> &'static [Key] {
         match self {
-            Shape::Matrix => &["x", "y"],
-            Shape::Curves | Shape::Metric => &["x"],
+            Shape::Matrix => &[Figures::x, Figures::y],
+            Shape::Curves | Shape::Metric => &[Figures::x],
         }
     }
 }
 
-fn report(reader: &mut Reader<'_>, table: &Table<'_>) -> Option<Report> {
-    let record = table.record;
-    let figure = match record.word("figure") {
-        Some(figure) => figure,
-        None if record.is_attempted("figure") => return None,
-        None => "cwnd",
-    };
-    let flow = record.text("flow");
-    if let Some(flow) = &flow {
-        table.flow(reader, flow);
+fn report(reader: &mut Reader<'_>, table: &Referring<'_, Figures>) -> Option<Report> {
+    let figure = table.figure;
+    if table.record.get::<Figure>(&Figures::figure).is_none()
+        && table.is_attempted(&Figures::figure)
+    {
+        return None;
+    }
+    if let Some(flow) = &table.flow {
+        table.flow(reader, &Figures::flow, flow);
     }
     let shape = Shape::of(figure);
     for (key, line) in shape.needs() {
-        if !record.is_attempted(key) {
-            table.missing(reader, key, line);
+        if !table.is_attempted(key) {
+            let hint = format!("write for example {line}");
+            table.lacks(reader, key, "this key is missing", hint);
         }
     }
-    for key in ["x", "y", "metric"] {
-        if !shape.takes().contains(&key) && record.is_given(key) {
-            let message = format!("a figure `{figure}` does not have this key");
-            let hint = match key {
-                "metric" => "write figure = \"matrix\", or `y` for figure = \"metric\"",
-                _ => "write figure = \"metric\" or \"matrix\"",
-            };
-            table.refuse(reader, key, message, hint);
-        }
+    for key in shape.lacks().iter().filter(|key| table.is_given(key)) {
+        let message = format!("a figure `{}` does not have this key", figure.word());
+        let hint = match key.name == Figures::metric.name {
+            true => "write figure = \"matrix\", or `y` for figure = \"metric\"",
+            false => "write figure = \"metric\" or \"matrix\"",
+        };
+        table.refuse(reader, key, message, hint);
     }
-    if let Some(name) = record.text(shape.metric()) {
+    let text = |key: &Key| table.record.get::<String>(key);
+    if let Some(name) = text(shape.metric()) {
         table.metric(reader, shape.metric(), &name);
     }
     for axis in shape.axes() {
-        let Some(key) = record.text(axis) else {
+        let Some(key) = text(axis) else {
             continue;
         };
         if !table.known.axes.iter().any(|axis| axis.key == key) {
@@ -114,17 +118,16 @@ fn report(reader: &mut Reader<'_>, table: &Table<'_>) -> Option<Report> {
             table.refuse(reader, axis, message, table.axis_hint(&key));
         }
     }
-    let same = shape == Shape::Matrix && record.text("x") == record.text("y");
-    if same && record.is_given("x") {
+    if shape == Shape::Matrix && table.x == table.y && table.is_given(&Figures::x) {
         let hint = "name two keys of [matrix]";
-        table.refuse(reader, "y", "both axes are the same", hint);
+        table.refuse(reader, &Figures::y, "both axes are the same", hint);
     }
     Some(Report {
-        figure: figure.to_owned(),
-        flow,
-        x: record.text("x"),
-        y: record.text("y"),
-        metric: record.text("metric"),
-        title: record.text("title"),
+        figure: figure.word().to_owned(),
+        flow: table.flow.clone(),
+        x: table.x.clone(),
+        y: table.y.clone(),
+        metric: table.metric.clone(),
+        title: table.title.clone(),
     })
 }

@@ -1,32 +1,34 @@
 //! Of what an expectation's metric is taken: a flow, traffic, a link or the whole case.
 
 use super::super::document::shorten;
+use super::super::keys::Expect;
 use super::super::value::{Reader, did_you_mean};
-use super::table::Table;
+use super::table::Referring;
 use fullpipe_metrics::Scope;
 
 /// The flow or the link that is meant.
 pub(super) fn subject(
     reader: &mut Reader<'_>,
-    table: &Table<'_>,
+    table: &Referring<'_, Expect>,
     scope: Scope,
 ) -> (Option<String>, Option<String>) {
-    let r = table.record;
-    let (flow, link) = (r.text("flow"), r.text("link"));
+    let flow = table.flow.clone();
+    let link: Option<String> = table.record.get(&Expect::link);
     let superfluous = match scope {
         Scope::Flow | Scope::Traffic => link
             .is_some()
-            .then_some(("link", "this is a metric of a flow")),
+            .then_some((Expect::link, "this is a metric of a flow")),
         Scope::Link => flow
             .is_some()
-            .then_some(("flow", "this is a metric of a link")),
-        Scope::Case if flow.is_some() => Some(("flow", "this is a metric of the whole case")),
+            .then_some((Expect::flow, "this is a metric of a link")),
+        Scope::Case if flow.is_some() => Some((Expect::flow, "this is a metric of the whole case")),
         Scope::Case => link
             .is_some()
-            .then_some(("link", "this is a metric of the whole case")),
+            .then_some((Expect::link, "this is a metric of the whole case")),
     };
     if let Some((key, message)) = superfluous {
-        table.refuse(reader, key, message, format!("remove `{key}`"));
+        let hint = format!("remove `{}`", key.name);
+        table.refuse(reader, &key, message, hint);
         return (None, None);
     }
     match scope {
@@ -34,18 +36,18 @@ pub(super) fn subject(
         Scope::Traffic if flow.is_none() => (None, None),
         Scope::Flow | Scope::Traffic => match (flow, table.known.names.flows.as_slice()) {
             (Some(flow), _) => {
-                table.flow(reader, &flow);
+                table.flow(reader, &Expect::flow, &flow);
                 (Some(flow), None)
             }
             (None, [only]) => (Some(only.clone()), None),
-            (None, [first, _, ..]) if !r.is_given("flow") => {
+            (None, [first, _, ..]) if !table.is_given(&Expect::flow) => {
                 let hint = format!("write for example flow = \"{first}\"");
-                table.lacks(reader, "flow", "which flow is meant?", hint);
+                table.lacks(reader, &Expect::flow, "which flow is meant?", hint);
                 (None, None)
             }
             _ => (None, None),
         },
-        Scope::Link => (None, Some(link.unwrap_or_else(|| "bottleneck".to_owned()))),
+        Scope::Link => (None, Some(table.link.clone())),
         Scope::Case => (None, None),
     }
 }
@@ -53,7 +55,7 @@ pub(super) fn subject(
 /// Sees to it that each of these cases has the link, and that the metric says something about it.
 pub(super) fn check(
     reader: &mut Reader<'_>,
-    table: &Table<'_>,
+    table: &Referring<'_, Expect>,
     cases: &[usize],
     link: Option<&str>,
     metric: &str,
@@ -63,20 +65,20 @@ pub(super) fn check(
             let links = || case.spec.links.iter().map(|link| link.name.as_str());
             if !links().any(|name| name == link) {
                 let message = format!("there is no link `{}`", shorten(link));
-                table.refuse(reader, "link", message, did_you_mean(link, links()));
+                table.refuse(reader, &Expect::link, message, did_you_mean(link, links()));
                 return;
             }
         }
         let flows = case.flows.len();
         if metric == "asymmetry" && flows != 2 {
             let message = format!("asymmetry compares two flows, there are {flows}");
-            table.refuse(reader, "metric", message, "use jain");
+            table.refuse(reader, &Expect::metric, message, "use jain");
             return;
         }
         if metric == "jain" && case.spec.flows.len() < 2 {
             let message = "fairness of one flow is always 1: the expectation could not fail";
             let hint = "add a [[flow]], or set `streams`";
-            table.refuse(reader, "metric", message, hint);
+            table.refuse(reader, &Expect::metric, message, hint);
             return;
         }
     }

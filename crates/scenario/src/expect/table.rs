@@ -1,8 +1,10 @@
 //! A table that refers to what the rest of the scenario defines: its flows, its metrics and its matrix.
 
-use super::super::document::{Place, shorten};
+use std::ops::Deref;
+
+use super::super::document::shorten;
 use super::super::matrix::{Axis, Names};
-use super::super::value::{Reader, Record, did_you_mean, nearest};
+use super::super::value::{At, Key, Reader, did_you_mean, nearest};
 use crate::Case;
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::Scope;
@@ -18,59 +20,39 @@ pub(crate) struct Known<'a> {
 }
 
 /// A table with such references.
-pub(super) struct Table<'a> {
-    pub record: &'a Record,
-    /// Dotted key of the table.
-    pub path: String,
+pub(super) struct Referring<'a, T> {
+    pub at: At<'a, T>,
     pub known: &'a Known<'a>,
 }
 
-impl<'a> Table<'a> {
-    pub fn new(record: &'a Record, path: impl Into<String>, known: &'a Known<'a>) -> Table<'a> {
-        Table {
-            record,
-            path: path.into(),
-            known,
-        }
+impl<'a, T> Deref for Referring<'a, T> {
+    type Target = At<'a, T>;
+
+    fn deref(&self) -> &At<'a, T> {
+        &self.at
     }
 }
 
-impl Table<'_> {
-    /// Dotted key of one of its keys.
-    pub fn key(&self, name: &str) -> String {
-        format!("{}.{name}", self.path)
-    }
-
-    /// Place of a key's value.
-    pub fn place(&self, name: &str) -> Place {
-        self.record.place(name)
-    }
-
+impl<T> Referring<'_, T> {
     /// Notes a fault of a key's value.
     pub fn refuse(
         &self,
         reader: &mut Reader<'_>,
-        name: &str,
+        key: &Key,
         message: impl Into<String>,
         hint: impl Into<String>,
     ) {
         let hint = Some(hint.into());
-        reader.refuse(self.place(name), &self.key(name), message, hint);
-    }
-
-    /// Notes that a key is missing; `line` is an example of it.
-    pub fn missing(&self, reader: &mut Reader<'_>, name: &str, line: &str) {
-        let hint = format!("write for example {line}");
-        self.lacks(reader, name, "this key is missing", hint);
+        reader.refuse(self.record.place(key), &self.key(key), message, hint);
     }
 
     /// Notes that the table lacks what only this key could say.
-    pub fn lacks(&self, reader: &mut Reader<'_>, name: &str, message: &str, hint: String) {
-        reader.refuse_key(self.record.at, &self.key(name), message, Some(hint));
+    pub fn lacks(&self, reader: &mut Reader<'_>, key: &Key, message: &str, hint: String) {
+        reader.refuse_key(self.record.at, &self.key(key), message, Some(hint));
     }
 
     /// What a metric under this key is of; `None` if there is no such metric, which is a fault.
-    pub fn metric(&self, reader: &mut Reader<'_>, key: &str, name: &str) -> Option<Scope> {
+    pub fn metric(&self, reader: &mut Reader<'_>, key: &Key, name: &str) -> Option<Scope> {
         if let Some(scope) = metrics::scope_of(name) {
             return Some(scope);
         }
@@ -84,7 +66,7 @@ impl Table<'_> {
     }
 
     /// Sees to it that there is a flow or traffic of this name.
-    pub fn flow(&self, reader: &mut Reader<'_>, flow: &str) {
+    pub fn flow(&self, reader: &mut Reader<'_>, key: &Key, flow: &str) {
         let all = || {
             self.known
                 .names
@@ -98,7 +80,7 @@ impl Table<'_> {
         }
         let hint = did_you_mean(flow, names());
         let message = format!("there is no flow `{}`", shorten(flow));
-        self.refuse(reader, "flow", message, hint);
+        self.refuse(reader, key, message, hint);
     }
 
     /// What to write instead of a key that the matrix does not vary.

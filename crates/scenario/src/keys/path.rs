@@ -1,338 +1,158 @@
 //! Keys of `[path]`, `[[link]]` and `[[route]]`.
 
-use super::super::value::Kind;
-use super::queue::{QUEUE, QUEUES};
-use super::{ANY_TIME, HOUR, Key, POSITIVE_TIME, Word, concat, fixed, key, word};
+use fullpipe_run::{Buffer, LinkSpec};
+use fullpipe_units::{BufferSize, Span};
 
-/// `[path]`.
-pub(crate) const PATH: &[Key] = &concat::<
-    { WHOLE_PATH.len() + ELEMENTS.len() + RETURN.len() + CHANGES.len() },
->(&[WHOLE_PATH, ELEMENTS, CHANGES, RETURN]);
+use super::super::value::{Either, HOUR, Target, keys, tables};
+use super::loss::LossTable;
+use super::queue::{QueueKind, QueueTable};
 
-/// `[[link]]`.
-pub(crate) const LINK: &[Key] =
-    &concat::<{ ONE_LINK.len() + ELEMENTS.len() + LINK_CHANGES.len() }>(&[
-        ONE_LINK,
-        ELEMENTS,
-        LINK_CHANGES,
-    ]);
+tables! {
+    /// `[path]`.
+    Path { own: PathKeys, element: Element, changes: PathChanges, back: Back }
 
-const WHOLE_PATH: &[Key] = &[
-    key(
-        "rate",
-        Kind::Rate,
-        "(the mean of `trace`)",
-        r#""500Mbit/s""#,
-        "capacity of the bottleneck, packet headers included",
-    ),
-    key(
-        "rtt",
-        Kind::Span { min: 1, max: HOUR },
-        "",
-        r#""80ms""#,
-        "two-way propagation delay",
-    ),
-    key(
-        "mtu",
-        Kind::Whole {
-            min: 68,
-            max: 65535,
-            unit: "bytes",
-        },
-        "1500",
-        "9000",
-        "bytes of a full packet, IP and TCP headers included",
-    ),
-];
+    /// `[[link]]`.
+    Link { own: LinkKeys, element: Element, changes: LinkChanges }
 
-const ONE_LINK: &[Key] = &[
-    fixed(
-        "name",
-        Kind::Name,
-        "",
-        r#""first-hop""#,
-        "unique name; required",
-    ),
-    key(
-        "rate",
-        Kind::Rate,
-        "(the mean of `trace`)",
-        r#""100Mbit/s""#,
-        "capacity, packet headers included; without it and without a trace the link only delays",
-    ),
-    key(
-        "delay",
-        ANY_TIME,
-        r#""0s""#,
-        r#""10ms""#,
-        "propagation delay, one way",
-    ),
-];
+    /// An entry of `path.schedule`.
+    PathChange { any: Change, own: RttChange }
 
-/// What any link may do to packets.
-const ELEMENTS: &[Key] = &[
-    key(
-        "buffer",
-        Kind::Buffer,
-        r#""1BDP""#,
-        r#""200 packets""#,
-        "room, the packet in transmission included; 1BDP is rate x rtt in whole packets",
-    ),
-    key(
-        "queue",
-        Kind::Either(&Kind::Word(QUEUES), &Kind::Table(QUEUE)),
-        r#""droptail""#,
-        r#"{ kind = "red", min = "5 packets", max = "15 packets" }"#,
-        "queue discipline: a word, or a table with its parameters",
-    ),
-    key(
-        "loss",
-        Kind::Either(&Kind::Fraction, &Kind::Table(LOSS)),
-        "0",
-        r#""0.01%""#,
-        "random loss of data packets at the entry: a probability, or a table",
-    ),
-    key(
-        "loss_of_acks",
-        Kind::Flag,
-        "false",
-        "true",
-        "random loss strikes ACKs, SYNs and probes too",
-    ),
-    key(
-        "jitter",
-        Kind::Span { min: 0, max: HOUR },
-        r#""0s""#,
-        r#""2ms""#,
-        "each packet is delayed by a uniform part of this in addition; the order is kept",
-    ),
-    key(
-        "reorder",
-        Kind::OrOff(&Kind::Table(REORDER)),
-        r#""off""#,
-        r#"{ probability = 0.01, extra = "5ms" }"#,
-        "packets that later ones overtake",
-    ),
-    key(
-        "policer",
-        Kind::OrOff(&Kind::Table(POLICER)),
-        r#""off""#,
-        r#"{ rate = "50Mbit/s", burst = "100kB" }"#,
-        "token bucket at the entry that drops what exceeds its rate",
-    ),
-    key(
-        "trace",
-        Kind::OrOff(&Kind::Text),
-        r#""off""#,
-        r#""lte.mahimahi""#,
-        "file of delivery opportunities, one millisecond per line as mahimahi writes them, in place of a constant rate; \
-         its path counts from the scenario file",
-    ),
-];
+    /// An entry of `link.<name>.schedule`.
+    LinkChange { any: Change, own: DelayChange }
+}
 
-const CHANGES: &[Key] = &[key(
-    "schedule",
-    Kind::OneOrMany(&Kind::Table(CHANGE)),
-    "",
-    r#"[{ at = "10s", rate = "50Mbit/s" }, { at = "20s", outage = "2s" }]"#,
-    "changes of the bottleneck over time",
-)];
+keys! {
+    /// Of the path as a whole.
+    PathKeys {
+        rate: rate ~ r#""100Mbit/s""# [or "the mean of `trace`"], "500Mbit/s",
+            "capacity of the bottleneck, packet headers included";
+        rtt: span(1, HOUR), "80ms", "two-way propagation delay";
+        mtu: whole(68, 65535, "bytes") [= 1500], 9000,
+            "bytes of a full packet, IP and TCP headers included";
+    }
+}
 
-const LINK_CHANGES: &[Key] = &[key(
-    "schedule",
-    Kind::OneOrMany(&Kind::Table(LINK_CHANGE)),
-    "",
-    r#"[{ at = "10s", rate = "50Mbit/s" }, { at = "20s", outage = "2s" }]"#,
-    "changes of the link over time",
-)];
+keys! {
+    /// Of a link with a name.
+    LinkKeys {
+        @fixed name: name, "first-hop", "unique name; required";
+        rate: rate [or "the mean of `trace`"], "100Mbit/s",
+            "capacity, packet headers included; without it and without a trace the link only delays";
+        delay: time [= Span::ZERO], "10ms", "propagation delay, one way";
+    }
+}
 
-const RETURN: &[Key] = &[
-    key(
-        "return_rate",
-        Kind::Rate,
-        "(`rate`, if something runs in reverse; otherwise the way back only delays)",
-        r#""1Mbit/s""#,
-        "capacity of the way back",
-    ),
-    key(
-        "return_buffer",
-        Kind::Buffer,
-        "(`buffer`)",
-        r#""50 packets""#,
-        "room of the way back; 1BDP is return_rate x rtt",
-    ),
-    key(
-        "return_queue",
-        Kind::Either(&Kind::Word(QUEUES), &Kind::Table(QUEUE)),
-        "(`queue`)",
-        r#""fq-codel""#,
-        "queue discipline of the way back",
-    ),
-    key(
-        "return_loss",
-        Kind::Either(&Kind::Fraction, &Kind::Table(LOSS)),
-        "0",
-        r#""1%""#,
-        "random loss on the way back; of ACKs only with `loss_of_acks`",
-    ),
-];
+keys! {
+    /// What any link may do to packets.
+    Element => LinkSpec {
+        buffer: buffer [= BufferSize::Bdp(1.0)], "200 packets",
+            "room, the packet in transmission included; 1BDP is rate x rtt in whole packets";
+        queue: either(word(QueueKind), table(QueueTable)) [= Either::First(QueueKind::DropTail)],
+            { kind = "red", min = "5 packets", max = "15 packets" },
+            "queue discipline: a word, or a table with its parameters";
+        loss: either(fraction, table(LossTable)) [= Either::First(0.0)], "0.01%",
+            "random loss of data packets at the entry: a probability, or a table";
+        loss_of_acks: flag [=> loss_of_acks], true,
+            "random loss strikes ACKs, SYNs and probes too";
+        jitter: span(0, HOUR) [=> jitter], "2ms",
+            "each packet is delayed by a uniform part of this in addition; the order is kept";
+        reorder: off(table(ReorderTable)) [off], { probability = 0.01, extra = "5ms" },
+            "packets that later ones overtake";
+        policer: off(table(PolicerTable)) [off], { rate = "50Mbit/s", burst = "100kB" },
+            "token bucket at the entry that drops what exceeds its rate";
+        trace: off(text) [off], "lte.mahimahi",
+            "file of delivery opportunities, one millisecond per line as mahimahi writes them, in \
+             place of a constant rate; its path counts from the scenario file";
+    }
+}
 
-/// `reorder`.
-pub(crate) const REORDER: &[Key] = &[
-    key(
-        "probability",
-        Kind::Fraction,
-        "",
-        "0.01",
-        "part of the packets; required",
-    ),
-    key(
-        "extra",
-        Kind::Span { min: 1, max: HOUR },
-        "",
-        r#""5ms""#,
-        "they arrive this much later; required",
-    ),
-];
+impl Target for LinkSpec {
+    fn varieties() -> Vec<(&'static str, Self)> {
+        vec![("", LinkSpec::new("", None, Span::ZERO, Buffer::Unlimited))]
+    }
+}
 
-const POLICER: &[Key] = &[
-    key(
-        "rate",
-        Kind::Rate,
-        "",
-        r#""50Mbit/s""#,
-        "rate at which tokens come; required",
-    ),
-    key(
-        "burst",
-        Kind::Size,
-        "",
-        r#""100kB""#,
-        "depth of the bucket, full at the start; required",
-    ),
-];
+keys! {
+    /// Changes of the path.
+    PathChanges {
+        schedule: many(table(PathChange)),
+            [{ at = "10s", rate = "50Mbit/s" }, { at = "20s", outage = "2s" }],
+            "changes of the bottleneck over time";
+    }
+}
 
-/// An entry of `path.schedule`.
-pub(crate) const CHANGE: &[Key] = &concat::<{ ANY_CHANGE.len() + 1 }>(&[
-    ANY_CHANGE,
-    &[key(
-        "rtt",
-        Kind::Span { min: 1, max: HOUR },
-        "",
-        r#""120ms""#,
-        "`path.rtt` from then on; the RTT of every flow changes by as much",
-    )],
-]);
+keys! {
+    /// Changes of a link.
+    LinkChanges {
+        schedule: many(table(LinkChange)),
+            [{ at = "10s", rate = "50Mbit/s" }, { at = "20s", outage = "2s" }],
+            "changes of the link over time";
+    }
+}
 
-/// An entry of `link.<name>.schedule`.
-pub(crate) const LINK_CHANGE: &[Key] = &concat::<{ ANY_CHANGE.len() + 1 }>(&[
-    ANY_CHANGE,
-    &[key(
-        "delay",
-        ANY_TIME,
-        "",
-        r#""60ms""#,
-        "propagation delay of the link from then on",
-    )],
-]);
+keys! {
+    /// The way back of `[path]` as a link of its own.
+    Back {
+        return_rate: rate
+            [or "`rate`, if something runs in reverse; otherwise the way back only delays"],
+            "1Mbit/s", "capacity of the way back";
+        return_buffer: buffer [or "`buffer`"], "50 packets",
+            "room of the way back; 1BDP is return_rate x rtt";
+        return_queue: either(word(QueueKind), table(QueueTable)) [or "`queue`"], "fq-codel",
+            "queue discipline of the way back";
+        return_loss: either(fraction, table(LossTable)) [= Either::First(0.0)], "1%",
+            "random loss on the way back; of ACKs only with `loss_of_acks`";
+    }
+}
 
-const ANY_CHANGE: &[Key] = &[
-    key("at", ANY_TIME, "", r#""10s""#, "when; required"),
-    key(
-        "rate",
-        Kind::Rate,
-        "",
-        r#""50Mbit/s""#,
-        "capacity from then on",
-    ),
-    key(
-        "outage",
-        POSITIVE_TIME,
-        "",
-        r#""2s""#,
-        "for so long nothing is transmitted: packets wait",
-    ),
-    key(
-        "loss",
-        Kind::Either(&Kind::Fraction, &Kind::Table(LOSS)),
-        "",
-        r#""0.1%""#,
-        "random loss from then on",
-    ),
-];
+keys! {
+    /// `reorder`.
+    ReorderTable {
+        probability: fraction, 0.01, "part of the packets; required";
+        extra: span(1, HOUR), "5ms", "they arrive this much later; required";
+    }
+}
 
-/// `[[route]]`.
-pub(crate) const ROUTE: &[Key] = &[
-    fixed(
-        "flow",
-        Kind::Text,
-        "",
-        r#""long""#,
-        "name of a flow or of traffic; required",
-    ),
-    fixed(
-        "forward",
-        Kind::OneOrMany(&Kind::Text),
-        "",
-        r#"["first", "second"]"#,
-        "links that data crosses, in order; required",
-    ),
-    fixed(
-        "back",
-        Kind::OneOrMany(&Kind::Text),
-        "(a delay equal to that of the way there)",
-        r#"["home"]"#,
-        "links that ACKs and answers cross, in order",
-    ),
-];
+keys! {
+    /// `policer`.
+    PolicerTable {
+        rate: rate, "50Mbit/s", "rate at which tokens come; required";
+        burst: size, "100kB", "depth of the bucket, full at the start; required";
+    }
+}
 
-/// `loss` as a table.
-pub(crate) const LOSS: &[Key] = &[
-    key(
-        "model",
-        Kind::Word(LOSS_MODELS),
-        "",
-        r#""gilbert-elliott""#,
-        "loss process",
-    ),
-    key(
-        "probability",
-        Kind::Fraction,
-        "",
-        "1e-4",
-        "bernoulli: probability of loss of each packet",
-    ),
-    key(
-        "to_bad",
-        Kind::Fraction,
-        "",
-        "1e-4",
-        "gilbert-elliott: from the good to the bad state, per packet",
-    ),
-    key(
-        "to_good",
-        Kind::Fraction,
-        "",
-        "0.1",
-        "gilbert-elliott: from the bad to the good state, per packet",
-    ),
-    key(
-        "good",
-        Kind::Fraction,
-        "0",
-        "0",
-        "gilbert-elliott: probability of loss in the good state",
-    ),
-    key(
-        "bad",
-        Kind::Fraction,
-        "1",
-        "0.5",
-        "gilbert-elliott: probability of loss in the bad state",
-    ),
-];
+keys! {
+    /// What may change on any link.
+    Change {
+        at: time, "10s", "when; required";
+        rate: rate, "50Mbit/s", "capacity from then on";
+        outage: moment, "2s", "for so long nothing is transmitted: packets wait";
+        loss: either(fraction, table(LossTable)), "0.1%", "random loss from then on";
+    }
+}
 
-const LOSS_MODELS: &[Word] = &[
-    word("bernoulli", "each packet independently"),
-    word("gilbert-elliott", "two states, one step per packet"),
-];
+keys! {
+    /// What may change on the path.
+    RttChange {
+        rtt: span(1, HOUR), "120ms",
+            "`path.rtt` from then on; the RTT of every flow changes by as much";
+    }
+}
+
+keys! {
+    /// What may change on a link.
+    DelayChange {
+        delay: time, "60ms", "propagation delay of the link from then on";
+    }
+}
+
+keys! {
+    /// `[[route]]`.
+    Route {
+        @fixed flow: text ~ r#""main""#, "long", "name of a flow or of traffic; required";
+        @fixed forward: many(text) ~ r#"["first"]"#, ["first", "second"],
+            "links that data crosses, in order; required";
+        @fixed back: many(text) [or "a delay equal to that of the way there"], ["home"],
+            "links that ACKs and answers cross, in order";
+    }
+}

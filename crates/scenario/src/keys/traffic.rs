@@ -1,276 +1,135 @@
 //! Keys of `[[traffic]]`.
 
-use super::super::value::Kind;
-use super::flow::DIRECTIONS;
-use super::transport::TRANSPORT;
-use super::{ANY_TIME, Key, MICROSECOND, POSITIVE_TIME, Word, YEAR, concat, fixed, key, word};
+use fullpipe_run::Spacing;
+use fullpipe_units::{Bytes, Rate, Span};
 
-/// `[[traffic]]`.
-pub(crate) const TRAFFIC: &[Key] =
-    &concat::<{ TRAFFIC_OWN.len() + TRANSPORT.len() }>(&[TRAFFIC_OWN, TRANSPORT]);
+use super::super::value::{MICROSECOND, YEAR, keys, kinds, tables, words};
+use super::flow::Direction;
+use super::transport::Transport;
 
-/// Those that a flow does not have, or not so.
-pub(crate) const TRAFFIC_OWN: &[Key] = &[
-    fixed("name", Kind::Name, "", r#""mice""#, "unique name; required"),
-    key(
-        "kind",
-        Kind::Word(KINDS),
-        "",
-        r#""udp""#,
-        "what it is; required",
-    ),
-    key(
-        "enabled",
-        Kind::Flag,
-        "true",
-        "false",
-        "false: it is left out",
-    ),
-    key(
-        "direction",
-        Kind::Word(DIRECTIONS),
-        r#""forward""#,
-        r#""reverse""#,
-        "way of the data",
-    ),
-    key("start", ANY_TIME, r#""0s""#, r#""10s""#, "it begins"),
-    key(
-        "stop",
-        POSITIVE_TIME,
-        "",
-        r#""50s""#,
-        "no new flow, datagram or probe after this time",
-    ),
-    key(
-        "size",
-        Kind::Either(&Kind::Volume, &Kind::Table(SIZE)),
-        r#"(short-flows: required; ping: "64B")"#,
-        r#"{ pareto = { mean = "10 segments", shape = 1.2 } }"#,
-        "short-flows: length of a transfer, or its law; ping: bytes without the 28 of headers",
-    ),
-    key(
-        "load",
-        Kind::Fraction,
-        "",
-        r#""60%""#,
-        "short-flows: Poisson arrivals that offer this part of the capacity, headers included, nothing resent",
-    ),
-    key(
-        "per_second",
-        Kind::Real {
-            min: 1e-6,
-            max: 1e6,
-        },
-        "",
-        "5",
-        "short-flows: Poisson arrivals at this rate",
-    ),
-    key(
-        "every",
-        POSITIVE_TIME,
-        "",
-        r#""200ms""#,
-        "short-flows: time between two arrivals; udp-staircase: time on a step",
-    ),
-    key(
-        "count",
-        Kind::Whole {
-            min: 1,
-            max: 1_000_000,
-            unit: "flows",
-        },
-        "",
-        "300",
-        "short-flows: so many in all, each at a uniform time `within`",
-    ),
-    key(
-        "within",
-        POSITIVE_TIME,
-        "(until `stop` or the end)",
-        r#""10s""#,
-        "short-flows with `count`: time in which they arrive",
-    ),
-    key(
-        "rate",
-        Kind::Rate,
-        "",
-        r#""20Mbit/s""#,
-        "udp, udp-on-off (while on), udp-blast: rate, headers included",
-    ),
-    key(
-        "on",
-        Kind::Span {
-            min: MICROSECOND,
-            max: YEAR,
-        },
-        "",
-        r#""500ms""#,
-        "udp-on-off: mean of the exponential times of sending",
-    ),
-    key(
-        "off",
-        Kind::Span {
-            min: MICROSECOND,
-            max: YEAR,
-        },
-        "",
-        r#""500ms""#,
-        "udp-on-off: mean of the exponential times of silence",
-    ),
-    key(
-        "mean",
-        Kind::Rate,
-        "",
-        r#""50Mbit/s""#,
-        "udp-sine: rate(t) = mean + amplitude sin(2 pi t / period)",
-    ),
-    key(
-        "amplitude",
-        Kind::ZeroRate,
-        "",
-        r#""30Mbit/s""#,
-        "udp-sine: at most the mean",
-    ),
-    key(
-        "period",
-        POSITIVE_TIME,
-        "(udp-sine: required; the others: the last rate stays)",
-        r#""60s""#,
-        "udp-sine; udp-staircase, udp-file: begins anew after this time",
-    ),
-    key(
-        "volume",
-        Kind::Size,
-        "(until `stop`)",
-        r#""100MB""#,
-        "udp-blast: bytes with headers, then silence",
-    ),
-    key(
-        "from",
-        Kind::ZeroRate,
-        "",
-        r#""10Mbit/s""#,
-        "udp-staircase: first rate",
-    ),
-    key(
-        "to",
-        Kind::ZeroRate,
-        "",
-        r#""100Mbit/s""#,
-        "udp-staircase: last rate, above or below the first",
-    ),
-    key(
-        "step",
-        Kind::Rate,
-        "",
-        r#""10Mbit/s""#,
-        "udp-staircase: difference of two rates",
-    ),
-    key(
-        "file",
-        Kind::Text,
-        "",
-        r#""video.csv""#,
-        "udp-file: lines of seconds and a rate that holds from then on; its path counts from the scenario file",
-    ),
-    key(
-        "packet",
-        Kind::Whole {
-            min: 28,
-            max: 65_535,
-            unit: "bytes",
-        },
-        "(`path.mtu`)",
-        "200",
-        "udp: bytes of a datagram with its headers",
-    ),
-    key(
-        "spacing",
-        Kind::Word(SPACINGS),
-        r#""even""#,
-        r#""poisson""#,
-        "udp: how datagrams follow one another",
-    ),
-    key(
-        "interval",
-        POSITIVE_TIME,
-        r#""100ms""#,
-        r#""1s""#,
-        "ping: from one request to the next",
-    ),
-];
+tables! {
+    /// `[[traffic]]`.
+    Traffic { own: TrafficKeys, transport: Transport }
+}
 
-const KINDS: &[Word] = &[
-    word(
-        "short-flows",
-        "connections that arrive, transfer something and end; they take the keys of a transport too",
-    ),
-    word("udp", "datagrams at a constant `rate`"),
-    word(
-        "udp-on-off",
-        "at `rate` while on, for exponential times `on` and `off`",
-    ),
-    word("udp-sine", "`mean`, `amplitude`, `period`"),
-    word("udp-blast", "at `rate` until `volume` is sent"),
-    word("udp-staircase", "`from`, `to`, `step`, `every`"),
-    word("udp-file", "rates from a `file`"),
-    word("ping", "probes that are answered at once"),
-];
+keys! {
+    /// Keys that a flow does not have, or not so.
+    TrafficKeys {
+        @fixed name: name, "mice", "unique name; required";
+        kind: word(TrafficWord), "udp", "what it is; required";
+        enabled: flag [= true], false, "false: it is left out";
+        direction: word(Direction) [= Direction::Forward], "reverse", "way of the data";
+        start: time [= Span::ZERO], "10s", "it begins";
+        stop: moment, "50s", "no new flow, datagram or probe after this time";
+        size: either(volume, table(SizeTable)) ~ r#""10 segments""#
+            [or r#"short-flows: required; ping: "64B""#],
+            { pareto = { mean = "10 segments", shape = 1.2 } },
+            "short-flows: length of a transfer, or its law; ping: bytes without the 28 of headers";
+        load: fraction, "60%",
+            "short-flows: Poisson arrivals that offer this part of the capacity, headers included, \
+             nothing resent";
+        per_second: real(1e-6, 1e6), 5, "short-flows: Poisson arrivals at this rate";
+        every: moment ~ r#""10s""#, "200ms",
+            "short-flows: time between two arrivals; udp-staircase: time on a step";
+        count: long(1, 1_000_000, "flows"), 300,
+            "short-flows: so many in all, each at a uniform time `within`";
+        within: moment [or "until `stop` or the end"], "10s",
+            "short-flows with `count`: time in which they arrive";
+        rate: rate, "20Mbit/s", "udp, udp-on-off (while on), udp-blast: rate, headers included";
+        on: span(MICROSECOND, YEAR), "500ms",
+            "udp-on-off: mean of the exponential times of sending";
+        off: span(MICROSECOND, YEAR), "500ms",
+            "udp-on-off: mean of the exponential times of silence";
+        mean: rate, "50Mbit/s", "udp-sine: rate(t) = mean + amplitude sin(2 pi t / period)";
+        amplitude: zero_rate, "30Mbit/s", "udp-sine: at most the mean";
+        period: moment [or "udp-sine: required; the others: the last rate stays"], "60s",
+            "udp-sine; udp-staircase, udp-file: begins anew after this time";
+        volume: size [or "until `stop`"], "100MB", "udp-blast: bytes with headers, then silence";
+        from: zero_rate, "10Mbit/s", "udp-staircase: first rate";
+        to: zero_rate, "100Mbit/s", "udp-staircase: last rate, above or below the first";
+        step: rate, "10Mbit/s", "udp-staircase: difference of two rates";
+        file: text ~ r#""rates.csv""#, "video.csv",
+            "udp-file: lines of seconds and a rate that holds from then on; its path counts from \
+             the scenario file";
+        packet: whole(28, 65_535, "bytes") [or "`path.mtu`"], 200,
+            "udp: bytes of a datagram with its headers";
+        spacing: word(Spacing) [= Spacing::Even], "poisson",
+            "udp: how datagrams follow one another";
+        interval: moment [= Span::from_millis(100)], "1s", "ping: from one request to the next";
+    }
+}
 
-const SPACINGS: &[Word] = &[
-    word("even", "as even as the rate allows"),
-    word("poisson", "exponential gaps"),
-];
+kinds! {
+    /// What traffic is.
+    TrafficKinds of TrafficKeys,
+    /// Word of a kind of traffic.
+    by TrafficWord {
+        ShortFlows = "short-flows",
+            "connections that arrive, transfer something and end; they take the keys of a transport too" {
+        } + [
+            TrafficKeys::size,
+            TrafficKeys::load,
+            TrafficKeys::per_second,
+            TrafficKeys::every,
+            TrafficKeys::count,
+            TrafficKeys::within,
+        ];
+        Udp = "udp", "datagrams at a constant `rate`" {
+            rate: Rate [!],
+        } + [TrafficKeys::packet, TrafficKeys::spacing];
+        OnOff = "udp-on-off", "at `rate` while on, for exponential times `on` and `off`" {
+            rate: Rate [!],
+            on: Span [!],
+            off: Span [!],
+        } + [TrafficKeys::packet, TrafficKeys::spacing];
+        Sine = "udp-sine", "`mean`, `amplitude`, `period`" {
+            mean: Rate [!],
+            amplitude: Rate [!],
+            period: Span [!],
+        } + [TrafficKeys::packet, TrafficKeys::spacing];
+        Blast = "udp-blast", "at `rate` until `volume` is sent" {
+            rate: Rate [!],
+            volume: Option<Bytes>,
+        } + [TrafficKeys::packet, TrafficKeys::spacing];
+        Staircase = "udp-staircase", "`from`, `to`, `step`, `every`" {
+            from: Rate [!],
+            to: Rate [!],
+            step: Rate [!],
+            every: Span [!],
+            period: Option<Span>,
+        } + [TrafficKeys::packet, TrafficKeys::spacing];
+        File = "udp-file", "rates from a `file`" {
+            file: String [!],
+            period: Option<Span>,
+        } + [TrafficKeys::packet, TrafficKeys::spacing];
+        Ping = "ping", "probes that are answered at once" {
+        } + [TrafficKeys::interval, TrafficKeys::size, Transport::rtt];
+    }
+}
 
-/// `size` as a table.
-pub(crate) const SIZE: &[Key] = &[
-    key(
-        "uniform",
-        Kind::Bounds,
-        "",
-        "[2, 30]",
-        "whole segments from the first to the second, equally likely",
-    ),
-    key(
-        "pareto",
-        Kind::Table(PARETO),
-        "",
-        r#"{ mean = "10 segments", shape = 1.2 }"#,
-        "Pareto law",
-    ),
-    key(
-        "file",
-        Kind::Text,
-        "",
-        r#""sizes.csv""#,
-        "distribution function: lines of segments and the probability of at most so many, the last 1; linear in between",
-    ),
-];
+words! {
+    Spacing {
+        Even = "even", "as even as the rate allows";
+        Poisson = "poisson", "exponential gaps";
+    }
+}
 
-/// `size.pareto`.
-pub(crate) const PARETO: &[Key] = &[
-    key(
-        "mean",
-        Kind::Volume,
-        "",
-        r#""10 segments""#,
-        "mean of the law before it is cut; required",
-    ),
-    key(
-        "shape",
-        Kind::Real {
-            min: 1.000_001,
-            max: 100.0,
-        },
-        "",
-        "1.2",
-        "above 1; required",
-    ),
-    key(
-        "most",
-        Kind::Volume,
-        "(1e9 segments)",
-        r#""100000 segments""#,
-        "larger transfers are cut to this",
-    ),
-];
+keys! {
+    /// `size` as a table.
+    SizeTable {
+        uniform: bounds, [2, 30], "whole segments from the first to the second, equally likely";
+        pareto: table(ParetoTable), { mean = "10 segments", shape = 1.2 }, "Pareto law";
+        file: text, "sizes.csv",
+            "distribution function: lines of segments and the probability of at most so many, the \
+             last 1; linear in between";
+    }
+}
+
+keys! {
+    /// `size.pareto`.
+    ParetoTable {
+        mean: volume, "10 segments", "mean of the law before it is cut; required";
+        shape: real(1.000_001, 100.0), 1.2, "above 1; required";
+        most: volume [or "1e9 segments"], "100000 segments", "larger transfers are cut to this";
+    }
+}

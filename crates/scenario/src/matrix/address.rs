@@ -1,15 +1,15 @@
 //! Dotted keys: what `flow.main.stack` names, and how a value gets there.
 
 use super::super::document::shorten;
-use super::super::keys::{self, Key};
-use super::super::value::{Field, Kind, Record, Value, nearest, nested};
+use super::super::keys::{Measures, Path, Top};
+use super::super::value::{Field, Key, Kind, Record, Table, Value, nearest, nested};
 use super::{Config, Names, Section};
 
 /// What a dotted key names.
 #[derive(Clone, Debug)]
 pub(crate) struct Address {
     pub(super) scope: Scope,
-    chain: Vec<&'static str>,
+    chain: Vec<&'static Key>,
     pub key: &'static Key,
 }
 
@@ -54,8 +54,8 @@ impl Address {
         };
         let first = parts.next().unwrap_or_default();
         let (scope, keys) = match first {
-            "path" => (Scope::Path, keys::PATH),
-            "measure" => (Scope::Measure, keys::MEASURE),
+            "path" => (Scope::Path, Path::KEYS),
+            "measure" => (Scope::Measure, Measures::KEYS),
             word if Section::ALL.iter().any(|section| section.word() == word) => {
                 let section = Section::ALL.into_iter().find(|s| s.word() == word);
                 let section = section.unwrap_or(Section::Flow);
@@ -89,8 +89,8 @@ impl Address {
                 (Scope::Members(section, indices), keys)
             }
             name => {
-                let key = find(keys::TOP, name).ok_or_else(unknown)?;
-                if matches!(key.kind, Kind::Free | Kind::Tables(_)) || key.name == "study" {
+                let key = find(Top::KEYS, name).ok_or_else(unknown)?;
+                if matches!(key.kind, Kind::Free | Kind::Tables(_)) || key.name == Top::study.name {
                     return Err((
                         format!("`{name}` cannot be set"),
                         Some("edit the file".to_owned()),
@@ -101,18 +101,18 @@ impl Address {
                 }
                 return Ok(Address {
                     scope: Scope::Top,
-                    chain: vec![key.name],
+                    chain: vec![key],
                     key,
                 });
             }
         };
         let mut key = find(keys, parts.next().ok_or_else(|| whole(first))?).ok_or_else(unknown)?;
-        let mut chain = vec![key.name];
+        let mut chain = vec![key];
         for part in parts {
             key = nested(&key.kind)
                 .and_then(|keys| find(keys, part))
                 .ok_or_else(unknown)?;
-            chain.push(key.name);
+            chain.push(key);
         }
         Ok(Address { scope, chain, key })
     }
@@ -133,7 +133,7 @@ impl Address {
             .chain
             .iter()
             .zip(&other.chain)
-            .take_while(|(a, b)| a == b)
+            .take_while(|(a, b)| a.name == b.name)
             .count();
         let relation = match (shared == self.chain.len(), shared == other.chain.len()) {
             (true, true) => Relation::Same,
@@ -164,36 +164,40 @@ impl Address {
     }
 }
 
-fn put(record: &mut Record, chain: &[&'static str], field: &Field) -> Result<(), String> {
-    let (name, rest) = match chain {
-        [name] => {
-            *record.field_mut(name) = Some(field.clone());
+fn put(record: &mut Record, chain: &[&'static Key], field: &Field) -> Result<(), String> {
+    let (key, rest) = match chain {
+        [key] => {
+            record.set(key, field.clone());
             return Ok(());
         }
-        [name, rest @ ..] => (*name, rest),
+        [key, rest @ ..] => (*key, rest),
         [] => return Ok(()),
     };
-    let inner = record
-        .keys
-        .iter()
-        .find(|key| key.name == name)
-        .and_then(|key| nested(&key.kind));
-    let Some(inner) = inner else { return Ok(()) };
-    let slot = record.field_mut(name).get_or_insert_with(|| Field {
-        value: Value::Record(Record::empty(inner, field.at)),
-        at: field.at,
-    });
-    match &mut slot.value {
-        Value::Record(inner) => put(inner, rest, field),
-        Value::List(items) => match items.as_mut_slice() {
+    let Some(inner) = nested(&key.kind) else {
+        return Ok(());
+    };
+    if !record.is_given(key) {
+        let value = Value::Record(Record::empty(inner, field.at));
+        record.set(
+            key,
+            Field {
+                value,
+                at: field.at,
+            },
+        );
+    }
+    match record.field_mut(key).map(|field| &mut field.value) {
+        Some(Value::Record(inner)) => put(inner, rest, field),
+        Some(Value::List(items)) => match items.as_mut_slice() {
             [Value::Record(inner)] => put(inner, rest, field),
             [Value::Broken] => Ok(()),
             _ => Err(format!(
-                "`{name}` is a list of several tables here: vary or set it as a whole"
+                "`{}` is a list of several tables here: vary or set it as a whole",
+                key.name
             )),
         },
-        Value::Broken => Ok(()),
-        _ => Err(format!("`{name}` is not a table here")),
+        Some(Value::Broken) | None => Ok(()),
+        Some(_) => Err(format!("`{}` is not a table here", key.name)),
     }
 }
 
@@ -214,7 +218,8 @@ fn sample(name: &str) -> &'static str {
 
 /// Every dotted key that can be set, for the search of the nearest.
 fn all_keys(names: &Names) -> Vec<String> {
-    let mut all: Vec<String> = vec!["duration".to_owned(), "seeds".to_owned(), "name".to_owned()];
+    let top = [Top::duration, Top::seeds, Top::name];
+    let mut all: Vec<String> = top.iter().map(|key| key.name.to_owned()).collect();
     let mut add = |prefix: &str, keys: &'static [Key]| {
         for key in keys {
             all.push(format!("{prefix}.{}", key.name));
@@ -223,8 +228,8 @@ fn all_keys(names: &Names) -> Vec<String> {
             }
         }
     };
-    add("path", keys::PATH);
-    add("measure", keys::MEASURE);
+    add("path", Path::KEYS);
+    add("measure", Measures::KEYS);
     for section in Section::ALL {
         for name in names.of(section).iter().take(MAX_SEARCHED) {
             add(&format!("{}.{name}", section.word()), section.keys());

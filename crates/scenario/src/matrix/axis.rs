@@ -1,8 +1,7 @@
 //! An axis: a key and the values it takes.
 
 use super::super::document::{Node, Place};
-use super::super::keys::Key;
-use super::super::value::{Field, Reader};
+use super::super::value::{Field, Key, Reader};
 use super::address::{Address, Relation};
 
 /// A key of `[matrix]` and its values.

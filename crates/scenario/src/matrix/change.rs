@@ -1,6 +1,7 @@
 //! What `--set` and `[quick]` change before the cases are made.
 
 use super::super::document::{Data, Entry, Node, shorten};
+use super::super::keys::TrafficKeys;
 use super::super::value::{Field, Kind, Reader, did_you_mean};
 use super::address::{Address, Relation, Scope};
 use super::axis::{Axis, AxisValue, refuse_twice};
@@ -37,7 +38,7 @@ impl Draft<'_> {
             }
         };
         if let (Kind::Name, Scope::Members(section, _)) = (address.key.kind, &address.scope)
-            && address.key.name == "name"
+            && address.key.name == TrafficKeys::name.name
         {
             reader.refuse_key(
                 whole,

@@ -6,8 +6,8 @@ mod axis;
 mod change;
 mod read;
 
-use super::keys::{self, Key};
-use super::value::Record;
+use super::keys::{Flow, FlowKeys, Link, LinkKeys, Traffic, TrafficKeys};
+use super::value::{Key, Record, Table};
 
 pub(super) use axis::{Axis, AxisValue, digits, moved};
 pub(super) use change::Draft;
@@ -54,11 +54,20 @@ impl Section {
         }
     }
 
+    /// The key that names a table.
+    pub fn key_of_name(self) -> &'static Key {
+        match self {
+            Section::Flow => &FlowKeys::name,
+            Section::Traffic => &TrafficKeys::name,
+            Section::Link => &LinkKeys::name,
+        }
+    }
+
     fn keys(self) -> &'static [Key] {
         match self {
-            Section::Flow => keys::FLOW,
-            Section::Traffic => keys::TRAFFIC,
-            Section::Link => keys::LINK,
+            Section::Flow => Flow::KEYS,
+            Section::Traffic => Traffic::KEYS,
+            Section::Link => Link::KEYS,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! `[matrix]` as it is written: lists of values under dotted keys, and tables of values under a name.
 
 use super::super::document::{Data, Entry, Node, Place, Sources, shorten};
-use super::super::keys;
-use super::super::value::{Field, Reader, is_name};
+use super::super::keys::Top;
+use super::super::value::{Field, Reader, Table, is_name};
 use super::Names;
 use super::address::{Address, Relation, find};
 use super::axis::{Axis, AxisValue, clash, refuse_twice};
@@ -66,7 +66,7 @@ fn is_named_axis(key: &str, node: &Node) -> bool {
         }
         _ => false,
     };
-    key == CASE || (is_name(key) && find(keys::TOP, key).is_none() && tables())
+    key == CASE || (is_name(key) && find(Top::KEYS, key).is_none() && tables())
 }
 
 /// The values of a key, which stand in a list.

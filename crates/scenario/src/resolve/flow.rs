@@ -6,11 +6,14 @@ use fullpipe_flow::{ArtificialLoss, SenderConfig};
 use fullpipe_run::{Drops, FlowSpec};
 use fullpipe_units::{Span, Time, WindowSize};
 
-use super::super::value::{Record, Value, flow_path};
+use super::super::keys::{
+    Direction, DropPlace, DropTable, Flow, FlowKeys, Measures, RECOVERED, RecoveredTable,
+};
+use super::super::value::{At, Either, Findings, Key, Lands};
 use super::super::{FlowGroup, RecoveredAt};
-use super::graph::{Layout, is_enabled};
-use super::transport::TransportJudge;
-use super::{Findings, Input, MAX_FLOWS, segments};
+use super::graph::Layout;
+use super::transport::TransportResolver;
+use super::{Input, MAX_FLOWS, segments};
 
 /// Resolves the flows of a case.
 pub(super) fn flows(
@@ -20,111 +23,106 @@ pub(super) fn flows(
     findings: &mut Findings,
 ) -> Vec<FlowGroup> {
     let mut groups = Vec::new();
-    let all = input.config.flows.iter().zip(&input.names.flows);
-    for (record, name) in all.filter(|(record, _)| is_enabled(record)) {
-        let judge = FlowJudge {
-            record,
-            name,
-            path: flow_path(name),
+    for flow in input.tables.flows.iter().filter(|flow| flow.at.own.enabled) {
+        let resolver = FlowResolver {
+            at: &flow.at,
+            name: flow.name,
             duration: input.duration,
-            recovered: input.config.measure.record("recovered_at"),
+            measure: &input.tables.measure,
         };
-        let Some(mut group) = judge.resolve(findings, layout, flows) else {
+        let Some(mut group) = resolver.resolve(findings, layout, flows) else {
             continue;
         };
-        group.recovered_at = judge.recovered_at(&group, findings);
+        group.recovered_at = resolver.recovered_at(&group, findings);
         groups.push(group);
     }
     groups
 }
 
 /// Start and stop of something; both are checked against the run.
-pub(super) fn times(
-    record: &Record,
-    path: &str,
+pub(super) fn times<T>(
+    at: &At<'_, T>,
+    (start, stop): (Span, Option<Span>),
     what: &str,
     duration: Span,
     findings: &mut Findings,
 ) -> (Time, Option<Time>) {
-    let start = Time::ZERO + record.span("start").unwrap_or(Span::ZERO);
-    let stop = record.span("stop").map(|stop| Time::ZERO + stop);
-    if start >= Time::ZERO + duration {
+    if start >= duration {
         let message = format!("the {what} starts when the run of {duration} is over");
         let hint = "start it earlier or lengthen `duration`";
-        findings.refuse(record, "start", path, message, hint);
+        at.refuse(findings, &FlowKeys::start, message, hint);
     }
     if stop.is_some_and(|stop| stop <= start) {
-        let start = record.span("start").unwrap_or(Span::ZERO);
         let message = format!("the {what} stops before it starts, at {start}");
-        findings.refuse(record, "stop", path, message, "stop it later");
+        at.refuse(findings, &FlowKeys::stop, message, "stop it later");
     }
-    (start, stop)
+    (Time::ZERO + start, stop.map(|stop| Time::ZERO + stop))
 }
 
-/// A flow under examination.
-struct FlowJudge<'a> {
-    record: &'a Record,
+/// Makes a group of flows of a table.
+struct FlowResolver<'a> {
+    at: &'a At<'a, Flow>,
     name: &'a str,
-    /// Dotted key of its table.
-    path: String,
     duration: Span,
-    recovered: Option<&'a Record>,
+    measure: &'a At<'a, Measures>,
 }
 
-impl FlowJudge<'_> {
+impl FlowResolver<'_> {
     fn resolve(
         &self,
         findings: &mut Findings,
         layout: &mut Layout,
         flows: &mut Vec<FlowSpec>,
     ) -> Option<FlowGroup> {
-        let r = self.record;
-        let reverse = r.word("direction") == Some("reverse");
+        let own = &self.at.own;
+        let reverse = own.direction == Direction::Reverse;
         let leg = layout.leg(self.name, reverse)?;
-        let judge = TransportJudge::new(r, &self.path, layout, &leg, findings);
-        let (start, stop) = times(r, &self.path, "flow", self.duration, findings);
+        let (record, path) = (self.at.record, &self.at.path);
+        let transport = TransportResolver::new(record, path, layout, &leg, findings);
+        let (start, stop) = (own.start, own.stop);
+        let (start, stop) = times(self.at, (start, stop), "flow", self.duration, findings);
         let end = Time::ZERO + self.duration;
-        let start_spread = r.span("start_spread").unwrap_or(Span::ZERO);
-        if start + start_spread >= stop.unwrap_or(end).min(end) && start_spread != Span::ZERO {
+        let end = stop.map_or(end, |stop| stop.min(end));
+        let start_spread = own.start_spread;
+        if start + start_spread >= end && start_spread != Span::ZERO {
             let message = "the flow may start after its end";
-            self.refuse(findings, "start_spread", message, "shorten it");
+            self.at
+                .refuse(findings, &FlowKeys::start_spread, message, "shorten it");
         }
-        let (rtt, packet) = (judge.rtt, judge.packet);
-        let transport = judge.read(findings)?;
-        let mut sender = transport.sender;
+        let (rtt, packet) = (transport.rtt, transport.packet);
+        let mut connection = transport.read(findings)?;
+        own.land(&mut connection.ends);
+        let mut sender = connection.ends.sender;
         let mss = sender.mss;
-        sender.transfer = r.window("size").map(|size| whole_segments(size, mss));
-        let (drops, arrival_drops) = self.drops(
-            &mut sender,
-            start,
-            stop.map_or(end, |s| s.min(end)),
-            transport.cap,
-            findings,
-        );
-        let nic = layout.interface(r, self.name, &leg);
-        let spread = r.span("rtt_spread").filter(|spread| *spread != Span::ZERO);
-        let streams = r.whole("streams").unwrap_or(1);
+        sender.transfer = own.size.map(|size| whole_segments(size, mss));
+        let (drops, arrival_drops) =
+            self.drops(&mut sender, (start, end), connection.cap, findings);
+        let host = self.at.transport.host.as_deref().unwrap_or(self.name);
+        let nic = layout.interface(host, &leg);
+        let spread = Some(own.rtt_spread).filter(|spread| *spread != Span::ZERO);
+        let streams = own.streams;
         let first = flows.len();
         let has_drops = drops != Drops::default()
             || arrival_drops != Drops::default()
             || !sender.artificial_loss.is_none();
         if flows.len() as u64 + streams > MAX_FLOWS {
             let message = format!("a run has at most {MAX_FLOWS} connections");
-            self.refuse(findings, "streams", message, "lower `streams`");
+            self.at
+                .refuse(findings, &FlowKeys::streams, message, "lower `streams`");
             return None;
         }
         let members: Range<usize> = first..first + streams as usize;
         let group = FlowGroup {
             name: self.name.to_owned(),
-            stack: transport.stack.to_string(),
+            stack: connection.stack.to_string(),
             members,
-            recovered_at: RecoveredAt::Rate(DEFAULT_RECOVERED),
-            window_cap: transport.cap,
+            recovered_at: RecoveredAt::Rate(RECOVERED),
+            window_cap: connection.cap,
             base_rtt: rtt,
             capacity: leg.capacity,
             packet,
             mss,
-            ack_every: transport.receiver.acks.every,
+            ack_every: connection.ends.receiver.acks.every,
             start,
             stop,
             transfer: sender.transfer,
@@ -139,9 +137,9 @@ impl FlowJudge<'_> {
                 format!("{}.{i}", self.name)
             };
             flows.push(FlowSpec {
-                stack: transport.stack.clone(),
+                stack: connection.stack.clone(),
                 sender: sender.clone(),
-                receiver: transport.receiver.clone(),
+                receiver: connection.ends.receiver.clone(),
                 forward: nic.into_iter().chain(leg.forward.iter().copied()).collect(),
                 back: layout.back(&leg, rtt, spread.map(|spread| (spread, name.as_str()))),
                 local_queue: nic.is_some(),
@@ -157,58 +155,58 @@ impl FlowJudge<'_> {
         Some(group)
     }
 
+    /// Losses on the path and at the receiver; those at the sender are set there.
     fn drops(
         &self,
         sender: &mut SenderConfig,
-        start: Time,
-        end: Time,
+        (start, end): (Time, Time),
         cap: Option<f64>,
         findings: &mut Findings,
     ) -> (Drops, Drops) {
         let mut on_path = ArtificialLoss::default();
         let mut at_receiver = ArtificialLoss::default();
         let mut at_sender = ArtificialLoss::default();
-        let tables = self.record.many("drop");
+        let tables = self.at.own.drop.as_deref().unwrap_or_default();
         for (i, table) in tables.iter().enumerate() {
-            let Value::Record(table) = table else {
-                continue;
+            let key = self.at.key(&FlowKeys::drop);
+            let path = match tables.len() {
+                1 => key,
+                _ => format!("{key}[{}]", i + 1),
             };
-            let key = match tables.len() {
-                1 => format!("{}.drop", self.path),
-                _ => format!("{}.drop[{}]", self.path, i + 1),
-            };
-            let rules = ["segment", "at_cwnd", "every", "probability", "time"];
-            if !rules.iter().any(|rule| table.is_attempted(rule)) {
+            let drop = At::<DropTable>::new(&table.record, path);
+            let is_rule = |key: &&Key| key.name != DropTable::r#where.name;
+            if !drop
+                .record
+                .keys
+                .iter()
+                .filter(is_rule)
+                .any(|key| drop.is_attempted(key))
+            {
                 let hint = "give `segment`, `at_cwnd`, `every`, `probability` or `time`";
-                findings.refuse_table(table.at, &key, "nothing says which segments are lost", hint);
+                let message = "nothing says which segments are lost";
+                findings.refuse_table(drop.record.at, &drop.path, message, hint);
             }
-            let loss = match table.word("where") {
-                Some("sender") => &mut at_sender,
-                Some("receiver") => {
-                    if table.is_given("at_cwnd") {
+            let loss = match drop.r#where {
+                DropPlace::Sender => &mut at_sender,
+                DropPlace::Receiver => {
+                    if drop.is_given(&DropTable::at_cwnd) {
                         let message = "the receiver does not know the sender's window";
                         let hint = "drop it on the path: `where = \"path\"`";
-                        findings.refuse(table, "at_cwnd", &key, message, hint);
+                        drop.refuse(findings, &DropTable::at_cwnd, message, hint);
                     }
                     &mut at_receiver
                 }
-                _ => &mut on_path,
+                DropPlace::Path => &mut on_path,
             };
-            for value in table.many("segment") {
-                let Value::Whole(segment) = value else {
-                    continue;
-                };
-                if sender.transfer.is_some_and(|size| *segment >= size) {
-                    let message = format!(
-                        "the transfer ends with segment {}",
-                        sender.transfer.unwrap_or(1) - 1
-                    );
-                    findings.refuse(table, "segment", &key, message, "segments count from 0");
+            for segment in drop.segment.iter().flatten() {
+                if let Some(size) = sender.transfer.filter(|size| segment >= size) {
+                    let message = format!("the transfer ends with segment {}", size - 1);
+                    let hint = "segments count from 0";
+                    drop.refuse(findings, &DropTable::segment, message, hint);
                 }
                 loss.segments.push(*segment);
             }
-            for value in table.many("time") {
-                let Value::Span(span) = value else { continue };
+            for span in drop.time.iter().flatten() {
                 let time = Time::ZERO + *span;
                 if time < start || time >= end {
                     let message = "the flow does not send at this time";
@@ -217,38 +215,32 @@ impl FlowJudge<'_> {
                         Span::from_nanos(start.as_nanos()),
                         Span::from_nanos(end.as_nanos())
                     );
-                    findings.refuse(table, "time", &key, message, &hint);
+                    drop.refuse(findings, &DropTable::time, message, hint);
                 }
                 loss.times.push(time);
             }
             let twice = [
-                ("every", loss.every.is_some()),
-                ("at_cwnd", loss.at_window.is_some()),
-                ("probability", loss.probability > 0.0),
+                (DropTable::every, loss.every.is_some()),
+                (DropTable::at_cwnd, loss.at_window.is_some()),
+                (DropTable::probability, loss.probability > 0.0),
             ];
-            for (rule, _) in twice
-                .into_iter()
-                .filter(|(rule, set)| *set && table.is_given(rule))
-            {
-                let message = "another table of the list sets this already";
-                findings.refuse(table, rule, &key, message, "keep one of them");
-            }
-            loss.every = table.whole("every").or(loss.every);
-            loss.probability = table.real("probability").unwrap_or(loss.probability);
-            if let Some(at) = table.real("at_cwnd") {
-                if let Some(cap) = cap.filter(|cap| at > *cap) {
-                    let message =
-                        format!("the window never gets there: it is capped at {cap} segments");
-                    findings.refuse(
-                        table,
-                        "at_cwnd",
-                        &key,
-                        message,
-                        "lower it, or raise `window`",
-                    );
+            for (rule, set) in &twice {
+                if *set && drop.is_given(rule) {
+                    let message = "another table of the list sets this already";
+                    drop.refuse(findings, rule, message, "keep one of them");
                 }
-                loss.at_window = Some(at);
             }
+            drop.land(loss);
+            loss.every = drop.every.or(loss.every);
+            if let (Some(at), Some(cap)) = (drop.at_cwnd, cap)
+                && at > cap
+            {
+                let message =
+                    format!("the window never gets there: it is capped at {cap} segments");
+                let hint = "lower it, or raise `window`";
+                drop.refuse(findings, &DropTable::at_cwnd, message, hint);
+            }
+            loss.at_window = drop.at_cwnd.or(loss.at_window);
         }
         for loss in [&mut on_path, &mut at_sender, &mut at_receiver] {
             loss.segments.sort_unstable();
@@ -268,67 +260,54 @@ impl FlowJudge<'_> {
     }
 
     fn recovered_at(&self, group: &FlowGroup, findings: &mut Findings) -> RecoveredAt {
-        let Some(table) = self.recovered else {
-            return RecoveredAt::Rate(DEFAULT_RECOVERED);
+        type Keys = RecoveredTable;
+        let Some(table) = &self.measure.recovered_at else {
+            return group.recovered_at;
         };
-        let key = "measure.recovered_at";
-        if table.is_given("rate") && table.is_given("window") {
+        let table = self.measure.inside(&Measures::recovered_at, table);
+        if table.is_given(&Keys::rate) && table.is_given(&Keys::window) {
             let hint = "keep `rate` or `window`";
-            findings.refuse(table, "window", key, "two definitions of recovery", hint);
+            table.refuse(findings, &Keys::window, "two definitions of recovery", hint);
         }
-        if let Some(size) = table.window("window") {
-            let target = segments(
-                size,
-                group.capacity,
-                group.base_rtt,
-                group.packet,
-                group.mss,
-            );
-            if let Some(cap) = group.window_cap.filter(|cap| target > *cap) {
-                let message = format!(
-                    "the window of flow `{}` never gets there: it is capped at {cap} segments",
-                    self.name
-                );
-                findings.refuse(
-                    table,
-                    "window",
-                    key,
-                    message,
-                    "write for example 1.0 for the cap itself",
-                );
+        match table.window {
+            Some(Either::First(size)) => {
+                let FlowGroup {
+                    capacity,
+                    base_rtt,
+                    packet,
+                    mss,
+                    ..
+                } = *group;
+                let target = segments(size, capacity, base_rtt, packet, mss);
+                if let Some(cap) = group.window_cap.filter(|cap| target > *cap) {
+                    let message = format!(
+                        "the window of flow `{}` never gets there: it is capped at {cap} segments",
+                        self.name
+                    );
+                    let hint = "write for example 1.0 for the cap itself";
+                    table.refuse(findings, &Keys::window, message, hint);
+                }
+                RecoveredAt::Window(target.max(1.0))
             }
-            return RecoveredAt::Window(target.max(1.0));
-        }
-        if let Some(part) = table.real("window") {
-            let Some(cap) = group.window_cap else {
-                let message = format!(
-                    "a part of the flow's `window`, and flow `{}` has none",
-                    self.name
-                );
-                let hint = format!("write \"{part}BDP\", or set `flow.{}.window`", self.name);
-                findings.refuse(table, "window", key, message, &hint);
-                return RecoveredAt::Rate(DEFAULT_RECOVERED);
-            };
-            return RecoveredAt::Window((part * cap).max(1.0));
-        }
-        match table.real("rate") {
-            Some(rate) if rate > 0.0 => RecoveredAt::Rate(rate),
-            Some(_) => {
-                findings.refuse(
-                    table,
-                    "rate",
-                    key,
-                    "the part must be above zero",
-                    "write for example 0.95",
-                );
-                RecoveredAt::Rate(DEFAULT_RECOVERED)
+            Some(Either::Second(part)) => match group.window_cap {
+                Some(cap) => RecoveredAt::Window((part * cap).max(1.0)),
+                None => {
+                    let name = self.name;
+                    let message =
+                        format!("a part of the flow's `window`, and flow `{name}` has none");
+                    let hint = format!("write \"{part}BDP\", or set `flow.{name}.window`");
+                    table.refuse(findings, &Keys::window, message, hint);
+                    group.recovered_at
+                }
+            },
+            None => {
+                if table.rate <= 0.0 {
+                    let hint = "write for example 0.95";
+                    table.refuse(findings, &Keys::rate, "the part must be above zero", hint);
+                }
+                RecoveredAt::Rate(table.rate)
             }
-            None => RecoveredAt::Rate(DEFAULT_RECOVERED),
         }
-    }
-
-    fn refuse(&self, findings: &mut Findings, key: &str, message: impl Into<String>, hint: &str) {
-        findings.refuse(self.record, key, &self.path, message, hint);
     }
 }
 
@@ -339,5 +318,3 @@ pub(super) fn whole_segments(size: WindowSize, mss: u32) -> u64 {
         WindowSize::Segments(n) | WindowSize::Bdp(n) => n.ceil() as u64,
     }
 }
-
-const DEFAULT_RECOVERED: f64 = 0.95;

@@ -12,10 +12,10 @@ mod transport;
 use fullpipe_run::{RunSpec, Trace};
 use fullpipe_units::{Rate, Span, Time, WindowSize};
 
-use super::document::{Fault, Place};
 use super::files::Files;
+use super::keys::{Flow, Link, Measures, Path, Route, Top, Traffic, Transport};
 use super::matrix::{Config, Names};
-use super::value::{Record, Value, flow_path};
+use super::value::{At, Findings, Record, Table, member_path};
 use super::{FlowGroup, TraceMode, TrafficGroup, bdp_packets};
 use graph::Layout;
 
@@ -29,20 +29,53 @@ pub(super) struct Resolved {
     pub spec: RunSpec,
 }
 
-/// What was found wrong, or strange, in a case.
-#[derive(Debug, Default)]
-pub(super) struct Findings {
-    pub faults: Vec<Fault>,
-    pub warnings: Vec<Fault>,
+/// The tables of a case.
+struct Tables<'a> {
+    path: At<'a, Path>,
+    measure: At<'a, Measures>,
+    flows: Vec<Named<'a, Flow>>,
+    traffic: Vec<Named<'a, Traffic>>,
+    links: Vec<Named<'a, Link>>,
+    routes: Vec<At<'a, Route>>,
+}
+
+/// A table of a list whose tables have names.
+struct Named<'a, T> {
+    name: &'a str,
+    at: At<'a, T>,
 }
 
 /// What a case is resolved from.
 #[derive(Clone, Copy)]
 struct Input<'a> {
-    config: &'a Config,
-    names: &'a Names,
+    tables: &'a Tables<'a>,
     files: &'a Files,
     duration: Span,
+}
+
+impl<'a> Tables<'a> {
+    fn new(config: &'a Config, names: &'a Names) -> Self {
+        fn named<'a, T: Table>(
+            section: &str,
+            records: &'a [Record],
+            names: &'a [String],
+        ) -> Vec<Named<'a, T>> {
+            let of = |(record, name): (&'a Record, &'a String)| Named {
+                name,
+                at: At::new(record, member_path(section, name)),
+            };
+            records.iter().zip(names).map(of).collect()
+        }
+        let route = |(i, record)| At::new(record, format!("route[{}]", i + 1));
+        Self {
+            path: At::new(&config.path, "path"),
+            measure: At::new(&config.measure, "measure"),
+            flows: named("flow", &config.flows, &names.flows),
+            traffic: named("traffic", &config.traffic, &names.traffic),
+            links: named("link", &config.links, &names.links),
+            routes: config.routes.iter().enumerate().map(route).collect(),
+        }
+    }
 }
 
 /// Resolves one case; `None` if it cannot be run.
@@ -53,42 +86,33 @@ pub(super) fn resolve(
     findings: &mut Findings,
 ) -> Option<Resolved> {
     let before = findings.faults.len();
-    let duration = required(findings, &config.top, "duration", "", r#"duration = "60s""#)
-        .then(|| config.top.span("duration"))
-        .flatten();
-    let nothing = ["flow", "traffic"]
-        .iter()
-        .all(|list| !config.top.is_attempted(list));
-    if config.flows.is_empty() && config.traffic.is_empty() && nothing {
+    let tables = Tables::new(config, names);
+    let top = At::<Top>::new(&config.top, "");
+    top.required(&Top::duration, findings);
+    let nothing = tables.flows.is_empty() && tables.traffic.is_empty();
+    if nothing && !top.is_attempted(&Top::flow) && !top.is_attempted(&Top::traffic) {
         let hint = "add [[flow]] with `stack = \"cubic\"`";
         findings.refuse_table(config.top.at, "flow", "there is no flow", hint);
     }
-    for (flow, name) in config.flows.iter().zip(&names.flows) {
-        required(
-            findings,
-            flow,
-            "stack",
-            &flow_key(name, ""),
-            r#"stack = "cubic""#,
-        );
+    for flow in &tables.flows {
+        flow.at.required(&Transport::stack, findings);
     }
-    let layout = Layout::new(config, names, files, duration, findings);
-    let (duration, mut layout) = (duration?, layout?);
+    let layout = Layout::new(&tables, files, top.duration, findings);
+    let (duration, mut layout) = (top.duration?, layout?);
     let input = Input {
-        config,
-        names,
+        tables: &tables,
         files,
         duration,
     };
-    let warmup = config.measure.span("warmup").unwrap_or(Span::ZERO);
-    let interval = interval(&config.measure, duration, warmup, findings);
+    let measure = &tables.measure;
+    let interval = interval(measure, duration, findings);
 
     let mut spec = RunSpec {
         seed: 0,
         duration,
-        measure_from: Time::ZERO + warmup,
+        measure_from: Time::ZERO + measure.warmup,
         interval,
-        trace: match trace_mode(&config.measure) {
+        trace: match measure.trace {
             TraceMode::Off => Trace::Off,
             TraceMode::Decimated => Trace::Every((duration / SERIES_ROWS).max(Span::from_nanos(1))),
             TraceMode::Full => Trace::Full,
@@ -97,7 +121,7 @@ pub(super) fn resolve(
     };
     let flows = flow::flows(input, &mut layout, &mut spec.flows, findings);
     let traffic = traffic::traffic(input, &mut layout, &mut spec, findings);
-    check_size(config, &layout, &flows, &spec, findings);
+    check_size(measure, &layout, &flows, &spec, findings);
     if findings.faults.len() > before {
         return None;
     }
@@ -105,53 +129,30 @@ pub(super) fn resolve(
     Some(Resolved {
         flows,
         traffic,
-        warmup,
+        warmup: measure.warmup,
         interval,
         spec,
     })
 }
 
-/// Time series asked for.
-pub(super) fn trace_mode(measure: &Record) -> TraceMode {
-    match measure.word("trace") {
-        Some("off") => TraceMode::Off,
-        Some("full") => TraceMode::Full,
-        _ => TraceMode::Decimated,
-    }
-}
-
-fn interval(measure: &Record, duration: Span, warmup: Span, findings: &mut Findings) -> Span {
-    let interval = measure
-        .span("interval")
-        .unwrap_or_else(|| DEFAULT_INTERVAL.min(duration / 20).max(Span::from_nanos(1)));
+fn interval(measure: &At<'_, Measures>, duration: Span, findings: &mut Findings) -> Span {
+    let (interval, warmup) = (measure.interval, measure.warmup);
+    let usual = || DEFAULT_INTERVAL.min(duration / 20).max(Span::from_nanos(1));
+    let interval = interval.unwrap_or_else(usual);
     if warmup >= duration {
         let message = format!("the warm-up is not shorter than the run of {duration}");
-        findings.refuse(
-            measure,
-            "warmup",
-            "measure",
-            message,
-            "shorten `warmup` or lengthen `duration`",
-        );
+        let hint = "shorten `warmup` or lengthen `duration`";
+        measure.refuse(findings, &Measures::warmup, message, hint);
     } else if interval > duration - warmup {
-        let message = format!(
-            "the interval is longer than the measured {}",
-            duration - warmup
-        );
-        findings.refuse(
-            measure,
-            "interval",
-            "measure",
-            message,
-            "shorten `interval`",
-        );
+        let rest = duration - warmup;
+        let message = format!("the interval is longer than the measured {rest}");
+        measure.refuse(findings, &Measures::interval, message, "shorten `interval`");
     }
     if duration.ratio(interval) > MAX_INTERVALS {
         let message = format!("the run of {duration} has more than {MAX_INTERVALS} intervals");
-        findings.refuse(
-            measure,
-            "interval",
-            "measure",
+        measure.refuse(
+            findings,
+            &Measures::interval,
             message,
             "lengthen `interval`",
         );
@@ -161,24 +162,20 @@ fn interval(measure: &Record, duration: Span, warmup: Span, findings: &mut Findi
 
 /// Refuses runs that no machine holds.
 fn check_size(
-    config: &Config,
+    measure: &At<'_, Measures>,
     layout: &Layout,
     groups: &[FlowGroup],
     spec: &RunSpec,
     findings: &mut Findings,
 ) {
-    let mtu = layout.mtu;
-    let rated = || {
-        layout
-            .links
-            .iter()
-            .filter(|link| !link.name.starts_with("nic-"))
-    };
-    let rate = rated()
-        .filter_map(|link| link.rate)
-        .map(|rate| rate.as_bits_per_sec() as f64);
-    let rate: f64 = rate.sum();
-    let packets = rate * spec.duration.as_secs_f64() / (8.0 * f64::from(mtu));
+    let mtu = f64::from(layout.mtu);
+    let rated = layout
+        .links
+        .iter()
+        .filter(|link| !link.name.starts_with("nic-"));
+    let bits = |rate: Rate| rate.as_bits_per_sec() as f64;
+    let rate: f64 = rated.filter_map(|link| link.rate).map(bits).sum();
+    let packets = rate * spec.duration.as_secs_f64() / (8.0 * mtu);
     let default_rtt = layout.dumbbell.map(|d| d.rtt);
     let rtts = || groups.iter().map(|g| g.base_rtt).chain(default_rtt);
     let longest = rtts().max().unwrap_or(Span::ZERO);
@@ -188,7 +185,7 @@ fn check_size(
         .map(|g| g.window_cap.unwrap_or(f64::INFINITY) * g.members.len() as f64)
         .chain(open.then_some(f64::INFINITY))
         .sum();
-    let pipe = rate * longest.as_secs_f64() / (8.0 * f64::from(mtu)) + layout.room;
+    let pipe = rate * longest.as_secs_f64() / (8.0 * mtu) + layout.room;
     let flight = packets.min(windows).min(pipe);
     if flight > MAX_FLIGHT {
         let message = format!(
@@ -199,92 +196,10 @@ fn check_size(
     }
     let round = rtts().min().unwrap_or(longest).max(Span::from_nanos(1));
     let rows = packets.min(windows * spec.duration.ratio(round));
-    if trace_mode(&config.measure) == TraceMode::Full && rows > MAX_ROWS {
+    if measure.trace == TraceMode::Full && rows > MAX_ROWS {
         let message = format!("a full trace would have about {rows:.1e} rows");
-        findings.refuse(
-            &config.measure,
-            "trace",
-            "measure",
-            message,
-            "write \"decimated\", or shorten the run",
-        );
-    }
-}
-
-impl Findings {
-    fn refuse(
-        &mut self,
-        table: &Record,
-        key: &str,
-        path: &str,
-        message: impl Into<String>,
-        hint: &str,
-    ) {
-        self.faults.push(fault(
-            table,
-            key,
-            path,
-            message.into(),
-            Some(hint.to_owned()),
-        ));
-    }
-
-    fn refuse_table(&mut self, at: Place, key: &str, message: &str, hint: &str) {
-        self.faults.push(Fault {
-            at,
-            key: key.to_owned(),
-            shows_value: false,
-            message: message.to_owned(),
-            hint: Some(hint.to_owned()),
-        });
-    }
-
-    fn warn(&mut self, table: &Record, key: &str, path: &str, message: &str) {
-        self.warnings
-            .push(fault(table, key, path, message.to_owned(), None));
-    }
-}
-
-fn fault(table: &Record, key: &str, path: &str, message: String, hint: Option<String>) -> Fault {
-    let given = table
-        .field(key)
-        .is_some_and(|field| !matches!(field.value, Value::Record(_)));
-    Fault {
-        at: table.place(key),
-        key: format!("{path}.{key}"),
-        shows_value: given,
-        message,
-        hint,
-    }
-}
-
-/// True if the key is given, be it wrong.
-fn required(findings: &mut Findings, table: &Record, key: &str, path: &str, line: &str) -> bool {
-    if table.is_given(key) {
-        return true;
-    }
-    if table.is_attempted(key) {
-        return false;
-    }
-    let full = if path.is_empty() {
-        key.to_owned()
-    } else {
-        format!("{path}.{key}")
-    };
-    findings.refuse_table(
-        table.at,
-        &full,
-        "this key is missing",
-        &format!("write for example {line}"),
-    );
-    false
-}
-
-fn flow_key(name: &str, key: &str) -> String {
-    if key.is_empty() {
-        flow_path(name)
-    } else {
-        format!("{}.{key}", flow_path(name))
+        let hint = "write \"decimated\", or shorten the run";
+        measure.refuse(findings, &Measures::trace, message, hint);
     }
 }
 
@@ -311,7 +226,6 @@ fn whole(x: f64) -> f64 {
     (x * (1.0 + 1e-12)).floor()
 }
 
-const DEFAULT_MTU: u32 = 1500;
 const DEFAULT_INTERVAL: Span = Span::from_secs(5);
 const SERIES_ROWS: u64 = 2000;
 const MAX_FLOWS: u64 = 100_000;

@@ -1,11 +1,18 @@
 //! What to write instead of a word that is not known.
 
-use super::super::keys::{self, Key};
+use super::Key;
+
+/// A table of the file: how its header is written, and its keys.
+pub(crate) type Section = (&'static str, &'static [Key]);
 
 /// What to write instead of an unknown key, and the key it is a slip of.
-pub(super) fn unknown_key_hint(name: &str, keys: &'static [Key]) -> (String, Option<&'static str>) {
-    for (section, other) in SECTIONS {
-        if !std::ptr::eq(*other, keys) && other.iter().any(|key| key.name == name) {
+pub(super) fn unknown_key_hint(
+    name: &str,
+    keys: &'static [Key],
+    sections: &[Section],
+) -> (String, Option<&'static str>) {
+    for (section, other) in sections {
+        if other.iter().any(|key| key.name == name) {
             let hint = match *section {
                 "" => format!("`{name}` belongs at the top of the file, before the first table"),
                 section => format!("`{name}` belongs in {section}"),
@@ -22,15 +29,6 @@ pub(super) fn unknown_key_hint(name: &str, keys: &'static [Key]) -> (String, Opt
         ),
     }
 }
-
-const SECTIONS: &[(&str, &[Key])] = &[
-    ("", keys::TOP),
-    ("[path]", keys::PATH),
-    ("[[flow]]", keys::FLOW),
-    ("[[traffic]]", keys::TRAFFIC),
-    ("[measure]", keys::MEASURE),
-    ("[[expect]]", keys::EXPECT),
-];
 
 /// The candidate closest to `name`, if close enough to be a slip.
 pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {

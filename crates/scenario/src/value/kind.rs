@@ -1,6 +1,49 @@
-//! What a key accepts.
+//! Keys, and what each of them accepts.
 
-use super::super::keys::{Key, Word};
+/// A key of a table: all that a reader, the JSON Schema and the reference page have to know of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Key {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub default: Default,
+    /// As it would be written in the file; empty for a table.
+    pub example: &'static str,
+    /// What a hint shows where the key is missing, as it would be written in the file.
+    pub sample: &'static str,
+    /// Sentence without a full stop.
+    pub doc: &'static str,
+    /// May stand in `[matrix]`.
+    pub varies: bool,
+}
+
+/// What holds without a key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Default {
+    /// Nothing.
+    None,
+    /// What these words say.
+    Words(&'static str),
+    /// A value, as it would be written in the file, or words in parentheses.
+    Value(fn() -> String),
+}
+
+impl Key {
+    /// The default as it would be written in the file, or words in parentheses; empty: none.
+    pub fn default(&self) -> String {
+        match self.default {
+            Default::None => String::new(),
+            Default::Words(words) => format!("({words})"),
+            Default::Value(value) => value(),
+        }
+    }
+}
+
+/// One word of a choice.
+#[derive(Debug)]
+pub(crate) struct Word {
+    pub word: &'static str,
+    pub doc: &'static str,
+}
 
 /// What a key accepts.
 #[derive(Clone, Copy, Debug)]

@@ -1,23 +1,34 @@
 //! Values of keys: what a key accepts ([`Kind`]), reading it ([`Reader`]), and what was read ([`Value`], [`Record`]).
 
+mod at;
 mod dotted;
 mod hint;
 mod kind;
 mod quantity;
 mod reader;
 mod record;
+mod rows;
 mod scalar;
+mod typed;
 
 use fullpipe_cc::StackSpec;
 use fullpipe_units::{BufferSize, Bytes, Rate, Span, WindowSize};
 
 use super::document::{Entry, Place};
 
+pub(super) use at::{At, Findings, Table};
 pub(super) use dotted::{DEFAULT_FLOW, flow_path, is_name, member_path};
-pub(super) use hint::{did_you_mean, nearest};
-pub(super) use kind::{Kind, nested};
+pub(super) use hint::{Section, did_you_mean, nearest};
+pub(super) use kind::{Default, Key, Kind, Word, nested};
 pub(super) use reader::Reader;
 pub(super) use record::Record;
+pub(super) use rows::{Lands, Own, Target, by_variety, concat, default_of, spelled};
+pub(super) use rows::{
+    default, field, keys, kind, kinds, land, own, own_value, tables, type_of, value_or, words,
+};
+pub(super) use typed::{
+    Bounds, Either, Free, Seeds, Sub, Tolerance, Typed, Words, Written, of_word,
+};
 
 /// What was read.
 #[derive(Clone, Debug)]
@@ -70,14 +81,11 @@ impl Value {
             Value::Bounds(low, high) => format!("[{low}, {high}]"),
             Value::Tolerance(x, relative) => format!("{x}{}", if *relative { "%" } else { "" }),
             Value::Record(record) => {
-                let given: Vec<String> = record
-                    .keys
-                    .iter()
-                    .filter_map(|key| {
-                        let field = record.field(key.name)?;
-                        Some(format!("{} = {}", key.name, field.value.canonical()))
-                    })
-                    .collect();
+                let text = |key: &Key| {
+                    let field = record.field(key)?;
+                    Some(format!("{} = {}", key.name, field.value.canonical()))
+                };
+                let given: Vec<String> = record.given().filter_map(text).collect();
                 format!("{{ {} }}", given.join(", "))
             }
             Value::List(values) if values.len() == 1 => values[0].canonical(),
@@ -92,3 +100,8 @@ impl Value {
 
 /// What is not there.
 pub(super) const OFF: &str = "off";
+
+/// The least time from one event of a run to the next that does without packets, in nanoseconds.
+pub(super) const MICROSECOND: u64 = 1_000;
+pub(super) const HOUR: u64 = 3_600_000_000_000;
+pub(super) const YEAR: u64 = 8760 * HOUR;

@@ -1,16 +1,17 @@
 //! Reading a value as its key wants it, and collecting what is wrong.
 
 use super::super::document::{Data, Entry, Fault, Node, Place, Sources};
-use super::super::keys::Key;
-use super::dotted::{flow_name, flow_path, join, member_path};
-use super::hint::unknown_key_hint;
-use super::{Field, Kind, OFF, Record, Value};
+use super::dotted::{flow_name, join, member_path};
+use super::hint::{Section, unknown_key_hint};
+use super::{Field, Findings, Key, Kind, OFF, Record, Value};
 
 /// Reads values and collects what is wrong with them.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     pub sources: &'a Sources,
-    pub faults: Vec<Fault>,
+    pub findings: Findings,
+    /// Where a key that is unknown in one table may be at home.
+    sections: &'static [Section],
 }
 
 /// A value that is read, and what its key says of it.
@@ -21,6 +22,16 @@ pub(super) struct Item<'a> {
     pub key: &'a str,
     /// A good value, as it is written in a file; may be empty.
     pub example: &'a str,
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(sources: &'a Sources, sections: &'static [Section]) -> Self {
+        Self {
+            sources,
+            findings: Findings::default(),
+            sections,
+        }
+    }
 }
 
 impl Reader<'_> {
@@ -54,7 +65,7 @@ impl Reader<'_> {
         message: String,
         hint: Option<String>,
     ) {
-        self.faults.push(Fault {
+        self.findings.faults.push(Fault {
             at,
             key: key.to_owned(),
             shows_value,
@@ -101,17 +112,15 @@ impl Reader<'_> {
         for entry in entries {
             let full = join(path, &entry.name);
             let Some(key) = keys.iter().find(|key| key.name == entry.name) else {
-                let (hint, meant) = unknown_key_hint(&entry.name, keys);
+                let (hint, meant) = unknown_key_hint(&entry.name, keys, self.sections);
                 record.misspelt(meant);
                 self.refuse_key(entry.name_at, &full, "unknown key", Some(hint));
                 continue;
             };
             let value = self.value(&key.kind, &entry.node, &full, key.example);
             let value = value.unwrap_or(Value::Broken);
-            *record.field_mut(key.name) = Some(Field {
-                value,
-                at: entry.node.at,
-            });
+            let at = entry.node.at;
+            record.set(key, Field { value, at });
         }
         record
     }
@@ -203,9 +212,15 @@ impl Reader<'_> {
                 self.refuse(item.at, key, message, hint());
                 continue;
             };
-            let path = match key {
-                "flow" => flow_path(&flow_name(entries, i, items.len())),
-                "traffic" | "link" => member_path(key, &flow_name(entries, i, usize::MAX)),
+            // A table of its own name; the only one may do without if its name has a default.
+            let path = match keys {
+                [name, ..] if matches!(name.kind, Kind::Name) => {
+                    let tables = match name.default().is_empty() {
+                        true => usize::MAX,
+                        false => items.len(),
+                    };
+                    member_path(key, &flow_name(entries, i, tables))
+                }
                 _ => format!("{key}[{}]", i + 1),
             };
             values.push(Value::Record(self.record(keys, entries, item.at, &path)));

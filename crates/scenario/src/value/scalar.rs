@@ -6,11 +6,10 @@ use fullpipe_cc::StackSpec;
 use fullpipe_units::Fraction;
 
 use super::super::document::{Data, Node, shorten};
-use super::super::keys::Word;
 use super::dotted::is_name;
 use super::hint::{nearest, quoted};
 use super::reader::Item;
-use super::{Reader, Value};
+use super::{Reader, Value, Word};
 
 impl Reader<'_> {
     pub(super) fn name(&mut self, item: Item<'_>) -> Option<Value> {

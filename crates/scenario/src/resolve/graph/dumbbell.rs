@@ -3,13 +3,13 @@
 use fullpipe_run::LinkSpec;
 use fullpipe_units::{Rate, Span};
 
+use super::super::super::files::Files;
+use super::super::super::keys::{Back, Element, PathChange, PathChanges, PathKeys, RttChange};
+use super::super::super::value::{At, Findings, Table};
+use super::super::Tables;
+use super::super::path::{Entry, loss, mean_rate};
+use super::Layout;
 use super::sender::Sender;
-use super::{Layout, required};
-use crate::files::Files;
-use crate::matrix::Config;
-use crate::resolve::Findings;
-use crate::resolve::path::{Element, mean_rate};
-use crate::value::{Record, Value};
 
 /// What `[path]` is.
 #[derive(Clone, Copy, Debug)]
@@ -26,98 +26,94 @@ pub(in crate::resolve) struct Dumbbell {
 impl Layout {
     pub(super) fn dumbbell(
         &mut self,
-        config: &Config,
+        tables: &Tables<'_>,
         senders: &[Sender<'_>],
         files: &Files,
         duration: Option<Span>,
         findings: &mut Findings,
     ) {
-        let record = &config.path;
-        let element = self.element(record, "path");
+        let path = &tables.path;
+        let element = self.element(path.record, "path");
         let trace = element.trace(files, findings);
-        let has_rate = record.text("trace").is_some()
-            || required(findings, record, "rate", "path", r#"rate = "100Mbit/s""#);
-        let has_rtt = required(findings, record, "rtt", "path", r#"rtt = "80ms""#);
-        let loss = element.loss(findings);
-        let rate = record.rate("rate").or(trace.as_deref().map(mean_rate));
-        let (Some(rate), Some(rtt), true) = (rate, record.span("rtt"), has_rate && has_rtt) else {
+        let has_rate = path.element.trace.is_some() || path.required(&PathKeys::rate, findings);
+        let has_rtt = path.required(&PathKeys::rtt, findings);
+        let loss_there = loss(path, &Element::loss, &path.element.loss, findings);
+        let rate = path.own.rate.or(trace.as_deref().map(mean_rate));
+        let (Some(rate), Some(rtt), true) = (rate, path.own.rtt, has_rate && has_rtt) else {
             return;
         };
-        let Some((buffer, room)) = element.buffer(rate, rtt, findings) else {
+        let size = path.element.buffer;
+        let room = element.buffer(size, &Element::buffer, rate, rtt, findings);
+        let Some((buffer, room)) = room else {
             return;
         };
         // Half of the shortest RTT each way, unless the RTT is to become shorter than that.
-        let own = senders.iter().filter(|s| s.has("rtt"));
-        let shortest = own.filter_map(|s| s.record.span("rtt")).chain(
-            senders
-                .iter()
-                .any(|s| !s.has("rtt") || !s.record.is_given("rtt"))
-                .then_some(rtt),
-        );
-        let shortest = shortest.min().unwrap_or(rtt);
-        let lowest = record
-            .many("schedule")
-            .iter()
-            .filter_map(|entry| match entry {
-                Value::Record(entry) => entry.span("rtt"),
-                _ => None,
-            });
+        let of_path = senders.iter().any(Sender::takes_rtt_of_path).then_some(rtt);
+        let own = senders.iter().filter_map(Sender::rtt);
+        let shortest = own.chain(of_path).min().unwrap_or(rtt);
+        let changes: Vec<At<'_, PathChange>> = (path.changes.schedule.iter().flatten().enumerate())
+            .map(|(i, entry)| At::new(&entry.record, format!("path.schedule[{}]", i + 1)))
+            .collect();
+        let lowest = changes.iter().filter_map(|change| change.own.rtt);
         let lowest = lowest.min().unwrap_or(rtt).min(rtt);
         let forward = (shortest / 2).max(rtt - lowest);
         if forward > shortest {
             let message = "a flow's own `rtt` is too short for these changes";
-            findings.refuse(
-                record,
-                "schedule",
-                "path",
+            path.refuse(
+                findings,
+                &PathChanges::schedule,
                 message,
                 "raise the lowest `rtt`",
             );
             return;
         }
+        let queue = &path.element.queue;
         let mut link = LinkSpec {
-            loss,
-            discipline: element.queue(rate, rtt, findings),
+            loss: loss_there,
+            discipline: element.queue(queue, &Element::queue, (rate, rtt), findings),
             trace,
             ..LinkSpec::new("bottleneck", Some(rate), forward, buffer)
         };
         element.disturb(&mut link, findings);
-        let later = |entry: &Record| Some((forward + entry.span("rtt")?).saturating_sub(rtt));
-        link.schedule = element.schedule(Some(rate), duration, later, findings);
+        let loss_of_acks = link.loss_of_acks;
+        let entries = changes.into_iter().map(|change| Entry {
+            delay: (change.own.rtt).map(|later| (forward + later).saturating_sub(rtt)),
+            delay_key: RttChange::rtt,
+            at: At::new(change.record, change.path),
+        });
+        link.schedule = element.schedule(entries.collect(), Some(rate), duration, findings);
         self.links.push(link);
         self.room += room;
 
-        let keys = [
-            "return_rate",
-            "return_buffer",
-            "return_queue",
-            "return_loss",
-        ];
-        let given = keys.iter().any(|key| record.is_given(key));
+        let given = Back::KEYS.iter().any(|key| path.is_given(key));
         let reverse = senders.iter().any(Sender::is_reverse);
-        let back_rate = record
-            .rate("return_rate")
-            .or(record.rate("rate"))
-            .unwrap_or(rate);
+        let back_rate = path.back.return_rate.or(path.own.rate).unwrap_or(rate);
         let mut back = None;
         if given || reverse {
-            let element = Element {
-                prefix: "return_",
-                ..element
+            let loss = loss(path, &Back::return_loss, &path.back.return_loss, findings);
+            let (size, key) = match path.is_given(&Back::return_buffer) {
+                true => (
+                    path.back.return_buffer.unwrap_or(size),
+                    &Back::return_buffer,
+                ),
+                false => (size, &Element::buffer),
             };
-            let loss = element.loss(findings);
-            let Some((buffer, room)) = element.buffer(back_rate, rtt, findings) else {
+            let room = element.buffer(size, key, back_rate, rtt, findings);
+            let Some((buffer, room)) = room else {
                 return;
             };
-            let acks = record.flag("loss_of_acks").unwrap_or(false);
-            if record.is_given("return_loss") && !acks && !reverse {
+            if path.is_given(&Back::return_loss) && !loss_of_acks && !reverse {
                 let message = "only ACKs cross the way back, and `loss_of_acks` is not set";
-                findings.warn(record, "return_loss", "path", message);
+                path.warn(findings, &Back::return_loss, message);
             }
+            let (queue, key) = match &path.back.return_queue {
+                Some(queue) => (queue, &Back::return_queue),
+                None => (queue, &Element::queue),
+            };
             self.links.push(LinkSpec {
                 loss,
-                loss_of_acks: acks,
-                discipline: element.queue(back_rate, rtt, findings),
+                loss_of_acks,
+                discipline: element.queue(queue, key, (back_rate, rtt), findings),
                 ..LinkSpec::new("return", Some(back_rate), shortest - forward, buffer)
             });
             self.room += room;

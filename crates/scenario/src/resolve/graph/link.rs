@@ -3,86 +3,94 @@
 use fullpipe_run::{Buffer, LinkSpec};
 use fullpipe_units::Span;
 
-use super::sender::own_rtt;
+use super::super::super::files::Files;
+use super::super::super::keys::{DelayChange, Element, LinkKeys};
+use super::super::super::value::{At, Findings};
+use super::super::Tables;
+use super::super::path::{Entry, loss, mean_rate};
+use super::sender::named;
 use super::{Layout, Leg};
-use crate::files::Files;
-use crate::matrix::{Config, Names};
-use crate::resolve::Findings;
-use crate::resolve::path::mean_rate;
-use crate::value::{Record, member_path};
 
 impl Layout {
     /// `[[link]]` and `[[route]]`.
     pub(super) fn graph(
         &mut self,
-        config: &Config,
-        names: &Names,
+        tables: &Tables<'_>,
         files: &Files,
         duration: Option<Span>,
         findings: &mut Findings,
     ) {
         let first = self.links.len();
-        for (record, name) in config.links.iter().zip(&names.links) {
-            let path = member_path("link", name);
-            let element = self.element(record, &path);
+        for link in &tables.links {
+            let (table, name) = (&link.at, link.name);
+            let element = self.element(table.record, &table.path);
             if self.links.iter().any(|link| link.name == *name) {
                 let message = "[path] has a link of this name";
-                findings.refuse(record, "name", &path, message, "choose another name");
+                table.refuse(findings, &LinkKeys::name, message, "choose another name");
             }
             let trace = element.trace(files, findings);
-            let rate = record.rate("rate").or(trace.as_deref().map(mean_rate));
-            for key in ["buffer", "queue"]
-                .iter()
-                .filter(|key| record.is_given(key))
-            {
+            let rate = table.own.rate.or(trace.as_deref().map(mean_rate));
+            let queueing = [Element::buffer, Element::queue];
+            for key in queueing.iter().filter(|key| table.is_given(key)) {
                 if rate.is_none() {
                     let message = "the link has no rate: nothing waits";
-                    findings.refuse(record, key, &path, message, "set its `rate`");
+                    table.refuse(findings, key, message, "set its `rate`");
                 }
             }
-            let delay = record.span("delay").unwrap_or(Span::ZERO);
             let mut link = LinkSpec {
-                loss: element.loss(findings),
+                loss: loss(table, &Element::loss, &table.element.loss, findings),
                 trace,
-                ..LinkSpec::new(name, rate, delay, Buffer::Unlimited)
+                ..LinkSpec::new(name, rate, table.own.delay, Buffer::Unlimited)
             };
             element.disturb(&mut link, findings);
-            let later = |entry: &Record| entry.span("delay");
-            link.schedule = element.schedule(rate, duration, later, findings);
+            let entries = table.changes.schedule.iter().flatten().enumerate();
+            let entries = entries.map(|(i, entry)| {
+                let path = format!("{}.schedule[{}]", table.path, i + 1);
+                Entry {
+                    delay: At::<DelayChange>::new(&entry.record, "").delay,
+                    delay_key: DelayChange::delay,
+                    at: At::new(&entry.record, path),
+                }
+            });
+            link.schedule = element.schedule(entries.collect(), rate, duration, findings);
             self.links.push(link);
         }
-        for (i, route) in config.routes.iter().enumerate() {
-            self.route(route, &format!("route[{}]", i + 1), config, names, findings);
+        for route in &tables.routes {
+            self.route(route, tables, findings);
         }
         // A BDP is that of the longest round trip over the link.
-        for (i, (record, name)) in config.links.iter().zip(&names.links).enumerate() {
-            let i = first + i;
-            let own = |name: &String, leg: &Leg| own_rtt(config, names, name).unwrap_or(leg.rtt);
+        for (i, link) in tables.links.iter().enumerate() {
+            let (table, i) = (&link.at, first + i);
+            let own = |name: &str, leg: &Leg| {
+                let own = named(tables, name).and_then(|sender| sender.at.rtt);
+                own.unwrap_or(leg.rtt)
+            };
             let crossing = self.routes.iter().filter(|(_, leg)| leg.crosses(i));
             let longest = crossing
                 .map(|(name, leg)| own(name, leg).max(leg.rtt))
                 .max();
-            let path = member_path("link", name);
             let Some(longest) = longest else {
-                if i < self.links.len() && !config.routes.is_empty() {
-                    findings.warn(record, "name", &path, "no route crosses this link");
+                if i < self.links.len() && !tables.routes.is_empty() {
+                    table.warn(findings, &LinkKeys::name, "no route crosses this link");
                 }
                 continue;
             };
             let Some(rate) = self.links[i].rate else {
                 continue;
             };
-            let element = self.element(record, &path);
-            if let Some((buffer, room)) = element.buffer(rate, longest, findings) {
+            let element = self.element(table.record, &table.path);
+            let (size, key) = (table.element.buffer, &Element::buffer);
+            if let Some((buffer, room)) = element.buffer(size, key, rate, longest, findings) {
                 self.links[i].buffer = buffer;
                 self.room += room;
             }
-            self.links[i].discipline = element.queue(rate, longest, findings);
+            let (queue, key) = (&table.element.queue, &Element::queue);
+            self.links[i].discipline = element.queue(queue, key, (rate, longest), findings);
         }
-        if let (Some(record), true) = (config.links.first(), config.routes.is_empty()) {
+        if let (Some(link), true) = (tables.links.first(), tables.routes.is_empty()) {
             let message = "no [[route]] says who crosses the links";
             let hint = "write [[route]] with `flow` and `forward`";
-            findings.refuse_table(record.at, "link", message, hint);
+            findings.refuse_table(link.at.record.at, "link", message, hint);
         }
     }
 }

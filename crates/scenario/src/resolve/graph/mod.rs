@@ -11,17 +11,15 @@ use std::collections::BTreeMap;
 use fullpipe_run::LinkSpec;
 use fullpipe_units::{Rate, Span};
 
-use super::path::{Element, marks};
-use super::{DEFAULT_MTU, Findings, required};
-use crate::document::Place;
-use crate::files::Files;
-use crate::matrix::{Config, Names};
-use crate::value::Record;
+use super::super::document::Place;
+use super::super::files::Files;
+use super::super::keys::{Element, PathKeys, Route};
+use super::super::value::{At, Findings, Key, Record};
+use super::Tables;
+use super::path::{ElementResolver, marks};
 use dumbbell::Dumbbell;
 use host::Host;
 use sender::senders;
-
-pub(super) use sender::is_enabled;
 
 /// Links while they are being laid out.
 #[derive(Debug)]
@@ -56,57 +54,47 @@ pub(super) struct Leg {
 impl Layout {
     /// The links that are there whoever crosses them.
     pub fn new(
-        config: &Config,
-        names: &Names,
+        tables: &Tables<'_>,
         files: &Files,
         duration: Option<Span>,
         findings: &mut Findings,
     ) -> Option<Layout> {
         let before = findings.faults.len();
-        let path = &config.path;
-        let mtu = path.whole("mtu").and_then(|mtu| u32::try_from(mtu).ok());
+        let path = &tables.path;
         let mut layout = Layout {
             links: Vec::new(),
-            mtu: mtu.unwrap_or(DEFAULT_MTU),
+            mtu: path.own.mtu,
             dumbbell: None,
             room: 0.0,
-            at: path.at,
+            at: path.record.at,
             routes: BTreeMap::new(),
             hosts: BTreeMap::new(),
         };
-        let senders = senders(config, names);
+        let senders = senders(tables);
         let routed = |name: &str| {
-            let of = |route: &Record| route.text("flow").is_some_and(|flow| flow == name);
-            config.routes.iter().any(of)
+            let flow = |route: &At<'_, Route>| route.flow.as_deref() == Some(name);
+            tables.routes.iter().any(flow)
         };
         // Links of their own for everyone: [path] is only about packets then.
-        let all_routed = !config.links.is_empty() && senders.iter().all(|s| routed(s.name));
-        let wanted = ["rate", "rtt", "trace"]
-            .iter()
-            .any(|key| path.is_attempted(key));
-        if !all_routed || wanted {
-            layout.dumbbell(config, &senders, files, duration, findings);
+        let all_routed = !tables.links.is_empty() && senders.iter().all(|s| routed(s.name));
+        let asked = [PathKeys::rate, PathKeys::rtt, Element::trace];
+        if !all_routed || asked.iter().any(|key| path.is_attempted(key)) {
+            layout.dumbbell(tables, &senders, files, duration, findings);
         } else {
-            let useless = path.keys.iter().map(|key| key.name);
-            for key in useless.filter(|key| *key != "mtu" && path.is_given(key)) {
-                findings.warn(
-                    path,
-                    key,
-                    "path",
-                    "every flow has a route: nothing crosses [path]",
-                );
+            let useless = |key: &&Key| key.name != PathKeys::mtu.name;
+            for key in path.record.given().filter(useless) {
+                let message = "every flow has a route: nothing crosses [path]";
+                path.warn(findings, key, message);
             }
         }
-        layout.graph(config, names, files, duration, findings);
+        layout.graph(tables, files, duration, findings);
         layout.hosts(&senders, findings);
         (findings.faults.len() == before).then_some(layout)
     }
 
-    fn element<'a>(&self, record: &'a Record, path: &'a str) -> Element<'a> {
-        Element {
-            record,
-            path,
-            prefix: "",
+    fn element<'a>(&self, record: &'a Record, path: &str) -> ElementResolver<'a> {
+        ElementResolver {
+            at: At::new(record, path),
             packet: self.mtu,
         }
     }

@@ -2,53 +2,49 @@
 
 use fullpipe_units::Span;
 
-use super::sender::direction_of;
-use super::{Layout, Leg, required};
-use crate::document::shorten;
-use crate::matrix::{Config, Names};
-use crate::resolve::Findings;
-use crate::value::{Record, Value, did_you_mean, member_path};
+use super::super::super::document::shorten;
+use super::super::super::keys::{FlowKeys, Route};
+use super::super::super::value::{At, Findings, Key, did_you_mean};
+use super::super::Tables;
+use super::sender::named;
+use super::{Layout, Leg};
 
 impl Layout {
     pub(super) fn route(
         &mut self,
-        route: &Record,
-        path: &str,
-        config: &Config,
-        names: &Names,
+        route: &At<'_, Route>,
+        tables: &Tables<'_>,
         findings: &mut Findings,
     ) {
-        let flow = required(findings, route, "flow", path, r#"flow = "main""#);
-        let forward = required(findings, route, "forward", path, r#"forward = ["first"]"#);
-        let (Some(name), true, true) = (route.text("flow"), flow, forward) else {
+        let flow = route.required(&Route::flow, findings);
+        let forward = route.required(&Route::forward, findings);
+        let (Some(name), true, true) = (&route.flow, flow, forward) else {
             return;
         };
-        let all = || names.flows.iter().chain(&names.traffic).map(String::as_str);
+        let flows = || tables.flows.iter().map(|flow| flow.name);
+        let all = || flows().chain(tables.traffic.iter().map(|traffic| traffic.name));
         if !all().any(|known| known == name) {
-            let hint = did_you_mean(&name, all());
-            let message = format!("there is no flow or traffic `{}`", shorten(&name));
-            findings.refuse(route, "flow", path, message, &hint);
+            let hint = did_you_mean(name, all());
+            let message = format!("there is no flow or traffic `{}`", shorten(name));
+            route.refuse(findings, &Route::flow, message, hint);
             return;
         }
-        if self.routes.contains_key(&name) {
+        if self.routes.contains_key(name) {
             let message = "another route has this flow";
-            findings.refuse(route, "flow", path, message, "keep one of them");
+            route.refuse(findings, &Route::flow, message, "keep one of them");
             return;
         }
-        if let Some((record, section)) = direction_of(config, names, &name) {
+        if let Some(sender) = named(tables, name).filter(|sender| sender.is_reverse()) {
             let message = "the route says where it goes";
             let hint = "leave `direction` out, and turn the lists of [[route]] round";
-            findings.refuse(
-                record,
-                "direction",
-                &member_path(section, &name),
-                message,
-                hint,
-            );
+            sender
+                .at
+                .refuse(findings, &FlowKeys::direction, message, hint);
         }
+        let (there, home) = (route.forward.as_deref(), route.back.as_deref());
         let (Some(forward), Some(back)) = (
-            self.listed(route, "forward", path, findings),
-            self.listed(route, "back", path, findings),
+            self.listed(route, &Route::forward, there, findings),
+            self.listed(route, &Route::back, home, findings),
         ) else {
             return;
         };
@@ -63,22 +59,22 @@ impl Layout {
             .filter_map(|i| Some((self.links[*i].rate?, *i)));
         let Some((capacity, bottleneck)) = rated.min() else {
             let message = "no link of the route has a rate";
-            findings.refuse(route, "forward", path, message, "give one of them a `rate`");
+            route.refuse(
+                findings,
+                &Route::forward,
+                message,
+                "give one of them a `rate`",
+            );
             return;
         };
-        let rtt = if back.is_empty() {
-            there + there
-        } else {
-            there + home
-        };
+        let rtt = there + if back.is_empty() { there } else { home };
         if rtt == Span::ZERO {
-            let message = "the round trip takes no time";
-            findings.refuse(
-                route,
-                "forward",
-                path,
-                message,
-                "give one of the links a `delay`",
+            let hint = "give one of the links a `delay`";
+            route.refuse(
+                findings,
+                &Route::forward,
+                "the round trip takes no time",
+                hint,
             );
             return;
         }
@@ -91,32 +87,32 @@ impl Layout {
             bottleneck,
             is_route: true,
         };
-        self.routes.insert(name, leg);
+        self.routes.insert(name.clone(), leg);
     }
 
     /// Indices of the links of a list.
     fn listed(
         &self,
-        route: &Record,
-        key: &str,
-        path: &str,
+        route: &At<'_, Route>,
+        key: &Key,
+        names: Option<&[String]>,
         findings: &mut Findings,
     ) -> Option<Vec<usize>> {
+        if names.is_none() && route.is_given(key) {
+            return None;
+        }
         let mut links = Vec::new();
-        for value in route.many(key) {
-            let Value::Text(name) = value else {
-                return None;
-            };
+        for name in names.unwrap_or_default() {
             let Some(i) = self.links.iter().position(|link| link.name == *name) else {
                 let known = || self.links.iter().map(|link| link.name.as_str());
                 let hint = did_you_mean(name, known());
                 let message = format!("there is no link `{}`", shorten(name));
-                findings.refuse(route, key, path, message, &hint);
+                route.refuse(findings, key, message, hint);
                 return None;
             };
             if links.contains(&i) {
                 let message = format!("link `{}` stands twice", shorten(name));
-                findings.refuse(route, key, path, message, "a packet crosses a link once");
+                route.refuse(findings, key, message, "a packet crosses a link once");
                 return None;
             }
             links.push(i);

@@ -2,78 +2,80 @@
 
 use fullpipe_units::Span;
 
-use crate::matrix::{Config, Names};
-use crate::value::Record;
+use super::super::super::keys::{Direction, TrafficWord, Transport};
+use super::super::super::value::{At, Record};
+use super::super::Tables;
 
 /// Someone who sends over the links.
 pub(super) struct Sender<'a> {
-    pub(super) record: &'a Record,
     pub(super) name: &'a str,
-    pub(super) section: &'static str,
+    pub(super) at: At<'a, Transport>,
+    pub(super) direction: Direction,
+    enabled: bool,
+    /// A flow, or short flows: the keys of a transport are about it.
+    pub(super) transport: bool,
+    /// It may have a round trip of its own.
+    own_rtt: bool,
 }
 
-impl Sender<'_> {
-    /// Its data takes the way back.
-    pub(super) fn is_reverse(&self) -> bool {
-        self.record.word("direction") == Some("reverse")
-    }
-
-    /// The key is one of a transport's, or of a kind of traffic that has it.
-    pub(super) fn has(&self, key: &str) -> bool {
-        match self.record_kind() {
-            None | Some("short-flows") => true,
-            Some("ping") => key == "rtt",
-            Some(_) => false,
+impl<'a> Sender<'a> {
+    fn new(name: &'a str, record: &'a Record, path: &str) -> Self {
+        Self {
+            name,
+            at: At::new(record, path),
+            direction: Direction::Forward,
+            enabled: true,
+            transport: true,
+            own_rtt: true,
         }
     }
 
-    fn record_kind(&self) -> Option<&'static str> {
-        (self.section == "traffic").then(|| self.record.word("kind").unwrap_or_default())
+    /// Its data takes the way back.
+    pub(super) fn is_reverse(&self) -> bool {
+        self.direction == Direction::Reverse
+    }
+
+    /// The round trip of its own, if it may have one and has.
+    pub(super) fn rtt(&self) -> Option<Span> {
+        self.at.rtt.filter(|_| self.own_rtt)
+    }
+
+    /// It has the round trip of the path.
+    pub(super) fn takes_rtt_of_path(&self) -> bool {
+        !self.own_rtt || !self.at.is_given(&Transport::rtt)
     }
 }
 
-/// True unless it is left out.
-pub(in crate::resolve) fn is_enabled(record: &Record) -> bool {
-    record.flag("enabled").unwrap_or(true)
+/// Everyone in the file, flows first.
+fn everyone<'a>(tables: &Tables<'a>) -> Vec<Sender<'a>> {
+    let flows = tables.flows.iter().map(|flow| Sender {
+        direction: flow.at.own.direction,
+        enabled: flow.at.own.enabled,
+        ..Sender::new(flow.name, flow.at.record, &flow.at.path)
+    });
+    let traffic = tables.traffic.iter().map(|traffic| Sender {
+        direction: traffic.at.own.direction,
+        enabled: traffic.at.own.enabled,
+        transport: traffic.at.own.kind == Some(TrafficWord::ShortFlows),
+        own_rtt: matches!(
+            traffic.at.own.kind,
+            Some(TrafficWord::ShortFlows | TrafficWord::Ping)
+        ),
+        ..Sender::new(traffic.name, traffic.at.record, &traffic.at.path)
+    });
+    flows.chain(traffic).collect()
 }
 
-/// All that are not left out, flows first.
-pub(super) fn senders<'a>(config: &'a Config, names: &'a Names) -> Vec<Sender<'a>> {
-    let of = |section: &'static str, records: &'a [Record], names: &'a [String]| {
-        let pairs = records.iter().zip(names);
-        pairs
-            .filter(|(record, _)| is_enabled(record))
-            .map(move |(record, name)| Sender {
-                record,
-                name,
-                section,
-            })
-    };
-    of("flow", &config.flows, &names.flows)
-        .chain(of("traffic", &config.traffic, &names.traffic))
-        .collect()
+/// All that are not left out.
+pub(super) fn senders<'a>(tables: &Tables<'a>) -> Vec<Sender<'a>> {
+    let mut all = everyone(tables);
+    all.retain(|sender| sender.enabled);
+    all
 }
 
-fn named<'a>(config: &'a Config, names: &Names, name: &str) -> Option<(&'a Record, &'static str)> {
-    let flow = names.flows.iter().position(|known| known == name);
-    let traffic = names.traffic.iter().position(|known| known == name);
-    match (flow, traffic) {
-        (Some(i), _) => Some((config.flows.get(i)?, "flow")),
-        (None, Some(i)) => Some((config.traffic.get(i)?, "traffic")),
-        (None, None) => None,
-    }
-}
-
-/// The round trip that a flow or traffic has of its own.
-pub(super) fn own_rtt(config: &Config, names: &Names, name: &str) -> Option<Span> {
-    named(config, names, name)?.0.span("rtt")
-}
-
-/// Where it says that it sends the other way.
-pub(super) fn direction_of<'a>(
-    config: &'a Config,
-    names: &Names,
-    name: &str,
-) -> Option<(&'a Record, &'static str)> {
-    named(config, names, name).filter(|(record, _)| record.word("direction") == Some("reverse"))
+/// The one of this name, left out or not.
+pub(super) fn named<'a>(tables: &Tables<'a>, name: &str) -> Option<Sender<'a>> {
+    everyone(tables)
+        .into_iter()
+        .find(|sender| sender.name == name)
 }

@@ -6,60 +6,50 @@ mod schedule;
 
 use std::sync::Arc;
 
-use fullpipe_run::{Buffer, DeliveryTrace, LinkSpec, Loss, Policer, Reorder};
+use fullpipe_run::{Buffer, DeliveryTrace, LinkSpec, Policer, Reorder};
 use fullpipe_units::{BufferSize, Bytes, Rate, Span};
 
-use super::{Findings, required, significant, whole};
-use crate::bdp_packets;
-use crate::files::Files;
-use crate::value::Record;
+use super::super::bdp_packets;
+use super::super::files::Files;
+use super::super::keys::{Element, PolicerTable, ReorderTable};
+use super::super::value::{At, Findings, Key, Lands};
+use super::{significant, whole};
 
+pub(super) use loss::loss;
 pub(super) use queue::marks;
+pub(super) use schedule::Entry;
 
-/// A table that describes a link.
-#[derive(Clone, Copy)]
-pub(super) struct Element<'a> {
-    pub record: &'a Record,
-    /// Dotted key of the table.
-    pub path: &'a str,
-    /// `return_` for the way back of `[path]`, otherwise empty.
-    pub prefix: &'a str,
+/// Reads what a table says of a link.
+pub(super) struct ElementResolver<'a> {
+    pub at: At<'a, Element>,
     /// Bytes of a full packet.
     pub packet: u32,
 }
 
-impl Element<'_> {
-    fn key(&self, name: &str) -> String {
-        format!("{}{name}", self.prefix)
-    }
-
-    /// The prefixed key if it is given, otherwise the plain one.
-    fn or_plain(&self, name: &'static str) -> String {
-        let own = self.key(name);
-        if self.record.is_given(&own) {
-            own
-        } else {
-            name.to_owned()
-        }
-    }
-
+impl ElementResolver<'_> {
     /// Delivery opportunities.
     pub fn trace(&self, files: &Files, findings: &mut Findings) -> Option<Arc<DeliveryTrace>> {
-        let name = self.record.text("trace")?;
-        let at = self.record.place("trace");
-        match files.trace(&name, at.is_in_file()) {
+        let name = self.at.trace.as_ref()?;
+        let at = self.at.record.place(&Element::trace);
+        match files.trace(name, at.is_in_file()) {
             Ok(trace) => Some(trace),
             Err((message, hint)) => {
-                findings.refuse(self.record, "trace", self.path, message, &hint);
+                self.at.refuse(findings, &Element::trace, message, hint);
                 None
             }
         }
     }
 
-    /// Buffer, and its room in packets (infinite if unlimited).
-    pub fn buffer(&self, rate: Rate, rtt: Span, findings: &mut Findings) -> Option<(Buffer, f64)> {
-        let (packet, key) = (self.packet, self.or_plain("buffer"));
-        let size = self.record.buffer(&key).unwrap_or(BufferSize::Bdp(1.0));
+    /// Buffer of the size that a key gives, and its room in packets (infinite if unlimited).
+    pub fn buffer(
+        &self,
+        size: BufferSize,
+        key: &Key,
+        rate: Rate,
+        rtt: Span,
+        findings: &mut Findings,
+    ) -> Option<(Buffer, f64)> {
+        let packet = self.packet;
         let transmit = rate.transmit(Bytes(u64::from(packet)));
         let (buffer, room) = match size {
             BufferSize::Packets(n) => (Buffer::Packets(n), n as f64),
@@ -81,51 +71,39 @@ impl Element<'_> {
                 ),
                 _ => format!("the buffer holds less than one packet of {packet} bytes"),
             };
-            let hint = "write at least \"1 packet\"";
-            findings.refuse(self.record, &key, self.path, message, hint);
+            self.at
+                .refuse(findings, key, message, "write at least \"1 packet\"");
             return None;
         }
         Some((buffer, room))
     }
 
-    /// Random loss.
-    pub fn loss(&self, findings: &mut Findings) -> Loss {
-        loss::loss(self.record, &self.key("loss"), self.path, findings)
-    }
-
     /// All that comes beside rate, buffer, queue and loss: jitter, reordering, a policer.
     pub fn disturb(&self, link: &mut LinkSpec, findings: &mut Findings) {
-        let r = self.record;
-        link.loss_of_acks = r.flag("loss_of_acks").unwrap_or(false);
-        link.jitter = r.span("jitter").unwrap_or(Span::ZERO);
-        if let Some(table) = r.record("reorder") {
-            let path = format!("{}.reorder", self.path);
-            let both = required(findings, table, "probability", &path, "probability = 0.01")
-                & required(findings, table, "extra", &path, r#"extra = "5ms""#);
-            if both
-                && let (Some(probability), Some(extra)) =
-                    (table.real("probability"), table.span("extra"))
-            {
+        self.at.land(link);
+        if let Some(table) = &self.at.reorder {
+            let reorder = self.at.inside(&Element::reorder, table);
+            reorder.required(&ReorderTable::probability, findings);
+            reorder.required(&ReorderTable::extra, findings);
+            if let (Some(probability), Some(extra)) = (reorder.probability, reorder.extra) {
                 link.reorder = Some(Reorder { probability, extra });
             }
         }
-        if let Some(table) = r.record("policer") {
-            let path = format!("{}.policer", self.path);
-            let both = required(findings, table, "rate", &path, r#"rate = "50Mbit/s""#)
-                & required(findings, table, "burst", &path, r#"burst = "100kB""#);
-            if both && let (Some(rate), Some(burst)) = (table.rate("rate"), table.bytes("burst")) {
+        if let Some(table) = &self.at.policer {
+            let policer = self.at.inside(&Element::policer, table);
+            policer.required(&PolicerTable::rate, findings);
+            policer.required(&PolicerTable::burst, findings);
+            if let (Some(rate), Some(burst)) = (policer.rate, policer.burst) {
                 if burst.0 < u64::from(self.packet) {
                     let message = format!(
                         "no packet of {} bytes fits the bucket: it would drop all of them",
                         self.packet
                     );
                     let hint = format!("write at least \"{}B\"", self.packet);
-                    findings.refuse(table, "burst", &path, message, &hint);
+                    policer.refuse(findings, &PolicerTable::burst, message, hint);
                 }
-                link.policer = Some(Policer {
-                    rate,
-                    burst: burst.0,
-                });
+                let burst = burst.0;
+                link.policer = Some(Policer { rate, burst });
             }
         }
     }

@@ -3,147 +3,190 @@
 use fullpipe_run::{Codel, Discipline, FqCodel, Pie, Red};
 use fullpipe_units::{BufferSize, Rate, Span};
 
-use super::Element;
-use crate::bdp_packets;
-use crate::keys::QUEUE;
-use crate::resolve::{Findings, required};
-use crate::value::Record;
+use super::super::super::bdp_packets;
+use super::super::super::keys::{Queue, QueueKind, QueueTable};
+use super::super::super::value::{At, Either, Findings, Key, Record, Sub, Table, Words};
+use super::ElementResolver;
 
-impl Element<'_> {
-    /// Queue discipline.
-    pub fn queue(&self, rate: Rate, rtt: Span, findings: &mut Findings) -> Discipline {
-        let key = self.or_plain("queue");
-        let path = format!("{}.{key}", self.path);
-        let empty = Record::empty(QUEUE, self.record.place(&key));
-        let (table, kind) = match self.record.record(&key) {
-            Some(table) => {
-                required(findings, table, "kind", &path, r#"kind = "red""#);
-                (table, table.word("kind"))
-            }
-            None => (&empty, self.record.word(&key)),
+impl ElementResolver<'_> {
+    /// The queue discipline that a key gives, on a link of this rate whose flows have this round trip.
+    pub fn queue(
+        &self,
+        queue: &Either<QueueKind, Sub<QueueTable>>,
+        key: &Key,
+        (rate, rtt): (Rate, Span),
+        findings: &mut Findings,
+    ) -> Discipline {
+        let plain = Record::empty(QueueTable::KEYS, self.at.record.place(key));
+        let table = match queue {
+            Either::First(_) => At::new(&plain, self.at.key(key)),
+            Either::Second(table) => self.at.inside(key, table),
         };
-        let Some(kind) = kind else {
+        let kind = match queue {
+            Either::First(kind) => Some(*kind),
+            Either::Second(_) => {
+                table.required(&QueueTable::kind, findings);
+                table.kind
+            }
+        };
+        let Some((kind, queue)) = kind.and_then(|kind| Some((kind, kind.with(&table)?))) else {
             return Discipline::DropTail;
         };
-        let own = queue_keys(kind);
-        let given = table.keys.iter().map(|key| key.name);
-        for name in given.filter(|name| table.is_given(name) && !own.contains(name)) {
-            let message = format!("this key does not belong to the kind `{kind}`");
-            let hint = match own {
-                ["kind"] => "leave it out".to_owned(),
-                own => format!("its keys: {}", own[1..].join(", ")),
-            };
-            findings.refuse(table, name, &path, message, &hint);
-        }
-        let ecn = table.flag("ecn").unwrap_or(false);
-        let codel = || Codel {
-            target: table.span("target").unwrap_or(Span::from_millis(5)),
-            interval: table.span("interval").unwrap_or(Span::from_millis(100)),
-            ecn,
+        let common = |key: &Key| key.name == QueueTable::kind.name;
+        let what = format!("kind `{}`", kind.word());
+        table.refuse_foreign(&what, kind.own(), common, findings);
+        let red = Thresholds {
+            table: &table,
+            per_second: rate.as_bits_per_sec() as f64 / (8.0 * f64::from(self.packet)),
+            packet: self.packet,
+            bdp: bdp_packets(rate, rtt, self.packet),
         };
-        match kind {
-            "red" | "adaptive-red" => {
-                let red = self.red(table, &path, kind == "adaptive-red", rate, rtt, findings);
-                Discipline::Red(Red { ecn, ..red })
+        match queue {
+            Queue::DropTail {} => Discipline::DropTail,
+            Queue::Red {
+                ecn,
+                min,
+                max,
+                max_p,
+                weight,
+                gentle,
+            } => {
+                let (min, max) = red.packets(min, max, RED_MIN, findings);
+                Discipline::Red(Red {
+                    min,
+                    max,
+                    max_p,
+                    weight,
+                    gentle,
+                    adaptive: false,
+                    ecn,
+                })
             }
-            "pie" => {
-                if table.is_given("mark_until") && !ecn {
+            Queue::AdaptiveRed {
+                ecn,
+                min,
+                max,
+                max_p,
+                weight,
+                gentle,
+            } => {
+                // Half of the delay aimed at, below which nothing is dropped (Floyd, Gummadi, Shenker 2001,
+                // sections 4.3 and 5).
+                let usual = (RED_TARGET_S * red.per_second / 2.0).max(RED_MIN);
+                let (min, max) = red.packets(min, max, usual, findings);
+                Discipline::Red(Red {
+                    min,
+                    max,
+                    max_p,
+                    weight: weight.unwrap_or_else(|| -libm::expm1(-1.0 / red.per_second)),
+                    gentle,
+                    adaptive: true,
+                    ecn,
+                })
+            }
+            Queue::Codel {
+                ecn,
+                target,
+                interval,
+            } => Discipline::Codel(Codel {
+                target,
+                interval,
+                ecn,
+            }),
+            Queue::FqCodel {
+                ecn,
+                target,
+                interval,
+                flows,
+                quantum,
+            } => Discipline::FqCodel(FqCodel {
+                codel: Codel {
+                    target,
+                    interval,
+                    ecn,
+                },
+                flows,
+                quantum: quantum.unwrap_or(self.packet),
+            }),
+            Queue::Pie {
+                ecn,
+                target,
+                update,
+                alpha,
+                beta,
+                max_burst,
+                mark_until,
+            } => {
+                if table.is_given(&QueueTable::mark_until) && !ecn {
                     let message = "nothing is marked without `ecn`";
-                    findings.refuse(table, "mark_until", &path, message, "write ecn = true");
+                    table.refuse(
+                        findings,
+                        &QueueTable::mark_until,
+                        message,
+                        "write ecn = true",
+                    );
                 }
                 Discipline::Pie(Pie {
-                    target: table.span("target").unwrap_or(Span::from_millis(15)),
-                    update: table.span("update").unwrap_or(Span::from_millis(15)),
-                    alpha: table.real("alpha").unwrap_or(0.125),
-                    beta: table.real("beta").unwrap_or(1.25),
-                    max_burst: table.span("max_burst").unwrap_or(Span::from_millis(150)),
-                    ecn: ecn.then(|| table.real("mark_until").unwrap_or(0.1)),
+                    target,
+                    update,
+                    alpha,
+                    beta,
+                    max_burst,
+                    ecn: ecn.then_some(mark_until),
                 })
             }
-            "codel" => Discipline::Codel(codel()),
-            "fq-codel" => {
-                let whole = |name, default| {
-                    table
-                        .whole(name)
-                        .and_then(|n| u32::try_from(n).ok())
-                        .unwrap_or(default)
-                };
-                Discipline::FqCodel(FqCodel {
-                    codel: codel(),
-                    flows: whole("flows", 1024),
-                    quantum: whole("quantum", self.packet),
-                })
-            }
-            _ => Discipline::DropTail,
         }
     }
+}
 
-    /// RED as its authors recommend it; an adaptive one aims at half of 5 ms below which nothing is dropped (Floyd,
-    /// Gummadi, Shenker 2001, sections 4.3 and 5).
-    fn red(
+/// The thresholds of random early detection, in packets.
+struct Thresholds<'a> {
+    table: &'a At<'a, QueueTable>,
+    /// Packets that the link sends per second.
+    per_second: f64,
+    /// Bytes of a packet.
+    packet: u32,
+    /// Bandwidth-delay product, packets.
+    bdp: f64,
+}
+
+impl Thresholds<'_> {
+    /// The lower and the upper threshold; without one the lower is `usual`, and the upper three times the lower.
+    fn packets(
         &self,
-        table: &Record,
-        path: &str,
-        adaptive: bool,
-        rate: Rate,
-        rtt: Span,
+        min: Option<BufferSize>,
+        max: Option<BufferSize>,
+        usual: f64,
         findings: &mut Findings,
-    ) -> Red {
-        let per_second = rate.as_bits_per_sec() as f64 / (8.0 * f64::from(self.packet));
-        let mut threshold = |name: &str| {
-            let packets = match table.buffer(name)? {
-                BufferSize::Packets(n) => n as f64,
-                BufferSize::Bytes(bytes) => bytes.0 as f64 / f64::from(self.packet),
-                BufferSize::Time(span) => span.as_secs_f64() * per_second,
-                BufferSize::Bdp(factor) => factor * bdp_packets(rate, rtt, self.packet),
-                BufferSize::Unlimited => {
-                    let message = "a threshold is finite";
-                    findings.refuse(
-                        table,
-                        name,
-                        path,
-                        message,
-                        "write for example \"5 packets\"",
-                    );
-                    return None;
-                }
-            };
-            Some(packets)
+    ) -> (f64, f64) {
+        let mut threshold = |key: &Key, size: Option<BufferSize>| match size? {
+            BufferSize::Packets(n) => Some(n as f64),
+            BufferSize::Bytes(bytes) => Some(bytes.0 as f64 / f64::from(self.packet)),
+            BufferSize::Time(span) => Some(span.as_secs_f64() * self.per_second),
+            BufferSize::Bdp(factor) => Some(factor * self.bdp),
+            BufferSize::Unlimited => {
+                let hint = "write for example \"5 packets\"";
+                self.table
+                    .refuse(findings, key, "a threshold is finite", hint);
+                None
+            }
         };
-        let (min, max) = (threshold("min"), threshold("max"));
-        let usual = if adaptive {
-            (RED_TARGET_S * per_second / 2.0).max(RED_MIN)
-        } else {
-            RED_MIN
-        };
-        let min = min.unwrap_or(usual);
+        let (min, max) = (
+            threshold(&QueueTable::min, min).unwrap_or(usual),
+            threshold(&QueueTable::max, max),
+        );
         let max = max.unwrap_or(3.0 * min);
         if max <= min {
             let message =
                 format!("the upper threshold is not above the lower one of {min} packets");
-            let key = if table.is_given("max") { "max" } else { "min" };
-            findings.refuse(
-                table,
-                key,
-                path,
-                message,
-                "write for example three times `min`",
-            );
+            let key = match self.table.is_given(&QueueTable::max) {
+                true => &QueueTable::max,
+                false => &QueueTable::min,
+            };
+            let hint = "write for example three times `min`";
+            self.table.refuse(findings, key, message, hint);
         }
-        let weight = if adaptive {
-            -libm::expm1(-1.0 / per_second)
-        } else {
-            RED_WEIGHT
-        };
-        Red {
-            min,
-            max,
-            max_p: table.real("max_p").unwrap_or(RED_MAX_P),
-            weight: table.real("weight").unwrap_or(weight),
-            gentle: table.flag("gentle").unwrap_or(true),
-            adaptive,
-            ecn: false,
-        }
+        (min, max)
     }
 }
 
@@ -158,27 +201,7 @@ pub(in crate::resolve) fn marks(discipline: &Discipline) -> bool {
     }
 }
 
-/// Keys that a kind has.
-fn queue_keys(kind: &str) -> &'static [&'static str] {
-    match kind {
-        "red" | "adaptive-red" => &["kind", "ecn", "min", "max", "max_p", "weight", "gentle"],
-        "pie" => &[
-            "kind",
-            "ecn",
-            "target",
-            "update",
-            "alpha",
-            "beta",
-            "max_burst",
-            "mark_until",
-        ],
-        "codel" => &["kind", "ecn", "target", "interval"],
-        "fq-codel" => &["kind", "ecn", "target", "interval", "flows", "quantum"],
-        _ => &["kind"],
-    }
-}
-
+/// Packets; as its authors recommend.
 const RED_MIN: f64 = 5.0;
-const RED_MAX_P: f64 = 0.1;
-const RED_WEIGHT: f64 = 0.002;
+/// Queueing delay that adaptive RED aims at, seconds.
 const RED_TARGET_S: f64 = 0.005;

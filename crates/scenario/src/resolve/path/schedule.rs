@@ -3,99 +3,88 @@
 use fullpipe_run::Change;
 use fullpipe_units::{Rate, Span, Time};
 
-use super::Element;
-use super::loss::loss;
-use crate::resolve::{Findings, required};
-use crate::value::{Record, Value};
+use super::super::super::keys;
+use super::super::super::value::{At, Findings, Key};
+use super::{ElementResolver, loss};
 
-impl Element<'_> {
-    /// Changes over time. `delay` makes a link's delay of what an entry says about it.
+/// An entry of a schedule.
+pub(in crate::resolve) struct Entry<'a> {
+    pub at: At<'a, keys::Change>,
+    /// The key that changes the delay.
+    pub delay_key: Key,
+    /// The link's delay from then on.
+    pub delay: Option<Span>,
+}
+
+impl ElementResolver<'_> {
+    /// Changes over time of a link with this rate and in a run of this duration, as far as they are known.
     pub fn schedule(
         &self,
+        entries: Vec<Entry<'_>>,
         rate: Option<Rate>,
         duration: Option<Span>,
-        delay: impl Fn(&Record) -> Option<Span>,
         findings: &mut Findings,
     ) -> Vec<Change> {
-        let entries = self.record.many("schedule");
         let mut changes: Vec<Change> = Vec::new();
         // Rate after the last change, and the end of the last outage.
         let (mut current, mut dark) = (rate, Time::ZERO);
         let mut last: Option<Time> = None;
-        for (i, entry) in entries.iter().enumerate() {
-            let Value::Record(entry) = entry else {
-                continue;
-            };
-            let path = format!("{}.schedule[{}]", self.path, i + 1);
-            if !required(findings, entry, "at", &path, r#"at = "10s""#) {
-                continue;
-            }
-            let Some(at) = entry.span("at").map(|at| Time::ZERO + at) else {
+        for Entry {
+            at: entry,
+            delay_key,
+            delay,
+        } in entries
+        {
+            use keys::Change as Keys;
+            entry.required(&Keys::at, findings);
+            let Some(at) = entry.at.map(|at| Time::ZERO + at) else {
                 continue;
             };
             if last.is_some_and(|last| at <= last) {
                 let message = "this entry is not after the one before it";
-                findings.refuse(entry, "at", &path, message, "sort the entries by time");
+                entry.refuse(findings, &Keys::at, message, "sort the entries by time");
             }
             last = Some(at);
             if duration.is_some_and(|duration| at >= Time::ZERO + duration) {
-                findings.warn(
-                    entry,
-                    "at",
-                    &path,
-                    "the run is over by then: nothing changes",
-                );
+                let message = "the run is over by then: nothing changes";
+                entry.warn(findings, &Keys::at, message);
             }
-            let what = ["rate", "outage", "loss", "rtt", "delay"];
-            let known = |name: &&str| entry.keys.iter().any(|key| key.name == *name);
-            if !what
-                .iter()
-                .filter(|name| known(name))
-                .any(|name| entry.is_attempted(name))
-            {
-                let names: Vec<&str> = what.into_iter().filter(|name| known(name)).collect();
-                let hint = format!("give one or more of {}", names.join(", "));
-                findings.refuse_table(entry.at, &path, "nothing changes here", &hint);
+            let what = [Keys::rate, Keys::outage, Keys::loss, delay_key];
+            if !what.iter().any(|key| entry.is_attempted(key)) {
+                let names = what.map(|key| key.name).join(", ");
+                let hint = format!("give one or more of {names}");
+                findings.refuse_table(entry.record.at, &entry.path, "nothing changes here", &hint);
             }
-            for name in ["rate", "outage"]
-                .iter()
-                .filter(|name| entry.is_given(name))
-            {
-                if self.record.text("trace").is_some() {
+            let timed = [Keys::rate, Keys::outage];
+            for key in timed.iter().filter(|key| entry.is_given(key)) {
+                if self.at.trace.is_some() {
                     let message = "the trace says when packets leave, not a rate";
                     let hint = "take it out of the schedule, or leave `trace` out";
-                    findings.refuse(entry, name, &path, message, hint);
+                    entry.refuse(findings, key, message, hint);
                 } else if at < dark {
                     let message = "the outage before it lasts beyond this";
-                    findings.refuse(
-                        entry,
-                        name,
-                        &path,
-                        message,
-                        "shorten `outage`, or put it later",
-                    );
+                    let hint = "shorten `outage`, or put it later";
+                    entry.refuse(findings, key, message, hint);
                 } else if rate.is_none() {
                     let message = "the link has no rate that could change";
-                    findings.refuse(entry, name, &path, message, "set its `rate`");
+                    entry.refuse(findings, key, message, "set its `rate`");
                 }
             }
-            if entry.is_given("rate") && entry.is_given("outage") {
+            if timed.iter().all(|key| entry.is_given(key)) {
                 let message = "an outage and a rate at once";
                 let hint = "put the rate into an entry after the outage";
-                findings.refuse(entry, "outage", &path, message, hint);
+                entry.refuse(findings, &Keys::outage, message, hint);
             }
-            let loss = entry
-                .is_given("loss")
-                .then(|| loss(entry, "loss", &path, findings));
+            let loss = entry.loss.as_ref();
             let mut change = Change {
                 at,
-                rate: entry.rate("rate"),
-                delay: delay(entry),
-                loss,
+                rate: entry.rate,
+                delay,
+                loss: loss.map(|value| self::loss(&entry, &Keys::loss, value, findings)),
             };
             current = change.rate.or(current);
             // What ends an outage does not come before what happens in it.
-            if let Some(outage) = entry.span("outage") {
+            if let Some(outage) = entry.outage {
                 change.rate = Some(Rate::from_bits_per_sec(0));
                 dark = at + outage;
                 changes.push(change);

@@ -1,7 +1,6 @@
 //! `[[traffic]]`: short flows, datagrams at a prescribed rate, probes.
 
 mod datagrams;
-mod kind;
 mod ping;
 mod short_flows;
 mod waveform;
@@ -9,13 +8,12 @@ mod waveform;
 use fullpipe_run::RunSpec;
 use fullpipe_units::{Rate, Time};
 
+use super::super::keys::{Direction, Traffic, TrafficKeys, TrafficWord};
+use super::super::value::{At, Findings, Key, Table, Words};
+use super::super::{TrafficGroup, TrafficKind};
+use super::Input;
 use super::flow::times;
-use super::graph::{Layout, is_enabled};
-use super::{Findings, Input, required};
-use crate::keys::TRAFFIC_OWN;
-use crate::value::{Record, member_path};
-use crate::{TrafficGroup, TrafficKind};
-use kind::Kind;
+use super::graph::Layout;
 
 /// Resolves the traffic of a case.
 pub(super) fn traffic(
@@ -24,53 +22,54 @@ pub(super) fn traffic(
     spec: &mut RunSpec,
     findings: &mut Findings,
 ) -> Vec<TrafficGroup> {
-    let all = input.config.traffic.iter().zip(&input.names.traffic);
     let mut groups = Vec::new();
-    for (record, name) in all.filter(|(record, _)| is_enabled(record)) {
-        let path = member_path("traffic", name);
-        if !required(findings, record, "kind", &path, r#"kind = "udp""#) {
-            continue;
-        }
-        let Some(kind) = record.word("kind").and_then(Kind::of) else {
+    for traffic in input
+        .tables
+        .traffic
+        .iter()
+        .filter(|traffic| traffic.at.own.enabled)
+    {
+        traffic.at.required(&TrafficKeys::kind, findings);
+        let Some(kind) = traffic.at.own.kind else {
             continue;
         };
-        let judge = Judge {
-            record,
-            name,
-            path: &path,
+        let resolver = TrafficResolver {
+            at: &traffic.at,
+            name: traffic.name,
             kind,
             input,
         };
-        judge.own_keys(findings);
-        groups.extend(judge.resolve(layout, spec, findings));
+        resolver.own_keys(findings);
+        groups.extend(resolver.resolve(layout, spec, findings));
     }
     groups
 }
 
-/// Traffic under examination.
-struct Judge<'a> {
-    record: &'a Record,
+/// Makes traffic of a table.
+struct TrafficResolver<'a> {
+    at: &'a At<'a, Traffic>,
     name: &'a str,
-    path: &'a str,
-    kind: &'static Kind,
+    kind: TrafficWord,
     input: Input<'a>,
 }
 
-impl Judge<'_> {
+impl TrafficResolver<'_> {
     fn resolve(
         &self,
         layout: &mut Layout,
         spec: &mut RunSpec,
         findings: &mut Findings,
     ) -> Option<TrafficGroup> {
-        let r = self.record;
-        let reverse = r.word("direction") == Some("reverse");
+        let own = &self.at.own;
+        let reverse = own.direction == Direction::Reverse;
         let leg = layout.leg(self.name, reverse)?;
-        let (start, stop) = times(r, self.path, "traffic", self.input.duration, findings);
+        let (start, stop) = (own.start, own.stop);
+        let duration = self.input.duration;
+        let (start, stop) = times(self.at, (start, stop), "traffic", duration, findings);
         let group = TrafficGroup {
             name: self.name.to_owned(),
             kind: TrafficKind::Datagrams,
-            word: self.kind.word.to_owned(),
+            word: self.kind.word().to_owned(),
             index: 0,
             stack: None,
             reverse,
@@ -84,31 +83,23 @@ impl Judge<'_> {
             start,
             stop,
         };
-        match self.kind.word {
-            "short-flows" => self.short_flows(group, &leg, layout, spec, findings),
-            "ping" => self.ping(group, &leg, layout, spec, findings),
+        match self.kind {
+            TrafficWord::ShortFlows => self.short_flows(group, &leg, layout, spec, findings),
+            TrafficWord::Ping => self.ping(group, &leg, layout, spec, findings),
             _ => self.datagrams(group, &leg, spec, findings),
         }
     }
 
-    /// Keys of other kinds.
+    /// Refuses keys of other kinds.
     fn own_keys(&self, findings: &mut Findings) {
-        let own: Vec<&str> = self.kind.keys().collect();
-        let is_own = |name: &str| TRAFFIC_OWN.iter().any(|key| key.name == name);
-        for key in self.record.keys {
-            let mine = COMMON.contains(&key.name)
-                || own.contains(&key.name)
-                || (self.kind.transport && !is_own(key.name));
-            if mine || !self.record.is_given(key.name) {
-                continue;
-            }
-            let message = format!("this key does not belong to the kind `{}`", self.kind.word);
-            let hint = match own.as_slice() {
-                [] => "leave it out".to_owned(),
-                own => format!("its keys: {}", own.join(", ")),
-            };
-            self.refuse(findings, key.name, message, &hint);
-        }
+        let of_transport = |key: &Key| !TrafficKeys::KEYS.iter().any(|own| own.name == key.name);
+        let transport = self.kind == TrafficWord::ShortFlows;
+        let common = |key: &Key| {
+            COMMON.iter().any(|common| common.name == key.name) || (transport && of_transport(key))
+        };
+        let what = format!("kind `{}`", self.kind.word());
+        self.at
+            .refuse_foreign(&what, self.kind.own(), common, findings);
     }
 
     fn end(&self, group: &TrafficGroup) -> Time {
@@ -118,17 +109,21 @@ impl Judge<'_> {
             .map_or(end, |stop| stop.min(end))
             .max(group.start)
     }
-
-    fn refuse(&self, findings: &mut Findings, key: &str, message: impl Into<String>, hint: &str) {
-        findings.refuse(self.record, key, self.path, message, hint);
-    }
 }
 
 fn rate_of(bits_per_sec: f64) -> Rate {
     Rate::from_bits_per_sec(bits_per_sec.round().min(1e18) as u64)
 }
 
-const COMMON: &[&str] = &["name", "kind", "enabled", "direction", "start", "stop"];
+/// Keys of every kind.
+const COMMON: &[Key] = &[
+    TrafficKeys::name,
+    TrafficKeys::kind,
+    TrafficKeys::enabled,
+    TrafficKeys::direction,
+    TrafficKeys::start,
+    TrafficKeys::stop,
+];
 
 /// Most short flows, or probes, of one table.
 const MAX_ARRIVALS: f64 = 1e7;

@@ -1,14 +1,15 @@
 //! Probes.
 
 use fullpipe_run::{PingSpec, RunSpec};
-use fullpipe_units::{Span, WindowSize};
+use fullpipe_units::WindowSize;
 
-use super::{Judge, MAX_ARRIVALS};
-use crate::resolve::Findings;
-use crate::resolve::graph::{Layout, Leg};
-use crate::{TrafficGroup, TrafficKind};
+use super::super::super::keys::{TrafficKeys, Transport};
+use super::super::super::value::{Either, Findings};
+use super::super::super::{TrafficGroup, TrafficKind};
+use super::super::graph::{Layout, Leg};
+use super::{MAX_ARRIVALS, TrafficResolver};
 
-impl Judge<'_> {
+impl TrafficResolver<'_> {
     pub(super) fn ping(
         &self,
         group: TrafficGroup,
@@ -17,45 +18,42 @@ impl Judge<'_> {
         spec: &mut RunSpec,
         findings: &mut Findings,
     ) -> Option<TrafficGroup> {
-        let r = self.record;
-        let rtt = r.span("rtt").unwrap_or(leg.rtt);
+        let rtt = self.at.transport.rtt.unwrap_or(leg.rtt);
         if rtt < leg.rtt {
             let message = format!("the RTT is below that of the path, {}", leg.rtt);
-            self.refuse(
-                findings,
-                "rtt",
-                message,
-                "lower `path.rtt` to the shortest RTT",
-            );
+            let hint = "lower `path.rtt` to the shortest RTT";
+            self.at.refuse(findings, &Transport::rtt, message, hint);
         }
-        if r.record("size").is_some() {
-            let message = "probes are of one size";
-            self.refuse(findings, "size", message, "write for example \"64B\"");
-        }
-        let size = match r.window("size") {
+        let mut refuse_size = |message: &str| {
+            let hint = "write for example \"64B\"";
+            self.at.refuse(findings, &TrafficKeys::size, message, hint);
+        };
+        let size = match &self.at.own.size {
             None => PING_SIZE,
-            Some(WindowSize::Bytes(bytes)) => bytes.0,
-            Some(_) => {
-                let message = "a probe has bytes, not segments";
-                self.refuse(findings, "size", message, "write for example \"64B\"");
+            Some(Either::Second(_)) => {
+                refuse_size("probes are of one size");
+                PING_SIZE
+            }
+            Some(Either::First(WindowSize::Bytes(bytes))) => bytes.0,
+            Some(Either::First(_)) => {
+                refuse_size("a probe has bytes, not segments");
                 return None;
             }
         };
         let Some(size) = u16::try_from(size + PING_HEADERS).ok() else {
-            let message = format!("a packet has at most {} bytes", u16::MAX);
-            self.refuse(findings, "size", message, "write for example \"64B\"");
+            refuse_size(&format!("a packet has at most {} bytes", u16::MAX));
             return None;
         };
         if u32::from(size) > layout.mtu {
-            let message = format!("the path takes packets of {} bytes", layout.mtu);
-            self.refuse(findings, "size", message, "write for example \"64B\"");
+            refuse_size(&format!("the path takes packets of {} bytes", layout.mtu));
         }
-        let interval = r.span("interval").unwrap_or(Span::from_millis(100));
+        let interval = self.at.own.interval;
         let probes = self.input.duration.ratio(interval);
         if probes > MAX_ARRIVALS {
             let message =
                 format!("about {probes:.1e} probes, at most {MAX_ARRIVALS:.0e} are allowed");
-            self.refuse(findings, "interval", message, "lengthen it");
+            self.at
+                .refuse(findings, &TrafficKeys::interval, message, "lengthen it");
         }
         spec.pings.push(PingSpec {
             name: self.name.to_owned(),

@@ -3,16 +3,15 @@
 use fullpipe_run::{ArrivalSpec, Arrivals, FlowSpec, RunSpec, SizeLaw};
 use fullpipe_units::WindowSize;
 
-use super::{Judge, MAX_ARRIVALS, rate_of};
-use crate::keys::SIZE;
-use crate::resolve::flow::whole_segments;
-use crate::resolve::graph::{Layout, Leg};
-use crate::resolve::transport::TransportJudge;
-use crate::resolve::{Findings, required};
-use crate::value::Value;
-use crate::{TrafficGroup, TrafficKind};
+use super::super::super::keys::{ParetoTable, SizeTable, TrafficKeys, Transport};
+use super::super::super::value::{At, Bounds, Either, Findings, Key};
+use super::super::super::{TrafficGroup, TrafficKind};
+use super::super::flow::whole_segments;
+use super::super::graph::{Layout, Leg};
+use super::super::transport::TransportResolver;
+use super::{MAX_ARRIVALS, TrafficResolver, rate_of};
 
-impl Judge<'_> {
+impl TrafficResolver<'_> {
     pub(super) fn short_flows(
         &self,
         group: TrafficGroup,
@@ -21,27 +20,31 @@ impl Judge<'_> {
         spec: &mut RunSpec,
         findings: &mut Findings,
     ) -> Option<TrafficGroup> {
-        let r = self.record;
-        let stack = required(findings, r, "stack", self.path, r#"stack = "cubic""#);
-        let judge = TransportJudge::new(r, self.path, layout, leg, findings);
-        let transport = if stack { judge.read(findings) } else { None };
-        let (rtt, packet) = (judge.rtt, judge.packet);
-        let mss = transport.as_ref().map_or(1, |t| t.sender.mss);
+        let (record, path) = (self.at.record, &self.at.path);
+        let has_stack = self.at.required(&Transport::stack, findings);
+        let resolver = TransportResolver::new(record, path, layout, leg, findings);
+        let connection = match has_stack {
+            true => resolver.read(findings),
+            false => None,
+        };
+        let (rtt, packet) = (resolver.rtt, resolver.packet);
+        let mss = connection.as_ref().map_or(1, |c| c.ends.sender.mss);
         let sizes = self.sizes(mss, findings);
-        let (transport, sizes) = (transport?, sizes?);
+        let (connection, sizes) = (connection?, sizes?);
         let mean = mean_size(&sizes);
         let bytes = mean * f64::from(packet);
         let arrivals = self.arrivals(&group, bytes, findings)?;
-        let nic = layout.interface(r, self.name, leg);
+        let host = self.at.transport.host.as_deref().unwrap_or(self.name);
+        let nic = layout.interface(host, leg);
         let template = FlowSpec {
             local_queue: nic.is_some(),
             start: group.start,
             stop: group.stop,
             ..FlowSpec::new(
                 self.name,
-                transport.stack.clone(),
-                transport.sender,
-                transport.receiver,
+                connection.stack.clone(),
+                connection.ends.sender,
+                connection.ends.receiver,
                 nic.into_iter().chain(leg.forward.iter().copied()).collect(),
                 layout.back(leg, rtt, None),
             )
@@ -57,12 +60,8 @@ impl Judge<'_> {
             let message = format!(
                 "about {flows:.1e} flows would arrive, at most {MAX_ARRIVALS:.0e} are allowed"
             );
-            findings.refuse_table(
-                r.at,
-                self.path,
-                &message,
-                "shorten the run, or lower their number",
-            );
+            let hint = "shorten the run, or lower their number";
+            findings.refuse_table(record.at, path, &message, hint);
         }
         // What comes faster than it can be carried stays.
         let load = per_second * 8.0 * bytes / group.capacity.as_bits_per_sec() as f64;
@@ -73,7 +72,7 @@ impl Judge<'_> {
                  {MAX_OPEN:.0e} are allowed"
             );
             let hint = "lower their number or `size`, or raise the rate of the path";
-            findings.refuse_table(r.at, self.path, &message, hint);
+            findings.refuse_table(record.at, path, &message, hint);
         }
         spec.arrivals.push(ArrivalSpec {
             template,
@@ -83,7 +82,7 @@ impl Judge<'_> {
         Some(TrafficGroup {
             kind: TrafficKind::ShortFlows,
             index: spec.arrivals.len() - 1,
-            stack: Some(transport.stack.to_string()),
+            stack: Some(connection.stack.to_string()),
             base_rtt: rtt,
             packet,
             mss,
@@ -100,135 +99,119 @@ impl Judge<'_> {
         bytes: f64,
         findings: &mut Findings,
     ) -> Option<Arrivals> {
-        let r = self.record;
-        let forms = ["load", "per_second", "every", "count"];
-        let given: Vec<&str> = forms.into_iter().filter(|form| r.is_given(form)).collect();
-        if r.is_given("within") && !r.is_given("count") {
+        type Keys = TrafficKeys;
+        let own = &self.at.own;
+        let forms = [Keys::load, Keys::per_second, Keys::every, Keys::count];
+        let given: Vec<&Key> = forms.iter().filter(|form| self.at.is_given(form)).collect();
+        if self.at.is_given(&Keys::within) && !self.at.is_given(&Keys::count) {
             let message = "a time in which how many arrive?";
-            self.refuse(findings, "within", message, "write `count` beside it");
+            self.at
+                .refuse(findings, &Keys::within, message, "write `count` beside it");
         }
-        match given.as_slice() {
-            ["load"] => {
-                let load = r.real("load")?;
-                if load <= 0.0 {
-                    let message = "the load must be above zero";
-                    self.refuse(findings, "load", message, "write for example \"60%\"");
-                    return None;
-                }
-                let capacity = group.capacity.as_bits_per_sec() as f64;
-                Some(Arrivals::Poisson {
-                    per_second: load * capacity / (8.0 * bytes),
-                })
-            }
-            ["per_second"] => Some(Arrivals::Poisson {
-                per_second: r.real("per_second")?,
-            }),
-            ["every"] => r.span("every").map(Arrivals::Every),
-            ["count"] => {
-                let rest = self.end(group) - group.start;
-                let within = r.span("within").unwrap_or(rest);
-                if within > rest {
-                    let message = format!("the traffic lasts only {rest}");
-                    self.refuse(findings, "within", message, "shorten it");
-                }
-                let count = r.whole("count")?;
-                Some(Arrivals::Spread { count, within })
-            }
-            [] => {
-                let missing = !forms.iter().any(|form| r.is_attempted(form));
-                if missing {
-                    let hint = "give `load`, `per_second`, `every` or `count`";
-                    let message = "nothing says how many flows arrive";
-                    findings.refuse_table(r.at, self.path, message, hint);
-                }
-                None
-            }
-            [.., last] => {
-                let message = format!("several numbers of flows: {}", given.join(", "));
-                self.refuse(findings, last, message, "keep one of them");
-                None
-            }
+        if let [.., last] = given.as_slice()
+            && given.len() > 1
+        {
+            let names: Vec<&str> = given.iter().map(|key| key.name).collect();
+            let message = format!("several numbers of flows: {}", names.join(", "));
+            self.at.refuse(findings, last, message, "keep one of them");
+            return None;
         }
+        if !forms.iter().any(|form| self.at.is_attempted(form)) {
+            let hint = "give `load`, `per_second`, `every` or `count`";
+            let message = "nothing says how many flows arrive";
+            findings.refuse_table(self.at.record.at, &self.at.path, message, hint);
+        }
+        if let Some(load) = own.load {
+            if load <= 0.0 {
+                let hint = "write for example \"60%\"";
+                self.at
+                    .refuse(findings, &Keys::load, "the load must be above zero", hint);
+                return None;
+            }
+            let capacity = group.capacity.as_bits_per_sec() as f64;
+            let per_second = load * capacity / (8.0 * bytes);
+            return Some(Arrivals::Poisson { per_second });
+        }
+        if let Some(per_second) = own.per_second {
+            return Some(Arrivals::Poisson { per_second });
+        }
+        if let Some(gap) = own.every {
+            return Some(Arrivals::Every(gap));
+        }
+        if !self.at.is_given(&Keys::count) {
+            return None;
+        }
+        let rest = self.end(group) - group.start;
+        let within = own.within.unwrap_or(rest);
+        if within > rest {
+            let message = format!("the traffic lasts only {rest}");
+            self.at
+                .refuse(findings, &Keys::within, message, "shorten it");
+        }
+        let count = own.count?;
+        Some(Arrivals::Spread { count, within })
     }
 
     fn sizes(&self, mss: u32, findings: &mut Findings) -> Option<SizeLaw> {
-        let r = self.record;
-        if !required(findings, r, "size", self.path, r#"size = "10 segments""#) {
+        self.at.required(&TrafficKeys::size, findings);
+        let table: At<'_, SizeTable> = match self.at.own.size.as_ref()? {
+            Either::First(size) => return Some(SizeLaw::Fixed(whole_segments(*size, mss).max(1))),
+            Either::Second(table) => self.at.inside(&TrafficKeys::size, table),
+        };
+        let given: Vec<&Key> = table.record.given().collect();
+        if let [.., last] = given.as_slice()
+            && given.len() > 1
+        {
+            let names: Vec<&str> = given.iter().map(|key| key.name).collect();
+            let message = format!("several laws: {}", names.join(", "));
+            table.refuse(findings, last, message, "keep one of them");
             return None;
         }
-        if let Some(size) = r.window("size") {
-            return Some(SizeLaw::Fixed(whole_segments(size, mss).max(1)));
+        if given.is_empty() {
+            let hint = "give `uniform`, `pareto` or `file`";
+            let message = "nothing says how long they are";
+            findings.refuse_table(table.record.at, &table.path, message, hint);
         }
-        let table = r.record("size")?;
-        let path = format!("{}.size", self.path);
-        let given: Vec<&str> = SIZE
-            .iter()
-            .map(|key| key.name)
-            .filter(|name| table.is_given(name))
-            .collect();
-        match given.as_slice() {
-            ["uniform"] => match table.field("uniform").map(|field| &field.value) {
-                Some(Value::Bounds(low, high)) if whole_from_one(*low) && whole_from_one(*high) => {
-                    Some(SizeLaw::Uniform(*low as u64, *high as u64))
-                }
-                Some(Value::Bounds(..)) => {
-                    let message = "whole segments from 1 are expected";
-                    findings.refuse(
-                        table,
-                        "uniform",
-                        &path,
-                        message,
-                        "write for example [2, 30]",
-                    );
-                    None
-                }
-                _ => None,
-            },
-            ["pareto"] => {
-                let law = table.record("pareto")?;
-                let path = format!("{path}.pareto");
-                let both = required(findings, law, "mean", &path, r#"mean = "10 segments""#)
-                    & required(findings, law, "shape", &path, "shape = 1.2");
-                if !both {
-                    return None;
-                }
-                let mean = match law.window("mean")? {
-                    WindowSize::Bytes(bytes) => bytes.0 as f64 / f64::from(mss),
-                    WindowSize::Segments(n) | WindowSize::Bdp(n) => n,
-                };
-                let most = law
-                    .window("most")
-                    .map_or(MOST, |most| whole_segments(most, mss));
-                if (most as f64) < mean {
-                    let message = "larger transfers than the mean would all be cut";
-                    findings.refuse(law, "most", &path, message, "raise it");
-                }
-                let shape = law.real("shape")?;
-                Some(SizeLaw::Pareto { mean, shape, most })
+        if let Some(Bounds(low, high)) = table.uniform {
+            if whole_from_one(low) && whole_from_one(high) {
+                return Some(SizeLaw::Uniform(low as u64, high as u64));
             }
-            ["file"] => {
-                let files = self.input.files;
-                let beside = table.place("file").is_in_file();
-                match files.sizes(&table.text("file")?, beside) {
-                    Ok(points) => Some(SizeLaw::Empirical(points.as_ref().clone())),
-                    Err((message, hint)) => {
-                        findings.refuse(table, "file", &path, message, &hint);
-                        None
-                    }
-                }
-            }
-            [] => {
-                let hint = "give `uniform`, `pareto` or `file`";
-                findings.refuse_table(table.at, &path, "nothing says how long they are", hint);
-                None
-            }
-            [.., last] => {
-                let message = format!("several laws: {}", given.join(", "));
-                findings.refuse(table, last, &path, message, "keep one of them");
+            let message = "whole segments from 1 are expected";
+            let hint = "write for example [2, 30]";
+            table.refuse(findings, &SizeTable::uniform, message, hint);
+        }
+        if let Some(law) = &table.pareto {
+            return pareto(&table.inside(&SizeTable::pareto, law), mss, findings);
+        }
+        let file = table.file.as_ref()?;
+        let beside = table.record.place(&SizeTable::file).is_in_file();
+        match self.input.files.sizes(file, beside) {
+            Ok(points) => Some(SizeLaw::Empirical(points.as_ref().clone())),
+            Err((message, hint)) => {
+                table.refuse(findings, &SizeTable::file, message, hint);
                 None
             }
         }
     }
+}
+
+fn pareto(law: &At<'_, ParetoTable>, mss: u32, findings: &mut Findings) -> Option<SizeLaw> {
+    law.required(&ParetoTable::mean, findings);
+    law.required(&ParetoTable::shape, findings);
+    if !law.is_given(&ParetoTable::shape) {
+        return None;
+    }
+    let mean = match law.mean? {
+        WindowSize::Bytes(bytes) => bytes.0 as f64 / f64::from(mss),
+        WindowSize::Segments(n) | WindowSize::Bdp(n) => n,
+    };
+    let most = law.most.map_or(MOST, |most| whole_segments(most, mss));
+    if (most as f64) < mean {
+        let message = "larger transfers than the mean would all be cut";
+        law.refuse(findings, &ParetoTable::most, message, "raise it");
+    }
+    let shape = law.shape?;
+    Some(SizeLaw::Pareto { mean, shape, most })
 }
 
 /// Mean of a law, whole segments: the sum of the probabilities of more than k segments.

@@ -3,102 +3,114 @@
 use fullpipe_run::Waveform;
 use fullpipe_units::{Rate, Span};
 
-use super::{Judge, rate_of};
-use crate::resolve::{Findings, required};
+use super::super::super::keys::{TrafficKeys, TrafficKinds};
+use super::super::super::value::Findings;
+use super::{TrafficResolver, rate_of};
 
-impl Judge<'_> {
-    /// What the keys of the kind say of the rate.
-    pub(super) fn waveform(&self, findings: &mut Findings) -> Option<Waveform> {
-        let r = self.record;
-        let mut all = true;
-        for (key, line) in self.kind.needs {
-            all &= required(findings, r, key, self.path, line);
-        }
-        if !all {
-            return None;
-        }
-        let constant = |rate| Waveform::Steps {
-            steps: vec![(Span::ZERO, rate)],
-            period: None,
-        };
-        match self.kind.word {
-            "udp" | "udp-blast" => r.rate("rate").map(constant),
-            "udp-on-off" => Some(Waveform::OnOff {
-                rate: r.rate("rate")?,
-                on: r.span("on")?,
-                off: r.span("off")?,
-            }),
-            "udp-sine" => {
-                let (mean, amplitude) = (r.rate("mean")?, r.rate("amplitude")?);
+impl TrafficResolver<'_> {
+    /// What the keys of the kind say of the rate; `None` of kinds without one.
+    pub(super) fn waveform(
+        &self,
+        kind: &TrafficKinds,
+        findings: &mut Findings,
+    ) -> Option<Waveform> {
+        match *kind {
+            TrafficKinds::Udp { rate } | TrafficKinds::Blast { rate, .. } => {
+                let steps = vec![(Span::ZERO, rate)];
+                Some(Waveform::Steps {
+                    steps,
+                    period: None,
+                })
+            }
+            TrafficKinds::OnOff { rate, on, off } => Some(Waveform::OnOff { rate, on, off }),
+            TrafficKinds::Sine {
+                mean,
+                amplitude,
+                period,
+            } => {
                 if amplitude > mean {
                     let message = format!("the rate would fall below zero: the mean is {mean}");
-                    self.refuse(findings, "amplitude", message, "at most the mean");
+                    let key = &TrafficKeys::amplitude;
+                    self.at.refuse(findings, key, message, "at most the mean");
                 }
-                let period = r.span("period")?;
                 Some(Waveform::Sine {
                     mean,
                     amplitude,
                     period,
                 })
             }
-            "udp-staircase" => self.staircase(findings),
-            _ => {
-                let files = self.input.files;
-                let beside = r.place("file").is_in_file();
-                match files.rates(&r.text("file")?, beside) {
-                    Ok(steps) => self.steps(steps.as_ref().clone(), false, findings),
+            TrafficKinds::Staircase {
+                from,
+                to,
+                step,
+                every,
+                period,
+            } => {
+                let rates = self.stairs(from, to, step, findings)?;
+                let steps = (0..).map(|i| every * i).zip(rates).collect();
+                self.steps(steps, period, every, findings)
+            }
+            TrafficKinds::File { ref file, period } => {
+                let beside = self.at.record.place(&TrafficKeys::file).is_in_file();
+                match self.input.files.rates(file, beside) {
+                    Ok(steps) => self.steps(steps.as_ref().clone(), period, Span::ZERO, findings),
                     Err((message, hint)) => {
-                        self.refuse(findings, "file", message, &hint);
+                        self.at.refuse(findings, &TrafficKeys::file, message, hint);
                         None
                     }
                 }
             }
+            TrafficKinds::ShortFlows {} | TrafficKinds::Ping {} => None,
         }
     }
 
-    fn staircase(&self, findings: &mut Findings) -> Option<Waveform> {
-        let r = self.record;
-        let bits = |key| r.rate(key).map(Rate::as_bits_per_sec);
-        let (from, to, step) = (bits("from")?, bits("to")?, bits("step")?);
-        let every = r.span("every")?;
+    /// The rates from the first to the last.
+    fn stairs(
+        &self,
+        from: Rate,
+        to: Rate,
+        step: Rate,
+        findings: &mut Findings,
+    ) -> Option<Vec<Rate>> {
+        let [from, to, step] = [from, to, step].map(Rate::as_bits_per_sec);
         let stairs = from.abs_diff(to) / step;
         if stairs == 0 {
             let message = "there is no step between `from` and `to`";
-            self.refuse(findings, "step", message, "lower it");
+            self.at
+                .refuse(findings, &TrafficKeys::step, message, "lower it");
             return None;
         }
         if stairs > MAX_STEPS {
             let message = format!("{stairs} steps, at most {MAX_STEPS} are allowed");
-            self.refuse(findings, "step", message, "raise it");
+            self.at
+                .refuse(findings, &TrafficKeys::step, message, "raise it");
             return None;
         }
-        let rate = |i: u64| {
-            let bits = if to > from {
-                from + i * step
-            } else {
-                from - i * step
-            };
-            Rate::from_bits_per_sec(bits)
+        let rate = |i: u64| match to > from {
+            true => from + i * step,
+            false => from - i * step,
         };
-        let steps = (0..=stairs).map(|i| (every * i, rate(i))).collect();
-        self.steps(steps, true, findings)
+        Some(
+            (0..=stairs)
+                .map(|i| Rate::from_bits_per_sec(rate(i)))
+                .collect(),
+        )
     }
 
-    /// Steps with the `period` that the table gives; `with_end`: the last one lasts as long as the others.
+    /// Steps that perhaps repeat, the last of them after `lasts` at the earliest.
     fn steps(
         &self,
         steps: Vec<(Span, Rate)>,
-        with_end: bool,
+        period: Option<Span>,
+        lasts: Span,
         findings: &mut Findings,
     ) -> Option<Waveform> {
-        let period = self.record.span("period");
         let last = steps.last().map_or(Span::ZERO, |(at, _)| *at);
-        let every = self.record.span("every").filter(|_| with_end);
-        let least = last + every.unwrap_or(Span::ZERO);
-        let short = |period: &Span| *period <= last || *period < least;
-        if period.as_ref().is_some_and(short) {
+        let least = last + lasts;
+        if period.is_some_and(|period| period <= last || period < least) {
             let message = format!("the sequence lasts longer, {least}");
-            self.refuse(findings, "period", message, "lengthen it");
+            self.at
+                .refuse(findings, &TrafficKeys::period, message, "lengthen it");
             return None;
         }
         Some(Waveform::Steps { steps, period })

@@ -1,0 +1,287 @@
+//! What a transport is, of a flow and of short flows, and where each of its keys lands.
+
+use fullpipe_cc::{Base, Count};
+use fullpipe_flow::{
+    AckCompression, Detector, LocalDrop, LossWindow, Preset, ReceiverConfig, Reduction, RtoRule,
+    RttSample, SenderConfig, TimerGrain, Validation,
+};
+use fullpipe_units::{Segments, WindowSize};
+
+use super::super::value::{HOUR, Target, Words, Written, default_of, keys, words};
+
+/// Both ends of a connection: what the keys of a transport land on.
+#[derive(Clone, Debug)]
+pub(crate) struct Ends {
+    /// Bytes of a full packet.
+    pub packet: u32,
+    pub sender: SenderConfig,
+    pub receiver: ReceiverConfig,
+}
+
+impl Ends {
+    pub fn new(preset: Preset, packet: u32) -> Self {
+        Self {
+            packet,
+            sender: SenderConfig::preset(preset, packet),
+            receiver: ReceiverConfig::preset(preset),
+        }
+    }
+}
+
+impl Target for Ends {
+    const BY: &'static str = "preset ";
+
+    fn varieties() -> Vec<(&'static str, Self)> {
+        let of = |preset: &Preset| (preset.word(), Ends::new(*preset, 1500));
+        Preset::ALL.iter().map(of).collect()
+    }
+}
+
+keys! {
+    /// A transport.
+    Transport => Ends {
+        stack: stack ~ r#""cubic""#, "highspeed(low_window=31)+limited(max_ssthresh=100)",
+            "congestion control: window law, start-up, initial sending; see `fullpipe list stacks`";
+        preset: word(Preset) [= Preset::Y2026], "2003",
+            "named set of endpoint switches; any switch can be set beside it";
+        window: window, "3500 segments",
+            "cap of the congestion window; bytes are payload, 1BDP is rate x the flow's rtt in \
+             packets; whole segments, rounded down";
+        receive_window: window [of |ends| {
+            Some(WindowSize::Segments(ends.receiver.window.max? as f64))
+        }], "8MB", "window that the receiver advertises";
+        initial_window: segments(1, 64) [of |ends| Some(Segments(ends.sender.window.initial))],
+            "2 segments", "initial window, whole segments";
+        delayed_ack: flag [of |ends| Some(ends.receiver.acks.every > 1)], false,
+            "false: every segment is acknowledged at once";
+        ack_every: whole(1, 64, "segments") [of |ends| Some(ends.receiver.acks.every)], 4,
+            "the receiver acknowledges every n-th segment";
+        ack_delay: span(1, 500_000_000) [
+            get |ends| Some(ends.receiver.acks.delay),
+            set |ends, delay| {
+                ends.receiver.acks.delay = delay;
+                ends.sender.timers.max_ack_delay = ends.sender.timers.max_ack_delay.max(delay);
+            }
+        ], "200ms", "longest delay of an ACK, at most 500 ms (RFC 9293)";
+        rtt: span(1, HOUR) [or "`path.rtt`"], "160ms",
+            "the flow's own two-way propagation delay, at least that of the path";
+        recovery: word(Detector) [
+            get |ends| Some(ends.sender.recovery.detector),
+            set |ends, detector| {
+                ends.sender.recovery.detector = detector;
+                ends.receiver.sack.enabled = detector != Detector::NewReno;
+            }
+        ], "sack", "how losses are detected and repaired";
+        prr: flag [
+            get |ends| Some(ends.sender.recovery.reduction != Reduction::Immediate),
+            set |ends, on| ends.sender.recovery.reduction = match (on, ends.sender.recovery.reduction) {
+                (false, _) => Reduction::Immediate,
+                (true, Reduction::Immediate) => Reduction::Prr,
+                (true, of_preset) => of_preset,
+            }
+        ], true, "proportional rate reduction (RFC 9937)";
+        tlp: flag [=> sender.recovery.tlp], true, "tail loss probe (RFC 8985)";
+        frto: flag [=> sender.recovery.frto], true, "forward RTO recovery (RFC 5682)";
+        undo: flag [=> sender.recovery.undo], true,
+            "undo reductions that prove spurious (RFC 3522, RFC 3708)";
+        min_rto: span(1_000_000, 60_000_000_000) [
+            get |ends| Some(ends.sender.rto.min),
+            set |ends, min| {
+                ends.sender.rto.min = min;
+                ends.sender.rto.max = ends.sender.rto.max.max(min);
+            }
+        ], "200ms", "smallest retransmission timeout";
+        pacing: flag [or "of the stack"], true,
+            "pace every segment at 2 x window/RTT in slow start and 1.2 x afterwards, as Linux does";
+        validation: word(Validation) [=> sender.window.validation], "none",
+            "window validation after idle or application-limited time";
+        ecn: flag [=> sender.ecn], true, "ECN-capable transport (RFC 3168)";
+        sendstall: word(LocalDrop) [=> sender.host.local_drop], "ignore",
+            "answer to a full interface queue of the sender's own host";
+        txqueuelen: long(1, 10_000_000, "packets"), 100,
+            "packets that may wait at the sender's interface; sets an interface in front of the \
+             bottleneck";
+        nic_rate: rate [or "`path.rate`"], "1Gbit/s", "rate of that interface";
+        timestamps: flag [
+            get |ends| Some(ends.sender.header > WITHOUT_STAMPS),
+            set |ends, on| if !on {
+                ends.sender.header = WITHOUT_STAMPS;
+                ends.sender.mss = ends.packet.saturating_sub(WITHOUT_STAMPS).max(1);
+                ends.receiver.sack.blocks = 4;
+            }
+        ], false,
+            "TCP time stamps: 52 bytes of headers and 3 SACK blocks, otherwise 40 bytes and 4 blocks";
+        handshake: flag [=> sender.handshake], false,
+            "open with SYN and SYN/ACK, one round trip before the data";
+        slow_start_limit: real(1.0, 1e6) [
+            shows default_of::<Ends>(|ends| Some(match ends.sender.window.slow_start_limit {
+                None => "(2, unlimited when paced)".to_owned(),
+                Some(f64::INFINITY) => "(unlimited)".to_owned(),
+                Some(limit) => limit.written(),
+            })),
+            set |ends, limit| ends.sender.window.slow_start_limit = Some(limit)
+        ], 8, "most segments the window grows by per ACK in slow start (RFC 3465 `L`)";
+        lost_retransmission: word(LostRetransmission) [
+            get |ends| Some(match ends.sender.recovery.reduce_on_lost_retransmission {
+                true => LostRetransmission::Reduce,
+                false => LostRetransmission::Ignore,
+            }),
+            set |ends, answer| ends.sender.recovery.reduce_on_lost_retransmission =
+                answer == LostRetransmission::Reduce
+        ], "reduce", "answer to the loss of a retransmission";
+        decrease_base: word(Base) [=> sender.window.decrease_base], "cwnd", "what a reduction multiplies";
+        hz: whole(24, 10_000, "") [
+            get |ends| Some(ends.sender.timers.hz),
+            set |ends, hz| {
+                ends.sender.timers.hz = hz;
+                ends.receiver.acks.hz = ends.receiver.acks.hz.map(|_| hz);
+            }
+        ], 100,
+            "ticks per second of the hosts' timer clock (Linux `CONFIG_HZ`); the Linux stacks and \
+             the timers \"wheel\" follow it";
+        timers: word(TimerGrain) [
+            get |ends| Some(ends.sender.timers.grain),
+            set |ends, timers| {
+                ends.sender.timers.grain = timers;
+                ends.receiver.acks.hz = (timers == TimerGrain::Wheel).then_some(ends.sender.timers.hz);
+            }
+        ], "exact", "when a timer goes off";
+        rto_formula: word(RtoRule) [=> sender.rto.rule], "rfc6298",
+            "how the retransmission timeout follows from the RTT samples";
+        rtt_sample: word(RttSample) [=> sender.rto.sample], "newest",
+            "which segment of an ACK gives the sample of SRTT";
+        loss_window: word(LossWindow) [=> sender.recovery.loss_window], "one",
+            "the window after a timeout";
+        recover_from_loss: flag [=> sender.recovery.recover_from_loss], false,
+            "a retransmission lost after a timeout begins a recovery with a reduction, as in Linux";
+        timeout_reduces_in_recovery: flag [=> sender.recovery.timeout_reduces_in_recovery], true,
+            "a timeout in fast recovery reduces once more (RFC 5681 section 3.1)";
+        head_restarts_timer: flag [=> sender.timers.head_restarts_rto], false,
+            "resending the first outstanding segment restarts the retransmission timer, as in Linux";
+        push: flag [
+            get |ends| Some(ends.sender.host.refill.is_some()),
+            set |ends, on| {
+                let linux = SenderConfig::preset(Preset::Linux, ends.packet).host.refill;
+                ends.sender.host.refill = linux.filter(|_| on);
+            }
+        ], false,
+            "the application refills the send buffer in thirds and pushes the last segment of \
+             each, acknowledged at once (Linux)";
+        first_window: segments(1, 1_000_000) [
+            shows default_of::<Ends>(|ends| Some(match ends.receiver.window.first {
+                None => "(that of `receive_window`)".to_owned(),
+                Some(n) => Segments(n as f64).written(),
+            })),
+            set |ends, first| ends.receiver.window.first = Some(first.0 as u64)
+        ], "45 segments",
+            "the advertised window begins with this and grows by two segments for each that \
+             arrives, acknowledged at once meanwhile (Linux)";
+        quick_acks: whole(0, 1000, "segments") [=> receiver.acks.quick], 0,
+            "segments that are acknowledged at once at the start and after a duplicate or a \
+             silence, as Linux does";
+        merge_acks: flag [
+            get |ends| Some(ends.receiver.acks.compression.is_some()),
+            set |ends, on| ends.receiver.acks.compression = on.then(|| {
+                ends.receiver.acks.compression.unwrap_or(AckCompression::LINUX)
+            })
+        ], false,
+            "ACKs beyond the third for one hole wait up to 1 ms and become one (Linux \
+             `tcp_comp_sack_delay_ns`)";
+        mtu: whole(68, 65535, "bytes") [or "`path.mtu`"], 576,
+            "bytes of a full packet of this flow, at most those of the path";
+        host: name [or "of its own"], "server",
+            "flows with the same host share its interface: one `txqueuelen`, one `nic_rate`";
+        tso: off(volume) [off], "64kB",
+            "segmentation offload: the sender emits trains of up to this many whole segments at \
+             once, a paced one of at most a millisecond of its rate";
+    }
+}
+
+words! {
+    Preset {
+        Y2003 = "2003", "SACK recovery without PRR, ACK counting, initial window 2, no handshake, \
+                         no validation";
+        Y2026 = "2026", "the RFCs of today: RACK-TLP, PRR, F-RTO, byte counting, initial window \
+                         10, RFC 7661";
+        Linux = "linux", "Linux 6.1 with its default settings; its modules are the stacks \
+                          `reno-linux`, `cubic-linux`, ...";
+    }
+}
+
+words! {
+    Detector {
+        Rack = "rack", "RACK with SACK (RFC 8985)";
+        Sack = "sack", "duplicate ACKs over the SACK scoreboard (RFC 6675)";
+        NewReno = "newreno", "duplicate ACKs without SACK (RFC 6582)";
+    }
+}
+
+words! {
+    TimerGrain {
+        Exact = "exact", "at the time it was set for";
+        Wheel = "wheel", "on a tick of the clock `hz`, rounded up and one tick later, as Linux does";
+    }
+}
+
+words! {
+    RtoRule {
+        Rfc6298 = "rfc6298", "SRTT + 4 RTTVAR, at least `min_rto`";
+        Linux = "linux", "SRTT + the largest deviation of a window, that at least `min_rto`";
+    }
+}
+
+words! {
+    RttSample {
+        Newest = "newest", "the most recently sent";
+        Oldest = "oldest", "the first sent, with the time its ACK was delayed, as Linux does";
+    }
+}
+
+words! {
+    LossWindow {
+        One = "one", "one segment, all outstanding ones are lost";
+        FlightPlusOne = "flight", "one more than what was sent less than an RTT ago, as Linux does";
+    }
+}
+
+words! {
+    Count {
+        Segments = "segments", "every newly delivered segment (RFC 3465)";
+        Acks = "acks", "every ACK, however much it covers (RFC 2581, ns-2, Linux 2.4)";
+    }
+}
+
+words! {
+    Validation {
+        None = "none", "keep the window";
+        Rfc5681 = "rfc5681", "restart window after an idle timeout";
+        Rfc2861 = "rfc2861", "halve per idle timeout, as Linux does";
+        Rfc7661 = "rfc7661", "non-validated phase with pipeACK";
+    }
+}
+
+words! {
+    LocalDrop {
+        React = "react", "reduce once per window, as Linux does";
+        Ignore = "ignore", "wait until the queue drains";
+        ExitSlowStart = "exit-slow-start", "leave slow start without a reduction";
+    }
+}
+
+words! {
+    /// Answer to the loss of a retransmission.
+    enum LostRetransmission {
+        Reduce = "reduce", "one more reduction (RFC 5681, RFC 8985)";
+        Ignore = "ignore", "no further reduction, as Linux does";
+    }
+}
+
+words! {
+    Base {
+        MinFlight = "flight", "the smaller of window and flight size (RFC 5681)";
+        Cwnd = "cwnd", "the window, as Linux does";
+    }
+}
+
+/// Bytes of IP and TCP headers of a data segment without time stamps.
+const WITHOUT_STAMPS: u32 = 40;
