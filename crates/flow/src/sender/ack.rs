@@ -33,6 +33,7 @@ impl<C: Controller> Sender<C> {
         if ack.cum > self.board.nxt() || (ack.cum < una && ack.sacks.is_empty()) {
             return;
         }
+        self.timers.release_probe();
         let opening = Opening {
             una,
             prior_pipe: self.board.pipe(),
@@ -58,8 +59,7 @@ impl<C: Controller> Sender<C> {
     /// A cumulative ACK in an open, clean window.
     #[inline]
     fn plain_ack(&mut self, now: Time, ack: &Ack, opening: &Opening) {
-        let mut d = Delivered::default();
-        self.board.ack_to(ack.cum, &mut d);
+        let d = self.board.ack_clean(ack.cum);
         let mut event = self.digest(now, ack, opening, &d);
         self.cc.on_delivery(&event);
         if let Some((seq, newest)) = &d.newest {
@@ -169,7 +169,7 @@ impl<C: Controller> Sender<C> {
     /// Linux (`tcp_clean_rtx_queue`, `tcp_ack_update_rtt`): cumulative samples unless a
     /// retransmission is covered, SACKed ones for the controller where there are some, the time
     /// stamp where there is nothing else. Returns the oldest and the newest sample.
-    #[inline]
+    #[inline(always)]
     fn sample_oldest(
         &self,
         now: Time,

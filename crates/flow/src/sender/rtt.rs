@@ -190,7 +190,7 @@ impl RttEstimator {
     }
 
     /// One ACK's samples; they clear the timer's backoff.
-    #[inline]
+    #[inline(always)]
     pub(super) fn update(&mut self, sample: RttUpdate) {
         self.estimate = match &mut self.rule {
             Rule::Rfc6298(e) => {

@@ -49,7 +49,7 @@ impl<C: Controller> Sender<C> {
     }
 
     /// After an ACK; `advanced`: it moved `una`, and may restart the retransmission timer.
-    #[inline]
+    #[inline(always)]
     pub(super) fn rearm(&mut self, now: Time, advanced: bool) {
         if self.board.flight() == 0 {
             self.timers.stop();
@@ -65,7 +65,7 @@ impl<C: Controller> Sender<C> {
     /// RFC 8985 section 7.2.
     #[inline(always)]
     pub(super) fn arm_probe(&mut self, now: Time) {
-        if !self.recovery.has_probes() {
+        if self.timers.holds_probe(now) || !self.recovery.has_probes() {
             return;
         }
         if !self.recovery.may_arm_probe(&self.board) {
@@ -76,12 +76,14 @@ impl<C: Controller> Sender<C> {
         } else {
             self.cfg.rto.initial
         };
-        let margin = if self.board.flight() == 1 {
-            self.cfg.timers.max_ack_delay
+        if self.board.flight() == 1 {
+            let wait = two_srtt + self.cfg.timers.max_ack_delay;
+            self.timers.start_probe(now, wait);
         } else {
-            self.cfg.timers.probe_margin
-        };
-        self.timers.start_probe(now, two_srtt + margin);
+            let wait = two_srtt + self.cfg.timers.probe_margin;
+            self.timers.start_probe(now, wait);
+            self.timers.hold_probe(now);
+        }
     }
 
     /// With nothing in flight: waits for an open window if there is data and the window is closed.

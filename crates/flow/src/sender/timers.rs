@@ -12,6 +12,9 @@ pub(super) struct Timers {
     rto: Time,
     probe: Time,
     reorder: Time,
+    /// The probe's timer was set at this time, and nothing that it depends on has changed since:
+    /// segments that leave in the same instant need not set it again. [`Time::MAX`]: not so.
+    probe_set: Time,
 }
 
 impl Timers {
@@ -21,6 +24,7 @@ impl Timers {
             rto: Time::MAX,
             probe: Time::MAX,
             reorder: Time::MAX,
+            probe_set: Time::MAX,
         }
     }
 
@@ -49,21 +53,43 @@ impl Timers {
     #[inline]
     pub(super) fn start_rto(&mut self, now: Time, span: Span) {
         self.rto = self.clock.after(now, span);
+        self.probe_set = Time::MAX;
     }
 
     pub(super) fn stop_rto(&mut self) {
         self.rto = Time::MAX;
+        self.probe_set = Time::MAX;
     }
 
     /// The probe's timer never outlasts the retransmission timer (RFC 8985 section 7.2).
     #[inline]
     pub(super) fn start_probe(&mut self, now: Time, span: Span) {
         self.probe = self.clock.after(now, span).min(self.rto);
+        self.probe_set = Time::MAX;
+    }
+
+    /// The wait set last is that of every segment that leaves `now`, until
+    /// [`Timers::release_probe`].
+    #[inline]
+    pub(super) fn hold_probe(&mut self, now: Time) {
+        self.probe_set = now;
+    }
+
+    /// What the wait depends on may change.
+    #[inline]
+    pub(super) fn release_probe(&mut self) {
+        self.probe_set = Time::MAX;
+    }
+
+    #[inline]
+    pub(super) fn holds_probe(&self, now: Time) -> bool {
+        self.probe_set == now
     }
 
     #[inline]
     pub(super) fn stop_probe(&mut self) {
         self.probe = Time::MAX;
+        self.probe_set = Time::MAX;
     }
 
     /// Turns the probe's timer off if it is due.
@@ -71,7 +97,7 @@ impl Timers {
     pub(super) fn take_probe(&mut self, now: Time) -> bool {
         let due = now >= self.probe;
         if due {
-            self.probe = Time::MAX;
+            self.stop_probe();
         }
         due
     }
@@ -97,7 +123,7 @@ impl Timers {
 
     pub(super) fn stop(&mut self) {
         self.rto = Time::MAX;
-        self.probe = Time::MAX;
+        self.stop_probe();
         self.reorder = Time::MAX;
     }
 }

@@ -25,12 +25,12 @@ impl Scoreboard {
             }
         }
         if without_sack {
-            sacked = self.sacked_out;
+            sacked = self.out.sacked();
         }
         let have = (
-            self.sacked_out,
-            self.lost_out,
-            self.retrans_out,
+            self.out.sacked(),
+            self.out.lost(),
+            self.out.retrans(),
             self.marked,
         );
         if (sacked, lost, again, marked) == have {

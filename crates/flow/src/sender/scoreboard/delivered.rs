@@ -54,6 +54,23 @@ fn extend(times: &mut Option<(Time, Time)>, sent: Time) {
 }
 
 impl Scoreboard {
+    /// Cumulative acknowledgement up to `cum` of a window in which nothing is marked
+    /// ([`Scoreboard::is_clean`]); as [`Scoreboard::ack_to`].
+    #[inline(always)]
+    pub fn ack_clean(&mut self, cum: u64) -> Delivered {
+        let newest = *self.get(cum - 1);
+        let d = Delivered {
+            acked: cum - self.una,
+            newest: Some((cum - 1, newest)),
+            original: Some(cum - 1),
+            clean: true,
+            ..Delivered::default()
+        };
+        self.una = cum;
+        self.fack = self.fack.max(cum);
+        d
+    }
+
     /// Cumulative acknowledgement up to `cum` (exclusive), which lies above `una` and not above
     /// `nxt`.
     #[inline]
@@ -79,17 +96,17 @@ impl Scoreboard {
             }
             d.covers_retransmission |= sent.flags & RETRANSMITTED != 0;
             if sent.flags & SACKED != 0 {
-                self.sacked_out -= 1;
+                self.out.remove_sacked(1);
                 continue;
             }
             if sent.flags & RETRANSMITTED == 0 {
                 extend(&mut d.acked_sent, sent.xmit);
             }
             if sent.flags & LOST != 0 {
-                self.lost_out -= 1;
+                self.out.remove_lost(1);
             }
             if sent.flags & RETRANS_OUT != 0 {
-                self.retrans_out -= 1;
+                self.out.remove_retrans(1);
             }
             d.acked += 1;
             d.note(seq, sent);
@@ -128,13 +145,13 @@ impl Scoreboard {
             self.marked += 1;
         }
         if sent.flags & LOST != 0 {
-            self.lost_out -= 1;
+            self.out.remove_lost(1);
         }
         if sent.flags & RETRANS_OUT != 0 {
-            self.retrans_out -= 1;
+            self.out.remove_retrans(1);
         }
         self.get_mut(seq).flags = (sent.flags & !(LOST | RETRANS_OUT)) | SACKED;
-        self.sacked_out += 1;
+        self.out.add_sacked(1);
         d.sacked += 1;
         d.note(seq, sent);
         if sent.flags & RETRANSMITTED == 0 {
@@ -147,23 +164,25 @@ impl Scoreboard {
 
     /// NewReno: a duplicate ACK stands for one delivered segment of unknown number.
     pub fn add_duplicate(&mut self) -> bool {
-        let room = self.flight() > self.sacked_out + self.lost_out;
+        let room = self.flight() > self.out.sacked() + self.out.lost();
         if room {
-            self.sacked_out += 1;
+            self.out.add_sacked(1);
         }
         room
     }
 
     /// NewReno: forget `n` duplicates (all: `u64::MAX`).
     pub fn remove_duplicates(&mut self, n: u64) {
-        self.sacked_out -= n.min(self.sacked_out);
+        self.out.remove_sacked(n.min(self.out.sacked()));
     }
 
     /// NewReno: duplicates beyond what is outstanding and not lost were the network's own. Returns
     /// what is left.
     pub fn bound_duplicates(&mut self) -> u64 {
-        self.sacked_out = self.sacked_out.min(self.flight() - self.lost_out);
-        self.sacked_out
+        let most = self.flight() - self.out.lost();
+        self.out
+            .remove_sacked(self.out.sacked().saturating_sub(most));
+        self.out.sacked()
     }
 
     /// The receiver reneged: what was SACKed is treated as not received (RFC 2018 section 8).
@@ -174,7 +193,7 @@ impl Scoreboard {
                 sent.flags &= !SACKED;
                 let clean = sent.flags & MARKS == 0;
                 self.marked -= u64::from(clean);
-                self.sacked_out -= 1;
+                self.out.remove_sacked(1);
             }
         }
         self.judged = self.una;

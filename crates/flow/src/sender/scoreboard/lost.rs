@@ -20,7 +20,7 @@ impl Scoreboard {
             self.marked += 1;
         }
         self.get_mut(seq).flags |= LOST;
-        self.lost_out += 1;
+        self.out.add_lost(1);
         match self.lost.back_mut() {
             Some(run) if run.end == seq => run.end += 1,
             Some(run) if run.end > seq => self.lost_retrans.push(Reverse(seq)),
@@ -93,8 +93,8 @@ impl Scoreboard {
         // A tail loss probe resends a segment that was not judged lost.
         let fresh = sent.flags & LOST == 0;
         sent.flags = (sent.flags | LOST) & !RETRANS_OUT;
-        self.lost_out += u64::from(fresh);
-        self.retrans_out -= 1;
+        self.out.add_lost(u64::from(fresh));
+        self.out.remove_retrans(1);
         self.lost_retrans.push(Reverse(seq));
     }
 
@@ -120,7 +120,7 @@ impl Scoreboard {
             }
             self.get_mut(seq).flags = (flags | LOST) & !RETRANS_OUT;
             self.marked += u64::from(flags & MARKS == 0);
-            self.retrans_out -= u64::from(flags & RETRANS_OUT != 0);
+            self.out.remove_retrans(u64::from(flags & RETRANS_OUT != 0));
             lost += u64::from(flags & LOST == 0);
             match self.lost.back_mut() {
                 Some(run) if run.end == seq => run.end += 1,
@@ -130,7 +130,7 @@ impl Scoreboard {
                 }),
             }
         }
-        self.lost_out += lost;
+        self.out.add_lost(lost);
         lost
     }
 
@@ -142,7 +142,7 @@ impl Scoreboard {
             sent.flags &= !LOST;
             let clean = sent.flags & MARKS == 0;
             self.marked -= u64::from(clean);
-            self.lost_out -= 1;
+            self.out.remove_lost(1);
         }
         self.judged = self.una;
         self.searched = self.una;

@@ -9,6 +9,7 @@ mod audit;
 mod delivered;
 mod lost;
 mod next;
+mod out;
 mod record;
 
 use std::cmp::Reverse;
@@ -20,6 +21,7 @@ pub use delivered::Delivered;
 pub use record::Sent;
 
 use crate::ranges::{Range, RangeSet};
+use out::Out;
 use record::{APP_LIMITED, MARKS, RETRANS_OUT, RETRANSMITTED};
 
 /// The sender's view of its window.
@@ -30,9 +32,7 @@ pub struct Scoreboard {
     una: u64,
     nxt: u64,
     sacked: RangeSet,
-    sacked_out: u64,
-    lost_out: u64,
-    retrans_out: u64,
+    out: Out,
     /// Outstanding records with any mark.
     marked: u64,
     /// Highest segment delivered so far, plus one (`fack`).
@@ -62,9 +62,7 @@ impl Default for Scoreboard {
             una: 0,
             nxt: 0,
             sacked: RangeSet::default(),
-            sacked_out: 0,
-            lost_out: 0,
-            retrans_out: 0,
+            out: Out::default(),
             marked: 0,
             fack: 0,
             judged: 0,
@@ -98,23 +96,23 @@ impl Scoreboard {
     /// Estimate of what is in the network (RFC 6675 `pipe`).
     #[inline]
     pub fn pipe(&self) -> u64 {
-        self.flight() + self.retrans_out - self.sacked_out - self.lost_out
+        self.out.pipe(self.flight())
     }
 
     /// SACKed segments above `una`.
     #[inline]
     pub fn sacked_out(&self) -> u64 {
-        self.sacked_out
+        self.out.sacked()
     }
 
     /// Segments judged lost and not delivered yet.
     pub fn lost_out(&self) -> u64 {
-        self.lost_out
+        self.out.lost()
     }
 
     /// Retransmissions in the network (Linux `retrans_out`).
     pub fn retrans_out(&self) -> u64 {
-        self.retrans_out
+        self.out.retrans()
     }
 
     /// No segment of the window is SACKed, lost or retransmitted.
@@ -173,7 +171,7 @@ impl Scoreboard {
         let flags = self.get(seq).flags;
         let old = flags & MARKS;
         self.marked += u64::from(old == 0);
-        self.retrans_out += u64::from(flags & RETRANS_OUT == 0);
+        self.out.add_retrans(u64::from(flags & RETRANS_OUT == 0));
         let flags = flags | RETRANS_OUT | RETRANSMITTED;
         *self.get_mut(seq) = Sent {
             xmit,
