@@ -1,13 +1,17 @@
 //! How the window grows (`bictcp_update`), where it differs from RFC 9438:
 //!
-//! - The curve gives no target but `cnt`, the segments to be acknowledged for one segment of growth, at least 2; it is computed anew when
-//!   the window has changed or more than `HZ/32` ticks have passed, and at most once per tick (`bictcp_update`).
-//! - The clock of the curve is the tick, and the smallest RTT, rounded up to ticks, stands for the RFC's one RTT of foresight
-//!   (`bictcp_update`). `K` is in 1/1024 s, from a table and one Newton step, up to 0.15 % off (`cubic_root`).
-//! - `beta` is 717/1024; the friendly window takes one segment per `15/8` windows, not `3(1-beta)/(1+beta)`, and never goes over to one
-//!   per window (`cubictcp_register`, `bictcp_update`).
-//! - Before the first loss, and again after a timeout, the window grows by a twentieth per RTT at least (`bictcp_update`).
-//! - Below the origin the curve is subtracted in 32 bits: a target below zero wraps and gives the fastest growth (`bictcp_update`).
+//! - The curve gives no target but `cnt`, the segments to be acknowledged for one segment of
+//!   growth, at least 2; it is computed anew when the window has changed or more than `HZ/32` ticks
+//!   have passed, and at most once per tick.
+//! - The clock of the curve is the tick, and the smallest RTT, rounded up to ticks, stands for the
+//!   RFC's one RTT of foresight. `K` is in 1/1024 s, from a table and one Newton step, up to 0.15 %
+//!   off (`cubic_root`).
+//! - `beta` is 717/1024; the friendly window takes one segment per `15/8` windows, not
+//!   `3(1-beta)/(1+beta)`, and never goes over to one per window (`cubictcp_register`).
+//! - Before the first loss, and again after a timeout, the window grows by a twentieth per RTT at
+//!   least.
+//! - Below the origin the curve is subtracted in 32 bits: a target below zero wraps and gives the
+//!   fastest growth.
 
 use super::Cubic;
 use crate::linux::socket::Socket;
@@ -116,25 +120,35 @@ impl Cubic {
     }
 }
 
-/// Cube root of `a` from its leading bits, refined once.
+/// Cube root of `a`. Below 64 rounded to the nearest (but 4 for 42); from there on a guess by the
+/// leading four to six bits and one Newton step, at most 0.15 % off where roots are long.
 fn cube_root(a: u64) -> u32 {
     let bits = u64::BITS - a.leading_zeros();
     if bits < 7 {
-        return (u32::from(ROOTS[a as usize]) + 35) >> 6;
+        return (u32::from(GUESSES[a as usize]) + 35) >> 6;
     }
     let octaves = ((bits * 84) >> 8) - 1; // a third of the bits
     let leading = (a >> (3 * octaves)) as usize;
-    let guess = ((u32::from(ROOTS[leading]) + 10) << octaves) >> 6;
+    let guess = ((u32::from(GUESSES[leading]) + 10) << octaves) >> 6;
     let quotient = a / (u64::from(guess) * u64::from(guess - 1));
     ((2 * guess).wrapping_add(quotient as u32)).wrapping_mul(341) >> 10 // 341/1024 for a third
 }
 
-/// `cubic_root`'s table: 64 times the cube root of the index, less 10, corrected by hand.
+/// First guesses of the cube root, 64 times the root and less 10, by the leading bits of a number.
+///
+/// Rows 1 to 7 stand for the roots 1 and 2. A row from 8 on serves the numbers from `row` to
+/// `row + 1`, times a power of eight. Its guess is about 3 % too large: the Newton step takes
+/// 341/1024 for a third, 0.1 % too little, and the two errors cancel over the row. Where they do so
+/// exactly is within 1.1 of each number (rows 8 and 15: 1.6), but no rule that we know gives the
+/// numbers themselves. They are those of Linux 6.1 `net/ipv4/tcp_cubic.c`, "refined by hand" there,
+/// and of Chromium's `net/quic/congestion_control/cube_root.cc`, Copyright (c) 2013 The Chromium
+/// Authors, which publishes them under a BSD licence (NOTICE, part 1).
 #[rustfmt::skip]
-const ROOTS: [u8; 64] = [
-    0, 54, 54, 54, 118, 118, 118, 118, 123, 129, 134, 138, 143, 147, 151, 156, 157, 161, 164, 168, 170, 173,
-    176, 179, 181, 185, 187, 190, 192, 194, 197, 199, 200, 202, 204, 206, 209, 211, 213, 215, 217, 219, 221, 222,
-    224, 225, 227, 229, 231, 232, 234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
+const GUESSES: [u8; 64] = [
+    0, 54, 54, 54, 118, 118, 118, 118, 123, 129, 134, 138, 143, 147, 151, 156,
+    157, 161, 164, 168, 170, 173, 176, 179, 181, 185, 187, 190, 192, 194, 197, 199,
+    200, 202, 204, 206, 209, 211, 213, 215, 217, 219, 221, 222, 224, 225, 227, 229,
+    231, 232, 234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
 ];
 
 /// Smallest `cnt`: half a segment of growth per acknowledged one (`bictcp_update`).
@@ -163,7 +177,8 @@ mod tests {
         assert_eq!((b.sk.cwnd, b.sk.cwnd_cnt), (1001, 0));
     }
 
-    /// From 700 to 1000 segments, HZ 100: K = 9294/1024 s (9.0856 s by the formula); heights of 410 t^3 / 2^40.
+    /// From 700 to 1000 segments, HZ 100: K = 9294/1024 s (9.0856 s by the formula); heights of
+    /// 410 t^3 / 2^40.
     #[test]
     fn the_curve_after_a_loss() {
         for (ticks, target, cnt) in [
@@ -272,7 +287,8 @@ mod tests {
         assert_eq!(b.reported("cnt"), 9.0); // 99 / 11
     }
 
-    /// At one segment below a maximum of 1642 the rounded `K` puts the start of the curve at -1: fastest growth.
+    /// At one segment below a maximum of 1642 the rounded `K` puts the start of the curve at -1:
+    /// fastest growth.
     #[test]
     fn a_target_below_zero_wraps() {
         for (w_max, cnt) in [(1642, 2.0), (1616, 100.0)] {
@@ -282,6 +298,30 @@ mod tests {
             (b.sk.cwnd, b.sk.ssthresh) = (1, 1);
             b.acks(1);
             assert_eq!(b.reported("cnt"), cnt, "{w_max}");
+        }
+    }
+
+    /// Mean error of the refined root over the numbers of a row, for an entry of `v`.
+    fn mean_error(row: u8, v: f64) -> f64 {
+        let guess = (v + 10.0) / 64.0;
+        let error = |part: u32| {
+            let a = f64::from(row) + (f64::from(part) + 0.5) / 64.0;
+            341.0 / 1024.0 * (2.0 * guess + a / (guess * guess)) / libm::cbrt(a) - 1.0
+        };
+        (0..64).map(error).sum::<f64>() / 64.0
+    }
+
+    #[test]
+    fn guesses_are_near_those_that_leave_no_mean_error() {
+        for row in 8..64 {
+            let near = if matches!(row, 8 | 15) { 1.6 } else { 1.1 };
+            let v = f64::from(GUESSES[usize::from(row)]);
+            assert!(mean_error(row, v - near) < 0.0, "{row}");
+            assert!(mean_error(row, v + near) > 0.0, "{row}");
+        }
+        for row in 1..8 {
+            let root = libm::round(libm::cbrt(row as f64));
+            assert_eq!(f64::from(GUESSES[row]), 64.0 * root - 10.0, "{row}");
         }
     }
 
@@ -307,8 +347,8 @@ mod tests {
             let error = f64::from(cube_root(a)) / libm::cbrt(a as f64) - 1.0;
             assert!(error.abs() < 0.001_522, "{distance}: {error}");
         }
-        // Every row that is ever refined, 32 times; the sum is that of the kernel's function written anew in another language.
-        // A row that is off by one changes it.
+        // Every row that is ever refined, 32 times; the sum is that of the kernel's function
+        // written anew in another language. A row that is off by one changes it.
         let of_row = |row: u64| (0..32).map(move |part| (row << 30) + (part << 25) + 12_345);
         let sum: u32 = (8..64).flat_map(of_row).map(cube_root).sum();
         assert_eq!(sum, 5_896_502);

@@ -5,7 +5,7 @@
 //!   `TSval * (1000 / hz) - TSecr` in 32 bits, with `hz` an estimate of the receiver's clock rate
 //!   (`tcp_lp_owd_calculator`). The integer quotient multiplies the clock itself: while `hz` is 501
 //!   to 1000 the difference is the delay, at 334 to 500 it is the receiver's uptime and the delay,
-//!   above 1000 it is minus the sender's uptime. Hence [`Lp::clock_origin`]. A delay of 0 ms is no
+//!   above 1000 it is minus the sender's uptime. Hence the parameter `clock_origin`. A delay of 0 ms is no
 //!   delay.
 //! - The estimate moves by a 64th of each error, rounded down to whole hertz each time: an error of
 //!   -1 Hz takes a whole hertz, one of +63 Hz adds none (`tcp_lp_remote_hz_estimator`). Each sample
@@ -25,32 +25,12 @@
 //!   queue to reach. The parameter `stamp_offset` is that number; its default is
 //!   `tcp_timestamps = 2`, without one.
 
-use fullpipe_units::Time;
-
-use super::Lp;
-use crate::linux::socket::Socket;
-
 /// The stamps of an ACK, as the module reads them, ms.
 #[derive(Clone, Copy)]
 pub(super) struct Clocks {
     pub(super) now: u32,
     pub(super) value: u32,
     pub(super) echo: u32,
-}
-
-impl Lp {
-    pub(super) fn clocks(&self, sk: &Socket) -> Clocks {
-        let local = |t: Time| ((t.as_nanos() / 1_000_000) as u32).wrapping_add(self.clock_origin);
-        Clocks {
-            now: local(sk.now),
-            value: sk
-                .stamps
-                .value_ms
-                .wrapping_add(self.clock_origin)
-                .wrapping_add(self.stamp_offset),
-            echo: local(sk.stamps.echo),
-        }
-    }
 }
 
 /// The clock behind the receiver's stamps.
@@ -159,11 +139,7 @@ const DELTA_PERCENT: u32 = 15;
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::lp;
     use super::*;
-    use crate::controller::Stamps;
-    use crate::linux::Module;
-    use crate::linux::testing::Bench;
 
     impl Delays {
         /// Extremes and smoothed delay, ms.
@@ -260,23 +236,6 @@ mod tests {
             ..at
         };
         assert_eq!(remote.one_way_delay(none), None);
-    }
-
-    #[test]
-    fn clocks_count_from_the_origin_and_wrap() {
-        let mut t = Bench::of(lp(&[("clock_origin", "4294967290")]), 10);
-        t.sk.now = Time::from_nanos(7_999_999);
-        t.sk.stamps = Stamps {
-            value_ms: 4,
-            echo: Time::from_nanos(2_999_999),
-        };
-        let at = t.module.clocks(&t.sk);
-        assert_eq!(
-            (at.now, at.value, at.echo),
-            (1, 4_294_967_294, 4_294_967_292)
-        );
-        t.module.init(&mut t.sk);
-        assert_eq!(t.module.clock_origin, 4_294_967_290);
     }
 
     #[test]

@@ -15,8 +15,9 @@
 
 mod delay;
 
-use delay::{Clocks, Delays, RemoteClock};
+use fullpipe_units::Time;
 
+use self::delay::{Clocks, Delays, RemoteClock};
 use crate::entry::Entry;
 use crate::linux::module::{AckSample, Module};
 use crate::linux::socket::Socket;
@@ -66,6 +67,20 @@ impl Lp {
             remote: RemoteClock::default(),
             delays: Delays::NONE,
             inference: Inference::default(),
+        }
+    }
+
+    /// The stamps of the ACK at hand.
+    fn clocks(&self, sk: &Socket) -> Clocks {
+        let local = |t: Time| ((t.as_nanos() / 1_000_000) as u32).wrapping_add(self.clock_origin);
+        Clocks {
+            now: local(sk.now),
+            value: sk
+                .stamps
+                .value_ms
+                .wrapping_add(self.clock_origin)
+                .wrapping_add(self.stamp_offset),
+            echo: local(sk.stamps.echo),
         }
     }
 
@@ -138,9 +153,9 @@ mod tests {
     use super::*;
     use crate::controller::Stamps;
     use crate::linux::testing::{Bench, built};
-    use fullpipe_units::{Span, Time};
+    use fullpipe_units::Span;
 
-    pub(super) fn lp(params: &[(&str, &str)]) -> Lp {
+    fn lp(params: &[(&str, &str)]) -> Lp {
         match built(&LP_LINUX, params) {
             AnyModule::Lp(lp) => lp,
             other => panic!("{other:?}"),
@@ -149,6 +164,23 @@ mod tests {
 
     fn ms(ms: u64) -> Time {
         Time::ZERO + Span::from_millis(ms)
+    }
+
+    #[test]
+    fn clocks_count_from_the_origin_and_wrap() {
+        let mut t = Bench::of(lp(&[("clock_origin", "4294967290")]), 10);
+        t.sk.now = Time::from_nanos(7_999_999);
+        t.sk.stamps = Stamps {
+            value_ms: 4,
+            echo: Time::from_nanos(2_999_999),
+        };
+        let at = t.module.clocks(&t.sk);
+        assert_eq!(
+            (at.now, at.value, at.echo),
+            (1, 4_294_967_294, 4_294_967_292)
+        );
+        t.module.init(&mut t.sk);
+        assert_eq!(t.module.clock_origin, 4_294_967_290);
     }
 
     /// Seven random offsets in eight overflow the smoothed delay: there is no indication at all.
