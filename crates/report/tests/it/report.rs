@@ -71,6 +71,32 @@ fn a_page_has_the_numbers_of_its_result_and_the_same_bytes_each_time() {
     assert!(part["cases"][0]["curves"]["data"].is_string());
 }
 
+/// MIT asks for holder and permission in every copy, and a report is one.
+#[test]
+fn a_written_page_carries_the_licences_of_the_packages_in_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    run(&scenario(MATRIX), &out);
+    let page = fs::read_to_string(write(&out).unwrap().path).unwrap();
+    let (notices, _) = page.split_once("-->").unwrap();
+    let manifest: Value =
+        serde_json::from_str(include_str!("../../../../web/package.json")).unwrap();
+    let packages = manifest["dependencies"].as_object().unwrap();
+    for (name, version) in packages {
+        let title = format!("{name} {}\n", version.as_str().unwrap());
+        assert!(notices.contains(&title), "{title}");
+    }
+    for (text, count) in [
+        ("Copyright (c) ", packages.len()),
+        ("Permission is hereby granted", packages.len()),
+        ("WITHOUT WARRANTY", packages.len()),
+        ("Leon Sorokin", 1),
+        ("Arjun Barrett", 1),
+    ] {
+        assert_eq!(notices.matches(text).count(), count, "{text}");
+    }
+}
+
 #[test]
 fn several_results_make_one_page() {
     let dir = tempfile::tempdir().unwrap();
