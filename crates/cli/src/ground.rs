@@ -1,28 +1,55 @@
-//! The grounds that this version has, as the runner knows them.
+//! The ground that the command line asks for.
 
-use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
 
-use fullpipe_net::ground::{self, Options, run_local};
+use fullpipe_grounds::{Entry, Far, Settings};
+use fullpipe_net::ground::Options;
 use fullpipe_net::io::{self, WaitStrategy};
-use fullpipe_results::ground::{Ground, GroundError};
-use fullpipe_run::{Outcome, RunSpec};
+use fullpipe_run::{Ground, GroundError};
 
-use crate::args::{self, PeerFlags, Run};
+use crate::args::{PeerFlags, Run};
 use crate::commands::send::args::Mode;
 use crate::commands::send::target::Server;
 use crate::exit::{Exit, Failure};
-use crate::peer::{PeerGround, Way};
+use crate::peer;
 
-/// The ground of that name.
+/// The ground of these arguments.
 ///
 /// # Errors
-/// If this version does not have it.
+/// If flags contradict it, the other host cannot be found, or this version does not have it.
 pub fn find(args: &Run, interrupt: &'static AtomicBool) -> Result<Box<dyn Ground>, Failure> {
-    if let Some(peer) = &args.peer {
-        return with_peer(args, peer, interrupt);
-    }
-    if args.ipv6 && args.ground != args::Ground::Udp {
+    let mut settings = Settings {
+        sockets: options(&args.flags),
+        way: None,
+        interrupt,
+    };
+    let entry = match &args.peer {
+        Some(host) => {
+            let entry = with_peer(&args.ground)?;
+            let server = Server::parse(host);
+            let server = server.map_err(|e| Failure::new(Exit::Usage, format!("--peer: {e}")))?;
+            settings.way = Some(peer::way(&server, &args.flags)?);
+            entry
+        }
+        None => {
+            settings.sockets.ipv6 = args.ipv6;
+            without_peer(args)?
+        }
+    };
+    (entry.build)(settings).map_err(Failure::from)
+}
+
+/// `--peer` alone asks for sockets too: the simulator has no other host.
+fn with_peer(name: &str) -> Result<&'static Entry, Failure> {
+    let name = if name == "sim" { "udp" } else { name };
+    fullpipe_grounds::find(name, Far::Peer).ok_or_else(|| {
+        let message = "`--peer` is for the ground udp";
+        Failure::new(Exit::Usage, message).hint("write `--ground udp`")
+    })
+}
+
+fn without_peer(args: &Run) -> Result<&'static Entry, Failure> {
+    if args.ipv6 && args.ground != "udp" {
         let message = "`--ipv6` is about the sockets of the ground udp";
         return Err(Failure::new(Exit::Usage, message).hint("write `--ground udp`"));
     }
@@ -30,42 +57,23 @@ pub fn find(args: &Run, interrupt: &'static AtomicBool) -> Result<Box<dyn Ground
         let message = "`--encrypt` and `--key` are about another host, and there is none";
         return Err(Failure::new(Exit::Usage, message).hint("name it with `--peer HOST`"));
     }
-    let (name, what) = match args.ground {
-        args::Ground::Sim => return Ok(Box::new(fullpipe_sim::run)),
-        args::Ground::Udp => {
-            let options = Options {
-                ipv6: args.ipv6,
-                ..options(&args.flags)
-            };
-            return Ok(Box::new(Udp { options, interrupt }));
-        }
-        args::Ground::Linux => ("linux", "the Linux TCP stack in virtual time"),
-        args::Ground::Kernel => (
-            "kernel",
-            "the path emulator and the control of the kernel's TCP",
-        ),
-    };
-    let version = env!("CARGO_PKG_VERSION");
-    let message = format!("ground `{name}` needs {what}, which fullpipe {version} does not have");
-    Err(Failure::new(Exit::Environment, message).hint(
-        "`--ground sim` runs the same file in the simulator, `--ground udp` over real sockets",
-    ))
+    fullpipe_grounds::find(&args.ground, Far::Here).ok_or_else(|| {
+        let message = format!("ground `{}` needs another host", args.ground);
+        Failure::new(Exit::Usage, message).hint("name it with `--peer HOST`")
+    })
 }
 
-/// The ground udp with another host as the far side.
-fn with_peer(
-    args: &Run,
-    peer: &str,
-    interrupt: &'static AtomicBool,
-) -> Result<Box<dyn Ground>, Failure> {
-    if matches!(args.ground, args::Ground::Linux | args::Ground::Kernel) {
-        let message = "`--peer` is for the ground udp";
-        return Err(Failure::new(Exit::Usage, message).hint("write `--ground udp`"));
+impl From<GroundError> for Failure {
+    fn from(error: GroundError) -> Self {
+        match error {
+            GroundError::Fault(what) => Self::new(Exit::Internal, what),
+            GroundError::Unable { what, hint } => Self::new(Exit::Usage, what).hint(hint),
+            GroundError::Environment { what, hint } => {
+                Self::new(Exit::Environment, what).hint(hint)
+            }
+            GroundError::Interrupted => Self::new(Exit::Interrupted, "interrupted"),
+        }
     }
-    let server = Server::parse(peer);
-    let server = server.map_err(|e| Failure::new(Exit::Usage, format!("--peer: {e}")))?;
-    let way = Way::new(&server, &args.flags)?;
-    Ok(Box::new(PeerGround::new(way, interrupt)))
 }
 
 /// Socket options from the command line.
@@ -82,44 +90,5 @@ pub fn options(flags: &PeerFlags) -> Options {
         pin: flags.pin,
         ipv6: false,
         until_complete: false,
-    }
-}
-
-/// Both hosts and the path between them on this machine, over UDP on the loopback interface, in
-/// real time.
-struct Udp {
-    options: Options,
-    interrupt: &'static AtomicBool,
-}
-
-impl Ground for Udp {
-    fn name(&self) -> &str {
-        "udp"
-    }
-
-    /// Two runs at a time would wait for each other's processors.
-    fn at_once(&self) -> Option<NonZeroUsize> {
-        NonZeroUsize::new(1)
-    }
-
-    fn in_real_time(&self) -> bool {
-        true
-    }
-
-    fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
-        run_local(spec, &self.options, self.interrupt).map_err(told)
-    }
-}
-
-/// What the suite makes of it.
-fn told(error: ground::GroundError) -> GroundError {
-    match error {
-        ground::GroundError::Unable { what, hint } => GroundError::Unable { what, hint },
-        ground::GroundError::Fault(what) => GroundError::Fault(what),
-        ground::GroundError::Interrupted => GroundError::Interrupted,
-        other => GroundError::Environment {
-            what: other.to_string(),
-            hint: "`--ground sim` needs no sockets".to_owned(),
-        },
     }
 }

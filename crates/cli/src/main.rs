@@ -16,7 +16,6 @@ mod peer;
 mod progress;
 mod reference;
 mod table;
-mod trace;
 mod view;
 
 use clap::Parser;

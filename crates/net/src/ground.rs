@@ -92,6 +92,20 @@ impl From<EmulatorError> for GroundError {
     }
 }
 
+impl From<GroundError> for fullpipe_run::GroundError {
+    fn from(error: GroundError) -> Self {
+        match error {
+            GroundError::Unable { what, hint } => Self::Unable { what, hint },
+            GroundError::Fault(what) => Self::Fault(what),
+            GroundError::Interrupted => Self::Interrupted,
+            other => Self::Environment {
+                what: other.to_string(),
+                hint: "`--ground sim` needs no sockets".to_owned(),
+            },
+        }
+    }
+}
+
 /// Runs `spec` on this machine. `interrupt` ends it within a tenth of a second.
 ///
 /// # Errors

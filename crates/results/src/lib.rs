@@ -1,6 +1,6 @@
 //! Runs and results.
 //!
-//! What it is: the cases of a scenario run ([`run`]) on a [`ground`], each run is reduced to
+//! What it is: the cases of a scenario run ([`run`]) on a ground, each run is reduced to
 //! [`metrics`], means over seeds are held against the scenario's expectations ([`result`]), kept in
 //! a directory that survives a kill ([`store`]), captured for other tools ([`capture`]) and
 //! compared ([`compare`]). What it is not: it draws and prints nothing and knows no command line.
@@ -9,7 +9,7 @@
 //! use std::sync::atomic::AtomicBool;
 //!
 //! use fullpipe_results::capture::Captures;
-//! use fullpipe_results::run::{Options, Silent, run_all};
+//! use fullpipe_results::run::{Options, Silent, run_on};
 //! use fullpipe_scenario::{Overrides, Scenario};
 //!
 //! let text = r#"
@@ -35,7 +35,7 @@
 //!     progress: &Silent,
 //!     interrupt: &interrupt,
 //! };
-//! let ran = run_all(&scenario, &options)?;
+//! let ran = run_on(&scenario, &options, &fullpipe_sim::run)?;
 //! let main = ran.result.cases[0].flow("main").expect("it is in the scenario");
 //! assert!(main.value("goodput_mbps").is_some_and(|g| g > 5.0 && g < 10.0));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -44,7 +44,6 @@
 pub mod agreement;
 pub mod capture;
 pub mod compare;
-pub mod ground;
 pub mod label;
 pub mod precision;
 pub mod result;

@@ -4,6 +4,7 @@
 //! [`Outcome`]; traffic laws, drop rules and random streams come from here, so that one specification and one seed mean the
 //! same traffic everywhere. This crate moves no packet and reads no clock.
 
+pub mod ground;
 mod histogram;
 mod lateness;
 mod loss;
@@ -15,6 +16,7 @@ mod spec;
 pub mod traffic;
 mod travel;
 
+pub use ground::{Ground, GroundError};
 pub use histogram::Histogram;
 pub use lateness::{HostLateness, Lateness};
 pub use loss::{DropRules, LossProcess};

@@ -15,7 +15,7 @@ pub use parse::{at_least_one, key_value, seed};
 use results::{COMPARE_ABOUT, EXPORT_ABOUT, REPORT_ABOUT};
 pub use results::{Compare, Export, ExportFormat, Report};
 use run::RUN_ABOUT;
-pub use run::{Format, Ground, Run};
+pub use run::{Format, Run};
 
 /// Try, judge and compare congestion control on long fat paths.
 #[derive(Clone, Debug, Parser)]

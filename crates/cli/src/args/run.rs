@@ -3,7 +3,9 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args as ClapArgs, ValueEnum};
+use fullpipe_grounds::{Far, GROUNDS};
 
 use super::PeerFlags;
 use super::parse::{at_least_one, key_value, seed};
@@ -17,8 +19,8 @@ pub struct Run {
     pub scenarios: Vec<String>,
 
     /// Ground to run on
-    #[arg(long, value_enum, default_value_t = Ground::Sim)]
-    pub ground: Ground,
+    #[arg(long, value_parser = grounds(), default_value = "sim")]
+    pub ground: String,
 
     /// With a host that runs `fullpipe serve`, as HOST, HOST:PORT or [IPV6]:PORT, as the far side:
     /// the path is the one to there, and the ground is udp
@@ -79,17 +81,12 @@ pub struct Run {
     pub quiet: bool,
 }
 
-/// The backend that executes runs: `--ground`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Ground {
-    /// Simulator, in virtual time
-    Sim,
-    /// Real UDP sockets on this machine, the path between them in real time
-    Udp,
-    /// The Linux TCP stack in virtual time (not in this version)
-    Linux,
-    /// TCP of the running kernel (not in this version)
-    Kernel,
+/// Every ground that is chosen by name alone.
+fn grounds() -> PossibleValuesParser {
+    let here = GROUNDS.iter().filter(|g| g.far == Far::Here);
+    here.map(|g| PossibleValue::new(g.name).help(g.about))
+        .collect::<Vec<_>>()
+        .into()
 }
 
 /// Form of results.

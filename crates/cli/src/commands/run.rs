@@ -8,10 +8,10 @@ use std::time::Duration;
 use fullpipe_report::figure::{self, Written};
 use fullpipe_report::page;
 use fullpipe_results::capture::Captures;
-use fullpipe_results::ground::Ground;
 use fullpipe_results::result::RunResult;
 use fullpipe_results::run::{Options, Ran, run_on};
 use fullpipe_results::store::ResultDir;
+use fullpipe_run::Ground;
 use fullpipe_scenario::{Diagnostics, Loaded, Overrides, Scenario, Study};
 
 use crate::args::{Format, Run};

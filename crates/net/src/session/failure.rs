@@ -91,3 +91,26 @@ impl SessionError {
         }
     }
 }
+
+impl From<SessionError> for fullpipe_run::GroundError {
+    fn from(error: SessionError) -> Self {
+        let (what, hint) = (error.to_string(), error.hint());
+        match error {
+            SessionError::Interrupted => Self::Interrupted,
+            SessionError::Refused(_) | SessionError::Request(_) => Self::Unable {
+                what,
+                hint: "ask for less, or change the limits of `fullpipe serve`".to_owned(),
+            },
+            SessionError::Here(_) => Self::Environment {
+                what,
+                hint: "choose another place, or make room there".to_owned(),
+            },
+            _ => Self::Environment {
+                what,
+                hint: hint.unwrap_or(AGAIN).to_owned(),
+            },
+        }
+    }
+}
+
+const AGAIN: &str = "look at what `fullpipe serve` says there, and try again";

@@ -1,8 +1,8 @@
 //! Two results of one scenario in one picture.
 
 use fullpipe_report::figure::write_overlay;
-use fullpipe_results::ground::{Ground, GroundError};
 use fullpipe_results::store::ResultDir;
+use fullpipe_run::{Ground, GroundError};
 use fullpipe_run::{Outcome, RunSpec};
 
 use crate::support::{MATRIX, run_on_ground, scenario};
@@ -13,6 +13,10 @@ struct Other;
 impl Ground for Other {
     fn name(&self) -> &str {
         "udp"
+    }
+
+    fn fingerprint(&self) -> &str {
+        "altered"
     }
 
     fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {

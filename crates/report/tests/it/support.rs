@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use fullpipe_results::capture::Captures;
-use fullpipe_results::ground::Ground;
 use fullpipe_results::run::{Options, Ran, Silent, run_on};
+use fullpipe_run::Ground;
 use fullpipe_scenario::{Overrides, Scenario};
 
 /// Two stacks, two packet sizes, two flows one of which has two streams, random losses.

@@ -19,10 +19,10 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use crate::capture::Captures;
-use crate::ground::Ground;
 use crate::precision::{self, Judgement};
 use crate::result::RunResult;
 use crate::store::{Store, Unit, plan};
+use fullpipe_run::Ground;
 use fullpipe_scenario::Scenario;
 use seeds::{by_case, chosen, grow};
 use work::{CaseSeed, Done, Work, take_over};
@@ -58,18 +58,10 @@ pub struct Ran {
     pub reused: usize,
 }
 
-/// Runs every case with every seed in the simulator.
+/// Runs every case with every seed on `ground`.
 ///
 /// # Errors
 /// See [`RunError`]. Finished runs stay in the result directory.
-pub fn run_all(scenario: &Scenario, options: &Options<'_>) -> Result<Ran, RunError> {
-    run_on(scenario, options, &fullpipe_sim::run)
-}
-
-/// [`run_all`] on another ground.
-///
-/// # Errors
-/// See [`RunError`].
 pub fn run_on(
     scenario: &Scenario,
     options: &Options<'_>,
@@ -77,7 +69,7 @@ pub fn run_on(
 ) -> Result<Ran, RunError> {
     let wanted = scenario.measure.precision.as_ref();
     let seeds = precision::possible(&scenario.seeds, wanted);
-    let possible = plan(scenario, &place(ground), &seeds);
+    let possible = plan(scenario, ground, &seeds);
     // Seeds of each case so far: the first ones of `seeds`.
     let first = match wanted {
         Some(wanted) => precision::at_first(scenario.seeds.len(), wanted).min(seeds.len()),
@@ -175,13 +167,4 @@ pub fn run_on(
         made,
         reused,
     })
-}
-
-/// What tells the ground's results from those of another: its name, and the other host if there is
-/// one.
-fn place(ground: &dyn Ground) -> String {
-    match ground.peer() {
-        None => ground.name().to_owned(),
-        Some(peer) => format!("{} to {peer}", ground.name()),
-    }
 }

@@ -12,10 +12,10 @@ use super::cost::cost;
 use super::error::params_text;
 use super::times::Stopwatch;
 use super::{Options, Progress, RunError, RunFinished, RunStarted};
-use crate::ground::{Ground, GroundError};
 use crate::store::{Finished, Store, StoredFiles, Unit};
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::SeedRun;
+use fullpipe_run::{Ground, GroundError};
 use fullpipe_scenario::Scenario;
 
 pub(super) struct Work<'a> {

@@ -6,8 +6,8 @@ use std::path::Path;
 use super::layout::{MANIFEST, run_name};
 use super::{Manifest, Other, StoreError, Unit};
 use super::{engine, files};
-use crate::ground::Ground;
 use crate::result::{Params, VERSION};
+use fullpipe_run::Ground;
 use fullpipe_scenario::Scenario;
 
 /// What is to be run into a directory.
@@ -73,7 +73,7 @@ impl Claim<'_> {
     }
 
     fn same_runs(&self, earlier: &Manifest) -> bool {
-        if earlier.engine != engine::of(self.ground.name()) || earlier.fullpipe != VERSION {
+        if earlier.engine != engine::of(self.ground) || earlier.fullpipe != VERSION {
             // Another engine gives every run another key: then the scenario's text has to do.
             return earlier.scenario_text == self.scenario.text && earlier.cases == self.cases;
         }
@@ -85,7 +85,7 @@ impl Claim<'_> {
     /// The finished runs that are not to be made again. A resumed run may add cases and seeds, but
     /// never take one away.
     fn lost(&self, dir: &Path, earlier: &Manifest) -> Option<Other> {
-        if earlier.engine != engine::of(self.ground.name()) {
+        if earlier.engine != engine::of(self.ground) {
             return None;
         }
         let possible = self.possible_keys();

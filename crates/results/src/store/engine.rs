@@ -1,22 +1,44 @@
-//! Fingerprints of the sources that decide what a run returns; made by the build script.
+//! The engine of a run: the ground and the metrics that its outcome was reduced to.
 
-/// That of runs on `ground`, a ground's name, perhaps with more words behind it
-/// ([`plan`](super::plan)).
-pub fn of(ground: &str) -> &'static str {
-    match ground.split(' ').next() {
-        Some("udp") => env!("FULLPIPE_ENGINE_UDP"),
-        _ => env!("FULLPIPE_ENGINE"),
-    }
+use fullpipe_run::Ground;
+
+use super::files::sha256;
+
+/// Fingerprint of the sources that decide the rows of a run on `ground`, 16 hexadecimal digits.
+pub fn of(ground: &dyn Ground) -> String {
+    let text = format!("{} {METRICS}", ground.fingerprint());
+    sha256(text.as_bytes())[..16].to_owned()
 }
+
+/// Fingerprint of the metrics' sources, made by the build script.
+const METRICS: &str = env!("FULLPIPE_METRICS");
 
 #[cfg(test)]
 mod tests {
+    use fullpipe_run::{GroundError, Outcome, RunSpec};
+
     use super::*;
 
+    struct Named(&'static str, &'static str);
+
+    impl Ground for Named {
+        fn name(&self) -> &str {
+            self.0
+        }
+        fn fingerprint(&self) -> &str {
+            self.1
+        }
+        fn run(&self, _: &RunSpec) -> Result<Outcome, GroundError> {
+            Err(GroundError::Interrupted)
+        }
+    }
+
     #[test]
-    fn only_runs_over_sockets_depend_on_the_endpoint() {
-        assert_eq!(of("sim"), env!("FULLPIPE_ENGINE"));
-        assert_ne!(of("udp"), of("sim"));
-        assert_eq!(of("udp to 192.0.2.1:6220"), of("udp"));
+    fn the_ground_s_sources_make_the_engine_and_its_name_does_not() {
+        let engine = of(&Named("sim", "0123"));
+        assert_eq!(engine.len(), 16);
+        assert_eq!(of(&Named("udp", "0123")), engine);
+        assert_ne!(of(&Named("sim", "4567")), engine);
+        assert_ne!(engine, of(&Named("sim", METRICS)));
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use fullpipe_run::Ground;
+
 use super::engine;
 use super::files::sha256;
 use super::layout::FORMAT;
@@ -19,19 +21,24 @@ pub struct Unit {
     pub key: String,
 }
 
-/// Every run of the cases with these seeds, by case and seed, with its key. `ground` tells results
-/// of one place from those of another.
-pub fn plan(scenario: &Scenario, ground: &str, seeds: &[u64]) -> Vec<Unit> {
+/// Every run of the cases with these seeds, by case and seed, with its key. Runs of another ground,
+/// to another host or of other sources have other keys.
+pub fn plan(scenario: &Scenario, ground: &dyn Ground, seeds: &[u64]) -> Vec<Unit> {
+    let origin = format!(
+        "fullpipe {VERSION} {}\nformat {FORMAT}\nground {}",
+        engine::of(ground),
+        place(ground)
+    );
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut units = Vec::new();
     for case in &scenario.cases {
         let text = case.key_text();
         for &seed in seeds {
-            let mut key = key(case, &text, seed, ground, 0);
+            let mut key = key(case, &text, seed, &origin, 0);
             // Two spellings of one case are two runs, each with its own files.
             let twins = seen.entry(key.clone()).or_default();
             if *twins > 0 {
-                key = self::key(case, &text, seed, ground, *twins);
+                key = self::key(case, &text, seed, &origin, *twins);
             }
             *twins += 1;
             units.push(Unit {
@@ -44,11 +51,16 @@ pub fn plan(scenario: &Scenario, ground: &str, seeds: &[u64]) -> Vec<Unit> {
     units
 }
 
-fn key(case: &Case, key_text: &str, seed: u64, ground: &str, twin: usize) -> String {
+fn key(case: &Case, key_text: &str, seed: u64, origin: &str, twin: usize) -> String {
     let groups = format!("{:?}", case.flows);
-    let engine = engine::of(ground);
-    let text = format!(
-        "fullpipe {VERSION} {engine}\nformat {FORMAT}\nground {ground}\nseed {seed}\ntwin {twin}\n{key_text}\n{groups}\n"
-    );
+    let text = format!("{origin}\nseed {seed}\ntwin {twin}\n{key_text}\n{groups}\n");
     sha256(text.as_bytes())
+}
+
+/// The name of the ground, and of the other host if there is one.
+fn place(ground: &dyn Ground) -> String {
+    match ground.peer() {
+        None => ground.name().to_owned(),
+        Some(peer) => format!("{} to {peer}", ground.name()),
+    }
 }

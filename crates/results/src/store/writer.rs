@@ -18,10 +18,10 @@ use super::{
     FileHash, Machine, Manifest, SeriesKind, StoreError, Table, Unit, engine, series, tables,
 };
 use crate::capture::{Captures, pcap, qlog};
-use crate::ground::Ground;
 use crate::result::{Params, RunResult, VERSION};
 use fullpipe_metrics::SeedRun;
 use fullpipe_metrics::{RunMetrics, Scope};
+use fullpipe_run::Ground;
 use fullpipe_scenario::{Case, Scenario, TraceMode};
 
 /// A result directory that is being written.
@@ -64,7 +64,7 @@ impl Store {
         let manifest = Manifest {
             format: FORMAT,
             fullpipe: VERSION.to_owned(),
-            engine: engine::of(ground.name()).to_owned(),
+            engine: engine::of(ground),
             scenario: scenario.name.clone(),
             ground: ground.name().to_owned(),
             peer: ground.peer().map(str::to_owned),

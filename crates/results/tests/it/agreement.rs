@@ -4,8 +4,8 @@ use std::path::Path;
 
 use fullpipe_results::agreement::{COMPLETION_AREA, CWND_AREA, Distance, LOSS_TIME};
 use fullpipe_results::compare::{Comparison, Options, Verdict, View, compare_stored};
-use fullpipe_results::ground::{Ground, GroundError};
 use fullpipe_results::store::ResultDir;
+use fullpipe_run::{Ground, GroundError};
 use fullpipe_run::{Outcome, RunSpec};
 use fullpipe_units::Span;
 
@@ -17,6 +17,10 @@ struct Faulty<F>(F);
 impl<F: Fn(&mut Outcome) + Sync> Ground for Faulty<F> {
     fn name(&self) -> &str {
         "udp"
+    }
+
+    fn fingerprint(&self) -> &str {
+        "altered"
     }
 
     fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
@@ -159,6 +163,10 @@ fn chance_is_told_from_a_fault_by_what_two_seeds_differ_by() {
     impl Ground for Exchanged {
         fn name(&self) -> &str {
             "udp"
+        }
+
+        fn fingerprint(&self) -> &str {
+            "altered"
         }
         fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
             let mut spec = spec.clone();

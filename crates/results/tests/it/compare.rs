@@ -5,8 +5,8 @@ use std::path::Path;
 use fullpipe_results::compare::{
     Comparison, Method, Number, Options, Row, Verdict, compare_stored,
 };
-use fullpipe_results::ground::Ground;
 use fullpipe_results::store::ResultDir;
+use fullpipe_run::Ground;
 use fullpipe_run::{Outcome, RunSpec, Violation};
 use fullpipe_scenario::Overrides;
 

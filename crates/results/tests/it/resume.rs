@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use fullpipe_results::run::{Options, Progress, RunError, RunFinished, RunStarted, run_all};
+use fullpipe_results::run::{Options, Progress, RunError, RunFinished, RunStarted, run_on};
 
 use crate::store_support::{Dice, MATRIX, assert_same, contents, never, run, run_in, scenario};
 
@@ -45,7 +45,7 @@ fn child() {
         progress: &Loud,
         interrupt: &interrupt,
     };
-    match run_all(&scenario(MATRIX), &options) {
+    match run_on(&scenario(MATRIX), &options, &fullpipe_sim::run) {
         Ok(_) => say("done"),
         Err(error) => say(&format!("error {error}")),
     }
@@ -238,7 +238,7 @@ fn an_interrupt_keeps_what_is_finished() {
         progress: &progress,
         interrupt: &interrupt,
     };
-    let error = run_all(&s, &options).unwrap_err();
+    let error = run_on(&s, &options, &fullpipe_sim::run).unwrap_err();
     assert!(
         matches!(
             error,

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
-use fullpipe_results::ground::Ground;
 use fullpipe_results::run::{Options, Progress, Ran, RunError, RunFinished, RunStarted, run_on};
+use fullpipe_run::Ground;
 use fullpipe_run::{Outcome, RunSpec, Violation};
 use fullpipe_scenario::{Overrides, Scenario};
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use fullpipe_grounds::Way;
 use fullpipe_net::content::copy::{Ask, Copy, CopyError, put};
 use fullpipe_net::content::{Answer, Carried, Content, Question};
 use fullpipe_net::endpoint::Hooks;
@@ -22,7 +23,7 @@ use super::{INTERRUPT, checked, listen_for_interrupts, memory, usage};
 use crate::args::Format;
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::peer::Way;
+use crate::peer;
 use crate::table::number;
 
 /// Direction of a copy, with the file at this end.
@@ -51,7 +52,7 @@ pub fn copy(args: &Send, to: &str) -> Result<Exit, Failure> {
         open(file, "x", false)?;
     }
     checked(&document(args, &order, &server.to_string(), 1)?, args)?;
-    let way = Way::new(&server, &args.peer)?;
+    let way = peer::way(&server, &args.peer)?;
     listen_for_interrupts()?;
     let mut copied = transfer(args, &way, &order);
     // Whoever made the last attempt may have died a moment ago; the server finds out when it hears

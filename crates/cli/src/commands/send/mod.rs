@@ -10,11 +10,12 @@ pub mod target;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fullpipe_grounds::Peer;
 use fullpipe_net::live::Live;
 use fullpipe_results::capture::Captures;
-use fullpipe_results::ground::Ground as _;
 use fullpipe_results::result::RunResult;
 use fullpipe_results::run::{Options, Ran, RunError, Silent, run_on};
+use fullpipe_run::Ground as _;
 use fullpipe_scenario::{Diagnostics, Scenario};
 use fullpipe_units::Span;
 
@@ -25,7 +26,7 @@ use self::target::Server;
 use super::run::{self, INTERRUPT, listen_for_interrupts};
 use crate::args::Format;
 use crate::exit::{Exit, Failure};
-use crate::peer::{PeerGround, Way};
+use crate::peer;
 use crate::table::number;
 use crate::{output, view};
 
@@ -40,7 +41,7 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
         &memory::document(args, &args.from, Span::from_millis(1))?,
         args,
     )?;
-    let way = Way::new(&server, &args.peer)?;
+    let way = peer::way(&server, &args.peer)?;
     listen_for_interrupts()?;
     let rtt = way.round_trip(&INTERRUPT)?;
     let document = memory::document(args, &way.name, rtt)?;
@@ -50,7 +51,7 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
         warnings.for_each(|w| output::warning(&w.to_string()));
     }
     let live = Live::default();
-    let mut ground = PeerGround::new(way, &INTERRUPT);
+    let mut ground = Peer::new(way, &INTERRUPT);
     ground.live = Some(&live);
     ground.until_complete = args.size.is_some();
     ground.verify = args.verify;
@@ -65,7 +66,7 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
 fn watched(
     args: &Send,
     scenario: &Scenario,
-    ground: &PeerGround<'_>,
+    ground: &Peer<'_>,
     live: &Live,
 ) -> Result<Ran, Failure> {
     let named = named(ground, scenario);
@@ -102,7 +103,7 @@ fn alone(error: RunError) -> Failure {
 }
 
 /// Every lasting flow, as the lines name it.
-fn named(ground: &PeerGround<'_>, scenario: &Scenario) -> Vec<Named> {
+fn named(ground: &Peer<'_>, scenario: &Scenario) -> Vec<Named> {
     let Some(case) = scenario.cases.first() else {
         return Vec::new();
     };
@@ -118,7 +119,7 @@ fn named(ground: &PeerGround<'_>, scenario: &Scenario) -> Vec<Named> {
         .collect()
 }
 
-fn say_notes(args: &Send, ground: &PeerGround<'_>) {
+fn say_notes(args: &Send, ground: &Peer<'_>) {
     if !args.quiet {
         for note in ground.notes() {
             output::warning(&note);
@@ -127,7 +128,7 @@ fn say_notes(args: &Send, ground: &PeerGround<'_>) {
 }
 
 /// Whether all data arrived as they were sent.
-fn say_proofs(args: &Send, scenario: &Scenario, ground: &PeerGround<'_>) -> Result<bool, Failure> {
+fn say_proofs(args: &Send, scenario: &Scenario, ground: &Peer<'_>) -> Result<bool, Failure> {
     let finite = args.size.is_some();
     let named = named(ground, scenario);
     let mut whole = true;

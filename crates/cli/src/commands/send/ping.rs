@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fullpipe_grounds::Peer;
 use fullpipe_net::live::Live;
 use fullpipe_run::PingOutcome;
 use fullpipe_units::{Span, Time};
@@ -14,17 +15,17 @@ use super::{INTERRUPT, listen_for_interrupts, memory, usage, wrong};
 use crate::args::ShortFormat;
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::peer::{PeerGround, Way};
+use crate::peer;
 
 /// Runs the command.
 pub fn ping(args: &Ping) -> Result<Exit, Failure> {
     let server = Server::parse(&args.host).map_err(usage)?;
     let spec = document(args)?.scenario(None).map_err(wrong)?.cases[0].run_spec(1);
-    let way = Way::new(&server, &args.peer)?;
+    let way = peer::way(&server, &args.peer)?;
     listen_for_interrupts()?;
     let name = way.name.clone();
     let (live, done) = (Live::default(), AtomicBool::new(false));
-    let mut ground = PeerGround::new(way, &INTERRUPT);
+    let mut ground = Peer::new(way, &INTERRUPT);
     ground.live = Some(&live);
     let lines = args.format == ShortFormat::Table && !args.quiet;
     if lines {

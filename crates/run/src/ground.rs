@@ -3,12 +3,17 @@
 
 use std::num::NonZeroUsize;
 
-use fullpipe_run::{Outcome, RunSpec, Violation};
+use crate::{Outcome, RunSpec, Violation};
 
 /// Makes runs. Called from several threads.
 pub trait Ground: Sync {
     /// Its name in results (contract): `sim`, `udp`, `linux`, `kernel`.
     fn name(&self) -> &str;
+
+    /// What tells its runs from those of another build of the same version: a fingerprint of the
+    /// sources that decide what it returns (crate `fullpipe-fingerprint`). A stored run is taken
+    /// over only where both fit.
+    fn fingerprint(&self) -> &str;
 
     /// The other host, where the path is not the scenario's but the one to there: its results are
     /// not those of another path.
@@ -26,7 +31,7 @@ pub trait Ground: Sync {
         false
     }
 
-    /// What is to be said about the runs so far, each once: what was not done as the scenario says.
+    /// Remarks on the runs so far, each once: what was not done as the scenario says.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
@@ -49,13 +54,13 @@ pub enum GroundError {
     Unable {
         /// What it cannot do, with the key of the scenario.
         what: String,
-        /// A scenario that the ground can run.
+        /// What to do instead.
         hint: String,
     },
     /// The machine, the network or the other host lacks something.
     #[error("{what}")]
     Environment {
-        /// The missing thing.
+        /// What is missing.
         what: String,
         /// What to do about it.
         hint: String,
@@ -71,13 +76,18 @@ impl From<Violation> for GroundError {
     }
 }
 
-/// The simulator, or what stands in for it.
+/// A function in the place of the simulator, for tests and experiments. Its runs go by the name
+/// `sim`, and nothing tells those of two functions apart: keep them in directories of their own.
 impl<F> Ground for F
 where
     F: Fn(&RunSpec) -> Result<Outcome, Violation> + Sync,
 {
     fn name(&self) -> &str {
         "sim"
+    }
+
+    fn fingerprint(&self) -> &str {
+        "function"
     }
 
     fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {

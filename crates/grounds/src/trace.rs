@@ -13,7 +13,7 @@ use fullpipe_units::Span;
 ///
 /// # Errors
 /// It cannot be written.
-pub fn begin(path: &Path, spec: &RunSpec) -> Result<Recording, SessionError> {
+pub(crate) fn begin(path: &Path, spec: &RunSpec) -> Result<Recording, SessionError> {
     let meta = Meta {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         ground: "udp".to_owned(),
@@ -26,7 +26,7 @@ pub fn begin(path: &Path, spec: &RunSpec) -> Result<Recording, SessionError> {
 }
 
 /// A way into it for each flow that sends from here.
-pub fn taps(recording: &Recording, spec: &RunSpec) -> Vec<(u32, Box<dyn TraceSink>, Span)> {
+pub(crate) fn taps(recording: &Recording, spec: &RunSpec) -> Vec<(u32, Box<dyn TraceSink>, Span)> {
     let flows = (0..).zip(&spec.flows);
     flows
         .filter(|(_, f)| !f.reverse)
@@ -41,7 +41,7 @@ pub fn taps(recording: &Recording, spec: &RunSpec) -> Vec<(u32, Box<dyn TraceSin
 }
 
 /// The error of a trace file that cannot be written.
-pub fn cannot(path: &Path, error: &TraceError) -> SessionError {
+pub(crate) fn cannot(path: &Path, error: &TraceError) -> SessionError {
     let path = path.display();
     SessionError::Here(format!("the trace cannot be written to {path}: {error}"))
 }

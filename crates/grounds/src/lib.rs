@@ -1,0 +1,101 @@
+//! The grounds that runs are made on: the simulator, UDP sockets with the path between them on this
+//! machine, and UDP to another host.
+//!
+//! A *ground* takes a [`RunSpec`](fullpipe_run::RunSpec) and returns an
+//! [`Outcome`](fullpipe_run::Outcome); `fullpipe-run` has the trait. A new one is a crate with an
+//! `impl Ground` and its fingerprint, and one line in [`GROUNDS`].
+//!
+//! ```
+//! use fullpipe_grounds::Sim;
+//! use fullpipe_run::{Ground, RunSpec};
+//!
+//! let outcome = Sim.run(&RunSpec::default())?;
+//! assert!(outcome.flows.is_empty());
+//! # Ok::<(), fullpipe_run::GroundError>(())
+//! ```
+
+mod peer;
+mod sim;
+mod trace;
+mod udp;
+mod way;
+
+use std::sync::atomic::AtomicBool;
+
+use fullpipe_net::ground::Options;
+use fullpipe_run::{Ground, GroundError};
+
+pub use peer::{Peer, outcome};
+pub use sim::Sim;
+pub use udp::Udp;
+pub use way::{Way, WayError};
+
+/// Every ground, in the order in which help shows them.
+pub const GROUNDS: &[Entry] = &[sim::ENTRY, udp::ENTRY, peer::ENTRY, LINUX, KERNEL];
+
+/// A ground as a command line or a library finds it.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The name by which it is chosen; unique among those with the same `far`.
+    pub name: &'static str,
+    /// In a few words.
+    pub about: &'static str,
+    /// Where the far side of a run is.
+    pub far: Far,
+    /// Makes it.
+    pub build: fn(Settings) -> Result<Box<dyn Ground>, GroundError>,
+}
+
+/// Where the far side of a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Far {
+    /// In the same program.
+    Here,
+    /// At another host, [`Settings::way`].
+    Peer,
+}
+
+/// What grounds are built from; each takes what it needs.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How datagrams leave, and how precisely hosts wait.
+    pub sockets: Options,
+    /// The way to another host.
+    pub way: Option<Way>,
+    /// Set by someone else to stop: runs over sockets end within a tenth of a second.
+    pub interrupt: &'static AtomicBool,
+}
+
+/// The ground of that name.
+pub fn find(name: &str, far: Far) -> Option<&'static Entry> {
+    GROUNDS.iter().find(|g| g.name == name && g.far == far)
+}
+
+const LINUX: Entry = Entry {
+    name: "linux",
+    about: "The Linux TCP stack in virtual time (not in this version)",
+    far: Far::Here,
+    build: |_| missing("linux", "the Linux TCP stack in virtual time"),
+};
+
+const KERNEL: Entry = Entry {
+    name: "kernel",
+    about: "TCP of the running kernel (not in this version)",
+    far: Far::Here,
+    build: |_| {
+        missing(
+            "kernel",
+            "the path emulator and the control of the kernel's TCP",
+        )
+    },
+};
+
+fn missing(name: &str, what: &str) -> Result<Box<dyn Ground>, GroundError> {
+    let version = env!("CARGO_PKG_VERSION");
+    Err(GroundError::Environment {
+        what: format!("ground `{name}` needs {what}, which fullpipe {version} does not have"),
+        hint:
+            "`--ground sim` runs the same file in the simulator, `--ground udp` over real sockets"
+                .to_owned(),
+    })
+}

@@ -1,0 +1,244 @@
+//! Another host as the far side of a run.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fullpipe_net::content::copy::{self, Proof};
+use fullpipe_net::content::{Carried, Content};
+use fullpipe_net::endpoint::Hooks;
+use fullpipe_net::live::Live;
+use fullpipe_net::session::client::{Done, SessionError};
+use fullpipe_net::session::control::EndReason;
+use fullpipe_run::{FlowOutcome, Ground, GroundError, Outcome, RunSpec, Trace};
+use fullpipe_trace::{Summary, TraceError};
+use fullpipe_units::{Span, Time};
+
+use crate::udp::FINGERPRINT;
+use crate::way::Way;
+use crate::{Entry, Far, trace};
+
+/// Runs scenarios with a server as the far side; the path is the one to there.
+pub struct Peer<'a> {
+    way: Way,
+    interrupt: &'a AtomicBool,
+    /// Told how the flows are getting on.
+    pub live: Option<&'a Live>,
+    /// Runs end when their data are across.
+    pub until_complete: bool,
+    /// Data prove themselves.
+    pub verify: bool,
+    /// Where the flows that send from here leave a row for every ACK.
+    pub trace: Option<PathBuf>,
+    proofs: Mutex<Vec<Proof>>,
+    notes: Mutex<Vec<String>>,
+}
+
+impl<'a> Peer<'a> {
+    /// With the server at the end of `way`.
+    pub fn new(way: Way, interrupt: &'a AtomicBool) -> Self {
+        Self {
+            way,
+            interrupt,
+            live: None,
+            until_complete: false,
+            verify: false,
+            trace: None,
+            proofs: Mutex::default(),
+            notes: Mutex::default(),
+        }
+    }
+
+    /// See [`Way::fit`].
+    pub fn fit(&self, spec: &mut RunSpec) {
+        self.way.fit(spec);
+    }
+
+    /// What is known of the data of the last run.
+    pub fn proofs(&self) -> Vec<Proof> {
+        self.proofs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn note(&self, note: String) {
+        let mut all = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        if !all.contains(&note) {
+            all.push(note);
+        }
+    }
+
+    fn note_trace(
+        &self,
+        path: &Path,
+        written: Result<Summary, TraceError>,
+    ) -> Result<(), SessionError> {
+        let written = written.map_err(|e| trace::cannot(path, &e))?;
+        if written.missed > 0 {
+            let (missed, rows) = (written.missed, written.rows);
+            self.note(format!(
+                "{missed} rows of the trace came too fast, {rows} are in it"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Makes one run.
+    ///
+    /// # Errors
+    /// [`SessionError`].
+    pub fn run_one(&self, spec: &RunSpec) -> Result<Outcome, SessionError> {
+        let mut spec = spec.clone();
+        spec.links.clear();
+        self.way.fit(&mut spec);
+        if self.until_complete {
+            fine(&mut spec);
+        }
+        let content = match self.verify {
+            true => Content::Pattern { key: spec.seed },
+            false => Content::Nothing,
+        };
+        let label = spec
+            .flows
+            .first()
+            .map_or("send", |f| f.name.as_str())
+            .to_owned();
+        let mut client = self.way.connect(
+            spec.clone(),
+            &label,
+            self.until_complete,
+            content,
+            self.interrupt,
+        )?;
+        for note in &client.grant().notes {
+            self.note(format!("server: {note}"));
+        }
+        let mut carried = match self.verify {
+            true => copy::patterns(spec.seed, &spec),
+            false => Carried::default(),
+        };
+        let recording = self.trace.as_deref().map(|path| trace::begin(path, &spec));
+        let recording = recording.transpose()?;
+        let traces = recording
+            .as_ref()
+            .map_or_else(Vec::new, |r| trace::taps(r, &spec));
+        let hooks = Hooks {
+            live: self.live,
+            traces,
+            ..carried.hooks()
+        };
+        let shared = Arc::new(spec.clone());
+        let done = client.run(&shared, self.way.options(), hooks, self.interrupt)?;
+        if let (Some(recording), Some(path)) = (recording, &self.trace) {
+            self.note_trace(path, recording.finish())?;
+        }
+        if !matches!(done.why, EndReason::Over | EndReason::Stopped) {
+            let ended = done.near.ended.saturating_since(Time::ZERO);
+            let (lasted, why) = (ended.as_secs_f64(), done.why.text());
+            self.note(format!("server: the run lasted {lasted:.1} s only: {why}"));
+        }
+        if self.verify {
+            let proofs = copy::tallies(&carried, &spec, &mut |q| {
+                client.ask(q, self.interrupt).map_err(|e| e.to_string())
+            });
+            let proofs = proofs.map_err(|e| SessionError::Far(e.to_string()))?;
+            *self.proofs.lock().unwrap_or_else(PoisonError::into_inner) = proofs;
+        }
+        client.close();
+        let outcome = outcome(&spec, done)?;
+        outcome
+            .flows
+            .iter()
+            .filter_map(none_arrived)
+            .for_each(|note| self.note(note));
+        Ok(outcome)
+    }
+}
+
+/// Nothing of a flow arrived, while control messages, which are shorter, did: a link on the way may
+/// take shorter packets only, and nobody says so where it is not the first one.
+fn none_arrived(flow: &FlowOutcome) -> Option<String> {
+    let t = &flow.totals;
+    (t.delivered == 0 && t.retransmits > 0).then(|| {
+        format!(
+            "{}: none of {} packets of {} bytes arrived: does the path take them? `--set path.mtu=1280` makes them shorter",
+            flow.name, t.sent, flow.packet
+        )
+    })
+}
+
+/// The result of both sides; a run that ended when it was done lasted only so long.
+pub fn outcome(spec: &RunSpec, done: Done) -> Result<Outcome, SessionError> {
+    let ended = done.near.ended;
+    let mut outcome = done.merge(spec)?;
+    let lasted = ended.saturating_since(Time::ZERO);
+    outcome.duration = outcome.duration.min(lasted.max(spec.interval));
+    Ok(outcome)
+}
+
+/// A run that ends by itself may last a day or a second: its series have rows for either.
+fn fine(spec: &mut RunSpec) {
+    if let Trace::Every(step) = spec.trace {
+        spec.trace = Trace::Every(step.min(FINE.max(spec.duration / MOST_ROWS)));
+    }
+}
+
+impl Ground for Peer<'_> {
+    fn name(&self) -> &str {
+        "udp"
+    }
+
+    fn fingerprint(&self) -> &str {
+        FINGERPRINT
+    }
+
+    fn peer(&self) -> Option<&str> {
+        Some(&self.way.name)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Two runs at a time would share the path.
+    fn at_once(&self) -> Option<NonZeroUsize> {
+        NonZeroUsize::new(1)
+    }
+
+    fn in_real_time(&self) -> bool {
+        true
+    }
+
+    fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
+        self.run_one(spec).map_err(|error| {
+            match self.interrupt.load(Ordering::Relaxed) {
+                // Whatever it broke first.
+                true => GroundError::Interrupted,
+                false => error.into(),
+            }
+        })
+    }
+}
+
+/// Longest step of the series of a run that ends by itself, and most rows.
+const FINE: Span = Span::from_millis(10);
+const MOST_ROWS: u64 = 500_000;
+
+/// `udp` with another host.
+pub(crate) const ENTRY: Entry = Entry {
+    name: "udp",
+    about: "Real UDP sockets here and at another host, the network between them",
+    far: Far::Peer,
+    build: |settings| {
+        let way = settings.way.ok_or_else(|| GroundError::Environment {
+            what: "no other host is named".to_owned(),
+            hint: "name it with `--peer HOST`".to_owned(),
+        })?;
+        Ok(Box::new(Peer::new(way, settings.interrupt)))
+    },
+};

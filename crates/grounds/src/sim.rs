@@ -1,0 +1,31 @@
+//! The simulator.
+
+use fullpipe_run::{Ground, GroundError, Outcome, RunSpec};
+
+use crate::{Entry, Far};
+
+/// The simulator, in virtual time: the same run, the same bits, on every machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sim;
+
+impl Ground for Sim {
+    fn name(&self) -> &str {
+        "sim"
+    }
+
+    fn fingerprint(&self) -> &str {
+        env!("FULLPIPE_SIM")
+    }
+
+    fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
+        Ok(fullpipe_sim::run(spec)?)
+    }
+}
+
+/// `sim`.
+pub(crate) const ENTRY: Entry = Entry {
+    name: "sim",
+    about: "Simulator, in virtual time",
+    far: Far::Here,
+    build: |_| Ok(Box::new(Sim)),
+};

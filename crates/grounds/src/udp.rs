@@ -1,0 +1,58 @@
+//! UDP sockets on this machine.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::AtomicBool;
+
+use fullpipe_net::ground::{Options, run_local};
+use fullpipe_run::{Ground, GroundError, Outcome, RunSpec};
+
+use crate::{Entry, Far};
+
+/// Both hosts and the path between them on this machine, over UDP on the loopback interface, in
+/// real time.
+#[derive(Clone, Debug)]
+pub struct Udp<'a> {
+    /// How datagrams leave, and how precisely the hosts wait.
+    pub options: Options,
+    /// Set by someone else to stop.
+    pub interrupt: &'a AtomicBool,
+}
+
+impl Ground for Udp<'_> {
+    fn name(&self) -> &str {
+        "udp"
+    }
+
+    fn fingerprint(&self) -> &str {
+        FINGERPRINT
+    }
+
+    /// Two runs at a time would wait for each other's processors.
+    fn at_once(&self) -> Option<NonZeroUsize> {
+        NonZeroUsize::new(1)
+    }
+
+    fn in_real_time(&self) -> bool {
+        true
+    }
+
+    fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
+        Ok(run_local(spec, &self.options, self.interrupt)?)
+    }
+}
+
+/// Of everything that runs over sockets.
+pub(crate) const FINGERPRINT: &str = env!("FULLPIPE_UDP");
+
+/// `udp`.
+pub(crate) const ENTRY: Entry = Entry {
+    name: "udp",
+    about: "Real UDP sockets on this machine, the path between them in real time",
+    far: Far::Here,
+    build: |settings| {
+        Ok(Box::new(Udp {
+            options: settings.sockets,
+            interrupt: settings.interrupt,
+        }))
+    },
+};

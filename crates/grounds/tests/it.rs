@@ -1,0 +1,175 @@
+//! Grounds as a library finds them, and a ground of somebody else.
+
+use std::sync::atomic::AtomicBool;
+
+use fullpipe_fingerprint::Sources;
+use fullpipe_grounds::{Far, GROUNDS, Settings, Sim, Udp, find};
+use fullpipe_net::ground::Options as Sockets;
+use fullpipe_results::capture::Captures;
+use fullpipe_results::run::{Options, Ran, Silent, run_on};
+use fullpipe_run::{Ground, GroundError, Outcome, RunSpec};
+use fullpipe_scenario::{Overrides, Scenario};
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+fn settings() -> Settings {
+    Settings {
+        sockets: Sockets::default(),
+        way: None,
+        interrupt: &NEVER,
+    }
+}
+
+#[test]
+fn every_name_stands_for_one_ground() {
+    for (i, ground) in GROUNDS.iter().enumerate() {
+        let others = GROUNDS.iter().skip(i + 1);
+        assert!(
+            others
+                .filter(|o| (o.name, o.far) == (ground.name, ground.far))
+                .count()
+                == 0,
+            "{}",
+            ground.name
+        );
+        assert!(!ground.about.is_empty());
+    }
+    for name in ["sim", "udp"] {
+        let ground = (find(name, Far::Here).unwrap().build)(settings()).unwrap();
+        assert_eq!(ground.name(), name);
+        assert_eq!(ground.peer(), None);
+        assert_eq!(ground.in_real_time(), name == "udp");
+    }
+    assert!(find("sim", Far::Peer).is_none());
+}
+
+#[test]
+fn what_this_version_does_not_have_says_what_to_do() {
+    for (name, far, lacks) in [
+        ("linux", Far::Here, "the Linux TCP stack"),
+        ("kernel", Far::Here, "the path emulator"),
+        ("udp", Far::Peer, "no other host"),
+    ] {
+        match (find(name, far).unwrap().build)(settings()) {
+            Err(GroundError::Environment { what, hint }) => {
+                assert!(what.contains(lacks), "{what}");
+                assert!(hint.contains("--"), "{hint}");
+            }
+            Err(other) => panic!("{other}"),
+            Ok(_) => panic!("{name} is there"),
+        }
+    }
+}
+
+#[test]
+fn fingerprints_cover_the_crates_that_decide() {
+    let udp = Udp {
+        options: Sockets::default(),
+        interrupt: &NEVER,
+    };
+    assert_ne!(Sim.fingerprint(), udp.fingerprint());
+    let names = |folder: &str| -> Vec<String> {
+        let sources = Sources::default().with_crate(folder);
+        sources.names().map(str::to_owned).collect()
+    };
+    let sim = names("../sim");
+    for decides in ["cc", "flow", "run", "sim", "units"] {
+        assert!(sim.contains(&format!("fullpipe-{decides}")), "{sim:?}");
+    }
+    for decides_not in ["net", "results", "report", "metrics", "scenario"] {
+        assert!(!sim.contains(&format!("fullpipe-{decides_not}")), "{sim:?}");
+    }
+    assert!(names("../net").contains(&"fullpipe-net".to_owned()));
+    let built = Sources::default()
+        .with_crate("../sim")
+        .with_crate("../trace");
+    assert_eq!(Sim.fingerprint(), built.fingerprint());
+}
+
+/// A path that is twice as long as the scenario says: a ground in somebody else's crate, all of it.
+struct Farther;
+
+impl Ground for Farther {
+    fn name(&self) -> &str {
+        "farther"
+    }
+
+    fn fingerprint(&self) -> &str {
+        Sim.fingerprint()
+    }
+
+    fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
+        let mut spec = spec.clone();
+        for link in &mut spec.links {
+            link.delay = link.delay * 2;
+        }
+        Sim.run(&spec)
+    }
+}
+
+const SHORT: &str = r#"
+name = "short"
+about = "Five seconds of Reno"
+duration = "5s"
+
+[path]
+rate = "10Mbit/s"
+rtt = "40ms"
+
+[[flow]]
+name = "main"
+stack = "reno"
+"#;
+
+fn run(ground: &dyn Ground, out: &std::path::Path) -> Ran {
+    let scenario = Scenario::parse(SHORT, "short.toml", &Overrides::default()).unwrap();
+    let options = Options {
+        jobs: 1,
+        out: Some(out),
+        resume: true,
+        captures: Captures::default(),
+        progress: &Silent,
+        interrupt: &NEVER,
+    };
+    run_on(&scenario, &options, ground).unwrap()
+}
+
+#[test]
+fn a_ground_of_another_crate_runs_scenarios_and_keeps_its_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let shortest = |ran: &Ran| {
+        let main = ran.result.cases[0].flow("main").unwrap();
+        main.value("rtt_ms.min").unwrap()
+    };
+    let sim = run(&Sim, &dir.path().join("sim"));
+    let far = run(&Farther, &dir.path().join("far"));
+    assert!((shortest(&far) - shortest(&sim) - 40.0).abs() < 1.0);
+    assert_eq!((far.made, far.reused), (1, 0));
+    let again = run(&Farther, &dir.path().join("far"));
+    assert_eq!((again.made, again.reused), (0, 1));
+}
+
+/// The same ground from other sources: nothing is taken over.
+struct Rebuilt;
+
+impl Ground for Rebuilt {
+    fn name(&self) -> &str {
+        Farther.name()
+    }
+
+    fn fingerprint(&self) -> &str {
+        "0000000000000000"
+    }
+
+    fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
+        Farther.run(spec)
+    }
+}
+
+#[test]
+fn runs_of_other_sources_are_made_again() {
+    let dir = tempfile::tempdir().unwrap();
+    run(&Farther, dir.path());
+    let again = run(&Rebuilt, dir.path());
+    assert_eq!((again.made, again.reused), (1, 0));
+}
