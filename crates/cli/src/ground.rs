@@ -7,8 +7,7 @@ use fullpipe_net::ground::Options;
 use fullpipe_net::io::{self, WaitStrategy};
 use fullpipe_run::{Ground, GroundError};
 
-use crate::args::{PeerFlags, Run};
-use crate::commands::send::args::Mode;
+use crate::args::{Mode, PeerFlags, Run};
 use crate::commands::send::target::Server;
 use crate::exit::{Exit, Failure};
 use crate::peer;

@@ -7,7 +7,7 @@ use fullpipe_net::session::Key;
 use fullpipe_net::session::client::SessionError;
 use fullpipe_net::session::key::VARIABLE;
 
-use crate::commands::send::args::PeerFlags;
+use crate::args::PeerFlags;
 use crate::commands::send::target::Server;
 use crate::exit::{Exit, Failure};
 use crate::{ground, output};

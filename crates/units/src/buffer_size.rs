@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::quantity::{self, Dim, Finest};
+use crate::quantity::{self, Dim, Expected, Finest};
 use crate::{Bytes, Packets, ParseQuantityError, Span};
 
 /// The size of a buffer. Numbers are finite and not negative when read from text.
@@ -27,7 +27,7 @@ impl FromStr for BufferSize {
         if text.trim() == quantity::UNLIMITED {
             return Ok(BufferSize::Unlimited);
         }
-        let found = quantity::parse(text, &quantity::BUFFER)?;
+        let found = quantity::parse(text, &BUFFER)?;
         match found.dim {
             Dim::Packets => found.whole(Finest::Exact).map(BufferSize::Packets),
             Dim::Time => found
@@ -52,6 +52,35 @@ impl fmt::Display for BufferSize {
         }
     }
 }
+
+static BUFFER: Expected = Expected {
+    noun: "a buffer size",
+    dims: &[Dim::Packets, Dim::Size, Dim::Time, Dim::Bdp],
+    accepted: &[
+        "packets",
+        "B",
+        "kB",
+        "MB",
+        "GB",
+        "TB",
+        "KiB",
+        "MiB",
+        "GiB",
+        "TiB",
+        "ns",
+        "us",
+        "ms",
+        "s",
+        "min",
+        "h",
+        "BDP",
+        quantity::UNLIMITED,
+    ],
+    bare: ["packets", "packets"],
+    bare_is_plain: false,
+    example: "200 packets",
+    reads: |text| text.parse::<BufferSize>().is_ok(),
+};
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,7 @@ use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 use std::str::FromStr;
 
 use crate::ParseQuantityError;
-use crate::quantity::{self, Finest};
+use crate::quantity::{self, Dim, Expected, Finest};
 
 /// An amount of data in bytes. Arithmetic overflows like `u64` does (a panic with debug
 /// assertions).
@@ -83,7 +83,7 @@ impl FromStr for Bytes {
     type Err = ParseQuantityError;
     /// Reads `8MB` or `2MiB`; a fraction of a byte is an error.
     fn from_str(text: &str) -> Result<Bytes, ParseQuantityError> {
-        quantity::parse(text, &quantity::BYTES)?
+        quantity::parse(text, &BYTES)?
             .whole(Finest::Exact)
             .map(Bytes)
     }
@@ -101,6 +101,16 @@ impl fmt::Display for Bytes {
         )
     }
 }
+
+static BYTES: Expected = Expected {
+    noun: "a size",
+    dims: &[Dim::Size],
+    accepted: &["B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"],
+    bare: ["MB", "B"],
+    bare_is_plain: false,
+    example: "8MB",
+    reads: |text| text.parse::<Bytes>().is_ok(),
+};
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::quantity;
+use crate::quantity::{self, Dim, Expected};
 use crate::{ParseQuantityError, QuantityErrorKind};
 
 /// A part of a whole, from 0 to 1 inclusive.
@@ -34,7 +34,7 @@ impl FromStr for Fraction {
     type Err = ParseQuantityError;
     /// Reads `2%`, or `0.02`: a fraction has no unit.
     fn from_str(text: &str) -> Result<Fraction, ParseQuantityError> {
-        let found = quantity::parse(text, &quantity::FRACTION)?;
+        let found = quantity::parse(text, &FRACTION)?;
         let value = found.real()?;
         Fraction::new(value).ok_or_else(|| found.error(QuantityErrorKind::TooLarge))
     }
@@ -63,6 +63,16 @@ fn percent(value: f64) -> String {
         format!("{whole}.{left}")
     }
 }
+
+static FRACTION: Expected = Expected {
+    noun: "a fraction",
+    dims: &[Dim::Percent],
+    accepted: &["%"],
+    bare: ["%", "%"],
+    bare_is_plain: true,
+    example: "2%",
+    reads: |text| text.parse::<Fraction>().is_ok(),
+};
 
 #[cfg(test)]
 mod tests {

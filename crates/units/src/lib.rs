@@ -29,7 +29,6 @@
 
 mod buffer_size;
 mod bytes;
-mod error;
 mod fraction;
 mod packets;
 mod quantity;
@@ -41,9 +40,9 @@ mod window_size;
 
 pub use buffer_size::BufferSize;
 pub use bytes::Bytes;
-pub use error::{ParseQuantityError, QuantityErrorKind};
 pub use fraction::Fraction;
 pub use packets::Packets;
+pub use quantity::{ParseQuantityError, QuantityErrorKind};
 pub use rate::Rate;
 pub use segments::Segments;
 pub use span::Span;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::ParseQuantityError;
-use crate::quantity::{self, Finest};
+use crate::quantity::{self, Dim, Expected, Finest};
 
 /// A whole number of packets, as queues count them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
@@ -14,7 +14,7 @@ impl FromStr for Packets {
     type Err = ParseQuantityError;
     /// Reads `200 packets` or `1 packet`; a fraction of a packet is an error.
     fn from_str(text: &str) -> Result<Packets, ParseQuantityError> {
-        quantity::parse(text, &quantity::PACKETS)?
+        quantity::parse(text, &PACKETS)?
             .whole(Finest::Exact)
             .map(Packets)
     }
@@ -29,6 +29,16 @@ impl fmt::Display for Packets {
         ))
     }
 }
+
+static PACKETS: Expected = Expected {
+    noun: "a number of packets",
+    dims: &[Dim::Packets],
+    accepted: &["packets"],
+    bare: ["packets", "packets"],
+    bare_is_plain: false,
+    example: "200 packets",
+    reads: |text| text.parse::<Packets>().is_ok(),
+};
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::quantity::{self, Finest};
+use crate::quantity::{self, Dim, Expected, Finest};
 use crate::{Bytes, ParseQuantityError, Span};
 
 /// A rate in whole bits per second.
@@ -82,7 +82,7 @@ impl FromStr for Rate {
     /// Reads `622Mbit/s`; digits below 1 bit/s are rounded. `Mb/s` and `Mbps` are refused with a
     /// hint, because `b` and `B` are too often confused.
     fn from_str(text: &str) -> Result<Rate, ParseQuantityError> {
-        quantity::parse(text, &quantity::RATE)?
+        quantity::parse(text, &RATE)?
             .whole(Finest::Rounded)
             .map(Rate)
     }
@@ -96,6 +96,16 @@ impl fmt::Display for Rate {
 
 /// 8 bits per byte times 10^9 nanoseconds per second.
 const BIT_NANOS_PER_BYTE_SECOND: u64 = 8_000_000_000;
+
+static RATE: Expected = Expected {
+    noun: "a rate",
+    dims: &[Dim::Rate],
+    accepted: &["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"],
+    bare: ["Mbit/s", "bit/s"],
+    bare_is_plain: false,
+    example: "10Mbit/s",
+    reads: |text| text.parse::<Rate>().is_ok(),
+};
 
 #[cfg(test)]
 mod tests {

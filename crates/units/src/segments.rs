@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::ParseQuantityError;
-use crate::quantity;
+use crate::quantity::{self, Dim, Expected};
 
 /// A quantity of segments of one MSS each; window laws need the fractional part. Only finite values
 /// from zero upwards are read; others print but do not read back.
@@ -15,9 +15,7 @@ impl FromStr for Segments {
     type Err = ParseQuantityError;
     /// Reads `3500 segments` or `1 segment`.
     fn from_str(text: &str) -> Result<Segments, ParseQuantityError> {
-        quantity::parse(text, &quantity::SEGMENTS)?
-            .real()
-            .map(Segments)
+        quantity::parse(text, &SEGMENTS)?.real().map(Segments)
     }
 }
 
@@ -30,6 +28,16 @@ impl fmt::Display for Segments {
         ))
     }
 }
+
+static SEGMENTS: Expected = Expected {
+    noun: "a number of segments",
+    dims: &[Dim::Segments],
+    accepted: &["segments"],
+    bare: ["segments", "segments"],
+    bare_is_plain: false,
+    example: "3500 segments",
+    reads: |text| text.parse::<Segments>().is_ok(),
+};
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,7 @@ use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 use std::str::FromStr;
 
 use crate::ParseQuantityError;
-use crate::quantity::{self, Finest};
+use crate::quantity::{self, Dim, Expected, Finest};
 
 /// A length of time in whole nanoseconds; reaches 584 years.
 #[derive(
@@ -143,7 +143,7 @@ impl FromStr for Span {
     type Err = ParseQuantityError;
     /// Reads `80ms`; digits below a nanosecond are rounded.
     fn from_str(text: &str) -> Result<Span, ParseQuantityError> {
-        let found = quantity::parse(text, &quantity::SPAN)?;
+        let found = quantity::parse(text, &SPAN)?;
         found.whole(Finest::Rounded).map(Span)
     }
 }
@@ -156,6 +156,16 @@ impl fmt::Display for Span {
         }
     }
 }
+
+static SPAN: Expected = Expected {
+    noun: "a time",
+    dims: &[Dim::Time],
+    accepted: &["ns", "us", "ms", "s", "min", "h"],
+    bare: ["ms", "ms"],
+    bare_is_plain: false,
+    example: "80ms",
+    reads: |text| text.parse::<Span>().is_ok(),
+};
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::quantity::{self, Dim, Finest};
+use crate::quantity::{self, Dim, Expected, Finest};
 use crate::{Bytes, ParseQuantityError, Segments};
 
 /// A window in bytes, in segments, or relative to the path. Numbers are finite and not negative
@@ -21,7 +21,7 @@ pub enum WindowSize {
 impl FromStr for WindowSize {
     type Err = ParseQuantityError;
     fn from_str(text: &str) -> Result<WindowSize, ParseQuantityError> {
-        let found = quantity::parse(text, &quantity::WINDOW)?;
+        let found = quantity::parse(text, &WINDOW)?;
         match found.dim {
             Dim::Segments => found.real().map(WindowSize::Segments),
             Dim::Bdp => found.real().map(WindowSize::Bdp),
@@ -41,6 +41,18 @@ impl fmt::Display for WindowSize {
         }
     }
 }
+
+static WINDOW: Expected = Expected {
+    noun: "a window",
+    dims: &[Dim::Size, Dim::Segments, Dim::Bdp],
+    accepted: &[
+        "B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB", "segments", "BDP",
+    ],
+    bare: ["MB", "segments"],
+    bare_is_plain: false,
+    example: "8MB",
+    reads: |text| text.parse::<WindowSize>().is_ok(),
+};
 
 #[cfg(test)]
 mod tests {

@@ -15,11 +15,11 @@ pub struct List {
     #[arg(value_enum)]
     pub what: Listed,
 
-    /// Only this entry, with everything that is known about it
+    /// Only this entry, in full detail
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
 
-    /// Form of the list on stdout
+    /// Format of the list on stdout
     #[arg(long, value_enum, default_value_t = ShortFormat::Table)]
     pub format: ShortFormat,
 }
@@ -39,7 +39,7 @@ pub enum Listed {
 #[derive(Clone, Debug, ClapArgs)]
 #[command(after_help = SCHEMA_EXAMPLES)]
 pub struct Schema {
-    /// Of what
+    /// What to describe
     #[arg(value_enum)]
     pub what: Described,
 }
@@ -65,7 +65,7 @@ pub struct Check {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
 
-    /// With what the scenario's [quick] sets
+    /// Apply the scenario's [quick] settings
     #[arg(long)]
     pub quick: bool,
 

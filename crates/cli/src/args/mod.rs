@@ -1,23 +1,26 @@
 //! The command line: each flag and its documentation once; help, man pages, completions and
-//! `docs/cli.md` come from here. What a command takes stands in one file per group of commands;
-//! those that talk to other hosts keep it beside their code.
+//! `docs/cli.md` come from here. One file per group of commands.
 
 mod lookup;
 mod parse;
 mod results;
 mod run;
+mod send;
+mod serve;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-pub use crate::commands::send::args::{PING_ABOUT, PeerFlags, Ping, SEND_ABOUT, Send};
 pub use lookup::{Check, Completions, Described, List, Listed, Man, Schema};
 pub use parse::{at_least_one, key_value, seed};
 use results::{COMPARE_ABOUT, EXPORT_ABOUT, REPORT_ABOUT};
 pub use results::{Compare, Export, ExportFormat, Report};
 use run::RUN_ABOUT;
 pub use run::{Format, Run};
+pub use send::{Mode, PeerFlags, Ping, Send};
+use send::{PING_ABOUT, SEND_ABOUT};
+pub use serve::{LogForm, Serve};
 
-/// Try, judge and compare congestion control on long fat paths.
+/// Evaluate TCP congestion control on fast, long paths.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "fullpipe", version, max_term_width = 100, after_help = EXAMPLES, after_long_help = EXAMPLES_AND_CODES)]
 pub struct Args {
@@ -29,21 +32,21 @@ pub struct Args {
 /// Subcommands, in the order of `fullpipe --help`.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
-    /// Run scenarios and print what came out
+    /// Run scenarios and print the results
     #[command(long_about = RUN_ABOUT)]
     Run(Run),
     /// Compare two result directories
     #[command(long_about = COMPARE_ABOUT)]
     Compare(Compare),
-    /// Make one HTML page of a result or of a study
+    /// Write the HTML report of a result or a study
     #[command(long_about = REPORT_ABOUT)]
     Report(Report),
     /// Write a trace as CSV, qlog or xplot data
     #[command(long_about = EXPORT_ABOUT)]
     Export(Export),
     /// Serve tests to other hosts
-    #[command(long_about = crate::commands::serve::ABOUT)]
-    Serve(crate::commands::serve::Serve),
+    #[command(long_about = serve::ABOUT)]
+    Serve(Serve),
     /// List the names that scenarios can use
     List(List),
     /// Print the JSON Schema of a scenario file or of a result

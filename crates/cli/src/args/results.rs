@@ -12,11 +12,11 @@ use super::parse::threshold;
 #[derive(Clone, Debug, ClapArgs)]
 #[command(after_help = COMPARE_EXAMPLES)]
 pub struct Compare {
-    /// Result directory that is taken as the reference, or that of a study
+    /// Result directory (or that of a study) that serves as the reference
     #[arg(value_name = "A")]
     pub a: PathBuf,
 
-    /// Result directory held against it
+    /// Result directory to compare with it
     #[arg(value_name = "B")]
     pub b: PathBuf,
 
@@ -30,7 +30,7 @@ pub struct Compare {
     #[arg(long = "metric", value_name = "NAME")]
     pub metrics: Vec<String>,
 
-    /// Judge the agreement of curves and events, as between two grounds, also on one ground
+    /// Check agreement of curves and events, as between two grounds, also on one ground
     #[arg(long)]
     pub agreement: bool,
 
@@ -38,7 +38,7 @@ pub struct Compare {
     #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,
 
-    /// Form of the result on stdout
+    /// Format of the result on stdout
     #[arg(long, value_enum, default_value_t = ShortFormat::Table)]
     pub format: ShortFormat,
 
@@ -64,7 +64,7 @@ pub struct Export {
     #[arg(value_name = "RESULT_OR_TRACE")]
     pub source: PathBuf,
 
-    /// Form of the export
+    /// Format of the export
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub to: ExportFormat,
 
@@ -80,8 +80,8 @@ pub struct Export {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 
-    /// At most one row per so much time, with the extremes in it; losses, timeouts and the like
-    /// always stay
+    /// At most one row per this time, with the extremes within it; losses, timeouts and other
+    /// events are always kept
     #[arg(long, value_name = "SPAN")]
     pub every: Option<Span>,
 
@@ -105,9 +105,10 @@ pub enum ExportFormat {
 pub(super) const COMPARE_ABOUT: &str = "\
 Compare two result directories.
 
-Cases are matched by their parameters, flows and links by name. A difference is seen when the 95 % Welch interval of B - A \
-leaves out zero; with one seed on either side every difference is. The exit code is 1 when a difference is seen that is \
-larger than its threshold, or when a case, flow or link is on one side only.";
+Cases are matched by their parameters, flows and links by name. A difference counts as real when \
+the 95 % Welch interval of B - A excludes zero; with one seed on either side every difference \
+counts. The exit code is 1 when a real difference exceeds its threshold, or when a case, flow or \
+link exists on one side only.";
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
@@ -124,10 +125,10 @@ As a gate between versions: exit 1 only for a difference that is real and beyond
   fullpipe run early-loss --repeat 5 --out new && fullpipe compare kept new --metric goodput_mbps --threshold 2%";
 
 pub(super) const REPORT_ABOUT: &str = "\
-Make one HTML page of a result or of a study.
+Write the HTML report of a result or a study.
 
-The page is written as `report.html` into the directory. It holds everything it shows, needs no network, and stays below 5 MB \
-whatever the matrix. `fullpipe run --out` writes it by itself.";
+The page is `report.html` in the directory. It contains everything it shows, needs no network, and \
+stays below 5 MB whatever the matrix. `fullpipe run --out` writes it too.";
 
 const REPORT_EXAMPLES: &str = "\
 Examples:
@@ -137,8 +138,9 @@ Examples:
 pub(super) const EXPORT_ABOUT: &str = "\
 Write a trace as CSV, qlog or xplot data.
 
-The trace is a file of `series/`, or the densest that a run of a result directory kept: `trace = \"full\"` in the scenario's \
-[measure] keeps a row per ACK. The schema is in docs/trace.md; it is the same on every ground.";
+The trace is a file of `series/`, or the densest that a run of a result directory kept: \
+`trace = \"full\"` in the scenario's [measure] keeps a row per ACK. The schema is in \
+docs/trace.md; it is the same on every ground.";
 
 const EXPORT_EXAMPLES: &str = "\
 Examples:

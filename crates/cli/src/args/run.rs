@@ -18,16 +18,16 @@ pub struct Run {
     #[arg(required = true, value_name = "SCENARIO")]
     pub scenarios: Vec<String>,
 
-    /// Ground to run on
+    /// Backend ("ground") that executes the runs
     #[arg(long, value_parser = grounds(), default_value = "sim")]
     pub ground: String,
 
-    /// With a host that runs `fullpipe serve`, as HOST, HOST:PORT or [IPV6]:PORT, as the far side:
-    /// the path is the one to there, and the ground is udp
+    /// Use HOST, which runs `fullpipe serve`, as the far side: the path is the network in between, the
+    /// ground is udp. HOST, HOST:PORT or [IPV6]:PORT
     #[arg(long, value_name = "HOST")]
     pub peer: Option<String>,
 
-    /// The ground udp on this machine over IPv6
+    /// Use IPv6 on ground udp on this machine
     #[arg(long, conflicts_with = "peer")]
     pub ipv6: bool,
 
@@ -39,11 +39,11 @@ pub struct Run {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
 
-    /// With what the scenario's [quick] sets: a shorter run that shows the same
+    /// Apply the scenario's [quick] settings: a shorter run of the same kind
     #[arg(long)]
     pub quick: bool,
 
-    /// First seed, in place of the scenario's
+    /// First seed, instead of the scenario's
     #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
     pub seed: Option<u64>,
 
@@ -55,7 +55,7 @@ pub struct Run {
     #[arg(long, value_name = "N", value_parser = at_least_one::<NonZeroUsize>, allow_negative_numbers = true)]
     pub jobs: Option<NonZeroUsize>,
 
-    /// Form of the result on stdout
+    /// Format of the result on stdout
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
 
@@ -63,16 +63,16 @@ pub struct Run {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// Do not repeat runs that `--out` already holds
+    /// Skip runs that `--out` already holds
     #[arg(long, requires = "out")]
     pub resume: bool,
 
-    /// Write the packets of every run for Wireshark, as DIR/captures/*.pcap: one file at the
+    /// Capture the packets of every run for Wireshark, as DIR/captures/*.pcap: one file at the
     /// senders, one at the receivers
     #[arg(long, requires = "out")]
     pub pcap: bool,
 
-    /// Write the events of every flow for qvis, as DIR/captures/*.sqlog
+    /// Capture the events of every flow for qvis, as DIR/captures/*.sqlog
     #[arg(long, requires = "out")]
     pub qlog: bool,
 
@@ -103,14 +103,15 @@ pub enum Format {
 }
 
 pub(super) const RUN_ABOUT: &str = "\
-Run scenarios and print what came out.
+Run scenarios and print the results.
 
-Every point of a scenario's matrix is run with every seed, on all cores. The result goes to stdout in the chosen format, \
-progress and remarks go to stderr. Without `--out` nothing is written to disk. With it the directory holds manifest.json, \
-runs.parquet, series/ (time series) and figures/ (congestion window over time, SVG and PNG, one per case and one overview), \
-and captures/ where `--pcap` or `--qlog` ask for it, which is for short runs; \
-several scenarios, and those of a study, get one subdirectory each, named after them. An interrupted run (Ctrl-C) keeps what is finished there, \
-and `--resume` continues it. The exit code is 1 when an expectation of the scenario failed.";
+Every point of a scenario's matrix runs with every seed, on all cores. The result goes to stdout in \
+the chosen format, progress and remarks go to stderr. Without `--out` nothing is written to disk. \
+With it the directory holds manifest.json, runs.parquet, series/ (time series), figures/ (congestion \
+window over time, SVG and PNG, one per case and an overview), and captures/ if `--pcap` or `--qlog` \
+ask for them, which is meant for short runs. Several scenarios, and those of a study, get a \
+subdirectory each. An interrupted run (Ctrl-C) keeps what is finished, and `--resume` continues it. \
+The exit code is 1 when an expectation of the scenario failed.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:

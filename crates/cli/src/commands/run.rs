@@ -230,12 +230,12 @@ fn not_ours(scenario: &Scenario, peer: &str) -> Vec<String> {
         }
     }
     let keys = keys.iter().map(|key| {
-        format!("the path is the one to {peer}: `{key}` changes nothing, cases differ by chance")
+        format!("the path is the network to {peer}: `{key}` has no effect, cases differ by chance")
     });
     let links = scenario.expectations.iter().filter(|e| e.link.is_some());
     let links = links.map(|e| {
         format!(
-            "the path is the one to {peer}: nobody sees its links, so the expectation about `{}` cannot come true",
+            "the path is the network to {peer}: its links cannot be observed, so the expectation about `{}` cannot hold",
             e.metric
         )
     });

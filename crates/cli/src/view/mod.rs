@@ -78,7 +78,7 @@ fn spread(result: &RunResult) -> String {
     let seeds = || result.cases.iter().map(|c| c.seeds.len());
     let (few, many) = (seeds().min().unwrap_or(0), seeds().max().unwrap_or(0));
     let mut out = match (few, many) {
-        (_, 0 | 1) => "1 seed: how far another one would be from it is not known\n".to_owned(),
+        (_, 0 | 1) => "1 seed: the spread between seeds is unknown\n".to_owned(),
         (a, b) if a == b => format!("mean ± half width of its 95 % interval, over {a} seeds\n"),
         (a, b) => format!("mean ± half width of its 95 % interval, over {a} to {b} seeds\n"),
     };

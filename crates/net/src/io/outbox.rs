@@ -12,8 +12,8 @@ use quinn_udp::EcnCodepoint;
 use rustix::io::Errno;
 
 use super::Socket;
-use super::socket::is_answer_of_the_network;
-pub(super) use offload::Offload;
+use super::socket::{Offload, is_answer_of_the_network};
+
 use offload::{is_about_offload, run, singles};
 use singles::Addresses;
 

@@ -6,12 +6,28 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
-use super::outbox::Offload;
 use nix::errno::Errno;
 use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 use nix::sys::stat::fstat;
 use quinn_udp::{EcnCodepoint, Transmit, UdpSocketState};
 use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass};
+
+/// Which runs of equal datagrams leave as one call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Offload {
+    /// Most datagrams of a call; 1: no offload.
+    pub segments: usize,
+    /// Only datagrams of up to so many bytes.
+    pub longest: usize,
+}
+
+impl Offload {
+    /// Each on its own.
+    pub const NONE: Self = Self {
+        segments: 1,
+        longest: 0,
+    };
+}
 
 /// How datagrams are handed to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -1,7 +1,7 @@
 //! Decimal digits, exact until the unit is known.
 
 use super::Finest;
-use crate::error::QuantityErrorKind as Kind;
+use super::QuantityErrorKind as Kind;
 
 /// Decimal digits times a power of ten; no leading or trailing zeros, empty for zero.
 pub(super) struct Decimal {

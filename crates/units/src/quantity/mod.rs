@@ -5,16 +5,15 @@
 //! the whole range of `u64` and real ones are rounded once.
 
 mod decimal;
-mod expected;
+mod error;
 mod nearest;
 mod units;
 
-pub(crate) use expected::{BUFFER, BYTES, FRACTION, PACKETS, RATE, SEGMENTS, SPAN, WINDOW};
+pub use error::{ParseQuantityError, QuantityErrorKind};
 pub(crate) use nearest::byte_rate_in_bits;
 pub(crate) use units::{BINARY_SIZES, DECIMAL_SIZES, RATES, TIMES, exact, join};
 
-use crate::ParseQuantityError;
-use crate::error::QuantityErrorKind as Kind;
+use QuantityErrorKind as Kind;
 use decimal::{Decimal, sign};
 use nearest::nearest;
 use units::TABLES;
@@ -45,11 +44,11 @@ pub(crate) enum Finest {
 /// What may be read in one place.
 #[derive(Debug)]
 pub(crate) struct Expected {
-    noun: &'static str,
-    dims: &'static [Dim],
-    accepted: &'static [&'static str],
+    pub(crate) noun: &'static str,
+    pub(crate) dims: &'static [Dim],
+    pub(crate) accepted: &'static [&'static str],
     /// Likely meant by a bare number below 1000, and by a larger one.
-    bare: [&'static str; 2],
+    pub(crate) bare: [&'static str; 2],
     /// A bare number is a value of its own (fractions only).
     pub(crate) bare_is_plain: bool,
     pub(crate) example: &'static str,

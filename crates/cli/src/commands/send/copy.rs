@@ -16,11 +16,11 @@ use fullpipe_net::session::control::EndReason;
 use fullpipe_run::RunSpec;
 use serde_json::json;
 
-use super::args::Send;
 use super::live::{self, Named, Shown};
 use super::target::{FileAt, Server};
 use super::{INTERRUPT, checked, listen_for_interrupts, memory, usage};
 use crate::args::Format;
+use crate::args::Send;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::peer;
@@ -63,7 +63,7 @@ pub fn copy(args: &Send, to: &str) -> Result<Exit, Failure> {
             return Err(SessionError::Interrupted.into());
         }
         if !args.quiet {
-            output::say("another transfer is writing this file: waiting for its end");
+            output::say("another transfer is writing this file: waiting for it to finish");
         }
         std::thread::sleep(Duration::from_secs(1));
         copied = transfer(args, &way, &order);
@@ -329,14 +329,14 @@ impl From<Failure> for Broken {
 
 impl From<Broken> for Failure {
     fn from(broken: Broken) -> Self {
-        let again = "what has arrived is kept: the same command goes on from there";
+        let again = "what has arrived is kept: the same command resumes from there";
         match broken {
             Broken::Failure(failure) => failure,
             Broken::Busy => Self::new(
                 Exit::Environment,
                 "at the server: another transfer is writing this file",
             )
-            .hint("wait for its end, or give the copy another name"),
+            .hint("wait for it to finish, or give the copy another name"),
             Broken::Ended(why) => Self::new(
                 Exit::Environment,
                 format!("the transfer was {}", why.text()),
@@ -365,9 +365,9 @@ fn of_copy(error: &CopyError) -> Failure {
             "give the copy another name, or allow both sides to replace it: `--overwrite` here and there"
         }
         _ if text.contains("full") || text.contains("quota") => {
-            "make room, then give the same command again: it goes on where it ended"
+            "make room, then repeat the command: it resumes where it ended"
         }
-        CopyError::Session(_) => "what has arrived is kept: the same command goes on from there",
+        CopyError::Session(_) => "what has arrived is kept: the same command resumes from there",
         _ => return failure,
     };
     failure.hint(hint)

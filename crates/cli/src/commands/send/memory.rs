@@ -2,8 +2,8 @@
 
 use fullpipe_units::Span;
 
-use super::args::Send;
 use super::document::{Document, MAIN, parts};
+use crate::args::Send;
 use crate::exit::{Exit, Failure};
 
 /// The scenario that the flags describe.

@@ -1,6 +1,5 @@
 //! `fullpipe send`.
 
-pub mod args;
 mod copy;
 mod document;
 mod live;
@@ -19,12 +18,11 @@ use fullpipe_run::Ground as _;
 use fullpipe_scenario::{Diagnostics, Scenario};
 use fullpipe_units::Span;
 
-use self::args::Send;
 use self::document::Document;
 use self::live::{Named, Shown};
 use self::target::Server;
 use super::run::{self, INTERRUPT, listen_for_interrupts};
-use crate::args::Format;
+use crate::args::{Format, Send};
 use crate::exit::{Exit, Failure};
 use crate::peer;
 use crate::table::number;

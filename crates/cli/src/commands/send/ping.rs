@@ -8,10 +8,10 @@ use fullpipe_run::PingOutcome;
 use fullpipe_units::{Span, Time};
 use serde_json::json;
 
-use super::args::Ping;
 use super::document::Document;
 use super::target::Server;
 use super::{INTERRUPT, listen_for_interrupts, memory, usage, wrong};
+use crate::args::Ping;
 use crate::args::ShortFormat;
 use crate::exit::{Exit, Failure};
 use crate::output;

@@ -6,23 +6,7 @@ use rustix::io::Errno;
 
 use super::Item;
 use super::singles::BATCH;
-
-/// Which runs of equal datagrams leave as one call.
-#[derive(Clone, Copy, Debug)]
-pub struct Offload {
-    /// Most datagrams of a call; 1: no offload.
-    pub segments: usize,
-    /// Only datagrams of up to so many bytes.
-    pub longest: usize,
-}
-
-impl Offload {
-    /// Each on its own.
-    pub const NONE: Self = Self {
-        segments: 1,
-        longest: 0,
-    };
-}
+use crate::io::socket::Offload;
 
 /// How many of `items` may leave as one offloaded call: to one address, with one code point, of one
 /// size but for the last.

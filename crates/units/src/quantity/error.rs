@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::quantity::{self, Expected};
+use super::{self as quantity, Expected};
 
 /// Why a text could not be read as a quantity.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -1,11 +1,11 @@
-//! The flags of `send` and `ping`.
+//! Arguments of `fullpipe send` and `fullpipe ping`.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 
-use crate::args::{Format, ShortFormat, at_least_one, key_value, seed};
+use super::{Format, ShortFormat, at_least_one, key_value, seed};
 
 /// `fullpipe send`.
 #[derive(Clone, Debug, ClapArgs)]
@@ -20,11 +20,12 @@ pub struct Send {
     #[arg(value_name = "TO")]
     pub to: Option<String>,
 
-    /// Send for so long [default: 10s]; with --size or a file: give up after so long [default: 24h]
+    /// Duration of the test [default: 10s]; with --size or a file: give up after this time
+    /// [default: 24h]
     #[arg(long, short, value_name = "TIME")]
     pub time: Option<String>,
 
-    /// Send so much from memory, each stream, as `20GB` or `1000 segments`
+    /// Amount to send from memory, per stream, as `20GB` or `1000 segments`
     #[arg(long, short = 'n', value_name = "SIZE", conflicts_with = "to")]
     pub size: Option<String>,
 
@@ -32,7 +33,7 @@ pub struct Send {
     #[arg(long, short, value_name = "STACK", default_value = "cubic")]
     pub stack: String,
 
-    /// Equal connections at a time
+    /// Number of parallel connections
     #[arg(long, short = 'P', value_name = "N", default_value_t = NonZeroU32::MIN, conflicts_with = "to", value_parser = at_least_one::<NonZeroU32>, allow_negative_numbers = true)]
     pub streams: NonZeroU32,
 
@@ -49,8 +50,8 @@ pub struct Send {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
 
-    /// Request and response: connections that open, fetch K segments and close, instead of a
-    /// lasting flow
+    /// Request-response traffic instead of a long flow: connections that open, fetch K segments and
+    /// close
     #[arg(long, value_name = "K", conflicts_with_all = ["to", "size", "streams"], value_parser = at_least_one::<NonZeroU32>, allow_negative_numbers = true)]
     pub request: Option<NonZeroU32>,
 
@@ -58,7 +59,7 @@ pub struct Send {
     #[arg(long, value_name = "N", requires = "request", value_parser = at_least_one::<NonZeroU32>, allow_negative_numbers = true)]
     pub count: Option<NonZeroU32>,
 
-    /// From one request to the next
+    /// Interval between requests
     #[arg(long, value_name = "TIME", requires = "request", default_value = "1s")]
     pub every: String,
 
@@ -68,24 +69,24 @@ pub struct Send {
     #[arg(long, value_name = "KIND[,KEY=VALUE]...", conflicts_with = "to")]
     pub traffic: Vec<String>,
 
-    /// Rate of cross traffic that names none
+    /// Rate of cross traffic for which --traffic gives none
     #[arg(long, value_name = "RATE", requires = "traffic")]
     pub rate: Option<String>,
 
-    /// No flow of our own, only the cross traffic
+    /// Send only the cross traffic, no flow
     #[arg(long, requires = "traffic", conflicts_with_all = ["size", "request", "verify"])]
     pub only_traffic: bool,
 
-    /// Data from memory that proves itself: every byte is looked at, checksums are compared at the
-    /// end
+    /// Verify data sent from memory: the receiver checks every byte, and checksums are compared at
+    /// the end
     #[arg(long, conflicts_with_all = ["to", "request"])]
     pub verify: bool,
 
-    /// A file that exists may be replaced; a server must allow it too
+    /// Replace an existing file; a server must allow it too
     #[arg(long, requires = "to")]
     pub overwrite: bool,
 
-    /// Seed of everything that is random
+    /// Seed of the random generators
     #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
     pub seed: Option<u64>,
 
@@ -93,7 +94,7 @@ pub struct Send {
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub interval: String,
 
-    /// Form of the result on stdout; `ndjson` begins with a line per interval
+    /// Format of the result on stdout; `ndjson` begins with a line per interval
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
 
@@ -101,8 +102,8 @@ pub struct Send {
     #[arg(long, value_name = "DIR", conflicts_with = "to")]
     pub out: Option<PathBuf>,
 
-    /// Write what the sender shows at every ACK into this file while the run lasts (Parquet, see
-    /// docs/trace.md); `fullpipe export` makes CSV, qlog or xplot data of it
+    /// Write the sender's state at every ACK into this file during the run (Parquet, see
+    /// docs/trace.md); `fullpipe export` converts it to CSV, qlog or xplot data
     #[arg(long, value_name = "FILE", conflicts_with_all = ["to", "request", "reverse", "only_traffic"])]
     pub trace: Option<PathBuf>,
 
@@ -127,12 +128,11 @@ pub struct PeerFlags {
     #[arg(long)]
     pub encrypt: bool,
 
-    /// How datagrams leave: one by one, each when its sender says so, or in bulk, many with one
-    /// call
+    /// How datagrams are sent: one by one, each at its time, or in bulk, many per system call
     #[arg(long, value_enum, default_value_t = Mode::Packet)]
     pub mode: Mode,
 
-    /// Wait for the moment to send by spinning: precise to a microsecond, takes a processor
+    /// Spin instead of sleeping before a departure: precise to a microsecond, occupies a processor
     #[arg(long)]
     pub spin: bool,
 
@@ -144,7 +144,7 @@ pub struct PeerFlags {
 /// Argument of `--mode`: one system call per datagram, or segmentation offload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
-    /// One by one: true spacing
+    /// One by one, with exact spacing
     Packet,
     /// With segmentation offload: faster, in bursts
     Bulk,
@@ -158,11 +158,11 @@ pub struct Ping {
     #[arg(value_name = "HOST")]
     pub host: String,
 
-    /// Probes to send
+    /// Number of probes
     #[arg(long, short, value_name = "N", default_value = "10", value_parser = at_least_one::<NonZeroU32>, allow_negative_numbers = true)]
     pub count: NonZeroU32,
 
-    /// From one probe to the next
+    /// Interval between probes
     #[arg(long, short, value_name = "TIME", default_value = "1s")]
     pub interval: String,
 
@@ -170,7 +170,7 @@ pub struct Ping {
     #[arg(long, short, value_name = "BYTES", default_value = "64B")]
     pub size: String,
 
-    /// Form of the result on stdout
+    /// Format of the result on stdout
     #[arg(long, value_enum, default_value_t = ShortFormat::Table)]
     pub format: ShortFormat,
 
@@ -187,13 +187,15 @@ pub struct Ping {
 pub const SEND_ABOUT: &str = "\
 Send to, or receive from, a host that runs `fullpipe serve`.
 
-With one argument data goes from memory to memory, for a time or until a size is across, and what comes out is what `run` \
-gives: the same metrics under the same names, and with `--out` the same directory. Every key that a [[flow]] of a scenario has \
-can be set. On a terminal a line shows how it is getting on; `--format ndjson` prints an object per interval, then the result.
+With one argument data goes from memory to memory, for a time or up to a size. The result has the \
+form of `run`: the same metrics under the same names and, with `--out`, the same directory. Every key \
+of a scenario's [[flow]] can be set. On a terminal a line shows the progress; `--format ndjson` \
+prints an object per interval, then the result.
 
-With two arguments a file is copied: `HOST:NAME` is a file in the directory that the server serves (`serve --files DIR`), the \
-other is a path here; which is which decides the direction. An interrupted copy goes on where it ended when the same command \
-is given again. A file gets its name when all of it has arrived and its BLAKE3 is the sender's; until then it is NAME.part.";
+With two arguments a file is copied: `HOST:NAME` is a file in the directory that the server serves \
+(`serve --files DIR`), the other is a local path; their order decides the direction. An interrupted \
+copy resumes when the same command is given again. A file gets its name when all of it has arrived \
+and its BLAKE3 hash equals the sender's; until then it is NAME.part.";
 
 const SEND_EXAMPLES: &str = "\
 Examples:
@@ -211,8 +213,8 @@ Examples:
 pub const PING_ABOUT: &str = "\
 Measure round-trip times to a host that runs `fullpipe serve`.
 
-Probes are datagrams of fullpipe's own, answered at once by the server: they take the way that data takes, through the same \
-sockets. A probe without an answer one second after the last was sent is lost.";
+Probes are fullpipe's own datagrams, answered at once by the server: they take the path of data, \
+through the same sockets. A probe without an answer one second after the last was sent is lost.";
 
 const PING_EXAMPLES: &str = "\
 Examples:
