@@ -22,6 +22,7 @@ import sys
 from collections import defaultdict, deque
 
 WIDTH = 100
+SHOWN = 30  # messages of one check in one folder
 ROOT = subprocess.run(
     ["git", "rev-parse", "--show-toplevel"], capture_output=True, text=True, check=True
 ).stdout.strip()
@@ -485,7 +486,9 @@ def main(args):
             limit = table.get((check, folder), 0)
             if len(messages) > limit:
                 failed = True
-                print("\n".join(messages), file=sys.stderr)
+                print("\n".join(messages[:SHOWN]), file=sys.stderr)
+                if len(messages) > SHOWN:
+                    print(f"... and {len(messages) - SHOWN} more", file=sys.stderr)
                 older = f", {limit} allowed in {ALLOW}" if limit else ""
                 print(f"{check}: {len(messages)} in {folder}{older}: {REMEDY[check]}", file=sys.stderr)
     for (check, folder), limit in sorted(table.items()):

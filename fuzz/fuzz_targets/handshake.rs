@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 
 use fullpipe_net::session::cookie::CookieJar;
 use fullpipe_net::session::message::{self, Ask, Nonce, Open};
-use fullpipe_net::session::{Gate, Heard, Key, Handshake};
+use fullpipe_net::session::{Gate, GateOutput, Key, Handshake};
 use fullpipe_net::wire::SessionId;
 use fullpipe_units::{Span, Time};
 use libfuzzer_sys::fuzz_target;
@@ -61,9 +61,9 @@ fuzz_target!(|input: &[u8]| {
                 let heard = gate.handle(now, here, &last);
                 let question = last.len();
                 match heard {
-                    Heard::Nothing => {}
-                    Heard::Answer(answer) => last = answer,
-                    Heard::Open(opened) => {
+                    GateOutput::Nothing => {}
+                    GateOutput::Answer(answer) => last = answer,
+                    GateOutput::Open(opened) => {
                         sessions += 1;
                         if let Some((accept, _)) = gate.accept(now, &opened, SessionId(sessions)) {
                             last = accept;

@@ -22,8 +22,8 @@ pub struct Run {
     #[arg(long, value_parser = grounds(), default_value = "sim")]
     pub ground: String,
 
-    /// Use HOST, which runs `fullpipe serve`, as the far side: the path is the network in between, the
-    /// ground is udp. HOST, HOST:PORT or [IPV6]:PORT
+    /// Use this host, which runs `fullpipe serve`, as the far side: HOST, HOST:PORT or [IPV6]:PORT.
+    /// The path is the network in between, the ground is udp
     #[arg(long, value_name = "HOST")]
     pub peer: Option<String>,
 

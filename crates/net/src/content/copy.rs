@@ -10,7 +10,7 @@ use blake3::{Hash, Hasher};
 use fullpipe_run::RunSpec;
 
 use super::carried::{Carried, set_transfer};
-use super::{Answer, Content, Question, Work, told};
+use super::{Answer, Content, Question, Work, failed_on};
 use crate::file::{Identity, Part, Place, Reading, Writing, hashed, source};
 use crate::payload::Tally;
 
@@ -80,7 +80,7 @@ pub type Ask<'a> = &'a mut dyn FnMut(&Question) -> Result<Answer, String>;
 /// # Errors
 /// [`CopyError::Here`].
 pub fn put(path: &Path, name: &str, overwrite: bool) -> Result<(File, Content), CopyError> {
-    let here = |e: io::Error| CopyError::Here(told(&path.display().to_string(), &e));
+    let here = |e: io::Error| CopyError::Here(failed_on(&path.display().to_string(), &e));
     // A link is followed: it is the user's own.
     if !std::fs::metadata(path).map_err(here)?.is_file() {
         let what = "only regular files can be sent";
@@ -102,7 +102,7 @@ impl Copy {
     /// # Errors
     /// [`CopyError`].
     pub fn send(file: File, ask: Ask<'_>) -> Result<Self, CopyError> {
-        let here = |e: io::Error| CopyError::Here(told("the file", &e));
+        let here = |e: io::Error| CopyError::Here(failed_on("the file", &e));
         let identity = Identity::of(&file.metadata().map_err(here)?);
         let (source, prefix, digest) = prepared(ask)?;
         if source != identity || prefix > identity.size {
@@ -115,7 +115,7 @@ impl Copy {
             Some(hasher) => (prefix, hasher),
             None => (0, Hasher::new()),
         };
-        match patiently(&Question::From(from), ask)? {
+        match ask_until_ready(&Question::From(from), ask)? {
             Answer::From(n) if n == from => {}
             other => return Err(unfit(&other)),
         }
@@ -133,7 +133,7 @@ impl Copy {
     /// [`CopyError`].
     pub fn take(path: &Path, overwrite: bool, ask: Ask<'_>) -> Result<Self, CopyError> {
         let named = path.display().to_string();
-        let here = |e: io::Error| CopyError::Here(told(&named, &e));
+        let here = |e: io::Error| CopyError::Here(failed_on(&named, &e));
         let (identity, ..) = prepared(ask)?;
         let place = Arc::new(Place::local(path).map_err(here)?);
         let kind = Kind::Get { overwrite };
@@ -211,7 +211,7 @@ impl Copy {
     /// # Errors
     /// [`CopyError`].
     pub fn begin(&mut self, spec: &mut RunSpec) -> Result<Carried, CopyError> {
-        let here = |e: io::Error| CopyError::Here(told("the file", &e));
+        let here = |e: io::Error| CopyError::Here(failed_on("the file", &e));
         let missing = self.missing();
         let Some(flow) = spec.flows.first_mut() else {
             return Err(CopyError::Here("no flow carries the file".to_owned()));
@@ -249,7 +249,7 @@ impl Copy {
     /// # Errors
     /// [`CopyError`]; nothing has the final name then.
     pub fn finish(self, carried: Option<Carried>, ask: Ask<'_>) -> Result<Hash, CopyError> {
-        let here = |e: io::Error| CopyError::Here(told("the file", &e));
+        let here = |e: io::Error| CopyError::Here(failed_on("the file", &e));
         let mine = match self.stage {
             Stage::Sending(_, hasher) => Work::start(move || Ok(End::Sent(hasher.finalize()))),
             Stage::Reading(reading) => Work::start(move || reading.finish().map(End::Sent)),
@@ -263,13 +263,13 @@ impl Copy {
         };
         match (meanwhile(mine, ask)?.map_err(here)?, self.kind) {
             (End::Sent(digest), Kind::Put) => {
-                match patiently(&Question::Verdict(digest.into()), ask)? {
+                match ask_until_ready(&Question::Verdict(digest.into()), ask)? {
                     Answer::Published => Ok(digest),
                     other => Err(unfit(&other)),
                 }
             }
             (End::Taken(part), Kind::Get { overwrite }) => {
-                let digest = match patiently(&Question::Verdict([0; 32]), ask)? {
+                let digest = match ask_until_ready(&Question::Verdict([0; 32]), ask)? {
                     Answer::Digest(digest) => Hash::from_bytes(digest),
                     other => return Err(unfit(&other)),
                 };
@@ -302,7 +302,7 @@ pub fn patterns(key: u64, spec: &RunSpec) -> Carried {
 pub fn tallies(carried: &Carried, spec: &RunSpec, ask: Ask<'_>) -> Result<Vec<Proof>, CopyError> {
     let mut proofs = Vec::new();
     for (flow, mine, damaged) in carried.tallies() {
-        let (theirs, damaged_there) = match patiently(&Question::Tally(flow), ask)? {
+        let (theirs, damaged_there) = match ask_until_ready(&Question::Tally(flow), ask)? {
             Answer::Tally { tally, damaged } => (tally, damaged),
             other => return Err(unfit(&other)),
         };
@@ -342,7 +342,7 @@ impl Proof {
 }
 
 fn prepared(ask: Ask<'_>) -> Result<(Identity, u64, Hash), CopyError> {
-    match patiently(&Question::Prepared, ask)? {
+    match ask_until_ready(&Question::Prepared, ask)? {
         Answer::Prepared {
             source,
             prefix,
@@ -357,14 +357,14 @@ fn have(prefix: u64, digest: Hash, ask: Ask<'_>) -> Result<u64, CopyError> {
         prefix,
         digest: digest.into(),
     };
-    match patiently(&question, ask)? {
+    match ask_until_ready(&question, ask)? {
         Answer::From(from) => Ok(from),
         other => Err(unfit(&other)),
     }
 }
 
 /// Asks until the server is no longer busy.
-fn patiently(question: &Question, ask: Ask<'_>) -> Result<Answer, CopyError> {
+fn ask_until_ready(question: &Question, ask: Ask<'_>) -> Result<Answer, CopyError> {
     loop {
         match ask(question).map_err(CopyError::Session)? {
             Answer::Busy => std::thread::sleep(AGAIN),

@@ -7,7 +7,7 @@ use blake3::{Hash, Hasher};
 use fullpipe_run::RunSpec;
 
 use super::carried::{Carried, set_transfer};
-use super::{Answer, Question, Work, told};
+use super::{Answer, Question, Work, failed_on};
 use crate::file::{Identity, Place, Reading, hashed, source};
 
 /// The server's side of a file that the client fetches.
@@ -37,8 +37,8 @@ impl Get {
     /// # Errors
     /// A sentence for the client, if it will not be done.
     pub(super) fn new(place: &Place, name: String) -> Result<Self, String> {
-        let file = place.open().map_err(|e| told(&name, &e))?;
-        let metadata = file.metadata().map_err(|e| told(&name, &e))?;
+        let file = place.open().map_err(|e| failed_on(&name, &e))?;
+        let metadata = file.metadata().map_err(|e| failed_on(&name, &e))?;
         Ok(Self {
             name,
             identity: Identity::of(&metadata),
@@ -82,7 +82,7 @@ impl Get {
                     let work = Work::start(move || hashed(&copy, prefix));
                     GetStage::Looking(file, work, prefix, Hash::from_bytes(digest))
                 }
-                Err(e) => GetStage::Failed(told(&self.name, &e)),
+                Err(e) => GetStage::Failed(failed_on(&self.name, &e)),
             };
         }
     }
@@ -96,7 +96,7 @@ impl Get {
                 let missing = self.identity.size - from;
                 set_transfer(flow, missing)?;
                 let begun = source(file, from, *hasher);
-                let (source, reading) = begun.map_err(|e| told(&self.name, &e))?;
+                let (source, reading) = begun.map_err(|e| failed_on(&self.name, &e))?;
                 self.stage = GetStage::Running(reading);
                 Ok(Carried::of_source(source))
             }
@@ -126,13 +126,13 @@ impl Get {
                         GetStage::Ready(file, prefix, Box::new(hasher))
                     }
                     Ok(Ok(_)) => GetStage::Ready(file, 0, Box::default()),
-                    Ok(Err(e)) => GetStage::Failed(told(&self.name, &e)),
+                    Ok(Err(e)) => GetStage::Failed(failed_on(&self.name, &e)),
                     Err(e) => GetStage::Failed(e),
                 }
             }
             GetStage::Finishing(work) if work.is_done() => match work.result() {
                 Ok(Ok(digest)) => GetStage::Finished(digest),
-                Ok(Err(e)) => GetStage::Failed(told(&self.name, &e)),
+                Ok(Err(e)) => GetStage::Failed(failed_on(&self.name, &e)),
                 Err(e) => GetStage::Failed(e),
             },
             other => other,

@@ -6,7 +6,7 @@ use super::allowed::Allowed;
 use super::carried::Carried;
 use super::getting::Get;
 use super::putting::Put;
-use super::{Answer, Content, Question, told};
+use super::{Answer, Content, Question, failed_on};
 use crate::file::{Name, Place};
 use crate::payload::Tally;
 
@@ -135,5 +135,5 @@ fn place(name: &str, allowed: &Allowed) -> Result<Place, String> {
         return Err("the server takes and gives no files (it runs without --files)".to_owned());
     };
     let name = Name::parse(name).map_err(|e| e.to_string())?;
-    files.place(&name).map_err(|e| told(name.as_str(), &e))
+    files.place(&name).map_err(|e| failed_on(name.as_str(), &e))
 }

@@ -147,7 +147,7 @@ fn key_of(key: u64, flow: u32) -> u64 {
 }
 
 /// Why a file could not be had or kept, without the paths of this host.
-fn told(what: &str, error: &std::io::Error) -> String {
+fn failed_on(what: &str, error: &std::io::Error) -> String {
     use std::io::ErrorKind as E;
     let why = match error.kind() {
         E::NotFound => "there is no such file or directory".to_owned(),

@@ -9,7 +9,7 @@ use blake3::Hash;
 use fullpipe_run::RunSpec;
 
 use super::carried::{Carried, set_transfer};
-use super::{Answer, Question, Work, told};
+use super::{Answer, Question, Work, failed_on};
 use crate::file::{Identity, Part, Place, Writing, hashed};
 
 /// The server's side of a file that the client sends.
@@ -63,11 +63,11 @@ impl Put {
         superseded: Arc<AtomicBool>,
     ) -> Result<Self, String> {
         let place = Arc::new(place);
-        let exists = place.exists().map_err(|e| told(&name, &e))?;
+        let exists = place.exists().map_err(|e| failed_on(&name, &e))?;
         let there = exists.then(|| place.open()).transpose();
-        let there = there.map_err(|e| told(&name, &e))?;
+        let there = there.map_err(|e| failed_on(&name, &e))?;
         let same = match &there {
-            Some(file) => file.metadata().map_err(|e| told(&name, &e))?.len() == source.size,
+            Some(file) => file.metadata().map_err(|e| failed_on(&name, &e))?.len() == source.size,
             None => false,
         };
         if exists && !same && !overwrite {
@@ -166,7 +166,7 @@ impl Put {
                 let missing = self.source.size - part.prefix();
                 set_transfer(flow, missing)?;
                 let begun = part.receive(flow.sender.mss);
-                let (sink, writing) = begun.map_err(|e| told(&self.name, &e))?;
+                let (sink, writing) = begun.map_err(|e| failed_on(&self.name, &e))?;
                 self.stage = PutStage::Running(writing);
                 let sink = match self.buffer {
                     Some(bytes) => sink.with_most_waiting(bytes),
@@ -207,7 +207,7 @@ impl Put {
     fn advance(&mut self) {
         let stage = std::mem::replace(&mut self.stage, PutStage::Moving);
         let failed = |e: String| PutStage::Failed(e);
-        let named = |e: io::Error| PutStage::Failed(told(&self.name, &e));
+        let named = |e: io::Error| PutStage::Failed(failed_on(&self.name, &e));
         self.stage = match stage {
             PutStage::Looking(work) if work.is_done() => match work.result() {
                 Ok(Ok(there)) => PutStage::There(there),

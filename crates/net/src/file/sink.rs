@@ -356,7 +356,7 @@ impl Writer {
             self.ahead.insert(range, |_| {});
         }
         self.shared.prefix.store(self.prefix, Ordering::Relaxed);
-        self.checkpoints.perhaps(self.prefix, &self.hasher);
+        self.checkpoints.run_if_due(self.prefix, &self.hasher);
         Ok(())
     }
 
@@ -406,7 +406,7 @@ impl Checkpoints {
         })
     }
 
-    fn perhaps(&mut self, prefix: u64, hasher: &Hasher) {
+    fn run_if_due(&mut self, prefix: u64, hasher: &Hasher) {
         if prefix == self.last_prefix || self.last.elapsed() < BETWEEN_STATES {
             return;
         }

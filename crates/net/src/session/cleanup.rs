@@ -1,5 +1,5 @@
-//! Removes unfinished files that nobody goes on with, when serving starts and once an hour, on a
-//! thread of its own: a directory may be large, and its disk slow.
+//! Removes abandoned partial files when the server starts and once an hour, on its own thread: a
+//! directory may be large and its disk slow.
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -21,8 +21,8 @@ pub struct Cleanup {
 }
 
 impl Cleanup {
-    /// Begins if it is time.
-    pub fn perhaps(&mut self, now: Time, allowed: &Allowed, log: &Log) {
+    /// Starts a cleanup if one is due and none is running.
+    pub fn run_if_due(&mut self, now: Time, allowed: &Allowed, log: &Log) {
         let (Some(files), Some(age)) = (&allowed.files, allowed.keep_parts) else {
             return;
         };
@@ -53,5 +53,5 @@ impl Cleanup {
     }
 }
 
-/// Between two beginnings.
+/// Interval between cleanups.
 const EVERY: Span = Span::from_secs(3600);

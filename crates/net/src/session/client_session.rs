@@ -1,5 +1,5 @@
-//! One session at the client, without a socket: what to say, again and again until it is answered,
-//! and what was heard.
+//! Client side of a session, sans I/O: sends each message until it is answered, and keeps what the
+//! server reported.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,28 +14,28 @@ use super::control_port::{ControlChannel, Traffic};
 use super::pull::{Pull, PullError};
 use crate::content::{Answer, Question};
 
-/// Until something is said again for the first time; twice as long each further time.
+/// First retransmission timeout of a message; it doubles up to the longest.
 const FIRST_RETRY: Span = Span::from_millis(200);
 const LONGEST_RETRY: Span = Span::from_secs(1);
-/// The same for a part of the request.
+/// Retransmission timeout of a part of the request.
 const PART_RETRY: Span = Span::from_millis(400);
-/// Parts of a request under way.
+/// Parts of a request in flight.
 const WINDOW: usize = 16;
-/// How often a goodbye is said.
+/// Number of goodbyes, which are not acknowledged.
 const GOODBYES: u32 = 3;
 
-/// A session.
+/// State machine of the client.
 #[derive(Debug)]
 pub struct ClientSession {
     channel: Channel,
     request: Vec<u8>,
-    /// Of each part: when it was sent last, and whether the server has it.
+    /// For each part: time of the last transmission, and whether the server has it.
     parts: Vec<(Option<Time>, bool)>,
     out: VecDeque<Vec<u8>>,
     want: Want,
     due: Time,
     retry: Span,
-    heard: Time,
+    last_received: Time,
     decision: Option<Result<Grant, String>>,
     progress: Option<Progress>,
     ended: Option<Ended>,
@@ -50,7 +50,7 @@ pub struct ClientSession {
     stopped: bool,
 }
 
-/// What is said, and waited for.
+/// The message that is being repeated until answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Want {
     Nothing,
@@ -97,7 +97,7 @@ impl ClientSession {
             want: Want::Grant,
             due: now,
             retry: FIRST_RETRY,
-            heard: now,
+            last_received: now,
             decision: None,
             progress: None,
             ended: None,
@@ -131,9 +131,9 @@ impl ClientSession {
         Arc::clone(&self.complete)
     }
 
-    /// Nothing has been heard for too long.
+    /// The server has been silent for longer than [`SILENCE`].
     pub fn is_silent(&self, now: Time) -> bool {
-        now.saturating_since(self.heard) > SILENCE
+        now.saturating_since(self.last_received) > SILENCE
     }
 
     /// Says start until that is answered.
@@ -194,11 +194,11 @@ impl ClientSession {
         self.want = want;
         self.due = now;
         self.retry = FIRST_RETRY;
-        self.heard = now;
+        self.last_received = now;
     }
 
     fn take_message(&mut self, now: Time, message: ServerMessage) {
-        self.heard = now;
+        self.last_received = now;
         match message {
             ServerMessage::Have { at } => {
                 if let Some((_, there)) = self.parts.get_mut(at as usize)
@@ -298,7 +298,7 @@ impl ClientSession {
     }
 
     /// What is to be said now, into the queue.
-    fn speak(&mut self, now: Time) {
+    fn queue_due(&mut self, now: Time) {
         let message = match self.want {
             Want::Nothing => return,
             Want::Result => return self.next_question(now),
@@ -355,7 +355,7 @@ impl ControlChannel for ClientSession {
 
     fn poll_transmit(&mut self, now: Time) -> Option<Vec<u8>> {
         if self.out.is_empty() {
-            self.speak(now);
+            self.queue_due(now);
         }
         self.out.pop_front()
     }

@@ -1,5 +1,5 @@
-//! The port of a session's endpoint: control messages are taken out of what arrives and put between
-//! what leaves, bytes are counted, and a limit on the rate is kept. Data passes through as it is.
+//! The port of a session's endpoint: demultiplexes control messages from data, interleaves outgoing
+//! ones, counts bytes and enforces a rate limit. Data passes through unchanged.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -14,10 +14,10 @@ use crate::wire::{Kind, VERSION};
 
 /// First byte of a control message.
 const CONTROL: u8 = VERSION << 4 | Kind::Control as u8;
-/// Control messages of one batch that are looked at.
+/// Control messages that are handled per batch; further ones are dropped.
 const MAX_CONTROL_PER_BATCH: usize = 32;
 
-/// Who speaks for this side of the session while its endpoint runs.
+/// The control channel of one side of a session, sans I/O, polled while the endpoint runs.
 pub trait ControlChannel {
     /// A control message has arrived.
     fn on_datagram(&mut self, now: Time, datagram: &[u8]);
@@ -25,33 +25,33 @@ pub trait ControlChannel {
     /// The next message to send now, if there is one.
     fn poll_transmit(&mut self, now: Time) -> Option<Vec<u8>>;
 
-    /// When there will be one, at the latest.
+    /// Latest time at which [`poll_transmit`](Self::poll_transmit) has to be called again.
     fn next_timeout(&self) -> Time;
 
-    /// Whether the run has to end.
+    /// True when the run has to end.
     fn is_over(&mut self, now: Time, traffic: &Traffic) -> bool;
 }
 
-/// Bytes so far, headers of IP and UDP included.
+/// Bytes so far, including IP and UDP headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Bytes received.
     pub received: u64,
-    /// That left, or were about to.
+    /// Bytes sent or queued for sending.
     pub sent: u64,
 }
 
-/// A datagram of the run that came while nobody ran yet: from whom, its mark, its bytes.
+/// Datagrams of the run that arrived before its endpoint started: source, ECN mark, bytes.
 pub type Early = Vec<(SocketAddr, Option<Mark>, Vec<u8>)>;
 
-/// A port with somebody who talks beside it.
+/// A port with a control channel beside the data.
 pub struct ControlPort<'t, P, T> {
     port: P,
     control: &'t mut T,
     peer: SocketAddr,
-    /// Bytes of IP and UDP in front of every datagram.
+    /// Bytes of IP and UDP headers per datagram.
     headers: u64,
-    /// Of the session, which is older than the run.
+    /// Clock of the session, which is older than the run.
     clock: Clock,
     stop: &'t Stop,
     inbound: RefCell<Vec<Vec<u8>>>,
@@ -59,11 +59,11 @@ pub struct ControlPort<'t, P, T> {
     sent: u64,
     shaper: Option<Shaper>,
     early: Early,
-    /// They are being taken in.
+    /// The early datagrams have not been delivered yet.
     is_first: bool,
 }
 
-/// A token bucket over what leaves; it may run into debt by one batch.
+/// Token bucket for outgoing bytes; it may be overdrawn by one batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Shaper {
     rate: f64,
@@ -73,7 +73,7 @@ pub struct Shaper {
 }
 
 impl Shaper {
-    /// How long it may have been silent and still catch up.
+    /// Depth of the bucket as a time at the configured rate.
     const DEPTH: Span = Span::from_millis(4);
 
     /// For this rate, in bit/s on the wire.
@@ -108,7 +108,7 @@ impl Shaper {
 }
 
 impl<'t, P: Port, T: ControlChannel> ControlPort<'t, P, T> {
-    /// `stop` is set when the run has to end.
+    /// Wraps `port`; `stop` is set when the run has to end.
     pub fn new(
         port: P,
         control: &'t mut T,
@@ -134,7 +134,7 @@ impl<'t, P: Port, T: ControlChannel> ControlPort<'t, P, T> {
         }
     }
 
-    /// Takes in first what came before.
+    /// Delivers `early` datagrams before any other.
     pub fn with_early(self, early: Early) -> Self {
         Self {
             is_first: !early.is_empty(),
@@ -150,7 +150,7 @@ impl<'t, P: Port, T: ControlChannel> ControlPort<'t, P, T> {
         }
     }
 
-    /// Between two batches.
+    /// Delivers received control messages and sends due ones, between two batches of data.
     fn exchange_control(&mut self) -> io::Result<()> {
         let now = self.clock.now();
         for datagram in self.inbound.get_mut().drain(..) {

@@ -24,23 +24,23 @@ const MOST_EARLY: usize = 256;
 const MOST_BATCHES: usize = 16;
 /// Room for the longest control message.
 pub(super) const CONTROL_BYTES: usize = 1300;
-/// Longest wait, so that an interruption is seen.
+/// Longest wait, so that an interruption is noticed.
 const GLANCE: Span = Span::from_millis(50);
 
-/// Says what is due, waits a moment, and hears what has come. What belongs to a run is kept for it.
+/// Sends due control messages, waits briefly, and receives. Datagrams of a run go to `early`.
 pub(super) fn exchange(
     port: &mut UdpPort,
     peer: SocketAddr,
     clock: Clock,
-    talk: &mut impl ControlChannel,
+    control: &mut impl ControlChannel,
     early: &mut Early,
 ) -> io::Result<()> {
     let now = clock.now();
-    while let Some(datagram) = talk.poll_transmit(now) {
+    while let Some(datagram) = control.poll_transmit(now) {
         send(port, peer, &datagram)?;
     }
     port.flush()?;
-    port.wait(talk.next_timeout().min(now + GLANCE), false)?;
+    port.wait(control.next_timeout().min(now + GLANCE), false)?;
     // Whoever sends without a pause must not keep the caller from looking at its clock.
     for _ in 0..MOST_BATCHES {
         if port.receive()? == 0 {
@@ -50,7 +50,7 @@ pub(super) fn exchange(
         port.each(|from, mark, datagram| {
             let ours = from == peer;
             if ours && is_control(datagram) {
-                talk.on_datagram(now, datagram);
+                control.on_datagram(now, datagram);
             } else if ours && early.len() < MOST_EARLY {
                 early.push((from, mark, datagram.to_vec()));
             }

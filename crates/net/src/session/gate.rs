@@ -38,15 +38,15 @@ pub struct GateCounts {
     pub bad_proofs: u64,
     /// OPENs whose cookie had been used.
     pub replays: u64,
-    /// Bytes in and out.
+    /// Bytes received.
     pub bytes_in: u64,
-    /// See [`GateCounts::bytes_in`].
+    /// Bytes sent.
     pub bytes_out: u64,
 }
 
-/// What a datagram from a stranger was.
+/// What to do with a datagram that belongs to no session.
 #[derive(Debug)]
-pub enum Heard {
+pub enum GateOutput {
     /// Nothing to answer.
     Nothing,
     /// Send this back.
@@ -75,27 +75,27 @@ impl Gate {
     }
 
     /// A datagram came from an address that has no session.
-    pub fn handle(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Heard {
+    pub fn handle(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> GateOutput {
         self.counts.bytes_in += datagram.len() as u64;
         let heard = self.answer(now, from, datagram);
-        if let Heard::Answer(answer) = &heard {
+        if let GateOutput::Answer(answer) = &heard {
             // The rule of this module; a longer answer would be a fault of ours, and is not sent.
             if answer.len() > datagram.len() {
-                return Heard::Nothing;
+                return GateOutput::Nothing;
             }
             self.counts.bytes_out += answer.len() as u64;
         }
         heard
     }
 
-    fn answer(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Heard {
+    fn answer(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> GateOutput {
         let kind = Header::decode(datagram).map(|header| header.kind);
         match kind {
             Ok(Kind::Hello) => match message::read_hello(datagram) {
                 Ok(nonce) => {
                     self.counts.hellos += 1;
                     let cookie = self.jar.mint(now, from, &nonce);
-                    return Heard::Answer(message::cookie(&nonce, &cookie).to_vec());
+                    return GateOutput::Answer(message::cookie(&nonce, &cookie).to_vec());
                 }
                 Err(_) => self.counts.garbage += 1,
             },
@@ -105,12 +105,12 @@ impl Gate {
             },
             _ => self.counts.garbage += 1,
         }
-        Heard::Nothing
+        GateOutput::Nothing
     }
 
     /// The cookie first: it costs one hash, and nothing else is believed of an address that has
     /// none.
-    fn judge_open(&mut self, now: Time, from: SocketAddr, open: Open) -> Heard {
+    fn judge_open(&mut self, now: Time, from: SocketAddr, open: Open) -> GateOutput {
         let cookie = self.jar.check(now, from, &open.nonce, &open.cookie);
         let reason = match cookie {
             Err(CookieError::Invalid) => {
@@ -127,9 +127,9 @@ impl Gate {
                 Reason::Replay
             }
             Ok(()) if open.ask.length > LONGEST_REQUEST => Reason::TooLong(LONGEST_REQUEST),
-            Ok(()) => return Heard::Open(Box::new(Opened { from, open })),
+            Ok(()) => return GateOutput::Open(Box::new(Opened { from, open })),
         };
-        Heard::Answer(message::refuse(&open.nonce, reason).to_vec())
+        GateOutput::Answer(message::refuse(&open.nonce, reason).to_vec())
     }
 
     /// Opens the session: its cookie is used now. `None` if no more can be remembered; then refuse

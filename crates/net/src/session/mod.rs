@@ -18,11 +18,10 @@
 //! - [`key`]: the shared key; where it may come from.
 //! - [`cookie`]: cookies, and which of them were used.
 //! - [`message`]: the datagrams of the handshake.
-//! - [`gate`], [`handshake`]: the two sides of the handshake, without sockets or clocks.
+//! - [`gate`], [`handshake`]: server and client side of the handshake, sans I/O.
+//! - [`seal`]: encryption of a session's datagrams.
 //!
-//! - [`seal`]: what a session's datagrams look like if it is encrypted.
-//!
-//! What protects against what is in SECURITY.md. Proofs and tags of handshake and control messages,
+//! The threat model is in SECURITY.md. Proofs and tags of handshake and control messages,
 //! which are never encrypted, are keyed BLAKE3 hashes.
 
 pub mod channel;
@@ -56,13 +55,13 @@ mod tests;
 
 use crate::wire::SessionId;
 
-pub use gate::{Gate, Heard, Opened};
+pub use gate::{Gate, GateOutput, Opened};
 pub use handshake::{Handshake, HandshakeError};
 pub use key::{Key, KeyError};
 pub use message::{Ask, Reason, TestKind};
 pub use sealed::Sealed;
 
-/// Port that `serve` listens on unless told otherwise.
+/// Default UDP port of `serve`.
 pub const PORT: u16 = 6220;
 
 /// Random bytes from the operating system.
@@ -70,7 +69,7 @@ pub(crate) fn entropy(out: &mut [u8]) -> Result<(), getrandom::Error> {
     getrandom::fill(out)
 }
 
-/// What two hosts share once a session is open.
+/// Keys that two hosts share once a session is open.
 #[derive(Clone)]
 pub struct Secrets {
     /// Session number, in the header of every datagram.

@@ -1,5 +1,5 @@
-//! The port of an encrypted session's endpoint: what leaves is sealed, what arrives is opened. What
-//! cannot be opened reaches the endpoint as a datagram without bytes, which it counts as ignored.
+//! The port of an encrypted session's endpoint: seals outgoing datagrams and opens incoming ones. A
+//! datagram that cannot be opened reaches the endpoint empty, which counts it as ignored.
 
 use std::cell::RefCell;
 use std::io;
@@ -10,7 +10,7 @@ use fullpipe_units::Time;
 use super::seal::{OVERHEAD, Seal};
 use crate::endpoint::{Flush, Mark, Port};
 
-/// A port whose datagrams are sealed.
+/// A port that encrypts its datagrams.
 #[derive(Debug)]
 pub struct Sealed<'s, P> {
     port: P,
@@ -19,7 +19,7 @@ pub struct Sealed<'s, P> {
 }
 
 impl<'s, P: Port> Sealed<'s, P> {
-    /// For datagrams of up to `longest` bytes before they are sealed.
+    /// Wraps `port`; `longest` is the largest datagram before sealing, bytes.
     pub fn new(port: P, seal: &'s mut Seal, longest: usize) -> Self {
         Self {
             port,

@@ -25,7 +25,7 @@ use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use super::cleanup::Cleanup;
 use super::cookie::CookieJar;
 use super::event::Event;
-use super::gate::{Gate, GateCounts, Heard, Opened};
+use super::gate::{Gate, GateCounts, GateOutput, Opened};
 use super::limits::Limits;
 use super::limits::memory::Memory;
 use super::message::{ENCRYPT, Open, Reason, TestKind};
@@ -68,7 +68,7 @@ pub struct Server {
     stopping: Arc<AtomicBool>,
     summary: LogSummary,
     only_encrypted: bool,
-    sweeping: Cleanup,
+    cleanup: Cleanup,
 }
 
 /// A session from outside.
@@ -81,7 +81,7 @@ struct Handle {
     thread: JoinHandle<()>,
 }
 
-/// What was last said of strangers.
+/// Last log summary of unauthenticated datagrams; it limits the rate of logging.
 #[derive(Default)]
 struct LogSummary {
     at: Time,
@@ -91,14 +91,14 @@ struct LogSummary {
     last_wrong_key: Option<SocketAddr>,
 }
 
-/// Between two summaries.
+/// Interval between summaries.
 const SUMMARY: Span = Span::from_secs(10);
-/// Refusals with a line of their own, per summary.
+/// Refusals that get their own log line, per summary period.
 const MOST_REFUSALS: u64 = 10;
 /// Datagrams of a batch, and bytes that are read of each.
 const BATCH: usize = 32;
 const LONGEST: usize = 2048;
-/// Datagrams that a new socket may have caught.
+/// Datagrams of other clients that a new socket may have received before it was connected.
 const MOST_CAUGHT: usize = 1024;
 
 impl Server {
@@ -140,7 +140,7 @@ impl Server {
             stopping: Arc::default(),
             summary: LogSummary::default(),
             only_encrypted: false,
-            sweeping: Cleanup::default(),
+            cleanup: Cleanup::default(),
         };
         let key = &server.config.key;
         (server.log)(&Event::Listening {
@@ -180,7 +180,7 @@ impl Server {
             self.reap();
             self.summarize(now, false);
             if !stop.is_set() {
-                self.sweeping.perhaps(now, &self.allowed, &self.log);
+                self.cleanup.run_if_due(now, &self.allowed, &self.log);
             }
             if deadline.is_none() && stop.is_set() {
                 self.stopping.store(true, Ordering::Relaxed);
@@ -251,14 +251,14 @@ impl Server {
         }
         let wrong_before = self.gate.counts().bad_proofs;
         match self.gate.handle(now, from, datagram) {
-            Heard::Nothing => {}
-            Heard::Answer(answer) => {
+            GateOutput::Nothing => {}
+            GateOutput::Answer(answer) => {
                 if self.gate.counts().bad_proofs > wrong_before {
                     self.summary.last_wrong_key = Some(from);
                 }
                 self.send(from, to, &answer);
             }
-            Heard::Open(opened) => {
+            GateOutput::Open(opened) => {
                 if let Err(reason) = self.admit(now, &opened, to) {
                     let answer = self.gate.refuse(&opened, reason);
                     self.send(from, to, &answer);
@@ -374,7 +374,7 @@ impl Server {
         }
     }
 
-    /// A line about strangers, if there is something new.
+    /// Logs a summary of unauthenticated datagrams, if there is anything new.
     fn summarize(&mut self, now: Time, at_once: bool) {
         if !at_once && now < self.summary.at + SUMMARY {
             return;

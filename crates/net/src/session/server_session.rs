@@ -37,31 +37,32 @@ pub const AGREEING: Span = Span::from_secs(3600);
 /// From the end of the run until its result must have been fetched of a server that is shutting
 /// down, which waits for three seconds.
 pub const FAREWELL: Span = Span::from_secs(2);
-/// From a refusal until the session is forgotten.
+/// Time from a refusal until the session is dropped.
 pub const PONDERING: Span = Span::from_secs(3);
-/// Answers that wait to be sent.
+/// Answers queued for sending.
 const MOST_ANSWERS: usize = 128;
-/// A session.
+
+/// State machine of one session at the server.
 #[derive(Debug)]
 pub struct ServerSession {
     channel: Channel,
-    /// The OPEN, and the ACCEPT that answers it as often as it comes.
+    /// The OPEN, and the ACCEPT that answers every copy of it.
     open: Vec<u8>,
     accept: Vec<u8>,
     limits: Arc<Limits>,
     ask: Ask,
-    /// Bytes of a part of the result on the wire.
+    /// Bytes on the wire of one part of the result.
     packet: u64,
     stage: Stage,
     out: VecDeque<Vec<u8>>,
-    heard: Time,
+    last_received: Time,
     since: Time,
     progress: Progress,
     allowed: Allowed,
     memory: Memory,
-    /// Its part of that, once it is granted.
+    /// Memory reserved for this session, once granted.
     share: Option<Share>,
-    /// What the flows carry, once that is granted.
+    /// Payload of the flows, once granted.
     content: Option<content::Job>,
 }
 
@@ -81,7 +82,7 @@ struct Progress {
     traffic: Traffic,
     /// Set by the endpoint.
     complete: Arc<AtomicBool>,
-    told_complete: bool,
+    reported_complete: bool,
     /// Set from outside: the server is shutting down.
     shut: Arc<AtomicBool>,
 }
@@ -126,7 +127,7 @@ impl ServerSession {
             packet: result::DATAGRAM + headers::bytes(opened.from) as u64,
             stage: Stage::Request(Incoming::new(opened.open.ask.length)),
             out: VecDeque::new(),
-            heard: now,
+            last_received: now,
             since: now,
             progress: Progress {
                 shut,
@@ -178,7 +179,7 @@ impl ServerSession {
 
     /// Nobody is there any more, or it takes too long.
     pub fn is_abandoned(&self, now: Time) -> bool {
-        let silent = now.saturating_since(self.heard);
+        let silent = now.saturating_since(self.last_received);
         let lasting = now.saturating_since(self.since);
         match &self.stage {
             Stage::Request(_) => silent > SILENCE || lasting > PATIENCE,
@@ -214,7 +215,7 @@ impl ServerSession {
             _ => EndReason::Over,
         };
         self.stage = Stage::Ended(Ended::new(why, bytes));
-        (self.since, self.heard) = (now, now);
+        (self.since, self.last_received) = (now, now);
         self.announce();
         why
     }
@@ -313,7 +314,7 @@ impl ServerSession {
 
     fn send_progress(&mut self) {
         let complete = self.progress.complete.load(Ordering::Acquire);
-        self.progress.told_complete |= complete;
+        self.progress.reported_complete |= complete;
         let Traffic { received, sent } = self.progress.traffic;
         self.answer(&ServerMessage::Alive {
             received,
@@ -323,7 +324,7 @@ impl ServerSession {
     }
 
     fn take_message(&mut self, now: Time, message: ClientMessage) {
-        self.heard = now;
+        self.last_received = now;
         match message {
             ClientMessage::Part { at, bytes } => self.take_part(now, at, &bytes),
             ClientMessage::Start => self.start(now),
@@ -378,7 +379,7 @@ impl ControlChannel for ServerSession {
             return Some(datagram);
         }
         let complete = self.progress.complete.load(Ordering::Acquire);
-        if self.at() == SessionState::Running && complete && !self.progress.told_complete {
+        if self.at() == SessionState::Running && complete && !self.progress.reported_complete {
             self.send_progress();
         }
         self.out.pop_front()
@@ -394,7 +395,7 @@ impl ControlChannel for ServerSession {
     fn is_over(&mut self, now: Time, traffic: &Traffic) -> bool {
         self.progress.traffic = *traffic;
         let shut = self.progress.shut.load(Ordering::Relaxed);
-        let silent = now.saturating_since(self.heard) > SILENCE;
+        let silent = now.saturating_since(self.last_received) > SILENCE;
         let superseded = self.is_superseded();
         let Stage::Running(run) = &mut self.stage else {
             return true;

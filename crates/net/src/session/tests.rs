@@ -6,7 +6,7 @@ use fullpipe_units::{Span, Time};
 use proptest::prelude::*;
 
 use super::cookie::CookieJar;
-use super::gate::{Gate, GateCounts, Heard, LONGEST_REQUEST};
+use super::gate::{Gate, GateCounts, GateOutput, LONGEST_REQUEST};
 use super::handshake::{Handshake, HandshakeError};
 use super::message::{self, Ask, Nonce, Open, Reason, TestKind};
 use super::{Key, Secrets};
@@ -69,9 +69,9 @@ impl Server {
             return Some(accept.clone());
         }
         match self.gate.handle(now, from, datagram) {
-            Heard::Nothing => None,
-            Heard::Answer(answer) => Some(answer),
-            Heard::Open(opened) => {
+            GateOutput::Nothing => None,
+            GateOutput::Answer(answer) => Some(answer),
+            GateOutput::Open(opened) => {
                 let id = SessionId(100 + self.sessions.len() as u64);
                 let (accept, secrets) = self.gate.accept(now, &opened, id).unwrap();
                 self.sessions.push((opened.open, secrets, accept.clone()));
@@ -117,16 +117,16 @@ fn nobody_answers_a_client_for_ever() {
 
 fn opened(server: &mut Gate, key: &Key, t: u64, nonce: u8) -> Open {
     let nonce = Nonce([nonce; 16]);
-    let Heard::Answer(cookie) = server.handle(at(t), here(), &message::hello(&nonce)) else {
+    let GateOutput::Answer(cookie) = server.handle(at(t), here(), &message::hello(&nonce)) else {
         panic!("no cookie");
     };
     let (_, cookie) = message::read_cookie(&cookie).unwrap();
     Open::new(key, nonce, cookie, ask())
 }
 
-fn refusal(heard: Heard) -> Reason {
+fn refusal(heard: GateOutput) -> Reason {
     match heard {
-        Heard::Answer(answer) => message::read_refuse(&answer).unwrap().1,
+        GateOutput::Answer(answer) => message::read_refuse(&answer).unwrap().1,
         other => panic!("{other:?}"),
     }
 }
@@ -140,7 +140,7 @@ fn another_key_or_none_is_told_the_same_and_nothing_else() {
     ] {
         let mut gate = gate(theirs);
         let open = opened(&mut gate, &ours, 0, 1);
-        let Heard::Answer(answer) = gate.handle(at(1), here(), &open.bytes) else {
+        let GateOutput::Answer(answer) = gate.handle(at(1), here(), &open.bytes) else {
             panic!("no answer");
         };
         let (_, reason) = message::read_refuse(&answer).unwrap();
@@ -159,7 +159,7 @@ fn another_key_or_none_is_told_the_same_and_nothing_else() {
 fn a_replayed_open_opens_nothing() {
     let mut gate = gate(key("a"));
     let open = opened(&mut gate, &key("a"), 0, 1);
-    let Heard::Open(first) = gate.handle(at(1), here(), &open.bytes) else {
+    let GateOutput::Open(first) = gate.handle(at(1), here(), &open.bytes) else {
         panic!("refused");
     };
     gate.accept(at(1), &first, SessionId(1)).unwrap();
@@ -294,9 +294,9 @@ proptest! {
         let mut gate = gate(key("a"));
         for (i, datagram) in first.iter().enumerate() {
             match gate.handle(at(i as u64), here(), datagram) {
-                Heard::Nothing => {}
-                Heard::Answer(answer) => prop_assert!(answer.len() <= datagram.len()),
-                Heard::Open(_) => prop_assert!(false, "opened by noise"),
+                GateOutput::Nothing => {}
+                GateOutput::Answer(answer) => prop_assert!(answer.len() <= datagram.len()),
+                GateOutput::Open(_) => prop_assert!(false, "opened by noise"),
             }
         }
         prop_assert_eq!(gate.remembered(), 0);

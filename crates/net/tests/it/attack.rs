@@ -16,7 +16,7 @@ use fullpipe_net::endpoint::{self, Flush, Hooks, Mark, Plan, Port, Side};
 use fullpipe_net::io::Stop;
 use fullpipe_net::session::cookie::{Cookie, CookieJar};
 use fullpipe_net::session::message::{self, Ask, Nonce, Open};
-use fullpipe_net::session::{Gate, Heard, Key, Reason};
+use fullpipe_net::session::{Gate, GateOutput, Key, Reason};
 use fullpipe_net::wire::{AckDatagram, DataDatagram, Header, Kind, SessionId, VERSION};
 use fullpipe_run::{FlowSpec, RunSpec};
 use fullpipe_units::{Span, Time};
@@ -117,7 +117,7 @@ impl Attacker {
 
 fn cookie_for(gate: &mut Gate, now: Time, from: SocketAddr, nonce: &Nonce) -> Cookie {
     match gate.handle(now, from, &message::hello(nonce)) {
-        Heard::Answer(answer) => message::read_cookie(&answer).unwrap().1,
+        GateOutput::Answer(answer) => message::read_cookie(&answer).unwrap().1,
         other => panic!("{other:?}"),
     }
 }
@@ -134,7 +134,7 @@ fn attack_gate(n: usize) {
     let nonce = Nonce(dice.array());
     let cookie = cookie_for(&mut gate, now, friend, &nonce);
     let open = Open::new(&key("k"), nonce, cookie, ask());
-    let Heard::Open(opened) = gate.handle(now, friend, &open.bytes) else {
+    let GateOutput::Open(opened) = gate.handle(now, friend, &open.bytes) else {
         panic!("the friend is refused");
     };
     gate.accept(now, &opened, SessionId(1)).unwrap();
@@ -165,9 +165,9 @@ fn attack_gate(n: usize) {
         let account = balance.entry(from).or_default();
         *account += datagram.len() as i64;
         match gate.handle(now, from, &datagram) {
-            Heard::Nothing => {}
-            Heard::Open(_) => panic!("datagram {i} opened a session: {datagram:02x?}"),
-            Heard::Answer(answer) => {
+            GateOutput::Nothing => {}
+            GateOutput::Open(_) => panic!("datagram {i} opened a session: {datagram:02x?}"),
+            GateOutput::Answer(answer) => {
                 *account -= answer.len() as i64;
                 assert!(answer.len() <= datagram.len());
                 if let Ok((_, reason)) = message::read_refuse(&answer) {
@@ -190,12 +190,12 @@ fn attack_gate(n: usize) {
     let again = Nonce(attacker.dice.array());
     let cookie = cookie_for(&mut gate, now, friend, &again);
     let open = Open::new(&key("k"), again, cookie, ask());
-    let Heard::Open(opened) = gate.handle(now, friend, &open.bytes) else {
+    let GateOutput::Open(opened) = gate.handle(now, friend, &open.bytes) else {
         panic!("the friend is refused after the attack");
     };
     gate.accept(now, &opened, SessionId(2)).unwrap();
     match gate.handle(now, friend, &open.bytes) {
-        Heard::Answer(answer) => {
+        GateOutput::Answer(answer) => {
             assert_eq!(message::read_refuse(&answer).unwrap().1, Reason::Replay);
         }
         other => panic!("replayed: {other:?}"),

@@ -1,4 +1,4 @@
-//! What becomes of a request.
+//! Admission of a request: limits, memory, content.
 
 use std::sync::Arc;
 
@@ -11,19 +11,19 @@ use super::super::message::{Ask, ENCRYPT};
 use super::super::request::{Options, Request};
 use crate::content::{self, Allowed};
 
-/// A run that was granted.
+/// A granted run.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// As this server hosts it.
+    /// The run as this server executes it.
     pub spec: Arc<RunSpec>,
     /// Direction, encryption, content and other options.
     pub options: Options,
-    /// Within which bounds.
+    /// Limits of the run.
     pub grant: Grant,
 }
 
-/// Judges the bytes of a request that `ask` announced: what will be run, what it carries, and its
-/// part of the memory; or why it will not.
+/// Decides on the request that `ask` announced: the run, its payload and its share of the memory; or
+/// the reason for a refusal.
 pub fn admit(
     bytes: &[u8],
     ask: &Ask,
@@ -39,7 +39,7 @@ pub fn admit(
     }
     let mut spec = request.spec;
     let most = limits.max_duration;
-    // What ends by itself gets the time that there is.
+    // A run that ends by itself gets the time that is left.
     let clipped = request.options.until_complete && spec.duration > most;
     if clipped {
         spec.duration = most;
