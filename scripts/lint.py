@@ -59,7 +59,7 @@ REMEDY = {
 }
 
 FILLER = re.compile(
-    r"^(?:(?:Of|What|Who|Whom|Whose|Which|Why|How|It|Its|That|This|They|Such|So|As|From|To|In|By"
+    r"^(?:(?:Of|What|Who|Whom|Whose|Which|Why|How|It|Its|That|As|From|To|In|By"
     r"|And|Where|When|Whether|At)(?: \S+){1,3}|See (?:above|below)|Why|How|Who|What|Which|Where"
     r"|When)\.$"
 )

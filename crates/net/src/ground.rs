@@ -230,17 +230,3 @@ pub fn run_hosts(
     };
     Ok((near, far, path))
 }
-
-/// Payload of the longest datagram of a run.
-pub fn longest(spec: &RunSpec) -> usize {
-    let templates = spec.arrivals.iter().map(|a| &a.template);
-    let segments = spec
-        .flows
-        .iter()
-        .chain(templates)
-        .map(|f| f.sender.mss as usize + crate::wire::DataDatagram::LEN);
-    let foreign = spec.sources.iter().map(|s| usize::from(s.packet));
-    let foreign = foreign.chain(spec.pings.iter().map(|p| usize::from(p.size)));
-    let least = crate::wire::AckDatagram::MOST;
-    segments.chain(foreign).fold(least, usize::max)
-}

@@ -1,8 +1,10 @@
-//! Sizes of IP and UDP headers, and the room that IPv6 needs in the packets of a run.
+//! Sizes of IP and UDP headers, of the longest datagram, and the room that IPv6 needs in packets.
 
 use std::net::{IpAddr, SocketAddr};
 
 use fullpipe_run::RunSpec;
+
+use crate::wire::{AckDatagram, DataDatagram};
 
 /// Bytes of IPv4 and UDP. What a specification calls the size of a packet includes them.
 pub const IPV4: usize = 28;
@@ -24,6 +26,20 @@ pub fn bytes(to: SocketAddr) -> usize {
         true => IPV4 + IPV6_MORE,
         false => IPV4,
     }
+}
+
+/// UDP payload of the longest datagram of a run, bytes.
+pub fn longest(spec: &RunSpec) -> usize {
+    let templates = spec.arrivals.iter().map(|a| &a.template);
+    let segments = spec
+        .flows
+        .iter()
+        .chain(templates)
+        .map(|f| f.sender.mss as usize + DataDatagram::LEN);
+    let foreign = spec.sources.iter().map(|s| usize::from(s.packet));
+    let foreign = foreign.chain(spec.pings.iter().map(|p| usize::from(p.size)));
+    let least = AckDatagram::MOST;
+    segments.chain(foreign).fold(least, usize::max)
 }
 
 /// Makes `room` bytes of room in the segments of a run, so that packets are as long as before

@@ -40,7 +40,7 @@ pub use interface::interfaces;
 pub use port::{Flush, Mark, Port};
 pub use udp::UdpPort;
 
-use crate::ground;
+use crate::headers;
 use crate::io::{IoConfig, Mode, Stop};
 use crate::wire::SessionId;
 
@@ -87,7 +87,7 @@ impl Side {
         let foreign = !spec.sources.is_empty() || !spec.pings.is_empty();
         let only_acks = !foreign && flows.all(|f| self.sends(f.reverse));
         IoConfig {
-            longest: ground::longest(spec),
+            longest: headers::longest(spec),
             coalesce: mode == Mode::Bulk || only_acks,
             stamps: true,
             ..IoConfig::new(mode)
@@ -170,7 +170,7 @@ impl EndpointError {
         let ip = peer.ip().to_canonical();
         match rustix::io::Errno::from_io_error(error) {
             Some(rustix::io::Errno::MSGSIZE) => Self::Longer {
-                bytes: ground::longest(&plan.spec) + if ip.is_ipv4() { 28 } else { 48 },
+                bytes: headers::longest(&plan.spec) + if ip.is_ipv4() { 28 } else { 48 },
                 peer,
                 mtu: mtu(peer).ok(),
             },

@@ -83,7 +83,7 @@ impl Client {
             return Err(SessionError::NoKey);
         }
         let bytes = request.encode()?;
-        let longest = ground::longest(&request.spec) + request.options.overhead();
+        let longest = headers::longest(&request.spec) + request.options.overhead();
         let longest = longest.max(CONTROL_BYTES);
         let config = IoConfig {
             longest,
@@ -233,7 +233,7 @@ impl Client {
         let hooks = hooks.with_complete(&complete);
         let outcome = match &mut self.seal {
             Some(seal) => {
-                let sealed = Sealed::new(port, seal, ground::longest(spec));
+                let sealed = Sealed::new(port, seal, headers::longest(spec));
                 endpoint::run(&plan, sealed, hooks, &stop)
             }
             None => endpoint::run(&plan, port, hooks, &stop),

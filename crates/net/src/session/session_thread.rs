@@ -21,7 +21,7 @@ use super::server_session::{Job, ServerSession, SessionState};
 use super::{Sealed, Secrets};
 use crate::content::Allowed;
 use crate::endpoint::{self, Hooks, Plan, Side, UdpPort};
-use crate::ground;
+use crate::headers;
 use crate::io::{Clock, IoConfig, Mode, Socket, Stop, WaitStrategy};
 
 /// All that a session's thread is given.
@@ -156,7 +156,7 @@ impl Session {
 
     /// Runs the far side, then hands out its result.
     fn host(&self, job: &Job, state: &mut ServerSession) -> io::Result<()> {
-        let plain = ground::longest(&job.spec);
+        let plain = headers::longest(&job.spec);
         let longest = (plain + job.options.overhead()).max(CONTROL_BYTES);
         let stop = Stop::new()?;
         let config = Side::Far.io_config(&job.spec, job.options.mode());
