@@ -3,8 +3,6 @@
 
 use std::fmt::Write as _;
 
-use fullpipe_report::figure::RasterError;
-
 use crate::cell::{self, Cell};
 use crate::compare::compare;
 use crate::measure::Curve;
@@ -20,9 +18,6 @@ pub enum FigureError {
     /// A cell has no curve on one side.
     #[error("{0} has no curve on one side: run its cell first")]
     Missing(String),
-    /// The SVG could not be turned into a PNG.
-    #[error(transparent)]
-    Raster(#[from] RasterError),
 }
 
 /// The cells of the panels: 100 Mbit/s, 150 ms, buffer of one BDP.
@@ -62,14 +57,6 @@ pub fn svg(oracle: &[Run], sim: &[Run]) -> Result<String, FigureError> {
     }
     let end = cells.first().map_or(0.0, |c| c.end_ms() as f64);
     Ok(draw(&panels, end))
-}
-
-/// The picture of [`svg`] as PNG.
-///
-/// # Errors
-/// [`FigureError::Raster`].
-pub fn png(svg: &str) -> Result<Vec<u8>, FigureError> {
-    Ok(fullpipe_report::figure::png(svg, PNG_SCALE)?)
 }
 
 struct Panel {
@@ -265,7 +252,6 @@ const PANEL: f64 = 200.0;
 const COLUMNS: usize = 3;
 const LEFT: f64 = 84.0;
 const GAP: f64 = 30.0;
-const PNG_SCALE: f32 = 1.5;
 const FONT: &str = "Ubuntu, sans-serif";
 const INK: &str = "#1a1a1a";
 const GREY: &str = "#444";
@@ -311,7 +297,6 @@ mod tests {
         for name in SHOWN {
             assert!(svg.contains(&format!(">{name}</text>")));
         }
-        assert!(png(&svg).unwrap().starts_with(b"\x89PNG"));
         let error = super::svg(&linux[1..], &sim).unwrap_err().to_string();
         assert!(error.starts_with("reno-100x150-b1"), "{error}");
     }

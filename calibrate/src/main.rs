@@ -194,7 +194,7 @@ struct DocsArgs {
 struct FigureArgs {
     #[command(flatten)]
     linux: Linux,
-    /// The SVG; the PNG goes beside it [default: docs/img/linux.svg of the repository]
+    /// Where the SVG goes [default: docs/img/linux.svg of the repository]
     #[arg(long, value_name = "FILE")]
     to: Option<PathBuf>,
 }
@@ -408,11 +408,9 @@ fn figure(a: &FigureArgs) -> Result<(), String> {
     let oracle = a.linux.read(&cells)?;
     let sim = simulate(&cells, Model::Linux);
     let svg = figure::svg(&oracle, &sim).map_err(text)?;
-    let png = figure::png(&svg).map_err(text)?;
     let default = || docs_dir().join("img/linux.svg");
     let to = a.to.clone().unwrap_or_else(default);
-    write(&to, svg.as_bytes())?;
-    write(&to.with_extension("png"), &png)
+    write(&to, svg.as_bytes())
 }
 
 fn docs_dir() -> PathBuf {

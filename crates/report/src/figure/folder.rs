@@ -1,4 +1,4 @@
-//! Pictures in a directory: one per case, as SVG and PNG, and all of them in one.
+//! Pictures in a directory: one per case, and all of them in one.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
-use super::draw::{overview_svg, png};
+use super::draw::overview_svg;
 use super::{Figure, FigureError};
 
 /// The pictures of a result.
@@ -37,7 +37,7 @@ pub(super) fn draw_all(
             return Ok(None);
         };
         let name = file_name(*case, label);
-        write_both(dir, &name, &figure.svg())?;
+        write_picture(dir, &name, &figure.svg())?;
         figure.subtitle.clone_from(label);
         Ok(Some((name, figure)))
     };
@@ -56,7 +56,7 @@ pub(super) fn draw_all(
     };
     if panels.len() > 1 {
         let overview = OVERVIEW.to_owned();
-        write_both(dir, &overview, &overview_svg(title, subtitle, &panels))?;
+        write_picture(dir, &overview, &overview_svg(title, subtitle, &panels))?;
         written.overview = Some(svg(&overview));
         names.push(overview);
     }
@@ -82,9 +82,14 @@ fn file_name(case: usize, label: &str) -> String {
     name
 }
 
-fn write_both(dir: &Path, name: &str, svg: &str) -> Result<(), FigureError> {
+fn write_picture(dir: &Path, name: &str, svg: &str) -> Result<(), FigureError> {
     write_file(&dir.join(format!("{name}.svg")), svg.as_bytes())?;
-    write_file(&dir.join(format!("{name}.png")), &png(svg, PNG_SCALE)?)
+    #[cfg(feature = "png")]
+    write_file(
+        &dir.join(format!("{name}.png")),
+        &super::draw::png(svg, PNG_SCALE)?,
+    )?;
+    Ok(())
 }
 
 /// A picture is whole or absent.
@@ -130,6 +135,7 @@ fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Figur
 const OVERVIEW: &str = "overview";
 
 /// Pixels per unit of the SVG.
+#[cfg(feature = "png")]
 const PNG_SCALE: f32 = 1.5;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::Frame;
 use super::svg::PathText;
-use crate::figure::{Curve, Mark};
+use crate::figure::picture::{Curve, Mark};
 
 impl Curve {
     /// Largest window; 0 without one.

@@ -3,7 +3,7 @@
 use super::style::{Detail, INK, LEVEL_STROKE, MARGIN_LEFT, look};
 use super::svg::Svg;
 use super::text::{fit, text_width, thousands};
-use crate::figure::{Curve, Figure, MarkKind};
+use crate::figure::picture::{Curve, Figure, MarkKind};
 
 /// Draws the legend of some figures below `y`, at most `right` wide, and returns its lower end.
 pub(super) fn legend(

@@ -5,7 +5,7 @@ use super::legend::legend;
 use super::style::{Detail, GREY, INK, MARGIN_LEFT};
 use super::svg::Svg;
 use super::text::wrap;
-use crate::figure::Figure;
+use crate::figure::picture::Figure;
 
 /// All cases of a scenario in one picture, on common axes; at most [`OVERVIEW_PANELS`] of them.
 pub fn overview_svg(title: &str, subtitle: &str, figures: &[Figure]) -> String {

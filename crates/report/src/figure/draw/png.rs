@@ -4,7 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use resvg::usvg::fontdb;
 
-use crate::figure::RasterError;
+/// The SVG could not be turned into a PNG.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("cannot rasterise the figure: {0}")]
+pub struct RasterError(String);
 
 /// The PNG of an SVG that this module drew, `scale` pixels per unit.
 ///

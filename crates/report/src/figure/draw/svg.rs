@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Frame;
-use crate::figure::MarkKind;
+use crate::figure::picture::MarkKind;
 
 /// The document being written.
 pub(super) struct Svg {

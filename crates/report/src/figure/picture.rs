@@ -1,0 +1,72 @@
+//! What stands in a picture.
+
+/// What stands in one picture: the flows of one case and one seed.
+#[derive(Clone, Debug, Default)]
+pub struct Figure {
+    /// Headline: the scenario.
+    pub title: String,
+    /// Second line: the parameters of the case.
+    pub subtitle: String,
+    /// Length of the time axis, seconds; longer curves are cut.
+    pub duration: f64,
+    /// Unit of the window axis in words, for example `segments of 1448 B`.
+    pub window_unit: String,
+    /// The curves.
+    pub curves: Vec<Curve>,
+    /// Horizontal lines with a label, for example what the path holds.
+    pub levels: Vec<Level>,
+}
+
+/// The window of one flow over time.
+#[derive(Clone, Debug, Default)]
+pub struct Curve {
+    /// Name in the legend.
+    pub name: String,
+    /// Colour and dash: curves of one group look alike and share one line of the legend.
+    pub group: usize,
+    /// Drawn as a broad pale line that others can lie on.
+    pub band: bool,
+    /// Time of each row, seconds, ascending.
+    pub time: Vec<f64>,
+    /// Window at that time, segments.
+    pub window: Vec<f64>,
+    /// Smallest since the row before.
+    pub low: Vec<f64>,
+    /// Largest since the row before.
+    pub high: Vec<f64>,
+    /// Threshold; not drawn where it is not finite.
+    pub ssthresh: Vec<f64>,
+    /// Events on the curve, ascending.
+    pub marks: Vec<Mark>,
+}
+
+/// An event on a curve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mark {
+    /// When, seconds.
+    pub time: f64,
+    /// Window before the event, segments.
+    pub window: f64,
+    /// Decides the shape of the mark.
+    pub kind: MarkKind,
+}
+
+/// Kinds of [`Mark`]; each has its own shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MarkKind {
+    /// Start-up left without a reduction.
+    StartUpExit,
+    /// The window was reduced.
+    Congestion,
+    /// A retransmission timeout.
+    Timeout,
+}
+
+/// A horizontal line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Level {
+    /// Window, segments.
+    pub window: f64,
+    /// Label at its right end.
+    pub label: String,
+}
