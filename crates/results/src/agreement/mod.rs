@@ -13,14 +13,20 @@
 //! tell the grounds apart.
 
 mod distance;
+pub(crate) mod judged;
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::compare::{Difference, Options, Runs, Verdict, View};
+use crate::compare::difference::Difference;
+use crate::compare::options::{Options, View};
+use crate::compare::row::Verdict;
+use crate::compare::runs::Runs;
 use crate::result::{CaseResult, Estimate, Params, RunResult};
 use crate::store::{ResultDir, SeriesKind, StoreError, Table};
+pub use judged::{COMPLETION_AREA, CWND_AREA, LOSS_TIME, MEASURES, is_judged};
+
 use distance::{Steps, area_between, area_of_distributions, kolmogorov_smirnov, largest_shift};
 use fullpipe_metrics::Scope;
 
@@ -55,43 +61,6 @@ pub struct Distance {
     pub threshold: f64,
     /// Judgement.
     pub verdict: Verdict,
-}
-
-/// Relative area between the windows.
-pub const CWND_AREA: &str = "cwnd_area";
-/// Largest difference of the times of two congestion events, in round trips.
-pub const LOSS_TIME: &str = "loss_time_rtt";
-/// Relative area between the distributions of completion times.
-pub const COMPLETION_AREA: &str = "completion_area";
-/// Every measure.
-pub const MEASURES: [&str; 3] = [CWND_AREA, LOSS_TIME, COMPLETION_AREA];
-
-/// True for the numbers that two grounds must have in common.
-pub fn is_judged(scope: Scope, metric: &str) -> bool {
-    let names: &[&str] = match scope {
-        Scope::Flow => &[
-            "goodput_mbps",
-            "rtt_ms.mean",
-            "retransmits",
-            "loss_events",
-            "timeouts",
-            "completion_time_s",
-        ],
-        Scope::Traffic => &["completion_time_s.mean", "rtt_ms.mean", "received_mbps"],
-        Scope::Link | Scope::Case => &[],
-    };
-    names.contains(&metric)
-}
-
-/// The threshold of a metric or measure where it is not that of all.
-pub(crate) fn threshold(name: &str) -> Option<f64> {
-    match name {
-        // As many on both sides.
-        "loss_events" | "timeouts" => Some(0.0),
-        // One round trip.
-        LOSS_TIME => Some(1.0),
-        _ => None,
-    }
 }
 
 /// The distances of all flows and short flows in the cases `same` (indices on both sides).

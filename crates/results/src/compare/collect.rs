@@ -1,9 +1,10 @@
 //! Two cases held against each other, row by row.
 
 use super::difference::Difference;
+use super::options::{Options, View};
+use super::row::{Missing, Number, Row, Verdict};
 use super::runs::{Runs, pairs};
-use super::{Missing, Number, Options, Row, Verdict, View};
-use crate::agreement;
+use crate::agreement::judged::is_judged;
 use crate::result::{CaseResult, Estimate, Estimates};
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::Scope;
@@ -81,7 +82,7 @@ impl Collector<'_> {
             };
             let judged = self.view == View::Metrics
                 || !options.metrics.is_empty()
-                || agreement::is_judged(scope, metric);
+                || is_judged(scope, metric);
             let threshold = options.threshold_of(metric, self.view);
             let (na, nb) = (a.seeds.len(), b.seeds.len());
             let paired = self.runs.and_then(|runs| {

@@ -1,6 +1,6 @@
 //! A difference of means with its 95 % interval: of pairs, or of two independent samples.
 
-use super::{Effect, Method};
+use super::row::{Effect, Method};
 use crate::result::{Estimate, student_t};
 
 /// `b - a` with its interval.

@@ -1,8 +1,10 @@
 //! Comparisons of results made by hand.
 
 use super::collect::verdict;
+use super::difference::Difference;
 use super::runs::pairs;
 use super::*;
+use crate::result::Params;
 use crate::result::{CaseMetrics, Estimate, Estimates, FlowResult, LinkResult};
 
 fn estimate(samples: &[f64]) -> Estimate {

@@ -1,0 +1,58 @@
+//! What a comparison looks at.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::agreement::judged;
+
+/// What is compared, and the largest difference that counts as equal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Largest accepted relative difference, `|b - a| / |a|`.
+    pub threshold: f64,
+    /// The same for single metrics, by name.
+    pub thresholds: BTreeMap<String, f64>,
+    /// Metrics to compare; empty: all of the table.
+    pub metrics: Vec<String>,
+    /// Metrics, agreement of grounds, or whichever fits the two results.
+    pub view: View,
+}
+
+/// Rows that decide whether two results agree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum View {
+    /// The agreement, if the two are results of different grounds; the metrics otherwise.
+    #[default]
+    Auto,
+    /// Every metric.
+    Metrics,
+    /// The agreement: see [`crate::agreement`].
+    Agreement,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            threshold: DEFAULT_THRESHOLD,
+            thresholds: BTreeMap::new(),
+            metrics: Vec::new(),
+            view: View::Auto,
+        }
+    }
+}
+
+impl Options {
+    pub(crate) fn threshold_of(&self, metric: &str, view: View) -> f64 {
+        let default = || match view {
+            View::Agreement => judged::threshold(metric).unwrap_or(self.threshold),
+            _ => self.threshold,
+        };
+        let own = self.thresholds.get(metric).copied();
+        own.unwrap_or_else(default)
+    }
+}
+
+/// 5 %.
+pub const DEFAULT_THRESHOLD: f64 = 0.05;

@@ -1,0 +1,112 @@
+//! A number of two results, side by side.
+
+use serde::Serialize;
+
+use crate::result::Params;
+
+/// One metric of one case.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Parameters of the case.
+    pub params: Params,
+    /// Flow or traffic it is taken from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
+    /// Link it is taken from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// Metric.
+    pub metric: String,
+    /// Unit of the metric; `1` for a ratio.
+    pub unit: &'static str,
+    /// First value.
+    pub a: Number,
+    /// Second value.
+    pub b: Number,
+    /// `b - a`, in pairs the mean of the pairs' differences; `null` if either is undefined.
+    pub difference: Option<f64>,
+    /// 95 % interval of the difference; with two seeds or more on both sides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference_ci95: Option<[f64; 2]>,
+    /// Where the interval comes from.
+    pub method: Method,
+    /// Pairs, if it is paired.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pairs: Option<usize>,
+    /// Size of the difference against the spread of the runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Effect>,
+    /// `difference / |a|`; `null` if undefined or `a` is zero.
+    pub relative: Option<f64>,
+    /// Largest accepted relative difference.
+    pub threshold: f64,
+    /// Judgement.
+    pub verdict: Verdict,
+    /// False if it is told, but the result is not judged by it.
+    pub judged: bool,
+}
+
+/// A mean with its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Number {
+    /// Mean over seeds; `null` if undefined.
+    pub mean: Option<f64>,
+    /// 95 % interval; with two seeds or more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ci95: Option<[f64; 2]>,
+    /// Seeds.
+    pub seeds: usize,
+}
+
+/// How the interval of a difference is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// Student's interval of the mean difference of runs with the same seed.
+    Paired,
+    /// Welch's interval of the difference of two means.
+    Welch,
+    /// No interval: a single seed on a side, or nothing defined.
+    Single,
+}
+
+/// Standardised size of a difference (Cohen 1988, section 2).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Effect {
+    /// `d_z`: mean difference of the pairs / their standard deviation; `d`: difference of the means
+    /// / pooled standard deviation.
+    pub measure: &'static str,
+    /// Standard deviations.
+    pub value: f64,
+}
+
+/// Judgement of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Equal.
+    Same,
+    /// Different, but the interval holds zero: the seeds there are do not tell the two apart. Or
+    /// undefined in more of the seeds on one side than on the other.
+    Indistinguishable,
+    /// A difference (a real one, if there is an interval) within the threshold.
+    Within,
+    /// A difference (a real one, if there is an interval) beyond the threshold, from or to zero, or
+    /// between a number and none.
+    Beyond,
+}
+
+/// Something only one result has.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Missing {
+    /// `a` or `b`.
+    pub missing_in: &'static str,
+    /// Parameters of the case.
+    pub params: Params,
+    /// Flow, if only that is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
+    /// Link, if only that is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+}
