@@ -1,6 +1,6 @@
 // The curves of a case, by panel: what the explorer and the small multiples draw.
 
-import type { Curve } from "./data.ts";
+import type { Curve } from "./generated/data.ts";
 import { curveColumns } from "./decode.ts";
 import type { Model } from "./model.ts";
 

@@ -1,7 +1,7 @@
 // Columns out of their text.
 
 import { inflateSync } from "fflate";
-import type { Curves } from "./data.ts";
+import type { Curves } from "./generated/data.ts";
 
 export function bytes(base64: string): Uint8Array {
   const text = atob(base64);

@@ -1,6 +1,6 @@
 // The page, from its data.
 
-import { VERSION, type Page } from "./data.ts";
+import { VERSION, type Page } from "./generated/data.ts";
 import { buildAll, el } from "./dom.ts";
 import { counted, slug } from "./format.ts";
 import { Model } from "./model.ts";

@@ -1,8 +1,11 @@
 // The result as the figures ask for it: estimates by case and name, axes by their role, the
 // competitors.
 
-import type { Axis, Case, Metric, Page, Scenario, Scope, Table } from "./data.ts";
+import type { Axis, Case, Metric, Page, Scenario, Table } from "./generated/data.ts";
 import { float64s } from "./decode.ts";
+
+/** What a metric is taken of. */
+export type Scope = Table["scope"];
 
 export interface Estimate {
   mean: number;
@@ -157,23 +160,14 @@ export class Model {
     return undefined;
   }
 
-  /** The axis whose values compete: stacks, values that set one, or cases with a name. */
+  /** The axis whose values compete. */
   competitors(): Axis | undefined {
-    const named = (a: Axis): boolean => !a.key.includes(".");
-    return (
-      this.axes.find((a) => a.key.endsWith(".stack")) ??
-      this.axes.find((a) => a.key !== "case" && stackOf(a) !== undefined) ??
-      this.axes.find((a) => named(a) && a.key !== "case" && /stack|variant|first|sender/.test(a.key)) ??
-      this.axes.find((a) => a.key === "case") ??
-      this.axes.find(named) ??
-      this.axes[0]
-    );
+    return this.axes.find((a) => a.competes);
   }
 
   /** The flow whose keys an axis sets. */
   flowOf(axis: Axis): string | undefined {
-    const name = /^flow\.([^.]+)\./.exec(stackOf(axis) ?? axis.key)?.[1];
-    return name !== undefined && this.flows().includes(name) ? name : undefined;
+    return axis.flow !== undefined && this.flows().includes(axis.flow) ? axis.flow : undefined;
   }
 
   /** What tells a case from the others: `reno, RTT 70 ms`, `reno vs cubic, RTT 10 ms`. */
@@ -201,11 +195,6 @@ export class Model {
   }
 }
 
-/** The stack that an axis sets: its own key, or that of a flow or of traffic in its tables. */
-export function stackOf(axis: Axis): string | undefined {
-  return [axis.key, ...(axis.sets ?? [])].find((k) => k.endsWith(".stack"));
-}
-
 const SCOPES: Scope[] = ["flow", "case", "link", "traffic"];
 
 function sameValues(a: Axis, b: Axis): boolean {
@@ -215,20 +204,6 @@ function sameValues(a: Axis, b: Axis): boolean {
 /** A value of an axis for people: units apart, stacks as they are. */
 export function axisValue(value: string): string {
   return value.replace(/^(-?[0-9.]+)([A-Za-zµ%])/, "$1 $2");
-}
-
-/** The number in a value with a unit, in the unit's base; undefined for words. */
-export function quantity(value: string): number | undefined {
-  const match = /^(-?[0-9.]+(?:e-?[0-9]+)?)\s*([A-Za-zµ%/]*)$/.exec(value.trim());
-  if (!match) return undefined;
-  const factors: Record<string, number> = {
-    "": 1, "%": 1, s: 1, ms: 1e-3, us: 1e-6, µs: 1e-6, ns: 1e-9, min: 60,
-    "bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9,
-    B: 1, kB: 1e3, MB: 1e6, GB: 1e9, KiB: 1024, MiB: 1048576, KB: 1e3,
-    packet: 1, packets: 1, segment: 1, segments: 1, BDP: 1,
-  };
-  const factor = factors[match[2] ?? ""];
-  return factor === undefined ? undefined : Number(match[1]) * factor;
 }
 
 /** Every combination of the values of some axes that occurs, in the order of the cases. */

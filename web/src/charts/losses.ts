@@ -4,7 +4,7 @@
 
 import { seriesColour } from "../colour.ts";
 import type { Cell } from "../csv.ts";
-import type { Losses } from "../data.ts";
+import type { Losses } from "../generated/data.ts";
 import { linear } from "../scale.ts";
 import { line, mark, path, polyline, svg, text, type Mark } from "../svg.ts";
 import { domainOf, yAxis } from "./axes.ts";

@@ -1,6 +1,6 @@
 // A bound as a band and the observed value as a dot on it.
 
-import type { Expected } from "../data.ts";
+import type { Expected } from "../generated/data.ts";
 import { linear } from "../scale.ts";
 import { line, mark, rect, svg, type Mark } from "../svg.ts";
 

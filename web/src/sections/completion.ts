@@ -2,7 +2,7 @@
 
 import { cdf, rows as cdfRows, type Cdf } from "../charts/cdf.ts";
 import { losses, rows as lossRows, type LossFigure } from "../charts/losses.ts";
-import type { Axis, Completions } from "../data.ts";
+import type { Axis, Completions } from "../generated/data.ts";
 import { float32s } from "../decode.ts";
 import { figure } from "../figure.ts";
 import { counted } from "../format.ts";

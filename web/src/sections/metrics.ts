@@ -1,10 +1,10 @@
 // `[[report]] figure = "metric"`: a metric over a key, with error bars.
 
 import { lines, rows, type Lines } from "../charts/lines.ts";
-import type { Axis, FigureAsk } from "../data.ts";
+import type { Axis, FigureAsk } from "../generated/data.ts";
 import { figure } from "../figure.ts";
 import { metricHead } from "../format.ts";
-import { axisLabel, axisValue, axisWords, combinations, quantity, type Model } from "../model.ts";
+import { axisLabel, axisValue, axisWords, combinations, type Model } from "../model.ts";
 import { toDom } from "../svg.ts";
 
 /** Competitors in one picture; more become pictures of their own. */
@@ -34,7 +34,7 @@ export function linesOf(model: Model, ask: FigureAsk): Lines[] {
     title: facet.label === "" ? title : `${title} · ${facet.label}`,
     xTitle: axisWords(x),
     yTitle: head,
-    x: x.values.map((v) => ({ label: axisValue(v), value: quantity(v) })),
+    x: x.values.map((v, at) => ({ label: axisValue(v), value: x.numbers?.[at] })),
     series: every.map((s, colour) => ({
       name: inner.length === 1 ? axisLabel(inner[0]!, inner[0]!.values[s.at.get(inner[0]!) ?? 0] ?? "") : s.label,
       colour,

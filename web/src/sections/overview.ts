@@ -2,11 +2,11 @@
 
 import { range } from "../charts/range.ts";
 import type { Cell } from "../csv.ts";
-import type { Axis, Expected } from "../data.ts";
+import type { Axis, Expected } from "../generated/data.ts";
 import { el } from "../dom.ts";
 import { figure } from "../figure.ts";
 import { counted, halfWidth, metricHead, metricNumber, number, unit } from "../format.ts";
-import { axisLabel, axisWords, half, stackOf, type Model } from "../model.ts";
+import { axisLabel, axisWords, half, type Model } from "../model.ts";
 import { line, mark, rect, svg, text, textWidth, toDom, type Mark } from "../svg.ts";
 import { linear } from "../scale.ts";
 
@@ -97,9 +97,8 @@ function judgedBy(model: Model, axis: Axis, own: string | undefined): { metric: 
   const asked = model.scenario.figures.find((f) => f.figure === "metric" && f.y !== undefined && /_time_s/.test(f.y) && model.has(f.y));
   if (asked?.y !== undefined) return { metric: asked.y, ...(asked.flow !== undefined ? { of: asked.flow } : {}) };
   const times = "completion_time_s.mean";
-  const traffic = /^traffic\.([^.]+)\./.exec(stackOf(axis) ?? axis.key)?.[1];
   const classes = model.traffic().filter((t) => model.scopeOf(times, t) === "traffic" && model.cases.some((_, c) => model.estimate(c, times, t)));
-  const mice = classes.find((c) => c === traffic) ?? (own === undefined ? classes[0] : undefined);
+  const mice = classes.find((c) => c === axis.traffic) ?? (own === undefined ? classes[0] : undefined);
   if (mice !== undefined) return { metric: times, of: mice };
   // Where only one flow competes it is judged by its own goodput, otherwise by what all flows get
   // together.

@@ -1,7 +1,7 @@
 // Where the numbers come from: the file, the seeds, the engine, the machine, and what every metric
 // means.
 
-import type { Page } from "../data.ts";
+import type { Page } from "../generated/data.ts";
 import { el } from "../dom.ts";
 import { number, unit } from "../format.ts";
 import type { Model } from "../model.ts";

@@ -1,7 +1,7 @@
 // Throughput, stability, fairness, asymmetry: the matrix of the scenario as coloured tables.
 
 import { coloursOf, drawing, rows, table, type Matrix, type MatrixCell } from "../charts/matrix.ts";
-import type { Axis, FigureAsk, Metric } from "../data.ts";
+import type { Axis, FigureAsk, Metric } from "../generated/data.ts";
 import { el, select } from "../dom.ts";
 import { figure } from "../figure.ts";
 import { metricHead, metricWords, unit } from "../format.ts";

@@ -1,7 +1,7 @@
 // A small page by hand: two stacks, two windows, two distances; one case missing.
 
 import { deflateSync } from "fflate";
-import type { Case, Curve, Page, Scenario, Table } from "../../src/data.ts";
+import type { Case, Curve, Page, Scenario, Table } from "../../src/generated/data.ts";
 
 export function f64(values: readonly number[]): string {
   return Buffer.from(new Uint8Array(Float64Array.from(values).buffer)).toString("base64");
@@ -45,9 +45,9 @@ export function scenario(): Scenario {
   return {
     name: "example", about: "", origin: "example.toml", text: "", text_sha256: "", ground: "sim", fullpipe: "1", engine: "", machine: "", seeds: [1, 2],
     axes: [
-      { key: "flow.main.stack", label: "stack", values: STACKS },
-      { key: "flow.main.window", label: "window", values: WINDOWS },
-      { key: "path.rtt", label: "rtt", values: RTTS },
+      { key: "flow.main.stack", label: "stack", values: STACKS, competes: true, flow: "main" },
+      { key: "flow.main.window", label: "window", values: WINDOWS, numbers: [64, 800], unit: "segments", competes: false, flow: "main" },
+      { key: "path.rtt", label: "rtt", values: RTTS, numbers: [0.01, 0.07], unit: "s", competes: false },
     ],
     fixed: [], cases, tables: [flow], expectations: [], figures: [{ figure: "metric", x: "flow.main.window", y: "goodput_mbps" }], layouts: [layout],
   };
@@ -55,5 +55,5 @@ export function scenario(): Scenario {
 
 export function page(): Page {
   const metric = { name: "goodput_mbps", scope: "flow" as const, unit: "Mbit/s", count: false, better: "higher" as const, about: "", formula: "", source: "" };
-  return { version: 1, title: "example", about: "", fullpipe: "1", metrics: [metric], scenarios: [scenario()] };
+  return { version: 2, title: "example", about: "", fullpipe: "1", metrics: [metric], scenarios: [scenario()] };
 }

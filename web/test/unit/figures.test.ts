@@ -11,7 +11,7 @@ import { drawing as panels, rows as seriesRows } from "../../src/charts/series.t
 import { luminance } from "../../src/colour.ts";
 import { curvesOf } from "../../src/curves.ts";
 import { float32s, float64s } from "../../src/decode.ts";
-import { combinations, half, Model, quantity } from "../../src/model.ts";
+import { combinations, half, Model } from "../../src/model.ts";
 import { linesOf } from "../../src/sections/metrics.ts";
 import { boundText, ranking, sorted } from "../../src/sections/overview.ts";
 import { layoutOf, matrix } from "../../src/sections/tables.ts";
@@ -39,11 +39,11 @@ test("estimates by case and name", () => {
   assert.equal(m.pair(), undefined);
 });
 
-test("what sets a stack competes", () => {
+test("what competes is said by the program", () => {
   const p = page();
   const s = p.scenarios[0]!;
-  s.axes[0] = { key: "sending", label: "sending", values: s.axes[0]!.values, sets: ["traffic.web.size", "traffic.web.stack"] };
-  s.axes[1] = { key: "load", label: "load", values: s.axes[1]!.values, sets: ["flow.long.streams"] };
+  s.axes[0] = { key: "sending", label: "sending", values: s.axes[0]!.values, competes: true, traffic: "web" };
+  s.axes[1] = { key: "load", label: "load", values: s.axes[1]!.values, competes: false, flow: "long" };
   s.axes.reverse();
   for (const c of s.cases) c.at.reverse();
   const m = new Model(p, s, "example");
@@ -141,14 +141,11 @@ test("every drawing is a file that stands alone", () => {
 });
 
 test("a metric over a quantity is drawn to scale, over words side by side", () => {
-  const x = (labels: string[]) => labels.map((label) => ({ label, value: quantity(label) }));
-  assert.deepEqual(positions(x(["0ms", "50ms", "100ms"]), [0, 100]).scaled, false, "zero has no place on a scale that may be logarithmic");
-  assert.deepEqual(positions(x(["10ms", "50ms", "90ms"]), [0, 100]).at, [0, 50, 100]);
-  assert.deepEqual(positions(x(["reno", "cubic"]), [0, 100]).at, [25, 75]);
-  assert.equal(positions(x(["1 segment", "1000 segments", "1000000 segments"]), [0, 100]).at[1]!.toFixed(6), "50.000000");
-  assert.equal(quantity("1.5BDP"), 1.5);
-  assert.equal(quantity("70ms"), 0.07);
-  assert.equal(quantity("reno"), undefined);
+  const x = (labels: string[], values: (number | undefined)[]) => labels.map((label, i) => ({ label, value: values[i] }));
+  assert.deepEqual(positions(x(["0ms", "50ms", "100ms"], [0, 0.05, 0.1]), [0, 100]).scaled, false, "zero has no place on a scale that may be logarithmic");
+  assert.deepEqual(positions(x(["10ms", "50ms", "90ms"], [0.01, 0.05, 0.09]), [0, 100]).at, [0, 50, 100]);
+  assert.deepEqual(positions(x(["reno", "cubic"], []), [0, 100]).at, [25, 75]);
+  assert.equal(positions(x(["1 segment", "1000 segments", "1000000 segments"], [1, 1e3, 1e6]), [0, 100]).at[1]!.toFixed(6), "50.000000");
   const [drawn] = linesOf(model(), { figure: "metric", x: "flow.main.window", y: "goodput_mbps" });
   assert.deepEqual(drawn!.series.map((s) => s.name), ["reno, RTT 10 ms", "reno, RTT 70 ms", "cubic, RTT 10 ms", "cubic, RTT 70 ms"]);
   assert.equal(drawn!.series[3]!.points[1], undefined);

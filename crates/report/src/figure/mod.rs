@@ -1,10 +1,10 @@
 //! Congestion window over time: one case as a picture, or all cases of a scenario side by side.
 //!
 //! The SVG is drawn here, text stays text, and the PNG (feature `png`) is the same SVG rasterised
-//! with one bundled font, so that a machine without fonts draws the same picture. The same input gives the same
-//! bytes. A curve is reduced per column of pixels to its first, smallest, largest and last value
-//! (Jugel et al., "M4", VLDB 2014), so no peak of a sawtooth is lost and the file stays small
-//! whatever the length of the run.
+//! with one bundled font, so that a machine without fonts draws the same picture. The same input
+//! gives the same bytes. A curve is reduced per column of pixels to its first, smallest, largest
+//! and last value (Jugel et al., "M4", VLDB 2014), so no peak of a sawtooth is lost and the file
+//! stays small whatever the length of the run.
 //!
 //! [`write`] draws from a stored result, so a picture can be made again without running anything.
 
@@ -28,9 +28,9 @@ pub use folder::Written;
 pub use overlay::write_overlay;
 pub use picture::{Curve, Figure, Level, Mark, MarkKind};
 
-/// Draws every case of a result as SVG, and as PNG with the feature `png`, into `figures/`, with the first seed, and an
-/// overview. Pictures that an earlier run left there are removed. Cases without a time series
-/// (`trace = "off"`) have no picture.
+/// Draws every case of a result as SVG, and as PNG with the feature `png`, into `figures/`, with
+/// the first seed, and an overview. Pictures that an earlier run left there are removed. Cases
+/// without a time series (`trace = "off"`) have no picture.
 ///
 /// # Errors
 /// If the result cannot be read or the pictures cannot be written.

@@ -1,16 +1,16 @@
-//! What the page is given: the Rust side of `web/src/data.ts`. The two change together, with
-//! [`VERSION`].
+//! What the page is given. `web/src/generated/data.ts` is made of these types; a test compares.
 //!
 //! Numbers that a reader may check against `result.json` are 64-bit columns; curves are 32-bit,
 //! packed per case by [`super::pack`].
 
+use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 use serde::Serialize;
 
 /// Version of this layout.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Everything the page shows.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Page {
     /// [`VERSION`].
     pub version: u32,
@@ -27,17 +27,19 @@ pub struct Page {
 }
 
 /// A metric's entry of the table.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Metric {
     /// Name in `result.json`.
     pub name: String,
     /// `flow`, `link`, `traffic` or `case`.
+    #[schemars(extend("enum" = ["flow", "link", "traffic", "case"]))]
     pub scope: &'static str,
     /// Unit; `1` for a ratio.
     pub unit: &'static str,
     /// A number of things.
     pub count: bool,
     /// `higher`, `lower` or `neither`.
+    #[schemars(extend("enum" = ["higher", "lower", "neither"]))]
     pub better: &'static str,
     /// Meaning, one line.
     pub about: &'static str,
@@ -48,7 +50,8 @@ pub struct Metric {
 }
 
 /// A scenario's result.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "Scenario")]
 pub struct ScenarioPart {
     /// Name.
     pub name: String,
@@ -96,7 +99,7 @@ pub struct ScenarioPart {
 }
 
 /// A key of the matrix with its values in the order of the file.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Axis {
     /// Key.
     pub key: String,
@@ -104,13 +107,25 @@ pub struct Axis {
     pub label: String,
     /// Values as text.
     pub values: Vec<String>,
-    /// What the tables of a named axis set, as dotted keys.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub sets: Vec<String>,
+    /// The values as numbers of one unit; absent where one of them is a word or has another unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub numbers: Option<Vec<f64>>,
+    /// Unit of `numbers`; `1` for plain numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<&'static str>,
+    /// Its values compete: stacks, settings that name one, or cases with a name. True of one axis.
+    pub competes: bool,
+    /// The flow whose stack or key it sets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
+    /// The traffic whose stack or key it sets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<String>,
 }
 
 /// A case.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "Case")]
 pub struct CasePart {
     /// What tells it from the others.
     pub label: String,
@@ -131,9 +146,10 @@ pub struct CasePart {
 }
 
 /// Estimates of one scope: one row per case and name.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Table {
     /// `flow`, `link`, `traffic` or `case`.
+    #[schemars(extend("enum" = ["flow", "link", "traffic", "case"]))]
     pub scope: &'static str,
     /// Case of every row.
     pub case: Vec<usize>,
@@ -147,7 +163,8 @@ pub struct Table {
 
 /// A metric over the rows of a table; columns are base64 of little-endian `f64`, NaN where
 /// undefined.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "EstimateColumn")]
 pub struct Estimates {
     /// Metric.
     pub metric: String,
@@ -162,7 +179,7 @@ pub struct Estimates {
 }
 
 /// An expectation held against a case.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Expected {
     /// Name.
     pub name: String,
@@ -185,8 +202,9 @@ pub struct Expected {
 }
 
 /// A `[[report]]` of the file.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, serde::Deserialize)]
 #[serde(default)]
+#[schemars(rename = "FigureAsk")]
 pub struct Figure {
     /// Kind.
     pub figure: String,
@@ -208,7 +226,7 @@ pub struct Figure {
 }
 
 /// Curves over time on one grid: row `i` stands for `[i, i + 1) * step`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Curves {
     /// Width of a row, seconds.
     pub step: f64,
@@ -221,20 +239,22 @@ pub struct Curves {
 }
 
 /// A column of [`Curves`].
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 pub struct Curve {
     /// `cwnd`, `ssthresh`, `rtt`, `goodput`, `queue`, `ping`, `rate`.
+    #[schemars(extend("enum" = ["cwnd", "ssthresh", "rtt", "goodput", "queue", "ping", "rate"]))]
     pub what: &'static str,
     /// Flow, link or traffic.
     pub of: String,
     /// `low`, `high`, `last` or `mean` of the row.
+    #[schemars(extend("enum" = ["low", "high", "last", "mean"]))]
     pub stat: &'static str,
     /// Connections added up.
     pub streams: usize,
 }
 
 /// Short flows of one class in one case, all seeds.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Completions {
     /// Name of the class.
     pub name: String,
@@ -251,7 +271,7 @@ pub struct Completions {
 }
 
 /// How losses inside the first segments of a transfer depend on one another.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Losses {
     /// Part of transfers that lost segment `i`, by `i`.
     pub each: Vec<Option<f64>>,
@@ -259,4 +279,10 @@ pub struct Losses {
     pub next: Vec<Option<f64>>,
     /// Transfers long enough to have segment `i`.
     pub transfers: Vec<u64>,
+}
+
+/// JSON Schema of [`Page`] as it is written, from which the types of `web/` are made.
+pub fn json_schema() -> Schema {
+    let settings = SchemaSettings::default().for_serialize();
+    settings.into_generator().into_root_schema_for::<Page>()
 }

@@ -7,6 +7,7 @@
 //! A page stays small whatever the matrix: [`BUDGET`] bytes of curves are shared by all cases,
 //! extremes kept.
 
+mod axes;
 mod curves;
 pub mod data;
 mod html;
@@ -14,7 +15,6 @@ mod pack;
 mod transfers;
 mod values;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -168,7 +168,7 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
     let file = File::of(&manifest.scenario_text);
     let params: Vec<Vec<(String, String)>> =
         result.cases.iter().map(|c| c.params.texts()).collect();
-    let axes = axes(&params, &file.matrix);
+    let axes = axes::axes(&params, &file.matrix);
     let drawn: Vec<(Vec<Drawn>, Vec<Completions>)> = (0..result.cases.len())
         .into_par_iter()
         .map(|i| Ok((drawn(dir, result, i, rows)?, completions(dir, result, i)?)))
@@ -237,49 +237,6 @@ impl File {
     fn of(text: &str) -> File {
         toml::from_str(text).unwrap_or_default()
     }
-}
-
-/// Keys that vary, with their values in the order in which they occur.
-fn axes(params: &[Vec<(String, String)>], matrix: &toml::Table) -> Vec<Axis> {
-    let axis = |(key, label): (&str, &str)| {
-        let mut values: Vec<String> = Vec::new();
-        for value in params.iter().filter_map(|p| label::find(p, key)) {
-            if !values.iter().any(|v| v == value) {
-                values.push(value.to_owned());
-            }
-        }
-        Axis {
-            key: key.to_owned(),
-            label: label.to_owned(),
-            values,
-            sets: set_by(matrix, key),
-        }
-    };
-    label::varying(params).into_iter().map(axis).collect()
-}
-
-/// The keys that the tables of a named axis set.
-fn set_by(matrix: &toml::Table, axis: &str) -> Vec<String> {
-    fn leaves(at: &str, table: &toml::Table, to: &mut BTreeSet<String>) {
-        for (key, value) in table {
-            let path = if at.is_empty() {
-                key.clone()
-            } else {
-                format!("{at}.{key}")
-            };
-            match value {
-                toml::Value::Table(inner) => leaves(&path, inner, to),
-                _ => drop(to.insert(path)),
-            }
-        }
-    }
-    let mut keys = BTreeSet::new();
-    let tables = matrix.get(axis).and_then(toml::Value::as_array);
-    for table in tables.into_iter().flatten().filter_map(|v| v.as_table()) {
-        leaves("", table, &mut keys);
-    }
-    keys.remove("name");
-    keys.into_iter().collect()
 }
 
 fn fixed(params: &[Vec<(String, String)>], axes: &[Axis]) -> Vec<(String, String)> {

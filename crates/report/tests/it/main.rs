@@ -1,5 +1,6 @@
 //! Integration tests.
 
 mod overlay;
+mod page_types;
 mod report;
 mod support;

@@ -1,0 +1,233 @@
+// Made from crates/report/src/page/data.rs; a test compares. UPDATE_DOCS=1 writes it anew.
+
+export const VERSION = 2;
+
+/** Everything the page shows. */
+export interface Page {
+  /** Its description, from the file. */
+  about: string;
+  /** Version of the program that wrote the page. */
+  fullpipe: string;
+  /** The table of metrics, as far as it has values here. */
+  metrics: Metric[];
+  /** One scenario, or those of a study. */
+  scenarios: Scenario[];
+  /** Name of the scenario or the study. */
+  title: string;
+  /** `VERSION`. */
+  version: number;
+}
+
+/** A key of the matrix with its values in the order of the file. */
+export interface Axis {
+  /** Its values compete: stacks, settings that name one, or cases with a name. True of one axis. */
+  competes: boolean;
+  /** The flow whose stack or key it sets. */
+  flow?: string;
+  /** Key. */
+  key: string;
+  /** Short heading. */
+  label: string;
+  /** The values as numbers of one unit; absent where one of them is a word or has another unit. */
+  numbers?: number[];
+  /** The traffic whose stack or key it sets. */
+  traffic?: string;
+  /** Unit of `numbers`; `1` for plain numbers. */
+  unit?: string;
+  /** Values as text. */
+  values: string[];
+}
+
+/** A case. */
+export interface Case {
+  /** Index of its value on every axis. */
+  at: number[];
+  /** Short flows, by class. */
+  completions?: Completions[];
+  /** Curves of the first seed. */
+  curves?: Curves;
+  /** Data packets that reached a receiver, all seeds. */
+  delivered_packets: number;
+  /** What tells it from the others. */
+  label: string;
+  /** Seeds it ran with. */
+  seeds: number;
+  /** Virtual time, seconds. */
+  simulated_s: number;
+}
+
+/** Short flows of one class in one case, all seeds. */
+export interface Completions {
+  /** Flows that finished. */
+  finished: number;
+  /** Losses of first transmissions in the initial window, if there were any. */
+  losses?: Losses;
+  /** Name of the class. */
+  name: string;
+  /** Completion times at equal steps of the distribution, first and last included: base64 of `f32`, seconds. */
+  quantiles: string;
+  /** Flows that did not. */
+  unfinished: number;
+}
+
+/** A column of `Curves`. */
+export interface Curve {
+  /** Flow, link or traffic. */
+  of: string;
+  /** `low`, `high`, `last` or `mean` of the row. */
+  stat: "low" | "high" | "last" | "mean";
+  /** Connections added up. */
+  streams: number;
+  /** `cwnd`, `ssthresh`, `rtt`, `goodput`, `queue`, `ping`, `rate`. */
+  what: "cwnd" | "ssthresh" | "rtt" | "goodput" | "queue" | "ping" | "rate";
+}
+
+/** Curves over time on one grid: row `i` stands for `[i, i + 1) * step`. */
+export interface Curves {
+  /** Columns one after the other: `f32`, bytes of one significance together, deflated, base64. */
+  data: string;
+  /** Index into `ScenarioPart::layouts`. */
+  layout: number;
+  /** Rows. */
+  rows: number;
+  /** Width of a row, seconds. */
+  step: number;
+}
+
+/** A metric over the rows of a table; columns are base64 of little-endian `f64`, NaN where undefined. */
+export interface EstimateColumn {
+  /** Upper ends. */
+  high?: string;
+  /** Lower ends of the 95 % intervals; absent with one seed. */
+  low?: string;
+  /** Means over seeds. */
+  mean: string;
+  /** Metric. */
+  metric: string;
+}
+
+/** An expectation held against a case. */
+export interface Expected {
+  /** Accepted values; `null` where open. */
+  bound: [number | null, number | null];
+  /** Case. */
+  case: number;
+  /** 95 % interval of the observed value; `null` with one seed. */
+  ci95: [number, number] | null;
+  /** Metric. */
+  metric: string;
+  /** Name. */
+  name: string;
+  /** Observed value. */
+  observed: number | null;
+  /** Flow or link it is taken from. */
+  of: string | null;
+  /** Whether the observed value lies inside the bound. */
+  pass: boolean;
+  /** Where the bound comes from. */
+  source: string;
+}
+
+/** A `[[report]]` of the file. */
+export interface FigureAsk {
+  /** Kind. */
+  figure: string;
+  /** Flow, if not all. */
+  flow?: string;
+  /** Metric. */
+  metric?: string;
+  /** Heading. */
+  title?: string;
+  /** Matrix key. */
+  x?: string;
+  /** Matrix key or metric. */
+  y?: string;
+}
+
+/** How losses inside the first segments of a transfer depend on one another. */
+export interface Losses {
+  /** Part of transfers that lost segment `i`, by `i`. */
+  each: (number | null)[];
+  /** Part of transfers that lost segment `i + 1` among those that lost segment `i`. */
+  next: (number | null)[];
+  /** Transfers long enough to have segment `i`. */
+  transfers: number[];
+}
+
+/** A metric's entry of the table. */
+export interface Metric {
+  /** Meaning, one line. */
+  about: string;
+  /** `higher`, `lower` or `neither`. */
+  better: "higher" | "lower" | "neither";
+  /** A number of things. */
+  count: boolean;
+  /** Definition in words and symbols. */
+  formula: string;
+  /** Name in `result.json`. */
+  name: string;
+  /** `flow`, `link`, `traffic` or `case`. */
+  scope: "flow" | "link" | "traffic" | "case";
+  /** Document that defines it. */
+  source: string;
+  /** Unit; `1` for a ratio. */
+  unit: string;
+}
+
+/** A scenario's result. */
+export interface Scenario {
+  /** Its description, from the file. */
+  about: string;
+  /** Matrix keys that vary. */
+  axes: Axis[];
+  /** The cases, in the order of the result. */
+  cases: Case[];
+  /** Fingerprint of the engine's sources. */
+  engine: string;
+  /** Bounds and what was observed. */
+  expectations: Expected[];
+  /** How true path and hosts of a real run were, the worst of all cases. */
+  fidelity?: string;
+  /** Figures asked for in the file. */
+  figures: FigureAsk[];
+  /** Matrix keys that do not, with their value. */
+  fixed: [string, string][];
+  /** Version of the program that ran it. */
+  fullpipe: string;
+  /** Ground. */
+  ground: string;
+  /** Lists of columns that `Curves::layout` points into. */
+  layouts: Curve[][];
+  /** Machine, in words. */
+  machine: string;
+  /** Name. */
+  name: string;
+  /** Where the file came from. */
+  origin: string;
+  /** Seeds of every case. */
+  seeds: number[];
+  /** Values, one table per scope. */
+  tables: Table[];
+  /** The file. */
+  text: string;
+  /** SHA-256 of the file. */
+  text_sha256: string;
+  /** What is to be said where means are less sure than was asked for. */
+  unsure?: string;
+  /** What is to be said where a real path or its hosts were not what they claim. */
+  untrue?: string;
+}
+
+/** Estimates of one scope: one row per case and name. */
+export interface Table {
+  /** Case of every row. */
+  case: number[];
+  /** Columns. */
+  columns: EstimateColumn[];
+  /** Stack of a flow, kind of a traffic; empty otherwise. */
+  kind: string[];
+  /** Name of flow, link or traffic; empty for the case. */
+  name: string[];
+  /** `flow`, `link`, `traffic` or `case`. */
+  scope: "flow" | "link" | "traffic" | "case";
+}
