@@ -123,7 +123,7 @@ impl<C: Controller> Sender<C> {
         dsack
     }
 
-    /// Samples RTT and rate and counts rounds: the event as it is before anything is judged.
+    /// Samples RTT and rate and counts rounds: the event before loss detection.
     #[inline(always)]
     fn digest(&mut self, now: Time, ack: &Ack, opening: &Opening, d: &Delivered) -> AckEvent {
         let advanced = ack.cum > opening.una;
@@ -225,12 +225,12 @@ impl<C: Controller> Sender<C> {
     /// A round ended that delivered `volume` segments: window validation looks at it.
     fn validate_round(&mut self, now: Time, volume: u64) {
         let window = self.window_state();
-        let verdict = self
+        let changed = self
             .validation
             .on_round(now, volume, self.rtt.srtt(), window);
-        if let Some(verdict) = verdict {
+        if let Some(state) = changed {
             let idle = now.saturating_since(self.last_sent);
-            let ev = IdleEvent::new(now, idle, verdict.window, verdict.ssthresh);
+            let ev = IdleEvent::new(now, idle, state.window, state.ssthresh);
             self.cc.on_idle(&ev);
         }
     }
@@ -272,7 +272,7 @@ impl<C: Controller> Sender<C> {
         let now = event.now;
         let delivered_now = event.delivered_now();
         if let Some(artificial) = &mut self.artificial
-            && artificial.strikes(now, opening.delivered, delivered_now, self.cc.window())
+            && artificial.drops(now, opening.delivered, delivered_now, self.cc.window())
         {
             self.reduce(now, CongestionKind::Loss, 0, event);
         }

@@ -36,7 +36,7 @@ impl Artificial {
 
     /// `n` segments were just delivered after `before` others, the window is `w`: does one of them
     /// count as lost?
-    pub fn strikes(&mut self, now: Time, before: u64, n: u64, w: f64) -> bool {
+    pub fn drops(&mut self, now: Time, before: u64, n: u64, w: f64) -> bool {
         let after = before + n;
         let mut hit = false;
         while self.rules.segments.last().is_some_and(|s| *s < after) {
@@ -101,7 +101,7 @@ mod tests {
         };
         let mut a = Artificial::new(rules, 7).unwrap();
         let hits = (0..1_000_000u64)
-            .filter(|i| a.strikes(Time::ZERO, *i, 1, 1.0))
+            .filter(|i| a.drops(Time::ZERO, *i, 1, 1.0))
             .count();
         assert!((900..1100).contains(&hits), "{hits}");
     }
@@ -115,7 +115,7 @@ mod tests {
         };
         let mut a = Artificial::new(rules, 0).unwrap();
         let hits: Vec<u64> = (0..60)
-            .filter(|i| a.strikes(Time::ZERO, *i, 1, *i as f64 / 10.0))
+            .filter(|i| a.drops(Time::ZERO, *i, 1, *i as f64 / 10.0))
             .collect();
         assert_eq!(hits, [5, 30, 40]);
     }

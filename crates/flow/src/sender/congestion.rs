@@ -172,7 +172,7 @@ impl<C: Controller> Sender<C> {
         let before = self.board.sacked_out().saturating_sub(sign.sacked);
         let limited = self.recovery.limited_sent().min(before);
         let flight = (self.board.flight() + sign.acked).saturating_sub(limited);
-        // RFC 7661 section 4.3: a window that was not used is judged by what was.
+        // RFC 7661 section 4.3: a window that was not used counts as far as it was.
         let flight = self
             .validation
             .pipe_ack()

@@ -51,8 +51,11 @@ impl Limits {
     /// compares its sequence numbers).
     #[inline]
     pub(super) fn update(&mut self, una: u64, cum: u64, window_end: u64) -> bool {
+        if window_end == self.peer {
+            return false;
+        }
         let newer = cum > una || window_end > self.peer || self.peer == u64::MAX;
-        let moved = window_end != self.peer && cum >= una && newer;
+        let moved = cum >= una && newer;
         if moved {
             self.peer = window_end;
             self.send = self.app.min(window_end);

@@ -102,7 +102,7 @@ impl Timers {
         due
     }
 
-    /// The verdict over a suspect is due `at`; `None`: there is no suspect. A kernel's timer takes
+    /// A segment counts as lost `at` that time unless it is delivered; `None`: none is late. A kernel's timer takes
     /// 2 ms more (Linux `TCP_TIMEOUT_MIN_US`).
     pub(super) fn set_reorder(&mut self, now: Time, at: Option<Time>) {
         self.reorder = at.map_or(Time::MAX, |at| match self.clock {

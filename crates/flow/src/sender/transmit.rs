@@ -219,11 +219,11 @@ impl<C: Controller> Sender<C> {
     fn after_idle(&mut self, now: Time) {
         let idle = now.saturating_since(self.last_sent);
         let window = self.window_state();
-        let verdict = self
+        let changed = self
             .validation
             .on_restart(idle, self.rtt.base_rto(), window);
-        if let Some(verdict) = verdict {
-            let ev = IdleEvent::new(now, idle, verdict.window, verdict.ssthresh);
+        if let Some(state) = changed {
+            let ev = IdleEvent::new(now, idle, state.window, state.ssthresh);
             self.cc.on_idle(&ev);
         }
         let ev = self.restart_event(now);

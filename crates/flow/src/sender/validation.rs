@@ -18,7 +18,7 @@ pub struct WindowValidation {
     unvalidated_since: Option<Time>,
 }
 
-/// The window before the verdict, segments.
+/// The window so far, segments.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowState {
     /// Window.
@@ -29,9 +29,9 @@ pub struct WindowState {
     pub initial: f64,
 }
 
-/// A verdict: new window and threshold, segments.
+/// The window and the threshold from now on, segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Verdict {
+pub struct NewWindow {
     /// Window.
     pub window: f64,
     /// Threshold.
@@ -61,7 +61,7 @@ impl WindowValidation {
         volume: u64,
         srtt: Span,
         state: WindowState,
-    ) -> Option<Verdict> {
+    ) -> Option<NewWindow> {
         let (w, ssth, iw) = (state.window, state.ssthresh, state.initial);
         if self.mode != Validation::Rfc7661 {
             return None;
@@ -82,21 +82,21 @@ impl WindowValidation {
             return None;
         }
         self.unvalidated_since = None;
-        Some(Verdict {
+        Some(NewWindow {
             window: (w / 2.0).max(iw.min(w)),
             ssthresh: ssth.max(0.75 * w),
         })
     }
 
     /// The first segment after `idle` without sending.
-    pub fn on_restart(&mut self, idle: Span, rto: Span, state: WindowState) -> Option<Verdict> {
+    pub fn on_restart(&mut self, idle: Span, rto: Span, state: WindowState) -> Option<NewWindow> {
         let (w, ssth, iw) = (state.window, state.ssthresh, state.initial);
         if idle <= rto {
             return None;
         }
         match self.mode {
             Validation::None => None,
-            Validation::Rfc5681 => Some(Verdict {
+            Validation::Rfc5681 => Some(NewWindow {
                 window: w.min(iw),
                 ssthresh: ssth,
             }),
@@ -108,14 +108,14 @@ impl WindowValidation {
                     left = left.saturating_sub(rto);
                 }
                 let window = window.max(iw.min(w));
-                Some(Verdict {
+                Some(NewWindow {
                     window,
                     ssthresh: remembered(ssth, w),
                 })
             }
             Validation::Rfc7661 => {
                 let long = idle > FIVE_MINUTES;
-                long.then(|| Verdict {
+                long.then(|| NewWindow {
                     window: (w / 2.0).max(iw.min(w)),
                     ssthresh: remembered(ssth, w),
                 })
@@ -154,14 +154,14 @@ mod tests {
             |mode| WindowValidation::new(mode).on_restart(Span::from_millis(3500), rto, STATE);
         assert_eq!(
             restart(Validation::Rfc2861),
-            Some(Verdict {
+            Some(NewWindow {
                 window: 125.0,
                 ssthresh: 750.0
             })
         );
         assert_eq!(
             restart(Validation::Rfc5681),
-            Some(Verdict {
+            Some(NewWindow {
                 window: 10.0,
                 ssthresh: 500.0
             })
@@ -175,16 +175,16 @@ mod tests {
         let mut v = WindowValidation::new(Validation::Rfc7661);
         let rtt = Span::from_millis(100);
         let mut at = Time::ZERO;
-        let mut verdicts = Vec::new();
+        let mut changes = Vec::new();
         for _ in 0..3100 {
             at += rtt;
-            verdicts.extend(v.on_round(at, 100, rtt, STATE).map(|w| (at, w)));
+            changes.extend(v.on_round(at, 100, rtt, STATE).map(|w| (at, w)));
         }
-        assert_eq!(verdicts.len(), 1);
-        let (at, verdict) = verdicts[0];
+        assert_eq!(changes.len(), 1);
+        let (at, changed) = changes[0];
         assert_eq!(
-            verdict,
-            Verdict {
+            changed,
+            NewWindow {
                 window: 500.0,
                 ssthresh: 750.0
             }

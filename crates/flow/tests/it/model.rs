@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 use fullpipe_cc::{PacingGains, StackSpec};
 use fullpipe_flow::{
-    Ack, AckCompression, ArtificialLoss, Detector, LocalDrop, Preset, Receiver, ReceiverConfig,
-    Reduction, Segment, Sender, SenderConfig, Validation,
+    Ack, AckCompression, Detector, LocalDrop, Preset, Receiver, ReceiverConfig, Reduction, Segment,
+    Sender, SenderConfig, Validation,
 };
 use fullpipe_units::{Span, Time};
 use proptest::prelude::*;
@@ -298,24 +298,33 @@ fn weather() -> impl Strategy<Value = Weather> {
         prop_oneof![2 => Just(0u64), 2 => 0u64..2_000, 1 => 0u64..400_000],
         rate(0.2),
         rate(0.2),
-        prop_oneof![3 => Just((0u64, 0u64)), 1 => (0u64..1500, 0u64..3000).prop_map(|(a, l)| (a, a + l))],
+        prop_oneof![
+            3 => Just((0u64, 0u64)),
+            1 => (0u64..1500, 0u64..3000).prop_map(|(a, l)| (a, a + l)),
+        ],
     )
-        .prop_map(|(drop, drop_ack, duplicate, jitter_us, mark, refuse, blackout)| Weather {
-            drop,
-            drop_ack,
-            duplicate,
-            jitter_us,
-            mark,
-            refuse,
-            blackout,
-            bad_until: Time::ZERO + Span::from_secs(5),
-        })
+        .prop_map(
+            |(drop, drop_ack, duplicate, jitter_us, mark, refuse, blackout)| Weather {
+                drop,
+                drop_ack,
+                duplicate,
+                jitter_us,
+                mark,
+                refuse,
+                blackout,
+                bad_until: Time::ZERO + Span::from_secs(5),
+            },
+        )
 }
 
 prop_compose! {
     fn sender_config()(
-        detector in prop_oneof![Just(Detector::Rack), Just(Detector::Sack), Just(Detector::NewReno)],
-        reduction in prop_oneof![Just(Reduction::Immediate), Just(Reduction::Prr), Just(Reduction::PrrWindow)],
+        detector in prop_oneof![
+            Just(Detector::Rack), Just(Detector::Sack), Just(Detector::NewReno),
+        ],
+        reduction in prop_oneof![
+            Just(Reduction::Immediate), Just(Reduction::Prr), Just(Reduction::PrrWindow),
+        ],
         linux in any::<bool>(),
         tlp in any::<bool>(),
         frto in any::<bool>(),
@@ -325,10 +334,13 @@ prop_compose! {
         handshake in any::<bool>(),
         transfer in 1u64..400,
         min_rto in prop_oneof![Just(10u64), Just(200), Just(1000)],
-        local_drop in prop_oneof![Just(LocalDrop::React), Just(LocalDrop::Ignore), Just(LocalDrop::ExitSlowStart)],
+        local_drop in prop_oneof![
+            Just(LocalDrop::React), Just(LocalDrop::Ignore), Just(LocalDrop::ExitSlowStart),
+        ],
         pacing in prop::bool::weighted(0.2),
         validation in prop_oneof![
-            Just(Validation::None), Just(Validation::Rfc5681), Just(Validation::Rfc2861), Just(Validation::Rfc7661)
+            Just(Validation::None), Just(Validation::Rfc5681),
+            Just(Validation::Rfc2861), Just(Validation::Rfc7661),
         ],
         artificial in prop_oneof![4 => Just(0.0), 1 => 0.0..0.2],
         max_window in prop_oneof![2 => Just(f64::INFINITY), 1 => 1.0..30.0],
@@ -360,7 +372,7 @@ prop_compose! {
         cfg.host.local_drop = local_drop;
         cfg.pacing.gains = pacing.then(PacingGains::default);
         cfg.window.validation = validation;
-        cfg.artificial_loss = ArtificialLoss { probability: artificial, ..ArtificialLoss::default() };
+        cfg.artificial_loss.probability = artificial;
         cfg.window.max = max_window;
         cfg.window.initial = iw;
         cfg
@@ -397,7 +409,12 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, max_shrink_iters: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 3000,
+        max_shrink_iters: 4000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn everything_arrives_over_a_random_network(
@@ -410,7 +427,8 @@ proptest! {
     ) {
         rcfg.sack.enabled &= cfg.recovery.detector != Detector::NewReno;
         let transfer = cfg.transfer.unwrap();
-        let mut pair = Pair::new(cfg, rcfg, STACKS[stack], weather, Span::from_micros(delay_us), seed);
+        let delay = Span::from_micros(delay_us);
+        let mut pair = Pair::new(cfg, rcfg, STACKS[stack], weather, delay, seed);
         let done = pair.run(Time::ZERO + Span::from_secs(4000));
         prop_assert!(done.is_ok(), "{}", done.unwrap_err());
         prop_assert_eq!(pair.receiver.next_expected(), transfer);

@@ -162,7 +162,7 @@ fn every_kth_delivery_counts_as_lost() {
     assert_eq!(h.s.counts().loss_events, 8);
 }
 
-/// C-GATE: an application-limited sender reports that the window was not the limit.
+/// An application-limited sender reports that the window was not the limit.
 #[test]
 fn an_application_limit_is_reported() {
     let cfg = modern().with(|c| c.transfer = Some(60));

@@ -425,7 +425,7 @@ fn without_undo_nothing_is_undone() {
     assert_eq!(h.s.cwnd(), 10.0);
 }
 
-/// A reduction that a mark also justified stays (RFC 3522 section 3.2, C-UNDO).
+/// A reduction that a mark also justified stays (RFC 3522 section 3.2).
 #[test]
 fn a_mark_during_recovery_forbids_the_undo() {
     let cfg = modern().with(|c| c.ecn = true);

@@ -26,7 +26,7 @@ impl Losses {
 }
 
 impl Recovery {
-    /// Judges what is lost after an ACK; `advanced`: it moved `una`.
+    /// What is lost after an ACK; `advanced`: it moved `una`.
     pub(in crate::sender) fn detect(
         &mut self,
         now: Time,
@@ -46,7 +46,7 @@ impl Recovery {
         }
     }
 
-    /// RACK's verdict, and its timer for suspects that need more time.
+    /// RACK's detection, and its timer for segments that are late and not yet lost.
     pub(in crate::sender) fn detect_by_time(
         &mut self,
         now: Time,
@@ -62,11 +62,11 @@ impl Recovery {
         let reduced_at = self.reduced_at;
         let mut losses = Losses::default();
         let limit = board.nxt();
-        let pending = board.judge_originals(limit, &mut losses.originals, |seq, s| {
-            rack.is_before(seq, s) && rack.verdict_at(s.xmit, window) <= now
+        let pending = board.mark_lost_originals(limit, &mut losses.originals, |seq, s| {
+            rack.is_before(seq, s) && rack.lost_at(s.xmit, window) <= now
         });
-        let pending_retrans = board.judge_retransmissions(|seq, s| {
-            let lost = rack.is_before(seq, s) && rack.verdict_at(s.xmit, window) <= now;
+        let pending_retrans = board.mark_lost_retransmissions(|seq, s| {
+            let lost = rack.is_before(seq, s) && rack.lost_at(s.xmit, window) <= now;
             losses.retransmissions += u64::from(lost && s.xmit >= reduced_at);
             lost
         });
@@ -76,7 +76,7 @@ impl Recovery {
             .into_iter()
             .flatten()
             .filter(|xmit| *xmit <= newest)
-            .map(|xmit| rack.verdict_at(xmit, window))
+            .map(|xmit| rack.lost_at(xmit, window))
             .filter(|at| *at > now)
             .min();
         timers.set_reorder(now, due);
@@ -106,7 +106,7 @@ fn detect_by_sack(board: &mut Scoreboard) -> u64 {
     let limit = board.sacked_threshold(DUP_THRESH);
     let mut lost = 0;
     if limit > 0 {
-        board.judge_originals(limit, &mut lost, |_, _| true);
+        board.mark_lost_originals(limit, &mut lost, |_, _| true);
     }
     lost
 }

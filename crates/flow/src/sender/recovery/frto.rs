@@ -13,7 +13,7 @@ pub(super) enum Frto {
     Off,
     /// The timed-out segment was resent; the next ACK decides what to send.
     AwaitFirst,
-    /// Two new segments were sent instead of retransmissions; the next ACK is the verdict.
+    /// Two new segments were sent instead of retransmissions; the next ACK decides.
     AwaitSecond,
 }
 

@@ -412,7 +412,7 @@ impl Recovery {
         let rack = &self.rack;
         let keeps_recent = self.cfg.loss_window == LossWindow::FlightPlusOne
             && self.cfg.detector == Detector::Rack;
-        board.lose_all(|sent| keeps_recent && rack.verdict_at(sent.xmit, Span::ZERO) > now);
+        board.lose_all(|sent| keeps_recent && rack.lost_at(sent.xmit, Span::ZERO) > now);
     }
 
     /// The phase after a timeout; `reduced`: it lowered `ssthresh`.

@@ -90,7 +90,7 @@ impl Rack {
 
     /// When a segment sent at `xmit` is lost.
     #[inline]
-    pub fn verdict_at(&self, xmit: Time, window: Span) -> Time {
+    pub fn lost_at(&self, xmit: Time, window: Span) -> Time {
         xmit + self.rtt + window
     }
 }

@@ -116,7 +116,7 @@ impl Scoreboard {
         }
         self.una = cum;
         self.sacked.trim_below(cum);
-        self.judged = self.judged.max(cum);
+        self.checked = self.checked.max(cum);
     }
 
     /// Selective acknowledgement of one block; parts already known cost nothing.
@@ -196,7 +196,7 @@ impl Scoreboard {
                 self.out.remove_sacked(1);
             }
         }
-        self.judged = self.una;
+        self.checked = self.una;
         self.searched = self.una;
     }
 

@@ -1,5 +1,4 @@
-//! Judgement: which segments are lost, in the order they were sent, and what takes a judgement
-//! back.
+//! Which segments are marked lost, in the order they were sent, and what takes the mark back.
 
 use std::cmp::Reverse;
 
@@ -10,7 +9,7 @@ use super::record::{LOST, MARKS, RETRANS_OUT, SACKED, Sent};
 use crate::ranges::Range;
 
 impl Scoreboard {
-    /// Judges one segment lost; returns true if that is news.
+    /// Marks one segment lost; true if it was not, and was not SACKed.
     pub fn mark_lost(&mut self, seq: u64) -> bool {
         let flags = self.get(seq).flags;
         if flags & (SACKED | LOST) != 0 {
@@ -32,16 +31,16 @@ impl Scoreboard {
         true
     }
 
-    /// Judges, in the order they were sent, original transmissions below `limit` that `is_lost`
-    /// condemns; stops at the first acquitted one and returns its send time. Each original is
-    /// judged at most once per acquittal.
-    pub fn judge_originals(
+    /// Marks lost, in the order they were sent, the original transmissions below `limit` for which
+    /// `is_lost` holds; stops at the first for which it does not and returns its send time. Those
+    /// before it are never looked at again.
+    pub fn mark_lost_originals(
         &mut self,
         limit: u64,
         lost: &mut u64,
         mut is_lost: impl FnMut(u64, &Sent) -> bool,
     ) -> Option<Time> {
-        let mut seq = self.judged.max(self.una);
+        let mut seq = self.checked.max(self.una);
         let limit = limit.min(self.nxt);
         let mut pending = None;
         while seq < limit {
@@ -61,13 +60,13 @@ impl Scoreboard {
             }
             seq += 1;
         }
-        self.judged = seq;
+        self.checked = seq;
         pending
     }
 
-    /// Judges retransmissions in the order they were sent; the same contract as
-    /// [`Scoreboard::judge_originals`].
-    pub fn judge_retransmissions(
+    /// The same for retransmissions in the network; as
+    /// [`Scoreboard::mark_lost_originals`].
+    pub fn mark_lost_retransmissions(
         &mut self,
         mut is_lost: impl FnMut(u64, &Sent) -> bool,
     ) -> Option<Time> {
@@ -90,7 +89,7 @@ impl Scoreboard {
 
     pub(super) fn lose_retransmission(&mut self, seq: u64) {
         let sent = self.get_mut(seq);
-        // A tail loss probe resends a segment that was not judged lost.
+        // A tail loss probe resends a segment that was not marked lost.
         let fresh = sent.flags & LOST == 0;
         sent.flags = (sent.flags | LOST) & !RETRANS_OUT;
         self.out.add_lost(u64::from(fresh));
@@ -98,13 +97,13 @@ impl Scoreboard {
         self.lost_retrans.push(Reverse(seq));
     }
 
-    /// Judges everything outstanding and not SACKed lost, retransmissions too (go-back-N after a
-    /// timeout), except what `spared` acquits; the first outstanding segment always goes.
+    /// Marks everything outstanding and not SACKed lost, retransmissions too (go-back-N after a
+    /// timeout), except segments for which `spared` holds; the first outstanding one always goes.
     pub fn lose_all(&mut self, mut spared: impl FnMut(&Sent) -> bool) -> u64 {
         let mut lost = 0;
         self.lost.clear();
         self.lost_retrans.clear();
-        self.judged = self.nxt;
+        self.checked = self.nxt;
         for seq in self.una..self.nxt {
             let sent = *self.get(seq);
             let flags = sent.flags;
@@ -114,7 +113,7 @@ impl Scoreboard {
             let waiting = flags & (LOST | RETRANS_OUT) == LOST;
             if !waiting && seq != self.una && spared(&sent) {
                 if flags & MARKS == 0 {
-                    self.judged = self.judged.min(seq);
+                    self.checked = self.checked.min(seq);
                 }
                 continue;
             }
@@ -144,7 +143,7 @@ impl Scoreboard {
             self.marked -= u64::from(clean);
             self.out.remove_lost(1);
         }
-        self.judged = self.una;
+        self.checked = self.una;
         self.searched = self.una;
     }
 }

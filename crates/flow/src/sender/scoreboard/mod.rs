@@ -3,7 +3,7 @@
 //!
 //! Nothing here walks the window on an ACK. A cumulative ACK over a clean window touches one
 //! record; otherwise each segment is visited a bounded number of times in its life: when SACKed,
-//! when judged for loss, when removed.
+//! when checked for loss, when removed.
 
 mod audit;
 mod delivered;
@@ -37,15 +37,15 @@ pub struct Scoreboard {
     marked: u64,
     /// Highest segment delivered so far, plus one (`fack`).
     fack: u64,
-    /// Originals below this number have been judged by the loss detector.
-    judged: u64,
+    /// Originals below this number have been checked by the loss detector.
+    checked: u64,
     /// Below this number there is no hole that is neither lost nor resent.
     searched: u64,
     /// Retransmissions in the network in the order they were sent.
     retrans: VecDeque<(u64, Time)>,
-    /// Lost and not yet resent, in order of judgement (ascending runs).
+    /// Lost and not yet resent, in the order of detection (ascending runs).
     lost: VecDeque<Range>,
-    /// Lost again: retransmissions judged lost.
+    /// Retransmissions marked lost, by number.
     lost_retrans: BinaryHeap<Reverse<u64>>,
 }
 
@@ -65,7 +65,7 @@ impl Default for Scoreboard {
             out: Out::default(),
             marked: 0,
             fack: 0,
-            judged: 0,
+            checked: 0,
             searched: 0,
             retrans: VecDeque::new(),
             lost: VecDeque::new(),
@@ -105,7 +105,7 @@ impl Scoreboard {
         self.out.sacked()
     }
 
-    /// Segments judged lost and not delivered yet.
+    /// Segments marked lost and not delivered yet.
     pub fn lost_out(&self) -> u64 {
         self.out.lost()
     }

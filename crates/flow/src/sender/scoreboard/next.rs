@@ -6,7 +6,7 @@ use super::Scoreboard;
 use super::record::{LOST, RETRANS_OUT, SACKED};
 
 impl Scoreboard {
-    /// Lowest segment judged lost and not yet resent.
+    /// Lowest segment marked lost and not yet resent.
     pub fn next_lost(&mut self) -> Option<u64> {
         let waiting = |board: &Self, seq: u64| {
             seq >= board.una && board.get(seq).flags & (LOST | RETRANS_OUT | SACKED) == LOST
@@ -62,7 +62,7 @@ impl Scoreboard {
     /// NextSeg rule 3). The search goes on where it stopped, over a SACKed run in one step.
     pub fn next_hole(&mut self) -> Option<u64> {
         let top = self.sacked.last()?.start;
-        let mut seq = self.searched.max(self.judged).max(self.una);
+        let mut seq = self.searched.max(self.checked).max(self.una);
         while seq < top {
             let flags = self.get(seq).flags;
             if flags & (SACKED | LOST | RETRANS_OUT) == 0 {

@@ -18,7 +18,7 @@ impl Out {
         self.sacked
     }
 
-    /// Judged lost and not delivered since.
+    /// Marked lost and not delivered since.
     #[inline]
     pub(super) fn lost(&self) -> u64 {
         self.lost

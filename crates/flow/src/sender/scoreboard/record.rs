@@ -26,7 +26,7 @@ impl Sent {
 
 /// SACKed.
 pub(super) const SACKED: u8 = 1;
-/// Judged lost and not delivered since.
+/// Marked lost and not delivered since.
 pub(super) const LOST: u8 = 2;
 /// A retransmission is in the network.
 pub(super) const RETRANS_OUT: u8 = 4;
