@@ -18,17 +18,21 @@ pub trait Network {
     /// Timers of its own.
     type Event;
 
-    /// `wake` is to come back at `at`, through [`Host::wake`]. Entries of one time come back in the order in which they were
-    /// made, and none is taken back: a timer that has moved ignores the entry of its earlier time.
+    /// `wake` is to come back at `at`, through [`Host::wake`]. Entries of one time come back in the
+    /// order in which they were made, and none is taken back: a timer that has moved ignores the
+    /// entry of its earlier time.
     fn schedule(&mut self, at: Time, wake: Wake<Self::Event>);
 
-    /// True if traffic sends from this host: that of the far one if `reverse`, else that of the near one.
+    /// True if traffic sends from this host: that of the far one if `reverse`, else that of the
+    /// near one.
     fn sends(&self, reverse: bool) -> bool;
 
-    /// What to keep with the sender of a flow, which gets this slot; `None`: it stands on another host, or finds no room.
+    /// What to keep with the sender of a flow, which gets this slot; `None`: it stands on another
+    /// host, or finds no room.
     fn outgoing(&mut self, flow: FlowId, slot: u32, f: &FlowSpec) -> Option<Self::Out>;
 
-    /// What to keep with the receiver of a flow, which gets this slot; `None`: it stands on another host.
+    /// What to keep with the receiver of a flow, which gets this slot; `None`: it stands on another
+    /// host.
     fn incoming(&mut self, flow: FlowId, slot: u32, f: &FlowSpec) -> Option<Self::In>;
 
     /// A sender may have something to send.
@@ -191,7 +195,8 @@ impl<O: Debug, I: Debug> Host<O, I> {
         }
     }
 
-    /// The next short flow of a class arrives: into the slot of one that is over, or into a new one.
+    /// The next short flow of a class arrives: into the slot of one that is over, or into a new
+    /// one.
     #[cold]
     fn welcome<N: Network<Out = O, In = I>>(&mut self, now: Time, class: u32, net: &mut N) {
         let arrivals = &mut self.arrivals[class as usize];

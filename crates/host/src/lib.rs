@@ -1,9 +1,11 @@
-//! What a host of a run does, once for every ground: the ends of its flows, short flows that come and go, sources of
-//! datagrams, pings, timers, captures, counters, and the way from all of these to an [`Outcome`](fullpipe_run::Outcome).
+//! What a host of a run does, once for every ground: the ends of its flows, short flows that come
+//! and go, sources of datagrams, pings, timers, captures, counters, and the way from all of these
+//! to an [`Outcome`](fullpipe_run::Outcome).
 //!
-//! A [`Host`] knows neither links nor sockets and reads no clock. What differs between grounds is a [`Network`]: where
-//! packets go, and when its timers come back. The simulator is one with links and virtual time, and hosts both ends of every
-//! flow; a UDP endpoint is one with a socket, and hosts one end.
+//! A [`Host`] knows neither links nor sockets and reads no clock. What differs between grounds is a
+//! [`Network`]: where packets go, and when its timers come back. The simulator is one with links
+//! and virtual time, and hosts both ends of every flow; a UDP endpoint is one with a socket, and
+//! hosts one end.
 
 mod capture;
 mod host;

@@ -1,4 +1,5 @@
-//! From what hosts and the path between them leave behind to the outcome of a run: one way for every ground.
+//! From what hosts and the path between them leave behind to the outcome of a run: one way for
+//! every ground.
 
 use fullpipe_run::{
     ArrivalOutcome, CaptureRow, Fidelity, FlowOutcome, FlowSpec, FlowTotals, LinkOutcome, Outcome,
@@ -17,7 +18,8 @@ pub struct PathReport {
     pub fidelity: Option<Fidelity>,
     /// What its links dropped, where the hosts do not learn of it.
     pub losses: Losses,
-    /// It makes no copies of its own, as a network may: nothing arrives more often than it was sent.
+    /// It makes no copies of its own, as a network may: nothing arrives more often than it was
+    /// sent.
     pub exact: bool,
 }
 
@@ -32,7 +34,8 @@ pub struct Losses {
     pub sources: Vec<u64>,
     /// Requests and answers of each ping.
     pub pings: Vec<u64>,
-    /// First transmissions of short flows among their first 64 segments: class, number in the class, segment.
+    /// First transmissions of short flows among their first 64 segments: class, number in the
+    /// class, segment.
     pub first: Vec<(u32, u64, u32)>,
     /// Each packet of a lasting flow, if the run is captured.
     pub capture: Vec<CaptureRow>,
@@ -256,8 +259,9 @@ fn flows(
     Ok(flows)
 }
 
-/// What a network lost that does not say so: of what has been repaired, every transmission that did not arrive, as each loss takes one
-/// retransmission, and each that was needless arrives as a duplicate.
+/// What a network lost that does not say so: of what has been repaired, every transmission that did
+/// not arrive, as each loss takes one retransmission, and each that was needless arrives as a
+/// duplicate.
 fn missing(totals: &FlowTotals) -> u64 {
     let repaired = totals.retransmits.saturating_sub(totals.duplicates);
     totals.dropped.max(repaired).min(totals.sent)

@@ -120,12 +120,14 @@ impl<I> FlowReceiver<I> {
         classes[self.class as usize].deliver(now, new);
     }
 
-    /// A segment came although the sink of the data had no room for it: as if the network had dropped it.
+    /// A segment came although the sink of the data had no room for it: as if the network had
+    /// dropped it.
     pub fn decline(&mut self) {
         self.not_taken += 1;
     }
 
-    /// When to set a timer for something that the receiver wants at `wants`, if the pending one is too late.
+    /// When to set a timer for something that the receiver wants at `wants`, if the pending one is
+    /// too late.
     #[inline]
     pub fn arm(&mut self, wants: Time) -> Option<Time> {
         let earlier = wants < self.timer;

@@ -71,14 +71,15 @@ pub struct HostCounts {
     pub datagrams_in: u64,
     /// Datagrams that left.
     pub datagrams_out: u64,
-    /// Datagrams that arrived and are none of this run's: wrong sender, session, number, length or format.
+    /// Datagrams that arrived and are none of this run's: wrong sender, session, number, length or
+    /// format.
     pub ignored: u64,
     /// Segments beyond the advertised window or the bound on holes.
     pub beyond_window: u64,
     /// Datagrams that the operating system dropped at the socket.
     pub socket_drops: u64,
-    /// Times that the operating system refused: once from the first refusal until a batch left whole again, however often it was
-    /// tried between.
+    /// Times that the operating system refused: once from the first refusal until a batch left
+    /// whole again, however often it was tried between.
     pub local_stalls: u64,
     /// ACKs, datagrams and probes lost to such a refusal: they are not sent again.
     pub refused: u64,

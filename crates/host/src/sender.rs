@@ -119,7 +119,8 @@ impl<O> FlowSender<O> {
         self.completed.is_some()
     }
 
-    /// At most `most` rounds and episodes are kept of a lasting flow: see [`SenderRecorder::limit_rows`].
+    /// At most `most` rounds and episodes are kept of a lasting flow: see
+    /// [`SenderRecorder::limit_rows`].
     pub fn limit_rows(&mut self, most: usize) {
         if let Record::Lasting(recorder) = &mut self.record {
             recorder.limit_rows(most);
@@ -214,7 +215,8 @@ impl<O> FlowSender<O> {
         self.sender.poll_transmit(now)
     }
 
-    /// A segment leaves the sender. True if an exact rule drops it: it counts as sent, and enters no network.
+    /// A segment leaves the sender. True if an exact rule drops it: it counts as sent, and enters
+    /// no network.
     #[inline]
     pub fn depart(&mut self, now: Time, segment: &Segment, classes: &mut [ClassRecord]) -> bool {
         if segment.syn {
@@ -265,8 +267,8 @@ impl<O> FlowSender<O> {
         self.observe(now, classes);
     }
 
-    /// The operating system refused a segment after it had departed: the latest one, of those not taken back yet. What the
-    /// rules said of it (`dropped`) holds when it departs again.
+    /// The operating system refused a segment after it had departed: the latest one, of those not
+    /// taken back yet. What the rules said of it (`dropped`) holds when it departs again.
     pub fn take_back(
         &mut self,
         now: Time,
@@ -312,8 +314,8 @@ impl<O> FlowSender<O> {
         }
     }
 
-    /// Books a short flow into its class: it is over, or the run is. The slot is free then, and timers of it that still wait
-    /// find nobody.
+    /// Books a short flow into its class: it is over, or the run is. The slot is free then, and
+    /// timers of it that still wait find nobody.
     pub(crate) fn leave(&mut self, now: Time, classes: &mut [ClassRecord]) {
         if let Record::Short(short) = &self.record {
             let totals = self.totals();
@@ -373,7 +375,8 @@ mod tests {
 
     use super::*;
 
-    /// Every transmission is a first one or not: else what is missing at the receiver is not what the network lost.
+    /// Every transmission is a first one or not: else what is missing at the receiver is not what
+    /// the network lost.
     #[test]
     fn a_zero_window_probe_counts_as_a_retransmission() {
         let flow = FlowSpec::new(

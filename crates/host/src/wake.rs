@@ -1,7 +1,7 @@
 //! What a timer wakes.
 
-/// What a timer of a host, or of the network that it is attached to, wakes. Flows are numbered by slot, the rest by index of
-/// the specification.
+/// What a timer of a host, or of the network that it is attached to, wakes. Flows are numbered by
+/// slot, the rest by index of the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wake<E> {
     /// The measured part of the run begins.

@@ -20,15 +20,18 @@ pub struct Lateness {
     pub max: Span,
 }
 
-/// Lateness of one host. A segment that is handled `arrivals` late and answered by an ACK that leaves `departures` late adds both
-/// to the round trip, and so does its ACK at the other end.
+/// Lateness of one host. A segment that is handled `arrivals` late and answered by an ACK that
+/// leaves `departures` late adds both to the round trip, and so does its ACK at the other end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostLateness {
-    /// From the kernel's receive stamp of a datagram until it was handled; `None`: there are no stamps, and it is not known.
+    /// From the kernel's receive stamp of a datagram until it was handled; `None`: there are no
+    /// stamps, and it is not known.
     pub arrivals: Option<Lateness>,
-    /// From the time that a datagram takes for that of its departure until the operating system had taken it.
+    /// From the time that a datagram takes for that of its departure until the operating system had
+    /// taken it.
     pub departures: Lateness,
-    /// From when a timer was due (pacing, delayed ACKs, timeouts, datagrams of sources) until it was served.
+    /// From when a timer was due (pacing, delayed ACKs, timeouts, datagrams of sources) until it
+    /// was served.
     pub timers: Lateness,
     /// Batches that the operating system refused to take whole.
     pub local_stalls: u64,
@@ -49,8 +52,8 @@ impl Lateness {
 }
 
 impl HostLateness {
-    /// What the host adds to a mean round trip: everything between the arrival of a packet and the departure of its answer that
-    /// an event in virtual time would not take. `None`: not known.
+    /// What the host adds to a mean round trip: everything between the arrival of a packet and the
+    /// departure of its answer that an event in virtual time would not take. `None`: not known.
     pub fn added(&self) -> Option<Span> {
         Some(self.arrivals?.mean + self.departures.mean)
     }

@@ -1,8 +1,10 @@
-//! What every ground shares: the specification of a run, what decides its randomness, and the outcome it returns.
+//! What every ground shares: the specification of a run, what decides its randomness, and the
+//! outcome it returns.
 //!
-//! A *ground* is a place where runs are made: the simulator, or UDP sockets. All of them take a [`RunSpec`] and return an
-//! [`Outcome`]; traffic laws, drop rules and random streams come from here, so that one specification and one seed mean the
-//! same traffic everywhere. This crate moves no packet and reads no clock.
+//! A *ground* is a place where runs are made: the simulator, or UDP sockets. All of them take a
+//! [`RunSpec`] and return an [`Outcome`]; traffic laws, drop rules and random streams come from
+//! here, so that one specification and one seed mean the same traffic everywhere. This crate moves
+//! no packet and reads no clock.
 
 pub mod ground;
 mod histogram;
@@ -20,17 +22,10 @@ pub use ground::{Ground, GroundError};
 pub use histogram::Histogram;
 pub use lateness::{HostLateness, Lateness};
 pub use loss::{DropRules, LossProcess};
-pub use outcome::{
-    ArrivalOutcome, CaptureEvent, CaptureRow, Fidelity, FlowOutcome, FlowTotals, LinkOutcome,
-    Outcome, PingOutcome, Round, Series, SourceOutcome, Transfer,
-};
+pub use outcome::*;
 pub use recorder::{ArrivalRecord, ArrivalRecorder, SenderRecord, SenderRecorder};
 pub use rng::{ComponentRng, derive_seed};
-pub use spec::{
-    ArrivalSpec, Arrivals, Buffer, Change, Codel, DeliveryTrace, DeliveryTraceError, Discipline,
-    Drops, FlowSpec, FqCodel, LinkSpec, Loss, Pie, PingSpec, Policer, Red, Reorder, RunSpec,
-    SizeLaw, SourceSpec, Spacing, Trace, Waveform,
-};
+pub use spec::*;
 
 /// A violated invariant of the engine itself: an internal error, with the seed that shows it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

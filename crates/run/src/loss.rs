@@ -76,8 +76,8 @@ pub struct DropRules {
     random: LossProcess,
     packets: u64,
     window_done: bool,
-    /// What was said of segments that the operating system then refused, the next to leave first: number, whether it was
-    /// a retransmission, whether it is dropped.
+    /// What was said of segments that the operating system then refused, the next to leave first:
+    /// number, whether it was a retransmission, whether it is dropped.
     said: VecDeque<(u64, bool, bool)>,
 }
 

@@ -37,7 +37,8 @@ pub struct Outcome {
     pub fidelity: Option<Fidelity>,
 }
 
-/// How true a path in real time was to its specification, and how prompt the hosts at its ends were.
+/// How true a path in real time was to its specification, and how prompt the hosts at its ends
+/// were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fidelity {
     /// How much later than computed packets left the path: median, 99th percentile, largest.
@@ -54,8 +55,8 @@ pub struct Fidelity {
     pub real_time: bool,
     /// Packets due within so long left together; zero: each at its own time.
     pub grain: Span,
-    /// What the path's lateness adds to a mean round trip, both directions together; `None`: the path is not the program's own,
-    /// and nothing is known of its lateness.
+    /// What the path's lateness adds to a mean round trip, both directions together; `None`: the
+    /// path is not the program's own, and nothing is known of its lateness.
     pub path_added: Option<Span>,
     /// Lateness of the near host.
     pub near: HostLateness,
@@ -74,7 +75,8 @@ pub struct FlowTotals {
     pub delivered: u64,
     /// The same from `measure_from`.
     pub delivered_measured: u64,
-    /// Data segments that reached the receiver, duplicates included (throughput), from `measure_from`.
+    /// Data segments that reached the receiver, duplicates included (throughput), from
+    /// `measure_from`.
     pub arrived_measured: u64,
     /// Segments that reached the receiver a second time.
     pub duplicates: u64,
@@ -99,7 +101,8 @@ pub struct FlowTotals {
 }
 
 impl FlowTotals {
-    /// The sum with another flow, or with the other end of this one: each end leaves at zero what the other one counts.
+    /// The sum with another flow, or with the other end of this one: each end leaves at zero what
+    /// the other one counts.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let (a, b) = (self, other);
@@ -153,7 +156,8 @@ pub struct FlowOutcome {
     pub cwnd_mean: f64,
     /// Largest window since `measure_from`, segments.
     pub cwnd_max: f64,
-    /// First-delivery segments per interval since time zero; the last may be shorter than `interval`.
+    /// First-delivery segments per interval since time zero; the last may be shorter than
+    /// `interval`.
     pub delivered_per_interval: Vec<u64>,
     /// All data segments that arrived, per interval.
     pub arrived_per_interval: Vec<u64>,
@@ -241,7 +245,8 @@ pub struct LinkOutcome {
     pub early_drops: u64,
     /// Packets marked by the queue discipline.
     pub marks: u64,
-    /// Time between entry and the begin of transmission of packets that left since `measure_from`; empty unless watched.
+    /// Time between entry and the begin of transmission of packets that left since `measure_from`;
+    /// empty unless watched.
     pub queueing_delay: Histogram,
     /// Largest queue since `measure_from`, packets.
     pub queue_max: u64,
@@ -279,7 +284,8 @@ pub struct Transfer {
     pub start: Time,
     /// Segments.
     pub size: u64,
-    /// From the start until the last segment was acknowledged; `None`: not before the end of the run.
+    /// From the start until the last segment was acknowledged; `None`: not before the end of the
+    /// run.
     pub completion: Option<Span>,
     /// Bit `i` is set if the first transmission of segment `i` was lost, for the first 64.
     pub lost: u64,

@@ -1,5 +1,5 @@
-//! What a run remembers of a flow: at the sender rounds, RTT distribution, window statistics and time series, at the receiver
-//! interval samples. The two halves may live on two hosts.
+//! What a run remembers of a flow: at the sender rounds, RTT distribution, window statistics and
+//! time series, at the receiver interval samples. The two halves may live on two hosts.
 
 use fullpipe_cc::{Controller, Stack};
 use fullpipe_flow::{Episode, EpisodeKind, ReceiverCounts, Sender, TraceSink};
@@ -88,8 +88,9 @@ impl SenderRecorder {
         }
     }
 
-    /// At most `most` rounds and as many episodes, for runs that last billions of round trips: whenever there are more rounds,
-    /// every second row goes and half as many come from then on; of episodes the first are kept.
+    /// At most `most` rounds and as many episodes, for runs that last billions of round trips:
+    /// whenever there are more rounds, every second row goes and half as many come from then on; of
+    /// episodes the first are kept.
     pub fn limit_rows(&mut self, most: usize) {
         self.most = most.max(2);
     }
@@ -101,8 +102,9 @@ impl SenderRecorder {
         self
     }
 
-    /// Rows go to `sink` while the run lasts, whatever the series holds: one per `step` (zero: one per ACK), and one at every episode
-    /// and change of phase. To be called after [`SenderRecorder::with_flow`].
+    /// Rows go to `sink` while the run lasts, whatever the series holds: one per `step` (zero: one
+    /// per ACK), and one at every episode and change of phase. To be called after
+    /// [`SenderRecorder::with_flow`].
     pub fn stream_to(&mut self, sink: Box<dyn TraceSink>, step: Span) {
         self.stream = Some(Stream::new(sink, step, self.between.flow));
     }

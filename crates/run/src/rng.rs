@@ -1,5 +1,5 @@
-//! One generator per component, derived from the run's seed and the component's name, so that adding a component does not
-//! shift another one's randomness.
+//! One generator per component, derived from the run's seed and the component's name, so that
+//! adding a component does not shift another one's randomness.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
@@ -31,7 +31,8 @@ impl ComponentRng {
         } else if p >= 1.0 {
             1
         } else {
-            // Truncation to the floor is the inverse of the geometric distribution function; the cast saturates.
+            // Truncation to the floor is the inverse of the geometric distribution function; the
+            // cast saturates.
             1u64.saturating_add((libm::log(self.uniform()) / libm::log1p(-p)) as u64)
         }
     }

@@ -1,4 +1,5 @@
-//! How a sender's state becomes rows of a trace: what happened since the row before, and rows that leave while the run goes on.
+//! How a sender's state becomes rows of a trace: what happened since the row before, and rows that
+//! leave while the run goes on.
 
 use fullpipe_cc::{Controller, MOST_VARIABLES, Phase, Stack};
 use fullpipe_flow::{Events, Sender, TraceRow, TraceSink};
@@ -76,7 +77,8 @@ impl Between {
     }
 }
 
-/// Rows of a flow that leave while the run goes on: at every change of its phase, at every episode, and once per step.
+/// Rows of a flow that leave while the run goes on: at every change of its phase, at every episode,
+/// and once per step.
 #[derive(Debug)]
 pub struct Stream {
     sink: Box<dyn TraceSink>,
@@ -142,7 +144,8 @@ mod tests {
         }
     }
 
-    /// A sender whose first window is lost: what leaves is a row per step, and one at once when the timer goes off.
+    /// A sender whose first window is lost: what leaves is a row per step, and one at once when the
+    /// timer goes off.
     #[test]
     fn a_step_an_episode_and_a_change_of_phase_make_rows() {
         let cfg = SenderConfig::preset(Preset::Y2026, 1500).with(|c| c.handshake = false);

@@ -7,7 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 type Columns = Vec<(&'static str, Vec<f64>)>;
 
-/// Names that may come from elsewhere in the life of a program, and characters of each: a name is never given back.
+/// Names that may come from elsewhere in the life of a program, and characters of each: a name is
+/// never given back.
 const MOST_NAMES: usize = 256;
 const LONGEST_NAME: usize = 64;
 

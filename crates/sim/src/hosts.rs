@@ -1,4 +1,5 @@
-//! All hosts of a run in virtual time: one [`Host`] with both ends of every flow, and links between them.
+//! All hosts of a run in virtual time: one [`Host`] with both ends of every flow, and links between
+//! them.
 
 use fullpipe_flow::{Ack, Segment};
 use fullpipe_host::{
@@ -25,8 +26,8 @@ pub struct Out {
     header: u16,
     /// The first link is the host's own interface.
     local_queue: bool,
-    /// Segments sent, less those lost and less ACKs that came back: with [`In::inside`] the packets of the flow that are in
-    /// the network.
+    /// Segments sent, less those lost and less ACKs that came back: with [`In::inside`] the packets
+    /// of the flow that are in the network.
     inside: i64,
     /// Pending events that make it try its interface again.
     resumes: u32,
@@ -114,8 +115,8 @@ impl Hosts {
         }
     }
 
-    /// Nothing is left of a short flow: it is complete, no packet is in the network, no answer held back, and no event waits
-    /// that could reach who comes after it.
+    /// Nothing is left of a short flow: it is complete, no packet is in the network, no answer held
+    /// back, and no event waits that could reach who comes after it.
     #[inline]
     fn is_over(&self, slot: u32) -> bool {
         let sender = &self.host.senders[slot as usize];
@@ -143,8 +144,8 @@ impl Hosts {
         self.host.retire_receiver(now, slot);
     }
 
-    /// Checks conservation of the flow in a slot, called `name` or by its class, with `data` of its data packets and `all` of
-    /// its packets in the network.
+    /// Checks conservation of the flow in a slot, called `name` or by its class, with `data` of its
+    /// data packets and `all` of its packets in the network.
     fn check(&self, slot: usize, name: Option<&str>, data: u64, all: u64) -> Result<(), String> {
         let (sender, receiver) = (&self.host.senders[slot], &self.host.receivers[slot]);
         let short = sender.short_name(&self.host.classes);
@@ -155,7 +156,8 @@ impl Hosts {
         let dropped = sender.totals().dropped + receiver.totals().dropped;
         if offered != counts.arrived + dropped + data {
             return Err(format!(
-                "flow {name}: sent {offered} is not arrived {} + dropped {dropped} + in the network {data}",
+                "flow {name}: sent {offered} is not arrived {} + dropped {dropped} \
+                 + in the network {data}",
                 counts.arrived
             ));
         }
@@ -179,7 +181,8 @@ impl Hosts {
         Ok(())
     }
 
-    /// Checks conservation of everything with what is in the links, and returns what the hosts counted.
+    /// Checks conservation of everything with what is in the links, and returns what the hosts
+    /// counted.
     ///
     /// # Errors
     /// A sentence about the first invariant that does not hold.
@@ -332,7 +335,8 @@ impl Attached<'_> {
         }
     }
 
-    /// The host's own interface is full: the segment goes back to the sender, which tries again when there is room.
+    /// The host's own interface is full: the segment goes back to the sender, which tries again
+    /// when there is room.
     #[cold]
     fn refuses(
         &mut self,

@@ -1,8 +1,10 @@
-//! A packet-level simulator in integer nanoseconds: exact, deterministic, and no slower at a window of a million segments.
+//! A packet-level simulator in integer nanoseconds: exact, deterministic, and no slower at a window
+//! of a million segments.
 //!
-//! What it is: links, losses, flows and an event loop around the endpoint of `fullpipe-flow`; it returns counters, samples and
-//! series as plain columns. [`Path`] is the same network without endpoints and clock, for hosts that live in real time. What it
-//! is not: it reads and writes no files and knows no scenarios; `fullpipe-scenario` does.
+//! What it is: links, losses, flows and an event loop around the endpoint of `fullpipe-flow`; it
+//! returns counters, samples and series as plain columns. [`Path`] is the same network without
+//! endpoints and clock, for hosts that live in real time. What it is not: it reads and writes no
+//! files and knows no scenarios; `fullpipe-scenario` does.
 //!
 //! ```
 //! use fullpipe_cc::StackSpec;
@@ -46,5 +48,5 @@ mod target;
 mod world;
 
 pub use packet::Kind as PacketKind;
-pub use path::{Exit, Fate, Parcel, Path, Route};
+pub use path::{Datagram, Departure, PacketOutcome, Path, Route};
 pub use world::run;

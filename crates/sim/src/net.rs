@@ -95,7 +95,8 @@ impl Net {
         self.queue.push(at, self.layout.target(wake));
     }
 
-    /// Offers a packet to a link; false if it is lost. A queue may drop packets later, or others now: see `dropped`.
+    /// Offers a packet to a link; false if it is lost. A queue may drop packets later, or others
+    /// now: see `dropped`.
     #[inline(always)]
     pub fn offer(&mut self, now: Time, link: u32, packet: Packet) -> bool {
         match self.links[link as usize].offer(now, packet, &mut self.dropped) {
@@ -139,7 +140,8 @@ impl Net {
         self.admit(link, Admission::Queued { begins });
     }
 
-    /// The oldest packet of a link arrives now at its far end; the link's pending event moves to the next one.
+    /// The oldest packet of a link arrives now at its far end; the link's pending event moves to
+    /// the next one.
     #[inline]
     fn take(&mut self, link: u32) -> Packet {
         let l = &mut self.links[link as usize];

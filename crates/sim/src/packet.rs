@@ -1,4 +1,5 @@
-//! A packet inside the simulator: 32 bytes, `Copy`. What does not fit a plain ACK waits in a side store.
+//! A packet inside the simulator: 32 bytes, `Copy`. What does not fit a plain ACK waits in a side
+//! store.
 
 use fullpipe_flow::{Ack, SackBlocks, Segment};
 use fullpipe_units::Time;
@@ -12,7 +13,8 @@ pub struct Packet {
     pub stamp: Time,
     /// Index among the flows, or the sources, or the pings.
     pub flow: u32,
-    /// ACK: 0, or one plus the index of its options in the store. Data: 1 if the application pushed it. Parcel: its route.
+    /// ACK: 0, or one plus the index of its options in the store. Data: 1 if the application pushed
+    /// it. Of a path: its route.
     options: u32,
     /// Bytes on the wire.
     pub size: u16,
@@ -28,7 +30,8 @@ const ECT: usize = 1;
 /// See [`ECT`].
 const CE: usize = 2;
 
-/// What a packet is to the links: random loss strikes data and datagrams, ECN marks data, flow queueing tells them apart.
+/// What a packet is to the links: random loss strikes data and datagrams, ECN marks data, flow
+/// queueing tells them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -152,7 +155,7 @@ impl Packet {
     }
 
     /// A packet whose content stays with the host, who knows it by `token`.
-    pub fn parcel(token: u64, kind: Kind, flow: u32, size: u16, ect: bool, route: u32) -> Self {
+    pub fn of_path(token: u64, kind: Kind, flow: u32, size: u16, ect: bool, route: u32) -> Self {
         let mut bits = [0; 4];
         bits[ECT] = u8::from(ect);
         Self {
@@ -166,7 +169,7 @@ impl Packet {
         }
     }
 
-    /// Route of a parcel.
+    /// Route of a packet of a path.
     pub fn route(&self) -> u32 {
         self.options
     }
@@ -182,8 +185,8 @@ impl Packet {
         }
     }
 
-    /// What tells flows apart in a link: equal for packets of one flow, source or ping in one direction, and for the short flows
-    /// that follow one another in a slot.
+    /// What tells flows apart in a link: equal for packets of one flow, source or ping in one
+    /// direction, and for the short flows that follow one another in a slot.
     pub fn key(&self) -> u64 {
         u64::from(self.flow) << 3 | self.owner() as u64
     }

@@ -1,11 +1,14 @@
-//! The network of a run without its endpoints: the same links, fed and driven by a host that passes the time, so that a path in
-//! real time behaves as the simulated one does, down to every random decision.
+//! The network of a run without its endpoints: the same links, fed and driven by a host that passes
+//! the time, so that a path in real time behaves as the simulated one does, down to every random
+//! decision.
 //!
-//! A host offers parcels and is told where they end. What happens inside happens at computed times, however late the host asks:
-//! lateness of the host delays what it offers, not what the links decide.
+//! A host offers datagrams and is told where they end. What happens inside happens at computed times,
+//! however late the host asks: lateness of the host delays what it offers, not what the links
+//! decide.
 //!
-//! At one instant a host offers all that it has before anything moves, as in the simulator a sender's burst does: an offer waits
-//! for what is due before it, [`Path::advance`] for what is due now, too.
+//! At one instant a host offers all that it has before anything moves, as in the simulator a
+//! sender's burst does: an offer waits for what is due before it, [`Path::advance`] for what is due
+//! now, too.
 
 use std::vec::Drain;
 
@@ -21,7 +24,7 @@ use crate::target::{Layout, Wake};
 ///
 /// ```
 /// use fullpipe_run::{Buffer, LinkSpec, RunSpec};
-/// use fullpipe_sim::{Fate, PacketKind, Parcel, Path};
+/// use fullpipe_sim::{PacketOutcome, PacketKind, Datagram, Path};
 /// use fullpipe_units::{Rate, Span, Time};
 ///
 /// let rate = Rate::from_bits_per_sec(12_000_000);
@@ -29,12 +32,15 @@ use crate::target::{Layout, Wake};
 /// let mut path = Path::new(&RunSpec { links: vec![link], ..RunSpec::default() });
 /// let route = path.route(&[0]).unwrap();
 /// for token in 0..2 {
-///     path.offer(Time::ZERO, route, &Parcel { token, kind: PacketKind::Data, flow: 0, size: 1500, ect: false });
+///     let kind = PacketKind::Data;
+///     let datagram = Datagram { token, kind, flow: 0, size: 1500, ect: false };
+///     path.offer(Time::ZERO, route, &datagram);
 /// }
 /// assert_eq!(path.next_event(), Some(Time::ZERO + Span::from_millis(6)));
 /// path.advance(Time::ZERO + Span::from_millis(7));
-/// let ends: Vec<_> = path.exits().map(|e| (e.token, e.at.as_nanos(), e.fate)).collect();
-/// assert_eq!(ends, [(1, 0, Fate::Lost), (0, 6_000_000, Fate::Arrived { ce: false })]);
+/// let ends: Vec<_> = path.departures().map(|e| (e.token, e.at.as_nanos(), e.outcome)).collect();
+/// let arrived = PacketOutcome::Arrived { ce: false };
+/// assert_eq!(ends, [(1, 0, PacketOutcome::Dropped), (0, 6_000_000, arrived)]);
 /// ```
 #[derive(Debug)]
 pub struct Path {
@@ -52,7 +58,7 @@ pub struct Path {
 #[derive(Debug, Default)]
 struct RouteEnds {
     routes: Vec<Box<[u32]>>,
-    exits: Vec<Exit>,
+    departures: Vec<Departure>,
     /// Packets that ended, taken out or not.
     left: u64,
 }
@@ -63,7 +69,7 @@ pub struct Route(u32);
 
 /// What a path needs to know of a packet.
 #[derive(Clone, Copy, Debug)]
-pub struct Parcel {
+pub struct Datagram {
     /// The host's name for it, given back at its end.
     pub token: u64,
     /// What it is.
@@ -78,25 +84,25 @@ pub struct Parcel {
 
 /// The end of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exit {
-    /// See [`Parcel::token`].
+pub struct Departure {
+    /// See [`Datagram::token`].
     pub token: u64,
     /// When, as computed.
     pub at: Time,
     /// How.
-    pub fate: Fate,
+    pub outcome: PacketOutcome,
 }
 
 /// How a packet ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum PacketOutcome {
     /// At the far end of its route.
     Arrived {
         /// A queue marked it: congestion experienced.
         ce: bool,
     },
     /// Dropped by a link.
-    Lost,
+    Dropped,
 }
 
 impl Path {
@@ -120,8 +126,8 @@ impl Path {
         }
     }
 
-    /// The route over these links, by index; none at all is the way of no delay. `None` if a link is not in this path, or there
-    /// are more than 255.
+    /// The route over these links, by index; none at all is the way of no delay. `None` if a link
+    /// is not in this path, or there are more than 255.
     pub fn route(&mut self, links: &[usize]) -> Option<Route> {
         if links.len() > usize::from(u8::MAX) || !links.iter().all(|l| self.has(*l)) {
             return None;
@@ -140,22 +146,22 @@ impl Path {
         self.hosted.get(link) == Some(&true)
     }
 
-    /// A packet enters its route now, or at the latest time that the path was told of. After the end of the run nothing enters, and
-    /// nothing is heard of it.
-    pub fn offer(&mut self, now: Time, route: Route, parcel: &Parcel) {
+    /// A packet enters its route now, or at the latest time that the path was told of. After the
+    /// end of the run nothing enters, and nothing is heard of it.
+    pub fn offer(&mut self, now: Time, route: Route, datagram: &Datagram) {
         self.move_on(now, |at, now| at < now);
         if now > self.end {
             return;
         }
         self.offered += 1;
-        let p = parcel;
-        let packet = Packet::parcel(p.token, p.kind, p.flow, p.size, p.ect, route.0);
+        let p = datagram;
+        let packet = Packet::of_path(p.token, p.kind, p.flow, p.size, p.ect, route.0);
         self.ends.carry(self.now, packet, &mut self.net);
         self.net.lose_dropped(self.now, &mut self.ends);
     }
 
-    /// For an interface that refuses instead of losing: `None` if a packet of `size` bytes fits into the first link of the route
-    /// now, else when to try again.
+    /// For an interface that refuses instead of losing: `None` if a packet of `size` bytes fits
+    /// into the first link of the route now, else when to try again.
     pub fn room(&mut self, now: Time, route: Route, size: u16) -> Option<Time> {
         self.move_on(now, |at, now| at < now);
         let link = *self.ends.routes[route.0 as usize].first()?;
@@ -183,8 +189,8 @@ impl Path {
         }
     }
 
-    /// Only the next event happens, whenever it is due: for a host that wants to see the order within an instant. False if there
-    /// is none before the end of the run.
+    /// Only the next event happens, whenever it is due: for a host that wants to see the order
+    /// within an instant. False if there is none before the end of the run.
     pub fn advance_by_one(&mut self) -> bool {
         match self.net.queue.peek() {
             Some((at, target)) if at <= self.end => {
@@ -197,8 +203,8 @@ impl Path {
     }
 
     /// Takes the packets that ended, in the order of time.
-    pub fn exits(&mut self) -> Drain<'_, Exit> {
-        self.ends.exits.drain(..)
+    pub fn departures(&mut self) -> Drain<'_, Departure> {
+        self.ends.departures.drain(..)
     }
 
     /// Packets in the links.
@@ -209,7 +215,8 @@ impl Path {
     /// The run is over: the outcomes of the links of this path, with their indices.
     ///
     /// # Errors
-    /// [`Violation`] if packets were made or lost on the way: a fault of the path, never of the host.
+    /// [`Violation`] if packets were made or lost on the way: a fault of the path, never of the
+    /// host.
     pub fn finish(mut self) -> Result<Vec<(usize, LinkOutcome)>, Violation> {
         self.advance(self.end);
         let violation = |what| Violation {
@@ -240,7 +247,7 @@ impl Ends for RouteEnds {
     }
 
     fn lose(&mut self, at: Time, packet: Packet, _: &mut Net) {
-        self.exit(at, packet.seq, Fate::Lost);
+        self.depart(at, packet.seq, PacketOutcome::Dropped);
     }
 
     /// Nobody else sets an event here.
@@ -254,18 +261,18 @@ impl RouteEnds {
         match route.get(usize::from(packet.hop)) {
             Some(&link) => {
                 if !net.offer(at, link, packet) {
-                    self.exit(at, packet.seq, Fate::Lost);
+                    self.depart(at, packet.seq, PacketOutcome::Dropped);
                 }
             }
             None => {
                 let ce = packet.is_ce();
-                self.exit(at, packet.seq, Fate::Arrived { ce });
+                self.depart(at, packet.seq, PacketOutcome::Arrived { ce });
             }
         }
     }
 
-    fn exit(&mut self, at: Time, token: u64, fate: Fate) {
+    fn depart(&mut self, at: Time, token: u64, outcome: PacketOutcome) {
         self.left += 1;
-        self.exits.push(Exit { token, at, fate });
+        self.departures.push(Departure { token, at, outcome });
     }
 }

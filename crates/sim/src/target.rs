@@ -1,8 +1,10 @@
-//! Numbers of what an event wakes: links, the run's own marks, traffic, then flows, whose number may grow during a run.
+//! Numbers of what an event wakes: links, the run's own marks, traffic, then flows, whose number
+//! may grow during a run.
 
 use crate::queue::Target;
 
-/// Where each kind has its targets. The arrival at link `i`'s far end is target `i`: the frequent event needs no table.
+/// Where each kind has its targets. The arrival at link `i`'s far end is target `i`: the frequent
+/// event needs no table.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     links: u32,

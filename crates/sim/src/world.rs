@@ -97,8 +97,8 @@ mod tests {
     use fullpipe_run::{ArrivalSpec, Arrivals, Buffer, FlowSpec, LinkSpec, Loss, SizeLaw};
     use fullpipe_units::{Rate, Span};
 
-    /// 100 flows a second, each there for some tenths of a second: dozens of slots serve 20 000 flows, with losses, timeouts and
-    /// delayed ACKs that leave timers behind.
+    /// 100 flows a second, each there for some tenths of a second: dozens of slots serve 20 000
+    /// flows, with losses, timeouts and delayed ACKs that leave timers behind.
     #[test]
     fn slots_are_reused() {
         let rate = Rate::from_bits_per_sec(100_000_000);

@@ -1,7 +1,8 @@
-//! A class of short flows: when the next one comes, what it is, and what is remembered of all of them.
+//! A class of short flows: when the next one comes, what it is, and what is remembered of all of
+//! them.
 //!
-//! Arrival times and sizes have a generator each, and every flow its own: a variant that changes one of them, or the
-//! transport, leaves the others as they are (common random numbers).
+//! Arrival times and sizes have a generator each, and every flow its own: a variant that changes
+//! one of them, or the transport, leaves the others as they are (common random numbers).
 
 use fullpipe_cc::Stack;
 use fullpipe_flow::Sender;

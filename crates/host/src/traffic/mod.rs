@@ -1,4 +1,5 @@
-//! Traffic that is not a lasting flow: datagrams at a prescribed rate, round-trip probes, short flows that come and go.
+//! Traffic that is not a lasting flow: datagrams at a prescribed rate, round-trip probes, short
+//! flows that come and go.
 
 mod class;
 mod ping;

@@ -62,7 +62,8 @@ impl Ping {
         self.next
     }
 
-    /// A request leaves; its number. The next one is due an interval after this one was due, so that lateness does not add up.
+    /// A request leaves; its number. The next one is due an interval after this one was due, so
+    /// that lateness does not add up.
     pub fn depart(&mut self) -> u64 {
         let at = self.next + self.interval;
         self.next = if at < self.until { at } else { Time::MAX };
@@ -88,7 +89,8 @@ impl Ping {
         }
     }
 
-    /// True for the answer to a request that was sent, the first time that it comes: for networks that make copies.
+    /// True for the answer to a request that was sent, the first time that it comes: for networks
+    /// that make copies.
     pub fn is_news(&mut self, number: u64) -> bool {
         number < self.sent && self.seen.is_first(number)
     }
@@ -125,7 +127,8 @@ impl Ping {
     }
 }
 
-/// Numbers that have come, each of which counts once. One may overtake others: as many of them as the window is long still count.
+/// Numbers that have come, each of which counts once. One may overtake others: as many of them as
+/// the window is long still count.
 #[derive(Debug, Default)]
 struct Seen {
     /// One more than the highest.

@@ -1,5 +1,5 @@
-//! A source of datagrams: the n-th leaves when the integral of the rate reaches n datagrams, or the n-th point of a Poisson
-//! process in that measure.
+//! A source of datagrams: the n-th leaves when the integral of the rate reaches n datagrams, or the
+//! n-th point of a Poisson process in that measure.
 
 use fullpipe_run::{
     ComponentRng, Histogram, RunSpec, SourceOutcome, SourceSpec, Spacing,
@@ -104,7 +104,8 @@ impl Source {
         self.packet
     }
 
-    /// Datagrams that are missing before the last one that arrived (as RFC 3550 appendix A.3 counts).
+    /// Datagrams that are missing before the last one that arrived (as RFC 3550 appendix A.3
+    /// counts).
     pub fn missing(&self) -> u64 {
         self.highest.saturating_sub(self.arrived)
     }

@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use fullpipe_run::{Fidelity, Histogram, Lateness, RunSpec};
-use fullpipe_sim::{Exit, Fate, Parcel, Path};
+use fullpipe_sim::{Datagram, Departure, PacketOutcome, Path};
 use fullpipe_units::{Span, Time};
 
 use super::losses::LossLog;
@@ -29,7 +29,7 @@ pub struct Running {
     /// Arrivals that the path has not been given, in no order.
     waiting: Vec<Arrival>,
     /// What has to leave, in the order of time.
-    due: VecDeque<Exit>,
+    due: VecDeque<Departure>,
     pace: Pace,
     /// The operating system refused a datagram.
     stalled: bool,
@@ -185,14 +185,14 @@ impl Running {
         self.waiting.sort_by_key(|a| a.at);
         let ripe = self.waiting.partition_point(|a| a.at <= limit);
         for a in self.waiting.drain(..ripe) {
-            let parcel = Parcel {
+            let datagram = Datagram {
                 token: a.token,
                 kind: a.way.kind,
                 flow: a.way.flow,
                 size: a.way.size,
                 ect: a.ect,
             };
-            self.path.offer(a.at, a.way.route, &parcel);
+            self.path.offer(a.at, a.way.route, &datagram);
         }
         Ok(known)
     }
@@ -234,13 +234,13 @@ impl Running {
     }
 
     fn sort_exits(&mut self) {
-        for exit in self.path.exits() {
-            match exit.fate {
-                Fate::Arrived { .. } => self.due.push_back(exit),
-                Fate::Lost => {
-                    let (bytes, note) = self.pool.get(exit.token);
-                    self.losses.note(exit.at, bytes, note.ecn.is_some());
-                    self.pool.free(exit.token);
+        for departure in self.path.departures() {
+            match departure.outcome {
+                PacketOutcome::Arrived { .. } => self.due.push_back(departure),
+                PacketOutcome::Dropped => {
+                    let (bytes, note) = self.pool.get(departure.token);
+                    self.losses.note(departure.at, bytes, note.ecn.is_some());
+                    self.pool.free(departure.token);
                 }
             }
         }
@@ -249,22 +249,22 @@ impl Running {
     /// Sends what is due.
     fn send(&mut self) {
         self.stalled = false;
-        while let Some(&exit) = self.due.front() {
-            let (bytes, note) = self.pool.get(exit.token);
+        while let Some(&departure) = self.due.front() {
+            let (bytes, note) = self.pool.get(departure.token);
             let side = if note.from_near { FAR } else { NEAR };
             let Some(to) = self.sides[side].peer else {
                 self.counts.failed += 1;
-                self.forget(exit.token);
+                self.forget(departure.token);
                 continue;
             };
-            let ecn = match exit.fate {
-                Fate::Arrived { ce: true } => Some(Ecn::Ce),
+            let ecn = match departure.outcome {
+                PacketOutcome::Arrived { ce: true } => Some(Ecn::Ce),
                 _ => note.ecn,
             };
             let fill = |out: &mut [u8]| out.copy_from_slice(bytes);
             if self.sides[side].outbox.push(to, ecn, bytes.len(), fill) {
-                self.sides[side].due.push_back(exit.at);
-                self.forget(exit.token);
+                self.sides[side].due.push_back(departure.at);
+                self.forget(departure.token);
             } else {
                 self.flush(side);
                 if self.stalled {

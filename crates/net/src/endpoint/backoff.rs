@@ -1,12 +1,13 @@
 //! When a socket that refused is tried again.
 //!
-//! A full buffer of the socket (`EAGAIN`) tells when it has room again. A full queue of a device (`ENOBUFS`) does not: the socket
-//! always says that it has room. What a call that ended early had met is not known. So the socket is believed until it was wrong
-//! once; after that only time helps.
+//! A full buffer of the socket (`EAGAIN`) tells when it has room again. A full queue of a device
+//! (`ENOBUFS`) does not: the socket always says that it has room. What a call that ended early had
+//! met is not known. So the socket is believed until it was wrong once; after that only time helps.
 
 use fullpipe_units::{Span, Time};
 
-/// WaitStrategy with a socket: of one episode after another, each from the first refusal until a batch leaves whole.
+/// WaitStrategy with a socket: of one episode after another, each from the first refusal until a
+/// batch leaves whole.
 #[derive(Debug)]
 pub struct BackOff {
     /// Of the present episode: when to try again.
@@ -30,7 +31,8 @@ impl BackOff {
         }
     }
 
-    /// All but the first `left` datagrams of a batch were refused. When to try again, at the latest, and whether an episode begins.
+    /// All but the first `left` datagrams of a batch were refused. When to try again, at the
+    /// latest, and whether an episode begins.
     pub fn refused(&mut self, now: Time, left: usize) -> (Time, bool) {
         self.wrong |= std::mem::take(&mut self.told);
         let first = self.at.is_none();

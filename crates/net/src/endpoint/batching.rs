@@ -1,5 +1,6 @@
-//! A host that only answers waits a little while datagrams arrive in quick succession, as a network card does before it
-//! interrupts: waking up for each costs sender and receiver more than the datagram itself.
+//! A host that only answers waits a little while datagrams arrive in quick succession, as a network
+//! card does before it interrupts: waking up for each costs sender and receiver more than the
+//! datagram itself.
 
 use fullpipe_units::{Span, Time};
 
@@ -16,8 +17,8 @@ impl Batching {
         Self { last: Time::ZERO }
     }
 
-    /// Some datagrams were taken in at `now`. How long to let further ones gather; `None`: not at all, because they are slow, or
-    /// so many that they gather by themselves.
+    /// Some datagrams were taken in at `now`. How long to let further ones gather; `None`: not at
+    /// all, because they are slow, or so many that they gather by themselves.
     #[inline]
     pub fn pause(&mut self, now: Time, arrived: usize) -> Option<Span> {
         let since = now.saturating_since(self.last).as_nanos();

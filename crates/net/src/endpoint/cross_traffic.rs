@@ -61,7 +61,8 @@ pub fn next_request(ping: &mut Ping, now: Time, plan: &Plan, index: u32) -> Opti
     })
 }
 
-/// A datagram of a source has arrived at the far host. Its delay is known only if both hosts have one clock.
+/// A datagram of a source has arrived at the far host. Its delay is known only if both hosts have
+/// one clock.
 pub fn arrive(source: &mut Source, now: Time, datagram: &CrossDatagram, plan: &Plan) -> Option<()> {
     if plan.side == Side::Near {
         return None;

@@ -20,7 +20,8 @@ use crate::wire::DataDatagram;
 
 /// Segments that a sender, or datagrams that a source, may send before the next one has its turn.
 const BURST: usize = 64;
-/// Batches of arrivals that a turn takes at most: whoever floods this host must not keep it from sending.
+/// Batches of arrivals that a turn takes at most: whoever floods this host must not keep it from
+/// sending.
 const MOST_BATCHES: usize = 16;
 /// Longest wait.
 const PATIENCE: Span = Span::from_millis(50);
@@ -80,8 +81,9 @@ impl<'p, 'h, P: Port> Endpoint<'p, 'h, P> {
             // What answers this batch does not wait for the next one.
             self.answer(now)?;
             self.flush(now)?;
-            // Whoever may send hears first all that there is to hear: a host that sends more per turn than it takes in would leave
-            // ACKs waiting ever longer. Where nobody may, answers leave at once.
+            // Whoever may send hears first all that there is to hear: a host that sends more per
+            // turn than it takes in would leave ACKs waiting ever longer. Where nobody may, answers
+            // leave at once.
             if self.state.is_idle() {
                 break;
             }

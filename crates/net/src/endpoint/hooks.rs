@@ -17,11 +17,13 @@ pub struct Hooks<'h> {
     pub sources: Vec<(u32, &'h mut dyn Source)>,
     /// Where the data of flows that are received here goes, by index of the flow.
     pub sinks: Vec<(u32, &'h mut dyn Sink)>,
-    /// Where rows of the trace of lasting flows that send from here go while the run lasts, by index of the flow, and how often.
+    /// Where rows of the trace of lasting flows that send from here go while the run lasts, by
+    /// index of the flow, and how often.
     pub traces: Vec<(u32, Box<dyn TraceSink>, Span)>,
     /// Told ten times a second how the lasting flows are getting on.
     pub live: Option<&'h Live>,
-    /// Set once every lasting flow that sends from here has a last segment and that is acknowledged.
+    /// Set once every lasting flow that sends from here has a last segment and that is
+    /// acknowledged.
     pub complete: Option<&'h AtomicBool>,
 }
 

@@ -11,7 +11,8 @@ use super::room::Room;
 use crate::live::LiveFlow;
 use crate::wire::{AckDatagram, DataDatagram, SessionId};
 
-/// Segments ahead of the one expected that are taken in at most, if the receiver's window has no bound of its own.
+/// Segments ahead of the one expected that are taken in at most, if the receiver's window has no
+/// bound of its own.
 const MOST_AHEAD: u64 = 1 << 22;
 /// Holes at most: what is kept of them is bounded whatever a sender does.
 const MOST_HOLES: usize = 1 << 14;
@@ -62,7 +63,8 @@ impl Inlet {
         }
     }
 
-    /// A datagram of `len` bytes is as long as one of this flow; a short one may be the last of data that ends there.
+    /// A datagram of `len` bytes is as long as one of this flow; a short one may be the last of
+    /// data that ends there.
     #[inline]
     pub fn fits(&self, segment: &Segment, len: usize, ends: bool) -> bool {
         segment.syn || len == self.size || (ends && len < self.size)
@@ -143,7 +145,8 @@ pub fn set_room(receiving: &mut Receiving, bytes: u64) {
     inlet.room.set(receiver, bytes);
 }
 
-/// After everything that a segment or a timer has brought: is it to be looked whether the sink has room again?
+/// After everything that a segment or a timer has brought: is it to be looked whether the sink has
+/// room again?
 #[inline]
 pub fn watch_room(receiving: &mut Receiving, now: Time) {
     let (receiver, inlet) = receiving.parts();

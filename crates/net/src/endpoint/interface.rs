@@ -1,14 +1,14 @@
-//! The interfaces of a host: links at which a full queue is a local stall and not a loss, so that they belong to the host and
-//! not to the path.
+//! The interfaces of a host: links at which a full queue is a local stall and not a loss, so that
+//! they belong to the host and not to the path.
 //!
-//! What they do is [`fullpipe_sim::Path`], as on the line: a segment enters when its sender lets it go, and leaves the socket
-//! when the interface would have sent it.
+//! What they do is [`fullpipe_sim::Path`], as on the line: a segment enters when its sender lets it
+//! go, and leaves the socket when the interface would have sent it.
 
 use std::collections::VecDeque;
 
 use fullpipe_flow::Segment;
 use fullpipe_run::{FlowSpec, LinkOutcome, RunSpec};
-use fullpipe_sim::{Exit, Fate, PacketKind, Parcel, Path, Route};
+use fullpipe_sim::{Datagram, Departure, PacketKind, PacketOutcome, Path, Route};
 use fullpipe_units::Time;
 
 use super::{EndpointError, Side};
@@ -122,14 +122,14 @@ impl Interfaces {
         } else {
             PacketKind::Data
         };
-        let parcel = Parcel {
+        let datagram = Datagram {
             token: u64::from(token),
             kind,
             flow,
             size,
             ect: leaving.segment.ect,
         };
-        self.path.offer(now, route, &parcel);
+        self.path.offer(now, route, &datagram);
     }
 
     /// When to look again; [`Time::MAX`]: not before something enters.
@@ -140,13 +140,13 @@ impl Interfaces {
     /// All that is due until `now` happens; `lost` is told of what an interface lost at random.
     pub fn advance(&mut self, now: Time, mut lost: impl FnMut(&Leaving)) {
         self.path.advance(now);
-        for Exit { token, fate, .. } in self.path.exits() {
+        for Departure { token, outcome, .. } in self.path.departures() {
             let token = token as u32;
             let leaving = self.inside[token as usize];
             self.free.push(token);
-            match fate {
-                Fate::Arrived { .. } => self.out.push_back(leaving),
-                Fate::Lost => lost(&leaving),
+            match outcome {
+                PacketOutcome::Arrived { .. } => self.out.push_back(leaving),
+                PacketOutcome::Dropped => lost(&leaving),
             }
         }
     }

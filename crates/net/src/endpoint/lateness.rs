@@ -1,5 +1,6 @@
-//! How late this host's loop is. A packet in virtual time is handled as it arrives and answered at once; here both take what the
-//! scheduler takes. Three distributions, of a few instructions per datagram and one look at the clock per batch.
+//! How late this host's loop is. A packet in virtual time is handled as it arrives and answered at
+//! once; here both take what the scheduler takes. Three distributions, of a few instructions per
+//! datagram and one look at the clock per batch.
 
 use fullpipe_host::HostCounts;
 use fullpipe_run::{Histogram, HostLateness, Lateness};
@@ -36,15 +37,17 @@ impl Punctuality {
             .record_many(late, u32::try_from(left).unwrap_or(u32::MAX));
     }
 
-    /// A timer is served. One that was set for a time in the past was not late before the turn that set it.
+    /// A timer is served. One that was set for a time in the past was not late before the turn that
+    /// set it.
     #[inline]
     pub fn timer(&mut self, now: Time, due: Time) {
         self.timers
             .record(now.saturating_since(due.max(self.before)));
     }
 
-    /// The run ends. Arrivals are known if some had a stamp, or if there were none at a port that stamps them (`stamps`): an option
-    /// that the kernel takes and then ignores does not make a host prompt.
+    /// The run ends. Arrivals are known if some had a stamp, or if there were none at a port that
+    /// stamps them (`stamps`): an option that the kernel takes and then ignores does not make a
+    /// host prompt.
     pub fn finish(&self, counts: &HostCounts, stamps: bool) -> HostLateness {
         let known = self.arrivals.count() > 0 || (stamps && counts.datagrams_in == 0);
         HostLateness {

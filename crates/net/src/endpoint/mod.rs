@@ -1,11 +1,14 @@
-//! One thread that hosts one side of a run: any number of senders and receivers of `fullpipe-flow`, unchanged, on one UDP socket.
+//! One thread that hosts one side of a run: any number of senders and receivers of `fullpipe-flow`,
+//! unchanged, on one UDP socket.
 //!
-//! The loop: take in a batch of datagrams (ACKs to senders, segments to receivers, whose ACKs leave as one batch), serve the
-//! timers that are due, let every sender that may send do so in bounded turns, send the batch, wait. What the operating system
-//! refuses is given back to its sender ([`Sender::refuse`](fullpipe_flow::Sender::refuse)), newest first, and sent later.
+//! The loop: take in a batch of datagrams (ACKs to senders, segments to receivers, whose ACKs leave
+//! as one batch), serve the timers that are due, let every sender that may send do so in bounded
+//! turns, send the batch, wait. What the operating system refuses is given back to its sender
+//! ([`Sender::refuse`](fullpipe_flow::Sender::refuse)), newest first, and sent later.
 //!
-//! Nothing that arrives is trusted: another address, session, flow number or length is counted and ignored, a segment beyond the
-//! advertised window is not taken in, an ACK of data that was never sent means nothing.
+//! Nothing that arrives is trusted: another address, session, flow number or length is counted and
+//! ignored, a segment beyond the advertised window is not taken in, an ACK of data that was never
+//! sent means nothing.
 
 mod arriving;
 mod backoff;

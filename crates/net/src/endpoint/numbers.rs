@@ -1,9 +1,10 @@
 //! Flow numbers on the wire.
 //!
-//! A lasting flow is called by its index. Short flows have numbers from `0x8000`: the class in the upper of the fifteen bits that
-//! remain, as many as the classes of the run need, and below them the flow's number in its class, modulo what is left. The flow
-//! that comes next under a number has the next incarnation, which stands above bit 48 of its sequence numbers and in what
-//! acknowledges them: datagrams of the flow before mean nothing to it.
+//! A lasting flow is called by its index. Short flows have numbers from `0x8000`: the class in the
+//! upper of the fifteen bits that remain, as many as the classes of the run need, and below them
+//! the flow's number in its class, modulo what is left. The flow that comes next under a number has
+//! the next incarnation, which stands above bit 48 of its sequence numbers and in what acknowledges
+//! them: datagrams of the flow before mean nothing to it.
 
 use fullpipe_flow::{Ack, Range, SackBlocks};
 
@@ -54,7 +55,8 @@ impl Numbers {
         u64::from(incarnation.0) << self.bits | low
     }
 
-    /// The class that a number belongs to; `None`: a lasting flow, or a class that the run does not have.
+    /// The class that a number belongs to; `None`: a lasting flow, or a class that the run does not
+    /// have.
     pub fn class(&self, number: u16) -> Option<usize> {
         let class = usize::from(number.checked_sub(SHORT)?) >> self.bits;
         (class < self.classes).then_some(class)

@@ -66,7 +66,8 @@ impl Outlet {
     }
 }
 
-/// An ACK has arrived; `None` if it is of an earlier flow or speaks of data that was never sent, else as the sender sees it.
+/// An ACK has arrived; `None` if it is of an earlier flow or speaks of data that was never sent,
+/// else as the sender sees it.
 #[inline]
 pub fn handle_ack(
     sending: &mut Sending,

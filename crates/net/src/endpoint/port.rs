@@ -1,4 +1,5 @@
-//! What the endpoint needs of a socket: datagrams in batches, a wait. A test puts another one in its place.
+//! What the endpoint needs of a socket: datagrams in batches, a wait. A test puts another one in
+//! its place.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,10 +24,12 @@ pub struct Flush {
     pub refused: bool,
 }
 
-/// One socket and its batches. Nothing has a default: one that wraps another must not forget to pass it on.
+/// One socket and its batches. Nothing has a default: one that wraps another must not forget to
+/// pass it on.
 pub trait Port {
-    /// Adds a datagram of `len` bytes to the batch; `fill` writes it. What it does not write is undefined, but never anything
-    /// that is not this endpoint's own. There is room: see [`Port::is_full`].
+    /// Adds a datagram of `len` bytes to the batch; `fill` writes it. What it does not write is
+    /// undefined, but never anything that is not this endpoint's own. There is room: see
+    /// [`Port::is_full`].
     fn push(
         &mut self,
         to: SocketAddr,
@@ -41,7 +44,8 @@ pub trait Port {
     /// Bytes that it adds to every datagram.
     fn overhead(&self) -> usize;
 
-    /// After a flush: senders have to wait until then, because a limit of this host is reached. It is no refusal: nothing is lost.
+    /// After a flush: senders have to wait until then, because a limit of this host is reached. It
+    /// is no refusal: nothing is lost.
     fn held_until(&mut self) -> Option<Time>;
 
     /// Sends the batch.
@@ -59,7 +63,8 @@ pub trait Port {
     /// The datagrams of the last [`Port::receive`].
     fn each(&self, take: impl FnMut(SocketAddr, Option<Mark>, &[u8]));
 
-    /// When the kernel received the datagrams of the last [`Port::receive`], as far as it says so, by the clock of [`Port::now`].
+    /// When the kernel received the datagrams of the last [`Port::receive`], as far as it says so,
+    /// by the clock of [`Port::now`].
     fn received_at(&self, take: impl FnMut(Time));
 
     /// The kernel says when it received a datagram.

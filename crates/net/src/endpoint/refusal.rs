@@ -1,4 +1,5 @@
-//! What a batch becomes: it leaves, or part of it is refused by the operating system or by the host's own interface.
+//! What a batch becomes: it leaves, or part of it is refused by the operating system or by the
+//! host's own interface.
 
 use fullpipe_flow::Segment;
 use fullpipe_run::CaptureEvent;
@@ -9,7 +10,8 @@ use super::state::{Pushed, State};
 use super::timers::{Event, Wake};
 
 impl State<'_, '_> {
-    /// The operating system took the first `left` datagrams of the batch: the others go back, newest first.
+    /// The operating system took the first `left` datagrams of the batch: the others go back,
+    /// newest first.
     #[cold]
     pub fn take_back(&mut self, now: Time, left: usize) {
         let (retry, first) = self.backoff.refused(now, left);
@@ -115,7 +117,8 @@ impl State<'_, '_> {
         }
     }
 
-    /// A segment that was polled enters its host's own interface; false: there it finds no room, and goes back.
+    /// A segment that was polled enters its host's own interface; false: there it finds no room,
+    /// and goes back.
     #[cold]
     pub fn enter_interface(&mut self, now: Time, slot: u32, segment: Segment) -> bool {
         let sender = &mut self.host.senders[slot as usize];

@@ -1,9 +1,11 @@
-//! How much the sink of a flow's data can take, and what the path would bring: flow control for a reader that may be slow.
+//! How much the sink of a flow's data can take, and what the path would bring: flow control for a
+//! reader that may be slow.
 //!
-//! The receiver's window ends where the room of the sink ends, so that a disk that cannot follow holds the sender and costs no
-//! segment. The buffer behind it should hold what the path brings in two round trips and no more, which is measured as
-//! Dynamic Right-Sizing does it (Fisk and Feng 2001): the payload that arrives within one round trip, that of the handshake. What a
-//! sender in slow start sends in answer to that is twice as much, as it is in Linux' `tcp_rcv_space_adjust`.
+//! The receiver's window ends where the room of the sink ends, so that a disk that cannot follow
+//! holds the sender and costs no segment. The buffer behind it should hold what the path brings in
+//! two round trips and no more, which is measured as Dynamic Right-Sizing does it (Fisk and Feng
+//! 2001): the payload that arrives within one round trip, that of the handshake. What a sender in
+//! slow start sends in answer to that is twice as much, as it is in Linux' `tcp_rcv_space_adjust`.
 
 use fullpipe_flow::Receiver;
 use fullpipe_units::{Span, Time};
@@ -65,7 +67,8 @@ impl Room {
         }
     }
 
-    /// Bytes that the path can bring within two round trips if it is in slow start; without a handshake that is not known.
+    /// Bytes that the path can bring within two round trips if it is in slow start; without a
+    /// handshake that is not known.
     #[inline]
     pub fn wanted(&self) -> u64 {
         match self.handshake {
@@ -87,7 +90,8 @@ impl Room {
         (self.widest / 16).clamp(1, MOST_STEP)
     }
 
-    /// Decides whether to look again soon: a sender that knows of half of the window need not hear of the rest.
+    /// Decides whether to look again soon: a sender that knows of half of the window need not hear
+    /// of the rest.
     #[inline]
     pub fn arm(&mut self, now: Time, receiver: &Receiver) {
         let restricted = 2 * receiver.window_known() < self.widest;
@@ -114,7 +118,8 @@ impl Room {
 const GLANCE: Span = Span::from_millis(1);
 /// See [`Room::step`].
 const MOST_STEP: u64 = 64;
-/// Two round trips, each with twice of what the one before brought: with less the window, and not the path, would end slow start.
+/// Two round trips, each with twice of what the one before brought: with less the window, and not
+/// the path, would end slow start.
 const GROWTH: u64 = 4;
 
 #[cfg(test)]
@@ -128,8 +133,8 @@ mod tests {
 
     const RTT: Span = Span::from_millis(100);
 
-    /// The window of a sender after so many round trips of slow start over a path without a limit; `least`: segments that the sink
-    /// has room for at first.
+    /// The window of a sender after so many round trips of slow start over a path without a limit;
+    /// `least`: segments that the sink has room for at first.
     fn grown(round_trips: u64, least: Option<u64>) -> f64 {
         let cfg = SenderConfig::preset(Preset::Y2026, 1500);
         let mss = cfg.mss;
@@ -200,7 +205,8 @@ mod tests {
         assert_eq!(Room::new(1000, false).wanted(), u64::MAX);
     }
 
-    /// A sixteenth of the room is news, and 64 segments always are; who knows of half of the room need not hear more.
+    /// A sixteenth of the room is news, and 64 segments always are; who knows of half of the room
+    /// need not hear more.
     #[test]
     fn what_is_worth_an_ack_and_when_to_look() {
         let now = Time::from_nanos(1);

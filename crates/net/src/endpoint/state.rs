@@ -25,9 +25,10 @@ use crate::wire::{DataDatagram, ProbeDatagram};
 pub const NONE: u32 = u32::MAX;
 /// Largest payload of a datagram over IPv4.
 const LARGEST: usize = 65_507;
-/// Rounds and episodes on the record of a flow without a full trace; of more than four flows, together four times as many. At a
-/// round trip of 50 us rounds would take half a megabyte a second, and a peer that acknowledges what it has not got makes them
-/// shorter still; beyond this number every second row goes, again and again, so that they stay spread over the run.
+/// Rounds and episodes on the record of a flow without a full trace; of more than four flows,
+/// together four times as many. At a round trip of 50 us rounds would take half a megabyte a
+/// second, and a peer that acknowledges what it has not got makes them shorter still; beyond this
+/// number every second row goes, again and again, so that they stay spread over the run.
 const MOST_ROWS: usize = 1 << 18;
 
 /// A host, and what surrounds it here.
@@ -136,7 +137,8 @@ impl<'p, 'h> State<'p, 'h> {
         Ok(state)
     }
 
-    /// Sources and sinks of data find their flows; those of flows of the other side have nothing to do.
+    /// Sources and sinks of data find their flows; those of flows of the other side have nothing to
+    /// do.
     fn connect(&mut self, hooks: Hooks<'h>) {
         let contents = &mut self.wires.contents;
         contents.sources = self.host.senders.iter().map(|_| None).collect();

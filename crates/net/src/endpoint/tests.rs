@@ -202,7 +202,8 @@ fn source(name: &str, waveform: Waveform, spacing: Spacing) -> SourceSpec {
     }
 }
 
-/// As many datagrams of each kind of source as in the simulator, and each arrives; the same for probes.
+/// As many datagrams of each kind of source as in the simulator, and each arrives; the same for
+/// probes.
 #[test]
 fn cross_traffic_and_probes_are_those_of_the_simulator() {
     let rate = Rate::from_bits_per_sec;
@@ -274,7 +275,8 @@ fn short_flows(classes: usize, per_second: f64) -> RunSpec {
     }
 }
 
-/// With 2048 classes there are sixteen numbers for each, so that flows follow one another under the same number.
+/// With 2048 classes there are sixteen numbers for each, so that flows follow one another under the
+/// same number.
 #[test]
 fn short_flows_come_as_in_the_simulator_and_complete() {
     for (classes, per_second) in [(2, 100.0), (2048, 30.0)] {
@@ -293,7 +295,8 @@ fn short_flows_come_as_in_the_simulator_and_complete() {
     }
 }
 
-/// With 4096 classes there are eight numbers for each, none of which is free again before the run ends.
+/// With 4096 classes there are eight numbers for each, none of which is free again before the run
+/// ends.
 #[test]
 fn short_flows_beyond_the_numbers_of_the_wire_spoil_a_run() {
     let mut spec = short_flows(MOST_CLASSES, 0.0);

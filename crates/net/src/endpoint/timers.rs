@@ -1,5 +1,5 @@
-//! What waits to happen, earliest first. Entries are lazy: who wants an earlier time adds one, who wants a later time lets the
-//! old one come and sets it again.
+//! What waits to happen, earliest first. Entries are lazy: who wants an earlier time adds one, who
+//! wants a later time lets the old one come and sets it again.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -44,7 +44,8 @@ impl UdpPort {
         })
     }
 
-    /// Over a path whose headers are so many bytes longer than those of IPv4: probes and cross traffic are shorter by that.
+    /// Over a path whose headers are so many bytes longer than those of IPv4: probes and cross
+    /// traffic are shorter by that.
     pub fn with_longer_headers(self, bytes: usize) -> Self {
         Self {
             longer_headers: bytes,
@@ -101,7 +102,8 @@ impl Port for UdpPort {
     fn flush(&mut self) -> io::Result<Flush> {
         let flushed = self.outbox.flush(&self.socket);
         if !self.outbox.is_empty() {
-            // Neither what was refused nor what cannot leave at all may stand in the way of what is said next.
+            // Neither what was refused nor what cannot leave at all may stand in the way of what is
+            // said next.
             self.outbox.take_refused(|_, _| {});
         }
         let flushed = flushed?;

@@ -160,7 +160,8 @@ impl Network for Wires<'_, '_> {
 }
 
 impl State<'_, '_> {
-    /// The receiver of a short flow, made if there is none yet; that of an earlier flow of its number has done its work.
+    /// The receiver of a short flow, made if there is none yet; that of an earlier flow of its
+    /// number has done its work.
     pub fn short_receiver(
         &mut self,
         now: Time,

@@ -1,10 +1,13 @@
-//! Traces of delivery opportunities in the format of mahimahi's `mm-link`: one time in milliseconds a line, never falling.
+//! Traces of delivery opportunities in the format of mahimahi's `mm-link`: one time in milliseconds
+//! a line, never falling.
 
-/// Delivery opportunities of a mahimahi trace: each lets one packet of 1504 bytes leave, or several that fit it together; a
-/// larger one takes several opportunities. What finds no packet is lost. The trace repeats.
+/// Delivery opportunities of a mahimahi trace: each lets one packet of 1504 bytes leave, or several
+/// that fit it together; a larger one takes several opportunities. What finds no packet is lost.
+/// The trace repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryTrace {
-    /// Milliseconds of the opportunities in one period, never falling; the last is the period and above zero.
+    /// Milliseconds of the opportunities in one period, never falling; the last is the period and
+    /// above zero.
     pub opportunities: Vec<u32>,
 }
 

@@ -1,4 +1,5 @@
-//! A link: a queue discipline over a buffer, a transmitter, a propagation delay, and what goes wrong on the way.
+//! A link: a queue discipline over a buffer, a transmitter, a propagation delay, and what goes
+//! wrong on the way.
 
 use std::sync::Arc;
 
@@ -9,8 +10,8 @@ use crate::rng::ComponentRng;
 
 /// A link.
 ///
-/// A packet meets, in this order: random loss, the policer, the queue discipline and the buffer, the transmitter, the delay
-/// (with jitter), reordering.
+/// A packet meets, in this order: random loss, the policer, the queue discipline and the buffer,
+/// the transmitter, the delay (with jitter), reordering.
 #[derive(Clone, Debug)]
 pub struct LinkSpec {
     /// Unique name; seeds the link's generators.
@@ -23,8 +24,9 @@ pub struct LinkSpec {
     pub delay_spread: Span,
     /// Room for packets that wait or are being transmitted.
     pub buffer: Buffer,
-    /// Who is dropped or marked, and who is sent next; nobody on a link that only delays. Where it decides at the exit (CoDel,
-    /// FQ-CoDel), a `buffer` given as a time means that time's bytes at the first rate.
+    /// Who is dropped or marked, and who is sent next; nobody on a link that only delays. Where it
+    /// decides at the exit (CoDel, FQ-CoDel), a `buffer` given as a time means that time's bytes at
+    /// the first rate.
     pub discipline: Discipline,
     /// Random loss at the entry.
     pub loss: Loss,
@@ -79,8 +81,8 @@ impl LinkSpec {
         Span::from_nanos((self.delay_spread.as_nanos() as f64 * rng.uniform()) as u64)
     }
 
-    /// Transmission time and delay of a packet of `size` bytes that finds the link idle, at its first rate and delay; an
-    /// opportunity of a trace counts as taking no time.
+    /// Transmission time and delay of a packet of `size` bytes that finds the link idle, at its
+    /// first rate and delay; an opportunity of a trace counts as taking no time.
     pub fn unloaded(&self, size: u16, seed: u64) -> Span {
         let rate = self.rate.filter(|_| self.trace.is_none());
         let rate = rate.map_or(0, Rate::as_bits_per_sec);
@@ -137,9 +139,10 @@ pub struct Red {
 }
 
 impl Red {
-    /// RED for a buffer of `packets`: `max_th` a quarter of it and `min_th` a third of that (the defaults of `tc-red(8)`), but
-    /// not less than 15 and 5 packets; `w_q` 0.002, `max_p` 0.1, gentle (Floyd, "RED: Discussions of Setting Parameters",
-    /// 1997, and the note on gentle RED, 2000).
+    /// RED for a buffer of `packets`: `max_th` a quarter of it and `min_th` a third of that (the
+    /// defaults of `tc-red(8)`), but not less than 15 and 5 packets; `w_q` 0.002, `max_p` 0.1,
+    /// gentle (Floyd, "RED: Discussions of Setting Parameters", 1997, and the note on gentle RED,
+    /// 2000).
     pub fn classic(packets: u64) -> Self {
         let max = (packets as f64 / 4.0).max(15.0);
         Self {
@@ -153,9 +156,9 @@ impl Red {
         }
     }
 
-    /// Adaptive RED with everything automatic (FGS01): for `packets_per_second`, the link's capacity C, and an
-    /// average queueing delay of `target` (the paper: 5 ms): `w_q` = 1 - exp(-1/C), `min_th` = max(5, target C / 2), `max_th`
-    /// = 3 `min_th`. `max_p` starts at 0.1.
+    /// Adaptive RED with everything automatic (FGS01): for `packets_per_second`, the link's
+    /// capacity C, and an average queueing delay of `target` (the paper: 5 ms): `w_q` = 1 -
+    /// exp(-1/C), `min_th` = max(5, target C / 2), `max_th` = 3 `min_th`. `max_p` starts at 0.1.
     pub fn adaptive(packets_per_second: f64, target: Span) -> Self {
         let min = (target.as_secs_f64() * packets_per_second / 2.0).max(5.0);
         Self {
@@ -291,9 +294,11 @@ pub struct Policer {
 pub struct Change {
     /// When.
     pub at: Time,
-    /// New capacity; zero is an outage: packets wait. The packet in transmission goes on at the new rate.
+    /// New capacity; zero is an outage: packets wait. The packet in transmission goes on at the new
+    /// rate.
     pub rate: Option<Rate>,
-    /// New delay of packets that leave the transmitter from now on; a shorter one does not let them overtake.
+    /// New delay of packets that leave the transmitter from now on; a shorter one does not let them
+    /// overtake.
     pub delay: Option<Span>,
     /// New random loss.
     pub loss: Option<Loss>,

@@ -1,4 +1,5 @@
-//! What one run is given: links, flows, what to record. Everything resolved, no file, no unit left open.
+//! What one run is given: links, flows, what to record. Everything resolved, no file, no unit left
+//! open.
 
 mod delivery;
 mod link;
@@ -11,10 +12,8 @@ use fullpipe_units::{Span, Time};
 use crate::rng::ComponentRng;
 
 pub use delivery::{DeliveryTrace, DeliveryTraceError};
-pub use link::{
-    Buffer, Change, Codel, Discipline, FqCodel, LinkSpec, Loss, Pie, Policer, Red, Reorder,
-};
-pub use traffic::{ArrivalSpec, Arrivals, PingSpec, SizeLaw, SourceSpec, Spacing, Waveform};
+pub use link::*;
+pub use traffic::*;
 
 /// One run.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
@@ -113,7 +112,8 @@ pub struct FlowSpec {
     /// Links that ACKs cross, in order.
     #[serde(skip)]
     pub back: Vec<usize>,
-    /// The first forward link is the sender's own interface: its overflow is a local stall, not a loss.
+    /// The first forward link is the sender's own interface: its overflow is a local stall, not a
+    /// loss.
     pub local_queue: bool,
     /// Start of the flow.
     pub start: Time,
@@ -123,9 +123,11 @@ pub struct FlowSpec {
     pub stop: Option<Time>,
     /// Exact losses on the path.
     pub drops: Drops,
-    /// Exact losses at the receiver's host, of packets that have crossed the path; `at_window` means nothing there.
+    /// Exact losses at the receiver's host, of packets that have crossed the path; `at_window`
+    /// means nothing there.
     pub arrival_drops: Drops,
-    /// Its sender stands where the receivers of the others do. The simulator, where hosts have no place, does not care.
+    /// Its sender stands where the receivers of the others do. The simulator, where hosts have no
+    /// place, does not care.
     pub reverse: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Traffic that is not a lasting flow: short flows that come and go, datagrams at a prescribed rate, round-trip probes.
+//! Traffic that is not a lasting flow: short flows that come and go, datagrams at a prescribed
+//! rate, round-trip probes.
 
 use fullpipe_units::{Rate, Span, Time};
 
@@ -7,8 +8,9 @@ use super::FlowSpec;
 /// Short flows that arrive at random and end by themselves.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct ArrivalSpec {
-    /// What each of them is: the first arrives after `start`, none after `stop`. The name seeds the generators; the transfer's
-    /// size is overwritten, the spread of the start unused. The flows are called name#0, name#1 ...
+    /// What each of them is: the first arrives after `start`, none after `stop`. The name seeds the
+    /// generators; the transfer's size is overwritten, the spread of the start unused. The flows
+    /// are called name#0, name#1 ...
     pub template: FlowSpec,
     /// When they come.
     pub arrivals: Arrivals,
@@ -51,8 +53,8 @@ pub enum SizeLaw {
         /// Larger values are cut to this.
         most: u64,
     },
-    /// Distribution function: (size, probability of at most this), both rising, the last probability 1; values between two
-    /// points are taken as linear.
+    /// Distribution function: (size, probability of at most this), both rising, the last
+    /// probability 1; values between two points are taken as linear.
     Empirical(Vec<(f64, f64)>),
 }
 

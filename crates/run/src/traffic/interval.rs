@@ -28,7 +28,8 @@ impl PerInterval {
         self.counts[i] += n;
     }
 
-    /// One count per interval until `end`, the last possibly shorter; what came at `end` itself belongs to the last.
+    /// One count per interval until `end`, the last possibly shorter; what came at `end` itself
+    /// belongs to the last.
     pub fn finish(mut self, end: Time) -> Vec<u64> {
         let n = end.as_nanos().div_ceil(self.width.as_nanos()) as usize;
         let beyond: u64 = self.counts.iter().skip(n).sum();

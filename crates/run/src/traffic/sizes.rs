@@ -1,5 +1,5 @@
-//! Sizes of short flows, in whole segments, drawn by inversion: one uniform number each, so that two variants of a scenario
-//! with the same seed see the same sizes in the same order.
+//! Sizes of short flows, in whole segments, drawn by inversion: one uniform number each, so that
+//! two variants of a scenario with the same seed see the same sizes in the same order.
 
 use crate::rng::ComponentRng;
 use crate::spec::SizeLaw;
@@ -26,7 +26,8 @@ fn pareto(u: f64, mean: f64, shape: f64) -> f64 {
     mean * (shape - 1.0) / shape * libm::pow(u, -1.0 / shape)
 }
 
-/// Linear between the points of a distribution function; what lies below the first point's probability is its size.
+/// Linear between the points of a distribution function; what lies below the first point's
+/// probability is its size.
 fn empirical(u: f64, points: &[(f64, f64)]) -> f64 {
     let i = points.partition_point(|(_, p)| *p < u);
     match (points.get(i.wrapping_sub(1)), points.get(i)) {
@@ -61,8 +62,9 @@ mod tests {
         assert!(u.iter().all(|n| (2..=5).contains(n)));
     }
 
-    /// Whole segments: `P(N > n) = (x_m / n)^shape` for whole `n >= x_m`, hence the mean
-    /// `ceil(x_m) + sum over n >= ceil(x_m) of (x_m / n)^shape`; the shape 2.5 has a variance, so 10^6 draws give 0.5 %.
+    /// Whole segments: `P(N > n) = (x_m / n)^shape` for whole `n >= x_m`, hence the mean `ceil(x_m)
+    /// + sum over n >= ceil(x_m) of (x_m / n)^shape`; the shape 2.5 has a variance, so 10^6 draws
+    /// give 0.5 %.
     #[test]
     fn pareto_has_its_tail_and_mean() {
         let (m, shape) = (10.0, 2.5);

@@ -1,5 +1,6 @@
-//! When the integral of a rate over time reaches a given amount: exact in integers for piecewise constant rates, a bracketed
-//! root for the sine. Amounts are in bit/s x ns, so nothing drifts however long a run is.
+//! When the integral of a rate over time reaches a given amount: exact in integers for piecewise
+//! constant rates, a bracketed root for the sine. Amounts are in bit/s x ns, so nothing drifts
+//! however long a run is.
 
 use std::f64::consts::TAU;
 
@@ -73,8 +74,8 @@ impl Integral {
         }
     }
 
-    /// The first nanosecond at which the integral is at least `work`; `None` if that is not before `limit`. From call to call
-    /// `work` never falls.
+    /// The first nanosecond at which the integral is at least `work`; `None` if that is not before
+    /// `limit`. From call to call `work` never falls.
     pub fn reaches(&mut self, work: u128, limit: u64) -> Option<u64> {
         let at = match self {
             Self::Pieces(p) => p.reaches(work, limit)?,
@@ -191,7 +192,8 @@ impl Law {
     }
 }
 
-/// `mean + amplitude sin(2 pi t / period)`, integrated: `mean t + amplitude period / (2 pi) (1 - cos(2 pi t / period))`.
+/// `mean + amplitude sin(2 pi t / period)`, integrated: `mean t + amplitude period / (2 pi) (1 -
+/// cos(2 pi t / period))`.
 #[derive(Clone, Copy, Debug)]
 pub struct Sine {
     mean: u64,
@@ -208,7 +210,8 @@ impl Sine {
         periods.checked_mul(self.period)?.checked_add(phase)
     }
 
-    /// Newton's method, kept inside a bracket that halves when a step leaves it; the integral never falls.
+    /// Newton's method, kept inside a bracket that halves when a step leaves it; the integral never
+    /// falls.
     fn root(&self, rest: f64) -> u64 {
         let (mean, period) = (self.mean as f64, self.period as f64);
         let (mut low, mut high) = (0.0, period);
@@ -286,8 +289,8 @@ mod tests {
         assert_eq!(never.reaches(1, u64::MAX), None);
     }
 
-    /// Against the closed form evaluated at the root, to the amount of two nanoseconds; the amplitude equals the mean, so the
-    /// rate touches zero.
+    /// Against the closed form evaluated at the root, to the amount of two nanoseconds; the
+    /// amplitude equals the mean, so the rate touches zero.
     #[test]
     fn a_sine_is_inverted() {
         let (mean, period) = (1e9, 1e10);
@@ -328,7 +331,8 @@ mod tests {
             },
             rng(),
         );
-        // A quarter of the time on: 10^9 bit of 10^6 bit/s take 4000 s. 10^5 periods: a standard error of 0.4 %.
+        // A quarter of the time on: 10^9 bit of 10^6 bit/s take 4000 s. 10^5 periods: a standard
+        // error of 0.4 %.
         let t = i.reaches(amount(1_000_000_000), u64::MAX).unwrap() as f64 * 1e-9;
         assert!((t / 4000.0 - 1.0).abs() < 0.015, "{t}");
     }

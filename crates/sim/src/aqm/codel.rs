@@ -1,8 +1,9 @@
 //! Controlled delay (RFC 8289).
 //!
-//! The law follows section 5's pseudo-code: comparisons, the order of steps, and the count it resumes with. Instead of a drop
-//! an ECN-capable packet is marked and sent, as in Linux' `codel_impl.h`. The floor of one MTU is the largest packet seen.
-//! The square root is exact, not Newton's approximation.
+//! The law follows section 5's pseudo-code: comparisons, the order of steps, and the count it
+//! resumes with. Instead of a drop an ECN-capable packet is marked and sent, as in Linux'
+//! `codel_impl.h`. The floor of one MTU is the largest packet seen. The square root is exact, not
+//! Newton's approximation.
 
 use std::collections::VecDeque;
 
@@ -74,7 +75,8 @@ struct Head {
 }
 
 impl CodelLaw {
-    /// The next packet to send from `queue`; `mtu` is the largest packet so far, `marks` counts marks.
+    /// The next packet to send from `queue`; `mtu` is the largest packet so far, `marks` counts
+    /// marks.
     pub fn pop(
         &mut self,
         p: &Codel,
@@ -111,12 +113,14 @@ impl CodelLaw {
         head.map(|h| h.popped)
     }
 
-    /// Packets of this queue were dropped for lack of room: the law becomes more eager, as in Linux' `fq_codel_drop`.
+    /// Packets of this queue were dropped for lack of room: the law becomes more eager, as in
+    /// Linux' `fq_codel_drop`.
     pub fn overflowed(&mut self, packets: u32) {
         self.count = self.count.saturating_add(packets);
     }
 
-    /// Enters the dropping state; soon after the last one at the rate that controlled the queue then.
+    /// Enters the dropping state; soon after the last one at the rate that controlled the queue
+    /// then.
     fn begin(&mut self, p: &Codel, now: Time) {
         self.dropping = true;
         let delta = self.count.saturating_sub(self.last_count);
@@ -137,7 +141,8 @@ impl CodelLaw {
         }
     }
 
-    /// Takes the packet at the head; it may be dropped if the delay has been above the target for an interval.
+    /// Takes the packet at the head; it may be dropped if the delay has been above the target for
+    /// an interval.
     fn head(&mut self, p: &Codel, now: Time, queue: &mut Fifo, mtu: u16) -> Option<Head> {
         let Some((came, packet)) = queue.pop() else {
             self.first_above = None;
@@ -181,7 +186,8 @@ impl CodelQueue {
         }
     }
 
-    /// A packet arrives; it is dropped if there is no room beside the `sending` bytes in transmission.
+    /// A packet arrives; it is dropped if there is no room beside the `sending` bytes in
+    /// transmission.
     pub fn push(&mut self, now: Time, packet: Packet, sending: u16, dropped: &mut Vec<Packet>) {
         let bytes = self.queue.bytes() + u64::from(packet.size);
         if !self.room.holds(self.queue.len() + 1, bytes, sending) {
@@ -225,7 +231,8 @@ impl CodelQueue {
     }
 }
 
-/// A dropping state that begins within this many intervals after the next drop of the last one resumes its count.
+/// A dropping state that begins within this many intervals after the next drop of the last one
+/// resumes its count.
 const RECENT_INTERVALS: u64 = 16;
 
 #[cfg(test)]
@@ -274,8 +281,8 @@ mod tests {
         }
     }
 
-    /// Steps at which the law strikes when the delay rises at step `from`: after an interval, then after an interval over
-    /// the square root of `count`, `count` + 1, ...
+    /// Steps at which the law strikes when the delay rises at step `from`: after an interval, then
+    /// after an interval over the square root of `count`, `count` + 1, ...
     fn expected(from: u64, count: u32, n: usize) -> Vec<u64> {
         let interval = 10_000.0;
         let mut exact = from as f64 + interval;
@@ -287,7 +294,8 @@ mod tests {
         steps
     }
 
-    /// RFC 8289, `control_law`: above the target for 100 ms, then gaps of 100 ms / sqrt(count): 100, 70.7, 57.7, 50 ...
+    /// RFC 8289, `control_law`: above the target for 100 ms, then gaps of 100 ms / sqrt(count):
+    /// 100, 70.7, 57.7, 50 ...
     #[test]
     fn drops_come_faster_by_the_square_root() {
         let mut s = Standing::default();
@@ -336,9 +344,10 @@ mod tests {
         assert_eq!(s.strikes(Span::from_millis(5), 5, 10_001), [120_002]);
     }
 
-    /// Ten drops, a pause: if the law strikes again less than 16 intervals after the eleventh, which did not come, the count goes
-    /// on at 10 - 1 = 9, so the next gap is 100 ms / 3; later it begins at one. The eleventh would have come 100 ms / sqrt(10),
-    /// 3162 steps, after the tenth, and striking again takes 10 000 steps: the limit is a pause of 153 162 steps.
+    /// Ten drops, a pause: if the law strikes again less than 16 intervals after the eleventh,
+    /// which did not come, the count goes on at 10 - 1 = 9, so the next gap is 100 ms / 3; later it
+    /// begins at one. The eleventh would have come 100 ms / sqrt(10), 3162 steps, after the tenth,
+    /// and striking again takes 10 000 steps: the limit is a pause of 153 162 steps.
     #[test]
     fn a_count_is_resumed_soon_after() {
         for (pause, count) in [(100_000, 9), (153_150, 9), (153_175, 1)] {
@@ -359,8 +368,8 @@ mod tests {
         }
     }
 
-    /// An arrival every millisecond, a departure every 2 ms: the queue grows, and every packet is either sent, or dropped by the
-    /// law, or waits.
+    /// An arrival every millisecond, a departure every 2 ms: the queue grows, and every packet is
+    /// either sent, or dropped by the law, or waits.
     #[test]
     fn packets_are_conserved_and_the_limit_holds() {
         let mut q = CodelQueue::new(Codel::default(), Room::new(Buffer::Packets(50), 0));

@@ -1,9 +1,10 @@
 //! Flow queueing with controlled delay (RFC 8290).
 //!
-//! Deficit round robin over hashed queues, new queues before old ones (section 4.2), each under CoDel. When the
-//! buffer is full, packets are dropped from the head of the queue with the most bytes until half of its bytes or 64 packets
-//! are gone (section 4.1; Linux' `fq_codel_drop`). The MTU floor of CoDel looks at the queue's own bytes, as RFC 8289
-//! says; Linux looks at the bytes of all queues.
+//! Deficit round robin over hashed queues, new queues before old ones (section 4.2), each under
+//! CoDel. When the buffer is full, packets are dropped from the head of the queue with the most
+//! bytes until half of its bytes or 64 packets are gone (section 4.1; Linux' `fq_codel_drop`). The
+//! MTU floor of CoDel looks at the queue's own bytes, as RFC 8289 says; Linux looks at the bytes of
+//! all queues.
 
 use std::collections::VecDeque;
 
@@ -39,7 +40,8 @@ struct Queue {
     listed: bool,
 }
 
-/// The queue of `key` among `queues` (the finaliser of MurmurHash3; the perturbation comes before it).
+/// The queue of `key` among `queues` (the finaliser of MurmurHash3; the perturbation comes before
+/// it).
 fn hashed(key: u64, perturbation: u64, queues: u32) -> u32 {
     let mut h = key ^ perturbation;
     h = (h ^ (h >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -65,7 +67,8 @@ impl FqCodelQueue {
         }
     }
 
-    /// A packet arrives; if there is too little room beside the `sending` bytes in transmission, the fattest queue pays.
+    /// A packet arrives; if there is too little room beside the `sending` bytes in transmission,
+    /// the fattest queue pays.
     pub fn push(&mut self, now: Time, packet: Packet, sending: u16, dropped: &mut Vec<Packet>) {
         let i = hashed(packet.key(), self.perturbation, self.queues.len() as u32);
         let queue = &mut self.queues[i as usize];
@@ -136,7 +139,8 @@ impl FqCodelQueue {
             }
             list.pop_front();
             if from_new {
-                // A pass through the old queues first: a queue that empties and fills again must not starve them.
+                // A pass through the old queues first: a queue that empties and fills again must
+                // not starve them.
                 self.old.push_back(i);
             } else {
                 queue.listed = false;
@@ -179,7 +183,8 @@ mod tests {
         FqCodelQueue::new(FqCodel::default(), room, ComponentRng::new(1, "fq"))
     }
 
-    /// Bytes sent per flow when the flows, with packets of these sizes, always have `depth` packets waiting.
+    /// Bytes sent per flow when the flows, with packets of these sizes, always have `depth` packets
+    /// waiting.
     fn shares(sizes: &[u16], departures: u64) -> Vec<u64> {
         let mut q = fq(Buffer::Unlimited);
         let (mut none, mut sent) = (Vec::new(), vec![0u64; sizes.len()]);
@@ -196,7 +201,8 @@ mod tests {
         sent
     }
 
-    /// Deficit round robin shares bytes, not packets (RFC 8290, 4.2). Never further apart than a quantum and a packet.
+    /// Deficit round robin shares bytes, not packets (RFC 8290, 4.2). Never further apart than a
+    /// quantum and a packet.
     #[test]
     fn flows_of_small_and_large_packets_send_equal_bytes() {
         let sent = shares(&[1500, 300], 30_000);
@@ -234,7 +240,8 @@ mod tests {
         assert_ne!(a, b);
     }
 
-    /// A packet of a flow with an empty queue leaves next, though 50 of another one wait (RFC 8290, 4.2: new queues first).
+    /// A packet of a flow with an empty queue leaves next, though 50 of another one wait (RFC 8290,
+    /// 4.2: new queues first).
     #[test]
     fn a_sparse_flow_overtakes_a_bulk_flow() {
         let mut q = fq(Buffer::Unlimited);
@@ -256,7 +263,8 @@ mod tests {
         }
     }
 
-    /// RFC 8290, 4.1: from the head of the queue with the most bytes, half of them, at most 64 packets.
+    /// RFC 8290, 4.1: from the head of the queue with the most bytes, half of them, at most 64
+    /// packets.
     #[test]
     fn a_full_buffer_drops_from_the_fattest_queue() {
         let mut q = fq(Buffer::Packets(60));
@@ -286,7 +294,8 @@ mod tests {
         assert_eq!(dropped.len(), 1);
     }
 
-    /// Each queue has its own law: a flow that keeps a standing queue is dropped from, one that does not is spared.
+    /// Each queue has its own law: a flow that keeps a standing queue is dropped from, one that
+    /// does not is spared.
     #[test]
     fn only_the_flow_with_a_standing_queue_is_controlled() {
         let mut q = fq(Buffer::Unlimited);

@@ -1,9 +1,11 @@
-//! Queue disciplines apart from the link that hosts them: what is dropped or marked, and who is sent next.
+//! Queue disciplines apart from the link that hosts them: what is dropped or marked, and who is
+//! sent next.
 //!
-//! Two kinds. RED and PIE decide at the entry, so that the queue behind them stays a FIFO whose departures are known when a
-//! packet enters. CoDel and FQ-CoDel decide at the exit, so they own the queue. None of them draws from anything but the
-//! generator it is given, and none has a timer of its own: what their documents do periodically is made up for exactly at the
-//! next packet, since a queue that nobody enters only drains.
+//! Two kinds. RED and PIE decide at the entry, so that the queue behind them stays a FIFO whose
+//! departures are known when a packet enters. CoDel and FQ-CoDel decide at the exit, so they own
+//! the queue. None of them draws from anything but the generator it is given, and none has a timer
+//! of its own: what their documents do periodically is made up for exactly at the next packet,
+//! since a queue that nobody enters only drains.
 //!
 //! Where a discipline marks, a packet that is not ECN-capable is dropped (RFC 3168, 5).
 
@@ -33,7 +35,8 @@ pub struct Backlog {
     pub bytes: u64,
     /// Time until the arriving packet would begin its transmission.
     pub delay: Span,
-    /// Since when the transmitter has been idle; `None` while it is busy. Zero before the first packet.
+    /// Since when the transmitter has been idle; `None` while it is busy. Zero before the first
+    /// packet.
     pub idle_since: Option<Time>,
 }
 
@@ -48,7 +51,8 @@ pub enum Verdict {
     Drop,
 }
 
-/// A discipline that decides at the entry. The host asks it about every packet, then looks for room in the buffer.
+/// A discipline that decides at the entry. The host asks it about every packet, then looks for room
+/// in the buffer.
 #[derive(Debug)]
 pub enum EntryAqm {
     /// Random early detection.
@@ -58,8 +62,8 @@ pub enum EntryAqm {
 }
 
 impl EntryAqm {
-    /// The discipline at a link of `rate` bits per second whose typical packet has `packet` bytes, or as many as the
-    /// largest seen if that is more; `None` if `d` decides nothing at the entry.
+    /// The discipline at a link of `rate` bits per second whose typical packet has `packet` bytes,
+    /// or as many as the largest seen if that is more; `None` if `d` decides nothing at the entry.
     pub fn new(d: &Discipline, rate: u64, packet: u32, rng: ComponentRng) -> Option<Self> {
         match d {
             Discipline::Red(red) => {
@@ -77,7 +81,8 @@ impl EntryAqm {
         }
     }
 
-    /// Decides about a packet of `size` bytes; `ect`: it may be marked. Times never fall from call to call.
+    /// Decides about a packet of `size` bytes; `ect`: it may be marked. Times never fall from call
+    /// to call.
     #[inline]
     pub fn judge(&mut self, now: Time, backlog: &Backlog, size: u16, ect: bool) -> Verdict {
         match self {
@@ -112,7 +117,8 @@ pub enum ExitAqm {
 }
 
 impl ExitAqm {
-    /// The discipline before a transmitter of `rate` bits per second; `None` if `d` decides nothing at the exit.
+    /// The discipline before a transmitter of `rate` bits per second; `None` if `d` decides nothing
+    /// at the exit.
     ///
     /// A buffer given as a time is turned into bytes at that rate.
     pub fn new(d: &Discipline, buffer: Buffer, rate: u64, rng: ComponentRng) -> Option<Self> {
@@ -126,8 +132,9 @@ impl ExitAqm {
         }
     }
 
-    /// A packet arrives; `sending` is the size of the packet in transmission, 0 if there is none, for it takes room too.
-    /// What finds no room (CoDel: this packet; FQ-CoDel: packets of the fattest queue) is appended to `dropped`.
+    /// A packet arrives; `sending` is the size of the packet in transmission, 0 if there is none,
+    /// for it takes room too. What finds no room (CoDel: this packet; FQ-CoDel: packets of the
+    /// fattest queue) is appended to `dropped`.
     pub fn push(&mut self, now: Time, packet: Packet, sending: u16, dropped: &mut Vec<Packet>) {
         match self {
             Self::Codel(q) => q.push(now, packet, sending, dropped),
@@ -135,7 +142,8 @@ impl ExitAqm {
         }
     }
 
-    /// The transmitter is free: the next packet to send. What the control law drops before it is appended to `dropped`.
+    /// The transmitter is free: the next packet to send. What the control law drops before it is
+    /// appended to `dropped`.
     pub fn pop(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Option<Popped> {
         match self {
             Self::Codel(q) => q.pop(now, dropped),
@@ -195,7 +203,8 @@ impl Room {
         Self { packets, bytes }
     }
 
-    /// True if a queue of this size, beside a packet of `sending` bytes in transmission (0: none), keeps to the limit.
+    /// True if a queue of this size, beside a packet of `sending` bytes in transmission (0: none),
+    /// keeps to the limit.
     fn holds(&self, packets: u64, bytes: u64, sending: u16) -> bool {
         packets + u64::from(sending > 0) <= self.packets && bytes + u64::from(sending) <= self.bytes
     }

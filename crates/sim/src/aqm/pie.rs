@@ -1,13 +1,15 @@
 //! Proportional integral controller enhanced (RFC 8033).
 //!
-//! Here: the basic algorithm (section 4: random drop, periodic control with its auto-tuning, burst allowance), marking
-//! (section 5.1) and the cap on an increase above 10 % (section 5.5). As in Linux' `sch_pie`, the probability also rises by 2 %
-//! per update while the delay is above 250 ms. Not here: derandomisation (section 5.4) and turning the controller on and off
-//! with the queue (section 5.3), both optional. The delay is the exact time until the arriving packet would be
+//! Here: the basic algorithm (section 4: random drop, periodic control with its auto-tuning, burst
+//! allowance), marking (section 5.1) and the cap on an increase above 10 % (section 5.5). As in
+//! Linux' `sch_pie`, the probability also rises by 2 % per update while the delay is above 250 ms.
+//! Not here: derandomisation (section 5.4) and turning the controller on and off with the queue
+//! (section 5.3), both optional. The delay is the exact time until the arriving packet would be
 //! transmitted, so no departure rate is estimated (section 5.2).
 //!
-//! The periodic update is made up for at the next arrival: while nobody arrives the queue only drains, so its delay at each
-//! missed update is known from its delay now, or from when it ran empty (exactly, unless the link's rate changed in between).
+//! The periodic update is made up for at the next arrival: while nobody arrives the queue only
+//! drains, so its delay at each missed update is known from its delay now, or from when it ran
+//! empty (exactly, unless the link's rate changed in between).
 
 use fullpipe_run::{ComponentRng, Pie};
 use fullpipe_units::{Span, Time};
@@ -221,7 +223,8 @@ mod tests {
         }
     }
 
-    /// A queue that stands at 100 ms and a probability of one: everything passes for 150 ms, nothing after.
+    /// A queue that stands at 100 ms and a probability of one: everything passes for 150 ms,
+    /// nothing after.
     #[test]
     fn a_burst_of_150_ms_passes() {
         let mut p = pie(None);
@@ -242,7 +245,8 @@ mod tests {
         assert_eq!(p.burst_allowance, span(150));
     }
 
-    /// Without a new packet the queue drains; one call after 200 ms ends where calls each millisecond end.
+    /// Without a new packet the queue drains; one call after 200 ms ends where calls each
+    /// millisecond end.
     #[test]
     fn missed_updates_are_made_up_for_exactly() {
         for empty_at in [80, 250] {

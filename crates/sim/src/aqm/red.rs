@@ -1,15 +1,17 @@
 //! Random early detection.
 //!
-//! - Floyd and Jacobson 1993, "Random Early Detection Gateways for Congestion Avoidance" (in the text: FJ93): the average with
-//!   its correction for idle time (section 4, figure 2), the uniform gaps between drops (section 7, method 2).
-//! - Floyd 2000, "Recommendation on using the gentle variant of RED": between `max_th` and twice `max_th` the probability
-//!   rises to one.
-//! - Floyd, Gummadi, Shenker 2001, "Adaptive RED" (FGS01): `max_p` follows the average (figure 1), `w_q`, `min_th` and
-//!   `max_th` from the link's rate.
+//! - Floyd and Jacobson 1993, "Random Early Detection Gateways for Congestion Avoidance" (in the
+//!   text: FJ93): the average with its correction for idle time (section 4, figure 2), the uniform
+//!   gaps between drops (section 7, method 2).
+//! - Floyd 2000, "Recommendation on using the gentle variant of RED": between `max_th` and twice
+//!   `max_th` the probability rises to one.
+//! - Floyd, Gummadi, Shenker 2001, "Adaptive RED" (FGS01): `max_p` follows the average (figure 1),
+//!   `w_q`, `min_th` and `max_th` from the link's rate.
 //!
-//! The queue is measured in packets, not in bytes. Figure 2 of FJ93 is one ahead of its section 7 after a drop (it counts the
-//! arriving packet already); this follows section 7, where the gaps are uniform on 1 .. 1/p_b. Their mean is about half of
-//! 1/p_b, so that the rate of drops at a constant average is about twice p_b, as in FJ93.
+//! The queue is measured in packets, not in bytes. Figure 2 of FJ93 is one ahead of its section 7
+//! after a drop (it counts the arriving packet already); this follows section 7, where the gaps are
+//! uniform on 1 .. 1/p_b. Their mean is about half of 1/p_b, so that the rate of drops at a
+//! constant average is about twice p_b, as in FJ93.
 
 use fullpipe_run::{ComponentRng, Red};
 use fullpipe_units::{Span, Time};
@@ -45,7 +47,8 @@ fn probability(p: &Red, max_p: f64, average: f64) -> Option<f64> {
     }
 }
 
-/// `p_a`: makes the gaps between drops uniform; `count` packets passed since the last one (FJ93, section 7, method 2).
+/// `p_a`: makes the gaps between drops uniform; `count` packets passed since the last one (FJ93,
+/// section 7, method 2).
 fn spread(p_b: f64, count: u64) -> f64 {
     let left = 1.0 - count as f64 * p_b;
     if left <= p_b { 1.0 } else { p_b / left }
@@ -233,8 +236,9 @@ mod tests {
         assert_eq!(probability(&hard, 0.1, 15.0), None);
     }
 
-    /// FJ93, section 7: gaps are uniform on 1 ..= 1/p_b, with mean (1 + 1/p_b) / 2. At an average of 10, p_b is
-    /// 0.1 (10 - 5) / (15 - 5) = 1/20. 200 000 gaps: each frequency has a standard deviation of 1 %.
+    /// FJ93, section 7: gaps are uniform on 1 ..= 1/p_b, with mean (1 + 1/p_b) / 2. At an average
+    /// of 10, p_b is 0.1 (10 - 5) / (15 - 5) = 1/20. 200 000 gaps: each frequency has a standard
+    /// deviation of 1 %.
     #[test]
     fn gaps_between_drops_are_uniform() {
         let gaps = gaps(10, 200_000);
@@ -248,8 +252,8 @@ mod tests {
         assert!((mean - 10.5).abs() < 0.05, "{mean}");
     }
 
-    /// The share of packets dropped at a constant average, over its whole range: 2 p_b / (1 + p_b), from the mean gap. Here
-    /// 1/p_b is an integer, so that the gaps end exactly there.
+    /// The share of packets dropped at a constant average, over its whole range: 2 p_b / (1 + p_b),
+    /// from the mean gap. Here 1/p_b is an integer, so that the gaps end exactly there.
     #[test]
     fn the_rate_of_drops_follows_the_average() {
         for (packets, inverse) in [(6, 100.0), (7, 50.0), (9, 25.0), (15, 10.0)] {
@@ -275,7 +279,8 @@ mod tests {
         assert_eq!(r.judge(ms(1), &queue(4), true), Verdict::Admit);
     }
 
-    /// A step of the queue to q: avg = q (1 - (1 - w)^n) after n packets; an idle time of m packets: (1 - w)^m.
+    /// A step of the queue to q: avg = q (1 - (1 - w)^n) after n packets; an idle time of m
+    /// packets: (1 - w)^m.
     #[test]
     fn the_average_follows_its_closed_forms() {
         let w = 0.002;
@@ -319,9 +324,10 @@ mod tests {
         }
     }
 
-    /// Sources that obey W = sqrt(1.5 / p) (Mathis and others 1997): ten of them over a path of 60 packets leave a queue of
-    /// 10 sqrt(1.5/p) - 60, p being the share of packets dropped lately. With a fixed `max_p` of 1 % or 20 % the average stands
-    /// at one of the thresholds; the adaptation brings it into the target band from either side (FGS01).
+    /// Sources that obey W = sqrt(1.5 / p) (Mathis and others 1997): ten of them over a path of 60
+    /// packets leave a queue of 10 sqrt(1.5/p) - 60, p being the share of packets dropped lately.
+    /// With a fixed `max_p` of 1 % or 20 % the average stands at one of the thresholds; the
+    /// adaptation brings it into the target band from either side (FGS01).
     #[test]
     fn adaptive_red_brings_the_average_into_its_band() {
         let mean = |adaptive, max_p| {
@@ -354,7 +360,8 @@ mod tests {
         }
     }
 
-    /// Nobody arrives for ten seconds: twenty adaptations, the first ones with an average that is still high.
+    /// Nobody arrives for ten seconds: twenty adaptations, the first ones with an average that is
+    /// still high.
     #[test]
     fn adaptations_missed_while_idle_are_made_up_for() {
         let p = Red {
@@ -377,8 +384,8 @@ mod tests {
         );
     }
 
-    /// FGS01: `w_q` = 0.002 is the automatic value of a link of about 500 packets per second; at 10 000 packets
-    /// per second a delay of 5 ms asks for thresholds of 25 and 75 packets.
+    /// FGS01: `w_q` = 0.002 is the automatic value of a link of about 500 packets per second; at 10
+    /// 000 packets per second a delay of 5 ms asks for thresholds of 25 and 75 packets.
     #[test]
     fn automatic_parameters() {
         assert!((Red::adaptive(500.0, Span::from_millis(5)).weight - 0.002).abs() < 3e-6);

@@ -5,7 +5,7 @@ use fullpipe_run::{
     Buffer, CaptureEvent, Change, Codel, Discipline, FlowSpec, FqCodel, LinkSpec, Loss, Pie,
     Policer, Red, Reorder, RunSpec, Trace,
 };
-use fullpipe_sim::{Fate, PacketKind, Parcel, Path, Route, run};
+use fullpipe_sim::{Datagram, PacketKind, PacketOutcome, Path, Route, run};
 use fullpipe_units::{Rate, Span, Time};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -73,7 +73,7 @@ fn both(spec: &RunSpec) -> (Seen, Seen, bool) {
             _ => sender.header,
         };
         tie |= at != row.at && path.next_event() == Some(row.at);
-        let parcel = Parcel {
+        let datagram = Datagram {
             token: sent.len() as u64,
             kind,
             flow: row.flow,
@@ -84,7 +84,7 @@ fn both(spec: &RunSpec) -> (Seen, Seen, bool) {
         path.offer(
             row.at,
             routes[row.flow as usize][usize::from(!is_data)],
-            &parcel,
+            &datagram,
         );
         take(&mut path, &sent, &mut seen);
     }
@@ -118,11 +118,11 @@ fn move_to(end: End, path: &mut Path, sent: &[(u32, bool, u64)], seen: &mut Vec<
 }
 
 fn take(path: &mut Path, sent: &[(u32, bool, u64)], seen: &mut Vec<End>) {
-    for exit in path.exits() {
+    for exit in path.departures() {
         let (flow, is_data, seq) = sent[exit.token as usize];
-        let ce = match exit.fate {
-            Fate::Arrived { ce } => Some(ce),
-            Fate::Lost => None,
+        let ce = match exit.outcome {
+            PacketOutcome::Arrived { ce } => Some(ce),
+            PacketOutcome::Dropped => None,
         };
         seen.push((exit.at, flow, is_data, seq, ce));
     }
@@ -328,7 +328,7 @@ fn a_full_interface_names_the_time_to_try_again() {
     let mut path = Path::new(&spec);
     let route = path.route(&[0]).unwrap();
     let at = |us| Time::ZERO + Span::from_micros(us);
-    let parcel = Parcel {
+    let datagram = Datagram {
         token: 9,
         kind: PacketKind::Data,
         flow: 0,
@@ -337,7 +337,7 @@ fn a_full_interface_names_the_time_to_try_again() {
     };
     for _ in 0..2 {
         assert_eq!(path.room(at(0), route, 1500), None);
-        path.offer(at(0), route, &parcel);
+        path.offer(at(0), route, &datagram);
     }
     assert_eq!(path.room(at(500), route, 1500), Some(at(1000)));
     assert_eq!(path.room(at(1000), route, 1500), None);
@@ -345,10 +345,10 @@ fn a_full_interface_names_the_time_to_try_again() {
     path.advance(at(1000));
     assert_eq!(path.inside(), 1);
     // After the end nothing enters and nothing happens.
-    path.offer(at(10_001), route, &parcel);
+    path.offer(at(10_001), route, &datagram);
     assert_eq!(path.next_event(), None);
-    let ends: Vec<Fate> = path.exits().map(|e| e.fate).collect();
-    let arrived = Fate::Arrived { ce: false };
+    let ends: Vec<PacketOutcome> = path.departures().map(|e| e.outcome).collect();
+    let arrived = PacketOutcome::Arrived { ce: false };
     assert_eq!(ends, [arrived, arrived]);
     assert_eq!(path.finish().unwrap()[0].1.offered, 2);
 }

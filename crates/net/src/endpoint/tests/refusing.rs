@@ -1,4 +1,5 @@
-//! A host over a socket that is made up: time stands still but for its waits, so that every count is exact.
+//! A host over a socket that is made up: time stands still but for its waits, so that every count
+//! is exact.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -237,8 +238,8 @@ fn peer() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 9))
 }
 
-/// Every third batch is taken by half only. What is refused comes again in the same order, nothing leaves twice, and the flow
-/// knows of each refusal.
+/// Every third batch is taken by half only. What is refused comes again in the same order, nothing
+/// leaves twice, and the flow knows of each refusal.
 #[test]
 fn what_is_refused_leaves_later_in_the_same_order() {
     let mut batches = 0;
@@ -263,7 +264,8 @@ fn what_is_refused_leaves_later_in_the_same_order() {
     assert_eq!((s.totals.loss_events, outcome.counts.refused), (0, 0));
 }
 
-/// A refused segment keeps the verdict over it, and those that leave are counted as the simulator counts them.
+/// A refused segment keeps the verdict over it, and those that leave are counted as the simulator
+/// counts them.
 #[test]
 fn a_refusal_does_not_move_exact_drops() {
     let run = |refuses: bool| {
@@ -291,7 +293,8 @@ fn a_refusal_does_not_move_exact_drops() {
     run(true);
 }
 
-/// Linux reacts once per window, and so does the sender, however many datagrams of a batch come back.
+/// Linux reacts once per window, and so does the sender, however many datagrams of a batch come
+/// back.
 #[test]
 fn a_refused_batch_is_one_congestion_event() {
     let mut batches = 0;
@@ -307,8 +310,8 @@ fn a_refused_batch_is_one_congestion_event() {
     assert_eq!(log.delivered, 3000);
 }
 
-/// The queue of a device is full for 20 ms, and the socket says all the time that it has room. The host asks it in vain once,
-/// then tries less and less often, and what it counts is one stall.
+/// The queue of a device is full for 20 ms, and the socket says all the time that it has room. The
+/// host asks it in vain once, then tries less and less often, and what it counts is one stall.
 #[test]
 fn a_device_that_is_full_is_tried_less_and_less_often() {
     let clock = Rc::new(Cell::new(Time::ZERO));
@@ -475,7 +478,8 @@ fn acks_do_not_queue_up_behind_what_they_allow() {
     assert!(arrivals.max < Span::from_micros(150), "{:?}", arrivals.max);
 }
 
-/// Nor do answers wait for what arrives after what they answer, and none is late without the host's knowing.
+/// Nor do answers wait for what arrives after what they answer, and none is late without the host's
+/// knowing.
 #[test]
 fn answers_leave_before_the_next_batch_is_heard() {
     let mut fake = Fake::new(peer(), |n| n);
