@@ -1,12 +1,12 @@
 //! What a controller is: a pure function of the sender's events.
 //!
-//! A [`Controller`] never sees a packet, a clock or a generator: the sender digests each ACK into an
-//! [`AckEvent`], each loss episode into a [`CongestionEvent`], and so on, and the controller answers
-//! with a window and perhaps a pacing rate. Windows are real-valued segments (`w` in the papers); the
-//! sender floors them when it sends.
+//! A [`Controller`] never sees a packet, a clock or a generator: the sender digests each ACK into
+//! an [`AckEvent`], each loss episode into a [`CongestionEvent`], and so on, and the controller
+//! answers with a window and perhaps a pacing rate. Windows are real-valued segments (`w` in the
+//! papers); the sender floors them when it sends.
 //!
-//! Events grow by a field from time to time. An endpoint therefore starts from a constructor and sets
-//! what it knows; the constructor's values mean "not known" or "nothing of it":
+//! Events grow by a field from time to time. An endpoint therefore starts from a constructor and
+//! sets what it knows; the constructor's values mean "not known" or "nothing of it":
 //!
 //! ```
 //! use fullpipe_cc::AckEvent;
@@ -18,8 +18,8 @@
 //! assert_eq!(ev.delivered_now(), 2);
 //! ```
 //!
-//! Order inside one ACK (the sender keeps it): scoreboard and delivered count, RTT and rate sample, undo checks, loss
-//! detection, at most one [`CongestionEvent`], then [`Controller::on_ack`].
+//! Order inside one ACK (the sender keeps it): scoreboard and delivered count, RTT and rate sample,
+//! undo checks, loss detection, at most one [`CongestionEvent`], then [`Controller::on_ack`].
 
 use fullpipe_units::{Rate, Span, Time};
 
@@ -31,22 +31,25 @@ pub const MOST_VARIABLES: usize = 10;
 /// All methods are infallible and free of allocation. Windows are in segments.
 #[cfg_attr(feature = "registry", ambassador::delegatable_trait)]
 pub trait Controller {
-    /// An ACK's samples, before anything is judged lost or a recovery ends: [`AckEvent::phase`] is the phase that the ACK met,
-    /// and what an ACK only decides later (`lost`, `flight`, `cwnd_limited`) is not filled in.
+    /// An ACK's samples, before anything is judged lost or a recovery ends: [`AckEvent::phase`] is
+    /// the phase that the ACK met, and what an ACK only decides later (`lost`, `flight`,
+    /// `cwnd_limited`) is not filled in.
     fn on_delivery(&mut self, _ev: &AckEvent) {}
 
     /// One ACK (or a batch merged by the receiver's offload) that was new in any way.
     fn on_ack(&mut self, ev: &AckEvent);
 
-    /// A loss, an ECN mark or a local drop. Called at most once per window of data, and once more for a lost
-    /// retransmission (RFC 5681 section 4.3). Sets `ssthresh` and lowers the window at once; while the sender runs PRR the
-    /// window it uses is PRR's, and this one applies again from recovery's end.
+    /// A loss, an ECN mark or a local drop. Called at most once per window of data, and once more
+    /// for a lost retransmission (RFC 5681 section 4.3). Sets `ssthresh` and lowers the window at
+    /// once; while the sender runs PRR the window it uses is PRR's, and this one applies again from
+    /// recovery's end.
     fn on_congestion(&mut self, ev: &CongestionEvent);
 
     /// The retransmission timer expired.
     fn on_rto(&mut self, ev: &RtoEvent);
 
-    /// The connection is open; [`RestartEvent::srtt`] is the handshake's sample, zero without a handshake.
+    /// The connection is open; [`RestartEvent::srtt`] is the handshake's sample, zero without a
+    /// handshake.
     fn on_established(&mut self, _ev: &RestartEvent) {}
 
     /// A segment leaves and nothing was in flight.
@@ -55,13 +58,15 @@ pub trait Controller {
     /// Recovery ended: everything sent before the congestion event has been acknowledged.
     fn on_recovery_exit(&mut self, now: Time);
 
-    /// The last reduction was spurious (Eifel, DSACK, F-RTO): restore what the snapshot of that reduction holds.
+    /// The last reduction was spurious (Eifel, DSACK, F-RTO): restore what the snapshot of that
+    /// reduction holds.
     fn on_undo(&mut self, now: Time);
 
     /// The sender's window validation changed the window after idle or application-limited time.
     fn on_idle(&mut self, ev: &IdleEvent);
 
-    /// Leave start-up without a reduction: `ssthresh` becomes the present window (policy `exit-slow-start` of a local drop).
+    /// Leave start-up without a reduction: `ssthresh` becomes the present window (policy
+    /// `exit-slow-start` of a local drop).
     fn exit_start_up(&mut self, now: Time);
 
     /// The sender's segment size changed; `ratio` is old over new.
@@ -78,7 +83,8 @@ pub trait Controller {
         self.window() < self.ssthresh()
     }
 
-    /// The controller's own pacing rate on the wire's payload, or `None` to let the sender derive one from the window.
+    /// The controller's own pacing rate on the wire's payload, or `None` to let the sender derive
+    /// one from the window.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
@@ -89,8 +95,8 @@ pub trait Controller {
         true
     }
 
-    /// Names and values of the algorithm's own variables, for traces: the same names in the same order at any time, at most
-    /// [`MOST_VARIABLES`], NaN for what is not defined at the moment.
+    /// Names and values of the algorithm's own variables, for traces: the same names in the same
+    /// order at any time, at most [`MOST_VARIABLES`], NaN for what is not defined at the moment.
     fn report(&self, visit: &mut dyn FnMut(&'static str, f64));
 }
 
@@ -138,8 +144,8 @@ pub struct AckEvent {
     pub app_limited: bool,
     /// The ACK carries ECE (RFC 3168).
     pub ece: bool,
-    /// Segments newly reported as CE-marked (RFC 9768, QUIC's ACK_ECN); 0 with the echo of RFC 3168,
-    /// which [`AckEvent::ece`] carries.
+    /// Segments newly reported as CE-marked (RFC 9768, QUIC's ACK_ECN); 0 with the echo of RFC
+    /// 3168, which [`AckEvent::ece`] carries.
     pub ce: u64,
     /// Packet-timed rounds since the start.
     pub round: u64,
@@ -194,7 +200,8 @@ impl AckEvent {
         self.acked + self.sacked
     }
 
-    /// True where a window law may grow: not during recovery or a reduction, which the sender owns (PRR).
+    /// True where a window law may grow: not during recovery or a reduction, which the sender owns
+    /// (PRR).
     pub fn may_grow(&self) -> bool {
         self.cwnd_limited && !matches!(self.phase, Phase::Recovery | Phase::Cwr)
     }
@@ -225,7 +232,8 @@ pub enum Phase {
     Loss,
 }
 
-/// A delivery-rate sample (draft-cheng-iccrg-delivery-rate-estimation; RFC text: BBR draft section 4.1).
+/// A delivery-rate sample (draft-cheng-iccrg-delivery-rate-estimation; RFC text: BBR draft section
+/// 4.1).
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RateSample {
@@ -275,13 +283,14 @@ pub enum CongestionKind {
 pub struct CongestionEvent {
     /// Time of detection.
     pub now: Time,
-    /// What happened.
+    /// Cause: a lost segment, an ECN mark or a local stall.
     pub kind: CongestionKind,
     /// False for a lost retransmission inside a recovery that already reduced the window.
     pub first_in_window: bool,
     /// Segments marked lost so far in this episode.
     pub lost: u64,
-    /// FlightSize before the loss marks, segments, segments of Limited Transmit excluded (RFC 5681 eq. 4).
+    /// FlightSize before the loss marks, segments, segments of Limited Transmit excluded (RFC 5681
+    /// eq. 4).
     pub flight: u64,
     /// Smoothed RTT.
     pub srtt: Span,
@@ -314,7 +323,8 @@ pub struct RtoEvent {
     pub first: bool,
     /// FlightSize, segments.
     pub flight: u64,
-    /// Segments still taken to be in the network after everything old was marked lost (RFC 8985 section 6.3).
+    /// Segments still taken to be in the network after everything old was marked lost (RFC 8985
+    /// section 6.3).
     pub pipe: u64,
     /// Smoothed RTT.
     pub srtt: Span,
@@ -323,7 +333,8 @@ pub struct RtoEvent {
 }
 
 impl RtoEvent {
-    /// The first expiry for the oldest of `flight` segments; none of them is in the network any more.
+    /// The first expiry for the oldest of `flight` segments; none of them is in the network any
+    /// more.
     pub const fn new(now: Time, flight: u64) -> Self {
         Self {
             now,
@@ -336,7 +347,8 @@ impl RtoEvent {
     }
 }
 
-/// Transmission begins with nothing in flight: the first segment of the connection, or the first after all was acknowledged.
+/// Transmission begins with nothing in flight: the first segment of the connection, or the first
+/// after all was acknowledged.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct RestartEvent {
@@ -365,7 +377,8 @@ impl RestartEvent {
     }
 }
 
-/// Window validation's verdict after idle or application-limited time (RFC 5681 4.1, RFC 2861, RFC 7661).
+/// Window validation's verdict after idle or application-limited time (RFC 5681 4.1, RFC 2861, RFC
+/// 7661).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct IdleEvent {

@@ -44,7 +44,7 @@ macro_rules! param {
 pub struct ParamSpec {
     /// Name, as in the document.
     pub name: &'static str,
-    /// What values it takes.
+    /// Accepted values.
     pub domain: Domain,
     /// Unit in words; empty for a choice or a flag.
     pub unit: &'static str,
@@ -374,13 +374,13 @@ impl Params {
     }
 }
 
-/// Why parameters were refused.
+/// Error of a component's parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParamError {
     /// No such parameter.
     Unknown {
-        /// As written.
+        /// Name as written in the spelling.
         name: String,
         /// Every parameter of the component.
         known: Vec<&'static str>,

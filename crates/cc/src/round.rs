@@ -1,9 +1,11 @@
-//! Smallest and mean RTT of each round, smallest of the flow: what Vegas, its start-up test, Veno and YeAH measure.
+//! Smallest and mean RTT of each round, smallest of the flow: what Vegas, its start-up test, Veno
+//! and YeAH measure.
 //!
-//! Vegas compares the smallest RTT of one round with the smallest ever ("base"); the minimum drops the samples that
-//! delayed ACKs stretched. A round ends with the ACK that carries [`AckEvent::round_start`]; that ACK's own sample already
-//! belongs to the next round (Linux counts it in the ending one; with more than two samples a round the minimum differs
-//! by one packet at most).
+//! Vegas compares the smallest RTT of one round with the smallest ever ("base"); the minimum drops
+//! the samples that delayed ACKs stretched. A round ends with the ACK that carries
+//! [`AckEvent::round_start`]; that ACK's own sample already belongs to the next round (Linux counts
+//! it in the ending one; with more than two samples a round the minimum differs by one packet at
+//! most).
 
 use fullpipe_units::Span;
 
@@ -75,7 +77,7 @@ impl RoundMin {
     }
 }
 
-/// What one round measured.
+/// RTT samples of one finished round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundEnd {
     /// Smallest RTT of the flow.
@@ -89,7 +91,8 @@ pub struct RoundEnd {
 }
 
 impl RoundEnd {
-    /// More than two samples: fewer may all be stretched by delayed ACKs (Linux `tcp_vegas.c`, spec of 1.11).
+    /// More than two samples: fewer may all be stretched by delayed ACKs (Linux `tcp_vegas.c`, spec
+    /// of 1.11).
     pub fn enough(&self) -> bool {
         self.samples > 2
     }

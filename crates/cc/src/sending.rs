@@ -1,4 +1,5 @@
-//! How the initial window leaves the host (Initial Spreading 2014) and how the connection is paced afterwards.
+//! How the initial window leaves the host (Initial Spreading 2014) and how the connection is paced
+//! afterwards.
 
 use fullpipe_units::Span;
 
@@ -32,8 +33,8 @@ pub struct Spacing {
 impl InitialSending {
     /// Gap for an initial window of `iw` segments on a path whose handshake took `rtt`.
     ///
-    /// `x = RTT/IW`; below one jiffy nothing is spread; otherwise `min(x, t_max)`. A cap below one jiffy cannot be kept by a
-    /// timer of that grain: the gap is then one jiffy.
+    /// `x = RTT/IW`; below one jiffy nothing is spread; otherwise `min(x, t_max)`. A cap below one
+    /// jiffy cannot be kept by a timer of that grain: the gap is then one jiffy.
     pub fn spacing(&self, rtt: Span, iw: u64) -> Spacing {
         let InitialSending::Spread { t_max, jiffy } = *self else {
             return Spacing {

@@ -6,9 +6,9 @@ use fullpipe_units::Time;
 /// Something that changed the window downwards, or back.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Episode {
-    /// When.
+    /// Time of the change.
     pub at: Time,
-    /// What.
+    /// Cause of the change.
     pub kind: EpisodeKind,
     /// Window before, segments.
     pub before: f64,

@@ -59,7 +59,7 @@ pub struct Receiver {
 pub struct ReceiverCounts {
     /// Data segments that arrived.
     pub arrived: u64,
-    /// Of these, first arrivals.
+    /// First copies among `arrived`.
     pub delivered: u64,
     /// Of these, not the first copy.
     pub duplicates: u64,

@@ -67,7 +67,7 @@ pub struct TraceRow {
 const _: () = assert!(size_of::<TraceRow>() == TraceRow::BYTES);
 
 impl TraceRow {
-    /// Its size in memory.
+    /// Size of a row in memory, bytes.
     pub const BYTES: usize = 144;
 
     /// What `sender` of flow `flow` shows now. The extremes are those of the moment; the events,

@@ -33,7 +33,7 @@ pub enum WayError {
     /// The name means nothing.
     #[error("cannot find the host `{host}`: {error}")]
     Unknown {
-        /// As it was named.
+        /// Host name as the user wrote it.
         host: String,
         /// The resolver's error.
         error: io::Error,

@@ -1,5 +1,5 @@
-//! A run on this machine: both hosts and, between them, the path of the specification, each on a thread of its own, over UDP on
-//! the loopback interface. Nothing needs privilege.
+//! A run on this machine: both hosts and, between them, the path of the specification, each on a
+//! thread of its own, over UDP on the loopback interface. Nothing needs privilege.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -24,11 +24,14 @@ pub struct Options {
     pub mode: Mode,
     /// How precisely the hosts wait.
     pub wait: WaitStrategy,
-    /// Keep the near host on this processor and the far one on the next; `None`: where the system puts them.
+    /// Keep the near host on this processor and the far one on the next; `None`: where the system
+    /// puts them.
     pub pin: Option<usize>,
-    /// Both hosts and the path have addresses of IPv6. What packets count as stays what the specification says.
+    /// Both hosts and the path have addresses of IPv6. What packets count as stays what the
+    /// specification says.
     pub ipv6: bool,
-    /// End the run when the transfers of all lasting flows are complete, before its time if need be.
+    /// End the run when the transfers of all lasting flows are complete, before its time if need
+    /// be.
     pub until_complete: bool,
 }
 
@@ -38,9 +41,9 @@ pub enum GroundError {
     /// The specification asks for what this ground does not have.
     #[error("{what}")]
     Unable {
-        /// What it cannot do.
+        /// The unsupported feature, with its scenario key.
         what: String,
-        /// What to do instead.
+        /// Remedy for the user.
         hint: String,
     },
     /// A host could not do its part.
@@ -120,8 +123,8 @@ pub fn run_local(
     merge(spec, near, far, path).map_err(GroundError::Fault)
 }
 
-/// Runs both hosts with these hooks, the near one's first, and returns what they and the path between them leave behind. Without
-/// links there is no path: the hosts send to one another.
+/// Runs both hosts with these hooks, the near one's first, and returns what they and the path
+/// between them leave behind. Without links there is no path: the hosts send to one another.
 ///
 /// # Errors
 /// See [`GroundError`].

@@ -5,8 +5,8 @@
 //! - [`io`]: sockets in batches, one datagram at a time or with segmentation offload; waiting that
 //!   is precise.
 //! - [`endpoint`]: one thread that hosts the senders, or the receivers, of a run.
-//! - [`emulator`]: the path of a scenario (rates, delays, queues, losses) between two sockets of one
-//!   process, in real time.
+//! - [`emulator`]: the path of a scenario (rates, delays, queues, losses) between two sockets of
+//!   one process, in real time.
 //! - [`ground`]: a run with both hosts on this machine.
 //! - [`session`]: how two hosts agree on a run: handshake, keys, limits, results.
 //! - [`headers`]: what IP and UDP put in front of a datagram.

@@ -54,13 +54,13 @@ pub enum GroundError {
     Unable {
         /// What it cannot do, with the key of the scenario.
         what: String,
-        /// What to do instead.
+        /// Remedy for the user.
         hint: String,
     },
     /// The machine, the network or the other host lacks something.
     #[error("{what}")]
     Environment {
-        /// What is missing.
+        /// The missing resource, one sentence.
         what: String,
         /// What to do about it.
         hint: String,

@@ -1,5 +1,5 @@
-//! Speed of the simulator on the bench cases: one JSON object a line, with packets delivered to receivers, CPU seconds of this
-//! process and its peak memory.
+//! Speed of the simulator on the bench cases: one JSON object a line, with packets delivered to
+//! receivers, CPU seconds of this process and its peak memory.
 //!
 //! ```text
 //! cargo run --release -p fullpipe-sim --example throughput -- [CASE...]      a b c d d2 e e2 f w500 w80000

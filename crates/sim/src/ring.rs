@@ -1,5 +1,5 @@
-//! A growing ring of `Copy` values with power-of-two capacity: push at the back, pop at the front, index from either end by a
-//! mask instead of a comparison.
+//! A growing ring of `Copy` values with power-of-two capacity: push at the back, pop at the front,
+//! index from either end by a mask instead of a comparison.
 
 /// First in, first out.
 #[derive(Debug)]

@@ -1,12 +1,15 @@
-//! BIC: a binary search between the window after the last loss and the window of that loss, linear where they are far apart.
+//! BIC: a binary search between the window after the last loss and the window of that loss, linear
+//! where they are far apart.
 //!
-//! Documents: Linux `tcp_bic.c` (2.6.22 and recent); the paper's constants (`bic-paper`) are from secondary texts. What
-//! differs: the window is real-valued and every acknowledged segment counts, so Linux' delayed-ACK ratio is not needed;
-//! `rule=linux` rounds the increase as the kernel does. Fast convergence is `w (1+beta)/2`, not the `beta w` of ns-3.
+//! Documents: Linux `tcp_bic.c` (2.6.22 and recent); the paper's constants (`bic-paper`) are from
+//! secondary texts. What differs: the window is real-valued and every acknowledged segment counts,
+//! so Linux' delayed-ACK ratio is not needed; `rule=linux` rounds the increase as the kernel does.
+//! Fast convergence is `w (1+beta)/2`, not the `beta w` of ns-3.
 //!
-//! First ACK in avoidance and loss in start-up: nothing special; before any loss the window grows by at least 5 % per RTT. A lost
-//! retransmission reduces again, with fast convergence. Timeout: as a loss, and the last maximum is forgotten. Mark: as a loss.
-//! Undo restores the maximum, a new segment size scales it, idle time leaves it. An application-limited flow does not grow.
+//! First ACK in avoidance and loss in start-up: nothing special; before any loss the window grows
+//! by at least 5 % per RTT. A lost retransmission reduces again, with fast convergence. Timeout: as
+//! a loss, and the last maximum is forgotten. Mark: as a loss. Undo restores the maximum, a new
+//! segment size scales it, idle time leaves it. An application-limited flow does not grow.
 
 use crate::classic::{Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, RtoEvent};

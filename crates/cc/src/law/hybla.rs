@@ -1,11 +1,12 @@
 //! TCP Hybla: growth in seconds, not in RTTs, so that a long path grows as a path of `rtt0` does.
 //!
-//! Documents: Linux `tcp_hybla.c`; ns-3 `tcp-hybla.cc`. `rho = max(RTT/RTT0, 1)` from the smallest RTT seen; congestion avoidance
-//! adds `rho^2` segments per RTT; slow start is its own ([`HyblaStart`]). The paper's scaling of `ssthresh` by `rho`
-//! and Linux' first window of `rho` are not done.
+//! Documents: Linux `tcp_hybla.c`; ns-3 `tcp-hybla.cc`. `rho = max(RTT/RTT0, 1)` from the smallest
+//! RTT seen; congestion avoidance adds `rho^2` segments per RTT; slow start is its own
+//! ([`HyblaStart`]). The paper's scaling of `ssthresh` by `rho` and Linux' first window of `rho`
+//! are not done.
 //!
-//! Loss (in start-up or a lost retransmission too), timeout and mark: Reno's half. Undo, idle time and a new segment size: the
-//! law remembers nothing. An application-limited flow does not grow.
+//! Loss (in start-up or a lost retransmission too), timeout and mark: Reno's half. Undo, idle time
+//! and a new segment size: the law remembers nothing. An application-limited flow does not grow.
 
 use fullpipe_units::Span;
 

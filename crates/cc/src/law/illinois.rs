@@ -1,11 +1,13 @@
-//! Illinois: loss decides when, average queueing delay decides by how much (section 1.13 of the algorithm reference;
-//! Linux `tcp_illinois.c`, whose constants are the default; the paper's are unverified).
+//! Illinois: loss decides when, average queueing delay decides by how much (Linux `tcp_illinois.c`,
+//! whose constants are the default; the paper's are unverified).
 //!
-//! At each round's end `da` (mean RTT - base) against `dm` (largest RTT - base) sets the increase `alpha` from 10 down to
-//! 0.3 segments per round and the fraction REMOVED `beta` from 1/8 up to 1/2. Below `win_thresh` segments it is Reno.
+//! At each round's end `da` (mean RTT - base) against `dm` (largest RTT - base) sets the increase
+//! `alpha` from 10 down to 0.3 segments per round and the fraction REMOVED `beta` from 1/8 up to
+//! 1/2. Below `win_thresh` segments it is Reno.
 //!
-//! A loss before the first round is over halves; any other removes the present `beta`, a mark and a lost retransmission
-//! as well. Timeout: `beta`, then Reno until the next round ends. Idle time and segment sizes: nothing to do.
+//! A loss before the first round is over halves; any other removes the present `beta`, a mark and a
+//! lost retransmission as well. Timeout: `beta`, then Reno until the next round ends. Idle time and
+//! segment sizes: nothing to do.
 
 use fullpipe_units::Span;
 
@@ -60,7 +62,8 @@ pub struct Illinois {
     params: IllinoisParams,
     base: Span,
     max: Span,
-    /// Sum of the round's RTTs, whole nanoseconds: a constant RTT must give a mean delay of exactly nothing.
+    /// Sum of the round's RTTs, whole nanoseconds: a constant RTT must give a mean delay of exactly
+    /// nothing.
     sum: u64,
     samples: u32,
     alpha: f64,
@@ -162,7 +165,8 @@ impl WindowLaw for Illinois {
     }
 }
 
-/// Mean queueing delay up to this part of the largest: `alpha_max` (Linux `tcp_illinois.c`, as what follows).
+/// Mean queueing delay up to this part of the largest: `alpha_max` (Linux `tcp_illinois.c`, as what
+/// follows).
 const D1: f64 = 0.01;
 /// Up to this part: `beta_min`.
 const D2: f64 = 0.1;

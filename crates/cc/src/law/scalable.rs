@@ -1,10 +1,13 @@
-//! Scalable TCP: a fixed gain per acknowledged segment, so that recovery takes the same number of rounds at any window.
+//! Scalable TCP: a fixed gain per acknowledged segment, so that recovery takes the same number of
+//! rounds at any window.
 //!
 //! Documents: RFC 3649 sections 8 and 12 (quoting Kelly); Net100 2003.
 //!
-//! - Below `lwnd` segments the flow is Reno in increase and decrease. Kelly's 16 is where the two response curves meet.
-//! - Loss in start-up, a lost retransmission, a timeout and a mark all remove the same fraction. The law remembers nothing, so
-//!   undo, idle time and a new segment size need nothing; an application-limited flow does not grow.
+//! - Below `lwnd` segments the flow is Reno in increase and decrease. Kelly's 16 is where the two
+//!   response curves meet.
+//! - Loss in start-up, a lost retransmission, a timeout and a mark all remove the same fraction.
+//!   The law remembers nothing, so undo, idle time and a new segment size need nothing; an
+//!   application-limited flow does not grow.
 
 use crate::classic::{Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, RtoEvent};
@@ -32,12 +35,14 @@ impl Scalable {
         if w < self.lwnd { 0.5 } else { self.decrease }
     }
 
-    /// Window before a loss when one event falls on every `1/p` segments: `step / (b p)`, RFC 3649 section 8.
+    /// Window before a loss when one event falls on every `1/p` segments: `step / (b p)`, RFC 3649
+    /// section 8.
     pub fn peak_window(&self, p: f64) -> f64 {
         self.step / (self.decrease * p)
     }
 
-    /// Mean over time of the same cycle, segments: `b / -ln(1-b)` of the peak, growth being exponential in time.
+    /// Mean over time of the same cycle, segments: `b / -ln(1-b)` of the peak, growth being
+    /// exponential in time.
     pub fn mean_window(&self, p: f64) -> f64 {
         self.peak_window(p) * self.decrease / -libm::log1p(-self.decrease)
     }

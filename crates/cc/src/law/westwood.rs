@@ -1,14 +1,16 @@
-//! Westwood+: the window after a loss is the measured bandwidth times the smallest RTT (section 1.9 of the algorithm
-//! reference; Linux `tcp_westwood.c` and ns-3 read, papers not).
+//! Westwood+: the window after a loss is the measured bandwidth times the smallest RTT (after Linux
+//! `tcp_westwood.c` and ns-3; the papers were not read).
 //!
-//! Delivered segments are counted over windows of at least one RTT and 50 ms; the rate passes a filter applied twice. The
-//! count is per window, not per ACK, so compressed ACKs do not inflate it. Bandwidth is kept in segments per second:
-//! SACKed segments count when they are SACKed, which is what the byte rule for duplicate ACKs approximates. The
-//! bandwidth-delay product is applied when the loss is found (`timing=linux`: half then, the product at recovery's end);
-//! a product above the present window leaves it alone.
+//! Delivered segments are counted over windows of at least one RTT and 50 ms; the rate passes a
+//! filter applied twice. The count is per window, not per ACK, so compressed ACKs do not inflate
+//! it. Bandwidth is kept in segments per second: SACKed segments count when they are SACKed, which
+//! is what the byte rule for duplicate ACKs approximates. The bandwidth-delay product is applied
+//! when the loss is found (`timing=linux`: half then, the product at recovery's end); a product
+//! above the present window leaves it alone.
 //!
-//! A loss before the first sample, which start-up can have, halves. Timeout: the product, and the smallest RTT is learnt
-//! anew. Mark: as a loss. Idle time restarts the sampling window. A new segment size scales the bandwidth.
+//! A loss before the first sample, which start-up can have, halves. Timeout: the product, and the
+//! smallest RTT is learnt anew. Mark: as a loss. Idle time restarts the sampling window. A new
+//! segment size scales the bandwidth.
 
 use fullpipe_units::{Span, Time};
 

@@ -1,15 +1,17 @@
 //! BIC as Linux has it (`net/ipv4/tcp_bic.c`, Linux 6.1), where it differs from the paper:
 //!
-//! - The search goes a quarter of the distance, not half of it; increments end at 16 segments per RTT, the last ones are 1/5, a
-//!   reduction keeps 819/1024 (`bictcp_update`, `bictcp_recalc_ssthresh`).
-//! - Increments are `cnt`, whole segments to be acknowledged per segment of growth, computed when the window has changed or more than
-//!   `HZ/32` ticks have passed (`bictcp_update`).
-//! - `cnt` is divided by an estimate of segments per ACK, a relic of counting ACKs: it is multiplied with the segments that an ACK
-//!   acknowledges, so a receiver that delays ACKs makes the window grow twice as fast (`bictcp_acked`, `bictcp_update`). The estimate starts at
-//!   2; ACKs that acknowledge nothing pull it towards 15/16.
+//! - The search goes a quarter of the distance, not half of it; increments end at 16 segments per
+//!   RTT, the last ones are 1/5, a reduction keeps 819/1024 (`bictcp_update`,
+//!   `bictcp_recalc_ssthresh`).
+//! - Increments are `cnt`, whole segments to be acknowledged per segment of growth, computed when
+//!   the window has changed or more than `HZ/32` ticks have passed (`bictcp_update`).
+//! - `cnt` is divided by an estimate of segments per ACK, a relic of counting ACKs: it is
+//!   multiplied with the segments that an ACK acknowledges, so a receiver that delays ACKs makes
+//!   the window grow twice as fast (`bictcp_acked`, `bictcp_update`). The estimate starts at 2;
+//!   ACKs that acknowledge nothing pull it towards 15/16.
 //! - Up to `low_window` the window is Reno's and that division is left out (`bictcp_update`).
-//! - Before the first loss, and again after a timeout, the window grows by a twentieth per RTT at least, times the segments per ACK
-//!   (`bictcp_update`).
+//! - Before the first loss, and again after a timeout, the window grows by a twentieth per RTT at
+//!   least, times the segments per ACK (`bictcp_update`).
 //! - A timeout forgets the maximum that the reduction has just noted (`bictcp_state`).
 //! - `initial_ssthresh` holds at once (`bictcp_init`).
 //!
@@ -40,7 +42,7 @@ pub struct Bic {
     state: State,
 }
 
-/// What a timeout forgets.
+/// State that `bictcp_reset` clears on a timeout.
 #[derive(Clone, Copy, Debug)]
 struct State {
     /// Segments to be acknowledged for one segment of growth.

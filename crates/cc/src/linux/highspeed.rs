@@ -1,12 +1,16 @@
-//! HighSpeed TCP as Linux has it (`net/ipv4/tcp_highspeed.c`, Linux 6.1), where it differs from RFC 3649:
+//! HighSpeed TCP as Linux has it (`net/ipv4/tcp_highspeed.c`, Linux 6.1), where it differs from RFC
+//! 3649:
 //!
-//! - The table of Appendix B is read upwards, the first row whose window is at least the present one, and ends at 89,053 segments, one
-//!   row early (`hstcp_cong_avoid`). Its decreases are 1/256, rounded down.
-//! - The row is looked up by ACKs in congestion avoidance only: a loss in the first slow start finds row 0 and halves, later ones
-//!   the row of some earlier window (`hstcp_ssthresh`).
-//! - `a(w)` is added once per ACK, whatever it acknowledges, and an ACK gives one segment at most (`hstcp_cong_avoid`): delayed ACKs halve the
-//!   growth. Slow start drops what it has left at the threshold.
-//! - The carry is not cut when the window shrinks, only paid out one window at a time (`hstcp_cong_avoid`).
+//! - The table of Appendix B is read upwards, the first row whose window is at least the present
+//!   one, and ends at 89,053 segments, one row early (`hstcp_cong_avoid`). Its decreases are 1/256,
+//!   rounded down.
+//! - The row is looked up by ACKs in congestion avoidance only: a loss in the first slow start
+//!   finds row 0 and halves, later ones the row of some earlier window (`hstcp_ssthresh`).
+//! - `a(w)` is added once per ACK, whatever it acknowledges, and an ACK gives one segment at most
+//!   (`hstcp_cong_avoid`): delayed ACKs halve the growth. Slow start drops what it has left at the
+//!   threshold.
+//! - The carry is not cut when the window shrinks, only paid out one window at a time
+//!   (`hstcp_cong_avoid`).
 //! - The window ends at 33,554,431 segments so that the decrease fits 32 bits (`hstcp_init`).
 
 use crate::entry::Entry;

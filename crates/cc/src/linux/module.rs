@@ -38,7 +38,8 @@ pub trait Module: Clone {
     /// An ACK's RTT sample and segment count.
     fn pkts_acked(&mut self, _sk: &mut Socket, _sample: &AckSample) {}
 
-    /// An ACK arrived and moved [`Socket::snd_una`]; `slow_path` if it carried SACK blocks or met an unusual state.
+    /// An ACK arrived and moved [`Socket::snd_una`]; `slow_path` if it carried SACK blocks or met
+    /// an unusual state.
     fn on_ack_event(&mut self, _sk: &mut Socket, _slow_path: bool) {}
 
     /// Named variables for traces.
@@ -63,7 +64,8 @@ pub enum Event {
 pub struct AckSample {
     /// Segments that left the retransmission queue: the advance of `snd_una`, SACKed ones included.
     pub pkts_acked: u32,
-    /// RTT of the newest segment newly acknowledged or SACKed, microseconds; `None` if every one was retransmitted.
+    /// RTT of the newest segment newly acknowledged or SACKed, microseconds; `None` if every one
+    /// was retransmitted.
     pub rtt_us: Option<u32>,
 }
 
@@ -120,8 +122,8 @@ impl<M: Module> Controller for Linux<M> {
         self.module.on_event(&mut self.sk, Event::TxStart);
     }
 
-    /// The order of `tcp_ack`: `tcp_clean_rtx_queue`, `tcp_in_ack_event`, `tcp_fastretrans_alert`, `tcp_cong_control`. The first
-    /// two see the state that the ACK met.
+    /// The order of `tcp_ack`: `tcp_clean_rtx_queue`, `tcp_in_ack_event`, `tcp_fastretrans_alert`,
+    /// `tcp_cong_control`. The first two see the state that the ACK met.
     #[inline]
     fn on_delivery(&mut self, ev: &AckEvent) {
         let sk = &mut self.sk;
@@ -258,7 +260,8 @@ impl<M: Module> Controller for Linux<M> {
     }
 }
 
-/// Header prediction wants the window that the last ACK had, and that of a young receiver opens with every segment it gets
-/// (`tcp_grow_window`): none of the first ACKs takes the fast path. With the usual limits that lasts for thousands of segments;
-/// only Westwood tells the paths apart, and what it has to correct after the first ACK is over within these.
+/// Header prediction wants the window that the last ACK had, and that of a young receiver opens
+/// with every segment it gets (`tcp_grow_window`): none of the first ACKs takes the fast path. With
+/// the usual limits that lasts for thousands of segments; only Westwood tells the paths apart, and
+/// what it has to correct after the first ACK is over within these.
 const OPENING: u64 = 1000;

@@ -1,7 +1,8 @@
-//! Reno as Linux counts it (`tcp_reno_*` in `net/ipv4/tcp_cong.c`, Linux 6.1): every default of [`Module`].
+//! Reno as Linux counts it (`tcp_reno_*` in `net/ipv4/tcp_cong.c`, Linux 6.1): every default of
+//! [`Module`].
 //!
-//! Differs from RFC 5681 in the base of the decrease (the window, not FlightSize) and in whole segments: the window grows by one
-//! when as many segments as it holds have been acknowledged.
+//! Differs from RFC 5681 in the base of the decrease (the window, not FlightSize) and in whole
+//! segments: the window grows by one when as many segments as it holds have been acknowledged.
 
 use crate::entry::Entry;
 use crate::linux::module::Module;

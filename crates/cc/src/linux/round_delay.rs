@@ -1,4 +1,5 @@
-//! What Vegas and YeAH measure of each round (`tcp_vegas.c`, Linux 6.1; `tcp_yeah.c` takes it from there).
+//! What Vegas and YeAH measure of each round (`tcp_vegas.c`, Linux 6.1; `tcp_yeah.c` takes it from
+//! there).
 
 use crate::controller::Phase;
 use crate::linux::module::{AckSample, Event};

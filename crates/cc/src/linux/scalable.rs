@@ -1,10 +1,13 @@
-//! Scalable TCP as Linux has it (`net/ipv4/tcp_scalable.c`, Linux 6.1), where it differs from Kelly's paper:
+//! Scalable TCP as Linux has it (`net/ipv4/tcp_scalable.c`, Linux 6.1), where it differs from
+//! Kelly's paper:
 //!
-//! - The 0.01 of the paper is a whole segment per 100 acknowledged ones, with the carry shared with every other module
-//!   (`tcp_scalable_cong_avoid`, `tcp_cong_avoid_ai`); kernels that counted ACKs used 50.
-//! - Below 100 segments the increase is Reno's, and the decrease is an eighth at every window: no `lwnd` (`tcp_scalable_cong_avoid`,
-//!   `tcp_scalable_ssthresh`).
-//! - The eighth is rounded down: up to 7 segments a reduction takes nothing at all (`tcp_scalable_ssthresh`).
+//! - The 0.01 of the paper is a whole segment per 100 acknowledged ones, with the carry shared with
+//!   every other module (`tcp_scalable_cong_avoid`, `tcp_cong_avoid_ai`); kernels that counted ACKs
+//!   used 50.
+//! - Below 100 segments the increase is Reno's, and the decrease is an eighth at every window: no
+//!   `lwnd` (`tcp_scalable_cong_avoid`, `tcp_scalable_ssthresh`).
+//! - The eighth is rounded down: up to 7 segments a reduction takes nothing at all
+//!   (`tcp_scalable_ssthresh`).
 
 use crate::entry::Entry;
 use crate::linux::module::Module;

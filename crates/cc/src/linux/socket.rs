@@ -1,5 +1,5 @@
-//! The part of a kernel socket that congestion modules read and write, with the helpers they share (`net/ipv4/tcp_cong.c`,
-//! `include/net/tcp.h` of Linux 6.1).
+//! The part of a kernel socket that congestion modules read and write, with the helpers they share
+//! (`net/ipv4/tcp_cong.c`, `include/net/tcp.h` of Linux 6.1).
 
 use fullpipe_units::{Span, Time};
 
@@ -87,7 +87,8 @@ impl Socket {
         self.ticks(self.now.as_nanos()) + self.hz
     }
 
-    /// Ticks between the last transmission and [`super::Event::TxStart`] (`tcp_jiffies32 - lsndtime`): edges of the clock, not time.
+    /// Ticks between the last transmission and [`super::Event::TxStart`]
+    /// (`tcp_jiffies32 - lsndtime`): edges of the clock, not time.
     pub fn idle_jiffies(&self) -> u32 {
         let now = self.now.as_nanos();
         self.ticks(now) - self.ticks(now.saturating_sub(self.idle.as_nanos()))
@@ -133,7 +134,8 @@ impl Socket {
         self.cwnd_limited
     }
 
-    /// One segment per acknowledged segment up to the threshold; returns what is left (`tcp_slow_start`).
+    /// One segment per acknowledged segment up to the threshold; returns what is left
+    /// (`tcp_slow_start`).
     #[inline]
     pub fn slow_start(&mut self, acked: u32) -> u32 {
         let grown = self.cwnd.saturating_add(acked).min(self.ssthresh);
@@ -142,7 +144,8 @@ impl Socket {
         left
     }
 
-    /// What slow start leaves of `acked` segments to congestion avoidance; `None` if it takes all, even of none.
+    /// What slow start leaves of `acked` segments to congestion avoidance; `None` if it takes all,
+    /// even of none.
     #[inline]
     pub fn past_slow_start(&mut self, acked: u32) -> Option<u32> {
         if self.in_slow_start() {
@@ -152,8 +155,8 @@ impl Socket {
         }
     }
 
-    /// One segment per `w` acknowledged ones, with the carry in [`Socket::cwnd_cnt`] (`tcp_cong_avoid_ai`). A carry saved at
-    /// a larger `w` gives one segment only.
+    /// One segment per `w` acknowledged ones, with the carry in [`Socket::cwnd_cnt`]
+    /// (`tcp_cong_avoid_ai`). A carry saved at a larger `w` gives one segment only.
     #[inline]
     pub fn cong_avoid_ai(&mut self, w: u32, acked: u32) {
         if self.cwnd_cnt >= w {
@@ -175,12 +178,14 @@ impl Socket {
             return;
         }
         if let Some(left) = self.past_slow_start(acked) {
-            // An ACK for nothing but SACKed segments comes here with 0 and may cash in a full carry.
+            // An ACK for nothing but SACKed segments comes here with 0 and may cash in a full
+            // carry.
             self.cong_avoid_ai(self.cwnd, left);
         }
     }
 
-    /// Keeps the window between two segments and the clamp, two going first (`tcp_vegas_cong_avoid`, `tcp_veno_cong_avoid`).
+    /// Keeps the window between two segments and the clamp, two going first
+    /// (`tcp_vegas_cong_avoid`, `tcp_veno_cong_avoid`).
     pub fn bound(&mut self) {
         self.cwnd = if self.cwnd < FLOOR {
             FLOOR
@@ -194,7 +199,8 @@ impl Socket {
         (self.cwnd / 2).max(2)
     }
 
-    /// The threshold that a reduction would find (`tcp_current_ssthresh`): three quarters of the window count.
+    /// The threshold that a reduction would find (`tcp_current_ssthresh`): three quarters of the
+    /// window count.
     pub fn current_ssthresh(&self) -> u32 {
         if matches!(self.state, Phase::Recovery | Phase::Cwr) {
             self.ssthresh
@@ -203,8 +209,9 @@ impl Socket {
         }
     }
 
-    /// `sk_pacing_rate`, bytes/s, as the end of the last ACK left it, paced or not (`tcp_update_pacing_rate`): a window per smoothed
-    /// RTT, doubled below half the threshold, a fifth more from there on. 0 before the first ACK.
+    /// `sk_pacing_rate`, bytes/s, as the end of the last ACK left it, paced or not
+    /// (`tcp_update_pacing_rate`): a window per smoothed RTT, doubled below half the threshold, a
+    /// fifth more from there on. 0 before the first ACK.
     pub fn pacing_rate(&self) -> u64 {
         let at = &self.rate;
         let percent = if at.cwnd < at.ssthresh / 2 { 200 } else { 120 };

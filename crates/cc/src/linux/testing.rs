@@ -54,7 +54,8 @@ impl Bench {
 }
 
 impl<M: Module> Bench<M> {
-    /// A window-limited flow in slow start with window `w`, initialised; segments of 1000 bytes, 250 ticks per second.
+    /// A window-limited flow in slow start with window `w`, initialised; segments of 1000 bytes,
+    /// 250 ticks per second.
     pub fn of(module: M, w: u32) -> Self {
         let sk = Socket::new(Setup {
             initial_window: f64::from(w),
@@ -87,7 +88,8 @@ impl<M: Module> Bench<M> {
         self.sk.now += time;
     }
 
-    /// One ACK that advances and newly acknowledges `n` segments; a full window was outstanding before it.
+    /// One ACK that advances and newly acknowledges `n` segments; a full window was outstanding
+    /// before it.
     pub fn ack(&mut self, n: u32) {
         let window = self.sk.snd_una + u64::from(self.sk.cwnd);
         self.sk.snd_nxt = self.sk.snd_nxt.max(window);

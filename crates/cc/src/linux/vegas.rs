@@ -1,16 +1,21 @@
 //! Vegas as Linux 6.1 counts it (`net/ipv4/tcp_vegas.c`). What Brakmo and Peterson 1995 do not say:
 //!
-//! - The backlog is `w (rtt - base) / base`, not `/ rtt`, in whole segments (`tcp_vegas_cong_avoid`), and the product wraps at 32
-//!   bits: 50 000 segments and 86 ms of queue look like none.
+//! - The backlog is `w (rtt - base) / base`, not `/ rtt`, in whole segments
+//!   (`tcp_vegas_cong_avoid`), and the product wraps at 32 bits: 50 000 segments and 86 ms of queue
+//!   look like none.
 //! - Every RTT counts as one microsecond more than measured (`tcp_vegas_pkts_acked`).
 //! - `alpha`, `beta`, `gamma` are 2, 4, 1, and slow start doubles every RTT.
-//! - The sample of the ACK that ends a round belongs to the round it ends. A round of at most two samples, of 65536 to 65538 too
-//!   (the count has 16 bits), grows as Reno, by that one ACK: the ACKs inside a round never grow the window in avoidance.
-//! - Growth asks whether the window was the limit only where it is Reno's: the rule itself and slow start grow idle windows.
-//! - Leaving slow start takes `w = min(w, floor(w base / rtt) + 1)`, with `w` the window at the end of the round. The threshold then
-//!   rises to three quarters of the window, as at the end of every measured round; nothing but that follows a growing window.
-//! - Any state but open, disorder included, is Reno (`tcp_vegas_state`). `base` survives that, but not a transmission with nothing in
-//!   flight, such as the first after a timeout, which turns the rule on in the loss state as well (`tcp_vegas_cwnd_event`).
+//! - The sample of the ACK that ends a round belongs to the round it ends. A round of at most two
+//!   samples, of 65536 to 65538 too (the count has 16 bits), grows as Reno, by that one ACK: the
+//!   ACKs inside a round never grow the window in avoidance.
+//! - Growth asks whether the window was the limit only where it is Reno's: the rule itself and slow
+//!   start grow idle windows.
+//! - Leaving slow start takes `w = min(w, floor(w base / rtt) + 1)`, with `w` the window at the end
+//!   of the round. The threshold then rises to three quarters of the window, as at the end of every
+//!   measured round; nothing but that follows a growing window.
+//! - Any state but open, disorder included, is Reno (`tcp_vegas_state`). `base` survives that, but
+//!   not a transmission with nothing in flight, such as the first after a timeout, which turns the
+//!   rule on in the loss state as well (`tcp_vegas_cwnd_event`).
 //! - A reduction is Reno's half of the window.
 
 use super::round_delay::RoundDelay;
@@ -55,7 +60,8 @@ fn backlog(cwnd: u32, delay: &RoundDelay) -> u32 {
     cwnd.wrapping_mul(delay.queueing()) / delay.base
 }
 
-/// The window that would keep the queue empty at the measured rate, and one segment for the truncation.
+/// The window that would keep the queue empty at the measured rate, and one segment for the
+/// truncation.
 fn drained(cwnd: u32, delay: &RoundDelay) -> u32 {
     let window = u64::from(cwnd) * u64::from(delay.base) / u64::from(delay.min);
     (window as u32).wrapping_add(1)
@@ -157,7 +163,8 @@ mod tests {
         }
     }
 
-    /// A flow in avoidance with a base of 100 ms and a round of ten samples at `rtt`, before the ACK that ends it.
+    /// A flow in avoidance with a base of 100 ms and a round of ten samples at `rtt`, before the
+    /// ACK that ends it.
     fn at_round_end(cwnd: u32, rtt: u32) -> Bench<Vegas> {
         let mut t = Bench::past_start_up(vegas(), cwnd);
         t.sk.ssthresh = cwnd;
@@ -191,7 +198,8 @@ mod tests {
 
     #[test]
     fn grows_below_two_and_shrinks_above_four() {
-        // 100 segments: 1 ms over the base of 100 ms is one segment of backlog, the sample itself is a microsecond short.
+        // 100 segments: 1 ms over the base of 100 ms is one segment of backlog, the sample itself
+        // is a microsecond short.
         for (rtt, w) in [
             (101_998, 101), // backlog 1.999 -> 1
             (101_999, 100), // 2
@@ -241,7 +249,8 @@ mod tests {
             t.ack_rtt(1, 300_000); // backlog 2 w
             assert_eq!(t.sk.cwnd, w.max(2));
         }
-        // Slow start from one segment, after a timeout: min(1, 0 + 1) becomes 2, the threshold stays behind.
+        // Slow start from one segment, after a timeout: min(1, 0 + 1) becomes 2, the threshold
+        // stays behind.
         let mut t = at_round_end(1, 300_000);
         t.sk.ssthresh = 20;
         t.ack_rtt(1, 300_000);

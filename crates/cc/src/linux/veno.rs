@@ -1,18 +1,23 @@
 //! Veno as Linux 6.1 counts it (`net/ipv4/tcp_veno.c`). What Fu and Liew 2003 do not say:
 //!
-//! - The backlog is not one of a round: the smallest RTT is forgotten with every ACK that `tcp_veno_cong_avoid` handles, so that one
-//!   ACK's sample decides what that ACK does, and the last one before a loss decides what the loss takes. An ACK without a sample
-//!   finds no RTT at all, a backlog of the whole window. ACKs that do not reach the rule (recovery, disorder, a flow that is not
-//!   window-limited) hand their smallest sample on to the next that does.
-//! - The count of samples is never set back: the rule starts with the third sample of the connection, the handshake's included, and
-//!   rests for three ACKs out of 65536, when its 16 bits have wrapped.
-//! - The backlog `2 w - floor(2 w base / rtt)` is in half segments, against 6; every RTT counts a microsecond more than measured.
-//! - With a backlog the window grows in every second run of `w` acknowledged segments; the ACK that completes a run is not counted
-//!   into the next, nor what the run exceeded `w` by. The alternation outlives reductions and ends only when sending starts anew.
-//! - A loss or a mark without backlog keeps `floor(4 w / 5)`, in 32 bits; a timeout too (`tcp_veno_ssthresh`). The backlog may be
-//!   an old one: neither states nor restarts clear it.
-//! - Any state but open, disorder included, grows as Reno (`tcp_veno_state`), except in the loss state after the retransmission that a
-//!   timeout sends into an empty network, which also forgets the base (`tcp_veno_cwnd_event`).
+//! - The backlog is not one of a round: the smallest RTT is forgotten with every ACK that
+//!   `tcp_veno_cong_avoid` handles, so that one ACK's sample decides what that ACK does, and the
+//!   last one before a loss decides what the loss takes. An ACK without a sample finds no RTT at
+//!   all, a backlog of the whole window. ACKs that do not reach the rule (recovery, disorder, a
+//!   flow that is not window-limited) hand their smallest sample on to the next that does.
+//! - The count of samples is never set back: the rule starts with the third sample of the
+//!   connection, the handshake's included, and rests for three ACKs out of 65536, when its 16 bits
+//!   have wrapped.
+//! - The backlog `2 w - floor(2 w base / rtt)` is in half segments, against 6; every RTT counts a
+//!   microsecond more than measured.
+//! - With a backlog the window grows in every second run of `w` acknowledged segments; the ACK that
+//!   completes a run is not counted into the next, nor what the run exceeded `w` by. The
+//!   alternation outlives reductions and ends only when sending starts anew.
+//! - A loss or a mark without backlog keeps `floor(4 w / 5)`, in 32 bits; a timeout too
+//!   (`tcp_veno_ssthresh`). The backlog may be an old one: neither states nor restarts clear it.
+//! - Any state but open, disorder included, grows as Reno (`tcp_veno_state`), except in the loss
+//!   state after the retransmission that a timeout sends into an empty network, which also forgets
+//!   the base (`tcp_veno_cwnd_event`).
 
 use super::round_delay::UNKNOWN;
 use crate::controller::Phase;

@@ -1,18 +1,25 @@
-//! Westwood+ as Linux 6.1 counts it (`net/ipv4/tcp_westwood.c`). What Grieco and Mascolo 2004 do not say:
+//! Westwood+ as Linux 6.1 counts it (`net/ipv4/tcp_westwood.c`). What Grieco and Mascolo 2004 do
+//! not say:
 //!
-//! - Time is in clock ticks: bandwidth is whole bytes per tick, an RTT is rounded up to ticks (`usecs_to_jiffies`; a sample of 0 us is
-//!   none). At 250 Hz an RTT of 10.1 ms counts as 12 ms, and the window after a loss is a fifth too large.
-//! - A sample ends with the first ACK more than `max(rtt, 50 ms)` after its start, by that ACK's own RTT; `50 ms` is `hz / 20`,
-//!   12 ticks at 250 Hz. What that ACK acknowledges belongs to the next sample. Until an ACK brings an RTT the bound is 20 s
-//!   (`westwood_update_window`). In 6.1.192 it runs after `pkts_acked`; the first kernels called 6.1 had it before, an ACK behind.
-//! - Both filters cut off: seven eighths and an eighth come to rest up to 7 bytes per tick below a steady bandwidth, the second up to 7
-//!   below the first. The first sample fills both; so does any sample while both are 0.
-//! - A reduction is Reno's half. The estimate becomes threshold and window when the reduction ends, of a mark too, and threshold
-//!   alone at a timeout, whose half is never used (`tcp_westwood_event`). It may raise the window; only 2 segments bound it, no clamp.
+//! - Time is in clock ticks: bandwidth is whole bytes per tick, an RTT is rounded up to ticks
+//!   (`usecs_to_jiffies`; a sample of 0 us is none). At 250 Hz an RTT of 10.1 ms counts as 12 ms,
+//!   and the window after a loss is a fifth too large.
+//! - A sample ends with the first ACK more than `max(rtt, 50 ms)` after its start, by that ACK's
+//!   own RTT; `50 ms` is `hz / 20`, 12 ticks at 250 Hz. What that ACK acknowledges belongs to the
+//!   next sample. Until an ACK brings an RTT the bound is 20 s (`westwood_update_window`). In
+//!   6.1.192 it runs after `pkts_acked`; the first kernels called 6.1 had it before, an ACK behind.
+//! - Both filters cut off: seven eighths and an eighth come to rest up to 7 bytes per tick below a
+//!   steady bandwidth, the second up to 7 below the first. The first sample fills both; so does any
+//!   sample while both are 0.
+//! - A reduction is Reno's half. The estimate becomes threshold and window when the reduction ends,
+//!   of a mark too, and threshold alone at a timeout, whose half is never used
+//!   (`tcp_westwood_event`). It may raise the window; only 2 segments bound it, no clamp.
 //! - `bw_est * rtt_min` wraps at 4 GiB, the bytes of a sample too (`tcp_westwood_bw_rttmin`).
-//! - A timeout has the smallest RTT learnt anew from the next ACK, duplicate or not; if that has no sample, from the last one before.
-//! - A duplicate ACK counts a segment, to be taken from the next ACK that covers more than one; on the fast path nothing is taken,
-//!   and an ACK that covers one segment takes nothing either (`westwood_acked_count`).
+//! - A timeout has the smallest RTT learnt anew from the next ACK, duplicate or not; if that has no
+//!   sample, from the last one before.
+//! - A duplicate ACK counts a segment, to be taken from the next ACK that covers more than one; on
+//!   the fast path nothing is taken, and an ACK that covers one segment takes nothing either
+//!   (`westwood_acked_count`).
 //! - The connection's first ACK counts as a duplicate: one segment, whatever it covers.
 //! - Idle time stays in the sample: nothing but an ACK begins one.
 

@@ -1,5 +1,5 @@
-//! The model-based controllers: a pacing rate and a window from samples of the delivery rate, as BBR
-//! sets them. One file or folder per controller, listed here.
+//! The model-based controllers: a pacing rate and a window from samples of the delivery rate, as
+//! BBR sets them. One file or folder per controller, listed here.
 //!
 //! Such a controller is a whole. It implements [`Controller`] itself and takes no start-up beside
 //! it. Its samples come with [`Controller::on_delivery`] ([`AckEvent::rate`], [`AckEvent::round`]),

@@ -7,7 +7,8 @@ use alloc::vec::Vec;
 use super::{Kind, nearest};
 use crate::params::ParamError;
 
-/// Why a stack's spelling was refused. Messages are one line; [`StackError::hint`] says what to write instead.
+/// Why a stack's spelling was refused. Messages are one line; [`StackError::hint`] says what to
+/// write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StackError {
@@ -21,13 +22,13 @@ pub enum StackError {
         text: String,
         /// 1-based.
         column: usize,
-        /// What was expected.
+        /// Description of the expected token.
         why: &'static str,
     },
     /// No such law, start-up or sending rule.
     #[error("unknown stack component `{name}`")]
     UnknownName {
-        /// As written.
+        /// Name as written in the spelling.
         name: String,
         /// Closest known name.
         nearest: Option<&'static str>,
@@ -39,7 +40,7 @@ pub enum StackError {
     UnknownParam {
         /// Component.
         component: &'static str,
-        /// As written.
+        /// Name as written in the spelling.
         name: String,
         /// Closest known name.
         nearest: Option<&'static str>,
@@ -77,7 +78,7 @@ pub enum StackError {
     Misplaced {
         /// Component.
         name: &'static str,
-        /// Its kind.
+        /// Kind of the misplaced component.
         kind: Kind,
         /// What stands in the way.
         why: &'static str,

@@ -1,7 +1,9 @@
-//! Names, parameters and provenance of everything a stack is made of, and the one parser of a stack's spelling.
+//! Names, parameters and provenance of everything a stack is made of, and the one parser of a
+//! stack's spelling.
 //!
-//! `law(params)+start-up(params)+sending(params)`, at most one component of each kind, the window law first:
-//! `reno`, `highspeed(low_window=31)+limited(max_ssthresh=100)`, `cubic+hystart++`, `reno+spread(t_max=4ms,iw=10)`.
+//! `law(params)+start-up(params)+sending(params)`, at most one component of each kind, the window
+//! law first: `reno`, `highspeed(low_window=31)+limited(max_ssthresh=100)`, `cubic+hystart++`,
+//! `reno+spread(t_max=4ms,iw=10)`.
 
 mod error;
 mod spec;

@@ -16,8 +16,8 @@ use crate::startup::Start;
 
 /// A running controller of any registered kind; dispatch by `match`, no pointer on the ACK path.
 ///
-/// `M` is what a model-based controller is: the registry's own, or that of an endpoint that runs its
-/// controller beside the registered ones.
+/// `M` is what a model-based controller is: the registry's own, or that of an endpoint that runs
+/// its controller beside the registered ones.
 #[derive(Clone, Debug, Delegate)]
 #[delegate(Controller)]
 #[non_exhaustive]

@@ -1,8 +1,9 @@
 //! Hybla's slow start: `2^rho - 1` segments per acknowledged segment, `rho = RTT/RTT0`.
 //!
-//! Documents: Linux `tcp_hybla.c`; ns-3 `tcp-hybla.cc`. What differs: growth is capped at a factor of four per round unless
-//! `uncapped=on`, because the raw law multiplies the window by 2^24 in one round at 600 ms. The smallest RTT seen gives `rho`,
-//! as in Linux. It should be paced (`+paced`): without pacing it sends the growth of a round as bursts.
+//! Documents: Linux `tcp_hybla.c`; ns-3 `tcp-hybla.cc`. What differs: growth is capped at a factor
+//! of four per round unless `uncapped=on`, because the raw law multiplies the window by 2^24 in one
+//! round at 600 ms. The smallest RTT seen gives `rho`, as in Linux. It should be paced (`+paced`):
+//! without pacing it sends the growth of a round as bursts.
 
 use fullpipe_units::Span;
 
@@ -42,7 +43,8 @@ impl HyblaStart {
         }
     }
 
-    /// Segments added per acknowledged segment on a path of `min_rtt`: `2^rho - 1`, the factor `2^rho` capped.
+    /// Segments added per acknowledged segment on a path of `min_rtt`: `2^rho - 1`, the factor
+    /// `2^rho` capped.
     pub fn increment(&self, min_rtt: Span) -> f64 {
         libm::exp2(rho(min_rtt, self.rtt0)).min(self.cap) - 1.0
     }

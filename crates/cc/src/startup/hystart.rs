@@ -1,9 +1,10 @@
-//! HyStart: leave slow start when the delay grows or the ACK train is as long as the pipe (section 2.5 of the algorithm
-//! reference; Linux 6.8 `tcp_cubic.c`). A congestion event or a timeout begins a new round; the smallest RTT stays.
+//! HyStart: leave slow start when the delay grows or the ACK train is as long as the pipe (Linux
+//! 6.8 `tcp_cubic.c`). A congestion event or a timeout begins a new round; the smallest RTT stays.
 //!
-//! From 16 segments on two detectors run; either ends slow start with `ssth = w`. ACK train: ACKs less than 2 ms apart
-//! since the round's start span more than half of the smallest RTT plus up to 1 ms of ACK delay (with `paced=on` all of
-//! it). Delay: after 8 samples of a round its minimum exceeds the flow's by more than `clamp(min/8, 4 ms, 16 ms)`.
+//! From 16 segments on two detectors run; either ends slow start with `ssth = w`. ACK train: ACKs
+//! less than 2 ms apart since the round's start span more than half of the smallest RTT plus up to
+//! 1 ms of ACK delay (with `paced=on` all of it). Delay: after 8 samples of a round its minimum
+//! exceeds the flow's by more than `clamp(min/8, 4 ms, 16 ms)`.
 
 use fullpipe_units::{Span, Time};
 
@@ -11,7 +12,8 @@ use crate::classic::{StartUp, Window};
 use crate::controller::AckEvent;
 use crate::entry::Entry;
 
-/// Growth of the round minimum that ends slow start: `clamp(min/8, 4 ms, 16 ms)` (Linux; RFC 9406 section 4.3).
+/// Growth of the round minimum that ends slow start: `clamp(min/8, 4 ms, 16 ms)` (Linux; RFC 9406
+/// section 4.3).
 pub fn delay_threshold(min_rtt: Span) -> Span {
     (min_rtt / RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
 }
@@ -122,7 +124,8 @@ impl StartUp for HyStart {
 const TRAIN_GAP: Span = Span::from_millis(2);
 /// Samples of a round before its minimum counts (`HYSTART_MIN_SAMPLES`).
 const MIN_SAMPLES: u32 = 8;
-/// Part of the smallest RTT by which the round's minimum must grow (RFC 9406 section 4.3, as its bounds).
+/// Part of the smallest RTT by which the round's minimum must grow (RFC 9406 section 4.3, as its
+/// bounds).
 const RTT_DIVISOR: u64 = 8;
 const MIN_RTT_THRESH: Span = Span::from_millis(4);
 const MAX_RTT_THRESH: Span = Span::from_millis(16);
@@ -174,7 +177,8 @@ mod tests {
         Time::ZERO + Span::from_micros(us)
     }
 
-    /// ACKs every `gap` microseconds from 1 s on, the first starts a round; returns the time of the exit since then.
+    /// ACKs every `gap` microseconds from 1 s on, the first starts a round; returns the time of the
+    /// exit since then.
     fn train(params: HyStartParams, gap: u64, acks: u64) -> Option<u64> {
         let mut start = HyStart::new(params);
         let mut win = start_up(100.0);

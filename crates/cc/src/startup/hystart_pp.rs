@@ -1,9 +1,10 @@
 //! HyStart++ (RFC 9406): on growing delay slow down first, leave when it stays.
 //!
-//! When the smallest RTT of a round exceeds the last round's by `clamp(last/8, 4 ms, 16 ms)`, Conservative Slow Start
-//! grows at a quarter of the pace; a lower RTT resumes slow start, five rounds end it with `ssth = w`. Initial slow start
-//! only. The per-ACK limit `L` of section 4.2 is the composition's ([`Setup::slow_start_limit`](crate::Setup)). On loss
-//! the window law decides (the RFC's `ssth = cwnd` is then multiplied by the law).
+//! When the smallest RTT of a round exceeds the last round's by `clamp(last/8, 4 ms, 16 ms)`,
+//! Conservative Slow Start grows at a quarter of the pace; a lower RTT resumes slow start, five
+//! rounds end it with `ssth = w`. Initial slow start only. The per-ACK limit `L` of section 4.2 is
+//! the composition's ([`Setup::slow_start_limit`](crate::Setup)). On loss the window law decides
+//! (the RFC's `ssth = cwnd` is then multiplied by the law).
 
 use fullpipe_units::Span;
 

@@ -1,11 +1,14 @@
-//! Limited Slow-Start: above `max_ssthresh` the window grows by about half of it per RTT instead of doubling.
+//! Limited Slow-Start: above `max_ssthresh` the window grows by about half of it per RTT instead of
+//! doubling.
 //!
-//! Documents: RFC 3742 section 2; Linux 2.6.22 `tcp_cong.c`; Net100 2003. The RFC's "836 RTTs" to 83,000 segments contradicts
-//! its own formula, which gives 1664.6; the tests hold the formula.
+//! Documents: RFC 3742 section 2; Linux 2.6.22 `tcp_cong.c`; Net100 2003. The RFC's "836 RTTs" to
+//! 83,000 segments contradicts its own formula, which gives 1664.6; the tests hold the formula.
 //!
-//! - The rule is evaluated segment by segment as in the RFC, whatever an ACK covers, at the cost of one step per piece on which
-//!   `K` is constant. Fractions of a segment are kept: the byte form's `floor(SMSS/K)` stalls for large `K`.
-//! - A loss, a mark or `ssthresh` end it as they end slow start; after a timeout it limits the next slow start too.
+//! - The rule is evaluated segment by segment as in the RFC, whatever an ACK covers, at the cost of
+//!   one step per piece on which `K` is constant. Fractions of a segment are kept: the byte form's
+//!   `floor(SMSS/K)` stalls for large `K`.
+//! - A loss, a mark or `ssthresh` end it as they end slow start; after a timeout it limits the next
+//!   slow start too.
 
 use crate::classic::{StartUp, Window};
 use crate::controller::AckEvent;
@@ -18,7 +21,8 @@ pub enum Rule {
     Rfc,
     /// `(max_ssthresh/2) / w` per segment.
     Exact,
-    /// Whole segments through a counter that gains `max_ssthresh/2` per ACK, twice that if the ACK covers two segments.
+    /// Whole segments through a counter that gains `max_ssthresh/2` per ACK, twice that if the ACK
+    /// covers two segments.
     Linux26,
 }
 
@@ -57,7 +61,8 @@ impl Limited {
         libm::log2(self.max_ssthresh) + (w - self.max_ssthresh) / (0.5 * self.max_ssthresh)
     }
 
-    /// Whole segments, at least one, whose growth of `1/k` starts at a window where `K` is still `k`.
+    /// Whole segments, at least one, whose growth of `1/k` starts at a window where `K` is still
+    /// `k`.
     fn piece(&self, w: f64, k: f64) -> f64 {
         if w <= self.max_ssthresh {
             libm::floor(self.max_ssthresh - w) + 1.0
@@ -208,7 +213,8 @@ mod tests {
 
     #[test]
     fn linux_counts_acks_and_doubles_for_two_segments() {
-        // Gain 50 of 200 per ACK: one segment per four ACKs; per two ACKs when each covers two segments.
+        // Gain 50 of 200 per ACK: one segment per four ACKs; per two ACKs when each covers two
+        // segments.
         assert_eq!(
             grown(Rule::Linux26, 200.0, f64::INFINITY, &[1, 1, 1]).0,
             200.0
@@ -223,7 +229,8 @@ mod tests {
             grown(Rule::Linux26, 1000.0, f64::INFINITY, &[1; 1000]).0,
             1048.0
         );
-        // Below the threshold too: 100 of 50 is one segment, and what is left over counts for the next ACK.
+        // Below the threshold too: 100 of 50 is one segment, and what is left over counts for the
+        // next ACK.
         assert_eq!(grown(Rule::Linux26, 50.0, f64::INFINITY, &[2]).0, 51.0);
         assert_eq!(grown(Rule::Linux26, 50.0, f64::INFINITY, &[2, 2]).0, 53.0);
         assert_eq!(grown(Rule::Linux26, 50.0, 51.0, &[2, 2]).0, 51.0);

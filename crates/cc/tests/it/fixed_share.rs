@@ -1,10 +1,10 @@
-//! A model-based controller for tests: a fixed share of the largest delivery rate seen, and a window
-//! of two bandwidth-delay products.
+//! A model-based controller for tests: a fixed share of the largest delivery rate seen, and a
+//! window of two bandwidth-delay products.
 //!
-//! As BBR's start-up it paces at [`START_UP_GAIN`] times the largest rate until three rounds in a row
-//! bring less than a quarter more, and then at `share` of it. A round that loses or marks more than
-//! [`TOLERATED`] of what it delivers lowers the estimate by a tenth. There is no probing: on a path
-//! whose capacity grows later it stays behind.
+//! As BBR's start-up it paces at [`START_UP_GAIN`] times the largest rate until three rounds in a
+//! row bring less than a quarter more, and then at `share` of it. A round that loses or marks more
+//! than [`TOLERATED`] of what it delivers lowers the estimate by a tenth. There is no probing: on a
+//! path whose capacity grows later it stays behind.
 #![allow(dead_code)] // shared by test crates that use different parts
 
 use fullpipe_cc::{AckEvent, CongestionEvent, Controller, Entry, IdleEvent, RtoEvent, param};

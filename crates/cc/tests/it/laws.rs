@@ -189,7 +189,8 @@ proptest! {
     }
 }
 
-/// Kept on loss, timeout and mark by a flow at 1000 segments that has measured nothing: the response matrix of section 1.0.
+/// Kept on loss, timeout and mark by a flow at 1000 segments that has measured nothing: the
+/// response matrix of section 1.0.
 #[test]
 fn response_matrix() {
     let cases = [
@@ -299,6 +300,7 @@ fn a_new_segment_size_keeps_the_bytes() {
     }
 }
 
-/// Laws whose window shrinks with every acknowledged segment while the queue is too long; and CUBIC, where a large ACK can
-/// cross into the Reno-friendly region, which takes `W_est` instead of the cubic's larger step (RFC 9438 section 4.3).
+/// Laws whose window shrinks with every acknowledged segment while the queue is too long; and
+/// CUBIC, where a large ACK can cross into the Reno-friendly region, which takes `W_est` instead of
+/// the cubic's larger step (RFC 9438 section 4.3).
 const NOT_MONOTONE: &[&str] = &["fast", "ledbat", "cubic"];

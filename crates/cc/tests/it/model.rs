@@ -1,7 +1,9 @@
-//! Random sequences of sender events over every registered window law with every registered start-up.
+//! Random sequences of sender events over every registered window law with every registered
+//! start-up.
 //!
-//! [`Flow`] keeps the bookkeeping a sender would (time, rounds, phase, RTT filters), so that events are consistent; what
-//! happens next is random. After each event the controller must hold the promises of the `Controller` trait.
+//! [`Flow`] keeps the bookkeeping a sender would (time, rounds, phase, RTT filters), so that events
+//! are consistent; what happens next is random. After each event the controller must hold the
+//! promises of the `Controller` trait.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +20,8 @@ use crate::rounds::{ack, changed, loss, rto};
 /// What happens to a flow next.
 #[derive(Clone, Debug)]
 pub enum Op {
-    /// An ACK for `n` segments, `gap` after the last event, whose RTT holds `queue` beyond the path's.
+    /// An ACK for `n` segments, `gap` after the last event, whose RTT holds `queue` beyond the
+    /// path's.
     Ack {
         n: u64,
         gap: Span,
@@ -342,7 +345,8 @@ proptest! {
     }
 }
 
-/// The model reaches what it is meant to reach: both growth and reductions in every stack, and large windows.
+/// The model reaches what it is meant to reach: both growth and reductions in every stack, and
+/// large windows.
 #[test]
 fn the_model_is_not_idle() {
     for spelling in spellings() {

@@ -1,4 +1,5 @@
-//! Random histories over every kernel module: integers that wrap where the kernel's do and nowhere else, windows that exist.
+//! Random histories over every kernel module: integers that wrap where the kernel's do and nowhere
+//! else, windows that exist.
 
 use fullpipe_cc::registry::Kind;
 use fullpipe_cc::{Controller, RestartEvent, Setup};

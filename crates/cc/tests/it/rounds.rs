@@ -1,7 +1,9 @@
-//! A round-based driver: one round is one RTT in which a whole window is acknowledged, per segment or in one event.
+//! A round-based driver: one round is one RTT in which a whole window is acknowledged, per segment
+//! or in one event.
 //!
-//! It knows no losses of its own: tests say when a round ends in [`Rounds::lose`]. Recovery takes no time, as in the
-//! window models of the published tables ("in models without PRR set `w = ssth` at once").
+//! It knows no losses of its own: tests say when a round ends in [`Rounds::lose`]. Recovery takes
+//! no time, as in the window models of the published tables ("in models without PRR set `w = ssth`
+//! at once").
 #![allow(dead_code)] // shared by test modules that use different parts
 
 use fullpipe_cc::law::Law;
@@ -145,8 +147,8 @@ impl Rounds {
         self.stack.window()
     }
 
-    /// One round: `floor(w)` segments acknowledged `per_ack` at a time, evenly over the RTT. A remainder waits for no
-    /// timer: it is acknowledged by the last ACK.
+    /// One round: `floor(w)` segments acknowledged `per_ack` at a time, evenly over the RTT. A
+    /// remainder waits for no timer: it is acknowledged by the last ACK.
     pub fn round(&mut self) {
         let window = (self.w() as u64).max(1);
         let acks = (window / self.per_ack).max(1);

@@ -9,7 +9,7 @@ use super::Preset;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ReceiverConfig {
-    /// When segments are acknowledged.
+    /// Delayed-ACK policy.
     pub acks: AckConfig,
     /// What ACKs say of segments above a hole.
     pub sack: SackConfig,

@@ -71,8 +71,8 @@ pub struct WindowConfig {
     pub max: f64,
     /// Window validation after idle or application-limited time.
     ///
-    /// Default: [`Validation::Rfc7661`]; `2003`: [`Validation::None`];
-    /// `linux`: [`Validation::Rfc2861`].
+    /// Default: [`Validation::Rfc7661`]; `2003`: [`Validation::None`]; `linux`:
+    /// [`Validation::Rfc2861`].
     pub validation: Validation,
     /// What the increase laws count: segments, or ACKs.
     ///
@@ -103,8 +103,8 @@ pub struct RecoveryConfig {
     pub detector: Detector,
     /// How the window comes down during a reduction.
     ///
-    /// Default: [`Reduction::Prr`]; `2003`: [`Reduction::Immediate`];
-    /// `linux`: [`Reduction::PrrWindow`].
+    /// Default: [`Reduction::Prr`]; `2003`: [`Reduction::Immediate`]; `linux`:
+    /// [`Reduction::PrrWindow`].
     pub reduction: Reduction,
     /// Tail loss probes (RFC 8985 section 7). They need [`Detector::Rack`]; their wait is set by
     /// [`TimerConfig::max_ack_delay`] and [`TimerConfig::probe_margin`].
@@ -214,8 +214,8 @@ pub struct PacingConfig {
     ///
     /// Default: none.
     pub gains: Option<PacingGains>,
-    /// How the initial window leaves. [`InitialSending::Spread`] needs
-    /// [`SenderConfig::handshake`], whose RTT it divides.
+    /// How the initial window leaves. [`InitialSending::Spread`] needs [`SenderConfig::handshake`],
+    /// whose RTT it divides.
     ///
     /// Default: [`InitialSending::Burst`].
     pub initial: InitialSending,

@@ -21,7 +21,7 @@ enum State {
 /// A SYN under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Syn {
-    /// When it left.
+    /// Time of transmission.
     pub(super) at: Time,
     /// SYNs sent before it.
     pub(super) tries: u32,

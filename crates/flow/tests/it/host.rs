@@ -115,7 +115,7 @@ impl Controller for Halver {
     fn report(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}
 }
 
-/// What left the sender.
+/// Transmissions of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Out {
     /// New data.

@@ -1,5 +1,5 @@
-//! A model-based controller drives the sender: it lives on delivery-rate samples, and its pacing rate
-//! is what leaves.
+//! A model-based controller drives the sender: it lives on delivery-rate samples, and its pacing
+//! rate is what leaves.
 //!
 //! The path is a FIFO without loss that acknowledges every segment one round trip after it left the
 //! queue. Two bandwidth-delay products of window never bind, so that only pacing keeps the sender
@@ -108,7 +108,8 @@ fn inside_a_stack_it_is_the_same_controller() {
     assert_eq!(format!("{alone:?}"), format!("{inside:?}"));
 }
 
-/// [`FixedShare`] that never hears of a sample: what a dispatch that swallows them would make of it.
+/// [`FixedShare`] that never hears of a sample: what a dispatch that swallows them would make of
+/// it.
 #[derive(Clone)]
 struct Deaf(FixedShare);
 

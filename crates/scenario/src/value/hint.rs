@@ -55,7 +55,7 @@ pub(crate) fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str> 
     }
 }
 
-/// In quotes, commas between.
+/// Names in backticks, separated by commas.
 pub(crate) fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names
         .map(|n| format!("\"{n}\""))

@@ -21,7 +21,7 @@ pub(crate) struct Key {
 pub(crate) enum Default {
     /// Nothing.
     None,
-    /// What these words say.
+    /// Depends on other keys, as these words explain.
     Words(&'static str),
     /// A value, as it would be written in the file, or words in parentheses.
     Value(fn() -> String),
@@ -45,7 +45,7 @@ pub(crate) struct Word {
     pub doc: &'static str,
 }
 
-/// What a key accepts.
+/// Type of a key's value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Text,

@@ -88,7 +88,8 @@ mod tests {
     use super::*;
     use fullpipe_units::{Rate, Span};
 
-    /// Arrivals every `gap` for a second into 1 Mbit/s with a bucket of ten packets: rate times time plus the burst pass.
+    /// Arrivals every `gap` for a second into 1 Mbit/s with a bucket of ten packets: rate times
+    /// time plus the burst pass.
     #[test]
     fn rate_times_time_plus_burst_passes() {
         for gap_us in [100, 1000, 7919] {

@@ -1,5 +1,5 @@
-//! A real queue before a [`Transmitter`], for disciplines that decide at the exit: who is sent next is known only when the
-//! transmitter is free, so that each transmission has an event.
+//! A real queue before a [`Transmitter`], for disciplines that decide at the exit: who is sent next
+//! is known only when the transmitter is free, so that each transmission has an event.
 
 use fullpipe_run::{Buffer, LinkSpec};
 use fullpipe_units::Time;
@@ -45,8 +45,8 @@ impl Held {
         }
     }
 
-    /// A packet comes; returns when the next transmission begins, if no event is pending for it. What finds no room, this
-    /// packet or others, is appended to `dropped`.
+    /// A packet comes; returns when the next transmission begins, if no event is pending for it.
+    /// What finds no room, this packet or others, is appended to `dropped`.
     pub fn enter(
         &mut self,
         now: Time,

@@ -1,5 +1,5 @@
-//! What a link counts, and the checks at its end. A packet is booked when its departure is known; what lies beyond the run is
-//! cut off there.
+//! What a link counts, and the checks at its end. A packet is booked when its departure is known;
+//! what lies beyond the run is cut off there.
 
 use fullpipe_run::{Buffer, Histogram, LinkOutcome, LinkSpec, RunSpec, Trace};
 use fullpipe_units::{Span, Time};
@@ -66,7 +66,8 @@ pub struct Closing {
     pub booked: u64,
     /// Packets that wait without a departure yet.
     pub queued: u64,
-    /// Bytes that the transmitter could have sent from `measure_from` to the end; `None` if nothing limits it.
+    /// Bytes that the transmitter could have sent from `measure_from` to the end; `None` if nothing
+    /// limits it.
     pub capacity: Option<f64>,
 }
 
@@ -109,7 +110,8 @@ impl Meter {
         self.passed_bytes += u64::from(size);
     }
 
-    /// A packet entered at `entered` is sent from `begins` to `departs`; the queue has `packets` with it.
+    /// A packet entered at `entered` is sent from `begins` to `departs`; the queue has `packets`
+    /// with it.
     #[inline(always)]
     pub fn book(&mut self, entered: Time, begins: Time, departs: Time, size: u16, packets: u64) {
         if entered < self.measure_from || departs > self.end {

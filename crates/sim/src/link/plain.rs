@@ -1,5 +1,6 @@
-//! The common link: first in, first out at one rate, or a pure delay. A packet's departure is known when it enters, so the link
-//! keeps one pending event, the arrival of its oldest packet at the far end.
+//! The common link: first in, first out at one rate, or a pure delay. A packet's departure is known
+//! when it enters, so the link keeps one pending event, the arrival of its oldest packet at the far
+//! end.
 
 use fullpipe_run::{Buffer, ComponentRng, LinkOutcome, LinkSpec, Loss, LossProcess};
 use fullpipe_units::{Span, Time};
@@ -86,7 +87,8 @@ impl Plain {
     pub fn take(&mut self) -> Packet {
         let oldest = self.flying.pop();
         if self.waiting > self.flying.len() {
-            // It left the transmitter unobserved: no packet was offered between its departure and its arrival.
+            // It left the transmitter unobserved: no packet was offered between its departure and
+            // its arrival.
             self.waiting -= 1;
             self.waiting_bytes -= u64::from(oldest.packet.size);
         }

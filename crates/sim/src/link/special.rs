@@ -58,7 +58,8 @@ impl Special {
         }
     }
 
-    /// Offers a packet. A queue that finds no room for it may drop others instead: those go to `dropped`.
+    /// Offers a packet. A queue that finds no room for it may drop others instead: those go to
+    /// `dropped`.
     #[cold]
     pub fn offer(&mut self, now: Time, mut packet: Packet, dropped: &mut Vec<Packet>) -> Admission {
         self.meter.offered += 1;
@@ -82,8 +83,8 @@ impl Special {
         }
     }
 
-    /// The transmission that was announced for now begins: what becomes of the packet, and when the next one begins. What the
-    /// queue drops goes to `dropped`.
+    /// The transmission that was announced for now begins: what becomes of the packet, and when the
+    /// next one begins. What the queue drops goes to `dropped`.
     pub fn transmit(
         &mut self,
         now: Time,

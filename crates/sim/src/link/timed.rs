@@ -1,5 +1,6 @@
-//! A first-in-first-out queue in closed form before a [`Transmitter`]: a packet's departure is known when it enters, so nothing
-//! is scheduled for it. A discipline that decides at the entry sees the queue as it is then.
+//! A first-in-first-out queue in closed form before a [`Transmitter`]: a packet's departure is
+//! known when it enters, so nothing is scheduled for it. A discipline that decides at the entry
+//! sees the queue as it is then.
 
 use fullpipe_run::{Buffer, ComponentRng, LinkSpec};
 use fullpipe_units::Time;
@@ -45,7 +46,8 @@ impl Timed {
         }
     }
 
-    /// When a packet that comes now departs; `None`: it is dropped, which is counted. It may be marked.
+    /// When a packet that comes now departs; `None`: it is dropped, which is counted. It may be
+    /// marked.
     pub fn enter(&mut self, now: Time, packet: &mut Packet, meter: &mut Meter) -> Option<Time> {
         self.release(now);
         let start = self.transmitter.start(now);

@@ -1,5 +1,6 @@
-//! A transmitter whose capacity changes over time in a way known in advance: rates that hold piece by piece, or the delivery
-//! opportunities of a trace. When a packet is done follows in closed form from when it may begin.
+//! A transmitter whose capacity changes over time in a way known in advance: rates that hold piece
+//! by piece, or the delivery opportunities of a trace. When a packet is done follows in closed form
+//! from when it may begin.
 
 use std::sync::Arc;
 
@@ -11,12 +12,13 @@ pub const OPPORTUNITY: u64 = 1504;
 
 /// Nanoseconds of a millisecond, the unit of a trace.
 const MS: u64 = 1_000_000;
-/// Bit-nanoseconds per second that a byte costs: a rate in bit/s does `rate` of them in a nanosecond.
+/// Bit-nanoseconds per second that a byte costs: a rate in bit/s does `rate` of them in a
+/// nanosecond.
 const WORK: u64 = 8_000_000_000;
 /// A rate that takes no time.
 const UNLIMITED: u64 = u64::MAX;
 
-/// Where a transmitter stands.
+/// Position of a transmitter in its schedule or trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
     /// When the last packet is done, or when the next one may begin.
@@ -25,7 +27,8 @@ pub struct Cursor {
     turn: u64,
     /// Piece of the rates, or opportunity within the trace.
     index: usize,
-    /// Rates: work not done at `at`, less than a nanosecond's. Trace: bytes left of the opportunity.
+    /// Rates: work not done at `at`, less than a nanosecond's. Trace: bytes left of the
+    /// opportunity.
     rest: u64,
 }
 
@@ -256,7 +259,8 @@ impl Opportunities {
         }
     }
 
-    /// The first opportunity after `now`: one at the very time of a packet's arrival is gone, as in mahimahi.
+    /// The first opportunity after `now`: one at the very time of a packet's arrival is gone, as in
+    /// mahimahi.
     fn after(&self, now: Time) -> Cursor {
         let (turn, within) = (
             now.as_nanos() / self.period(),
@@ -323,7 +327,8 @@ mod tests {
         (start.at, done.at)
     }
 
-    /// 12 Mbit/s, then 3 Mbit/s from 0.5 ms: half of the packet took 0.5 ms, the other half takes 2 ms.
+    /// 12 Mbit/s, then 3 Mbit/s from 0.5 ms: half of the packet took 0.5 ms, the other half takes 2
+    /// ms.
     #[test]
     fn a_packet_goes_on_at_the_new_rate() {
         let mut t = by_rates(
@@ -331,7 +336,8 @@ mod tests {
             &[(500, 3_000_000), (10_000, 0), (20_000, 12_000_000)],
         );
         assert_eq!(send(&mut t, us(0), 1500), (us(0), us(2500)));
-        // 4 ms each: until 6.5 ms, then 3.5 of 4 ms before the outage and an eighth, at 12 Mbit/s, after it.
+        // 4 ms each: until 6.5 ms, then 3.5 of 4 ms before the outage and an eighth, at 12 Mbit/s,
+        // after it.
         assert_eq!(send(&mut t, us(0), 1500), (us(2500), us(6500)));
         assert_eq!(send(&mut t, us(0), 1500), (us(6500), us(20_125)));
         assert_eq!(send(&mut t, us(30_000), 1500), (us(30_000), us(31_000)));
@@ -356,7 +362,8 @@ mod tests {
         assert_eq!(t.bytes_between(us(1000), us(3000)), Some(3000.0));
     }
 
-    /// A million packets of 1 byte at 7 bit/ns and 3 bit/ns: the fractions add up, over a change too.
+    /// A million packets of 1 byte at 7 bit/ns and 3 bit/ns: the fractions add up, over a change
+    /// too.
     #[test]
     fn no_fraction_is_lost() {
         let mut t = by_rates(Some(7_000_000_000), &[(1, 3_000_000_000)]);
@@ -368,7 +375,8 @@ mod tests {
     #[test]
     fn opportunities_are_shared_spanned_and_lost() {
         let mut t = by_trace(&[2, 2, 10]);
-        // Two at 2 ms; the third packet takes what the first two left and a part of the one at 10 ms.
+        // Two at 2 ms; the third packet takes what the first two left and a part of the one at 10
+        // ms.
         assert_eq!(send(&mut t, us(0), 1500), (us(2000), us(2000)));
         assert_eq!(send(&mut t, us(0), 1500), (us(2000), us(2000)));
         assert_eq!(send(&mut t, us(0), 1500), (us(2000), us(10_000)));

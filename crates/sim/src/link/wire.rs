@@ -1,5 +1,5 @@
-//! The way behind the transmitter: a delay that may change, jitter that keeps the order, and packets that go astray and arrive
-//! later than those behind them.
+//! The way behind the transmitter: a delay that may change, jitter that keeps the order, and
+//! packets that go astray and arrive later than those behind them.
 
 use fullpipe_run::{ComponentRng, LinkSpec, Reorder};
 use fullpipe_units::{Span, Time};
@@ -23,7 +23,7 @@ pub struct Wire {
     strays: Ring<Flying>,
 }
 
-/// Which packets go astray.
+/// Draws the packets that are reordered.
 #[derive(Debug)]
 struct Chance {
     rng: ComponentRng,

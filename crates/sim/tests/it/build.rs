@@ -21,7 +21,8 @@ pub fn link(name: &str, rate: Option<Rate>, delay: Span, buffer: Buffer) -> Link
     LinkSpec::new(name, rate, delay, buffer)
 }
 
-/// A flow over link 0 and back over the pure delay 1; without a handshake, every segment acknowledged.
+/// A flow over link 0 and back over the pure delay 1; without a handshake, every segment
+/// acknowledged.
 pub fn flow(name: &str, stack: &str) -> FlowSpec {
     let mut receiver = ReceiverConfig::preset(Preset::Y2026);
     receiver.acks.every = 1;

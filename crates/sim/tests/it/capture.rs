@@ -62,7 +62,8 @@ fn rows_reproduce_the_counters() {
     assert!(o.capture.iter().all(|r| r.flow < 2), "no short flows");
 }
 
-/// On the idle path of the first round trip: the SYN, its answer, then segment 0 and its ACK, at their exact times.
+/// On the idle path of the first round trip: the SYN, its answer, then segment 0 and its ACK, at
+/// their exact times.
 #[test]
 fn rows_have_their_times() {
     let o = run(&spec()).unwrap();

@@ -1,4 +1,5 @@
-//! Random topologies and flows: the simulator's own checks never fail, and nothing is created or lost.
+//! Random topologies and flows: the simulator's own checks never fail, and nothing is created or
+//! lost.
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Detector, LocalDrop, Preset, ReceiverConfig, Reduction, SenderConfig};

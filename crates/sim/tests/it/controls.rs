@@ -10,7 +10,8 @@ fn goodput(o: &Outcome, i: usize) -> f64 {
     o.flows[i].totals.delivered_measured as f64
 }
 
-/// Two flows on 20 Mbit/s, 40 ms, half a BDP of buffer; the seed shifts the second one's start by a part of the round trip.
+/// Two flows on 20 Mbit/s, 40 ms, half a BDP of buffer; the seed shifts the second one's start by a
+/// part of the round trip.
 fn pair(seed: u64, first: FlowSpec, second: FlowSpec) -> RunSpec {
     let mut spec = dumbbell(20.0, 40, Buffer::Packets(33), 60.0, vec![first, second]);
     spec.seed = seed;
@@ -41,7 +42,8 @@ fn two_equal_flows_share_equally() {
     }
 }
 
-/// Two different flows, in both orders of the specification: the means differ by less than what seeds make of them.
+/// Two different flows, in both orders of the specification: the means differ by less than what
+/// seeds make of them.
 #[test]
 fn the_order_of_flows_changes_nothing() {
     let share = |swap: bool, seed: u64| {
@@ -65,7 +67,8 @@ fn the_order_of_flows_changes_nothing() {
     assert!(difference <= bound, "{difference} {bound}");
 }
 
-/// One packet at a time: no loss, and each round trip is the base and one serialization, to the nanosecond.
+/// One packet at a time: no loss, and each round trip is the base and one serialization, to the
+/// nanosecond.
 #[test]
 fn an_unloaded_path_adds_one_serialization() {
     let mut f = flow("main", "reno");
@@ -88,7 +91,8 @@ fn an_unloaded_path_adds_one_serialization() {
     assert_eq!(main.totals.sent, 10_000_000_000u64.div_ceil(rtt.as_nanos()));
 }
 
-/// A capped window below the BDP: goodput is window over RTT, nothing queues for long, nothing is lost.
+/// A capped window below the BDP: goodput is window over RTT, nothing queues for long, nothing is
+/// lost.
 #[test]
 fn a_window_limited_flow_gets_window_over_rtt() {
     for (window, ack_every) in [(50.0, 1), (50.0, 2), (400.0, 2)] {
@@ -123,7 +127,8 @@ fn a_window_limited_flow_gets_window_over_rtt() {
     let _ = ms(0);
 }
 
-/// A bulk flow with a BDP of buffer fills the link, and Little's law holds: queue = rate x time in it.
+/// A bulk flow with a BDP of buffer fills the link, and Little's law holds: queue = rate x time in
+/// it.
 #[test]
 fn littles_law() {
     let mut spec = dumbbell(
@@ -152,7 +157,8 @@ fn littles_law() {
     );
 }
 
-/// A local queue that refuses is what holds the sender back: with `ignore` the window must not grow on without it (C-GATE).
+/// A local queue that refuses is what holds the sender back: with `ignore` the window must not grow
+/// on without it.
 #[test]
 fn a_stalled_sender_does_not_grow_its_window() {
     let mut f = flow("main", "reno");
@@ -196,7 +202,8 @@ fn a_syn_is_small() {
     );
 }
 
-/// A packet per millisecond from 41 ms on; the run ends with the arrival of the tenth, at the edge of a sample.
+/// A packet per millisecond from 41 ms on; the run ends with the arrival of the tenth, at the edge
+/// of a sample.
 #[test]
 fn what_arrives_at_the_very_end_is_in_the_last_sample() {
     let mut f = flow("main", "reno");

@@ -57,8 +57,8 @@ fn an_idle_component_changes_nobodys_randomness() {
     assert_eq!(o.flows[1].totals.sent, 0);
 }
 
-/// Links with every element draw from generators of their own: twice the same bits, and a switch of one link leaves the draws of
-/// the others alone.
+/// Links with every element draw from generators of their own: twice the same bits, and a switch of
+/// one link leaves the draws of the others alone.
 #[test]
 fn rare_elements_are_deterministic() {
     let mut spec = spec();

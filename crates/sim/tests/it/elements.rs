@@ -39,7 +39,8 @@ fn jitter_keeps_the_order() {
     assert!((q - 16.0).abs() < 0.5, "{q}");
 }
 
-/// Each stray is overtaken by the packets behind it for 5 ms; every one of them is out of order when it arrives.
+/// Each stray is overtaken by the packets behind it for 5 ms; every one of them is out of order
+/// when it arrives.
 #[test]
 fn strays_are_out_of_order() {
     for p in [0.01, 0.1] {
@@ -79,7 +80,8 @@ fn strays_are_out_of_order() {
     }
 }
 
-/// A paced source of 12 Mbit/s against 3 Mbit/s and 60 packets: rate times time plus the burst pass.
+/// A paced source of 12 Mbit/s against 3 Mbit/s and 60 packets: rate times time plus the burst
+/// pass.
 #[test]
 fn a_policer_passes_rate_times_time_plus_burst() {
     let mut spec = RunSpec {
@@ -102,7 +104,8 @@ fn a_policer_passes_rate_times_time_plus_burst() {
     assert_eq!(run(&spec).unwrap().links[0].policer_drops, 0);
 }
 
-/// With every second segment acknowledged, a fifth of the ACKs lost is made up for by the next ones.
+/// With every second segment acknowledged, a fifth of the ACKs lost is made up for by the next
+/// ones.
 #[test]
 fn lost_acks_cost_a_bulk_flow_little() {
     let bulk = |edit: &dyn Fn(&mut LinkSpec)| {
@@ -131,8 +134,8 @@ fn lost_acks_cost_a_bulk_flow_little() {
     assert_eq!(lost.flows[0].totals.timeouts, 0);
 }
 
-/// 1000 ACKs of 52 B a second need 416 kbit/s. Through 104 kbit/s one takes 4 ms: what gets through comes 4 ms apart, and
-/// acknowledges several segments.
+/// 1000 ACKs of 52 B a second need 416 kbit/s. Through 104 kbit/s one takes 4 ms: what gets through
+/// comes 4 ms apart, and acknowledges several segments.
 #[test]
 fn a_thin_return_path_spaces_acks() {
     let mut spec = dumbbell(
@@ -235,8 +238,8 @@ fn disciplines(ecn: bool) -> [Discipline; 4] {
     ]
 }
 
-/// Every mark arrives as CE, is echoed by the next ACK, reduces the window once per round trip, and is answered by CWR; data
-/// that may be marked is not dropped.
+/// Every mark arrives as CE, is echoed by the next ACK, reduces the window once per round trip, and
+/// is answered by CWR; data that may be marked is not dropped.
 #[test]
 fn a_mark_reaches_the_sender() {
     for discipline in disciplines(true) {

@@ -1,4 +1,5 @@
-//! Links and losses against cases small enough for a pencil. 12 Mbit/s: a packet of 1500 bytes takes a millisecond.
+//! Links and losses against cases small enough for a pencil. 12 Mbit/s: a packet of 1500 bytes
+//! takes a millisecond.
 
 use fullpipe_run::{Buffer, Codel, Discipline, FlowSpec, Loss, Outcome, RunSpec};
 use fullpipe_sim::run;
@@ -42,8 +43,8 @@ fn a_buffer_of_packets_counts_the_one_in_transmission() {
     }
 }
 
-/// Ten packets wait and leave after 1 to 10 ms: three of them are there when the measured part begins at 7.5 ms, however long the
-/// queue was that the last one joined.
+/// Ten packets wait and leave after 1 to 10 ms: three of them are there when the measured part
+/// begins at 7.5 ms, however long the queue was that the last one joined.
 #[test]
 fn the_largest_queue_is_that_of_the_measured_part() {
     let mut f = flow("main", "reno");
@@ -196,8 +197,9 @@ fn random_losses_have_their_rates() {
     assert!((rate / expected - 1.0).abs() < 0.15, "{rate} {expected}");
 }
 
-/// Host interface of 100 Mbit/s and txqueuelen 20 in front of a bottleneck of 12 Mbit/s: bursts stall at the host, nothing is
-/// lost there, and the path behind sees packets spaced by the interface.
+/// Host interface of 100 Mbit/s and txqueuelen 20 in front of a bottleneck of 12 Mbit/s: bursts
+/// stall at the host, nothing is lost there, and the path behind sees packets spaced by the
+/// interface.
 #[test]
 fn an_interface_queue_stalls_instead_of_losing() {
     let mut f = flow("main", "reno");
@@ -238,7 +240,8 @@ fn an_interface_queue_stalls_instead_of_losing() {
     let _ = Time::ZERO;
 }
 
-/// Serialization at a rate that does not divide: 1000 packets of 1500 B at 7 Mbit/s take 1000 x 12000/7 us, without drift.
+/// Serialization at a rate that does not divide: 1000 packets of 1500 B at 7 Mbit/s take 1000 x
+/// 12000/7 us, without drift.
 #[test]
 fn fractions_of_a_nanosecond_do_not_accumulate() {
     let mut f = flow("main", "reno");

@@ -1,4 +1,5 @@
-//! M/D/1: Poisson datagrams through a drop-tail link. Pollaczek-Khinchine: the mean wait is rho / (2 (1 - rho)) service times.
+//! M/D/1: Poisson datagrams through a drop-tail link. Pollaczek-Khinchine: the mean wait is rho /
+//! (2 (1 - rho)) service times.
 
 use fullpipe_run::{Buffer, RunSpec, Spacing};
 use fullpipe_sim::run;
@@ -7,8 +8,8 @@ use crate::build::{dumbbell, source};
 
 #[test]
 fn the_mean_wait_is_that_of_a_queue_with_fixed_service() {
-    // 1250 B at 100 Mbit/s: a service time of 100 us. Standard errors from the relaxation time of the queue, of the order of
-    // 2 / (1 - rho)^2 services: below 1 % for each row.
+    // 1250 B at 100 Mbit/s: a service time of 100 us. Standard errors from the relaxation time of
+    // the queue, of the order of 2 / (1 - rho)^2 services: below 1 % for each row.
     for (rho, seconds, tolerance) in [(0.5, 60.0, 0.02), (0.8, 200.0, 0.02), (0.9, 400.0, 0.03)] {
         let mut s = source("poisson", 100.0 * rho);
         s.packet = 1250;

@@ -1,5 +1,6 @@
-//! A path fed with the packets of a simulated run, at their times, does with them what the simulator did: every arrival at the
-//! same nanosecond, every loss, every mark, every counter of every link.
+//! A path fed with the packets of a simulated run, at their times, does with them what the
+//! simulator did: every arrival at the same nanosecond, every loss, every mark, every counter of
+//! every link.
 
 use fullpipe_run::{
     Buffer, CaptureEvent, Change, Codel, Discipline, FlowSpec, FqCodel, LinkSpec, Loss, Pie,
@@ -23,8 +24,8 @@ struct Seen {
     links: Vec<String>,
 }
 
-/// See [`Seen`]; last, whether two things that have nothing to do with one another happened at one instant, of which a capture
-/// does not tell which was first.
+/// See [`Seen`]; last, whether two things that have nothing to do with one another happened at one
+/// instant, of which a capture does not tell which was first.
 fn both(spec: &RunSpec) -> (Seen, Seen, bool) {
     let simulated = run(spec).unwrap();
     let mut tie = false;
@@ -108,7 +109,8 @@ fn both(spec: &RunSpec) -> (Seen, Seen, bool) {
     )
 }
 
-/// Moves the path until a packet has arrived: what the host does next comes before other events of the same instant.
+/// Moves the path until a packet has arrived: what the host does next comes before other events of
+/// the same instant.
 fn move_to(end: End, path: &mut Path, sent: &[(u32, bool, u64)], seen: &mut Vec<End>) {
     let from = seen.len();
     while !seen[from..].contains(&end) && path.next_event().is_some_and(|at| at <= end.0) {
@@ -271,7 +273,8 @@ fn links_in_a_row() {
 }
 
 proptest! {
-    // Always the same cases: of one in several thousand, a tie that a capture does not show decides.
+    // Always the same cases: of one in several thousand, a tie that a capture does not show
+    // decides.
     #![proptest_config(ProptestConfig { cases: 1000, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
     #[test]
     fn any_links(

@@ -18,7 +18,8 @@ fn ping(size: u16) -> PingSpec {
     }
 }
 
-/// 84 B at 7 Mbit/s there, at 3 Mbit/s and 11 Mbit/s back, each rounded down to the nanosecond, and the delays.
+/// 84 B at 7 Mbit/s there, at 3 Mbit/s and 11 Mbit/s back, each rounded down to the nanosecond, and
+/// the delays.
 #[test]
 fn an_empty_path_takes_its_closed_form() {
     let mut p = ping(84);
@@ -47,7 +48,8 @@ fn an_empty_path_takes_its_closed_form() {
     assert_eq!((r.rtt.count(), r.rtt.max()), (5, Some(exact)));
 }
 
-/// A burst of 1000 packets of a millisecond each, then nothing: a probe waits for what is left of it.
+/// A burst of 1000 packets of a millisecond each, then nothing: a probe waits for what is left of
+/// it.
 #[test]
 fn a_known_queue_inflates_by_its_length() {
     let mut s = source("burst", 0.0);
@@ -81,7 +83,8 @@ fn a_known_queue_inflates_by_its_length() {
     assert_eq!(r.series.len(), 19);
 }
 
-/// Requests find the buffer full, answers too: both count as lost, and sent = answered + lost + under way.
+/// Requests find the buffer full, answers too: both count as lost, and sent = answered + lost +
+/// under way.
 #[test]
 fn losses_are_counted_both_ways() {
     let mut there = source("there", 15.0);

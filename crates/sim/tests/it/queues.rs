@@ -1,4 +1,5 @@
-//! Queue disciplines in whole simulations, against what their documents report. Each test says its source and tolerance.
+//! Queue disciplines in whole simulations, against what their documents report. Each test says its
+//! source and tolerance.
 
 use fullpipe_run::{
     Buffer, Codel, Discipline, FlowSpec, FqCodel, LinkOutcome, Outcome, Pie, PingSpec, Red, RunSpec,
@@ -27,7 +28,8 @@ fn flows(n: usize, stack: &str) -> Vec<FlowSpec> {
         .collect()
 }
 
-/// A bottleneck of `rate` Mbit/s under `discipline` with room for 1000 packets; the first ten seconds are not measured.
+/// A bottleneck of `rate` Mbit/s under `discipline` with room for 1000 packets; the first ten
+/// seconds are not measured.
 fn spec(rate: f64, rtt: u64, discipline: Discipline, flows: Vec<FlowSpec>) -> RunSpec {
     let mut spec = dumbbell(rate, rtt, Buffer::Packets(1000), 60.0, flows);
     spec.links[0].discipline = discipline;
@@ -35,7 +37,8 @@ fn spec(rate: f64, rtt: u64, discipline: Discipline, flows: Vec<FlowSpec>) -> Ru
     spec
 }
 
-/// FGS01's automatic parameters for 20 Mbit/s and packets of 1500 B: thresholds of 5 and 15 packets.
+/// FGS01's automatic parameters for 20 Mbit/s and packets of 1500 B: thresholds of 5 and 15
+/// packets.
 fn adaptive() -> Red {
     Red::adaptive(20e6 / 12e3, ms(5))
 }
@@ -56,7 +59,8 @@ fn overload(mbps: f64, discipline: Discipline) -> RunSpec {
     spec
 }
 
-/// One flow from `flows` of each round trip, 10 and 100 ms, with a probe every 100 ms that waits only in the bottleneck.
+/// One flow from `flows` of each round trip, 10 and 100 ms, with a probe every 100 ms that waits
+/// only in the bottleneck.
 fn near_and_far(stack: &str, discipline: Discipline) -> Outcome {
     let two = vec![flow("near", stack), flow("far", stack)];
     let mut spec = spec(20.0, 10, discipline, two);
@@ -83,9 +87,10 @@ fn share(o: &Outcome) -> f64 {
     goodput(0) / (goodput(0) + goodput(1))
 }
 
-/// Nichols and Jacobson 2012 and RFC 8289, 1: a good queue passes, a standing one does not stay. One flow never keeps half
-/// of its packets longer than the target of 5 ms, four keep them there (within a millisecond) and the link busy; before
-/// drop-tail they stand behind hundreds of milliseconds.
+/// Nichols and Jacobson 2012 and RFC 8289, 1: a good queue passes, a standing one does not stay.
+/// One flow never keeps half of its packets longer than the target of 5 ms, four keep them there
+/// (within a millisecond) and the link busy; before drop-tail they stand behind hundreds of
+/// milliseconds.
 #[test]
 fn codel_holds_the_delay_at_its_target() {
     let codel = Discipline::Codel(Codel::default());
@@ -109,9 +114,10 @@ fn codel_holds_the_delay_at_its_target() {
     }
 }
 
-/// One Reno flow, 20 Mbit/s, 100 ms: a pipe of 166.7 packets. The window rises until the delay has been above 5 ms, 8.3 packets,
-/// for 100 ms, and one round trip more, to about 177; halved, it takes 78 rounds to fill the pipe and 10 more. Its
-/// mean over these, never more than the pipe, is 79.3 % of the pipe (within 2 %).
+/// One Reno flow, 20 Mbit/s, 100 ms: a pipe of 166.7 packets. The window rises until the delay has
+/// been above 5 ms, 8.3 packets, for 100 ms, and one round trip more, to about 177; halved, it
+/// takes 78 rounds to fill the pipe and 10 more. Its mean over these, never more than the pipe, is
+/// 79.3 % of the pipe (within 2 %).
 #[test]
 fn reno_under_codel_has_the_utilization_of_its_sawtooth() {
     let codel = Discipline::Codel(Codel::default());
@@ -120,9 +126,10 @@ fn reno_under_codel_has_the_utilization_of_its_sawtooth() {
     assert!((used - 0.793).abs() < 0.02, "{used}");
 }
 
-/// 5 % too much from a source that does not listen. Drops come at a rate that grows by 50 per second each second from 10 per
-/// second (sqrt(count) = 1 + 5 t), until it is the excess of 83.3 packets per second after 1.47 s. By then the queue is
-/// 8.3 (5 ms) + 8.3 (the first 100 ms) + 83.3 t - 10 t - 25 t^2 = 70 packets long (within 10 %).
+/// 5 % too much from a source that does not listen. Drops come at a rate that grows by 50 per
+/// second each second from 10 per second (sqrt(count) = 1 + 5 t), until it is the excess of 83.3
+/// packets per second after 1.47 s. By then the queue is 8.3 (5 ms) + 8.3 (the first 100 ms) + 83.3
+/// t - 10 t - 25 t^2 = 70 packets long (within 10 %).
 #[test]
 fn codel_needs_its_time_to_stop_a_source_that_does_not_listen() {
     let mut spec = overload(21.0, Discipline::Codel(Codel::default()));
@@ -133,9 +140,10 @@ fn codel_needs_its_time_to_stop_a_source_that_does_not_listen() {
     assert!((most / 70.4 - 1.0).abs() < 0.1, "{most}");
 }
 
-/// RFC 8033, 4.2, and Pan and others 2013: the delay is brought to the reference of 15 ms whatever the number of flows
-/// (mean within a millisecond). Against a source that does not listen the integral part leaves no error: as many are
-/// dropped as are too many, 20 % of 25 Mbit/s (within half a per cent), at 15 ms.
+/// RFC 8033, 4.2, and Pan and others 2013: the delay is brought to the reference of 15 ms whatever
+/// the number of flows (mean within a millisecond). Against a source that does not listen the
+/// integral part leaves no error: as many are dropped as are too many, 20 % of 25 Mbit/s (within
+/// half a per cent), at 15 ms.
 #[test]
 fn pie_brings_the_delay_to_its_reference() {
     let pie = Discipline::Pie(Pie::default());
@@ -152,9 +160,10 @@ fn pie_brings_the_delay_to_its_reference() {
     assert!((dropped - 0.2).abs() < 0.005, "{dropped}");
 }
 
-/// FJ93: at a constant load RED drops 2 p_b / (1 + p_b) of the packets, and the average stands where that is the excess. Of
-/// 21 Mbit/s into 20: p_b = 0.0244, 2.44 packets above `min_th`; of 25: 0.111, 0.19 packets above `max_th` (gentle). The mean
-/// over time is within 0.75 packets of what arriving packets see.
+/// FJ93: at a constant load RED drops 2 p_b / (1 + p_b) of the packets, and the average stands
+/// where that is the excess. Of 21 Mbit/s into 20: p_b = 0.0244, 2.44 packets above `min_th`; of
+/// 25: 0.111, 0.19 packets above `max_th` (gentle). The mean over time is within 0.75 packets of
+/// what arriving packets see.
 #[test]
 fn red_stands_where_it_drops_the_excess() {
     let red = Red {
@@ -174,8 +183,8 @@ fn red_stands_where_it_drops_the_excess() {
     }
 }
 
-/// FGS01: the average queue stays in the target band, 9 to 11 packets, whatever the load; without the adaptation it
-/// depends on the load and leaves the band on either side.
+/// FGS01: the average queue stays in the target band, 9 to 11 packets, whatever the load; without
+/// the adaptation it depends on the load and leaves the band on either side.
 #[test]
 fn adaptive_red_keeps_the_queue_in_its_band() {
     let mean = |red, n| {
@@ -195,10 +204,11 @@ fn adaptive_red_keeps_the_queue_in_its_band() {
     assert!(mean(fixed, 50) > 13.0);
 }
 
-/// RFC 8290, 1 and 4.2: each backlogged flow has its share, whatever its round trip. While CoDel's target is too high to act,
-/// both flows are backlogged and have half each (within 1 %). With the standard target the far flow has what it would
-/// have behind CoDel alone at half of the rate (within 5 %, for CUBIC half within 5 points). A probe waits for the packet in
-/// transmission and at most two more, 1.8 ms; behind drop-tail for hundreds of milliseconds.
+/// RFC 8290, 1 and 4.2: each backlogged flow has its share, whatever its round trip. While CoDel's
+/// target is too high to act, both flows are backlogged and have half each (within 1 %). With the
+/// standard target the far flow has what it would have behind CoDel alone at half of the rate
+/// (within 5 %, for CUBIC half within 5 points). A probe waits for the packet in transmission and
+/// at most two more, 1.8 ms; behind drop-tail for hundreds of milliseconds.
 #[test]
 fn fq_codel_gives_equal_shares_and_lets_probes_pass() {
     let lenient = Codel {
@@ -241,8 +251,9 @@ fn fq_codel_gives_equal_shares_and_lets_probes_pass() {
     }
 }
 
-/// RFC 3168, 5: where a packet would be dropped it is marked, so nothing is lost, and the sender reduces all the same: the
-/// mean delay stays where drops would hold it (within a factor of 1.5). RED's average must stay below twice `max_th`: the window is limited for that.
+/// RFC 3168, 5: where a packet would be dropped it is marked, so nothing is lost, and the sender
+/// reduces all the same: the mean delay stays where drops would hold it (within a factor of 1.5).
+/// RED's average must stay below twice `max_th`: the window is limited for that.
 #[test]
 fn flows_that_use_ecn_are_marked_and_lose_nothing() {
     let red = Red {

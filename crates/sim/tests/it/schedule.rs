@@ -97,7 +97,8 @@ fn a_flow_survives_an_outage() {
     assert!(o.flows[0].totals.timeouts >= 1);
 }
 
-/// One opportunity a millisecond: 1504 B each, 12.032 Mbit/s. A packet of 1500 B leaves 4 B for the next one.
+/// One opportunity a millisecond: 1504 B each, 12.032 Mbit/s. A packet of 1500 B leaves 4 B for the
+/// next one.
 #[test]
 fn a_trace_of_one_opportunity_a_millisecond() {
     let even = |l: &mut LinkSpec| {
@@ -147,7 +148,8 @@ fn a_trace_with_gaps() {
         "{}",
         o.links[0].utilization
     );
-    // A flow in it: every RTT sample includes the wait for an opportunity, and nothing but that limits it.
+    // A flow in it: every RTT sample includes the wait for an opportunity, and nothing but that
+    // limits it.
     let mut spec = dumbbell(
         12.0,
         20,
@@ -169,7 +171,8 @@ fn delays_step_up_and_down() {
         l.schedule = vec![delay_at(1000, 100), delay_at(2000, 20)];
     });
     let s = &o.sources[0];
-    // One packet every 10 ms, sent in 1 ms. Those that leave in the last 80 ms before 2 s arrive before those after.
+    // One packet every 10 ms, sent in 1 ms. Those that leave in the last 80 ms before 2 s arrive
+    // before those after.
     assert_eq!(
         (s.delay.min(), s.delay.max()),
         (Some(ms(21)), Some(ms(101)))
@@ -177,7 +180,8 @@ fn delays_step_up_and_down() {
     assert_eq!(s.sent, 300);
     assert_eq!(s.arrived, 297, "three are in the last 21 ms");
     let mean = s.delay.mean_s().unwrap();
-    // 99 at 41 ms, 100 at 101 ms, then 21 ms; the first seven wait 70, 60 .. 10 ms more behind the slow ones.
+    // 99 at 41 ms, 100 at 101 ms, then 21 ms; the first seven wait 70, 60 .. 10 ms more behind the
+    // slow ones.
     let waiting: f64 = (1..=7).map(|i| 80.0 - 10.0 * f64::from(i)).sum();
     let expected = (99.0 * 41.0 + 100.0 * 101.0 + 98.0 * 21.0 + waiting) / 297.0;
     assert!(
@@ -262,8 +266,8 @@ fn a_schedule_without_change_changes_nothing() {
     }
 }
 
-/// CoDel decides when a packet leaves: over a trace at its opportunities, over an outage at its end. Without drops both are
-/// the FIFO in closed form.
+/// CoDel decides when a packet leaves: over a trace at its opportunities, over an outage at its
+/// end. Without drops both are the FIFO in closed form.
 #[test]
 fn a_queue_with_events_is_the_closed_form_without_drops() {
     let lenient = Discipline::Codel(Codel {

@@ -1,4 +1,5 @@
-//! Short flows that come and go: how many, how long, how fast, and each the same as a lasting flow of its own.
+//! Short flows that come and go: how many, how long, how fast, and each the same as a lasting flow
+//! of its own.
 
 use fullpipe_run::{
     ArrivalOutcome, ArrivalSpec, Arrivals, Buffer, FlowSpec, Loss, RunSpec, SizeLaw,
@@ -29,7 +30,8 @@ fn result(spec: &RunSpec) -> ArrivalOutcome {
     run(spec).unwrap().arrivals.remove(0)
 }
 
-/// Ten segments of a millisecond and one round trip; with a handshake one more and the time of the SYN, 52 bytes.
+/// Ten segments of a millisecond and one round trip; with a handshake one more and the time of the
+/// SYN, 52 bytes.
 #[test]
 fn on_an_idle_path_completion_has_a_closed_form() {
     let every = Arrivals::Every(ms(500));
@@ -52,13 +54,15 @@ fn on_an_idle_path_completion_has_a_closed_form() {
     );
 }
 
-/// A window of 4 takes three rounds for 10 segments: 4, then 8 would go, so 6 on the heels of the first four ACKs.
+/// A window of 4 takes three rounds for 10 segments: 4, then 8 would go, so 6 on the heels of the
+/// first four ACKs.
 #[test]
 fn a_smaller_initial_window_takes_a_round_more() {
     let mut m = mice(Arrivals::Every(ms(500)));
     m.template.sender.window.initial = 4.0;
     let r = result(&path(vec![m], 2.0));
-    // The first ACK is back after 81 ms; then two segments follow each ACK: the last six leave within 6 ms.
+    // The first ACK is back after 81 ms; then two segments follow each ACK: the last six leave
+    // within 6 ms.
     assert_eq!(r.transfers[0].completion, Some(ms(81 + 6 + 80)));
 }
 
@@ -79,7 +83,8 @@ fn arrivals_follow_their_law() {
     let variance = per_second.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 199.0;
     assert!((variance / mean - 1.0).abs() < 0.4, "{variance} {mean}");
 
-    // Sizes tell nothing of the times: 2000 flows, a correlation within four standard errors of zero.
+    // Sizes tell nothing of the times: 2000 flows, a correlation within four standard errors of
+    // zero.
     let mut varied = mice(Arrivals::Poisson { per_second: 50.0 });
     varied.sizes = SizeLaw::Uniform(1, 20);
     let r = result(&path(vec![varied], 40.0));
@@ -151,7 +156,8 @@ fn the_mask_shows_losses_of_a_full_buffer() {
     }
 }
 
-/// A round trip of 3 s outlasts the first timeout: segment 0 goes again although it was not lost. Only that copy is dropped.
+/// A round trip of 3 s outlasts the first timeout: segment 0 goes again although it was not lost.
+/// Only that copy is dropped.
 #[test]
 fn the_mask_has_no_lost_copies() {
     let mut m = mice(Arrivals::Every(ms(10_000)));
@@ -166,8 +172,8 @@ fn the_mask_has_no_lost_copies() {
     assert_eq!(t.completion, Some(ms(3041)));
 }
 
-/// The interface refuses a copy sent on a timeout that was not needed; the flow completes before the interface has room. Whoever
-/// comes next is not woken by that.
+/// The interface refuses a copy sent on a timeout that was not needed; the flow completes before
+/// the interface has room. Whoever comes next is not woken by that.
 #[test]
 fn a_refused_flow_keeps_its_slot_until_it_was_woken() {
     let mut m = mice(Arrivals::Every(Span::from_micros(1_000_500)));
@@ -219,8 +225,9 @@ fn totals_add_up() {
     assert!((0.65..0.85).contains(&part), "15 of 20 s: {part}");
 }
 
-/// A class is nothing but its flows: the same flows, named, started and sized as the class drew them, as lasting ones over the
-/// same lossy bottleneck, complete to the nanosecond at the same times. Slots are reused a hundred times meanwhile.
+/// A class is nothing but its flows: the same flows, named, started and sized as the class drew
+/// them, as lasting ones over the same lossy bottleneck, complete to the nanosecond at the same
+/// times. Slots are reused a hundred times meanwhile.
 #[test]
 fn a_short_flow_is_a_flow_like_any_other() {
     for (handshake, ack_every) in [(false, 1), (true, 2)] {
@@ -277,8 +284,8 @@ fn a_short_flow_is_a_flow_like_any_other() {
     }
 }
 
-/// Common random numbers: another transport, a bigger buffer, another law of arrivals or sizes, one more class or flow leave the
-/// other draws as they are.
+/// Common random numbers: another transport, a bigger buffer, another law of arrivals or sizes, one
+/// more class or flow leave the other draws as they are.
 #[test]
 fn variants_share_arrivals_and_sizes() {
     let mut class = mice(Arrivals::Poisson { per_second: 30.0 });

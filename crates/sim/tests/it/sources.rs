@@ -42,7 +42,8 @@ fn a_constant_rate_sends_its_integral() {
         assert_eq!(r.sent_per_interval.iter().sum::<u64>(), r.sent);
         assert_eq!(r.arrived_per_interval.iter().sum::<u64>(), r.arrived);
         assert_eq!(r.sent_per_interval.len(), secs as usize);
-        // On an idle path each takes its transmission (to the nanosecond, rounded down) and the delay.
+        // On an idle path each takes its transmission (to the nanosecond, rounded down) and the
+        // delay.
         let tx = u64::from(size) * 80;
         let delay = Span::from_nanos(10_000_000 + tx);
         assert_eq!((r.delay.min(), r.delay.max()), (Some(delay), Some(delay)));
@@ -67,7 +68,8 @@ fn start_and_stop_bound_it() {
     assert_eq!(r.arrived_measured, 1010);
 }
 
-/// The datagrams of an interval follow the integral of the rate to one datagram, over the whole run without drift.
+/// The datagrams of an interval follow the integral of the rate to one datagram, over the whole run
+/// without drift.
 #[test]
 fn a_sine_follows_its_integral() {
     let mut s = source("s", 0.0);
@@ -119,7 +121,8 @@ fn a_staircase_repeats() {
     assert_eq!(r.sent_per_interval, [999, 1, 2999, 3000, 3001]);
 }
 
-/// Mean rate `rate on / (on + off)`; 2000 cycles, whose lengths have a coefficient of variation below 1: within 6 %.
+/// Mean rate `rate on / (on + off)`; 2000 cycles, whose lengths have a coefficient of variation
+/// below 1: within 6 %.
 #[test]
 fn on_and_off_have_their_mean_rate() {
     let mut s = source("s", 0.0);
@@ -140,7 +143,8 @@ fn on_and_off_have_their_mean_rate() {
     assert_eq!(result(&sources(vec![s], 1.0)).sources[0].sent, 5000);
 }
 
-/// The number in an interval is Poisson: its variance over its mean is 1, within four standard errors of 500 intervals.
+/// The number in an interval is Poisson: its variance over its mean is 1, within four standard
+/// errors of 500 intervals.
 #[test]
 fn poisson_gaps_scatter_as_poisson() {
     let mut s = source("s", 12.0);

@@ -32,7 +32,7 @@ pub enum Signal {
 pub struct EarlyParams {
     /// Part of the delay range that counts as congestion.
     pub delta: f64,
-    /// Which delay is read.
+    /// Source of the delay: round-trip or one-way time.
     pub signal: Signal,
     /// Smallest growth of the delay that counts.
     pub granularity: Span,

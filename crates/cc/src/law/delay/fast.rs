@@ -1,14 +1,17 @@
-//! FAST: an equation that keeps about `alpha` of the flow's segments queued (section 1.4 of the algorithm reference).
+//! FAST: an equation that keeps about `alpha` of the flow's segments queued (ns-2's FAST module
+//! 1.1.3).
 //!
-//! Once per round `w <- min(2w, (1-gamma) w + gamma (base/avgRTT w + alpha))`, spread over the ACKs of the next round.
-//! Read in the ns-2 module 1.1.3; the paper's wording, its alpha of 200 and its averaging weight are unverified. Start-up
-//! is slow start with Vegas' test; with `mi=on` the module's multiplicative increase (one segment per segment while the
-//! queueing delay is below `mi_threshold`) also runs in congestion avoidance. The base is the minimum over the whole
-//! flow unless `base_window` is set: FAST never empties its own queue, so a short window would forget the true base and
-//! let the queue creep up.
+//! Once per round `w <- min(2w, (1-gamma) w + gamma (base/avgRTT w + alpha))`, spread over the ACKs
+//! of the next round. Read in the ns-2 module 1.1.3; the paper's wording, its alpha of 200 and its
+//! averaging weight are unverified. Start-up is slow start with Vegas' test; with `mi=on` the
+//! module's multiplicative increase (one segment per segment while the queueing delay is below
+//! `mi_threshold`) also runs in congestion avoidance. The base is the minimum over the whole flow
+//! unless `base_window` is set: FAST never empties its own queue, so a short window would forget
+//! the true base and let the queue creep up.
 //!
-//! Loss (in start-up or a lost retransmission too), timeout and mark halve and stop the running change; the next round
-//! after recovery computes anew. Timeout and idle time restart the average RTT and keep the base.
+//! Loss (in start-up or a lost retransmission too), timeout and mark halve and stop the running
+//! change; the next round after recovery computes anew. Timeout and idle time restart the average
+//! RTT and keep the base.
 
 use fullpipe_units::{Span, Time};
 
@@ -45,7 +48,7 @@ pub struct Fast {
     step: f64,
 }
 
-/// The update (1-4) of the algorithm reference; times in any common unit.
+/// The window update of ns-2's FAST module; times in any common unit.
 pub fn next_window(w: f64, base: f64, avg: f64, alpha: f64, gamma: f64) -> f64 {
     (2.0 * w).min((1.0 - gamma) * w + gamma * (base / avg * w + alpha))
 }

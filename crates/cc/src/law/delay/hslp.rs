@@ -1,9 +1,11 @@
-//! HSTCP-LP: HighSpeed growth with TCP-LP's early back-off, for background transfers on fast paths (section 1.8 of the
-//! algorithm reference; SLAC 2003 describes it as this mixture, "backs off early by looking at RTT").
+//! HSTCP-LP: HighSpeed growth with TCP-LP's early back-off, for background transfers on fast paths
+//! (RFC 3649 and Linux `tcp_lp.c`; SLAC 2003 describes it as this mixture, "backs off
+//! early by looking at RTT").
 //!
-//! No text of its paper was available: the combination, and the size of the early response, are unverified. Growth is
-//! `a(w)` of RFC 3649, nothing inside the inference time; the early test is TCP-LP's on the RTT; an early indication
-//! halves the window (`early_b=hs`: removes `b(w)`), a second one within 3 RTT leaves one segment; a loss removes `b(w)`.
+//! No text of its paper was available: the combination, and the size of the early response, are
+//! unverified. Growth is `a(w)` of RFC 3649, nothing inside the inference time; the early test is
+//! TCP-LP's on the RTT; an early indication halves the window (`early_b=hs`: removes `b(w)`), a
+//! second one within 3 RTT leaves one segment; a loss removes `b(w)`.
 
 use fullpipe_units::Time;
 
@@ -96,7 +98,8 @@ mod tests {
         stack
     }
 
-    /// A flow at 1000 segments that has seen 70 ms and 130 ms; then delays of `rtt` until the smoothed one is there.
+    /// A flow at 1000 segments that has seen 70 ms and 130 ms; then delays of `rtt` until the
+    /// smoothed one is there.
     fn at(spelling: &str, rtt: f64) -> f64 {
         let mut stack = flow(spelling);
         let idle = |r: f64| AckEvent {

@@ -1,12 +1,14 @@
 //! LEDBAT: a background flow that holds a fixed queueing delay (RFC 6817).
 //!
-//! `off = (TARGET - q)/TARGET`, `w += GAIN off n/w`, where `q` is the smallest of the last four one-way delays less the
-//! smallest of the last ten minutes. There is no slow start. An endpoint without one-way delays is read by its RTT.
-//! Difference from section 2.4.2: the cap `flight + ALLOWED_INCREASE` only stops growth, it does not lower the window,
-//! because the sender's flight excludes what was SACKed.
+//! `off = (TARGET - q)/TARGET`, `w += GAIN off n/w`, where `q` is the smallest of the last four
+//! one-way delays less the smallest of the last ten minutes. There is no slow start. An endpoint
+//! without one-way delays is read by its RTT. Difference from section 2.4.2: the cap
+//! `flight + ALLOWED_INCREASE` only stops growth, it does not lower the window, because the
+//! sender's flight excludes what was SACKed.
 //!
-//! Loss and mark halve, not below two segments; a timeout leaves one, the next ACK two. Idle minutes stay empty in the
-//! base history, so that after ten of them the base is unknown. Segment sizes do not matter: the state is delays.
+//! Loss and mark halve, not below two segments; a timeout leaves one, the next ACK two. Idle
+//! minutes stay empty in the base history, so that after ten of them the base is unknown. Segment
+//! sizes do not matter: the state is delays.
 
 use fullpipe_units::{Span, Time};
 
@@ -70,7 +72,8 @@ impl WindowLaw for Ledbat {
     }
 
     fn observe(&mut self, win: &mut Window, ev: &AckEvent) {
-        // Whatever set a threshold (a timeout, window validation): LEDBAT has no slow start to go back to.
+        // Whatever set a threshold (a timeout, window validation): LEDBAT has no slow start to go
+        // back to.
         win.ssth = win.ssth.min(win.w);
         if let Some(delay) = ev.owd.or(ev.rtt) {
             self.sample(delay, ev.now, ev.srtt);

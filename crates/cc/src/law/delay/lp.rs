@@ -1,11 +1,12 @@
-//! TCP-LP: Reno that yields as soon as the one-way delay grows (section 1.7 of the algorithm reference; Linux
-//! `tcp_lp.c` and ns-3 read, paper not).
+//! TCP-LP: Reno that yields as soon as the one-way delay grows (section 1.7 of the algorithm
+//! reference; Linux `tcp_lp.c` and ns-3 read, paper not).
 //!
-//! An early indication ([`Early`]) halves the window, a second one within the inference time leaves one segment. Nothing grows inside
-//! that time.
+//! An early indication ([`Early`]) halves the window, a second one within the inference time leaves
+//! one segment. Nothing grows inside that time.
 //!
-//! Loss (in start-up or a lost retransmission too), timeout and mark: Reno's half. Undo brings the delays of before the
-//! reduction back. Idle time keeps the extremes. Segment sizes do not matter: the state is delays.
+//! Loss (in start-up or a lost retransmission too), timeout and mark: Reno's half. Undo brings the
+//! delays of before the reduction back. Idle time keeps the extremes. Segment sizes do not matter:
+//! the state is delays.
 
 use fullpipe_units::Time;
 

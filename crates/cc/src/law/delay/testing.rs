@@ -1,4 +1,5 @@
-//! Events for the unit tests of laws and start-ups: a window-limited flow of 100 ms in the open state.
+//! Events for the unit tests of laws and start-ups: a window-limited flow of 100 ms in the open
+//! state.
 
 use fullpipe_units::{Span, Time};
 

@@ -1,12 +1,16 @@
-//! Vegas: keep one to three segments queued (section 1.11 of the algorithm reference: ns-2 and Linux read, paper not).
+//! Vegas: keep one to three segments queued (after ns-2's `tcp-vegas.cc` and Linux `tcp_vegas.c`;
+//! the paper was not read).
 //!
-//! Once per round `diff = w (rtt - base)/rtt` estimates this flow's backlog: below `alpha` the window gains one segment,
-//! above `beta` it loses one. With fewer than three samples in a round, and outside the open state, it is Reno. The
-//! start-up doubles every other round and leaves when `diff` exceeds `gamma` ([`Gamma`]). `vegas` has the paper's
-//! 1/3/1; `diff_over=base,growth=every,exit=linux` is Linux' form in real numbers, `vegas-linux` its module.
+//! Once per round `diff = w (rtt - base)/rtt` estimates this flow's backlog: below `alpha` the
+//! window gains one segment, above `beta` it loses one. With fewer than three samples in a round,
+//! and outside the open state, it is Reno. The start-up doubles every other round and leaves when
+//! `diff` exceeds `gamma` ([`Gamma`]). `vegas` has the paper's 1/3/1;
+//! `diff_over=base,growth=every,exit=linux` is Linux' form in real numbers, `vegas-linux` its
+//! module.
 //!
-//! Loss (in start-up or a lost retransmission too), timeout and mark halve; the delay rule rests until the open state.
-//! Idle time: base and round are learnt anew. Undo: the measured round is dropped, base kept.
+//! Loss (in start-up or a lost retransmission too), timeout and mark halve; the delay rule rests
+//! until the open state. Idle time: base and round are learnt anew. Undo: the measured round is
+//! dropped, base kept.
 
 use fullpipe_units::Time;
 

@@ -1,12 +1,12 @@
-//! Veno: Reno that asks Vegas' backlog whether a loss was congestion (section 1.15 of the algorithm reference; Linux
-//! `tcp_veno.c`).
+//! Veno: Reno that asks Vegas' backlog whether a loss was congestion (section 1.15 of the algorithm
+//! reference; Linux `tcp_veno.c`).
 //!
-//! With fewer than `beta` segments queued the window grows as Reno and a loss, taken for a random one, keeps 0.8 of it;
-//! with more it grows by one segment every second round and a loss halves it. Marks and local drops are congestion
-//! whatever the backlog.
+//! With fewer than `beta` segments queued the window grows as Reno and a loss, taken for a random
+//! one, keeps 0.8 of it; with more it grows by one segment every second round and a loss halves it.
+//! Marks and local drops are congestion whatever the backlog.
 //!
-//! A loss in start-up is judged like any other. Timeout: as a loss. Idle time: base and backlog are learnt anew. A new
-//! segment size scales the backlog.
+//! A loss in start-up is judged like any other. Timeout: as a loss. Idle time: base and backlog are
+//! learnt anew. A new segment size scales the backlog.
 
 use crate::classic::{Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, CongestionKind, IdleEvent, Phase, RtoEvent};

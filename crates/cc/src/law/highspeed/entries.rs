@@ -1,4 +1,5 @@
-//! What the registry says of HighSpeed TCP: `highspeed` and `highspeed-ns2`, their parameters, and which contradict each other.
+//! What the registry says of HighSpeed TCP: `highspeed` and `highspeed-ns2`, their parameters, and
+//! which contradict each other.
 
 use alloc::string::String;
 

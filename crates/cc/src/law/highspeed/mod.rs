@@ -1,20 +1,25 @@
-//! HighSpeed TCP: standard TCP up to `low_window`, above it an increase and a decrease that need only realistic loss rates.
+//! HighSpeed TCP: standard TCP up to `low_window`, above it an increase and a decrease that need
+//! only realistic loss rates.
 //!
-//! Documents: RFC 3649 sections 5 to 9, 12 and Appendix B; Linux `tcp_highspeed.c`; ns-2 `tcp.cc`; Net100 2003.
+//! Documents: RFC 3649 sections 5 to 9, 12 and Appendix B; Linux `tcp_highspeed.c`; ns-2 `tcp.cc`;
+//! Net100 2003.
 //!
-//! The parts: `response` is `p(w)`, `a(w)` and `b(w)`, `table` Appendix B, `chord` what makes an ACK cheap, `entries` the
-//! parameters.
+//! The parts: `response` is `p(w)`, `a(w)` and `b(w)`, `table` Appendix B, `chord` what makes an
+//! ACK cheap, `entries` the parameters.
 //!
-//! - The default is the RFC's own definition, a straight line through (low_window, low_p) and (high_window, high_p) on
-//!   log-log axes (`form=exact`), because it is the only one that holds for other parameters. The rounded `0.078/w^1.2` of the
-//!   text (`rfc`), the `1/(12.8 w^1.2)` of the script that made Appendix B (`table`), that table read downwards (`floor`)
-//!   and Linux' reading of it upwards (`ceil`) are there to reproduce printed numbers.
-//! - `b` keeps falling beyond `high_window` as in the RFC, but never below [`MIN_DECREASE`]: the RFC's line crosses zero
-//!   at 570,000 segments, where a loss would raise the window.
-//! - Loss in start-up: `b(w)` as everywhere (`first_decrease=half` for ns-2, which halves the first time). A lost
-//!   retransmission cuts again with `b` of the reduced window. Timeout: `b(w)` (`rto_b` for ns-2's half). ECN: as loss. The law
-//!   remembers no window, so undo, idle time and a new segment size need nothing; an application-limited flow does not grow.
-//! - `retune=100ms` is the Net100 tuning daemon: `a` and `b` of the window at the last tick, held in between.
+//! - The default is the RFC's own definition, a straight line through (low_window, low_p) and
+//!   (high_window, high_p) on log-log axes (`form=exact`), because it is the only one that holds
+//!   for other parameters. The rounded `0.078/w^1.2` of the text (`rfc`), the `1/(12.8 w^1.2)` of
+//!   the script that made Appendix B (`table`), that table read downwards (`floor`) and Linux'
+//!   reading of it upwards (`ceil`) are there to reproduce printed numbers.
+//! - `b` keeps falling beyond `high_window` as in the RFC, but never below [`MIN_DECREASE`]: the
+//!   RFC's line crosses zero at 570,000 segments, where a loss would raise the window.
+//! - Loss in start-up: `b(w)` as everywhere (`first_decrease=half` for ns-2, which halves the first
+//!   time). A lost retransmission cuts again with `b` of the reduced window. Timeout: `b(w)`
+//!   (`rto_b` for ns-2's half). ECN: as loss. The law remembers no window, so undo, idle time and a
+//!   new segment size need nothing; an application-limited flow does not grow.
+//! - `retune=100ms` is the Net100 tuning daemon: `a` and `b` of the window at the last tick, held
+//!   in between.
 
 mod chord;
 mod entries;

@@ -15,8 +15,8 @@ pub struct Row {
     pub b: f64,
 }
 
-/// Makes the table of RFC 3649 Appendix B by the rule of its script: a new row whenever `a(w)` has grown by more than one
-/// segment since the last row, up to 100,000 segments.
+/// Makes the table of RFC 3649 Appendix B by the rule of its script: a new row whenever `a(w)` has
+/// grown by more than one segment since the last row, up to 100,000 segments.
 pub fn appendix_b() -> Vec<Row> {
     let law = HighSpeed::rfc(Form::Table);
     let mut last = 1.0;

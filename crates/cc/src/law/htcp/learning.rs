@@ -179,7 +179,8 @@ mod tests {
         assert_eq!(flow.reported("max_rtt"), Some(0.115));
     }
 
-    /// A law that has seen throughput `max` in this epoch, 1000 in the last, and RTTs up to 1.5 times `min_rtt`.
+    /// A law that has seen throughput `max` in this epoch, 1000 in the last, and RTTs up to 1.5
+    /// times `min_rtt`.
     fn experienced(max: f64, min_rtt: Span) -> Htcp {
         let mut law = Htcp::new(HtcpParams::DEFAULT);
         (law.throughput.max, law.throughput.old_max) = (max, 1000.0);

@@ -1,15 +1,19 @@
-//! H-TCP: the increase grows with the time since the last congestion event, the decrease follows the RTT's range.
+//! H-TCP: the increase grows with the time since the last congestion event, the decrease follows
+//! the RTT's range.
 //!
-//! Documents: Linux `tcp_htcp.c` (2.6.22 and recent), FreeBSD `cc_htcp`, ns-3 `tcp-htcp.cc`. The quadratic coefficient is the
-//! 1/4 of all code (`((D - Delta_L)/2)^2`), not the 0.5 of the ns-3 manual. RTT scaling is off by default (as in
-//! FreeBSD), the adaptive decrease on (as in Linux and the paper).
+//! Documents: Linux `tcp_htcp.c` (2.6.22 and recent), FreeBSD `cc_htcp`, ns-3 `tcp-htcp.cc`. The
+//! quadratic coefficient is the 1/4 of all code (`((D - Delta_L)/2)^2`), not the 0.5 of the ns-3
+//! manual. RTT scaling is off by default (as in FreeBSD), the adaptive decrease on (as in Linux and
+//! the paper).
 //!
-//! - First ACK: the clock of the increase starts. A loss in start-up is a loss: it halves, because no throughput was
-//!   remembered. A lost retransmission repeats the present decrease and learns nothing. Timeout and mark: as a loss; the RTT
-//!   extremes stay. The clock starts again when recovery ends, as in Linux.
-//! - Undo brings back the clock, the RTT extremes, the throughput memory and the decrease; `w >= ssth/beta` of Linux is the window
-//!   itself here, which the frame restores. Idle time is no time since the last event: the clock is shifted (ours). An
-//!   application-limited flow does not grow, but its clock runs. A new segment size scales the throughput memory.
+//! - First ACK: the clock of the increase starts. A loss in start-up is a loss: it halves, because
+//!   no throughput was remembered. A lost retransmission repeats the present decrease and learns
+//!   nothing. Timeout and mark: as a loss; the RTT extremes stay. The clock starts again when
+//!   recovery ends, as in Linux.
+//! - Undo brings back the clock, the RTT extremes, the throughput memory and the decrease;
+//!   `w >= ssth/beta` of Linux is the window itself here, which the frame restores. Idle time is no
+//!   time since the last event: the clock is shifted (ours). An application-limited flow does not
+//!   grow, but its clock runs. A new segment size scales the throughput memory.
 
 mod learning;
 mod params;

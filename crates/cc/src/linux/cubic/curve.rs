@@ -16,7 +16,7 @@
 use super::Cubic;
 use crate::linux::socket::Socket;
 
-/// What a timeout forgets.
+/// State that `bictcp_reset` clears on a timeout.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Curve {
     /// Segments to be acknowledged for one segment of growth.

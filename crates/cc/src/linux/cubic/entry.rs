@@ -1,4 +1,5 @@
-//! What the registry says of `cubic-linux`, and what the module makes of its parameters when it is loaded.
+//! What the registry says of `cubic-linux`, and what the module makes of its parameters when it is
+//! loaded.
 
 use super::Cubic;
 use crate::entry::Entry;
@@ -83,7 +84,8 @@ pub const CUBIC_LINUX: Entry<Cubic> = Entry {
 /// Unit of `beta` (`BICTCP_BETA_SCALE`).
 pub(super) const SCALE: u32 = 1024;
 
-/// What a socket takes off the device's largest burst for headers, bytes (`MAX_TCP_HEADER` + 1 without wireless or tunnel drivers).
+/// What a socket takes off the device's largest burst for headers, bytes (`MAX_TCP_HEADER` + 1
+/// without wireless or tunnel drivers).
 const HEADERS: u64 = 193;
 
 const SOURCE: &str = "Linux 6.1 net/ipv4/tcp_cubic.c";

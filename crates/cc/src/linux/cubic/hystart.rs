@@ -1,9 +1,11 @@
 //! When slow start ends (`hystart_update`), where it differs from the HyStart paper:
 //!
-//! - HyStart's ACK train need not begin with the round: it ends start-up once ACKs no further apart than 2 ms reach half the smallest
-//!   RTT into it (the whole RTT if the sender paces), plus what four of the device's largest bursts take at the pacing rate, at
-//!   most 1 ms (`hystart_update`, `hystart_ack_delay`).
-//! - The delay test keeps lowering the round's RTT after its eight samples and can fire on any later ACK of the round (`hystart_update`).
+//! - HyStart's ACK train need not begin with the round: it ends start-up once ACKs no further apart
+//!   than 2 ms reach half the smallest RTT into it (the whole RTT if the sender paces), plus what
+//!   four of the device's largest bursts take at the pacing rate, at most 1 ms (`hystart_update`,
+//!   `hystart_ack_delay`).
+//! - The delay test keeps lowering the round's RTT after its eight samples and can fire on any
+//!   later ACK of the round (`hystart_update`).
 
 use super::Cubic;
 use crate::linux::socket::Socket;
@@ -94,7 +96,8 @@ impl Cubic {
 /// Samples of a round before its RTT is judged (`HYSTART_MIN_SAMPLES`).
 const MIN_SAMPLES: u8 = 8;
 
-/// Bounds of the rise that ends start-up, an eighth of the smallest RTT, microseconds (`HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
+/// Bounds of the rise that ends start-up, an eighth of the smallest RTT, microseconds
+/// (`HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
 const MIN_DELAY_US: u32 = 4_000;
 
 const MAX_DELAY_US: u32 = 16_000;
@@ -126,7 +129,8 @@ mod tests {
         b
     }
 
-    /// Unpaced: half of 100 ms and half of four bursts at twice the window's rate, 5.284 kB / 2.896 MB/s = 1.8 ms, at most 1 ms.
+    /// Unpaced: half of 100 ms and half of four bursts at twice the window's rate, 5.284 kB / 2.896
+    /// MB/s = 1.8 ms, at most 1 ms.
     #[test]
     fn an_ack_train_of_half_an_rtt_ends_start_up() {
         for (paced, length) in [(false, 50_500), (true, 101_000)] {
@@ -147,7 +151,8 @@ mod tests {
 
     #[test]
     fn bursts_lengthen_the_train_by_what_they_take() {
-        // 1448 B * 1000 / 100 ms, doubled: 28.96 MB/s; 4 * 1321 B take 182 us; with gso_max_size=9014 4 * 8821 B take 1218 us.
+        // 1448 B * 1000 / 100 ms, doubled: 28.96 MB/s; 4 * 1321 B take 182 us; with
+        // gso_max_size=9014 4 * 8821 B take 1218 us.
         for (params, length) in [
             (&[][..], 50_091), // one frame of 1514 B
             (&[("gso_max_size", "3014")], 50_194),

@@ -1,10 +1,14 @@
-//! CUBIC with HyStart as Linux has them (`net/ipv4/tcp_cubic.c`, Linux 6.1), where it differs from RFC 9438 and from the HyStart paper.
-//! What differs of the growth is in `curve`, of the slow start in `hystart`; of the rest:
+//! CUBIC with HyStart as Linux has them (`net/ipv4/tcp_cubic.c`, Linux 6.1), where it differs from
+//! RFC 9438 and from the HyStart paper. What differs of the growth is in `curve`, of the slow start
+//! in `hystart`; of the rest:
 //!
-//! - A timeout forgets everything the reduction has just noted, the RTT's minimum included, and arms HyStart again
-//!   (`cubictcp_state`). After a loss HyStart stays off for good if it has found its exit.
-//! - RTT samples of the first second of an epoch are not looked at, whoever sent them (`cubictcp_acked`).
-//! - A pause shifts the epoch by the ticks between transmissions, never past now (`cubictcp_cwnd_event`).
+//! - A timeout forgets everything the reduction has just noted, the RTT's minimum included, and
+//!   arms HyStart again (`cubictcp_state`). After a loss HyStart stays off for good if it has found
+//!   its exit.
+//! - RTT samples of the first second of an epoch are not looked at, whoever sent them
+//!   (`cubictcp_acked`).
+//! - A pause shifts the epoch by the ticks between transmissions, never past now
+//!   (`cubictcp_cwnd_event`).
 //!
 //! Undo gives back the window and nothing else (`tcp_reno_undo_cwnd`).
 

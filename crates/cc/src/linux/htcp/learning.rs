@@ -1,4 +1,5 @@
-//! What an epoch teaches, in ticks: the RTT's range and the throughput, and from them the next decrease.
+//! What an epoch teaches, in ticks: the RTT's range and the throughput, and from them the next
+//! decrease.
 
 use super::{BETA_MAX, BETA_MIN, Htcp};
 use crate::controller::Phase;
@@ -75,7 +76,8 @@ impl Htcp {
     }
 }
 
-/// Up to this smallest RTT its ratio to the largest is not trusted, milliseconds (`htcp_beta_update`).
+/// Up to this smallest RTT its ratio to the largest is not trusted, milliseconds
+/// (`htcp_beta_update`).
 const SHORT_RTT_MS: u32 = 10;
 
 /// Largest accepted rise of the RTT's maximum, milliseconds (`measure_rtt`).

@@ -1,21 +1,28 @@
-//! H-TCP as Linux has it (`net/ipv4/tcp_htcp.c`, Linux 6.1), where it differs from the paper and the draft:
+//! H-TCP as Linux has it (`net/ipv4/tcp_htcp.c`, Linux 6.1), where it differs from the paper and
+//! the draft:
 //!
-//! - RTTs, the time since the last event and the throughput are in ticks: with `HZ` 100 a path of 40 ms and a path of 31 ms are the same,
-//!   and the decrease takes one of few values (`measure_rtt`, `htcp_beta_update`).
-//! - `alpha` is 7-bit fixed point, `f` and its product with the RTT scaling are whole numbers, at least 1 (`htcp_alpha_update`). RTT
-//!   scaling is on: whole eighths between 1/2 and 10.
-//! - `alpha` is computed when the window grows and when a reduction begins, before the clock is set back: the first segment of growth
-//!   after a reduction still comes at the old epoch's `alpha` (`htcp_cong_avoid`, `htcp_param_update`, `htcp_state`).
-//! - An ACK either counts or grows the window, by one segment; what was counted beyond the window is dropped, and an ACK outside
-//!   the open state counts as one segment (`htcp_cong_avoid`). Slow start drops what it has left at the threshold.
+//! - RTTs, the time since the last event and the throughput are in ticks: with `HZ` 100 a path of
+//!   40 ms and a path of 31 ms are the same, and the decrease takes one of few values
+//!   (`measure_rtt`, `htcp_beta_update`).
+//! - `alpha` is 7-bit fixed point, `f` and its product with the RTT scaling are whole numbers, at
+//!   least 1 (`htcp_alpha_update`). RTT scaling is on: whole eighths between 1/2 and 10.
+//! - `alpha` is computed when the window grows and when a reduction begins, before the clock is set
+//!   back: the first segment of growth after a reduction still comes at the old epoch's `alpha`
+//!   (`htcp_cong_avoid`, `htcp_param_update`, `htcp_state`).
+//! - An ACK either counts or grows the window, by one segment; what was counted beyond the window
+//!   is dropped, and an ACK outside the open state counts as one segment (`htcp_cong_avoid`). Slow
+//!   start drops what it has left at the threshold.
 //! - The clock starts at the reduction and once more when the state returns to open (`htcp_state`).
-//! - A throughput sample needs `window - alpha` segments, in 32 bits without a sign: an `alpha` above the window wraps and no sample is ever
-//!   taken (`measure_achieved_throughput`). The smallest throughput is kept but never used.
-//! - The RTT's maximum rises by 20 ms at most per sample, in the open state, with no waiting time after an event (`measure_rtt`).
-//!   A reduction leaves 95 % of its excess in whole ticks: an excess of up to 20 ticks shrinks by one tick, one of a tick vanishes
-//!   (`htcp_param_update`).
-//! - With 10 ms or less, in ticks rounded up, as smallest RTT the decrease is a half (`htcp_beta_update`).
-//! - Undo brings back the clock, and the maxima as the reduction has left them, not as they were (`htcp_cwnd_undo`, `htcp_reset`).
+//! - A throughput sample needs `window - alpha` segments, in 32 bits without a sign: an `alpha`
+//!   above the window wraps and no sample is ever taken (`measure_achieved_throughput`). The
+//!   smallest throughput is kept but never used.
+//! - The RTT's maximum rises by 20 ms at most per sample, in the open state, with no waiting time
+//!   after an event (`measure_rtt`). A reduction leaves 95 % of its excess in whole ticks: an
+//!   excess of up to 20 ticks shrinks by one tick, one of a tick vanishes (`htcp_param_update`).
+//! - With 10 ms or less, in ticks rounded up, as smallest RTT the decrease is a half
+//!   (`htcp_beta_update`).
+//! - Undo brings back the clock, and the maxima as the reduction has left them, not as they were
+//!   (`htcp_cwnd_undo`, `htcp_reset`).
 
 mod learning;
 

@@ -5,8 +5,8 @@
 //!   `TSval * (1000 / hz) - TSecr` in 32 bits, with `hz` an estimate of the receiver's clock rate
 //!   (`tcp_lp_owd_calculator`). The integer quotient multiplies the clock itself: while `hz` is 501
 //!   to 1000 the difference is the delay, at 334 to 500 it is the receiver's uptime and the delay,
-//!   above 1000 it is minus the sender's uptime. Hence the parameter `clock_origin`. A delay of 0 ms is no
-//!   delay.
+//!   above 1000 it is minus the sender's uptime. Hence the parameter `clock_origin`. A delay of 0
+//!   ms is no delay.
 //! - The estimate moves by a 64th of each error, rounded down to whole hertz each time: an error of
 //!   -1 Hz takes a whole hertz, one of +63 Hz adds none (`tcp_lp_remote_hz_estimator`). Each sample
 //!   is a quotient of the differences between two ACKs, one or two milliseconds long on a busy

@@ -11,7 +11,7 @@ use crate::round::Over;
 pub struct GammaParams {
     /// Backlog that ends doubling, segments.
     pub threshold: f64,
-    /// What the crossing starts.
+    /// Growth after the backlog has crossed the threshold.
     pub then: Then,
     /// Limit of the limited growth; `None`: the window at the crossing.
     pub limit: Option<f64>,
@@ -55,7 +55,7 @@ impl GammaParams {
     }
 }
 
-/// What the crossing starts.
+/// Growth after the backlog has crossed the threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// Limited Slow-Start from the present window (the Net100 hybrid).

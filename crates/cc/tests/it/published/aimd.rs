@@ -1,5 +1,5 @@
-//! RFC 5681 section 3.1 and Net100 2003: 500 -> 1000 takes 501 rounds per segment, 1002 with delayed ACKs counted per ACK; the
-//! table of AIMD pairs. Tolerance: the printed digits.
+//! RFC 5681 section 3.1 and Net100 2003: 500 -> 1000 takes 501 rounds per segment, 1002 with
+//! delayed ACKs counted per ACK; the table of AIMD pairs. Tolerance: the printed digits.
 
 use super::near;
 use super::stepped::{Cycle, avoiding, climb, cycle, reopen};
@@ -81,7 +81,8 @@ fn streams_are_emulated_by_n_and_one_over_2n() {
     );
 }
 
-/// Net100 2003: an AIMD pair computed from the configured buffer; W = 3000 segments, close to its hand-set (0.3, 15).
+/// Net100 2003: an AIMD pair computed from the configured buffer; W = 3000 segments, close to its
+/// hand-set (0.3, 15).
 #[test]
 fn a_buffer_of_3000_segments_gives_fifteen_segments_and_a_quarter() {
     for (form, a) in [("exact", 15.167), ("rfc", 14.900)] {
@@ -93,7 +94,8 @@ fn a_buffer_of_3000_segments_gives_fifteen_segments_and_a_quarter() {
     }
 }
 
-/// Section 7: rounds to return to W, and the time from 10 to 3500 segments at 80 ms (one step per round).
+/// Section 7: rounds to return to W, and the time from 10 to 3500 segments at 80 ms (one step per
+/// round).
 #[test]
 fn rounds_to_return_to_w() {
     for (w, reno, four, fifteen) in [
@@ -113,8 +115,8 @@ fn rounds_to_return_to_w() {
     near(climb("aimd", &[("increase", "15")]), 18.6, 0.1, "a = 15");
 }
 
-/// Section 5.2: standard TCP's response, one deterministic cycle against Mathis' sqrt(1.5/p); with delayed ACKs counted per ACK
-/// sqrt(0.75/p).
+/// Section 5.2: standard TCP's response, one deterministic cycle against Mathis' sqrt(1.5/p); with
+/// delayed ACKs counted per ACK sqrt(0.75/p).
 #[test]
 fn mathis() {
     for (p, want) in [

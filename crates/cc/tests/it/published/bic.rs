@@ -55,7 +55,8 @@ fn cut_and_fast_convergence() {
     }
 }
 
-/// Section 7: rounds from the cut to 99.5 % of W; 10 -> 3500 segments at 80 ms after an early loss at 10.
+/// Section 7: rounds from the cut to 99.5 % of W; 10 -> 3500 segments at 80 ms after an early loss
+/// at 10.
 #[test]
 fn rounds_to_return_to_w() {
     for (w, want) in [(1000.0, 18), (3500.0, 45), (10_000.0, 122)] {
@@ -75,8 +76,8 @@ fn rounds_to_return_to_w() {
     );
 }
 
-/// Section 5.2: the additive regime's `sqrt(S_max (2-b)/(2 b p))` is 8.485281/sqrt(p), and steady cycles from W without max
-/// probing; the paper-era ones end S_min below W.
+/// Section 5.2: the additive regime's `sqrt(S_max (2-b)/(2 b p))` is 8.485281/sqrt(p), and steady
+/// cycles from W without max probing; the paper-era ones end S_min below W.
 #[test]
 fn response() {
     let additive = Aimd {

@@ -65,7 +65,8 @@ fn fast_convergence() {
     });
 }
 
-/// RFC 9438 Tables 1 to 3: mean window 1.053829 (RTT/p)^0.75; at 10 ms and p = 1e-4 Reno's 122.5 is above it.
+/// RFC 9438 Tables 1 to 3: mean window 1.053829 (RTT/p)^0.75; at 10 ms and p = 1e-4 Reno's 122.5 is
+/// above it.
 #[test]
 fn the_response_function() {
     near(rfc().mean_window(1.0, 1.0), 1.053829, 5e-7, "factor");
@@ -86,8 +87,9 @@ fn the_response_function() {
     near(Aimd::RENO.mean_window(1e-4), 122.474, 5e-4, "Reno");
 }
 
-/// The closed form against one period K of the law at 1000 segments and 100 ms, within 1 %; at 10 ms and 120 segments the
-/// friendly region sets the pace of an AIMD flow with Reno's mean, within 6 % (whole rounds).
+/// The closed form against one period K of the law at 1000 segments and 100 ms, within 1 %; at 10
+/// ms and 120 segments the friendly region sets the pace of an AIMD flow with Reno's mean, within 6
+/// % (whole rounds).
 #[test]
 fn cycles_against_the_closed_form() {
     let mut law = law("cubic", &[]);
@@ -114,7 +116,8 @@ fn cycles_against_the_closed_form() {
     );
 }
 
-/// Section 7: K for W = 1000, 3500, 10000; 10 -> 3500 segments at 80 ms after an early loss at 14.3.
+/// Section 7: K for W = 1000, 3500, 10000; 10 -> 3500 segments at 80 ms after an early loss at
+/// 14.3.
 #[test]
 fn time_to_return_to_w() {
     for (w, k, tolerance) in [

@@ -34,7 +34,8 @@ fn ns2(low_window: f64) -> HighSpeed {
     HighSpeed::new(Response::new(constants, Form::Exact).unwrap())
 }
 
-/// RFC 3649 Appendix B: all 73 rows, the RFC's prose notwithstanding (it says 128 for the second window).
+/// RFC 3649 Appendix B: all 73 rows, the RFC's prose notwithstanding (it says 128 for the second
+/// window).
 #[test]
 fn the_generator_makes_every_row_of_appendix_b() {
     let rows = appendix_b();
@@ -157,8 +158,9 @@ fn the_exponent_of_the_response_function() {
     near(ratio(83_000.0), 0.024, 5e-4, "exact over table at 83000");
 }
 
-/// Net100 2003, checks of the daemon at 1000 segments: 0.329878 (LW 38); 0.323949 and +8.6 (LW 31 with ns-2's low_p). The
-/// last digit of 0.323949 does not follow from the formula (0.3239483): tolerance 1e-6.
+/// Net100 2003, checks of the daemon at 1000 segments: 0.329878 (LW 38); 0.323949 and +8.6 (LW 31
+/// with ns-2's low_p). The last digit of 0.323949 does not follow from the formula (0.3239483):
+/// tolerance 1e-6.
 #[test]
 fn the_cut_at_a_thousand_segments() {
     let mut flow = avoiding("highspeed", 1000.0, Span::from_millis(87), Setup::default());
@@ -294,7 +296,8 @@ fn windows_sustained_at_a_loss_rate() {
         near(12.7 * w.powf(0.2), by_power[i], 0.01, p);
         near(12.7 * w.powf(0.2), table_3[i + 2], 1.0, p);
         near(1.0 / (p * w), by_inverse[i], 0.01, p);
-        // N(W) = 0.23 W^0.4 flows of standard TCP would get as much: W/(1.2/sqrt p) within 3 % from 1e-4 on.
+        // N(W) = 0.23 W^0.4 flows of standard TCP would get as much: W/(1.2/sqrt p) within 3 % from
+        // 1e-4 on.
         let flows = w / (1.2 / p.sqrt());
         near(0.23 * w.powf(0.4) / flows, 1.0, 0.04, "equivalent flows");
     }
@@ -367,8 +370,9 @@ fn from_closed_form(form: &str, w: f64) -> u64 {
     rounds(&mut law("highspeed", &[("form", form)]), from, w, 0.1)
 }
 
-/// Section 5.2: HighSpeed TCP's response W(p) against deterministic cycles of the law at three peaks. The RFC's fluid argument
-/// takes `a` and `b` at one window, a cycle at all from the cut to the peak: within 5 %.
+/// Section 5.2: HighSpeed TCP's response W(p) against deterministic cycles of the law at three
+/// peaks. The RFC's fluid argument takes `a` and `b` at one window, a cycle at all from the cut to
+/// the peak: within 5 %.
 #[test]
 fn highspeed_response_against_cycles() {
     let response = *HighSpeed::rfc(Form::Exact).response();

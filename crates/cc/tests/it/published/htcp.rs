@@ -52,7 +52,8 @@ fn decrease_and_scaling_by_rtt() {
     }
 }
 
-/// One deterministic cycle, no RTT scaling. Tolerance: half a unit of the last printed digit, for p one unit.
+/// One deterministic cycle, no RTT scaling. Tolerance: half a unit of the last printed digit, for p
+/// one unit.
 #[test]
 fn deterministic_cycles() {
     for (rtt, w, beta, p, mean, rounds) in [
@@ -72,7 +73,8 @@ fn deterministic_cycles() {
     }
 }
 
-/// Section 7: rounds to return to W with either beta; 10 -> 3500 segments at 80 ms, without and with RTT scaling.
+/// Section 7: rounds to return to W with either beta; 10 -> 3500 segments at 80 ms, without and
+/// with RTT scaling.
 #[test]
 fn rounds_to_return_to_w() {
     for (w, rtt, want) in [

@@ -5,8 +5,9 @@ use super::stepped::avoiding;
 use fullpipe_cc::Setup;
 use fullpipe_units::Span;
 
-/// Section "how an increase law is applied" (equation 0-1), per segment. Tolerance 1.1e-6: the reference prints 1000.999500,
-/// which is the closed form `sqrt(w^2 + 2w)`; the sum is 1000.9995010.
+/// Section "how an increase law is applied" (equation 0-1), per segment. Tolerance 1.1e-6: the
+/// reference prints 1000.999500, which is the closed form `sqrt(w^2 + 2w)`; the sum is
+/// 1000.9995010.
 #[test]
 fn an_increase_is_applied_segment_by_segment() {
     for (spelling, w, segments, want) in [
@@ -21,7 +22,8 @@ fn an_increase_is_applied_segment_by_segment() {
     }
 }
 
-/// "A whole-window stretch ACK exceeds the segment-by-segment result by about a^2/2w" (0.032 for a = 8, w = 1000).
+/// "A whole-window stretch ACK exceeds the segment-by-segment result by about a^2/2w" (0.032 for a
+/// = 8, w = 1000).
 #[test]
 fn a_stretch_ack_gains_a_known_trifle() {
     let setup = Setup::default;

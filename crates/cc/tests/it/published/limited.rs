@@ -13,8 +13,9 @@ fn limited(max_ssthresh: f64, rule: Rule) -> Start {
     Start::Limited(Limited::new(max_ssthresh, rule))
 }
 
-/// Rounds from `iw` segments to 1000 or another `target`, ACK by ACK, the last round in part: the share of its ACKs that
-/// was needed. One ACK in `per_ack` segments, `n` effective segments each; the last ACK of a round may be part of one.
+/// Rounds from `iw` segments to 1000 or another `target`, ACK by ACK, the last round in part: the
+/// share of its ACKs that was needed. One ACK in `per_ack` segments, `n` effective segments each;
+/// the last ACK of a round may be part of one.
 fn rounds_to(start: &mut Start, iw: f64, target: f64, per_ack: f64, n: f64) -> f64 {
     let mut win = Window {
         w: iw,
@@ -78,7 +79,8 @@ fn rtts_to_large_windows() {
     }
 }
 
-/// Erratum of RFC 3742: 83000 segments take 1664.6 RTTs by its own formula, not the 836 of its text.
+/// Erratum of RFC 3742: 83000 segments take 1664.6 RTTs by its own formula, not the 836 of its
+/// text.
 #[test]
 fn the_rfcs_836_rtts_are_1665() {
     near(
@@ -125,8 +127,9 @@ fn windows_at_round_starts() {
     }
 }
 
-/// Section 2.1: rounds of standard slow start to 1000 segments for IW 1, 2, 3, 10, with one ACK per segment, with delayed ACKs
-/// counted per ACK, and with delayed ACKs and byte counting (L = 2). Limited Slow-Start with delayed ACKs: 46.81.
+/// Section 2.1: rounds of standard slow start to 1000 segments for IW 1, 2, 3, 10, with one ACK per
+/// segment, with delayed ACKs counted per ACK, and with delayed ACKs and byte counting (L = 2).
+/// Limited Slow-Start with delayed ACKs: 46.81.
 #[test]
 fn standard_slow_start_and_delayed_acks() {
     for (iw, rounds, delayed) in [
@@ -164,7 +167,8 @@ fn standard_slow_start_and_delayed_acks() {
     );
 }
 
-/// Section 2.2, column "standard slow start". The first two are log2 of the target, which is up to 0.09 more than ACK by ACK.
+/// Section 2.2, column "standard slow start". The first two are log2 of the target, which is up to
+/// 0.09 more than ACK by ACK.
 #[test]
 fn standard_slow_start_to_larger_windows() {
     for (target, want, tolerance) in [

@@ -6,8 +6,8 @@ use fullpipe_cc::Stack;
 use fullpipe_cc::controller::{Controller, Phase};
 use fullpipe_units::{Span, Time};
 
-/// A flow at `w` whose delays were `low` and `high` ms and whose smoothed delay is `smoothed` ms, seen while it could not
-/// react.
+/// A flow at `w` whose delays were `low` and `high` ms and whose smoothed delay is `smoothed` ms,
+/// seen while it could not react.
 fn after_delays(spelling: &str, w: f64, low: f64, high: f64, smoothed: f64) -> Stack {
     let mut stack = settled(spelling, w);
     let mut see = |d: f64| {
@@ -64,7 +64,8 @@ fn hstcp_lp_acts_above_seventy_nine_milliseconds() {
     near(stack.window(), 670.121731, 5e-7);
 }
 
-/// Mean rate of one flow on 450 Mb/s (37,500 packets/s), 70 ms, with a buffer of one bandwidth-delay product.
+/// Mean rate of one flow on 450 Mb/s (37,500 packets/s), 70 ms, with a buffer of one
+/// bandwidth-delay product.
 fn alone(spelling: &str) -> f64 {
     let (capacity, base) = (37_500.0, 0.070);
     let bdp = capacity * base;

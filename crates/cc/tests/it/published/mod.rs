@@ -1,8 +1,8 @@
-//! Numbers that papers, RFCs, kernels and the Net100 and SLAC pages print, and such as were computed from their formulas, met by
-//! the laws and the running controllers.
+//! Numbers that papers, RFCs, kernels and the Net100 and SLAC pages print, and such as were
+//! computed from their formulas, met by the laws and the running controllers.
 //!
-//! "Computed" numbers were made for the algorithm reference of this project by scripts of their own; one round is one RTT in
-//! which the window is acknowledged in one step, `w += a(w)`, unless a test says "per segment".
+//! "Computed" numbers come from scripts written for this purpose; one round is one RTT in which the
+//! window is acknowledged in one step, `w += a(w)`, unless a test says "per segment".
 
 mod aimd;
 mod bic;

@@ -6,7 +6,8 @@ use fullpipe_cc::controller::Controller;
 use fullpipe_cc::{Setup, StackSpec};
 use fullpipe_units::Time;
 
-/// Net100 2003, 77 ms, 120 segments: gamma 1 is exceeded above 77.647059 ms (paper form), 77.641667 ms (over base).
+/// Net100 2003, 77 ms, 120 segments: gamma 1 is exceeded above 77.647059 ms (paper form), 77.641667
+/// ms (over base).
 #[test]
 fn gamma_needs_samples_finer_than_a_millisecond() {
     for (form, limit) in [("rtt", 77.647059), ("base", 77.641667)] {
@@ -24,8 +25,8 @@ fn gamma_needs_samples_finer_than_a_millisecond() {
     }
 }
 
-/// Net100 2003: 10 s of a 77 ms path, window 2000, payload 1448 bytes, initial window 1, the backlog made to exceed gamma
-/// when the window reaches 120.
+/// Net100 2003: 10 s of a 77 ms path, window 2000, payload 1448 bytes, initial window 1, the
+/// backlog made to exceed gamma when the window reaches 120.
 struct Net100 {
     mbps: f64,
     /// Time at which the round of the crossing ends, s.
@@ -91,7 +92,8 @@ fn net100_hybrid() {
     near(hybrid.mbps, 249.7, 0.05);
     near(hybrid.crossed, 0.54, 0.005);
     near(hybrid.rounds_to_cap.unwrap(), 31.0, 0.5);
-    // The law plays no part before the cap; Vegas as the law composes as well and ends at the same window.
+    // The law plays no part before the cap; Vegas as the law composes as well and ends at the same
+    // window.
     let vegas = net100("vegas+gamma(threshold=1,then=limited)");
     near(vegas.mbps, hybrid.mbps, 1e-9);
     let fixed = net100("highspeed+gamma(threshold=1,then=limited,limit=120)");

@@ -25,7 +25,8 @@ fn a_thousand_segments_gain_ten_and_a_loss_leaves_875() {
     assert_eq!(flow.w(), 875.0);
 }
 
-/// `ln(8/7)/ln(1.01)` = 13.4198 rounds; with 0.005 per segment 26.7730. The response's peak and mean.
+/// `ln(8/7)/ln(1.01)` = 13.4198 rounds; with 0.005 per segment 26.7730. The response's peak and
+/// mean.
 #[test]
 fn rounds_to_recover_and_the_response() {
     for (increase, want) in [("0.01", 13.4198), ("0.005", 26.7730)] {
@@ -44,7 +45,8 @@ fn rounds_to_recover_and_the_response() {
     ] {
         near(law.mean_window(p), mean, mean * 1e-6, p);
     }
-    // The closed form treats rounds as a continuum; a cycle of whole rounds overshoots by up to one in 13.
+    // The closed form treats rounds as a continuum; a cycle of whole rounds overshoots by up to one
+    // in 13.
     let whole = cycle(
         &mut crate::rounds::law("scalable", &[]),
         8000.0,
@@ -60,8 +62,8 @@ fn rounds_to_recover_and_the_response() {
     assert_eq!(whole.rounds, 14);
 }
 
-/// RFC 3649 Tables 8 and 10: with delayed ACKs counted per ACK, 4.2 segments per RTT at 833 (the RFC prints 4) and the
-/// linear response 0.038/p.
+/// RFC 3649 Tables 8 and 10: with delayed ACKs counted per ACK, 4.2 segments per RTT at 833 (the
+/// RFC prints 4) and the linear response 0.038/p.
 #[test]
 fn delayed_acks_halve_the_increase() {
     let setup = Setup {

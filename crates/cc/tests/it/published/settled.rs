@@ -42,7 +42,8 @@ pub fn settled_rounds(spelling: &str, w: f64, rtt: Span) -> Rounds {
     flow
 }
 
-/// Three samples of `rtt` and the ACK that begins the next round, none of which may grow the window.
+/// Three samples of `rtt` and the ACK that begins the next round, none of which may grow the
+/// window.
 pub fn still_round(stack: &mut Stack, rtt: Span) {
     for _ in 0..3 {
         stack.on_ack(&changed(ack(at_ms(1), 1), |ev| {

@@ -58,7 +58,8 @@ pub fn climb(name: &str, params: &[(&str, &str)]) -> f64 {
     0.08 * rounds(&mut law(name, params), 10.0, 3500.0, 0.08) as f64
 }
 
-/// One deterministic cycle: from a loss at `peak` until the window is back at `until`. Each round sends the window at its start.
+/// One deterministic cycle: from a loss at `peak` until the window is back at `until`. Each round
+/// sends the window at its start.
 pub struct Cycle {
     /// Mean window over the rounds, segments.
     pub mean: f64,

@@ -66,7 +66,8 @@ fn linux_vegas_exit_windows() {
 
 #[test]
 fn vegas_own_start_ups_differ() {
-    // ns-2: doubling every other round, exit takes an eighth. Linux: every round, exit at 99 of 100.
+    // ns-2: doubling every other round, exit takes an eighth. Linux: every round, exit at 99 of
+    // 100.
     for (law, grown, left) in [("vegas", 4, 87.5), (AS_LINUX, 5, 99.0)] {
         let setup = Setup {
             initial_window: 4.0,
@@ -91,7 +92,8 @@ fn vegas_own_start_ups_differ() {
     }
 }
 
-/// Growth of a settled flow at 100 segments in the round after one with this backlog, by the `vegas` estimate.
+/// Growth of a settled flow at 100 segments in the round after one with this backlog, by the
+/// `vegas` estimate.
 fn vegas_step(law: &str, rtt_of: impl Fn(f64) -> f64, backlog: f64) -> f64 {
     let mut stack = settled(law, 100.0);
     still_round(&mut stack, ms(100.0));

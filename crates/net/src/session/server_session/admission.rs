@@ -22,8 +22,8 @@ pub struct Job {
     pub grant: Grant,
 }
 
-/// Decides on the request that `ask` announced: the run, its payload and its share of the memory; or
-/// the reason for a refusal.
+/// Decides on the request that `ask` announced: the run, its payload and its share of the memory;
+/// or the reason for a refusal.
 pub fn admit(
     bytes: &[u8],
     ask: &Ask,

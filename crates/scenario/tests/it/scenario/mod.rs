@@ -62,7 +62,7 @@ warmup = "20s"
 metric = "recovery_time_s"
 where = { "flow.main.stack" = "reno", "path.mtu" = 1500 }
 within = [252, 312]
-source = "seed 000: 284 s"
+source = "Net100 2003: 284 s"
 
 [[report]]                     # which figures, which axes
 figure = "cwnd"
@@ -156,7 +156,7 @@ fn the_contract_example_resolves() {
     assert_eq!(expectation.cases, [0]);
     assert_eq!(expectation.bound, (252.0, 312.0));
     assert_eq!(expectation.flow.as_deref(), Some("main"));
-    assert_eq!(expectation.source, "seed 000: 284 s");
+    assert_eq!(expectation.source, "Net100 2003: 284 s");
     assert_eq!(expectation.line, 31);
     assert_eq!(
         expectation.name,
