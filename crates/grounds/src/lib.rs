@@ -2,8 +2,10 @@
 //! machine, and UDP to another host.
 //!
 //! A *ground* takes a [`RunSpec`](fullpipe_run::RunSpec) and returns an
-//! [`Outcome`](fullpipe_run::Outcome); `fullpipe-run` has the trait. A new one is a crate with an
-//! `impl Ground` and its fingerprint, and one line in [`GROUNDS`].
+//! [`Outcome`](fullpipe_run::Outcome); `fullpipe-run` has the trait. A new one is a crate that
+//! depends on `fullpipe-run` and has an `impl Ground` with a fingerprint (`fullpipe-fingerprint`
+//! makes it), and here one line in [`GROUNDS`]: `Entry::here("toy", "Toy", |_| Ok(Box::new(Toy)))`.
+//! From there on `fullpipe run --ground toy`, the results and their comparison know it.
 //!
 //! ```
 //! use fullpipe_grounds::Sim;
@@ -25,7 +27,7 @@ use std::sync::atomic::AtomicBool;
 use fullpipe_net::ground::Options;
 use fullpipe_run::{Ground, GroundError};
 
-pub use peer::{Peer, outcome};
+pub use peer::Peer;
 pub use sim::Sim;
 pub use udp::Udp;
 pub use way::{Way, WayError};
@@ -43,7 +45,34 @@ pub struct Entry {
     /// Where the far side of a run is.
     pub far: Far,
     /// Makes it.
-    pub build: fn(Settings) -> Result<Box<dyn Ground>, GroundError>,
+    pub build: Build,
+}
+
+/// Makes a ground.
+pub type Build = fn(Settings) -> Result<Box<dyn Ground>, GroundError>;
+
+impl Entry {
+    /// A ground with both sides in this program.
+    pub const fn here(name: &'static str, about: &'static str, build: Build) -> Self {
+        let far = Far::Here;
+        Self {
+            name,
+            about,
+            far,
+            build,
+        }
+    }
+
+    /// A ground with the far side at another host.
+    pub const fn with_peer(name: &'static str, about: &'static str, build: Build) -> Self {
+        let far = Far::Peer;
+        Self {
+            name,
+            about,
+            far,
+            build,
+        }
+    }
 }
 
 /// Where the far side of a run is.
@@ -71,24 +100,20 @@ pub fn find(name: &str, far: Far) -> Option<&'static Entry> {
     GROUNDS.iter().find(|g| g.name == name && g.far == far)
 }
 
-const LINUX: Entry = Entry {
-    name: "linux",
-    about: "The Linux TCP stack in virtual time (not in this version)",
-    far: Far::Here,
-    build: |_| missing("linux", "the Linux TCP stack in virtual time"),
-};
+const LINUX: Entry = Entry::here(
+    "linux",
+    "The Linux TCP stack in virtual time (not in this version)",
+    |_| missing("linux", "the Linux TCP stack in virtual time"),
+);
 
-const KERNEL: Entry = Entry {
-    name: "kernel",
-    about: "TCP of the running kernel (not in this version)",
-    far: Far::Here,
-    build: |_| {
-        missing(
-            "kernel",
-            "the path emulator and the control of the kernel's TCP",
-        )
+const KERNEL: Entry = Entry::here(
+    "kernel",
+    "TCP of the running kernel (not in this version)",
+    |_| {
+        let what = "the path emulator and the control of the kernel's TCP";
+        missing("kernel", what)
     },
-};
+);
 
 fn missing(name: &str, what: &str) -> Result<Box<dyn Ground>, GroundError> {
     let version = env!("CARGO_PKG_VERSION");

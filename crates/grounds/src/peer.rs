@@ -17,26 +17,26 @@ use fullpipe_units::{Span, Time};
 
 use crate::udp::FINGERPRINT;
 use crate::way::Way;
-use crate::{Entry, Far, trace};
+use crate::{Entry, trace};
 
 /// Runs scenarios with a server as the far side; the path is the one to there.
 pub struct Peer<'a> {
     way: Way,
     interrupt: &'a AtomicBool,
-    /// Told how the flows are getting on.
+    /// Counters of the running flows, for whoever watches.
     pub live: Option<&'a Live>,
-    /// Runs end when their data are across.
+    /// A run ends when the transfers of its lasting flows are complete.
     pub until_complete: bool,
-    /// Data prove themselves.
+    /// Data follow a pattern that both sides check.
     pub verify: bool,
-    /// Where the flows that send from here leave a row for every ACK.
+    /// File for a row of every ACK of the flows that send from here.
     pub trace: Option<PathBuf>,
     proofs: Mutex<Vec<Proof>>,
     notes: Mutex<Vec<String>>,
 }
 
 impl<'a> Peer<'a> {
-    /// With the server at the end of `way`.
+    /// The ground whose far side is the server at the end of `way`.
     pub fn new(way: Way, interrupt: &'a AtomicBool) -> Self {
         Self {
             way,
@@ -50,7 +50,7 @@ impl<'a> Peer<'a> {
         }
     }
 
-    /// See [`Way::fit`].
+    /// Makes room in packets for encryption and IPv6, as each run does ([`Way::fit`]).
     pub fn fit(&self, spec: &mut RunSpec) {
         self.way.fit(spec);
     }
@@ -170,7 +170,7 @@ fn none_arrived(flow: &FlowOutcome) -> Option<String> {
 }
 
 /// The result of both sides; a run that ended when it was done lasted only so long.
-pub fn outcome(spec: &RunSpec, done: Done) -> Result<Outcome, SessionError> {
+fn outcome(spec: &RunSpec, done: Done) -> Result<Outcome, SessionError> {
     let ended = done.near.ended;
     let mut outcome = done.merge(spec)?;
     let lasted = ended.saturating_since(Time::ZERO);
@@ -230,15 +230,14 @@ const FINE: Span = Span::from_millis(10);
 const MOST_ROWS: u64 = 500_000;
 
 /// `udp` with another host.
-pub(crate) const ENTRY: Entry = Entry {
-    name: "udp",
-    about: "Real UDP sockets here and at another host, the network between them",
-    far: Far::Peer,
-    build: |settings| {
+pub(crate) const ENTRY: Entry = Entry::with_peer(
+    "udp",
+    "Real UDP sockets here and at another host, the network between them",
+    |settings| {
         let way = settings.way.ok_or_else(|| GroundError::Environment {
             what: "no other host is named".to_owned(),
             hint: "name it with `--peer HOST`".to_owned(),
         })?;
         Ok(Box::new(Peer::new(way, settings.interrupt)))
     },
-};
+);

@@ -2,7 +2,7 @@
 
 use fullpipe_run::{Ground, GroundError, Outcome, RunSpec};
 
-use crate::{Entry, Far};
+use crate::Entry;
 
 /// The simulator, in virtual time: the same run, the same bits, on every machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,9 +23,5 @@ impl Ground for Sim {
 }
 
 /// `sim`.
-pub(crate) const ENTRY: Entry = Entry {
-    name: "sim",
-    about: "Simulator, in virtual time",
-    far: Far::Here,
-    build: |_| Ok(Box::new(Sim)),
-};
+pub(crate) const ENTRY: Entry =
+    Entry::here("sim", "Simulator, in virtual time", |_| Ok(Box::new(Sim)));

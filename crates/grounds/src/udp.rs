@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use fullpipe_net::ground::{Options, run_local};
 use fullpipe_run::{Ground, GroundError, Outcome, RunSpec};
 
-use crate::{Entry, Far};
+use crate::Entry;
 
 /// Both hosts and the path between them on this machine, over UDP on the loopback interface, in
 /// real time.
@@ -45,14 +45,13 @@ impl Ground for Udp<'_> {
 pub(crate) const FINGERPRINT: &str = env!("FULLPIPE_UDP");
 
 /// `udp`.
-pub(crate) const ENTRY: Entry = Entry {
-    name: "udp",
-    about: "Real UDP sockets on this machine, the path between them in real time",
-    far: Far::Here,
-    build: |settings| {
+pub(crate) const ENTRY: Entry = Entry::here(
+    "udp",
+    "Real UDP sockets on this machine, the path between them in real time",
+    |settings| {
         Ok(Box::new(Udp {
             options: settings.sockets,
             interrupt: settings.interrupt,
         }))
     },
-};
+);
