@@ -8,7 +8,8 @@ macro_rules! files {
     };
 }
 
-/// Name and text of every built-in scenario and study, in the order `fullpipe list scenarios` prints them.
+/// Name and text of every built-in scenario and study, in the order `fullpipe list scenarios`
+/// prints them.
 pub const BUILT_IN: &[(&str, &str)] = files! {
     "first-run" "tour"
     "early-loss" "one-drop" "slow-start-cap" "gamma-window" "blast" "streams"

@@ -11,7 +11,8 @@ use fullpipe_units::Span;
 pub struct Case {
     /// Position in [`Scenario::cases`].
     pub index: usize,
-    /// Matrix key and value as written, in file order (strings without their quotes, tables as inline TOML).
+    /// Matrix key and value as written, in file order (strings without their quotes, tables as
+    /// inline TOML).
     pub params: Vec<(String, String)>,
     /// The flows of the file that take part; one with `streams = n` is one group of n members.
     pub flows: Vec<FlowGroup>,
@@ -23,8 +24,9 @@ pub struct Case {
     pub warmup: Span,
     /// Width of a throughput sample.
     pub interval: Span,
-    /// The case that differs from this one only in the keys of `[measure] baseline`, for gain, loss and harm; an index into
-    /// [`Scenario::cases`]. `None`: no such case, or it is the baseline itself.
+    /// The case that differs from this one only in the keys of `[measure] baseline`, for gain, loss
+    /// and harm; an index into [`Scenario::cases`]. `None`: no such case, or it is the baseline
+    /// itself.
     pub baseline: Option<usize>,
     pub(crate) spec: RunSpec,
     pub(crate) json: Vec<serde_json::Value>,
@@ -47,8 +49,8 @@ impl Case {
             .zip(&self.json)
     }
 
-    /// Canonical text of everything that determines the result beside seed and engine version. Two spellings of the same
-    /// case have the same text.
+    /// Canonical text of everything that determines the result beside seed and engine version. Two
+    /// spellings of the same case have the same text.
     pub fn key_text(&self) -> String {
         let mut text = String::new();
         // Writing to a `String` cannot fail.

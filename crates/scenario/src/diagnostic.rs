@@ -1,4 +1,5 @@
-//! Everything that is wrong with a scenario, in one go: file, line, key, value, and what to write instead.
+//! Everything that is wrong with a scenario, in one go: file, line, key, value, and what to write
+//! instead.
 
 use std::fmt;
 
@@ -13,7 +14,8 @@ pub struct Diagnostic {
     pub column: usize,
     /// Dotted key: `path.rtt`, `flow.main.stack`, `expect[2].where`; empty for the file as a whole.
     pub key: String,
-    /// The value as it stands in the file, shortened; `None` where a key is missing or is itself wrong.
+    /// The value as it stands in the file, shortened; `None` where a key is missing or is itself
+    /// wrong.
     pub value: Option<String>,
     /// What is wrong: lower case, one line, no full stop.
     pub message: String,

@@ -1,4 +1,5 @@
-//! Files that a scenario refers to: delivery traces, waveforms, distributions of sizes. Each is read once.
+//! Files that a scenario refers to: delivery traces, waveforms, distributions of sizes. Each is
+//! read once.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -48,7 +49,8 @@ impl Files {
         read.collect()
     }
 
-    /// Delivery opportunities of a mahimahi trace: one time in milliseconds per line, never falling.
+    /// Delivery opportunities of a mahimahi trace: one time in milliseconds per line, never
+    /// falling.
     pub fn trace(&self, name: &str, beside: bool) -> Result<Arc<DeliveryTrace>, Wrong> {
         self.known(&self.traces, name, beside, |text| {
             let mut opportunities: Vec<u32> = Vec::new();

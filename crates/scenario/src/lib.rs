@@ -1,8 +1,8 @@
 //! Scenario files: text in, resolved cases out. A [`Scenario`] that exists is a valid one.
 //!
-//! `document` turns TOML into values that know their line, `keys` and `value` say what each key accepts, `matrix` makes
-//! the cases, `resolve` turns each into a [`RunSpec`], `expect` reads the bounds. Faults are collected on the way and
-//! returned together, sorted by line.
+//! `document` turns TOML into values that know their line, `keys` and `value` say what each key
+//! accepts, `matrix` makes the cases, `resolve` turns each into a [`RunSpec`], `expect` reads the
+//! bounds. Faults are collected on the way and returned together, sorted by line.
 
 mod assemble;
 pub mod builtin;
@@ -16,6 +16,7 @@ mod load;
 mod matrix;
 mod reference;
 mod resolve;
+mod scenario;
 mod schema;
 mod study;
 mod value;
@@ -23,139 +24,12 @@ mod value;
 pub use case::Case;
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use load::{Loaded, load};
+pub use scenario::{
+    Against, Expectation, Measure, Overrides, Precision, Report, Scenario, TraceMode,
+};
 pub use study::Study;
 
 pub use fullpipe_metrics::{FlowGroup, RecoveredAt, TrafficGroup, TrafficKind};
-
-pub(crate) use fullpipe_metrics::bdp_packets;
-
-/// A scenario: what is run, and what is expected of it.
-#[derive(Clone, Debug)]
-pub struct Scenario {
-    /// Name, from the file.
-    pub name: String,
-    /// One sentence or more.
-    pub about: String,
-    /// The file's text as it was read.
-    pub text: String,
-    /// Path of the file, or `built-in:<name>`.
-    pub origin: String,
-    /// Read with `--quick`.
-    pub quick: bool,
-    /// Seeds of the runs of every case.
-    pub seeds: Vec<u64>,
-    /// The points of the matrix; later keys of `[matrix]` vary fastest.
-    pub cases: Vec<Case>,
-    /// What the results are held against.
-    pub expectations: Vec<Expectation>,
-    /// What is measured.
-    pub measure: Measure,
-    /// Figures asked for.
-    pub reports: Vec<Report>,
-    /// Files that the cases refer to: path and text.
-    pub files: Vec<(String, String)>,
-    /// Things that are allowed but probably not meant.
-    pub warnings: Vec<Diagnostic>,
-}
-
-/// What the command line changes in a file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Overrides {
-    /// `--set key=value`, in order.
-    pub set: Vec<(String, String)>,
-    /// `--seed`: this one seed (with `repeat`: this and the following ones).
-    pub seed: Option<u64>,
-    /// `--repeat`: number of seeds.
-    pub repeat: Option<u32>,
-    /// `--quick`: with what `[quick]` sets.
-    pub quick: bool,
-}
-
-/// What is measured, as far as it does not differ between cases; the times are in [`Case`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct Measure {
-    /// Time series.
-    pub trace: TraceMode,
-    /// Seeds are added until the means are this sure.
-    pub precision: Option<Precision>,
-}
-
-/// `[measure] precision`: how sure a mean must be, and how far to go for it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Precision {
-    /// Largest half width of the 95 % interval as a part of the mean: 0.02 for `"2%"`.
-    pub target: f64,
-    /// Metrics it is asked of, each of every row that has it; `["goodput_mbps"]` by default.
-    pub of: Vec<String>,
-    /// Seeds per case at most, those of `seeds` included.
-    pub max_seeds: u32,
-}
-
-/// Amount of time series.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TraceMode {
-    /// None.
-    Off,
-    /// About 2000 rows per flow, extremes kept.
-    Decimated,
-    /// One row per ACK.
-    Full,
-}
-
-/// A bound on a metric.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Expectation {
-    /// Name, from the file or made of metric, flow and `where`.
-    pub name: String,
-    /// Metric; see `fullpipe list metrics`.
-    pub metric: String,
-    /// Flow it is taken from; `None` for a metric of the case or of a link.
-    pub flow: Option<String>,
-    /// Link it is taken from.
-    pub link: Option<String>,
-    /// Matrix keys and values, spelled as in [`Case::params`]; empty: every case.
-    pub where_: Vec<(String, String)>,
-    /// Smallest and largest accepted value, either may be infinite.
-    pub bound: (f64, f64),
-    /// Where the bound comes from.
-    pub source: String,
-    /// Line in the file.
-    pub line: usize,
-    /// Indices of the cases it applies to; never empty.
-    pub cases: Vec<usize>,
-    /// Each of these cases with its peer; empty: none is asked for.
-    pub pairs: Vec<(usize, usize)>,
-    /// What a case is held against.
-    pub against: Against,
-}
-
-/// What the value of a case is held against.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Against {
-    /// The bound.
-    Bound,
-    /// The peer: their 95 % intervals must overlap (`agrees_with`).
-    Agreement,
-    /// The bound, after division by the value of the peer (`ratio_to`).
-    Ratio,
-}
-
-/// A figure.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// `cwnd`, `rtt`, `goodput`, `queue`, `metric`, `matrix`, or `completion`.
-    pub figure: String,
-    /// Flow or traffic, if not all.
-    pub flow: Option<String>,
-    /// Matrix key along the horizontal axis.
-    pub x: Option<String>,
-    /// Metric along the vertical axis; of a `matrix` the matrix key along it.
-    pub y: Option<String>,
-    /// Metric of a `matrix`.
-    pub metric: Option<String>,
-    /// Heading.
-    pub title: Option<String>,
-}
 
 impl Scenario {
     /// Reads a built-in scenario if `name_or_path` names one, otherwise a file.

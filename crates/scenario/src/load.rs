@@ -1,6 +1,9 @@
 //! What a name on the command line stands for: a built-in scenario or study, or a file.
 
-use super::{Diagnostic, Diagnostics, Overrides, Scenario, Study, builtin, study};
+use super::diagnostic::{Diagnostic, Diagnostics};
+use super::scenario::{Overrides, Scenario};
+use super::study::Study;
+use super::{assemble, builtin, study};
 
 /// What a name or a path stands for.
 #[derive(Clone, Debug)]
@@ -20,13 +23,14 @@ pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<Loaded, Diagnos
     match study::parse(&text, &origin) {
         Some(study) => Ok(Loaded::Study(study?)),
         None => {
-            let scenario = Scenario::parse(&text, &origin, overrides)?;
+            let scenario = assemble::scenario(&text, &origin, overrides)?;
             Ok(Loaded::Scenario(Box::new(scenario)))
         }
     }
 }
 
-/// Text of a built-in scenario or study if `name_or_path` names one, otherwise of a file; and where it is from.
+/// Text of a built-in scenario or study if `name_or_path` names one, otherwise of a file; and where
+/// it is from.
 pub(super) fn read(name_or_path: &str) -> Result<(String, String), Diagnostics> {
     if let Some(text) = builtin::find(name_or_path) {
         return Ok((text.to_owned(), format!("built-in:{name_or_path}")));

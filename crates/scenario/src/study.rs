@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use super::assemble::written_out;
+use super::builtin;
+use super::diagnostic::Diagnostics;
 use super::document::{Entry, Sources};
 use super::keys::{SECTIONS, Top};
 use super::value::{At, Key, Reader, Table};
-use super::{Diagnostics, builtin};
 
 /// Scenarios that make one report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +16,8 @@ pub struct Study {
     pub name: String,
     /// One sentence or more.
     pub about: String,
-    /// Names of built-in scenarios and paths, as [`Scenario::load`](super::Scenario::load) takes them.
+    /// Names of built-in scenarios and paths, as [`Scenario::load`](super::Scenario::load) takes
+    /// them.
     pub scenarios: Vec<String>,
     /// The file's text as it was read.
     pub text: String,

@@ -72,6 +72,36 @@ impl LinkSpec {
         Self::new(name, None, delay, Buffer::Unlimited)
     }
 
+    /// True if the link has nothing but a buffer, a rate, a delay and random loss.
+    pub fn is_plain(&self) -> bool {
+        // Every field, so that a new one is not forgotten.
+        let Self {
+            name: _,
+            rate,
+            delay: _,
+            delay_spread: _,
+            buffer: _,
+            discipline,
+            loss: _,
+            loss_of_acks,
+            jitter,
+            reorder,
+            policer,
+            schedule,
+            trace,
+            watched: _,
+        } = self;
+        // A rate of zero is an outage that never ends.
+        rate.is_none_or(|rate| rate.as_bits_per_sec() > 0)
+            && *discipline == Discipline::DropTail
+            && !loss_of_acks
+            && *jitter == Span::ZERO
+            && reorder.is_none()
+            && policer.is_none()
+            && schedule.is_empty()
+            && trace.is_none()
+    }
+
     /// The link's part of its spread of delays in the run with `seed`.
     pub fn drawn_spread(&self, seed: u64) -> Span {
         if self.delay_spread == Span::ZERO {
@@ -117,6 +147,19 @@ pub enum Discipline {
     Codel(Codel),
     /// Flow queueing with controlled delay (RFC 8290).
     FqCodel(FqCodel),
+}
+
+impl Discipline {
+    /// True if it marks packets instead of dropping them.
+    pub fn marks(&self) -> bool {
+        match self {
+            Self::DropTail => false,
+            Self::Red(red) => red.ecn,
+            Self::Pie(pie) => pie.ecn.is_some(),
+            Self::Codel(codel) => codel.ecn,
+            Self::FqCodel(fq) => fq.codel.ecn,
+        }
+    }
 }
 
 /// Parameters of RED; queue lengths in packets.

@@ -1,12 +1,12 @@
 //! The cases of a matrix: as many as the product of its axes, each resolved on its own.
 
-use super::super::document::{Fault, shorten};
-use super::super::files::Files;
-use super::super::matrix::{self, Axis, Draft};
-use super::super::resolve;
-use super::super::value::Findings;
 use super::faults::MAX_MESSAGES;
-use crate::Case;
+use crate::case::Case;
+use crate::document::{Fault, shorten};
+use crate::files::Files;
+use crate::matrix::{self, Axis, Draft};
+use crate::resolve;
+use crate::value::Findings;
 
 /// Makes the cases.
 pub(super) struct Expansion<'a> {
@@ -15,8 +15,8 @@ pub(super) struct Expansion<'a> {
 }
 
 impl Expansion<'_> {
-    /// All cases, unless there are faults: those of all cases are collected, and a fault that only some cases have
-    /// names the first of them.
+    /// All cases, unless there are faults: those of all cases are collected, and a fault that only
+    /// some cases have names the first of them.
     pub(super) fn run(
         &self,
         count: usize,

@@ -1,7 +1,7 @@
 //! What is wrong with a file, put into words.
 
-use super::super::document::{Fault, Sources};
-use crate::Diagnostics;
+use crate::diagnostic::Diagnostics;
+use crate::document::{Fault, Sources};
 
 /// Of the file as a whole.
 pub(super) fn whole_file(sources: &Sources, file: usize, message: String) -> Diagnostics {

@@ -4,13 +4,14 @@ mod expansion;
 mod faults;
 mod names;
 
+use super::diagnostic::{Diagnostic, Diagnostics};
 use super::document::Sources;
 use super::expect::{self, Known};
 use super::files::Files;
 use super::keys::{Measures, Path, SECTIONS, Top};
 use super::matrix::{self, Config, Draft, Names, Section};
+use super::scenario::{Measure, Overrides, Scenario};
 use super::value::{At, Free, Key, Reader, Record, Table, Value};
-use super::{Diagnostic, Diagnostics, Measure, Overrides, Scenario};
 use expansion::{Expansion, count};
 use faults::whole_file;
 use names::{distinct, flow_names, member_names};
@@ -83,8 +84,8 @@ pub(super) fn scenario(
         if overrides.quick {
             draft.quick(&mut reader, &entries);
         } else {
-            // What is wrong with it is said without `--quick` too, and an expectation may be about a value that only
-            // `--quick` runs.
+            // What is wrong with it is said without `--quick` too, and an expectation may be about
+            // a value that only `--quick` runs.
             let mut other = draft.clone();
             other.quick(&mut reader, &entries);
             for (axis, other) in draft.axes.iter_mut().zip(&other.axes) {
@@ -184,7 +185,8 @@ fn table(top: &mut Record, key: &Key, keys: &'static [Key]) -> Record {
     }
 }
 
-/// Takes a list of tables out. What is not one stays where it is: the flows are not missing, they are wrong.
+/// Takes a list of tables out. What is not one stays where it is: the flows are not missing, they
+/// are wrong.
 fn tables(top: &mut Record, key: &Key) -> Vec<Record> {
     let list = match top.field(key).map(|field| &field.value) {
         Some(Value::List(_)) => top.take(key).map(|field| field.value),

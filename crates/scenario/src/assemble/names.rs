@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::super::keys::{FlowKeys, TrafficKeys};
-use super::super::matrix::{Names, Section};
-use super::super::value::{DEFAULT_FLOW, Reader, Record, flow_path, member_path};
+use crate::keys::{FlowKeys, TrafficKeys};
+use crate::matrix::{Names, Section};
+use crate::value::{DEFAULT_FLOW, Reader, Record, flow_path, member_path};
 
 /// Names of the flows, in order; the only one may have none.
 pub(super) fn flow_names(reader: &mut Reader<'_>, flows: &[Record]) -> Vec<String> {

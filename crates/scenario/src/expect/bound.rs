@@ -1,9 +1,9 @@
 //! What an expectation holds a value against: a bound, and perhaps a peer.
 
-use super::super::keys::Expect;
-use super::super::value::{Bounds, Key, Reader, Tolerance};
 use super::table::Referring;
-use crate::Against;
+use crate::keys::Expect;
+use crate::scenario::Against;
+use crate::value::{Bounds, Key, Reader, Tolerance};
 
 /// What the bound is about.
 pub(super) fn against(reader: &mut Reader<'_>, table: &Referring<'_, Expect>) -> Against {
@@ -85,7 +85,8 @@ pub(super) fn bound(reader: &mut Reader<'_>, table: &Referring<'_, Expect>) -> O
     }
 }
 
-/// `value - distance` and `value + distance` as people write them: 0.3298773, not 0.32987730000000004.
+/// `value - distance` and `value + distance` as people write them: 0.3298773, not
+/// 0.32987730000000004.
 fn around(value: f64, distance: f64) -> (f64, f64) {
     let tidy = |x: f64| format!("{x:.12e}").parse().unwrap_or(x);
     (tidy(value - distance), tidy(value + distance))

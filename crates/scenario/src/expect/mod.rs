@@ -1,4 +1,5 @@
-//! `[[expect]]` and what else refers to flows, metrics and the matrix: `[[report]]`, `baseline` and `precision` of `[measure]`.
+//! `[[expect]]` and what else refers to flows, metrics and the matrix: `[[report]]`, `baseline` and
+//! `precision` of `[measure]`.
 
 mod bound;
 mod pick;
@@ -8,8 +9,8 @@ mod subject;
 mod table;
 
 use super::keys::Expect;
+use super::scenario::{Against, Expectation};
 use super::value::{At, Reader, Record};
-use super::{Against, Expectation};
 use pick::{Choice, Pick, Picked};
 use table::Referring;
 

@@ -1,11 +1,12 @@
-//! Values of the matrix that a table names: the cases it is about, or the case that each of them is held against.
+//! Values of the matrix that a table names: the cases it is about, or the case that each of them is
+//! held against.
 
-use super::super::document::{Data, Entry, Node, shorten};
-use super::super::keys::{Expect, Measures};
-use super::super::matrix::{Axis, AxisValue, digits, moved};
-use super::super::value::{At, Free, Key, Reader, Record, nearest};
 use super::table::{Known, Referring};
-use crate::Against;
+use crate::document::{Data, Entry, Node, shorten};
+use crate::keys::{Expect, Measures};
+use crate::matrix::{Axis, AxisValue, digits, moved};
+use crate::scenario::Against;
+use crate::value::{At, Free, Key, Reader, Record, nearest};
 
 /// A key whose table names values of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +150,8 @@ impl<T> Referring<'_, T> {
         })
     }
 
-    /// Positions of an axis and of the values that an entry names; without values if `--set` has replaced them.
+    /// Positions of an axis and of the values that an entry names; without values if `--set` has
+    /// replaced them.
     fn on_axis(
         &self,
         choice: Choice,

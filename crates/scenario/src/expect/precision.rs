@@ -1,9 +1,9 @@
 //! `precision` and what belongs to it.
 
-use super::super::keys::Measures;
-use super::super::value::{At, Reader, Record};
 use super::table::{Known, Referring};
-use crate::Precision;
+use crate::keys::Measures;
+use crate::scenario::Precision;
+use crate::value::{At, Reader, Record};
 
 /// Reads how sure the means of `[measure]` are to be.
 pub(crate) fn precision(

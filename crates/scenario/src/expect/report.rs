@@ -1,9 +1,9 @@
 //! `[[report]]`: figures of a page, held against the flows, the metrics and the matrix.
 
-use super::super::keys::{Figure, Figures};
-use super::super::value::{At, Key, Reader, Record, Words};
 use super::table::{Known, Referring};
-use crate::Report;
+use crate::keys::{Figure, Figures};
+use crate::scenario::Report;
+use crate::value::{At, Key, Reader, Record, Words};
 
 /// Reads the figures.
 pub(crate) fn reports(

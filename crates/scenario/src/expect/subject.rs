@@ -1,9 +1,9 @@
 //! Of what an expectation's metric is taken: a flow, traffic, a link or the whole case.
 
-use super::super::document::shorten;
-use super::super::keys::Expect;
-use super::super::value::{Reader, did_you_mean};
 use super::table::Referring;
+use crate::document::shorten;
+use crate::keys::Expect;
+use crate::value::{Reader, did_you_mean};
 use fullpipe_metrics::Scope;
 
 /// The flow or the link that is meant.

@@ -1,11 +1,12 @@
-//! A table that refers to what the rest of the scenario defines: its flows, its metrics and its matrix.
+//! A table that refers to what the rest of the scenario defines: its flows, its metrics and its
+//! matrix.
 
 use std::ops::Deref;
 
-use super::super::document::shorten;
-use super::super::matrix::{Axis, Names};
-use super::super::value::{At, Key, Reader, did_you_mean, nearest};
-use crate::Case;
+use crate::case::Case;
+use crate::document::shorten;
+use crate::matrix::{Axis, Names};
+use crate::value::{At, Key, Reader, did_you_mean, nearest};
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::Scope;
 

@@ -4,8 +4,8 @@ use fullpipe_cc::Count;
 use fullpipe_flow::ArtificialLoss;
 use fullpipe_units::Span;
 
-use super::super::value::{DEFAULT_FLOW, HOUR, Target, keys, tables, words};
 use super::transport::{Ends, Transport};
+use crate::value::{DEFAULT_FLOW, HOUR, Target, keys, tables, words};
 
 tables! {
     /// `[[flow]]`.

@@ -2,8 +2,8 @@
 
 use fullpipe_units::Span;
 
-use super::super::TraceMode;
-use super::super::value::{keys, words};
+use crate::scenario::TraceMode;
+use crate::value::{keys, words};
 
 keys! {
     /// `[measure]`.

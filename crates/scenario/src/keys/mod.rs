@@ -1,6 +1,8 @@
-//! The keys of a scenario file, one row for each: name, kind, default, example, what it is, and where it lands.
+//! The keys of a scenario file, one row for each: name, kind, default, example, what it is, and
+//! where it lands.
 //!
-//! Reading, the search for the nearest name, the JSON Schema, `docs/scenario.md` and the resolver all come from these tables.
+//! Reading, the search for the nearest name, the JSON Schema, `docs/scenario.md` and the resolver
+//! all come from these tables.
 
 mod flow;
 mod loss;
@@ -13,13 +15,13 @@ mod transport;
 use super::value::{Section, Seeds, Table, keys};
 
 pub(super) use flow::{Direction, DropPlace, DropTable, Flow, FlowKeys};
-pub(super) use loss::{LossTable, Losses};
+pub(super) use loss::loss;
 pub(super) use measure::{Expect, Figure, Figures, Measures, RECOVERED, RecoveredTable};
 pub(super) use path::{
     Back, Change, DelayChange, Element, Link, LinkKeys, Path, PathChange, PathChanges, PathKeys,
     PolicerTable, ReorderTable, Route, RttChange,
 };
-pub(super) use queue::{Queue, QueueKind, QueueTable};
+pub(super) use queue::{QueueKind, QueueTable, Served, discipline};
 pub(super) use traffic::{ParetoTable, SizeTable, Traffic, TrafficKeys, TrafficKinds, TrafficWord};
 pub(super) use transport::{Ends, Transport};
 

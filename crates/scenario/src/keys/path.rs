@@ -3,9 +3,9 @@
 use fullpipe_run::{Buffer, LinkSpec};
 use fullpipe_units::{BufferSize, Span};
 
-use super::super::value::{Either, HOUR, Target, keys, tables};
 use super::loss::LossTable;
 use super::queue::{QueueKind, QueueTable};
+use crate::value::{Either, HOUR, Target, keys, tables};
 
 tables! {
     /// `[path]`.
@@ -37,7 +37,8 @@ keys! {
     LinkKeys {
         @fixed name: name, "first-hop", "unique name; required";
         rate: rate [or "the mean of `trace`"], "100Mbit/s",
-            "capacity, packet headers included; without it and without a trace the link only delays";
+            "capacity, packet headers included; without it and without a trace the link only \
+             delays";
         delay: time [= Span::ZERO], "10ms", "propagation delay, one way";
     }
 }

@@ -1,8 +1,13 @@
-//! Queue disciplines and their keys.
+//! Queue disciplines: their keys, and what the simulator makes of them.
 
-use fullpipe_units::{BufferSize, Span};
+use fullpipe_metrics::bdp_packets;
+use fullpipe_run::{Codel, Discipline, FqCodel, Pie, Red};
+use fullpipe_units::{BufferSize, Rate, Span};
 
-use super::super::value::{HOUR, MICROSECOND, Words, by_variety, keys, kinds};
+use crate::value::{
+    At, Either, Findings, HOUR, Key, MICROSECOND, Record, Sub, Table, Words, by_variety, keys,
+    kinds,
+};
 
 keys! {
     /// `queue` as a table.
@@ -44,8 +49,8 @@ kinds! {
     Queue of QueueTable,
     /// Word of a queue discipline.
     by QueueKind {
-        DropTail = "droptail", "packets that find the buffer full are lost" {};
-        Red = "red", "random early detection (Floyd and Jacobson 1993)" {
+        DropTail = "droptail", "packets that find the buffer full are lost" => {};
+        Red = "red", "random early detection (Floyd and Jacobson 1993)" => {
             ecn: bool,
             min: Option<BufferSize>,
             max: Option<BufferSize>,
@@ -54,7 +59,7 @@ kinds! {
             gentle: bool,
         };
         AdaptiveRed = "adaptive-red",
-            "random early detection that sets itself (Floyd, Gummadi, Shenker 2001)" {
+            "random early detection that sets itself (Floyd, Gummadi, Shenker 2001)" => {
             ecn: bool,
             min: Option<BufferSize>,
             max: Option<BufferSize>,
@@ -62,19 +67,19 @@ kinds! {
             weight: Option<f64>,
             gentle: bool,
         };
-        Codel = "codel", "controlled delay (RFC 8289)" {
+        Codel = "codel", "controlled delay (RFC 8289)" => {
             ecn: bool,
             target: Span [= Span, Span::from_millis(5)],
             interval: Span,
         };
-        FqCodel = "fq-codel", "flow queueing with controlled delay (RFC 8290)" {
+        FqCodel = "fq-codel", "flow queueing with controlled delay (RFC 8290)" => {
             ecn: bool,
             target: Span [= Span, Span::from_millis(5)],
             interval: Span,
             flows: u32,
             quantum: Option<u32>,
         };
-        Pie = "pie", "proportional integral controller (RFC 8033)" {
+        Pie = "pie", "proportional integral controller (RFC 8033)" => {
             ecn: bool,
             target: Span [= Span, Span::from_millis(15)],
             update: Span,
@@ -94,3 +99,198 @@ fn of_kinds(name: &str) -> String {
     });
     by_variety("", &defaults.collect::<Vec<_>>())
 }
+
+/// A link that a discipline serves, and its packets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Served {
+    pub rate: Rate,
+    /// Round trip of the flows that cross it.
+    pub rtt: Span,
+    /// Bytes of a full packet.
+    pub packet: u32,
+}
+
+/// The queue discipline that a key gives to a link.
+pub(crate) fn discipline<T>(
+    at: &At<'_, T>,
+    key: &Key,
+    queue: &Either<QueueKind, Sub<QueueTable>>,
+    link: Served,
+    findings: &mut Findings,
+) -> Discipline {
+    let plain = Record::empty(QueueTable::KEYS, at.record.place(key));
+    let table = match queue {
+        Either::First(_) => At::new(&plain, at.key(key)),
+        Either::Second(table) => at.inside(key, table),
+    };
+    let kind = match queue {
+        Either::First(kind) => Some(*kind),
+        Either::Second(_) => {
+            table.required(&QueueTable::kind, findings);
+            table.kind
+        }
+    };
+    let Some((kind, queue)) = kind.and_then(|kind| Some((kind, kind.with(&table)?))) else {
+        return Discipline::DropTail;
+    };
+    let common = |key: &Key| key.name == QueueTable::kind.name;
+    let what = format!("kind `{}`", kind.word());
+    table.refuse_foreign(&what, kind.own(), common, findings);
+    let red = Thresholds {
+        table: &table,
+        link,
+        per_second: link.rate.as_bits_per_sec() as f64 / (8.0 * f64::from(link.packet)),
+    };
+    match queue {
+        Queue::DropTail {} => Discipline::DropTail,
+        Queue::Red {
+            ecn,
+            min,
+            max,
+            max_p,
+            weight,
+            gentle,
+        } => {
+            let (min, max) = red.packets(min, max, RED_MIN, findings);
+            Discipline::Red(Red {
+                min,
+                max,
+                max_p,
+                weight,
+                gentle,
+                adaptive: false,
+                ecn,
+            })
+        }
+        Queue::AdaptiveRed {
+            ecn,
+            min,
+            max,
+            max_p,
+            weight,
+            gentle,
+        } => {
+            // Half of the delay aimed at, below which nothing is dropped (Floyd, Gummadi,
+            // Shenker 2001, sections 4.3 and 5).
+            let usual = (RED_TARGET_S * red.per_second / 2.0).max(RED_MIN);
+            let (min, max) = red.packets(min, max, usual, findings);
+            Discipline::Red(Red {
+                min,
+                max,
+                max_p,
+                weight: weight.unwrap_or_else(|| -libm::expm1(-1.0 / red.per_second)),
+                gentle,
+                adaptive: true,
+                ecn,
+            })
+        }
+        Queue::Codel {
+            ecn,
+            target,
+            interval,
+        } => Discipline::Codel(Codel {
+            target,
+            interval,
+            ecn,
+        }),
+        Queue::FqCodel {
+            ecn,
+            target,
+            interval,
+            flows,
+            quantum,
+        } => Discipline::FqCodel(FqCodel {
+            codel: Codel {
+                target,
+                interval,
+                ecn,
+            },
+            flows,
+            quantum: quantum.unwrap_or(link.packet),
+        }),
+        Queue::Pie {
+            ecn,
+            target,
+            update,
+            alpha,
+            beta,
+            max_burst,
+            mark_until,
+        } => {
+            if table.is_given(&QueueTable::mark_until) && !ecn {
+                let message = "nothing is marked without `ecn`";
+                table.refuse(
+                    findings,
+                    &QueueTable::mark_until,
+                    message,
+                    "write ecn = true",
+                );
+            }
+            Discipline::Pie(Pie {
+                target,
+                update,
+                alpha,
+                beta,
+                max_burst,
+                ecn: ecn.then_some(mark_until),
+            })
+        }
+    }
+}
+
+/// The thresholds of random early detection, in packets.
+struct Thresholds<'a> {
+    table: &'a At<'a, QueueTable>,
+    link: Served,
+    /// Packets that the link sends per second.
+    per_second: f64,
+}
+
+impl Thresholds<'_> {
+    /// The lower and the upper threshold; without one the lower is `usual`, and the upper three
+    /// times the lower.
+    fn packets(
+        &self,
+        min: Option<BufferSize>,
+        max: Option<BufferSize>,
+        usual: f64,
+        findings: &mut Findings,
+    ) -> (f64, f64) {
+        let mut threshold = |key: &Key, size: Option<BufferSize>| match size? {
+            BufferSize::Packets(n) => Some(n as f64),
+            BufferSize::Bytes(bytes) => Some(bytes.0 as f64 / f64::from(self.link.packet)),
+            BufferSize::Time(span) => Some(span.as_secs_f64() * self.per_second),
+            BufferSize::Bdp(factor) => {
+                let Served { rate, rtt, packet } = self.link;
+                Some(factor * bdp_packets(rate, rtt, packet))
+            }
+            BufferSize::Unlimited => {
+                let hint = "write for example \"5 packets\"";
+                self.table
+                    .refuse(findings, key, "a threshold is finite", hint);
+                None
+            }
+        };
+        let (min, max) = (
+            threshold(&QueueTable::min, min).unwrap_or(usual),
+            threshold(&QueueTable::max, max),
+        );
+        let max = max.unwrap_or(3.0 * min);
+        if max <= min {
+            let message =
+                format!("the upper threshold is not above the lower one of {min} packets");
+            let key = match self.table.is_given(&QueueTable::max) {
+                true => &QueueTable::max,
+                false => &QueueTable::min,
+            };
+            let hint = "write for example three times `min`";
+            self.table.refuse(findings, key, message, hint);
+        }
+        (min, max)
+    }
+}
+
+/// Packets; as its authors recommend.
+const RED_MIN: f64 = 5.0;
+/// Queueing delay that adaptive RED aims at, seconds.
+const RED_TARGET_S: f64 = 0.005;

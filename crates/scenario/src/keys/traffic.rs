@@ -3,9 +3,9 @@
 use fullpipe_run::Spacing;
 use fullpipe_units::{Bytes, Rate, Span};
 
-use super::super::value::{MICROSECOND, YEAR, keys, kinds, tables, words};
 use super::flow::Direction;
 use super::transport::Transport;
+use crate::value::{MICROSECOND, YEAR, keys, kinds, tables, words};
 
 tables! {
     /// `[[traffic]]`.
@@ -65,7 +65,8 @@ kinds! {
     /// Word of a kind of traffic.
     by TrafficWord {
         ShortFlows = "short-flows",
-            "connections that arrive, transfer something and end; they take the keys of a transport too" {
+            "connections that arrive, transfer something and end; they take the keys of a \
+             transport too" => {
         } + [
             TrafficKeys::size,
             TrafficKeys::load,
@@ -74,35 +75,35 @@ kinds! {
             TrafficKeys::count,
             TrafficKeys::within,
         ];
-        Udp = "udp", "datagrams at a constant `rate`" {
+        Udp = "udp", "datagrams at a constant `rate`" => {
             rate: Rate [!],
         } + [TrafficKeys::packet, TrafficKeys::spacing];
-        OnOff = "udp-on-off", "at `rate` while on, for exponential times `on` and `off`" {
+        OnOff = "udp-on-off", "at `rate` while on, for exponential times `on` and `off`" => {
             rate: Rate [!],
             on: Span [!],
             off: Span [!],
         } + [TrafficKeys::packet, TrafficKeys::spacing];
-        Sine = "udp-sine", "`mean`, `amplitude`, `period`" {
+        Sine = "udp-sine", "`mean`, `amplitude`, `period`" => {
             mean: Rate [!],
             amplitude: Rate [!],
             period: Span [!],
         } + [TrafficKeys::packet, TrafficKeys::spacing];
-        Blast = "udp-blast", "at `rate` until `volume` is sent" {
+        Blast = "udp-blast", "at `rate` until `volume` is sent" => {
             rate: Rate [!],
             volume: Option<Bytes>,
         } + [TrafficKeys::packet, TrafficKeys::spacing];
-        Staircase = "udp-staircase", "`from`, `to`, `step`, `every`" {
+        Staircase = "udp-staircase", "`from`, `to`, `step`, `every`" => {
             from: Rate [!],
             to: Rate [!],
             step: Rate [!],
             every: Span [!],
             period: Option<Span>,
         } + [TrafficKeys::packet, TrafficKeys::spacing];
-        File = "udp-file", "rates from a `file`" {
+        File = "udp-file", "rates from a `file`" => {
             file: String [!],
             period: Option<Span>,
         } + [TrafficKeys::packet, TrafficKeys::spacing];
-        Ping = "ping", "probes that are answered at once" {
+        Ping = "ping", "probes that are answered at once" => {
         } + [TrafficKeys::interval, TrafficKeys::size, Transport::rtt];
     }
 }

@@ -7,7 +7,7 @@ use fullpipe_flow::{
 };
 use fullpipe_units::{Segments, WindowSize};
 
-use super::super::value::{HOUR, Target, Words, Written, default_of, keys, words};
+use crate::value::{HOUR, Target, Words, Written, default_of, keys, words};
 
 /// Both ends of a connection: what the keys of a transport land on.
 #[derive(Clone, Debug)]
@@ -74,10 +74,13 @@ keys! {
         ], "sack", "how losses are detected and repaired";
         prr: flag [
             get |ends| Some(ends.sender.recovery.reduction != Reduction::Immediate),
-            set |ends, on| ends.sender.recovery.reduction = match (on, ends.sender.recovery.reduction) {
-                (false, _) => Reduction::Immediate,
-                (true, Reduction::Immediate) => Reduction::Prr,
-                (true, of_preset) => of_preset,
+            set |ends, on| {
+                let reduction = &mut ends.sender.recovery.reduction;
+                *reduction = match (on, *reduction) {
+                    (false, _) => Reduction::Immediate,
+                    (true, Reduction::Immediate) => Reduction::Prr,
+                    (true, of_preset) => of_preset,
+                };
             }
         ], true, "proportional rate reduction (RFC 9937)";
         tlp: flag [=> sender.recovery.tlp], true, "tail loss probe (RFC 8985)";
@@ -92,7 +95,8 @@ keys! {
             }
         ], "200ms", "smallest retransmission timeout";
         pacing: flag [or "of the stack"], true,
-            "pace every segment at 2 x window/RTT in slow start and 1.2 x afterwards, as Linux does";
+            "pace every segment at 2 x window/RTT in slow start and 1.2 x afterwards, as Linux \
+             does";
         validation: word(Validation) [=> sender.window.validation], "none",
             "window validation after idle or application-limited time";
         ecn: flag [=> sender.ecn], true, "ECN-capable transport (RFC 3168)";
@@ -110,7 +114,8 @@ keys! {
                 ends.receiver.sack.blocks = 4;
             }
         ], false,
-            "TCP time stamps: 52 bytes of headers and 3 SACK blocks, otherwise 40 bytes and 4 blocks";
+            "TCP time stamps: 52 bytes of headers and 3 SACK blocks, otherwise 40 bytes and 4 \
+             blocks";
         handshake: flag [=> sender.handshake], false,
             "open with SYN and SYN/ACK, one round trip before the data";
         slow_start_limit: real(1.0, 1e6) [
@@ -129,7 +134,8 @@ keys! {
             set |ends, answer| ends.sender.recovery.reduce_on_lost_retransmission =
                 answer == LostRetransmission::Reduce
         ], "reduce", "answer to the loss of a retransmission";
-        decrease_base: word(Base) [=> sender.window.decrease_base], "cwnd", "what a reduction multiplies";
+        decrease_base: word(Base) [=> sender.window.decrease_base], "cwnd",
+            "what a reduction multiplies";
         hz: whole(24, 10_000, "") [
             get |ends| Some(ends.sender.timers.hz),
             set |ends, hz| {
@@ -143,7 +149,8 @@ keys! {
             get |ends| Some(ends.sender.timers.grain),
             set |ends, timers| {
                 ends.sender.timers.grain = timers;
-                ends.receiver.acks.hz = (timers == TimerGrain::Wheel).then_some(ends.sender.timers.hz);
+                let wheel = timers == TimerGrain::Wheel;
+                ends.receiver.acks.hz = wheel.then_some(ends.sender.timers.hz);
             }
         ], "exact", "when a timer goes off";
         rto_formula: word(RtoRule) [=> sender.rto.rule], "rfc6298",
@@ -157,7 +164,8 @@ keys! {
         timeout_reduces_in_recovery: flag [=> sender.recovery.timeout_reduces_in_recovery], true,
             "a timeout in fast recovery reduces once more (RFC 5681 section 3.1)";
         head_restarts_timer: flag [=> sender.timers.head_restarts_rto], false,
-            "resending the first outstanding segment restarts the retransmission timer, as in Linux";
+            "resending the first outstanding segment restarts the retransmission timer, as in \
+             Linux";
         push: flag [
             get |ends| Some(ends.sender.host.refill.is_some()),
             set |ends, on| {
@@ -219,7 +227,8 @@ words! {
 words! {
     TimerGrain {
         Exact = "exact", "at the time it was set for";
-        Wheel = "wheel", "on a tick of the clock `hz`, rounded up and one tick later, as Linux does";
+        Wheel = "wheel", "on a tick of the clock `hz`, rounded up and one tick later, as Linux \
+                          does";
     }
 }
 

@@ -1,9 +1,9 @@
 //! Dotted keys: what `flow.main.stack` names, and how a value gets there.
 
-use super::super::document::shorten;
-use super::super::keys::{Measures, Path, Top};
-use super::super::value::{Field, Key, Kind, Record, Table, Value, nearest, nested};
 use super::{Config, Names, Section};
+use crate::document::shorten;
+use crate::keys::{Measures, Path, Top};
+use crate::value::{Field, Key, Kind, Record, Table, Value, nearest, nested};
 
 /// What a dotted key names.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! An axis: a key and the values it takes.
 
-use super::super::document::{Node, Place};
-use super::super::value::{Field, Key, Reader};
 use super::address::{Address, Relation};
+use crate::document::{Node, Place};
+use crate::value::{Field, Key, Reader};
 
 /// A key of `[matrix]` and its values.
 #[derive(Clone, Debug)]
@@ -90,8 +90,8 @@ pub(crate) fn moved(case: usize, axes: &[Axis], to: &[(usize, usize)]) -> usize 
     digits.iter().zip(axes).fold(0, place)
 }
 
-/// A later axis may refine an earlier one, and nothing else: otherwise the name of the earlier one, and whether the later
-/// one is around it.
+/// A later axis may refine an earlier one, and nothing else: otherwise the name of the earlier one,
+/// and whether the later one is around it.
 pub(super) fn clash<'a>(earlier: &'a Axis, later: &Axis) -> Option<(&'a str, bool)> {
     for a in &earlier.addresses {
         for b in &later.addresses {

@@ -1,12 +1,12 @@
 //! What `--set` and `[quick]` change before the cases are made.
 
-use super::super::document::{Data, Entry, Node, shorten};
-use super::super::keys::TrafficKeys;
-use super::super::value::{Field, Kind, Reader, did_you_mean};
 use super::address::{Address, Relation, Scope};
 use super::axis::{Axis, AxisValue, refuse_twice};
 use super::read::{flatten, items};
 use super::{Config, Names};
+use crate::document::{Data, Entry, Node, shorten};
+use crate::keys::TrafficKeys;
+use crate::value::{Field, Kind, Reader, did_you_mean};
 
 /// A scenario's tables, and what varies in them.
 #[derive(Clone, Debug)]
@@ -82,7 +82,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Applies `[quick]`: a list takes the place of an axis' list, anything else is as with `--set`.
+    /// Applies `[quick]`: a list takes the place of an axis' list, anything else is as with
+    /// `--set`.
     pub fn quick(&mut self, reader: &mut Reader<'_>, entries: &[Entry]) {
         let mut leaves = Vec::new();
         flatten(reader.sources, entries, "", &mut leaves);

@@ -1,5 +1,5 @@
-//! What varies in a scenario: dotted keys ([`address`]), the axes of `[matrix]` ([`Axis`]), what `--set` and `[quick]` change
-//! ([`Draft`]), and the product of the axes.
+//! What varies in a scenario: dotted keys ([`address`]), the axes of `[matrix]` ([`Axis`]), what
+//! `--set` and `[quick]` change ([`Draft`]), and the product of the axes.
 
 mod address;
 mod axis;

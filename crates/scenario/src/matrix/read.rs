@@ -1,11 +1,12 @@
-//! `[matrix]` as it is written: lists of values under dotted keys, and tables of values under a name.
+//! `[matrix]` as it is written: lists of values under dotted keys, and tables of values under a
+//! name.
 
-use super::super::document::{Data, Entry, Node, Place, Sources, shorten};
-use super::super::keys::Top;
-use super::super::value::{Field, Reader, Table, is_name};
 use super::Names;
 use super::address::{Address, Relation, find};
 use super::axis::{Axis, AxisValue, clash, refuse_twice};
+use crate::document::{Data, Entry, Node, Place, Sources, shorten};
+use crate::keys::Top;
+use crate::value::{Field, Reader, Table, is_name};
 
 /// Reads the axes of `[matrix]`.
 pub(crate) fn axes(reader: &mut Reader<'_>, entries: &[Entry], names: &Names) -> Vec<Axis> {
@@ -183,7 +184,8 @@ fn bundles(reader: &mut Reader<'_>, name: &str, items: &[Node], full: &str, name
     axis
 }
 
-/// `flow.main.stack = [...]` without quotes is a nest of tables in TOML. A table in braces is a value.
+/// `flow.main.stack = [...]` without quotes is a nest of tables in TOML. A table in braces is a
+/// value.
 pub(super) fn flatten<'a>(
     sources: &Sources,
     entries: &'a [Entry],

@@ -6,14 +6,15 @@ use fullpipe_flow::{ArtificialLoss, SenderConfig};
 use fullpipe_run::{Drops, FlowSpec};
 use fullpipe_units::{Span, Time, WindowSize};
 
-use super::super::keys::{
+use super::graph::Layout;
+use super::sizes::segments;
+use super::tables::Input;
+use super::transport::TransportResolver;
+use crate::keys::{
     Direction, DropPlace, DropTable, Flow, FlowKeys, Measures, RECOVERED, RecoveredTable,
 };
-use super::super::value::{At, Either, Findings, Key, Lands};
-use super::super::{FlowGroup, RecoveredAt};
-use super::graph::Layout;
-use super::transport::TransportResolver;
-use super::{Input, MAX_FLOWS, segments};
+use crate::value::{At, Either, Findings, Key, Lands};
+use fullpipe_metrics::{FlowGroup, RecoveredAt};
 
 /// Resolves the flows of a case.
 pub(super) fn flows(
@@ -318,3 +319,6 @@ pub(super) fn whole_segments(size: WindowSize, mss: u32) -> u64 {
         WindowSize::Segments(n) | WindowSize::Bdp(n) => n.ceil() as u64,
     }
 }
+
+/// Most connections of a run.
+const MAX_FLOWS: u64 = 100_000;

@@ -1,23 +1,28 @@
-//! One case: from tables of typed values to the simulator's [`RunSpec`], with the checks between keys.
+//! One case: from tables of typed values to the simulator's [`RunSpec`], with the checks between
+//! keys.
 //!
-//! `path` makes links of what a table says about one, `graph` lays them out and finds the ways over them, `flow` and
-//! `transport` make flows, `traffic` everything else that sends.
+//! `path` makes links of what a table says about one, `graph` lays them out and finds the ways over
+//! them, `flow` and `transport` make flows, `traffic` everything else that sends.
 
 mod flow;
 mod graph;
 mod path;
+mod sizes;
+mod tables;
 mod traffic;
 mod transport;
 
+use fullpipe_metrics::{FlowGroup, TrafficGroup};
 use fullpipe_run::{RunSpec, Trace};
-use fullpipe_units::{Rate, Span, Time, WindowSize};
+use fullpipe_units::{Rate, Span, Time};
 
 use super::files::Files;
-use super::keys::{Flow, Link, Measures, Path, Route, Top, Traffic, Transport};
+use super::keys::{Measures, Top, Transport};
 use super::matrix::{Config, Names};
-use super::value::{At, Findings, Record, Table, member_path};
-use super::{FlowGroup, TraceMode, TrafficGroup, bdp_packets};
+use super::scenario::TraceMode;
+use super::value::{At, Findings};
 use graph::Layout;
+use tables::{Input, Tables};
 
 /// A resolved case.
 #[derive(Debug)]
@@ -27,55 +32,6 @@ pub(super) struct Resolved {
     pub warmup: Span,
     pub interval: Span,
     pub spec: RunSpec,
-}
-
-/// The tables of a case.
-struct Tables<'a> {
-    path: At<'a, Path>,
-    measure: At<'a, Measures>,
-    flows: Vec<Named<'a, Flow>>,
-    traffic: Vec<Named<'a, Traffic>>,
-    links: Vec<Named<'a, Link>>,
-    routes: Vec<At<'a, Route>>,
-}
-
-/// A table of a list whose tables have names.
-struct Named<'a, T> {
-    name: &'a str,
-    at: At<'a, T>,
-}
-
-/// What a case is resolved from.
-#[derive(Clone, Copy)]
-struct Input<'a> {
-    tables: &'a Tables<'a>,
-    files: &'a Files,
-    duration: Span,
-}
-
-impl<'a> Tables<'a> {
-    fn new(config: &'a Config, names: &'a Names) -> Self {
-        fn named<'a, T: Table>(
-            section: &str,
-            records: &'a [Record],
-            names: &'a [String],
-        ) -> Vec<Named<'a, T>> {
-            let of = |(record, name): (&'a Record, &'a String)| Named {
-                name,
-                at: At::new(record, member_path(section, name)),
-            };
-            records.iter().zip(names).map(of).collect()
-        }
-        let route = |(i, record)| At::new(record, format!("route[{}]", i + 1));
-        Self {
-            path: At::new(&config.path, "path"),
-            measure: At::new(&config.measure, "measure"),
-            flows: named("flow", &config.flows, &names.flows),
-            traffic: named("traffic", &config.traffic, &names.traffic),
-            links: named("link", &config.links, &names.links),
-            routes: config.routes.iter().enumerate().map(route).collect(),
-        }
-    }
 }
 
 /// Resolves one case; `None` if it cannot be run.
@@ -189,7 +145,8 @@ fn check_size(
     let flight = packets.min(windows).min(pipe);
     if flight > MAX_FLIGHT {
         let message = format!(
-            "about {flight:.1e} segments would be on the way at once, at most {MAX_FLIGHT:.0e} are allowed"
+            "about {flight:.1e} segments would be on the way at once, at most {MAX_FLIGHT:.0e} are \
+             allowed"
         );
         let hint = "lower `rate`, `rtt` or `buffer`, or cap the flows with `window`";
         findings.refuse_table(layout.at, "path", &message, hint);
@@ -203,32 +160,8 @@ fn check_size(
     }
 }
 
-/// Whole segments of a window: bytes are payload, a BDP is counted in packets.
-fn segments(size: WindowSize, rate: Rate, rtt: Span, packet: u32, mss: u32) -> f64 {
-    match size {
-        WindowSize::Bytes(bytes) => (bytes.0 / u64::from(mss.max(1))) as f64,
-        WindowSize::Segments(n) => n.floor(),
-        WindowSize::Bdp(factor) => whole(factor * bdp_packets(rate, rtt, packet)),
-    }
-}
-
-/// A small number as people read it.
-fn significant(x: f64) -> String {
-    if x >= 0.01 {
-        format!("{x:.3}")
-    } else {
-        format!("{x:.1e}")
-    }
-}
-
-/// Rounds down, but lets 3499.9999999999995 be 3500.
-fn whole(x: f64) -> f64 {
-    (x * (1.0 + 1e-12)).floor()
-}
-
 const DEFAULT_INTERVAL: Span = Span::from_secs(5);
 const SERIES_ROWS: u64 = 2000;
-const MAX_FLOWS: u64 = 100_000;
 const MAX_INTERVALS: f64 = 1e6;
 /// A segment costs the sender's and the network's books together about 100 bytes.
 const MAX_FLIGHT: f64 = 5e7;

@@ -1,13 +1,14 @@
-//! What a transport is: endpoint switches, congestion control, windows; of a flow and of short flows.
+//! What a transport is: endpoint switches, congestion control, windows; of a flow and of short
+//! flows.
 
 use fullpipe_cc::{PacingGains, StackSpec};
 use fullpipe_units::{Rate, Span, WindowSize};
 
-use super::super::bdp_packets;
-use super::super::keys::{Ends, Transport};
-use super::super::value::{At, Findings, Key, Lands, Record};
 use super::graph::{Layout, Leg};
-use super::{segments, significant};
+use super::sizes::{segments, significant};
+use crate::keys::{Ends, Transport};
+use crate::value::{At, Findings, Key, Lands, Record};
+use fullpipe_metrics::bdp_packets;
 
 /// Reads a transport that runs over a leg.
 pub(super) struct TransportResolver<'a> {

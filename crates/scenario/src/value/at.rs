@@ -2,9 +2,9 @@
 
 use std::ops::Deref;
 
-use super::super::document::{Fault, Place};
 use super::dotted::join;
 use super::{Key, Own, Record, Sub, Value};
+use crate::document::{Fault, Place};
 
 /// Keys that a table has, read into a type.
 pub(crate) trait Table: Sized {
@@ -117,7 +117,8 @@ impl<T> At<'_, T> {
 }
 
 impl<T> At<'_, T> {
-    /// Notes what is missing of the keys that a kind cannot do without; true if all of them are given.
+    /// Notes what is missing of the keys that a kind cannot do without; true if all of them are
+    /// given.
     pub fn required_of(&self, own: &[Own], findings: &mut Findings) -> bool {
         let required = own.iter().filter(|own| own.required);
         required.fold(true, |all, own| self.required(&own.key, findings) && all)

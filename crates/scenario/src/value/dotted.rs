@@ -1,6 +1,6 @@
 //! Dotted keys, as messages and the command line spell them, and the names in them.
 
-use super::super::document::{Data, Entry, shorten};
+use crate::document::{Data, Entry, shorten};
 
 /// Name of a flow as far as it can be told before reading it.
 pub(super) fn flow_name(entries: &[Entry], index: usize, flows: usize) -> String {

@@ -1,4 +1,5 @@
-//! Values of keys: what a key accepts ([`Kind`]), reading it ([`Reader`]), and what was read ([`Value`], [`Record`]).
+//! Values of keys: what a key accepts ([`Kind`]), reading it ([`Reader`]), and what was read
+//! ([`Value`], [`Record`]).
 
 mod at;
 mod dotted;

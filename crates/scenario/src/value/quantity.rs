@@ -7,9 +7,9 @@ use fullpipe_units::{
     Bytes, ParseQuantityError, QuantityErrorKind, Rate, Segments, Span, WindowSize,
 };
 
-use super::super::document::{Data, shorten};
 use super::reader::Item;
 use super::{Reader, Value};
+use crate::document::{Data, shorten};
 
 impl Reader<'_> {
     /// At least `least` bits per second.
@@ -120,7 +120,8 @@ fn quantity_fault(error: &ParseQuantityError, better: Option<String>) -> (String
     )
 }
 
-/// A bare number of a time with the unit of the key's example: `duration = 60` means seconds, `rtt = 80` milliseconds.
+/// A bare number of a time with the unit of the key's example: `duration = 60` means seconds, `rtt
+/// = 80` milliseconds.
 fn with_unit_of<T: FromStr>(number: &str, example: &str) -> Option<String> {
     let example = example.strip_prefix('"')?.strip_suffix('"')?;
     example.parse::<Span>().ok()?;

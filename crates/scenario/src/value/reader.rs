@@ -1,9 +1,9 @@
 //! Reading a value as its key wants it, and collecting what is wrong.
 
-use super::super::document::{Data, Entry, Fault, Node, Place, Sources};
 use super::dotted::{flow_name, join, member_path};
 use super::hint::{Section, unknown_key_hint};
 use super::{Field, Findings, Key, Kind, OFF, Record, Value};
+use crate::document::{Data, Entry, Fault, Node, Place, Sources};
 
 /// Reads values and collects what is wrong with them.
 #[derive(Debug)]

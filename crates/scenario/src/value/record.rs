@@ -1,7 +1,7 @@
 //! A table that was read.
 
-use super::super::document::Place;
 use super::{Field, Key, Typed};
+use crate::document::Place;
 
 /// A table that was read: one place per key of its table.
 #[derive(Clone, Debug)]

@@ -1,4 +1,5 @@
-//! One row for each key: the reader, the schema, the reference page, `--set` and the resolver all follow from it.
+//! One row for each key: the reader, the schema, the reference page, `--set` and the resolver all
+//! follow from it.
 //!
 //! A row of [`keys!`] reads
 //!
@@ -6,20 +7,23 @@
 //! name: kind [default], example, "what it is";
 //! ```
 //!
-//! where the kind is one of those of [`kind!`] and decides the type of the field, and the default one of
+//! where the kind is one of those of [`kind!`] and decides the type of the field, and the default
+//! one of
 //!
 //! - nothing: the field is an `Option`;
 //! - `[= expression]`: the field is a value;
 //! - `[or "words"]`: an `Option`, and what the words say holds without it;
 //! - `[off]`: an `Option` that is off without it;
 //! - `[shows expression]`: an `Option`; the expression is the text of the default;
-//! - `[=> place]`: an `Option` that lands at this place of the table's target, and the default is what the target has there;
+//! - `[=> place]`: an `Option` that lands at this place of the table's target, and the default is
+//!   what the target has there;
 //! - `[get closure, set closure]`: the same where the target holds the value in another form;
 //! - `[shows expression, set closure]`: the same where the default is no value;
-//! - `[of closure]`: an `Option` that the resolver brings to its target; the default is what the target has.
+//! - `[of closure]`: an `Option` that the resolver brings to its target; the default is what the
+//!   target has.
 //!
-//! `~ "..."` before the default is the sample of a hint where the example would not do; `@fixed` before the name keeps a key
-//! out of `[matrix]`.
+//! `~ "..."` before the default is the sample of a hint where the example would not do; `@fixed`
+//! before the name keeps a key out of `[matrix]`.
 
 /// Something that keys land on, which has a value for each of them before a file says anything.
 pub(crate) trait Target: Sized {
@@ -181,7 +185,10 @@ macro_rules! type_of {
     (many($($kind:tt)*)) => { Vec<$crate::value::type_of!($($kind)*)> };
     (off($($kind:tt)*)) => { $crate::value::type_of!($($kind)*) };
     (either($a:ident $(($($x:tt)*))?, $b:ident $(($($y:tt)*))?)) => {
-        $crate::value::Either<$crate::value::type_of!($a $(($($x)*))?), $crate::value::type_of!($b $(($($y)*))?)>
+        $crate::value::Either<
+            $crate::value::type_of!($a $(($($x)*))?),
+            $crate::value::type_of!($b $(($($y)*))?),
+        >
     };
 }
 
@@ -255,7 +262,8 @@ macro_rules! land {
     ($target:expr, $type:ty, $given:expr; $($default:tt)*) => {};
 }
 
-/// A table of keys, as a struct with a field and a constant for each: `table.jitter` is the value, `Table::jitter` the key.
+/// A table of keys, as a struct with a field and a constant for each: `table.jitter` is the value,
+/// `Table::jitter` the key.
 macro_rules! keys {
     ($(#[$meta:meta])* $table:ident { $($rows:tt)* }) => {
         $crate::value::keys! { $(#[$meta])* $table => () { $($rows)* } }
@@ -265,11 +273,15 @@ macro_rules! keys {
         $([$($default:tt)*])?, $example:tt, $doc:expr;
     )* }) => {
         $(#[$meta])*
-        // Some keys are only read where nobody knows the table: those of `[matrix]`, names, lists of tables.
+        // Some keys are only read where nobody knows the table: those of `[matrix]`, names, lists
+        // of tables.
         #[allow(dead_code)]
         #[derive(Clone, Debug)]
         pub(crate) struct $table {
-            $(#[doc = $doc] pub $name: $crate::value::field!([$($($default)*)?] $crate::value::type_of!($kind $(($($range)*))?)),)*
+            $(#[doc = $doc]
+            pub $name: $crate::value::field!(
+                [$($($default)*)?] $crate::value::type_of!($kind $(($($range)*))?)
+            ),)*
         }
 
         #[allow(non_upper_case_globals)]
@@ -278,7 +290,10 @@ macro_rules! keys {
                 $crate::value::Key {
                     name: $crate::value::spelled(stringify!($name)),
                     kind: $crate::value::kind!($kind $(($($range)*))?),
-                    default: $crate::value::default!($target, $crate::value::type_of!($kind $(($($range)*))?); $($($default)*)?),
+                    default: $crate::value::default!(
+                        $target, $crate::value::type_of!($kind $(($($range)*))?);
+                        $($($default)*)?
+                    ),
                     example: $crate::value::spelled(stringify!($example)),
                     sample: {
                         let example = $crate::value::spelled(stringify!($example));
@@ -296,7 +311,9 @@ macro_rules! keys {
 
             fn read(record: &$crate::value::Record) -> Self {
                 Self {
-                    $($name: $crate::value::value_or!([$($($default)*)?] record.get(&Self::$name)),)*
+                    $($name: $crate::value::value_or!(
+                        [$($($default)*)?] record.get(&Self::$name)
+                    ),)*
                 }
             }
         }
@@ -307,7 +324,8 @@ macro_rules! keys {
             #[allow(unused_variables)]
             fn land(&self, target: &mut $target) {
                 $($crate::value::land! {
-                    target, $crate::value::type_of!($kind $(($($range)*))?), &self.$name; $($($default)*)?
+                    target, $crate::value::type_of!($kind $(($($range)*))?), &self.$name;
+                    $($($default)*)?
                 })*
             }
         }
@@ -426,7 +444,8 @@ macro_rules! own {
     };
 }
 
-/// The value of a kind's key: what the row says, or the kind's default; nothing at all without one that is required.
+/// The value of a kind's key: what the row says, or the kind's default; nothing at all without one
+/// that is required.
 macro_rules! own_value {
     ($given:expr;) => {
         Clone::clone(&$given)
@@ -439,16 +458,20 @@ macro_rules! own_value {
     };
 }
 
-/// Kinds that a word of a table chooses, as an enum of typed variants whose keys are rows of the table.
+/// Kinds that a word of a table chooses, as an enum of typed variants whose keys are rows of the
+/// table.
 ///
 /// ```text
-/// Variant = "word", "what it is" { key: type, key: type [!], key: type [= type, default] } + [Table::key];
+/// Variant = "word", "what it is" => {
+///     key: type, key: type [!], key: type [= type, default]
+/// } + [Table::key];
 /// ```
 ///
-/// A key with `!` is required, and those after `+` belong to the kind without being fields of its variant.
+/// A key with `!` is required, and those after `+` belong to the kind without being fields of its
+/// variant.
 macro_rules! kinds {
     ($(#[$meta:meta])* $kinds:ident of $rows:ident, $(#[$word_meta:meta])* by $words:ident { $(
-        $variant:ident = $word:literal, $doc:literal {
+        $variant:ident = $word:literal, $doc:expr => {
             $($name:ident: $type:ty $([$($need:tt)*])?),* $(,)?
         } $(+ [$($more:expr),* $(,)?])?;
     )* }) => {

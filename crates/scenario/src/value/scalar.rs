@@ -5,11 +5,11 @@ use std::ops::RangeInclusive;
 use fullpipe_cc::StackSpec;
 use fullpipe_units::Fraction;
 
-use super::super::document::{Data, Node, shorten};
 use super::dotted::is_name;
 use super::hint::{nearest, quoted};
 use super::reader::Item;
 use super::{Reader, Value, Word};
+use crate::document::{Data, Node, shorten};
 
 impl Reader<'_> {
     pub(super) fn name(&mut self, item: Item<'_>) -> Option<Value> {

@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use fullpipe_cc::StackSpec;
 use fullpipe_units::{BufferSize, Bytes, Rate, Segments, Span, WindowSize};
 
-use super::super::document::Entry;
 use super::{Record, Value, Word};
+use crate::document::Entry;
 
 /// A type that a value can have.
 pub(crate) trait Typed: Sized {

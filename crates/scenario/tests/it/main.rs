@@ -1,6 +1,7 @@
 //! Integration tests.
 
 mod bad_input;
+mod every_key;
 mod network;
 mod scenario;
 mod scenario_text;

@@ -1,4 +1,5 @@
-//! No text, however odd, makes the reader of scenario files panic, and every diagnostic is printable.
+//! No text, however odd, makes the reader of scenario files panic, and every diagnostic is
+//! printable.
 
 use fullpipe_scenario::{Overrides, Scenario, builtin};
 use proptest::prelude::*;

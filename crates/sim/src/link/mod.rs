@@ -15,8 +15,8 @@ mod timed;
 mod transmitter;
 mod wire;
 
-use fullpipe_run::{Discipline, LinkOutcome, LinkSpec};
-use fullpipe_units::{Span, Time};
+use fullpipe_run::{LinkOutcome, LinkSpec};
+use fullpipe_units::Time;
 
 pub use meter::Watch;
 
@@ -78,7 +78,7 @@ impl Flying {
 impl Link {
     /// A link at time zero.
     pub fn new(spec: &LinkSpec, seed: u64, watch: &Watch) -> Self {
-        if is_plain(spec) {
+        if spec.is_plain() {
             let mut spec = spec.clone();
             spec.delay += spec.drawn_spread(seed);
             Self::Plain(Plain::new(&spec, seed, watch))
@@ -161,28 +161,4 @@ impl Link {
             Self::Special(link) => link.finish(),
         }
     }
-}
-
-/// True if the link has nothing but a buffer, a rate, a delay and random loss.
-fn is_plain(spec: &LinkSpec) -> bool {
-    let LinkSpec {
-        rate,
-        discipline,
-        loss_of_acks,
-        jitter,
-        reorder,
-        policer,
-        schedule,
-        trace,
-        ..
-    } = spec;
-    // A rate of zero is an outage that never ends.
-    rate.is_none_or(|r| r.as_bits_per_sec() > 0)
-        && *discipline == Discipline::DropTail
-        && !loss_of_acks
-        && *jitter == Span::ZERO
-        && reorder.is_none()
-        && policer.is_none()
-        && schedule.is_empty()
-        && trace.is_none()
 }

@@ -3,13 +3,13 @@
 use fullpipe_run::LinkSpec;
 use fullpipe_units::{Rate, Span};
 
-use super::super::super::files::Files;
-use super::super::super::keys::{Back, Element, PathChange, PathChanges, PathKeys, RttChange};
-use super::super::super::value::{At, Findings, Table};
-use super::super::Tables;
-use super::super::path::{Entry, loss, mean_rate};
+use super::super::path::{Entry, mean_rate};
+use super::super::tables::Tables;
 use super::Layout;
 use super::sender::Sender;
+use crate::files::Files;
+use crate::keys::{Back, Element, PathChange, PathChanges, PathKeys, RttChange, loss};
+use crate::value::{At, Findings, Table};
 
 /// What `[path]` is.
 #[derive(Clone, Copy, Debug)]

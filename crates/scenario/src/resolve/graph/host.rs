@@ -3,10 +3,10 @@
 use fullpipe_run::{Buffer, LinkSpec};
 use fullpipe_units::{Rate, Span};
 
-use super::super::super::keys::{FlowKeys, Transport};
-use super::super::super::value::Findings;
 use super::sender::Sender;
 use super::{Layout, Leg};
+use crate::keys::{FlowKeys, Transport};
+use crate::value::Findings;
 
 /// A host with an interface.
 #[derive(Debug)]

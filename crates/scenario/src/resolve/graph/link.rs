@@ -3,13 +3,13 @@
 use fullpipe_run::{Buffer, LinkSpec};
 use fullpipe_units::Span;
 
-use super::super::super::files::Files;
-use super::super::super::keys::{DelayChange, Element, LinkKeys};
-use super::super::super::value::{At, Findings};
-use super::super::Tables;
-use super::super::path::{Entry, loss, mean_rate};
+use super::super::path::{Entry, mean_rate};
+use super::super::tables::Tables;
 use super::sender::named;
 use super::{Layout, Leg};
+use crate::files::Files;
+use crate::keys::{DelayChange, Element, LinkKeys, loss};
+use crate::value::{At, Findings};
 
 impl Layout {
     /// `[[link]]` and `[[route]]`.

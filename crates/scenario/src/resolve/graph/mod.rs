@@ -1,4 +1,5 @@
-//! Links laid out: the dumbbell of `[path]`, the links of `[[link]]`, the interfaces of hosts, and the ways over them.
+//! Links laid out: the dumbbell of `[path]`, the links of `[[link]]`, the interfaces of hosts, and
+//! the ways over them.
 
 mod dumbbell;
 mod host;
@@ -11,12 +12,12 @@ use std::collections::BTreeMap;
 use fullpipe_run::LinkSpec;
 use fullpipe_units::{Rate, Span};
 
-use super::super::document::Place;
-use super::super::files::Files;
-use super::super::keys::{Element, PathKeys, Route};
-use super::super::value::{At, Findings, Key, Record};
-use super::Tables;
-use super::path::{ElementResolver, marks};
+use super::path::ElementResolver;
+use super::tables::Tables;
+use crate::document::Place;
+use crate::files::Files;
+use crate::keys::{Element, PathKeys, Route};
+use crate::value::{At, Findings, Key, Record};
 use dumbbell::Dumbbell;
 use host::Host;
 use sender::senders;
@@ -126,8 +127,8 @@ impl Layout {
         })
     }
 
-    /// The links back of a flow with this RTT; flows with the same rest share the link that delays. A spread needs one
-    /// for each stream, of this name.
+    /// The links back of a flow with this RTT; flows with the same rest share the link that delays.
+    /// A spread needs one for each stream, of this name.
     pub fn back(&mut self, leg: &Leg, rtt: Span, spread: Option<(Span, &str)>) -> Vec<usize> {
         let mut back = leg.back.clone();
         let rest = rtt.saturating_sub(leg.covered);
@@ -153,7 +154,7 @@ impl Layout {
     pub fn marks(&self, leg: &Leg) -> bool {
         leg.forward
             .iter()
-            .any(|i| marks(&self.links[*i].discipline))
+            .any(|i| self.links[*i].discipline.marks())
     }
 }
 

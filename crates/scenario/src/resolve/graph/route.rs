@@ -2,12 +2,12 @@
 
 use fullpipe_units::Span;
 
-use super::super::super::document::shorten;
-use super::super::super::keys::{FlowKeys, Route};
-use super::super::super::value::{At, Findings, Key, did_you_mean};
-use super::super::Tables;
+use super::super::tables::Tables;
 use super::sender::named;
 use super::{Layout, Leg};
+use crate::document::shorten;
+use crate::keys::{FlowKeys, Route};
+use crate::value::{At, Findings, Key, did_you_mean};
 
 impl Layout {
     pub(super) fn route(

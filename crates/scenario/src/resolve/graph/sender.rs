@@ -2,9 +2,9 @@
 
 use fullpipe_units::Span;
 
-use super::super::super::keys::{Direction, TrafficWord, Transport};
-use super::super::super::value::{At, Record};
-use super::super::Tables;
+use super::super::tables::Tables;
+use crate::keys::{Direction, TrafficWord, Transport};
+use crate::value::{At, Record};
 
 /// Someone who sends over the links.
 pub(super) struct Sender<'a> {

@@ -1,22 +1,19 @@
-//! What a table says about one link: capacity and buffer, queue discipline, loss, changes over time.
+//! What a table says about one link: capacity and buffer, queue discipline, loss, changes over
+//! time.
 
-mod loss;
-mod queue;
 mod schedule;
 
 use std::sync::Arc;
 
-use fullpipe_run::{Buffer, DeliveryTrace, LinkSpec, Policer, Reorder};
+use fullpipe_run::{Buffer, DeliveryTrace, Discipline, LinkSpec, Policer, Reorder};
 use fullpipe_units::{BufferSize, Bytes, Rate, Span};
 
-use super::super::bdp_packets;
-use super::super::files::Files;
-use super::super::keys::{Element, PolicerTable, ReorderTable};
-use super::super::value::{At, Findings, Key, Lands};
-use super::{significant, whole};
+use super::sizes::{significant, whole};
+use crate::files::Files;
+use crate::keys::{Element, PolicerTable, QueueKind, QueueTable, ReorderTable, Served, discipline};
+use crate::value::{At, Either, Findings, Key, Lands, Sub};
+use fullpipe_metrics::bdp_packets;
 
-pub(super) use loss::loss;
-pub(super) use queue::marks;
 pub(super) use schedule::Entry;
 
 /// Reads what a table says of a link.
@@ -66,7 +63,8 @@ impl ElementResolver<'_> {
         if room < 1.0 {
             let message = match size {
                 BufferSize::Bdp(_) => format!(
-                    "the buffer holds less than one packet of {packet} bytes: 1BDP is {} packets here",
+                    "the buffer holds less than one packet of {packet} bytes: 1BDP is {} packets \
+                     here",
                     significant(bdp_packets(rate, rtt, packet))
                 ),
                 _ => format!("the buffer holds less than one packet of {packet} bytes"),
@@ -76,6 +74,18 @@ impl ElementResolver<'_> {
             return None;
         }
         Some((buffer, room))
+    }
+
+    /// Queue discipline that a key gives, on a link of this rate whose flows have this round trip.
+    pub fn queue(
+        &self,
+        queue: &Either<QueueKind, Sub<QueueTable>>,
+        key: &Key,
+        (rate, rtt): (Rate, Span),
+        findings: &mut Findings,
+    ) -> Discipline {
+        let packet = self.packet;
+        discipline(&self.at, key, queue, Served { rate, rtt, packet }, findings)
     }
 
     /// All that comes beside rate, buffer, queue and loss: jitter, reordering, a policer.

@@ -3,9 +3,9 @@
 use fullpipe_run::Change;
 use fullpipe_units::{Rate, Span, Time};
 
-use super::super::super::keys;
-use super::super::super::value::{At, Findings, Key};
-use super::{ElementResolver, loss};
+use super::ElementResolver;
+use crate::keys;
+use crate::value::{At, Findings, Key};
 
 /// An entry of a schedule.
 pub(in crate::resolve) struct Entry<'a> {
@@ -17,7 +17,8 @@ pub(in crate::resolve) struct Entry<'a> {
 }
 
 impl ElementResolver<'_> {
-    /// Changes over time of a link with this rate and in a run of this duration, as far as they are known.
+    /// Changes over time of a link with this rate and in a run of this duration, as far as they are
+    /// known.
     pub fn schedule(
         &self,
         entries: Vec<Entry<'_>>,
@@ -80,7 +81,7 @@ impl ElementResolver<'_> {
                 at,
                 rate: entry.rate,
                 delay,
-                loss: loss.map(|value| self::loss(&entry, &Keys::loss, value, findings)),
+                loss: loss.map(|value| keys::loss(&entry, &Keys::loss, value, findings)),
             };
             current = change.rate.or(current);
             // What ends an outage does not come before what happens in it.

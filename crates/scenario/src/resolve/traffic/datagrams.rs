@@ -3,12 +3,12 @@
 use fullpipe_run::{RunSpec, SourceSpec};
 use fullpipe_units::Span;
 
-use super::super::super::TrafficGroup;
-use super::super::super::keys::{TrafficKeys, TrafficKinds};
-use super::super::super::value::Findings;
 use super::super::graph::Leg;
 use super::TrafficResolver;
 use super::waveform::mean_rate;
+use crate::keys::{TrafficKeys, TrafficKinds};
+use crate::value::Findings;
+use fullpipe_metrics::TrafficGroup;
 
 impl TrafficResolver<'_> {
     pub(super) fn datagrams(
@@ -35,7 +35,8 @@ impl TrafficResolver<'_> {
         {
             let work = u128::from(volume.0) * 8_000_000_000;
             let lasts = work.div_ceil(u128::from(rate.as_bits_per_sec().max(1)));
-            // Nothing leaves at the stop itself, but the last datagram is due when the volume is full.
+            // Nothing leaves at the stop itself, but the last datagram is due when the volume is
+            // full.
             let lasts = u64::try_from(lasts + 1).unwrap_or(u64::MAX);
             let over = group.start + Span::from_nanos(lasts);
             stop = Some(stop.map_or(over, |stop| stop.min(over)));

@@ -8,12 +8,12 @@ mod waveform;
 use fullpipe_run::RunSpec;
 use fullpipe_units::{Rate, Time};
 
-use super::super::keys::{Direction, Traffic, TrafficKeys, TrafficWord};
-use super::super::value::{At, Findings, Key, Table, Words};
-use super::super::{TrafficGroup, TrafficKind};
-use super::Input;
 use super::flow::times;
 use super::graph::Layout;
+use super::tables::Input;
+use crate::keys::{Direction, Traffic, TrafficKeys, TrafficWord};
+use crate::value::{At, Findings, Key, Table, Words};
+use fullpipe_metrics::{TrafficGroup, TrafficKind};
 
 /// Resolves the traffic of a case.
 pub(super) fn traffic(

@@ -3,11 +3,11 @@
 use fullpipe_run::{PingSpec, RunSpec};
 use fullpipe_units::WindowSize;
 
-use super::super::super::keys::{TrafficKeys, Transport};
-use super::super::super::value::{Either, Findings};
-use super::super::super::{TrafficGroup, TrafficKind};
 use super::super::graph::{Layout, Leg};
 use super::{MAX_ARRIVALS, TrafficResolver};
+use crate::keys::{TrafficKeys, Transport};
+use crate::value::{Either, Findings};
+use fullpipe_metrics::{TrafficGroup, TrafficKind};
 
 impl TrafficResolver<'_> {
     pub(super) fn ping(

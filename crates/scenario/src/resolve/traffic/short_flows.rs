@@ -3,13 +3,13 @@
 use fullpipe_run::{ArrivalSpec, Arrivals, FlowSpec, RunSpec, SizeLaw};
 use fullpipe_units::WindowSize;
 
-use super::super::super::keys::{ParetoTable, SizeTable, TrafficKeys, Transport};
-use super::super::super::value::{At, Bounds, Either, Findings, Key};
-use super::super::super::{TrafficGroup, TrafficKind};
 use super::super::flow::whole_segments;
 use super::super::graph::{Layout, Leg};
 use super::super::transport::TransportResolver;
 use super::{MAX_ARRIVALS, TrafficResolver, rate_of};
+use crate::keys::{ParetoTable, SizeTable, TrafficKeys, Transport};
+use crate::value::{At, Bounds, Either, Findings, Key};
+use fullpipe_metrics::{TrafficGroup, TrafficKind};
 
 impl TrafficResolver<'_> {
     pub(super) fn short_flows(

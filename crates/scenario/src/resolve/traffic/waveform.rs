@@ -3,9 +3,9 @@
 use fullpipe_run::Waveform;
 use fullpipe_units::{Rate, Span};
 
-use super::super::super::keys::{TrafficKeys, TrafficKinds};
-use super::super::super::value::Findings;
 use super::{TrafficResolver, rate_of};
+use crate::keys::{TrafficKeys, TrafficKinds};
+use crate::value::Findings;
 
 impl TrafficResolver<'_> {
     /// What the keys of the kind say of the rate; `None` of kinds without one.

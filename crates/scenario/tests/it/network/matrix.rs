@@ -52,7 +52,8 @@ fn a_quick_run_has_fewer_cases() {
         assert_eq!(case.params[2].1, "far");
         assert_eq!(case.run_spec(1).flows[0].receiver.acks.every, 1);
     }
-    // The first expectation's buffer is left out, the second is not for a quick run, the third only for one.
+    // The first expectation's buffer is left out, the second is not for a quick run, the third only
+    // for one.
     let bounds: Vec<f64> = quick.expectations.iter().map(|e| e.bound.0).collect();
     assert_eq!(bounds, [0.3]);
     // A key set on the command line comes after.

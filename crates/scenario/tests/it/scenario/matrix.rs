@@ -100,7 +100,8 @@ fn settings() {
     );
     assert_eq!(scenario.cases[0].params, []);
 
-    // A key of the matrix keeps its place with one value; expectations about the others do not apply.
+    // A key of the matrix keeps its place with one value; expectations about the others do not
+    // apply.
     let scenario = parse(CONTRACT, &[("flow.main.stack", "highspeed")]);
     assert_eq!(scenario.cases.len(), 2);
     assert_eq!(
