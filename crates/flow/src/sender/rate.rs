@@ -180,3 +180,45 @@ impl Delivery {
         Some(volume)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: u64) -> Time {
+        Time::ZERO + Span::from_millis(n)
+    }
+
+    /// 200 segments, one a millisecond, and an ACK for each 300 ms after it left: the ring of stamps
+    /// grows twice meanwhile. One flight begins with segment 0, the other with segment 50, as if the
+    /// network were empty then. The ACK interval of segment k goes from the start of its flight to
+    /// its ACK.
+    #[test]
+    fn stamps_outlive_the_growth_of_their_ring() {
+        let mut d = Delivery::new(true);
+        for seq in 0..200 {
+            let pipe = if seq == 0 || seq == 50 { 0 } else { 1 };
+            d.on_sent(ms(seq), seq, 0, pipe);
+        }
+        for seq in 0..200 {
+            let newest = Sent::new(ms(seq), 0);
+            let since = d.on_delivered(1, &newest);
+            let rate = d.sample(ms(300 + seq), (seq, &newest), since, Span::ZERO);
+            let rate = rate.unwrap();
+            assert_eq!((rate.delivered, rate.prior_delivered), (seq + 1, 0));
+            let flight = if seq < 50 { 0 } else { 50 };
+            assert_eq!(rate.interval, ms(300 + seq) - ms(flight), "{seq}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_sampled_for_a_controller_that_does_not_ask() {
+        let mut d = Delivery::new(false);
+        d.on_sent(ms(0), 0, 0, 0);
+        let newest = Sent::new(ms(0), 0);
+        let since = d.on_delivered(1, &newest);
+        assert_eq!((since, d.delivered()), (1, 1));
+        let rate = d.sample(ms(80), (0, &newest), since, Span::ZERO);
+        assert!(rate.is_none());
+    }
+}

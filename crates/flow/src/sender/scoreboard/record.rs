@@ -13,6 +13,16 @@ pub struct Sent {
 }
 
 impl Sent {
+    /// A segment sent once, after `delivered` deliveries.
+    #[cfg(test)]
+    pub(in crate::sender) fn new(xmit: Time, delivered: u32) -> Self {
+        Self {
+            xmit,
+            delivered,
+            flags: 0,
+        }
+    }
+
     /// Retransmitted at least once.
     pub fn retransmitted(&self) -> bool {
         self.flags & RETRANSMITTED != 0
