@@ -24,6 +24,7 @@ run: ## Build quickly, run a tour of the built-in scenarios, write its report
 test: ## Run every test that this machine can run
 	$(CARGO) test --workspace --locked
 	web/check.sh
+	$(CARGO) run --quiet --locked --manifest-path examples/quinn/Cargo.toml -- cubic 100
 
 bench: ## Measure the simulator: packets per second, instructions per packet, ns-2, ns-3
 	@bench/run.sh
@@ -43,5 +44,7 @@ lint: ## Check format, prose, circles of files, lints, licences
 	$(CARGO) fmt --all --check
 	scripts/lint.py
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	@for f in '' registry linux serde; do echo "check fullpipe-cc with features '$$f' alone"; \
+	$(CARGO) check --quiet --locked -p fullpipe-cc --no-default-features --features "$$f" || exit 1; done
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check bans licenses sources; \
 	else echo 'skipped: licences and bans (cargo-deny is missing: cargo install cargo-deny --locked)'; fi

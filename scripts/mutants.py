@@ -300,6 +300,8 @@ def copy_workspace(work):
     (work / "Cargo.toml").write_text(manifest)
     if (ROOT / "Cargo.lock").exists():
         shutil.copy(ROOT / "Cargo.lock", work / "Cargo.lock")
+    # A test compares its example with the law that it compiles.
+    shutil.copy(ROOT / "CONTRIBUTING.md", work / "CONTRIBUTING.md")
     for crate in CRATES:
         shutil.rmtree(work / crate, ignore_errors=True)
         # New time stamps: cargo must not take the last mutant's build for this source.

@@ -348,3 +348,26 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
         self.law.report(self.win.w, visit);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gentle::GENTLE;
+    use crate::rounds::{ack, loss};
+    use crate::startup::limited::LIMITED;
+
+    #[test]
+    fn any_start_up_runs_with_any_law() {
+        let start = LIMITED.make(&[("max_ssthresh", "4")]).unwrap();
+        let law = GENTLE.make(&[("increase", "2")]).unwrap();
+        let mut cc = Classic::new(start, law, None, Setup::default());
+        // Limited Slow-Start: K = floor(10 / 2) = 5, so that two segments add 0.4.
+        cc.on_ack(&ack(Time::ZERO, 2));
+        assert!((cc.window() - 10.4).abs() < 1e-12, "{}", cc.window());
+        cc.on_congestion(&loss(Time::ZERO, 20));
+        assert!((cc.window() - 7.8).abs() < 1e-12, "{}", cc.window());
+        // a n / w = 2 / 7.8.
+        cc.on_ack(&ack(Time::ZERO, 1));
+        assert!((cc.window() - (7.8 + 2.0 / 7.8)).abs() < 1e-12);
+    }
+}

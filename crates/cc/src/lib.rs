@@ -1,24 +1,11 @@
-//! Congestion controllers for fast, long paths: pure functions of events, composed of start-up x window law.
-//!
-//! What it is: the algorithms, their parameters and provenance, and the registry that turns a spelling such as
-//! `highspeed(low_window=31)+limited(max_ssthresh=100)` into a running controller. What it is not: it knows no packets,
-//! clocks, sockets or generators; the sender in `fullpipe-flow` digests those into the events of [`controller`].
-//!
-//! ```
-//! use fullpipe_cc::{Controller, Setup, StackSpec};
-//!
-//! let spec = StackSpec::parse("aimd(increase=15,decrease=0.3)").unwrap();
-//! let stack = spec.controller(Setup { initial_window: 2.0, ..Setup::default() });
-//! assert_eq!(stack.window(), 2.0);
-//! assert!(stack.in_start_up());
-//! ```
-
+#![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), no_std)]
 
 #[macro_use]
 extern crate alloc;
 
-// Unit tests share the round-based driver and the rate-based controller of the integration tests.
+// Unit tests share the round-based driver and the model-based controller of the integration tests.
+// `gentle.rs` is the law that CONTRIBUTING.md prints.
 #[cfg(test)]
 extern crate self as fullpipe_cc;
 #[cfg(test)]
@@ -32,6 +19,10 @@ mod rounds;
 pub mod params;
 #[macro_use]
 pub mod entry;
+
+#[cfg(test)]
+#[path = "../tests/it/gentle.rs"]
+pub mod gentle;
 
 pub mod classic;
 pub mod controller;

@@ -1,7 +1,7 @@
 //! [`BufferSize`]: size of a queue, in bytes, packets, time or BDP.
 
-use std::fmt;
-use std::str::FromStr;
+use core::fmt;
+use core::str::FromStr;
 
 use crate::quantity::{self, Dim, Expected, Finest};
 use crate::{Bytes, Packets, ParseQuantityError, Span};

@@ -1,27 +1,16 @@
 //! [`Bytes`]: an amount of data.
 
-use std::fmt;
-use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
-use std::str::FromStr;
+use core::fmt;
+use core::ops::{Add, AddAssign, Mul, Sub, SubAssign};
+use core::str::FromStr;
 
 use crate::ParseQuantityError;
 use crate::quantity::{self, Dim, Expected, Finest};
 
 /// An amount of data in bytes. Arithmetic overflows like `u64` does (a panic with debug
 /// assertions).
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Default,
-    Debug,
-    serde::Serialize,
-    serde::Deserialize,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Bytes(pub u64);
 
 impl Bytes {

@@ -1,7 +1,10 @@
 //! [`Fraction`]: a fraction of a whole, such as a loss probability.
 
-use std::fmt;
-use std::str::FromStr;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::string::ToString;
+use core::fmt;
+use core::str::FromStr;
 
 use crate::quantity::{self, Dim, Expected};
 use crate::{ParseQuantityError, QuantityErrorKind};

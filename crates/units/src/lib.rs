@@ -27,6 +27,11 @@
 //! (powers of 1000) and `KiB MiB GiB TiB` (powers of 1024); `segments`, `packets`, `BDP`, `%`.
 //! Blanks before the unit, decimals, exponents and `_` between digits are allowed.
 
+#![cfg_attr(not(test), no_std)]
+
+#[macro_use]
+extern crate alloc;
+
 mod buffer_size;
 mod bytes;
 mod fraction;

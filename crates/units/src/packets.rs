@@ -1,7 +1,7 @@
 //! [`Packets`]: a whole number of packets.
 
-use std::fmt;
-use std::str::FromStr;
+use core::fmt;
+use core::str::FromStr;
 
 use crate::ParseQuantityError;
 use crate::quantity::{self, Dim, Expected, Finest};

@@ -1,25 +1,14 @@
 //! [`Rate`]: bits per second, with conversions between bytes and time.
 
-use std::fmt;
-use std::str::FromStr;
+use core::fmt;
+use core::str::FromStr;
 
 use crate::quantity::{self, Dim, Expected, Finest};
 use crate::{Bytes, ParseQuantityError, Span};
 
 /// A rate in whole bits per second.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Default,
-    Debug,
-    serde::Serialize,
-    serde::Deserialize,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Rate(u64);
 
 impl Rate {

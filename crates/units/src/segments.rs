@@ -1,7 +1,7 @@
 //! [`Segments`]: a quantity of segments, with fractions.
 
-use std::fmt;
-use std::str::FromStr;
+use core::fmt;
+use core::str::FromStr;
 
 use crate::ParseQuantityError;
 use crate::quantity::{self, Dim, Expected};

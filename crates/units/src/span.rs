@@ -1,26 +1,16 @@
 //! [`Span`]: a length of time, in nanoseconds, never negative.
 
-use std::fmt;
-use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
-use std::str::FromStr;
+use core::fmt;
+use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+use core::str::FromStr;
+use core::time::Duration;
 
 use crate::ParseQuantityError;
 use crate::quantity::{self, Dim, Expected, Finest};
 
 /// A length of time in whole nanoseconds; reaches 584 years.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Default,
-    Debug,
-    serde::Serialize,
-    serde::Deserialize,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Span(u64);
 
 impl Span {
@@ -92,6 +82,24 @@ impl Span {
 fn round(x: f64) -> u64 {
     let floor = x as u64;
     floor.saturating_add(u64::from(x - floor as f64 >= 0.5))
+}
+
+/// As the standard library measures time; what is beyond 584 years becomes [`Span::MAX`].
+impl From<Duration> for Span {
+    fn from(duration: Duration) -> Span {
+        Span(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// [`Span::MAX`] stands for ever, and becomes [`Duration::MAX`].
+impl From<Span> for Duration {
+    fn from(span: Span) -> Duration {
+        if span == Span::MAX {
+            Duration::MAX
+        } else {
+            Duration::from_nanos(span.0)
+        }
+    }
 }
 
 impl Add for Span {
@@ -171,6 +179,17 @@ static SPAN: Expected = Expected {
 mod tests {
     use super::*;
     use crate::QuantityErrorKind as Kind;
+
+    #[test]
+    fn the_standard_library_s_durations_come_and_go() {
+        let ms80 = Duration::from_millis(80);
+        assert_eq!(Span::from(ms80), Span::from_millis(80));
+        assert_eq!(Duration::from(Span::from_millis(80)), ms80);
+        assert_eq!(Span::from(Duration::MAX), Span::MAX);
+        assert_eq!(Duration::from(Span::MAX), Duration::MAX);
+        let most = Span::from_nanos(u64::MAX - 1);
+        assert_eq!(Span::from(Duration::from(most)), most);
+    }
 
     #[test]
     fn prints_the_largest_fitting_unit() {

@@ -1,25 +1,15 @@
 //! [`Time`]: an instant of a run, in nanoseconds since its start.
 
-use std::fmt;
-use std::ops::{Add, AddAssign, Sub};
-use std::str::FromStr;
+use core::fmt;
+use core::ops::{Add, AddAssign, Sub};
+use core::str::FromStr;
+use core::time::Duration;
 
 use crate::{ParseQuantityError, Span};
 
 /// An instant, in whole nanoseconds since the start of the run; reaches 584 years.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Default,
-    Debug,
-    serde::Serialize,
-    serde::Deserialize,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Time(u64);
 
 impl Time {
@@ -52,6 +42,14 @@ impl Time {
     /// The span from `earlier` to `self`; zero if `earlier` is in fact later.
     pub const fn saturating_since(self, earlier: Time) -> Span {
         Span::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+/// The instant `since_start` after the start, for an endpoint whose clock is the standard library's:
+/// `Time::from(now.duration_since(start))`.
+impl From<Duration> for Time {
+    fn from(since_start: Duration) -> Time {
+        Time::ZERO + Span::from(since_start)
     }
 }
 

@@ -1,7 +1,7 @@
 //! [`WindowSize`]: a window, in bytes, segments or BDP.
 
-use std::fmt;
-use std::str::FromStr;
+use core::fmt;
+use core::str::FromStr;
 
 use crate::quantity::{self, Dim, Expected, Finest};
 use crate::{Bytes, ParseQuantityError, Segments};

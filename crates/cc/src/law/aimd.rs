@@ -52,7 +52,7 @@ impl Aimd {
             increase: a,
             decrease: b,
         } = *self;
-        (a * (2.0 - b) / (2.0 * b * p)).sqrt()
+        libm::sqrt(a * (2.0 - b) / (2.0 * b * p))
     }
 
     /// Increase with which a flow that removes `decrease` gets as much as Reno: `3b/(2-b)` (RFC 9438 section 4.3).

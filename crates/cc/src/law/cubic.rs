@@ -56,7 +56,7 @@ impl CubicParams {
     /// `(C (3+beta) / (4 (1-beta)))^(1/4) (rtt/p)^(3/4)`.
     pub fn mean_window(&self, rtt: f64, p: f64) -> f64 {
         let factor = self.c * (3.0 + self.beta) / (4.0 * (1.0 - self.beta));
-        factor.sqrt().sqrt() * libm::pow(rtt / p, 0.75)
+        libm::sqrt(libm::sqrt(factor)) * libm::pow(rtt / p, 0.75)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Integration tests of the controllers.
 
+mod contributing;
 mod laws;
 mod model;
 mod modules;

@@ -1,5 +1,8 @@
 //! Decimal digits, exact until the unit is known.
 
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+
 use super::Finest;
 use super::QuantityErrorKind as Kind;
 

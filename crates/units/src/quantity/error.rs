@@ -1,6 +1,9 @@
 //! [`ParseQuantityError`]: which unit was expected, and what to write instead.
 
-use std::fmt;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::string::ToString;
+use core::fmt;
 
 use super::{self as quantity, Expected};
 

@@ -4,6 +4,8 @@
 //! Numbers are kept as decimal digits until the unit is known, so integer quantities are exact over
 //! the whole range of `u64` and real ones are rounded once.
 
+use alloc::borrow::ToOwned;
+
 mod decimal;
 mod error;
 mod nearest;

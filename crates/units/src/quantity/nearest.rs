@@ -1,5 +1,8 @@
 //! The unit that was meant.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use super::decimal::Decimal;
 use super::units::{BINARY_SIZES, DECIMAL_SIZES, RATES, Unit};
 use super::{Dim, Expected};

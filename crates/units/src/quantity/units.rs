@@ -1,5 +1,7 @@
 //! The units, and a value in the one that suits it.
 
+use alloc::string::String;
+
 use super::Dim;
 
 pub(crate) struct Unit {

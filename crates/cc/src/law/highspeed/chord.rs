@@ -61,7 +61,7 @@ impl HighSpeed {
             _ if w <= low => flat(0.0, low),
             _ => {
                 let at_from = self.response.raw_a(w);
-                let to = w * (1.0 + CHORD / at_from.max(1.0).sqrt());
+                let to = w * (1.0 + CHORD / libm::sqrt(at_from.max(1.0)));
                 let slope = (self.response.raw_a(to) - at_from) / (to - w);
                 Chord {
                     from: w,

@@ -76,7 +76,7 @@ impl Gamma {
 
 /// Linux Vegas' window after start-up: `min(w, floor(w base/rtt) + 1)`.
 pub fn linux_exit(w: f64, end: &RoundEnd) -> f64 {
-    w.min((w * end.base.as_secs_f64() / end.rtt.as_secs_f64()).floor() + 1.0)
+    w.min(libm::floor(w * end.base.as_secs_f64() / end.rtt.as_secs_f64()) + 1.0)
 }
 
 impl StartUp for Gamma {
