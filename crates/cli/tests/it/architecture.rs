@@ -293,6 +293,24 @@ fn what_the_pages_name_exists() {
     assert!(dead.is_empty(), "{}", dead.join("\n"));
 }
 
+/// What is attributed to others must be where the attribution says.
+#[test]
+fn what_the_notices_name_exists() {
+    const TOP: [&str; 5] = ["crates/", "calibrate/", "bench/", "contrib/", "web/"];
+    for name in ["NOTICE", "docs/provenance.md"] {
+        let text = page(name);
+        let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || "_./-".contains(c)));
+        let words = words.map(|word| word.trim_end_matches(['.', '/']));
+        let paths: Vec<_> = words
+            .filter(|word| TOP.iter().any(|top| word.starts_with(top)))
+            .collect();
+        assert!(paths.len() > 3, "{name} names no files");
+        for path in paths {
+            assert!(root().join(path).exists(), "{name}: {path} is not there");
+        }
+    }
+}
+
 /// Whether a file, or a function or type written as `Type::name`, exists; other words always do.
 fn exists(word: &str, files: &[String], code: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
