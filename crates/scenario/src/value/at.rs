@@ -121,7 +121,8 @@ impl<T> At<'_, T> {
     /// given.
     pub fn required_of(&self, own: &[Own], findings: &mut Findings) -> bool {
         let required = own.iter().filter(|own| own.required);
-        required.fold(true, |all, own| self.required(&own.key, findings) && all)
+        let missing = required.filter(|own| !self.required(&own.key, findings));
+        missing.count() == 0
     }
 
     /// Refuses keys that are neither a kind's own nor `common`.
