@@ -70,7 +70,10 @@ impl<'a> TransportResolver<'a> {
         let mss = ends.sender.mss;
         let window = self.window(&Transport::window, t.window, mss, findings);
         let advertised = self.window(&Transport::receive_window, t.receive_window, mss, findings);
-        ends.receiver.window.max = advertised.map(|segments| segments as u64);
+        if let Some(advertised) = advertised {
+            ends.receiver.window.max = Some(advertised as u64);
+        }
+        let advertised = ends.receiver.window.max.map(|segments| segments as f64);
         ends.sender.window.max = window.unwrap_or(f64::INFINITY);
         let cap = match (window, advertised) {
             (Some(a), Some(b)) => Some(a.min(b)),

@@ -1,6 +1,7 @@
 //! Integration tests.
 
 mod bad_input;
+mod defaults;
 mod every_key;
 mod network;
 mod scenario;
