@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use super::folder::draw_all;
+use super::stored::ByFlow;
 use super::{Curve, Figure, FigureError, Written};
 use fullpipe_results::agreement;
 use fullpipe_results::compare::matching;
@@ -69,12 +70,13 @@ fn curves(
             return Ok(Vec::new());
         };
         let events = table(SeriesKind::Events)?.unwrap_or_default();
+        let parts = (&series, &ByFlow::new(&series), &ByFlow::new(&events));
         for (i, flow) in cases[side].flows.iter().enumerate() {
             let name = match cases[side].flows.len() {
                 1 => names[side].clone(),
                 _ => format!("{}, {}", names[side], flow.name),
             };
-            let mut curve = curve(&series, &events, &flow.name);
+            let mut curve = curve(parts, &flow.name);
             if curve.time.is_empty() {
                 continue;
             }
@@ -87,11 +89,11 @@ fn curves(
     Ok(out)
 }
 
-fn curve(series: &Table, events: &Table, flow: &str) -> Curve {
+fn curve((table, series, events): (&Table, &ByFlow<'_>, &ByFlow<'_>), flow: &str) -> Curve {
     let mut curve = Curve::of(String::new(), 0, flow, series, events);
     if curve.time.is_empty() {
         // Several streams: the sum of their windows.
-        for (time, window) in agreement::window(series, flow) {
+        for (time, window) in agreement::window(table, flow) {
             curve.time.push(time);
             curve.window.push(window);
         }

@@ -1,5 +1,7 @@
 //! From a stored result to what stands in a picture: curves, events and what the path holds.
 
+use std::collections::HashMap;
+
 use super::draw::thousands;
 use super::{Curve, Figure, Level, Mark, MarkKind};
 use fullpipe_results::store::{ResultDir, SeriesKind, StoreError, Table};
@@ -26,6 +28,7 @@ impl Figure {
             .series(case.index, seed, SeriesKind::Events)?
             .unwrap_or_default();
         let spec = case.run_spec(seed);
+        let (series, events) = (ByFlow::new(&series), ByFlow::new(&events));
         let mut curves = Vec::new();
         for (group, flow) in case.flows.iter().enumerate() {
             for member in flow.members.clone() {
@@ -53,43 +56,60 @@ impl Figure {
     }
 }
 
+/// A table, and which of its rows are whose: looked through once, however many flows there are.
+pub(super) struct ByFlow<'a> {
+    table: &'a Table,
+    rows: HashMap<&'a str, Vec<usize>>,
+}
+
+impl<'a> ByFlow<'a> {
+    pub(super) fn new(table: &'a Table) -> Self {
+        let mut rows: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (row, flow) in table.text("flow").into_iter().flatten().enumerate() {
+            rows.entry(flow).or_default().push(row);
+        }
+        Self { table, rows }
+    }
+
+    /// The rows of a flow, in the table's order.
+    fn rows(&self, flow: &str) -> &[usize] {
+        self.rows.get(flow).map_or(&[], Vec::as_slice)
+    }
+
+    /// A column's values in the rows of a flow; nothing there stands for infinity.
+    fn floats(&self, flow: &str, column: &str) -> Vec<f64> {
+        let Some(values) = self.table.float(column) else {
+            return Vec::new();
+        };
+        let values = self.rows(flow).iter().filter_map(|row| values.get(*row));
+        values.map(|v| v.unwrap_or(f64::INFINITY)).collect()
+    }
+}
+
 impl Curve {
     /// The curve of the flow `flow`, from tables of a result.
     pub(super) fn of(
         name: String,
         group: usize,
         flow: &str,
-        series: &Table,
-        events: &Table,
+        series: &ByFlow<'_>,
+        events: &ByFlow<'_>,
     ) -> Self {
         let mut curve = Curve {
             name,
             group,
             ..Curve::default()
         };
-        let column = |table: &Table, name: &str| -> Vec<f64> {
-            let (Some(flows), Some(values)) = (table.text("flow"), table.float(name)) else {
-                return Vec::new();
-            };
-            let of_flow = flows.iter().zip(values).filter(|(f, _)| f.as_str() == flow);
-            of_flow.map(|(_, v)| v.unwrap_or(f64::INFINITY)).collect()
-        };
-        curve.time = column(series, "time_s");
-        curve.window = column(series, "cwnd");
-        curve.low = column(series, "cwnd_min");
-        curve.high = column(series, "cwnd_max");
-        curve.ssthresh = column(series, "ssthresh");
-        let kinds: Vec<&String> = events
-            .text("flow")
-            .into_iter()
-            .zip(events.text("kind"))
-            .flat_map(|(flows, kinds)| flows.iter().zip(kinds))
-            .filter(|(f, _)| f.as_str() == flow)
-            .map(|(_, kind)| kind)
-            .collect();
-        let times = column(events, "time_s");
-        let windows = column(events, "before");
-        for ((kind, time), window) in kinds.into_iter().zip(times).zip(windows) {
+        curve.time = series.floats(flow, "time_s");
+        curve.window = series.floats(flow, "cwnd");
+        curve.low = series.floats(flow, "cwnd_min");
+        curve.high = series.floats(flow, "cwnd_max");
+        curve.ssthresh = series.floats(flow, "ssthresh");
+        let kinds = events.table.text("kind").unwrap_or_default();
+        let kinds = events.rows(flow).iter().filter_map(|row| kinds.get(*row));
+        let times = events.floats(flow, "time_s");
+        let windows = events.floats(flow, "before");
+        for ((kind, time), window) in kinds.zip(times).zip(windows) {
             let kind = match kind.as_str() {
                 "loss" | "mark" | "local-stall" => MarkKind::Congestion,
                 "timeout" => MarkKind::Timeout,
@@ -200,6 +220,7 @@ mod tests {
             "before",
             Column::Float(vec![Some(9.0), Some(5.0), Some(5.0), Some(4.0)]),
         );
+        let (series, events) = (ByFlow::new(&series), ByFlow::new(&events));
         let curve = Curve::of("x".into(), 0, "a", &series, &events);
         assert_eq!(curve.window, [2.0, 4.0]);
         assert_eq!(curve.high, [2.0, 5.0]);
