@@ -21,14 +21,16 @@ pub struct Packet {
     /// Links crossed so far.
     pub hop: u8,
     kind: Kind,
-    /// Data: retransmission, ECT, CE, CWR. ACK: ECE, DSACK, and its own time stamp modulo 2^16 ms.
-    bits: [u8; 4],
+    /// Data: retransmission, ECT. ACK: ECE, DSACK.
+    flags: [bool; 2],
+    /// Data: [`CE`] and [`CWR`]. ACK: its own time stamp modulo 2^16 ms.
+    rest: u16,
 }
 
-/// Places among the bits of data.
-const ECT: usize = 1;
-/// See [`ECT`].
-const CE: usize = 2;
+/// Marked by a queue on its way (RFC 3168).
+const CE: u16 = 1;
+/// The sender has reduced its window (RFC 3168).
+const CWR: u16 = 2;
 
 /// What a packet is to the links: random loss strikes data and datagrams, ECN marks data, flow
 /// queueing tells them apart.
@@ -90,7 +92,8 @@ impl Packet {
         size: 0,
         hop: 0,
         kind: Kind::Data,
-        bits: [0; 4],
+        flags: [false; 2],
+        rest: 0,
     };
 
     /// A data segment or SYN of `size` bytes.
@@ -104,14 +107,14 @@ impl Packet {
             size,
             hop: 0,
             kind: if s.syn { Kind::Syn } else { Kind::Data },
-            bits: [s.retransmission, s.ect, s.ce, s.cwr].map(u8::from),
+            flags: [s.retransmission, s.ect],
+            rest: if s.ce { CE } else { 0 } | if s.cwr { CWR } else { 0 },
         }
     }
 
     /// An ACK of `size` bytes; what is not plain goes to `store`.
     #[inline]
     pub fn ack(flow: u32, size: u16, a: &Ack, store: &mut OptionStore) -> Self {
-        let stamp = (a.stamp_ms as u16).to_le_bytes();
         let plain = a.sacks.is_empty() && a.window_end == u64::MAX;
         Self {
             seq: a.cum,
@@ -121,7 +124,8 @@ impl Packet {
             size,
             hop: 0,
             kind: if a.syn { Kind::SynAck } else { Kind::Ack },
-            bits: [u8::from(a.ece), u8::from(a.dsack), stamp[0], stamp[1]],
+            flags: [a.ece, a.dsack],
+            rest: a.stamp_ms as u16,
         }
     }
 
@@ -156,15 +160,13 @@ impl Packet {
 
     /// A packet whose content stays with the host, who knows it by `token`.
     pub fn of_path(token: u64, kind: Kind, flow: u32, size: u16, ect: bool, route: u32) -> Self {
-        let mut bits = [0; 4];
-        bits[ECT] = u8::from(ect);
         Self {
             seq: token,
             flow,
             options: route,
             size,
             kind,
-            bits,
+            flags: [false, ect],
             ..Self::NONE
         }
     }
@@ -218,25 +220,25 @@ impl Packet {
     /// True if a queue may mark it instead of dropping it: data whose sender uses ECN.
     #[inline]
     pub fn is_ect(&self) -> bool {
-        self.kind == Kind::Data && self.bits[ECT] != 0
+        self.kind == Kind::Data && self.flags[1]
     }
 
     /// Marks it: congestion experienced.
     #[inline]
     pub fn mark_ce(&mut self) {
         debug_assert!(self.is_ect());
-        self.bits[CE] = 1;
+        self.rest |= CE;
     }
 
     /// True if it was marked on its way.
     pub fn is_ce(&self) -> bool {
-        self.kind == Kind::Data && self.bits[CE] != 0
+        self.kind == Kind::Data && self.rest & CE != 0
     }
 
     /// As the receiver sees it.
     #[inline]
     pub fn to_segment(self) -> Segment {
-        let [retransmission, ect, ce, cwr] = self.bits.map(|b| b != 0);
+        let [retransmission, ect] = self.flags;
         let syn = self.kind == Kind::Syn;
         Segment {
             seq: self.seq,
@@ -244,8 +246,8 @@ impl Packet {
             retransmission,
             stamp: self.stamp,
             ect,
-            ce,
-            cwr,
+            ce: self.rest & CE != 0,
+            cwr: self.rest & CWR != 0,
             push: self.options != 0,
         }
     }
@@ -257,9 +259,9 @@ impl Packet {
             0 => (SackBlocks::default(), u64::MAX),
             i => store.take(i),
         };
-        let [ece, dsack, low, high] = self.bits;
+        let [ece, dsack] = self.flags;
         let now_ms = (now.as_nanos() / 1_000_000) as u32;
-        let age = (now_ms as u16).wrapping_sub(u16::from_le_bytes([low, high]));
+        let age = (now_ms as u16).wrapping_sub(self.rest);
         let syn = self.kind == Kind::SynAck;
         Ack {
             cum: self.seq,
@@ -267,8 +269,8 @@ impl Packet {
             echo: self.stamp,
             stamp_ms: now_ms.wrapping_sub(u32::from(age)),
             sacks,
-            dsack: dsack != 0,
-            ece: ece != 0,
+            dsack,
+            ece,
             window_end,
         }
     }

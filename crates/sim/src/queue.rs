@@ -17,6 +17,9 @@ pub struct EventQueue {
     /// `len` keys, then [`VACANT`] up to the end of the last group of four children.
     heap: Vec<u128>,
     len: usize,
+    /// Places of the root's four children, the least key first: the frequent events are those of a
+    /// few links, which only change places near the root.
+    order: [u8; 4],
     inserted: u64,
 }
 
@@ -28,6 +31,7 @@ impl Default for EventQueue {
         Self {
             heap: vec![VACANT; 5],
             len: 0,
+            order: [1, 2, 3, 4],
             inserted: 0,
         }
     }
@@ -62,6 +66,9 @@ impl EventQueue {
             i = parent;
         }
         self.heap[i] = key;
+        if i <= 4 {
+            self.sort_children();
+        }
     }
 
     /// Pending events.
@@ -86,8 +93,11 @@ impl EventQueue {
         }
         self.len -= 1;
         let last = std::mem::replace(&mut self.heap[self.len], VACANT);
+        if self.len <= 4 {
+            self.sort_children();
+        }
         if self.len > 0 {
-            self.sift_down(last);
+            self.replace_root(last);
         }
     }
 
@@ -95,25 +105,48 @@ impl EventQueue {
     #[inline]
     pub fn replace_top(&mut self, at: Time, target: Target) {
         let key = self.key(at, target);
-        self.sift_down(key);
+        self.replace_root(key);
     }
 
     #[inline]
-    fn sift_down(&mut self, key: u128) {
-        let heap = &mut self.heap[..];
+    fn replace_root(&mut self, key: u128) {
+        let [first, ..] = self.order;
+        let place = usize::from(first);
+        let second = self.heap[place];
+        if key < second {
+            self.heap[0] = key;
+            return;
+        }
+        self.heap[0] = second;
+        if self.len > 5 {
+            self.sift_down(place, key);
+        } else {
+            self.heap[place] = key;
+        }
+        let key = self.heap[place];
         let mut i = 0;
+        while i < 3 && self.heap[usize::from(self.order[i + 1])] < key {
+            self.order[i] = self.order[i + 1];
+            i += 1;
+        }
+        self.order[i] = first;
+    }
+
+    #[cold]
+    fn sort_children(&mut self) {
+        let heap = &self.heap;
+        self.order.sort_unstable_by_key(|i| heap[usize::from(*i)]);
+    }
+
+    #[inline]
+    fn sift_down(&mut self, from: usize, key: u128) {
+        let heap = &mut self.heap[..];
+        let mut i = from;
         loop {
             let child = 4 * i + 1;
-            let Some(&[a, b, c, d]) = heap.get(child..).and_then(|rest| rest.first_chunk::<4>())
-            else {
+            let children = heap.get(child..).and_then(|rest| rest.first_chunk::<4>());
+            let Some((least, at)) = children.map(least) else {
                 break;
-            };
-            let (low, low_at) = if b < a { (b, 1) } else { (a, 0) };
-            let (high, high_at) = if d < c { (d, 3) } else { (c, 2) };
-            let (least, at) = if high < low {
-                (high, high_at)
-            } else {
-                (low, low_at)
             };
             if least >= key {
                 break;
@@ -122,6 +155,18 @@ impl EventQueue {
             i = child + at;
         }
         heap[i] = key;
+    }
+}
+
+/// The least of four keys and its index.
+#[inline(always)]
+fn least(&[a, b, c, d]: &[u128; 4]) -> (u128, usize) {
+    let (low, low_at) = if b < a { (b, 1) } else { (a, 0) };
+    let (high, high_at) = if d < c { (d, 3) } else { (c, 2) };
+    if high < low {
+        (high, high_at)
+    } else {
+        (low, low_at)
     }
 }
 
