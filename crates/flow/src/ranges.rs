@@ -27,6 +27,9 @@ impl Range {
     }
 }
 
+/// Ranges from the highest down that a look-up tries one by one: an ACK reports up to four.
+const NEAR: usize = 4;
+
 /// Disjoint, non-adjacent, sorted ranges.
 #[derive(Clone, Debug, Default)]
 pub struct RangeSet {
@@ -62,9 +65,15 @@ impl RangeSet {
 
     /// The range that holds `seq`.
     pub fn holding(&self, seq: u64) -> Option<Range> {
-        let last = self.ranges.back()?;
-        if seq >= last.start {
-            return (seq < last.end).then_some(*last);
+        // What is asked for is near either end: the newest blocks, or the hole being repaired.
+        for r in self.ranges.iter().rev().take(NEAR) {
+            if seq >= r.start {
+                return (seq < r.end).then_some(*r);
+            }
+        }
+        let first = self.ranges.front()?;
+        if seq < first.end {
+            return (seq >= first.start).then_some(*first);
         }
         let i = self.ranges.partition_point(|r| r.end <= seq);
         self.ranges.get(i).filter(|r| r.start <= seq).copied()

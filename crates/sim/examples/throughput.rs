@@ -2,7 +2,7 @@
 //! receivers, CPU seconds of this process and its peak memory.
 //!
 //! ```text
-//! cargo run --release -p fullpipe-sim --example throughput -- [CASE...]      a b c d d2 e e2 f w500 w80000
+//! cargo run --release -p fullpipe-sim --example throughput -- [CASE...]      a b c d d2 e e2 e3 f g w500 w80000
 //! ```
 
 use std::error::Error;
@@ -133,6 +133,17 @@ const CASES: &[Case] = &[
         833_334.0,
     ),
     case(
+        "g",
+        "10,000 flows, 10 Gbit/s, 20-80 ms, no series",
+        10_000,
+        10_000,
+        (20, 80),
+        41_667,
+        10.0,
+        0.0,
+        OPEN,
+    ),
+    case(
         "w500",
         "window 500, 100 ms",
         1,
@@ -201,12 +212,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         let packets = outcome.delivered_packets;
         println!(
             "{{\"case\":\"{}\",\"what\":\"{}\",\"delivered_packets\":{packets},\"cpu_s\":{cpu:.3},\
-             \"packets_per_cpu_s\":{:.0},\"peak_rss_mb\":{:.1},\"utilization\":{:.3},\"drops\":{},\
+             \"packets_per_cpu_s\":{:.0},\"peak_rss_mb\":{:.1},\"kb_per_flow\":{:.1},\
+             \"utilization\":{:.3},\"drops\":{},\
              \"timeouts\":{},\"events\":{},\"instructions_per_packet\":null}}",
             case.name,
             case.what,
             packets as f64 / cpu,
             peak_rss_mb()?,
+            peak_rss_mb()? * 1024.0 / case.flows as f64,
             outcome.links[0].utilization,
             outcome.links[0].buffer_drops + outcome.links[0].random_drops,
             outcome.flows.iter().map(|f| f.totals.timeouts).sum::<u64>(),
@@ -269,7 +282,11 @@ fn spec(case: &Case, stack: &str, seconds: Option<f64>) -> Result<RunSpec, Box<d
         interval: Span::from_secs(1),
         links,
         flows,
-        trace: Trace::Every(duration / 200),
+        // A series is as long as its user wants it: case g shows what the flows themselves take.
+        trace: match case.flows {
+            10_000.. => Trace::Off,
+            _ => Trace::Every(duration / 200),
+        },
         ..RunSpec::default()
     })
 }

@@ -106,12 +106,11 @@ impl<C: Controller> Sender<C> {
         for (i, block) in ack.sacks.iter().enumerate() {
             // RFC 2883: below the cumulative number, or inside the next block, the first block is a
             // duplicate.
-            let covered = ack
-                .sacks
-                .iter()
-                .nth(1)
-                .is_some_and(|b| b.start <= block.start && block.end <= b.end);
-            if i == 0 && (block.end <= ack.cum || (ack.dsack && covered)) {
+            let covered = || {
+                let second = ack.sacks.iter().nth(1);
+                second.is_some_and(|b| b.start <= block.start && block.end <= b.end)
+            };
+            if i == 0 && (block.end <= ack.cum || (ack.dsack && covered())) {
                 dsack = Some(block.start).filter(|seq| !self.persist.has_probed(*seq));
             } else {
                 self.board.sack(block, d);

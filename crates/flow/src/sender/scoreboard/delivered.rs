@@ -128,6 +128,11 @@ impl Scoreboard {
         if block.is_empty() {
             return;
         }
+        // Of the blocks of an ACK most were in the ACK before.
+        let known = self.sacked.holding(block.start);
+        if known.is_some_and(|range| block.end <= range.end) {
+            return;
+        }
         let mut sacked = std::mem::take(&mut self.sacked);
         sacked.insert(block, |fresh| {
             for seq in fresh.start..fresh.end {
