@@ -7,7 +7,7 @@
 //! interval's own width still makes the stated 95 % a little optimistic; a test measures how much.
 //! The decision depends on the case's own runs alone, so it is the same for any number of threads.
 
-use crate::result::{CaseResult, Estimate, Estimates, Reached};
+use crate::result::{CaseResult, Estimate, Estimates, PrecisionResult};
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::Scope;
 use fullpipe_scenario::Precision;
@@ -19,7 +19,7 @@ pub const FIRST: usize = 3;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Judgement {
     /// For the result.
-    pub reached: Reached,
+    pub reached: PrecisionResult,
     /// Further seeds may help.
     pub more: bool,
 }
@@ -67,7 +67,7 @@ pub(crate) fn judge(case: &CaseResult, precision: &Precision) -> Judgement {
     let (width, metric, of) = widest.unwrap_or((f64::INFINITY, &precision.of[0], None));
     let reached = width <= precision.target;
     Judgement {
-        reached: Reached {
+        reached: PrecisionResult {
             target: precision.target,
             achieved: width.is_finite().then_some(width),
             metric: metric.to_owned(),

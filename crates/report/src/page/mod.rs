@@ -1,8 +1,9 @@
 //! The report: a stored result, or the results of a study, as one HTML page that needs no network.
 //!
-//! What it is: the data of the page ([`data`], the same as `web/src/data.ts`), taken from the files
-//! of the store alone, and the page around it. What it is not: it draws nothing; the template,
-//! built from `web/`, does that in the browser. The same results give the same bytes.
+//! What it is: the data of the page ([`data`], from which `web/src/generated/data.ts` is made),
+//! taken from the files of the store alone, and the page around it. What it is not: it draws
+//! nothing; the template, built from `web/`, does that in the browser. The same results give the
+//! same bytes.
 //!
 //! A page stays small whatever the matrix: [`BUDGET`] bytes of curves are shared by all cases,
 //! extremes kept.

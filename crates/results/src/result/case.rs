@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::estimate::aggregate;
+use super::json::{self, Members};
 use super::{Estimate, Estimates, Params};
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::{Fidelity, RunMetrics, Scope, SeedRun, Values};
@@ -27,7 +28,7 @@ pub struct CaseResult {
     pub metrics: CaseMetrics,
     /// How sure the means are that were to be sure; absent without `[measure] precision`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub precision: Option<Reached>,
+    pub precision: Option<PrecisionResult>,
     /// How true a real run was to its specification, path and hosts, the worst of all seeds; absent
     /// where time is virtual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,45 +47,50 @@ pub struct CaseResult {
 }
 
 /// Result of one flow.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowResult {
     /// Name in the scenario.
     pub name: String,
     /// Canonical spelling of the stack.
     pub stack: String,
     /// By metric name (`rtt_ms.p95`, `var.w_max.last`).
+    #[serde(flatten, with = "Members::<json::Flow>")]
     pub metrics: Estimates,
 }
 
 /// Result of short flows, datagrams or probes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrafficResult {
     /// Name in the scenario.
     pub name: String,
     /// `short-flows`, `ping`, or `udp` with what its rate does (`udp-sine`).
     pub kind: String,
     /// Canonical spelling of the stack of short flows; empty for the others.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stack: String,
     /// By metric name; only those of its kind.
+    #[serde(flatten, with = "Members::<json::Traffic>")]
     pub metrics: Estimates,
 }
 
 /// Result of one link.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkResult {
     /// Name in the scenario.
     pub name: String,
     /// Means over seeds by metric name (`queue_packets.mean`).
+    #[serde(flatten, with = "Members::<json::Link>")]
     pub metrics: Estimates,
 }
 
 /// Metrics of a case, by name.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct CaseMetrics(pub Estimates);
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CaseMetrics(#[serde(with = "Members::<json::Case>")] pub Estimates);
 
 /// What came of `[measure] precision` in a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Reached {
+#[schemars(rename = "Reached")]
+pub struct PrecisionResult {
     /// Asked for: half width of the 95 % interval as a part of the mean.
     pub target: f64,
     /// The widest of the judged ones; `null` if one is undefined in some seeds or its mean is zero.

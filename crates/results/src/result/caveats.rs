@@ -1,6 +1,6 @@
 //! What is to be said about a result before it is believed.
 
-use super::{CaseResult, Reached, RunResult};
+use super::{CaseResult, PrecisionResult, RunResult};
 use fullpipe_metrics::Fidelity;
 
 impl RunResult {
@@ -9,7 +9,7 @@ impl RunResult {
     pub fn unsure(&self) -> Option<String> {
         let judged = self.judged(|c| c.precision.as_ref());
         let missed: Vec<_> = judged.iter().filter(|(_, p)| !p.reached).collect();
-        let width = |p: &Reached| p.achieved.unwrap_or(f64::INFINITY);
+        let width = |p: &PrecisionResult| p.achieved.unwrap_or(f64::INFINITY);
         let (case, p) = missed
             .iter()
             .max_by(|a, b| width(a.1).total_cmp(&width(b.1)))?;

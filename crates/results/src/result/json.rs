@@ -2,13 +2,13 @@
 //! objects, intervals beside the means.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::de::{Error as _, MapAccess, Visitor};
-use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::{CaseMetrics, Estimates, FlowResult, LinkResult, Params, TrafficResult};
+use super::{Estimates, Params};
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::Scope;
 
@@ -136,119 +136,36 @@ fn estimates(
     Ok(())
 }
 
-impl Serialize for FlowResult {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        let mut map = s.serialize_map(None)?;
-        map.serialize_entry("name", &self.name)?;
-        map.serialize_entry("stack", &self.stack)?;
-        for (key, node) in nodes(Scope::Flow, &self.metrics) {
-            map.serialize_entry(&key, &node)?;
-        }
-        map.end()
-    }
-}
+/// Estimates as members of the JSON object that they belong to, for `#[serde(with = ..)]`.
+pub(super) struct Members<S>(PhantomData<S>);
 
-impl Serialize for TrafficResult {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        let mut map = s.serialize_map(None)?;
-        map.serialize_entry("name", &self.name)?;
-        map.serialize_entry("kind", &self.kind)?;
-        if !self.stack.is_empty() {
-            map.serialize_entry("stack", &self.stack)?;
-        }
-        for (key, node) in nodes(Scope::Traffic, &self.metrics) {
-            map.serialize_entry(&key, &node)?;
-        }
-        map.end()
+impl<S: Scoped> Members<S> {
+    pub(super) fn serialize<T: Serializer>(estimates: &Estimates, s: T) -> Result<T::Ok, T::Error> {
+        s.collect_map(nodes(S::SCOPE, estimates).iter().map(|(k, v)| (k, v)))
     }
-}
 
-impl Serialize for LinkResult {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        let mut map = s.serialize_map(None)?;
-        map.serialize_entry("name", &self.name)?;
-        for (key, node) in nodes(Scope::Link, &self.metrics) {
-            map.serialize_entry(&key, &node)?;
-        }
-        map.end()
-    }
-}
-
-impl Serialize for CaseMetrics {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        Node::Object(nodes(Scope::Case, &self.0)).serialize(s)
-    }
-}
-
-fn take_string<E: serde::de::Error>(
-    object: &mut serde_json::Map<String, Value>,
-    key: &'static str,
-) -> Result<String, E> {
-    match object.remove(key) {
-        Some(Value::String(s)) => Ok(s),
-        Some(_) => Err(E::custom(format!("`{key}` is not a string"))),
-        None => Err(E::missing_field(key)),
-    }
-}
-
-impl<'de> Deserialize<'de> for FlowResult {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let mut object = serde_json::Map::deserialize(d)?;
-        let (name, stack) = (
-            take_string(&mut object, "name")?,
-            take_string(&mut object, "stack")?,
-        );
-        let mut metrics = Estimates::new();
-        estimates("", &object, &mut metrics).map_err(D::Error::custom)?;
-        Ok(FlowResult {
-            name,
-            stack,
-            metrics,
-        })
-    }
-}
-
-impl<'de> Deserialize<'de> for TrafficResult {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let mut object = serde_json::Map::deserialize(d)?;
-        let (name, kind) = (
-            take_string(&mut object, "name")?,
-            take_string(&mut object, "kind")?,
-        );
-        let stack = if object.contains_key("stack") {
-            take_string(&mut object, "stack")?
-        } else {
-            String::new()
-        };
-        let mut metrics = Estimates::new();
-        estimates("", &object, &mut metrics).map_err(D::Error::custom)?;
-        Ok(TrafficResult {
-            name,
-            kind,
-            stack,
-            metrics,
-        })
-    }
-}
-
-impl<'de> Deserialize<'de> for LinkResult {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let mut object = serde_json::Map::deserialize(d)?;
-        let name = take_string(&mut object, "name")?;
-        let mut metrics = Estimates::new();
-        estimates("", &object, &mut metrics).map_err(D::Error::custom)?;
-        Ok(LinkResult { name, metrics })
-    }
-}
-
-impl<'de> Deserialize<'de> for CaseMetrics {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Estimates, D::Error> {
         let object = serde_json::Map::deserialize(d)?;
         let mut metrics = Estimates::new();
         estimates("", &object, &mut metrics).map_err(D::Error::custom)?;
-        Ok(CaseMetrics(metrics))
+        Ok(metrics)
     }
 }
+
+/// Decides the order of the members.
+pub(super) trait Scoped {
+    const SCOPE: Scope;
+}
+
+macro_rules! scopes {
+    ($($name:ident)*) => {$(
+        pub(super) struct $name;
+        impl Scoped for $name {
+            const SCOPE: Scope = Scope::$name;
+        }
+    )*};
+}
+scopes! { Flow Traffic Link Case }
 
 impl Serialize for Params {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
@@ -290,9 +207,8 @@ pub(super) fn closed_bound<'de, D: Deserializer<'de>>(d: D) -> Result<[f64; 2], 
 
 #[cfg(test)]
 mod tests {
-    use super::super::Estimate;
     use super::super::estimate::tests::estimate;
-    use super::*;
+    use super::super::{CaseMetrics, Estimate, Estimates, FlowResult, TrafficResult};
 
     fn sample_flow() -> FlowResult {
         let metrics = [
@@ -352,5 +268,41 @@ mod tests {
         assert!(
             serde_json::from_str::<FlowResult>(r#"{"name":"a","stack":"b","g_ci95":[1]}"#).is_err()
         );
+    }
+
+    #[test]
+    fn only_short_flows_have_a_stack() {
+        let mut mice = TrafficResult {
+            name: "mice".into(),
+            kind: "short-flows".into(),
+            stack: "reno".into(),
+            metrics: Estimates::from([("completed".to_owned(), estimate(&[7.0, 7.0]))]),
+        };
+        let text = |t: &TrafficResult| serde_json::to_string(t).unwrap();
+        assert_eq!(
+            text(&mice),
+            r#"{"name":"mice","kind":"short-flows","stack":"reno","completed":7,"completed_ci95":[7.0,7.0]}"#
+        );
+        assert_eq!(
+            serde_json::from_str::<TrafficResult>(&text(&mice)).unwrap(),
+            mice
+        );
+        mice.stack.clear();
+        assert!(!text(&mice).contains("stack"));
+        assert_eq!(
+            serde_json::from_str::<TrafficResult>(&text(&mice)).unwrap(),
+            mice
+        );
+    }
+
+    #[test]
+    fn metrics_of_a_case_are_an_object_of_their_own() {
+        let case = CaseMetrics(Estimates::from([
+            ("jain".to_owned(), estimate(&[1.0])),
+            ("harm.rtt".to_owned(), Estimate::default()),
+        ]));
+        let text = serde_json::to_string(&case).unwrap();
+        assert_eq!(text, r#"{"jain":1.0,"harm":{"rtt":null}}"#);
+        assert_eq!(serde_json::from_str::<CaseMetrics>(&text).unwrap(), case);
     }
 }

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use fullpipe_metrics::SeedRun;
 use fullpipe_scenario::Scenario;
 
-pub use case::{CaseMetrics, CaseResult, FlowResult, LinkResult, Reached, TrafficResult};
+pub use case::{CaseMetrics, CaseResult, FlowResult, LinkResult, PrecisionResult, TrafficResult};
 pub use estimate::{Estimate, Estimates};
 pub use expectation::{ExpectationResult, evaluate};
 pub use params::{Params, scalar_text};
