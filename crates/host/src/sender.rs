@@ -36,6 +36,10 @@ pub struct FlowSender<O> {
 
 /// What is recorded of a sender.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a box would cost every ACK of a lasting flow a pointer"
+)]
 enum Record {
     Lasting(SenderRecorder),
     Short(Short),

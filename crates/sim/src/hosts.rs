@@ -219,8 +219,7 @@ impl Ends for Hosts {
         let slot = packet.flow;
         let classes = &mut self.host.classes;
         let ways = &mut self.ways;
-        let is_short;
-        if packet.is_ack() {
+        let is_short = if packet.is_ack() {
             let sender = &mut self.host.senders[slot as usize];
             if let Some(&link) = sender.outlet.back.get(packet.hop as usize) {
                 self.pass_on(now, link, packet, net);
@@ -232,7 +231,7 @@ impl Ends for Hosts {
                 .see(now, slot, || CaptureEvent::AckReceived(ack));
             sender.handle_ack(now, &ack, classes);
             Attached { net, ways }.ready(now, slot, sender, classes);
-            is_short = sender.is_short();
+            sender.is_short()
         } else {
             let receiver = &mut self.host.receivers[slot as usize];
             if let Some(&link) = receiver.inlet.forward.get(packet.hop as usize) {
@@ -256,8 +255,8 @@ impl Ends for Hosts {
             }
             // Also after an answer: a merged ACK may wait behind the one that left.
             attached.arm(slot, receiver);
-            is_short = receiver.is_short();
-        }
+            receiver.is_short()
+        };
         if is_short {
             self.retire_if_over(now, slot);
         }

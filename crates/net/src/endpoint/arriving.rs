@@ -132,15 +132,15 @@ impl State<'_, '_> {
                 return Some(());
             }
             Taken::In(new, ack) => {
-                if new > 0 {
-                    if let Some(sink) = sink {
-                        let payload = bytes.get(DataDatagram::LEN..)?;
-                        if let Err(e) = sink.take(segment.seq, payload) {
-                            self.wires.contents.fault.get_or_insert((flow, e));
-                        }
-                        if bounded {
-                            inlet::watch_room(receiver, now);
-                        }
+                if new > 0
+                    && let Some(sink) = sink
+                {
+                    let payload = bytes.get(DataDatagram::LEN..)?;
+                    if let Err(e) = sink.take(segment.seq, payload) {
+                        self.wires.contents.fault.get_or_insert((flow, e));
+                    }
+                    if bounded {
+                        inlet::watch_room(receiver, now);
                     }
                 }
                 if let Some(ack) = ack {

@@ -62,9 +62,9 @@ mod tests {
         assert!(u.iter().all(|n| (2..=5).contains(n)));
     }
 
-    /// Whole segments: `P(N > n) = (x_m / n)^shape` for whole `n >= x_m`, hence the mean `ceil(x_m)
-    /// + sum over n >= ceil(x_m) of (x_m / n)^shape`; the shape 2.5 has a variance, so 10^6 draws
-    /// give 0.5 %.
+    /// Whole segments: `P(N > n) = (x_m / n)^shape` for whole `n >= x_m`, hence the mean
+    /// `ceil(x_m) + sum over n >= ceil(x_m) of (x_m / n)^shape`; the shape 2.5 has a variance, so
+    /// 10^6 draws give 0.5 %.
     #[test]
     fn pareto_has_its_tail_and_mean() {
         let (m, shape) = (10.0, 2.5);
