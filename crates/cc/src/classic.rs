@@ -1,8 +1,8 @@
 //! Start-up x window law: the frame that every loss-based and most delay-based algorithms share.
 //!
-//! [`Classic`] owns what is the same for all of them: the slow-start test, byte or ACK counting, the
-//! base of a decrease, the floors, the undo snapshot, the clamp. A [`WindowLaw`] and a [`StartUp`]
-//! hold only what their paper defines. Any start-up runs with any law:
+//! [`Classic`] owns what is the same for all of them: the slow-start test, byte or ACK counting,
+//! the base of a decrease, the floors, the undo snapshot, the clamp. A [`WindowLaw`] and a
+//! [`StartUp`] hold only what their paper defines. Any start-up runs with any law:
 //!
 //! ```
 //! use fullpipe_cc::law::scalable::Scalable;
@@ -31,7 +31,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// Adds `step` segments for each of `n` effective segments, up to `ssth`; returns those not used.
+    /// Adds `step` segments for each of `n` effective segments, up to `ssth`; returns those not
+    /// used.
     pub fn climb(&mut self, n: f64, step: f64) -> f64 {
         let room = self.ssth - self.w;
         if n * step <= room {
@@ -64,7 +65,8 @@ pub struct Setup {
     pub max_window: f64,
     /// How ACKs are counted.
     pub count: Count,
-    /// `L`: most segments one ACK may add in slow start (RFC 3465 2.2: 2; infinite when paced, RFC 9406 4.2).
+    /// `L`: most segments one ACK may add in slow start (RFC 3465 2.2: 2; infinite when paced, RFC
+    /// 9406 4.2).
     pub slow_start_limit: f64,
     /// What a decrease multiplies.
     pub base: Base,
@@ -94,11 +96,12 @@ impl Default for Setup {
 /// What a document about slow start defines.
 #[cfg_attr(feature = "registry", ambassador::delegatable_trait)]
 pub trait StartUp: Clone {
-    /// Every ACK while in start-up, grown or not: RTT rounds and exit tests. Leaving means lowering `win.ssth`.
+    /// Every ACK while in start-up, grown or not: RTT rounds and exit tests. Leaving means lowering
+    /// `win.ssth`.
     fn observe(&mut self, _win: &mut Window, _ev: &AckEvent) {}
 
-    /// Raise `win.w` for `n` effective segments (already limited by `L`), never past `win.ssth`; returns the segments left
-    /// over for congestion avoidance.
+    /// Raise `win.w` for `n` effective segments (already limited by `L`), never past `win.ssth`;
+    /// returns the segments left over for congestion avoidance.
     fn grow(&mut self, win: &mut Window, n: f64, ev: &AckEvent) -> f64;
 
     /// A congestion event or a timeout ended start-up, or one begins again after a timeout.
@@ -117,27 +120,32 @@ pub trait StartUp: Clone {
 /// What a paper about a window law defines.
 #[cfg_attr(feature = "registry", ambassador::delegatable_trait)]
 pub trait WindowLaw: Clone {
-    /// False for a law that has no slow start at all (LEDBAT): its `increase` runs from the first ACK.
+    /// False for a law that has no slow start at all (LEDBAT): its `increase` runs from the first
+    /// ACK.
     fn has_slow_start(&self) -> bool {
         true
     }
 
-    /// Every ACK in every phase, before growth: RTT filters, bandwidth samples, round ends. A delay-based law may move
-    /// `win` here (Vegas' round end, TCP-LP's early back-off).
+    /// Every ACK in every phase, before growth: RTT filters, bandwidth samples, round ends. A
+    /// delay-based law may move `win` here (Vegas' round end, TCP-LP's early back-off).
     fn observe(&mut self, _win: &mut Window, _ev: &AckEvent) {}
 
-    /// Congestion avoidance for `n` effective segments (already limited to the window): raise `win.w`.
+    /// Congestion avoidance for `n` effective segments (already limited to the window): raise
+    /// `win.w`.
     fn increase(&mut self, win: &mut Window, n: f64, ev: &AckEvent);
 
-    /// True while the law forbids any growth, that of a start-up included (TCP-LP's inference time).
+    /// True while the law forbids any growth, that of a start-up included (TCP-LP's inference
+    /// time).
     fn holds(&self, _now: Time) -> bool {
         false
     }
 
-    /// A congestion event at window `w`: returns the new `ssthresh` (segments, before the floor), a fraction of `base`.
+    /// A congestion event at window `w`: returns the new `ssthresh` (segments, before the floor), a
+    /// fraction of `base`.
     fn decrease(&mut self, w: f64, base: f64, ev: &CongestionEvent) -> f64;
 
-    /// First timeout of a segment: returns the new `ssthresh` and resets the law's epoch. Each law states its own rule.
+    /// First timeout of a segment: returns the new `ssthresh` and resets the law's epoch. Each law
+    /// states its own rule.
     fn on_rto(&mut self, w: f64, base: f64, ev: &RtoEvent) -> f64;
 
     /// Recovery ended.
@@ -149,7 +157,8 @@ pub trait WindowLaw: Clone {
     /// The flow restarts after idle time.
     fn on_idle(&mut self, _ev: &IdleEvent) {}
 
-    /// The segment size changed: windows that the law remembers are multiplied by `ratio` (old over new).
+    /// The segment size changed: windows that the law remembers are multiplied by `ratio` (old over
+    /// new).
     fn on_mss_change(&mut self, _ratio: f64) {}
 
     /// Named variables for traces; `w` is the present window.
@@ -250,7 +259,8 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
     }
 
     fn on_congestion(&mut self, ev: &CongestionEvent) {
-        // A mark or a local drop is never spurious, and a second loss in the same episode keeps the first snapshot.
+        // A mark or a local drop is never spurious, and a second loss in the same episode keeps the
+        // first snapshot.
         match (ev.kind, ev.first_in_window) {
             (CongestionKind::Loss, true) => self.save(),
             (CongestionKind::Loss, false) => {}

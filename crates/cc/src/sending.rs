@@ -79,7 +79,8 @@ impl Default for PacingGains {
 const IW: ParamSpec = param!(iw: number = 10.0, 1.0..=64.0, "segments",
     "initial window; the flow's `initial_window` applies when not given",
     "RFC 6928");
-const JIFFY: ParamSpec = param!(jiffy: time = Span::from_millis(1), Span::from_micros(1)..=Span::from_millis(100),
+const JIFFY: ParamSpec = param!(jiffy: time =
+    Span::from_millis(1), Span::from_micros(1)..=Span::from_millis(100),
     "timer resolution: below one jiffy per segment nothing is spread",
     "Initial Spreading 2014");
 const SOURCE: &str = "Initial Spreading 2014; RFC 6928";
@@ -133,7 +134,8 @@ pub const SPREAD_VARIABLE: Entry<InitialSending> = Entry {
 pub const PACED: Entry<PacingGains> = Entry {
     name: "paced",
     aliases: &["pacing"],
-    about: "every segment paced at gain * w / srtt for the whole connection, initial window included",
+    about: "every segment paced at gain * w / srtt for the whole connection, initial window \
+        included",
     source: "Linux 6.8 tcp_input.c; RFC 9002 section 7.7",
     params: &[
         IW,
@@ -168,7 +170,7 @@ pub(crate) const fn pacing<C: From<PacingGains>>() -> [Entry<C>; 1] {
 mod tests {
     use super::*;
 
-    /// Table of section 3.2: RTT, jiffy -> bounded and variable gap, ms, IW = 10.
+    /// Initial Spreading 2014: RTT, jiffy -> bounded and variable gap, ms, IW = 10.
     #[test]
     fn spreading_follows_the_published_rule() {
         let ms = Span::from_millis;

@@ -45,8 +45,8 @@ impl Time {
     }
 }
 
-/// The instant `since_start` after the start, for an endpoint whose clock is the standard library's:
-/// `Time::from(now.duration_since(start))`.
+/// The instant `since_start` after the start, for an endpoint whose clock is the standard
+/// library's: `Time::from(now.duration_since(start))`.
 impl From<Duration> for Time {
     fn from(since_start: Duration) -> Time {
         Time::ZERO + Span::from(since_start)

@@ -1,12 +1,14 @@
 //! Reno and general AIMD(a, b): RFC 5681 section 3.1 with constant increase and decrease.
 //!
-//! `a` is the increase in segments per RTT, `b` the fraction REMOVED at a congestion event. The Net100 pages write the pair
-//! as (b, a); parameters are therefore named, never positional. `aimd(streams=N)` is the law of N Reno flows that share one
-//! loss process: `a = N`, `b = 1/(2N)`; N = 4 is Net100's (0.125, 4). `pretuned(window=W)` takes `a(W)` and `b(W)` of
-//! HighSpeed TCP once, as the tuning daemon did from the configured buffer.
+//! `a` is the increase in segments per RTT, `b` the fraction REMOVED at a congestion event. The
+//! Net100 pages write the pair as (b, a); parameters are therefore named, never positional.
+//! `aimd(streams=N)` is the law of N Reno flows that share one loss process: `a = N`, `b = 1/(2N)`;
+//! N = 4 is Net100's (0.125, 4). `pretuned(window=W)` takes `a(W)` and `b(W)` of HighSpeed TCP
+//! once, as the tuning daemon did from the configured buffer.
 //!
-//! Every congestion event, timeouts included, removes `b`; a lost retransmission removes it again. The law remembers nothing,
-//! so undo, idle time and a new segment size need nothing; an application-limited flow does not grow.
+//! Every congestion event, timeouts included, removes `b`; a lost retransmission removes it again.
+//! The law remembers nothing, so undo, idle time and a new segment size need nothing; an
+//! application-limited flow does not grow.
 
 use crate::classic::{Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, RtoEvent};
@@ -37,7 +39,8 @@ impl Aimd {
         }
     }
 
-    /// `a(w)` and `b(w)` of HighSpeed TCP (RFC 3649 constants), evaluated once at `window` segments.
+    /// `a(w)` and `b(w)` of HighSpeed TCP (RFC 3649 constants), evaluated once at `window`
+    /// segments.
     pub fn pretuned(window: f64, form: Form) -> Self {
         let law = HighSpeed::rfc(form);
         Self {
@@ -55,7 +58,8 @@ impl Aimd {
         libm::sqrt(a * (2.0 - b) / (2.0 * b * p))
     }
 
-    /// Increase with which a flow that removes `decrease` gets as much as Reno: `3b/(2-b)` (RFC 9438 section 4.3).
+    /// Increase with which a flow that removes `decrease` gets as much as Reno: `3b/(2-b)` (RFC
+    /// 9438 section 4.3).
     pub fn friendly_increase(decrease: f64) -> f64 {
         3.0 * decrease / (2.0 - decrease)
     }

@@ -91,7 +91,8 @@ impl BicParams {
         if w <= self.low_window {
             return w;
         }
-        let close = libm::floor(w / self.s_min * (1.0 + 1e-12)); // w * 20 / 4, whatever 0.2 is in binary
+        // w * 20 / 4, whatever 0.2 is in binary.
+        let close = libm::floor(w / self.s_min * (1.0 + 1e-12));
         let count = if w < w_max {
             let distance = libm::floor((w_max - w) / self.b);
             if distance > self.s_max {
@@ -187,7 +188,8 @@ impl WindowLaw for Bic {
 /// Growth per segment before any loss: 5 % per RTT (Linux).
 const FIRST_GROWTH: f64 = 1.0 / 20.0;
 
-const LOW_WINDOW: ParamSpec = param!(low_window: number = BicParams::LINUX.low_window, 0.0..=1e6, "segments",
+const LOW_WINDOW: ParamSpec = param!(low_window: number =
+    BicParams::LINUX.low_window, 0.0..=1e6, "segments",
     "window up to which the flow is Reno", "Linux tcp_bic.c");
 const FAST_CONVERGENCE: ParamSpec = param!(fast_convergence: flag = true,
     "after a loss below the last maximum remember less than the window",
@@ -236,7 +238,8 @@ pub const BIC: Entry<Bic> = Entry {
 pub const BIC_PAPER: Entry<Bic> = Entry {
     name: "bic-paper",
     aliases: &[],
-    about: "BIC with the constants of its paper: midpoint search, 32 and 0.01 segments per RTT, 1/8 less on loss",
+    about: "BIC with the constants of its paper: midpoint search, 32 and 0.01 segments per RTT, \
+        1/8 less on loss",
     source: "paper of 2004, from secondary texts",
     params: &[
         LOW_WINDOW,

@@ -1,13 +1,16 @@
-//! CUBIC: the window is a cubic function of the time since the last congestion event, flat around the window of that event.
+//! CUBIC: the window is a cubic function of the time since the last congestion event, flat around
+//! the window of that event.
 //!
 //! Documents: RFC 9438 sections 4.1 to 4.10; Linux `tcp_cubic.c`. What differs:
 //!
-//! - The RFC adds `(target - cwnd)/cwnd` per ACK; here it is per acknowledged segment, never past the target.
+//! - The RFC adds `(target - cwnd)/cwnd` per ACK; here it is per acknowledged segment, never past
+//!   the target.
 //! - In the Reno-friendly region the window follows `W_est` upwards only.
 //!
-//! First ACK in avoidance: an epoch starts. Loss in start-up: `W_max` is the window. A lost retransmission: reduces again, with fast
-//! convergence. Timeout: the next epoch is convex from its first window (`K = 0`). Mark: as a loss. Undo: epoch and `W_max` come
-//! back. Idle and application-limited time does not count in the epoch. A new segment size starts a new epoch.
+//! First ACK in avoidance: an epoch starts. Loss in start-up: `W_max` is the window. A lost
+//! retransmission: reduces again, with fast convergence. Timeout: the next epoch is convex from its
+//! first window (`K = 0`). Mark: as a loss. Undo: epoch and `W_max` come back. Idle and
+//! application-limited time does not count in the epoch. A new segment size starts a new epoch.
 
 use fullpipe_units::Time;
 
@@ -60,7 +63,8 @@ impl CubicParams {
     }
 }
 
-/// Increase that makes AIMD with `beta` kept as fast as Reno: `3 (1-beta)/(1+beta)` (RFC 9438 section 4.3).
+/// Increase that makes AIMD with `beta` kept as fast as Reno: `3 (1-beta)/(1+beta)` (RFC 9438
+/// section 4.3).
 pub fn alpha_cubic(beta: f64) -> f64 {
     3.0 * (1.0 - beta) / (1.0 + beta)
 }
@@ -320,7 +324,8 @@ mod tests {
         for _ in 0..20 {
             cubic.round();
         }
-        // From the window of the loss on one segment per RTT: 12 / 0.529 = 22.7 rounds below it, the rest above.
+        // From the window of the loss on one segment per RTT: 12 / 0.529 = 22.7 rounds below it,
+        // the rest above.
         let w_est = cubic.reported("w_est").unwrap();
         assert!((w_est - 40.0 - (40.0 - 22.67)).abs() < 1.2, "{w_est}"); // whole segments cost 0.9
         let mut without = Rounds::starting("cubic(tcp_friendliness=off)", rtt, 40.0);

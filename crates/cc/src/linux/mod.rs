@@ -1,8 +1,8 @@
 //! The congestion modules of Linux 6.1, to the integer.
 //!
 //! A kernel module is not a window law: it counts whole segments and whole clock ticks, shifts
-//! where a paper divides, and acts at the kernel's own call sites (section 0.5 of the algorithm
-//! reference). [`Linux`] is those call sites: it turns the sender's events into the calls that a
+//! where a paper divides, and acts at the kernel's own call sites.
+//! [`Linux`] is those call sites: it turns the sender's events into the calls that a
 //! [`Module`] gets in `net/ipv4/tcp_input.c` and keeps the part of the socket that modules share,
 //! [`Socket`]. One file per module; each states what its paper says differently.
 //!

@@ -69,7 +69,8 @@ impl StartUp for HyblaStart {
 const CAP: f64 = 4.0;
 
 /// `rtt0`, for the law too.
-pub(crate) const RTT0: ParamSpec = param!(rtt0: time = Span::from_millis(25), Span::from_micros(100)..=Span::from_secs(10),
+pub(crate) const RTT0: ParamSpec = param!(rtt0: time =
+    Span::from_millis(25), Span::from_micros(100)..=Span::from_secs(10),
     "RTT of the path whose growth is imitated",
     "Linux tcp_hybla.c; ns-3 tcp-hybla.cc");
 
@@ -82,7 +83,8 @@ pub(crate) const UNCAPPED: ParamSpec = param!(uncapped: flag = false,
 pub const HYBLA_START: Entry<HyblaStart> = Entry {
     name: "hybla-start",
     aliases: &[],
-    about: "Hybla's slow start for another window law: 2^rho - 1 segments per segment, rho = RTT/rtt0",
+    about: "Hybla's slow start for another window law: 2^rho - 1 segments per segment, \
+        rho = RTT/rtt0",
     source: "Linux tcp_hybla.c",
     params: &[RTT0, UNCAPPED],
     build: |p| {

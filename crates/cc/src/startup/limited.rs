@@ -134,7 +134,8 @@ impl StartUp for Limited {
 pub const LIMITED: Entry<Limited> = Entry {
     name: "limited",
     aliases: &["lss", "limited-slow-start"],
-    about: "slow start whose growth is limited to max_ssthresh/2 segments per RTT above max_ssthresh",
+    about: "slow start whose growth is limited to max_ssthresh/2 segments per RTT above \
+        max_ssthresh",
     source: "RFC 3742 section 2",
     params: &[
         param!(max_ssthresh: number = 100.0, 2.0..=1e9, "segments",

@@ -39,7 +39,7 @@ pub const GENTLE: Entry<Gentle> = Entry {
     about: "half of Reno's increase, half of its decrease",
     source: "Gentle TCP 2026 section 2",
     params: &[
-        param!(increase: number = 0.5, 1e-3..=1e3, "segments/RTT", "additive increase", "section 2"),
+        param!(increase: number = 0.5, 1e-3..=1e3, "segments/RTT", "increase a", "section 2"),
     ],
     build: |p| {
         Ok(Gentle {

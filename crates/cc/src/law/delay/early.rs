@@ -191,7 +191,8 @@ pub const DELTA: ParamSpec = param!(delta: number = 0.15, 0.0..=1.0, "fraction",
     "Linux tcp_lp.c; ns-3");
 
 /// `granularity`, for both laws.
-pub const GRANULARITY: ParamSpec = param!(granularity: time = Span::from_millis(1), Span::ZERO..=Span::from_secs(1),
+pub const GRANULARITY: ParamSpec = param!(granularity: time =
+    Span::from_millis(1), Span::ZERO..=Span::from_secs(1),
     "smallest growth of the delay that counts",
     "tick of Linux' TCP timestamps");
 

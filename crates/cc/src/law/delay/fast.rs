@@ -217,7 +217,8 @@ pub const FAST: Entry<Fast> = Entry {
             "backlog that ends start-up", "Vegas' value; the paper's is unverified"),
         param!(mi: flag = false,
             "multiplicative increase while the queue is short", "ns-2 FAST module 1.1.3"),
-        param!(mi_threshold: time = Span::from_micros(750), Span::from_micros(1)..=Span::from_secs(10),
+        param!(mi_threshold: time =
+            Span::from_micros(750), Span::from_micros(1)..=Span::from_secs(10),
             "queueing delay below which mi multiplies", "ns-2 FAST module 1.1.3"),
         param!(base_window: time = Span::ZERO, Span::ZERO..=Span::from_secs(86_400),
             "window of the base RTT's minimum filter, 0s: the whole flow", "design choice"),

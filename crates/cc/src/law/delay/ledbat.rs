@@ -158,7 +158,8 @@ pub const LEDBAT: Entry<Ledbat> = Entry {
     about: "background transfer that holds a fixed queueing delay, without slow start",
     source: "RFC 6817 sections 2.4.2, 2.5",
     params: &[
-        param!(target: time = Span::from_millis(100), Span::from_micros(10)..=Span::from_millis(100),
+        param!(target: time =
+            Span::from_millis(100), Span::from_micros(10)..=Span::from_millis(100),
             "queueing delay to hold", "RFC 6817 section 2.5"),
         param!(gain: number = 1.0, 1e-3..=1.0, "",
             "response to the distance from the target", "RFC 6817 section 2.5"),

@@ -1,5 +1,5 @@
-//! TCP-LP: Reno that yields as soon as the one-way delay grows (section 1.7 of the algorithm
-//! reference; Linux `tcp_lp.c` and ns-3 read, paper not).
+//! TCP-LP: Reno that yields as soon as the one-way delay grows (Linux `tcp_lp.c` and ns-3
+//! `tcp-lp.cc` read, paper not).
 //!
 //! An early indication ([`Early`]) halves the window, a second one within the inference time leaves
 //! one segment. Nothing grows inside that time.

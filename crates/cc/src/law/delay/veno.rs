@@ -1,5 +1,5 @@
-//! Veno: Reno that asks Vegas' backlog whether a loss was congestion (section 1.15 of the algorithm
-//! reference; Linux `tcp_veno.c`).
+//! Veno: Reno that asks Vegas' backlog whether a loss was congestion (Linux `tcp_veno.c`; ns-3
+//! `tcp-veno.cc`).
 //!
 //! With fewer than `beta` segments queued the window grows as Reno and a loss, taken for a random
 //! one, keeps 0.8 of it; with more it grows by one segment every second round and a loss halves it.

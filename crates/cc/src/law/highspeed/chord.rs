@@ -23,7 +23,8 @@ impl Chord {
 }
 
 impl HighSpeed {
-    /// `a(w)` without its logarithms or the table's search; within 1e-4 segments of the closed form, rows exactly.
+    /// `a(w)` without its logarithms or the table's search; within 1e-4 segments of the closed
+    /// form, rows exactly.
     #[inline]
     pub(super) fn fast_a(&mut self, w: f64) -> f64 {
         if !(self.chord.from <= w && w <= self.chord.to) {
@@ -32,8 +33,9 @@ impl HighSpeed {
         (self.chord.at_from + self.chord.slope * (w - self.chord.from)).max(1.0)
     }
 
-    /// The piece of `a(w)` that holds `w`: a row of the table, standard TCP, or a chord of the closed form. A chord of length
-    /// `h w` errs by at most `(h w)^2 |a''| / 8`, and `w^2 |a''|` is below `a / 2`.
+    /// The piece of `a(w)` that holds `w`: a row of the table, standard TCP, or a chord of the
+    /// closed form. A chord of length `h w` errs by at most `(h w)^2 |a''| / 8`, and `w^2 |a''|` is
+    /// below `a / 2`.
     #[cold]
     fn chord_at(&self, w: f64) -> Chord {
         let low = self.response.constants.low_window;

@@ -69,7 +69,8 @@ pub const HIGHSPEED: Entry<HighSpeed> = Entry {
 pub const HIGHSPEED_NS2: Entry<HighSpeed> = Entry {
     name: "highspeed-ns2",
     aliases: &["hstcp-ns2"],
-    about: "HighSpeed TCP as the ns-2 of early 2002 had it and the Net100 pages ran it: low_window 31",
+    about: "HighSpeed TCP as the ns-2 of early 2002 had it and the Net100 pages ran it: \
+        low_window 31",
     source: "ns-2 tcp.cc; Net100 2003",
     params: &[
         low_window(31.0, "ns-2 before August 2002; 38 after"),

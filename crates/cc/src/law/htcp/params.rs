@@ -83,7 +83,8 @@ pub const HTCP: Entry<Htcp> = Entry {
             "smallest fraction kept on loss", "Linux tcp_htcp.c; FreeBSD cc_htcp"),
         param!(beta_max: number = HtcpParams::DEFAULT.beta_max, 0.01..=0.99, "fraction",
             "largest fraction kept on loss", "Linux tcp_htcp.c; FreeBSD cc_htcp"),
-        param!(bandwidth_switch: number = HtcpParams::DEFAULT.bandwidth_switch, 0.0..=10.0, "fraction",
+        param!(bandwidth_switch: number =
+            HtcpParams::DEFAULT.bandwidth_switch, 0.0..=10.0, "fraction",
             "relative change of the throughput between two events that resets the decrease; 0: \
             never",
             "Linux tcp_htcp.c: 4/5 to 6/5"),

@@ -31,7 +31,8 @@ pub(super) struct Settings {
 pub const CUBIC_LINUX: Entry<Cubic> = Entry {
     name: "cubic-linux",
     aliases: &[],
-    about: "CUBIC with HyStart to the integer: a cubic in ticks, a twentieth per RTT before the first loss",
+    about: "CUBIC with HyStart to the integer: a cubic in ticks, a twentieth per RTT before the \
+        first loss",
     source: SOURCE,
     params: &[
         param!(fast_convergence: flag = true,

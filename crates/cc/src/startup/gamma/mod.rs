@@ -1,19 +1,21 @@
-//! Vegas' slow-start test and what follows it: leave, or go on as Limited Slow-Start (sections 2.3 and 2.4 of the
-//! algorithm reference; Net100 2003).
+//! Vegas' slow-start test and what follows it: leave, or go on as Limited Slow-Start (Net100
+//! 2003; ns-2 `tcp-vegas.cc`).
 //!
-//! Once per round with more than two RTT samples: `diff = w (rtt - base)/rtt`. When it first exceeds `threshold`:
-//! `limited` continues from the present window with Limited Slow-Start (RFC 3742) growth, `limit = w` at the crossing,
-//! `K = floor(w / (0.5 limit))`, `w += n/K`; `ca` keeps the window and enters congestion avoidance; `vegas` removes an
-//! eighth first (ns-2); `linux` takes `min(w, floor(w base/rtt) + 1)`. Without a crossing it is standard slow start, or
-//! Limited Slow-Start above `max_ssthresh` if that is set.
+//! Once per round with more than two RTT samples: `diff = w (rtt - base)/rtt`. When it first
+//! exceeds `threshold`: `limited` continues from the present window with Limited Slow-Start (RFC
+//! 3742) growth, `limit = w` at the crossing, `K = floor(w / (0.5 limit))`, `w += n/K`; `ca` keeps
+//! the window and enters congestion avoidance; `vegas` removes an eighth first (ns-2); `linux`
+//! takes `min(w, floor(w base/rtt) + 1)`. Without a crossing it is standard slow start, or Limited
+//! Slow-Start above `max_ssthresh` if that is set.
 //!
-//! Which RTT of the round enters the test decides where it fires (`sample`): the smallest of a round misses the queue that
-//! slow start's own bursts build, the mean (ns-2's Vegas) sees half of it. On OC-12 at 77 ms the mean makes `threshold = 1`
-//! fire near `w = 2 sqrt(rtt * capacity)`, 126 segments by the closed form, where the Net100 page saw "around 120".
-//! `grain` is the clock's tick; `crossing` imposes the window of the crossing instead of measuring it.
+//! Which RTT of the round enters the test decides where it fires (`sample`): the smallest of a
+//! round misses the queue that slow start's own bursts build, the mean (ns-2's Vegas) sees half of
+//! it. On OC-12 at 77 ms the mean makes `threshold = 1` fire near `w = 2 sqrt(rtt * capacity)`, 126
+//! segments by the closed form, where the Net100 page saw "around 120". `grain` is the clock's
+//! tick; `crossing` imposes the window of the crossing instead of measuring it.
 //!
-//! A congestion event or a timeout forgets the limit, so that the next slow start tests again; the base RTT stays. Idle
-//! time drops the running round. Undo brings limit and round back.
+//! A congestion event or a timeout forgets the limit, so that the next slow start tests again; the
+//! base RTT stays. Idle time drops the running round. Undo brings limit and round back.
 
 mod params;
 
@@ -209,7 +211,8 @@ mod tests {
         let mut win = start_up(60.0);
         round(&mut start, &mut win, ms(100.0));
         assert_eq!(win.w, 120.0);
-        round(&mut start, &mut win, ms(101.0)); // 1.19 segments queued, seen at the next round's start
+        // 1.19 segments queued, seen at the next round's start.
+        round(&mut start, &mut win, ms(101.0));
         assert_eq!(win.w, 240.0);
         round(&mut start, &mut win, ms(101.0));
         assert_eq!(start.w_gamma, 240.0);

@@ -113,7 +113,8 @@ pub enum Sample {
 pub const GAMMA: Entry<Gamma> = Entry {
     name: "gamma",
     aliases: &["vegas-gamma"],
-    about: "slow start until the Vegas backlog exceeds a threshold, then limited growth (Net100 hybrid)",
+    about: "slow start until the Vegas backlog exceeds a threshold, then limited growth (Net100 \
+        hybrid)",
     source: "Net100 2003; ns-2 tcp-vegas.cc; RFC 3742 section 2",
     params: &[
         param!(threshold: number = 1.0, 0.0..=1e6, "segments",

@@ -69,7 +69,7 @@ fn table_modes_return_the_printed_rows() {
     assert_eq!(ceil.a(1e6), 72.0);
 }
 
-/// Table of section 1.2: b to 7 decimals, a to 6; floor and ceil rows.
+/// RFC 3649 section 5 and Appendix B: b to 7 decimals, a to 6; floor and ceil rows.
 #[test]
 #[rustfmt::skip]
 fn a_and_b_at_eighteen_windows() {

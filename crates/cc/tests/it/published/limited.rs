@@ -1,4 +1,4 @@
-//! RFC 3742 and section 2.2 of the reference.
+//! RFC 3742 section 2 and Linux 2.6.22 `tcp_cong.c`.
 
 use super::near;
 use crate::rounds::{Rounds, ack};
