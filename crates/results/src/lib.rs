@@ -12,20 +12,12 @@
 //! use fullpipe_results::run::{Options, Silent, run_on};
 //! use fullpipe_scenario::{Overrides, Scenario};
 //!
-//! let text = r#"
-//! name = "short"
-//! about = "Five seconds of Reno"
-//! duration = "5s"
-//!
-//! [path]
-//! rate = "10Mbit/s"
-//! rtt = "40ms"
-//!
-//! [[flow]]
-//! name = "main"
-//! stack = "reno"
-//! "#;
-//! let scenario = Scenario::parse(text, "short.toml", &Overrides::default())?;
+//! // A built-in scenario, shortened: four stacks, each alone on 200 Mbit/s x 60 ms.
+//! let overrides = Overrides {
+//!     set: vec![("duration".into(), "15s".into())],
+//!     ..Overrides::default()
+//! };
+//! let scenario = Scenario::load("first-run", &overrides)?;
 //! let interrupt = AtomicBool::new(false);
 //! let options = Options {
 //!     jobs: 1,
@@ -36,8 +28,10 @@
 //!     interrupt: &interrupt,
 //! };
 //! let ran = run_on(&scenario, &options, &fullpipe_sim::run)?;
-//! let main = ran.result.cases[0].flow("main").expect("it is in the scenario");
-//! assert!(main.value("goodput_mbps").is_some_and(|g| g > 5.0 && g < 10.0));
+//! for case in &ran.result.cases {
+//!     let main = case.flow("main").expect("it is in the scenario");
+//!     assert!(main.value("goodput_mbps").is_some_and(|mbps| mbps > 140.0 && mbps < 200.0));
+//! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
