@@ -88,9 +88,10 @@ pub fn page(results: &Results<'_>, surprises: &Surprises) -> Result<String, Docs
     line(
         &mut p,
         format_args!(
-            "Preset `linux` with the stacks `<module>-linux` is meant to do what Linux {} does, to the number. Here it is held against\n\
-             that kernel: the same paths, the same modules, {} s each, one definition of every metric for both sides. Linux ran in\n\
-             virtual time, so its results do not depend on the machine; without random loss they repeat, TCP-LP apart.\n",
+            "Preset `linux` with the stacks `<module>-linux` models Linux {}. This page compares\n\
+             the two: the same paths, the same modules, {} s each, one definition of every metric for\n\
+             both sides. Linux ran in virtual time, so its results do not depend on the machine;\n\
+             without random loss they repeat exactly, except TCP-LP's.\n",
             kernel.unwrap_or("6.1").trim_start_matches("Linux "),
             cell::DURATION_S
         ),
@@ -145,8 +146,9 @@ fn summary(p: &mut String, c: &Comparison) {
         line(
             p,
             format_args!(
-                "\nThe windows over time, one flow each: after aligning both curves on the first loss their root-mean-square difference is\n\
-                 {:.1} % of the mean window in the median cell, {:.1} % or less in nine of ten.",
+                "\nWindows over time, one flow each: with both curves aligned at the first loss, their\n\
+                 root-mean-square difference is {:.1} % of the mean window in the median cell and at\n\
+                 most {:.1} % in nine of ten.",
                 100.0 * median,
                 100.0 * rmse[(rmse.len() * 9).div_ceil(10) - 1]
             ),
@@ -341,8 +343,9 @@ fn shown(
 
 fn switches(p: &mut String, surprises: &Surprises) -> Result<(), DocsError> {
     p.push_str(
-        "## What preset `linux` sets\n\nEvery field of the endpoints' configuration in which it differs from preset `2026`, the RFCs of today. The\n\
-         congestion-control modules are stacks of their own: `fullpipe list stacks` has them.\n\n\
+        "## What preset `linux` sets\n\nEvery field of the endpoints' configuration in which it differs from preset\n\
+         `2026`, today's RFCs. The congestion-control modules are separate stacks:\n\
+         `fullpipe list stacks` lists them.\n\n\
          | field | preset `linux` | preset `2026` | |\n|---|---|---|---|\n",
     );
     let settings = settings();
@@ -448,17 +451,17 @@ fn line(p: &mut String, text: fmt::Arguments<'_>) {
     let _ = writeln!(p, "{text}");
 }
 
-const SURPRISES: &str = "## What in Linux surprises
+const SURPRISES: &str = "## Surprises in Linux
 
-Where the kernel departs from the text of the RFCs, with a cell that shows it. The last column is the simulator with the one
-switch set back to what preset `2026` has.
+Where the kernel departs from the text of the RFCs, with a cell that shows it. The last column is the
+simulator with that one switch set as in preset `2026`.
 
 ";
 
-const REPRODUCE: &str = "## Again\n
+const REPRODUCE: &str = "## Reproduce it\n
 ```sh
 cargo build --release --package fullpipe-calibrate
-fullpipe-calibrate oracle              # builds the kernel outside the repository, runs every cell; may be stopped and goes on
+fullpipe-calibrate oracle              # builds the kernel outside the repository, runs every cell; resumes
 fullpipe-calibrate freeze              # writes calibrate/reference
 fullpipe-calibrate compare             # the table in the terminal
 fullpipe-calibrate report --to linux.html   # every cell with both windows, one file
@@ -466,8 +469,8 @@ fullpipe-calibrate docs                # this page
 fullpipe-calibrate figure              # the picture of the README
 ```
 
-The references are frozen: all but the first two commands need neither a kernel nor a network. Each row of
-`calibrate/reference/runs.csv` ends with the command that made it.
+The references are frozen: all but the first two commands need neither a kernel nor a network. Each
+row of `calibrate/reference/runs.csv` ends with the command that produced it.
 ";
 
 #[cfg(test)]

@@ -60,6 +60,11 @@ impl Controller for NoModel {
     }
 }
 
+#[cfg(feature = "registry")]
+pub use list::Model;
+#[cfg(feature = "registry")]
+pub(crate) use list::entries;
+
 #[cfg(all(feature = "registry", not(test)))]
 mod list {
     pub use super::NoModel as Model;
@@ -88,8 +93,3 @@ mod list {
         }
     }
 }
-
-#[cfg(feature = "registry")]
-pub use list::Model;
-#[cfg(feature = "registry")]
-pub(crate) use list::entries;
