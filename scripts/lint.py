@@ -4,7 +4,7 @@
     scripts/lint.py [--lower] [CHECK ...]     CHECK: width filler pointer circle (default: all)
 
 width    No line over 100 columns in comments (*.rs, *.ts, *.py, *.sh, *.lua, *.c, Makefile) and in prose
-         (*.md, *.toml). Exempt: rows of tables, fenced blocks of commands and output, lines that are one word (a URL, a link), `key = value` in TOML, and the files
+         (*.md, *.toml). Exempt: rows of tables, fenced blocks, lines that are one word (a URL, a link), `key = value` in TOML, and the files
          in GENERATED.
 filler   No doc comment that names nothing: `/// Of what.`, `/// See above.`, `/// Its key.`
 pointer  No mention of a document that is not in the repository.
@@ -100,9 +100,10 @@ def wide_lines(name, text):
         if mark and body.startswith(mark):
             body = body.lstrip(mark + "!").strip()
         body = re.sub(r"^[#>*-]+ ", "", body)
-        if prose and ext == ".md" and body.startswith("```"):
-            fence = not fence and body[3:].strip() not in ("rust", "toml")
+        if body.startswith("```"):
+            fence = not fence
             continue
+        fence = fence and (prose or line.strip().startswith(mark))
         if len(line) <= WIDTH or fence or body.startswith("|") or " " not in body:
             continue
         if ext == ".toml" and re.match(r'([\w".-]+ = (?!""")|\{)', line.strip()):
@@ -143,6 +144,7 @@ def fillers(text):
 
 def strip(text):
     """Rust without comments, literals and `#[cfg(test)]` items; newlines stay."""
+    # In `mod x { ... }` of the same file `super` is the file's own module.
     token = re.compile(
         r'//[^\n]*|/\*.*?\*/|b?r(#*)".*?"\1|b?"(?:\\.|[^"\\])*"|b?\'(?:\\.[^\']*|[^\'\\])\'',
         re.DOTALL,
@@ -173,7 +175,20 @@ def strip(text):
         out.append("\n" * text[m.start() : i].count("\n"))
         at = i
     out.append(text[at:])
-    return "".join(out)
+    return inline_modules("".join(out))
+
+
+def inline_modules(text):
+    """`super::` in modules with a body becomes `self::`, which is the file's module."""
+    at = 0
+    while m := re.compile(r"\bmod\s+\w+\s*\{").search(text, at):
+        depth, i = 1, m.end()
+        while i < len(text) and depth:
+            depth += (text[i] == "{") - (text[i] == "}")
+            i += 1
+        body = re.sub(r"\bsuper\s*::", "self::", text[m.end() : i])
+        text, at = text[: m.end()] + body + text[i:], m.end()
+    return text
 
 
 def use_tree(text):
@@ -455,6 +470,7 @@ def self_test():
     assert wide_lines("a.rs", f"// {wide}") == [1]
     assert wide_lines("a.rs", f'let a = "{wide}"; // b') == []
     assert wide_lines("a.md", f"{wide}\n| {wide} |\n```sh\n{wide}\n```\n{wide}") == [1, 6]
+    assert wide_lines("a.rs", f"/// ```\n/// {wide}\n/// ```\n// {wide}") == [4]
     assert wide_lines("a.toml", "# https://" + "x" * 120) == []
     assert fillers("/// Of what.\nx\n/// Goodput, bit/s.\ny\n/// Of what.\n/// And why it is so.") == [1]
     assert POINTER.search("see the algorithm reference") and not POINTER.search("seed 7 of 10")
@@ -468,6 +484,8 @@ def self_test():
     concerned, way = Crate(circle).circles()
     assert concerned == {"a/x.rs", "b/y.rs"} and len(way) == 3, (concerned, way)
     circle["b/y.rs"] = "pub struct B; #[cfg(test)] mod tests { use crate::A; }"
+    assert Crate(circle).circles() == (set(), [])
+    circle["b/y.rs"] = "mod list { use super::B; } pub struct B;"
     assert Crate(circle).circles() == (set(), [])
     same = {"lib.rs": "mod a; mod b;", "a.rs": "use crate::b::B; pub struct A;"}
     same["b.rs"] = "use crate::a::A; pub struct B;"

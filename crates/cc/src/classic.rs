@@ -63,12 +63,12 @@ pub struct Setup {
     pub initial_window: f64,
     /// Upper clamp of the window, segments; infinite for none.
     pub max_window: f64,
-    /// How ACKs are counted.
+    /// Unit in which ACKs are counted: segments, or one per ACK.
     pub count: Count,
     /// `L`: most segments one ACK may add in slow start (RFC 3465 2.2: 2; infinite when paced, RFC
     /// 9406 4.2).
     pub slow_start_limit: f64,
-    /// What a decrease multiplies.
+    /// Base of a decrease: the window, or the smaller of window and flight.
     pub base: Base,
     /// Segment size, bytes of payload.
     pub mss: u32,

@@ -40,7 +40,7 @@ pub const GROUNDS: &[Entry] = &[sim::ENTRY, udp::ENTRY, peer::ENTRY, LINUX, KERN
 pub struct Entry {
     /// The name by which it is chosen; unique among those with the same `far`.
     pub name: &'static str,
-    /// In a few words.
+    /// Help text of the command line, a few words.
     pub about: &'static str,
     /// Where the far side of a run is.
     pub far: Far,
@@ -78,9 +78,9 @@ impl Entry {
 /// Where the far side of a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Far {
-    /// In the same program.
+    /// Both hosts run in this process.
     Here,
-    /// At another host, [`Settings::way`].
+    /// The far host is named by [`Settings::way`].
     Peer,
 }
 

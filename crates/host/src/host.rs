@@ -54,7 +54,7 @@ pub trait Network {
     fn ping_due(&mut self, now: Time, index: u32, ping: &mut Ping);
 }
 
-/// Which flow.
+/// Identifies a long flow or one short flow of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowId {
     /// By index of the specification.

@@ -37,7 +37,7 @@ pub struct HostOutcome {
 pub struct SenderReport {
     /// Index of the flow.
     pub flow: u32,
-    /// What is counted here.
+    /// Counters of this end of the flow.
     pub totals: FlowTotals,
     /// Data packets that left the sender, exact drops included.
     pub offered: u64,
@@ -54,7 +54,7 @@ pub struct SenderReport {
 pub struct ReceiverReport {
     /// Index of the flow.
     pub flow: u32,
-    /// What is counted here.
+    /// Counters of this end of the flow.
     pub totals: FlowTotals,
     /// Data packets that were taken in.
     pub arrived: u64,

@@ -157,7 +157,7 @@ impl<O> FlowSender<O> {
         self.note_completion(now, classes);
     }
 
-    /// Its timer is due.
+    /// Handles the expiry of the sender's timer.
     pub(crate) fn handle_timeout(&mut self, now: Time, classes: &mut [ClassRecord]) {
         if self.sender.next_timeout() <= now {
             self.sender.handle_timeout(now);

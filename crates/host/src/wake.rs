@@ -1,4 +1,4 @@
-//! What a timer wakes.
+//! Timers of a host: what each entry wakes.
 
 /// What a timer of a host, or of the network that it is attached to, wakes. Flows are numbered by
 /// slot, the rest by index of the specification.

@@ -1,12 +1,12 @@
-//! Samples of a time in a log-linear histogram: 512 buckets per octave, so a percentile is within 0.2 %; minimum, maximum and mean
-//! are exact.
+//! Samples of a time in a log-linear histogram: 512 buckets per octave, so a percentile is within
+//! 0.2 %; minimum, maximum and mean are exact.
 
 use fullpipe_units::Span;
 
 /// Distribution of samples of a time.
 ///
-/// The samples of one flow or link span an octave or two far above a nanosecond, so the buckets below
-/// the first one in use are not stored: a flow's RTT takes 2 to 8 kB instead of 35 kB.
+/// The samples of one flow or link span an octave or two far above a nanosecond, so the buckets
+/// below the first one in use are not stored: a flow's RTT takes 2 to 8 kB instead of 35 kB.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "Parts", into = "Parts")]
 pub struct Histogram {
@@ -184,7 +184,8 @@ impl Histogram {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64 * 1e-9)
     }
 
-    /// The sample below which a fraction `q` of all lies, to a bucket's width (0.2 %), clamped to the exact extremes.
+    /// The sample below which a fraction `q` of all lies, to a bucket's width (0.2 %), clamped to
+    /// the exact extremes.
     pub fn quantile(&self, q: f64) -> Option<Span> {
         let min = self.min()?;
         let rank = (q.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0) as u64;

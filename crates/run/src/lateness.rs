@@ -38,7 +38,7 @@ pub struct HostLateness {
 }
 
 impl Lateness {
-    /// Of these samples.
+    /// Summary of a histogram of delays.
     pub fn of(samples: &Histogram) -> Self {
         let quantile = |q| samples.quantile(q).unwrap_or(Span::ZERO);
         Self {

@@ -215,7 +215,7 @@ pub struct Round {
 /// A flow's time series.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Series {
-    /// By time.
+    /// Rows in order of time.
     pub rows: Vec<TraceRow>,
     /// The controller's own variables: a name and a value per row; NaN where it did not report.
     #[serde(with = "crate::travel")]
@@ -280,7 +280,7 @@ pub struct ArrivalOutcome {
 /// One short flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Transfer {
-    /// Its start.
+    /// Time at which the flow started.
     pub start: Time,
     /// Segments.
     pub size: u64,
@@ -346,11 +346,11 @@ pub struct CaptureRow {
     pub at: Time,
     /// Index of the flow.
     pub flow: u32,
-    /// Where and which way.
+    /// Packet, host and direction.
     pub event: CaptureEvent,
 }
 
-/// What a capture saw.
+/// An event of a packet capture.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum CaptureEvent {
     /// The sender's host sent a segment.

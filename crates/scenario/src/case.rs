@@ -33,7 +33,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// What the simulator runs.
+    /// Run specification of this case for one seed.
     pub fn run_spec(&self, seed: u64) -> RunSpec {
         RunSpec {
             seed,

@@ -19,7 +19,7 @@ pub struct Diagnostic {
     pub value: Option<String>,
     /// What is wrong: lower case, one line, no full stop.
     pub message: String,
-    /// What to write instead.
+    /// Remedy: text to write instead.
     pub hint: Option<String>,
 }
 

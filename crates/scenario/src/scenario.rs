@@ -22,7 +22,7 @@ pub struct Scenario {
     pub cases: Vec<Case>,
     /// What the results are held against.
     pub expectations: Vec<Expectation>,
-    /// What is measured.
+    /// Measurement settings.
     pub measure: Measure,
     /// Figures asked for.
     pub reports: Vec<Report>,

@@ -10,7 +10,7 @@ use crate::target::{Layout, LinkEvent, Wake};
 /// Links and their events.
 #[derive(Debug)]
 pub struct Net {
-    /// What waits to happen.
+    /// Pending events.
     pub queue: EventQueue,
     /// By index of the specification.
     pub links: Vec<Link>,

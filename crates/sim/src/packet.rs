@@ -43,7 +43,7 @@ pub enum Kind {
     Syn,
     /// An acknowledgement.
     Ack,
-    /// That of the SYN.
+    /// Acknowledgement of the SYN.
     SynAck,
     /// Traffic without congestion control.
     Datagram,
@@ -53,7 +53,7 @@ pub enum Kind {
     Reply,
 }
 
-/// Whose packet it is.
+/// Flow, source or ping that a packet belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// A flow's data or SYN.
@@ -176,7 +176,7 @@ impl Packet {
         self.options
     }
 
-    /// Whose it is.
+    /// Owner of the packet.
     pub fn owner(&self) -> Owner {
         match self.kind {
             Kind::Data | Kind::Syn => Owner::Segment,

@@ -2,9 +2,9 @@
 //! the time, so that a path in real time behaves as the simulated one does, down to every random
 //! decision.
 //!
-//! A host offers datagrams and is told where they end. What happens inside happens at computed times,
-//! however late the host asks: lateness of the host delays what it offers, not what the links
-//! decide.
+//! A host offers datagrams and is told where they end. What happens inside happens at computed
+//! times, however late the host asks: lateness of the host delays what it offers, not what the
+//! links decide.
 //!
 //! At one instant a host offers all that it has before anything moves, as in the simulator a
 //! sender's burst does: an offer waits for what is due before it, [`Path::advance`] for what is due
@@ -72,7 +72,7 @@ pub struct Route(u32);
 pub struct Datagram {
     /// The host's name for it, given back at its end.
     pub token: u64,
-    /// What it is.
+    /// Kind of the packet.
     pub kind: Kind,
     /// Index of its flow, source or sequence of probes: a queue may serve them apart.
     pub flow: u32,
@@ -89,11 +89,11 @@ pub struct Departure {
     pub token: u64,
     /// When, as computed.
     pub at: Time,
-    /// How.
+    /// Delivered or dropped.
     pub outcome: PacketOutcome,
 }
 
-/// How a packet ended.
+/// Outcome of a packet on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketOutcome {
     /// At the far end of its route.

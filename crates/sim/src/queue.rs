@@ -1,7 +1,7 @@
 //! The event queue: a 4-ary heap of (time, insertion number, target), 16 bytes an entry.
 //!
-//! It stays small by construction: a link keeps one pending event, not one per packet, and a flow's timer keeps one entry
-//! that moves lazily. Ties in time are broken by insertion order.
+//! It stays small by construction: a link keeps one pending event, not one per packet, and a flow's
+//! timer keeps one entry that moves lazily. Ties in time are broken by insertion order.
 
 use fullpipe_units::Time;
 
@@ -23,7 +23,8 @@ pub struct EventQueue {
     inserted: u64,
 }
 
-/// Later than every event: a group of children is always full, so the least of it is found without counting.
+/// Later than every event: a group of children is always full, so the least of it is found without
+/// counting.
 const VACANT: u128 = u128::MAX;
 
 impl Default for EventQueue {
@@ -101,7 +102,8 @@ impl EventQueue {
         }
     }
 
-    /// Replaces the earliest event by one at `at` for `target`: one pass instead of a pop and a push.
+    /// Replaces the earliest event by one at `at` for `target`: one pass instead of a pop and a
+    /// push.
     #[inline]
     pub fn replace_top(&mut self, at: Time, target: Target) {
         let key = self.key(at, target);

@@ -216,7 +216,8 @@ impl Socket {
         let at = &self.rate;
         let percent = if at.cwnd < at.ssthresh / 2 { 200 } else { 120 };
         let window = u64::from(at.cwnd).max(at.packets_out);
-        let rate = u64::from(self.mss) * 80_000 * percent * window; // 1e6/100 us and the 8 of `srtt_us`
+        // 1e6/100 us and the 8 of `srtt_us`.
+        let rate = u64::from(self.mss) * 80_000 * percent * window;
         rate / u64::from(at.srtt_us.max(1))
     }
 

@@ -193,7 +193,8 @@ mod tests {
     #[test]
     fn a_long_queue_at_a_large_window_wraps_to_none() {
         assert_eq!(backlog(50_000, &measured(1000, 86_899)), 4_294_950);
-        assert_eq!(backlog(50_000, &measured(1000, 86_900)), 32); // 50 000 x 85 900 is 32 704 beyond 2^32
+        // 50 000 x 85 900 is 32 704 beyond 2^32.
+        assert_eq!(backlog(50_000, &measured(1000, 86_900)), 32);
     }
 
     #[test]

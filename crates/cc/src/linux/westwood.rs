@@ -379,7 +379,8 @@ mod tests {
             assert_eq!((t.sk.cwnd, t.sk.ssthresh), (100, 50));
         }
         t.module.on_event(&mut t.sk, Event::CompleteCwr);
-        assert_eq!((t.sk.cwnd, t.sk.ssthresh), (200, 200)); // above the window it had, and the clamp
+        // Above the window it had, and the clamp.
+        assert_eq!((t.sk.cwnd, t.sk.ssthresh), (200, 200));
         t.sk.cwnd = 7;
         t.module.twice = 0;
         t.module.on_event(&mut t.sk, Event::Loss);

@@ -189,10 +189,10 @@ mod tests {
         Time::ZERO + Span::from_millis(n)
     }
 
-    /// 200 segments, one a millisecond, and an ACK for each 300 ms after it left: the ring of stamps
-    /// grows twice meanwhile. One flight begins with segment 0, the other with segment 50, as if the
-    /// network were empty then. The ACK interval of segment k goes from the start of its flight to
-    /// its ACK.
+    /// 200 segments, one a millisecond, and an ACK for each 300 ms after it left: the ring of
+    /// stamps grows twice meanwhile. One flight begins with segment 0, the other with segment 50,
+    /// as if the network were empty then. The ACK interval of segment k goes from the start of its
+    /// flight to its ACK.
     #[test]
     fn stamps_outlive_the_growth_of_their_ring() {
         let mut d = Delivery::new(true);

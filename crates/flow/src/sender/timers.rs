@@ -102,8 +102,8 @@ impl Timers {
         due
     }
 
-    /// A segment counts as lost `at` that time unless it is delivered; `None`: none is late. A kernel's timer takes
-    /// 2 ms more (Linux `TCP_TIMEOUT_MIN_US`).
+    /// A segment counts as lost `at` that time unless it is delivered; `None`: none is late. A
+    /// kernel's timer takes 2 ms more (Linux `TCP_TIMEOUT_MIN_US`).
     pub(super) fn set_reorder(&mut self, now: Time, at: Option<Time>) {
         self.reorder = at.map_or(Time::MAX, |at| match self.clock {
             TimerClock::Exact => at,

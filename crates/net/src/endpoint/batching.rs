@@ -4,7 +4,7 @@
 
 use fullpipe_units::{Span, Time};
 
-/// How quickly datagrams arrive.
+/// Time since the last arrivals, which decides how long to gather a batch.
 #[derive(Debug)]
 pub struct Batching {
     /// When the last ones were taken in.

@@ -11,9 +11,9 @@ use crate::wire::{AckDatagram, CrossDatagram, ProbeDatagram};
 /// Bytes of the payload of datagrams that are not a flow's.
 #[derive(Debug)]
 pub struct Lengths {
-    /// Of each source.
+    /// Payload per source, bytes.
     pub sources: Vec<usize>,
-    /// Of each ping.
+    /// Payload per ping, bytes.
     pub pings: Vec<usize>,
 }
 

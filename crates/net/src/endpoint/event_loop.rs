@@ -330,7 +330,7 @@ fn put(port: &mut impl Port, state: &mut State<'_, '_>, leaving: &Leaving) -> bo
     true
 }
 
-/// Of this thread.
+/// CPU time of the calling thread.
 fn processor_time() -> Span {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Span::ZERO, |t| {
         let (seconds, nanos) = (t.tv_sec().max(0) as u64, t.tv_nsec().max(0) as u64);

@@ -29,7 +29,7 @@ pub struct Interfaces {
 /// A segment in an interface.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaving {
-    /// Its sender.
+    /// Slot of the sender.
     pub slot: u32,
     /// As the sender knows it.
     pub segment: Segment,

@@ -61,7 +61,7 @@ pub enum Side {
 pub struct Plan {
     /// The run; its links are of no interest here.
     pub spec: Arc<RunSpec>,
-    /// This side of it.
+    /// Side of the run that this host plays.
     pub side: Side,
     /// Name of the session: datagrams of others are ignored.
     pub session: SessionId,
@@ -112,9 +112,9 @@ pub enum EndpointError {
     /// More than the wire has numbers for.
     #[error("{count} {what} are more than the wire can number; at most {most}")]
     TooMany {
-        /// Of what.
+        /// Kind of number: flows, sources, pings.
         what: &'static str,
-        /// So many.
+        /// Number in the run specification.
         count: usize,
         /// The limit.
         most: usize,
@@ -124,7 +124,7 @@ pub enum EndpointError {
     Content {
         /// Name of the flow.
         flow: String,
-        /// Why.
+        /// Error of the payload's source or sink.
         error: io::Error,
     },
     /// A host's interface is crossed by what does not set out there.
@@ -138,9 +138,9 @@ pub enum EndpointError {
     Longer {
         /// Of the longest packet, with its headers.
         bytes: usize,
-        /// Where they go.
+        /// Destination address.
         peer: SocketAddr,
-        /// What fits, bytes.
+        /// MTU towards the destination, bytes, if known.
         mtu: Option<u32>,
     },
     /// A filter of this host.

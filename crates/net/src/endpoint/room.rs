@@ -108,7 +108,7 @@ impl Room {
         self.look
     }
 
-    /// It is looked now.
+    /// Notes that the window has been checked.
     pub fn looked(&mut self) {
         self.look = Time::MAX;
     }

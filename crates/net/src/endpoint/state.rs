@@ -78,7 +78,7 @@ pub struct Wires<'p, 'h> {
     pub unnumbered: u64,
 }
 
-/// Who is told.
+/// Observers of progress and completion.
 pub struct Watching<'a> {
     pub live: Option<&'a Live>,
     complete: Option<&'a std::sync::atomic::AtomicBool>,
@@ -94,7 +94,7 @@ pub enum Pushed {
         segment: Segment,
         dropped: bool,
     },
-    /// Of a source.
+    /// A datagram of the source with this index.
     Datagram(u32),
     /// An ACK, a request or its echo: not sent again.
     Other,

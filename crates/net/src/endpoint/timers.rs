@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 
 use fullpipe_units::Time;
 
-/// Whom a timer wakes.
+/// Target of a timer entry.
 pub type Wake = fullpipe_host::Wake<Event>;
 
 /// Timers of the endpoint itself.

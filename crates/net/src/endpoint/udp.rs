@@ -62,7 +62,7 @@ impl UdpPort {
         Ok(())
     }
 
-    /// Its socket.
+    /// The underlying socket.
     pub fn socket(&self) -> &Socket {
         &self.socket
     }

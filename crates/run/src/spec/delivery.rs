@@ -17,7 +17,7 @@ pub enum DeliveryTraceError {
     /// A line is no time.
     #[error("line {line}: `{text}` is not a whole number of milliseconds")]
     NotATime {
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
         /// The line.
         text: String,
@@ -25,9 +25,9 @@ pub enum DeliveryTraceError {
     /// Time runs backwards.
     #[error("line {line}: {at} ms is before the {before} ms above it; times never fall")]
     Falls {
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
-        /// Its time.
+        /// Time on that line, ms.
         at: u32,
         /// The one above.
         before: u32,
@@ -38,7 +38,7 @@ pub enum DeliveryTraceError {
     /// Nothing but zeros: the period would be zero.
     #[error("line {line}: the last time is the trace's period and must be above zero")]
     NoPeriod {
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
     },
 }

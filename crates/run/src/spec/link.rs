@@ -272,7 +272,7 @@ impl Default for Codel {
 /// Parameters of FQ-CoDel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FqCodel {
-    /// Of each queue.
+    /// CoDel parameters of each queue.
     pub codel: Codel,
     /// Number of queues, 1024; flows are spread over them by a hash that each run draws anew.
     pub flows: u32,
@@ -335,7 +335,7 @@ pub struct Policer {
 /// What changes at a time; `None` leaves it as it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
-    /// When.
+    /// Time of the change.
     pub at: Time,
     /// New capacity; zero is an outage: packets wait. The packet in transmission goes on at the new
     /// rate.

@@ -12,9 +12,9 @@ pub struct ArrivalSpec {
     /// generators; the transfer's size is overwritten, the spread of the start unused. The flows
     /// are called name#0, name#1 ...
     pub template: FlowSpec,
-    /// When they come.
+    /// Arrival process.
     pub arrivals: Arrivals,
-    /// How long they are.
+    /// Size distribution, segments.
     pub sizes: SizeLaw,
 }
 
@@ -30,7 +30,7 @@ pub enum Arrivals {
     Every(Span),
     /// This many, each at a uniform time between `start` and `start + within`.
     Spread {
-        /// How many.
+        /// Number of flows.
         count: u64,
         /// Within this time.
         within: Span,

@@ -98,7 +98,7 @@ pub struct Pieces {
     done: u128,
 }
 
-/// Which piece comes next.
+/// Generator of the pieces of constant rate.
 #[derive(Clone, Debug)]
 enum Law {
     /// Begin and rate of each; the next one's index and the begin of the present period.

@@ -31,7 +31,7 @@ impl Choice {
         }
     }
 
-    /// As in the file.
+    /// The key that this choice has in the file.
     pub fn key(self) -> &'static Key {
         match self {
             Choice::Where => &Expect::r#where,
@@ -57,7 +57,7 @@ impl Choice {
     }
 }
 
-/// What a table named.
+/// Result of resolving a table of axis values.
 pub(super) enum Picked {
     Values(Pick),
     /// `--set` has replaced a value it asks for.

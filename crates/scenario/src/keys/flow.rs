@@ -68,7 +68,7 @@ impl Target for ArtificialLoss {
 }
 
 words! {
-    /// Who loses a segment.
+    /// Place at which a prescribed drop happens.
     enum DropPlace {
         Path = "path", "the packet is lost on its way";
         Receiver = "receiver", "the packet crosses the path and is thrown away where it arrives";

@@ -94,7 +94,7 @@ keys! {
 }
 
 words! {
-    /// What is drawn.
+    /// Quantity on a figure's vertical axis.
     enum Figure {
         Cwnd = "cwnd", "congestion window over time";
         Rtt = "rtt", "round-trip time over time";

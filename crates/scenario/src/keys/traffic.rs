@@ -60,7 +60,7 @@ keys! {
 }
 
 kinds! {
-    /// What traffic is.
+    /// Kinds of traffic, each with its keys.
     TrafficKinds of TrafficKeys,
     /// Word of a kind of traffic.
     by TrafficWord {

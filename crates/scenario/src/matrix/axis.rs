@@ -7,7 +7,7 @@ use crate::value::{Field, Key, Reader};
 /// A key of `[matrix]` and its values.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
-    /// As written.
+    /// Key of the axis as written.
     pub key: String,
     /// The key it names; `None` for `case`, whose values set several keys each.
     pub names: Option<&'static Key>,

@@ -45,7 +45,7 @@ pub(super) enum Section {
 impl Section {
     const ALL: [Section; 3] = [Section::Flow, Section::Traffic, Section::Link];
 
-    /// As in the file.
+    /// Name of the section in the file.
     pub fn word(self) -> &'static str {
         match self {
             Section::Flow => "flow",

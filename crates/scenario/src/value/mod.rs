@@ -31,7 +31,7 @@ pub(super) use typed::{
     Bounds, Either, Free, Seeds, Sub, Tolerance, Typed, Words, Written, of_word,
 };
 
-/// What was read.
+/// A value after parsing and unit conversion.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
     Text(String),
@@ -99,7 +99,7 @@ impl Value {
     }
 }
 
-/// What is not there.
+/// Word that switches a feature off.
 pub(super) const OFF: &str = "off";
 
 /// The least time from one event of a run to the next that does without packets, in nanoseconds.

@@ -43,11 +43,11 @@ pub struct Backlog {
 /// What happens to an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It enters.
+    /// Enqueue the packet.
     Admit,
     /// It enters with the CE mark.
     Mark,
-    /// It is dropped early.
+    /// Drop the packet before the buffer is full.
     Drop,
 }
 
@@ -103,7 +103,7 @@ impl EntryAqm {
 pub struct Popped {
     /// The packet, perhaps with the CE mark now.
     pub packet: Packet,
-    /// How long it waited.
+    /// Sojourn time in the queue.
     pub waited: Span,
 }
 

@@ -1,9 +1,10 @@
 //! A running link: queue, transmitter, delay, and what goes wrong on the way.
 //!
-//! - [`plain`]: first in, first out at one rate, or a pure delay, in closed form: the common link and the fast one.
-//! - [`special`]: every other one, put together from [`gate`] (loss, policer), a queue ([`timed`]: in closed form, too;
-//!   [`held`]: with an event per transmission, for disciplines that decide at the exit), a [`transmitter`] (schedules and
-//!   traces) and a [`wire`] (delays, jitter, strays).
+//! - [`plain`]: first in, first out at one rate, or a pure delay, in closed form: the common link
+//!   and the fast one.
+//! - [`special`]: every other one, put together from [`gate`] (loss, policer), a queue ([`timed`]:
+//!   in closed form, too; [`held`]: with an event per transmission, for disciplines that decide at
+//!   the exit), a [`transmitter`] (schedules and traces) and a [`wire`] (delays, jitter, strays).
 //! - [`meter`]: what both count, and the checks at the end.
 
 mod gate;
@@ -51,12 +52,13 @@ pub enum Admission {
         /// No other stray arrives before.
         first: bool,
     },
-    /// It waits in a queue that decides at the exit, or another packet was dropped for it, or it was dropped there.
+    /// It waits in a queue that decides at the exit, or another packet was dropped for it, or it
+    /// was dropped there.
     Queued {
         /// When the next transmission begins, if an event is to be set for it.
         begins: Option<Time>,
     },
-    /// It is lost.
+    /// The link dropped the packet.
     Refused,
 }
 
@@ -96,7 +98,8 @@ impl Link {
         }
     }
 
-    /// The oldest packet of those in order, which arrives now. The link holds one: its arrival was scheduled.
+    /// The oldest packet of those in order, which arrives now. The link holds one: its arrival was
+    /// scheduled.
     #[inline]
     pub fn take(&mut self) -> Packet {
         match self {
@@ -122,8 +125,8 @@ impl Link {
         }
     }
 
-    /// A transmission begins: what becomes of its packet, and when the next one begins. What the queue drops goes to
-    /// `dropped`.
+    /// A transmission begins: what becomes of its packet, and when the next one begins. What the
+    /// queue drops goes to `dropped`.
     pub fn transmit(
         &mut self,
         now: Time,
@@ -135,7 +138,8 @@ impl Link {
         }
     }
 
-    /// For a local queue: `None` if a packet of `size` fits now, else when the oldest waiting packet will have left.
+    /// For a local queue: `None` if a packet of `size` fits now, else when the oldest waiting
+    /// packet will have left.
     pub fn room(&mut self, now: Time, size: u16) -> Option<Time> {
         match self {
             Self::Plain(link) => link.room(now, size),

@@ -221,7 +221,8 @@ mod tests {
         let mut b = bench(100, 10, &[]);
         b.sk.ssthresh = 12;
         b.ack(25);
-        assert_eq!((b.sk.cwnd, b.sk.cwnd_cnt), (13, 11)); // 2 to the threshold; 23 more than 22 = 12 * 15 / 8 make `cnt` 12
+        // 2 to the threshold; 23 more than 22 = 12 * 15 / 8 make `cnt` 12.
+        assert_eq!((b.sk.cwnd, b.sk.cwnd_cnt), (13, 11));
         b.sk.cwnd_limited = false;
         b.acks(100);
         assert_eq!(b.sk.cwnd, 13);

@@ -95,7 +95,8 @@ pub fn cycle(law: &mut Law, peak: f64, until: f64, rtt: f64) -> Cycle {
     let (mut w, mut sent, mut rounds) = (from, 0.0, 0);
     while w < until {
         sent += w;
-        w = step(law, w, Time::from_secs_f64(rounds as f64 * rtt)); // the increase at the round's start
+        // The increase at the round's start.
+        w = step(law, w, Time::from_secs_f64(rounds as f64 * rtt));
         rounds += 1;
         assert!(rounds < 1_000_000, "stuck at {w}");
     }

@@ -59,7 +59,7 @@ pub(super) struct Recovery {
 pub(super) struct Irregular<'a> {
     pub(super) now: Time,
     pub(super) ack: &'a Ack,
-    /// It moved `una`.
+    /// The ACK advanced `una`.
     pub(super) advanced: bool,
     /// It moved the end of the advertised window: it is no duplicate (RFC 5681 section 2).
     pub(super) window_update: bool,

@@ -55,9 +55,9 @@ struct Log {
     refusals: u64,
     refused: u64,
     delivered: u64,
-    /// When it refused.
+    /// Times of refused calls.
     refused_at: Vec<Time>,
-    /// When ACKs left.
+    /// Departure times of ACKs.
     acked_at: Vec<Time>,
 }
 

@@ -11,7 +11,7 @@ use crate::files::Files;
 use crate::keys::{Back, Element, PathChange, PathChanges, PathKeys, RttChange, loss};
 use crate::value::{At, Findings, Table};
 
-/// What `[path]` is.
+/// The network that `[path]` describes.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::resolve) struct Dumbbell {
     pub rate: Rate,

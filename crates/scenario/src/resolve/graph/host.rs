@@ -18,7 +18,7 @@ pub(super) struct Host {
 }
 
 impl Layout {
-    /// Who shares an interface.
+    /// Groups senders by the interface that they share.
     pub(super) fn hosts(&mut self, senders: &[Sender<'_>], findings: &mut Findings) {
         let transports = || senders.iter().filter(|sender| sender.transport);
         for sender in transports() {

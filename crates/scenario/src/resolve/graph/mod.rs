@@ -100,7 +100,7 @@ impl Layout {
         }
     }
 
-    /// Where someone sends.
+    /// Route of a flow or source in one direction.
     pub fn leg(&self, name: &str, reverse: bool) -> Option<Leg> {
         if let Some(leg) = self.routes.get(name) {
             return Some(leg.clone());
