@@ -139,7 +139,7 @@ fn the_front_page_has_the_counts() {
     let (single, loss, pair) = (of(Kind::Single), of(Kind::Loss), of(Kind::Pair));
     for phrase in [
         format!("{} of {} cells agree", single.inside, single.of),
-        format!("random loss in all {} overlap", loss.of),
+        format!("random loss overlap in all {} cells", loss.of),
         format!("within 5 points in all {}.", pair.of),
     ] {
         assert!(words.contains(&phrase), "README.md does not say: {phrase}");
