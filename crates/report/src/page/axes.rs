@@ -39,6 +39,9 @@ pub(super) fn axes(params: &[Vec<(String, String)>], matrix: &toml::Table) -> Ve
     varying.iter().enumerate().map(axis).collect()
 }
 
+/// Whether an axis, by its key and what it sets, may be the one that competes.
+type Rank<'a> = dyn Fn(&str, &[String]) -> bool + 'a;
+
 /// The axis whose values compete, of keys with what each sets: one of stacks, one that sets a
 /// stack, one with a name of its own that sets something else of a sender, the named cases, any
 /// with a name of its own, the first.
@@ -48,7 +51,7 @@ fn competing(axes: &[(&str, &Vec<String>)]) -> Option<usize> {
         let mut sets = sets.iter();
         sets.any(|s| s.starts_with("flow.") || s.starts_with("traffic."))
     };
-    let ranks: [&dyn Fn(&str, &[String]) -> bool; 6] = [
+    let ranks: [&Rank<'_>; 6] = [
         &|key, _| key.ends_with(STACK),
         &|key, sets| key != CASE && stack_key(key, sets).is_some(),
         &|key, sets| key != CASE && is_own(key) && of_sender(sets),
@@ -56,9 +59,7 @@ fn competing(axes: &[(&str, &Vec<String>)]) -> Option<usize> {
         &|key, _| is_own(key),
         &|_, _| true,
     ];
-    let find = |rank: &&dyn Fn(&str, &[String]) -> bool| {
-        axes.iter().position(|(key, sets)| rank(key, sets))
-    };
+    let find = |rank: &&Rank<'_>| axes.iter().position(|(key, sets)| rank(key, sets));
     ranks.iter().find_map(find)
 }
 
