@@ -55,7 +55,7 @@ pub struct TraceRow {
     /// Payload of a segment, bytes.
     pub mss: u32,
     /// Index of the flow in its run.
-    pub flow: u16,
+    pub flow: u32,
     /// What happened since the row before.
     pub events: Events,
     /// Recovery state.
@@ -73,7 +73,7 @@ impl TraceRow {
     /// What `sender` of flow `flow` shows now. The extremes are those of the moment; the events,
     /// and the receiver's delay, are for the caller to fill in.
     #[inline]
-    pub fn of<C: Controller>(time: Time, flow: u16, sender: &Sender<C>) -> Self {
+    pub fn of<C: Controller>(time: Time, flow: u32, sender: &Sender<C>) -> Self {
         let (rtt, counts) = (sender.rtt(), sender.counts());
         let cwnd = sender.cwnd();
         Self {

@@ -98,7 +98,7 @@ impl SenderRecorder {
     /// Rows bear this index of the flow.
     #[must_use]
     pub fn with_flow(mut self, index: usize) -> Self {
-        self.between.flow = u16::try_from(index).unwrap_or(u16::MAX);
+        self.between.flow = u32::try_from(index).unwrap_or(u32::MAX);
         self
     }
 

@@ -9,7 +9,7 @@ use fullpipe_units::{Span, Time};
 #[derive(Debug)]
 pub struct Between {
     /// Index of the flow.
-    pub flow: u16,
+    pub flow: u32,
     /// Extremes of the window.
     pub low: f64,
     pub high: f64,
@@ -89,7 +89,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    pub fn new(sink: Box<dyn TraceSink>, step: Span, flow: u16) -> Self {
+    pub fn new(sink: Box<dyn TraceSink>, step: Span, flow: u32) -> Self {
         Self {
             sink,
             step,

@@ -18,7 +18,7 @@ use crate::write::{Numbers, Resolution};
 #[derive(Debug)]
 pub(crate) enum Cells {
     /// What each stands for is in a [`Dictionary`].
-    Words(Vec<u16>),
+    Words(Vec<u32>),
     /// Never null.
     Counts(Vec<i64>),
     /// [`NULL`] for none.
@@ -46,9 +46,11 @@ impl Cells {
         match (self, value) {
             (Cells::Words(all), Value::Flow) => all.extend(rows.iter().map(|r| r.flow)),
             (Cells::Words(all), Value::Phase) => {
-                all.extend(rows.iter().map(|r| phase_index(r) as u16));
+                all.extend(rows.iter().map(|r| phase_index(r) as u32));
             }
-            (Cells::Words(all), Value::Event) => all.extend(rows.iter().map(|r| r.events.bits())),
+            (Cells::Words(all), Value::Event) => {
+                all.extend(rows.iter().map(|r| u32::from(r.events.bits())));
+            }
             (Cells::Counts(all), Value::Count(field)) => {
                 let counts = read(field, rows, &mut room.counts);
                 all.extend(counts.iter().map(|n| n.cast_signed()));
@@ -181,7 +183,7 @@ pub(crate) enum Dictionary {
     /// Of the phases, by index.
     Phases(Vec<Vec<ByteArray>>),
     /// Sets of events that were seen.
-    Events(Vec<(u16, Vec<ByteArray>)>),
+    Events(Vec<(u32, Vec<ByteArray>)>),
 }
 
 impl Dictionary {
@@ -199,13 +201,13 @@ impl Dictionary {
     }
 
     /// The word of a cell, `n` times. Words are cloned for their longest run only.
-    fn run(&mut self, cell: u16, n: usize) -> &[ByteArray] {
+    fn run(&mut self, cell: u32, n: usize) -> &[ByteArray] {
         let words = match self {
-            Dictionary::Flows(all) | Dictionary::Phases(all) => &mut all[usize::from(cell)],
+            Dictionary::Flows(all) | Dictionary::Phases(all) => &mut all[cell as usize],
             Dictionary::Events(all) => {
                 let at = all.iter().position(|(known, _)| *known == cell);
                 let at = at.unwrap_or_else(|| {
-                    let text = Events::from_bits(cell).text();
+                    let text = Events::from_bits(cell as u16).text();
                     all.push((cell, vec![ByteArray::from(text.as_str())]));
                     all.len() - 1
                 });

@@ -75,7 +75,7 @@ impl Trace {
     /// Rows of one flow, with their place in the columns of variables.
     pub fn of_flow(&self, flow: usize) -> impl Iterator<Item = (usize, &TraceRow)> {
         let rows = self.rows.iter().enumerate();
-        rows.filter(move |(_, r)| usize::from(r.flow) == flow)
+        rows.filter(move |(_, r)| r.flow as usize == flow)
     }
 
     fn take(&mut self, from: usize, name: &str, values: Values) -> Result<(), TraceError> {
@@ -96,12 +96,19 @@ impl Trace {
         let Some(spec) = COLUMNS.iter().find(|c| c.name == name) else {
             return Ok(());
         };
+        // Rows of a flow follow one another: its name is looked up once.
+        let mut last = 0;
         for (i, row) in rows.iter_mut().enumerate() {
             match spec.value {
                 Value::Flow => {
                     let text = values.text(i)?;
-                    let flow = self.meta.flows.iter().position(|f| f.name == text);
-                    let flow = flow.and_then(|f| u16::try_from(f).ok());
+                    let flows = &self.meta.flows;
+                    if flows.get(last).is_none_or(|f| f.name != text) {
+                        let found = flows.iter().position(|f| f.name == text);
+                        last = found.unwrap_or(flows.len());
+                    }
+                    let flow = Some(last).filter(|at| *at < flows.len());
+                    let flow = flow.and_then(|f| u32::try_from(f).ok());
                     row.flow = flow.ok_or_else(|| foreign("a flow that its metadata lacks"))?;
                 }
                 Value::Phase => (row.phase, row.start_up) = phase(values.text(i)?)?,

@@ -173,7 +173,7 @@ impl<W: Write + Send> TraceWriter<W> {
         row: &TraceRow,
         variables: &[f64],
     ) -> std::result::Result<(), TraceError> {
-        if usize::from(row.flow) >= self.flows {
+        if row.flow as usize >= self.flows {
             return Ok(());
         }
         self.block.push(*row);
@@ -216,7 +216,7 @@ impl<W: Write + Send> TraceWriter<W> {
         for (cells, places) in of_variables.iter_mut().zip(&self.places) {
             let rows = self.block.iter().zip(self.values.chunks(self.width));
             let value = |(row, values): (&TraceRow, &[f64])| {
-                places[usize::from(row.flow)].map_or(f64::NAN, |place| values[place])
+                places[row.flow as usize].map_or(f64::NAN, |place| values[place])
             };
             cells.take_numbers(rows.map(value), VARIABLE_DECIMALS);
         }

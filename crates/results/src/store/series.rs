@@ -108,7 +108,7 @@ fn flows(
                 cwnd_min: p.min,
                 cwnd_max: p.max,
                 events: p.events,
-                flow: i as u16,
+                flow: i as u32,
                 ..f.series.rows[p.row]
             };
             variables.clear();

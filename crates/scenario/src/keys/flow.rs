@@ -17,7 +17,7 @@ keys! {
     FlowKeys => Ends {
         @fixed name: name [shows format!("{DEFAULT_FLOW:?}")], "main",
             "unique name; may be left out if there is one flow";
-        streams: long(1, 10_000, "streams") [= 1], 16,
+        streams: long(1, 100_000, "streams") [= 1], 16,
             "number of equal connections from one host; they are named `<name>.1`, `<name>.2` and \
              so on";
         direction: word(Direction) [= Direction::Forward], "reverse", "way of the data";

@@ -50,7 +50,7 @@ fn an_idle_component_changes_nobodys_randomness() {
     for (i, f) in alone.flows.iter().enumerate() {
         let mut same = o.flows.iter().find(|g| g.name == f.name).unwrap().clone();
         // A row of a trace bears the flow's place in its run.
-        same.series.rows.iter_mut().for_each(|r| r.flow = i as u16);
+        same.series.rows.iter_mut().for_each(|r| r.flow = i as u32);
         assert_eq!(format!("{f:?}"), format!("{same:?}"));
     }
     assert_eq!(format!("{:?}", alone.links), format!("{:?}", &o.links[..2]));

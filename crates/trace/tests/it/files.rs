@@ -124,10 +124,10 @@ fn doubles_are_exact() {
 fn the_rows_of_a_flow_stay_together_and_in_order() {
     let mut rows = transfer(4);
     for (i, row) in rows.iter_mut().enumerate() {
-        row.flow = (i % 2) as u16;
+        row.flow = (i % 2) as u32;
     }
     let trace = Trace::parse(written(&rows, Resolution::Nanoseconds, Numbers::Decimal)).unwrap();
-    let order: Vec<(u16, u64)> = trace.rows.iter().map(|r| (r.flow, r.delivered)).collect();
+    let order: Vec<(u32, u64)> = trace.rows.iter().map(|r| (r.flow, r.delivered)).collect();
     assert_eq!(order, [(0, 0), (0, 4), (1, 2), (1, 6)]);
     assert_eq!(trace.of_flow(1).map(|(i, _)| i).collect::<Vec<_>>(), [2, 3]);
     // Each flow's variables stand under their own names.
@@ -218,7 +218,7 @@ fn a_full_queue_counts_and_does_not_wait() {
 
 fn any_row() -> impl Strategy<Value = TraceRow> {
     let numbers = (0.0..1e9f64, 0.0..1e9f64, 1u64..1 << 50, any::<u32>());
-    let rest = (0u16..2, any::<u16>(), 0usize..5, any::<bool>());
+    let rest = (0u32..2, any::<u16>(), 0usize..5, any::<bool>());
     (numbers, rest).prop_map(
         |((cwnd, pacing, count, few), (flow, bits, phase, start_up))| {
             let phase = [
