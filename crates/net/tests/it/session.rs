@@ -404,14 +404,22 @@ fn the_memory_of_all_tests_together_is_limited() {
     };
     let (local, never) = (ground::Options::default(), AtomicBool::new(false));
     let connect = || Client::connect(&peer, &request, &local, &never);
-    let first = connect().unwrap();
+    // A busy machine answers late: a request that was sent again meets the memory of its first copy
+    // until the server gives that up.
+    let granted = || {
+        let begin = Instant::now();
+        loop {
+            match connect() {
+                Ok(client) => return client,
+                Err(error) => assert!(begin.elapsed() < Duration::from_secs(20), "{error}"),
+            }
+        }
+    };
+    let first = granted();
     let second = connect().unwrap_err().to_string();
     assert!(second.contains("--max-memory"), "{second}");
     first.close();
-    let begin = Instant::now();
-    while let Err(error) = connect() {
-        assert!(begin.elapsed() < Duration::from_secs(20), "{error}");
-    }
+    granted();
 }
 
 #[test]
