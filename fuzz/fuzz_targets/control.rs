@@ -6,25 +6,25 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use fullpipe_host::{HostOutcome, ReceiverReport, SenderReport};
-use fullpipe_run::{FlowSpec, FlowTotals, RunSpec};
-use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
 use fullpipe_cc::StackSpec;
+use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
 use fullpipe_fuzz::{Raw, Script};
+use fullpipe_host::{HostOutcome, ReceiverReport, SenderReport};
 use fullpipe_net::content::{Allowed, Carried, Content, Question};
-use fullpipe_net::ground;
-use fullpipe_net::session::client_session::Asking;
-use fullpipe_net::session::control_port::{Shaper, Talk, Traffic};
+use fullpipe_net::headers;
 use fullpipe_net::session::channel::Channel;
 use fullpipe_net::session::client::{Done, Report};
-use fullpipe_net::session::control::{ServerMessage, PART, ClientMessage, EndReason};
+use fullpipe_net::session::client_session::ClientSession;
+use fullpipe_net::session::control::{ClientMessage, EndReason, PART, ServerMessage};
+use fullpipe_net::session::control_port::{ControlChannel, Shaper, Traffic};
 use fullpipe_net::session::cookie::{COOKIE, Cookie};
 use fullpipe_net::session::limits::Limits;
 use fullpipe_net::session::message::{Ask, ENCRYPT, Nonce, Open};
 use fullpipe_net::session::request::{Options, Request};
-use fullpipe_net::session::server_session::{At, Serving};
+use fullpipe_net::session::server_session::{ServerSession, SessionState};
 use fullpipe_net::session::{Key, Opened, Secrets};
 use fullpipe_net::wire::SessionId;
+use fullpipe_run::{FlowSpec, FlowTotals, RunSpec};
 use fullpipe_units::{Bytes, Rate, Span, Time};
 use libfuzzer_sys::fuzz_target;
 
@@ -106,7 +106,7 @@ fn server(script: &mut Script<'_>) {
     };
     let mut now = Time::ZERO;
     let shut = Arc::default();
-    let mut serving = Serving::new(
+    let mut serving = ServerSession::new(
         now,
         &opened,
         accept.clone(),
@@ -126,7 +126,11 @@ fn server(script: &mut Script<'_>) {
             3 => {
                 for (at, bytes) in (0..).zip(request.chunks(PART)) {
                     let bytes = bytes.to_vec();
-                    hear(&mut serving, now, client.seal(&ClientMessage::Part { at, bytes }));
+                    hear(
+                        &mut serving,
+                        now,
+                        client.seal(&ClientMessage::Part { at, bytes }),
+                    );
                 }
             }
             4 => now = now + Span::from_micros(u64::from(script.byte()) << (step >> 3)),
@@ -136,10 +140,10 @@ fn server(script: &mut Script<'_>) {
                 if step & 8 != 0 {
                     serving.complete().store(true, Ordering::Release);
                 }
-                let running = serving.at() == At::Running;
+                let running = serving.at() == SessionState::Running;
                 assert!(serving.is_over(now, &traffic) || running);
             }
-            6 if serving.at() == At::Running => {
+            6 if serving.at() == SessionState::Running => {
                 let mut spec = spec();
                 let _ = serving.begin_content(&mut spec);
                 serving.end_content(Carried::default());
@@ -153,19 +157,19 @@ fn server(script: &mut Script<'_>) {
             return;
         }
         let mut said = 0;
-        while let Some(datagram) = serving.say(now) {
+        while let Some(datagram) = serving.poll_transmit(now) {
             assert!(datagram.len() <= LONGEST);
             assert!(datagram == accept || client.open::<ServerMessage>(&datagram).is_some());
             said += 1;
         }
         assert!(said <= MOST_ANSWERS + 1, "{said} answers");
-        assert!(serving.due() == Time::MAX);
+        assert!(serving.next_timeout() == Time::MAX);
     }
 }
 
-fn hear(talk: &mut impl Talk, now: Time, datagram: Option<Vec<u8>>) {
+fn hear(talk: &mut impl ControlChannel, now: Time, datagram: Option<Vec<u8>>) {
     if let Some(datagram) = datagram {
-        talk.hear(now, &datagram);
+        talk.on_datagram(now, &datagram);
     }
 }
 
@@ -177,7 +181,7 @@ fn client(script: &mut Script<'_>) {
     let session = SessionId(7);
     let secrets: Secrets = open.secrets(&key, session);
     let mut now = Time::ZERO;
-    let mut asking = Asking::new(now, &secrets, request, how & 1 != 0);
+    let mut asking = ClientSession::new(now, &secrets, request, how & 1 != 0);
     let mut server = Channel::new(session, secrets.control.down, secrets.control.up);
     while let Some(step) = script.step() {
         match step % 8 {
@@ -205,13 +209,13 @@ fn client(script: &mut Script<'_>) {
             }
         }
         let mut said = 0;
-        while let Some(datagram) = asking.say(now) {
+        while let Some(datagram) = asking.poll_transmit(now) {
             assert!(datagram.len() <= LONGEST);
             assert!(server.open::<ClientMessage>(&datagram).is_some());
             said += 1;
             assert!(said <= MOST_ANSWERS, "it does not stop talking");
         }
-        if let Some(Ok(grant)) = asking.verdict() {
+        if let Some(Ok(grant)) = asking.decision() {
             assert!(
                 grant.notes.len() <= 16 && grant.notes.iter().all(|n| n.chars().count() <= 400)
             );
@@ -245,7 +249,7 @@ fn request(bytes: &[u8]) {
         let all = spec.flows.len() + spec.arrivals.len() + spec.sources.len() + spec.pings.len();
         assert!(all <= limits.max_flows as usize && spec.duration <= limits.max_duration);
         assert_eq!(grant.max_rate, limits.max_rate);
-        let _ = ground::longest(&spec);
+        let _ = headers::longest(&spec);
     }
 }
 
