@@ -36,7 +36,7 @@ pub enum Better {
 pub struct Metric {
     /// Name in JSON, columns and expectations; a dot leads into a JSON object.
     pub name: &'static str,
-    /// What it is taken of.
+    /// What one value describes: a flow, a traffic source, a link or a case.
     pub scope: Scope,
     /// Unit; `1` for a ratio.
     pub unit: &'static str,

@@ -226,8 +226,6 @@ impl<C: Controller> Sender<C> {
         self.note_usage(false);
     }
 
-    // What can be seen.
-
     /// The congestion controller.
     pub fn controller(&self) -> &C {
         &self.cc

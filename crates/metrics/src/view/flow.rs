@@ -18,7 +18,7 @@ pub struct FlowView<'a> {
     pub case: &'a CaseView<'a>,
     /// Its place among the flows of the case.
     pub index: usize,
-    /// How the scenario describes it.
+    /// The flow as the scenario declares it: name, stack, streams, window cap.
     pub group: &'a FlowGroup,
     /// The outcomes of its streams.
     pub members: &'a [FlowOutcome],

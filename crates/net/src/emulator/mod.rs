@@ -59,7 +59,7 @@ pub struct Emulator {
     thread: JoinHandle<Result<EmulatorOutcome, EmulatorError>>,
 }
 
-/// What an emulator leaves behind.
+/// Counters, drops and lateness of one run of a path emulator.
 #[derive(Clone, Debug)]
 pub struct EmulatorOutcome {
     /// The links of the emulator by their index in the specification: all but the hosts' own

@@ -64,7 +64,7 @@ pub enum SessionError {
 }
 
 impl SessionError {
-    /// What to do about it.
+    /// The remedy, in one sentence, if there is one.
     pub fn hint(&self) -> Option<&'static str> {
         use super::message::Reason;
         match self {

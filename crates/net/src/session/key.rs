@@ -74,7 +74,7 @@ pub enum KeyError {
 }
 
 impl KeyError {
-    /// What to do about it.
+    /// The remedy, in one sentence, if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Exposed { path, .. } => Some(format!("run `chmod 600 {}`", path.display())),

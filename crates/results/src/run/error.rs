@@ -53,7 +53,7 @@ pub enum RunError {
     Environment {
         /// The missing thing.
         what: String,
-        /// What to do about it.
+        /// The remedy, in one sentence.
         hint: String,
     },
     /// Captures of it would not fit in memory, and no tool would open them.
@@ -100,7 +100,7 @@ impl RunError {
         }
     }
 
-    /// What to do about it.
+    /// The remedy, in one sentence.
     pub fn hint(&self) -> Option<String> {
         match self {
             RunError::Store(e) => e.hint(),

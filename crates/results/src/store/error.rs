@@ -147,7 +147,7 @@ fn list(seeds: &[u64]) -> String {
 const SHOWN: usize = 5;
 
 impl StoreError {
-    /// What to do about it.
+    /// The remedy, in one sentence, if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
             StoreError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
