@@ -21,16 +21,23 @@ pub struct Packet {
     /// Links crossed so far.
     pub hop: u8,
     kind: Kind,
-    /// Data: retransmission, ECT. ACK: ECE, DSACK.
-    flags: [bool; 2],
-    /// Data: [`CE`] and [`CWR`]. ACK: its own time stamp modulo 2^16 ms.
-    rest: u16,
+    /// Data: [`RETRANSMISSION`], [`ECT`], [`CE`], [`CWR`]. ACK: its own time stamp modulo 2^16 ms,
+    /// [`ECE`], [`DSACK`].
+    marks: u32,
 }
 
-/// Marked by a queue on its way (RFC 3168).
-const CE: u16 = 1;
-/// The sender has reduced its window (RFC 3168).
-const CWR: u16 = 2;
+/// Data: sent before.
+const RETRANSMISSION: u32 = 1;
+/// Data: ECN-capable (RFC 3168).
+const ECT: u32 = 1 << 8;
+/// Data: marked by a queue on its way (RFC 3168).
+const CE: u32 = 1 << 16;
+/// Data: the sender has reduced its window (RFC 3168).
+const CWR: u32 = 1 << 24;
+/// ACK: a segment arrived with [`CE`].
+const ECE: u32 = 1 << 16;
+/// ACK: the first block reports a duplicate (RFC 2883).
+const DSACK: u32 = 1 << 24;
 
 /// What a packet is to the links: random loss strikes data and datagrams, ECN marks data, flow
 /// queueing tells them apart.
@@ -92,8 +99,7 @@ impl Packet {
         size: 0,
         hop: 0,
         kind: Kind::Data,
-        flags: [false; 2],
-        rest: 0,
+        marks: 0,
     };
 
     /// A data segment or SYN of `size` bytes.
@@ -107,8 +113,8 @@ impl Packet {
             size,
             hop: 0,
             kind: if s.syn { Kind::Syn } else { Kind::Data },
-            flags: [s.retransmission, s.ect],
-            rest: if s.ce { CE } else { 0 } | if s.cwr { CWR } else { 0 },
+            // The bytes of RETRANSMISSION, ECT, CE and CWR.
+            marks: u32::from_le_bytes([s.retransmission, s.ect, s.ce, s.cwr].map(u8::from)),
         }
     }
 
@@ -124,8 +130,9 @@ impl Packet {
             size,
             hop: 0,
             kind: if a.syn { Kind::SynAck } else { Kind::Ack },
-            flags: [a.ece, a.dsack],
-            rest: a.stamp_ms as u16,
+            marks: u32::from(a.stamp_ms as u16)
+                | u32::from(a.ece) * ECE
+                | u32::from(a.dsack) * DSACK,
         }
     }
 
@@ -166,7 +173,7 @@ impl Packet {
             options: route,
             size,
             kind,
-            flags: [false, ect],
+            marks: if ect { ECT } else { 0 },
             ..Self::NONE
         }
     }
@@ -220,59 +227,67 @@ impl Packet {
     /// True if a queue may mark it instead of dropping it: data whose sender uses ECN.
     #[inline]
     pub fn is_ect(&self) -> bool {
-        self.kind == Kind::Data && self.flags[1]
+        self.kind == Kind::Data && self.marks & ECT != 0
     }
 
     /// Marks it: congestion experienced.
     #[inline]
     pub fn mark_ce(&mut self) {
         debug_assert!(self.is_ect());
-        self.rest |= CE;
+        self.marks |= CE;
     }
 
     /// True if it was marked on its way.
     pub fn is_ce(&self) -> bool {
-        self.kind == Kind::Data && self.rest & CE != 0
+        self.kind == Kind::Data && self.marks & CE != 0
     }
 
     /// As the receiver sees it.
     #[inline]
     pub fn to_segment(self) -> Segment {
-        let [retransmission, ect] = self.flags;
-        let syn = self.kind == Kind::Syn;
-        Segment {
+        let plain = Segment {
             seq: self.seq,
-            syn,
-            retransmission,
+            syn: self.kind == Kind::Syn,
+            retransmission: false,
             stamp: self.stamp,
-            ect,
-            ce: self.rest & CE != 0,
-            cwr: self.rest & CWR != 0,
+            ect: false,
+            ce: false,
+            cwr: false,
+            push: false,
+        };
+        // Most segments bear no mark at all: one test instead of five.
+        if self.marks | self.options == 0 {
+            return plain;
+        }
+        Segment {
+            retransmission: self.marks & RETRANSMISSION != 0,
+            ect: self.marks & ECT != 0,
+            ce: self.marks & CE != 0,
+            cwr: self.marks & CWR != 0,
             push: self.options != 0,
+            ..plain
         }
     }
 
     /// As the sender sees it `now`, less than a minute after it left; frees its options.
     #[inline]
     pub fn to_ack(self, now: Time, store: &mut OptionStore) -> Ack {
-        let (sacks, window_end) = match self.options {
-            0 => (SackBlocks::default(), u64::MAX),
-            i => store.take(i),
-        };
-        let [ece, dsack] = self.flags;
         let now_ms = (now.as_nanos() / 1_000_000) as u32;
-        let age = (now_ms as u16).wrapping_sub(self.rest);
-        let syn = self.kind == Kind::SynAck;
-        Ack {
+        let age = (now_ms as u16).wrapping_sub(self.marks as u16);
+        let mut ack = Ack {
             cum: self.seq,
-            syn,
+            syn: self.kind == Kind::SynAck,
             echo: self.stamp,
             stamp_ms: now_ms.wrapping_sub(u32::from(age)),
-            sacks,
-            dsack,
-            ece,
-            window_end,
+            sacks: SackBlocks::default(),
+            dsack: self.marks & DSACK != 0,
+            ece: self.marks & ECE != 0,
+            window_end: u64::MAX,
+        };
+        if self.options != 0 {
+            (ack.sacks, ack.window_end) = store.take(self.options);
         }
+        ack
     }
 
     /// The packet is lost: its options are freed.

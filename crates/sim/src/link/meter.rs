@@ -110,17 +110,15 @@ impl Meter {
         self.passed_bytes += u64::from(size);
     }
 
-    /// A packet entered at `entered` is sent from `begins` to `departs`; the queue has `packets`
-    /// with it.
+    /// A packet entered at `entered` is sent from `begins` to `departs`.
     #[inline(always)]
-    pub fn book(&mut self, entered: Time, begins: Time, departs: Time, size: u16, packets: u64) {
+    pub fn book(&mut self, entered: Time, begins: Time, departs: Time, size: u16) {
         if entered < self.measure_from || departs > self.end {
-            return self.book_at_an_edge(entered, begins, departs, size, packets);
+            return self.book_at_an_edge(entered, begins, departs, size);
         }
         self.measured += 1;
         self.measured_bytes += u64::from(size);
         self.queue_area += (departs - entered).as_nanos();
-        self.queue_max = self.queue_max.max(packets);
         if self.watched {
             self.queueing_delay.record(begins - entered);
         }
@@ -129,26 +127,24 @@ impl Meter {
     /// The same for a packet whose stay is not within the measured part.
     #[cold]
     #[inline(never)]
-    fn book_at_an_edge(
-        &mut self,
-        entered: Time,
-        begins: Time,
-        departs: Time,
-        size: u16,
-        packets: u64,
-    ) {
+    fn book_at_an_edge(&mut self, entered: Time, begins: Time, departs: Time, size: u16) {
         self.occupy(entered, departs, 1);
-        let packets = if entered >= self.measure_from {
-            packets
-        } else if departs > self.measure_from {
+        if entered < self.measure_from && departs > self.measure_from {
             // Some of those before it are gone by then.
             self.there_at_begin += 1;
-            self.there_at_begin
-        } else {
-            0
-        };
-        self.queue_max = self.queue_max.max(packets);
+            self.queue_max = self.queue_max.max(self.there_at_begin);
+        }
         self.leave(begins - entered, departs, size);
+    }
+
+    /// The queue has so many packets now, the one that enters included. Returns how many it may
+    /// have, and until when, without a need to be told of them.
+    pub fn queue(&mut self, now: Time, packets: u64) -> (u64, Time) {
+        if now < self.measure_from {
+            return (u64::MAX, self.measure_from.min(self.sample_at));
+        }
+        self.queue_max = self.queue_max.max(packets);
+        (self.queue_max, self.sample_at)
     }
 
     /// So many packets take room from `from`, which lies within the run, to `to`.

@@ -13,30 +13,42 @@ use crate::ring::Ring;
 /// A running FIFO link without rare elements.
 #[derive(Debug)]
 pub struct Plain {
-    spec: Box<LinkSpec>,
+    flying: Ring<Flying>,
+    delay: Span,
     /// Bits per second; 0 for a pure delay.
     rate: u64,
-    delay: Span,
-    buffer: Buffer,
-    loss: Option<LossProcess>,
-    flying: Ring<Flying>,
-    /// How many of `flying`, from the back, have not left the transmitter yet.
-    waiting: u64,
-    waiting_bytes: u64,
+    loss: Option<Box<LossProcess>>,
     free_at: Time,
     /// Fraction of a nanosecond carried to the next transmission, in units of 1/rate.
     carry: u64,
     /// Transmission time of the last size: whole nanoseconds and remainder.
     last_size: u16,
     last_time: (u64, u64),
+    /// Bytes of the largest packet so far.
+    largest: u16,
+    /// At most so many of `flying`, from the back, have not left the transmitter yet: exactly so
+    /// many after [`Plain::release`].
+    waiting: u64,
+    waiting_bytes: u64,
+    /// With fewer than this in `waiting` there is room, and the queue is no longer than it was
+    /// before: nobody needs to know how long it is.
+    count_from: u64,
+    /// The next packet from here on makes the link count its queue all the same.
+    count_at: Time,
+    buffer: Buffer,
     meter: Meter,
+    spec: Box<LinkSpec>,
 }
 
 impl Plain {
     /// A link at time zero; its delay is that of `spec`, the spread included.
     pub fn new(spec: &LinkSpec, seed: u64, watch: &Watch) -> Self {
-        let loss = (spec.loss != Loss::None)
-            .then(|| LossProcess::new(spec.loss, ComponentRng::new(seed, &spec.name)));
+        let loss = (spec.loss != Loss::None).then(|| {
+            Box::new(LossProcess::new(
+                spec.loss,
+                ComponentRng::new(seed, &spec.name),
+            ))
+        });
         Self {
             spec: Box::new(spec.clone()),
             delay: spec.delay,
@@ -46,10 +58,13 @@ impl Plain {
             flying: Ring::new(Flying::NONE),
             waiting: 0,
             waiting_bytes: 0,
+            count_from: 0,
+            count_at: Time::ZERO,
             free_at: Time::ZERO,
             carry: 0,
             last_size: 0,
             last_time: (0, 0),
+            largest: 0,
             meter: Meter::new(spec, watch),
         }
     }
@@ -58,10 +73,7 @@ impl Plain {
     #[inline(always)]
     pub fn offer(&mut self, now: Time, packet: Packet) -> Admission {
         self.meter.offered += 1;
-        if let Some(loss) = &mut self.loss
-            && packet.bears_data()
-            && loss.strikes()
-        {
+        if self.loss.is_some() && self.strikes(&packet) {
             self.meter.random_drops += 1;
             return Admission::Refused;
         }
@@ -69,8 +81,15 @@ impl Plain {
             self.meter.pass(packet.size);
             now
         } else {
-            self.release(now);
-            if !self.fits(now, packet.size) {
+            if packet.size != self.last_size {
+                self.note_size(packet.size);
+            }
+            if self.waiting >= self.count_from {
+                self.release(now);
+            }
+            if (self.waiting >= self.count_from || now >= self.count_at)
+                && !self.admits(now, packet.size)
+            {
                 self.meter.buffer_drops += 1;
                 return Admission::Refused;
             }
@@ -80,6 +99,12 @@ impl Plain {
         let first = self.flying.is_empty();
         self.flying.push(Flying { arrives, packet });
         Admission::Accepted { arrives, first }
+    }
+
+    #[inline]
+    fn strikes(&mut self, packet: &Packet) -> bool {
+        let loss = self.loss.as_mut();
+        packet.bears_data() && loss.is_some_and(|loss| loss.strikes())
     }
 
     /// The oldest packet, which arrives now. The link holds one: its arrival was scheduled.
@@ -112,9 +137,6 @@ impl Plain {
             self.waiting_bytes -= u64::from(f.packet.size);
             self.waiting -= 1;
         }
-        if self.waiting == 0 {
-            self.waiting_bytes = 0;
-        }
     }
 
     #[inline]
@@ -128,6 +150,40 @@ impl Plain {
             }
             Buffer::Unlimited => true,
         }
+    }
+
+    #[cold]
+    fn note_size(&mut self, size: u16) {
+        // At most 65535 B: the product stays far below 2^64.
+        let work = u64::from(size) * 8 * 1_000_000_000;
+        self.last_size = size;
+        self.last_time = (work / self.rate, work % self.rate);
+        if size > self.largest {
+            self.largest = size;
+            self.count_from = 0;
+        }
+    }
+
+    /// Counts the queue. True if a packet of `size` fits: it enters.
+    #[cold]
+    #[inline(never)]
+    fn admits(&mut self, now: Time, size: u16) -> bool {
+        self.release(now);
+        if !self.fits(now, size) {
+            return false;
+        }
+        let with_it = self.waiting + 1;
+        self.meter.sample(now, with_it);
+        let (longest, until) = self.meter.queue(now, with_it);
+        self.count_at = until;
+        let room = match self.buffer {
+            Buffer::Packets(most) => most,
+            Buffer::Bytes(most) => most / u64::from(self.largest.max(1)),
+            Buffer::Time(_) => 0,
+            Buffer::Unlimited => u64::MAX,
+        };
+        self.count_from = room.min(longest);
+        true
     }
 
     /// See [`super::Link::room`].
@@ -150,12 +206,6 @@ impl Plain {
     /// Appends a packet to the transmitter's schedule; returns its departure.
     #[inline(always)]
     fn transmit(&mut self, now: Time, size: u16) -> Time {
-        if size != self.last_size {
-            // At most 65535 B: the product stays far below 2^64.
-            let work = u64::from(size) * 8 * 1_000_000_000;
-            self.last_size = size;
-            self.last_time = (work / self.rate, work % self.rate);
-        }
         let begins = if self.free_at > now {
             self.free_at
         } else {
@@ -172,8 +222,7 @@ impl Plain {
         self.free_at = departs;
         self.waiting += 1;
         self.waiting_bytes += u64::from(size);
-        self.meter.book(now, begins, departs, size, self.waiting);
-        self.meter.sample(now, self.waiting);
+        self.meter.book(now, begins, departs, size);
         departs
     }
 

@@ -68,7 +68,8 @@ impl Timed {
         self.transmitter.set(done);
         self.waiting.push((done.at, packet.size));
         self.bytes += u64::from(packet.size);
-        meter.book(now, start.at, done.at, packet.size, self.waiting.len());
+        meter.book(now, start.at, done.at, packet.size);
+        meter.queue(now, self.waiting.len());
         meter.sample(now, self.waiting.len());
         Some(done.at)
     }
