@@ -246,7 +246,7 @@ fn request(bytes: &[u8]) {
     assert!(Request::decode(&again).is_ok());
     let limits = limits();
     if let Ok((spec, grant)) = limits.grant(request.spec) {
-        let all = spec.flows.len() + spec.arrivals.len() + spec.sources.len() + spec.pings.len();
+        let all = spec.flows.len() + spec.arrivals.len() + spec.cross.len();
         assert!(all <= limits.max_flows as usize && spec.duration <= limits.max_duration);
         assert_eq!(grant.max_rate, limits.max_rate);
         let _ = headers::longest(&spec);

@@ -7,13 +7,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use fullpipe_run::{FlowSpec, PingSpec, RunSpec};
+use fullpipe_run::{CrossSpec, FlowSpec, RunSpec};
 use fullpipe_flow::{Ack, Preset, Range, ReceiverConfig, SackBlocks, Segment, SenderConfig};
 use fullpipe_cc::StackSpec;
 use fullpipe_net::endpoint::{self, Flush, Hooks, Mark, Plan, Port, Side};
 use fullpipe_net::io::Stop;
 use fullpipe_net::wire::{
-    AckDatagram, CrossDatagram, DataDatagram, Parsed, ProbeDatagram, SessionId,
+    AckDatagram, CrossDatagram, DataDatagram, Kind, Parsed, SessionId,
 };
 use fullpipe_units::{Span, Time};
 use libfuzzer_sys::fuzz_target;
@@ -119,25 +119,19 @@ impl Script<'_> {
     fn probe(&self, cross: bool) -> Vec<u8> {
         let (number, flow) = (self.number(), self.number() as u16 & 3);
         let mut out = vec![0; 24 + self.number() as usize];
-        if cross {
-            CrossDatagram {
-                session: SESSION,
-                source: flow,
-                number,
-                stamp: self.now,
-            }
-            .encode(&mut out);
-        } else {
-            let echo = number & 1 != 0;
-            ProbeDatagram {
-                session: SESSION,
-                probe: flow,
-                number: number / 2,
-                stamp: self.now,
-                echo,
-            }
-            .encode(&mut out);
+        let (kind, number) = match (cross, number & 1 != 0) {
+            (true, _) => (Kind::Datagram, number),
+            (false, false) => (Kind::Ping, number / 2),
+            (false, true) => (Kind::Pong, number / 2),
+        };
+        CrossDatagram {
+            kind,
+            session: SESSION,
+            flow,
+            number,
+            stamp: self.now,
         }
+        .encode(&mut out);
         out
     }
 }
@@ -261,15 +255,7 @@ fuzz_target!(|input: &[u8]| {
             flow("old", "reno", false, Preset::Y2003),
             flow("back", "reno", true, Preset::Linux),
         ],
-        pings: vec![PingSpec {
-            name: "ping".to_owned(),
-            interval: Span::from_millis(100),
-            size: 64,
-            forward: vec![],
-            back: vec![],
-            start: Time::ZERO,
-            stop: None,
-        }],
+        cross: vec![CrossSpec::probes("ping", 64, Span::from_millis(100), vec![], vec![])],
         ..RunSpec::default()
     };
     let plan = Plan {

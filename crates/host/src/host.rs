@@ -1,4 +1,4 @@
-//! A host: its flows, short-flow classes, sources and pings, and what their timers do.
+//! A host: its flows, short-flow classes and cross traffic, and what their timers do.
 
 use std::fmt::Debug;
 
@@ -6,7 +6,7 @@ use fullpipe_run::{FlowSpec, RunSpec};
 use fullpipe_units::Time;
 
 use crate::report::HostOutcome;
-use crate::traffic::{Class, ClassRecord, Ping, Short, Source};
+use crate::traffic::{Class, ClassRecord, Cross, Short};
 use crate::{FlowReceiver, FlowSender, Wake};
 
 /// Where packets go, and when timers come back: what a host needs of its ground.
@@ -47,11 +47,8 @@ pub trait Network {
     /// The timer of a receiver is due.
     fn receiver_due(&mut self, now: Time, slot: u32, receiver: &mut FlowReceiver<Self::In>);
 
-    /// A datagram of a source is due. The network sets the timer of the next one.
-    fn source_due(&mut self, now: Time, index: u32, source: &mut Source);
-
-    /// A request of a ping is due. The network sets the timer of the next one.
-    fn ping_due(&mut self, now: Time, index: u32, ping: &mut Ping);
+    /// A datagram of cross traffic is due. The network sets the timer of the next one.
+    fn cross_due(&mut self, now: Time, index: u32, cross: &mut Cross);
 }
 
 /// Identifies a long flow or one short flow of a class.
@@ -81,10 +78,8 @@ pub struct Host<O, I> {
     arrivals: Vec<Class>,
     /// What is recorded of each class of short flows.
     pub classes: Vec<ClassRecord>,
-    /// Sources of datagrams.
-    pub sources: Vec<Source>,
-    /// Round-trip probes.
-    pub pings: Vec<Ping>,
+    /// Datagrams without congestion control.
+    pub cross: Vec<Cross>,
 }
 
 impl<O: Debug, I: Debug> Host<O, I> {
@@ -102,21 +97,15 @@ impl<O: Debug, I: Debug> Host<O, I> {
                 .iter()
                 .map(|a| ClassRecord::new(a, spec))
                 .collect(),
-            sources: spec.sources.iter().map(|s| Source::new(s, spec)).collect(),
-            pings: spec.pings.iter().map(|p| Ping::new(p, spec)).collect(),
+            cross: spec.cross.iter().map(|c| Cross::new(c, spec)).collect(),
         };
         for (flow, f) in (0..).zip(&spec.flows) {
             host.add(flow, f, spec, net);
         }
         if net.sends(false) {
-            for (i, source) in (0..).zip(&mut host.sources) {
-                if let Some(at) = source.begin() {
-                    net.schedule(at, Wake::Source(i));
-                }
-            }
-            for (i, ping) in (0..).zip(&mut host.pings) {
-                if let Some(at) = ping.begin() {
-                    net.schedule(at, Wake::Ping(i));
+            for (i, cross) in (0..).zip(&mut host.cross) {
+                if let Some(at) = cross.begin() {
+                    net.schedule(at, Wake::Cross(i));
                 }
             }
         }
@@ -183,8 +172,7 @@ impl<O: Debug, I: Debug> Host<O, I> {
                     net.receiver_due(now, slot, receiver);
                 }
             }
-            Wake::Source(i) => net.source_due(now, i, &mut self.sources[i as usize]),
-            Wake::Ping(i) => net.ping_due(now, i, &mut self.pings[i as usize]),
+            Wake::Cross(i) => net.cross_due(now, i, &mut self.cross[i as usize]),
             Wake::Class(class) => self.welcome(now, class, net),
             Wake::Resume(slot) => {
                 let sender = &mut self.senders[slot as usize];
@@ -267,8 +255,7 @@ impl<O: Debug, I: Debug> Host<O, I> {
             senders: senders.collect(),
             receivers: receivers.collect(),
             classes: self.classes.into_iter().map(|c| c.finish(end)).collect(),
-            sources: self.sources.into_iter().map(|s| s.finish(end)).collect(),
-            pings: self.pings.into_iter().map(Ping::finish).collect(),
+            cross: self.cross.into_iter().map(|c| c.finish(end)).collect(),
             ended: end,
             ..HostOutcome::default()
         }

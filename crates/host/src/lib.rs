@@ -1,6 +1,6 @@
 //! What a host of a run does, once for every ground: the ends of its flows, short flows that come
-//! and go, sources of datagrams, pings, timers, captures, counters, and the way from all of these
-//! to an [`Outcome`](fullpipe_run::Outcome).
+//! and go, cross traffic, timers, captures, counters, and the way from all of these to an
+//! [`Outcome`](fullpipe_run::Outcome).
 //!
 //! A [`Host`] knows neither links nor sockets and reads no clock. What differs between grounds is a
 //! [`Network`]: where packets go, and when its timers come back. The simulator is one with links
@@ -22,7 +22,7 @@ pub use outcome::{Losses, PathReport, merge, outcome};
 pub use receiver::FlowReceiver;
 pub use report::{HostCounts, HostOutcome, ReceiverReport, SenderReport};
 pub use sender::FlowSender;
-pub use traffic::{ClassRecord, Ping, Source};
+pub use traffic::{ClassRecord, Cross};
 pub use wake::Wake;
 
 /// No flow of the specification: the index of a short flow.

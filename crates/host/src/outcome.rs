@@ -2,8 +2,8 @@
 //! every ground.
 
 use fullpipe_run::{
-    ArrivalOutcome, CaptureRow, Fidelity, FlowOutcome, FlowSpec, FlowTotals, LinkOutcome, Outcome,
-    PingOutcome, RunSpec, Series, SourceOutcome,
+    ArrivalOutcome, CaptureRow, CrossOutcome, Fidelity, FlowOutcome, FlowSpec, FlowTotals,
+    LinkOutcome, Outcome, RunSpec, Series,
 };
 use fullpipe_units::Time;
 
@@ -30,10 +30,8 @@ pub struct Losses {
     pub flows: Vec<u64>,
     /// Data packets of each class of short flows.
     pub classes: Vec<u64>,
-    /// Datagrams of each source.
-    pub sources: Vec<u64>,
-    /// Requests and answers of each ping.
-    pub pings: Vec<u64>,
+    /// Datagrams and answers of all cross traffic.
+    pub cross: Vec<u64>,
     /// First transmissions of short flows among their first 64 segments: class, number in the
     /// class, segment.
     pub first: Vec<(u32, u64, u32)>,
@@ -72,10 +70,10 @@ fn join(
             spec.arrivals.len(),
         ),
         (
-            "sources",
-            near.sources.len(),
-            far.sources.len(),
-            spec.sources.len(),
+            "sources of cross traffic",
+            near.cross.len(),
+            far.cross.len(),
+            spec.cross.len(),
         ),
     ] {
         same_number(what, near, specified)?;
@@ -83,19 +81,13 @@ fn join(
     }
     let classes = spec.arrivals.iter().zip(near.classes).zip(far.classes);
     let classes = classes.map(|((a, near), far)| join_classes(&a.template, near, far));
-    let sources = near.sources.into_iter().zip(far.sources);
-    let sources = sources.map(|(near, far)| join_sources(near, far, exact));
-    let pings = near.pings.into_iter().map(|ping| PingOutcome {
-        // An exact path says itself what it lost.
-        lost: if exact { 0 } else { ping.lost },
-        ..ping
-    });
+    let cross = near.cross.into_iter().zip(far.cross);
+    let cross = cross.map(|(near, far)| join_cross(near, far, exact));
     Ok(HostOutcome {
         senders: [near.senders, far.senders].concat(),
         receivers: [near.receivers, far.receivers].concat(),
         classes: classes.collect(),
-        sources: sources.collect(),
-        pings: pings.collect(),
+        cross: cross.collect(),
         interfaces: [near.interfaces, far.interfaces].concat(),
         capture: [near.capture, far.capture].concat(),
         counts: near.counts.plus(far.counts),
@@ -116,7 +108,12 @@ fn join_classes(f: &FlowSpec, near: ArrivalOutcome, far: ArrivalOutcome) -> Arri
     }
 }
 
-fn join_sources(near: SourceOutcome, far: SourceOutcome, exact: bool) -> SourceOutcome {
+fn join_cross(near: CrossOutcome, far: CrossOutcome, exact: bool) -> CrossOutcome {
+    if near.answered {
+        // The near host sees all of it; an exact path says itself what it lost.
+        let dropped = if exact { 0 } else { near.dropped };
+        return CrossOutcome { dropped, ..near };
+    }
     let dropped = if exact {
         near.dropped
     } else {
@@ -124,9 +121,12 @@ fn join_sources(near: SourceOutcome, far: SourceOutcome, exact: bool) -> SourceO
         let absent = near.sent.saturating_sub(far.arrived);
         near.dropped.max(far.dropped).min(absent)
     };
-    SourceOutcome {
+    CrossOutcome {
         name: near.name,
         packet: near.packet,
+        answered: near.answered,
+        unloaded: near.unloaded,
+        series: near.series,
         sent: near.sent,
         sent_measured: near.sent_measured,
         sent_per_interval: near.sent_per_interval,
@@ -175,22 +175,20 @@ pub fn outcome(spec: &RunSpec, hosts: HostOutcome, path: PathReport) -> Result<O
             class
         })
         .collect();
-    same_number("sources", hosts.sources.len(), spec.sources.len())?;
-    let sources = hosts.sources.into_iter().enumerate();
-    let sources = sources.map(|(i, mut source)| {
-        source.dropped = source.dropped.saturating_add(dropped(&losses.sources, i));
-        if path.exact {
-            conserve(&source.name, source.sent, source.arrived, source.dropped)?;
+    same_number(
+        "sources of cross traffic",
+        hosts.cross.len(),
+        spec.cross.len(),
+    )?;
+    let cross = hosts.cross.into_iter().enumerate();
+    let cross = cross.map(|(i, mut cross)| {
+        cross.dropped = cross.dropped.saturating_add(dropped(&losses.cross, i));
+        if path.exact && !cross.answered {
+            conserve(&cross.name, cross.sent, cross.arrived, cross.dropped)?;
         }
-        Ok(source)
+        Ok(cross)
     });
-    let sources = sources.collect::<Result<_, String>>()?;
-    same_number("sequences of probes", hosts.pings.len(), spec.pings.len())?;
-    let pings = hosts.pings.into_iter().enumerate();
-    let pings = pings.map(|(i, mut ping)| {
-        ping.lost = ping.lost.saturating_add(dropped(&losses.pings, i));
-        ping
-    });
+    let cross = cross.collect::<Result<_, String>>()?;
     let arrived = |t: &FlowTotals| t.delivered.saturating_add(t.duplicates);
     let totals = flows.iter().map(|f| &f.totals);
     let totals = totals.chain(arrivals.iter().map(|a| &a.totals));
@@ -203,8 +201,7 @@ pub fn outcome(spec: &RunSpec, hosts: HostOutcome, path: PathReport) -> Result<O
         flows,
         links: links.into_iter().map(|(_, link)| link).collect(),
         arrivals,
-        sources,
-        pings: pings.collect(),
+        cross,
         capture,
         events: hosts.counts.turns,
         fidelity: path.fidelity.map(|fidelity| Fidelity {

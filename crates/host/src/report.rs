@@ -1,8 +1,8 @@
 //! What one host of a run leaves behind: plain data.
 
 use fullpipe_run::{
-    ArrivalOutcome, ArrivalRecord, CaptureRow, FlowTotals, HostLateness, LinkOutcome, PingOutcome,
-    SenderRecord, SourceOutcome,
+    ArrivalOutcome, ArrivalRecord, CaptureRow, CrossOutcome, FlowTotals, HostLateness, LinkOutcome,
+    SenderRecord,
 };
 use fullpipe_units::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -16,10 +16,8 @@ pub struct HostOutcome {
     pub receivers: Vec<ReceiverReport>,
     /// This end of every class of short flows.
     pub classes: Vec<ArrivalOutcome>,
-    /// This end of every source of datagrams.
-    pub sources: Vec<SourceOutcome>,
-    /// Probes that leave from here.
-    pub pings: Vec<PingOutcome>,
+    /// This end of all cross traffic.
+    pub cross: Vec<CrossOutcome>,
     /// The host's own interfaces, with their indices among the links.
     pub interfaces: Vec<(usize, LinkOutcome)>,
     /// Packets of the lasting flows, in the order of time; empty unless asked for.

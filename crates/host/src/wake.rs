@@ -14,10 +14,8 @@ pub enum Wake<E> {
     Sender(u32),
     /// A receiver's timer: delayed ACK.
     Receiver(u32),
-    /// A source of datagrams sends.
-    Source(u32),
-    /// A ping sends a request.
-    Ping(u32),
+    /// A datagram of cross traffic leaves.
+    Cross(u32),
     /// The next short flow of a class arrives.
     Class(u32),
     /// A sender whose segment was refused by its interface tries again.

@@ -141,7 +141,7 @@ fn part(value: f64, bound: f64) -> f64 {
 fn smallest_rtt(outcome: &Outcome) -> f64 {
     let flows = outcome.flows.iter().map(|f| &f.rtt);
     let short = outcome.arrivals.iter().map(|a| &a.rtt);
-    let probes = outcome.pings.iter().map(|p| &p.rtt);
+    let probes = outcome.answered().map(|c| &c.delay);
     let all = flows.chain(short).chain(probes).filter_map(|rtt| rtt.min());
     all.min().map_or(0.0, |rtt| rtt.as_millis_f64())
 }

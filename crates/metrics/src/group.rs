@@ -51,7 +51,7 @@ pub struct TrafficGroup {
     pub kind: TrafficKind,
     /// `kind` as in the file.
     pub word: String,
-    /// Index in `RunSpec.arrivals`, `sources` or `pings`, whichever `kind` says.
+    /// Index in `RunSpec.arrivals` for short flows, else in `cross`.
     pub index: usize,
     /// Short flows: canonical spelling of the stack.
     pub stack: Option<String>,
@@ -83,9 +83,9 @@ pub struct TrafficGroup {
 pub enum TrafficKind {
     /// `RunSpec.arrivals`.
     ShortFlows,
-    /// `RunSpec.sources`.
+    /// `RunSpec.cross` that nobody answers.
     Datagrams,
-    /// `RunSpec.pings`.
+    /// `RunSpec.cross` that is answered.
     Ping,
 }
 

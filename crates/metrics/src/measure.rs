@@ -85,7 +85,7 @@ fn of_traffic(group: &TrafficGroup, run: &RunSpec, outcome: &Outcome) -> Option<
             })
         }
         TrafficKind::Ping => {
-            let ping = outcome.pings.get(group.index)?;
+            let ping = outcome.cross.get(group.index)?;
             values(&|value| match value {
                 Value::Traffic { probes, .. } => Some(probes.as_ref()?(ping)),
                 _ => None,

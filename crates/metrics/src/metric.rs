@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fullpipe_run::{LinkOutcome, PingOutcome};
+use fullpipe_run::{CrossOutcome, LinkOutcome};
 
 use crate::run_metrics::RunMetrics;
 use crate::view::{CaseView, DatagramsView, FlowView, ShortFlowsView};
@@ -64,7 +64,7 @@ pub(crate) enum Value {
     Traffic {
         short_flows: Option<fn(&ShortFlowsView<'_>) -> Option<f64>>,
         datagrams: Option<fn(&DatagramsView<'_>) -> Option<f64>>,
-        probes: Option<fn(&PingOutcome) -> Option<f64>>,
+        probes: Option<fn(&CrossOutcome) -> Option<f64>>,
     },
     /// One link, from its counters.
     Link(fn(&LinkOutcome) -> Option<f64>),
@@ -201,7 +201,7 @@ impl Metric {
     }
 
     /// Probes have it.
-    pub(crate) const fn probes(mut self, value: fn(&PingOutcome) -> Option<f64>) -> Metric {
+    pub(crate) const fn probes(mut self, value: fn(&CrossOutcome) -> Option<f64>) -> Metric {
         if let Value::Traffic { probes, .. } = &mut self.value {
             *probes = Some(value);
         }

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use fullpipe_run::{
-    ArrivalOutcome, FlowOutcome, FlowTotals, LinkOutcome, Outcome, PingOutcome, Round, RunSpec,
-    Series, SourceOutcome, Transfer,
+    ArrivalOutcome, CrossOutcome, FlowOutcome, FlowTotals, LinkOutcome, Outcome, Round, RunSpec,
+    Series, Transfer,
 };
 use fullpipe_units::{Rate, Span, Time};
 
@@ -64,8 +64,7 @@ pub fn outcome(
         flows,
         links: Vec::new(),
         arrivals: Vec::new(),
-        sources: Vec::new(),
-        pings: Vec::new(),
+        cross: Vec::new(),
         capture: Vec::new(),
         events: 0,
         delivered_packets: 0,
@@ -96,10 +95,11 @@ pub fn transfer(start_s: f64, size: u64, completion_s: Option<f64>) -> Transfer 
     }
 }
 
-pub fn source(name: &str) -> SourceOutcome {
-    SourceOutcome {
+pub fn source(name: &str) -> CrossOutcome {
+    CrossOutcome {
         name: name.into(),
         packet: 1500,
+        answered: false,
         sent: 0,
         arrived: 0,
         dropped: 0,
@@ -107,19 +107,17 @@ pub fn source(name: &str) -> SourceOutcome {
         sent_measured: 0,
         last_arrival: Time::ZERO,
         delay: Default::default(),
+        unloaded: Span::from_millis(100),
         sent_per_interval: Vec::new(),
         arrived_per_interval: Vec::new(),
+        series: Vec::new(),
     }
 }
 
-pub fn ping(name: &str) -> PingOutcome {
-    PingOutcome {
-        name: name.into(),
-        sent: 0,
-        lost: 0,
-        rtt: Default::default(),
-        unloaded: Span::from_millis(100),
-        series: Vec::new(),
+pub fn ping(name: &str) -> CrossOutcome {
+    CrossOutcome {
+        answered: true,
+        ..source(name)
     }
 }
 
@@ -189,9 +187,10 @@ pub fn traffic_of(outcome: &Outcome) -> Vec<TrafficGroup> {
     };
     let short = outcome.arrivals.iter().enumerate();
     let short = short.map(|(i, a)| group(&a.name, TrafficKind::ShortFlows, "short-flows", i));
-    let sources = outcome.sources.iter().enumerate();
-    let sources = sources.map(|(i, s)| group(&s.name, TrafficKind::Datagrams, "udp", i));
-    let pings = outcome.pings.iter().enumerate();
-    let pings = pings.map(|(i, p)| group(&p.name, TrafficKind::Ping, "ping", i));
-    short.chain(sources).chain(pings).collect()
+    let cross = outcome.cross.iter().enumerate();
+    let cross = cross.map(|(i, c)| match c.answered {
+        false => group(&c.name, TrafficKind::Datagrams, "udp", i),
+        true => group(&c.name, TrafficKind::Ping, "ping", i),
+    });
+    short.chain(cross).collect()
 }

@@ -36,8 +36,7 @@ pub fn longest(spec: &RunSpec) -> usize {
         .iter()
         .chain(templates)
         .map(|f| f.sender.mss as usize + DataDatagram::LEN);
-    let foreign = spec.sources.iter().map(|s| usize::from(s.packet));
-    let foreign = foreign.chain(spec.pings.iter().map(|p| usize::from(p.size)));
+    let foreign = spec.cross.iter().map(|c| usize::from(c.packet));
     let least = AckDatagram::MOST;
     segments.chain(foreign).fold(least, usize::max)
 }

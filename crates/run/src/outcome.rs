@@ -23,10 +23,8 @@ pub struct Outcome {
     pub links: Vec<LinkOutcome>,
     /// Short flows, in the order of the specification.
     pub arrivals: Vec<ArrivalOutcome>,
-    /// Datagrams, in the order of the specification.
-    pub sources: Vec<SourceOutcome>,
-    /// Round-trip probes, in the order of the specification.
-    pub pings: Vec<PingOutcome>,
+    /// Datagrams without congestion control, in the order of the specification.
+    pub cross: Vec<CrossOutcome>,
     /// Packets at the hosts of the flows, in the order of time; empty unless asked for.
     pub capture: Vec<CaptureRow>,
     /// Events taken from the queue.
@@ -35,6 +33,18 @@ pub struct Outcome {
     pub delivered_packets: u64,
     /// How true a real path was to its specification; `None` in the simulator, which is exact.
     pub fidelity: Option<Fidelity>,
+}
+
+impl Outcome {
+    /// Of `cross` what nobody answers.
+    pub fn one_way(&self) -> impl Iterator<Item = &CrossOutcome> {
+        self.cross.iter().filter(|c| !c.answered)
+    }
+
+    /// Of `cross` what is answered.
+    pub fn answered(&self) -> impl Iterator<Item = &CrossOutcome> {
+        self.cross.iter().filter(|c| c.answered)
+    }
 }
 
 /// How true a path in real time was to its specification, and how prompt the hosts at its ends
@@ -295,18 +305,21 @@ pub struct Transfer {
     pub timeouts: u32,
 }
 
-/// Result of one source of datagrams.
+/// Result of datagrams without congestion control. One that is answered has arrived when its answer
+/// is back.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-pub struct SourceOutcome {
+pub struct CrossOutcome {
     /// Name of the specification.
     pub name: String,
     /// Bytes of a datagram.
     pub packet: u32,
+    /// The far host answers.
+    pub answered: bool,
     /// Datagrams sent.
     pub sent: u64,
     /// Datagrams that arrived.
     pub arrived: u64,
-    /// Datagrams dropped on the way.
+    /// Datagrams or answers dropped on the way.
     pub dropped: u64,
     /// Datagrams that arrived since `measure_from`.
     pub arrived_measured: u64,
@@ -314,28 +327,15 @@ pub struct SourceOutcome {
     pub sent_measured: u64,
     /// Arrival of the last one; zero if none arrived.
     pub last_arrival: Time,
-    /// One-way delay of those that arrived since `measure_from`.
+    /// One-way delay, or round-trip time, of those that arrived since `measure_from`.
     pub delay: Histogram,
-    /// Datagrams sent per interval since time zero.
-    pub sent_per_interval: Vec<u64>,
-    /// Datagrams that arrived per interval since time zero.
-    pub arrived_per_interval: Vec<u64>,
-}
-
-/// Result of one sequence of round-trip probes.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-pub struct PingOutcome {
-    /// Name of the specification.
-    pub name: String,
-    /// Requests sent.
-    pub sent: u64,
-    /// Requests or answers dropped on the way.
-    pub lost: u64,
-    /// Round-trip times of answers since `measure_from`.
-    pub rtt: Histogram,
-    /// Round-trip time of an empty path: delays and transmission times of request and answer.
+    /// The same on an empty path: delays and transmission times of all links.
     pub unloaded: Span,
-    /// Time of each answer and its round-trip time.
+    /// Datagrams sent per interval since time zero; empty if they are answered.
+    pub sent_per_interval: Vec<u64>,
+    /// Datagrams that arrived per interval since time zero; empty if they are answered.
+    pub arrived_per_interval: Vec<u64>,
+    /// Time of each answer and its round-trip time; empty if nobody answers.
     pub series: Vec<(Time, Span)>,
 }
 

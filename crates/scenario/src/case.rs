@@ -75,11 +75,8 @@ impl Case {
             writeln!(out, "arrivals {:?} {:?}", class.arrivals, class.sizes)?;
             write_flow(out, &class.template)?;
         }
-        for source in &s.sources {
-            writeln!(out, "{source:?}")?;
-        }
-        for ping in &s.pings {
-            writeln!(out, "{ping:?}")?;
+        for cross in &s.cross {
+            writeln!(out, "{cross:?}")?;
         }
         for group in &self.flows {
             writeln!(

@@ -3,10 +3,9 @@
 
 use fullpipe_flow::{Ack, Segment};
 use fullpipe_host::{
-    Capture, ClassRecord, FlowId, FlowReceiver, FlowSender, Host, HostOutcome, Network, Ping,
-    Source,
+    Capture, ClassRecord, Cross, FlowId, FlowReceiver, FlowSender, Host, HostOutcome, Network,
 };
-use fullpipe_run::{CaptureEvent, FlowSpec, RunSpec};
+use fullpipe_run::{CaptureEvent, CrossNumbers, FlowSpec, RunSpec};
 use fullpipe_units::{Span, Time};
 
 use crate::net::{Ends, Net};
@@ -56,10 +55,9 @@ pub struct Hosts {
 /// Where traffic goes, and what hosts see of it.
 #[derive(Debug)]
 struct Ways {
-    /// Links of the datagrams of each source.
-    sources: Vec<Box<[u32]>>,
-    /// Links of the requests and of the answers of each ping.
-    pings: Vec<[Box<[u32]>; 2]>,
+    /// Links of the datagrams of cross traffic, and of their answers.
+    cross: Vec<[Box<[u32]>; 2]>,
+    numbers: CrossNumbers,
     capture: Capture,
     /// The first fault found on the way.
     fault: Option<String>,
@@ -78,10 +76,10 @@ fn links(list: &[usize]) -> Box<[u32]> {
 impl Hosts {
     /// Those of a run, whose first events wait in `net`.
     pub fn new(spec: &RunSpec, net: &mut Net) -> Self {
-        let pings = spec.pings.iter();
+        let cross = spec.cross.iter();
         let mut ways = Ways {
-            sources: spec.sources.iter().map(|s| links(&s.forward)).collect(),
-            pings: pings.map(|p| [links(&p.forward), links(&p.back)]).collect(),
+            cross: cross.map(|c| [links(&c.forward), links(&c.back)]).collect(),
+            numbers: spec.cross_numbers(),
             capture: Capture::new(spec),
             fault: None,
         };
@@ -103,16 +101,10 @@ impl Hosts {
         }
     }
 
-    /// A packet of a source or a ping has crossed a link.
+    /// A packet of cross traffic has crossed a link.
     fn arrive_foreign(&mut self, now: Time, packet: Packet, net: &mut Net) {
-        let i = packet.flow as usize;
-        if packet.owner() == Owner::Datagram {
-            let source = &mut self.host.sources[i];
-            self.ways.carry_datagram(now, packet, source, net);
-        } else {
-            self.ways
-                .carry_probe(now, packet, &mut self.host.pings[i], net);
-        }
+        let i = self.ways.cross_of(packet);
+        self.ways.carry(now, packet, &mut self.host.cross[i], net);
     }
 
     /// Nothing is left of a short flow: it is complete, no packet is in the network, no answer held
@@ -190,16 +182,13 @@ impl Hosts {
         if let Some(what) = self.ways.fault {
             return Err(what);
         }
-        let inside = Inside::count(net, &self.host);
+        let inside = self.inside(net);
         for slot in 0..self.host.senders.len() {
             let name = spec.flows.get(slot).map(|f| &*f.name);
             self.check(slot, name, inside.data[slot], inside.flows[slot])?;
         }
-        for (source, inside) in self.host.sources.iter().zip(&inside.sources) {
-            source.check(*inside)?;
-        }
-        for (ping, inside) in self.host.pings.iter().zip(&inside.pings) {
-            ping.check(*inside)?;
+        for (cross, inside) in self.host.cross.iter().zip(&inside.cross) {
+            cross.check(*inside)?;
         }
         Ok(HostOutcome {
             capture: self.ways.capture.finish(),
@@ -285,8 +274,9 @@ impl Ends for Hosts {
                 attached.lose_ack(now, packet, receiver);
                 self.retire_if_over(now, packet.flow);
             }
-            Owner::Datagram => self.host.sources[i].dropped += 1,
-            Owner::Request | Owner::Reply => self.host.pings[i].lost += 1,
+            Owner::Datagram | Owner::Request | Owner::Reply => {
+                self.host.cross[self.ways.cross_of(packet)].dropped += 1;
+            }
         }
     }
 
@@ -405,28 +395,25 @@ impl Attached<'_> {
 }
 
 impl Ways {
-    /// A datagram enters its next link, or is where it was sent to.
-    fn carry_datagram(&mut self, now: Time, packet: Packet, source: &mut Source, net: &mut Net) {
-        let way = &self.sources[packet.flow as usize];
-        match way.get(packet.hop as usize) {
-            Some(&link) => source.dropped += u64::from(!net.offer(now, link, packet)),
-            None => source.arrive(now, packet.seq, Some(now - packet.stamp)),
-        }
+    /// Index of the cross traffic that a packet belongs to.
+    fn cross_of(&self, packet: Packet) -> usize {
+        let answered = packet.owner() != Owner::Datagram;
+        let index = self.numbers.index(answered, packet.flow as usize);
+        index.unwrap_or(usize::MAX) // every packet was made for one of them
     }
 
-    /// A request or an answer enters its next link, or is where it was sent to.
-    fn carry_probe(&mut self, now: Time, mut packet: Packet, ping: &mut Ping, net: &mut Net) {
-        let [forward, back] = &self.pings[packet.flow as usize];
-        if packet.owner() == Owner::Request {
-            if let Some(&link) = forward.get(packet.hop as usize) {
-                ping.lost += u64::from(!net.offer(now, link, packet));
-                return;
-            }
+    /// A datagram or an answer enters its next link, or is where it was sent to.
+    fn carry(&mut self, now: Time, mut packet: Packet, cross: &mut Cross, net: &mut Net) {
+        let [forward, back] = &self.cross[self.cross_of(packet)];
+        let owner = packet.owner();
+        let mut way = if owner == Owner::Reply { back } else { forward };
+        if owner == Owner::Request && way.len() == packet.hop as usize {
             packet = packet.into_reply();
+            way = back;
         }
-        match back.get(packet.hop as usize) {
-            Some(&link) => ping.lost += u64::from(!net.offer(now, link, packet)),
-            None => ping.answered(now, now - packet.stamp),
+        match way.get(packet.hop as usize) {
+            Some(&link) => cross.dropped += u64::from(!net.offer(now, link, packet)),
+            None => cross.arrive(now, packet.seq, Some(now - packet.stamp)),
         }
     }
 }
@@ -501,21 +488,18 @@ impl Network for Attached<'_> {
         self.arm(slot, receiver);
     }
 
-    fn source_due(&mut self, now: Time, index: u32, source: &mut Source) {
-        let packet = Packet::datagram(index, source.packet(), source.depart(now), now);
-        if source.next_departure() < Time::MAX {
-            let at = source.next_departure();
-            self.net.schedule(at, Wake::Source(index));
+    fn cross_due(&mut self, now: Time, index: u32, cross: &mut Cross) {
+        let (size, n) = (cross.packet(), cross.depart(now));
+        let number = self.ways.numbers.number(index as usize) as u32;
+        let packet = match cross.is_answered() {
+            false => Packet::datagram(number, size, n, now),
+            true => Packet::request(number, size, n, now),
+        };
+        if cross.next_departure() < Time::MAX {
+            self.net
+                .schedule(cross.next_departure(), Wake::Cross(index));
         }
-        self.ways.carry_datagram(now, packet, source, self.net);
-    }
-
-    fn ping_due(&mut self, now: Time, index: u32, ping: &mut Ping) {
-        let packet = Packet::request(index, ping.size(), ping.depart(), now);
-        if ping.next_departure() < Time::MAX {
-            self.net.schedule(ping.next_departure(), Wake::Ping(index));
-        }
-        self.ways.carry_probe(now, packet, ping, self.net);
+        self.ways.carry(now, packet, cross, self.net);
     }
 }
 
@@ -525,20 +509,17 @@ struct Inside {
     flows: Vec<u64>,
     /// Data among them.
     data: Vec<u64>,
-    /// Datagrams of each source.
-    sources: Vec<u64>,
-    /// Requests and answers of each ping.
-    pings: Vec<u64>,
+    /// Datagrams and answers of cross traffic.
+    cross: Vec<u64>,
 }
 
-impl Inside {
-    fn count(net: &Net, host: &Host<Out, In>) -> Self {
-        let flows = host.senders.len();
-        let mut inside = Self {
+impl Hosts {
+    fn inside(&self, net: &Net) -> Inside {
+        let flows = self.host.senders.len();
+        let mut inside = Inside {
             flows: vec![0; flows],
             data: vec![0; flows],
-            sources: vec![0; host.sources.len()],
-            pings: vec![0; host.pings.len()],
+            cross: vec![0; self.host.cross.len()],
         };
         for packet in net.links.iter().flat_map(|link| link.inside()) {
             let i = packet.flow as usize;
@@ -547,8 +528,7 @@ impl Inside {
                     inside.flows[i] += 1;
                     inside.data[i] += u64::from(packet.is_data());
                 }
-                Owner::Datagram => inside.sources[i] += 1,
-                Owner::Request | Owner::Reply => inside.pings[i] += 1,
+                _ => inside.cross[self.ways.cross_of(*packet)] += 1,
             }
         }
         inside

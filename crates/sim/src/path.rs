@@ -119,7 +119,7 @@ impl Path {
             seed: spec.seed,
             end: Time::ZERO + spec.duration,
             now: Time::ZERO,
-            net: Net::new(links.collect(), Layout::new(spec.links.len(), 0, 0, 0)),
+            net: Net::new(links.collect(), Layout::new(spec.links.len(), 0, 0)),
             hosted: (0..spec.links.len()).map(has).collect(),
             ends: RouteEnds::default(),
             offered: 0,

@@ -8,8 +8,7 @@ use crate::queue::Target;
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     links: u32,
-    sources: u32,
-    pings: u32,
+    cross: u32,
     classes: u32,
     flows: u32,
 }
@@ -31,15 +30,13 @@ const PER_FLOW: u32 = 8;
 
 impl Layout {
     /// For this many of each kind.
-    pub fn new(links: usize, sources: usize, pings: usize, classes: usize) -> Self {
+    pub fn new(links: usize, cross: usize, classes: usize) -> Self {
         let links = links as u32;
-        let sources_from = 3 * links + 1;
-        let pings_from = sources_from + sources as u32;
-        let classes_from = pings_from + pings as u32;
+        let cross_from = 3 * links + 1;
+        let classes_from = cross_from + cross as u32;
         Self {
             links,
-            sources: sources_from,
-            pings: pings_from,
+            cross: cross_from,
             classes: classes_from,
             flows: classes_from + classes as u32,
         }
@@ -64,8 +61,7 @@ impl Layout {
             Wake::Network(LinkEvent::Departure(i)) => self.links + i,
             Wake::Network(LinkEvent::Reordered(i)) => 2 * self.links + i,
             Wake::Measure => 3 * self.links,
-            Wake::Source(i) => self.sources + i,
-            Wake::Ping(i) => self.pings + i,
+            Wake::Cross(i) => self.cross + i,
             Wake::Class(i) => self.classes + i,
             Wake::Sender(i) => of_flow(i, 0),
             Wake::Receiver(i) => of_flow(i, 1),
@@ -91,10 +87,8 @@ impl Layout {
         }
         if target >= self.classes {
             Wake::Class(target - self.classes)
-        } else if target >= self.pings {
-            Wake::Ping(target - self.pings)
-        } else if target >= self.sources {
-            Wake::Source(target - self.sources)
+        } else if target >= self.cross {
+            Wake::Cross(target - self.cross)
         } else if target == 3 * self.links {
             Wake::Measure
         } else if target >= 2 * self.links {
@@ -111,16 +105,15 @@ mod tests {
 
     #[test]
     fn every_target_names_what_it_was_made_of() {
-        for (links, sources, pings, classes) in [(2, 0, 0, 0), (3, 2, 1, 4), (0, 0, 0, 1)] {
-            let layout = Layout::new(links, sources, pings, classes);
+        for (links, cross, classes) in [(2, 0, 0), (3, 2, 4), (0, 0, 1)] {
+            let layout = Layout::new(links, cross, classes);
             let count = |n: usize| 0..n as u32;
             let departures = count(links).map(LinkEvent::Departure);
             let mut all: Vec<Wake> = departures.map(Wake::Network).collect();
             let reordered = count(links).map(LinkEvent::Reordered);
             all.extend(reordered.map(Wake::Network));
             all.push(Wake::Measure);
-            all.extend(count(sources).map(Wake::Source));
-            all.extend(count(pings).map(Wake::Ping));
+            all.extend(count(cross).map(Wake::Cross));
             all.extend(count(classes).map(Wake::Class));
             for i in [0, 1, 7] {
                 all.extend([

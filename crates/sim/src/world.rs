@@ -60,12 +60,7 @@ impl World {
 }
 
 fn layout(spec: &RunSpec) -> Layout {
-    Layout::new(
-        spec.links.len(),
-        spec.sources.len(),
-        spec.pings.len(),
-        spec.arrivals.len(),
-    )
+    Layout::new(spec.links.len(), spec.cross.len(), spec.arrivals.len())
 }
 
 /// Runs one specification to its end.

@@ -1,11 +1,9 @@
-//! Traffic that is not a lasting flow: datagrams at a prescribed rate, round-trip probes, short
+//! Traffic that is not a lasting flow: datagrams at prescribed times, answered or not, and short
 //! flows that come and go.
 
 mod class;
-mod ping;
-mod source;
+mod cross;
 
 pub use class::ClassRecord;
 pub(crate) use class::{Class, Short};
-pub use ping::Ping;
-pub use source::Source;
+pub use cross::Cross;

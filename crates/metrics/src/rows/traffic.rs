@@ -152,11 +152,11 @@ pub const TRAFFIC: &[Metric] = &[
     traffic("rtt_ms.min", "ms", Lower)
         .means("Smallest RTT sample of the measured part", "minimum", OURS)
         .short_flows(|s| millis(s.class.rtt.min()))
-        .probes(|p| millis(p.rtt.min())),
+        .probes(|p| millis(p.delay.min())),
     traffic("rtt_ms.mean", "ms", Lower)
         .means("Mean RTT sample", "`sum / count`", OURS)
         .short_flows(|s| mean_millis(&s.class.rtt))
-        .probes(|p| mean_millis(&p.rtt)),
+        .probes(|p| mean_millis(&p.delay)),
     traffic("rtt_ms.p50", "ms", Lower)
         .means(
             "Median RTT sample",
@@ -164,7 +164,7 @@ pub const TRAFFIC: &[Metric] = &[
             OURS,
         )
         .short_flows(|s| millis(s.class.rtt.quantile(0.50)))
-        .probes(|p| millis(p.rtt.quantile(0.50))),
+        .probes(|p| millis(p.delay.quantile(0.50))),
     traffic("rtt_ms.p95", "ms", Lower)
         .means(
             "95th percentile of the RTT samples",
@@ -172,7 +172,7 @@ pub const TRAFFIC: &[Metric] = &[
             OURS,
         )
         .short_flows(|s| millis(s.class.rtt.quantile(0.95)))
-        .probes(|p| millis(p.rtt.quantile(0.95))),
+        .probes(|p| millis(p.delay.quantile(0.95))),
     traffic("rtt_ms.p99", "ms", Lower)
         .means(
             "99th percentile of the RTT samples",
@@ -180,7 +180,7 @@ pub const TRAFFIC: &[Metric] = &[
             OURS,
         )
         .short_flows(|s| millis(s.class.rtt.quantile(0.99)))
-        .probes(|p| millis(p.rtt.quantile(0.99))),
+        .probes(|p| millis(p.delay.quantile(0.99))),
     traffic("rtt_inflation", "1", Lower)
         .means(
             "How much load lengthens the path, as pings see it",
@@ -188,7 +188,7 @@ pub const TRAFFIC: &[Metric] = &[
              of request and answer",
             SLAC,
         )
-        .probes(|p| inflation(p.rtt.mean_s()?, p.unloaded)),
+        .probes(|p| inflation(p.delay.mean_s()?, p.unloaded)),
     traffic("sent_packets", "packets", Neither)
         .means("Datagrams or requests sent since the start", "count", OURS)
         .datagrams(|d| Some(d.source.sent as f64))
@@ -208,7 +208,7 @@ pub const TRAFFIC: &[Metric] = &[
         )
         .short_flows(|s| ratio(s.class.totals.dropped as f64, s.sent()))
         .datagrams(|d| ratio(d.source.dropped as f64, d.source.sent as f64))
-        .probes(|p| ratio(p.lost as f64, p.sent as f64)),
+        .probes(|p| ratio(p.dropped as f64, p.sent as f64)),
     traffic("retransmits", "segments", Lower)
         .means(
             "Retransmissions of all short flows",

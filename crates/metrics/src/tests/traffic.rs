@@ -1,6 +1,6 @@
 //! Metrics of short flows, datagrams and probes.
 
-use fullpipe_run::{ArrivalOutcome, Outcome, RunSpec, SourceSpec, Waveform};
+use fullpipe_run::{ArrivalOutcome, CrossSpec, Outcome, RunSpec, Waveform};
 use fullpipe_units::{Rate, Span, Time};
 
 use crate::testing::{arrivals, outcome, ping, source, traffic_of, transfer};
@@ -63,7 +63,7 @@ fn rates_and_losses_of_datagrams() {
     s.delay.record(Span::from_millis(60));
     s.arrived_per_interval = vec![500, 500, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3];
     let o = Outcome {
-        sources: vec![s],
+        cross: vec![s],
         ..outcome(vec![], 12, 2, 1)
     };
     let rows = measure(&RunSpec::default(), &o);
@@ -81,41 +81,38 @@ fn rates_and_losses_of_datagrams() {
 fn a_source_is_measured_while_it_sends() {
     let mut s = source("udp");
     s.arrived_measured = 100;
-    let spec = SourceSpec {
-        name: "udp".into(),
-        packet: 1500,
-        waveform: Waveform::Sine {
-            mean: Rate::from_bits_per_sec(1),
-            amplitude: Rate::from_bits_per_sec(1),
-            period: Span::from_secs(1),
-        },
-        spacing: fullpipe_run::Spacing::Even,
-        forward: vec![],
+    let sine = Waveform::Sine {
+        mean: Rate::from_bits_per_sec(1),
+        amplitude: Rate::from_bits_per_sec(1),
+        period: Span::from_secs(1),
+    };
+    let spec = CrossSpec {
         start: Time::from_secs_f64(5.0),
         stop: Some(Time::from_secs_f64(7.0)),
+        ..CrossSpec::source("udp", 1500, sine, vec![])
     };
     let run = RunSpec {
-        sources: vec![spec],
+        cross: vec![spec],
         ..RunSpec::default()
     };
     let mut o = outcome(vec![], 12, 2, 1);
-    o.sources = vec![s];
+    o.cross = vec![s];
     close(&measure(&run, &o)[0].values, "received_mbps", 0.6);
     // The last of them waited for a second in a queue.
-    o.sources[0].last_arrival = Time::from_secs_f64(8.0);
+    o.cross[0].last_arrival = Time::from_secs_f64(8.0);
     close(&measure(&run, &o)[0].values, "received_mbps", 0.4);
 }
 
 #[test]
 fn pings_see_the_inflation() {
     let mut p = ping("probe");
-    (p.sent, p.lost, p.unloaded) = (100, 3, Span::from_millis(80));
+    (p.sent, p.dropped, p.unloaded) = (100, 3, Span::from_millis(80));
     for _ in 0..50 {
-        p.rtt.record(Span::from_millis(90));
-        p.rtt.record(Span::from_millis(110));
+        p.delay.record(Span::from_millis(90));
+        p.delay.record(Span::from_millis(110));
     }
     let o = Outcome {
-        pings: vec![p],
+        cross: vec![p],
         ..outcome(vec![], 12, 2, 1)
     };
     let v = &measure(&RunSpec::default(), &o)[0].values;
@@ -128,8 +125,7 @@ fn pings_see_the_inflation() {
 fn every_traffic_metric_of_the_table_is_measured_and_no_other() {
     let o = Outcome {
         arrivals: vec![arrivals("a")],
-        sources: vec![source("b")],
-        pings: vec![ping("c")],
+        cross: vec![source("b"), ping("c")],
         ..outcome(vec![], 12, 2, 1)
     };
     let rows = measure(&RunSpec::default(), &o);

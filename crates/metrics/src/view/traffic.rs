@@ -4,7 +4,7 @@
 //! that becomes of them later. What has not finished at the end of the run has no completion time.
 
 use fullpipe_run::{
-    ArrivalOutcome, ArrivalSpec, Outcome, RunSpec, SourceOutcome, SourceSpec, Transfer,
+    ArrivalOutcome, ArrivalSpec, CrossOutcome, CrossSpec, Outcome, RunSpec, Transfer,
 };
 use fullpipe_units::Time;
 
@@ -89,7 +89,7 @@ impl<'a> ShortFlowsView<'a> {
 /// One source of datagrams.
 pub struct DatagramsView<'a> {
     /// Counters and delay samples of the source.
-    pub source: &'a SourceOutcome,
+    pub source: &'a CrossOutcome,
     from: Time,
     to: Time,
     outcome: &'a Outcome,
@@ -98,11 +98,11 @@ pub struct DatagramsView<'a> {
 impl<'a> DatagramsView<'a> {
     /// The source at this place of the outcome; `run` is what was run.
     pub fn new(run: &RunSpec, outcome: &'a Outcome, index: usize) -> Option<DatagramsView<'a>> {
-        let spec: Option<&SourceSpec> = run.sources.get(index);
+        let spec: Option<&CrossSpec> = run.cross.get(index);
         let end = Time::ZERO + outcome.duration;
         let start = spec.map_or(Time::ZERO, |s| s.start);
         Some(DatagramsView {
-            source: outcome.sources.get(index)?,
+            source: outcome.cross.get(index)?,
             from: start.max(outcome.measure_from),
             to: spec.and_then(|s| s.stop).unwrap_or(end).min(end),
             outcome,

@@ -1,11 +1,11 @@
 //! What an emulator's links dropped, by whose it was.
 
 use fullpipe_host::Losses;
-use fullpipe_run::{CaptureEvent, CaptureRow, RunSpec};
+use fullpipe_run::{CaptureEvent, CaptureRow, CrossNumbers, RunSpec};
 use fullpipe_units::Time;
 
 use crate::endpoint::numbers::{Incarnation, Numbers, SHORT};
-use crate::wire::{Header, Parsed};
+use crate::wire::{Header, Kind, Parsed};
 
 /// Counts the planned losses of a run.
 #[derive(Debug)]
@@ -13,6 +13,7 @@ pub struct LossLog {
     losses: Losses,
     captures: bool,
     numbers: Numbers,
+    cross: CrossNumbers,
 }
 
 impl LossLog {
@@ -22,12 +23,12 @@ impl LossLog {
             losses: Losses {
                 flows: vec![0; spec.flows.len()],
                 classes: vec![0; spec.arrivals.len()],
-                sources: vec![0; spec.sources.len()],
-                pings: vec![0; spec.pings.len()],
+                cross: vec![0; spec.cross.len()],
                 ..Losses::default()
             },
             captures: spec.capture,
             numbers: Numbers::new(spec.arrivals.len()),
+            cross: spec.cross_numbers(),
         }
     }
 
@@ -43,18 +44,15 @@ impl LossLog {
             return;
         };
         let number = usize::from(header.flow);
-        let add = |list: &mut [u64]| {
-            if let Some(count) = list.get_mut(number) {
-                *count += 1;
-            }
-        };
         match Parsed::decode(datagram) {
             Ok(Parsed::Data(data, _)) if header.flow >= SHORT => {
                 self.note_short(header.flow, &data.segment);
             }
             Ok(Parsed::Data(data, _)) => {
                 if !data.segment.syn {
-                    add(&mut self.losses.flows);
+                    if let Some(count) = self.losses.flows.get_mut(number) {
+                        *count += 1;
+                    }
                 }
                 let mut segment = data.segment;
                 segment.ect = ect;
@@ -63,8 +61,12 @@ impl LossLog {
             Ok(Parsed::Ack(ack)) => {
                 self.see(at, header.flow, CaptureEvent::AckDropped(ack.ack.cum));
             }
-            Ok(Parsed::Cross(..)) => add(&mut self.losses.sources),
-            Ok(Parsed::Probe(..)) => add(&mut self.losses.pings),
+            Ok(Parsed::Cross(cross, _)) => {
+                let answered = cross.kind != Kind::Datagram;
+                if let Some(index) = self.cross.index(answered, number) {
+                    self.losses.cross[index] += 1;
+                }
+            }
             _ => {}
         }
     }

@@ -203,12 +203,8 @@ pub fn largest(spec: &RunSpec) -> usize {
         .iter()
         .chain(spec.arrivals.iter().map(|a| &a.template));
     let segments = flows.map(|f| f.sender.packet() as usize);
-    let datagrams = spec.sources.iter().map(|s| usize::from(s.packet));
-    let probes = spec.pings.iter().map(|p| usize::from(p.size));
-    segments
-        .chain(datagrams)
-        .chain(probes)
-        .fold(1500, usize::max)
+    let datagrams = spec.cross.iter().map(|c| usize::from(c.packet));
+    segments.chain(datagrams).fold(1500, usize::max)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Which way a datagram goes: by its kind and number, from the side where it may come from.
 
-use fullpipe_run::RunSpec;
+use fullpipe_run::{CrossNumbers, RunSpec};
 use fullpipe_sim::{PacketKind, Path, Route};
 
 use crate::endpoint::numbers::{Numbers, SHORT};
@@ -14,8 +14,8 @@ pub struct Routes {
     flows: Vec<FlowWays>,
     classes: Vec<FlowWays>,
     numbers: Numbers,
-    sources: Vec<SourceWay>,
-    pings: Vec<PingWays>,
+    cross: Vec<CrossWays>,
+    cross_numbers: CrossNumbers,
 }
 
 /// What is known of a datagram.
@@ -42,13 +42,7 @@ struct FlowWays {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct SourceWay {
-    forward: Route,
-    size: u16,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct PingWays {
+struct CrossWays {
     forward: Route,
     back: Route,
     size: u16,
@@ -73,18 +67,11 @@ impl Routes {
         let flows = spec.flows.iter().map(&mut flow).collect::<Option<_>>()?;
         let classes = spec.arrivals.iter().map(|a| flow(&a.template));
         let classes = classes.collect::<Option<_>>()?;
-        let sources = spec.sources.iter().map(|s| {
-            Some(SourceWay {
-                forward: route(&s.forward)?,
-                size: s.packet,
-            })
-        });
-        let sources = sources.collect::<Option<_>>()?;
-        let pings = spec.pings.iter().map(|p| {
-            Some(PingWays {
-                forward: route(&p.forward)?,
-                back: route(&p.back)?,
-                size: p.size,
+        let cross = spec.cross.iter().map(|c| {
+            Some(CrossWays {
+                forward: route(&c.forward)?,
+                back: route(&c.back)?,
+                size: c.packet,
             })
         });
         Some(Self {
@@ -92,8 +79,8 @@ impl Routes {
             flows,
             classes,
             numbers: Numbers::new(spec.arrivals.len()),
-            sources,
-            pings: pings.collect::<Option<_>>()?,
+            cross: cross.collect::<Option<_>>()?,
+            cross_numbers: spec.cross_numbers(),
         })
     }
 
@@ -105,7 +92,6 @@ impl Routes {
         if header.session != self.session {
             return None;
         }
-        let number = usize::from(header.flow);
         let (expected_near, route, kind, size) = match header.kind {
             Kind::Data => {
                 let syn = DataDatagram::decode(&header, datagram).ok()?.segment.syn;
@@ -124,16 +110,16 @@ impl Routes {
                 (flow.reverse, flow.back, PacketKind::Ack, flow.header)
             }
             Kind::Datagram => {
-                let source = self.sources.get(number)?;
-                (true, source.forward, PacketKind::Datagram, source.size)
+                let cross = self.cross(false, header.flow)?;
+                (true, cross.forward, PacketKind::Datagram, cross.size)
             }
             Kind::Ping => {
-                let ping = self.pings.get(number)?;
-                (true, ping.forward, PacketKind::Request, ping.size)
+                let cross = self.cross(true, header.flow)?;
+                (true, cross.forward, PacketKind::Request, cross.size)
             }
             Kind::Pong => {
-                let ping = self.pings.get(number)?;
-                (false, ping.back, PacketKind::Reply, ping.size)
+                let cross = self.cross(true, header.flow)?;
+                (false, cross.back, PacketKind::Reply, cross.size)
             }
             _ => return None,
         };
@@ -143,6 +129,11 @@ impl Routes {
             flow: u32::from(header.flow),
             size,
         })
+    }
+
+    fn cross(&self, answered: bool, number: u16) -> Option<&CrossWays> {
+        let index = self.cross_numbers.index(answered, usize::from(number))?;
+        self.cross.get(index)
     }
 
     /// A lasting flow, or the class of a short one.

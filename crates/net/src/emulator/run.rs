@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 
-use fullpipe_run::{Fidelity, Histogram, Lateness, RunSpec};
+use fullpipe_run::{CrossSpec, Fidelity, Histogram, Lateness, RunSpec};
 use fullpipe_sim::{Datagram, Departure, PacketOutcome, Path};
 use fullpipe_units::{Span, Time};
 
@@ -434,8 +434,7 @@ fn least_delay(spec: &RunSpec, path: &Path) -> Span {
         .iter()
         .chain(spec.arrivals.iter().map(|a| &a.template));
     let flows = flows.flat_map(|f| [&f.forward, &f.back]);
-    let sources = spec.sources.iter().map(|s| &s.forward);
-    let pings = spec.pings.iter().flat_map(|p| [&p.forward, &p.back]);
-    let all = flows.chain(sources).chain(pings).map(of);
+    let cross = spec.cross.iter().flat_map(CrossSpec::routes);
+    let all = flows.chain(cross).map(of);
     all.fold(Span::MAX, Span::min)
 }

@@ -7,15 +7,14 @@ use std::time::{Duration, Instant};
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Ack, Preset, ReceiverConfig, SackBlocks, Segment, SenderConfig};
 use fullpipe_run::{
-    Buffer, CaptureEvent, Discipline, FlowSpec, LinkSpec, Loss, PingSpec, Red, RunSpec, SourceSpec,
-    Spacing, Waveform,
+    Buffer, CaptureEvent, CrossSpec, Discipline, FlowSpec, LinkSpec, Loss, Red, RunSpec, Waveform,
 };
 use fullpipe_sim::run;
 use fullpipe_units::{Rate, Span, Time};
 
 use super::*;
 use crate::io::{Ecn, Inbox, Outbox, Waiter};
-use crate::wire::{AckDatagram, CrossDatagram, DataDatagram, ProbeDatagram};
+use crate::wire::{AckDatagram, CrossDatagram, DataDatagram, Kind};
 
 const SESSION: SessionId = SessionId(0x1234_5678_9abc_def0);
 
@@ -43,6 +42,10 @@ fn spec(change: impl FnOnce(&mut LinkSpec)) -> RunSpec {
         back: vec![0],
         ..flow("reverse")
     };
+    let silence = Waveform::Steps {
+        steps: Vec::new(),
+        period: None,
+    };
     let mut spec = RunSpec {
         duration: Span::from_secs(20),
         links: vec![
@@ -50,27 +53,10 @@ fn spec(change: impl FnOnce(&mut LinkSpec)) -> RunSpec {
             LinkSpec::pure_delay("back", delay),
         ],
         flows: vec![flow("flow"), reverse],
-        sources: vec![SourceSpec {
-            name: "cross".into(),
-            packet: 200,
-            waveform: Waveform::Steps {
-                steps: Vec::new(),
-                period: None,
-            },
-            spacing: Spacing::Even,
-            forward: vec![0],
-            start: Time::ZERO,
-            stop: None,
-        }],
-        pings: vec![PingSpec {
-            name: "ping".into(),
-            interval: Span::from_secs(1),
-            size: 84,
-            forward: vec![0],
-            back: vec![1],
-            start: Time::ZERO,
-            stop: None,
-        }],
+        cross: vec![
+            CrossSpec::source("cross", 200, silence, vec![0]),
+            CrossSpec::probes("ping", 84, Span::from_secs(1), vec![0], vec![1]),
+        ],
         ..RunSpec::default()
     };
     change(&mut spec.links[0]);
@@ -223,25 +209,17 @@ fn every_kind_has_its_way_and_its_bytes() {
         ..segment(0)
     };
     let mut cross = vec![0; 60];
-    CrossDatagram {
+    let of_kind = |kind, number| CrossDatagram {
+        kind,
         session: SESSION,
-        source: 0,
-        number: 3,
+        flow: 0,
+        number,
         stamp: Time::ZERO,
-    }
-    .encode(&mut cross);
-    let mut ping = vec![0; 56];
-    let mut probe = ProbeDatagram {
-        session: SESSION,
-        probe: 0,
-        number: 4,
-        stamp: Time::ZERO,
-        echo: false,
     };
-    probe.encode(&mut ping);
-    let mut pong = vec![0; 56];
-    probe.echo = true;
-    probe.encode(&mut pong);
+    of_kind(Kind::Datagram, 3).encode(&mut cross);
+    let (mut ping, mut pong) = (vec![0; 56], vec![0; 56]);
+    of_kind(Kind::Ping, 4).encode(&mut ping);
+    of_kind(Kind::Pong, 4).encode(&mut pong);
 
     for datagram in [&data(0, syn), &ack(1, 9), &cross, &ping] {
         bench.send_near(datagram);
@@ -297,8 +275,7 @@ fn the_line_loses_what_the_simulator_loses() {
     spec.duration = Span::from_secs(10);
     let alone = RunSpec {
         flows: vec![spec.flows[0].clone()],
-        sources: Vec::new(),
-        pings: Vec::new(),
+        cross: Vec::new(),
         capture: true,
         ..spec.clone()
     };

@@ -13,7 +13,7 @@ use super::numbers::{Incarnation, SHORT};
 use super::outlet;
 use super::port::Mark;
 use super::state::State;
-use crate::wire::{AckDatagram, CrossDatagram, DataDatagram, Header, Kind, ProbeDatagram};
+use crate::wire::{AckDatagram, CrossDatagram, DataDatagram, Header, Kind};
 
 impl State<'_, '_> {
     /// A datagram has arrived.
@@ -46,40 +46,10 @@ impl State<'_, '_> {
                 let datagram = AckDatagram::decode(&header, bytes).ok()?;
                 self.take_ack(now, header.flow, &datagram)
             }
-            Kind::Datagram => {
+            Kind::Datagram | Kind::Ping | Kind::Pong => {
                 let datagram = CrossDatagram::decode(&header, bytes).ok()?;
-                let index = usize::from(header.flow);
-                let source = self.host.sources.get_mut(index)?;
-                if bytes.len() != self.wires.lengths.sources[index] {
-                    return None;
-                }
-                cross_traffic::arrive(source, now, &datagram, self.plan)
-            }
-            Kind::Ping => {
-                let probe = ProbeDatagram::decode(&header, bytes).ok()?;
-                let len = *self.wires.lengths.pings.get(usize::from(header.flow))?;
-                if self.plan.side == Side::Near || bytes.len() != len {
-                    return None;
-                }
-                let echo = ProbeDatagram {
-                    echo: true,
-                    ..probe
-                };
-                self.echoes.push((echo, bytes.len()));
-                Some(())
-            }
-            Kind::Pong => {
-                let probe = ProbeDatagram::decode(&header, bytes).ok()?;
-                let index = usize::from(header.flow);
-                let ping = self.host.pings.get_mut(index)?;
-                if bytes.len() != self.wires.lengths.pings[index] {
-                    return None;
-                }
-                let rtt = cross_traffic::answered(ping, now, &probe)?;
-                if let Some(live) = self.hooks.live {
-                    live.answered(now, rtt);
-                }
-                Some(())
+                let index = self.wires.cross.index(&header, bytes)?;
+                self.take_cross(now, index, datagram, bytes.len())
             }
             _ => None,
         }
@@ -151,6 +121,31 @@ impl State<'_, '_> {
             }
         }
         self.wires.arm_receiver(slot, receiver);
+        Some(())
+    }
+
+    fn take_cross(
+        &mut self,
+        now: Time,
+        index: usize,
+        datagram: CrossDatagram,
+        len: usize,
+    ) -> Option<()> {
+        let cross = self.host.cross.get_mut(index)?;
+        match datagram.kind {
+            Kind::Ping if self.plan.side == Side::Far => {
+                let kind = Kind::Pong;
+                self.echoes.push((CrossDatagram { kind, ..datagram }, len));
+            }
+            Kind::Ping => return None,
+            Kind::Pong => {
+                let rtt = cross_traffic::answered(cross, now, &datagram)?;
+                if let Some(live) = self.hooks.live {
+                    live.answered(now, rtt);
+                }
+            }
+            _ => cross_traffic::arrive(cross, now, &datagram, self.plan)?,
+        }
         Some(())
     }
 

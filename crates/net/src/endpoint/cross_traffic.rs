@@ -1,82 +1,82 @@
-//! Cross traffic and pings on the wire: datagrams of sources, and round-trip probes.
+//! Cross traffic on the wire: datagrams that leave, and what those mean that arrive.
 
-use fullpipe_host::{Ping, Source};
-use fullpipe_run::RunSpec;
+use fullpipe_host::Cross;
+use fullpipe_run::{CrossNumbers, RunSpec};
 use fullpipe_units::{Span, Time};
 
 use super::{Plan, Side};
 use crate::headers;
-use crate::wire::{AckDatagram, CrossDatagram, ProbeDatagram};
+use crate::wire::{AckDatagram, CrossDatagram, Header, Kind};
 
-/// Bytes of the payload of datagrams that are not a flow's.
+/// Numbers of cross traffic, and how long its datagrams are.
 #[derive(Debug)]
-pub struct Lengths {
-    /// Payload per source, bytes.
-    pub sources: Vec<usize>,
-    /// Payload per ping, bytes.
-    pub pings: Vec<usize>,
+pub struct OnWire {
+    numbers: CrossNumbers,
+    /// Bytes of payload, by index.
+    payload: Vec<usize>,
 }
 
-impl Lengths {
+impl OnWire {
     /// Packets are as long as they are to be with the `overhead` that the port adds to each, bytes.
     pub fn new(spec: &RunSpec, overhead: usize) -> Self {
-        let payload = |packet: u16, least: usize| {
+        let payload = |packet: u16| {
             let headers = headers::IPV4 + overhead;
-            usize::from(packet).saturating_sub(headers).max(least)
+            let payload = usize::from(packet).saturating_sub(headers);
+            payload.max(CrossDatagram::LEN)
         };
-        let sources = spec.sources.iter();
-        let pings = spec.pings.iter();
         Self {
-            sources: sources
-                .map(|s| payload(s.packet, CrossDatagram::LEN))
-                .collect(),
-            pings: pings.map(|p| payload(p.size, ProbeDatagram::LEN)).collect(),
+            numbers: spec.cross_numbers(),
+            payload: spec.cross.iter().map(|c| payload(c.packet)).collect(),
         }
+    }
+
+    /// Index of the traffic that a datagram belongs to; `None`: there is none with such datagrams.
+    pub fn index(&self, header: &Header, bytes: &[u8]) -> Option<usize> {
+        let answered = header.kind != Kind::Datagram;
+        let index = self.numbers.index(answered, usize::from(header.flow))?;
+        (bytes.len() == self.payload[index]).then_some(index)
+    }
+
+    /// The datagram that is due now, if one is, and its bytes.
+    pub fn next(
+        &self,
+        cross: &mut Cross,
+        now: Time,
+        plan: &Plan,
+        index: usize,
+    ) -> Option<(CrossDatagram, usize)> {
+        let kind = match cross.is_answered() {
+            true => Kind::Ping,
+            false => Kind::Datagram,
+        };
+        (cross.next_departure() <= now).then(|| {
+            let datagram = CrossDatagram {
+                kind,
+                session: plan.session,
+                flow: self.numbers.number(index) as u16,
+                number: cross.depart(now),
+                stamp: now,
+            };
+            (datagram, self.payload[index])
+        })
     }
 }
 
-/// The datagram of a source that is due now, if one is.
-pub fn next_datagram(
-    source: &mut Source,
-    now: Time,
-    plan: &Plan,
-    index: u32,
-) -> Option<CrossDatagram> {
-    (source.next_departure() <= now).then(|| CrossDatagram {
-        session: plan.session,
-        source: index as u16,
-        number: source.depart(now),
-        stamp: now,
-    })
-}
-
-/// The request of a ping that is due now, if one is.
-pub fn next_request(ping: &mut Ping, now: Time, plan: &Plan, index: u32) -> Option<ProbeDatagram> {
-    (ping.next_departure() <= now).then(|| ProbeDatagram {
-        session: plan.session,
-        probe: index as u16,
-        number: ping.depart(),
-        stamp: now,
-        echo: false,
-    })
-}
-
-/// A datagram of a source has arrived at the far host. Its delay is known only if both hosts have
-/// one clock.
-pub fn arrive(source: &mut Source, now: Time, datagram: &CrossDatagram, plan: &Plan) -> Option<()> {
+/// A datagram has arrived at the far host. Its delay is known only if both hosts have one clock.
+pub fn arrive(cross: &mut Cross, now: Time, datagram: &CrossDatagram, plan: &Plan) -> Option<()> {
     if plan.side == Side::Near {
         return None;
     }
     let delay = plan.shared_clock.then(|| age(now, datagram.stamp));
-    source.arrive(now, datagram.number, delay);
+    cross.arrive(now, datagram.number, delay);
     Some(())
 }
 
 /// The answer to a request is back: its round-trip time, if it is news.
-pub fn answered(ping: &mut Ping, now: Time, probe: &ProbeDatagram) -> Option<Span> {
-    ping.is_news(probe.number).then(|| {
-        let rtt = age(now, probe.stamp);
-        ping.answered(now, rtt);
+pub fn answered(cross: &mut Cross, now: Time, answer: &CrossDatagram) -> Option<Span> {
+    cross.is_news(answer.number).then(|| {
+        let rtt = age(now, answer.stamp);
+        cross.arrive(now, answer.number, Some(rtt));
         rtt
     })
 }

@@ -8,7 +8,6 @@ use fullpipe_units::{Span, Time};
 use nix::time::{ClockId, clock_gettime};
 
 use super::batching::Batching;
-use super::cross_traffic;
 use super::hooks::Hooks;
 use super::interface::Leaving;
 use super::port::{Mark, Port};
@@ -154,8 +153,8 @@ impl<'p, 'h, P: Port> Endpoint<'p, 'h, P> {
             self.leave_interface(now)?;
         }
         for _ in 0..self.state.wires.due.len() {
-            if let Some(wake) = self.state.wires.due.pop_front() {
-                self.pump_foreign(now, wake)?;
+            if let Some(index) = self.state.wires.due.pop_front() {
+                self.pump_cross(now, index)?;
             }
         }
         for _ in 0..self.state.wires.ready.len() {
@@ -219,38 +218,27 @@ impl<'p, 'h, P: Port> Endpoint<'p, 'h, P> {
         Ok(true)
     }
 
-    /// Datagrams or a probe that are due.
+    /// Datagrams of cross traffic that are due.
     #[cold]
-    fn pump_foreign(&mut self, now: Time, wake: Wake) -> io::Result<()> {
+    fn pump_cross(&mut self, now: Time, index: u32) -> io::Result<()> {
         for _ in 0..BURST {
             self.make_room(now)?;
             let state = &mut self.state;
             let (plan, peer) = (state.plan, state.plan.peer);
-            match wake {
-                Wake::Source(i) => {
-                    let source = &mut state.host.sources[i as usize];
-                    let Some(datagram) = cross_traffic::next_datagram(source, now, plan, i) else {
-                        state.wires.timers.set(source.next_departure(), wake);
-                        return Ok(());
-                    };
-                    let len = state.wires.lengths.sources[i as usize];
-                    self.port.push(peer, None, len, |out| datagram.encode(out));
-                    state.pushed.push(Pushed::Datagram(i));
-                }
-                Wake::Ping(i) => {
-                    let ping = &mut state.host.pings[i as usize];
-                    let Some(request) = cross_traffic::next_request(ping, now, plan, i) else {
-                        state.wires.timers.set(ping.next_departure(), wake);
-                        return Ok(());
-                    };
-                    let len = state.wires.lengths.pings[i as usize];
-                    self.port.push(peer, None, len, |out| request.encode(out));
-                    state.pushed.push(Pushed::Other);
-                }
-                _ => return Ok(()),
-            }
+            let i = index as usize;
+            let cross = &mut state.host.cross[i];
+            let Some((datagram, len)) = state.wires.cross.next(cross, now, plan, i) else {
+                let wake = Wake::Cross(index);
+                state.wires.timers.set(cross.next_departure(), wake);
+                return Ok(());
+            };
+            self.port.push(peer, None, len, |out| datagram.encode(out));
+            state.pushed.push(match cross.is_answered() {
+                true => Pushed::Other,
+                false => Pushed::Datagram(index),
+            });
         }
-        self.state.wires.due.push_back(wake);
+        self.state.wires.due.push_back(index);
         Ok(())
     }
 

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use fullpipe_flow::Segment;
-use fullpipe_run::{FlowSpec, LinkOutcome, RunSpec};
+use fullpipe_run::{CrossSpec, FlowSpec, LinkOutcome, RunSpec};
 use fullpipe_sim::{Datagram, Departure, PacketKind, PacketOutcome, Path, Route};
 use fullpipe_units::Time;
 
@@ -68,9 +68,7 @@ pub fn interfaces(spec: &RunSpec) -> Result<Vec<Option<Side>>, EndpointError> {
         crossed(&f.forward, f.local_queue.then(|| side(f)))?;
         crossed(&f.back, None)?;
     }
-    let sources = spec.sources.iter().map(|s| &s.forward);
-    let pings = spec.pings.iter().flat_map(|p| [&p.forward, &p.back]);
-    for links in sources.chain(pings) {
+    for links in spec.cross.iter().flat_map(CrossSpec::routes) {
         crossed(links, None)?;
     }
     Ok(of)

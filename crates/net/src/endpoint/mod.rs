@@ -87,8 +87,7 @@ impl Side {
     pub fn io_config(self, spec: &RunSpec, mode: Mode) -> IoConfig {
         let templates = spec.arrivals.iter().map(|a| &a.template);
         let mut flows = spec.flows.iter().chain(templates);
-        let foreign = !spec.sources.is_empty() || !spec.pings.is_empty();
-        let only_acks = !foreign && flows.all(|f| self.sends(f.reverse));
+        let only_acks = spec.cross.is_empty() && flows.all(|f| self.sends(f.reverse));
         IoConfig {
             longest: headers::longest(spec),
             coalesce: mode == Mode::Bulk || only_acks,
@@ -112,7 +111,7 @@ pub enum EndpointError {
     /// More than the wire has numbers for.
     #[error("{count} {what} are more than the wire can number; at most {most}")]
     TooMany {
-        /// Kind of number: flows, sources, pings.
+        /// Kind of number: flows, sources of cross traffic.
         what: &'static str,
         /// Number in the run specification.
         count: usize,

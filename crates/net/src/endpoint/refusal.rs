@@ -37,7 +37,7 @@ impl State<'_, '_> {
                     }
                 }
                 Pushed::Datagram(i) => {
-                    self.host.sources[i as usize].dropped += 1;
+                    self.host.cross[i as usize].dropped += 1;
                     self.counts.refused += 1;
                 }
                 Pushed::Other => self.counts.refused += 1,

@@ -9,7 +9,7 @@ use fullpipe_run::Trace;
 use fullpipe_units::Time;
 
 use super::backoff::BackOff;
-use super::cross_traffic::Lengths;
+use super::cross_traffic::OnWire;
 use super::hooks::{Contents, Hooks};
 use super::inlet::{self, Inlet};
 use super::interface::Interfaces;
@@ -17,9 +17,9 @@ use super::lateness::Punctuality;
 use super::numbers::{MOST_CLASSES, Numbers, SHORT};
 use super::outlet::{self, Outlet};
 use super::timers::{Event, Timers, Wake};
-use super::{EndpointError, Plan, Side};
+use super::{EndpointError, Plan};
 use crate::live::{self, Live, LiveFlow};
-use crate::wire::{DataDatagram, ProbeDatagram};
+use crate::wire::{CrossDatagram, DataDatagram};
 
 /// No flow of this number.
 pub const NONE: u32 = u32::MAX;
@@ -44,7 +44,7 @@ pub struct State<'p, 'h> {
     pub retry: Option<Time>,
     pub backoff: BackOff,
     /// Echoes of the batch.
-    pub echoes: Vec<(ProbeDatagram, usize)>,
+    pub echoes: Vec<(CrossDatagram, usize)>,
     /// What was pushed since the last flush, in order.
     pub pushed: Vec<Pushed>,
     pub capture: Capture,
@@ -62,7 +62,7 @@ pub struct Wires<'p, 'h> {
     pub short_senders: Vec<u32>,
     pub short_receivers: Vec<u32>,
     pub numbers: Numbers,
-    pub lengths: Lengths,
+    pub cross: OnWire,
     pub contents: Contents<'h>,
     pub interfaces: Option<Interfaces>,
     pub timers: Timers,
@@ -70,8 +70,8 @@ pub struct Wires<'p, 'h> {
     pub ready: VecDeque<u32>,
     /// By slot: it stands in that queue.
     pub queued: Vec<bool>,
-    /// Sources and pings with a datagram that is due.
-    pub due: VecDeque<Wake>,
+    /// Cross traffic with a datagram that is due.
+    pub due: VecDeque<u32>,
     /// ACKs of the batch.
     pub acks: Vec<(u32, Ack)>,
     /// Short flows that found no free number.
@@ -94,7 +94,7 @@ pub enum Pushed {
         segment: Segment,
         dropped: bool,
     },
-    /// A datagram of the source with this index.
+    /// A datagram of the cross traffic with this index, to which nobody answers.
     Datagram(u32),
     /// An ACK, a request or its echo: not sent again.
     Other,
@@ -238,25 +238,18 @@ impl<'p, 'h> State<'p, 'h> {
         if self.hooks.live.is_some() {
             self.publish(ended);
         }
-        for source in &mut self.host.sources {
-            source.dropped = source.dropped.max(source.missing());
-        }
-        for ping in &mut self.host.pings {
-            ping.lost = ping.missing();
+        for cross in &mut self.host.cross {
+            cross.dropped = cross.dropped.max(cross.missing());
         }
         let interfaces = self.wires.interfaces.map(Interfaces::finish).transpose()?;
         self.counts.unnumbered = self.wires.unnumbered;
-        let mut outcome = HostOutcome {
+        Ok(HostOutcome {
             interfaces: interfaces.unwrap_or_default(),
             capture: self.capture.finish(),
             lateness: self.lateness.finish(&self.counts, has_stamps),
             counts: self.counts,
             ..self.host.finish(ended)
-        };
-        if self.plan.side == Side::Far {
-            outcome.pings.clear();
-        }
-        Ok(outcome)
+        })
     }
 }
 
@@ -266,8 +259,7 @@ fn check(plan: &Plan, overhead: usize) -> Result<(), EndpointError> {
     let most = usize::from(SHORT);
     for (what, count, most) in [
         ("flows", spec.flows.len(), most),
-        ("sources", spec.sources.len(), most),
-        ("sequences of probes", spec.pings.len(), most),
+        ("sources of cross traffic", spec.cross.len(), most),
         ("classes of short flows", spec.arrivals.len(), MOST_CLASSES),
     ] {
         if count > most {

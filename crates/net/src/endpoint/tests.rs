@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
 use fullpipe_run::{
-    ArrivalOutcome, ArrivalSpec, Arrivals, Buffer, CaptureEvent, Drops, FlowSpec, LinkSpec,
-    Outcome, PingSpec, RunSpec, SizeLaw, SourceSpec, Spacing, Waveform,
+    ArrivalOutcome, ArrivalSpec, Arrivals, Buffer, CaptureEvent, CrossSpec, Departures, Drops,
+    FlowSpec, LinkSpec, Outcome, RunSpec, SizeLaw, Spacing, Waveform,
 };
 use fullpipe_units::{Rate, Span, Time};
 
@@ -190,15 +190,12 @@ fn losses_at_the_receiver_are_exact_too() {
     assert_eq!((t.retransmits, t.loss_events), (1, 1));
 }
 
-fn source(name: &str, waveform: Waveform, spacing: Spacing) -> SourceSpec {
-    SourceSpec {
-        name: name.to_owned(),
-        packet: 200,
-        waveform,
-        spacing,
-        forward: vec![],
+fn source(name: &str, waveform: Waveform, spacing: Spacing) -> CrossSpec {
+    CrossSpec {
+        departures: Departures::Rate(waveform.clone(), spacing),
         start: Time::ZERO + Span::from_millis(100),
         stop: Some(Time::ZERO + Span::from_millis(900)),
+        ..CrossSpec::source(name, 200, waveform, vec![])
     }
 }
 
@@ -223,32 +220,27 @@ fn cross_traffic_and_probes_are_those_of_the_simulator() {
         off,
     };
     let spec = RunSpec {
-        sources: vec![
+        cross: vec![
             source("constant", steps(400_000, 400_000), Spacing::Even),
             source("stairs", steps(100_000, 900_000), Spacing::Even),
             source("sine", sine, Spacing::Even),
             source("on-off", on_off, Spacing::Even),
             source("poisson", steps(400_000, 400_000), Spacing::Poisson),
+            CrossSpec {
+                stop: Some(Time::ZERO + Span::from_secs(1)),
+                ..CrossSpec::probes("ping", 64, Span::from_millis(20), vec![], vec![])
+            },
         ],
-        pings: vec![PingSpec {
-            name: "ping".to_owned(),
-            interval: Span::from_millis(20),
-            size: 64,
-            forward: vec![],
-            back: vec![],
-            start: Time::ZERO,
-            stop: Some(Time::ZERO + Span::from_secs(1)),
-        }],
         ..spec(vec![])
     };
     let (wire, simulated) = (run(&spec), fullpipe_sim::run(&spec).unwrap());
-    for (w, s) in wire.sources.iter().zip(&simulated.sources) {
+    for (w, s) in wire.one_way().zip(simulated.one_way()) {
         assert!(s.sent > 50, "{}: {}", s.name, s.sent);
         assert_eq!((w.sent, w.arrived), (s.sent, s.sent), "{}", s.name);
         assert_eq!((w.dropped, w.delay.count()), (0, s.sent), "{}", s.name);
     }
-    let ping = &wire.pings[0];
-    assert_eq!((ping.sent, ping.rtt.count(), ping.lost), (50, 50, 0));
+    let ping = &wire.cross[5];
+    assert_eq!((ping.sent, ping.delay.count(), ping.dropped), (50, 50, 0));
 }
 
 fn short_flows(classes: usize, per_second: f64) -> RunSpec {
@@ -358,15 +350,8 @@ fn a_run_over_ipv6_is_the_same_run() {
         return;
     }
     let mut spec = over_a_path(spec(vec![flow("main", 1000)]), 5, 1000);
-    spec.pings = vec![fullpipe_run::PingSpec {
-        name: "ping".to_owned(),
-        interval: Span::from_millis(20),
-        size: 100,
-        forward: vec![0],
-        back: vec![1],
-        start: Time::ZERO,
-        stop: None,
-    }];
+    let every = Span::from_millis(20);
+    spec.cross = vec![CrossSpec::probes("ping", 100, every, vec![0], vec![1])];
     spec.duration = Span::from_secs(4);
     let [four, six] = [false, true].map(|ipv6| {
         let options = Options {
@@ -378,7 +363,7 @@ fn a_run_over_ipv6_is_the_same_run() {
     for o in [&four, &six] {
         let (t, link) = (&o.flows[0].totals, &o.links[0]);
         assert_eq!(t.delivered, 1000, "{t:?}");
-        let pings = o.pings[0].series.len() as u64;
+        let pings = o.cross[0].series.len() as u64;
         assert!(pings > 50, "{pings}");
         // The SYN counts 52 bytes, a segment 1500.
         let segments = t.sent - t.dropped;

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use fullpipe_host::{ClassRecord, FlowId, FlowReceiver, FlowSender, Network, Ping, Source};
+use fullpipe_host::{ClassRecord, Cross, FlowId, FlowReceiver, FlowSender, Network};
 use fullpipe_run::FlowSpec;
 use fullpipe_units::Time;
 
-use super::cross_traffic::Lengths;
+use super::cross_traffic::OnWire;
 use super::hooks::{self, Contents};
 use super::inlet::{self, Inlet, Receiving};
 use super::interface::Interfaces;
@@ -34,7 +34,7 @@ impl<'p> Wires<'p, '_> {
             short_senders: shorts(true),
             short_receivers: shorts(false),
             numbers: Numbers::new(spec.arrivals.len()),
-            lengths: Lengths::new(spec, overhead),
+            cross: OnWire::new(spec, overhead),
             contents: Contents {
                 sources: Vec::new(),
                 sinks: Vec::new(),
@@ -150,12 +150,8 @@ impl Network for Wires<'_, '_> {
         self.arm_receiver(slot, receiver);
     }
 
-    fn source_due(&mut self, _: Time, index: u32, _: &mut Source) {
-        self.due.push_back(Wake::Source(index));
-    }
-
-    fn ping_due(&mut self, _: Time, index: u32, _: &mut Ping) {
-        self.due.push_back(Wake::Ping(index));
+    fn cross_due(&mut self, _: Time, index: u32, _: &mut Cross) {
+        self.due.push_back(index);
     }
 }
 

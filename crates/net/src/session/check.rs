@@ -7,7 +7,8 @@
 use fullpipe_cc::InitialSending;
 use fullpipe_flow::{ArtificialLoss, ReceiverConfig, SenderConfig};
 use fullpipe_run::{
-    ArrivalSpec, Arrivals, Drops, FlowSpec, PingSpec, RunSpec, SizeLaw, SourceSpec, Trace, Waveform,
+    ArrivalSpec, Arrivals, CrossSpec, Departures, Drops, FlowSpec, RunSpec, SizeLaw, Trace,
+    Waveform,
 };
 use fullpipe_units::{Rate, Span, Time};
 
@@ -63,8 +64,7 @@ pub fn run(spec: &RunSpec) -> Checked {
     for (what, count) in [
         ("flows", spec.flows.len()),
         ("classes of short flows", spec.arrivals.len()),
-        ("sources", spec.sources.len()),
-        ("pings", spec.pings.len()),
+        ("sources of cross traffic", spec.cross.len()),
     ] {
         if count > MOST {
             return bad(what, "too many");
@@ -76,13 +76,13 @@ pub fn run(spec: &RunSpec) -> Checked {
     for a in &spec.arrivals {
         class(a, spec).map_err(|why| format!("short flows {}: {why}", shown(&a.template.name)))?;
     }
-    for s in &spec.sources {
-        source(s, end).map_err(|why| format!("source {}: {why}", shown(&s.name)))?;
+    for c in &spec.cross {
+        cross(c, end).map_err(|why| format!("cross traffic {}: {why}", shown(&c.name)))?;
     }
-    for p in &spec.pings {
-        ping(p, end).map_err(|why| format!("ping {}: {why}", shown(&p.name)))?;
+    match spec.cross.is_sorted_by_key(|c| c.answered) {
+        true => Ok(()),
+        false => bad("cross traffic", "out of order"),
     }
-    Ok(())
 }
 
 fn flow(f: &FlowSpec, end: Time) -> Checked {
@@ -217,12 +217,19 @@ fn class(a: &ArrivalSpec, spec: &RunSpec) -> Checked {
     }
 }
 
-fn source(s: &SourceSpec, end: Time) -> Checked {
-    name(&s.name)?;
-    count("packet", u64::from(s.packet), 64, u64::from(LARGEST))?;
-    within("start", s.start, end)?;
+fn cross(c: &CrossSpec, end: Time) -> Checked {
+    name(&c.name)?;
+    count("packet", u64::from(c.packet), 64, u64::from(LARGEST))?;
+    within("start", c.start, end)?;
+    match &c.departures {
+        Departures::Rate(law, _) => waveform(law),
+        Departures::Every(gap) => span("interval", *gap, Span::from_micros(10), LONGEST),
+    }
+}
+
+fn waveform(waveform: &Waveform) -> Checked {
     let shortest = Span::from_micros(100);
-    match &s.waveform {
+    match waveform {
         Waveform::Steps { steps, period } => {
             list("steps", steps.len())?;
             let ascending = steps.windows(2).all(|w| w[0].0 < w[1].0);
@@ -252,13 +259,6 @@ fn source(s: &SourceSpec, end: Time) -> Checked {
             span("time off", *off, Span::ZERO, LONGEST)
         }
     }
-}
-
-fn ping(p: &PingSpec, end: Time) -> Checked {
-    name(&p.name)?;
-    span("interval", p.interval, Span::from_micros(10), LONGEST)?;
-    count("size", u64::from(p.size), 64, u64::from(LARGEST))?;
-    within("start", p.start, end)
 }
 
 fn name(name: &str) -> Checked {
@@ -320,4 +320,27 @@ fn bad(what: &str, why: &str) -> Checked {
 /// The name may be anything yet.
 fn shown(name: &str) -> String {
     super::control::shown(name).chars().take(40).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers of datagrams on the wire count on it.
+    #[test]
+    fn what_is_answered_comes_last() {
+        let silence = Waveform::Steps {
+            steps: vec![(Span::ZERO, Rate::default())],
+            period: None,
+        };
+        let source = CrossSpec::source("source", 100, silence, vec![]);
+        let probes = CrossSpec::probes("probes", 100, Span::from_millis(1), vec![], vec![]);
+        let mut spec = RunSpec {
+            cross: vec![source, probes],
+            ..RunSpec::default()
+        };
+        assert_eq!(run(&spec), Ok(()));
+        spec.cross.reverse();
+        assert_eq!(run(&spec), Err("cross traffic: out of order".to_owned()));
+    }
 }

@@ -2,7 +2,7 @@
 //! can be kept without making another experiment of it, the run is granted within it, and the
 //! client is told.
 
-use fullpipe_run::{ArrivalSpec, Arrivals, RunSpec, Trace, Waveform};
+use fullpipe_run::{ArrivalSpec, Arrivals, Departures, RunSpec, Trace};
 use fullpipe_units::{Bytes, Rate, Span};
 use serde::Serialize;
 
@@ -99,14 +99,15 @@ impl Limits {
     }
 
     fn grant_flows(&self, spec: &RunSpec) -> Result<(), String> {
-        let counted = (spec.flows.len() + spec.arrivals.len() + spec.sources.len()) as u64;
+        let one_way = spec.cross_numbers().one_way;
+        let counted = (spec.flows.len() + spec.arrivals.len() + one_way) as u64;
         let samples = spec.duration.as_nanos() / spec.interval.as_nanos().max(1) + 1;
         if samples.saturating_mul(2 * counted) > MOST_SAMPLES {
             return Err(format!(
                 "{samples} samples for each of {counted} flows, classes and sources are more than a server keeps; choose a longer interval"
             ));
         }
-        let flows = spec.flows.len() + spec.arrivals.len() + spec.sources.len() + spec.pings.len();
+        let flows = spec.flows.len() + spec.arrivals.len() + spec.cross.len();
         if flows > self.max_flows as usize {
             return Err(format!(
                 "{flows} flows, sources and probes are more than the server's limit of {} (--max-flows)",
@@ -125,15 +126,9 @@ impl Limits {
         let Some(most) = self.max_rate else {
             return Ok(());
         };
-        let peaks = spec.sources.iter().map(|s| match &s.waveform {
-            Waveform::Steps { steps, .. } => steps.iter().map(|s| s.1).max().unwrap_or_default(),
-            Waveform::Sine {
-                mean, amplitude, ..
-            } => Rate::from_bits_per_sec(
-                mean.as_bits_per_sec()
-                    .saturating_add(amplitude.as_bits_per_sec()),
-            ),
-            Waveform::OnOff { rate, .. } => *rate,
+        let peaks = spec.cross.iter().map(|c| match &c.departures {
+            Departures::Rate(waveform, _) => waveform.peak(),
+            Departures::Every(_) => Rate::default(),
         });
         let peak = peaks.fold(0u64, |sum, r| sum.saturating_add(r.as_bits_per_sec()));
         if peak > most.as_bits_per_sec() {

@@ -141,10 +141,7 @@ impl Session {
                 test,
                 peer,
                 label: job.options.label.clone(),
-                flows: spec.flows.len()
-                    + spec.arrivals.len()
-                    + spec.sources.len()
-                    + spec.pings.len(),
+                flows: spec.flows.len() + spec.arrivals.len() + spec.cross.len(),
                 seconds: spec.duration.as_secs_f64(),
                 notes: job.grant.notes.clone(),
             });

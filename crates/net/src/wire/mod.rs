@@ -16,13 +16,11 @@ mod cross;
 mod data;
 mod header;
 mod numbered;
-mod probe;
 
 pub use ack::AckDatagram;
 pub use cross::CrossDatagram;
 pub use data::DataDatagram;
 pub use header::{HEADER, Header, Kind, MOST_NUMBER, SessionId, VERSION};
-pub use probe::ProbeDatagram;
 
 /// Why a datagram is none of ours. It says nothing about its content: whoever sent it learns
 /// nothing.
@@ -47,10 +45,8 @@ pub enum Parsed<'a> {
     Data(DataDatagram, &'a [u8]),
     /// An acknowledgement.
     Ack(AckDatagram),
-    /// Cross traffic and its padding.
+    /// Cross traffic, a probe or its echo, and its padding.
     Cross(CrossDatagram, &'a [u8]),
-    /// A probe or its echo, and its padding.
-    Probe(ProbeDatagram, &'a [u8]),
     /// Handshake and control: what follows the header is the session's business.
     Session(Header, &'a [u8]),
 }
@@ -70,13 +66,9 @@ impl<'a> Parsed<'a> {
                 after(DataDatagram::LEN),
             ),
             Kind::Ack => Self::Ack(AckDatagram::decode(&header, datagram)?),
-            Kind::Datagram => Self::Cross(
+            Kind::Datagram | Kind::Ping | Kind::Pong => Self::Cross(
                 CrossDatagram::decode(&header, datagram)?,
                 after(CrossDatagram::LEN),
-            ),
-            Kind::Ping | Kind::Pong => Self::Probe(
-                ProbeDatagram::decode(&header, datagram)?,
-                after(ProbeDatagram::LEN),
             ),
             _ => Self::Session(header, after(HEADER)),
         })
@@ -94,10 +86,6 @@ impl<'a> Parsed<'a> {
             Self::Cross(cross, padding) => {
                 cross.encode(&mut out[..CrossDatagram::LEN]);
                 (CrossDatagram::LEN, padding)
-            }
-            Self::Probe(probe, padding) => {
-                probe.encode(&mut out[..ProbeDatagram::LEN]);
-                (ProbeDatagram::LEN, padding)
             }
             Self::Session(header, body) => {
                 header.encode(out);

@@ -21,7 +21,7 @@ use fullpipe_net::session::limits::Limits;
 use fullpipe_net::session::request::{Options, Request};
 use fullpipe_net::session::server::{Config, Server};
 use fullpipe_net::session::{Key, Reason};
-use fullpipe_run::{FlowSpec, Outcome, PingSpec, RunSpec, SourceSpec, Spacing, Waveform};
+use fullpipe_run::{CrossSpec, FlowSpec, Outcome, RunSpec, Waveform};
 use fullpipe_units::{Bytes, Rate, Span, Time};
 
 /// A server on a thread, and what it said.
@@ -136,29 +136,19 @@ fn refusal(result: Result<Outcome, SessionError>) -> String {
     }
 }
 
+fn constant(bits_per_sec: u64) -> Waveform {
+    Waveform::Steps {
+        steps: vec![(Span::ZERO, Rate::from_bits_per_sec(bits_per_sec))],
+        period: None,
+    }
+}
+
 /// Datagrams at 4 Mbit/s, and a probe every 2 ms.
 fn add_cross_traffic_and_probes(spec: &mut RunSpec) {
-    spec.sources = vec![SourceSpec {
-        name: "cross".to_owned(),
-        packet: 1000,
-        waveform: Waveform::Steps {
-            steps: vec![(Span::ZERO, Rate::from_bits_per_sec(4_000_000))],
-            period: None,
-        },
-        spacing: Spacing::Even,
-        forward: vec![],
-        start: Time::ZERO,
-        stop: None,
-    }];
-    spec.pings = vec![PingSpec {
-        name: "ping".to_owned(),
-        interval: Span::from_millis(2),
-        size: 100,
-        forward: vec![],
-        back: vec![],
-        start: Time::ZERO,
-        stop: None,
-    }];
+    spec.cross = vec![
+        CrossSpec::source("cross", 1000, constant(4_000_000), vec![]),
+        CrossSpec::probes("ping", 100, Span::from_millis(2), vec![], vec![]),
+    ];
 }
 
 pub(crate) fn until_complete() -> Options {
@@ -190,9 +180,11 @@ fn data_goes_up_and_down_and_every_segment_is_accounted_for() {
         assert_eq!(f.totals.delivered, segments, "{}", f.name);
         assert!(f.completed.is_some() && f.totals.acks > 0, "{}", f.name);
     }
-    let (source, ping) = (&outcome.sources[0], &outcome.pings[0]);
+    let [source, ping] = &outcome.cross[..] else {
+        panic!("{:?}", outcome.cross);
+    };
     assert!(source.arrived > 0 && source.arrived <= source.sent);
-    assert!(ping.rtt.count() > 0 && ping.rtt.count() <= ping.sent);
+    assert!(ping.delay.count() > 0 && ping.delay.count() <= ping.sent);
     let events = server.end();
     let said = |what: &str| {
         events
@@ -292,19 +284,12 @@ fn every_limit_is_kept_and_named() {
     let large = refusal(go(&spec(100, large), Options::default()));
     assert!(large.contains("--max-bytes"), "{large}");
     let mut cross = spec(100, vec![]);
-    cross.sources = vec![SourceSpec {
-        name: "cross".to_owned(),
-        packet: 1000,
-        waveform: Waveform::Sine {
-            mean: Rate::from_bits_per_sec(15_000_000),
-            amplitude: Rate::from_bits_per_sec(10_000_000),
-            period: Span::from_secs(1),
-        },
-        spacing: Spacing::Even,
-        forward: vec![],
-        start: Time::ZERO,
-        stop: None,
-    }];
+    let sine = Waveform::Sine {
+        mean: Rate::from_bits_per_sec(15_000_000),
+        amplitude: Rate::from_bits_per_sec(10_000_000),
+        period: Span::from_secs(1),
+    };
+    cross.cross = vec![CrossSpec::source("cross", 1000, sine, vec![])];
     let fast = refusal(go(&cross, Options::default()));
     assert!(fast.contains("--max-rate"), "{fast}");
     // Rate and bytes of what has no size beforehand: 2 MB at 20 Mbit/s are 0.8 s, ACKs and all.
@@ -698,28 +683,13 @@ fn what_a_network_loses_without_a_word_is_counted() {
     let (address, proxy) = lossy(server.address, 50, Arc::clone(&stop));
     let mut spec = spec(3_000, vec![flow("up", Some(1_500), false)]);
     let (until, end) = (Time::from_secs_f64(2.0), Time::from_secs_f64(2.5));
-    let source = |name: &str, stop| SourceSpec {
-        name: name.to_owned(),
-        packet: 500,
-        waveform: Waveform::Steps {
-            steps: vec![(Span::ZERO, Rate::from_bits_per_sec(800_000))],
-            period: None,
-        },
-        spacing: Spacing::Even,
-        forward: vec![],
-        start: Time::ZERO,
+    let stopped = |stop, cross| CrossSpec {
         stop: Some(stop),
+        ..cross
     };
-    spec.sources = vec![source("cross", until)];
-    spec.pings = vec![PingSpec {
-        name: "ping".to_owned(),
-        interval: Span::from_millis(5),
-        size: 100,
-        forward: vec![],
-        back: vec![],
-        start: Time::ZERO,
-        stop: Some(end),
-    }];
+    let source = CrossSpec::source("cross", 500, constant(800_000), vec![]);
+    let probes = CrossSpec::probes("ping", 100, Span::from_millis(5), vec![], vec![]);
+    spec.cross = vec![stopped(until, source), stopped(end, probes)];
     let peer = Peer::new(address, key("a"));
     let (options, free) = (ground::Options::default(), AtomicBool::new(false));
     let ran = run_with_peer(
@@ -737,8 +707,10 @@ fn what_a_network_loses_without_a_word_is_counted() {
     assert_eq!(f.totals.delivered, 1_500);
     assert!(segments >= 20 && datagrams >= 5 && probes >= 5);
     assert_eq!(f.totals.dropped, segments, "{:?}", f.totals);
-    let (source, ping) = (&outcome.sources[0], &outcome.pings[0]);
-    assert_eq!((source.dropped, ping.lost), (datagrams, probes));
+    let [source, ping] = &outcome.cross[..] else {
+        panic!("{:?}", outcome.cross);
+    };
+    assert_eq!((source.dropped, ping.dropped), (datagrams, probes));
     assert_eq!(source.sent, source.arrived + source.dropped);
     server.end();
 }

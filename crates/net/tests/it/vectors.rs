@@ -13,8 +13,7 @@ use fullpipe_net::session::message::{self, Ask, Nonce, Open};
 use fullpipe_net::session::seal::{End, OVERHEAD, Seal};
 use fullpipe_net::session::{Directions, Key, Reason, Secrets};
 use fullpipe_net::wire::{
-    AckDatagram, CrossDatagram, DataDatagram, Header, Kind, Parsed, ProbeDatagram, SessionId,
-    WireError,
+    AckDatagram, CrossDatagram, DataDatagram, Header, Kind, Parsed, SessionId, WireError,
 };
 use fullpipe_units::{Span, Time};
 use serde_json::{Value, json};
@@ -85,17 +84,15 @@ fn fields(datagram: &Parsed<'_>) -> (&'static str, Value) {
         }
         Parsed::Cross(d, padding) => {
             let fields = json!({
-                "session": session(d.session), "flow": d.source, "number": d.number.to_string(), "stamp_us": micros(d.stamp),
+                "session": session(d.session), "flow": d.flow, "number": d.number.to_string(), "stamp_us": micros(d.stamp),
                 "padding": hex(padding),
             });
-            ("datagram", fields)
-        }
-        Parsed::Probe(d, padding) => {
-            let fields = json!({
-                "session": session(d.session), "flow": d.probe, "number": d.number.to_string(), "stamp_us": micros(d.stamp),
-                "padding": hex(padding),
-            });
-            (if d.echo { "pong" } else { "ping" }, fields)
+            let kind = match d.kind {
+                Kind::Ping => "ping",
+                Kind::Pong => "pong",
+                _ => "datagram",
+            };
+            (kind, fields)
         }
         Parsed::Session(..) => ("session", Value::Null),
     }
@@ -243,24 +240,19 @@ fn encode(kind: &str, fields: &Value) -> Vec<u8> {
             })
             .encode(&mut out)
         }
-        "datagram" => {
+        "datagram" | "ping" | "pong" => {
             let cross = CrossDatagram {
+                kind: match kind {
+                    "ping" => Kind::Ping,
+                    "pong" => Kind::Pong,
+                    _ => Kind::Datagram,
+                },
                 session,
-                source: flow,
+                flow,
                 number: long(&fields["number"]),
                 stamp: time("stamp_us"),
             };
             Parsed::Cross(cross, &bytes(text(fields, "padding"))).encode(&mut out)
-        }
-        "ping" | "pong" => {
-            let probe = ProbeDatagram {
-                session,
-                probe: flow,
-                number: long(&fields["number"]),
-                stamp: time("stamp_us"),
-                echo: kind == "pong",
-            };
-            Parsed::Probe(probe, &bytes(text(fields, "padding"))).encode(&mut out)
         }
         other => panic!("kind {other}"),
     };

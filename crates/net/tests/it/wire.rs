@@ -3,8 +3,8 @@
 
 use fullpipe_flow::{Ack, Range, SackBlocks, Segment};
 use fullpipe_net::wire::{
-    AckDatagram, CrossDatagram, DataDatagram, HEADER, Header, Kind, MOST_NUMBER, Parsed,
-    ProbeDatagram, SessionId, VERSION, WireError,
+    AckDatagram, CrossDatagram, DataDatagram, HEADER, Header, Kind, MOST_NUMBER, Parsed, SessionId,
+    VERSION, WireError,
 };
 use fullpipe_units::{Span, Time};
 use proptest::collection::vec;
@@ -112,12 +112,13 @@ proptest! {
     fn a_probe_survives_and_so_does_its_echo(
         (session, probe) in any::<(u64, u16)>(), number in 0..MOST_NUMBER, stamp in stamp(), padding in vec(any::<u8>(), 0..1448),
     ) {
-        let ping = ProbeDatagram { session: SessionId(session), probe, number, stamp, echo: false };
-        let mut bytes = written(&Parsed::Probe(ping, &padding));
-        prop_assert_eq!(Parsed::decode(&bytes), Ok(Parsed::Probe(ping, &padding)));
-        ProbeDatagram::turn(&mut bytes);
-        let pong = ProbeDatagram { echo: true, ..ping };
-        prop_assert_eq!(Parsed::decode(&bytes), Ok(Parsed::Probe(pong, &padding)));
+        let (kind, session) = (Kind::Ping, SessionId(session));
+        let ping = CrossDatagram { kind, session, flow: probe, number, stamp };
+        let mut bytes = written(&Parsed::Cross(ping, &padding));
+        prop_assert_eq!(Parsed::decode(&bytes), Ok(Parsed::Cross(ping, &padding)));
+        CrossDatagram::turn(&mut bytes);
+        let pong = CrossDatagram { kind: Kind::Pong, ..ping };
+        prop_assert_eq!(Parsed::decode(&bytes), Ok(Parsed::Cross(pong, &padding)));
         prop_assert_eq!(bytes.len(), 24 + padding.len());
     }
 
@@ -125,7 +126,8 @@ proptest! {
     fn cross_traffic_survives(
         (session, source) in any::<(u64, u16)>(), number in 0..MOST_NUMBER, stamp in stamp(), padding in vec(any::<u8>(), 0..1448),
     ) {
-        let cross = CrossDatagram { session: SessionId(session), source, number, stamp };
+        let (kind, session) = (Kind::Datagram, SessionId(session));
+        let cross = CrossDatagram { kind, session, flow: source, number, stamp };
         let bytes = written(&Parsed::Cross(cross, &padding));
         prop_assert_eq!(Parsed::decode(&bytes), Ok(Parsed::Cross(cross, &padding)));
     }

@@ -1,6 +1,6 @@
 //! What came through per interval, when each short flow came and went, what each probe saw.
 
-use fullpipe_run::{ArrivalOutcome, FlowOutcome, Outcome, PingOutcome};
+use fullpipe_run::{ArrivalOutcome, CrossOutcome, FlowOutcome, Outcome};
 use fullpipe_units::Time;
 
 use super::{Column, Table};
@@ -40,7 +40,7 @@ pub(super) fn intervals(groups: &[FlowGroup], metrics: &RunMetrics, outcome: &Ou
         let goodput = bits(&a.delivered_per_interval, a.mss);
         rows.push((&a.name, &kind(&a.name), Time::ZERO), goodput, None, None);
     }
-    for s in &outcome.sources {
+    for s in outcome.one_way() {
         let arrived = bits(&s.arrived_per_interval, s.packet);
         let sent = bits(&s.sent_per_interval, s.packet);
         // Nothing moves before its first interval with a datagram.
@@ -158,9 +158,9 @@ pub(super) fn transfers(classes: &[ArrivalOutcome]) -> Table {
 }
 
 /// One row per answer.
-pub(super) fn pings(pings: &[PingOutcome]) -> Table {
+pub(super) fn answers(cross: &[CrossOutcome]) -> Table {
     let all = || {
-        pings
+        cross
             .iter()
             .flat_map(|p| p.series.iter().map(move |s| (p, s)))
     };
@@ -213,7 +213,7 @@ mod tests {
         udp.arrived_per_interval = vec![0, 4, 8];
         let o = Outcome {
             arrivals: vec![mice],
-            sources: vec![udp],
+            cross: vec![udp],
             ..outcome(streams.to_vec(), 5, 0, 2)
         };
         let groups = [group("a", 0..2)];
@@ -264,6 +264,6 @@ mod tests {
         assert_eq!(t.int("lost_mask").unwrap()[1].cast_unsigned(), 1 << 63 | 1);
         let mut p = ping("probe");
         p.series = vec![(Time::from_secs_f64(1.0), Span::from_millis(80))];
-        assert_eq!(pings(&[p]).float("rtt_ms").unwrap(), [Some(80.0)]);
+        assert_eq!(answers(&[p]).float("rtt_ms").unwrap(), [Some(80.0)]);
     }
 }

@@ -24,11 +24,9 @@ pub(super) fn files(
     if trace != TraceMode::Off {
         let samples = samples::intervals(groups, metrics, outcome);
         files.push((SeriesKind::Samples, samples.to_parquet()?));
-        if !outcome.pings.is_empty() {
-            files.push((
-                SeriesKind::Pings,
-                samples::pings(&outcome.pings).to_parquet()?,
-            ));
+        if outcome.answered().next().is_some() {
+            let answers = samples::answers(&outcome.cross).to_parquet()?;
+            files.push((SeriesKind::Pings, answers));
         }
     }
     // Like the events they are results, not a trace.

@@ -33,10 +33,8 @@ pub struct RunSpec {
     pub flows: Vec<FlowSpec>,
     /// Short flows that come and go.
     pub arrivals: Vec<ArrivalSpec>,
-    /// Datagrams without congestion control.
-    pub sources: Vec<SourceSpec>,
-    /// Round-trip probes.
-    pub pings: Vec<PingSpec>,
+    /// Datagrams without congestion control, those that are answered last.
+    pub cross: Vec<CrossSpec>,
     /// Time series.
     pub trace: Trace,
     /// Record every packet that the hosts of `flows` send and receive.
@@ -44,6 +42,14 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
+    /// Numbers of `cross` on the wire and in queues.
+    pub fn cross_numbers(&self) -> CrossNumbers {
+        CrossNumbers {
+            one_way: self.cross.partition_point(|c| !c.answered),
+            all: self.cross.len(),
+        }
+    }
+
     /// The first instant after the end.
     pub fn after_end(&self) -> Time {
         Time::ZERO + self.duration + Span::from_nanos(1)
@@ -61,8 +67,7 @@ impl Default for RunSpec {
             links: Vec::new(),
             flows: Vec::new(),
             arrivals: Vec::new(),
-            sources: Vec::new(),
-            pings: Vec::new(),
+            cross: Vec::new(),
             trace: Trace::Off,
             capture: false,
         }

@@ -1,5 +1,5 @@
-//! Traffic that is not a lasting flow: short flows that come and go, datagrams at a prescribed
-//! rate, round-trip probes.
+//! Traffic that is not a lasting flow: short flows that come and go, datagrams at prescribed times,
+//! answered or not.
 
 use fullpipe_units::{Rate, Span, Time};
 
@@ -58,24 +58,105 @@ pub enum SizeLaw {
     Empirical(Vec<(f64, f64)>),
 }
 
-/// Datagrams at a prescribed rate, answered by nobody.
+/// Datagrams without congestion control that leave at prescribed times: one way, or each of them
+/// answered at once by a datagram of the same size (a sequence of probes).
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-pub struct SourceSpec {
-    /// Unique name; seeds the source's generator.
+pub struct CrossSpec {
+    /// Unique name; seeds the generators.
     pub name: String,
-    /// Bytes of a datagram with its headers.
+    /// Bytes of a datagram, and of its answer, with headers.
     pub packet: u16,
-    /// Rate over time, headers included, counted from `start`.
-    pub waveform: Waveform,
-    /// How datagrams follow one another.
-    pub spacing: Spacing,
-    /// Links it crosses.
+    /// When datagrams leave, counted from `start`.
+    pub departures: Departures,
+    /// The far host answers. In [`RunSpec::cross`](super::RunSpec) what is answered comes last.
+    pub answered: bool,
+    /// Links that a datagram crosses.
     #[serde(skip)]
     pub forward: Vec<usize>,
+    /// Links that its answer crosses.
+    #[serde(skip)]
+    pub back: Vec<usize>,
     /// First datagram at or after this time.
     pub start: Time,
     /// None at or after this time.
     pub stop: Option<Time>,
+}
+
+/// When datagrams leave.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub enum Departures {
+    /// Each when the integral of a rate, headers included, has reached it.
+    Rate(Waveform, Spacing),
+    /// The first at once, then one after each of these times.
+    Every(Span),
+}
+
+impl CrossSpec {
+    /// Datagrams at a rate over these links, evenly spaced, all the time.
+    pub fn source(name: &str, packet: u16, rate: Waveform, forward: Vec<usize>) -> Self {
+        Self {
+            name: name.to_owned(),
+            packet,
+            departures: Departures::Rate(rate, Spacing::Even),
+            answered: false,
+            forward,
+            back: Vec::new(),
+            start: Time::ZERO,
+            stop: None,
+        }
+    }
+
+    /// Round-trip probes over the first links and back over the others, all the time.
+    pub fn probes(
+        name: &str,
+        packet: u16,
+        every: Span,
+        forward: Vec<usize>,
+        back: Vec<usize>,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            packet,
+            departures: Departures::Every(every),
+            answered: true,
+            forward,
+            back,
+            start: Time::ZERO,
+            stop: None,
+        }
+    }
+
+    /// Links of every way that it takes.
+    pub fn routes(&self) -> impl Iterator<Item = &Vec<usize>> {
+        let back = self.answered.then_some(&self.back);
+        std::iter::once(&self.forward).chain(back)
+    }
+}
+
+/// Numbers of cross traffic on the wire and in queues: from zero for what is one-way, and again for
+/// what is answered.
+#[derive(Clone, Copy, Debug)]
+pub struct CrossNumbers {
+    /// How many are one-way, and come first in the specification.
+    pub one_way: usize,
+    /// How many there are.
+    pub all: usize,
+}
+
+impl CrossNumbers {
+    /// Index in the specification; `None`: there is no such number.
+    pub fn index(self, answered: bool, number: usize) -> Option<usize> {
+        let (from, to) = match answered {
+            true => (self.one_way, self.all),
+            false => (0, self.one_way),
+        };
+        Some(from + number).filter(|i| *i < to)
+    }
+
+    /// The number of what has this index.
+    pub fn number(self, index: usize) -> usize {
+        index.checked_sub(self.one_way).unwrap_or(index)
+    }
 }
 
 /// Rate over time.
@@ -108,6 +189,49 @@ pub enum Waveform {
     },
 }
 
+impl Waveform {
+    /// The highest rate.
+    pub fn peak(&self) -> Rate {
+        match self {
+            Self::Steps { steps, .. } => steps.iter().map(|s| s.1).max().unwrap_or_default(),
+            Self::Sine {
+                mean, amplitude, ..
+            } => Rate::from_bits_per_sec(
+                mean.as_bits_per_sec()
+                    .saturating_add(amplitude.as_bits_per_sec()),
+            ),
+            Self::OnOff { rate, .. } => *rate,
+        }
+    }
+
+    /// Mean rate while the source runs; `None` for steps that do not repeat.
+    pub fn mean(&self) -> Option<Rate> {
+        match self {
+            Self::Sine { mean, .. } => Some(*mean),
+            Self::OnOff { rate, on, off } => {
+                let part = on.as_secs_f64() / (*on + *off).as_secs_f64();
+                Some(rounded(rate.as_bits_per_sec() as f64 * part))
+            }
+            Self::Steps { steps, .. } if steps.len() == 1 => Some(steps[0].1),
+            Self::Steps { period: None, .. } => None,
+            Self::Steps {
+                steps,
+                period: Some(period),
+            } => {
+                let ends = steps.iter().skip(1).map(|(at, _)| *at).chain([*period]);
+                let bits = steps.iter().zip(ends).map(|((at, rate), end)| {
+                    rate.as_bits_per_sec() as f64 * (end - *at).as_secs_f64()
+                });
+                Some(rounded(bits.sum::<f64>() / period.as_secs_f64()))
+            }
+        }
+    }
+}
+
+fn rounded(bits_per_sec: f64) -> Rate {
+    Rate::from_bits_per_sec(bits_per_sec.round().min(1e18) as u64)
+}
+
 /// How datagrams follow one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Spacing {
@@ -115,25 +239,4 @@ pub enum Spacing {
     Even,
     /// Exponential gaps with the mean that the rate asks for.
     Poisson,
-}
-
-/// Round-trip probes along the queues of others.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-pub struct PingSpec {
-    /// Unique name.
-    pub name: String,
-    /// From one request to the next.
-    pub interval: Span,
-    /// Bytes of a request and of its answer.
-    pub size: u16,
-    /// Links of the request.
-    #[serde(skip)]
-    pub forward: Vec<usize>,
-    /// Links of the answer.
-    #[serde(skip)]
-    pub back: Vec<usize>,
-    /// First request.
-    pub start: Time,
-    /// No request at or after this time.
-    pub stop: Option<Time>,
 }

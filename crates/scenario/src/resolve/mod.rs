@@ -135,7 +135,7 @@ fn check_size(
     let default_rtt = layout.dumbbell.map(|d| d.rtt);
     let rtts = || groups.iter().map(|g| g.base_rtt).chain(default_rtt);
     let longest = rtts().max().unwrap_or(Span::ZERO);
-    let open = !(spec.arrivals.is_empty() && spec.sources.is_empty());
+    let open = !(spec.arrivals.is_empty() && spec.cross_numbers().one_way == 0);
     let windows: f64 = groups
         .iter()
         .map(|g| g.window_cap.unwrap_or(f64::INFINITY) * g.members.len() as f64)

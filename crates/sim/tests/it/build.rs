@@ -2,7 +2,9 @@
 
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
-use fullpipe_run::{Buffer, Drops, FlowSpec, LinkSpec, RunSpec, SourceSpec, Spacing, Waveform};
+use fullpipe_run::{
+    Buffer, CrossSpec, Departures, Drops, FlowSpec, LinkSpec, RunSpec, Spacing, Waveform,
+};
 use fullpipe_units::{Rate, Span, Time};
 
 pub fn mbit(m: f64) -> Option<Rate> {
@@ -67,18 +69,27 @@ pub fn dumbbell(
 }
 
 /// Datagrams of 1500 B over link 0 at `mbps`, evenly.
-pub fn source(name: &str, mbps: f64) -> SourceSpec {
+pub fn source(name: &str, mbps: f64) -> CrossSpec {
     let rate = Rate::from_bits_per_sec((mbps * 1e6).round() as u64);
-    SourceSpec {
-        name: name.into(),
-        packet: 1500,
-        waveform: Waveform::Steps {
-            steps: vec![(Span::ZERO, rate)],
-            period: None,
-        },
-        spacing: Spacing::Even,
-        forward: vec![0],
-        start: Time::ZERO,
-        stop: None,
+    let waveform = Waveform::Steps {
+        steps: vec![(Span::ZERO, rate)],
+        period: None,
+    };
+    CrossSpec::source(name, 1500, waveform, vec![0])
+}
+
+/// The same datagrams with exponential gaps.
+pub fn poisson(mut s: CrossSpec) -> CrossSpec {
+    if let Departures::Rate(_, spacing) = &mut s.departures {
+        *spacing = Spacing::Poisson;
+    }
+    s
+}
+
+/// The same datagrams at another rate.
+pub fn at_rate(s: CrossSpec, waveform: Waveform) -> CrossSpec {
+    CrossSpec {
+        departures: Departures::Rate(waveform, Spacing::Even),
+        ..s
     }
 }

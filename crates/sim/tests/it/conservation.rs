@@ -4,8 +4,8 @@
 use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Detector, LocalDrop, Preset, ReceiverConfig, Reduction, SenderConfig};
 use fullpipe_run::{
-    ArrivalSpec, Arrivals, CaptureEvent, Drops, FlowSpec, LinkSpec, PingSpec, RunSpec, SizeLaw,
-    SourceSpec, Spacing, Trace, Waveform,
+    ArrivalSpec, Arrivals, CaptureEvent, CrossSpec, Departures, Drops, FlowSpec, LinkSpec, RunSpec,
+    SizeLaw, Spacing, Trace, Waveform,
 };
 use fullpipe_sim::run;
 use fullpipe_units::{Rate, Span, Time};
@@ -181,30 +181,21 @@ impl Besides {
         let places =
             |route: &[prop::sample::Index]| route.iter().map(|x| x.index(n)).collect::<Vec<_>>();
         for (i, (waveform, poisson, packet, start, route)) in self.sources.into_iter().enumerate() {
-            spec.sources.push(SourceSpec {
-                name: format!("s{i}"),
-                packet,
-                waveform,
-                spacing: if poisson {
-                    Spacing::Poisson
-                } else {
-                    Spacing::Even
-                },
-                forward: places(&route),
+            let spacing = match poisson {
+                true => Spacing::Poisson,
+                false => Spacing::Even,
+            };
+            spec.cross.push(CrossSpec {
+                departures: Departures::Rate(waveform.clone(), spacing),
                 start: Time::ZERO + Span::from_millis(start),
-                stop: None,
+                ..CrossSpec::source(&format!("s{i}"), packet, waveform, places(&route))
             });
         }
         for (i, (interval, size, forward, back)) in self.pings.into_iter().enumerate() {
-            spec.pings.push(PingSpec {
-                name: format!("p{i}"),
-                interval: Span::from_micros(interval),
-                size,
-                forward: places(&forward),
-                back: places(&back),
-                start: Time::ZERO,
-                stop: None,
-            });
+            let (name, every) = (format!("p{i}"), Span::from_micros(interval));
+            let (forward, back) = (places(&forward), places(&back));
+            spec.cross
+                .push(CrossSpec::probes(&name, size, every, forward, back));
         }
         for (i, ((arrivals, sizes), (mut f, forward, back))) in self.classes.into_iter().enumerate()
         {
@@ -290,15 +281,15 @@ proptest! {
                 prop_assert!(min.as_nanos() >= base, "{} {}", min, base);
             }
         }
-        for s in &o.sources {
+        for s in o.one_way() {
             prop_assert_eq!(s.sent_per_interval.iter().sum::<u64>(), s.sent);
             prop_assert_eq!(s.arrived_per_interval.iter().sum::<u64>(), s.arrived);
             prop_assert!(s.arrived + s.dropped <= s.sent && s.delay.count() == s.arrived_measured);
         }
-        for (p, s) in o.pings.iter().zip(&spec.pings) {
+        for (p, s) in o.answered().zip(spec.cross.iter().filter(|c| c.answered)) {
             let base: u64 = s.forward.iter().chain(&s.back).map(|l| least_delay(&spec.links[*l])).sum();
-            prop_assert!(p.rtt.min().is_none_or(|least| least.as_nanos() >= base));
-            prop_assert!(p.series.len() as u64 + p.lost <= p.sent);
+            prop_assert!(p.delay.min().is_none_or(|least| least.as_nanos() >= base));
+            prop_assert!(p.series.len() as u64 + p.dropped <= p.sent);
         }
         for a in &o.arrivals {
             let rows = &a.transfers;

@@ -28,11 +28,11 @@ fn jitter_keeps_the_order() {
     assert!(most > ms(59), "{most}");
     // Datagrams too far apart to hold one another back: uniform from 0 to 20 ms.
     let mut spec = RunSpec {
-        sources: vec![source("s", 0.3)],
+        cross: vec![source("s", 0.3)],
         ..dumbbell(12.0, 20, Buffer::Unlimited, 400.0, vec![])
     };
     spec.links[0].jitter = ms(20);
-    let s = &run(&spec).unwrap().sources[0];
+    let s = &run(&spec).unwrap().cross[0];
     let mean = s.delay.mean_s().unwrap() * 1e3;
     assert!((mean - 21.0).abs() < 0.3, "{mean}");
     let q = s.delay.quantile(0.25).unwrap().as_millis_f64();
@@ -85,7 +85,7 @@ fn strays_are_out_of_order() {
 #[test]
 fn a_policer_passes_rate_times_time_plus_burst() {
     let mut spec = RunSpec {
-        sources: vec![source("s", 12.0)],
+        cross: vec![source("s", 12.0)],
         ..dumbbell(100.0, 20, Buffer::Unlimited, 10.0, vec![])
     };
     spec.links[0].policer = Some(Policer {
@@ -97,10 +97,10 @@ fn a_policer_passes_rate_times_time_plus_burst() {
     // 2500 packets of 10 s plus 60.
     let passed = l.offered - l.policer_drops;
     assert!((2558..=2560).contains(&passed), "{passed}");
-    assert_eq!(o.sources[0].dropped, l.policer_drops);
+    assert_eq!(o.cross[0].dropped, l.policer_drops);
     assert_eq!(l.buffer_drops + l.random_drops + l.early_drops, 0);
     // Below its rate it drops nothing.
-    spec.sources = vec![source("s", 2.9)];
+    spec.cross = vec![source("s", 2.9)];
     assert_eq!(run(&spec).unwrap().links[0].policer_drops, 0);
 }
 
@@ -183,13 +183,13 @@ fn a_spread_delay_is_drawn_once_per_run() {
     let delay = |seed, name: &str, edit: &dyn Fn(&mut LinkSpec)| {
         let mut spec = RunSpec {
             seed,
-            sources: vec![source("s", 1.0)],
+            cross: vec![source("s", 1.0)],
             ..dumbbell(12.0, 20, Buffer::Unlimited, 2.0, vec![])
         };
         spec.links[0].name = name.into();
         spec.links[0].delay_spread = ms(30);
         edit(&mut spec.links[0]);
-        let s = run(&spec).unwrap().sources[0].delay.clone();
+        let s = run(&spec).unwrap().cross[0].delay.clone();
         assert_eq!(s.min(), s.max());
         s.min().unwrap()
     };

@@ -2,7 +2,8 @@
 //! source and tolerance.
 
 use fullpipe_run::{
-    Buffer, Codel, Discipline, FlowSpec, FqCodel, LinkOutcome, Outcome, Pie, PingSpec, Red, RunSpec,
+    Buffer, Codel, CrossSpec, Discipline, FlowSpec, FqCodel, LinkOutcome, Outcome, Pie, Red,
+    RunSpec,
 };
 use fullpipe_sim::run;
 use fullpipe_units::{Span, Time};
@@ -55,7 +56,7 @@ fn overload(mbps: f64, discipline: Discipline) -> RunSpec {
     let mut spec = spec(20.0, 50, discipline, vec![]);
     spec.duration = Span::from_secs(120);
     spec.measure_from = at(60_000.0);
-    spec.sources = vec![source("udp", mbps)];
+    spec.cross = vec![source("udp", mbps)];
     spec
 }
 
@@ -69,15 +70,7 @@ fn near_and_far(stack: &str, discipline: Discipline) -> Outcome {
     }
     spec.flows[1].forward = vec![2, 0];
     spec.flows[1].back = vec![1, 3];
-    spec.pings = vec![PingSpec {
-        name: "ping".into(),
-        interval: ms(100),
-        size: 84,
-        forward: vec![0],
-        back: vec![1],
-        start: Time::ZERO,
-        stop: None,
-    }];
+    spec.cross = vec![CrossSpec::probes("ping", 84, ms(100), vec![0], vec![1])];
     run(&spec).unwrap()
 }
 
@@ -236,7 +229,7 @@ fn fq_codel_gives_equal_shares_and_lets_probes_pass() {
             "{}",
             share(&o)
         );
-        let wait = o.pings[0].rtt.max().unwrap() - o.pings[0].unloaded;
+        let wait = o.cross[0].delay.max().unwrap() - o.cross[0].unloaded;
         assert!(wait < Span::from_micros(1800), "{stack}: {wait}");
         let tail = near_and_far(stack, Discipline::DropTail);
         assert!(
@@ -245,7 +238,7 @@ fn fq_codel_gives_equal_shares_and_lets_probes_pass() {
             share(&tail)
         );
         assert!(
-            tail.pings[0].rtt.quantile(0.5).unwrap() > ms(300),
+            tail.cross[0].delay.quantile(0.5).unwrap() > ms(300),
             "{stack}"
         );
     }

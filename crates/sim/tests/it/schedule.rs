@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use fullpipe_run::{
-    Buffer, Change, Codel, DeliveryTrace, Discipline, LinkSpec, Loss, Outcome, RunSpec, Spacing,
+    Buffer, Change, Codel, DeliveryTrace, Discipline, LinkSpec, Loss, Outcome, RunSpec,
 };
 use fullpipe_sim::run;
 use fullpipe_units::{Rate, Span, Time};
 
-use crate::build::{dumbbell, flow, mbit, ms, source};
+use crate::build::{dumbbell, flow, mbit, ms, poisson, source};
 
 fn rate_at(ms: u64, mbps: u64) -> Change {
     Change {
@@ -30,7 +30,7 @@ fn delay_at(at: u64, delay: u64) -> Change {
 /// Datagrams of 1500 B at `mbps` into a link of 12 Mbit/s and 10 ms.
 fn datagrams(mbps: f64, seconds: f64, edit: impl FnOnce(&mut LinkSpec)) -> Outcome {
     let mut spec = RunSpec {
-        sources: vec![source("s", mbps)],
+        cross: vec![source("s", mbps)],
         ..dumbbell(12.0, 20, Buffer::Unlimited, seconds, vec![])
     };
     edit(&mut spec.links[0]);
@@ -60,7 +60,7 @@ fn an_outage_delays_and_loses_nothing() {
     let o = datagrams(6.0, 10.0, |l| {
         l.schedule = vec![rate_at(2000, 0), rate_at(4000, 12)]
     });
-    let s = &o.sources[0];
+    let s = &o.cross[0];
     assert_eq!(s.dropped, 0);
     // What comes at 6 Mbit/s while 12 drain: the queue of two seconds is gone after two more.
     let per_second: Vec<u64> = s.arrived_per_interval.clone();
@@ -115,7 +115,7 @@ fn a_trace_of_one_opportunity_a_millisecond() {
         let mut s = source("s", 40.0);
         s.packet = size;
         let mut spec = RunSpec {
-            sources: vec![s],
+            cross: vec![s],
             ..dumbbell(12.0, 20, Buffer::Unlimited, 4.0, vec![])
         };
         even(&mut spec.links[0]);
@@ -123,7 +123,7 @@ fn a_trace_of_one_opportunity_a_millisecond() {
     }
     // At 6 Mbit/s each packet has an opportunity of its own, every second one is lost.
     let o = datagrams(6.0, 4.0, even);
-    assert_eq!(o.sources[0].delay.max(), Some(ms(11)));
+    assert_eq!(o.cross[0].delay.max(), Some(ms(11)));
     assert!((o.links[0].utilization - 2000.0 / 4000.0 * 1500.0 / 1504.0).abs() < 1e-3);
 }
 
@@ -138,7 +138,7 @@ fn a_trace_with_gaps() {
     let trace = Arc::new(DeliveryTrace::parse(&text).unwrap());
     let o = datagrams(1.2, 10.0, |l| l.trace = Some(Arc::clone(&trace)));
     // 20 packets come in 200 ms: all leave in the next burst.
-    let s = &o.sources[0];
+    let s = &o.cross[0];
     assert_eq!(s.dropped, 0);
     let longest = s.delay.max().unwrap();
     assert!((ms(195)..=ms(205)).contains(&longest), "{longest}");
@@ -170,7 +170,7 @@ fn delays_step_up_and_down() {
         l.delay = ms(40);
         l.schedule = vec![delay_at(1000, 100), delay_at(2000, 20)];
     });
-    let s = &o.sources[0];
+    let s = &o.cross[0];
     // One packet every 10 ms, sent in 1 ms. Those that leave in the last 80 ms before 2 s arrive
     // before those after.
     assert_eq!(
@@ -223,8 +223,8 @@ fn losses_come_and_go() {
     let lost = o.links[0].random_drops;
     // 10 000 packets, standard deviation 40.
     assert!((1840..=2160).contains(&lost), "{lost}");
-    assert_eq!(o.sources[0].dropped, lost);
-    let kept: u64 = o.sources[0].arrived_per_interval[..9].iter().sum();
+    assert_eq!(o.cross[0].dropped, lost);
+    let kept: u64 = o.cross[0].arrived_per_interval[..9].iter().sum();
     assert!(kept >= 8988, "{kept}");
 }
 
@@ -289,10 +289,10 @@ fn a_queue_with_events_is_the_closed_form_without_drops() {
     for (i, edit) in edits.iter().enumerate() {
         for (mbps, size) in [(3.0, 1500), (9.1, 700), (30.0, 1500), (5.0, 9000)] {
             let with = |discipline| {
-                let mut s = source("s", mbps);
-                (s.packet, s.spacing) = (size, Spacing::Poisson);
+                let mut s = poisson(source("s", mbps));
+                s.packet = size;
                 let mut spec = RunSpec {
-                    sources: vec![s],
+                    cross: vec![s],
                     ..dumbbell(12.0, 20, Buffer::Packets(200), 4.0, vec![])
                 };
                 edit(&mut spec.links[0]);
@@ -301,7 +301,7 @@ fn a_queue_with_events_is_the_closed_form_without_drops() {
                 let o = run(&spec).unwrap();
                 let l = &o.links[0];
                 assert_eq!(l.early_drops, 0);
-                let s = &o.sources[0];
+                let s = &o.cross[0];
                 let link = (
                     l.delivered,
                     l.delivered_bytes,

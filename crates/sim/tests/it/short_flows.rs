@@ -188,7 +188,7 @@ fn a_refused_flow_keeps_its_slot_until_it_was_woken() {
     let mut s = source("background", 12.0);
     s.start = Time::ZERO + Span::from_micros(1_000_500 + 1_000_000 - 200 - 1_000);
     s.stop = Some(s.start + Span::from_micros(1_100));
-    spec.sources = vec![s];
+    spec.cross = vec![s];
     let r = result(&spec);
     assert_eq!(
         r.totals.local_stalls, 2,
@@ -243,7 +243,7 @@ fn a_short_flow_is_a_flow_like_any_other() {
         let mut spec = path(vec![class.clone()], 60.0);
         spec.links[0].loss = Loss::Bernoulli { p: 0.02 };
         spec.links[0].buffer = Buffer::Packets(40);
-        spec.sources = vec![source("background", 3.0)];
+        spec.cross = vec![source("background", 3.0)];
         let short = result(&spec);
         assert!(short.transfers.len() > 1000);
         let flows: Vec<FlowSpec> = short

@@ -2,16 +2,16 @@
 
 use std::f64::consts::TAU;
 
-use fullpipe_run::{Buffer, Outcome, RunSpec, SourceSpec, Spacing, Waveform};
+use fullpipe_run::{Buffer, CrossSpec, Departures, Outcome, RunSpec, Waveform};
 use fullpipe_sim::run;
 use fullpipe_units::{Rate, Span, Time};
 
-use crate::build::{dumbbell, ms, source};
+use crate::build::{at_rate, dumbbell, ms, poisson, source};
 
 /// Sources over a bottleneck of 100 Mbit/s with an unlimited buffer and 10 ms each way.
-fn sources(sources: Vec<SourceSpec>, seconds: f64) -> RunSpec {
+fn sources(cross: Vec<CrossSpec>, seconds: f64) -> RunSpec {
     RunSpec {
-        sources,
+        cross,
         ..dumbbell(100.0, 20, Buffer::Unlimited, seconds, vec![])
     }
 }
@@ -37,7 +37,7 @@ fn a_constant_rate_sends_its_integral() {
         s.packet = size;
         let o = result(&sources(vec![s], secs));
         let expected = bps as f64 * secs / (8.0 * f64::from(size));
-        let r = &o.sources[0];
+        let r = &o.cross[0];
         assert_eq!(r.sent, expected.floor() as u64, "{bps}");
         assert_eq!(r.sent_per_interval.iter().sum::<u64>(), r.sent);
         assert_eq!(r.arrived_per_interval.iter().sum::<u64>(), r.arrived);
@@ -59,7 +59,7 @@ fn start_and_stop_bound_it() {
     s.stop = Some(Time::ZERO + ms(2500));
     let mut spec = sources(vec![s], 4.0);
     spec.measure_from = Time::ZERO + ms(1500);
-    let r = &result(&spec).sources[0];
+    let r = &result(&spec).cross[0];
     // At 501, 502 ... 2499 ms.
     assert_eq!(r.sent, 1999);
     assert_eq!(r.sent_per_interval, [499, 1000, 500, 0]);
@@ -72,14 +72,14 @@ fn start_and_stop_bound_it() {
 /// without drift.
 #[test]
 fn a_sine_follows_its_integral() {
-    let mut s = source("s", 0.0);
     let (mean, amplitude, period) = (30e6, 25e6, 7.3);
-    s.waveform = Waveform::Sine {
+    let sine = Waveform::Sine {
         mean: rate(mean as u64),
         amplitude: rate(amplitude as u64),
         period: Span::from_secs_f64(period),
     };
-    let r = result(&sources(vec![s], 100.0)).sources.remove(0);
+    let s = at_rate(source("s", 0.0), sine);
+    let r = result(&sources(vec![s], 100.0)).cross.remove(0);
     let integral = |t: f64| {
         (mean * t + amplitude * period / TAU * (1.0 - (TAU * t / period).cos())) / 12_000.0
     };
@@ -98,26 +98,28 @@ fn a_sine_follows_its_integral() {
 /// A staircase with a silent step, repeated.
 #[test]
 fn a_staircase_repeats() {
-    let mut s = source("s", 0.0);
-    s.waveform = Waveform::Steps {
-        steps: vec![
-            (Span::ZERO, rate(12_000_000)),
-            (ms(1000), rate(0)),
-            (ms(2000), rate(36_000_000)),
-        ],
-        period: Some(ms(3000)),
-    };
-    let r = &result(&sources(vec![s.clone()], 9.0)).sources[0];
+    let mut s = at_rate(
+        source("s", 0.0),
+        Waveform::Steps {
+            steps: vec![
+                (Span::ZERO, rate(12_000_000)),
+                (ms(1000), rate(0)),
+                (ms(2000), rate(36_000_000)),
+            ],
+            period: Some(ms(3000)),
+        },
+    );
+    let r = &result(&sources(vec![s.clone()], 9.0)).cross[0];
     // A datagram due at the very end of a step is the first of the next sample.
     assert_eq!(
         r.sent_per_interval,
         [999, 1, 2999, 1000, 1, 2999, 1000, 1, 3000]
     );
     // Without a period the last rate stays.
-    if let Waveform::Steps { period, .. } = &mut s.waveform {
+    if let Departures::Rate(Waveform::Steps { period, .. }, _) = &mut s.departures {
         *period = None;
     }
-    let r = &result(&sources(vec![s], 5.0)).sources[0];
+    let r = &result(&sources(vec![s], 5.0)).cross[0];
     assert_eq!(r.sent_per_interval, [999, 1, 2999, 3000, 3001]);
 }
 
@@ -125,33 +127,37 @@ fn a_staircase_repeats() {
 /// below 1: within 6 %.
 #[test]
 fn on_and_off_have_their_mean_rate() {
-    let mut s = source("s", 0.0);
-    s.waveform = Waveform::OnOff {
-        rate: rate(60_000_000),
-        on: ms(20),
-        off: ms(80),
-    };
-    let r = &result(&sources(vec![s.clone()], 200.0)).sources[0];
+    let s = at_rate(
+        source("s", 0.0),
+        Waveform::OnOff {
+            rate: rate(60_000_000),
+            on: ms(20),
+            off: ms(80),
+        },
+    );
+    let r = &result(&sources(vec![s.clone()], 200.0)).cross[0];
     let mbps = r.sent as f64 * 0.012 / 200.0;
     assert!((mbps / 12.0 - 1.0).abs() < 0.06, "{mbps}");
     // It begins on.
-    s.waveform = Waveform::OnOff {
-        rate: rate(60_000_000),
-        on: ms(1_000_000),
-        off: ms(1_000_000),
-    };
-    assert_eq!(result(&sources(vec![s], 1.0)).sources[0].sent, 5000);
+    let s = at_rate(
+        source("s", 0.0),
+        Waveform::OnOff {
+            rate: rate(60_000_000),
+            on: ms(1_000_000),
+            off: ms(1_000_000),
+        },
+    );
+    assert_eq!(result(&sources(vec![s], 1.0)).cross[0].sent, 5000);
 }
 
 /// The number in an interval is Poisson: its variance over its mean is 1, within four standard
 /// errors of 500 intervals.
 #[test]
 fn poisson_gaps_scatter_as_poisson() {
-    let mut s = source("s", 12.0);
-    s.spacing = Spacing::Poisson;
+    let s = poisson(source("s", 12.0));
     let mut spec = sources(vec![s], 50.0);
     spec.interval = ms(100);
-    let r = &result(&spec).sources[0];
+    let r = &result(&spec).cross[0];
     let n: Vec<f64> = r.sent_per_interval.iter().map(|n| *n as f64).collect();
     let mean = n.iter().sum::<f64>() / n.len() as f64;
     let variance = n.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n.len() - 1) as f64;
@@ -169,42 +175,42 @@ fn poisson_gaps_scatter_as_poisson() {
 #[test]
 fn a_blast_loses_what_does_not_fit() {
     let spec = RunSpec {
-        sources: vec![source("a", 90.0), source("b", 60.0)],
+        cross: vec![source("a", 90.0), source("b", 60.0)],
         ..dumbbell(100.0, 20, Buffer::Packets(50), 10.0, vec![])
     };
     let o = result(&spec);
-    let dropped: u64 = o.sources.iter().map(|s| s.dropped).sum();
+    let dropped: u64 = o.cross.iter().map(|s| s.dropped).sum();
     assert_eq!(dropped, o.links[0].buffer_drops);
-    assert!(o.sources.iter().all(|s| s.dropped > 0));
+    assert!(o.cross.iter().all(|s| s.dropped > 0));
     assert!(o.links[0].utilization > 0.999);
 }
 
 /// A source more, and another waveform of a neighbour, leave everybody else's randomness alone.
 #[test]
 fn components_draw_for_themselves() {
-    let mut a = source("a", 5.0);
-    a.spacing = Spacing::Poisson;
-    let mut b = source("b", 0.0);
-    b.waveform = Waveform::OnOff {
-        rate: rate(20_000_000),
-        on: ms(50),
-        off: ms(50),
-    };
+    let a = poisson(source("a", 5.0));
+    let b = at_rate(
+        source("b", 0.0),
+        Waveform::OnOff {
+            rate: rate(20_000_000),
+            on: ms(50),
+            off: ms(50),
+        },
+    );
     let alone = result(&sources(vec![a.clone()], 20.0));
     let both = result(&sources(vec![b.clone(), a.clone()], 20.0));
     assert_eq!(
-        alone.sources[0].sent_per_interval,
-        both.sources[1].sent_per_interval
+        alone.cross[0].sent_per_interval,
+        both.cross[1].sent_per_interval
     );
     let again = result(&sources(vec![b.clone(), a.clone()], 20.0));
     assert_eq!(
-        again.sources[0].sent_per_interval,
-        both.sources[0].sent_per_interval
+        again.cross[0].sent_per_interval,
+        both.cross[0].sent_per_interval
     );
     // Poisson spacing of the on-off source keeps its times on and off.
-    let mut c = b.clone();
-    c.spacing = Spacing::Poisson;
-    let [even, poisson] = [b, c].map(|s| result(&sources(vec![s], 20.0)).sources.remove(0));
+    let c = poisson(b.clone());
+    let [even, poisson] = [b, c].map(|s| result(&sources(vec![s], 20.0)).cross.remove(0));
     assert_ne!(even.sent_per_interval, poisson.sent_per_interval);
     for (x, y) in even
         .sent_per_interval
@@ -217,7 +223,7 @@ fn components_draw_for_themselves() {
     let mut other = sources(vec![a], 20.0);
     other.seed = 2;
     assert_ne!(
-        result(&other).sources[0].sent_per_interval,
-        alone.sources[0].sent_per_interval
+        result(&other).cross[0].sent_per_interval,
+        alone.cross[0].sent_per_interval
     );
 }

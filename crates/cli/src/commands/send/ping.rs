@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fullpipe_grounds::Peer;
 use fullpipe_net::live::Live;
-use fullpipe_run::PingOutcome;
+use fullpipe_run::CrossOutcome;
 use fullpipe_units::{Span, Time};
 use serde_json::json;
 
@@ -43,7 +43,7 @@ pub fn ping(args: &Ping) -> Result<Exit, Failure> {
         outcome
     });
     let outcome = outcome.map_err(Failure::from)?;
-    let Some(ping) = outcome.pings.first() else {
+    let Some(ping) = outcome.cross.first() else {
         return Err(Failure::new(Exit::Internal, "no probes in the result"));
     };
     let summary = Summary::new(ping);
@@ -111,7 +111,7 @@ struct Summary {
 }
 
 impl Summary {
-    fn new(ping: &PingOutcome) -> Self {
+    fn new(ping: &CrossOutcome) -> Self {
         let rtts = ping.series.iter();
         let rtts: Vec<f64> = rtts.map(|(_, rtt)| rtt.as_millis_f64()).collect();
         let mut sorted = rtts.clone();

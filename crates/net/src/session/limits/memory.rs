@@ -138,7 +138,8 @@ fn of_run(spec: &RunSpec, sends: impl Fn(bool) -> bool) -> u64 {
         count.saturating_mul(buffers.saturating_add(OF_SHORT_FLOW))
     });
     let buffers = lasting.chain(short).fold(0, u64::saturating_add);
-    let counted = (spec.flows.len() + spec.arrivals.len() + spec.sources.len()) as u64;
+    let one_way = spec.cross_numbers().one_way;
+    let counted = (spec.flows.len() + spec.arrivals.len() + one_way) as u64;
     let samples = spec.duration.as_nanos() / spec.interval.as_nanos().max(1) + 1;
     let samples = samples.saturating_mul(2 * counted * OF_SAMPLE);
     let sent = spec.flows.iter().filter(|f| sends(f.reverse)).count() as u64;

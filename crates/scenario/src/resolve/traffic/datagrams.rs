@@ -1,11 +1,10 @@
 //! Datagrams at a prescribed rate.
 
-use fullpipe_run::{RunSpec, SourceSpec};
+use fullpipe_run::{CrossSpec, Departures, RunSpec};
 use fullpipe_units::Span;
 
 use super::super::graph::Leg;
 use super::TrafficResolver;
-use super::waveform::mean_rate;
 use crate::keys::{TrafficKeys, TrafficKinds};
 use crate::value::Findings;
 use fullpipe_metrics::TrafficGroup;
@@ -41,20 +40,21 @@ impl TrafficResolver<'_> {
             let over = group.start + Span::from_nanos(lasts);
             stop = Some(stop.map_or(over, |stop| stop.min(over)));
         }
-        spec.sources.push(SourceSpec {
+        let offered = waveform.mean();
+        spec.cross.push(CrossSpec {
             name: self.name.to_owned(),
             // At most the mtu, which is a 16-bit number.
             packet: u16::try_from(packet).unwrap_or(u16::MAX),
-            waveform: waveform.clone(),
-            spacing: self.at.own.spacing,
+            departures: Departures::Rate(waveform, self.at.own.spacing),
+            answered: false,
             forward: leg.forward.clone(),
+            back: Vec::new(),
             start: group.start,
             stop,
         });
         Some(TrafficGroup {
-            index: spec.sources.len() - 1,
             packet,
-            offered: mean_rate(&waveform),
+            offered,
             stop,
             ..group
         })

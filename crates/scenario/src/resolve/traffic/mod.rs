@@ -42,6 +42,12 @@ pub(super) fn traffic(
         resolver.own_keys(findings);
         groups.extend(resolver.resolve(layout, spec, findings));
     }
+    // What is answered comes last; names are unique.
+    spec.cross.sort_by_key(|cross| cross.answered);
+    for group in &mut groups {
+        let place = spec.cross.iter().position(|c| c.name == group.name);
+        group.index = place.unwrap_or(group.index);
+    }
     groups
 }
 

@@ -1,6 +1,6 @@
 //! Probes.
 
-use fullpipe_run::{PingSpec, RunSpec};
+use fullpipe_run::{CrossSpec, RunSpec};
 use fullpipe_units::WindowSize;
 
 use super::super::graph::{Layout, Leg};
@@ -55,18 +55,14 @@ impl TrafficResolver<'_> {
             self.at
                 .refuse(findings, &TrafficKeys::interval, message, "lengthen it");
         }
-        spec.pings.push(PingSpec {
-            name: self.name.to_owned(),
-            interval,
-            size,
-            forward: leg.forward.clone(),
-            back: layout.back(leg, rtt, None),
+        let (forward, back) = (leg.forward.clone(), layout.back(leg, rtt, None));
+        spec.cross.push(CrossSpec {
             start: group.start,
             stop: group.stop,
+            ..CrossSpec::probes(self.name, size, interval, forward, back)
         });
         Some(TrafficGroup {
             kind: TrafficKind::Ping,
-            index: spec.pings.len() - 1,
             base_rtt: rtt,
             packet: u32::from(size),
             ..group

@@ -3,7 +3,7 @@
 use fullpipe_run::Waveform;
 use fullpipe_units::{Rate, Span};
 
-use super::{TrafficResolver, rate_of};
+use super::TrafficResolver;
 use crate::keys::{TrafficKeys, TrafficKinds};
 use crate::value::Findings;
 
@@ -114,30 +114,6 @@ impl TrafficResolver<'_> {
             return None;
         }
         Some(Waveform::Steps { steps, period })
-    }
-}
-
-/// Mean rate while the source runs; `None` for steps that do not repeat.
-pub(super) fn mean_rate(waveform: &Waveform) -> Option<Rate> {
-    match waveform {
-        Waveform::Sine { mean, .. } => Some(*mean),
-        Waveform::OnOff { rate, on, off } => {
-            let part = on.as_secs_f64() / (*on + *off).as_secs_f64();
-            Some(rate_of(rate.as_bits_per_sec() as f64 * part))
-        }
-        Waveform::Steps { steps, .. } if steps.len() == 1 => Some(steps[0].1),
-        Waveform::Steps { period: None, .. } => None,
-        Waveform::Steps {
-            steps,
-            period: Some(period),
-        } => {
-            let ends = steps.iter().skip(1).map(|(at, _)| *at).chain([*period]);
-            let bits = steps
-                .iter()
-                .zip(ends)
-                .map(|((at, rate), end)| rate.as_bits_per_sec() as f64 * (end - *at).as_secs_f64());
-            Some(rate_of(bits.sum::<f64>() / period.as_secs_f64()))
-        }
     }
 }
 

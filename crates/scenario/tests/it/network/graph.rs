@@ -58,7 +58,7 @@ fn what_is_not_enabled_is_left_out() {
         let spec = scenario.cases[i].run_spec(1);
         (
             spec.flows.len(),
-            spec.pings.len(),
+            spec.cross.len(),
             names(&spec).contains(&"return"),
         )
     };

@@ -1,7 +1,9 @@
 //! A path of two hosts: its way back, its queues, its disturbances, its schedule.
 
 use super::{FLOW, HEAD, link, mbit, ms, names, read, spec, way};
-use fullpipe_run::{Buffer, Change, Discipline, Loss, Policer, Reorder, SizeLaw, Waveform};
+use fullpipe_run::{
+    Buffer, Change, Departures, Discipline, Loss, Policer, Reorder, SizeLaw, Spacing, Waveform,
+};
 use fullpipe_scenario::{Overrides, Scenario};
 use fullpipe_units::{Rate, Span, Time};
 
@@ -237,11 +239,14 @@ fn files_stand_beside_the_scenario() {
     assert_eq!(spec.links[0].rate, Some(Rate::from_bits_per_sec(6_016_000)));
     let zero = Rate::from_bits_per_sec(0);
     assert_eq!(
-        spec.sources[0].waveform,
-        Waveform::Steps {
-            steps: vec![(Span::ZERO, zero), (ms(1000), mbit(1)), (ms(2500), mbit(3))],
-            period: Some(ms(5000)),
-        }
+        spec.cross[0].departures,
+        Departures::Rate(
+            Waveform::Steps {
+                steps: vec![(Span::ZERO, zero), (ms(1000), mbit(1)), (ms(2500), mbit(3))],
+                period: Some(ms(5000)),
+            },
+            Spacing::Even
+        )
     );
     let points = vec![(1.0, 0.25), (3.0, 0.75), (11.0, 1.0)];
     assert_eq!(spec.arrivals[0].sizes, SizeLaw::Empirical(points));

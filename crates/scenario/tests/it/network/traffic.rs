@@ -1,7 +1,7 @@
 //! Datagrams, blasts, probes and short flows.
 
 use super::{HEAD, mbit, ms, read, way};
-use fullpipe_run::{Arrivals, RunSpec, SizeLaw, Spacing, Waveform};
+use fullpipe_run::{Arrivals, Departures, RunSpec, SizeLaw, Spacing, Waveform};
 use fullpipe_scenario::{Scenario, TrafficKind};
 use fullpipe_units::{Span, Time};
 
@@ -13,7 +13,10 @@ fn traffic(lines: &str) -> (Scenario, RunSpec) {
 
 #[test]
 fn datagrams_have_a_waveform() {
-    let waveform = |lines: &str| traffic(lines).1.sources.remove(0).waveform;
+    let waveform = |lines: &str| match traffic(lines).1.cross.remove(0).departures {
+        Departures::Rate(waveform, Spacing::Even) => waveform,
+        other => panic!("{other:?}"),
+    };
     let steps = |steps: &[(u64, u64)], period: Option<Span>| Waveform::Steps {
         steps: steps
             .iter()
@@ -61,10 +64,14 @@ fn datagrams_have_a_waveform() {
     let (scenario, spec) = traffic(
         "kind = \"udp-blast\"\nrate = \"80Mbit/s\"\nvolume = \"10MB\"\nstart = \"2s\"\npacket = 200\nspacing = \"poisson\"",
     );
-    let source = &spec.sources[0];
+    let source = &spec.cross[0];
     let end = Time::ZERO + Span::from_secs(3);
     assert_eq!(source.stop, Some(end + Span::from_nanos(1)));
-    assert_eq!((source.packet, source.spacing), (200, Spacing::Poisson));
+    assert_eq!((source.packet, source.answered), (200, false));
+    assert!(matches!(
+        source.departures,
+        Departures::Rate(_, Spacing::Poisson)
+    ));
     assert_eq!(way(&spec, &source.forward), ["bottleneck"]);
     let group = &scenario.cases[0].traffic[0];
     assert_eq!(
@@ -72,6 +79,22 @@ fn datagrams_have_a_waveform() {
         (TrafficKind::Datagrams, 0, "t")
     );
     assert_eq!(group.offered, Some(mbit(80)));
+}
+
+/// Whatever the order of the file, what is answered comes last in a run, and every group knows its
+/// place.
+#[test]
+fn probes_come_after_datagrams() {
+    let table = |name: &str, rest: &str| format!("[[traffic]]\nname = \"{name}\"\n{rest}\n");
+    let (ping, udp) = ("kind = \"ping\"", "kind = \"udp\"\nrate = \"1Mbit/s\"");
+    let text = [("p", ping), ("a", udp), ("q", ping), ("b", udp)].map(|(n, rest)| table(n, rest));
+    let scenario = read(&format!("{HEAD}{}", text.concat()));
+    let spec = scenario.cases[0].run_spec(1);
+    let names: Vec<&str> = spec.cross.iter().map(|c| c.name.as_str()).collect();
+    assert_eq!(names, ["a", "b", "p", "q"]);
+    let groups = scenario.cases[0].traffic.iter();
+    let places: Vec<(&str, usize)> = groups.map(|g| (g.name.as_str(), g.index)).collect();
+    assert_eq!(places, [("p", 2), ("a", 0), ("q", 3), ("b", 1)]);
 }
 
 /// 150 kB in packets of 1500 bytes: a hundred, whatever the rate does to the times.
@@ -88,22 +111,24 @@ fn a_blast_sends_its_volume() {
             "kind = \"udp-blast\"\nrate = \"{rate}\"\nvolume = \"{volume}\"\nstart = \"2s\""
         ));
         let outcome = fullpipe_sim::run(&spec).unwrap();
-        assert_eq!(outcome.sources[0].sent, packets, "{rate} {volume}");
+        assert_eq!(outcome.cross[0].sent, packets, "{rate} {volume}");
     }
 }
 
 #[test]
 fn probes_follow_the_path() {
     let (scenario, spec) = traffic("kind = \"ping\"");
-    let ping = &spec.pings[0];
-    assert_eq!((ping.interval, ping.size), (ms(100), 92));
+    let ping = &spec.cross[0];
+    let every = |gap| Departures::Every(ms(gap));
+    assert_eq!((&ping.departures, ping.packet), (&every(100), 92));
+    assert!(ping.answered);
     assert_eq!(way(&spec, &ping.forward), ["bottleneck"]);
     assert_eq!(way(&spec, &ping.back), ["return-40ms"]);
     assert_eq!(scenario.cases[0].traffic[0].base_rtt, ms(80));
     let (_, spec) =
         traffic("kind = \"ping\"\ndirection = \"reverse\"\ninterval = \"1s\"\nsize = \"1000B\"");
-    let ping = &spec.pings[0];
-    assert_eq!((ping.interval, ping.size), (ms(1000), 1028));
+    let ping = &spec.cross[0];
+    assert_eq!((&ping.departures, ping.packet), (&every(1000), 1028));
     assert_eq!(way(&spec, &ping.forward), ["return"]);
     assert_eq!(way(&spec, &ping.back), ["bottleneck"]);
 }
