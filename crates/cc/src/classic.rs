@@ -76,6 +76,8 @@ pub struct Setup {
     pub paced: bool,
     /// Ticks per second of the clock that kernel modules read (Linux `CONFIG_HZ`).
     pub hz: u32,
+    /// Seed of what the controller draws at random.
+    pub seed: u64,
 }
 
 impl Default for Setup {
@@ -89,6 +91,7 @@ impl Default for Setup {
             mss: 1448,
             paced: false,
             hz: 250,
+            seed: 0,
         }
     }
 }

@@ -45,6 +45,11 @@ pub trait Controller {
     /// recovery's end.
     fn on_congestion(&mut self, ev: &CongestionEvent);
 
+    /// A segment was marked lost, before the [`CongestionEvent`] or timeout that follows from it
+    /// and before the end of the ACK that showed it. Only for a controller that
+    /// [reads rates](Controller::reads_rate).
+    fn on_lost(&mut self, _ev: &LostSegment) {}
+
     /// The retransmission timer expired.
     fn on_rto(&mut self, ev: &RtoEvent);
 
@@ -90,9 +95,22 @@ pub trait Controller {
     }
 
     /// True if the controller reads [`AckEvent::rate`]: a sender may leave it out for those that do
-    /// not, and with it 16 bytes per segment in flight.
+    /// not, and with it 24 bytes per segment in flight.
     fn reads_rate(&self) -> bool {
         true
+    }
+
+    /// True if [`Controller::window`] is the window in force during a reduction too: the sender
+    /// runs no PRR (`cong_control` in Linux).
+    fn owns_window(&self) -> bool {
+        false
+    }
+
+    /// True while the controller holds the sender back on purpose: the sender marks the rates of
+    /// what is in flight application-limited. Asked after each ACK of a controller that
+    /// [reads rates](Controller::reads_rate).
+    fn limits_itself(&self) -> bool {
+        false
     }
 
     /// Names and values of the algorithm's own variables, for traces: the same names in the same
@@ -138,6 +156,9 @@ pub struct AckEvent {
     pub delivered: u64,
     /// Delivery-rate sample, if this ACK yields one: what a model-based controller lives on.
     pub rate: Option<RateSample>,
+    /// When pacing lets the next segment leave: [`AckEvent::now`] or before if at once. Filled in
+    /// for a controller that [reads rates](Controller::reads_rate).
+    pub next_send: Time,
     /// The window was what held the sender back: growth is allowed (RFC 9002 section 7.8).
     pub cwnd_limited: bool,
     /// The sample was taken while the application had nothing to send.
@@ -183,6 +204,7 @@ impl AckEvent {
             },
             delivered: 0,
             rate: None,
+            next_send: Time::ZERO,
             cwnd_limited: false,
             app_limited: false,
             ece: false,
@@ -245,6 +267,10 @@ pub struct RateSample {
     pub prior_delivered: u64,
     /// The sampled segment was sent while the application limited the sender.
     pub app_limited: bool,
+    /// Segments in the network right after the sampled one left.
+    pub tx_in_flight: u64,
+    /// Segments marked lost since the sampled one left.
+    pub lost: u64,
 }
 
 impl RateSample {
@@ -256,6 +282,8 @@ impl RateSample {
             interval,
             prior_delivered: 0,
             app_limited: false,
+            tx_in_flight: 0,
+            lost: 0,
         }
     }
 
@@ -313,6 +341,35 @@ impl CongestionEvent {
     }
 }
 
+/// A segment was marked lost.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct LostSegment {
+    /// Time of detection.
+    pub now: Time,
+    /// Segments in the network right after it left for the last time.
+    pub tx_in_flight: u64,
+    /// Segments marked lost since then, this one included.
+    pub lost: u64,
+    /// Segments delivered since the start.
+    pub delivered: u64,
+    /// It was sent while the application limited the sender.
+    pub app_limited: bool,
+}
+
+impl LostSegment {
+    /// The only loss since it left as the last of `tx_in_flight` segments.
+    pub const fn new(now: Time, tx_in_flight: u64) -> Self {
+        Self {
+            now,
+            tx_in_flight,
+            lost: 1,
+            delivered: 0,
+            app_limited: false,
+        }
+    }
+}
+
 /// The retransmission timer expired (RFC 6298 section 5, RFC 5681 section 3.1).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -362,6 +419,8 @@ pub struct RestartEvent {
     pub snd_una: u64,
     /// Next new segment.
     pub snd_nxt: u64,
+    /// The application had nothing to send before.
+    pub app_limited: bool,
 }
 
 impl RestartEvent {
@@ -373,6 +432,7 @@ impl RestartEvent {
             srtt: Span::ZERO,
             snd_una: 0,
             snd_nxt: 0,
+            app_limited: false,
         }
     }
 }

@@ -26,6 +26,7 @@ pub mod gentle;
 
 pub mod classic;
 pub mod controller;
+mod draws;
 pub mod law;
 #[cfg(feature = "linux")]
 pub mod linux;
@@ -38,8 +39,8 @@ pub mod startup;
 
 pub use classic::{Base, Classic, Setup, StartUp, Window, WindowLaw};
 pub use controller::{
-    AckEvent, CongestionEvent, CongestionKind, Controller, Count, IdleEvent, MOST_VARIABLES, Phase,
-    RateSample, RestartEvent, RtoEvent, Stamps,
+    AckEvent, CongestionEvent, CongestionKind, Controller, Count, IdleEvent, LostSegment,
+    MOST_VARIABLES, Phase, RateSample, RestartEvent, RtoEvent, Stamps,
 };
 pub use entry::Entry;
 #[cfg(feature = "registry")]

@@ -69,8 +69,9 @@ impl<O> FlowSender<O> {
     }
 
     fn new(flow: u32, f: &FlowSpec, seed: u64, started: Time, record: Record, outlet: O) -> Self {
-        let (cfg, setup) = f.sender.clone().with_stack(&f.stack);
-        let sender = Sender::new(cfg, f.stack.controller(setup), derive_seed(seed, &f.name));
+        let (cfg, mut setup) = f.sender.clone().with_stack(&f.stack);
+        setup.seed = derive_seed(seed, &f.name);
+        let sender = Sender::new(cfg, f.stack.controller(setup), setup.seed);
         Self {
             flow,
             sender,

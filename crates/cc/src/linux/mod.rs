@@ -15,8 +15,10 @@
 //! | `set_state` | [`Module::set_state`] | before the state changes |
 //! | `cong_avoid` | [`Module::cong_avoid`] | an ACK that advances, outside recovery and CWR |
 //! | `cwnd_event` | [`Module::on_event`] | sending starts again, a reduction ends, a timeout |
+//! | `cong_control` | [`Module::cong_control`] | the end of every ACK, in place of growth and PRR |
 //! | `undo_cwnd` | [`Module::undo_cwnd`] | a reduction was spurious |
 
+pub mod bbr;
 pub mod bic;
 pub mod cubic;
 pub mod highspeed;
@@ -40,7 +42,9 @@ pub use module::{AckSample, Event, Linux, Module};
 pub use socket::Socket;
 
 #[cfg(feature = "registry")]
-use crate::{controller::Phase, linux::module::ambassador_impl_Module};
+use crate::controller::{AckEvent, Phase};
+#[cfg(feature = "registry")]
+use crate::linux::module::ambassador_impl_Module;
 
 #[cfg(feature = "registry")]
 components! {
@@ -70,6 +74,8 @@ components! {
         Htcp(htcp::Htcp): htcp::HTCP_LINUX;
         /// CUBIC.
         Cubic(cubic::Cubic): cubic::CUBIC_LINUX;
+        /// BBR.
+        Bbr(bbr::Bbr): bbr::BBR_LINUX;
         /// Hybla.
         Hybla(hybla::Hybla): hybla::HYBLA_LINUX;
     }

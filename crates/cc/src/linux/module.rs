@@ -1,11 +1,12 @@
 //! What a kernel module is, and the call sites that drive it.
 
-use fullpipe_units::Time;
+use fullpipe_units::{Rate, Time};
 
 use super::socket::Socket;
 use crate::classic::Setup;
 use crate::controller::{
-    AckEvent, CongestionEvent, CongestionKind, Controller, IdleEvent, Phase, RestartEvent, RtoEvent,
+    AckEvent, CongestionEvent, CongestionKind, Controller, IdleEvent, LostSegment, Phase,
+    RestartEvent, RtoEvent,
 };
 
 /// What a module of `struct tcp_congestion_ops` defines. The defaults are Reno's, as in the kernel.
@@ -37,6 +38,30 @@ pub trait Module: Clone {
 
     /// An ACK's RTT sample and segment count.
     fn pkts_acked(&mut self, _sk: &mut Socket, _sample: &AckSample) {}
+
+    /// The module sets window and pacing rate itself, in recovery too: [`Module::cong_control`]
+    /// takes the place of growth and of proportional rate reduction.
+    fn takes_control(&self) -> bool {
+        false
+    }
+
+    /// The end of an ACK for a module that [takes control](Module::takes_control).
+    fn cong_control(&mut self, _sk: &mut Socket, _ev: &AckEvent) {}
+
+    /// The pacing rate that it set (`sk_pacing_rate`), bytes/s; `None`: not paced.
+    fn pacing_rate(&self) -> Option<u64> {
+        None
+    }
+
+    /// It holds the sender back: rates of what is in flight are to be marked application-limited.
+    fn limits_itself(&self) -> bool {
+        false
+    }
+
+    /// A module that takes control is in its start-up.
+    fn is_starting(&self) -> bool {
+        false
+    }
 
     /// An ACK arrived and moved [`Socket::snd_una`]; `slow_path` if it carried SACK blocks or met
     /// an unusual state.
@@ -75,6 +100,8 @@ pub struct Linux<M> {
     sk: Socket,
     module: M,
     established: bool,
+    /// [`Module::takes_control`].
+    controls: bool,
     first_segment: u64,
     prior_ssthresh: u32,
 }
@@ -84,6 +111,7 @@ impl<M: Module> Linux<M> {
     pub fn new(module: M, setup: Setup) -> Self {
         Self {
             sk: Socket::new(setup),
+            controls: module.takes_control(),
             module,
             established: false,
             first_segment: 0,
@@ -119,6 +147,7 @@ impl<M: Module> Controller for Linux<M> {
         self.clock(ev.now);
         self.sk.idle = ev.idle;
         self.sk.snd_nxt = ev.snd_nxt;
+        self.sk.app_limited = ev.app_limited;
         self.module.on_event(&mut self.sk, Event::TxStart);
     }
 
@@ -133,6 +162,7 @@ impl<M: Module> Controller for Linux<M> {
         sk.snd_nxt = ev.snd_nxt;
         sk.stamps = ev.stamps;
         sk.set_srtt(ev.srtt);
+        sk.delivered = ev.delivered;
         let sample = AckSample {
             pkts_acked,
             rtt_us: ev.rtt.map(|rtt| (rtt.as_nanos() / 1000) as u32),
@@ -150,6 +180,9 @@ impl<M: Module> Controller for Linux<M> {
     fn on_ack(&mut self, ev: &AckEvent) {
         self.sk.cwnd_limited = ev.cwnd_limited;
         self.set_state(ev.phase);
+        if self.controls {
+            return self.module.cong_control(&mut self.sk, ev);
+        }
         if ev.advanced && !matches!(ev.phase, Phase::Recovery | Phase::Cwr) {
             self.module
                 .cong_avoid(&mut self.sk, ev.delivered_now() as u32);
@@ -172,7 +205,9 @@ impl<M: Module> Controller for Linux<M> {
         sk.prior_cwnd = sk.cwnd;
         sk.cwnd_cnt = 0;
         sk.ssthresh = self.module.ssthresh(sk);
-        sk.cwnd = sk.cwnd.min(sk.ssthresh);
+        if !self.controls {
+            sk.cwnd = sk.cwnd.min(sk.ssthresh);
+        }
         self.set_state(match ev.kind {
             CongestionKind::Loss => Phase::Recovery,
             CongestionKind::Ecn | CongestionKind::LocalDrop => Phase::Cwr,
@@ -201,7 +236,7 @@ impl<M: Module> Controller for Linux<M> {
         self.clock(now);
         let was = self.sk.state;
         self.set_state(Phase::Open);
-        if matches!(was, Phase::Recovery | Phase::Cwr) {
+        if matches!(was, Phase::Recovery | Phase::Cwr) && !self.controls {
             if self.sk.ssthresh < Socket::INFINITE {
                 self.sk.cwnd = self.sk.ssthresh;
             }
@@ -219,9 +254,14 @@ impl<M: Module> Controller for Linux<M> {
         }
     }
 
-    /// `tcp_cwnd_restart`; the segments counted towards the next growth stay.
+    /// `tcp_cwnd_restart`; the segments counted towards the next growth stay. A module that takes
+    /// control keeps its window over a pause (`tcp_slow_start_after_idle_check`); only a lost SYN
+    /// lowers it.
     fn on_idle(&mut self, ev: &IdleEvent) {
         self.clock(ev.now);
+        if self.controls && self.established {
+            return;
+        }
         let sk = &mut self.sk;
         self.module.on_event(sk, Event::CwndRestart);
         sk.cwnd = (ev.window as u32).max(1);
@@ -251,8 +291,35 @@ impl<M: Module> Controller for Linux<M> {
         }
     }
 
+    /// `tcp_mark_skb_lost`.
+    fn on_lost(&mut self, _ev: &LostSegment) {
+        self.sk.lost += 1;
+    }
+
+    #[inline]
+    fn in_start_up(&self) -> bool {
+        if self.controls {
+            return self.module.is_starting();
+        }
+        self.window() < self.ssthresh()
+    }
+
+    #[inline]
+    fn pacing_rate(&self) -> Option<Rate> {
+        let rate = self.controls.then(|| self.module.pacing_rate())??;
+        Some(Rate::from_bits_per_sec(rate * 8))
+    }
+
     fn reads_rate(&self) -> bool {
-        false
+        self.controls
+    }
+
+    fn owns_window(&self) -> bool {
+        self.controls
+    }
+
+    fn limits_itself(&self) -> bool {
+        self.module.limits_itself()
     }
 
     fn report(&self, visit: &mut dyn FnMut(&'static str, f64)) {

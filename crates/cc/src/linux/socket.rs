@@ -5,6 +5,7 @@ use fullpipe_units::{Span, Time};
 
 use crate::classic::Setup;
 use crate::controller::{Phase, Stamps};
+use crate::draws::Draws;
 
 /// Shared state, in the kernel's units: whole segments, microseconds, clock ticks ("jiffies").
 #[derive(Clone, Debug)]
@@ -37,11 +38,18 @@ pub struct Socket {
     pub idle: Span,
     /// Time stamps of the last ACK.
     pub stamps: Stamps,
+    /// Segments delivered so far (`delivered`).
+    pub delivered: u64,
+    /// Segments marked lost so far (`lost`); counted for modules that take control.
+    pub lost: u64,
+    /// The application limited the sender at [`super::Event::TxStart`] (`app_limited`).
+    pub app_limited: bool,
     /// The sender paces (`sk_pacing_status`).
     pub paced: bool,
     /// Ticks per second (`CONFIG_HZ`).
     pub hz: u32,
     rate: RateBasis,
+    draws: Draws,
 }
 
 /// What the last ACK left the pacing rate to be computed from.
@@ -75,9 +83,13 @@ impl Socket {
             now: Time::ZERO,
             idle: Span::ZERO,
             stamps: Stamps::default(),
+            delivered: 0,
+            lost: 0,
+            app_limited: false,
             paced: setup.paced,
             hz: setup.hz,
             rate: RateBasis::default(),
+            draws: Draws::new(setup.seed),
         }
     }
 
@@ -230,6 +242,11 @@ impl Socket {
             packets_out: self.snd_nxt.saturating_sub(self.snd_una),
             srtt_us: self.srtt_us,
         };
+    }
+
+    /// A random number below `below` (`get_random_u32_below`).
+    pub fn draw(&mut self, below: u32) -> u32 {
+        self.draws.below(below)
     }
 
     pub(super) fn threshold(segments: f64) -> u32 {

@@ -422,6 +422,7 @@ mod tests {
             srtt: Span::from_millis(10),
             snd_una: 5,
             snd_nxt: 5,
+            app_limited: false,
         });
         arrive(&mut flow, &event(0, 1, 6));
         arrive(&mut flow, &event(0, 1, 7));
@@ -439,6 +440,7 @@ mod tests {
                 srtt: Span::from_millis(10),
                 snd_una: 0,
                 snd_nxt: 0,
+                app_limited: false,
             });
             arrive(&mut flow, &event(0, 2, 2));
             arrive(&mut flow, &event(0, 900, 902)); // takes the first ACK's segment back

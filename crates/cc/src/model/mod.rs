@@ -82,7 +82,7 @@ mod list {
     use fullpipe_units::Rate;
 
     use super::*;
-    use crate::controller::{RestartEvent, ambassador_impl_Controller};
+    use crate::controller::{LostSegment, RestartEvent, ambassador_impl_Controller};
     use crate::fixed_share;
 
     components! {

@@ -5,7 +5,7 @@ use fullpipe_units::{Rate, Time};
 
 use crate::classic::Classic;
 use crate::controller::{
-    AckEvent, CongestionEvent, Controller, IdleEvent, RestartEvent, RtoEvent,
+    AckEvent, CongestionEvent, Controller, IdleEvent, LostSegment, RestartEvent, RtoEvent,
     ambassador_impl_Controller,
 };
 use crate::law::Law;

@@ -507,6 +507,7 @@ impl SenderConfig {
             mss: self.mss,
             paced,
             hz: self.timers.hz,
+            seed: 0,
         };
         (self, setup)
     }

@@ -155,6 +155,9 @@ impl<C: Controller> Sender<C> {
         event.rate = self
             .delivery
             .sample(now, (*seq, newest), since, self.rtt.min());
+        if self.delivery.samples() {
+            event.next_send = self.pacer.next();
+        }
         event.app_limited = newest.app_limited();
         event.delivered = self.delivery.delivered();
         if let Some(volume) = self.delivery.next_round(since) {
@@ -262,6 +265,7 @@ impl<C: Controller> Sender<C> {
             &mut self.timers,
         );
         event.lost = losses.all();
+        self.report_losses(now);
         self.answer(now, losses, ended, event);
     }
 
@@ -285,6 +289,9 @@ impl<C: Controller> Sender<C> {
         self.cc.on_ack(event);
         if starting && !self.cc.in_start_up() {
             self.log(now, EpisodeKind::StartUpExit, self.cc.window());
+        }
+        if self.delivery.samples() && self.cc.limits_itself() {
+            self.delivery.app_limited(event.flight);
         }
         self.recovery.allow(PrrAck {
             delivered: delivered_now,

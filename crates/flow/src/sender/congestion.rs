@@ -85,6 +85,9 @@ impl<C: Controller> Sender<C> {
         self.recovery.begin(now, loss, &self.board);
         self.ecn.note_reduction();
         let flight = self.board.flight();
+        if self.cc.owns_window() {
+            return;
+        }
         self.recovery.start_prr(PrrStart {
             ssthresh: self.cc.ssthresh() as u64,
             outstanding: flight - self.board.sacked_out().min(flight) + event.acked + event.sacked,
@@ -183,6 +186,18 @@ impl<C: Controller> Sender<C> {
         event.srtt = self.rtt.srtt();
         event.min_rtt = self.rtt.min();
         event
+    }
+
+    /// Hands the segments that were just marked lost to a controller that wants each of them.
+    pub(super) fn report_losses(&mut self, now: Time) {
+        if !self.delivery.samples() {
+            return;
+        }
+        for (seq, sent) in self.board.take_fresh_losses() {
+            if let Some(lost) = self.delivery.on_lost(now, seq, &sent) {
+                self.cc.on_lost(&lost);
+            }
+        }
     }
 
     fn event_without_ack(&self, now: Time) -> AckEvent {

@@ -82,9 +82,13 @@ pub struct Sender<C = Stack> {
 impl<C: Controller> Sender<C> {
     /// A sender before its start. `seed` feeds the random rule of artificial loss, nothing else.
     pub fn new(cfg: SenderConfig, cc: C, seed: u64) -> Self {
+        let mut board = Scoreboard::default();
+        if cc.reads_rate() {
+            board.keep_losses();
+        }
         Self {
             connection: Connection::new(),
-            board: Scoreboard::default(),
+            board,
             rtt: RttEstimator::new(cfg.rto),
             delivery: Delivery::new(cc.reads_rate()),
             recovery: Recovery::new(&cfg.recovery),
@@ -162,6 +166,7 @@ impl<C: Controller> Sender<C> {
         event.srtt = self.rtt.srtt();
         event.snd_una = self.board.una();
         event.snd_nxt = self.board.nxt();
+        event.app_limited = self.delivery.is_app_limited();
         event
     }
 

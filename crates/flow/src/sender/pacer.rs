@@ -96,6 +96,12 @@ impl Pacer {
         if self.gated { self.next } else { Time::MAX }
     }
 
+    /// When pacing lets the next segment leave.
+    #[inline]
+    pub(super) fn next(&self) -> Time {
+        self.next
+    }
+
     /// A segment leaves now; `gap` is its length over the pacing rate, if the connection is paced.
     #[inline]
     pub(super) fn on_sent(&mut self, now: Time, gap: Option<Span>) {

@@ -4,7 +4,7 @@
 //! The rate is sampled only for a controller that reads it
 //! ([`Controller::reads_rate`](fullpipe_cc::Controller::reads_rate)).
 
-use fullpipe_cc::RateSample;
+use fullpipe_cc::{LostSegment, RateSample};
 use fullpipe_units::{Span, Time};
 
 use super::scoreboard::Sent;
@@ -29,7 +29,9 @@ struct Sampler {
     delivered_time: Time,
     /// Start of the present flight.
     first_sent: Time,
-    /// Both when a segment was sent, by its number modulo the length, a power of two.
+    /// Segments marked lost so far.
+    lost: u64,
+    /// All three when a segment was sent, by its number modulo the length, a power of two.
     stamps: Vec<Stamp>,
 }
 
@@ -37,6 +39,20 @@ struct Sampler {
 struct Stamp {
     delivered_time: Time,
     first_sent: Time,
+    /// Low 32 bits of the losses so far.
+    lost: u32,
+    /// Segments in the network, this one included.
+    tx_in_flight: u32,
+}
+
+/// What is outstanding when a segment leaves, without that segment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outstanding {
+    /// First unacknowledged segment, and how many from there on are.
+    pub(super) una: u64,
+    pub(super) flight: u64,
+    /// Segments in the network.
+    pub(super) pipe: u64,
 }
 
 impl Sampler {
@@ -44,10 +60,13 @@ impl Sampler {
         let none = Stamp {
             delivered_time: Time::ZERO,
             first_sent: Time::ZERO,
+            lost: 0,
+            tx_in_flight: 0,
         };
         Self {
             delivered_time: Time::ZERO,
             first_sent: Time::ZERO,
+            lost: 0,
             stamps: vec![none; 64],
         }
     }
@@ -56,13 +75,14 @@ impl Sampler {
         (seq & (self.stamps.len() - 1) as u64) as usize
     }
 
-    /// `seq` leaves with `una` unacknowledged and `pipe` segments in the network; an empty network
-    /// starts a new flight.
-    fn on_sent(&mut self, now: Time, seq: u64, una: u64, pipe: u64) {
-        if pipe == 0 {
+    /// `seq` leaves. With nothing unacknowledged a new flight begins; what is marked lost counts as
+    /// unacknowledged, because the mark may be wrong (Linux `tcp_rate_skb_sent`).
+    fn on_sent(&mut self, now: Time, seq: u64, out: Outstanding) {
+        if out.flight == 0 {
             self.first_sent = now;
             self.delivered_time = now;
         }
+        let una = out.una;
         if seq - una >= self.stamps.len() as u64 {
             self.grow(una, seq);
         }
@@ -70,7 +90,14 @@ impl Sampler {
         self.stamps[slot] = Stamp {
             delivered_time: self.delivered_time,
             first_sent: self.first_sent,
+            lost: self.lost as u32,
+            tx_in_flight: out.pipe as u32 + 1,
         };
+    }
+
+    /// Segments marked lost since `stamp`.
+    fn lost_since(&self, stamp: &Stamp) -> u64 {
+        u64::from((self.lost as u32).wrapping_sub(stamp.lost))
     }
 
     #[cold]
@@ -83,13 +110,14 @@ impl Sampler {
         }
     }
 
-    fn sample(&mut self, now: Time, seq: u64, newest: &Sent) -> Span {
+    /// The interval of the newest segment's flight, and what its stamp adds to the sample.
+    fn sample(&mut self, now: Time, seq: u64, newest: &Sent) -> (Span, Stamp) {
         let stamp = self.stamps[self.slot(seq)];
         self.delivered_time = now;
         self.first_sent = newest.xmit;
         let send = newest.xmit.saturating_since(stamp.first_sent);
         let ack = now.saturating_since(stamp.delivered_time);
-        send.max(ack)
+        (send.max(ack), stamp)
     }
 }
 
@@ -117,12 +145,30 @@ impl Delivery {
         self.rounds
     }
 
-    /// Segment `seq` leaves with `una` unacknowledged and `pipe` segments in the network.
+    /// Segment `seq` leaves.
     #[inline]
-    pub(super) fn on_sent(&mut self, now: Time, seq: u64, una: u64, pipe: u64) {
+    pub(super) fn on_sent(&mut self, now: Time, seq: u64, out: Outstanding) {
         if let Some(sampler) = &mut self.sampler {
-            sampler.on_sent(now, seq, una, pipe);
+            sampler.on_sent(now, seq, out);
         }
+    }
+
+    /// Rates are sampled.
+    #[inline]
+    pub(super) fn samples(&self) -> bool {
+        self.sampler.is_some()
+    }
+
+    /// Segment `seq`, last sent as `sent`, was marked lost; `None` where rates are not sampled.
+    pub(super) fn on_lost(&mut self, now: Time, seq: u64, sent: &Sent) -> Option<LostSegment> {
+        let sampler = self.sampler.as_mut()?;
+        sampler.lost += 1;
+        let stamp = &sampler.stamps[sampler.slot(seq)];
+        let mut lost = LostSegment::new(now, u64::from(stamp.tx_in_flight));
+        lost.lost = sampler.lost_since(stamp);
+        lost.delivered = self.delivered;
+        lost.app_limited = sent.app_limited();
+        Some(lost)
     }
 
     /// The application had nothing to send while `pipe` segments were out.
@@ -157,13 +203,16 @@ impl Delivery {
         since: u64,
         min_rtt: Span,
     ) -> Option<RateSample> {
-        let interval = self.sampler.as_mut()?.sample(now, seq, newest);
+        let sampler = self.sampler.as_mut()?;
+        let (interval, stamp) = sampler.sample(now, seq, newest);
         if interval < min_rtt || interval == Span::ZERO {
             return None;
         }
         let mut sample = RateSample::new(since, interval);
         sample.prior_delivered = self.delivered - since;
         sample.app_limited = newest.app_limited();
+        sample.tx_in_flight = u64::from(stamp.tx_in_flight);
+        sample.lost = sampler.lost_since(&stamp);
         Some(sample)
     }
 
@@ -189,6 +238,14 @@ mod tests {
         Time::ZERO + Span::from_millis(n)
     }
 
+    fn out(flight: u64) -> Outstanding {
+        Outstanding {
+            una: 0,
+            flight,
+            pipe: flight,
+        }
+    }
+
     /// 200 segments, one a millisecond, and an ACK for each 300 ms after it left: the ring of
     /// stamps grows twice meanwhile. One flight begins with segment 0, the other with segment 50,
     /// as if the network were empty then. The ACK interval of segment k goes from the start of its
@@ -197,8 +254,8 @@ mod tests {
     fn stamps_outlive_the_growth_of_their_ring() {
         let mut d = Delivery::new(true);
         for seq in 0..200 {
-            let pipe = if seq == 0 || seq == 50 { 0 } else { 1 };
-            d.on_sent(ms(seq), seq, 0, pipe);
+            let flight = if seq == 0 || seq == 50 { 0 } else { 1 };
+            d.on_sent(ms(seq), seq, out(flight));
         }
         for seq in 0..200 {
             let newest = Sent::new(ms(seq), 0);
@@ -214,7 +271,7 @@ mod tests {
     #[test]
     fn nothing_is_sampled_for_a_controller_that_does_not_ask() {
         let mut d = Delivery::new(false);
-        d.on_sent(ms(0), 0, 0, 0);
+        d.on_sent(ms(0), 0, out(0));
         let newest = Sent::new(ms(0), 0);
         let since = d.on_delivered(1, &newest);
         assert_eq!((since, d.delivered()), (1, 1));

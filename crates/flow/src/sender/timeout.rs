@@ -115,6 +115,7 @@ impl<C: Controller> Sender<C> {
             },
         );
         self.recovery.lose_all(now, &mut self.board);
+        self.report_losses(now);
         let mut expiry = RtoEvent::new(now, event.flight);
         expiry.first = reduces;
         expiry.pipe = self.board.pipe();
@@ -135,6 +136,7 @@ impl<C: Controller> Sender<C> {
         let losses =
             self.recovery
                 .detect_by_time(now, &mut self.board, &self.rtt, &mut self.timers);
+        self.report_losses(now);
         self.answer_without_ack(now, losses);
     }
 }

@@ -6,6 +6,7 @@ use fullpipe_units::{Span, Time};
 
 use super::Sender;
 use super::pacer::TrainRoom;
+use super::rate::Outstanding;
 use super::validation::WindowState;
 use crate::segment::Segment;
 
@@ -128,7 +129,12 @@ impl<C: Controller> Sender<C> {
         }
         let delivery = &mut self.delivery;
         let (una, nxt) = (self.board.una(), self.board.nxt());
-        delivery.on_sent(now, nxt, una, pipe);
+        let out = Outstanding {
+            una,
+            flight: nxt - una,
+            pipe,
+        };
+        delivery.on_sent(now, nxt, out);
         let seq = self
             .board
             .push(now, delivery.delivered(), delivery.is_app_limited());
@@ -149,8 +155,15 @@ impl<C: Controller> Sender<C> {
             let ev = self.restart_event(now);
             self.cc.on_restart(&ev);
         }
-        self.delivery.on_sent(now, seq, self.board.una(), pipe);
-        self.board.resend(seq, now, self.delivery.delivered());
+        let out = Outstanding {
+            una: self.board.una(),
+            flight: self.board.flight(),
+            pipe,
+        };
+        self.delivery.on_sent(now, seq, out);
+        let app_limited = self.delivery.is_app_limited();
+        self.board
+            .resend(seq, now, self.delivery.delivered(), app_limited);
         self.record.retransmitted();
         if self.cfg.timers.head_restarts_rto && seq == self.board.una() {
             self.timers.start_rto(now, self.rtt.rto());

@@ -1,6 +1,7 @@
 //! Which segments are marked lost, in the order they were sent, and what takes the mark back.
 
 use std::cmp::Reverse;
+use std::mem;
 
 use fullpipe_units::Time;
 
@@ -20,6 +21,7 @@ impl Scoreboard {
         }
         self.get_mut(seq).flags |= LOST;
         self.out.add_lost(1);
+        self.note_loss(seq);
         match self.lost.back_mut() {
             Some(run) if run.end == seq => run.end += 1,
             Some(run) if run.end > seq => self.lost_retrans.push(Reverse(seq)),
@@ -95,6 +97,26 @@ impl Scoreboard {
         self.out.add_lost(u64::from(fresh));
         self.out.remove_retrans(1);
         self.lost_retrans.push(Reverse(seq));
+        self.note_loss(seq);
+    }
+
+    /// Keeps every segment that is marked lost from here on until
+    /// [`Scoreboard::take_fresh_losses`].
+    pub fn keep_losses(&mut self) {
+        self.fresh_losses = Some(Vec::new());
+    }
+
+    /// Segments marked lost since the last call, as they were sent last.
+    pub fn take_fresh_losses(&mut self) -> Vec<(u64, Sent)> {
+        self.fresh_losses.as_mut().map_or_else(Vec::new, mem::take)
+    }
+
+    #[inline]
+    fn note_loss(&mut self, seq: u64) {
+        let sent = *self.get(seq);
+        if let Some(fresh) = &mut self.fresh_losses {
+            fresh.push((seq, sent));
+        }
     }
 
     /// Marks everything outstanding and not SACKed lost, retransmissions too (go-back-N after a
@@ -121,6 +143,9 @@ impl Scoreboard {
             self.marked += u64::from(flags & MARKS == 0);
             self.out.remove_retrans(u64::from(flags & RETRANS_OUT != 0));
             lost += u64::from(flags & LOST == 0);
+            if !waiting {
+                self.note_loss(seq);
+            }
             match self.lost.back_mut() {
                 Some(run) if run.end == seq => run.end += 1,
                 _ => self.lost.push_back(Range {

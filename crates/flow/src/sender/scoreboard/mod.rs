@@ -47,6 +47,8 @@ pub struct Scoreboard {
     lost: VecDeque<Range>,
     /// Retransmissions marked lost, by number.
     lost_retrans: BinaryHeap<Reverse<u64>>,
+    /// What was marked lost since the last look, for whoever wants each of them.
+    fresh_losses: Option<Vec<(u64, Sent)>>,
 }
 
 impl Default for Scoreboard {
@@ -70,6 +72,7 @@ impl Default for Scoreboard {
             retrans: VecDeque::new(),
             lost: VecDeque::new(),
             lost_retrans: BinaryHeap::new(),
+            fresh_losses: None,
         }
     }
 }
@@ -167,12 +170,13 @@ impl Scoreboard {
     }
 
     /// Sends `seq` again.
-    pub fn resend(&mut self, seq: u64, xmit: Time, delivered: u64) {
+    pub fn resend(&mut self, seq: u64, xmit: Time, delivered: u64, app_limited: bool) {
         let flags = self.get(seq).flags;
         let old = flags & MARKS;
         self.marked += u64::from(old == 0);
         self.out.add_retrans(u64::from(flags & RETRANS_OUT == 0));
-        let flags = flags | RETRANS_OUT | RETRANSMITTED;
+        let limited = if app_limited { APP_LIMITED } else { 0 };
+        let flags = (flags & !APP_LIMITED) | RETRANS_OUT | RETRANSMITTED | limited;
         *self.get_mut(seq) = Sent {
             xmit,
             delivered: delivered as u32,
