@@ -15,6 +15,9 @@
 //! assert_eq!(cc.window(), 10.0);
 //! ```
 
+use alloc::boxed::Box;
+use core::mem;
+
 use fullpipe_units::Time;
 
 use crate::controller::{
@@ -166,20 +169,87 @@ pub trait WindowLaw: Clone {
 
     /// Named variables for traces; `w` is the present window.
     fn report(&self, w: f64, visit: &mut dyn FnMut(&'static str, f64));
+
+    /// An ACK under this law: what [`Classic`] makes of it, for no law to define. It is a method
+    /// so that an enum of laws looks once an ACK which of them it is.
+    #[inline]
+    fn on_ack<S: StartUp>(&mut self, frame: &mut Frame<S>, ev: &AckEvent)
+    where
+        Self: Sized,
+    {
+        frame.on_ack(self, ev);
+    }
+}
+
+/// The state of a [`Classic`] that is the same under every law.
+#[derive(Clone, Debug)]
+pub struct Frame<S> {
+    win: Window,
+    start: S,
+    setup: Setup,
+    /// An RTO happened and its data is not yet recovered: `L = 1` (RFC 3465 2.3).
+    after_rto: bool,
+}
+
+impl<S: StartUp> Frame<S> {
+    #[inline]
+    fn on_ack<W: WindowLaw>(&mut self, law: &mut W, ev: &AckEvent) {
+        law.observe(&mut self.win, ev);
+        if self.win.w < self.win.ssth {
+            self.start.observe(&mut self.win, ev);
+        }
+        if ev.may_grow() && !law.holds(ev.now) {
+            self.grow(law, ev);
+        }
+        self.clamp();
+    }
+
+    #[inline]
+    fn grow<W: WindowLaw>(&mut self, law: &mut W, ev: &AckEvent) {
+        let mut n = self.setup.count.of(ev);
+        if n > 0.0 && self.win.w < self.win.ssth {
+            let limit = if self.after_rto {
+                1.0
+            } else {
+                self.setup.slow_start_limit
+            };
+            n = self.start.grow(&mut self.win, n.min(limit), ev);
+        }
+        if n > 0.0 {
+            self.after_rto = false;
+            // As `min`, which would ask whether these are numbers.
+            let n = if self.win.w < n { self.win.w } else { n };
+            law.increase(&mut self.win, n, ev);
+        }
+    }
+
+    fn base(&self, flight: u64) -> f64 {
+        match self.setup.base {
+            Base::MinFlight => self.win.w.min(flight as f64),
+            Base::Cwnd => self.win.w,
+        }
+    }
+
+    #[inline]
+    fn clamp(&mut self) {
+        // As `max` and `min`, which would ask for a second time whether these are numbers.
+        let (w, most) = (self.win.w, self.setup.max_window);
+        let w = if w > 1.0 { w } else { 1.0 };
+        self.win.w = if most < w { most } else { w };
+    }
 }
 
 /// A start-up and a window law, composed.
 #[derive(Clone, Debug)]
 pub struct Classic<S, W> {
-    win: Window,
-    start: S,
+    frame: Frame<S>,
     law: W,
-    setup: Setup,
     /// Fraction kept on an ECN mark in congestion avoidance (RFC 8511); `None`: as on loss.
     ecn_keep: Option<f64>,
-    /// An RTO happened and its data is not yet recovered: `L = 1` (RFC 3465 2.3).
-    after_rto: bool,
-    saved: Option<Saved<S, W>>,
+    /// What the last reduction may restore, in a place of its own: every ACK reads the rest.
+    saved: Box<Saved<S, W>>,
+    /// There is such a reduction.
+    may_undo: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -198,67 +268,39 @@ impl<S: StartUp, W: WindowLaw> Classic<S, W> {
             1.0
         };
         let w = setup.initial_window.min(setup.max_window);
+        let win = Window { w, ssth };
         Self {
-            win: Window { w, ssth },
-            start,
+            saved: Box::new(Saved {
+                win,
+                start: start.clone(),
+                law: law.clone(),
+            }),
+            may_undo: false,
+            frame: Frame {
+                win,
+                start,
+                setup,
+                after_rto: false,
+            },
             law,
-            setup,
             ecn_keep,
-            after_rto: false,
-            saved: None,
         }
-    }
-
-    fn base(&self, flight: u64) -> f64 {
-        match self.setup.base {
-            Base::MinFlight => self.win.w.min(flight as f64),
-            Base::Cwnd => self.win.w,
-        }
-    }
-
-    fn clamp(&mut self) {
-        // As `max` and `min`, which would ask for a second time whether these are numbers.
-        let (w, most) = (self.win.w, self.setup.max_window);
-        let w = if w > 1.0 { w } else { 1.0 };
-        self.win.w = if most < w { most } else { w };
     }
 
     fn save(&mut self) {
-        self.saved = Some(Saved {
-            win: self.win,
-            start: self.start.clone(),
+        *self.saved = Saved {
+            win: self.frame.win,
+            start: self.frame.start.clone(),
             law: self.law.clone(),
-        });
+        };
+        self.may_undo = true;
     }
 }
 
 impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
     #[inline]
     fn on_ack(&mut self, ev: &AckEvent) {
-        self.law.observe(&mut self.win, ev);
-        let slow_start = self.win.w < self.win.ssth;
-        if slow_start {
-            self.start.observe(&mut self.win, ev);
-        }
-        if ev.may_grow() && !self.law.holds(ev.now) {
-            let mut n = self.setup.count.of(ev);
-            if n > 0.0 {
-                if self.win.w < self.win.ssth {
-                    let limit = if self.after_rto {
-                        1.0
-                    } else {
-                        self.setup.slow_start_limit
-                    };
-                    n = self.start.grow(&mut self.win, n.min(limit), ev);
-                }
-                if n > 0.0 {
-                    self.after_rto = false;
-                    let n = n.min(self.win.w);
-                    self.law.increase(&mut self.win, n, ev);
-                }
-            }
-        }
-        self.clamp();
+        self.law.on_ack(&mut self.frame, ev);
     }
 
     fn on_congestion(&mut self, ev: &CongestionEvent) {
@@ -267,11 +309,12 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
         match (ev.kind, ev.first_in_window) {
             (CongestionKind::Loss, true) => self.save(),
             (CongestionKind::Loss, false) => {}
-            _ => self.saved = None,
+            _ => self.may_undo = false,
         }
-        let avoidance = self.win.w >= self.win.ssth;
-        let base = self.base(ev.flight);
-        let mut ssth = self.law.decrease(self.win.w, base, ev);
+        let Window { w, ssth } = self.frame.win;
+        let avoidance = w >= ssth;
+        let base = self.frame.base(ev.flight);
+        let mut ssth = self.law.decrease(w, base, ev);
         let floor = if ev.kind == CongestionKind::Ecn {
             1.0
         } else {
@@ -280,76 +323,82 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
         if let (CongestionKind::Ecn, Some(keep), true) = (ev.kind, self.ecn_keep, avoidance) {
             ssth = keep * base;
         }
-        self.win.ssth = ssth.max(floor);
-        self.win.w = self.win.ssth.min(self.win.w);
-        self.start.on_congestion();
-        self.clamp();
+        let ssth = ssth.max(floor);
+        self.frame.win = Window {
+            w: ssth.min(w),
+            ssth,
+        };
+        self.frame.start.on_congestion();
+        self.frame.clamp();
     }
 
     fn on_rto(&mut self, ev: &RtoEvent) {
         if ev.first {
             self.save();
-            let base = self.base(ev.flight);
-            self.win.ssth = self.law.on_rto(self.win.w, base, ev).max(2.0);
-            self.start.on_congestion();
+            let base = self.frame.base(ev.flight);
+            self.frame.win.ssth = self.law.on_rto(self.frame.win.w, base, ev).max(2.0);
+            self.frame.start.on_congestion();
         }
-        self.win.w = 1.0;
-        self.after_rto = true;
+        self.frame.win.w = 1.0;
+        self.frame.after_rto = true;
     }
 
     fn on_recovery_exit(&mut self, now: Time) {
-        self.after_rto = false;
-        self.law.on_recovery_exit(&mut self.win, now);
-        self.clamp();
+        self.frame.after_rto = false;
+        self.law.on_recovery_exit(&mut self.frame.win, now);
+        self.frame.clamp();
     }
 
     fn on_undo(&mut self, now: Time) {
-        if let Some(saved) = self.saved.take() {
-            self.win.w = self.win.w.max(saved.win.w);
-            self.win.ssth = self.win.ssth.max(saved.win.ssth);
-            self.law = saved.law;
-            self.start = saved.start;
-            self.after_rto = false;
-            self.law.on_undo(&mut self.win, now);
-            self.clamp();
+        if mem::take(&mut self.may_undo) {
+            let (frame, saved) = (&mut self.frame, &*self.saved);
+            frame.win.w = frame.win.w.max(saved.win.w);
+            frame.win.ssth = frame.win.ssth.max(saved.win.ssth);
+            frame.start = saved.start.clone();
+            frame.after_rto = false;
+            self.law = saved.law.clone();
+            self.law.on_undo(&mut frame.win, now);
+            frame.clamp();
         }
     }
 
     fn on_idle(&mut self, ev: &IdleEvent) {
-        self.win.w = ev.window;
-        self.win.ssth = ev.ssthresh;
-        self.start.on_idle(ev);
+        self.frame.win = Window {
+            w: ev.window,
+            ssth: ev.ssthresh,
+        };
+        self.frame.start.on_idle(ev);
         self.law.on_idle(ev);
-        self.clamp();
+        self.frame.clamp();
     }
 
     fn exit_start_up(&mut self, _now: Time) {
-        self.win.ssth = self.win.ssth.min(self.win.w);
-        self.start.on_congestion();
+        let win = &mut self.frame.win;
+        win.ssth = win.ssth.min(win.w);
+        self.frame.start.on_congestion();
     }
 
     fn on_mss_change(&mut self, ratio: f64) {
-        self.win.w *= ratio;
-        self.win.ssth *= ratio;
-        self.start.on_mss_change(ratio);
+        self.frame.win.w *= ratio;
+        self.frame.win.ssth *= ratio;
+        self.frame.start.on_mss_change(ratio);
         self.law.on_mss_change(ratio);
-        if let Some(saved) = &mut self.saved {
-            saved.win.w *= ratio;
-            saved.win.ssth *= ratio;
-            saved.start.on_mss_change(ratio);
-            saved.law.on_mss_change(ratio);
-        }
-        self.clamp();
+        let saved = &mut self.saved;
+        saved.win.w *= ratio;
+        saved.win.ssth *= ratio;
+        saved.start.on_mss_change(ratio);
+        saved.law.on_mss_change(ratio);
+        self.frame.clamp();
     }
 
     #[inline]
     fn window(&self) -> f64 {
-        self.win.w
+        self.frame.win.w
     }
 
     #[inline]
     fn ssthresh(&self) -> f64 {
-        self.win.ssth
+        self.frame.win.ssth
     }
 
     fn reads_rate(&self) -> bool {
@@ -357,8 +406,8 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
     }
 
     fn report(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        self.start.report(visit);
-        self.law.report(self.win.w, visit);
+        self.frame.start.report(visit);
+        self.law.report(self.frame.win.w, visit);
     }
 }
 

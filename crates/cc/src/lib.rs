@@ -37,7 +37,7 @@ pub mod round;
 pub mod sending;
 pub mod startup;
 
-pub use classic::{Base, Classic, Setup, StartUp, Window, WindowLaw};
+pub use classic::{Base, Classic, Frame, Setup, StartUp, Window, WindowLaw};
 pub use controller::{
     AckEvent, CongestionEvent, CongestionKind, Controller, Count, IdleEvent, LostSegment,
     MOST_VARIABLES, Phase, RateSample, RestartEvent, RtoEvent, Stamps,

@@ -36,10 +36,10 @@ use fullpipe_units::Time;
 
 #[cfg(feature = "registry")]
 use crate::{
-    classic::{Window, ambassador_impl_WindowLaw},
+    classic::{Frame, Window, ambassador_impl_WindowLaw},
     controller::{AckEvent, CongestionEvent, IdleEvent, RtoEvent},
     params::Params,
-    startup::Start,
+    startup::{Start, StartUp},
 };
 
 #[cfg(feature = "registry")]
