@@ -16,8 +16,9 @@ pub struct Artificial {
 }
 
 impl Artificial {
-    /// `seed` makes the random rule repeatable. `None` if there is no rule.
-    pub fn new(rules: ArtificialLoss, seed: u64) -> Option<Self> {
+    /// `seed` makes the random rule repeatable. `None` if there is no rule, as in almost every flow:
+    /// those pay a pointer.
+    pub fn new(rules: ArtificialLoss, seed: u64) -> Option<Box<Self>> {
         if rules.is_none() {
             return None;
         }
@@ -31,7 +32,7 @@ impl Artificial {
             window_done: false,
         };
         new.gap = new.geometric();
-        Some(new)
+        Some(Box::new(new))
     }
 
     /// `n` segments were just delivered after `before` others, the window is `w`: does one of them

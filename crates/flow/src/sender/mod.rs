@@ -74,7 +74,7 @@ pub struct Sender<C = Stack> {
     ecn: Ecn,
     usage: Usage,
     validation: WindowValidation,
-    artificial: Option<Artificial>,
+    artificial: Option<Box<Artificial>>,
     last_sent: Time,
     record: Record,
 }
