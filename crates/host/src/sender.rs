@@ -215,7 +215,7 @@ impl<O> FlowSender<O> {
     }
 
     /// The next segment to send now.
-    #[inline]
+    #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         self.sender.poll_transmit(now)
     }

@@ -23,7 +23,7 @@ struct Opening {
 
 impl<C: Controller> Sender<C> {
     /// An ACK arrived. Poll for segments afterwards.
-    #[inline]
+    #[inline(always)]
     pub fn handle_ack(&mut self, now: Time, ack: &Ack) {
         if ack.syn {
             return self.established(now, ack.window_end);
@@ -43,7 +43,7 @@ impl<C: Controller> Sender<C> {
         if ack.cum > una && self.is_plain(ack) {
             self.plain_ack(now, ack, &opening);
         } else {
-            self.irregular_ack(now, ack, &opening);
+            self.irregular_ack(now, *ack, opening);
         }
     }
 
@@ -57,7 +57,7 @@ impl<C: Controller> Sender<C> {
     }
 
     /// A cumulative ACK in an open, clean window.
-    #[inline]
+    #[inline(always)]
     fn plain_ack(&mut self, now: Time, ack: &Ack, opening: &Opening) {
         let d = self.board.ack_clean(ack.cum);
         let mut event = self.digest(now, ack, opening, &d);
@@ -71,8 +71,12 @@ impl<C: Controller> Sender<C> {
     }
 
     /// Any other ACK: duplicates, SACK blocks, ACKs during a recovery.
+    ///
+    /// Takes copies, so that a caller need not have the plain ACK in memory.
     #[cold]
-    fn irregular_ack(&mut self, now: Time, ack: &Ack, opening: &Opening) {
+    #[inline(never)]
+    fn irregular_ack(&mut self, now: Time, ack: Ack, opening: Opening) {
+        let (ack, opening) = (&ack, &opening);
         let advanced = ack.cum > opening.una;
         let mut d = Delivered::default();
         let dsack = self.update_scoreboard(ack, advanced, &mut d);

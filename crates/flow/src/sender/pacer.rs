@@ -73,6 +73,12 @@ impl Pacer {
         }
     }
 
+    /// Neither release times nor trains: every segment may leave at once.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.next == Time::ZERO && self.train.whole <= 1 && !self.gated
+    }
+
     /// The segment that the window admits has to wait for its time.
     #[inline]
     pub(super) fn holds(&self, now: Time) -> bool {

@@ -12,8 +12,33 @@ use crate::segment::Segment;
 
 impl<C: Controller> Sender<C> {
     /// The next segment to put on the wire now, or `None` until an ACK or a timeout.
-    #[inline]
+    #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
+        let pipe = self.board.pipe();
+        if pipe == 0 || !self.only_window_limits() {
+            return self.poll_every_limit(now);
+        }
+        if pipe >= self.budget.window() {
+            self.note_usage(true);
+            return None;
+        }
+        if self.board.lost_out() > 0 || self.board.nxt() >= self.limits.end() {
+            return self.poll_every_limit(now);
+        }
+        Some(self.send_new(now, pipe))
+    }
+
+    /// Nothing is to be probed, and neither pacer nor trains have a say.
+    #[inline]
+    fn only_window_limits(&self) -> bool {
+        self.connection.is_ready()
+            && !self.recovery.probe_is_due()
+            && !self.persist.is_due()
+            && self.pacer.is_idle()
+    }
+
+    #[inline(never)]
+    fn poll_every_limit(&mut self, now: Time) -> Option<Segment> {
         if !self.connection.is_ready() {
             return self.send_syn(now);
         }
