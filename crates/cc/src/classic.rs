@@ -79,6 +79,8 @@ pub struct Setup {
     pub paced: bool,
     /// Ticks per second of the clock that kernel modules read (Linux `CONFIG_HZ`).
     pub hz: u32,
+    /// The peer acknowledges selectively: more than one loss per round is seen.
+    pub selective_acks: bool,
     /// Seed of what the controller draws at random.
     pub seed: u64,
 }
@@ -94,6 +96,7 @@ impl Default for Setup {
             mss: 1448,
             paced: false,
             hz: 250,
+            selective_acks: true,
             seed: 0,
         }
     }

@@ -23,6 +23,8 @@
 
 use fullpipe_units::{Rate, Span, Time};
 
+use crate::classic::Setup;
+
 /// Most variables that a controller reports.
 pub const MOST_VARIABLES: usize = 10;
 
@@ -31,6 +33,9 @@ pub const MOST_VARIABLES: usize = 10;
 /// All methods are infallible and free of allocation. Windows are in segments.
 #[cfg_attr(feature = "registry", ambassador::delegatable_trait)]
 pub trait Controller {
+    /// What the endpoint fixes, before everything else, for a controller that was built without it.
+    fn set_up(&mut self, _setup: &Setup) {}
+
     /// An ACK's samples, before anything is judged lost or a recovery ends: [`AckEvent::phase`] is
     /// the phase that the ACK met, and what an ACK only decides later (`lost`, `flight`,
     /// `cwnd_limited`) is not filled in.
@@ -347,6 +352,8 @@ impl CongestionEvent {
 pub struct LostSegment {
     /// Time of detection.
     pub now: Time,
+    /// Its number.
+    pub seq: u64,
     /// Segments in the network right after it left for the last time.
     pub tx_in_flight: u64,
     /// Segments marked lost since then, this one included.
@@ -358,10 +365,11 @@ pub struct LostSegment {
 }
 
 impl LostSegment {
-    /// The only loss since it left as the last of `tx_in_flight` segments.
-    pub const fn new(now: Time, tx_in_flight: u64) -> Self {
+    /// Segment `seq`, the only loss since it left as the last of `tx_in_flight` segments.
+    pub const fn new(now: Time, seq: u64, tx_in_flight: u64) -> Self {
         Self {
             now,
+            seq,
             tx_in_flight,
             lost: 1,
             delivered: 0,

@@ -18,6 +18,11 @@ impl Draws {
         z ^ (z >> 31)
     }
 
+    /// Uniform in [0, 1).
+    pub(crate) fn fraction(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
     /// Uniform in `0..below`, up to 2^-32.
     pub(crate) fn below(&mut self, below: u32) -> u32 {
         (((self.next() >> 32) * u64::from(below)) >> 32) as u32

@@ -4,13 +4,9 @@
 #[macro_use]
 extern crate alloc;
 
-// Unit tests share the round-based driver and the model-based controller of the integration tests.
-// `gentle.rs` is the law that CONTRIBUTING.md prints.
+// Unit tests share the round-based driver of the integration tests. `gentle.rs` is the law that CONTRIBUTING.md prints.
 #[cfg(test)]
 extern crate self as fullpipe_cc;
-#[cfg(test)]
-#[path = "../tests/it/fixed_share.rs"]
-mod fixed_share;
 #[cfg(test)]
 #[path = "../tests/it/rounds.rs"]
 mod rounds;
@@ -30,6 +26,7 @@ mod draws;
 pub mod law;
 #[cfg(feature = "linux")]
 pub mod linux;
+mod max_filter;
 pub mod model;
 #[cfg(feature = "registry")]
 pub mod registry;

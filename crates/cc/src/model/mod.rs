@@ -2,94 +2,40 @@
 //! BBR sets them. One file or folder per controller, listed here.
 //!
 //! Such a controller is a whole. It implements [`Controller`] itself and takes no start-up beside
-//! it. Its samples come with [`Controller::on_delivery`] ([`AckEvent::rate`], [`AckEvent::round`]),
-//! losses and marks with [`Controller::on_ack`]; [`Controller::pacing_rate`] and
-//! [`Controller::window`] answer. The first one registered replaces [`NoModel`] by
+//! it. [`Controller::set_up`] gives it what the endpoint fixes. Its samples come with
+//! [`Controller::on_ack`] ([`AckEvent::rate`]), losses one by one with [`Controller::on_lost`];
+//! [`Controller::pacing_rate`] and [`Controller::window`] answer, in recovery too where
+//! [`Controller::owns_window`] says so.
 //!
-//! ```text
-//! components! {
-//!     /// Every model-based controller of the registry.
-//!     Model: Controller {
-//!         /// BBRv3.
-//!         Bbr(bbr::Bbr): bbr::BBR;
-//!     }
-//! }
-//! ```
+//! Linux' own BBR is a kernel module: [`crate::linux::bbr`].
 
-use fullpipe_units::Time;
+pub mod bbr;
 
-use crate::controller::{AckEvent, CongestionEvent, Controller, IdleEvent, RtoEvent};
-
-/// No model-based controller is registered yet: a type without values.
-#[derive(Clone, Debug)]
-pub enum NoModel {}
-
-impl Controller for NoModel {
-    fn on_ack(&mut self, _ev: &AckEvent) {
-        match *self {}
-    }
-    fn on_congestion(&mut self, _ev: &CongestionEvent) {
-        match *self {}
-    }
-    fn on_rto(&mut self, _ev: &RtoEvent) {
-        match *self {}
-    }
-    fn on_recovery_exit(&mut self, _now: Time) {
-        match *self {}
-    }
-    fn on_undo(&mut self, _now: Time) {
-        match *self {}
-    }
-    fn on_idle(&mut self, _ev: &IdleEvent) {
-        match *self {}
-    }
-    fn exit_start_up(&mut self, _now: Time) {
-        match *self {}
-    }
-    fn on_mss_change(&mut self, _ratio: f64) {
-        match *self {}
-    }
-    fn window(&self) -> f64 {
-        match *self {}
-    }
-    fn ssthresh(&self) -> f64 {
-        match *self {}
-    }
-    fn report(&self, _visit: &mut dyn FnMut(&'static str, f64)) {
-        match *self {}
-    }
-}
+#[cfg(doc)]
+use crate::controller::{AckEvent, Controller};
 
 #[cfg(feature = "registry")]
 pub use list::Model;
 #[cfg(feature = "registry")]
 pub(crate) use list::entries;
 
-#[cfg(all(feature = "registry", not(test)))]
-mod list {
-    pub use super::NoModel as Model;
-
-    pub(crate) const fn entries<C>() -> [crate::entry::Entry<C>; 0] {
-        []
-    }
-}
-
-// The unit tests register one, so that the registry's whole way for such a controller is run.
 #[cfg(feature = "registry")]
-#[cfg(test)]
-#[allow(dead_code)] // the derived dispatch over a single variant has a helper that it does not use
+#[allow(dead_code)] // the derived dispatch over a single variant has a helper without a use
 mod list {
-    use fullpipe_units::Rate;
+    use fullpipe_units::{Rate, Time};
 
-    use super::*;
-    use crate::controller::{LostSegment, RestartEvent, ambassador_impl_Controller};
-    use crate::fixed_share;
+    use super::bbr;
+    use crate::classic::Setup;
+    use crate::controller::{
+        AckEvent, CongestionEvent, Controller, IdleEvent, LostSegment, RestartEvent, RtoEvent,
+        ambassador_impl_Controller,
+    };
 
     components! {
-        /// The controller of the tests.
+        /// Every model-based controller of the registry.
         Model: Controller {
-            /// A fixed share of the largest delivery rate.
-            FixedShare(fixed_share::FixedShare): fixed_share::FIXED_SHARE;
+            /// BBR version 3.
+            Bbr(bbr::Bbr): bbr::BBR;
         }
     }
 }

@@ -7,6 +7,7 @@ use core::fmt;
 use super::spelling::split;
 use super::{COMMON_LAW_PARAMS, Component, Kind, Registered, Stack, StackError, find};
 use crate::classic::{Classic, Setup, WindowLaw};
+use crate::controller::Controller;
 #[cfg(feature = "linux")]
 use crate::linux::Linux;
 use crate::params::{ParamError, Params};
@@ -123,8 +124,11 @@ impl StackSpec {
             Component::Law(law) => law,
             #[cfg(feature = "linux")]
             Component::Module(module) => return Stack::Linux(Linux::new(module.clone(), setup)),
-            #[allow(unreachable_code)] // as long as none is registered
-            Component::Model(model) => return Stack::Model(model.clone()),
+            Component::Model(model) => {
+                let mut model = model.clone();
+                model.set_up(&setup);
+                return Stack::Model(model);
+            }
             // `parse` lets nothing through that begins otherwise.
             other => unreachable!("{other:?} leads a stack"),
         };
@@ -224,9 +228,9 @@ mod tests {
     use fullpipe_units::{Span, Time};
 
     use super::*;
-    use crate::controller::{AckEvent, Controller, RateSample};
+    use crate::controller::{AckEvent, RateSample, RestartEvent};
 
-    /// What `fixed-share`, which the unit tests register, reports under `name`.
+    /// What `bbr` reports under `name`.
     fn reported(stack: &Stack, name: &str) -> f64 {
         let mut found = f64::NAN;
         stack.report(&mut |key, value| {
@@ -239,40 +243,48 @@ mod tests {
 
     #[test]
     fn a_model_based_controller_has_its_place_in_a_stack() {
-        let spec = StackSpec::parse("fixed-share(share=0.5)+burst").unwrap();
-        assert_eq!(spec.to_string(), "fixed-share(share=0.5)+burst");
-        let mut stack = spec.controller(Setup::default());
+        let spec = StackSpec::parse("bbr3(min_pipe_cwnd=5)+burst").unwrap();
+        assert_eq!(spec.to_string(), "bbr(min_pipe_cwnd=5)+burst");
+        let mut stack = spec.controller(Setup {
+            initial_window: 20.0,
+            ..Setup::default()
+        });
         assert!(matches!(stack, Stack::Model(_)), "{stack:?}");
-        assert_eq!(stack.pacing_rate(), None);
+        assert!(stack.owns_window() && stack.reads_rate());
+        assert_eq!((stack.window(), stack.pacing_rate()), (20.0, None));
+
+        let mut open = RestartEvent::new(Time::ZERO);
+        open.srtt = Span::from_millis(100);
+        stack.on_established(&open);
+        assert!(stack.pacing_rate().is_some());
 
         let mut ev = AckEvent::new(Time::from_secs_f64(0.1));
-        ev.min_rtt = Span::from_millis(100);
+        ev.acked = 10;
+        ev.delivered = 10;
         ev.rate = Some(RateSample::new(100, Span::from_millis(100)));
-        stack.on_delivery(&ev);
-        assert_eq!(reported(&stack, "samples"), 1.0);
-        assert_eq!(reported(&stack, "rate"), 1000.0);
-        assert!(stack.pacing_rate().is_some());
-        assert!(stack.window() >= 200.0);
+        stack.on_ack(&ev);
+        assert_eq!(reported(&stack, "max_bw"), 1000.0);
+        assert_eq!(stack.window(), 30.0);
     }
 
     #[test]
     fn a_model_based_controller_brings_its_own_start_up() {
         let why = |text| StackSpec::parse(text).unwrap_err().to_string();
         assert_eq!(
-            why("fixed-share+limited"),
-            "`limited`: `fixed-share` is a model-based controller and brings its own start-up"
+            why("bbr+limited"),
+            "`limited`: `bbr` is a model-based controller and brings its own start-up"
         );
         assert_eq!(
-            why("reno+fixed-share"),
-            "`fixed-share` is a model-based controller, and the stack has one already"
+            why("reno+bbr"),
+            "`bbr` is a model-based controller, and the stack has one already"
         );
         assert_eq!(
-            why("fixed-share(share=2)"),
-            "`fixed-share(share)`: `2` is outside 0.1 to 1 fraction"
+            why("bbr(beta=2)"),
+            "`bbr(beta)`: `2` is outside 0.1 to 0.99 fraction"
         );
         assert_eq!(
-            why("fixed-share(ecn_keep=0.8)"),
-            "`fixed-share` has no parameter `ecn_keep`"
+            why("bbr(ecn_keep=0.8)"),
+            "`bbr` has no parameter `ecn_keep`"
         );
     }
 }

@@ -3,7 +3,7 @@
 use ambassador::Delegate;
 use fullpipe_units::{Rate, Time};
 
-use crate::classic::Classic;
+use crate::classic::{Classic, Setup};
 use crate::controller::{
     AckEvent, CongestionEvent, Controller, IdleEvent, LostSegment, RestartEvent, RtoEvent,
     ambassador_impl_Controller,

@@ -507,6 +507,7 @@ impl SenderConfig {
             mss: self.mss,
             paced,
             hz: self.timers.hz,
+            selective_acks: self.recovery.detector != Detector::NewReno,
             seed: 0,
         };
         (self, setup)

@@ -164,7 +164,7 @@ impl Delivery {
         let sampler = self.sampler.as_mut()?;
         sampler.lost += 1;
         let stamp = &sampler.stamps[sampler.slot(seq)];
-        let mut lost = LostSegment::new(now, u64::from(stamp.tx_in_flight));
+        let mut lost = LostSegment::new(now, seq, u64::from(stamp.tx_in_flight));
         lost.lost = sampler.lost_since(stamp);
         lost.delivered = self.delivered;
         lost.app_limited = sent.app_limited();

@@ -19,7 +19,6 @@
 //! (`is_ack_delayed`) does not exist here, as all segments are full.
 
 mod aggregation;
-mod max_filter;
 mod policer;
 
 use fullpipe_units::Time;
@@ -28,8 +27,8 @@ use crate::controller::{AckEvent, Phase};
 use crate::entry::Entry;
 use crate::linux::module::{Event, Module};
 use crate::linux::socket::Socket;
+use crate::max_filter::MaxFilter;
 use aggregation::Aggregation;
-use max_filter::MaxFilter;
 use policer::{Look, Policer, Verdict};
 
 /// State of `struct bbr`.
@@ -43,7 +42,7 @@ pub struct Bbr {
     cycle: usize,
     cycle_began: Time,
     /// Largest delivery rate, 2^-24 segments per microsecond.
-    bw: MaxFilter,
+    bw: MaxFilter<u32>,
     /// Smallest RTT, microseconds, and when it was measured, ticks.
     min_rtt_us: u32,
     min_rtt_stamp: u32,

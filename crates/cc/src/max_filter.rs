@@ -1,27 +1,28 @@
-//! The windowed maximum of `lib/win_minmax.c`: the three best samples of a window, so that the next
-//! best is at hand when the best leaves it.
+//! A windowed maximum after Kathleen Nichols, as Linux `lib/win_minmax.c` has it: the three best
+//! samples of a window, so that the next best is at hand when the best leaves it.
 
 /// Maximum of a window whose clock is a count of rounds.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct MaxFilter {
+pub(crate) struct MaxFilter<T> {
     /// Best first; each is newer than the one before it, or the same.
-    best: [Sample; 3],
+    best: [Sample<T>; 3],
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Sample {
+struct Sample<T> {
     at: u32,
-    value: u32,
+    value: T,
 }
 
-impl MaxFilter {
-    pub(super) fn get(&self) -> u32 {
+impl<T: Copy + PartialOrd> MaxFilter<T> {
+    #[inline]
+    pub(crate) fn get(&self) -> T {
         self.best[0].value
     }
 
     /// `minmax_running_max`: a sample taken at `at`; the window has length `window`.
     #[inline]
-    pub(super) fn update(&mut self, window: u32, at: u32, value: u32) {
+    pub(crate) fn update(&mut self, window: u32, at: u32, value: T) {
         let new = Sample { at, value };
         let [first, second, third] = &mut self.best;
         if value >= first.value || at.wrapping_sub(third.at) > window {
@@ -38,7 +39,7 @@ impl MaxFilter {
 
     /// `minmax_subwin_update`: samples that left the window make room, and a maximum that has stood
     /// for a quarter or half of it gets successors from what came later.
-    fn age(&mut self, window: u32, new: Sample) {
+    fn age(&mut self, window: u32, new: Sample<T>) {
         let [first, second, third] = &mut self.best;
         let age = new.at.wrapping_sub(first.at);
         if age > window {
