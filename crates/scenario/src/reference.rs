@@ -39,7 +39,7 @@ fn rows(out: &mut String, keys: &[Key]) {
             values(&key.kind),
             cell(&key.default()),
             cell(key.example),
-            key.doc.replace('|', "\\|")
+            key.about().replace('|', "\\|")
         ));
     }
 }

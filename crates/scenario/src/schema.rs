@@ -178,7 +178,7 @@ fn plain_json(value: &toml::Value) -> Value {
 /// Description for an editor: what, and the default where it is not a value.
 fn described(key: &Key) -> String {
     match key.default().strip_prefix('(') {
-        Some(words) => format!("{}; default: {}", key.doc, words.trim_end_matches(')')),
-        None => key.doc.to_owned(),
+        Some(words) => format!("{}; default: {}", key.about(), words.trim_end_matches(')')),
+        None => key.about(),
     }
 }

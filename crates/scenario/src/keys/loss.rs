@@ -2,18 +2,18 @@
 
 use fullpipe_run::Loss;
 
-use crate::value::{At, Either, Findings, Key, Sub, Words, keys, kinds};
+use crate::value::{At, Either, Findings, Key, Kinds, Sub, Words, keys, kinds};
 
 keys! {
     /// `loss` as a table.
-    LossTable {
+    LossTable by LossModel {
         model: word(LossModel), "gilbert-elliott", "loss process";
-        probability: fraction, 1e-4, "bernoulli: probability of loss of each packet";
-        to_bad: fraction, 1e-4, "gilbert-elliott: from the good to the bad state, per packet";
+        probability: fraction, 1e-4, "probability of loss of each packet";
+        to_bad: fraction, 1e-4, "from the good to the bad state, per packet";
         to_good: fraction ~ "1e-4", 0.1,
-            "gilbert-elliott: from the bad to the good state, per packet";
-        good: fraction [= 0.0], 0, "gilbert-elliott: probability of loss in the good state";
-        bad: fraction [= 1.0], 0.5, "gilbert-elliott: probability of loss in the bad state";
+            "from the bad to the good state, per packet";
+        good: fraction [= 0.0], 0, "probability of loss in the good state";
+        bad: fraction [= 1.0], 0.5, "probability of loss in the bad state";
     }
 }
 

@@ -54,7 +54,7 @@ keys! {
         loss: either(fraction, table(LossTable)) [= Either::First(0.0)], "0.01%",
             "random loss of data packets at the entry: a probability, or a table";
         loss_of_acks: flag [=> loss_of_acks], true,
-            "random loss strikes ACKs, SYNs and probes too";
+            "random loss drops ACKs, SYNs and probes too";
         jitter: span(0, HOUR) [=> jitter], "2ms",
             "each packet is delayed by a uniform part of this in addition; the order is kept";
         reorder: off(table(ReorderTable)) [off], { probability = 0.01, extra = "5ms" },

@@ -14,7 +14,7 @@ tables! {
 
 keys! {
     /// Keys that a flow does not have, or not so.
-    TrafficKeys {
+    TrafficKeys by TrafficWord {
         @fixed name: name, "mice", "unique name; required";
         kind: word(TrafficWord), "udp", "what it is; required";
         enabled: flag [= true], false, "false: it is left out";
@@ -24,38 +24,38 @@ keys! {
         size: either(volume, table(SizeTable)) ~ r#""10 segments""#
             [or r#"short-flows: required; ping: "64B""#],
             { pareto = { mean = "10 segments", shape = 1.2 } },
-            "short-flows: length of a transfer, or its law; ping: bytes without the 28 of headers";
+            "length of a transfer, or its law";
         load: fraction, "60%",
-            "short-flows: Poisson arrivals that offer this part of the capacity, headers included, \
+            "Poisson arrivals that offer this part of the capacity, headers included, \
              nothing resent";
-        per_second: real(1e-6, 1e6), 5, "short-flows: Poisson arrivals at this rate";
+        per_second: real(1e-6, 1e6), 5, "Poisson arrivals at this rate";
         every: moment ~ r#""10s""#, "200ms",
-            "short-flows: time between two arrivals; udp-staircase: time on a step";
+            "time on a step";
         count: long(1, 1_000_000, "flows"), 300,
-            "short-flows: so many in all, each at a uniform time `within`";
+            "so many in all, each at a uniform time `within`";
         within: moment [or "until `stop` or the end"], "10s",
-            "short-flows with `count`: time in which they arrive";
-        rate: rate, "20Mbit/s", "udp, udp-on-off (while on), udp-blast: rate, headers included";
+            "with `count`, time in which they arrive";
+        rate: rate, "20Mbit/s", "rate, headers included; of an on-off source while it is on";
         on: span(MICROSECOND, YEAR), "500ms",
-            "udp-on-off: mean of the exponential times of sending";
+            "mean of the exponential times of sending";
         off: span(MICROSECOND, YEAR), "500ms",
-            "udp-on-off: mean of the exponential times of silence";
-        mean: rate, "50Mbit/s", "udp-sine: rate(t) = mean + amplitude sin(2 pi t / period)";
-        amplitude: zero_rate, "30Mbit/s", "udp-sine: at most the mean";
+            "mean of the exponential times of silence";
+        mean: rate, "50Mbit/s", "rate(t) = mean + amplitude sin(2 pi t / period)";
+        amplitude: zero_rate, "30Mbit/s", "at most the mean";
         period: moment [or "udp-sine: required; the others: the last rate stays"], "60s",
-            "udp-sine; udp-staircase, udp-file: begins anew after this time";
-        volume: size [or "until `stop`"], "100MB", "udp-blast: bytes with headers, then silence";
-        from: zero_rate, "10Mbit/s", "udp-staircase: first rate";
-        to: zero_rate, "100Mbit/s", "udp-staircase: last rate, above or below the first";
-        step: rate, "10Mbit/s", "udp-staircase: difference of two rates";
+            "the rates begin anew after this time";
+        volume: size [or "until `stop`"], "100MB", "bytes with headers, then silence";
+        from: zero_rate, "10Mbit/s", "first rate";
+        to: zero_rate, "100Mbit/s", "last rate, above or below the first";
+        step: rate, "10Mbit/s", "difference of two rates";
         file: text ~ r#""rates.csv""#, "video.csv",
-            "udp-file: lines of seconds and a rate that holds from then on; its path counts from \
+            "lines of seconds and a rate that holds from then on; its path counts from \
              the scenario file";
         packet: whole(28, 65_535, "bytes") [or "`path.mtu`"], 200,
-            "udp: bytes of a datagram with its headers";
+            "bytes of a datagram with its headers";
         spacing: word(Spacing) [= Spacing::Even], "poisson",
-            "udp: how datagrams follow one another";
-        interval: moment [= Span::from_millis(100)], "1s", "ping: from one request to the next";
+            "how datagrams follow one another";
+        interval: moment [= Span::from_millis(100)], "1s", "from one request to the next";
     }
 }
 
@@ -71,7 +71,7 @@ kinds! {
             TrafficKeys::size,
             TrafficKeys::load,
             TrafficKeys::per_second,
-            TrafficKeys::every,
+            TrafficKeys::every => "time between two arrivals",
             TrafficKeys::count,
             TrafficKeys::within,
         ];
@@ -104,7 +104,11 @@ kinds! {
             period: Option<Span>,
         } + [TrafficKeys::packet, TrafficKeys::spacing];
         Ping = "ping", "probes that are answered at once" => {
-        } + [TrafficKeys::interval, TrafficKeys::size, Transport::rtt];
+        } + [
+            TrafficKeys::interval,
+            TrafficKeys::size => "bytes without the 28 of headers",
+            Transport::rtt,
+        ];
     }
 }
 

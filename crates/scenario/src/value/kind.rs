@@ -1,5 +1,7 @@
 //! Keys, and what each of them accepts.
 
+use super::rows::{Owners, doc_by_kind};
+
 /// A key of a table: all that a reader, the JSON Schema and the reference page have to know of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Key {
@@ -12,6 +14,8 @@ pub(crate) struct Key {
     pub sample: &'static str,
     /// Sentence without a full stop.
     pub doc: &'static str,
+    /// The kinds among which the table's word chooses, if there is one.
+    pub owners: Option<fn() -> Owners>,
     /// May stand in `[matrix]`.
     pub varies: bool,
 }
@@ -28,6 +32,14 @@ pub(crate) enum Default {
 }
 
 impl Key {
+    /// What it is, behind the kinds that have it if not all do.
+    pub fn about(&self) -> String {
+        match self.owners {
+            Some(owners) => doc_by_kind(self, &owners()),
+            None => self.doc.to_owned(),
+        }
+    }
+
     /// The default as it would be written in the file, or words in parentheses; empty: none.
     pub fn default(&self) -> String {
         match self.default {

@@ -23,9 +23,10 @@ pub(super) use hint::{Section, did_you_mean, nearest};
 pub(super) use kind::{Default, Key, Kind, Word, nested};
 pub(super) use reader::Reader;
 pub(super) use record::Record;
-pub(super) use rows::{Lands, Own, Target, by_variety, concat, default_of, spelled};
+pub(super) use rows::{Kinds, Lands, Own, Target, by_variety, concat, default_of, owners, spelled};
 pub(super) use rows::{
-    default, field, keys, kind, kinds, land, own, own_value, tables, type_of, value_or, words,
+    default, field, keys, kind, kinds, land, own, own_doc, own_value, tables, type_of, value_or,
+    words,
 };
 pub(super) use typed::{
     Bounds, Either, Free, Seeds, Sub, Tolerance, Typed, Words, Written, of_word,

@@ -263,12 +263,21 @@ macro_rules! land {
 }
 
 /// A table of keys, as a struct with a field and a constant for each: `table.jitter` is the value,
-/// `Table::jitter` the key.
+/// `Table::jitter` the key. The word of a kind chooses among the keys of `Table by Words`.
 macro_rules! keys {
     ($(#[$meta:meta])* $table:ident { $($rows:tt)* }) => {
-        $crate::value::keys! { $(#[$meta])* $table => () { $($rows)* } }
+        $crate::value::keys! { @rows [None] $(#[$meta])* $table => () { $($rows)* } }
     };
-    ($(#[$meta:meta])* $table:ident => $target:ty { $(
+    ($(#[$meta:meta])* $table:ident by $words:ident { $($rows:tt)* }) => {
+        $crate::value::keys! {
+            @rows [Some($crate::value::owners::<$words>)]
+            $(#[$meta])* $table => () { $($rows)* }
+        }
+    };
+    ($(#[$meta:meta])* $table:ident => $target:ty { $($rows:tt)* }) => {
+        $crate::value::keys! { @rows [None] $(#[$meta])* $table => $target { $($rows)* } }
+    };
+    (@rows [$owners:expr] $(#[$meta:meta])* $table:ident => $target:ty { $(
         $(@$fixed:ident)? $name:ident: $kind:ident $(($($range:tt)*))? $(~ $sample:literal)?
         $([$($default:tt)*])?, $example:tt, $doc:expr;
     )* }) => {
@@ -301,6 +310,7 @@ macro_rules! keys {
                         example
                     },
                     doc: $doc,
+                    owners: $owners,
                     varies: true $(&& { let $fixed = false; $fixed })?,
                 };
             )*
@@ -408,12 +418,52 @@ macro_rules! words {
     };
 }
 
-/// A key of a kind: whether it may be missing, and its default if that is the kind's own.
+/// A key of a kind: whether it may be missing, and its default and what it is, if those are the
+/// kind's own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Own {
     pub key: super::Key,
     pub required: bool,
     pub default: Option<fn() -> String>,
+    pub doc: Option<&'static str>,
+}
+
+/// Words of kinds that have keys of their own.
+pub(crate) trait Kinds: super::Words {
+    /// Keys of the kind, in the order in which hints list them.
+    fn own(self) -> &'static [Own];
+}
+
+/// Kinds, each with its keys.
+pub(crate) type Owners = Vec<(&'static str, &'static [Own])>;
+
+/// All kinds of `K`.
+pub(crate) fn owners<K: Kinds>() -> Owners {
+    let all = K::ALL.iter();
+    all.map(|kind| (kind.word(), kind.own())).collect()
+}
+
+/// What a key is, behind the words of the kinds that have it: `red, adaptive-red: ...`. Nothing
+/// stands before it if all kinds have it, or none.
+pub(crate) fn doc_by_kind(key: &super::Key, owners: &Owners) -> String {
+    let of_kind = |(word, keys): &(&'static str, &'static [Own])| {
+        let own = keys.iter().find(|own| own.key.name == key.name)?;
+        Some((*word, own.doc.unwrap_or(key.doc)))
+    };
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (word, doc) in owners.iter().filter_map(of_kind) {
+        match groups.iter_mut().find(|(known, _)| *known == doc) {
+            Some((_, words)) => words.push(word),
+            None => groups.push((doc, vec![word])),
+        }
+    }
+    let everyone = groups.iter().all(|(_, words)| words.len() == owners.len());
+    if everyone {
+        return key.doc.to_owned();
+    }
+    let texts = groups.iter();
+    let texts = texts.map(|(doc, words)| format!("{}: {doc}", words.join(", ")));
+    texts.collect::<Vec<_>>().join("; ")
 }
 
 /// Whether a key of a kind may be missing.
@@ -440,7 +490,18 @@ macro_rules! own {
             key: $rows::$name,
             required: $required,
             default: $default,
+            doc: None,
         }
+    };
+}
+
+/// What a kind says of a key that is not in its variant.
+macro_rules! own_doc {
+    () => {
+        None
+    };
+    ($doc:literal) => {
+        Some($doc)
     };
 }
 
@@ -468,12 +529,12 @@ macro_rules! own_value {
 /// ```
 ///
 /// A key with `!` is required, and those after `+` belong to the kind without being fields of its
-/// variant.
+/// variant; `Table::key => "what it is"` where that is not what its row says.
 macro_rules! kinds {
     ($(#[$meta:meta])* $kinds:ident of $rows:ident, $(#[$word_meta:meta])* by $words:ident { $(
         $variant:ident = $word:literal, $doc:expr => {
             $($name:ident: $type:ty $([$($need:tt)*])?),* $(,)?
-        } $(+ [$($more:expr),* $(,)?])?;
+        } $(+ [$($more:expr $(=> $of_kind:literal)?),* $(,)?])?;
     )* }) => {
         $(#[$meta])*
         #[derive(Clone, Debug)]
@@ -486,9 +547,8 @@ macro_rules! kinds {
             enum $words { $($variant = $word, $doc;)* }
         }
 
-        impl $words {
-            /// Keys of the kind, in the order in which hints list them.
-            pub fn own(self) -> &'static [$crate::value::Own] {
+        impl $crate::value::Kinds for $words {
+            fn own(self) -> &'static [$crate::value::Own] {
                 match self {
                     $($words::$variant => &[
                         $($crate::value::own!($rows, $name; $($($need)*)?),)*
@@ -496,11 +556,14 @@ macro_rules! kinds {
                             key: $more,
                             required: false,
                             default: None,
+                            doc: $crate::value::own_doc!($($of_kind)?),
                         },)*)?
                     ],)*
                 }
             }
+        }
 
+        impl $words {
             /// The kind with its values; `None` if one is missing that it cannot do without.
             #[allow(unused_variables)]
             pub fn with(self, rows: &$rows) -> Option<$kinds> {
@@ -515,5 +578,6 @@ macro_rules! kinds {
 }
 
 pub(crate) use {
-    default, field, keys, kind, kinds, land, own, own_value, tables, type_of, value_or, words,
+    default, field, keys, kind, kinds, land, own, own_doc, own_value, tables, type_of, value_or,
+    words,
 };

@@ -6,7 +6,7 @@ use fullpipe_units::Span;
 use super::super::graph::Leg;
 use super::TrafficResolver;
 use crate::keys::{TrafficKeys, TrafficKinds};
-use crate::value::Findings;
+use crate::value::{Findings, Kinds};
 use fullpipe_metrics::TrafficGroup;
 
 impl TrafficResolver<'_> {

@@ -12,7 +12,7 @@ use super::flow::times;
 use super::graph::Layout;
 use super::tables::Input;
 use crate::keys::{Direction, Traffic, TrafficKeys, TrafficWord};
-use crate::value::{At, Findings, Key, Table, Words};
+use crate::value::{At, Findings, Key, Kinds, Table, Words};
 use fullpipe_metrics::{TrafficGroup, TrafficKind};
 
 /// Resolves the traffic of a case.
