@@ -89,7 +89,7 @@ impl<I> FlowReceiver<I> {
         let Some(rules) = &mut self.drops else {
             return false;
         };
-        let dropped = !segment.syn && rules.strikes(now, segment.seq, segment.retransmission, 0.0);
+        let dropped = !segment.syn && rules.drops(now, segment.seq, segment.retransmission, 0.0);
         self.dropped += u64::from(dropped);
         dropped
     }

@@ -228,16 +228,16 @@ impl<O> FlowSender<O> {
             return false;
         }
         self.offered += 1;
-        self.drops.is_some() && self.strikes(now, segment, classes)
+        self.drops.is_some() && self.drops_now(now, segment, classes)
     }
 
     #[cold]
-    fn strikes(&mut self, now: Time, segment: &Segment, classes: &mut [ClassRecord]) -> bool {
+    fn drops_now(&mut self, now: Time, segment: &Segment, classes: &mut [ClassRecord]) -> bool {
         let Some(rules) = &mut self.drops else {
             return false;
         };
         let (seq, again) = (segment.seq, segment.retransmission);
-        let dropped = rules.strikes(now, seq, again, self.sender.cwnd());
+        let dropped = rules.drops(now, seq, again, self.sender.cwnd());
         if dropped {
             self.lose(segment, classes);
         }

@@ -41,7 +41,7 @@ impl LossProcess {
 
     /// True if this packet is lost.
     #[inline]
-    pub fn strikes(&mut self) -> bool {
+    pub fn drops(&mut self) -> bool {
         match self.model {
             Loss::None => false,
             Loss::Bernoulli { p } => {
@@ -113,14 +113,14 @@ impl DropRules {
     }
 
     /// True if the data packet that leaves now, at window `w`, is lost.
-    pub fn strikes(&mut self, now: Time, seq: u64, again: bool, w: f64) -> bool {
+    pub fn drops(&mut self, now: Time, seq: u64, again: bool, w: f64) -> bool {
         if !self.said.is_empty()
             && let Some(i) = self.said.iter().position(|v| (v.0, v.1) == (seq, again))
         {
             return self.said.remove(i).is_some_and(|v| v.2);
         }
         self.packets += 1;
-        let mut hit = self.random.strikes();
+        let mut hit = self.random.drops();
         if let Some(every) = self.rules.every {
             hit |= self.packets.is_multiple_of(every);
         }
@@ -156,7 +156,7 @@ mod tests {
 
     fn frequency(model: Loss, n: u64) -> f64 {
         let mut p = LossProcess::new(model, ComponentRng::new(3, "x"));
-        (0..n).filter(|_| p.strikes()).count() as f64 / n as f64
+        (0..n).filter(|_| p.drops()).count() as f64 / n as f64
     }
 
     #[test]
@@ -188,11 +188,11 @@ mod tests {
             bad: 1.0,
         };
         let mut p = LossProcess::new(model(1.0, 0.0), ComponentRng::new(3, "x"));
-        assert!((0..10).all(|_| p.strikes()));
+        assert!((0..10).all(|_| p.drops()));
         p.change(model(0.0, 0.0));
-        assert!(!(0..10).any(|_| p.strikes()));
+        assert!(!(0..10).any(|_| p.drops()));
         p.change(Loss::Bernoulli { p: 1.0 });
-        assert!((0..10).all(|_| p.strikes()));
+        assert!((0..10).all(|_| p.drops()));
     }
 
     #[test]
@@ -205,9 +205,9 @@ mod tests {
         let mut d = DropRules::new(&rules, ComponentRng::new(0, "f")).unwrap();
         let t = Time::ZERO;
         let hits: Vec<u64> = (0..8)
-            .filter(|s| d.strikes(t, *s, false, *s as f64))
+            .filter(|s| d.drops(t, *s, false, *s as f64))
             .collect();
         assert_eq!(hits, [2, 4]);
-        assert!(!d.strikes(t, 2, true, 9.0));
+        assert!(!d.drops(t, 2, true, 9.0));
     }
 }

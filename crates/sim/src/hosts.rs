@@ -9,7 +9,7 @@ use fullpipe_run::{CaptureEvent, CrossNumbers, FlowSpec, RunSpec};
 use fullpipe_units::{Span, Time};
 
 use crate::net::{Ends, Net};
-use crate::packet::{Owner, Packet};
+use crate::packet::{Body, Packet, Way};
 use crate::queue::EventQueue;
 use crate::target::{LinkEvent, Wake};
 
@@ -102,9 +102,12 @@ impl Hosts {
     }
 
     /// A packet of cross traffic has crossed a link.
-    fn arrive_foreign(&mut self, now: Time, packet: Packet, net: &mut Net) {
-        let i = self.ways.cross_of(packet);
-        self.ways.carry(now, packet, &mut self.host.cross[i], net);
+    #[cold]
+    fn arrive_cross(&mut self, now: Time, packet: Packet, net: &mut Net) {
+        if let Some(i) = self.ways.cross_of(&packet) {
+            self.ways
+                .carry(now, packet, i, &mut self.host.cross[i], net);
+        }
     }
 
     /// Nothing is left of a short flow: it is complete, no packet is in the network, no answer held
@@ -201,50 +204,57 @@ impl Ends for Hosts {
     #[inline(always)]
     fn arrive(&mut self, now: Time, mut packet: Packet, net: &mut Net) {
         packet.hop += 1;
-        if packet.is_foreign() {
-            self.arrive_foreign(now, packet, net);
-            return;
-        }
         let slot = packet.flow;
         let classes = &mut self.host.classes;
         let ways = &mut self.ways;
-        let is_short = if packet.is_ack() {
-            let sender = &mut self.host.senders[slot as usize];
-            if let Some(&link) = sender.outlet.back.get(packet.hop as usize) {
-                self.pass_on(now, link, packet, net);
-                return;
-            }
-            let ack = packet.to_ack(now, &mut net.options);
-            sender.outlet.inside -= 1;
-            ways.capture
-                .see(now, slot, || CaptureEvent::AckReceived(ack));
-            sender.handle_ack(now, &ack, classes);
-            Attached { net, ways }.ready(now, slot, sender, classes);
-            sender.is_short()
-        } else {
-            let receiver = &mut self.host.receivers[slot as usize];
-            if let Some(&link) = receiver.inlet.forward.get(packet.hop as usize) {
-                self.pass_on(now, link, packet, net);
-                return;
-            }
-            receiver.inlet.inside -= 1;
-            let segment = packet.to_segment();
-            if receiver.drops_arrival(now, &segment) {
+        let is_short = match packet.body {
+            Body::Ack { .. } => {
+                let sender = &mut self.host.senders[slot as usize];
+                if let Some(&link) = sender.outlet.back.get(packet.hop as usize) {
+                    self.pass_on(now, link, packet, net);
+                    return;
+                }
+                let Some(ack) = packet.body.ack(now, &mut net.options) else {
+                    return;
+                };
+                sender.outlet.inside -= 1;
                 ways.capture
-                    .see(now, slot, || CaptureEvent::SegmentDropped(segment));
-                self.host.senders[slot as usize].note_lost(&segment, classes);
-                self.retire_if_over(now, slot);
+                    .see(now, slot, || CaptureEvent::AckReceived(ack));
+                sender.handle_ack(now, &ack, classes);
+                Attached { net, ways }.ready(now, slot, sender, classes);
+                sender.is_short()
+            }
+            Body::Segment { .. } => {
+                let receiver = &mut self.host.receivers[slot as usize];
+                if let Some(&link) = receiver.inlet.forward.get(packet.hop as usize) {
+                    self.pass_on(now, link, packet, net);
+                    return;
+                }
+                receiver.inlet.inside -= 1;
+                let Some(segment) = packet.body.segment() else {
+                    return;
+                };
+                if receiver.drops_arrival(now, &segment) {
+                    ways.capture
+                        .see(now, slot, || CaptureEvent::SegmentDropped(segment));
+                    self.host.senders[slot as usize].note_lost(&segment, classes);
+                    self.retire_if_over(now, slot);
+                    return;
+                }
+                ways.capture
+                    .see(now, slot, || CaptureEvent::SegmentReceived(segment));
+                let mut attached = Attached { net, ways };
+                if let Some(ack) = receiver.receive(now, &segment, classes) {
+                    attached.answer(now, slot, receiver, &ack);
+                }
+                // Also after an answer: a merged ACK may wait behind the one that left.
+                attached.arm(slot, receiver);
+                receiver.is_short()
+            }
+            Body::Cross { .. } | Body::Token { .. } => {
+                self.arrive_cross(now, packet, net);
                 return;
             }
-            ways.capture
-                .see(now, slot, || CaptureEvent::SegmentReceived(segment));
-            let mut attached = Attached { net, ways };
-            if let Some(ack) = receiver.receive(now, &segment, classes) {
-                attached.answer(now, slot, receiver, &ack);
-            }
-            // Also after an answer: a merged ACK may wait behind the one that left.
-            attached.arm(slot, receiver);
-            receiver.is_short()
         };
         if is_short {
             self.retire_if_over(now, slot);
@@ -254,28 +264,28 @@ impl Ends for Hosts {
     #[cold]
     fn lose(&mut self, now: Time, packet: Packet, net: &mut Net) {
         let i = packet.flow as usize;
-        match packet.owner() {
-            Owner::Segment => {
+        let mut attached = Attached {
+            net,
+            ways: &mut self.ways,
+        };
+        match packet.body {
+            Body::Segment { .. } => {
                 let sender = &mut self.host.senders[i];
-                let mut attached = Attached {
-                    net,
-                    ways: &mut self.ways,
+                let Some(segment) = packet.body.segment() else {
+                    return;
                 };
-                let segment = packet.to_segment();
                 attached.lose_segment(now, packet.flow, &segment, sender, &mut self.host.classes);
                 self.retire_if_over(now, packet.flow);
             }
-            Owner::Ack => {
+            Body::Ack { cum, options, .. } => {
                 let receiver = &mut self.host.receivers[i];
-                let mut attached = Attached {
-                    net,
-                    ways: &mut self.ways,
-                };
-                attached.lose_ack(now, packet, receiver);
+                attached.lose_ack(now, packet.flow, (cum, options), receiver);
                 self.retire_if_over(now, packet.flow);
             }
-            Owner::Datagram | Owner::Request | Owner::Reply => {
-                self.host.cross[self.ways.cross_of(packet)].dropped += 1;
+            Body::Cross { .. } | Body::Token { .. } => {
+                if let Some(i) = self.ways.cross_of(&packet) {
+                    self.host.cross[i].dropped += 1;
+                }
             }
         }
     }
@@ -308,7 +318,7 @@ impl Attached<'_> {
         let dropped = sender.depart(now, segment, classes);
         let out = &mut sender.outlet;
         let size = if segment.syn { out.header } else { out.packet };
-        let packet = Packet::data(slot, size, segment);
+        let packet = Packet::new(slot, size, Body::from(*segment));
         self.ways
             .capture
             .see(now, slot, || CaptureEvent::SegmentSent(*segment));
@@ -367,23 +377,32 @@ impl Attached<'_> {
     #[inline(always)]
     fn answer(&mut self, now: Time, slot: u32, receiver: &mut FlowReceiver<In>, ack: &Ack) {
         let way = &mut receiver.inlet;
-        let packet = Packet::ack(slot, way.header, ack, &mut self.net.options);
+        let body = Body::of_ack(ack, &mut self.net.options);
+        let packet = Packet::new(slot, way.header, body);
         way.inside += 1;
         self.ways
             .capture
             .see(now, slot, || CaptureEvent::AckSent(*ack));
-        if !self.net.offer(now, way.first, packet) {
-            self.lose_ack(now, packet, receiver);
+        if !self.net.offer(now, way.first, packet)
+            && let Body::Ack { cum, options, .. } = body
+        {
+            self.lose_ack(now, slot, (cum, options), receiver);
         }
     }
 
     #[cold]
-    fn lose_ack(&mut self, now: Time, packet: Packet, receiver: &mut FlowReceiver<In>) {
+    fn lose_ack(
+        &mut self,
+        now: Time,
+        slot: u32,
+        (cum, options): (u64, u32),
+        receiver: &mut FlowReceiver<In>,
+    ) {
         receiver.inlet.inside -= 1;
         self.ways
             .capture
-            .see(now, packet.flow, || CaptureEvent::AckDropped(packet.seq));
-        packet.discard(&mut self.net.options);
+            .see(now, slot, || CaptureEvent::AckDropped(cum));
+        self.net.options.discard(options);
     }
 
     #[inline(always)]
@@ -396,24 +415,30 @@ impl Attached<'_> {
 
 impl Ways {
     /// Index of the cross traffic that a packet belongs to.
-    fn cross_of(&self, packet: Packet) -> usize {
-        let answered = packet.owner() != Owner::Datagram;
-        let index = self.numbers.index(answered, packet.flow as usize);
-        index.unwrap_or(usize::MAX) // every packet was made for one of them
+    fn cross_of(&self, packet: &Packet) -> Option<usize> {
+        let Body::Cross { way, .. } = packet.body else {
+            return None;
+        };
+        let answered = way != Way::OneWay;
+        self.numbers.index(answered, packet.flow as usize)
     }
 
-    /// A datagram or an answer enters its next link, or is where it was sent to.
-    fn carry(&mut self, now: Time, mut packet: Packet, cross: &mut Cross, net: &mut Net) {
-        let [forward, back] = &self.cross[self.cross_of(packet)];
-        let owner = packet.owner();
-        let mut way = if owner == Owner::Reply { back } else { forward };
-        if owner == Owner::Request && way.len() == packet.hop as usize {
-            packet = packet.into_reply();
-            way = back;
+    /// A datagram or an answer of the cross traffic with this index enters its next link, or is
+    /// where it was sent to.
+    fn carry(&self, now: Time, mut packet: Packet, i: usize, cross: &mut Cross, net: &mut Net) {
+        let Body::Cross { number, sent, way } = &mut packet.body else {
+            return;
+        };
+        let (number, sent) = (*number, *sent);
+        let [forward, back] = &self.cross[i];
+        if *way == Way::Request && forward.len() == packet.hop as usize {
+            *way = Way::Reply;
+            packet.hop = 0;
         }
-        match way.get(packet.hop as usize) {
+        let links = if *way == Way::Reply { back } else { forward };
+        match links.get(packet.hop as usize) {
             Some(&link) => cross.dropped += u64::from(!net.offer(now, link, packet)),
-            None => cross.arrive(now, packet.seq, Some(now - packet.stamp)),
+            None => cross.arrive(now, number, Some(now - sent)),
         }
     }
 }
@@ -491,15 +516,17 @@ impl Network for Attached<'_> {
     fn cross_due(&mut self, now: Time, index: u32, cross: &mut Cross) {
         let (size, n) = (cross.packet(), cross.depart(now));
         let number = self.ways.numbers.number(index as usize) as u32;
-        let packet = match cross.is_answered() {
-            false => Packet::datagram(number, size, n, now),
-            true => Packet::request(number, size, n, now),
+        let way = match cross.is_answered() {
+            false => Way::OneWay,
+            true => Way::Request,
         };
+        let packet = Packet::cross(number, size, way, n, now);
         if cross.next_departure() < Time::MAX {
             self.net
                 .schedule(cross.next_departure(), Wake::Cross(index));
         }
-        self.ways.carry(now, packet, cross, self.net);
+        self.ways
+            .carry(now, packet, index as usize, cross, self.net);
     }
 }
 
@@ -523,12 +550,17 @@ impl Hosts {
         };
         for packet in net.links.iter().flat_map(|link| link.inside()) {
             let i = packet.flow as usize;
-            match packet.owner() {
-                Owner::Segment | Owner::Ack => {
+            match packet.body {
+                Body::Segment { syn, .. } => {
                     inside.flows[i] += 1;
-                    inside.data[i] += u64::from(packet.is_data());
+                    inside.data[i] += u64::from(!syn);
                 }
-                _ => inside.cross[self.ways.cross_of(*packet)] += 1,
+                Body::Ack { .. } => inside.flows[i] += 1,
+                Body::Cross { .. } | Body::Token { .. } => {
+                    if let Some(i) = self.ways.cross_of(packet) {
+                        inside.cross[i] += 1;
+                    }
+                }
             }
         }
         inside

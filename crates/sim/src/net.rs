@@ -121,7 +121,7 @@ impl Net {
             Admission::Accepted { arrives, first } if first => {
                 self.queue.push(arrives, link as Target);
             }
-            Admission::Astray { at, first } if first => {
+            Admission::Reordered { at, first } if first => {
                 self.schedule(at, Wake::Network(LinkEvent::Reordered(link as u32)));
             }
             Admission::Queued { begins: Some(at) } => {
@@ -155,7 +155,7 @@ impl Net {
 
     /// A reordered packet arrives now at the far end of its link.
     fn take_reordered(&mut self, link: u32) -> Option<Packet> {
-        let (packet, next) = self.links[link as usize].take_stray();
+        let (packet, next) = self.links[link as usize].take_reordered();
         if let Some(at) = next {
             self.schedule(at, Wake::Network(LinkEvent::Reordered(link)));
         }

@@ -7,42 +7,88 @@ use fullpipe_units::Time;
 /// A packet on its way.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// Segment number, or cumulative acknowledgement, or number of a datagram or probe.
-    pub seq: u64,
-    /// Time stamp, or its echo; departure of a datagram or probe.
-    pub stamp: Time,
-    /// Index among the flows, or the sources, or the pings.
+    /// What it carries.
+    pub body: Body,
+    /// Slot of its flow; number of its cross traffic, among what is answered or is not.
     pub flow: u32,
-    /// ACK: 0, or one plus the index of its options in the store. Data: 1 if the application pushed
-    /// it. Of a path: its route.
-    options: u32,
     /// Bytes on the wire.
     pub size: u16,
     /// Links crossed so far.
     pub hop: u8,
-    kind: Kind,
-    /// Data: [`RETRANSMISSION`], [`ECT`], [`CE`], [`CWR`]. ACK: its own time stamp modulo 2^16 ms,
-    /// [`ECE`], [`DSACK`].
-    marks: u32,
 }
 
-/// Data: sent before.
-const RETRANSMISSION: u32 = 1;
-/// Data: ECN-capable (RFC 3168).
-const ECT: u32 = 1 << 8;
-/// Data: marked by a queue on its way (RFC 3168).
-const CE: u32 = 1 << 16;
-/// Data: the sender has reduced its window (RFC 3168).
-const CWR: u32 = 1 << 24;
-/// ACK: a segment arrived with [`CE`].
-const ECE: u32 = 1 << 16;
-/// ACK: the first block reports a duplicate (RFC 2883).
-const DSACK: u32 = 1 << 24;
+/// What a packet carries: 24 bytes, because every variant's own fields leave room for the tag.
+#[derive(Clone, Copy, Debug)]
+pub enum Body {
+    /// Data or the SYN of a flow: the fields of [`Segment`].
+    Segment {
+        seq: u64,
+        stamp: Time,
+        syn: bool,
+        retransmission: bool,
+        ect: bool,
+        ce: bool,
+        cwr: bool,
+        push: bool,
+    },
+    /// An ACK of a flow.
+    Ack {
+        /// Cumulative acknowledgement.
+        cum: u64,
+        /// Echo of a time stamp.
+        echo: Time,
+        /// 0, or one plus the index of its options in the store.
+        options: u32,
+        /// Its own time stamp modulo 2^16 ms.
+        stamp_ms: u16,
+        /// [`SYN`], [`ECE`] and [`DSACK`].
+        flags: u8,
+    },
+    /// Cross traffic.
+    Cross {
+        /// Its number, or that of the datagram that it answers.
+        number: u64,
+        /// When it left, or the datagram that it answers.
+        sent: Time,
+        /// Which way it goes.
+        way: Way,
+    },
+    /// A packet of a path, whose content stays with the host.
+    Token {
+        /// The host's name for it.
+        token: u64,
+        /// Its route.
+        route: u32,
+        /// What it is to the links.
+        kind: Kind,
+        /// A queue may mark it (RFC 3168), if it is data.
+        ect: bool,
+        /// A queue has marked it.
+        ce: bool,
+    },
+}
 
-/// What a packet is to the links: random loss strikes data and datagrams, ECN marks data, flow
+/// Ways of cross traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// There; nobody answers.
+    OneWay,
+    /// There, to be answered.
+    Request,
+    /// Back.
+    Reply,
+}
+
+/// It acknowledges the SYN.
+const SYN: u8 = 1;
+/// Echo of a mark (RFC 3168).
+const ECE: u8 = 2;
+/// Its first block reports a duplicate (RFC 2883).
+const DSACK: u8 = 4;
+
+/// What a packet is to the links: random loss drops data and datagrams, ECN marks data, flow
 /// queueing tells them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Kind {
     /// A segment of data.
     Data,
@@ -53,21 +99,6 @@ pub enum Kind {
     /// Acknowledgement of the SYN.
     SynAck,
     /// Traffic without congestion control.
-    Datagram,
-    /// A probe on its way there.
-    Request,
-    /// A probe on its way back.
-    Reply,
-}
-
-/// Flow, source or ping that a packet belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
-    /// A flow's data or SYN.
-    Segment,
-    /// A flow's ACK.
-    Ack,
-    /// A source's datagram.
     Datagram,
     /// A probe on its way there.
     Request,
@@ -92,209 +123,176 @@ pub struct OptionStore {
 impl Packet {
     /// Fills free slots.
     pub const NONE: Self = Self {
-        seq: 0,
-        stamp: Time::ZERO,
+        body: Body::Cross {
+            number: 0,
+            sent: Time::ZERO,
+            way: Way::OneWay,
+        },
         flow: 0,
-        options: 0,
         size: 0,
         hop: 0,
-        kind: Kind::Data,
-        marks: 0,
     };
 
-    /// A data segment or SYN of `size` bytes.
+    /// A packet of `size` bytes before its first link.
     #[inline]
-    pub fn data(flow: u32, size: u16, s: &Segment) -> Self {
+    pub fn new(flow: u32, size: u16, body: Body) -> Self {
         Self {
-            seq: s.seq,
-            stamp: s.stamp,
+            body,
             flow,
-            options: u32::from(s.push),
             size,
             hop: 0,
-            kind: if s.syn { Kind::Syn } else { Kind::Data },
-            // The bytes of RETRANSMISSION, ECT, CE and CWR.
-            marks: u32::from_le_bytes([s.retransmission, s.ect, s.ce, s.cwr].map(u8::from)),
         }
     }
 
-    /// An ACK of `size` bytes; what is not plain goes to `store`.
-    #[inline]
-    pub fn ack(flow: u32, size: u16, a: &Ack, store: &mut OptionStore) -> Self {
-        let plain = a.sacks.is_empty() && a.window_end == u64::MAX;
-        Self {
-            seq: a.cum,
-            stamp: a.echo,
-            flow,
-            options: if plain { 0 } else { store.put(a) },
-            size,
-            hop: 0,
-            kind: if a.syn { Kind::SynAck } else { Kind::Ack },
-            marks: u32::from(a.stamp_ms as u16)
-                | u32::from(a.ece) * ECE
-                | u32::from(a.dsack) * DSACK,
-        }
+    /// Number `number` of the cross traffic `flow`.
+    pub fn cross(flow: u32, size: u16, way: Way, number: u64, sent: Time) -> Self {
+        Self::new(flow, size, Body::Cross { number, sent, way })
     }
 
-    /// Number `n` of source `source`.
-    pub fn datagram(source: u32, size: u16, n: u64, now: Time) -> Self {
-        Self {
-            seq: n,
-            stamp: now,
-            flow: source,
-            size,
-            kind: Kind::Datagram,
-            ..Self::NONE
-        }
-    }
-
-    /// Probe number `n` of `ping`.
-    pub fn request(ping: u32, size: u16, n: u64, now: Time) -> Self {
-        Self {
-            kind: Kind::Request,
-            ..Self::datagram(ping, size, n, now)
-        }
-    }
-
-    /// The answer to a probe, before its first link.
-    pub fn into_reply(self) -> Self {
-        Self {
-            hop: 0,
-            kind: Kind::Reply,
-            ..self
-        }
-    }
-
-    /// A packet whose content stays with the host, who knows it by `token`.
-    pub fn of_path(token: u64, kind: Kind, flow: u32, size: u16, ect: bool, route: u32) -> Self {
-        Self {
-            seq: token,
-            flow,
-            options: route,
-            size,
-            kind,
-            marks: if ect { ECT } else { 0 },
-            ..Self::NONE
-        }
-    }
-
-    /// Route of a packet of a path.
-    pub fn route(&self) -> u32 {
-        self.options
-    }
-
-    /// Owner of the packet.
-    pub fn owner(&self) -> Owner {
-        match self.kind {
-            Kind::Data | Kind::Syn => Owner::Segment,
-            Kind::Ack | Kind::SynAck => Owner::Ack,
-            Kind::Datagram => Owner::Datagram,
-            Kind::Request => Owner::Request,
-            Kind::Reply => Owner::Reply,
-        }
-    }
-
-    /// What tells flows apart in a link: equal for packets of one flow, source or ping in one
-    /// direction, and for the short flows that follow one another in a slot.
+    /// What tells flows apart in a link: equal for packets of one flow or of one cross traffic in
+    /// one direction, and for the short flows that follow one another in a slot.
     pub fn key(&self) -> u64 {
-        u64::from(self.flow) << 3 | self.owner() as u64
+        let direction = match self.kind() {
+            Kind::Data | Kind::Syn => 0,
+            Kind::Ack | Kind::SynAck => 1,
+            Kind::Datagram => 2,
+            Kind::Request => 3,
+            Kind::Reply => 4,
+        };
+        u64::from(self.flow) << 3 | direction
     }
 
-    /// True if it is no flow's.
+    /// What it is to the links.
     #[inline]
-    pub fn is_foreign(&self) -> bool {
-        self.kind as u8 >= Kind::Datagram as u8
+    fn kind(&self) -> Kind {
+        match self.body {
+            Body::Segment { syn: true, .. } => Kind::Syn,
+            Body::Segment { .. } => Kind::Data,
+            Body::Ack { flags, .. } if flags & SYN != 0 => Kind::SynAck,
+            Body::Ack { .. } => Kind::Ack,
+            Body::Cross { way, .. } => match way {
+                Way::OneWay => Kind::Datagram,
+                Way::Request => Kind::Request,
+                Way::Reply => Kind::Reply,
+            },
+            Body::Token { kind, .. } => kind,
+        }
     }
 
-    /// True for data and datagrams: what random loss strikes.
+    /// True for data and datagrams: what random loss drops.
     #[inline]
     pub fn bears_data(&self) -> bool {
-        matches!(self.kind, Kind::Data | Kind::Datagram)
-    }
-
-    /// True for an ACK.
-    #[inline]
-    pub fn is_ack(&self) -> bool {
-        matches!(self.kind, Kind::Ack | Kind::SynAck)
-    }
-
-    /// True for a segment of data, not a SYN.
-    #[inline]
-    pub fn is_data(&self) -> bool {
-        self.kind == Kind::Data
+        matches!(self.kind(), Kind::Data | Kind::Datagram)
     }
 
     /// True if a queue may mark it instead of dropping it: data whose sender uses ECN.
     #[inline]
     pub fn is_ect(&self) -> bool {
-        self.kind == Kind::Data && self.marks & ECT != 0
+        match self.body {
+            Body::Segment { ect, syn, .. } => ect && !syn,
+            Body::Token { kind, ect, .. } => ect && kind == Kind::Data,
+            Body::Ack { .. } | Body::Cross { .. } => false,
+        }
     }
 
-    /// Marks it: congestion experienced.
+    /// Marks it, if a queue may: congestion experienced.
     #[inline]
     pub fn mark_ce(&mut self) {
         debug_assert!(self.is_ect());
-        self.marks |= CE;
+        match &mut self.body {
+            Body::Segment { ce, .. } | Body::Token { ce, .. } => *ce = true,
+            Body::Ack { .. } | Body::Cross { .. } => {}
+        }
     }
+}
 
-    /// True if it was marked on its way.
-    pub fn is_ce(&self) -> bool {
-        self.kind == Kind::Data && self.marks & CE != 0
-    }
-
-    /// As the receiver sees it.
+impl From<Segment> for Body {
     #[inline]
-    pub fn to_segment(self) -> Segment {
-        let plain = Segment {
-            seq: self.seq,
-            syn: self.kind == Kind::Syn,
-            retransmission: false,
-            stamp: self.stamp,
-            ect: false,
-            ce: false,
-            cwr: false,
-            push: false,
+    fn from(s: Segment) -> Self {
+        Self::Segment {
+            seq: s.seq,
+            stamp: s.stamp,
+            syn: s.syn,
+            retransmission: s.retransmission,
+            ect: s.ect,
+            ce: s.ce,
+            cwr: s.cwr,
+            push: s.push,
+        }
+    }
+}
+
+impl Body {
+    /// An ACK; what is not plain goes to `store`.
+    #[inline]
+    pub fn of_ack(a: &Ack, store: &mut OptionStore) -> Self {
+        let plain = a.sacks.is_empty() && a.window_end == u64::MAX;
+        let flag = |is: bool, flag: u8| if is { flag } else { 0 };
+        Self::Ack {
+            cum: a.cum,
+            echo: a.echo,
+            options: if plain { 0 } else { store.put(a) },
+            stamp_ms: a.stamp_ms as u16,
+            flags: flag(a.syn, SYN) | flag(a.ece, ECE) | flag(a.dsack, DSACK),
+        }
+    }
+
+    /// A segment as the receiver sees it.
+    #[inline(always)]
+    pub fn segment(self) -> Option<Segment> {
+        match self {
+            Self::Segment {
+                seq,
+                stamp,
+                syn,
+                retransmission,
+                ect,
+                ce,
+                cwr,
+                push,
+            } => Some(Segment {
+                seq,
+                syn,
+                retransmission,
+                stamp,
+                ect,
+                ce,
+                cwr,
+                push,
+            }),
+            _ => None,
+        }
+    }
+
+    /// An ACK as the sender sees it `now`, less than a minute after it left; frees its options.
+    #[inline(always)]
+    pub fn ack(self, now: Time, store: &mut OptionStore) -> Option<Ack> {
+        let Self::Ack {
+            cum,
+            echo,
+            options,
+            stamp_ms,
+            flags,
+        } = self
+        else {
+            return None;
         };
-        // Most segments bear no mark at all: one test instead of five.
-        if self.marks | self.options == 0 {
-            return plain;
-        }
-        Segment {
-            retransmission: self.marks & RETRANSMISSION != 0,
-            ect: self.marks & ECT != 0,
-            ce: self.marks & CE != 0,
-            cwr: self.marks & CWR != 0,
-            push: self.options != 0,
-            ..plain
-        }
-    }
-
-    /// As the sender sees it `now`, less than a minute after it left; frees its options.
-    #[inline]
-    pub fn to_ack(self, now: Time, store: &mut OptionStore) -> Ack {
+        let (sacks, window_end) = match options {
+            0 => (SackBlocks::default(), u64::MAX),
+            i => store.take(i),
+        };
         let now_ms = (now.as_nanos() / 1_000_000) as u32;
-        let age = (now_ms as u16).wrapping_sub(self.marks as u16);
-        let mut ack = Ack {
-            cum: self.seq,
-            syn: self.kind == Kind::SynAck,
-            echo: self.stamp,
+        let age = (now_ms as u16).wrapping_sub(stamp_ms);
+        Some(Ack {
+            cum,
+            syn: flags & SYN != 0,
+            echo,
             stamp_ms: now_ms.wrapping_sub(u32::from(age)),
-            sacks: SackBlocks::default(),
-            dsack: self.marks & DSACK != 0,
-            ece: self.marks & ECE != 0,
-            window_end: u64::MAX,
-        };
-        if self.options != 0 {
-            (ack.sacks, ack.window_end) = store.take(self.options);
-        }
-        ack
-    }
-
-    /// The packet is lost: its options are freed.
-    pub fn discard(self, store: &mut OptionStore) {
-        if self.is_ack() && self.options != 0 {
-            store.take(self.options);
-        }
+            sacks,
+            dsack: flags & DSACK != 0,
+            ece: flags & ECE != 0,
+            window_end,
+        })
     }
 }
 
@@ -310,6 +308,13 @@ impl OptionStore {
         }
         self.slots.push(options);
         self.slots.len() as u32
+    }
+
+    /// An ACK with these options is lost: they are freed.
+    pub fn discard(&mut self, options: u32) {
+        if options != 0 {
+            self.take(options);
+        }
     }
 
     fn take(&mut self, i: u32) -> (SackBlocks, u64) {
@@ -342,9 +347,9 @@ mod tests {
                 ece: true,
                 window_end: u64::MAX,
             };
-            let packet = Packet::ack(0, 52, &ack, &mut store);
+            let body = Body::of_ack(&ack, &mut store);
             let now = Time::from_nanos(now_ms * 1_000_000 + 5);
-            assert_eq!(packet.to_ack(now, &mut store), ack);
+            assert_eq!(body.ack(now, &mut store), Some(ack));
         }
     }
 

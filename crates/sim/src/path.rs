@@ -17,7 +17,7 @@ use fullpipe_units::Time;
 
 use crate::link::{Link, Watch};
 use crate::net::{Ends, Net};
-use crate::packet::{Kind, Packet};
+use crate::packet::{Body, Kind, Packet};
 use crate::target::{Layout, Wake};
 
 /// Links of a run, and what is in them.
@@ -155,7 +155,14 @@ impl Path {
         }
         self.offered += 1;
         let p = datagram;
-        let packet = Packet::of_path(p.token, p.kind, p.flow, p.size, p.ect, route.0);
+        let body = Body::Token {
+            token: p.token,
+            route: route.0,
+            kind: p.kind,
+            ect: p.ect,
+            ce: false,
+        };
+        let packet = Packet::new(p.flow, p.size, body);
         self.ends.carry(self.now, packet, &mut self.net);
         self.net.lose_dropped(self.now, &mut self.ends);
     }
@@ -247,7 +254,9 @@ impl Ends for RouteEnds {
     }
 
     fn lose(&mut self, at: Time, packet: Packet, _: &mut Net) {
-        self.depart(at, packet.seq, PacketOutcome::Dropped);
+        if let Body::Token { token, .. } = packet.body {
+            self.depart(at, token, PacketOutcome::Dropped);
+        }
     }
 
     /// Nobody else sets an event here.
@@ -257,17 +266,20 @@ impl Ends for RouteEnds {
 impl RouteEnds {
     /// A packet enters its next link, or is where it was sent to.
     fn carry(&mut self, at: Time, packet: Packet, net: &mut Net) {
-        let route = &self.routes[packet.route() as usize];
+        let Body::Token {
+            token, route, ce, ..
+        } = packet.body
+        else {
+            return;
+        };
+        let route = &self.routes[route as usize];
         match route.get(usize::from(packet.hop)) {
             Some(&link) => {
                 if !net.offer(at, link, packet) {
-                    self.depart(at, packet.seq, PacketOutcome::Dropped);
+                    self.depart(at, token, PacketOutcome::Dropped);
                 }
             }
-            None => {
-                let ce = packet.is_ce();
-                self.depart(at, packet.seq, PacketOutcome::Arrived { ce });
-            }
+            None => self.depart(at, token, PacketOutcome::Arrived { ce }),
         }
     }
 

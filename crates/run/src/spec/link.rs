@@ -30,7 +30,7 @@ pub struct LinkSpec {
     pub discipline: Discipline,
     /// Random loss at the entry.
     pub loss: Loss,
-    /// Random loss strikes ACKs, SYNs and pings too, not only data and datagrams.
+    /// Random loss drops ACKs, SYNs and pings too, not only data and datagrams.
     pub loss_of_acks: bool,
     /// Each packet's delay is longer by a uniform part of this; order is kept.
     pub jitter: Span,
@@ -73,7 +73,7 @@ impl LinkSpec {
     }
 
     /// True if the link has nothing but a buffer, a rate, a delay and random loss.
-    pub fn is_plain(&self) -> bool {
+    pub fn is_fifo(&self) -> bool {
         // Every field, so that a new one is not forgotten.
         let Self {
             name: _,

@@ -255,8 +255,8 @@ mod tests {
 
     impl Standing {
         /// Times in steps of 10 microseconds at which packets are dropped or marked, over `steps`.
-        fn strikes(&mut self, delay: Span, backlog: u64, steps: u64) -> Vec<u64> {
-            let mut strikes = Vec::new();
+        fn drops(&mut self, delay: Span, backlog: u64, steps: u64) -> Vec<u64> {
+            let mut drops = Vec::new();
             for _ in 0..steps {
                 self.now += 1;
                 let now = Time::ZERO + Span::from_secs(100) + STEP * self.now;
@@ -275,13 +275,13 @@ mod tests {
                         .pop(&self.p, now, &mut fifo, 1500, &mut self.marks, &mut dropped);
                 assert_eq!(popped.unwrap().waited, delay);
                 let n = dropped.len() as u64 + self.marks - before;
-                strikes.extend((0..n).map(|_| self.now));
+                drops.extend((0..n).map(|_| self.now));
             }
-            strikes
+            drops
         }
     }
 
-    /// Steps at which the law strikes when the delay rises at step `from`: after an interval, then
+    /// Steps at which the law drops when the delay rises at step `from`: after an interval, then
     /// after an interval over the square root of `count`, `count` + 1, ...
     fn expected(from: u64, count: u32, n: usize) -> Vec<u64> {
         let interval = 10_000.0;
@@ -299,10 +299,10 @@ mod tests {
     #[test]
     fn drops_come_faster_by_the_square_root() {
         let mut s = Standing::default();
-        let strikes = s.strikes(Span::from_millis(20), 5, 120_000);
-        assert!(strikes.len() > 30, "{}", strikes.len());
-        assert_eq!(strikes, expected(1, 1, strikes.len()));
-        assert_eq!(strikes[..4], [10_001, 20_001, 27_073, 32_846]);
+        let drops = s.drops(Span::from_millis(20), 5, 120_000);
+        assert!(drops.len() > 30, "{}", drops.len());
+        assert_eq!(drops, expected(1, 1, drops.len()));
+        assert_eq!(drops[..4], [10_001, 20_001, 27_073, 32_846]);
     }
 
     #[test]
@@ -316,35 +316,35 @@ mod tests {
             p: ecn,
             ..Standing::default()
         };
-        let strikes = s.strikes(Span::from_millis(20), 5, 60_000);
-        assert_eq!(strikes, expected(1, 1, strikes.len()));
-        assert_eq!(s.marks, strikes.len() as u64);
+        let drops = s.drops(Span::from_millis(20), 5, 60_000);
+        assert_eq!(drops, expected(1, 1, drops.len()));
+        assert_eq!(s.marks, drops.len() as u64);
         // Packets that may not be marked are dropped, and ECN that is off marks nothing.
         let mut plain = Standing {
             p: ecn,
             ..Standing::default()
         };
-        assert_eq!(plain.strikes(Span::from_millis(20), 5, 60_000), strikes);
+        assert_eq!(plain.drops(Span::from_millis(20), 5, 60_000), drops);
         let mut off = Standing {
             ect: true,
             ..Standing::default()
         };
-        assert_eq!(off.strikes(Span::from_millis(20), 5, 60_000), strikes);
+        assert_eq!(off.drops(Span::from_millis(20), 5, 60_000), drops);
         assert_eq!((plain.marks, off.marks), (0, 0));
     }
 
     #[test]
     fn nothing_is_dropped_below_the_target_or_from_one_packet() {
         let mut s = Standing::default();
-        assert_eq!(s.strikes(Span::from_nanos(4_999_999), 5, 50_000), []);
-        assert_eq!(s.strikes(Span::from_millis(50), 2, 50_000), []);
+        assert_eq!(s.drops(Span::from_nanos(4_999_999), 5, 50_000), []);
+        assert_eq!(s.drops(Span::from_millis(50), 2, 50_000), []);
         // A single low delay within the interval begins it anew.
-        assert_eq!(s.strikes(Span::from_millis(5), 5, 10_000), []);
-        assert_eq!(s.strikes(Span::from_millis(4), 5, 1), []);
-        assert_eq!(s.strikes(Span::from_millis(5), 5, 10_001), [120_002]);
+        assert_eq!(s.drops(Span::from_millis(5), 5, 10_000), []);
+        assert_eq!(s.drops(Span::from_millis(4), 5, 1), []);
+        assert_eq!(s.drops(Span::from_millis(5), 5, 10_001), [120_002]);
     }
 
-    /// Ten drops, a pause: if the law strikes again less than 16 intervals after the eleventh,
+    /// Ten drops, a pause: if the law drops again less than 16 intervals after the eleventh,
     /// which did not come, the count goes on at 10 - 1 = 9, so the next gap is 100 ms / 3; later it
     /// begins at one. The eleventh would have come 100 ms / sqrt(10), 3162 steps, after the tenth,
     /// and striking again takes 10 000 steps: the limit is a pause of 153 162 steps.
@@ -354,17 +354,13 @@ mod tests {
             let mut s = Standing::default();
             let high = Span::from_millis(20);
             while s.law.count < 10 {
-                s.strikes(high, 5, 1);
+                s.drops(high, 5, 1);
             }
-            s.strikes(Span::from_millis(1), 5, pause);
+            s.drops(Span::from_millis(1), 5, pause);
             let from = s.now + 1;
-            let strikes = s.strikes(high, 5, 25_000);
-            assert!(strikes.len() > 1);
-            assert_eq!(
-                strikes,
-                expected(from, count, strikes.len()),
-                "pause {pause}"
-            );
+            let drops = s.drops(high, 5, 25_000);
+            assert!(drops.len() > 1);
+            assert_eq!(drops, expected(from, count, drops.len()), "pause {pause}");
         }
     }
 

@@ -176,6 +176,7 @@ const MOST_DROPS: u32 = 64;
 mod tests {
     use super::super::testing::{ms, packet};
     use super::*;
+    use crate::packet::Body;
     use fullpipe_run::Buffer;
 
     fn fq(buffer: Buffer) -> FqCodelQueue {
@@ -277,7 +278,11 @@ mod tests {
         }
         assert!(dropped.is_empty());
         q.push(ms(0), packet(1, 100, 20), 0, &mut dropped);
-        let numbers: Vec<_> = dropped.iter().map(|p| (p.flow, p.seq)).collect();
+        let number = |p: &Packet| match p.body {
+            Body::Cross { number, .. } => (p.flow, number),
+            other => panic!("{other:?}"),
+        };
+        let numbers: Vec<_> = dropped.iter().map(number).collect();
         assert_eq!(numbers, (0..20).map(|n| (0, n)).collect::<Vec<_>>());
         assert_eq!((q.packets(), q.bytes()), (41, 20 * 1500 + 21 * 100));
         // A large buffer: the batch ends at 64.

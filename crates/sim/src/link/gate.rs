@@ -33,7 +33,7 @@ impl Gate {
         while let Some((_, loss)) = self.changes.pop_if(|c| c.0 <= now) {
             self.loss.change(loss);
         }
-        if (self.loss_of_acks || packet.bears_data()) && self.loss.strikes() {
+        if (self.loss_of_acks || packet.bears_data()) && self.loss.drops() {
             meter.random_drops += 1;
             return false;
         }

@@ -1,17 +1,17 @@
 //! A running link: queue, transmitter, delay, and what goes wrong on the way.
 //!
-//! - [`plain`]: first in, first out at one rate, or a pure delay, in closed form: the common link
+//! - [`fifo`]: first in, first out at one rate, or a pure delay, in closed form: the common link
 //!   and the fast one.
-//! - [`special`]: every other one, put together from [`gate`] (loss, policer), a queue ([`timed`]:
+//! - [`composite`]: every other one, put together from [`gate`] (loss, policer), a queue ([`timed`]:
 //!   in closed form, too; [`held`]: with an event per transmission, for disciplines that decide at
-//!   the exit), a [`transmitter`] (schedules and traces) and a [`wire`] (delays, jitter, strays).
+//!   the exit), a [`transmitter`] (schedules and traces) and a [`wire`] (delays, jitter, reordering).
 //! - [`meter`]: what both count, and the checks at the end.
 
+mod composite;
+mod fifo;
 mod gate;
 mod held;
 mod meter;
-mod plain;
-mod special;
 mod timed;
 mod transmitter;
 mod wire;
@@ -22,17 +22,17 @@ use fullpipe_units::Time;
 pub use meter::Watch;
 
 use crate::packet::Packet;
-use plain::Plain;
-use special::Special;
+use composite::CompositeLink;
+use fifo::FifoLink;
 
 /// A running link.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // the frequent one is in place
 pub enum Link {
     /// First in, first out, one rate, one delay.
-    Plain(Plain),
-    /// With rare elements.
-    Special(Box<Special>),
+    Fifo(FifoLink),
+    /// Put together from elements.
+    Composite(Box<CompositeLink>),
 }
 
 /// What became of a packet offered to a link. `first` asks for an event: none is pending.
@@ -46,10 +46,10 @@ pub enum Admission {
         first: bool,
     },
     /// It is on its way and will be overtaken.
-    Astray {
+    Reordered {
         /// Arrival at the far end.
         at: Time,
-        /// No other stray arrives before.
+        /// No other reordered packet arrives before.
         first: bool,
     },
     /// It waits in a queue that decides at the exit, or another packet was dropped for it, or it
@@ -80,12 +80,12 @@ impl Flying {
 impl Link {
     /// A link at time zero.
     pub fn new(spec: &LinkSpec, seed: u64, watch: &Watch) -> Self {
-        if spec.is_plain() {
+        if spec.is_fifo() {
             let mut spec = spec.clone();
             spec.delay += spec.drawn_spread(seed);
-            Self::Plain(Plain::new(&spec, seed, watch))
+            Self::Fifo(FifoLink::new(&spec, seed, watch))
         } else {
-            Self::Special(Box::new(Special::new(spec, seed, watch)))
+            Self::Composite(Box::new(CompositeLink::new(spec, seed, watch)))
         }
     }
 
@@ -93,8 +93,8 @@ impl Link {
     #[inline(always)]
     pub fn offer(&mut self, now: Time, packet: Packet, dropped: &mut Vec<Packet>) -> Admission {
         match self {
-            Self::Plain(link) => link.offer(now, packet),
-            Self::Special(link) => link.offer(now, packet, dropped),
+            Self::Fifo(link) => link.offer(now, packet),
+            Self::Composite(link) => link.offer(now, packet, dropped),
         }
     }
 
@@ -103,8 +103,8 @@ impl Link {
     #[inline]
     pub fn take(&mut self) -> Packet {
         match self {
-            Self::Plain(link) => link.take(),
-            Self::Special(link) => link.wire.take(),
+            Self::Fifo(link) => link.take(),
+            Self::Composite(link) => link.wire.take(),
         }
     }
 
@@ -112,16 +112,16 @@ impl Link {
     #[inline]
     pub fn next_arrival(&self) -> Option<Time> {
         match self {
-            Self::Plain(link) => link.next_arrival(),
-            Self::Special(link) => link.wire.next_arrival(),
+            Self::Fifo(link) => link.next_arrival(),
+            Self::Composite(link) => link.wire.next_arrival(),
         }
     }
 
-    /// The oldest stray, if it arrives by now, and when the next one does.
-    pub fn take_stray(&mut self) -> (Option<Packet>, Option<Time>) {
+    /// The oldest reordered packet, if it arrives by now, and when the next one does.
+    pub fn take_reordered(&mut self) -> (Option<Packet>, Option<Time>) {
         match self {
-            Self::Plain(_) => (None, None),
-            Self::Special(link) => (link.wire.take_stray(), link.wire.next_stray()),
+            Self::Fifo(_) => (None, None),
+            Self::Composite(link) => (link.wire.take_reordered(), link.wire.next_reordered()),
         }
     }
 
@@ -133,8 +133,8 @@ impl Link {
         dropped: &mut Vec<Packet>,
     ) -> (Option<Admission>, Option<Time>) {
         match self {
-            Self::Plain(_) => (None, None),
-            Self::Special(link) => link.transmit(now, dropped),
+            Self::Fifo(_) => (None, None),
+            Self::Composite(link) => link.transmit(now, dropped),
         }
     }
 
@@ -142,16 +142,16 @@ impl Link {
     /// packet will have left.
     pub fn room(&mut self, now: Time, size: u16) -> Option<Time> {
         match self {
-            Self::Plain(link) => link.room(now, size),
-            Self::Special(link) => link.room(now, size),
+            Self::Fifo(link) => link.room(now, size),
+            Self::Composite(link) => link.room(now, size),
         }
     }
 
     /// Every packet inside.
     pub fn inside(&self) -> Box<dyn Iterator<Item = &Packet> + '_> {
         match self {
-            Self::Plain(link) => Box::new(link.inside()),
-            Self::Special(link) => Box::new(link.inside()),
+            Self::Fifo(link) => Box::new(link.inside()),
+            Self::Composite(link) => Box::new(link.inside()),
         }
     }
 
@@ -161,8 +161,8 @@ impl Link {
     /// A sentence about the first invariant that does not hold.
     pub fn finish(self) -> Result<LinkOutcome, String> {
         match self {
-            Self::Plain(link) => link.finish(),
-            Self::Special(link) => link.finish(),
+            Self::Fifo(link) => link.finish(),
+            Self::Composite(link) => link.finish(),
         }
     }
 }

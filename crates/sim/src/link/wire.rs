@@ -1,5 +1,5 @@
 //! The way behind the transmitter: a delay that may change, jitter that keeps the order, and
-//! packets that go astray and arrive later than those behind them.
+//! packets that are reordered and arrive later than those behind them.
 
 use fullpipe_run::{ComponentRng, LinkSpec, Reorder};
 use fullpipe_units::{Span, Time};
@@ -16,11 +16,11 @@ pub struct Wire {
     changes: Vec<(Time, Span)>,
     jitter: Option<(ComponentRng, Span)>,
     reorder: Option<Chance>,
-    /// Latest arrival so far, strays apart.
+    /// Latest arrival so far, reordered packets apart.
     last: Time,
     flying: Ring<Flying>,
     /// In order among themselves: all are late by the same.
-    strays: Ring<Flying>,
+    reordered: Ring<Flying>,
 }
 
 /// Draws the packets that are reordered.
@@ -52,7 +52,7 @@ impl Wire {
             reorder: spec.reorder.map(|r| Chance::new(r, rng("reorder"))),
             last: Time::ZERO,
             flying: Ring::new(Flying::NONE),
-            strays: Ring::new(Flying::NONE),
+            reordered: Ring::new(Flying::NONE),
         }
     }
 
@@ -68,15 +68,15 @@ impl Wire {
         let arrives = arrives.max(self.last);
         self.last = arrives;
         if let Some(chance) = &mut self.reorder
-            && chance.strikes()
+            && chance.reorders()
         {
             let at = arrives + chance.spec.extra;
-            let first = self.strays.is_empty();
-            self.strays.push(Flying {
+            let first = self.reordered.is_empty();
+            self.reordered.push(Flying {
                 arrives: at,
                 packet,
             });
-            return Admission::Astray { at, first };
+            return Admission::Reordered { at, first };
         }
         let first = self.flying.is_empty();
         self.flying.push(Flying { arrives, packet });
@@ -93,26 +93,26 @@ impl Wire {
         self.flying.front().map(|f| f.arrives)
     }
 
-    /// The oldest stray, which arrives now.
-    pub fn take_stray(&mut self) -> Option<Packet> {
-        (!self.strays.is_empty()).then(|| self.strays.pop().packet)
+    /// The oldest reordered packet, which arrives now.
+    pub fn take_reordered(&mut self) -> Option<Packet> {
+        (!self.reordered.is_empty()).then(|| self.reordered.pop().packet)
     }
 
-    /// When the next stray arrives.
-    pub fn next_stray(&self) -> Option<Time> {
-        self.strays.front().map(|f| f.arrives)
+    /// When the next reordered packet arrives.
+    pub fn next_reordered(&self) -> Option<Time> {
+        self.reordered.front().map(|f| f.arrives)
     }
 
     /// Packets sent so far.
     pub fn sent(&self) -> u64 {
-        self.flying.pushed() + self.strays.pushed()
+        self.flying.pushed() + self.reordered.pushed()
     }
 
     /// Every packet on the way.
     pub fn inside(&self) -> impl Iterator<Item = &Packet> + '_ {
         self.flying
             .iter()
-            .chain(self.strays.iter())
+            .chain(self.reordered.iter())
             .map(|f| &f.packet)
     }
 }
@@ -123,7 +123,7 @@ impl Chance {
         Self { rng, spec, gap }
     }
 
-    fn strikes(&mut self) -> bool {
+    fn reorders(&mut self) -> bool {
         self.gap -= 1;
         let hit = self.gap == 0;
         if hit {

@@ -39,10 +39,10 @@ fn jitter_keeps_the_order() {
     assert!((q - 16.0).abs() < 0.5, "{q}");
 }
 
-/// Each stray is overtaken by the packets behind it for 5 ms; every one of them is out of order
+/// Each reordered packet is overtaken by the packets behind it for 5 ms; every one of them is out of order
 /// when it arrives.
 #[test]
-fn strays_are_out_of_order() {
+fn reordered_packets_are_out_of_order() {
     for p in [0.01, 0.1] {
         let mut spec = RunSpec {
             flows: vec![{
@@ -70,7 +70,7 @@ fn strays_are_out_of_order() {
             }
         }
         let deviation = (p * (1.0 - p) / all).sqrt();
-        // A few strays find nobody behind them.
+        // A few of them find nobody behind them.
         assert!(
             late / all < p + 4.0 * deviation && late / all > 0.93 * p - 4.0 * deviation,
             "{p}: {} of {all}",

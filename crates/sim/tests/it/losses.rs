@@ -1,4 +1,4 @@
-//! Where an exact loss strikes: on the way into the path, or at the receiver's host.
+//! Where an exact loss happens: on the way into the path, or at the receiver's host.
 
 use fullpipe_run::{Buffer, Drops};
 use fullpipe_sim::run;

@@ -1,4 +1,4 @@
-//! A link with rare elements, in the order of [`LinkSpec`].
+//! A link put together from elements, in the order of [`LinkSpec`].
 
 use fullpipe_run::{ComponentRng, LinkOutcome, LinkSpec};
 use fullpipe_units::Time;
@@ -13,9 +13,9 @@ use super::wire::Wire;
 use crate::aqm::ExitAqm;
 use crate::packet::Packet;
 
-/// A running link with rare elements.
+/// A running link put together from elements.
 #[derive(Debug)]
-pub struct Special {
+pub struct CompositeLink {
     spec: LinkSpec,
     gate: Gate,
     queue: Queue,
@@ -35,7 +35,7 @@ enum Queue {
     Held(Held),
 }
 
-impl Special {
+impl CompositeLink {
     /// A link at time zero.
     pub fn new(spec: &LinkSpec, seed: u64, watch: &Watch) -> Self {
         let queue = match Transmitter::new(spec) {

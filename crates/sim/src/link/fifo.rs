@@ -12,7 +12,7 @@ use crate::ring::Ring;
 
 /// A running FIFO link without rare elements.
 #[derive(Debug)]
-pub struct Plain {
+pub struct FifoLink {
     flying: Ring<Flying>,
     delay: Span,
     /// Bits per second; 0 for a pure delay.
@@ -27,7 +27,7 @@ pub struct Plain {
     /// Bytes of the largest packet so far.
     largest: u16,
     /// At most so many of `flying`, from the back, have not left the transmitter yet: exactly so
-    /// many after [`Plain::release`].
+    /// many after [`FifoLink::release`].
     waiting: u64,
     waiting_bytes: u64,
     /// With fewer than this in `waiting` there is room, and the queue is no longer than it was
@@ -40,7 +40,7 @@ pub struct Plain {
     spec: Box<LinkSpec>,
 }
 
-impl Plain {
+impl FifoLink {
     /// A link at time zero; its delay is that of `spec`, the spread included.
     pub fn new(spec: &LinkSpec, seed: u64, watch: &Watch) -> Self {
         let loss = (spec.loss != Loss::None).then(|| {
@@ -73,7 +73,7 @@ impl Plain {
     #[inline(always)]
     pub fn offer(&mut self, now: Time, packet: Packet) -> Admission {
         self.meter.offered += 1;
-        if self.loss.is_some() && self.strikes(&packet) {
+        if self.loss.is_some() && self.loses(&packet) {
             self.meter.random_drops += 1;
             return Admission::Refused;
         }
@@ -102,9 +102,9 @@ impl Plain {
     }
 
     #[inline]
-    fn strikes(&mut self, packet: &Packet) -> bool {
+    fn loses(&mut self, packet: &Packet) -> bool {
         let loss = self.loss.as_mut();
-        packet.bears_data() && loss.is_some_and(|loss| loss.strikes())
+        packet.bears_data() && loss.is_some_and(|loss| loss.drops())
     }
 
     /// The oldest packet, which arrives now. The link holds one: its arrival was scheduled.
