@@ -16,6 +16,9 @@ pub struct Range {
 }
 
 impl Range {
+    /// No segment.
+    pub const EMPTY: Self = Self { start: 0, end: 0 };
+
     /// Number of segments.
     pub fn len(&self) -> u64 {
         self.end - self.start

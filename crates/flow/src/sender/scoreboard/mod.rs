@@ -32,6 +32,8 @@ pub struct Scoreboard {
     una: u64,
     nxt: u64,
     sacked: RangeSet,
+    /// Blocks that ACKs reported lately, all in `sacked` or below `una` (Linux `recv_sack_cache`).
+    reported: [Range; 4],
     out: Out,
     /// Outstanding records with any mark.
     marked: u64,
@@ -64,6 +66,7 @@ impl Default for Scoreboard {
             una: 0,
             nxt: 0,
             sacked: RangeSet::default(),
+            reported: [Range::EMPTY; 4],
             out: Out::default(),
             marked: 0,
             fack: 0,
