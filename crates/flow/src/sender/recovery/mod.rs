@@ -30,28 +30,29 @@ use probe::TailProbe;
 use rack::Rack;
 use undo::UndoMark;
 
-/// State of loss recovery.
+/// State of loss recovery. What a plain ACK reads comes first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct Recovery {
-    cfg: RecoveryConfig,
     phase: Phase,
+    frto: Frto,
+    cfg: RecoveryConfig,
+    /// Timeouts since the last ACK that advanced.
+    expiries: u32,
+    probe: TailProbe,
+    rack: Rack,
+    prr: Option<Prr>,
     /// Data below this number was sent when the present reduction began (RFC 6675 RecoveryPoint).
     point: u64,
     /// When it began: a lost retransmission that left before is part of it.
     reduced_at: Time,
-    prr: Option<Prr>,
-    undo: Option<UndoMark>,
-    frto: Frto,
-    rack: Rack,
-    newreno: NewReno,
-    probe: TailProbe,
     /// RFC 6675 RescueRxt: the one rescue retransmission is due once `una` has passed it;
     /// [`u64::MAX`] when used.
     rescue_after: u64,
     /// Segments sent by Limited Transmit in this disorder: not part of FlightSize.
     limited_sent: u64,
-    /// Timeouts since the last ACK that advanced.
-    expiries: u32,
+    newreno: NewReno,
+    undo: Option<UndoMark>,
 }
 
 /// An ACK that is not a plain cumulative one in an open, clean window.
