@@ -17,21 +17,25 @@ use crate::ranges::{Range, RangeSet};
 use crate::segment::{Ack, SackBlocks, Segment};
 
 /// Receiver of one flow. Feed it segments and timer expiries; it answers with ACKs.
+///
+/// In memory as it stands here: what every segment touches comes first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Receiver {
-    cfg: ReceiverConfig,
-    clock: TimerClock,
     next: u64,
     ahead: RangeSet,
-    /// The ranges of `ahead` reported last, most recent first, and those of them that have been
-    /// acknowledged since: these begin below `next`.
-    recent: [Range; 4],
     /// Segments not yet acknowledged.
     pending: u32,
-    deadline: Time,
-    echo: Time,
-    ece: bool,
     quick: u32,
+    /// ACKs that the next one stands for.
+    merged: u32,
+    ece: bool,
+    deadline: Time,
+    /// When the merged ACKs leave.
+    merge_until: Time,
+    echo: Time,
+    counts: ReceiverCounts,
+    highest: u64,
     /// Window in force, segments (Linux `rcv_wnd`, as `rcv_ssthresh` bounds it).
     rcv_wnd: u64,
     /// Largest window, segments (Linux `window_clamp`).
@@ -41,18 +45,17 @@ pub struct Receiver {
     rcv_wnd_right_edge: u64,
     /// One past the last segment that the last ACK admitted.
     last_advertised: u64,
+    clock: TimerClock,
+    cfg: ReceiverConfig,
+    /// The ranges of `ahead` reported last, most recent first, and those of them that have been
+    /// acknowledged since: these begin below `next`.
+    recent: [Range; 4],
     /// A cumulative number and the ACKs due for it while a hole is open.
     repeated: (u64, u32),
-    /// ACKs that the next one stands for.
-    merged: u32,
-    /// When the merged ACKs leave.
-    merge_until: Time,
     /// The SYN's arrival, then the RTT that the first data shows.
     opened: Option<Time>,
     rtt: Option<Span>,
     last_arrival: Time,
-    highest: u64,
-    counts: ReceiverCounts,
 }
 
 /// Totals of a receiver.
