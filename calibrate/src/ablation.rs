@@ -88,6 +88,8 @@ fn sender(to: &mut SenderConfig, from: &SenderConfig, field: &str) -> bool {
         "window.slow_start_limit" => to.window.slow_start_limit = from.window.slow_start_limit,
         "window.decrease_base" => to.window.decrease_base = from.window.decrease_base,
         "recovery.reduction" => to.recovery.reduction = from.recovery.reduction,
+        "recovery.frto_by" => to.recovery.frto_by = from.recovery.frto_by,
+        "recovery.undo_by" => to.recovery.undo_by = from.recovery.undo_by,
         "recovery.loss_window" => to.recovery.loss_window = from.recovery.loss_window,
         "recovery.reduce_on_lost_retransmission" => {
             to.recovery.reduce_on_lost_retransmission = from.recovery.reduce_on_lost_retransmission;

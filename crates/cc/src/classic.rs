@@ -337,7 +337,9 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
 
     fn on_rto(&mut self, ev: &RtoEvent) {
         if ev.first {
-            self.save();
+            if !ev.nested {
+                self.save();
+            }
             let base = self.frame.base(ev.flight);
             self.frame.win.ssth = self.law.on_rto(self.frame.win.w, base, ev).max(2.0);
             self.frame.start.on_congestion();

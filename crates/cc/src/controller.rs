@@ -386,6 +386,9 @@ pub struct RtoEvent {
     pub now: Time,
     /// First expiry for this segment: only then `ssthresh` changes.
     pub first: bool,
+    /// A recovery is under way that [`Controller::on_undo`] would take back as a whole: the
+    /// snapshot from its start stays (RFC 3522 section 3.2).
+    pub nested: bool,
     /// FlightSize, segments.
     pub flight: u64,
     /// Segments still taken to be in the network after everything old was marked lost (RFC 8985
@@ -404,6 +407,7 @@ impl RtoEvent {
         Self {
             now,
             first: true,
+            nested: false,
             flight,
             pipe: 0,
             srtt: Span::ZERO,

@@ -12,8 +12,8 @@ pub mod trace;
 pub use config::{
     AckCompression, AckConfig, ArtificialLoss, Detector, HostConfig, LocalDrop, LossWindow,
     PacingConfig, Preset, ReceiveWindowConfig, ReceiverConfig, RecoveryConfig, Reduction,
-    RtoConfig, RtoRule, RttSample, SackConfig, SenderConfig, TimerConfig, TimerGrain, Validation,
-    WindowConfig,
+    RtoConfig, RtoRule, RttSample, SackConfig, SenderConfig, SpuriousRule, TimerConfig, TimerGrain,
+    Validation, WindowConfig,
 };
 pub use episode::{Episode, EpisodeKind};
 pub use ranges::{Range, RangeSet};

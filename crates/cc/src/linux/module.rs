@@ -219,8 +219,10 @@ impl<M: Module> Controller for Linux<M> {
         self.clock(ev.now);
         let sk = &mut self.sk;
         if ev.first {
-            self.prior_ssthresh = sk.current_ssthresh();
-            sk.prior_cwnd = sk.cwnd;
+            if !ev.nested {
+                self.prior_ssthresh = sk.current_ssthresh();
+                sk.prior_cwnd = sk.cwnd;
+            }
             sk.ssthresh = self.module.ssthresh(sk);
             self.module.on_event(sk, Event::Loss);
         }

@@ -116,11 +116,22 @@ pub struct RecoveryConfig {
     ///
     /// Default: true; `2003`: false.
     pub frto: bool,
+    /// Whose F-RTO it is. By the RFC the first ACK that advances starts the test, and a timeout in
+    /// a recovery does not (section 3.1 steps 1 and 2); by Linux any ACK of data that was not
+    /// resent ends it, also a SACK that was under way when the timer went off
+    /// (`tcp_process_loss`).
+    ///
+    /// Default: [`SpuriousRule::Rfc`]; `linux`: [`SpuriousRule::Linux`].
+    pub frto_by: SpuriousRule,
     /// Undo a reduction that time stamps (Eifel, RFC 3522), DSACK (RFC 3708) or F-RTO show to be
     /// spurious.
     ///
     /// Default: true; `2003`: false.
     pub undo: bool,
+    /// Whose rules tell that a reduction was spurious: the RFCs' or the kernel's.
+    ///
+    /// Default: [`SpuriousRule::Rfc`]; `linux`: [`SpuriousRule::Linux`].
+    pub undo_by: SpuriousRule,
     /// The window after a retransmission timeout.
     ///
     /// Default: [`LossWindow::One`]; `linux`: [`LossWindow::FlightPlusOne`].
@@ -257,6 +268,17 @@ pub enum Detector {
     NewReno,
 }
 
+/// By whose rules a reduction proves spurious.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SpuriousRule {
+    /// The first ACK that advances after the first retransmission decides, by its time stamp (RFC
+    /// 3522); later ones by DSACK (RFC 3708).
+    Rfc,
+    /// Every ACK that advances may decide, by a time stamp in whole milliseconds; a count of DSACKs
+    /// decides too (Linux 6.1 `tcp_may_undo`, `net/ipv4/tcp_input.c`).
+    Linux,
+}
+
 /// What the sender does when its own interface queue refuses a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LocalDrop {
@@ -383,7 +405,9 @@ impl SenderConfig {
                 reduction: Reduction::Prr,
                 tlp: true,
                 frto: true,
+                frto_by: SpuriousRule::Rfc,
                 undo: true,
+                undo_by: SpuriousRule::Rfc,
                 loss_window: LossWindow::One,
                 reduce_on_lost_retransmission: true,
                 recover_from_loss: false,
@@ -451,6 +475,8 @@ impl SenderConfig {
                 },
                 recovery: RecoveryConfig {
                     reduction: Reduction::PrrWindow,
+                    frto_by: SpuriousRule::Linux,
+                    undo_by: SpuriousRule::Linux,
                     loss_window: LossWindow::FlightPlusOne,
                     reduce_on_lost_retransmission: false,
                     recover_from_loss: true,

@@ -5,7 +5,7 @@ use fullpipe_cc::{AckEvent, CongestionKind, Controller, IdleEvent, Stamps};
 use fullpipe_units::{Span, Time};
 
 use super::Sender;
-use super::recovery::{Irregular, PrrAck};
+use super::recovery::{Irregular, PrrAck, Verdict};
 use super::rtt::RttUpdate;
 use super::scoreboard::{Delivered, Sent};
 use crate::config::{Detector, RttSample};
@@ -246,8 +246,15 @@ impl<C: Controller> Sender<C> {
         let now = ir.now;
         self.recovery
             .on_irregular_ack(ir, &self.board, self.rtt.min());
-        if self.recovery.shows_spurious_reduction(ir) {
-            self.undo_reduction(now, ir.echo());
+        let verdict = self.recovery.judge_reduction(ir, &self.board);
+        let mut open = false;
+        match verdict {
+            Verdict::Stands => {}
+            Verdict::Spurious { unmark } => {
+                self.undo_reduction(now, ir.echo(), unmark);
+                open = true;
+            }
+            Verdict::Doubtful => return self.recovery.doubt(),
         }
         if self.recovery.probe_repaired_loss(ir, &self.board) {
             self.reduce(now, CongestionKind::Loss, 0, event);
@@ -257,9 +264,10 @@ impl<C: Controller> Sender<C> {
             .recovery
             .shows_spurious_timeout(ir, &self.board, new_data)
         {
-            self.undo_reduction(now, ir.echo());
+            self.undo_reduction(now, ir.echo(), true);
+            open = true;
         }
-        let ended = self.leave_phase_if_done(now);
+        open |= self.leave_phase_if_done(now);
         self.recovery.enter_disorder(&self.board);
         let losses = self.recovery.detect(
             now,
@@ -270,7 +278,7 @@ impl<C: Controller> Sender<C> {
         );
         event.lost = losses.all();
         self.report_losses(now);
-        self.answer(now, losses, ended, event);
+        self.answer(now, losses, open, event);
     }
 
     /// Losses that the sender pretends, marks, and the window law: the end of an ACK.

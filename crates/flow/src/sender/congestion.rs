@@ -22,10 +22,11 @@ pub(super) struct Sign {
 }
 
 impl<C: Controller> Sender<C> {
-    /// The answer to what the detector found after an ACK; `ended`: the ACK ended a reduction.
-    pub(super) fn answer(&mut self, now: Time, losses: Losses, ended: bool, event: &mut AckEvent) {
+    /// The answer to what the detector found after an ACK; `open`: the ACK ended a reduction or
+    /// undid one.
+    pub(super) fn answer(&mut self, now: Time, losses: Losses, open: bool, event: &mut AckEvent) {
         // What is missing of the data sent since the last reduction is the next window's loss.
-        let lost = if ended {
+        let lost = if open {
             self.board.lost_out()
         } else {
             losses.originals
@@ -152,15 +153,15 @@ impl<C: Controller> Sender<C> {
     }
 
     /// The last reduction was spurious (RFC 4015 for the answer); `echo` is the time stamp of the
-    /// segment whose ACK shows it, if it is known.
-    pub(super) fn undo_reduction(&mut self, now: Time, echo: Option<Time>) {
+    /// segment whose ACK shows it, if it is known; `unmark`: nothing is lost after all.
+    pub(super) fn undo_reduction(&mut self, now: Time, echo: Option<Time>, unmark: bool) {
         let Some(mark) = self.recovery.take_undo() else {
             return;
         };
         let before = self.cc.window();
         self.cc.on_undo(now);
         self.log(now, EpisodeKind::Undo, before);
-        self.recovery.undone(&mut self.board);
+        self.recovery.undone(unmark, &mut self.board);
         if mark.is_of_timeout() {
             // RFC 4015 section 3.2: the delay that fooled the timer counts.
             let delay = echo.map_or(self.rtt.latest(), |sent| now.saturating_since(sent));

@@ -56,31 +56,27 @@ use usage::Usage;
 use validation::WindowValidation;
 
 /// Sender of one flow.
-///
-/// In memory as it stands here: what every segment and every ACK touches lies together, and what
-/// few do lies behind it, so that a host of many flows misses few cache lines.
 #[derive(Clone, Debug)]
-#[repr(C)]
 pub struct Sender<C = Stack> {
+    cfg: SenderConfig,
+    cc: C,
     connection: Connection,
+    board: Scoreboard,
+    rtt: RttEstimator,
+    delivery: Delivery,
+    recovery: Recovery,
+    timers: Timers,
     persist: Persist,
     limits: Limits,
     budget: Budget,
     pacer: Pacer,
     writes: Writes,
-    usage: Usage,
-    timers: Timers,
-    last_sent: Time,
-    delivery: Delivery,
-    record: Record,
-    board: Scoreboard,
-    rtt: RttEstimator,
-    artificial: Option<Box<Artificial>>,
     ecn: Ecn,
-    recovery: Recovery,
-    cc: C,
+    usage: Usage,
     validation: WindowValidation,
-    cfg: SenderConfig,
+    artificial: Option<Box<Artificial>>,
+    last_sent: Time,
+    record: Record,
 }
 
 impl<C: Controller> Sender<C> {

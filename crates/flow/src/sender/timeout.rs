@@ -114,16 +114,19 @@ impl<C: Controller> Sender<C> {
                 sacked: 0,
             },
         );
+        let retransmissions = self.board.retrans_out();
         self.recovery.lose_all(now, &mut self.board);
         self.report_losses(now);
         let mut expiry = RtoEvent::new(now, event.flight);
         expiry.first = reduces;
+        expiry.nested = !self.recovery.timeout_is_fresh(reduces);
         expiry.pipe = self.board.pipe();
         expiry.srtt = event.srtt;
         expiry.min_rtt = event.min_rtt;
         self.cc.on_rto(&expiry);
         self.log(now, EpisodeKind::Timeout, before);
-        self.recovery.enter_loss(now, reduces, &self.board);
+        self.recovery
+            .enter_loss(now, reduces, retransmissions, &self.board);
         self.ecn.note_reduction();
         self.pacer.end_spreading();
         self.rtt.back_off();

@@ -168,6 +168,14 @@ pub fn sack(cum: u64, blocks: &[(u64, u64)]) -> Ack {
     a
 }
 
+/// An ACK with SACK blocks that echoes a stamp of `echo_ms`.
+pub fn sack_echo(cum: u64, blocks: &[(u64, u64)], echo_ms: f64) -> Ack {
+    Ack {
+        echo: ms(echo_ms),
+        ..sack(cum, blocks)
+    }
+}
+
 /// A DSACK for one segment.
 pub fn dsack(cum: u64, seq: u64) -> Ack {
     Ack {

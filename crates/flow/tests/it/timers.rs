@@ -1,10 +1,10 @@
 //! Retransmission timer, tail loss probe, and the ways to find out that a reduction was wrong.
 
 use fullpipe_cc::{CongestionKind, Phase};
-use fullpipe_flow::{Detector, EpisodeKind, Preset, SenderConfig};
+use fullpipe_flow::{Detector, EpisodeKind, Preset, SenderConfig, SpuriousRule};
 
 use crate::host::Out::{self, N, R};
-use crate::host::{Halver, Host, ack, dsack, modern, ms, sack, span_ms};
+use crate::host::{Halver, Host, ack, dsack, modern, ms, sack, sack_echo, span_ms};
 
 fn kinds(h: &mut Host) -> Vec<EpisodeKind> {
     h.s.drain_log().map(|e| e.kind).collect()
@@ -342,6 +342,71 @@ fn a_genuine_timeout_is_not_undone_by_frto() {
     assert_eq!(out.first(), Some(&R(1)));
 }
 
+/// RFC 5682 section 3.1 step 2: SACKs before the ACK of the retransmission only tell the scoreboard,
+/// and an ACK of all that was sent before the timeout says nothing. Linux takes the first SACK.
+#[test]
+fn a_sack_under_way_when_the_timer_goes_off_proves_nothing() {
+    for (by, undos) in [(SpuriousRule::Rfc, 0), (SpuriousRule::Linux, 1)] {
+        let cfg = modern().with(|c| {
+            c.recovery.tlp = false;
+            c.recovery.frto_by = by;
+        });
+        let mut h = Host::new(cfg, 10.0);
+        h.wait(1000.0);
+        h.ack_at(1001.0, &sack(0, &[(5, 6)]));
+        assert_eq!(h.s.controller().undos, undos, "{by:?}");
+        h.ack_at(1080.0, &ack(10, 1000.0));
+        assert_eq!(h.s.controller().undos, undos, "{by:?}");
+        assert_eq!(h.s.phase(), Phase::Open);
+    }
+}
+
+/// RFC 5682 section 3.1 step 1: a timeout inside a recovery starts no test, one that repeats the
+/// timeout before any ACK does.
+#[test]
+fn frto_begins_outside_of_recoveries_alone() {
+    let cfg = modern().with(|c| c.recovery.tlp = false);
+    let mut h = Host::new(cfg.clone(), 10.0);
+    for i in 0..3 {
+        h.ack_at(80.0 + i as f64, &sack(0, &[(1, 2 + i)]));
+    }
+    assert_eq!(h.s.phase(), Phase::Recovery);
+    h.wait(1200.0);
+    h.ack_at(1280.0, &sack(1, &[(2, 4)]));
+    h.ack_at(1281.0, &sack(1, &[(2, 6)]));
+    assert_eq!((h.s.counts().timeouts, h.s.controller().undos), (1, 0));
+
+    let mut h = Host::new(cfg, 10.0);
+    h.wait(3000.0);
+    assert_eq!(h.s.counts().timeouts, 2);
+    assert_eq!(h.ack_at(3001.0, &ack(1, 1000.0)), [N(10)]);
+    h.ack_at(3002.0, &ack(2, 1000.0));
+    assert_eq!(h.s.controller().undos, 1);
+}
+
+/// Step 3: an ACK that only moves the window is none of those that decide.
+#[test]
+fn a_window_update_does_not_end_frto() {
+    let cfg = modern().with(|c| c.recovery.tlp = false);
+    let mut cc = Halver::new(10.0);
+    cc.slow_start = true;
+    let mut h = Host::with(cfg, cc);
+    h.wait(1000.0);
+    assert_eq!(h.ack_at(1005.0, &ack(1, 1000.0)), [N(10), N(11)]);
+    let update = fullpipe_flow::Ack {
+        window_end: 1000,
+        ..ack(1, 1000.0)
+    };
+    assert_eq!(h.ack_at(1006.0, &update), []);
+    let news = fullpipe_flow::Ack {
+        window_end: 1000,
+        ..ack(2, 1000.0)
+    };
+    h.ack_at(1010.0, &news);
+    assert_eq!(h.s.controller().undos, 1);
+    assert_eq!(h.s.counts().retransmits, 1);
+}
+
 /// Nothing new to send: F-RTO cannot decide and must not wait (RFC 5682 section 2.1 step 2b).
 #[test]
 fn frto_without_new_data_is_conventional() {
@@ -388,6 +453,40 @@ fn an_old_echo_undoes_the_reduction() {
         assert_eq!(h.s.controller().undos, undos, "echo {echo}");
         assert_eq!(h.s.phase(), Phase::Open);
         assert_eq!(h.s.cwnd(), if undos == 1 { 20.0 } else { 10.0 });
+    }
+}
+
+/// RFC 8985 section 6.2 step 5 judges every outstanding segment by its last transmission: an undo
+/// must not leave a retransmission that the timeout gave up outside of that.
+#[test]
+fn an_undo_leaves_no_hole_that_nobody_looks_at() {
+    for detector in [Detector::Rack, Detector::Sack] {
+        let cfg = modern().with(|c| c.recovery.detector = detector);
+        let mut h = Host::new(cfg, 20.0);
+        // 0 is late, 10 is lost; both are resent, and 10 is lost again.
+        h.ack_at(80.0, &sack(0, &[(1, 10)]));
+        for i in 1..=11 {
+            h.ack_at(80.0 + i as f64, &sack(0, &[(11, 11 + i), (1, 10)]));
+        }
+        assert_eq!(h.s.counts().retransmits, 2, "{detector:?}");
+        h.wait(1200.0);
+        assert_eq!(h.s.counts().timeouts, 1);
+        let before = h.s.counts().retransmits;
+        h.ack_at(1201.0, &sack_echo(10, &[(11, 22)], 0.0));
+        assert_eq!(h.s.controller().undos, 1, "{detector:?}");
+        // What is sent now arrives a round trip later, 10 does not.
+        let nxt = h.s.nxt();
+        assert!(nxt >= 25, "{nxt}");
+        for i in 0..4 {
+            h.ack_at(1281.0 + 30.0 * i as f64, &sack(10, &[(11, nxt - 3 + i)]));
+        }
+        let again = h.log.iter().rev().find(|l| l.1.retransmission).unwrap();
+        assert_eq!(
+            (again.1.seq, h.s.counts().timeouts),
+            (10, 1),
+            "{detector:?}"
+        );
+        assert_eq!(h.s.counts().retransmits, before + 1, "{detector:?}");
     }
 }
 

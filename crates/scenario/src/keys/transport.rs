@@ -3,7 +3,7 @@
 use fullpipe_cc::{Base, Count};
 use fullpipe_flow::{
     AckCompression, Detector, LocalDrop, LossWindow, Preset, ReceiverConfig, Reduction, RtoRule,
-    RttSample, SenderConfig, TimerGrain, Validation,
+    RttSample, SenderConfig, SpuriousRule, TimerGrain, Validation,
 };
 use fullpipe_units::{Segments, WindowSize};
 
@@ -85,8 +85,12 @@ keys! {
         ], true, "proportional rate reduction (RFC 9937)";
         tlp: flag [=> sender.recovery.tlp], true, "tail loss probe (RFC 8985)";
         frto: flag [=> sender.recovery.frto], true, "forward RTO recovery (RFC 5682)";
+        frto_by: word(SpuriousRule) [=> sender.recovery.frto_by], "linux",
+            "whose forward RTO recovery";
         undo: flag [=> sender.recovery.undo], true,
             "undo reductions that prove spurious (RFC 3522, RFC 3708)";
+        undo_by: word(SpuriousRule) [=> sender.recovery.undo_by], "linux",
+            "whose rules tell by time stamps and DSACK that a reduction was spurious";
         min_rto: span(1_000_000, 60_000_000_000) [
             get |ends| Some(ends.sender.rto.min),
             set |ends, min| {
@@ -243,6 +247,13 @@ words! {
     RttSample {
         Newest = "newest", "the most recently sent";
         Oldest = "oldest", "the first sent, with the time its ACK was delayed, as Linux does";
+    }
+}
+
+words! {
+    SpuriousRule {
+        Rfc = "rfc", "the RFCs'";
+        Linux = "linux", "those of Linux 6.1 (`net/ipv4/tcp_input.c`)";
     }
 }
 

@@ -4,5 +4,6 @@ mod bad_input;
 mod defaults;
 mod every_key;
 mod network;
+mod recovery;
 mod scenario;
 mod scenario_text;

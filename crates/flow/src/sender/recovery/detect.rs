@@ -62,7 +62,7 @@ impl Recovery {
         let reduced_at = self.reduced_at;
         let mut losses = Losses::default();
         let limit = board.nxt();
-        let pending = board.mark_lost_originals(limit, &mut losses.originals, |seq, s| {
+        let pending = board.mark_lost_originals(limit, false, &mut losses.originals, |seq, s| {
             rack.is_before(seq, s) && rack.lost_at(s.xmit, window) <= now
         });
         let pending_retrans = board.mark_lost_retransmissions(|seq, s| {
@@ -90,9 +90,9 @@ impl Recovery {
             && match self.phase {
                 // A partial ACK names the next hole.
                 Phase::Recovery => advanced && una < self.point,
-                // The cumulative number must be beyond the last recovery (RFC 6582 section 3.2
-                // step 1).
-                Phase::Open | Phase::Disorder => enough && una >= self.point,
+                // The ACK must cover more than the last recovery, or its duplicates may come from
+                // what was resent for nothing (RFC 6582 section 3.2 step 2).
+                Phase::Open | Phase::Disorder => enough && (una > self.point || self.point == 0),
                 Phase::Cwr => enough,
                 Phase::Loss => false,
             };
@@ -106,7 +106,7 @@ fn detect_by_sack(board: &mut Scoreboard) -> u64 {
     let limit = board.sacked_threshold(DUP_THRESH);
     let mut lost = 0;
     if limit > 0 {
-        board.mark_lost_originals(limit, &mut lost, |_, _| true);
+        board.mark_lost_originals(limit, true, &mut lost, |_, _| true);
     }
     lost
 }

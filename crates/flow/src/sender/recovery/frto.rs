@@ -1,20 +1,23 @@
-//! Forward RTO recovery (RFC 5682, SACK version in Linux' form): whether the retransmission timer
-//! went off for nothing.
+//! Forward RTO recovery: whether the retransmission timer went off for nothing. RFC 5682, by its
+//! section 3.1 with SACK and section 2.1 without, or Linux 6.1 `tcp_process_loss`.
 
 use fullpipe_cc::Phase;
 
 use super::{Irregular, Recovery};
-use crate::config::Detector;
+use crate::config::{Detector, SpuriousRule};
 use crate::sender::scoreboard::Scoreboard;
 
 /// Step of the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frto {
     Off,
-    /// The timed-out segment was resent; the next ACK decides what to send.
+    /// Step 2: the timed-out segment was resent; its ACK is awaited.
     AwaitFirst,
-    /// Two new segments were sent instead of retransmissions; the next ACK decides.
+    /// Step 3: new data was sent instead of retransmissions; the next ACK decides.
     AwaitSecond,
+    /// Linux: an ACK that was neither came. Retransmissions go on, and a later ACK may still
+    /// decide.
+    AwaitLater,
 }
 
 impl Frto {
@@ -24,8 +27,23 @@ impl Frto {
 }
 
 impl Recovery {
-    /// RFC 5682 section 3.1; true if this ACK shows that the timeout was spurious and its reduction
-    /// can be undone. `new_data`: there is some to send.
+    /// The state after a timeout that found this phase. RFC 5682 section 3.1 step 1: not if a
+    /// recovery is under way, except that the timer may go off again before the first ACK. Linux
+    /// (`tcp_enter_loss`): at any repetition.
+    pub(super) fn frto_after_timeout(&self) -> Frto {
+        let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
+        let repeated = match self.cfg.frto_by {
+            SpuriousRule::Rfc => self.frto == Frto::AwaitFirst,
+            SpuriousRule::Linux => self.expiries > 1,
+        };
+        match self.cfg.frto && (!recovering || repeated) {
+            true => Frto::AwaitFirst,
+            false => Frto::Off,
+        }
+    }
+
+    /// True if this ACK shows that the timeout was spurious and its reduction can be undone.
+    /// `new_data`: there is some to send.
     pub(in crate::sender) fn shows_spurious_timeout(
         &mut self,
         ir: &Irregular<'_>,
@@ -35,21 +53,67 @@ impl Recovery {
         if self.frto == Frto::Off || self.phase != Phase::Loss {
             return false;
         }
+        let (next, spurious) = match self.cfg.frto_by {
+            SpuriousRule::Rfc => self.frto_step_by_rfc(ir, board, new_data),
+            SpuriousRule::Linux => self.frto_step_by_linux(ir, board, new_data),
+        };
+        self.frto = next;
+        spurious && self.undo.is_some()
+    }
+
+    /// Without SACK an ACK that advances stands for delivered data, a duplicate for a loss.
+    fn frto_step_by_rfc(
+        &self,
+        ir: &Irregular<'_>,
+        board: &Scoreboard,
+        new_data: bool,
+    ) -> (Frto, bool) {
         let d = ir.delivered;
-        // Without SACK an ACK that covers a retransmission says nothing about the originals behind
-        // it.
+        let sack = self.cfg.detector != Detector::NewReno;
+        let duplicate = !ir.advanced && (d.sacked > 0 || !ir.window_update);
+        match self.frto {
+            // Duplicates before the ACK of the retransmission only tell the scoreboard.
+            Frto::AwaitFirst if !ir.advanced => match sack || !duplicate {
+                true => (Frto::AwaitFirst, false),
+                false => (Frto::Off, false),
+            },
+            Frto::AwaitFirst => match board.una() < self.point && new_data {
+                true => (Frto::AwaitSecond, false),
+                false => (Frto::Off, false),
+            },
+            _ if !ir.advanced && !duplicate => (self.frto, false),
+            _ => {
+                let beyond = board.una() > self.point || board.fack() > self.point;
+                let news = ir.advanced || (sack && d.sacked > 0);
+                (Frto::Off, news && !beyond)
+            }
+        }
+    }
+
+    /// `FLAG_ORIG_SACK_ACKED` at any time means that the timer was wrong.
+    fn frto_step_by_linux(
+        &self,
+        ir: &Irregular<'_>,
+        board: &Scoreboard,
+        new_data: bool,
+    ) -> (Frto, bool) {
+        let d = ir.delivered;
+        // Without SACK an ACK that covers a retransmission says nothing of the originals behind it.
         let ambiguous = self.cfg.detector == Detector::NewReno
             && d.newest.is_some_and(|(_, sent)| sent.retransmitted());
         if !ambiguous && d.original.is_some_and(|seq| seq < self.point) {
-            // Data sent before the timeout arrived without being resent.
-            self.frto = Frto::Off;
-            return self.undo.as_ref().is_some_and(|mark| mark.is_of_timeout());
+            return (Frto::Off, true);
         }
-        let undecided = ir.advanced && board.una() < self.point;
-        self.frto = match self.frto {
-            Frto::AwaitFirst if undecided && new_data => Frto::AwaitSecond,
-            _ => Frto::Off,
-        };
-        false
+        let duplicate = !ir.advanced && !ir.window_update && ir.dsack.is_none();
+        if board.nxt() > self.point {
+            let real = d.sacked > 0 || duplicate;
+            let next = if real { Frto::Off } else { Frto::AwaitLater };
+            return (next, false);
+        }
+        match ir.advanced && board.una() < self.point {
+            true if new_data => (Frto::AwaitSecond, false),
+            true => (Frto::Off, false),
+            false => (self.frto, false),
+        }
     }
 }

@@ -20,9 +20,10 @@ use fullpipe_units::{Span, Time};
 pub use prr::{Prr, PrrAck};
 
 pub(super) use detect::Losses;
+pub(super) use undo::Verdict;
 
 use super::scoreboard::{Delivered, Scoreboard, Sent};
-use crate::config::{Detector, LossWindow, RecoveryConfig, Reduction};
+use crate::config::{Detector, LossWindow, RecoveryConfig, Reduction, SpuriousRule};
 use crate::segment::Ack;
 use frto::Frto;
 use newreno::NewReno;
@@ -30,29 +31,33 @@ use probe::TailProbe;
 use rack::Rack;
 use undo::UndoMark;
 
-/// State of loss recovery. What a plain ACK reads comes first.
+/// State of loss recovery.
 #[derive(Clone, Debug)]
-#[repr(C)]
 pub(super) struct Recovery {
-    phase: Phase,
-    frto: Frto,
     cfg: RecoveryConfig,
-    /// Timeouts since the last ACK that advanced.
-    expiries: u32,
-    probe: TailProbe,
-    rack: Rack,
-    prr: Option<Prr>,
+    phase: Phase,
     /// Data below this number was sent when the present reduction began (RFC 6675 RecoveryPoint).
     point: u64,
     /// When it began: a lost retransmission that left before is part of it.
     reduced_at: Time,
+    prr: Option<Prr>,
+    undo: Option<UndoMark>,
+    /// When the earliest retransmission left of those whose segments are outstanding (Linux
+    /// `retrans_stamp`).
+    first_retransmission: Option<Time>,
+    /// Until the next ACK nothing is judged lost or resent.
+    doubtful: bool,
+    frto: Frto,
+    rack: Rack,
+    newreno: NewReno,
+    probe: TailProbe,
     /// RFC 6675 RescueRxt: the one rescue retransmission is due once `una` has passed it;
     /// [`u64::MAX`] when used.
     rescue_after: u64,
     /// Segments sent by Limited Transmit in this disorder: not part of FlightSize.
     limited_sent: u64,
-    newreno: NewReno,
-    undo: Option<UndoMark>,
+    /// Timeouts since the last ACK that advanced.
+    expiries: u32,
 }
 
 /// An ACK that is not a plain cumulative one in an open, clean window.
@@ -94,6 +99,8 @@ impl Recovery {
             reduced_at: Time::ZERO,
             prr: None,
             undo: None,
+            first_retransmission: None,
+            doubtful: false,
             frto: Frto::Off,
             rack: Rack::new(),
             newreno: NewReno::default(),
@@ -147,10 +154,10 @@ impl Recovery {
         una > self.point
     }
 
-    /// Lost segments may be sent again: F-RTO does not try new data first.
+    /// Lost segments may be sent again: F-RTO does not try new data first, and no doubt stands.
     #[inline]
     pub(super) fn may_retransmit(&self) -> bool {
-        !self.frto.holds_retransmissions()
+        !self.frto.holds_retransmissions() && !self.doubtful
     }
 
     // Transmission.
@@ -166,12 +173,6 @@ impl Recovery {
     pub(super) fn on_new_data(&mut self) {
         if self.phase == Phase::Disorder {
             self.limited_sent += 1;
-        }
-    }
-
-    pub(super) fn on_retransmit(&mut self, now: Time) {
-        if let Some(undo) = &mut self.undo {
-            undo.on_retransmit(now);
         }
     }
 
@@ -221,6 +222,7 @@ impl Recovery {
         min_rtt: Span,
     ) {
         let d = ir.delivered;
+        self.doubtful = false;
         if self.cfg.detector == Detector::Rack {
             if let Some((seq, newest)) = d.newest {
                 self.rack.advance(ir.now, seq, &newest, ir.echo(), min_rtt);
@@ -346,8 +348,9 @@ impl Recovery {
         self.rescue_after = board.una() + 1;
         self.probe.confirm();
         self.newreno.begin_recovery();
+        self.forget_old_retransmissions(board);
         let may_undo = loss && self.cfg.undo;
-        self.undo = may_undo.then(|| UndoMark::new(board.una(), false));
+        self.undo = may_undo.then(|| UndoMark::new(board.una(), false, board.retrans_out()));
     }
 
     /// The quota of the reduction that has begun, if it is to have one.
@@ -416,16 +419,33 @@ impl Recovery {
         board.lose_all(|sent| keeps_recent && rack.lost_at(sent.xmit, Span::ZERO) > now);
     }
 
-    /// The phase after a timeout; `reduced`: it lowered `ssthresh`.
-    pub(super) fn enter_loss(&mut self, now: Time, reduced: bool, board: &Scoreboard) {
-        let fresh = reduced && self.phase != Phase::Loss;
-        if fresh {
-            self.undo = self.cfg.undo.then(|| UndoMark::new(board.una(), true));
+    /// Whether a timeout begins an episode of its own, which can be undone alone; `reduces`: it
+    /// lowers `ssthresh`. By RFC 3522 section 3.2 the mark of a recovery under way stays; Linux
+    /// (`tcp_enter_loss`) makes one with every reduction.
+    pub(super) fn timeout_is_fresh(&self, reduces: bool) -> bool {
+        match self.cfg.undo_by {
+            SpuriousRule::Rfc => !matches!(self.phase, Phase::Recovery | Phase::Loss),
+            SpuriousRule::Linux => reduces,
         }
-        self.frto = match self.cfg.frto && fresh {
-            true => Frto::AwaitFirst,
-            false => Frto::Off,
-        };
+    }
+
+    /// The phase after a timeout; `reduced`: it lowered `ssthresh`; `retransmissions` were in the
+    /// network before it.
+    pub(super) fn enter_loss(
+        &mut self,
+        now: Time,
+        reduced: bool,
+        retransmissions: u64,
+        board: &Scoreboard,
+    ) {
+        if self.timeout_is_fresh(reduced) {
+            self.forget_old_retransmissions(board);
+            let una = board.una();
+            let may_undo = self.cfg.undo;
+            self.undo = may_undo.then(|| UndoMark::new(una, true, retransmissions));
+        }
+        self.doubtful = false;
+        self.frto = self.frto_after_timeout();
         self.phase = Phase::Loss;
         self.point = board.nxt();
         self.reduced_at = now;

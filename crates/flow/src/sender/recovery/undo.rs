@@ -1,10 +1,16 @@
-//! Reductions that turn out to be spurious: Eifel (RFC 3522) and DSACK (RFC 3708).
+//! Reductions that turn out to be spurious: Eifel (RFC 3522) and DSACK (RFC 3708), by the RFCs or
+//! by Linux.
+//!
+//! Both hold what ACKs say against the retransmissions of the reduction. Those that were in the
+//! network before it began may be acknowledged, or reported as duplicates, during it: they belong
+//! to it (Linux `tcp_init_undo`, `tcp_any_retrans_done`).
 
 use fullpipe_cc::Phase;
 use fullpipe_units::Time;
 
 use super::frto::Frto;
 use super::{Irregular, Recovery};
+use crate::config::{Detector, SpuriousRule};
 use crate::sender::scoreboard::Scoreboard;
 
 /// What is needed to recognise a reduction as spurious.
@@ -12,24 +18,26 @@ use crate::sender::scoreboard::Scoreboard;
 pub(in crate::sender) struct UndoMark {
     /// First unacknowledged segment when it began.
     una: u64,
-    /// Time of the first retransmission, for Eifel.
-    first_retransmission: Option<Time>,
-    /// Retransmissions not yet reported as duplicates.
-    unexplained: i64,
-    retransmissions: u64,
     by_timeout: bool,
-    /// The first ACK that advanced has been examined.
+    /// Retransmissions in the network when it began, and those since.
+    retransmissions: u64,
+    /// Duplicates reported since.
+    duplicates: u64,
+    /// A retransmission has left since it began.
+    resent: bool,
+    /// The first ACK that advanced after that has been examined: Eifel is over.
     examined: bool,
 }
 
 impl UndoMark {
-    pub(super) fn new(una: u64, by_timeout: bool) -> Self {
+    /// `retransmissions` are in the network.
+    pub(super) fn new(una: u64, by_timeout: bool, retransmissions: u64) -> Self {
         Self {
             una,
-            first_retransmission: None,
-            unexplained: 0,
-            retransmissions: 0,
             by_timeout,
+            retransmissions,
+            duplicates: 0,
+            resent: false,
             examined: false,
         }
     }
@@ -41,39 +49,122 @@ impl UndoMark {
 
     /// The last retransmission never left the host.
     pub(super) fn on_unsent(&mut self) {
-        self.unexplained -= 1;
         self.retransmissions = self.retransmissions.saturating_sub(1);
     }
 
-    pub(super) fn on_retransmit(&mut self, now: Time) {
-        self.first_retransmission.get_or_insert(now);
-        self.unexplained += 1;
+    pub(super) fn on_retransmit(&mut self) {
+        self.resent = true;
         self.retransmissions += 1;
+    }
+
+    /// Every retransmission was reported as a duplicate.
+    fn all_were_duplicates(&self) -> bool {
+        self.retransmissions > 0 && self.duplicates >= self.retransmissions
     }
 }
 
+/// What an ACK says of the reduction under way, or of the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sender) enum Verdict {
+    /// Nothing against it.
+    Stands,
+    /// It was spurious; `unmark`: what is marked lost is in the network after all.
+    Spurious { unmark: bool },
+    /// A segment that was taken to be lost arrived unaided while retransmissions are still out:
+    /// until the next ACK nothing is judged lost or resent (Linux `tcp_try_undo_partial`).
+    Doubtful,
+}
+
 impl Recovery {
-    /// True if this ACK shows that the reduction was spurious: it acknowledges an original whose
-    /// retransmission left later (Eifel), or reports the last retransmission as a duplicate
-    /// (DSACK).
-    pub(in crate::sender) fn shows_spurious_reduction(&mut self, ir: &Irregular<'_>) -> bool {
+    /// What this ACK says of the reduction.
+    pub(in crate::sender) fn judge_reduction(
+        &mut self,
+        ir: &Irregular<'_>,
+        board: &Scoreboard,
+    ) -> Verdict {
         let Some(mark) = &mut self.undo else {
-            return false;
+            return Verdict::Stands;
         };
-        let mut spurious = false;
-        if ir.advanced && !mark.examined && ir.ack.cum > mark.una {
+        if ir.dsack.is_some_and(|seq| seq >= mark.una) {
+            mark.duplicates += 1;
+        }
+        match self.cfg.undo_by {
+            SpuriousRule::Rfc => self.judge_by_rfcs(ir),
+            SpuriousRule::Linux => self.judge_by_linux(ir, board),
+        }
+    }
+
+    /// The first ACK that advances after the first retransmission echoes a stamp from before it
+    /// (RFC 3522 section 3.2), or every retransmission was reported as a duplicate (RFC 3708).
+    fn judge_by_rfcs(&mut self, ir: &Irregular<'_>) -> Verdict {
+        let Some(mark) = &mut self.undo else {
+            return Verdict::Stands;
+        };
+        let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
+        let mut spurious = ir.dsack.is_some() && mark.all_were_duplicates();
+        if ir.advanced && mark.resent && !mark.examined {
             mark.examined = true;
-            spurious = mark.first_retransmission.is_some_and(|t| ir.ack.echo < t)
-                && matches!(self.phase, Phase::Recovery | Phase::Loss);
+            let first = self.first_retransmission;
+            spurious |= recovering && first.is_some_and(|t| ir.ack.echo < t);
         }
-        if let Some(seq) = ir.dsack
-            && seq >= mark.una
-            && seq < self.point
-        {
-            mark.unexplained -= 1;
-            spurious |= mark.unexplained == 0 && mark.retransmissions > 0;
+        match spurious {
+            true => Verdict::Spurious { unmark: true },
+            false => Verdict::Stands,
         }
-        spurious
+    }
+
+    /// Linux 6.1 `tcp_may_undo` where `tcp_fastretrans_alert` and `tcp_process_loss` ask for it:
+    /// any ACK may tell, not the first alone, and stamps have milliseconds.
+    fn judge_by_linux(&mut self, ir: &Irregular<'_>, board: &Scoreboard) -> Verdict {
+        let Some(mark) = &self.undo else {
+            return Verdict::Stands;
+        };
+        let ms = |t: Time| t.as_nanos() / 1_000_000;
+        let ended = board.una() >= self.point;
+        let delayed = match self.first_retransmission {
+            Some(first) => ms(ir.ack.echo) < ms(first),
+            // Nothing was resent and the hole is filled.
+            None => !(ended && self.cfg.detector == Detector::NewReno),
+        };
+        let duplicates = mark.all_were_duplicates();
+        let (spurious, unmark) = match self.phase {
+            Phase::Recovery if ended => (duplicates || delayed, false),
+            Phase::Recovery if ir.advanced && delayed => {
+                if board.retrans_out() > 0 {
+                    return Verdict::Doubtful;
+                }
+                (true, true)
+            }
+            Phase::Loss => (ir.advanced && (duplicates || delayed), true),
+            Phase::Cwr => (false, false),
+            Phase::Open | Phase::Disorder | Phase::Recovery => (duplicates, false),
+        };
+        match spurious {
+            true => Verdict::Spurious { unmark },
+            false => Verdict::Stands,
+        }
+    }
+
+    /// A retransmission leaves; `board` does not know of it yet.
+    pub(in crate::sender) fn on_retransmit(&mut self, now: Time, board: &Scoreboard) {
+        self.forget_old_retransmissions(board);
+        self.first_retransmission.get_or_insert(now);
+        if let Some(undo) = &mut self.undo {
+            undo.on_retransmit();
+        }
+    }
+
+    /// Nothing that was resent is outstanding: the next retransmission is the first (Linux
+    /// `tcp_retrans_stamp_cleanup`).
+    pub(super) fn forget_old_retransmissions(&mut self, board: &Scoreboard) {
+        if !board.has_resent() {
+            self.first_retransmission = None;
+        }
+    }
+
+    /// Until the next ACK nothing is judged lost or resent.
+    pub(in crate::sender) fn doubt(&mut self) {
+        self.doubtful = true;
     }
 
     /// Takes the mark of the reduction to be undone, if it can be.
@@ -81,10 +172,12 @@ impl Recovery {
         self.undo.take()
     }
 
-    /// The controller has undone the reduction: what is marked lost and was not resent is in the
-    /// network after all.
-    pub(in crate::sender) fn undone(&mut self, board: &mut Scoreboard) {
-        board.forget_losses();
+    /// The controller has undone the reduction; `unmark`: what is marked lost is in the network
+    /// after all.
+    pub(in crate::sender) fn undone(&mut self, unmark: bool, board: &mut Scoreboard) {
+        if unmark {
+            board.forget_losses();
+        }
         self.rack.saw_reordering();
         self.prr = None;
         self.frto = Frto::Off;

@@ -35,10 +35,12 @@ impl Scoreboard {
 
     /// Marks lost, in the order they were sent, the original transmissions below `limit` for which
     /// `is_lost` holds; stops at the first for which it does not and returns its send time. Those
-    /// before it are never looked at again.
+    /// before it are never looked at again. `resent`: also those whose retransmission was taken to
+    /// be lost, and no longer is.
     pub fn mark_lost_originals(
         &mut self,
         limit: u64,
+        resent: bool,
         lost: &mut u64,
         mut is_lost: impl FnMut(u64, &Sent) -> bool,
     ) -> Option<Time> {
@@ -47,7 +49,12 @@ impl Scoreboard {
         let mut pending = None;
         while seq < limit {
             let sent = *self.get(seq);
-            if sent.flags & MARKS == 0 {
+            let judged = if resent {
+                SACKED | LOST | RETRANS_OUT
+            } else {
+                MARKS
+            };
+            if sent.flags & judged == 0 {
                 if !is_lost(seq, &sent) {
                     pending = Some(sent.xmit);
                     break;
@@ -75,7 +82,7 @@ impl Scoreboard {
         while let Some(&(seq, xmit)) = self.retrans.front() {
             let current = seq >= self.una && {
                 let s = self.get(seq);
-                s.flags & RETRANS_OUT != 0 && s.xmit == xmit
+                s.is_out_again() && s.xmit == xmit
             };
             if current {
                 let sent = *self.get(seq);
@@ -91,11 +98,13 @@ impl Scoreboard {
 
     pub(super) fn lose_retransmission(&mut self, seq: u64) {
         let sent = self.get_mut(seq);
-        // A tail loss probe resends a segment that was not marked lost.
+        // A tail loss probe resends a segment that was not marked lost; after an undo neither mark
+        // is set.
         let fresh = sent.flags & LOST == 0;
+        let out = sent.flags & RETRANS_OUT != 0;
         sent.flags = (sent.flags | LOST) & !RETRANS_OUT;
         self.out.add_lost(u64::from(fresh));
-        self.out.remove_retrans(1);
+        self.out.remove_retrans(u64::from(out));
         self.lost_retrans.push(Reverse(seq));
         self.note_loss(seq);
     }
@@ -159,14 +168,25 @@ impl Scoreboard {
     }
 
     /// Undo after a spurious timeout or recovery: what is marked lost and was not resent is in the
-    /// network after all.
+    /// network after all. So is a retransmission that was taken to be lost: it is judged by its own
+    /// send time again (RFC 8985 section 6.2 step 5).
     pub fn forget_losses(&mut self) {
+        let mut again = Vec::new();
         while let Some(seq) = self.next_lost() {
             let sent = self.get_mut(seq);
             sent.flags &= !LOST;
+            if sent.retransmitted() {
+                again.push((seq, sent.xmit));
+            }
             let clean = sent.flags & MARKS == 0;
             self.marked -= u64::from(clean);
             self.out.remove_lost(1);
+        }
+        if !again.is_empty() {
+            again.extend(self.retrans.drain(..));
+            again.sort_unstable_by_key(|&(seq, xmit)| (xmit, seq));
+            again.dedup();
+            self.retrans.extend(again);
         }
         self.checked = self.una;
         self.searched = self.una;

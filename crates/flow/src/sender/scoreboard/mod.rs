@@ -24,26 +24,23 @@ use crate::ranges::{Range, RangeSet};
 use out::Out;
 use record::{APP_LIMITED, MARKS, RETRANS_OUT, RETRANSMITTED};
 
-/// The sender's view of its window. What every segment touches comes first.
+/// The sender's view of its window.
 #[derive(Clone, Debug)]
-#[repr(C)]
 pub struct Scoreboard {
+    ring: Vec<Sent>,
+    mask: u64,
     una: u64,
     nxt: u64,
+    sacked: RangeSet,
     out: Out,
     /// Outstanding records with any mark.
     marked: u64,
-    mask: u64,
-    ring: Vec<Sent>,
     /// Highest segment delivered so far, plus one (`fack`).
     fack: u64,
     /// Originals below this number have been checked by the loss detector.
     checked: u64,
     /// Below this number there is no hole that is neither lost nor resent.
     searched: u64,
-    sacked: RangeSet,
-    /// Blocks that ACKs reported lately, all in `sacked` or below `una` (Linux `recv_sack_cache`).
-    reported: [Range; 4],
     /// Retransmissions in the network in the order they were sent.
     retrans: VecDeque<(u64, Time)>,
     /// Lost and not yet resent, in the order of detection (ascending runs).
@@ -67,7 +64,6 @@ impl Default for Scoreboard {
             una: 0,
             nxt: 0,
             sacked: RangeSet::default(),
-            reported: [Range::EMPTY; 4],
             out: Out::default(),
             marked: 0,
             fack: 0,
@@ -112,6 +108,11 @@ impl Scoreboard {
         self.out.sacked()
     }
 
+    /// One past the highest segment delivered so far.
+    pub fn fack(&self) -> u64 {
+        self.fack
+    }
+
     /// Segments marked lost and not delivered yet.
     pub fn lost_out(&self) -> u64 {
         self.out.lost()
@@ -120,6 +121,12 @@ impl Scoreboard {
     /// Retransmissions in the network (Linux `retrans_out`).
     pub fn retrans_out(&self) -> u64 {
         self.out.retrans()
+    }
+
+    /// A retransmission is in the network, or the first outstanding segment was resent (Linux
+    /// `tcp_any_retrans_done`).
+    pub fn has_resent(&self) -> bool {
+        self.retrans_out() > 0 || (self.flight() > 0 && self.get(self.una).retransmitted())
     }
 
     /// No segment of the window is SACKed, lost or retransmitted.

@@ -28,6 +28,12 @@ impl Sent {
         self.flags & RETRANSMITTED != 0
     }
 
+    /// Resent, and taken to be in the network.
+    pub(super) fn is_out_again(&self) -> bool {
+        let waits = self.flags & (LOST | RETRANS_OUT) == LOST;
+        self.retransmitted() && self.flags & SACKED == 0 && !waits
+    }
+
     /// Sent while the application limited the sender.
     pub fn app_limited(&self) -> bool {
         self.flags & APP_LIMITED != 0

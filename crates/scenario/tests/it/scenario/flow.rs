@@ -4,7 +4,7 @@ use super::{CONTRACT, SMALL, read};
 use fullpipe_cc::Count;
 use fullpipe_flow::{
     AckCompression, ArtificialLoss, Detector, LocalDrop, LossWindow, Reduction, RtoRule, RttSample,
-    TimerGrain, Validation,
+    SpuriousRule, TimerGrain, Validation,
 };
 use fullpipe_run::{Buffer, Drops, Loss};
 use fullpipe_scenario::RecoveredAt;
@@ -51,6 +51,8 @@ timers = "wheel"
 rto_formula = "linux"
 rtt_sample = "oldest"
 loss_window = "flight"
+undo_by = "linux"
+frto_by = "linux"
 recover_from_loss = true
 timeout_reduces_in_recovery = false
 head_restarts_timer = true
@@ -119,12 +121,21 @@ fn every_switch_of_a_flow() {
     );
     assert_eq!(
         (
+            s.recovery.undo_by,
+            s.recovery.frto_by,
             s.recovery.recover_from_loss,
             s.recovery.timeout_reduces_in_recovery,
             s.timers.head_restarts_rto,
             s.host.refill
         ),
-        (true, false, true, Some(0.694))
+        (
+            SpuriousRule::Linux,
+            SpuriousRule::Linux,
+            true,
+            false,
+            true,
+            Some(0.694)
+        )
     );
     let r = &flow.receiver;
     assert_eq!(
