@@ -39,6 +39,12 @@ impl Limits {
         self.send = self.app.min(self.peer);
     }
 
+    /// The application's data ends at `end` for now.
+    pub(super) fn extend_app(&mut self, end: u64) {
+        self.app = self.app.max(end);
+        self.send = self.app.min(self.peer);
+    }
+
     /// The peer's first window. Into one that is closed from the start the first segment is the
     /// probe: its timer repeats it.
     pub(super) fn open(&mut self, window_end: u64) {

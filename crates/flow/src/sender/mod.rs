@@ -170,6 +170,13 @@ impl<C: Controller> Sender<C> {
         event
     }
 
+    /// The application writes: of a transfer of limited size
+    /// ([`SenderConfig::transfer`](crate::config::SenderConfig::transfer)) the segments below `end`
+    /// may be sent now. Poll for segments afterwards.
+    pub fn write_until(&mut self, end: u64) {
+        self.limits.extend_app(end);
+    }
+
     /// No new data from now on.
     pub fn stop(&mut self) {
         self.limits.end_app(self.board.nxt());

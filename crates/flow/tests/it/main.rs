@@ -1,5 +1,6 @@
 //! Integration tests of the endpoint.
 
+mod bbr;
 mod detection;
 #[path = "../../../cc/tests/it/fixed_share.rs"]
 mod fixed_share;
