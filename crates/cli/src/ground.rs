@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use fullpipe_grounds::{Entry, Far, Settings};
+use fullpipe_grounds::{Entry, Far, Kernel, Settings};
 use fullpipe_net::ground::Options;
 use fullpipe_net::io::{self, WaitStrategy};
 use fullpipe_run::{Ground, GroundError};
@@ -20,6 +20,10 @@ pub fn find(args: &Run, interrupt: &'static AtomicBool) -> Result<Box<dyn Ground
     let mut settings = Settings {
         sockets: options(&args.flags),
         way: None,
+        kernel: Kernel {
+            name: args.kernel.clone(),
+            module: args.kernel_module.clone(),
+        },
         interrupt,
     };
     let entry = match &args.peer {
@@ -51,6 +55,10 @@ fn without_peer(args: &Run) -> Result<&'static Entry, Failure> {
     if args.ipv6 && args.ground != "udp" {
         let message = "`--ipv6` is about the sockets of the ground udp";
         return Err(Failure::new(Exit::Usage, message).hint("write `--ground udp`"));
+    }
+    if args.ground != "linux" && (args.kernel.is_some() || args.kernel_module.is_some()) {
+        let message = "`--kernel` and `--kernel-module` are about the ground linux";
+        return Err(Failure::new(Exit::Usage, message).hint("write `--ground linux`"));
     }
     if args.flags.encrypt || args.flags.key.is_some() {
         let message = "`--encrypt` and `--key` are about another host, and there is none";

@@ -56,6 +56,7 @@ fn run() -> Exit {
         Command::Check(check) => commands::check::check(check),
         Command::Send(send) => commands::send::send(send),
         Command::Ping(ping) => commands::send::ping::ping(ping),
+        Command::Linux(linux) => commands::linux::run(linux),
         Command::Completions(completions) => reference::completions(completions),
         Command::Man(man) => reference::man(man),
     };

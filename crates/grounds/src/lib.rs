@@ -1,5 +1,5 @@
 //! The grounds that runs are made on: the simulator, UDP sockets with the path between them on this
-//! machine, and UDP to another host.
+//! machine, UDP to another host, and Linux's own TCP in virtual time.
 //!
 //! A *ground* takes a [`RunSpec`](fullpipe_run::RunSpec) and returns an
 //! [`Outcome`](fullpipe_run::Outcome); `fullpipe-run` has the trait. A new one is a crate that
@@ -16,6 +16,7 @@
 //! # Ok::<(), fullpipe_run::GroundError>(())
 //! ```
 
+mod linux;
 mod peer;
 mod sim;
 mod trace;
@@ -27,13 +28,14 @@ use std::sync::atomic::AtomicBool;
 use fullpipe_net::ground::Options;
 use fullpipe_run::{Ground, GroundError};
 
+pub use linux::Kernel;
 pub use peer::Peer;
 pub use sim::Sim;
 pub use udp::Udp;
 pub use way::{Way, WayError};
 
 /// Every ground, in the order in which help shows them.
-pub const GROUNDS: &[Entry] = &[sim::ENTRY, udp::ENTRY, peer::ENTRY, LINUX, KERNEL];
+pub const GROUNDS: &[Entry] = &[sim::ENTRY, udp::ENTRY, peer::ENTRY, linux::ENTRY, KERNEL];
 
 /// A ground as a command line or a library finds it.
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +93,8 @@ pub struct Settings {
     pub sockets: Options,
     /// The way to another host.
     pub way: Option<Way>,
+    /// The kernel of the ground linux.
+    pub kernel: Kernel,
     /// Set by someone else to stop: runs over sockets end within a tenth of a second.
     pub interrupt: &'static AtomicBool,
 }
@@ -99,12 +103,6 @@ pub struct Settings {
 pub fn find(name: &str, far: Far) -> Option<&'static Entry> {
     GROUNDS.iter().find(|g| g.name == name && g.far == far)
 }
-
-const LINUX: Entry = Entry::here(
-    "linux",
-    "The Linux TCP stack in virtual time (not in this version)",
-    |_| missing("linux", "the Linux TCP stack in virtual time"),
-);
 
 const KERNEL: Entry = Entry::here(
     "kernel",

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use fullpipe_fingerprint::Sources;
-use fullpipe_grounds::{Far, GROUNDS, Settings, Sim, Udp, find};
+use fullpipe_grounds::{Far, GROUNDS, Kernel, Settings, Sim, Udp, find};
 use fullpipe_net::ground::Options as Sockets;
 use fullpipe_results::capture::Captures;
 use fullpipe_results::run::{Options, Ran, Silent, run_on};
@@ -16,6 +16,10 @@ fn settings() -> Settings {
     Settings {
         sockets: Sockets::default(),
         way: None,
+        kernel: Kernel {
+            name: Some("0.1".to_owned()),
+            module: None,
+        },
         interrupt: &NEVER,
     }
 }
@@ -46,7 +50,7 @@ fn every_name_stands_for_one_ground() {
 #[test]
 fn what_this_version_does_not_have_says_what_to_do() {
     for (name, far, lacks) in [
-        ("linux", Far::Here, "the Linux TCP stack"),
+        ("linux", Far::Here, "no user-mode kernel 0.1"),
         ("kernel", Far::Here, "the path emulator"),
         ("udp", Far::Peer, "no other host"),
     ] {

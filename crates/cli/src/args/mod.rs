@@ -1,6 +1,7 @@
 //! The command line: each flag and its documentation once; help, man pages, completions and
 //! `docs/cli.md` come from here. One file per group of commands.
 
+mod linux;
 mod lookup;
 mod parse;
 mod results;
@@ -10,6 +11,7 @@ mod serve;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+pub use linux::{Linux, LinuxAction, LinuxBuild};
 pub use lookup::{Check, Completions, Described, List, Listed, Man, Schema};
 pub use parse::{at_least_one, key_value, seed};
 use results::{COMPARE_ABOUT, EXPORT_ABOUT, REPORT_ABOUT};
@@ -59,6 +61,9 @@ pub enum Command {
     /// Measure round-trip times to a host that runs `fullpipe serve`
     #[command(long_about = PING_ABOUT)]
     Ping(Ping),
+    /// Build the kernels of the ground linux, and list them
+    #[command(long_about = linux::ABOUT)]
+    Linux(Linux),
     /// Print a completion script for a shell
     Completions(Completions),
     /// Print or install the man pages
@@ -66,7 +71,7 @@ pub enum Command {
 }
 
 /// The names of [`Command`]; a test compares the two.
-pub const COMMANDS: [&str; 12] = [
+pub const COMMANDS: [&str; 13] = [
     "run",
     "compare",
     "report",
@@ -77,6 +82,7 @@ pub const COMMANDS: [&str; 12] = [
     "check",
     "send",
     "ping",
+    "linux",
     "completions",
     "man",
 ];

@@ -31,6 +31,16 @@ pub struct Run {
     #[arg(long, conflicts_with = "peer")]
     pub ipv6: bool,
 
+    /// Kernel of the ground linux, by the name under which `fullpipe linux build` made it
+    /// [default: 6.1]
+    #[arg(long, value_name = "VERSION")]
+    pub kernel: Option<String>,
+
+    /// Compile this congestion module (a C file as in the kernel's net/ipv4/) into the kernel of
+    /// the ground linux
+    #[arg(long, value_name = "FILE")]
+    pub kernel_module: Option<PathBuf>,
+
     /// How datagrams of the ground udp leave, and how to talk to the other host
     #[command(flatten)]
     pub flags: PeerFlags,
@@ -119,4 +129,5 @@ Examples:
   fullpipe run early-loss --out results/early-loss --resume
   fullpipe run my.toml --set flow.main.stack='highspeed(low_window=31)+limited' --repeat 10
   fullpipe run my.toml --format json | jq '.cases[].flows[].goodput_mbps'
+  fullpipe run my.toml --ground linux --kernel 6.12
   fullpipe run my.toml --peer dtn.example.org --key ~/fullpipe.key --out results/real";

@@ -1,0 +1,328 @@
+/*
+ * First process of the guest: sets up two hosts, runs the applications of a run, saves its records.
+ *
+ * The guest's root is the host's file tree with the user's own rights. It reads and writes only
+ * below $OUT: `net` (commands of /proc/fullpipe), `sysctl` (NAME VALUE), `ip0`, `ip1`, `tc`
+ * (batches of ip and tc), `apps`, and it writes `records` and, when all is well, `done`.
+ *
+ * apps:  sink SIDE PORT RCVBUF
+ *        send SIDE START FROM TO PORT CC BYTES STOP PACED    ns; BYTES 0: without end
+ *        end NS PHASE DRAIN                              ns
+ *
+ * Times are those of CLOCK_MONOTONIC, which is the same in both hosts.
+ * Build: cc -O2 -static -o guest guest.c
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/reboot.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TICK 100000000LL /* a multiple of every tick: 100, 250, 300 (nearly) and 1000 a second */
+
+static char chunk[1 << 22];
+static const char *out;
+
+static void die(const char *what)
+{
+	fprintf(stderr, "guest: %s: %s\n", what, strerror(errno));
+	fflush(stderr);
+	if (getpid() == 1)
+		reboot(RB_POWER_OFF);
+	_exit(1);
+}
+
+static long long now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static void sleep_until(long long ns)
+{
+	struct timespec t = {ns / 1000000000LL, ns % 1000000000LL};
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, 0)) {
+	}
+}
+
+static const char *path(const char *name)
+{
+	static char buffer[4096];
+
+	snprintf(buffer, sizeof buffer, "%s/%s", out, name);
+	return buffer;
+}
+
+static char *text_of(const char *name)
+{
+	int f = open(path(name), O_RDONLY);
+	struct stat s;
+	char *text;
+	ssize_t n, all = 0;
+
+	if (f < 0 || fstat(f, &s))
+		die(name);
+	text = calloc(1, s.st_size + 1);
+	while ((n = read(f, text + all, s.st_size - all)) > 0)
+		all += n;
+	close(f);
+	return text;
+}
+
+static void write_to(const char *file, const char *text)
+{
+	int f = open(file, O_WRONLY);
+	size_t n = strlen(text);
+
+	if (f < 0 || write(f, text, n) != (ssize_t)n)
+		die(file);
+	close(f);
+}
+
+static void network(const char *commands)
+{
+	write_to("/proc/fullpipe", commands);
+}
+
+static void batch(const char *tool, const char *name)
+{
+	int status;
+	pid_t p;
+	struct stat s;
+
+	if (stat(path(name), &s) || !s.st_size)
+		return;
+	p = fork();
+	if (!p) {
+		char file[4096];
+
+		snprintf(file, sizeof file, "%s", path(name));
+		execlp(tool, tool, "-batch", file, (char *)0);
+		die(tool);
+	}
+	if (waitpid(p, &status, 0) != p || status)
+		die(name);
+}
+
+static void host(int side)
+{
+	char *text = text_of("sysctl"), *rest = text, *line;
+	char command[16];
+
+	snprintf(command, sizeof command, "host %d", side);
+	network(command);
+	batch("ip", side ? "ip1" : "ip0");
+	while ((line = strsep(&rest, "\n"))) {
+		char *value = strchr(line, ' '), file[256];
+
+		if (!value)
+			continue;
+		*value++ = 0;
+		snprintf(file, sizeof file, "/proc/sys/net/%s", line);
+		/* Some belong to the first namespace only. */
+		if (access(file, F_OK) == 0)
+			write_to(file, value);
+		else if (!side)
+			die(file);
+	}
+	free(text);
+}
+
+static struct sockaddr_in address(const char *host, int port)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
+
+	if (host)
+		inet_aton(host, &a.sin_addr);
+	return a;
+}
+
+static void sink(int port, int rcvbuf)
+{
+	int one = 1, s = socket(AF_INET, SOCK_STREAM, 0), c;
+	struct sockaddr_in a = address(0, port);
+
+	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+	if (rcvbuf && setsockopt(s, SOL_SOCKET, SO_RCVBUFFORCE, &rcvbuf, sizeof rcvbuf))
+		die("SO_RCVBUFFORCE");
+	if (bind(s, (void *)&a, sizeof a) || listen(s, 16))
+		die("listen");
+	/* Listening before any sender starts. */
+	if (fork())
+		return;
+	c = accept(s, 0, 0);
+	/* The kernel's own loop takes data off the socket as it arrives: no switch to this process
+	   per packet. */
+	while (recv(c, chunk, sizeof chunk, MSG_TRUNC | MSG_WAITALL) > 0) {
+	}
+	for (;;)
+		pause();
+}
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal)
+{
+	(void)signal;
+	stopped = 1;
+}
+
+static void sender(long long start, const char *from, const char *to, int port, const char *cc,
+		   long long bytes, long long end, int paced)
+{
+	struct sockaddr_in a = address(from, 0), b = address(to, port);
+	long long left = bytes;
+	int s;
+
+	if (fork())
+		return;
+	prctl(PR_SET_TIMERSLACK, 1UL);
+	sleep_until(start);
+	s = socket(AF_INET, SOCK_STREAM, 0);
+	if (setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, cc, strlen(cc)))
+		die(cc);
+	if (paced) {
+		unsigned long any = 1UL << 62; /* bytes per second: the pacer runs, at TCP's own rate */
+
+		if (setsockopt(s, SOL_SOCKET, SO_MAX_PACING_RATE, &any, sizeof any))
+			die("SO_MAX_PACING_RATE");
+	}
+	if (bind(s, (void *)&a, sizeof a))
+		die("bind");
+	if (connect(s, (void *)&b, sizeof b))
+		for (;;)
+			pause(); /* no answer within the run */
+	if (end) {
+		struct sigaction action = {.sa_handler = stop};
+		long long wait = (end - now_ns()) / 1000;
+		struct itimerval timer = {{0, 0}, {wait / 1000000, wait % 1000000}};
+
+		sigaction(SIGALRM, &action, 0);
+		if (wait <= 0)
+			stopped = 1;
+		else
+			setitimer(ITIMER_REAL, &timer, 0);
+	}
+	while (!stopped && (!bytes || left > 0)) {
+		size_t n = !bytes || left > (long long)sizeof chunk ? sizeof chunk : (size_t)left;
+		ssize_t sent = send(s, chunk, n, 0);
+
+		if (sent < 0 && errno != EINTR)
+			break;
+		left -= sent > 0 ? sent : 0;
+	}
+	/* The connection stays open: a FIN would be one more segment. */
+	for (;;)
+		pause();
+}
+
+static void apps(int side, long long zero)
+{
+	char *text = text_of("apps"), *rest = text, *line;
+
+	while ((line = strsep(&rest, "\n"))) {
+		char from[64], to[64], cc[64];
+		long long start, bytes, end;
+		int at, port, rcvbuf, paced;
+
+		if (zero && sscanf(line, "send %d %lld %63s %63s %d %63s %lld %lld %d", &at,
+				   &start, from, to, &port, cc, &bytes, &end, &paced) == 9 &&
+		    at == side)
+			sender(zero + start, from, to, port, cc, bytes, end ? zero + end : 0,
+			       paced);
+		if (!zero && sscanf(line, "sink %d %d %d", &at, &port, &rcvbuf) == 3 && at == side)
+			sink(port, rcvbuf);
+	}
+	free(text);
+}
+
+static void drain(int to)
+{
+	int from = open("/proc/fullpipe", O_RDONLY);
+	ssize_t n;
+
+	while ((n = read(from, chunk, sizeof chunk)) > 0)
+		if (write(to, chunk, n) != n)
+			die("records");
+	close(from);
+}
+
+int main(void)
+{
+	int ready[2], go[2], records;
+	long long zero, end = 0, phase = 0, after = 0;
+	char command[64], *text, *line, *rest;
+
+	out = getenv("OUT");
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
+	prctl(PR_SET_TIMERSLACK, 1UL);
+	setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
+	if (!out || mount("proc", "/proc", "proc", 0, 0))
+		die("mount /proc");
+	text = text_of("net");
+	network(text);
+	free(text);
+	if (pipe(ready) || pipe(go))
+		die("pipe");
+	host(0);
+	batch("tc", "tc");
+	if (!fork()) {
+		if (unshare(CLONE_NEWNET))
+			die("unshare");
+		host(1);
+		apps(1, 0);
+		if (write(ready[1], "r", 1) != 1 || read(go[0], &zero, sizeof zero) != sizeof zero)
+			die("pipe");
+		apps(1, zero);
+		for (;;)
+			pause();
+	}
+	apps(0, 0);
+	if (read(ready[0], command, 1) != 1)
+		die("the far host");
+	rest = text = text_of("apps");
+	while ((line = strsep(&rest, "\n")))
+		sscanf(line, "end %lld %lld %lld", &end, &phase, &after);
+	zero = (now_ns() / TICK + 2) * TICK + phase;
+	snprintf(command, sizeof command, "go %lld", zero);
+	network(command);
+	if (write(go[1], &zero, sizeof zero) != sizeof zero)
+		die("pipe");
+	apps(0, zero);
+	records = open(path("records"), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	if (records < 0)
+		die("records");
+	for (long long t = zero; t < zero + end + after; t += 250000000LL) {
+		sleep_until(t);
+		drain(records);
+	}
+	sleep_until(zero + end + after);
+	network("finish");
+	drain(records);
+	close(records);
+	records = open(path("done"), O_WRONLY | O_CREAT, 0600);
+	if (records < 0)
+		die("done");
+	close(records);
+	sync();
+	return reboot(RB_POWER_OFF);
+}

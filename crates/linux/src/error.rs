@@ -1,0 +1,119 @@
+//! What can go wrong between a specification and a run of the kernel.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fullpipe_run::GroundError;
+
+/// Why there is no kernel, or no run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LinuxError {
+    /// The file system.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's word.
+        source: io::Error,
+    },
+    /// No kernel has been built.
+    #[error("there is no user-mode kernel {wanted} yet")]
+    NotBuilt {
+        /// Version.
+        wanted: String,
+    },
+    /// The kernel there was built by another version of the program.
+    #[error("the user-mode kernel {wanted} was built by another version of fullpipe")]
+    Stale {
+        /// Version.
+        wanted: String,
+    },
+    /// Programs that a build or a run needs.
+    #[error("missing: {}", missing.join(", "))]
+    Missing {
+        /// Programs and files.
+        missing: Vec<String>,
+        /// Debian packages that bring it.
+        packages: Vec<&'static str>,
+    },
+    /// The tree is not one that the patches know.
+    #[error("{file} of this kernel is not what fullpipe's patch expects")]
+    Patch {
+        /// File of the kernel.
+        file: &'static str,
+    },
+    /// A step of the build failed.
+    #[error("{what} failed, see {log}")]
+    Build {
+        /// Step.
+        what: &'static str,
+        /// Output of the tools.
+        log: PathBuf,
+    },
+    /// The user's congestion module.
+    #[error("{path}: {why}")]
+    Module {
+        /// The C file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// What the kernel cannot do, by the key of the scenario.
+    #[error("{what}")]
+    Unable {
+        /// What, with the key.
+        what: String,
+        /// A scenario that it can run.
+        hint: String,
+    },
+    /// The guest ended without a result.
+    #[error("the kernel ended without a result: {0}")]
+    Guest(String),
+    /// Stopped from outside.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl LinuxError {
+    pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::Io { path, source }
+    }
+
+    pub(crate) fn unable(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Unable {
+            what: what.into(),
+            hint: hint.into(),
+        }
+    }
+
+    /// What the user can do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NotBuilt { wanted } | Self::Stale { wanted } => {
+                format!("build it with `fullpipe linux build --version {wanted}`")
+            }
+            Self::Missing { packages, .. } => {
+                format!("Debian and Ubuntu: apt-get install {}", packages.join(" "))
+            }
+            Self::Patch { .. } => "known to work: Linux 6.1 and 6.12".to_owned(),
+            Self::Unable { hint, .. } => hint.clone(),
+            _ => "`--ground sim` runs the same file in the simulator".to_owned(),
+        }
+    }
+}
+
+impl From<LinuxError> for GroundError {
+    fn from(error: LinuxError) -> Self {
+        let hint = error.hint();
+        match error {
+            LinuxError::Unable { what, hint } => Self::Unable { what, hint },
+            LinuxError::Interrupted => Self::Interrupted,
+            other => Self::Environment {
+                what: other.to_string(),
+                hint,
+            },
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Kernels that have been built, in the user's cache: `fullpipe/linux/NAME/` with the kernel
+//! (`linux`), the first process of its guests (`guest`), and what they were made of (`product`).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::LinuxError;
+
+/// The version that is built and run unless another is asked for.
+pub const DEFAULT_VERSION: &str = "6.1";
+
+/// A kernel that is ready to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Product {
+    /// Directory.
+    pub dir: PathBuf,
+    /// Release, as `6.1.192`.
+    pub release: String,
+    /// Ticks per second.
+    pub hz: u32,
+    /// The user's own congestion module, as the kernel calls it.
+    pub module: Option<String>,
+    /// Of everything that it was made of beside the kernel's own sources.
+    pub hash: String,
+}
+
+impl Product {
+    /// The kernel called `name`.
+    ///
+    /// # Errors
+    /// [`LinuxError::NotBuilt`], or [`LinuxError::Stale`] if another version of the program built
+    /// it.
+    pub fn find(name: &str) -> Result<Self, LinuxError> {
+        let product = Self::read(name)?;
+        if product.hash.starts_with(&sources_hash()) {
+            return Ok(product);
+        }
+        Err(LinuxError::Stale {
+            wanted: name.to_owned(),
+        })
+    }
+
+    fn read(name: &str) -> Result<Self, LinuxError> {
+        let dir = directory(name);
+        let absent = || LinuxError::NotBuilt {
+            wanted: name.to_owned(),
+        };
+        let text = fs::read_to_string(dir.join("product")).map_err(|_| absent())?;
+        let field = |key: &str| {
+            let mut lines = text.lines().filter_map(|l| l.split_once('='));
+            lines.find(|(k, _)| *k == key).map(|(_, v)| v.to_owned())
+        };
+        Ok(Self {
+            release: field("release").ok_or_else(absent)?,
+            hz: field("hz")
+                .and_then(|h| h.parse().ok())
+                .ok_or_else(absent)?,
+            module: field("module"),
+            hash: field("hash").ok_or_else(absent)?,
+            dir,
+        })
+    }
+
+    /// Writes the description, the last step of a build.
+    pub(crate) fn write(&self) -> Result<(), LinuxError> {
+        let mut text = format!(
+            "release={}\nhz={}\nhash={}\n",
+            self.release, self.hz, self.hash
+        );
+        if let Some(module) = &self.module {
+            text += &format!("module={module}\n");
+        }
+        let part = self.dir.join("product.part");
+        let path = self.dir.join("product");
+        fs::write(&part, text).map_err(LinuxError::io(&part))?;
+        fs::rename(&part, &path).map_err(LinuxError::io(&path))
+    }
+
+    /// The kernel itself.
+    pub fn kernel(&self) -> PathBuf {
+        self.dir.join("linux")
+    }
+
+    /// First process of a guest.
+    pub fn guest(&self) -> PathBuf {
+        self.dir.join("guest")
+    }
+
+    /// Kernels in the cache, by name.
+    pub fn all() -> Vec<(String, Self)> {
+        let entries = fs::read_dir(cache()).into_iter().flatten().flatten();
+        let names = entries.map(|e| e.file_name().to_string_lossy().into_owned());
+        let mut all: Vec<_> = names
+            .filter_map(|name| Some((name.clone(), Self::read(&name).ok()?)))
+            .collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all
+    }
+}
+
+/// `$XDG_CACHE_HOME/fullpipe/linux`, or the same under `~/.cache`.
+pub fn cache() -> PathBuf {
+    let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let base = base.filter(|p| p.is_absolute());
+    let home = || std::env::var_os("HOME").map(|h| Path::new(&h).join(".cache"));
+    let base = base.or_else(home).unwrap_or_else(std::env::temp_dir);
+    base.join("fullpipe").join("linux")
+}
+
+/// Where a kernel of that name is, or will be.
+pub fn directory(name: &str) -> PathBuf {
+    cache().join(name)
+}
+
+/// Of the program's part of a kernel: its driver, its guest, its configuration and its patches.
+pub(crate) fn sources_hash() -> String {
+    hash(&[DRIVER, GUEST, CONFIG, include_str!("patches.rs")])
+}
+
+/// 64 bits of FNV-1a, hexadecimal: tells builds apart, keeps nobody out.
+pub(crate) fn hash(texts: &[&str]) -> String {
+    let bytes = texts.iter().flat_map(|t| t.bytes().chain([0]));
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
+        (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}
+
+/// The network of a run, compiled into the kernel.
+pub(crate) const DRIVER: &str = include_str!("../kernel/fullpipe.c");
+/// First process of a guest.
+pub(crate) const GUEST: &str = include_str!("../kernel/guest.c");
+/// What the kernel needs beyond the architecture's default configuration.
+pub(crate) const CONFIG: &str = include_str!("../kernel/kernel.config");
