@@ -63,7 +63,7 @@ fn refuse(spec: &RunSpec) -> Result<(), LinuxError> {
             sim,
         ));
     }
-    if !spec.sources.is_empty() || !spec.pings.is_empty() {
+    if !spec.cross.is_empty() {
         return Err(LinuxError::unable(
             "`traffic` of datagrams and pings is not implemented on ground linux",
             sim,
