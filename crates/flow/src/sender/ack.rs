@@ -120,6 +120,7 @@ impl<C: Controller> Sender<C> {
                 self.board.sack(block, d);
             }
         }
+        self.board.end_sacks();
         if self.board.front_is_sacked() {
             self.board.forget_sacks();
         }

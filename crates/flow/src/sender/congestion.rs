@@ -25,16 +25,16 @@ impl<C: Controller> Sender<C> {
     /// The answer to what the detector found after an ACK; `open`: the ACK ended a reduction or
     /// undid one.
     pub(super) fn answer(&mut self, now: Time, losses: Losses, open: bool, event: &mut AckEvent) {
-        // What is missing of the data sent since the last reduction is the next window's loss.
-        let lost = if open {
-            self.board.lost_out()
-        } else {
-            losses.originals
+        // What is missing of the data sent since the last reduction is the next window's loss. In an
+        // open window a lost retransmission, such as a probe's, is a loss like any other.
+        let lost = match open {
+            true => self.board.lost_out(),
+            false => losses.all(),
         };
         if lost > 0 && self.recovery.may_begin() {
             self.reduce(now, CongestionKind::Loss, lost, event);
         } else if losses.retransmissions > 0 && self.recovery.is_recovering() {
-            self.reduce_for_lost_retransmission(now, lost + losses.retransmissions);
+            self.reduce_for_lost_retransmission(now, losses.all());
         } else if losses.retransmissions > 0 && self.recovery.recovers_from_loss() {
             self.reduce(now, CongestionKind::Loss, losses.retransmissions, event);
         }
@@ -43,16 +43,19 @@ impl<C: Controller> Sender<C> {
     /// The same after the reordering timer. No ACK brings a quota: the fast retransmit leaves all
     /// the same.
     pub(super) fn answer_without_ack(&mut self, now: Time, losses: Losses) {
-        if losses.originals > 0 && self.recovery.may_begin() {
+        if losses.all() > 0 && self.recovery.may_begin() {
             let mut event = self.event_without_ack(now);
             event.lost = losses.all();
-            self.reduce(now, CongestionKind::Loss, losses.originals, &mut event);
+            let begins = !self.recovery.is_reducing();
+            self.reduce(now, CongestionKind::Loss, losses.all(), &mut event);
             let pipe = self.board.pipe();
-            self.recovery.replace_prr(PrrStart {
-                ssthresh: self.cc.ssthresh() as u64,
-                outstanding: pipe + losses.originals,
-                window: pipe + 1,
-            });
+            if begins {
+                self.recovery.replace_prr(PrrStart {
+                    ssthresh: self.cc.ssthresh() as u64,
+                    outstanding: pipe + losses.all(),
+                    window: pipe + 1,
+                });
+            }
         } else if losses.retransmissions > 0 && self.recovery.is_recovering() {
             self.reduce_for_lost_retransmission(now, losses.all());
         }

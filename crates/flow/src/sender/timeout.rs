@@ -71,11 +71,10 @@ impl<C: Controller> Sender<C> {
         if !self.recovery.may_arm_probe(&self.board) {
             return self.timers.stop_probe();
         }
-        let two_srtt = if self.rtt.has_sample() {
-            self.rtt.srtt() * 2
-        } else {
-            self.cfg.rto.initial
-        };
+        if !self.rtt.has_sample() {
+            return self.timers.start_probe(now, self.cfg.rto.initial);
+        }
+        let two_srtt = self.rtt.srtt() * 2;
         if self.board.flight() == 1 {
             let wait = two_srtt + self.cfg.timers.max_ack_delay;
             self.timers.start_probe(now, wait);

@@ -17,11 +17,13 @@ pub(in crate::sender) struct Losses {
     pub(in crate::sender) originals: u64,
     /// Retransmissions that left after the reduction began and are lost.
     pub(in crate::sender) retransmissions: u64,
+    /// Retransmissions from before it that are lost.
+    pub(in crate::sender) older: u64,
 }
 
 impl Losses {
     pub(in crate::sender) fn all(self) -> u64 {
-        self.originals + self.retransmissions
+        self.originals + self.retransmissions + self.older
     }
 }
 
@@ -42,7 +44,7 @@ impl Recovery {
         };
         Losses {
             originals,
-            retransmissions: 0,
+            ..Losses::default()
         }
     }
 
@@ -67,7 +69,10 @@ impl Recovery {
         });
         let pending_retrans = board.mark_lost_retransmissions(|seq, s| {
             let lost = rack.is_before(seq, s) && rack.lost_at(s.xmit, window) <= now;
-            losses.retransmissions += u64::from(lost && s.xmit >= reduced_at);
+            match s.xmit >= reduced_at {
+                true => losses.retransmissions += u64::from(lost),
+                false => losses.older += u64::from(lost),
+            }
             lost
         });
         // Only segments sent before the newest delivery are suspects that wait for the timer.

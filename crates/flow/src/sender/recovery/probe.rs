@@ -122,8 +122,9 @@ impl Recovery {
             repaired = true;
             true
         } else {
-            // A duplicate ACK for the probe: original and retransmission both arrived.
-            !ir.advanced && !ir.window_update && board.sacked_out() == 0
+            // A duplicate ACK for the probe from a receiver without DSACK: original and
+            // retransmission both arrived.
+            !ir.advanced && !ir.window_update && ir.ack.sacks.is_empty()
         };
         if answered {
             self.probe.out = None;

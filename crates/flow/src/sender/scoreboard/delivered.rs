@@ -140,7 +140,14 @@ impl Scoreboard {
             }
         });
         self.sacked = sacked;
-        self.fack = self.fack.max(block.end);
+    }
+
+    /// All blocks of an ACK are known. Only now the highest counts as delivered before others: two
+    /// segments that one ACK reports may be listed in any order (RFC 8985 section 6.2 step 3).
+    pub fn end_sacks(&mut self) {
+        if let Some(last) = self.sacked.last() {
+            self.fack = self.fack.max(last.end);
+        }
     }
 
     fn mark_sacked(&mut self, seq: u64, d: &mut Delivered) {

@@ -164,6 +164,15 @@ impl Scoreboard {
             }
         }
         self.out.add_lost(lost);
+        // Those that are resent at this very instant come back in their new order.
+        let mut retrans = std::mem::take(&mut self.retrans);
+        retrans.retain(|&(seq, xmit)| {
+            seq >= self.una && {
+                let sent = self.get(seq);
+                sent.flags & RETRANS_OUT != 0 && sent.xmit == xmit
+            }
+        });
+        self.retrans = retrans;
         lost
     }
 
