@@ -1,0 +1,275 @@
+//! Where `flow` departs from the RFCs, each with the smallest history that shows it: while the
+//! difference is there, the history tells the literal sender from `flow`. When one is mended, its
+//! test fails; then its entry, and its field of `Departures`, go.
+
+use std::time::Instant;
+
+use crate::agree::search;
+use crate::draw::{History, Narrow, fates};
+use crate::duel::{Fates, duel};
+use crate::law;
+use crate::path::{Echo, Fate, Host};
+use crate::reference::{Departures, Detector, Reduction};
+
+/// One departure.
+struct Known {
+    name: &'static str,
+    /// Turns its imitation off.
+    off: fn(&mut Departures),
+    /// Where it shows.
+    history: fn() -> History,
+    /// The same for the search.
+    narrow: Narrow,
+}
+
+macro_rules! known {
+    ($($name:ident)+) => {
+        const ALL: &[Known] = &[$(Known {
+            name: stringify!($name),
+            off: |d| d.$name = false,
+            history: $name,
+            narrow: |h| {
+                (h.frto, h.undo) = (false, false);
+                h.departs.$name = false;
+            },
+        }),+];
+    };
+}
+
+known! {
+    rack_timer rack_newest rack_persist spare_window tlp_rearm tlp_early_dsack late_fast_retransmit
+    sack_marks
+ timeout_keeps_ssthresh prr_goes_on
+}
+
+/// The list is honest: without the imitation of a departure its history is one on which the
+/// senders differ, with it they agree.
+#[test]
+fn each_known_difference_is_still_there() {
+    for known in ALL {
+        let mut h = (known.history)();
+        if let Err(difference) = duel(&h, Fates::Given, true) {
+            panic!("{}: not this difference alone:\n{difference}", known.name);
+        }
+        (known.off)(&mut h.departs);
+        let literal = duel(&h, Fates::Given, false);
+        assert!(literal.is_err(), "{} is mended: remove it here", known.name);
+    }
+}
+
+/// For each departure: how long the search takes to find it, and what remains of the history.
+#[test]
+#[ignore = "prints the histories of this file"]
+fn find_each() {
+    for known in ALL {
+        let start = Instant::now();
+        let found = search(1, 10_000_000, known.narrow);
+        let (seed, h, difference) = found.expect("a difference");
+        let seconds = start.elapsed().as_secs_f64();
+        println!("== {}: history {seed}, {seconds:.1} s", known.name);
+        println!("{difference}\n{}", h.paste());
+    }
+}
+
+fn rack_timer() -> History {
+    History {
+        old_timer: true,
+        law: law::Kind::Reno,
+        window: 4,
+        transfer: 24,
+        host: Host {
+            every: 4,
+            wait_us: 300000,
+            ..History::plain().host
+        },
+        fates: fates(
+            &[
+                (23, Fate::Drop),
+                (24, Fate::Drop),
+                (25, Fate::Drop),
+                (28, Fate::Drop),
+            ],
+            &[(3, Fate::Drop)],
+        ),
+        ..History::plain()
+    }
+}
+
+fn rack_newest() -> History {
+    History {
+        tlp: true,
+        spare: true,
+        window: 2,
+        transfer: 30,
+        host: Host {
+            echo: Echo::InOrder,
+            ..History::plain().host
+        },
+        fates: fates(
+            &[],
+            &[
+                (25, Fate::Drop),
+                (26, Fate::Drop),
+                (27, Fate::Drop),
+                (28, Fate::Drop),
+                (29, Fate::Drop),
+                (30, Fate::Drop),
+                (31, Fate::Drop),
+                (32, Fate::Drop),
+                (33, Fate::Drop),
+                (34, Fate::Drop),
+                (35, Fate::Drop),
+                (36, Fate::Drop),
+                (37, Fate::Drop),
+                (40, Fate::Drop),
+                (41, Fate::Drop),
+            ],
+        ),
+        ..History::plain()
+    }
+}
+
+fn rack_persist() -> History {
+    History {
+        reduction: Reduction::Immediate,
+        law: law::Kind::Reno,
+        window: 9,
+        transfer: 91,
+        host: Host {
+            every: 2,
+            dsack: true,
+            window: Some(12),
+            ..History::plain().host
+        },
+        fates: fates(
+            &[
+                (7, Fate::Drop),
+                (9, Fate::Late(30000)),
+                (23, Fate::Drop),
+                (28, Fate::Drop),
+                (36, Fate::Drop),
+                (40, Fate::Drop),
+                (44, Fate::Drop),
+                (45, Fate::Drop),
+                (46, Fate::Drop),
+                (50, Fate::Drop),
+                (60, Fate::Drop),
+                (64, Fate::Drop),
+                (68, Fate::Drop),
+                (71, Fate::Drop),
+                (80, Fate::Drop),
+                (86, Fate::Drop),
+                (89, Fate::Drop),
+                (92, Fate::Drop),
+                (95, Fate::Drop),
+                (100, Fate::Drop),
+                (106, Fate::Drop),
+                (109, Fate::Drop),
+            ],
+            &[],
+        ),
+        ..History::plain()
+    }
+}
+
+fn spare_window() -> History {
+    History {
+        tlp: true,
+        spare: true,
+        law: law::Kind::Reno,
+        transfer: 12,
+        delay_us: 700000,
+        fates: fates(&[(10, Fate::Drop), (11, Fate::Drop)], &[]),
+        ..History::plain()
+    }
+}
+
+fn tlp_rearm() -> History {
+    History {
+        tlp: true,
+        window: 2,
+        transfer: 3,
+        delay_us: 700000,
+        fates: fates(&[(2, Fate::Drop)], &[]),
+        ..History::plain()
+    }
+}
+
+fn tlp_early_dsack() -> History {
+    History {
+        tlp: true,
+        law: law::Kind::Reno,
+        window: 2,
+        transfer: 9,
+        delay_us: 300000,
+        host: Host {
+            every: 2,
+            dsack: true,
+            window: Some(4),
+            ..History::plain().host
+        },
+        fates: fates(
+            &[
+                (3, Fate::Late(1600000)),
+                (4, Fate::Late(1640000)),
+                (5, Fate::Late(1600000)),
+                (6, Fate::Late(1500000)),
+            ],
+            &[],
+        ),
+        ..History::plain()
+    }
+}
+
+fn late_fast_retransmit() -> History {
+    History {
+        detector: Detector::Sack,
+        reduction: Reduction::Immediate,
+        law: law::Kind::Reno,
+        window: 1,
+        transfer: 16,
+        fates: fates(&[(9, Fate::Drop)], &[]),
+        ..History::plain()
+    }
+}
+
+fn sack_marks() -> History {
+    History {
+        detector: Detector::Sack,
+        law: law::Kind::Reno,
+        window: 1,
+        transfer: 75,
+        fates: fates(&[(54, Fate::Drop), (73, Fate::Drop)], &[]),
+        ..History::plain()
+    }
+}
+
+fn timeout_keeps_ssthresh() -> History {
+    History {
+        detector: Detector::Sack,
+        reduction: Reduction::Immediate,
+        law: law::Kind::Reno,
+        window: 2,
+        transfer: 8,
+        fates: fates(
+            &[
+                (3, Fate::Drop),
+                (4, Fate::Drop),
+                (5, Fate::Drop),
+                (10, Fate::Drop),
+            ],
+            &[],
+        ),
+        ..History::plain()
+    }
+}
+
+fn prr_goes_on() -> History {
+    History {
+        reduce_again: true,
+        window: 18,
+        transfer: 22,
+        fates: fates(&[(1, Fate::Drop), (5, Fate::Drop), (22, Fate::Drop)], &[]),
+        ..History::plain()
+    }
+}

@@ -1,0 +1,107 @@
+//! What the RFCs leave to the sender, each a parameter.
+
+use super::Ns;
+
+/// How losses are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detector {
+    /// RFC 6675.
+    Sack,
+    /// RFC 8985.
+    Rack,
+}
+
+/// How the window comes down in fast recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduction {
+    /// At once (RFC 6675 section 5 step 4.2).
+    Immediate,
+    /// RFC 9937.
+    Prr,
+}
+
+/// What a timeout marks lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnTimeout {
+    /// Everything outstanding (RFC 5681 section 3.1: the sender goes back to SND.UNA).
+    All,
+    /// What is old (RFC 8985 section 6.3).
+    Old,
+}
+
+/// The parameters of the reference.
+#[derive(Clone, Copy, Debug)]
+pub struct Choices {
+    pub detector: Detector,
+    pub reduction: Reduction,
+    /// RFC 8985 section 7.
+    pub tlp: bool,
+    /// RFC 5682.
+    pub frto: bool,
+    /// RFC 3522.
+    pub eifel: bool,
+    pub on_timeout: OnTimeout,
+    /// A lost retransmission reduces once more (RFC 5681 section 4.3).
+    pub reduce_again: bool,
+    /// RFC 6298 sections 2.4, 2.5, 2.3 and 2.1.
+    pub rto_min: Ns,
+    pub rto_max: Ns,
+    pub granularity: Ns,
+    pub rto_initial: Ns,
+    /// RFC 8985 section 7.2.
+    pub max_ack_delay: Ns,
+    pub departs: Departures,
+}
+
+/// Where `flow` departs from the documents and is imitated, so that the search sees what lies
+/// behind: the known differences, each with its history in `known`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Departures {
+    /// RFC 8985 section 6.2 step 5: the reordering timer waits for the last suspect. Here it waits
+    /// for the first, and for segments sent at the time of RACK.segment but after it.
+    pub rack_timer: bool,
+    /// Section 6.2 step 2 goes through all segments that an ACK delivers. Here the one sent last
+    /// is looked at alone: if it is ambiguous, the others say nothing.
+    pub rack_newest: bool,
+    /// Section 6.2 step 4: an exit from RTO recovery counts for reo_wnd_persist, an exit by an ACK
+    /// with a DSACK does not. Here it is the other way round.
+    pub rack_persist: bool,
+    /// Section 6.3 spares what was sent less than a round trip and a reordering window ago. Here,
+    /// as in Linux (`tcp_timeout_mark_lost`), less than a round trip.
+    pub spare_window: bool,
+    /// Section 7.3: the RTO is rearmed whenever the PTO goes off. Here only if a probe leaves.
+    pub tlp_rearm: bool,
+    /// Section 7.4.2: a DSACK for the probe counts on an ACK that covers TLP.end_seq. Here on any:
+    /// the probe was not needed, whatever is still missing below it.
+    pub tlp_early_dsack: bool,
+    /// RFC 6675 section 5 step 4.3: the fast retransmit leaves at once. Here it waits until pipe is
+    /// below the reduced window.
+    pub late_fast_retransmit: bool,
+    /// RFC 6675 section 4: what was retransmitted is known by HighRxt, of this recovery alone, and
+    /// SetPipe counts a segment sent again but not lost twice; a duplicate ACK begins the next
+    /// recovery. Here each segment is marked lost and sent again, counts once, and is not found
+    /// lost a second time; what rule 3 sends again counts as lost, and any ACK begins recovery.
+    pub sack_marks: bool,
+    /// RFC 5681 section 3.1: the first timeout of a segment lowers ssthresh. Here none does while
+    /// data of an earlier timeout is outstanding.
+    pub timeout_keeps_ssthresh: bool,
+    /// RFC 9937 section 6.1: a new response begins a new episode. Here a lost retransmission
+    /// lowers the target of the one under way.
+    pub prr_goes_on: bool,
+}
+
+impl Departures {
+    /// All of them.
+    pub const TODAY: Self = Self {
+        rack_timer: true,
+        rack_newest: true,
+        rack_persist: true,
+        spare_window: true,
+        tlp_rearm: true,
+        tlp_early_dsack: true,
+        late_fast_retransmit: true,
+        sack_marks: true,
+        timeout_keeps_ssthresh: true,
+        prr_goes_on: true,
+    };
+}

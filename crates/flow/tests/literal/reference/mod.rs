@@ -1,0 +1,40 @@
+//! The literal sender.
+//!
+//! Times are nanoseconds, windows are segments, every segment is full. Numbers are of segments: an
+//! octet number of an RFC that is "the highest" of something is here the number after it, as
+//! SND.NXT is.
+
+mod choices;
+mod eifel;
+mod frto;
+mod prr;
+mod rack;
+mod rto;
+mod sack;
+mod sender;
+mod tlp;
+
+pub use choices::{Choices, Departures, Detector, OnTimeout, Reduction};
+pub use sender::{Reference, State};
+
+/// Nanoseconds.
+pub type Ns = u64;
+
+/// One segment of the scoreboard.
+#[derive(Clone, Copy, Debug)]
+pub struct Seg {
+    /// Its last transmission.
+    pub xmit: Ns,
+    /// SACKed (RFC 2018).
+    pub sacked: bool,
+    /// The last transmission was marked lost, and nothing followed it (RFC 8985 section 5.2).
+    pub lost: bool,
+    /// Marked lost since it was first sent, and not delivered since.
+    pub missing: bool,
+    /// Sent again although not lost (a probe, a rescue): two copies are in the network.
+    pub twice: bool,
+    /// Ever sent again (RFC 8985 section 5.2).
+    pub retransmitted: bool,
+    /// Sent again by the retransmission timer (RFC 5681 section 3.1, equation 4).
+    pub timed_out: bool,
+}
