@@ -94,7 +94,7 @@ impl Hosts {
     }
 
     /// A packet enters another link than its first one.
-    #[cold]
+    #[inline(never)]
     fn pass_on(&mut self, now: Time, link: u32, packet: Packet, net: &mut Net) {
         if !net.offer(now, link, packet) {
             self.lose(now, packet, net);
@@ -334,9 +334,9 @@ impl Attached<'_> {
         }
     }
 
-    /// The host's own interface is full: the segment goes back to the sender, which tries again
+    /// If the host's own interface is full, the segment goes back to the sender, which tries again
     /// when there is room.
-    #[cold]
+    #[inline]
     fn refuses(
         &mut self,
         now: Time,
@@ -350,11 +350,24 @@ impl Attached<'_> {
         let Some(retry) = self.net.links[out.first as usize].room(now, size) else {
             return false;
         };
+        self.hand_back(now, retry, slot, segment, sender, classes);
+        true
+    }
+
+    #[cold]
+    fn hand_back(
+        &mut self,
+        now: Time,
+        retry: Time,
+        slot: u32,
+        segment: &Segment,
+        sender: &mut FlowSender<Out>,
+        classes: &mut [ClassRecord],
+    ) {
         sender.refuse(now, segment, classes);
         sender.outlet.resumes += 1;
         let retry = retry.max(now + Span::from_nanos(1));
         self.net.schedule(retry, Wake::Resume(slot));
-        true
     }
 
     #[cold]

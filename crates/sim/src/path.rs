@@ -189,7 +189,7 @@ impl Path {
     #[inline(always)]
     fn move_on(&mut self, now: Time, is_due: impl Fn(Time, Time) -> bool) {
         self.now = self.now.max(now.min(self.end));
-        while let Some((at, target)) = self.net.queue.peek()
+        while let Some((at, target)) = self.net.queue.next()
             && is_due(at, self.now)
         {
             self.net.step(at, target, &mut self.ends);
@@ -199,7 +199,7 @@ impl Path {
     /// Only the next event happens, whenever it is due: for a host that wants to see the order
     /// within an instant. False if there is none before the end of the run.
     pub fn advance_by_one(&mut self) -> bool {
-        match self.net.queue.peek() {
+        match self.net.queue.next() {
             Some((at, target)) if at <= self.end => {
                 self.now = self.now.max(at);
                 self.net.step(at, target, &mut self.ends);

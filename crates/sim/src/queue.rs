@@ -17,9 +17,11 @@ pub struct EventQueue {
     /// `len` keys, then [`VACANT`] up to the end of the last group of four children.
     heap: Vec<u128>,
     len: usize,
-    /// Places of the root's four children, the least key first: the frequent events are those of a
+    /// Places of the root's four children, the least key first, vacant ones in their order: the frequent events are those of a
     /// few links, which only change places near the root.
     order: [u8; 4],
+    /// The root is over: the next event takes its place, or the pop is made up for.
+    hole: bool,
     inserted: u64,
 }
 
@@ -33,9 +35,16 @@ impl Default for EventQueue {
             heap: vec![VACANT; 5],
             len: 0,
             order: [1, 2, 3, 4],
+            hole: false,
             inserted: 0,
         }
     }
+}
+
+#[inline(always)]
+fn event(key: u128) -> (Time, Target) {
+    let target = (key as u64 & ((1 << TARGET_BITS) - 1)) as u32;
+    (Time::from_nanos((key >> 64) as u64), target)
 }
 
 impl EventQueue {
@@ -53,12 +62,24 @@ impl EventQueue {
     #[inline]
     pub fn push(&mut self, at: Time, target: Target) {
         let key = self.key(at, target);
+        if self.hole {
+            self.hole = false;
+            self.replace_root(key);
+        } else {
+            self.append(key);
+        }
+    }
+
+    fn append(&mut self, key: u128) {
         if self.len == self.heap.len() {
             self.heap.extend([VACANT; 4]);
         }
         let mut i = self.len;
         self.len += 1;
+        // The root's child on the way up, if one gets a lesser key.
+        let mut child = i;
         while i > 0 {
+            child = i;
             let parent = (i - 1) / 4;
             if self.heap[parent] <= key {
                 break;
@@ -67,35 +88,70 @@ impl EventQueue {
             i = parent;
         }
         self.heap[i] = key;
-        if i <= 4 {
-            self.sort_children();
+        if (1..=4).contains(&child) {
+            self.move_forward(child);
         }
+    }
+
+    /// The key of a child of the root has become less.
+    fn move_forward(&mut self, place: usize) {
+        let key = self.heap[place];
+        let place = place as u8;
+        let mut i = if usize::from(place) == self.len - 1 {
+            usize::from(place) - 1
+        } else {
+            self.order.iter().position(|p| *p == place).unwrap_or(0)
+        };
+        while i > 0 && key < self.heap[usize::from(self.order[i - 1])] {
+            self.order[i] = self.order[i - 1];
+            i -= 1;
+        }
+        self.order[i] = place;
     }
 
     /// Pending events.
     #[cfg(test)]
     pub fn len(&self) -> usize {
-        self.len
+        self.len - usize::from(self.hole)
     }
 
     /// The earliest event.
     #[inline]
-    pub fn peek(&self) -> Option<(Time, Target)> {
+    pub fn next(&mut self) -> Option<(Time, Target)> {
+        if self.hole {
+            self.fill();
+        }
         let key = self.heap[0];
-        let target = (key as u64 & ((1 << TARGET_BITS) - 1)) as u32;
-        (self.len > 0).then_some((Time::from_nanos((key >> 64) as u64), target))
+        (self.len > 0).then(|| event(key))
     }
 
-    /// Removes the earliest event.
+    /// The earliest event, for those who only look.
+    pub fn peek(&self) -> Option<(Time, Target)> {
+        let first = if self.hole { self.order[0] } else { 0 };
+        let key = self.heap[usize::from(first)];
+        (self.len > usize::from(self.hole)).then(|| event(key))
+    }
+
+    /// Removes the earliest event, which [`EventQueue::next`] has returned: often another one
+    /// follows from it, and takes its place.
     #[inline]
     pub fn pop(&mut self) {
-        if self.len == 0 {
-            return;
-        }
+        self.hole = self.len > 0;
+    }
+
+    /// No event has taken the place of the one that is over.
+    fn fill(&mut self) {
+        self.hole = false;
         self.len -= 1;
         let last = std::mem::replace(&mut self.heap[self.len], VACANT);
-        if self.len <= 4 {
-            self.sort_children();
+        if (1..=4).contains(&self.len) {
+            // A child of the root has gone: behind those that are left.
+            let gone = self.len as u8;
+            let at = self.order.iter().position(|p| *p == gone).unwrap_or(0);
+            for i in at + 1..self.len {
+                self.order[i - 1] = self.order[i];
+            }
+            self.order[self.len - 1] = gone;
         }
         if self.len > 0 {
             self.replace_root(last);
@@ -132,12 +188,6 @@ impl EventQueue {
             i += 1;
         }
         self.order[i] = first;
-    }
-
-    #[cold]
-    fn sort_children(&mut self) {
-        let heap = &self.heap;
-        self.order.sort_unstable_by_key(|i| heap[usize::from(*i)]);
     }
 
     #[inline]
@@ -179,22 +229,33 @@ mod tests {
 
     proptest! {
         #[test]
-        fn events_come_in_order_of_time_then_insertion(ops in prop::collection::vec((0u64..50, 0u32..4, 0u8..3), 1..200)) {
+        fn events_come_in_order_of_time_then_insertion(
+            ops in prop::collection::vec((0u64..50, 0u32..4, 0u8..4), 1..200),
+        ) {
             let mut queue = EventQueue::default();
-            let mut model: Vec<(u64, u64, u32)> = Vec::new();
-            let mut n = 0;
-            for (at, target, op) in ops {
-                match op {
-                    0 => { queue.push(Time::from_nanos(at), target); }
-                    1 if !model.is_empty() => { queue.replace_top(Time::from_nanos(at), target); model.remove(0); }
-                    _ => { queue.pop(); if !model.is_empty() { model.remove(0); } continue; }
+            let mut model = std::collections::BTreeSet::new();
+            for (n, (at, target, op)) in (0u64..).zip(ops) {
+                let event = (Time::from_nanos(at), target);
+                if op > 0 && queue.next().is_some() {
+                    model.pop_first();
+                    if op == 1 {
+                        queue.replace_top(event.0, event.1);
+                    } else {
+                        queue.pop();
+                    }
                 }
-                n += 1;
-
-                model.push((at, n, target));
-                model.sort_unstable();
-                let first = model[0];
-                prop_assert_eq!(queue.peek(), Some((Time::from_nanos(first.0), first.2)));
+                if op == 0 || op == 3 {
+                    queue.push(event.0, event.1);
+                }
+                if op != 2 && (op != 1 || queue.len() > model.len()) {
+                    model.insert((event.0, n, target));
+                }
+                let first = model.first().map(|(at, _, target)| (*at, *target));
+                prop_assert_eq!(queue.len(), model.len());
+                prop_assert_eq!(queue.peek(), first);
+                if n % 3 == 0 {
+                    prop_assert_eq!(queue.next(), first);
+                }
             }
         }
     }

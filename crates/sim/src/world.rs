@@ -32,7 +32,7 @@ impl World {
 
     /// Runs to `end`.
     fn run(&mut self, end: Time) {
-        while let Some((now, target)) = self.net.queue.peek() {
+        while let Some((now, target)) = self.net.queue.next() {
             if now > end {
                 break;
             }

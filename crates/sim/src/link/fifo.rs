@@ -33,6 +33,9 @@ pub struct FifoLink {
     /// With fewer than this in `waiting` there is room, and the queue is no longer than it was
     /// before: nobody needs to know how long it is.
     count_from: u64,
+    /// While packets of the last size wait no longer than this there is room, if the buffer is given
+    /// as a time.
+    longest_wait: Span,
     /// The next packet from here on makes the link count its queue all the same.
     count_at: Time,
     buffer: Buffer,
@@ -60,6 +63,7 @@ impl FifoLink {
             waiting_bytes: 0,
             count_from: 0,
             count_at: Time::ZERO,
+            longest_wait: Span::MAX,
             free_at: Time::ZERO,
             carry: 0,
             last_size: 0,
@@ -84,12 +88,7 @@ impl FifoLink {
             if packet.size != self.last_size {
                 self.note_size(packet.size);
             }
-            if self.waiting >= self.count_from {
-                self.release(now);
-            }
-            if (self.waiting >= self.count_from || now >= self.count_at)
-                && !self.admits(now, packet.size)
-            {
+            if (!self.has_room(now) || now >= self.count_at) && !self.admits(now, packet.size) {
                 self.meter.buffer_drops += 1;
                 return Admission::Refused;
             }
@@ -139,6 +138,15 @@ impl FifoLink {
         }
     }
 
+    /// True if a packet of the last size surely fits.
+    #[inline(always)]
+    fn has_room(&mut self, now: Time) -> bool {
+        if self.waiting >= self.count_from {
+            self.release(now);
+        }
+        self.waiting < self.count_from && self.free_at <= now + self.longest_wait
+    }
+
     #[inline]
     fn fits(&self, now: Time, size: u16) -> bool {
         match self.buffer {
@@ -158,6 +166,13 @@ impl FifoLink {
         let work = u64::from(size) * 8 * 1_000_000_000;
         self.last_size = size;
         self.last_time = (work / self.rate, work % self.rate);
+        if let Buffer::Time(most) = self.buffer {
+            let own = Span::from_nanos(work / self.rate);
+            self.longest_wait = most.saturating_sub(own);
+            if own > most {
+                self.count_from = 0;
+            }
+        }
         if size > self.largest {
             self.largest = size;
             self.count_from = 0;
@@ -179,18 +194,22 @@ impl FifoLink {
         let room = match self.buffer {
             Buffer::Packets(most) => most,
             Buffer::Bytes(most) => most / u64::from(self.largest.max(1)),
-            Buffer::Time(_) => 0,
-            Buffer::Unlimited => u64::MAX,
+            Buffer::Time(_) | Buffer::Unlimited => u64::MAX,
         };
         self.count_from = room.min(longest);
         true
     }
 
     /// See [`super::Link::room`].
+    #[inline]
     pub fn room(&mut self, now: Time, size: u16) -> Option<Time> {
-        if self.rate == 0 {
+        if self.rate == 0 || size == self.last_size && self.has_room(now) {
             return None;
         }
+        self.room_counted(now, size)
+    }
+
+    fn room_counted(&mut self, now: Time, size: u16) -> Option<Time> {
         self.release(now);
         if self.fits(now, size) {
             None

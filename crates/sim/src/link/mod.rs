@@ -140,6 +140,7 @@ impl Link {
 
     /// For a local queue: `None` if a packet of `size` fits now, else when the oldest waiting
     /// packet will have left.
+    #[inline]
     pub fn room(&mut self, now: Time, size: u16) -> Option<Time> {
         match self {
             Self::Fifo(link) => link.room(now, size),
