@@ -17,7 +17,7 @@ pub const BUILT_IN: &[(&str, &str)] = files! {
     "response" "ucl"
     "slac" "slac-throughput" "slac-txqueuelen" "slac-stability" "slac-fairness" "waves" "reverse"
     "spreading" "spreading-rates"
-    "rtt-fairness" "parking" "random-loss"
+    "rtt-fairness" "parking" "random-loss" "bbr"
     "grounds" "grounds-one-drop" "grounds-slow-start-cap" "grounds-spreading"
 };
 
