@@ -644,3 +644,6 @@ pub const BBR_LINUX: Entry<Bbr> = Entry {
     params: &[],
     build: |_| Ok(Bbr::new()),
 };
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,399 @@
 //! The model on a bench: events that a sender would make, and what the draft computes from them.
+
+use fullpipe_units::{Span, Time};
+
+use super::*;
+use crate::controller::RateSample;
+
+/// A flow on a path of 1000 segments per second and 100 ms: a BDP of 100 segments.
+struct Bench {
+    bbr: Bbr,
+    now: Time,
+    delivered: u64,
+    lost: u64,
+    next: u64,
+}
+
+/// What the next ACK shows, beside its round.
+#[derive(Clone, Copy)]
+struct Shows {
+    rate: f64,
+    flight: u64,
+    app_limited: bool,
+    tx_in_flight: u64,
+    lost: u64,
+}
+
+const USUAL: Shows = Shows {
+    rate: 1000.0,
+    flight: 100,
+    app_limited: false,
+    tx_in_flight: 100,
+    lost: 0,
+};
+
+impl Bench {
+    fn new() -> Self {
+        let mut bbr = BBR.make(&[]).unwrap();
+        bbr.set_up(&Setup::default());
+        let mut open = RestartEvent::new(Time::ZERO);
+        open.srtt = Span::from_millis(100);
+        bbr.on_established(&open);
+        Self {
+            bbr,
+            now: Time::ZERO,
+            delivered: 0,
+            lost: 0,
+            next: 0,
+        }
+    }
+
+    /// One ACK per round: everything delivered since the last one left after it.
+    fn round(&mut self, shows: Shows) {
+        let n = (shows.rate * 0.1) as u64;
+        self.now += Span::from_millis(100);
+        let prior = self.delivered;
+        self.delivered += n;
+        let mut ev = AckEvent::new(self.now);
+        ev.acked = n;
+        ev.advanced = true;
+        ev.delivered = self.delivered;
+        ev.rtt = Some(Span::from_millis(100));
+        ev.srtt = Span::from_millis(100);
+        ev.flight = shows.flight;
+        let mut rate = RateSample::new(n, Span::from_millis(100));
+        rate.prior_delivered = prior;
+        rate.app_limited = shows.app_limited;
+        rate.tx_in_flight = shows.tx_in_flight;
+        rate.lost = shows.lost;
+        ev.rate = Some(rate);
+        self.bbr.on_delivery(&ev);
+        self.bbr.on_ack(&ev);
+    }
+
+    fn rounds(&mut self, n: u32) {
+        for _ in 0..n {
+            self.round(USUAL);
+        }
+    }
+
+    /// A segment that left as the last of `tx_in_flight` is the `lost`-th since then.
+    fn lose(&mut self, tx_in_flight: u64, lost: u64) {
+        self.lost += 1;
+        self.next += 2; // every loss is a range of its own
+        let mut ev = LostSegment::new(self.now, self.next, tx_in_flight);
+        ev.lost = lost;
+        ev.delivered = self.delivered;
+        self.bbr.on_lost(&ev);
+    }
+
+    fn recover(&mut self) {
+        let ev = CongestionEvent::new(self.now, CongestionKind::Loss, 100);
+        self.bbr.on_congestion(&ev);
+    }
+
+    /// Past Startup and Drain, in ProbeBW_UP.
+    fn probing() -> Self {
+        let mut bench = Self::new();
+        for _ in 0..100 {
+            bench.round(USUAL);
+            if bench.bbr.state == State::Up {
+                return bench;
+            }
+        }
+        panic!("{:?}", bench.bbr);
+    }
+}
+
+#[test]
+fn the_constants_are_the_drafts() {
+    let set = Bench::new().bbr.set;
+    assert_eq!(
+        (set.startup_pacing_gain, set.drain_pacing_gain),
+        (2.77, 0.5)
+    );
+    assert_eq!((set.default_cwnd_gain, set.probe_up_cwnd_gain), (2.0, 2.25));
+    assert_eq!((set.loss_thresh, set.beta, set.headroom), (0.02, 0.7, 0.15));
+    assert_eq!((set.min_pipe_cwnd, set.startup_full_loss_cnt), (4.0, 6.0));
+    assert_eq!(set.probe_rtt_interval, Span::from_secs(5));
+    assert_eq!(set.probe_rtt_duration, Span::from_millis(200));
+    assert_eq!(set.min_rtt_filter_len, Span::from_secs(10));
+    assert_eq!(set.probe_rtt_cwnd_gain, 0.5);
+}
+
+/// Section 5.6.2: `StartupPacingGain * InitialCwnd / srtt`.
+#[test]
+fn the_first_pacing_rate_follows_from_the_handshake() {
+    let bench = Bench::new();
+    assert_eq!(bench.bbr.pacing_rate, 2.77 * 10.0 / 0.1);
+}
+
+/// Section 5.3.1.2: three rounds without a quarter more; Drain and ProbeBW_DOWN in the same ACK.
+#[test]
+fn startup_ends_after_three_flat_rounds() {
+    let mut bench = Bench::new();
+    for rate in [100.0, 200.0, 400.0, 800.0, 1000.0] {
+        bench.round(Shows {
+            rate,
+            flight: 200,
+            ..USUAL
+        });
+        assert_eq!(bench.bbr.full.count, 0, "{rate}");
+    }
+    for count in 1..=3 {
+        assert_eq!(bench.bbr.state, State::Startup);
+        bench.round(Shows {
+            flight: 200,
+            ..USUAL
+        });
+        assert_eq!(bench.bbr.full.count, count);
+    }
+    assert_eq!(bench.bbr.state, State::Drain);
+    assert!(bench.bbr.full.reached && bench.bbr.full.now);
+    // 0.5 of the bandwidth less 1 %.
+    assert_eq!(bench.bbr.pacing_rate, 0.5 * 1000.0 * 0.99);
+}
+
+/// Case 2: `full_bw_now` and `full_bw_reached`, although the samples are application-limited.
+#[test]
+fn losses_in_six_ranges_end_startup() {
+    let limited = Shows {
+        app_limited: true,
+        tx_in_flight: 100,
+        flight: 200,
+        ..USUAL
+    };
+    for (ranges, lost, ends) in [(6, 3, true), (5, 3, false), (6, 2, false)] {
+        let mut bench = Bench::new();
+        bench.round(limited);
+        for i in 1..=ranges {
+            bench.lose(100, i);
+        }
+        bench.recover();
+        bench.round(Shows { lost, ..limited });
+        assert_eq!(bench.bbr.full.reached, ends, "{ranges} {lost}");
+        assert_eq!(bench.bbr.full.now, ends);
+        assert_eq!(
+            bench.bbr.state == State::Drain,
+            ends,
+            "{:?}",
+            bench.bbr.state
+        );
+        if ends {
+            // max(bdp, inflight_latest).
+            assert_eq!(bench.bbr.inflight_longterm, 100.0);
+            assert_eq!(bench.bbr.undo.state, Some(State::Startup));
+        }
+    }
+}
+
+/// Section 5.5.10.2: of 100 in flight the third loss exceeds 2 %. `inflight_prev` is 99, `lost_prev`
+/// 2 and `lost_prefix` `(0.02 * 99 - 2) / 0.98`.
+#[test]
+fn a_loss_too_many_ends_the_probe() {
+    let mut bench = Bench::probing();
+    let before = bench.bbr.clone();
+    bench.lose(100, 1);
+    bench.lose(100, 2);
+    assert_eq!(bench.bbr.state, State::Up);
+    bench.lose(100, 3);
+    assert_eq!(bench.bbr.state, State::Down);
+    let at_loss = 99.0 + (0.02 * 99.0 - 2.0) / 0.98;
+    assert_eq!(bench.bbr.inflight_longterm, at_loss);
+    assert!(bench.bbr.probe.too_high && !bench.bbr.probe.is_sample);
+    assert_eq!(bench.bbr.undo.state, Some(State::Up));
+    // Only once per probe.
+    bench.lose(50, 4);
+    assert_eq!(bench.bbr.inflight_longterm, at_loss);
+
+    // A loss that left with little in flight: 0.7 of the BDP is the least (Beta).
+    let mut small = Bench::probing();
+    small.lose(20, 1);
+    let target = before.target_inflight();
+    assert_eq!(small.bbr.inflight_longterm, 0.7 * target);
+}
+
+/// Sections 2.15 and 5.5.11: what was saved when the recovery began, not what a later round made of
+/// it, and the state.
+#[test]
+fn a_spurious_recovery_restores_what_was_before_it() {
+    let mut bench = Bench::probing();
+    let before = bench.bbr.clone();
+    for i in 1..=3 {
+        bench.lose(100, i);
+    }
+    bench.recover();
+    assert_eq!(bench.bbr.undo.state, Some(State::Up), "recovery keeps it");
+    assert_eq!(bench.bbr.prior_cwnd, before.cwnd);
+    // Two more rounds with losses lower the short-term model.
+    for _ in 0..2 {
+        bench.lose(100, 1);
+        bench.round(Shows {
+            rate: 300.0,
+            ..USUAL
+        });
+    }
+    assert!(bench.bbr.short.bw < 1000.0 && bench.bbr.short.inflight < f64::INFINITY);
+    assert!(bench.bbr.cwnd < before.cwnd);
+    bench.bbr.on_undo(bench.now);
+    assert_eq!(bench.bbr.state, State::Refill);
+    assert_eq!(bench.bbr.short.bw, f64::INFINITY);
+    assert_eq!(bench.bbr.short.inflight, f64::INFINITY);
+    assert_eq!(bench.bbr.inflight_longterm, f64::INFINITY);
+    assert_eq!(bench.bbr.cwnd, before.cwnd);
+    assert_eq!(bench.bbr.undo.state, None);
+}
+
+/// Section 5.5.10.3: 0.7 of what was, and no less than what was delivered, once per round.
+#[test]
+fn a_round_with_losses_outside_a_probe_lowers_the_short_term_model() {
+    let mut bench = Bench::probing();
+    while bench.bbr.state != State::Cruise {
+        bench.round(Shows {
+            flight: 80,
+            ..USUAL
+        });
+    }
+    let cwnd = bench.bbr.cwnd;
+    bench.lose(100, 1);
+    bench.lose(100, 2);
+    bench.round(Shows {
+        rate: 500.0,
+        flight: 80,
+        ..USUAL
+    });
+    assert_eq!(bench.bbr.short.bw, 1000.0, "bw_latest of the round before");
+    bench.lose(100, 3);
+    bench.round(Shows {
+        rate: 500.0,
+        flight: 80,
+        ..USUAL
+    });
+    assert_eq!(bench.bbr.short.bw, 700.0);
+    assert!(
+        (bench.bbr.short.inflight - 0.49 * cwnd).abs() < 1e-9 || bench.bbr.short.inflight >= 100.0
+    );
+    assert_eq!(bench.bbr.bw, 700.0);
+    bench.round(Shows {
+        rate: 500.0,
+        flight: 80,
+        ..USUAL
+    });
+    assert_eq!(bench.bbr.short.bw, 700.0, "no loss, no change");
+}
+
+/// Case 11's flag (section 5.4.1).
+#[test]
+fn a_restart_from_idle_paces_at_the_bandwidth() {
+    let mut bench = Bench::probing();
+    let mut ev = RestartEvent::new(bench.now);
+    bench.bbr.on_restart(&ev);
+    assert!(
+        !bench.bbr.idle_restart,
+        "a pause that is not the application's"
+    );
+    ev.app_limited = true;
+    bench.bbr.on_restart(&ev);
+    assert!(bench.bbr.idle_restart);
+    assert_eq!(bench.bbr.pacing_rate, 0.99 * 1000.0);
+    bench.round(USUAL);
+    assert!(!bench.bbr.idle_restart);
+}
+
+/// Section 3.6 asks that a mark counts as congestion.
+#[test]
+fn a_mark_is_congestion() {
+    let mark = CongestionEvent::new(Time::ZERO, CongestionKind::Ecn, 80);
+    let mut bench = Bench::new();
+    bench.round(USUAL);
+    bench.bbr.on_congestion(&mark);
+    assert_eq!(bench.bbr.state, State::Drain);
+
+    let mut bench = Bench::probing();
+    bench.bbr.on_congestion(&mark);
+    assert_eq!(bench.bbr.state, State::Down);
+    assert_eq!(bench.bbr.inflight_longterm, 80.0);
+    bench.bbr.on_congestion(&CongestionEvent::new(
+        Time::ZERO,
+        CongestionKind::LocalDrop,
+        80,
+    ));
+    assert_eq!(bench.bbr.state, State::Down);
+}
+
+/// Section 5.3.3.8: 2 to 3 s, or as many rounds as the target has segments, at most 63.
+#[test]
+fn probes_are_two_to_three_seconds_or_63_rounds_apart() {
+    let mut waits = Vec::new();
+    for seed in 0..50 {
+        let mut bench = Bench::new();
+        bench.bbr.set_up(&Setup {
+            seed,
+            ..Setup::default()
+        });
+        bench.bbr.start_down(bench.now, 0);
+        assert!(bench.bbr.probe.rounds_since_up < 2);
+        waits.push(bench.bbr.probe.wait.as_secs_f64());
+    }
+    assert!(waits.iter().all(|w| (2.0..3.0).contains(w)), "{waits:?}");
+    let (low, high) = waits
+        .iter()
+        .fold((9.0_f64, 0.0_f64), |(l, h), w| (l.min(*w), h.max(*w)));
+    assert!(low < 2.2 && high > 2.8, "{low} {high}");
+
+    // 63 rounds of a BDP of 100 segments; 20 of one of 20.
+    for (bdp, rounds) in [(100.0, 63), (20.0, 20)] {
+        let mut bench = Bench::probing();
+        bench.bbr.state = State::Cruise;
+        bench.bbr.bw = bdp * 10.0;
+        bench.bbr.probe.wait = Span::from_secs(1000);
+        bench.bbr.probe.rounds_since_up = rounds - 1;
+        let rs = Sample::of(&AckEvent::new(bench.now));
+        assert!(!bench.bbr.probes_now(&rs));
+        bench.bbr.probe.rounds_since_up = rounds;
+        assert!(bench.bbr.probes_now(&rs));
+        assert_eq!(bench.bbr.state, State::Refill);
+    }
+}
+
+/// Section 5.3.3.9: the additive increase doubles per round: `cwnd / 2^k` segments acknowledged per
+/// segment.
+#[test]
+fn the_slope_of_the_long_term_bound_doubles() {
+    let mut bench = Bench::probing();
+    bench.bbr.cwnd = 128.0;
+    bench.bbr.probe.up_rounds = 0;
+    for per_segment in [128.0, 64.0, 32.0, 16.0] {
+        bench.bbr.raise_longterm_slope();
+        assert_eq!(bench.bbr.probe.acked_per_inc, per_segment);
+    }
+}
+
+/// Sections 5.6.4.2 and 5.6.4.7.
+#[test]
+fn the_window_is_two_bdps_within_its_bounds() {
+    let mut bench = Bench::probing();
+    let w = |bbr: &Bbr| bbr.inflight_with_headroom();
+    assert_eq!(w(&bench.bbr), f64::INFINITY);
+    bench.bbr.inflight_longterm = 100.0;
+    assert_eq!(w(&bench.bbr), 85.0);
+    bench.bbr.inflight_longterm = 5.0;
+    assert_eq!(
+        w(&bench.bbr),
+        4.0,
+        "a segment at least, MinPipeCwnd at least"
+    );
+    bench.bbr.inflight_longterm = f64::INFINITY;
+    bench.bbr.state = State::Cruise;
+    bench.bbr.probe.wait = Span::from_secs(1000);
+    bench.bbr.probe.rounds_since_up = 0;
+    bench.rounds(5);
+    // One ACK per round is a burst of 100 segments: two BDPs and that burst.
+    assert_eq!(bench.bbr.cwnd, 200.0 + bench.bbr.extra_acked.get());
+    bench.bbr.inflight_longterm = 100.0;
+    bench.round(Shows {
+        tx_in_flight: 50,
+        ..USUAL
+    });
+    assert_eq!((bench.bbr.state, bench.bbr.cwnd), (State::Cruise, 85.0));
+}
