@@ -114,7 +114,7 @@ impl History {
             reduction: self.reduction,
             tlp: self.tlp,
             frto: self.frto,
-            eifel: self.undo,
+            undo: self.undo,
             on_timeout: match self.spare {
                 true => OnTimeout::Old,
                 false => OnTimeout::All,

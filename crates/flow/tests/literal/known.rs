@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use crate::agree::search;
+use crate::agree::{everything, search};
 use crate::draw::{History, Narrow, fates};
 use crate::duel::{Fates, duel};
 use crate::law;
@@ -29,7 +29,7 @@ macro_rules! known {
             off: |d| d.$name = false,
             history: $name,
             narrow: |h| {
-                (h.frto, h.undo) = (false, false);
+                everything(h);
                 h.departs.$name = false;
             },
         }),+];
@@ -38,8 +38,8 @@ macro_rules! known {
 
 known! {
     rack_timer rack_newest rack_persist spare_window tlp_rearm tlp_early_dsack late_fast_retransmit
-    sack_marks
- timeout_keeps_ssthresh prr_goes_on
+    sack_marks timeout_keeps_ssthresh prr_goes_on frto_window eifel_earliest eifel_step_5
+    undo_is_reordering widens_at_once
 }
 
 /// The list is honest: without the imitation of a departure its history is one on which the
@@ -97,33 +97,25 @@ fn rack_timer() -> History {
 
 fn rack_newest() -> History {
     History {
+        reduction: Reduction::Immediate,
         tlp: true,
-        spare: true,
-        window: 2,
-        transfer: 30,
+        undo: true,
+        law: law::Kind::Reno,
+        window: 1,
+        transfer: 4,
         host: Host {
-            echo: Echo::InOrder,
+            every: 4,
+            echo: Echo::Recent,
             ..History::plain().host
         },
         fates: fates(
-            &[],
             &[
-                (25, Fate::Drop),
-                (26, Fate::Drop),
-                (27, Fate::Drop),
-                (28, Fate::Drop),
-                (29, Fate::Drop),
-                (30, Fate::Drop),
-                (31, Fate::Drop),
-                (32, Fate::Drop),
-                (33, Fate::Drop),
-                (34, Fate::Drop),
-                (35, Fate::Drop),
-                (36, Fate::Drop),
-                (37, Fate::Drop),
-                (40, Fate::Drop),
-                (41, Fate::Drop),
+                (1, Fate::Late(1780000)),
+                (2, Fate::Drop),
+                (3, Fate::Late(1580000)),
+                (4, Fate::Drop),
             ],
+            &[],
         ),
         ..History::plain()
     }
@@ -131,40 +123,61 @@ fn rack_newest() -> History {
 
 fn rack_persist() -> History {
     History {
-        reduction: Reduction::Immediate,
+        tlp: true,
+        frto: true,
         law: law::Kind::Reno,
-        window: 9,
-        transfer: 91,
+        window: 1,
+        transfer: 88,
         host: Host {
-            every: 2,
             dsack: true,
-            window: Some(12),
+            window: Some(4),
             ..History::plain().host
         },
         fates: fates(
             &[
+                (5, Fate::Late(2000000)),
+                (6, Fate::Drop),
                 (7, Fate::Drop),
-                (9, Fate::Late(30000)),
-                (23, Fate::Drop),
-                (28, Fate::Drop),
-                (36, Fate::Drop),
+                (8, Fate::Late(2300000)),
+                (9, Fate::Drop),
+                (10, Fate::Late(1200000)),
+                (11, Fate::Drop),
+                (15, Fate::Drop),
+                (21, Fate::Drop),
+                (22, Fate::Drop),
+                (27, Fate::Drop),
+                (35, Fate::Drop),
+                (39, Fate::Drop),
                 (40, Fate::Drop),
-                (44, Fate::Drop),
+                (41, Fate::Drop),
+                (42, Fate::Drop),
                 (45, Fate::Drop),
                 (46, Fate::Drop),
-                (50, Fate::Drop),
+                (47, Fate::Drop),
+                (48, Fate::Drop),
+                (49, Fate::Drop),
+                (51, Fate::Drop),
+                (52, Fate::Drop),
+                (59, Fate::Drop),
                 (60, Fate::Drop),
-                (64, Fate::Drop),
+                (66, Fate::Drop),
+                (67, Fate::Drop),
                 (68, Fate::Drop),
-                (71, Fate::Drop),
-                (80, Fate::Drop),
-                (86, Fate::Drop),
+                (70, Fate::Drop),
+                (73, Fate::Drop),
+                (74, Fate::Drop),
+                (87, Fate::Drop),
+                (88, Fate::Drop),
                 (89, Fate::Drop),
-                (92, Fate::Drop),
-                (95, Fate::Drop),
-                (100, Fate::Drop),
-                (106, Fate::Drop),
-                (109, Fate::Drop),
+                (96, Fate::Drop),
+                (102, Fate::Drop),
+                (108, Fate::Drop),
+                (110, Fate::Drop),
+                (113, Fate::Drop),
+                (116, Fate::Drop),
+                (120, Fate::Drop),
+                (123, Fate::Drop),
+                (124, Fate::Drop),
             ],
             &[],
         ),
@@ -270,6 +283,94 @@ fn prr_goes_on() -> History {
         window: 18,
         transfer: 22,
         fates: fates(&[(1, Fate::Drop), (5, Fate::Drop), (22, Fate::Drop)], &[]),
+        ..History::plain()
+    }
+}
+
+fn frto_window() -> History {
+    History {
+        detector: Detector::Sack,
+        frto: true,
+        window: 2,
+        transfer: 2,
+        fates: fates(&[(0, Fate::Drop), (1, Fate::Drop)], &[]),
+        ..History::plain()
+    }
+}
+
+fn eifel_earliest() -> History {
+    History {
+        detector: Detector::Sack,
+        reduction: Reduction::Immediate,
+        undo: true,
+        law: law::Kind::Reno,
+        transfer: 33,
+        delay_us: 1000,
+        gap_us: 1200,
+        host: Host {
+            echo: Echo::Recent,
+            ..History::plain().host
+        },
+        fates: fates(
+            &[
+                (4, Fate::Drop),
+                (18, Fate::Drop),
+                (21, Fate::Late(20000)),
+                (30, Fate::Drop),
+                (31, Fate::Drop),
+            ],
+            &[],
+        ),
+        ..History::plain()
+    }
+}
+
+fn eifel_step_5() -> History {
+    History {
+        undo: true,
+        window: 1,
+        transfer: 3,
+        host: Host {
+            echo: Echo::InOrder,
+            ..History::plain().host
+        },
+        fates: fates(&[], &[(1, Fate::Drop)]),
+        ..History::plain()
+    }
+}
+
+fn undo_is_reordering() -> History {
+    History {
+        undo: true,
+        window: 7,
+        transfer: 7,
+        delay_us: 1000,
+        gap_us: 1200,
+        host: Host {
+            echo: Echo::Recent,
+            ..History::plain().host
+        },
+        fates: fates(
+            &[(0, Fate::Late(6000)), (3, Fate::Drop), (5, Fate::Drop)],
+            &[],
+        ),
+        ..History::plain()
+    }
+}
+
+fn widens_at_once() -> History {
+    History {
+        detector: Detector::Sack,
+        reduction: Reduction::Immediate,
+        undo: true,
+        window: 1,
+        transfer: 2,
+        delay_us: 700000,
+        host: Host {
+            echo: Echo::Recent,
+            ..History::plain().host
+        },
+        fates: fates(&[], &[]),
         ..History::plain()
     }
 }

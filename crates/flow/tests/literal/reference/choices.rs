@@ -38,8 +38,8 @@ pub struct Choices {
     pub tlp: bool,
     /// RFC 5682.
     pub frto: bool,
-    /// RFC 3522.
-    pub eifel: bool,
+    /// RFC 3522, and an answer to what it or RFC 5682 finds.
+    pub undo: bool,
     pub on_timeout: OnTimeout,
     /// A lost retransmission reduces once more (RFC 5681 section 4.3).
     pub reduce_again: bool,
@@ -88,6 +88,21 @@ pub struct Departures {
     /// RFC 9937 section 6.1: a new response begins a new episode. Here a lost retransmission
     /// lowers the target of the one under way.
     pub prr_goes_on: bool,
+    /// RFC 5682 section 3.1: in step 2 nothing but the first segment leaves, in step 2b two new
+    /// ones at most. Here the window decides how much.
+    pub frto_window: bool,
+    /// RFC 3522 section 3.2 step 2: RetransmitTS is the stamp of the recovery's retransmission.
+    /// Here it is that of the earliest one outstanding, of whichever recovery and segment.
+    pub eifel_earliest: bool,
+    /// Step 5: an ACK with a DSACK, or one that acknowledges everything of a receiver that has not
+    /// been seen to send DSACKs, proves nothing. Here it does.
+    pub eifel_step_5: bool,
+    /// RFC 8985 section 6.2 step 3: only segments out of order show reordering. Here an undone
+    /// reduction does.
+    pub undo_is_reordering: bool,
+    /// RFC 4015 step 11: the estimate adapts at the first sample of new data. Here at once, by the
+    /// age of the echo.
+    pub widens_at_once: bool,
 }
 
 impl Departures {
@@ -103,5 +118,10 @@ impl Departures {
         sack_marks: true,
         timeout_keeps_ssthresh: true,
         prr_goes_on: true,
+        frto_window: true,
+        eifel_earliest: true,
+        eifel_step_5: true,
+        undo_is_reordering: true,
+        widens_at_once: true,
     };
 }

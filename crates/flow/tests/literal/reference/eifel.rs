@@ -1,29 +1,30 @@
 //! RFC 3522 section 3.2: was a recovery unnecessary?
 
-use super::Ns;
+use super::{Departures, Ns};
 
 /// The algorithm, begun with a loss recovery.
 #[derive(Clone, Debug, Default)]
 pub struct Eifel {
-    /// Steps 1 to 3: begun and not done.
+    /// Begun and not done.
     waiting: bool,
-    /// RetransmitTS of step 2, once the retransmission has left.
+    /// RetransmitTS of step 2.
     retransmit_ts: Option<Ns>,
     /// An ACK has carried a DSACK block since the connection began (step 5).
     dsack_seen: bool,
 }
 
 impl Eifel {
-    /// Loss recovery begins; `already`: the first outstanding segment was retransmitted then, by a
-    /// recovery before, and an ACK of that copy proves nothing (section 3.1).
-    pub fn begin(&mut self, already: Option<Ns>) {
-        (self.waiting, self.retransmit_ts) = (true, already);
+    /// Loss recovery begins; its retransmission has yet to leave.
+    pub fn begin(&mut self) {
+        (self.waiting, self.retransmit_ts) = (true, None);
     }
 
-    /// A retransmission leaves (step 2: only the first counts).
-    pub fn retransmits(&mut self, now: Ns) {
+    /// A retransmission leaves at `now` (step 2: the first of this recovery counts alone).
+    /// `before`: the first outstanding segment was retransmitted then, by an earlier recovery; an
+    /// ACK of that copy is none of an original (section 3.1).
+    pub fn retransmits(&mut self, now: Ns, before: Option<Ns>) {
         if self.waiting {
-            self.retransmit_ts.get_or_insert(now);
+            self.retransmit_ts.get_or_insert(before.unwrap_or(now));
         }
     }
 
@@ -31,9 +32,15 @@ impl Eifel {
         self.waiting = false;
     }
 
-    /// Steps 3 to 6 for an ACK; true: the recovery was spurious.
-    /// `echo`: of an ACK that moved SND.UNA.
-    pub fn on_ack(&mut self, echo: Option<Ns>, dsack: bool, covers_all: bool) -> bool {
+    /// Steps 3 to 6 for an ACK; `echo`: of one that moved SND.UNA. True: the recovery was
+    /// spurious.
+    pub fn on_ack(
+        &mut self,
+        echo: Option<Ns>,
+        dsack: bool,
+        covers_all: bool,
+        d: Departures,
+    ) -> bool {
         let seen_before = self.dsack_seen;
         self.dsack_seen |= dsack;
         let stamp = self.retransmit_ts.filter(|_| self.waiting);
@@ -42,6 +49,8 @@ impl Eifel {
         };
         // Whatever it says, this ACK decides.
         self.waiting = false;
-        echo < stamp && !dsack && (seen_before || !covers_all)
+        // Step 5.
+        let done = dsack || (!seen_before && covers_all);
+        echo < stamp && (d.eifel_step_5 || !done)
     }
 }

@@ -12,12 +12,13 @@ pub enum Frto {
 }
 
 /// What an ACK decides.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing yet.
     Wait,
-    /// Conventional recovery with a window of at most this.
-    Conventional { most: f64 },
+    /// Conventional recovery. The law's slow start keeps the window within the bounds of steps 2a
+    /// and 3a.
+    Conventional,
     /// Step 2b: up to two new segments.
     SendNew,
     /// Step 3b.
@@ -50,17 +51,15 @@ impl Frto {
             // Step 2: duplicates change nothing.
             Frto::Step2 if !a.advanced => Verdict::Wait,
             // 2a.
-            Frto::Step2 if a.cum >= a.recovery_point => Verdict::Conventional { most: 2.0 },
+            Frto::Step2 if a.cum >= a.recovery_point => Verdict::Conventional,
             // 2b.
-            Frto::Step2 if !a.can_send => Verdict::Conventional {
-                most: f64::INFINITY,
-            },
+            Frto::Step2 if !a.can_send => Verdict::Conventional,
             Frto::Step2 => Verdict::SendNew,
             // Step 3: neither a duplicate nor new.
             Frto::Step3 { .. } if !a.advanced && !a.duplicate => Verdict::Wait,
             // 3a.
             Frto::Step3 { .. } if a.covers > a.recovery_point || !a.new_below => {
-                Verdict::Conventional { most: 3.0 }
+                Verdict::Conventional
             }
             // 3b.
             Frto::Step3 { .. } => Verdict::Spurious,
@@ -68,7 +67,7 @@ impl Frto {
         match verdict {
             Verdict::Wait => {}
             Verdict::SendNew => *self = Frto::Step3 { may_send: 2 },
-            Verdict::Conventional { .. } | Verdict::Spurious => *self = Frto::Off,
+            Verdict::Conventional | Verdict::Spurious => *self = Frto::Off,
         }
         verdict
     }

@@ -68,6 +68,15 @@ pub struct Reference {
     /// RecoveryPoint of RFC 5682.
     frto_point: u64,
     eifel: Eifel,
+    /// [`Departures::eifel_earliest`](super::Departures::eifel_earliest): when the earliest
+    /// retransmission outstanding left.
+    earliest: Option<Ns>,
+    /// RFC 4015: the recovery under way is a timeout's; SRTT_prev and RTTVAR_prev.
+    previous: Option<(Ns, Ns)>,
+    /// Step 11: the sample of a segment from here on adapts the estimate.
+    adapt: Option<(u64, Ns, Ns)>,
+    /// The last RTT sample.
+    latest: Ns,
     pub timeouts: u64,
 }
 
@@ -101,6 +110,10 @@ impl Reference {
             frto: Frto::Off,
             frto_point: 0,
             eifel: Eifel::default(),
+            earliest: None,
+            previous: None,
+            adapt: None,
+            latest: 0,
             timeouts: 0,
         }
     }
@@ -230,12 +243,13 @@ impl Reference {
             State::Recovery => lost.or(new)?,
             State::Timeout => match &mut self.frto {
                 Frto::Off => lost.or(new)?,
+                Frto::Step2 if self.c.departs.frto_window => lost.or(new)?,
                 // Step 2: the ACK of the retransmission first.
                 Frto::Step2 => return None,
                 // Step 2b: new segments alone, at most two.
                 Frto::Step3 { may_send } => {
-                    let n = new.filter(|_| *may_send > 0)?;
-                    *may_send -= 1;
+                    let n = new.filter(|_| *may_send > 0 || self.c.departs.frto_window)?;
+                    *may_send = may_send.saturating_sub(1);
                     n
                 }
             },
@@ -246,11 +260,11 @@ impl Reference {
     fn send(&mut self, now: Ns, n: u64) -> (u64, bool) {
         let again = n < self.nxt();
         if again {
+            self.note_retransmission(now);
             // RFC 8985 section 6.1.
             let seg = &mut self.segs[n as usize];
-            seg.twice |= !seg.lost && !seg.missing && !seg.retransmitted;
+            seg.twice |= !seg.lost && !seg.missing;
             (seg.xmit, seg.retransmitted, seg.lost) = (now, true, false);
-            self.eifel.retransmits(now);
         } else {
             self.segs.push(Seg {
                 xmit: now,
@@ -277,6 +291,27 @@ impl Reference {
             self.schedule_probe(now);
         }
         (n, again)
+    }
+
+    /// RFC 3522 step 2, before the segment leaves again.
+    fn note_retransmission(&mut self, now: Ns) {
+        self.forget_earliest();
+        let earliest = *self.earliest.get_or_insert(now);
+        let head = &self.segs[self.una as usize];
+        let before = match self.c.departs.eifel_earliest {
+            true => Some(earliest),
+            false => head.retransmitted.then_some(head.xmit),
+        };
+        self.eifel.retransmits(now, before);
+    }
+
+    /// No retransmission is in the network and the first segment was sent once.
+    fn forget_earliest(&mut self) {
+        let head = self.segs.get(self.una as usize);
+        let there = |(_, s): (u64, &Seg)| s.retransmitted && !s.lost && !s.sacked;
+        if !head.is_some_and(|s| s.retransmitted) && !self.outstanding().any(there) {
+            self.earliest = None;
+        }
     }
 
     /// RFC 6675 NextSeg rule 4.
@@ -363,8 +398,13 @@ impl Reference {
         };
         let flight = self.flight(0, 0);
         self.rto.back_off();
-        if self.c.eifel && self.state == State::Open {
-            self.begin_eifel();
+        let fresh = matches!(self.state, State::Open | State::Reducing);
+        if self.c.undo && fresh {
+            self.forget_earliest();
+            self.eifel.begin();
+            // RFC 4015 step 0.
+            let g = 2 * self.c.granularity;
+            self.previous = Some((self.rto.srtt + g, self.rto.rttvar));
         }
         // RFC 5682 step 1.
         self.frto = match self.c.frto && self.frto_point <= self.una {
@@ -446,15 +486,18 @@ impl Reference {
 
         if let Some(r) = self.sample(now, &newly, echo) {
             self.rto.sample(r);
+            self.latest = r;
             self.rack.min_rtt = self.rack.min_rtt.min(r);
             self.tlp.sampled = true;
         }
         self.rack
             .delivered(now, &self.segs, &newly, echo, self.c.departs);
 
+        let undos = self.law.undos;
         let covers_all = self.una == self.nxt();
-        if self.eifel.on_ack(echo, ack.dsack, covers_all) {
-            self.undo();
+        let departs = self.c.departs;
+        if self.eifel.on_ack(echo, ack.dsack, covers_all, departs) {
+            self.undo(now, echo);
         }
         let dsack = ack.dsack.then(|| ack.sacks.iter().next().unwrap().end);
         let bare = duplicate && ack.sacks.is_empty();
@@ -462,7 +505,9 @@ impl Reference {
         if verdict == tlp::Verdict::Repaired && self.state == State::Open {
             self.reduce(now, State::Reducing, delivered);
         }
-        self.forward_rto(&newly, advanced, duplicate);
+        self.forward_rto(now, &newly, echo, duplicate);
+
+        let undone = self.law.undos > undos;
 
         // RFC 6675 section 5 step A, and the same for the others.
         if self.state != State::Open && self.una >= self.recovery_point {
@@ -476,10 +521,11 @@ impl Reference {
             self.limited = 0;
         }
         let left = (self.state == State::Open && was != State::Open).then_some(was);
+        let counts = left.filter(|_| !undone || !self.c.departs.rack_persist);
         let mut marked = Marked::default();
         match self.c.detector {
             Detector::Rack => {
-                let at = self.standing(left, ack.dsack);
+                let at = self.standing(counts, ack.dsack);
                 self.rack.adapt(at, self.c.departs);
                 // A plain ACK brings no suspects, only another RTT for those there are.
                 if !(plain && self.c.departs.rack_timer) {
@@ -575,7 +621,7 @@ impl Reference {
         let mut found = 0;
         for n in self.una..self.nxt() {
             let seg = &self.segs[n as usize];
-            let news = !seg.sacked && !seg.retransmitted && !seg.missing;
+            let news = !seg.sacked && !seg.twice && !seg.missing;
             if news && sack::is_lost(&self.segs, n) {
                 let seg = &mut self.segs[n as usize];
                 (seg.lost, seg.missing) = (marks, true);
@@ -647,13 +693,17 @@ impl Reference {
         self.law.lost(self.flight(delivered[0], delivered[1]), true);
         self.state = state;
         self.recovery_point = self.nxt();
-        self.frto_point = self.nxt();
+        if state == State::Recovery {
+            self.frto_point = self.nxt();
+        }
         self.reduced_at = now;
         // RFC 8985 section 7.1.
         self.tlp.init();
         self.pto_at = None;
-        if self.c.eifel && state == State::Recovery {
-            self.begin_eifel();
+        if self.c.undo && state == State::Recovery {
+            self.forget_earliest();
+            self.eifel.begin();
+            self.previous = None;
         }
         if self.c.detector == Detector::Sack {
             // 4.3.
@@ -677,15 +727,14 @@ impl Reference {
         }
     }
 
-    fn begin_eifel(&mut self) {
-        let head = &self.segs[self.una as usize];
-        self.eifel.begin(head.retransmitted.then_some(head.xmit));
-    }
-
     /// RFC 5682 steps 2 and 3.
-    fn forward_rto(&mut self, newly: &[u64], advanced: bool, duplicate: bool) {
+    fn forward_rto(&mut self, now: Ns, newly: &[u64], echo: Option<Ns>, duplicate: bool) {
+        let advanced = echo.is_some();
         if self.frto == Frto::Step2 && advanced {
-            self.frto_point = self.nxt();
+            self.frto_point = match self.c.departs.frto_window {
+                true => self.recovery_point,
+                false => self.nxt(),
+            };
         }
         let highest = self.outstanding().filter(|(_, s)| s.sacked).last();
         let verdict = self.frto.on_ack(frto::AckView {
@@ -698,25 +747,40 @@ impl Reference {
             can_send: self.can_send_new(),
         });
         match verdict {
-            frto::Verdict::Wait | frto::Verdict::SendNew => {}
-            frto::Verdict::Conventional { most } => self.law.cwnd = self.law.cwnd.min(most),
-            frto::Verdict::Spurious => {
-                self.undo();
-                self.frto_point = self.una;
+            frto::Verdict::Wait | frto::Verdict::SendNew | frto::Verdict::Conventional => {}
+            frto::Verdict::Spurious if self.c.undo && self.previous.is_some() => {
+                self.undo(now, echo);
             }
+            // No answer is on (RFC 5682 section 4): conventional.
+            frto::Verdict::Spurious => {}
         }
     }
 
     /// RFC 4015 steps 8 and 9: transmission goes on with new data, the window returns.
-    fn undo(&mut self) {
+    fn undo(&mut self, now: Ns, echo: Option<Ns>) {
         self.law.undo();
         self.state = State::Open;
         self.prr = None;
         self.frto = Frto::Off;
         self.at_once = None;
         self.eifel.end();
+        // RFC 5682 section 3.1, last paragraph.
+        self.frto_point = self.una;
+        // What waits to be sent again is in the network after all; what was sent again is still
+        // missing, and begins a recovery of its own.
         for seg in &mut self.segs[self.una as usize..] {
-            (seg.lost, seg.missing) = (false, false);
+            seg.missing &= !seg.lost;
+            seg.lost = false;
+        }
+        self.rack.reordering_seen |= self.c.departs.undo_is_reordering;
+        // Step 11.
+        if let Some((srtt, rttvar)) = self.previous.take() {
+            if self.c.departs.widens_at_once {
+                let delay = echo.map_or(self.latest, |echo| now.saturating_sub(echo));
+                self.rto.adapt(delay, delay / 2);
+            } else {
+                self.adapt = Some((self.nxt(), srtt, rttvar));
+            }
         }
     }
 }
