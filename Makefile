@@ -2,16 +2,17 @@
 
 CARGO ?= cargo
 OUT   ?= fullpipe-out/tour
+HISTORIES ?= 1000000
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench bench-udp lint calibrate web
+.PHONY: help run test verify bench bench-udp lint calibrate web
 
 help: ## List the targets
 	@echo 'usage: make TARGET'
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo 'variables: CARGO=$(CARGO) OUT=$(OUT)'
+	@echo 'variables: CARGO=$(CARGO) OUT=$(OUT) HISTORIES=$(HISTORIES)'
 
 run: ## Build quickly, run a tour of the built-in scenarios, write its report
 	@command -v $(CARGO) >/dev/null || { echo 'make: cargo is missing; install Rust 1.95 or later: https://rustup.rs' >&2; exit 3; }
@@ -25,6 +26,13 @@ test: ## Run every test that this machine can run
 	$(CARGO) test --workspace --locked
 	web/check.sh
 	$(CARGO) run --quiet --locked --manifest-path examples/quinn/Cargo.toml -- cubic 100
+
+# Ignored tests that print or measure are left out, and the long run has a line of its own.
+verify: ## Run the long checks, hours: ignored tests, a million literal histories, mutants
+	$(CARGO) test --workspace --locked -- --ignored --skip a_million_histories --skip find_each --skip spreading --skip emulator
+	LITERAL_HISTORIES=$(HISTORIES) $(CARGO) test --release --locked --package fullpipe-flow --test literal -- --ignored a_million_histories
+	scripts/mutants.py --check
+	scripts/mutants.py
 
 bench: ## Measure the simulator: packets per second, instructions per packet, ns-2, ns-3
 	@bench/run.sh
