@@ -16,6 +16,9 @@ pub struct Range {
 }
 
 impl Range {
+    /// No segment.
+    pub const EMPTY: Self = Self { start: 0, end: 0 };
+
     /// Number of segments.
     pub fn len(&self) -> u64 {
         self.end - self.start
@@ -64,9 +67,19 @@ impl RangeSet {
     }
 
     /// The range that holds `seq`.
+    #[inline]
     pub fn holding(&self, seq: u64) -> Option<Range> {
+        match self.ranges.back() {
+            Some(last) if seq < last.start => self.holding_below(seq),
+            Some(last) if seq < last.end => Some(*last),
+            _ => None,
+        }
+    }
+
+    /// The same for a number below the highest range.
+    fn holding_below(&self, seq: u64) -> Option<Range> {
         // What is asked for is near either end: the newest blocks, or the hole being repaired.
-        for r in self.ranges.iter().rev().take(NEAR) {
+        for r in self.ranges.iter().rev().take(NEAR).skip(1) {
             if seq >= r.start {
                 return (seq < r.end).then_some(*r);
             }
@@ -79,33 +92,38 @@ impl RangeSet {
         self.ranges.get(i).filter(|r| r.start <= seq).copied()
     }
 
-    /// Adds `range`; calls `new` with every part of it that was not in the set.
-    pub fn insert(&mut self, range: Range, mut new: impl FnMut(Range)) {
+    /// Adds `range` and returns the range of the set that holds it now; calls `new` with every part
+    /// of it that was not in the set.
+    #[inline]
+    pub fn insert(&mut self, range: Range, mut new: impl FnMut(Range)) -> Range {
         if range.is_empty() {
-            return;
+            return range;
         }
         match self.ranges.back_mut() {
-            None => {
-                self.ranges.push_back(range);
-                return new(range);
-            }
-            Some(last) if range.start > last.end => {
-                self.ranges.push_back(range);
-                return new(range);
-            }
-            Some(last) if range.start >= last.start => {
+            Some(last) if range.start < last.start => self.insert_below(range, new),
+            Some(last) if range.start <= last.end => {
                 if range.end > last.end {
                     let added = Range {
                         start: last.end,
                         end: range.end,
                     };
                     last.end = range.end;
+                    let last = *last;
                     new(added);
+                    return last;
                 }
-                return;
+                *last
             }
-            Some(_) => {}
+            _ => {
+                self.ranges.push_back(range);
+                new(range);
+                range
+            }
         }
+    }
+
+    /// The same for a range that begins below the highest one.
+    fn insert_below(&mut self, range: Range, mut new: impl FnMut(Range)) -> Range {
         // First range that touches or follows the new one.
         let i = self.ranges.partition_point(|r| r.end < range.start);
         let mut merged = range;
@@ -137,6 +155,7 @@ impl RangeSet {
                 self.ranges.drain(i + 1..j);
             }
         }
+        merged
     }
 
     /// Forgets everything below `seq`.
@@ -180,16 +199,22 @@ mod tests {
                     continue;
                 }
                 let (mut added, all) = (Vec::new(), start..start + len);
-                set.insert(Range { start, end: all.end }, |r| added.extend(r.start..r.end));
+                let held = set.insert(Range { start, end: all.end }, |r| {
+                    added.extend(r.start..r.end);
+                });
                 let expected: Vec<u64> = all.clone().filter(|s| !model.contains(s)).collect();
                 prop_assert_eq!(&added, &expected);
-                model.extend(all);
+                model.extend(all.clone());
                 let members: Vec<u64> = set.ranges.iter().flat_map(|r| r.start..r.end).collect();
                 prop_assert_eq!(&members, &model.iter().copied().collect::<Vec<_>>());
                 let next = set.ranges.iter().skip(1);
                 prop_assert!(set.ranges.iter().zip(next).all(|(a, b)| a.end < b.start));
-                let holds = set.holding(start).map(|r| r.start <= start && r.end > start);
-                prop_assert_eq!(holds, Some(true));
+                prop_assert_eq!(set.holding(start), Some(held));
+                prop_assert!(held.start <= start && held.end >= all.end);
+                for seq in 0..230 {
+                    let holds = set.holding(seq).map(|r| r.start <= seq && seq < r.end);
+                    prop_assert_eq!(holds, model.contains(&seq).then_some(true), "{}", seq);
+                }
             }
         }
     }

@@ -17,20 +17,25 @@ use crate::ranges::{Range, RangeSet};
 use crate::segment::{Ack, SackBlocks, Segment};
 
 /// Receiver of one flow. Feed it segments and timer expiries; it answers with ACKs.
+///
+/// In memory as it stands here: what every segment touches comes first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Receiver {
-    cfg: ReceiverConfig,
-    clock: TimerClock,
     next: u64,
     ahead: RangeSet,
-    /// A segment number inside each of the blocks reported last, most recent first.
-    recent: [u64; 4],
     /// Segments not yet acknowledged.
     pending: u32,
-    deadline: Time,
-    echo: Time,
-    ece: bool,
     quick: u32,
+    /// ACKs that the next one stands for.
+    merged: u32,
+    ece: bool,
+    deadline: Time,
+    /// When the merged ACKs leave.
+    merge_until: Time,
+    echo: Time,
+    counts: ReceiverCounts,
+    highest: u64,
     /// Window in force, segments (Linux `rcv_wnd`, as `rcv_ssthresh` bounds it).
     rcv_wnd: u64,
     /// Largest window, segments (Linux `window_clamp`).
@@ -40,18 +45,17 @@ pub struct Receiver {
     rcv_wnd_right_edge: u64,
     /// One past the last segment that the last ACK admitted.
     last_advertised: u64,
+    clock: TimerClock,
+    cfg: ReceiverConfig,
+    /// The ranges of `ahead` reported last, most recent first, and those of them that have been
+    /// acknowledged since: these begin below `next`.
+    recent: [Range; 4],
     /// A cumulative number and the ACKs due for it while a hole is open.
     repeated: (u64, u32),
-    /// ACKs that the next one stands for.
-    merged: u32,
-    /// When the merged ACKs leave.
-    merge_until: Time,
     /// The SYN's arrival, then the RTT that the first data shows.
     opened: Option<Time>,
     rtt: Option<Span>,
     last_arrival: Time,
-    highest: u64,
-    counts: ReceiverCounts,
 }
 
 /// Totals of a receiver.
@@ -83,7 +87,7 @@ impl Receiver {
             cfg,
             next: 0,
             ahead: RangeSet::default(),
-            recent: [u64::MAX; 4],
+            recent: [Range::EMPTY; 4],
             pending: 0,
             deadline: Time::MAX,
             echo: Time::ZERO,
@@ -248,14 +252,12 @@ impl Receiver {
                     self.report(&mut blocks);
                     overdue = Some(self.ack_with(now, blocks, false));
                 }
-                self.ahead.insert(
-                    Range {
-                        start: seq,
-                        end: seq + 1,
-                    },
-                    |_| {},
-                );
-                self.remember(seq);
+                let alone = Range {
+                    start: seq,
+                    end: seq + 1,
+                };
+                let block = self.ahead.insert(alone, |_| {});
+                self.remember(block);
             }
         }
         if let Some(rule) = self.cfg.acks.compression
@@ -295,52 +297,40 @@ impl Receiver {
     /// a new one.
     fn block_slot(&self, seq: u64) -> usize {
         let touches = |r: Range| r.start <= seq + 1 && seq <= r.end;
-        let mut starts = [u64::MAX; 4];
-        let mut n = 0;
-        for r in self.recent.iter().filter_map(|s| self.ahead.holding(*s)) {
-            if touches(r) {
-                return n;
-            }
-            if !starts[..n].contains(&r.start) {
-                starts[n] = r.start;
-                n += 1;
-            }
-        }
-        n
+        let mut blocks = self.blocks();
+        blocks
+            .position(touches)
+            .unwrap_or_else(|| self.blocks().count())
     }
 
-    fn remember(&mut self, seq: u64) {
-        let block = self.ahead.holding(seq);
+    /// `block` holds the newest segment, and what was reported of it before.
+    fn remember(&mut self, block: Range) {
+        for r in &mut self.recent {
+            if block.start <= r.start && r.end <= block.end {
+                *r = block;
+            }
+        }
         // The slot of the same block moves to the front; otherwise the oldest falls off.
-        let same = |s: &u64| block.is_some_and(|b| *s >= b.start && *s < b.end);
-        let from = self
-            .recent
-            .iter()
-            .position(same)
-            .unwrap_or(self.recent.len() - 1);
-        self.recent.copy_within(0..from, 1);
-        self.recent[0] = seq;
+        let from = self.recent.iter().position(|r| *r == block);
+        self.recent[..=from.unwrap_or(3)].rotate_right(1);
+        self.recent[0] = block;
+    }
+
+    /// What was reported and is not acknowledged, each block once, most recent first.
+    fn blocks(&self) -> impl Iterator<Item = Range> + '_ {
+        let recent = self.recent.iter().enumerate();
+        recent
+            .filter(|(i, r)| r.start > self.next && !self.recent[..*i].contains(r))
+            .map(|(_, r)| *r)
     }
 
     fn report(&self, blocks: &mut SackBlocks) {
         if self.ahead.is_empty() || !self.cfg.sack.enabled {
             return;
         }
-        let most = self.cfg.sack.blocks.min(4);
-        let mut starts = [u64::MAX; 4];
-        let mut n = 0;
-        for &seq in &self.recent {
-            if blocks.len() >= most {
-                return;
-            }
-            let Some(r) = self.ahead.holding(seq) else {
-                continue;
-            };
-            if !starts[..n].contains(&r.start) {
-                starts[n] = r.start;
-                n += 1;
-                blocks.push(r);
-            }
+        let room = self.cfg.sack.blocks.min(4).saturating_sub(blocks.len());
+        for block in self.blocks().take(room) {
+            blocks.push(block);
         }
     }
 

@@ -56,27 +56,31 @@ use usage::Usage;
 use validation::WindowValidation;
 
 /// Sender of one flow.
+///
+/// In memory as it stands here: what every segment and every ACK touches lies together, and what
+/// few do lies behind it, so that a host of many flows misses few cache lines.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Sender<C = Stack> {
-    cfg: SenderConfig,
-    cc: C,
     connection: Connection,
-    board: Scoreboard,
-    rtt: RttEstimator,
-    delivery: Delivery,
-    recovery: Recovery,
-    timers: Timers,
     persist: Persist,
     limits: Limits,
     budget: Budget,
     pacer: Pacer,
     writes: Writes,
-    ecn: Ecn,
     usage: Usage,
-    validation: WindowValidation,
-    artificial: Option<Box<Artificial>>,
+    timers: Timers,
     last_sent: Time,
+    delivery: Delivery,
     record: Record,
+    board: Scoreboard,
+    rtt: RttEstimator,
+    artificial: Option<Box<Artificial>>,
+    ecn: Ecn,
+    recovery: Recovery,
+    cc: C,
+    validation: WindowValidation,
+    cfg: SenderConfig,
 }
 
 impl<C: Controller> Sender<C> {

@@ -120,7 +120,16 @@ impl Scoreboard {
     }
 
     /// Selective acknowledgement of one block; parts already known cost nothing.
+    #[inline]
     pub fn sack(&mut self, block: Range, d: &mut Delivered) {
+        // Of the blocks of an ACK most were in the ACK before.
+        if !self.reported.contains(&block) {
+            self.sack_unreported(block, d);
+        }
+    }
+
+    fn sack_unreported(&mut self, block: Range, d: &mut Delivered) {
+        self.note_reported(block);
         let block = Range {
             start: block.start.max(self.una),
             end: block.end.min(self.nxt),
@@ -128,7 +137,6 @@ impl Scoreboard {
         if block.is_empty() {
             return;
         }
-        // Of the blocks of an ACK most were in the ACK before.
         let known = self.sacked.holding(block.start);
         if known.is_some_and(|range| block.end <= range.end) {
             return;
@@ -147,6 +155,22 @@ impl Scoreboard {
     pub fn end_sacks(&mut self) {
         if let Some(last) = self.sacked.last() {
             self.fack = self.fack.max(last.end);
+        }
+    }
+
+    /// Remembers a block that is about to be SACKed: in place of the one that it extends, else of
+    /// the oldest. One beyond what was sent may come again when more of it was sent.
+    fn note_reported(&mut self, block: Range) {
+        if block.end > self.nxt {
+            return;
+        }
+        let same = self.reported.iter().position(|r| r.start == block.start);
+        match same {
+            Some(i) => self.reported[i] = block,
+            None => {
+                self.reported.rotate_right(1);
+                self.reported[0] = block;
+            }
         }
     }
 
@@ -208,6 +232,7 @@ impl Scoreboard {
                 self.out.remove_sacked(1);
             }
         }
+        self.reported = [Range::EMPTY; 4];
         self.checked = self.una;
         self.searched = self.una;
     }

@@ -24,23 +24,26 @@ use crate::ranges::{Range, RangeSet};
 use out::Out;
 use record::{APP_LIMITED, MARKS, RETRANS_OUT, RETRANSMITTED};
 
-/// The sender's view of its window.
+/// The sender's view of its window. What every segment touches comes first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Scoreboard {
-    ring: Vec<Sent>,
-    mask: u64,
     una: u64,
     nxt: u64,
-    sacked: RangeSet,
     out: Out,
     /// Outstanding records with any mark.
     marked: u64,
+    mask: u64,
+    ring: Vec<Sent>,
     /// Highest segment delivered so far, plus one (`fack`).
     fack: u64,
     /// Originals below this number have been checked by the loss detector.
     checked: u64,
     /// Below this number there is no hole that is neither lost nor resent.
     searched: u64,
+    sacked: RangeSet,
+    /// Blocks that ACKs reported lately, all in `sacked` or below `una` (Linux `recv_sack_cache`).
+    reported: [Range; 4],
     /// Retransmissions in the network in the order they were sent.
     retrans: VecDeque<(u64, Time)>,
     /// Lost and not yet resent, in the order of detection (ascending runs).
@@ -64,6 +67,7 @@ impl Default for Scoreboard {
             una: 0,
             nxt: 0,
             sacked: RangeSet::default(),
+            reported: [Range::EMPTY; 4],
             out: Out::default(),
             marked: 0,
             fack: 0,
