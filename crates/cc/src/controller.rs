@@ -99,6 +99,12 @@ pub trait Controller {
         None
     }
 
+    /// True if [`Controller::pacing_rate`] may be something: a sender need not ask the others for
+    /// every segment.
+    fn sets_rate(&self) -> bool {
+        true
+    }
+
     /// True if the controller reads [`AckEvent::rate`]: a sender may leave it out for those that do
     /// not, and with it 24 bytes per segment in flight.
     fn reads_rate(&self) -> bool {
@@ -491,8 +497,9 @@ impl Count {
     /// Effective segments `n_eff` of one ACK.
     pub fn of(self, ev: &AckEvent) -> f64 {
         match self {
-            Count::Segments => ev.delivered_now() as f64,
-            Count::Acks if ev.advanced => ev.acks as f64,
+            // Signed, which is one instruction.
+            Count::Segments => ev.delivered_now() as i64 as f64,
+            Count::Acks if ev.advanced => ev.acks as i64 as f64,
             Count::Acks => 0.0,
         }
     }

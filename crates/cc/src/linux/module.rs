@@ -153,7 +153,7 @@ impl<M: Module> Controller for Linux<M> {
 
     /// The order of `tcp_ack`: `tcp_clean_rtx_queue`, `tcp_in_ack_event`, `tcp_fastretrans_alert`,
     /// `tcp_cong_control`. The first two see the state that the ACK met.
-    #[inline]
+    #[inline(never)]
     fn on_delivery(&mut self, ev: &AckEvent) {
         let sk = &mut self.sk;
         sk.now = ev.now;
@@ -176,7 +176,7 @@ impl<M: Module> Controller for Linux<M> {
         self.module.on_ack_event(sk, slow_path);
     }
 
-    #[inline]
+    #[inline(never)]
     fn on_ack(&mut self, ev: &AckEvent) {
         self.sk.cwnd_limited = ev.cwnd_limited;
         self.set_state(ev.phase);
@@ -310,6 +310,10 @@ impl<M: Module> Controller for Linux<M> {
     fn pacing_rate(&self) -> Option<Rate> {
         let rate = self.controls.then(|| self.module.pacing_rate())??;
         Some(Rate::from_bits_per_sec(rate * 8))
+    }
+
+    fn sets_rate(&self) -> bool {
+        self.controls
     }
 
     fn reads_rate(&self) -> bool {

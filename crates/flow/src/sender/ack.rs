@@ -50,10 +50,7 @@ impl<C: Controller> Sender<C> {
     /// Nothing to look at but the cumulative number.
     #[inline]
     fn is_plain(&self, ack: &Ack) -> bool {
-        self.recovery.is_open()
-            && self.board.is_clean()
-            && self.board.sacked_out() == 0
-            && ack.sacks.is_empty()
+        self.recovery.is_open() && self.board.is_untouched() && ack.sacks.is_empty()
     }
 
     /// A cumulative ACK in an open, clean window.
@@ -135,15 +132,7 @@ impl<C: Controller> Sender<C> {
             value_ms: ack.stamp_ms,
             echo: ack.echo,
         };
-        let mut event = self.event(now, d, advanced, opening.prior_pipe, stamps);
-        event.ece = ack.ece && self.ecn.is_on();
-        let Some((seq, newest)) = &d.newest else {
-            return event;
-        };
-        let sample = match self.cfg.rto.sample {
-            RttSample::Newest => sample_newest(now, ack, advanced, newest),
-            RttSample::Oldest => self.sample_oldest(now, ack, opening.una, d),
-        };
+        let sample = self.sample_rtt(now, ack, opening.una, d);
         if let Some((oldest, newest)) = sample {
             self.rtt.update(RttUpdate {
                 oldest,
@@ -152,25 +141,45 @@ impl<C: Controller> Sender<C> {
                 nxt: self.board.nxt(),
             });
             self.recovery.on_rtt_sample();
-            event.rtt = Some(newest);
-            event.srtt = self.rtt.srtt();
-            event.min_rtt = self.rtt.min();
         }
+        let Some((seq, newest)) = &d.newest else {
+            let mut event = self.event(now, d, advanced, opening.prior_pipe, stamps);
+            event.ece = ack.ece && self.ecn.is_on();
+            return event;
+        };
         let since = self.delivery.on_delivered(d.acked + d.sacked, newest);
-        event.rate = self
-            .delivery
-            .sample(now, (*seq, newest), since, self.rtt.min());
+        let mut event = self.event(now, d, advanced, opening.prior_pipe, stamps);
+        event.ece = ack.ece && self.ecn.is_on();
+        event.rtt = sample.map(|(_, newest)| newest);
+        event.app_limited = newest.app_limited();
         if self.delivery.samples() {
+            event.rate = self
+                .delivery
+                .sample(now, (*seq, newest), since, self.rtt.min());
             event.next_send = self.pacer.next();
         }
-        event.app_limited = newest.app_limited();
-        event.delivered = self.delivery.delivered();
         if let Some(volume) = self.delivery.next_round(since) {
             event.round = self.delivery.rounds();
             event.round_start = true;
             self.validate_round(now, volume);
         }
         event
+    }
+
+    /// The RTT samples of an ACK that delivers something: the oldest and the newest.
+    #[inline(always)]
+    fn sample_rtt(
+        &self,
+        now: Time,
+        ack: &Ack,
+        prior_una: u64,
+        d: &Delivered,
+    ) -> Option<(Span, Span)> {
+        let (_, newest) = d.newest.as_ref()?;
+        match self.cfg.rto.sample {
+            RttSample::Newest => sample_newest(now, ack, ack.cum > prior_una, newest),
+            RttSample::Oldest => self.sample_oldest(now, ack, prior_una, d),
+        }
     }
 
     /// Linux (`tcp_clean_rtx_queue`, `tcp_ack_update_rtt`): cumulative samples unless a

@@ -5,6 +5,8 @@
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     window: u64,
+    /// The same as a real number.
+    whole: f64,
     peak: u64,
 }
 
@@ -12,6 +14,7 @@ impl Budget {
     pub(super) fn new(window: u64) -> Self {
         Self {
             window,
+            whole: window as f64,
             peak: window,
         }
     }
@@ -31,7 +34,19 @@ impl Budget {
     #[inline]
     pub(super) fn set(&mut self, window: u64) {
         self.window = window;
+        self.whole = window as f64;
         self.peak = self.peak.max(window);
+    }
+
+    /// The window in force is `w`, real-valued segments.
+    #[inline]
+    pub(super) fn follow(&mut self, w: f64) {
+        // In congestion avoidance few ACKs complete a segment, and to see that costs less than to
+        // convert the number.
+        let same = w >= self.whole && w < self.whole + 1.0;
+        if !same {
+            self.set(w as u64);
+        }
     }
 }
 

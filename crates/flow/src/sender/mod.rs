@@ -100,7 +100,10 @@ impl<C: Controller> Sender<C> {
             persist: Persist::new(),
             limits: Limits::new(cfg.transfer),
             budget: Budget::new(cc.window() as u64),
-            pacer: Pacer::new(cfg.host.tso_segments),
+            pacer: Pacer::new(
+                cfg.host.tso_segments,
+                cfg.pacing.gains.is_some() || cc.sets_rate(),
+            ),
             writes: Writes::new(cfg.host.refill),
             ecn: Ecn::new(cfg.ecn),
             usage: Usage::default(),
@@ -321,10 +324,10 @@ impl<C: Controller> Sender<C> {
     /// The window may have changed.
     #[inline]
     fn refresh_budget(&mut self) {
-        self.budget.set(match self.recovery.prr_window() {
-            Some(window) => window,
-            None => self.cc.window() as u64,
-        });
+        match self.recovery.prr_window() {
+            Some(window) => self.budget.set(window),
+            None => self.budget.follow(self.cc.window()),
+        }
     }
 
     /// The window was what held the sender back, or not.

@@ -16,6 +16,11 @@ pub(super) struct Pacer {
     spread_left: u64,
     spread_gap: Span,
     train: Train,
+    /// It has to do beyond the initial window: the connection is paced, or segments leave in
+    /// trains.
+    lasts: bool,
+    /// It has nothing to do: every segment leaves at once.
+    free: bool,
 }
 
 /// New segments that leave as one.
@@ -42,8 +47,10 @@ pub(super) struct TrainRoom {
 }
 
 impl Pacer {
-    /// Nothing is held back; a train has at most `tso_segments`.
-    pub(super) fn new(tso_segments: u32) -> Self {
+    /// Nothing is held back; a train has at most `tso_segments`; `paced`: the connection has a
+    /// pacing rate, or may have one.
+    pub(super) fn new(tso_segments: u32, paced: bool) -> Self {
+        let lasts = paced || tso_segments > 1;
         Self {
             next: Time::ZERO,
             gated: false,
@@ -53,6 +60,8 @@ impl Pacer {
                 whole: u64::from(tso_segments),
                 left: 0,
             },
+            lasts,
+            free: !lasts,
         }
     }
 
@@ -62,6 +71,7 @@ impl Pacer {
             self.spread_left = segments;
             self.spread_gap = gap;
             self.next = now;
+            self.free = false;
         }
     }
 
@@ -69,14 +79,20 @@ impl Pacer {
     pub(super) fn end_spreading(&mut self) {
         if self.spread_left > 0 {
             self.spread_left = 0;
-            self.next = Time::ZERO;
+            self.finish_spreading();
         }
     }
 
-    /// Neither release times nor trains: every segment may leave at once.
+    fn finish_spreading(&mut self) {
+        self.next = Time::ZERO;
+        self.gated = false;
+        self.free = !self.lasts;
+    }
+
+    /// Every segment may leave at once, and its departure matters to no other.
     #[inline]
-    pub(super) fn is_idle(&self) -> bool {
-        self.next == Time::ZERO && self.train.whole <= 1 && !self.gated
+    pub(super) fn is_free(&self) -> bool {
+        self.free
     }
 
     /// The segment that the window admits has to wait for its time.
@@ -113,11 +129,11 @@ impl Pacer {
     pub(super) fn on_sent(&mut self, now: Time, gap: Option<Span>) {
         if self.spread_left > 0 {
             self.spread_left -= 1;
-            self.next = if self.spread_left > 0 {
-                self.next.max(now) + self.spread_gap
+            if self.spread_left > 0 {
+                self.next = self.next.max(now) + self.spread_gap;
             } else {
-                Time::ZERO
-            };
+                self.finish_spreading();
+            }
         } else if let Some(gap) = gap {
             let credit = (gap * 2).max(Span::from_millis(1));
             self.next = self.next.max(now - credit) + gap;

@@ -34,7 +34,7 @@ impl<C: Controller> Sender<C> {
         self.connection.is_ready()
             && !self.recovery.probe_is_due()
             && !self.persist.is_due()
-            && self.pacer.is_idle()
+            && self.pacer.is_free()
     }
 
     #[inline(never)]
@@ -206,8 +206,10 @@ impl<C: Controller> Sender<C> {
         if !self.timers.rto_is_on() {
             self.timers.start_rto(now, self.rtt.rto());
         }
-        let gap = self.pacing_gap();
-        self.pacer.on_sent(now, gap);
+        if !self.pacer.is_free() {
+            let gap = self.pacing_gap();
+            self.pacer.on_sent(now, gap);
+        }
     }
 
     /// Takes back `segment`, the last one sent, which never left the host.
@@ -297,7 +299,6 @@ impl<C: Controller> Sender<C> {
         Some(gain * window * f64::from(self.cfg.mss) * 8.0 / self.rtt.srtt().as_secs_f64())
     }
 
-    #[inline]
     fn pacing_gap(&self) -> Option<Span> {
         if self.cfg.pacing.gains.is_none() && self.cc.pacing_rate().is_none() {
             return None;

@@ -55,7 +55,7 @@ fn extend(times: &mut Option<(Time, Time)>, sent: Time) {
 
 impl Scoreboard {
     /// Cumulative acknowledgement up to `cum` of a window in which nothing is marked
-    /// ([`Scoreboard::is_clean`]); as [`Scoreboard::ack_to`].
+    /// ([`Scoreboard::is_untouched`]); as [`Scoreboard::ack_to`].
     #[inline(always)]
     pub fn ack_clean(&mut self, cum: u64) -> Delivered {
         let newest = *self.get(cum - 1);

@@ -133,10 +133,11 @@ impl Scoreboard {
         self.retrans_out() > 0 || (self.flight() > 0 && self.get(self.una).retransmitted())
     }
 
-    /// No segment of the window is SACKed, lost or retransmitted.
+    /// No segment of the window is SACKed, lost or retransmitted, and no duplicate ACK without SACK
+    /// counts in it.
     #[inline]
-    pub fn is_clean(&self) -> bool {
-        self.marked == 0
+    pub fn is_untouched(&self) -> bool {
+        self.marked | self.out.sacked() == 0
     }
 
     /// Record of an outstanding segment.
