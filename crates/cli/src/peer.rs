@@ -1,5 +1,6 @@
 //! Another host, as the command line names it: its address, its key, its errors.
 
+use std::error::Error;
 use std::path::Path;
 
 use fullpipe_grounds::{Way, WayError};
@@ -33,22 +34,12 @@ fn key(file: Option<&Path>) -> Result<Key, Failure> {
         (None, Ok(text)) => Key::from_text(&text, &format!("variable {VARIABLE}")),
         (None, Err(_)) => Ok(Key::open()),
     };
-    key.map_err(|e| {
-        let failure = Failure::new(Exit::Environment, e.to_string());
-        match e.hint() {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
-    })
+    key.map_err(|e| failed(Exit::Environment, &e, e.hint()))
 }
 
 impl From<WayError> for Failure {
     fn from(error: WayError) -> Self {
-        Self {
-            exit: Exit::Environment,
-            message: error.to_string(),
-            hints: error.hint().map(str::to_owned).into_iter().collect(),
-        }
+        failed(Exit::Environment, &error, error.hint())
     }
 }
 
@@ -58,10 +49,14 @@ impl From<SessionError> for Failure {
             SessionError::Interrupted => Exit::Interrupted,
             _ => Exit::Environment,
         };
-        Self {
-            exit,
-            message: error.to_string(),
-            hints: error.hint().map(str::to_owned).into_iter().collect(),
-        }
+        failed(exit, &error, error.hint())
+    }
+}
+
+fn failed(exit: Exit, error: &dyn Error, hint: Option<impl Into<String>>) -> Failure {
+    Failure {
+        exit,
+        message: error.to_string(),
+        hints: hint.map(Into::into).into_iter().collect(),
     }
 }

@@ -7,6 +7,7 @@
 //! / with` where less is better, taken against the baseline case instead of a case with the victims
 //! alone: the harm beyond that of the baseline's stack, negative if they fare better.
 
+use crate::metric::Metric;
 use crate::number::{mean, ratio};
 use crate::run_metrics::{RunMetrics, value};
 
@@ -27,36 +28,45 @@ pub fn harm_of_less(x: f64, b: f64) -> Option<f64> {
 
 /// Goodput of the first flow, Mbit/s.
 pub fn first_goodput(run: &RunMetrics) -> Option<f64> {
-    value(&run.flows.first()?.values, "goodput_mbps")
+    value(&run.flows.first()?.values, GOODPUT.name)
 }
 
 /// Of all flows but the first, Mbit/s.
 pub fn other_goodput(run: &RunMetrics) -> Option<f64> {
-    let others = others(run, "goodput_mbps")?;
+    let others = others(run, GOODPUT)?;
     Some(others.iter().sum())
 }
 
 /// Mean over all flows but the first of their mean RTT, milliseconds.
 pub fn other_rtt(run: &RunMetrics) -> Option<f64> {
-    mean(&others(run, "rtt_ms.mean")?)
+    mean(&others(run, RTT)?)
 }
 
 /// Of a metric of every flow but the first; `None` if one has none or there is no such flow.
-fn others(run: &RunMetrics, name: &str) -> Option<Vec<f64>> {
+fn others(run: &RunMetrics, metric: &Metric) -> Option<Vec<f64>> {
     let others = run.flows.get(1..).filter(|o| !o.is_empty())?;
-    others.iter().map(|f| value(&f.values, name)).collect()
+    others
+        .iter()
+        .map(|f| value(&f.values, metric.name))
+        .collect()
 }
 
 /// Mean completion time of all short flows, seconds.
 pub fn completion_time(run: &RunMetrics) -> Option<f64> {
     let rows = || run.traffic.iter().filter(|t| t.kind == SHORT_FLOWS);
-    let of = |name: &'static str| rows().map(move |t| value(&t.values, name).unwrap_or(0.0));
-    let sum: f64 = of("completed")
-        .zip(of("completion_time_s.mean"))
-        .map(|(n, x)| n * x)
-        .sum();
-    ratio(sum, of("completed").sum())
+    let of = |metric: &Metric| {
+        let name = metric.name;
+        rows().map(move |t| value(&t.values, name).unwrap_or(0.0))
+    };
+    let times = of(COMPLETION_TIME);
+    let sum: f64 = of(COMPLETED).zip(times).map(|(n, x)| n * x).sum();
+    ratio(sum, of(COMPLETED).sum())
 }
+
+const GOODPUT: &Metric = Metric::flow("goodput_mbps");
+const RTT: &Metric = Metric::flow("rtt_ms.mean");
+const COMPLETED: &Metric = Metric::traffic("completed");
+const COMPLETION_TIME: &Metric = Metric::traffic("completion_time_s.mean");
 
 /// What [`TrafficMetrics::kind`](crate::TrafficMetrics::kind) says of short flows.
 const SHORT_FLOWS: &str = "short-flows";

@@ -20,6 +20,18 @@ pub enum Scope {
     Case,
 }
 
+impl Scope {
+    /// As results name it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Flow => "flow",
+            Self::Traffic => "traffic",
+            Self::Link => "link",
+            Self::Case => "case",
+        }
+    }
+}
+
 /// Which direction is better, for reading a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {

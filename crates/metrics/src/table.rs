@@ -20,6 +20,45 @@ pub static METRICS: &[Metric] = &{
     all
 };
 
+/// Rows by name, for code that means one metric: what is not in the table does not compile in a
+/// constant.
+impl Metric {
+    /// Of a flow.
+    pub const fn flow(name: &str) -> &'static Metric {
+        row(FLOW, name)
+    }
+
+    /// Of traffic.
+    pub const fn traffic(name: &str) -> &'static Metric {
+        row(TRAFFIC, name)
+    }
+
+    /// Of a case.
+    pub const fn case(name: &str) -> &'static Metric {
+        row(CASE, name)
+    }
+}
+
+const fn row(rows: &'static [Metric], name: &str) -> &'static Metric {
+    let mut i = 0;
+    while i < rows.len() {
+        if is_same(rows[i].name, name) {
+            return &rows[i];
+        }
+        i += 1;
+    }
+    panic!("no metric of this name")
+}
+
+const fn is_same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut i = 0;
+    while i < a.len() && i < b.len() && a[i] == b[i] {
+        i += 1;
+    }
+    i == a.len() && i == b.len()
+}
+
 /// The metric of this name in this scope. Controller variables are not in the table: see
 /// [`is_variable`].
 pub fn find(scope: Scope, name: &str) -> Option<&'static Metric> {

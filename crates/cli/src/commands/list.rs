@@ -216,7 +216,7 @@ fn metrics_text(metrics: &[&Metric], details: bool) -> String {
                 "{} ({} of a {})\n  {}\n",
                 m.name,
                 unit(m),
-                scope(m.scope),
+                m.scope.word(),
                 m.about
             );
             let _ = writeln!(out, "  formula: {}", m.formula);
@@ -236,7 +236,7 @@ fn metrics_text(metrics: &[&Metric], details: bool) -> String {
     }
     for m in metrics {
         table.row(
-            [m.name, scope(m.scope), unit(m), m.about]
+            [m.name, m.scope.word(), unit(m), m.about]
                 .map(str::to_owned)
                 .to_vec(),
         );
@@ -254,21 +254,12 @@ fn unit(metric: &Metric) -> &'static str {
     }
 }
 
-fn scope(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Flow => "flow",
-        Scope::Traffic => "traffic",
-        Scope::Link => "link",
-        Scope::Case => "case",
-    }
-}
-
 fn metrics_json(metrics: &[&Metric]) -> String {
     let metrics: Vec<Value> = metrics
         .iter()
         .map(|m| {
             json!({
-                "name": m.name, "scope": scope(m.scope), "unit": m.unit, "about": m.about,
+                "name": m.name, "scope": m.scope.word(), "unit": m.unit, "about": m.about,
                 "formula": m.formula, "streams": m.streams, "kinds": m.kinds(), "source": m.source,
             })
         })

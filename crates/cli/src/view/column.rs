@@ -1,6 +1,6 @@
 //! Columns of metrics, and the columns of parameters before them.
 
-use fullpipe_metrics::{Scope, find};
+use fullpipe_metrics::{Metric, Scope};
 use fullpipe_results::result::{CaseResult, Estimate, Estimates};
 
 use super::text::estimate_text;
@@ -9,7 +9,7 @@ use crate::table::{Align, Table};
 /// One column of a table of flows or of traffic.
 pub(super) struct Column {
     pub head: [&'static str; 2],
-    pub metric: &'static str,
+    pub metric: &'static Metric,
     /// Significant digits; of a count they do not matter.
     pub digits: usize,
     /// Left out where no row has a value.
@@ -17,7 +17,7 @@ pub(super) struct Column {
 }
 
 /// A column that is always there.
-pub(super) const fn column(head: [&'static str; 2], metric: &'static str) -> Column {
+pub(super) const fn column(head: [&'static str; 2], metric: &'static Metric) -> Column {
     Column {
         head,
         metric,
@@ -27,7 +27,7 @@ pub(super) const fn column(head: [&'static str; 2], metric: &'static str) -> Col
 }
 
 /// A column that is left out where no row has a value.
-pub(super) const fn optional(head: [&'static str; 2], metric: &'static str) -> Column {
+pub(super) const fn optional(head: [&'static str; 2], metric: &'static Metric) -> Column {
     Column {
         optional: true,
         ..column(head, metric)
@@ -37,19 +37,18 @@ pub(super) const fn optional(head: [&'static str; 2], metric: &'static str) -> C
 impl Column {
     /// Its value in a row of this case; fairness is shown where there is somebody to be fair to.
     pub fn value(&self, case: &CaseResult, row: &Estimates) -> Estimate {
-        let of = |from: &Estimates| from.get(self.metric).copied();
-        let value = match find(Scope::Case, self.metric) {
-            Some(_) if case.flows.len() > 1 => of(&case.metrics.0),
-            Some(_) => None,
-            None => of(row),
+        let of = |from: &Estimates| from.get(self.metric.name).copied();
+        let value = match self.metric.scope {
+            Scope::Case if case.flows.len() > 1 => of(&case.metrics.0),
+            Scope::Case => None,
+            _ => of(row),
         };
         value.unwrap_or_default()
     }
 
     /// The same as text.
-    pub fn cell(&self, scope: Scope, case: &CaseResult, row: &Estimates) -> String {
-        let count = find(scope, self.metric).is_some_and(|m| m.count);
-        let digits = if count { 1 } else { self.digits };
+    pub fn cell(&self, case: &CaseResult, row: &Estimates) -> String {
+        let digits = if self.metric.count { 1 } else { self.digits };
         estimate_text(self.value(case, row), digits)
     }
 }

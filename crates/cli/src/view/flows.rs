@@ -1,7 +1,7 @@
 //! The table of flows: one row per flow and case.
 
 use fullpipe_cc::StackSpec;
-use fullpipe_metrics::Scope;
+use fullpipe_metrics::Metric;
 use fullpipe_results::label;
 use fullpipe_results::result::{CaseResult, FlowResult, RunResult};
 
@@ -53,25 +53,28 @@ pub(super) fn table(result: &RunResult) -> String {
             row.push(flow.stack.clone());
         }
         let cells = columns.iter();
-        row.extend(cells.map(|c| c.cell(Scope::Flow, case, &flow.metrics)));
+        row.extend(cells.map(|c| c.cell(case, &flow.metrics)));
         table.row(row);
     }
     table.text()
 }
 
 const COLUMNS: &[Column] = &[
-    column(["goodput", "Mbit/s"], "goodput_mbps"),
-    column(["rtt mean", "ms"], "rtt_ms.mean"),
-    column(["rtt p95", "ms"], "rtt_ms.p95"),
-    column(["cwnd mean", "segments"], "cwnd_segments.mean"),
-    column(["cwnd max", "segments"], "cwnd_segments.max"),
-    column(["losses", "events"], "loss_events"),
-    column(["rexmit", "segments"], "retransmits"),
-    column(["timeouts", ""], "timeouts"),
+    column(["goodput", "Mbit/s"], Metric::flow("goodput_mbps")),
+    column(["rtt mean", "ms"], Metric::flow("rtt_ms.mean")),
+    column(["rtt p95", "ms"], Metric::flow("rtt_ms.p95")),
+    column(
+        ["cwnd mean", "segments"],
+        Metric::flow("cwnd_segments.mean"),
+    ),
+    column(["cwnd max", "segments"], Metric::flow("cwnd_segments.max")),
+    column(["losses", "events"], Metric::flow("loss_events")),
+    column(["rexmit", "segments"], Metric::flow("retransmits")),
+    column(["timeouts", ""], Metric::flow("timeouts")),
     Column {
         digits: 3,
-        ..optional(["recovery", "s"], "recovery_time_s")
+        ..optional(["recovery", "s"], Metric::flow("recovery_time_s"))
     },
-    optional(["complete", "s"], "completion_time_s"),
-    optional(["jain", ""], "jain"),
+    optional(["complete", "s"], Metric::flow("completion_time_s")),
+    optional(["jain", ""], Metric::case("jain")),
 ];

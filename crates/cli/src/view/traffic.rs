@@ -1,6 +1,6 @@
 //! The table of short flows, datagrams and probes: one row per name and case.
 
-use fullpipe_metrics::Scope;
+use fullpipe_metrics::Metric;
 use fullpipe_results::label;
 use fullpipe_results::result::{CaseResult, RunResult, TrafficResult};
 
@@ -29,24 +29,30 @@ pub(super) fn table(result: &RunResult) -> String {
         let mut cells = params_cells(case, &params);
         cells.extend([row.name.clone(), row.kind.clone()]);
         let values = columns.iter();
-        cells.extend(values.map(|c| c.cell(Scope::Traffic, case, &row.metrics)));
+        cells.extend(values.map(|c| c.cell(case, &row.metrics)));
         table.row(cells);
     }
     table.text()
 }
 
 const COLUMNS: &[Column] = &[
-    optional(["arrivals", ""], "arrivals"),
-    optional(["completed", ""], "completed"),
-    optional(["complete", "mean s"], "completion_time_s.mean"),
-    optional(["complete", "p95 s"], "completion_time_s.p95"),
-    optional(["goodput", "Mbit/s"], "goodput_mbps"),
-    optional(["sent", "Mbit/s"], "sent_mbps"),
-    optional(["received", "Mbit/s"], "received_mbps"),
-    optional(["delay mean", "ms"], "delay_ms.mean"),
-    optional(["delay p95", "ms"], "delay_ms.p95"),
-    optional(["rtt mean", "ms"], "rtt_ms.mean"),
-    optional(["rtt p95", "ms"], "rtt_ms.p95"),
-    optional(["inflation", ""], "rtt_inflation"),
-    optional(["loss rate", ""], "loss_rate"),
+    optional(["arrivals", ""], Metric::traffic("arrivals")),
+    optional(["completed", ""], Metric::traffic("completed")),
+    optional(
+        ["complete", "mean s"],
+        Metric::traffic("completion_time_s.mean"),
+    ),
+    optional(
+        ["complete", "p95 s"],
+        Metric::traffic("completion_time_s.p95"),
+    ),
+    optional(["goodput", "Mbit/s"], Metric::traffic("goodput_mbps")),
+    optional(["sent", "Mbit/s"], Metric::traffic("sent_mbps")),
+    optional(["received", "Mbit/s"], Metric::traffic("received_mbps")),
+    optional(["delay mean", "ms"], Metric::traffic("delay_ms.mean")),
+    optional(["delay p95", "ms"], Metric::traffic("delay_ms.p95")),
+    optional(["rtt mean", "ms"], Metric::traffic("rtt_ms.mean")),
+    optional(["rtt p95", "ms"], Metric::traffic("rtt_ms.p95")),
+    optional(["inflation", ""], Metric::traffic("rtt_inflation")),
+    optional(["loss rate", ""], Metric::traffic("loss_rate")),
 ];

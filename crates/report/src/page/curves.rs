@@ -147,17 +147,21 @@ pub(super) fn links(grid: Grid, series: &Table) -> Vec<Drawn> {
         if samples.iter().all(|s| s.last == 0.0) {
             continue;
         }
-        let (low, high) = grid.range(&samples);
-        let head = |stat| Curve {
-            what: "queue",
-            of: of.clone(),
-            stat,
-            streams: 1,
-        };
-        out.push((head("low"), low));
-        out.push((head("high"), high));
+        out.extend(band("queue", of, grid, &samples));
     }
     out
+}
+
+/// The smallest and the largest of something over time.
+fn band(what: &'static str, of: String, grid: Grid, samples: &[Sample]) -> [Drawn; 2] {
+    let (low, high) = grid.range(samples);
+    let head = |stat| Curve {
+        what,
+        of: of.clone(),
+        stat,
+        streams: 1,
+    };
+    [(head("low"), low), (head("high"), high)]
 }
 
 /// Goodput of flows, arrivals of short flows and datagrams: the rate of each interval, over all of
@@ -195,15 +199,7 @@ pub(super) fn pings(grid: Grid, series: &Table) -> Vec<Drawn> {
             .iter()
             .flat_map(|m| m.samples("rtt_ms", false))
             .collect();
-        let (low, high) = grid.range(&samples);
-        let head = |stat| Curve {
-            what: "ping",
-            of: of.clone(),
-            stat,
-            streams: 1,
-        };
-        out.push((head("low"), low));
-        out.push((head("high"), high));
+        out.extend(band("ping", of, grid, &samples));
     }
     out
 }

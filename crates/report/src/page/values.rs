@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::data::{Estimates, Expected, Metric, Table};
 use super::pack;
 use fullpipe_metrics as metrics;
-use fullpipe_metrics::{Better, Scope};
+use fullpipe_metrics::Better;
 use fullpipe_results::result::{CaseResult, Estimate, RunResult, TrafficResult};
 
 /// One table per scope that has values.
@@ -98,7 +98,7 @@ fn table(scope: &'static str, rows: &[Row<'_>], wanted: &BTreeSet<&str>) -> Tabl
         .collect();
     let listed: Vec<&str> = metrics::METRICS
         .iter()
-        .filter(|m| self::scope(m.scope) == scope && present.contains(m.name))
+        .filter(|m| m.scope.word() == scope && present.contains(m.name))
         .map(|m| m.name)
         .collect();
     let others = present.iter().copied().filter(|n| !listed.contains(n));
@@ -152,10 +152,10 @@ pub(super) fn metrics<'a>(tables: impl IntoIterator<Item = &'a Table>) -> Vec<Me
         .collect();
     metrics::METRICS
         .iter()
-        .filter(|m| present.contains(&(scope(m.scope), m.name)))
+        .filter(|m| present.contains(&(m.scope.word(), m.name)))
         .map(|m| Metric {
             name: m.name.to_owned(),
-            scope: scope(m.scope),
+            scope: m.scope.word(),
             unit: m.unit,
             count: m.count,
             better: match m.better {
@@ -168,13 +168,4 @@ pub(super) fn metrics<'a>(tables: impl IntoIterator<Item = &'a Table>) -> Vec<Me
             source: m.source,
         })
         .collect()
-}
-
-fn scope(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Flow => "flow",
-        Scope::Traffic => "traffic",
-        Scope::Link => "link",
-        Scope::Case => "case",
-    }
 }

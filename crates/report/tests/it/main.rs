@@ -3,4 +3,6 @@
 mod overlay;
 mod page_types;
 mod report;
+#[path = "../../../results/tests/it/small.rs"]
+mod small;
 mod support;

@@ -5,7 +5,8 @@ use fullpipe_results::store::ResultDir;
 use fullpipe_run::{Ground, GroundError};
 use fullpipe_run::{Outcome, RunSpec};
 
-use crate::support::{MATRIX, run_on_ground, scenario};
+use crate::small::{MATRIX, scenario};
+use crate::support::run_on_ground;
 
 /// The simulator under another name.
 struct Other;

@@ -5,7 +5,8 @@ use std::fs;
 use fullpipe_report::page::{REPORT, Study, write, write_study};
 use serde_json::Value;
 
-use crate::support::{MATRIX, run, scenario};
+use crate::small::{MATRIX, scenario};
+use crate::support::run;
 
 /// The data inside a page.
 fn data(page: &str) -> Value {

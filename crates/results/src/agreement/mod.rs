@@ -28,7 +28,9 @@ use crate::store::{ResultDir, SeriesKind, StoreError, Table};
 pub use judged::{COMPLETION_AREA, CWND_AREA, LOSS_TIME, MEASURES, is_judged};
 
 use distance::{Steps, area_between, area_of_distributions, kolmogorov_smirnov, largest_shift};
-use fullpipe_metrics::Scope;
+use fullpipe_metrics::{Metric, Scope};
+
+const LEAST_RTT: &Metric = Metric::flow("rtt_ms.min");
 
 /// How far apart two grounds are in one respect.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -97,7 +99,7 @@ pub(crate) fn distances(
                 out.extend(judge.pairs(name, CWND_AREA, "1", &windows, &area));
             }
             let rtt = |side: usize, i: usize| {
-                let of = runs[side].values(at[side], Scope::Flow, Some(name), "rtt_ms.min");
+                let of = runs[side].values(at[side], Scope::Flow, Some(name), LEAST_RTT.name);
                 let found = of.iter().find(|(seed, _)| *seed == seeds[i][side] as i64);
                 found.and_then(|(_, rtt)| *rtt)
             };

@@ -47,7 +47,8 @@ pub struct CaseResult {
 }
 
 /// Result of one flow.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Flow")]
 pub struct FlowResult {
     /// Name in the scenario.
     pub name: String,
@@ -59,13 +60,14 @@ pub struct FlowResult {
 }
 
 /// Result of short flows, datagrams or probes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Traffic")]
 pub struct TrafficResult {
     /// Name in the scenario.
     pub name: String,
     /// `short-flows`, `ping`, or `udp` with what its rate does (`udp-sine`).
     pub kind: String,
-    /// Canonical spelling of the stack of short flows; empty for the others.
+    /// Canonical spelling of the stack of short flows; absent for the others.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stack: String,
     /// By metric name; only those of its kind.
@@ -74,7 +76,8 @@ pub struct TrafficResult {
 }
 
 /// Result of one link.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Link")]
 pub struct LinkResult {
     /// Name in the scenario.
     pub name: String,
@@ -84,7 +87,7 @@ pub struct LinkResult {
 }
 
 /// Metrics of a case, by name.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseMetrics(#[serde(with = "Members::<json::Case>")] pub Estimates);
 
 /// What came of `[measure] precision` in a case.

@@ -1,12 +1,12 @@
-//! JSON Schema of the parts of a result whose members come from the table of metrics.
+//! JSON Schema of the members of a result that come from the table of metrics.
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
-use super::json::path;
-use super::{CaseMetrics, FlowResult, LinkResult, Params, TrafficResult};
+use super::Params;
+use super::json::{Members, Scoped, path};
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::{METRICS, Scope};
 
@@ -42,92 +42,34 @@ fn metric_properties(scope: Scope, properties: &mut serde_json::Map<String, Valu
     }
 }
 
-fn metrics_schema(scope: Scope, strings: &[(&str, &str)]) -> Schema {
-    let mut properties = serde_json::Map::new();
-    for (name, about) in strings {
-        properties.insert(
-            (*name).to_owned(),
-            serde_json::json!({ "type": "string", "description": about }),
-        );
+impl<S: Scoped> JsonSchema for Members<S> {
+    fn inline_schema() -> bool {
+        true
     }
-    if scope == Scope::Traffic {
-        let about = "Canonical spelling of the stack of short flows; absent for the others";
-        properties.insert(
-            "stack".to_owned(),
-            serde_json::json!({ "type": "string", "description": about }),
-        );
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("{:?}Metrics", S::SCOPE).into()
     }
-    metric_properties(scope, &mut properties);
-    let mut required: Vec<&str> = strings.iter().map(|(name, _)| *name).collect();
-    // A kind of traffic has only some of the metrics of its scope.
-    let always = metrics::names_of(scope).filter(|_| scope != Scope::Traffic);
-    for name in always.map(|name| path(name)[0]) {
-        if required.last() != Some(&name) {
-            required.push(name);
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let mut properties = serde_json::Map::new();
+        metric_properties(S::SCOPE, &mut properties);
+        // A kind of traffic has only some of the metrics of its scope.
+        let always = metrics::names_of(S::SCOPE).filter(|_| S::SCOPE != Scope::Traffic);
+        let mut required: Vec<&str> = always.map(|name| path(name)[0]).collect();
+        required.dedup();
+        if S::SCOPE == Scope::Flow {
+            let number = serde_json::json!({ "type": ["number", "null"] });
+            properties.insert(
+                "var".to_owned(),
+                serde_json::json!({
+                    "type": "object",
+                    "description": "variables of the controller",
+                    "additionalProperties": { "type": "object", "properties": { "last": number, "max": number } }
+                }),
+            );
         }
-    }
-    if scope == Scope::Flow {
-        let number = serde_json::json!({ "type": ["number", "null"] });
-        properties.insert(
-            "var".to_owned(),
-            serde_json::json!({
-                "type": "object",
-                "description": "variables of the controller",
-                "additionalProperties": { "type": "object", "properties": { "last": number, "max": number } }
-            }),
-        );
-    }
-    json_schema!({ "type": "object", "properties": properties, "required": required })
-}
-
-impl JsonSchema for FlowResult {
-    fn schema_name() -> Cow<'static, str> {
-        "Flow".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        metrics_schema(
-            Scope::Flow,
-            &[
-                ("name", "Name in the scenario"),
-                ("stack", "Canonical spelling of the stack"),
-            ],
-        )
-    }
-}
-
-impl JsonSchema for TrafficResult {
-    fn schema_name() -> Cow<'static, str> {
-        "Traffic".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        metrics_schema(
-            Scope::Traffic,
-            &[
-                ("name", "Name in the scenario"),
-                (
-                    "kind",
-                    "`short-flows`, `ping`, or `udp` with what its rate does",
-                ),
-            ],
-        )
-    }
-}
-
-impl JsonSchema for LinkResult {
-    fn schema_name() -> Cow<'static, str> {
-        "Link".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        metrics_schema(Scope::Link, &[("name", "Name in the scenario")])
-    }
-}
-
-impl JsonSchema for CaseMetrics {
-    fn schema_name() -> Cow<'static, str> {
-        "CaseMetrics".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        metrics_schema(Scope::Case, &[])
+        json_schema!({ "type": "object", "properties": properties, "required": required })
     }
 }
 

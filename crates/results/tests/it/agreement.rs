@@ -9,7 +9,8 @@ use fullpipe_run::{Ground, GroundError};
 use fullpipe_run::{Outcome, RunSpec};
 use fullpipe_units::Span;
 
-use crate::store_support::{run_in, scenario};
+use crate::small::scenario;
+use crate::store_support::run_in;
 
 /// The simulator, with a fault.
 struct Faulty<F>(F);

@@ -10,7 +10,8 @@ use fullpipe_run::Ground;
 use fullpipe_run::{Outcome, RunSpec, Violation};
 use fullpipe_scenario::Overrides;
 
-use crate::store_support::{MATRIX, run, run_in, scenario, with};
+use crate::small::{MATRIX, scenario};
+use crate::store_support::{run, run_in, with};
 
 #[test]
 fn stored_results_agree_with_themselves_and_not_with_a_slower_path() {

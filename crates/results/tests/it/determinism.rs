@@ -2,7 +2,8 @@
 
 use fullpipe_scenario::Overrides;
 
-use crate::store_support::{MATRIX, assert_same, contents, run, scenario, with};
+use crate::small::{MATRIX, scenario};
+use crate::store_support::{assert_same, contents, run, with};
 
 #[test]
 fn files_are_the_same_bytes_for_one_and_two_threads_twice() {

@@ -1,19 +1,8 @@
 //! Expectations held against runs.
 
-use crate::store_support::{run, scenario};
-
-const RATIOS: &str = r#"
-name = "ratios"
-duration = "2s"
-[path]
-rate = "10Mbit/s"
-rtt = "20ms"
-[[flow]]
-stack = "reno"
-[matrix]
-"flow.main.stack" = ["reno", "cubic", "scalable"]
-"flow.main.window" = ["4 segments", "8 segments"]
-"#;
+use crate::ratios::RATIOS;
+use crate::small::scenario;
+use crate::store_support::run;
 
 /// A window of 8 segments instead of 4 doubles the rate of a flow that the window limits, whatever
 /// the law.

@@ -6,6 +6,9 @@ mod determinism;
 mod expect;
 mod metrics;
 mod precision;
+#[path = "../../../scenario/tests/it/ratios.rs"]
+mod ratios;
 mod resume;
+mod small;
 mod store;
 mod store_support;

@@ -3,7 +3,8 @@
 use fullpipe_metrics as metrics;
 use fullpipe_results::result::RunResult;
 
-use crate::store_support::{MATRIX, run, scenario};
+use crate::small::{MATRIX, scenario};
+use crate::store_support::run;
 
 /// Every number of a real run's fidelity is explained, and nothing is that is not there.
 #[test]

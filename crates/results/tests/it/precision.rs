@@ -5,7 +5,8 @@ use fullpipe_results::store::ResultDir;
 use fullpipe_run::{Outcome, RunSpec, Violation};
 use fullpipe_scenario::{Precision, Scenario};
 
-use crate::store_support::{assert_same, contents, never, run_in, scenario};
+use crate::small::scenario;
+use crate::store_support::{assert_same, contents, never, run_in};
 
 const TEXT: &str = r#"
 name = "sure"

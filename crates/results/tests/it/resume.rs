@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use fullpipe_results::run::{Options, Progress, RunError, RunFinished, RunStarted, run_on};
 
-use crate::store_support::{Dice, MATRIX, assert_same, contents, never, run, run_in, scenario};
+use crate::small::{MATRIX, scenario};
+use crate::store_support::{Dice, assert_same, contents, never, run, run_in};
 
 /// Says on stdout what it does, one line at a time.
 struct Loud;

@@ -10,7 +10,8 @@ use fullpipe_results::store::{ResultDir, SeriesKind, StoreError, sha256};
 use fullpipe_run::Violation;
 use fullpipe_scenario::Overrides;
 
-use crate::store_support::{Dice, MATRIX, assert_same, contents, run, run_in, scenario, with};
+use crate::small::{MATRIX, scenario};
+use crate::store_support::{Dice, assert_same, contents, run, run_in, with};
 
 #[test]
 fn the_manifest_says_what_was_run_and_hashes_every_file() {

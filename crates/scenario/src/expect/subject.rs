@@ -4,7 +4,10 @@ use super::table::Referring;
 use crate::document::shorten;
 use crate::keys::Expect;
 use crate::value::{Reader, did_you_mean};
-use fullpipe_metrics::Scope;
+use fullpipe_metrics::{Metric, Scope};
+
+const ASYMMETRY: &Metric = Metric::case("asymmetry");
+const JAIN: &Metric = Metric::case("jain");
 
 /// The flow or the link that is meant.
 pub(super) fn subject(
@@ -70,12 +73,12 @@ pub(super) fn check(
             }
         }
         let flows = case.flows.len();
-        if metric == "asymmetry" && flows != 2 {
+        if metric == ASYMMETRY.name && flows != 2 {
             let message = format!("asymmetry compares two flows, there are {flows}");
             table.refuse(reader, &Expect::metric, message, "use jain");
             return;
         }
-        if metric == "jain" && case.spec.flows.len() < 2 {
+        if metric == JAIN.name && case.spec.flows.len() < 2 {
             let message = "fairness of one flow is always 1: the expectation could not fail";
             let hint = "add a [[flow]], or set `streams`";
             table.refuse(reader, &Expect::metric, message, hint);

@@ -1,9 +1,12 @@
 //! Keys of `[measure]`, `[[expect]]` and `[[report]]`.
 
+use fullpipe_metrics::Metric;
 use fullpipe_units::Span;
 
 use crate::scenario::TraceMode;
 use crate::value::{keys, words};
+
+const GOODPUT: &Metric = Metric::flow("goodput_mbps");
 
 keys! {
     /// `[measure]`.
@@ -18,7 +21,7 @@ keys! {
         @fixed precision: fraction, "2%",
             "further seeds are run until the half width of the 95 % interval is at most this part \
              of the mean";
-        @fixed precision_of: many(text) [= vec!["goodput_mbps".to_owned()]],
+        @fixed precision_of: many(text) [= vec![GOODPUT.name.to_owned()]],
             ["goodput_mbps", "rtt_ms.p95"],
             "metrics that `precision` asks it of, of every flow or link that has them";
         @fixed max_seeds: whole(2, 1_000_000, "seeds") [= 30], 100,

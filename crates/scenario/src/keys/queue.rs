@@ -27,18 +27,18 @@ keys! {
             "the probability reaches 1 at twice `max` instead of at `max`";
         target: span(1, HOUR) [shows of_kinds("target")], "5ms",
             "queueing delay aimed at";
-        interval: span(1, HOUR) [= Span::from_millis(100)], "100ms",
+        interval: span(1, HOUR) [= Codel::default().interval], "100ms",
             "a round trip, the time a queue may stay above the target";
-        update: span(MICROSECOND, HOUR) [= Span::from_millis(15)], "16ms",
+        update: span(MICROSECOND, HOUR) [= Pie::default().update], "16ms",
             "time between two updates of the probability";
-        alpha: real(0.0, 1e6) [= 0.125], 0.125,
+        alpha: real(0.0, 1e6) [= Pie::default().alpha], 0.125,
             "weight of the distance from the target, per second";
-        beta: real(0.0, 1e6) [= 1.25], 1.25, "weight of the change of the delay, per second";
-        max_burst: span(0, HOUR) [= Span::from_millis(150)], "150ms",
+        beta: real(0.0, 1e6) [= Pie::default().beta], 1.25, "weight of the change of the delay, per second";
+        max_burst: span(0, HOUR) [= Pie::default().max_burst], "150ms",
             "nothing is dropped for so long after an idle time";
         mark_until: fraction [= 0.1], 0.1,
             "with `ecn`, above this probability packets are dropped after all";
-        flows: whole(1, 65_536, "queues") [= 1024], 1024, "number of queues";
+        flows: whole(1, 65_536, "queues") [= FqCodel::default().flows], 1024, "number of queues";
         quantum: whole(1, 1_000_000, "bytes") [or "`path.mtu`"], 1514,
             "bytes that a queue may send per round";
     }
@@ -69,19 +69,19 @@ kinds! {
         };
         Codel = "codel", "controlled delay (RFC 8289)" => {
             ecn: bool,
-            target: Span [= Span, Span::from_millis(5)],
+            target: Span [= Span, Codel::default().target],
             interval: Span,
         };
         FqCodel = "fq-codel", "flow queueing with controlled delay (RFC 8290)" => {
             ecn: bool,
-            target: Span [= Span, Span::from_millis(5)],
+            target: Span [= Span, Codel::default().target],
             interval: Span,
             flows: u32,
             quantum: Option<u32>,
         };
         Pie = "pie", "proportional integral controller (RFC 8033)" => {
             ecn: bool,
-            target: Span [= Span, Span::from_millis(15)],
+            target: Span [= Span, Pie::default().target],
             update: Span,
             alpha: f64,
             beta: f64,

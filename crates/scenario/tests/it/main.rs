@@ -4,6 +4,7 @@ mod bad_input;
 mod defaults;
 mod every_key;
 mod network;
+mod ratios;
 mod recovery;
 mod scenario;
 mod scenario_text;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use fullpipe_metrics::Metric;
 use fullpipe_results::agreement::{COMPLETION_AREA, CWND_AREA, Distance, LOSS_TIME};
 use fullpipe_results::compare::{Comparison, Number, Row, Verdict};
 use fullpipe_results::label;
@@ -97,7 +98,8 @@ pub(super) fn summary(comparison: &Comparison) -> String {
 }
 
 fn is_traffic(line: &Line<'_>) -> bool {
-    !line.rows.contains_key("loss_events")
+    const OF_FLOWS: &Metric = Metric::flow("loss_events");
+    !line.rows.contains_key(OF_FLOWS.name)
 }
 
 fn lines(comparison: &Comparison) -> Vec<Line<'_>> {
@@ -145,9 +147,9 @@ enum Cell {
     /// Milliseconds and round trips.
     Shift,
     /// Both values, and their relative difference where they differ.
-    Both(&'static str),
+    Both(&'static Metric),
     /// The same for counts: without the difference.
-    Count(&'static str),
+    Count(&'static Metric),
     /// Distance of two distributions, and what would be real.
     Ks,
 }
@@ -156,30 +158,51 @@ type Columns = [(&'static [&'static str], Cell)];
 
 const FLOW: [(&[&str], Cell); 8] = [
     (&["cwnd:", "area between"], Cell::Area(CWND_AREA)),
-    (&["loss events", "A : B"], Cell::Count("loss_events")),
-    (&["timeouts", "A : B"], Cell::Count("timeouts")),
+    (
+        &["loss events", "A : B"],
+        Cell::Count(Metric::flow("loss_events")),
+    ),
+    (
+        &["timeouts", "A : B"],
+        Cell::Count(Metric::flow("timeouts")),
+    ),
     (&["events", "apart"], Cell::Shift),
-    (&["retransmits", "A : B"], Cell::Count("retransmits")),
-    (&["goodput (Mbit/s)", "A : B"], Cell::Both("goodput_mbps")),
-    (&["mean RTT (ms)", "A : B"], Cell::Both("rtt_ms.mean")),
+    (
+        &["retransmits", "A : B"],
+        Cell::Count(Metric::flow("retransmits")),
+    ),
+    (
+        &["goodput (Mbit/s)", "A : B"],
+        Cell::Both(Metric::flow("goodput_mbps")),
+    ),
+    (
+        &["mean RTT (ms)", "A : B"],
+        Cell::Both(Metric::flow("rtt_ms.mean")),
+    ),
     (
         &["completion (s)", "A : B"],
-        Cell::Both("completion_time_s"),
+        Cell::Both(Metric::flow("completion_time_s")),
     ),
 ];
 
 const SHORT: [(&[&str], Cell); 5] = [
     (
         &["completion, mean (s)", "A : B"],
-        Cell::Both("completion_time_s.mean"),
+        Cell::Both(Metric::traffic("completion_time_s.mean")),
     ),
     (
         &["completion:", "area between"],
         Cell::Area(COMPLETION_AREA),
     ),
     (&["largest step", "(real above)"], Cell::Ks),
-    (&["mean RTT (ms)", "A : B"], Cell::Both("rtt_ms.mean")),
-    (&["received (Mbit/s)", "A : B"], Cell::Both("received_mbps")),
+    (
+        &["mean RTT (ms)", "A : B"],
+        Cell::Both(Metric::traffic("rtt_ms.mean")),
+    ),
+    (
+        &["received (Mbit/s)", "A : B"],
+        Cell::Both(Metric::traffic("received_mbps")),
+    ),
 ];
 
 fn table(params: &[(&str, &str)], lines: &[&Line<'_>], columns: &Columns) -> String {
@@ -222,8 +245,8 @@ fn table(params: &[(&str, &str)], lines: &[&Line<'_>], columns: &Columns) -> Str
 
 fn text(line: &Line<'_>, cell: &Cell) -> Option<String> {
     let distance = |name: &str| line.distances.get(name).copied();
-    let row = |name: &str| {
-        let row: Option<&Row> = line.rows.get(name).copied();
+    let row = |metric: &Metric| {
+        let row: Option<&Row> = line.rows.get(metric.name).copied();
         row.filter(|r| r.a.mean.is_some() || r.b.mean.is_some())
     };
     Some(match cell {
@@ -241,16 +264,16 @@ fn text(line: &Line<'_>, cell: &Cell) -> Option<String> {
             let seeds = by_seeds(d, &|x| number(x, 2));
             format!("{ms}{} RTT{seeds}{}", number(d.mean, 2), mark(d.verdict))
         }
-        Cell::Both(name) => {
-            let r = row(name)?;
+        Cell::Both(metric) => {
+            let r = row(metric)?;
             let both = both(r);
             let difference = r.relative.filter(|d| *d != 0.0);
             let difference =
                 difference.map_or(String::new(), |d| format!(" ({:+.2} %)", 100.0 * d));
             format!("{both}{difference}{}", mark(r.verdict))
         }
-        Cell::Count(name) => {
-            let r = row(name)?;
+        Cell::Count(metric) => {
+            let r = row(metric)?;
             format!("{}{}", both(r), mark(r.verdict))
         }
         Cell::Ks => {

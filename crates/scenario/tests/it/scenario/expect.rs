@@ -1,6 +1,7 @@
 //! Expectations: bounds, several values of a key, ratios of cases.
 
 use super::{read, small};
+use crate::ratios::RATIOS;
 
 #[test]
 fn bounds() {
@@ -28,19 +29,6 @@ fn bounds() {
         Some("bottleneck")
     );
 }
-
-const RATIOS: &str = r#"
-name = "ratios"
-duration = "2s"
-[path]
-rate = "10Mbit/s"
-rtt = "20ms"
-[[flow]]
-stack = "reno"
-[matrix]
-"flow.main.stack" = ["reno", "cubic", "scalable"]
-"flow.main.window" = ["4 segments", "8 segments"]
-"#;
 
 #[test]
 fn an_expectation_may_name_several_values_of_a_key() {
