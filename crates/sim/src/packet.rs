@@ -277,22 +277,22 @@ impl Body {
         else {
             return None;
         };
-        let (sacks, window_end) = match options {
-            0 => (SackBlocks::default(), u64::MAX),
-            i => store.take(i),
-        };
         let now_ms = (now.as_nanos() / 1_000_000) as u32;
         let age = (now_ms as u16).wrapping_sub(stamp_ms);
-        Some(Ack {
+        let mut ack = Ack {
             cum,
             syn: flags & SYN != 0,
             echo,
             stamp_ms: now_ms.wrapping_sub(u32::from(age)),
-            sacks,
+            sacks: SackBlocks::default(),
             dsack: flags & DSACK != 0,
             ece: flags & ECE != 0,
-            window_end,
-        })
+            window_end: u64::MAX,
+        };
+        if options != 0 {
+            (ack.sacks, ack.window_end) = store.take(options);
+        }
+        Some(ack)
     }
 }
 

@@ -30,30 +30,31 @@ impl Watch {
     }
 }
 
-/// Counters of one link.
+/// Counters of one link, in the order of use.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Meter {
-    measure_from: Time,
-    end: Time,
-    watched: bool,
     pub offered: u64,
-    pub buffer_drops: u64,
-    pub random_drops: u64,
-    pub policer_drops: u64,
-    pub early_drops: u64,
-    pub marks: u64,
     /// Packets and bytes that left before the measured part, or no transmitter at all.
     passed: u64,
     passed_bytes: u64,
     /// Packets and bytes that leave in the measured part.
     measured: u64,
     measured_bytes: u64,
+    /// Packet-nanoseconds since `measure_from`.
+    queue_area: u64,
+    measure_from: Time,
+    end: Time,
+    queueing_delay: Histogram,
+    watched: bool,
+    pub buffer_drops: u64,
+    pub random_drops: u64,
+    pub policer_drops: u64,
+    pub early_drops: u64,
+    pub marks: u64,
     queue_max: u64,
     /// Packets that enter before `measure_from` and leave after it.
     there_at_begin: u64,
-    /// Packet-nanoseconds since `measure_from`.
-    queue_area: u64,
-    queueing_delay: Histogram,
     sample_at: Time,
     sample_step: Span,
     samples: Vec<(Time, u64)>,
