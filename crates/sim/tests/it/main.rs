@@ -1,6 +1,7 @@
 //! Integration tests of the simulator.
 
 mod any_link;
+mod bbr;
 mod build;
 mod capture;
 mod conservation;
