@@ -7,17 +7,41 @@
 #                                without the peers, their recorded figures
 #   bench/run.sh --recorded      do not run the peers
 #   bench/run.sh --quick         fullpipe only, no callgrind
+#   bench/run.sh --study         only CPU seconds of a whole study, as a user runs it: SLAC 2003
+#                                (STUDY=NAME for another); BASE=PROGRAM: beside those of an older
+#                                program, in turns; STUDY_OPTIONS=--quick for its short form
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-with_peers=true quick=false
+with_peers=true quick=false study=false
 for option in "$@"; do
     case "$option" in
         --recorded) with_peers=false ;;
         --quick) quick=true ;;
+        --study) study=true ;;
         *) echo "unknown option $option; see the head of $0" >&2; exit 2 ;;
     esac
 done
+
+cpu() { # COMMAND...: user and system seconds of it, together
+    local TIMEFORMAT='%U %S'
+    { time "$@" >/dev/null 2>&1; } 2>&1 | awk '{ printf "%.2f", $1 + $2 }'
+}
+
+if $study; then
+    cargo build --release --quiet -p fullpipe
+    programs=("${CARGO_TARGET_DIR:-target}/release/fullpipe" ${BASE:+"$BASE"})
+    for round in 1 2 3; do
+        for program in "${programs[@]}"; do
+            # One job: threads that share a core's caches would measure the machine.
+            # shellcheck disable=SC2086 # several options
+            seconds=$(cpu "$program" run "${STUDY:-slac}" --jobs 1 ${STUDY_OPTIONS:-})
+            printf '{"study":"%s","program":"%s","round":%d,"cpu_s":%s}\n' \
+                "${STUDY:-slac}" "$program" "$round" "$seconds"
+        done
+    done
+    exit
+fi
 
 cargo build --release --quiet -p fullpipe-sim --example throughput
 program=${CARGO_TARGET_DIR:-target}/release/examples/throughput

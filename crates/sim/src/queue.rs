@@ -17,8 +17,8 @@ pub struct EventQueue {
     /// `len` keys, then [`VACANT`] up to the end of the last group of four children.
     heap: Vec<u128>,
     len: usize,
-    /// Places of the root's four children, the least key first, vacant ones in their order: the frequent events are those of a
-    /// few links, which only change places near the root.
+    /// Places of the root's four children, the least key first, vacant ones in their order behind:
+    /// the frequent events are those of a few links, which only change places near the root.
     order: [u8; 4],
     /// The root is over: the next event takes its place, or the pop is made up for.
     hole: bool,

@@ -39,8 +39,8 @@ pub struct FifoLink {
     /// With fewer than this in `waiting` there is room, and the queue is no longer than it was
     /// before: nobody needs to know how long it is.
     count_from: u64,
-    /// While packets of the last size wait no longer than this there is room, if the buffer is given
-    /// as a time.
+    /// While packets of the last size wait no longer than this there is room, if the buffer is
+    /// given as a time.
     longest_wait: Span,
     /// The next packet from here on makes the link count its queue all the same.
     count_at: Time,
