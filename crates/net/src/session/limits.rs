@@ -2,7 +2,7 @@
 //! can be kept without making another experiment of it, the run is granted within it, and the
 //! client is told.
 
-use fullpipe_run::{ArrivalSpec, Arrivals, Departures, RunSpec, Trace};
+use fullpipe_run::{ArrivalSpec, Arrivals, RunSpec, Trace};
 use fullpipe_units::{Bytes, Rate, Span};
 use serde::Serialize;
 
@@ -126,10 +126,7 @@ impl Limits {
         let Some(most) = self.max_rate else {
             return Ok(());
         };
-        let peaks = spec.cross.iter().map(|c| match &c.departures {
-            Departures::Rate(waveform, _) => waveform.peak(),
-            Departures::Every(_) => Rate::default(),
-        });
+        let peaks = spec.cross.iter().map(|c| c.departures.peak());
         let peak = peaks.fold(0u64, |sum, r| sum.saturating_add(r.as_bits_per_sec()));
         if peak > most.as_bits_per_sec() {
             return Err(format!(

@@ -91,6 +91,24 @@ pub enum Departures {
     Every(Span),
 }
 
+impl Departures {
+    /// The highest rate, headers included; zero for probes, which are few.
+    pub fn peak(&self) -> Rate {
+        match self {
+            Self::Rate(waveform, _) => waveform.peak(),
+            Self::Every(_) => Rate::default(),
+        }
+    }
+
+    /// Mean rate while the source runs; `None` where it changes once and for all, and for probes.
+    pub fn mean(&self) -> Option<Rate> {
+        match self {
+            Self::Rate(waveform, _) => waveform.mean(),
+            Self::Every(_) => None,
+        }
+    }
+}
+
 impl CrossSpec {
     /// Datagrams at a rate over these links, evenly spaced, all the time.
     pub fn source(name: &str, packet: u16, rate: Waveform, forward: Vec<usize>) -> Self {
@@ -190,8 +208,7 @@ pub enum Waveform {
 }
 
 impl Waveform {
-    /// The highest rate.
-    pub fn peak(&self) -> Rate {
+    fn peak(&self) -> Rate {
         match self {
             Self::Steps { steps, .. } => steps.iter().map(|s| s.1).max().unwrap_or_default(),
             Self::Sine {
@@ -204,8 +221,7 @@ impl Waveform {
         }
     }
 
-    /// Mean rate while the source runs; `None` for steps that do not repeat.
-    pub fn mean(&self) -> Option<Rate> {
+    fn mean(&self) -> Option<Rate> {
         match self {
             Self::Sine { mean, .. } => Some(*mean),
             Self::OnOff { rate, on, off } => {

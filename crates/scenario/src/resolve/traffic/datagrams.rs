@@ -1,6 +1,6 @@
 //! Datagrams at a prescribed rate.
 
-use fullpipe_run::{CrossSpec, Departures, RunSpec};
+use fullpipe_run::{CrossSpec, RunSpec};
 use fullpipe_units::Span;
 
 use super::super::graph::Leg;
@@ -25,7 +25,7 @@ impl TrafficResolver<'_> {
         }
         self.at.required_of(self.kind.own(), findings);
         let kind = self.kind.with(&self.at.own)?;
-        let waveform = self.waveform(&kind, findings)?;
+        let departures = self.departures(&kind, findings)?;
         let mut stop = group.stop;
         if let TrafficKinds::Blast {
             rate,
@@ -40,12 +40,12 @@ impl TrafficResolver<'_> {
             let over = group.start + Span::from_nanos(lasts);
             stop = Some(stop.map_or(over, |stop| stop.min(over)));
         }
-        let offered = waveform.mean();
+        let offered = departures.mean();
         spec.cross.push(CrossSpec {
             name: self.name.to_owned(),
             // At most the mtu, which is a 16-bit number.
             packet: u16::try_from(packet).unwrap_or(u16::MAX),
-            departures: Departures::Rate(waveform, self.at.own.spacing),
+            departures,
             answered: false,
             forward: leg.forward.clone(),
             back: Vec::new(),

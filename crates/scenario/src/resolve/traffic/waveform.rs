@@ -1,6 +1,6 @@
 //! The rate of datagrams over time.
 
-use fullpipe_run::Waveform;
+use fullpipe_run::{Departures, Waveform};
 use fullpipe_units::{Rate, Span};
 
 use super::TrafficResolver;
@@ -8,12 +8,18 @@ use crate::keys::{TrafficKeys, TrafficKinds};
 use crate::value::Findings;
 
 impl TrafficResolver<'_> {
-    /// What the keys of the kind say of the rate; `None` of kinds without one.
-    pub(super) fn waveform(
+    /// What the keys of the kind say of the times at which datagrams leave; `None` of kinds that
+    /// are no datagrams.
+    pub(super) fn departures(
         &self,
         kind: &TrafficKinds,
         findings: &mut Findings,
-    ) -> Option<Waveform> {
+    ) -> Option<Departures> {
+        let waveform = self.waveform(kind, findings)?;
+        Some(Departures::Rate(waveform, self.at.own.spacing))
+    }
+
+    fn waveform(&self, kind: &TrafficKinds, findings: &mut Findings) -> Option<Waveform> {
         match *kind {
             TrafficKinds::Udp { rate } | TrafficKinds::Blast { rate, .. } => {
                 let steps = vec![(Span::ZERO, rate)];
