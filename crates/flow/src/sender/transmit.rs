@@ -19,6 +19,9 @@ impl<C: Controller> Sender<C> {
             return self.poll_every_limit(now);
         }
         if pipe >= self.budget.window() {
+            if self.recovery.owes_fast_retransmit() {
+                return self.poll_every_limit(now);
+            }
             self.note_usage(true);
             return None;
         }
@@ -61,6 +64,11 @@ impl<C: Controller> Sender<C> {
         }
         self.pacer.gate(false);
         if pipe >= cwnd {
+            if self.recovery.take_fast_retransmit()
+                && let Some(seq) = self.board.next_lost()
+            {
+                return Some(self.retransmit(now, seq));
+            }
             self.pacer.end_train();
             self.note_usage(true);
             return None;

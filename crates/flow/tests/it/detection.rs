@@ -41,10 +41,11 @@ fn a_hole_is_lost_below_three_sacked_segments() {
     let mut h = Host::new(with(Detector::Sack), 10.0);
     assert_eq!(h.ack_at(100.0, &sack(0, &[(2, 4)])), [N(10), N(11)]);
     assert_eq!(h.s.phase(), Phase::Disorder);
-    // The third: segments 0 and 1 are lost; the window halves to 5, pipe is 12 - 3 - 2 = 7.
-    assert_eq!(h.ack_at(101.0, &sack(0, &[(2, 5)])), []);
+    // The third: segments 0 and 1 are lost; the window halves to 5, pipe is 12 - 3 - 2 = 7. The
+    // first leaves all the same (RFC 6675 section 5 step 4.3).
+    assert_eq!(h.ack_at(101.0, &sack(0, &[(2, 5)])), [R(0)]);
     assert_eq!(h.s.phase(), Phase::Recovery);
-    assert_eq!(h.s.flight(), 7);
+    assert_eq!(h.s.flight(), 8);
 
     let mut h = Host::new(with(Detector::Sack), 10.0);
     h.ack_at(100.0, &sack(0, &[(1, 2)]));
@@ -52,8 +53,8 @@ fn a_hole_is_lost_below_three_sacked_segments() {
     assert_eq!(h.s.phase(), Phase::Disorder);
     h.ack_at(102.0, &sack(0, &[(5, 6), (3, 4), (1, 2)]));
     assert_eq!(h.s.phase(), Phase::Recovery);
-    // Holes 2 and 4 have fewer than three above: 12 out, 3 SACKed, one lost.
-    assert_eq!(h.s.flight(), 12 - 3 - 1);
+    // Holes 2 and 4 have fewer than three above: 12 out, 3 SACKed, one lost and sent again.
+    assert_eq!(h.s.flight(), 12 - 3 - 1 + 1);
 }
 
 /// Limited Transmit: the first two duplicates release one new segment each, not part of FlightSize;
@@ -62,17 +63,17 @@ fn a_hole_is_lost_below_three_sacked_segments() {
 fn limited_transmit_then_lost_segments_then_new_data() {
     let mut h = Host::new(with(Detector::Sack), 20.0);
     let out = duplicates(&mut h, 100.0, 1, 14);
-    assert_eq!(out[..3], [vec![N(20)], vec![N(21)], vec![]]);
+    assert_eq!(out[..3], [vec![N(20)], vec![N(21)], vec![R(0)]]);
     assert_eq!(
         h.s.controller().congestions[0].flight,
         20,
         "limited transmit excluded"
     );
     assert_eq!(h.s.controller().ssth, 10.0);
-    // pipe after the third is 22 - 3 - 1 = 18; it reaches 9 nine duplicates later: the hole first,
-    // then new data.
-    assert!(out[3..11].iter().all(|o| o.is_empty()), "{out:?}");
-    assert_eq!(out[11..], [vec![R(0)], vec![N(22)], vec![N(23)]]);
+    // The hole leaves at once; pipe is then 22 - 3 - 1 + 1 = 19. It reaches 9 ten duplicates later:
+    // new data.
+    assert!(out[3..12].iter().all(|o| o.is_empty()), "{out:?}");
+    assert_eq!(out[12..], [vec![N(22)], vec![N(23)]]);
     assert_eq!(h.s.controller().congestions.len(), 1);
 }
 

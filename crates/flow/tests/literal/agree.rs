@@ -76,7 +76,7 @@ fn a_million_histories() {
     let narrow: Narrow = match env::var("LITERAL_SET").unwrap_or_default().as_str() {
         "sack" => |h| {
             repair(h);
-            h.detector = Detector::Sack;
+            (h.detector, h.spare) = (Detector::Sack, false);
         },
         "rack" => |h| {
             repair(h);

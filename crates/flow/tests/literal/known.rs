@@ -37,8 +37,8 @@ macro_rules! known {
 }
 
 known! {
-    rack_timer rack_newest rack_persist spare_window tlp_rearm tlp_early_dsack late_fast_retransmit
-    sack_marks timeout_keeps_ssthresh prr_goes_on frto_window eifel_earliest eifel_step_5
+    rack_timer rack_newest rack_persist spare_window tlp_rearm tlp_early_dsack sack_marks
+    timeout_keeps_ssthresh prr_goes_on frto_window eifel_earliest eifel_step_5
     undo_is_reordering widens_at_once
 }
 
@@ -230,18 +230,6 @@ fn tlp_early_dsack() -> History {
             ],
             &[],
         ),
-        ..History::plain()
-    }
-}
-
-fn late_fast_retransmit() -> History {
-    History {
-        detector: Detector::Sack,
-        reduction: Reduction::Immediate,
-        law: law::Kind::Reno,
-        window: 1,
-        transfer: 16,
-        fates: fates(&[(9, Fate::Drop)], &[]),
         ..History::plain()
     }
 }

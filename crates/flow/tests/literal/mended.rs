@@ -2,6 +2,7 @@
 
 use crate::draw::{History, fates};
 use crate::duel::{Fates, duel};
+use crate::law;
 use crate::path::{Echo, Fate, Host};
 use crate::reference::{Detector, Reduction};
 
@@ -106,6 +107,81 @@ fn what_a_timeout_sends_again_at_once_is_judged_in_its_order() {
             ..History::plain().host
         },
         fates: fates(&lost, &[]),
+        ..History::plain()
+    });
+}
+
+/// RFC 6675 section 5 step 4.3: the fast retransmit leaves at once, not when half of the window has
+/// been acknowledged.
+#[test]
+fn the_fast_retransmit_leaves_at_once() {
+    agree(&History {
+        detector: Detector::Sack,
+        reduction: Reduction::Immediate,
+        law: law::Kind::Reno,
+        window: 1,
+        transfer: 16,
+        fates: fates(&[(9, Fate::Drop)], &[]),
+        ..History::plain()
+    });
+}
+
+/// RFC 3522 section 3.2: the next recovery's RetransmitTS is not younger than a retransmission that
+/// is out already.
+#[test]
+fn a_loss_resent_by_the_last_recovery_is_no_spurious_one() {
+    agree(&History {
+        detector: Detector::Sack,
+        reduction: Reduction::Immediate,
+        undo: true,
+        law: law::Kind::Reno,
+        window: 4,
+        transfer: 33,
+        host: Host {
+            echo: Echo::Recent,
+            ..History::plain().host
+        },
+        fates: fates(
+            &[(15, Fate::Late(20_000)), (17, Fate::Drop), (31, Fate::Drop)],
+            &[],
+        ),
+        ..History::plain()
+    });
+}
+
+/// RFC 8985 section 6.2 step 5: what was resent before an undone timeout is judged by its last
+/// transmission.
+#[test]
+fn an_undone_timeout_forgets_no_retransmission() {
+    let lost = [3, 4, 5, 6, 7, 8, 10].map(|n| (n, Fate::Drop));
+    let acks = [0, 1, 3].map(|n| (n, Fate::Drop));
+    agree(&History {
+        frto: true,
+        undo: true,
+        transfer: 11,
+        host: Host {
+            every: 2,
+            ..History::plain().host
+        },
+        fates: fates(&lost, &acks),
+        ..History::plain()
+    });
+}
+
+/// RFC 5682 section 3.1 step 2a: an ACK of all that was sent before the timeout proves nothing.
+#[test]
+fn an_ack_of_everything_after_a_timeout_proves_nothing() {
+    agree(&History {
+        frto: true,
+        undo: true,
+        law: law::Kind::Reno,
+        window: 2,
+        transfer: 3,
+        delay_us: 700_000,
+        host: Host {
+            every: 2,
+            ..History::plain().host
+        },
         ..History::plain()
     });
 }

@@ -56,6 +56,9 @@ pub(super) struct Recovery {
     rescue_after: u64,
     /// Segments sent by Limited Transmit in this disorder: not part of FlightSize.
     limited_sent: u64,
+    /// The fast retransmit has yet to leave, whatever the window (RFC 5681 section 3.2 step 3, RFC
+    /// 6675 section 5 step 4.3). PRR sees to that by itself.
+    fast_retransmit: bool,
     /// Timeouts since the last ACK that advanced.
     expiries: u32,
 }
@@ -107,6 +110,7 @@ impl Recovery {
             probe: TailProbe::new(cfg.tlp && cfg.detector == Detector::Rack),
             rescue_after: u64::MAX,
             limited_sent: 0,
+            fast_retransmit: false,
             expiries: 0,
             cfg: cfg.clone(),
         }
@@ -161,6 +165,15 @@ impl Recovery {
     }
 
     // Transmission.
+
+    #[inline]
+    pub(super) fn owes_fast_retransmit(&self) -> bool {
+        self.fast_retransmit
+    }
+
+    pub(super) fn take_fast_retransmit(&mut self) -> bool {
+        std::mem::take(&mut self.fast_retransmit)
+    }
 
     #[inline]
     pub(super) fn on_sent(&mut self) {
@@ -292,6 +305,7 @@ impl Recovery {
             self.newreno.forget(board);
         }
         self.limited_sent = 0;
+        self.fast_retransmit = false;
         self.rest(board);
         self.prr = None;
         self.frto = Frto::Off;
@@ -345,6 +359,7 @@ impl Recovery {
         self.phase = if loss { Phase::Recovery } else { Phase::Cwr };
         self.point = board.nxt();
         self.reduced_at = now;
+        self.fast_retransmit = loss && self.cfg.reduction == Reduction::Immediate;
         self.rescue_after = board.una() + 1;
         self.probe.confirm();
         self.newreno.begin_recovery();
@@ -450,6 +465,7 @@ impl Recovery {
         self.point = board.nxt();
         self.reduced_at = now;
         self.limited_sent = 0;
+        self.fast_retransmit = false;
         self.prr = None;
         self.probe.cancel();
     }

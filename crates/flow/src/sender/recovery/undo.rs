@@ -149,6 +149,7 @@ impl Recovery {
     pub(in crate::sender) fn on_retransmit(&mut self, now: Time, board: &Scoreboard) {
         self.forget_old_retransmissions(board);
         self.first_retransmission.get_or_insert(now);
+        self.fast_retransmit = false;
         if let Some(undo) = &mut self.undo {
             undo.on_retransmit();
         }
@@ -179,6 +180,7 @@ impl Recovery {
             board.forget_losses();
         }
         self.rack.saw_reordering();
+        self.fast_retransmit = false;
         self.prr = None;
         self.frto = Frto::Off;
         if matches!(self.phase, Phase::Recovery | Phase::Loss) {

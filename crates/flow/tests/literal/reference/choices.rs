@@ -74,9 +74,6 @@ pub struct Departures {
     /// Section 7.4.2: a DSACK for the probe counts on an ACK that covers TLP.end_seq. Here on any:
     /// the probe was not needed, whatever is still missing below it.
     pub tlp_early_dsack: bool,
-    /// RFC 6675 section 5 step 4.3: the fast retransmit leaves at once. Here it waits until pipe is
-    /// below the reduced window.
-    pub late_fast_retransmit: bool,
     /// RFC 6675 section 4: what was retransmitted is known by HighRxt, of this recovery alone, and
     /// SetPipe counts a segment sent again but not lost twice; a duplicate ACK begins the next
     /// recovery. Here each segment is marked lost and sent again, counts once, and is not found
@@ -114,7 +111,6 @@ impl Departures {
         spare_window: true,
         tlp_rearm: true,
         tlp_early_dsack: true,
-        late_fast_retransmit: true,
         sack_marks: true,
         timeout_keeps_ssthresh: true,
         prr_goes_on: true,

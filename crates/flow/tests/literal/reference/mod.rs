@@ -33,8 +33,35 @@ pub struct Seg {
     pub missing: bool,
     /// Sent again although not lost (a probe, a rescue): two copies are in the network.
     pub twice: bool,
+    /// Sent again, and since then not marked lost.
+    pub out: bool,
     /// Ever sent again (RFC 8985 section 5.2).
     pub retransmitted: bool,
     /// Sent again by the retransmission timer (RFC 5681 section 3.1, equation 4).
     pub timed_out: bool,
+}
+
+impl Seg {
+    fn sent(now: Ns) -> Self {
+        Self {
+            xmit: now,
+            sacked: false,
+            lost: false,
+            missing: false,
+            twice: false,
+            out: false,
+            retransmitted: false,
+            timed_out: false,
+        }
+    }
+
+    /// RFC 8985 section 6.1.
+    fn sent_again(&mut self, now: Ns) {
+        self.twice |= !self.lost && !self.missing;
+        (self.xmit, self.retransmitted, self.out, self.lost) = (now, true, true, false);
+    }
+
+    fn lose(&mut self) {
+        (self.lost, self.missing, self.twice, self.out) = (true, true, false, false);
+    }
 }

@@ -136,7 +136,7 @@ impl Rack {
             if sent_after(self.xmit_ts, self.end_seq, seg.xmit, n as u64 + 1) {
                 let due = seg.xmit + self.rtt + reo_wnd;
                 if due <= now {
-                    (seg.lost, seg.missing, seg.twice) = (true, true, false);
+                    seg.lose();
                     found.lost += 1;
                     let again = seg.retransmitted && seg.xmit >= since;
                     found.retransmissions += u64::from(again);
@@ -153,7 +153,7 @@ impl Rack {
         for (n, seg) in segs.iter_mut().enumerate().skip(una as usize) {
             let old = seg.xmit + self.rtt + reo_wnd <= now;
             if !seg.sacked && (n as u64 == una || old) {
-                (seg.lost, seg.missing, seg.twice) = (true, true, false);
+                seg.lose();
             }
         }
     }

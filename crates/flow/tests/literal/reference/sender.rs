@@ -261,20 +261,9 @@ impl Reference {
         let again = n < self.nxt();
         if again {
             self.note_retransmission(now);
-            // RFC 8985 section 6.1.
-            let seg = &mut self.segs[n as usize];
-            seg.twice |= !seg.lost && !seg.missing;
-            (seg.xmit, seg.retransmitted, seg.lost) = (now, true, false);
+            self.segs[n as usize].sent_again(now);
         } else {
-            self.segs.push(Seg {
-                xmit: now,
-                sacked: false,
-                lost: false,
-                missing: false,
-                twice: false,
-                retransmitted: false,
-                timed_out: false,
-            });
+            self.segs.push(Seg::sent(now));
             if self.state == State::Open && self.sacked() > 0 {
                 self.limited += 1;
             }
@@ -308,7 +297,7 @@ impl Reference {
     /// No retransmission is in the network and the first segment was sent once.
     fn forget_earliest(&mut self) {
         let head = self.segs.get(self.una as usize);
-        let there = |(_, s): (u64, &Seg)| s.retransmitted && !s.lost && !s.sacked;
+        let there = |(_, s): (u64, &Seg)| s.out && !s.sacked;
         if !head.is_some_and(|s| s.retransmitted) && !self.outstanding().any(there) {
             self.earliest = None;
         }
@@ -417,9 +406,9 @@ impl Reference {
         match self.c.on_timeout {
             OnTimeout::All => {
                 for seg in &mut self.segs[self.una as usize..] {
-                    seg.lost = !seg.sacked;
-                    seg.missing |= seg.lost;
-                    seg.twice = false;
+                    if !seg.sacked {
+                        seg.lose();
+                    }
                 }
             }
             OnTimeout::Old => {
@@ -709,9 +698,16 @@ impl Reference {
             // 4.3.
             self.sack.high_rxt = self.una;
             self.sack.rescue_rxt = Some(self.una + 1);
-            if !self.c.departs.late_fast_retransmit {
-                self.at_once = Some(self.una);
-            }
+        }
+        // The fast retransmit leaves at once (step 4.3; RFC 5681 section 3.2 step 3): with PRR by
+        // its own rule.
+        if self.c.reduction == Reduction::Immediate && state == State::Recovery {
+            let waiting = self.outstanding().find(|(_, s)| s.lost && !s.sacked);
+            let by_number = self.c.detector == Detector::Sack && !self.c.departs.sack_marks;
+            self.at_once = match by_number {
+                true => Some(self.una),
+                false => waiting.map(|(n, _)| n),
+            };
         }
         self.begin_prr(delivered[0] + delivered[1], before);
     }
