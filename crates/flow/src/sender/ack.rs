@@ -132,7 +132,16 @@ impl<C: Controller> Sender<C> {
             value_ms: ack.stamp_ms,
             echo: ack.echo,
         };
-        let sample = self.sample_rtt(now, ack, opening.una, d);
+        // Copies: a reference would keep all of `d` in memory.
+        let Some((seq, sent)) = d.newest else {
+            let mut event = self.event(now, d, advanced, opening.prior_pipe, stamps);
+            event.ece = ack.ece && self.ecn.is_on();
+            return event;
+        };
+        let sample = match self.cfg.rto.sample {
+            RttSample::Newest => sample_newest(now, ack, advanced, sent),
+            RttSample::Oldest => self.sample_oldest(now, ack, opening.una, d),
+        };
         if let Some((oldest, newest)) = sample {
             self.rtt.update(RttUpdate {
                 oldest,
@@ -142,20 +151,15 @@ impl<C: Controller> Sender<C> {
             });
             self.recovery.on_rtt_sample();
         }
-        let Some((seq, newest)) = &d.newest else {
-            let mut event = self.event(now, d, advanced, opening.prior_pipe, stamps);
-            event.ece = ack.ece && self.ecn.is_on();
-            return event;
-        };
-        let since = self.delivery.on_delivered(d.acked + d.sacked, newest);
+        let since = self.delivery.on_delivered(d.acked + d.sacked, &sent);
         let mut event = self.event(now, d, advanced, opening.prior_pipe, stamps);
         event.ece = ack.ece && self.ecn.is_on();
         event.rtt = sample.map(|(_, newest)| newest);
-        event.app_limited = newest.app_limited();
+        event.app_limited = sent.app_limited();
         if self.delivery.samples() {
             event.rate = self
                 .delivery
-                .sample(now, (*seq, newest), since, self.rtt.min());
+                .sample(now, (seq, sent), since, self.rtt.min());
             event.next_send = self.pacer.next();
         }
         if let Some(volume) = self.delivery.next_round(since) {
@@ -164,22 +168,6 @@ impl<C: Controller> Sender<C> {
             self.validate_round(now, volume);
         }
         event
-    }
-
-    /// The RTT samples of an ACK that delivers something: the oldest and the newest.
-    #[inline(always)]
-    fn sample_rtt(
-        &self,
-        now: Time,
-        ack: &Ack,
-        prior_una: u64,
-        d: &Delivered,
-    ) -> Option<(Span, Span)> {
-        let (_, newest) = d.newest.as_ref()?;
-        match self.cfg.rto.sample {
-            RttSample::Newest => sample_newest(now, ack, ack.cum > prior_una, newest),
-            RttSample::Oldest => self.sample_oldest(now, ack, prior_una, d),
-        }
     }
 
     /// Linux (`tcp_clean_rtx_queue`, `tcp_ack_update_rtt`): cumulative samples unless a
@@ -333,7 +321,7 @@ impl<C: Controller> Sender<C> {
 
 /// Karn: a retransmission's sample counts only if its echo proves that it was the one acknowledged.
 #[inline]
-fn sample_newest(now: Time, ack: &Ack, advanced: bool, newest: &Sent) -> Option<(Span, Span)> {
+fn sample_newest(now: Time, ack: &Ack, advanced: bool, newest: Sent) -> Option<(Span, Span)> {
     let echo = advanced.then_some(ack.echo);
     if newest.retransmitted() && echo.is_none_or(|e| e < newest.xmit) {
         return None;

@@ -5,7 +5,7 @@
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     window: u64,
-    /// The same as a real number.
+    /// The same as a real number where it follows one, else none.
     whole: f64,
     peak: u64,
 }
@@ -31,10 +31,11 @@ impl Budget {
         self.peak
     }
 
+    /// The window in force is PRR's.
     #[inline]
     pub(super) fn set(&mut self, window: u64) {
         self.window = window;
-        self.whole = window as f64;
+        self.whole = f64::NAN;
         self.peak = self.peak.max(window);
     }
 
@@ -46,6 +47,7 @@ impl Budget {
         let same = w >= self.whole && w < self.whole + 1.0;
         if !same {
             self.set(w as u64);
+            self.whole = self.window as f64;
         }
     }
 }

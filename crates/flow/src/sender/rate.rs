@@ -199,12 +199,12 @@ impl Delivery {
     pub(super) fn sample(
         &mut self,
         now: Time,
-        (seq, newest): (u64, &Sent),
+        (seq, newest): (u64, Sent),
         since: u64,
         min_rtt: Span,
     ) -> Option<RateSample> {
         let sampler = self.sampler.as_mut()?;
-        let (interval, stamp) = sampler.sample(now, seq, newest);
+        let (interval, stamp) = sampler.sample(now, seq, &newest);
         if interval < min_rtt || interval == Span::ZERO {
             return None;
         }
@@ -260,7 +260,7 @@ mod tests {
         for seq in 0..200 {
             let newest = Sent::new(ms(seq), 0);
             let since = d.on_delivered(1, &newest);
-            let rate = d.sample(ms(300 + seq), (seq, &newest), since, Span::ZERO);
+            let rate = d.sample(ms(300 + seq), (seq, newest), since, Span::ZERO);
             let rate = rate.unwrap();
             assert_eq!((rate.delivered, rate.prior_delivered), (seq + 1, 0));
             let flight = if seq < 50 { 0 } else { 50 };
@@ -275,7 +275,7 @@ mod tests {
         let newest = Sent::new(ms(0), 0);
         let since = d.on_delivered(1, &newest);
         assert_eq!((since, d.delivered()), (1, 1));
-        let rate = d.sample(ms(80), (0, &newest), since, Span::ZERO);
+        let rate = d.sample(ms(80), (0, newest), since, Span::ZERO);
         assert!(rate.is_none());
     }
 }
