@@ -21,7 +21,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// As results name it.
+    /// The scope in results and in `fullpipe list metrics`: `flow`, `traffic`, `link`, `case`.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Flow => "flow",

@@ -23,17 +23,17 @@ pub static METRICS: &[Metric] = &{
 /// Rows by name, for code that means one metric: what is not in the table does not compile in a
 /// constant.
 impl Metric {
-    /// Of a flow.
+    /// A row of the metrics of flows, by the name that results have.
     pub const fn flow(name: &str) -> &'static Metric {
         row(FLOW, name)
     }
 
-    /// Of traffic.
+    /// A row of the metrics of traffic, whatever its kind.
     pub const fn traffic(name: &str) -> &'static Metric {
         row(TRAFFIC, name)
     }
 
-    /// Of a case.
+    /// A row of the metrics of a whole case.
     pub const fn case(name: &str) -> &'static Metric {
         row(CASE, name)
     }

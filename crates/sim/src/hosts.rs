@@ -432,7 +432,7 @@ impl Ways {
         let Body::Cross { way, .. } = packet.body else {
             return None;
         };
-        let answered = way != Way::OneWay;
+        let answered = way != Way::Unanswered;
         self.numbers.index(answered, packet.flow as usize)
     }
 
@@ -530,7 +530,7 @@ impl Network for Attached<'_> {
         let (size, n) = (cross.packet(), cross.depart(now));
         let number = self.ways.numbers.number(index as usize) as u32;
         let way = match cross.is_answered() {
-            false => Way::OneWay,
+            false => Way::Unanswered,
             true => Way::Request,
         };
         let packet = Packet::cross(number, size, way, n, now);

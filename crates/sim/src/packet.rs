@@ -7,7 +7,7 @@ use fullpipe_units::Time;
 /// A packet on its way.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// What it carries.
+    /// Content, by kind of packet.
     pub body: Body,
     /// Slot of its flow; number of its cross traffic, among what is answered or is not.
     pub flow: u32,
@@ -50,14 +50,14 @@ pub enum Body {
         number: u64,
         /// When it left, or the datagram that it answers.
         sent: Time,
-        /// Which way it goes.
+        /// There or back.
         way: Way,
     },
     /// A packet of a path, whose content stays with the host.
     Token {
         /// The host's name for it.
         token: u64,
-        /// Its route.
+        /// Index of its route in the path.
         route: u32,
         /// What it is to the links.
         kind: Kind,
@@ -72,14 +72,14 @@ pub enum Body {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// There; nobody answers.
-    OneWay,
+    Unanswered,
     /// There, to be answered.
     Request,
     /// Back.
     Reply,
 }
 
-/// It acknowledges the SYN.
+/// Bit of an ACK of the SYN (RFC 9293).
 const SYN: u8 = 1;
 /// Echo of a mark (RFC 3168).
 const ECE: u8 = 2;
@@ -126,7 +126,7 @@ impl Packet {
         body: Body::Cross {
             number: 0,
             sent: Time::ZERO,
-            way: Way::OneWay,
+            way: Way::Unanswered,
         },
         flow: 0,
         size: 0,
@@ -171,7 +171,7 @@ impl Packet {
             Body::Ack { flags, .. } if flags & SYN != 0 => Kind::SynAck,
             Body::Ack { .. } => Kind::Ack,
             Body::Cross { way, .. } => match way {
-                Way::OneWay => Kind::Datagram,
+                Way::Unanswered => Kind::Datagram,
                 Way::Request => Kind::Request,
                 Way::Reply => Kind::Reply,
             },

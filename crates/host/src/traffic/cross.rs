@@ -38,7 +38,7 @@ pub struct Cross {
     seen: Seen,
 }
 
-/// When datagrams leave.
+/// The running form of [`Departures`].
 #[derive(Debug)]
 enum Law {
     /// The n-th when the integral of the rate reaches n datagrams, or the n-th point of a Poisson

@@ -49,10 +49,10 @@ impl LossLog {
                 self.note_short(header.flow, &data.segment);
             }
             Ok(Parsed::Data(data, _)) => {
-                if !data.segment.syn {
-                    if let Some(count) = self.losses.flows.get_mut(number) {
-                        *count += 1;
-                    }
+                if !data.segment.syn
+                    && let Some(count) = self.losses.flows.get_mut(number)
+                {
+                    *count += 1;
                 }
                 let mut segment = data.segment;
                 segment.ect = ect;

@@ -1,6 +1,6 @@
-//! Cross traffic: numbered datagrams of any size, to which nobody answers, and round-trip probes with
-//! their echoes. The echo is the probe with another kind: as long, byte for byte the same behind its
-//! first byte.
+//! Cross traffic: numbered datagrams of any size, to which nobody answers, and round-trip probes
+//! with their echoes. The echo is the probe with another kind: as long, byte for byte the same
+//! behind its first byte.
 //!
 //! ```text
 //! | header, 12 bytes                                              |

@@ -82,7 +82,7 @@ pub struct CrossSpec {
     pub stop: Option<Time>,
 }
 
-/// When datagrams leave.
+/// The law of the times at which datagrams leave, counted from the start of the traffic.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Departures {
     /// Each when the integral of a rate, headers included, has reached it.
@@ -157,7 +157,7 @@ impl CrossSpec {
 pub struct CrossNumbers {
     /// How many are one-way, and come first in the specification.
     pub one_way: usize,
-    /// How many there are.
+    /// Length of the list in the specification.
     pub all: usize,
 }
 

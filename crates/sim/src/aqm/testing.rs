@@ -12,7 +12,7 @@ pub fn ms(t: u64) -> Time {
 
 /// Number `n` of `flow`, `size` bytes, not ECN-capable.
 pub fn packet(flow: u32, size: u16, n: u64) -> Packet {
-    Packet::cross(flow, size, Way::OneWay, n, Time::ZERO)
+    Packet::cross(flow, size, Way::Unanswered, n, Time::ZERO)
 }
 
 /// Number `n` of a flow that uses ECN, 1500 bytes.

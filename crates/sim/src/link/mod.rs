@@ -3,9 +3,9 @@
 //! - [`fifo`]: first in, first out at one rate, or a pure delay, in closed form: the common link
 //!   and the fast one.
 //! - [`composite`]: every other one, put together from [`gate`] (loss, policer), a queue
-//!   ([`timed`]: in closed form, too; [`held`]: with an event per transmission, for disciplines that
-//!   decide at the exit), a [`transmitter`] (schedules and traces) and a [`wire`] (delays, jitter,
-//!   reordering).
+//!   ([`timed`]: in closed form, too; [`held`]: with an event per transmission, for disciplines
+//!   that decide at the exit), a [`transmitter`] (schedules and traces) and a [`wire`] (delays,
+//!   jitter, reordering).
 //! - [`meter`]: what both count, and the checks at the end.
 
 mod composite;
