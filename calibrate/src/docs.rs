@@ -471,6 +471,16 @@ fullpipe-calibrate figure              # the picture of the README
 
 The references are frozen: all but the first two commands need neither a kernel nor a network. Each
 row of `calibrate/reference/runs.csv` ends with the command that produced it.
+
+Any scenario, not only these cells, runs over the same kernel's TCP with `--ground linux`, see
+[grounds.md](grounds.md#linux); `fullpipe compare` holds it against the simulator:
+
+```sh
+fullpipe linux build
+fullpipe run my.toml --out results/sim
+fullpipe run my.toml --ground linux --out results/linux
+fullpipe compare results/sim results/linux
+```
 ";
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ fn write_pages(command: &clap::Command, dir: &Path) -> Result<(), Failure> {
         Failure::io(format!("cannot write `{}`", path.display()), e)
     };
     std::fs::create_dir_all(dir).map_err(|e| fail(dir, &e))?;
-    for command in std::iter::once(command).chain(subcommands(command)) {
+    for command in std::iter::once(command).chain(every(command)) {
         let name = command.get_display_name().unwrap_or(command.get_name());
         let path = dir.join(format!("{name}.1"));
         std::fs::write(&path, page(command)?).map_err(|e| fail(&path, &e))?;
@@ -57,6 +57,13 @@ fn subcommands(command: &clap::Command) -> impl Iterator<Item = &clap::Command> 
         .filter(|c| c.get_name() != "help" && !c.is_hide_set())
 }
 
+/// Subcommands and theirs, in the order of the help.
+fn every(command: &clap::Command) -> Vec<&clap::Command> {
+    subcommands(command)
+        .flat_map(|c| std::iter::once(c).chain(every(c)))
+        .collect()
+}
+
 /// `docs/cli.md`.
 fn markdown(command: &clap::Command) -> String {
     let mut out = String::from(
@@ -64,10 +71,10 @@ fn markdown(command: &clap::Command) -> String {
     );
     out += "Data goes to stdout, words and progress to stderr.\n\n";
     section(&mut out, command, "fullpipe");
-    for sub in subcommands(command) {
-        let name = format!("fullpipe {}", sub.get_name());
+    for sub in every(command) {
+        let name = sub.get_bin_name().unwrap_or(sub.get_name());
         let _ = write!(out, "\n## {name}\n\n");
-        section(&mut out, sub, &name);
+        section(&mut out, sub, name);
     }
     out
 }

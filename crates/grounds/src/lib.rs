@@ -26,7 +26,7 @@ mod way;
 use std::sync::atomic::AtomicBool;
 
 use fullpipe_net::ground::Options;
-use fullpipe_run::{Ground, GroundError};
+use fullpipe_run::{Ground, GroundError, RunSpec};
 
 pub use linux::Kernel;
 pub use peer::Peer;
@@ -112,6 +112,22 @@ const KERNEL: Entry = Entry::here(
         missing("kernel", what)
     },
 );
+
+/// Refuses a stack that only a kernel can run.
+fn no_kernel(spec: &RunSpec) -> Result<(), GroundError> {
+    let templates = spec.arrivals.iter().map(|a| &a.template);
+    let mut flows = spec.flows.iter().chain(templates);
+    match flows.find(|f| f.stack.law_name() == "own-linux") {
+        None => Ok(()),
+        Some(f) => Err(GroundError::Unable {
+            what: format!(
+                "flow {}: `stack = \"own-linux\"` is a module for the kernel of ground linux",
+                f.name
+            ),
+            hint: "use --ground linux --kernel-module FILE".to_owned(),
+        }),
+    }
+}
 
 fn missing(name: &str, what: &str) -> Result<Box<dyn Ground>, GroundError> {
     let version = env!("CARGO_PKG_VERSION");

@@ -215,6 +215,7 @@ impl Ground for Peer<'_> {
     }
 
     fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
+        crate::no_kernel(spec)?;
         self.run_one(spec).map_err(|error| {
             match self.interrupt.load(Ordering::Relaxed) {
                 // Whatever it broke first.

@@ -18,6 +18,7 @@ impl Ground for Sim {
     }
 
     fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
+        crate::no_kernel(spec)?;
         Ok(fullpipe_sim::run(spec)?)
     }
 }

@@ -37,6 +37,7 @@ impl Ground for Udp<'_> {
     }
 
     fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
+        crate::no_kernel(spec)?;
         Ok(run_local(spec, &self.options, self.interrupt)?)
     }
 }

@@ -990,6 +990,7 @@ void fullpipe_acked(struct sock *sk)
 		row(f, sk, now);
 }
 
+/* The sample of the newest segment, which the congestion module sees too. */
 void fullpipe_rtt(struct sock *sk, long us)
 {
 	struct flow *f = flow_of(sk);
@@ -1307,6 +1308,7 @@ static void finish(void)
 			f->t.area += (u64)f->w * (run.end - f->since);
 			f->t.until = run.end;
 		}
+		f->t.cwnd_max = f->t.cwnd_max ? f->t.cwnd_max : f->w; /* idle since before */
 		/* A discipline of the kernel drops without a word: what is nowhere. */
 		f->t.dropped += f->inside;
 		emit(FP_FLOW, i, &f->t, sizeof(f->t));

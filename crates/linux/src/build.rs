@@ -262,14 +262,18 @@ fn registered_name(text: &str) -> Option<String> {
 
 /// Puts kernel and guest where runs find them.
 fn finish(product: &Product, tree: &Path, log: &Path) -> Result<Product, LinuxError> {
+    // Under other names first: guests may be running.
     let built = tree.join("linux");
-    fs::copy(&built, product.kernel()).map_err(LinuxError::io(&built))?;
+    let part = product.dir.join("linux.part");
+    fs::copy(&built, &part).map_err(LinuxError::io(&built))?;
+    fs::rename(&part, product.kernel()).map_err(LinuxError::io(&part))?;
     let source = product.dir.join("guest.c");
     fs::write(&source, GUEST).map_err(LinuxError::io(&source))?;
     let mut compile = Command::new("gcc");
     compile.args(["-O2", "-static", "-o"]);
-    compile.arg(product.guest()).arg(&source);
+    compile.arg(&part).arg(&source);
     run("compiling the guest", &mut compile, log)?;
+    fs::rename(&part, product.guest()).map_err(LinuxError::io(&part))?;
     product.write()?;
     Ok(product.clone())
 }

@@ -67,3 +67,131 @@ impl Ground for Linux {
         Ok(self.run_one(spec)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_cc::StackSpec;
+    use fullpipe_flow::{EpisodeKind, Preset, ReceiverConfig, SenderConfig};
+    use fullpipe_run::{Buffer, FlowSpec, LinkSpec, Trace};
+    use fullpipe_units::{Rate, Span, Time};
+
+    use super::*;
+    use crate::product::DEFAULT_VERSION;
+
+    static NEVER: AtomicBool = AtomicBool::new(false);
+
+    /// One flow for five seconds on 10 Mbit/s, 40 ms, 40 packets of buffer.
+    fn spec(stack: &str) -> RunSpec {
+        let half = Span::from_millis(20);
+        let rate = Rate::from_bits_per_sec(10_000_000);
+        let links = vec![
+            LinkSpec::new("bottleneck", Some(rate), half, Buffer::Packets(40)),
+            LinkSpec::pure_delay("back", half),
+        ];
+        let flow = FlowSpec::new(
+            "main",
+            StackSpec::parse(stack).unwrap(),
+            SenderConfig::preset(Preset::Linux, 1500),
+            ReceiverConfig::preset(Preset::Linux),
+            vec![0],
+            vec![1],
+        );
+        RunSpec {
+            duration: Span::from_secs(5),
+            links,
+            flows: vec![flow],
+            trace: Trace::Every(Span::from_millis(100)),
+            ..RunSpec::default()
+        }
+    }
+
+    fn refusal(change: impl FnOnce(&mut RunSpec)) -> String {
+        let mut spec = spec("reno-linux");
+        change(&mut spec);
+        match plan::plan(&spec, None) {
+            Err(LinuxError::Unable { what, .. }) => what,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_cannot_do_is_refused_by_its_key() {
+        assert!(plan::plan(&spec("reno-linux"), None).is_ok());
+        let stack = |text: &'static str| {
+            refusal(move |s| s.flows[0].stack = StackSpec::parse(text).unwrap())
+        };
+        assert!(stack("reno+limited").contains("`stack = "));
+        assert!(stack("own-linux").contains("your own"));
+        let flow = |change: fn(&mut FlowSpec)| refusal(move |s| change(&mut s.flows[0]));
+        assert!(flow(|f| f.local_queue = true).contains("`nic_rate`"));
+        assert!(flow(|f| f.receiver.acks.every = 4).contains("`ack_every`"));
+        let late = flow(|f| f.receiver.acks.delay = Span::from_millis(77));
+        assert!(late.contains("`ack_delay`"), "{late}");
+        let mixed = refusal(|s| {
+            let mut other = s.flows[0].clone();
+            (other.sender.header, other.sender.mss) = (40, 1460);
+            s.flows.push(other);
+        });
+        assert!(mixed.contains("`timestamps`"), "{mixed}");
+    }
+
+    #[test]
+    fn an_own_module_is_what_own_linux_means() {
+        let plan = plan::plan(&spec("own-linux"), Some("mine")).unwrap();
+        assert!(plan.apps.contains(" mine "), "{}", plan.apps);
+    }
+
+    /// The kernel, or why there is none: it is built by a command of its own.
+    fn kernel() -> Option<Linux> {
+        match Linux::new(DEFAULT_VERSION, &NEVER) {
+            Ok(linux) => Some(linux),
+            Err(why) => {
+                eprintln!("skipped: {why}: {}", why.hint());
+                None
+            }
+        }
+    }
+
+    #[test]
+    fn the_kernel_fills_a_path_and_repeats_itself() {
+        let Some(linux) = kernel() else { return };
+        let spec = spec("reno-linux");
+        let one = linux.run_one(&spec).unwrap();
+        let (flow, link) = (&one.flows[0], &one.links[0]);
+        // 10 Mbit/s are 833 packets of 1500 bytes a second; the handshake and six round trips of
+        // slow start cost less than half a second.
+        assert!((3700..=4167).contains(&flow.totals.delivered), "{flow:?}");
+        assert!(flow.rtt.min().unwrap() >= Span::from_millis(40));
+        // Path and buffer: 40 ms and 40 packets of 1.2 ms; a delayed ACK waits for one more.
+        assert!(flow.rtt.max().unwrap() <= Span::from_millis(40 + 48 + 40));
+        assert_eq!(flow.totals.dropped, link.buffer_drops);
+        assert!(link.buffer_drops > 0 && link.queue_max == 40);
+        assert!(flow.totals.retransmits >= flow.totals.dropped);
+        let two = linux.run_one(&spec).unwrap();
+        assert_eq!(flow.totals, two.flows[0].totals);
+        assert_eq!(flow.series.rows, two.flows[0].series.rows);
+    }
+
+    #[test]
+    fn what_is_dropped_by_prescription_is_what_is_lost() {
+        let Some(linux) = kernel() else { return };
+        let mut spec = spec("cubic-linux");
+        spec.links[0].buffer = Buffer::Packets(1000);
+        let clean = linux.run_one(&spec).unwrap();
+        let totals = &clean.flows[0].totals;
+        assert_eq!((totals.dropped, totals.loss_events), (0, 0));
+        spec.flows[0].drops.segments = vec![500, 501];
+        let lost = linux.run_one(&spec).unwrap();
+        let totals = &lost.flows[0].totals;
+        assert_eq!(
+            (totals.dropped, totals.loss_events, totals.retransmits),
+            (2, 1, 2)
+        );
+        let kinds = lost.flows[0].episodes.iter().map(|e| e.kind);
+        let congestion = kinds.filter(|k| matches!(k, EpisodeKind::Congestion(_)));
+        assert_eq!(congestion.count(), 1);
+        spec.flows[0].start = Time::ZERO + Span::from_secs(60);
+        let nothing = linux.run_one(&spec).unwrap();
+        assert_eq!(nothing.flows[0].totals.sent, 0);
+    }
+}

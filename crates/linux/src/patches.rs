@@ -20,6 +20,7 @@ pub fn apply(root: &Path, hz: u32) -> Result<(), LinuxError> {
     change(root, "arch/um/Kconfig", |s| ticks(s, hz))?;
     change(root, "arch/um/os-Linux/main.c", dies_with_parent)?;
     change(root, "arch/um/os-Linux/skas/process.c", takes_guests_along)?;
+    change(root, "arch/um/os-Linux/sigio.c", takes_helper_along)?;
     // CPUs with AMX save 11 KB of floating-point state; where a kernel reserves a fixed 2696 bytes
     // (6.1), it dies at the first process.
     change(root, "arch/x86/um/user-offsets.c", |s| {
@@ -90,8 +91,8 @@ fn observed(s: &str) -> Option<String> {
     let before = "\tu32 before = tcp_snd_cwnd(tcp_sk(sk));\n";
     let s = around(
         s,
-        "static void tcp_rtt_estimator(struct sock *sk, long mrtt_us)",
-        "\ttcp_rtt_estimator_plain(sk, mrtt_us);\n\tfullpipe_rtt(sk, mrtt_us);\n",
+        "static void tcp_update_rtt_min(struct sock *sk, u32 rtt_us, const int flag)",
+        "\ttcp_update_rtt_min_plain(sk, rtt_us, flag);\n\tfullpipe_rtt(sk, rtt_us);\n",
     )?;
     let s = around(
         &s,
@@ -175,6 +176,16 @@ fn takes_guests_along(s: &str) -> Option<String> {
     let option = "PTRACE_O_TRACESYSGOOD";
     s.contains(option)
         .then(|| s.replace(option, "(PTRACE_O_TRACESYSGOOD | 0x100000)"))
+}
+
+/// And so does the helper that watches files which cannot signal. 6.12 does this itself.
+fn takes_helper_along(s: &str) -> Option<String> {
+    if s.contains("os_set_pdeathsig") {
+        return Some(s.to_owned());
+    }
+    let s = insert_before(s, "#include <unistd.h>\n", "#include <sys/prctl.h>\n")?;
+    let line = "\tprctl(PR_SET_PDEATHSIG, SIGKILL);\n";
+    insert_before(&s, "\tos_fix_helper_signals();\n", line)
 }
 
 fn insert_before(s: &str, anchor: &str, text: &str) -> Option<String> {

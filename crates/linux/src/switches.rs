@@ -142,8 +142,17 @@ pub fn common(
 fn module_of(f: &FlowSpec, own: Option<&str>) -> Result<String, LinuxError> {
     let stack = f.stack.to_string();
     let name = stack.strip_suffix("-linux").unwrap_or(&stack);
-    if MODULES.contains(&name) || own == Some(name) {
+    if MODULES.contains(&name) {
         return Ok(name.to_owned());
+    }
+    if stack == "own-linux" {
+        return own.map(str::to_owned).ok_or_else(|| {
+            let what = format!(
+                "flow {}: `stack = \"own-linux\"` is your own congestion module",
+                f.name
+            );
+            LinuxError::unable(what, "name its file: `--kernel-module FILE`")
+        });
     }
     let plain = stack.split(['+', '(']).next().unwrap_or_default();
     let plain = plain.strip_suffix("-linux").unwrap_or(plain);
@@ -153,7 +162,7 @@ fn module_of(f: &FlowSpec, own: Option<&str>) -> Result<String, LinuxError> {
     );
     let hint = match MODULES.contains(&plain) {
         true => format!("write `--set flow.{}.stack={plain}`", f.name),
-        false => format!("one of {}, or a --kernel-module", MODULES.join(", ")),
+        false => format!("one of {}, own-linux", MODULES.join(", ")),
     };
     Err(LinuxError::unable(what, hint))
 }

@@ -27,6 +27,7 @@ pub mod hybla;
 pub mod illinois;
 pub mod lp;
 pub mod module;
+pub mod own;
 pub mod reno;
 mod round_delay;
 pub mod scalable;
@@ -78,5 +79,7 @@ components! {
         Bbr(bbr::Bbr): bbr::BBR_LINUX;
         /// Hybla.
         Hybla(hybla::Hybla): hybla::HYBLA_LINUX;
+        /// The user's own.
+        Own(own::Own): own::OWN_LINUX;
     }
 }

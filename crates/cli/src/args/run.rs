@@ -37,7 +37,7 @@ pub struct Run {
     pub kernel: Option<String>,
 
     /// Compile this congestion module (a C file as in the kernel's net/ipv4/) into the kernel of
-    /// the ground linux
+    /// the ground linux: flows with `stack = "own-linux"` use it
     #[arg(long, value_name = "FILE")]
     pub kernel_module: Option<PathBuf>,
 
@@ -130,4 +130,5 @@ Examples:
   fullpipe run my.toml --set flow.main.stack='highspeed(low_window=31)+limited' --repeat 10
   fullpipe run my.toml --format json | jq '.cases[].flows[].goodput_mbps'
   fullpipe run my.toml --ground linux --kernel 6.12
+  fullpipe run my.toml --ground linux --kernel-module tcp_mine.c
   fullpipe run my.toml --peer dtn.example.org --key ~/fullpipe.key --out results/real";
