@@ -39,8 +39,8 @@ fn jitter_keeps_the_order() {
     assert!((q - 16.0).abs() < 0.5, "{q}");
 }
 
-/// Each reordered packet is overtaken by the packets behind it for 5 ms; every one of them is out of
-/// order when it arrives.
+/// Each reordered packet is overtaken by the packets behind it for 5 ms; every one of them is out
+/// of order when it arrives.
 #[test]
 fn reordered_packets_are_out_of_order() {
     for p in [0.01, 0.1] {
