@@ -243,3 +243,44 @@ impl Scoreboard {
         self.flight() > 0 && self.get(self.una).flags & SACKED != 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(segments: u64) -> Scoreboard {
+        let mut board = Scoreboard::default();
+        (0..segments).for_each(|_| _ = board.push(Time::ZERO, 0, false));
+        board
+    }
+
+    fn sacked(board: &mut Scoreboard, start: u64, end: u64) -> u64 {
+        let mut d = Delivered::default();
+        board.sack(Range { start, end }, &mut d);
+        board.audit(false).unwrap();
+        d.sacked
+    }
+
+    #[test]
+    fn a_block_reported_again_counts_once_unless_the_receiver_took_it_back() {
+        let mut board = sent(10);
+        assert_eq!(sacked(&mut board, 4, 6), 2);
+        assert_eq!(sacked(&mut board, 4, 6), 0);
+        board.forget_sacks();
+        assert_eq!(sacked(&mut board, 4, 6), 2);
+        // A block grows at either end, and swallows another.
+        assert_eq!(sacked(&mut board, 8, 9), 1);
+        assert_eq!(sacked(&mut board, 4, 7), 1);
+        assert_eq!(sacked(&mut board, 3, 9), 2);
+        assert_eq!(sacked(&mut board, 4, 7), 0);
+    }
+
+    /// A receiver that reports what was never sent: when it has been, the same block is news.
+    #[test]
+    fn a_block_beyond_what_was_sent_counts_again_when_more_of_it_was() {
+        let mut board = sent(5);
+        assert_eq!(sacked(&mut board, 4, 7), 1);
+        board.push(Time::ZERO, 0, false);
+        assert_eq!(sacked(&mut board, 4, 7), 1);
+    }
+}
