@@ -4,7 +4,9 @@
     scripts/mutants.py                         every mutant, table on standard output
     scripts/mutants.py --law veno --law yeah   only these laws
     scripts/mutants.py --kind decrease         only constants that say how much a loss takes
+    scripts/mutants.py --check                 do they apply? builds nothing
     scripts/mutants.py --markdown docs/mutants.md
+                                               the page, of what was tried: with --law only its rows
 
 Works on a copy of the crates `units` and `cc`; the working tree is not touched. Exit status: 0 if every mutant was
 caught, 1 if one survived or did not apply, 2 if the tests fail without any mutant.

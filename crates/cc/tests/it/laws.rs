@@ -189,8 +189,8 @@ proptest! {
     }
 }
 
-/// Kept on loss, timeout and mark by a flow at 1000 segments that has measured nothing: the
-/// response matrix of section 1.0.
+/// Kept on loss, timeout and mark by a flow at 1000 segments that has measured nothing, in start-up
+/// as past it.
 #[test]
 fn response_matrix() {
     let cases = [
@@ -249,7 +249,8 @@ fn response_matrix() {
     }
 }
 
-/// Segments added by a window of 1000 acknowledged at once, by the registered defaults.
+/// Segments added by a window of 1000 acknowledged at once, by the registered defaults: `a(1000)`,
+/// since the window does not grow between the segments of one ACK.
 #[test]
 fn default_increases() {
     for (law, added) in [

@@ -13,6 +13,6 @@ fn the_reference_page_is_up_to_date() {
     let kept = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
         kept == page,
-        "docs/metrics.md is out of date: run with UPDATE_DOCS=1"
+        "docs/metrics.md is out of date: UPDATE_DOCS=1 cargo test -p fullpipe-metrics"
     );
 }

@@ -19,7 +19,7 @@ fn the_types_of_the_page_are_up_to_date() {
     let kept = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
         kept == types,
-        "web/src/generated/data.ts is out of date: run with UPDATE_DOCS=1"
+        "web/src/generated/data.ts is out of date: UPDATE_DOCS=1 cargo test -p fullpipe-report"
     );
 }
 

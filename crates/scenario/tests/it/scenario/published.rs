@@ -5,7 +5,7 @@ use super::matrix::CASES;
 use super::{CONTRACT, SMALL, read};
 use fullpipe_scenario::{Overrides, Scenario};
 
-/// `UPDATE_DOCS=1` writes the page anew.
+/// `UPDATE_DOCS=1 cargo test -p fullpipe-scenario` writes the page anew.
 #[test]
 fn the_reference_page_is_up_to_date() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario.md");
@@ -16,7 +16,7 @@ fn the_reference_page_is_up_to_date() {
     let kept = std::fs::read_to_string(path).unwrap();
     assert!(
         kept == page,
-        "docs/scenario.md differs from the key tables: run this test with UPDATE_DOCS=1"
+        "docs/scenario.md is out of date: UPDATE_DOCS=1 cargo test -p fullpipe-scenario"
     );
 }
 
