@@ -105,7 +105,6 @@ fn sender(to: &mut SenderConfig, from: &SenderConfig, field: &str) -> bool {
         "rto.rule" => to.rto.rule = from.rto.rule,
         "rto.sample" => to.rto.sample = from.rto.sample,
         "timers.grain" => to.timers.grain = from.timers.grain,
-        "timers.head_restarts_rto" => to.timers.head_restarts_rto = from.timers.head_restarts_rto,
         "timers.probe_margin" => to.timers.probe_margin = from.timers.probe_margin,
         "host.refill" => to.host.refill = from.host.refill,
         _ => return false,

@@ -135,6 +135,11 @@ pub trait WindowLaw: Clone {
         true
     }
 
+    /// True if the law reads [`AckEvent::owd`].
+    fn reads_owd(&self) -> bool {
+        false
+    }
+
     /// Every ACK in every phase, before growth: RTT filters, bandwidth samples, round ends. A
     /// delay-based law may move `win` here (Vegas' round end, TCP-LP's early back-off).
     fn observe(&mut self, _win: &mut Window, _ev: &AckEvent) {}
@@ -413,6 +418,10 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
 
     fn reads_rate(&self) -> bool {
         false
+    }
+
+    fn reads_owd(&self) -> bool {
+        self.law.reads_owd()
     }
 
     fn report(&self, visit: &mut dyn FnMut(&'static str, f64)) {

@@ -111,6 +111,12 @@ pub trait Controller {
         true
     }
 
+    /// True if the controller reads [`AckEvent::owd`]: a sender may leave it out for those that do
+    /// not.
+    fn reads_owd(&self) -> bool {
+        true
+    }
+
     /// True if [`Controller::window`] is the window in force during a reduction too: the sender
     /// runs no PRR (`cong_control` in Linux).
     fn owns_window(&self) -> bool {
@@ -152,10 +158,12 @@ pub struct AckEvent {
     pub srtt: Span,
     /// Smallest RTT seen; [`Span::MAX`] before the first sample.
     pub min_rtt: Span,
-    /// One-way delay of the acknowledged segment from sender to receiver: the receiver's clock on
-    /// arrival less the sender's on departure. The clocks need not agree, so that only differences
-    /// within a flow mean anything. `None` where the endpoint cannot tell, as the sender of
-    /// `fullpipe-flow`; TCP-LP and LEDBAT then read the RTT.
+    /// One-way delay of the acknowledged segment from sender to receiver, the wait of a delayed
+    /// ACK included: its growth over the smallest seen is measured, the smallest itself may be a
+    /// guess, because the hosts' clocks need not agree (`fullpipe-flow`: half of the smallest RTT;
+    /// whole milliseconds). `None` where the endpoint cannot tell, as without time stamps; TCP-LP
+    /// and LEDBAT then read the RTT. Filled in for a controller that
+    /// [reads it](Controller::reads_owd).
     pub owd: Option<Span>,
     /// Segments in the network (`pipe`) before this ACK.
     pub prior_flight: u64,
@@ -233,10 +241,10 @@ impl AckEvent {
         self.acked + self.sacked
     }
 
-    /// True where a window law may grow: not during recovery or a reduction, which the sender owns
-    /// (PRR).
+    /// True where a window law may grow: on an ACK that advances (RFC 5681 section 3.1; a SACK alone
+    /// does not, section 3.2), and not during recovery or a reduction, which the sender owns (PRR).
     pub fn may_grow(&self) -> bool {
-        self.cwnd_limited && !matches!(self.phase, Phase::Recovery | Phase::Cwr)
+        self.advanced && self.cwnd_limited && !matches!(self.phase, Phase::Recovery | Phase::Cwr)
     }
 }
 

@@ -320,6 +320,10 @@ impl<M: Module> Controller for Linux<M> {
         self.controls
     }
 
+    fn reads_owd(&self) -> bool {
+        false
+    }
+
     fn owns_window(&self) -> bool {
         self.controls
     }

@@ -30,6 +30,13 @@ pub struct SenderConfig {
     ///
     /// Default: true; `2003`: false.
     pub handshake: bool,
+    /// Both ends send time stamps (RFC 7323): an ACK's echo tells an original from a retransmission.
+    /// Without them there is no Eifel detection (RFC 3522 section 3.1), no RTT sample of a segment
+    /// that was resent (RFC 6298 section 3), no one-way delay, and headers are 12 bytes shorter
+    /// ([`SenderConfig::header`]).
+    ///
+    /// Default: true.
+    pub timestamps: bool,
     /// Send ECN-capable segments and react to ECE (RFC 3168).
     ///
     /// It changes nothing unless a queue on the way marks and the receiver echoes
@@ -198,10 +205,16 @@ pub struct TimerConfig {
     ///
     /// Default: 250.
     pub hz: u32,
-    /// Resending the first outstanding segment restarts the retransmission timer (Linux
-    /// `tcp_xmit_retransmit_queue`). RFC 6298 section 5.1 starts it only if it is off.
+    /// Resending the first outstanding segment restarts the retransmission timer, as the fast
+    /// retransmit did in 4.4BSD (`tcp_input.c` stops the timer, the retransmission starts it),
+    /// ns-2 (`reset_rtx_timer` in `dupack_action`) and Linux since 2.4
+    /// (`tcp_xmit_retransmit_queue`). RFC 6675 section 6 allows it; RFC 6298 section 5.1 alone
+    /// starts the timer only if it is off.
     ///
-    /// Default: false; `linux`: true.
+    /// Without it one loss ends in a timeout wherever the RTT is above [`RtoConfig::min`] and
+    /// steady: the timer of the last ACK that advanced goes off before the ACK of the fast
+    /// retransmit.
+    /// Default: true.
     pub head_restarts_rto: bool,
     /// Longest ACK delay assumed of the receiver: what a tail loss probe waits beyond two SRTT with
     /// one segment in flight (RFC 8985 section 7.2, `TLP.max_ack_delay`).
@@ -391,6 +404,7 @@ impl SenderConfig {
             header,
             transfer: None,
             handshake: true,
+            timestamps: true,
             ecn: false,
             window: WindowConfig {
                 initial: 10.0,
@@ -424,7 +438,7 @@ impl SenderConfig {
             timers: TimerConfig {
                 grain: TimerGrain::Exact,
                 hz: 250,
-                head_restarts_rto: false,
+                head_restarts_rto: true,
                 max_ack_delay: Span::from_millis(200),
                 probe_margin: Span::ZERO,
             },
@@ -492,7 +506,6 @@ impl SenderConfig {
                 },
                 timers: TimerConfig {
                     grain: TimerGrain::Wheel,
-                    head_restarts_rto: true,
                     probe_margin: Span::from_millis(2),
                     ..modern.timers
                 },

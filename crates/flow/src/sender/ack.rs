@@ -75,6 +75,7 @@ impl<C: Controller> Sender<C> {
     fn irregular_ack(&mut self, now: Time, ack: Ack, opening: Opening) {
         let (ack, opening) = (&ack, &opening);
         let advanced = ack.cum > opening.una;
+        let scoreboard = self.board.sacked_out() > 0;
         let mut d = Delivered::default();
         let dsack = self.update_scoreboard(ack, advanced, &mut d);
         let mut event = self.digest(now, ack, opening, &d);
@@ -85,6 +86,9 @@ impl<C: Controller> Sender<C> {
             advanced,
             window_update: opening.window_update,
             dsack,
+            echo: self.echo(ack, advanced),
+            una: opening.una,
+            scoreboard,
             delivered: &d,
         };
         self.repair(&ir, &mut event);
@@ -128,9 +132,12 @@ impl<C: Controller> Sender<C> {
     #[inline(always)]
     fn digest(&mut self, now: Time, ack: &Ack, opening: &Opening, d: &Delivered) -> AckEvent {
         let advanced = ack.cum > opening.una;
-        let stamps = Stamps {
-            value_ms: ack.stamp_ms,
-            echo: ack.echo,
+        let stamps = match self.cfg.timestamps {
+            true => Stamps {
+                value_ms: ack.stamp_ms,
+                echo: ack.echo,
+            },
+            false => Stamps::default(),
         };
         // Copies: a reference would keep all of `d` in memory.
         let Some((seq, sent)) = d.newest else {
@@ -139,11 +146,12 @@ impl<C: Controller> Sender<C> {
             return event;
         };
         let sample = match self.cfg.rto.sample {
-            RttSample::Newest => sample_newest(now, ack, advanced, sent),
+            RttSample::Newest => sample_newest(now, sent, || self.echo(ack, advanced)),
             RttSample::Oldest => self.sample_oldest(now, ack, opening.una, d),
         };
         if let Some((oldest, newest)) = sample {
             self.rtt.update(RttUpdate {
+                seq,
                 oldest,
                 newest,
                 una: self.board.una(),
@@ -156,6 +164,11 @@ impl<C: Controller> Sender<C> {
         event.ece = ack.ece && self.ecn.is_on();
         event.rtt = sample.map(|(_, newest)| newest);
         event.app_limited = sent.app_limited();
+        if let Some(one_way) = &mut self.one_way
+            && advanced
+        {
+            event.owd = Some(one_way.sample(ack, ack.echo, self.rtt.min()));
+        }
         if self.delivery.samples() {
             event.rate = self
                 .delivery
@@ -194,10 +207,18 @@ impl<C: Controller> Sender<C> {
             (Some(both), None) | (None, Some(both)) => Some(both),
             (None, None) => {
                 let ms = |t: Time| t.as_nanos() / 1_000_000;
-                let span = Span::from_millis(ms(now).saturating_sub(ms(ack.echo)).max(1));
-                (ack.cum > prior_una).then_some((span, span))
+                let echo = self.echo(ack, ack.cum > prior_una)?;
+                let span = Span::from_millis(ms(now).saturating_sub(ms(echo)).max(1));
+                Some((span, span))
             }
         }
+    }
+
+    /// The echoed time stamp, if the connection has time stamps and it belongs to what this ACK
+    /// acknowledges.
+    #[inline]
+    fn echo(&self, ack: &Ack, advanced: bool) -> Option<Time> {
+        (advanced && self.cfg.timestamps).then_some(ack.echo)
     }
 
     /// The event of an ACK before its samples, or of no ACK.
@@ -249,7 +270,7 @@ impl<C: Controller> Sender<C> {
         match verdict {
             Verdict::Stands => {}
             Verdict::Spurious { unmark } => {
-                self.undo_reduction(now, ir.echo(), unmark);
+                self.undo_reduction(now, unmark);
                 open = true;
             }
             Verdict::Doubtful => return self.recovery.doubt(),
@@ -262,7 +283,7 @@ impl<C: Controller> Sender<C> {
             .recovery
             .shows_spurious_timeout(ir, &self.board, new_data)
         {
-            self.undo_reduction(now, ir.echo(), true);
+            self.undo_reduction(now, true);
             open = true;
         }
         open |= self.leave_phase_if_done(now);
@@ -319,11 +340,15 @@ impl<C: Controller> Sender<C> {
     }
 }
 
-/// Karn: a retransmission's sample counts only if its echo proves that it was the one acknowledged.
+/// Karn: a retransmission's sample counts only if its echo proves that it was the one acknowledged
+/// (RFC 6298 section 3); without time stamps never.
 #[inline]
-fn sample_newest(now: Time, ack: &Ack, advanced: bool, newest: Sent) -> Option<(Span, Span)> {
-    let echo = advanced.then_some(ack.echo);
-    if newest.retransmitted() && echo.is_none_or(|e| e < newest.xmit) {
+fn sample_newest(
+    now: Time,
+    newest: Sent,
+    echo: impl FnOnce() -> Option<Time>,
+) -> Option<(Span, Span)> {
+    if newest.retransmitted() && echo().is_none_or(|e| e < newest.xmit) {
         return None;
     }
     let rtt = now.saturating_since(newest.xmit);

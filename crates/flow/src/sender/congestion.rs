@@ -7,6 +7,7 @@ use fullpipe_units::Time;
 use super::Sender;
 use super::recovery::{Losses, PrrStart};
 use super::scoreboard::Delivered;
+use crate::config::SpuriousRule;
 use crate::episode::EpisodeKind;
 
 /// A sign of congestion, and the ACK that brought it.
@@ -155,9 +156,8 @@ impl<C: Controller> Sender<C> {
         ended
     }
 
-    /// The last reduction was spurious (RFC 4015 for the answer); `echo` is the time stamp of the
-    /// segment whose ACK shows it, if it is known; `unmark`: nothing is lost after all.
-    pub(super) fn undo_reduction(&mut self, now: Time, echo: Option<Time>, unmark: bool) {
+    /// The last reduction was spurious; `unmark`: nothing is lost after all.
+    pub(super) fn undo_reduction(&mut self, now: Time, unmark: bool) {
         let Some(mark) = self.recovery.take_undo() else {
             return;
         };
@@ -165,10 +165,8 @@ impl<C: Controller> Sender<C> {
         self.cc.on_undo(now);
         self.log(now, EpisodeKind::Undo, before);
         self.recovery.undone(unmark, &mut self.board);
-        if mark.is_of_timeout() {
-            // RFC 4015 section 3.2: the delay that fooled the timer counts.
-            let delay = echo.map_or(self.rtt.latest(), |sent| now.saturating_since(sent));
-            self.rtt.widen(delay, delay / 2);
+        if mark.is_of_timeout() && self.cfg.recovery.undo_by == SpuriousRule::Rfc {
+            self.rtt.adapt_from(self.board.nxt());
         }
     }
 

@@ -17,6 +17,7 @@ mod connection;
 mod counts;
 mod ecn;
 mod limits;
+mod one_way;
 mod pacer;
 mod persist;
 mod rate;
@@ -45,6 +46,7 @@ use connection::Connection;
 use counts::Record;
 use ecn::Ecn;
 use limits::Limits;
+use one_way::OneWay;
 use pacer::Pacer;
 use persist::Persist;
 use rate::Delivery;
@@ -77,6 +79,7 @@ pub struct Sender<C = Stack> {
     rtt: RttEstimator,
     artificial: Option<Box<Artificial>>,
     ecn: Ecn,
+    one_way: Option<OneWay>,
     recovery: Recovery,
     cc: C,
     validation: WindowValidation,
@@ -95,6 +98,7 @@ impl<C: Controller> Sender<C> {
             board,
             rtt: RttEstimator::new(cfg.rto),
             delivery: Delivery::new(cc.reads_rate()),
+            one_way: (cc.reads_owd() && cfg.timestamps).then(OneWay::default),
             recovery: Recovery::new(&cfg.recovery),
             timers: Timers::new(&cfg.timers),
             persist: Persist::new(),
@@ -142,6 +146,7 @@ impl<C: Controller> Sender<C> {
         if syn.tries == 0 {
             let rtt = now - syn.at;
             self.rtt.update(RttUpdate {
+                seq: 0,
                 oldest: rtt,
                 newest: rtt,
                 una: 0,

@@ -17,6 +17,9 @@ pub struct RttEstimator {
     samples: u64,
     /// Timeouts since the last sample.
     backoff: u32,
+    /// The next sample of this segment or a later one adapts the timer to a path that has become
+    /// longer; [`u64::MAX`]: none does.
+    adapt_from: u64,
     min_rto: Span,
     max_rto: Span,
 }
@@ -24,6 +27,8 @@ pub struct RttEstimator {
 /// The RTT samples of one ACK.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RttUpdate {
+    /// The segment sampled.
+    pub(super) seq: u64,
     /// Feeds SRTT and the timeout.
     pub(super) oldest: Span,
     /// Feeds the minimum: by RFC 6298 beside the other, which SACKs out of order may make smaller.
@@ -57,6 +62,9 @@ struct Rfc6298 {
     rttvar: u64,
     /// Clock granularity `G`.
     g: u64,
+    /// `SRTT_prev` and `RTTVAR_prev` of RFC 4015, of the last timeout and of the spurious one.
+    previous: (u64, u64),
+    spurious: (u64, u64),
 }
 
 impl Rfc6298 {
@@ -73,9 +81,11 @@ impl Rfc6298 {
         self.estimate()
     }
 
-    fn widen(&mut self, srtt: u64, rttvar: u64) -> Estimate {
-        self.srtt = self.srtt.max(srtt);
-        self.rttvar = self.rttvar.max(rttvar);
+    /// RFC 4015 section 3.2 step 11.
+    #[cold]
+    fn adapt(&mut self, r: u64) -> Estimate {
+        self.srtt = self.spurious.0.max(r);
+        self.rttvar = self.spurious.1.max(r / 2);
         self.estimate()
     }
 
@@ -163,6 +173,8 @@ impl RttEstimator {
                 srtt: 0,
                 rttvar: 0,
                 g: cfg.granularity.as_nanos(),
+                previous: (0, 0),
+                spurious: (0, 0),
             }),
             RtoRule::Linux => Rule::Linux(Linux {
                 srtt_us: 0,
@@ -184,6 +196,7 @@ impl RttEstimator {
             latest: Span::ZERO,
             samples: 0,
             backoff: 0,
+            adapt_from: u64::MAX,
             min_rto: cfg.min,
             max_rto: cfg.max,
         }
@@ -195,7 +208,12 @@ impl RttEstimator {
         self.estimate = match &mut self.rule {
             Rule::Rfc6298(e) => {
                 self.min = self.min.min(sample.oldest);
-                e.update(sample.oldest.as_nanos())
+                if sample.seq >= self.adapt_from {
+                    self.adapt_from = u64::MAX;
+                    e.adapt(sample.oldest.as_nanos())
+                } else {
+                    e.update(sample.oldest.as_nanos())
+                }
             }
             Rule::Linux(e) => e.update(sample.oldest.as_nanos() / 1000, sample.una, sample.nxt),
         };
@@ -213,16 +231,20 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
-    /// After a spurious timeout the sample that caused it must count (RFC 4015 section 3.2). Of
-    /// Linux, which has no such rule, only the present timeout changes.
-    pub(super) fn widen(&mut self, srtt: Span, rttvar: Span) {
-        self.estimate = match &mut self.rule {
-            Rule::Rfc6298(e) => e.widen(srtt.as_nanos(), rttvar.as_nanos()),
-            Rule::Linux(_) => Estimate::of_nanos(
-                self.estimate.srtt.max(srtt).as_nanos(),
-                self.estimate.rttvar.max(rttvar).as_nanos(),
-            ),
-        };
+    /// A timeout that may prove spurious: remembers the estimate (RFC 4015 section 3.2 step 2).
+    pub(super) fn remember(&mut self) {
+        if let Rule::Rfc6298(e) = &mut self.rule {
+            e.previous = (e.srtt + 2 * e.g, e.rttvar);
+        }
+    }
+
+    /// It was: the first sample of data from `nxt` on counts in full (step 11). What was
+    /// outstanding may have been held up by an outage that is over.
+    pub(super) fn adapt_from(&mut self, nxt: u64) {
+        self.adapt_from = nxt;
+        if let Rule::Rfc6298(e) = &mut self.rule {
+            e.spurious = e.previous;
+        }
     }
 
     /// Smoothed RTT; zero before the first sample.
@@ -308,6 +330,7 @@ mod tests {
     /// A sample for segments that end at `una`, with `nxt` the next new one.
     fn update(e: &mut RttEstimator, oldest: Span, newest: Span, una: u64, nxt: u64) {
         e.update(RttUpdate {
+            seq: una,
             oldest,
             newest,
             una,

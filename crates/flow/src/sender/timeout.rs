@@ -33,8 +33,9 @@ impl<C: Controller> Sender<C> {
             self.on_reordering_timer(now);
         }
         // The probe goes first where both are due: it is there to spare the timeout.
-        let probing = self.timers.take_probe(now) && self.recovery.on_probe_timer(&self.board);
-        if probing {
+        // Either way the timeout starts anew (RFC 8985 section 7.3).
+        if self.timers.take_probe(now) {
+            self.recovery.on_probe_timer(&self.board);
             self.timers.start_rto(now, self.rtt.rto());
         } else if self.timers.rto_is_due(now) {
             self.on_rto(now);
@@ -119,6 +120,9 @@ impl<C: Controller> Sender<C> {
         let mut expiry = RtoEvent::new(now, event.flight);
         expiry.first = reduces;
         expiry.nested = !self.recovery.timeout_is_fresh(reduces);
+        if !expiry.nested {
+            self.rtt.remember();
+        }
         expiry.pipe = self.board.pipe();
         expiry.srtt = event.srtt;
         expiry.min_rtt = event.min_rtt;

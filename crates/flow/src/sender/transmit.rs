@@ -195,11 +195,14 @@ impl<C: Controller> Sender<C> {
         };
         self.delivery.on_sent(now, seq, out);
         let app_limited = self.delivery.is_app_limited();
-        self.recovery.on_retransmit(now, &self.board);
+        self.recovery.on_retransmit(now, seq, &self.board);
         self.board
             .resend(seq, now, self.delivery.delivered(), app_limited);
         self.record.retransmitted();
-        if self.cfg.timers.head_restarts_rto && seq == self.board.una() {
+        if self.cfg.timers.head_restarts_rto
+            && seq == self.board.una()
+            && self.recovery.may_restart_rto()
+        {
             self.timers.start_rto(now, self.rtt.rto());
         }
         self.on_sent(now);

@@ -79,6 +79,7 @@ impl History {
             c.window.initial = f64::from(self.window);
             c.window.validation = Validation::None;
             c.rto = rto;
+            c.timers.head_restarts_rto = false;
             c.recovery.detector = match self.detector {
                 Detector::Sack => flow::Detector::Sack,
                 Detector::Rack => flow::Detector::Rack,

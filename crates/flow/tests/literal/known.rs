@@ -37,9 +37,8 @@ macro_rules! known {
 }
 
 known! {
-    rack_timer rack_newest rack_persist spare_window tlp_rearm tlp_early_dsack sack_marks
-    timeout_keeps_ssthresh prr_goes_on frto_window eifel_earliest eifel_step_5
-    undo_is_reordering widens_at_once
+    rack_timer rack_newest rack_persist tlp_early_dsack sack_marks prr_goes_on frto_window
+    eifel_earliest undo_is_reordering
 }
 
 /// The list is honest: without the imitation of a departure its history is one on which the
@@ -185,29 +184,6 @@ fn rack_persist() -> History {
     }
 }
 
-fn spare_window() -> History {
-    History {
-        tlp: true,
-        spare: true,
-        law: law::Kind::Reno,
-        transfer: 12,
-        delay_us: 700000,
-        fates: fates(&[(10, Fate::Drop), (11, Fate::Drop)], &[]),
-        ..History::plain()
-    }
-}
-
-fn tlp_rearm() -> History {
-    History {
-        tlp: true,
-        window: 2,
-        transfer: 3,
-        delay_us: 700000,
-        fates: fates(&[(2, Fate::Drop)], &[]),
-        ..History::plain()
-    }
-}
-
 fn tlp_early_dsack() -> History {
     History {
         tlp: true,
@@ -241,26 +217,6 @@ fn sack_marks() -> History {
         window: 1,
         transfer: 75,
         fates: fates(&[(54, Fate::Drop), (73, Fate::Drop)], &[]),
-        ..History::plain()
-    }
-}
-
-fn timeout_keeps_ssthresh() -> History {
-    History {
-        detector: Detector::Sack,
-        reduction: Reduction::Immediate,
-        law: law::Kind::Reno,
-        window: 2,
-        transfer: 8,
-        fates: fates(
-            &[
-                (3, Fate::Drop),
-                (4, Fate::Drop),
-                (5, Fate::Drop),
-                (10, Fate::Drop),
-            ],
-            &[],
-        ),
         ..History::plain()
     }
 }
@@ -313,20 +269,6 @@ fn eifel_earliest() -> History {
     }
 }
 
-fn eifel_step_5() -> History {
-    History {
-        undo: true,
-        window: 1,
-        transfer: 3,
-        host: Host {
-            echo: Echo::InOrder,
-            ..History::plain().host
-        },
-        fates: fates(&[], &[(1, Fate::Drop)]),
-        ..History::plain()
-    }
-}
-
 fn undo_is_reordering() -> History {
     History {
         undo: true,
@@ -342,23 +284,6 @@ fn undo_is_reordering() -> History {
             &[(0, Fate::Late(6000)), (3, Fate::Drop), (5, Fate::Drop)],
             &[],
         ),
-        ..History::plain()
-    }
-}
-
-fn widens_at_once() -> History {
-    History {
-        detector: Detector::Sack,
-        reduction: Reduction::Immediate,
-        undo: true,
-        window: 1,
-        transfer: 2,
-        delay_us: 700000,
-        host: Host {
-            echo: Echo::Recent,
-            ..History::plain().host
-        },
-        fates: fates(&[], &[]),
         ..History::plain()
     }
 }

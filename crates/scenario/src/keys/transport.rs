@@ -111,15 +111,16 @@ keys! {
              bottleneck";
         nic_rate: rate [or "`path.rate`"], "1Gbit/s", "rate of that interface";
         timestamps: flag [
-            get |ends| Some(ends.sender.header > WITHOUT_STAMPS),
+            get |ends| Some(ends.sender.timestamps),
             set |ends, on| if !on {
+                ends.sender.timestamps = false;
                 ends.sender.header = WITHOUT_STAMPS;
                 ends.sender.mss = ends.packet.saturating_sub(WITHOUT_STAMPS).max(1);
                 ends.receiver.sack.blocks = 4;
             }
         ], false,
-            "TCP time stamps: 52 bytes of headers and 3 SACK blocks, otherwise 40 bytes and 4 \
-             blocks";
+            "TCP time stamps: 52 bytes of headers and 3 SACK blocks, otherwise 40 bytes, 4 \
+             blocks and no Eifel detection (RFC 3522)";
         handshake: flag [=> sender.handshake], false,
             "open with SYN and SYN/ACK, one round trip before the data";
         slow_start_limit: real(1.0, 1e6) [
@@ -168,8 +169,8 @@ keys! {
         timeout_reduces_in_recovery: flag [=> sender.recovery.timeout_reduces_in_recovery], true,
             "a timeout in fast recovery reduces once more (RFC 5681 section 3.1)";
         head_restarts_timer: flag [=> sender.timers.head_restarts_rto], false,
-            "resending the first outstanding segment restarts the retransmission timer, as in \
-             Linux";
+            "resending the first outstanding segment restarts the retransmission timer (RFC 6675 \
+             section 6), as in BSD, ns-2 and Linux";
         push: flag [
             get |ends| Some(ends.sender.host.refill.is_some()),
             set |ends, on| {

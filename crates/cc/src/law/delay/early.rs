@@ -7,10 +7,15 @@
 //! one, without a clock offset; `signal=rtt` uses the round-trip time, as does an endpoint that
 //! offers no one-way delay.
 //!
-//! Differences from Linux: `ssthresh` follows the window at an early indication (`linux_ssth=on`
-//! leaves it, so that growth resumes as slow start), and a delay counts as grown only above one
-//! clock tick (`granularity`, Linux' timestamps of 1 ms): with nanosecond delays the second sample
-//! of a flow would otherwise always exceed the first.
+//! A delay below the smallest starts the smoothed one over: the extremes were taken from a queue,
+//! or from the wait of a delayed ACK, that is gone. The paper, which keeps its extremes for good,
+//! has no such case; without this a window of one segment, whose every ACK is delayed, would be
+//! called congested as soon as a second segment shows the path without that wait.
+//!
+//! Differences from Linux: that; `ssthresh` follows the window at an early indication
+//! (`linux_ssth=on` leaves it, so that growth resumes as slow start); a delay counts as grown only
+//! above one clock tick (`granularity`, Linux' timestamps of 1 ms), because with nanosecond delays
+//! the second sample of a flow would otherwise always exceed the first.
 
 use fullpipe_units::{Span, Time};
 
@@ -77,12 +82,12 @@ impl Delays {
             self.d_max = d.clamp(self.d_max, self.d_top);
         }
         self.d_top = self.d_top.max(d);
-        self.d_min = self.d_min.min(d);
-        self.sd = if self.sd == 0.0 {
+        self.sd = if self.sd == 0.0 || d < self.d_min {
             d
         } else {
             (1.0 - GAMMA) * self.sd + GAMMA * d
         };
+        self.d_min = self.d_min.min(d);
     }
 
     fn start_over(&mut self) {
@@ -101,6 +106,11 @@ impl Early {
             inference: Span::ZERO,
             last: None,
         }
+    }
+
+    /// The one-way delay is what it asks for.
+    pub fn reads_owd(&self) -> bool {
+        self.params.signal == Signal::Owd
     }
 
     fn delay(&self, ev: &AckEvent, rtt: Span) -> f64 {

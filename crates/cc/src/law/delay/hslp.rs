@@ -25,6 +25,10 @@ pub struct HsLp {
 }
 
 impl WindowLaw for HsLp {
+    fn reads_owd(&self) -> bool {
+        self.early.reads_owd()
+    }
+
     fn holds(&self, now: Time) -> bool {
         self.early.inferring(now)
     }

@@ -71,6 +71,10 @@ impl WindowLaw for Ledbat {
         false
     }
 
+    fn reads_owd(&self) -> bool {
+        true
+    }
+
     fn observe(&mut self, win: &mut Window, ev: &AckEvent) {
         // Whatever set a threshold (a timeout, window validation): LEDBAT has no slow start to go
         // back to.

@@ -22,6 +22,10 @@ pub struct Lp {
 }
 
 impl WindowLaw for Lp {
+    fn reads_owd(&self) -> bool {
+        self.early.reads_owd()
+    }
+
     fn holds(&self, now: Time) -> bool {
         self.early.inferring(now)
     }

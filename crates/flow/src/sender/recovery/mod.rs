@@ -45,6 +45,12 @@ pub(super) struct Recovery {
     /// When the earliest retransmission left of those whose segments are outstanding (Linux
     /// `retrans_stamp`).
     first_retransmission: Option<Time>,
+    /// Duplicates that the peer has reported, and retransmissions so far.
+    dsacks: u64,
+    retransmitted: u64,
+    /// A segment that was never resent arrived twice: DSACKs of this connection prove nothing (RFC
+    /// 3708 section 3, condition D).
+    network_duplicates: bool,
     /// Until the next ACK nothing is judged lost or resent.
     doubtful: bool,
     frto: Frto,
@@ -74,14 +80,14 @@ pub(super) struct Irregular<'a> {
     pub(super) window_update: bool,
     /// The segment that it reports as a duplicate.
     pub(super) dsack: Option<u64>,
+    /// The echoed time stamp, if there are time stamps and it belongs to what this ACK
+    /// acknowledges.
+    pub(super) echo: Option<Time>,
+    /// First unacknowledged segment before this ACK.
+    pub(super) una: u64,
+    /// Something was SACKed before this ACK.
+    pub(super) scoreboard: bool,
     pub(super) delivered: &'a Delivered,
-}
-
-impl Irregular<'_> {
-    /// The echoed time stamp, if it belongs to what this ACK acknowledges.
-    pub(super) fn echo(&self) -> Option<Time> {
-        self.advanced.then_some(self.ack.echo)
-    }
 }
 
 /// What PRR starts from, segments.
@@ -103,6 +109,9 @@ impl Recovery {
             prr: None,
             undo: None,
             first_retransmission: None,
+            dsacks: 0,
+            retransmitted: 0,
+            network_duplicates: false,
             doubtful: false,
             frto: Frto::Off,
             rack: Rack::new(),
@@ -238,7 +247,7 @@ impl Recovery {
         self.doubtful = false;
         if self.cfg.detector == Detector::Rack {
             if let Some((seq, newest)) = d.newest {
-                self.rack.advance(ir.now, seq, &newest, ir.echo(), min_rtt);
+                self.rack.advance(ir.now, seq, &newest, ir.echo, min_rtt);
             }
             if d.reordered {
                 self.rack.saw_reordering();
@@ -335,6 +344,11 @@ impl Recovery {
             && self.newreno.has_seen_partial_ack()
     }
 
+    /// For the same reason the retransmissions that later partial ACKs ask for do not.
+    pub(super) fn may_restart_rto(&self) -> bool {
+        self.phase != Phase::Recovery || !self.newreno.partial_ack_seen()
+    }
+
     // Reductions.
 
     /// Whether a sign of congestion asks for a reduction now: one per window of data, and after a
@@ -416,7 +430,7 @@ impl Recovery {
         match self.phase {
             Phase::Open | Phase::Disorder => true,
             Phase::Cwr | Phase::Recovery => answered || self.cfg.timeout_reduces_in_recovery,
-            Phase::Loss if self.cfg.timeout_reduces_in_recovery => answered,
+            // Only the first expiry for a segment (RFC 5681 section 3.1).
             Phase::Loss => answered || self.expiries == 0,
         }
     }

@@ -16,6 +16,10 @@ impl NewReno {
         self.duplicates
     }
 
+    pub(super) fn partial_ack_seen(&self) -> bool {
+        self.partial_ack_seen
+    }
+
     pub(super) fn begin_recovery(&mut self) {
         self.partial_ack_seen = false;
     }

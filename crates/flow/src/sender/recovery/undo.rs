@@ -27,6 +27,8 @@ pub(in crate::sender) struct UndoMark {
     resent: bool,
     /// The first ACK that advanced after that has been examined: Eifel is over.
     examined: bool,
+    /// DSACK proves nothing in this window (RFC 3708 section 3, conditions A and C).
+    dsack_is_over: bool,
 }
 
 impl UndoMark {
@@ -39,6 +41,7 @@ impl UndoMark {
             duplicates: 0,
             resent: false,
             examined: false,
+            dsack_is_over: false,
         }
     }
 
@@ -52,9 +55,12 @@ impl UndoMark {
         self.retransmissions = self.retransmissions.saturating_sub(1);
     }
 
-    pub(super) fn on_retransmit(&mut self) {
+    /// `again`: the segment was resent before. A duplicate of it would not tell which of its
+    /// retransmissions was for nothing.
+    pub(super) fn on_retransmit(&mut self, again: bool) {
         self.resent = true;
         self.retransmissions += 1;
+        self.dsack_is_over |= again;
     }
 
     /// Every retransmission was reported as a duplicate.
@@ -82,30 +88,55 @@ impl Recovery {
         ir: &Irregular<'_>,
         board: &Scoreboard,
     ) -> Verdict {
-        let Some(mark) = &mut self.undo else {
-            return Verdict::Stands;
-        };
-        if ir.dsack.is_some_and(|seq| seq >= mark.una) {
-            mark.duplicates += 1;
+        let sends_dsack = self.dsacks > 0;
+        if let Some(seq) = ir.dsack {
+            self.count_duplicate(ir, seq, board);
         }
         match self.cfg.undo_by {
-            SpuriousRule::Rfc => self.judge_by_rfcs(ir),
+            SpuriousRule::Rfc => self.judge_by_rfcs(ir, sends_dsack, board),
             SpuriousRule::Linux => self.judge_by_linux(ir, board),
         }
     }
 
+    /// A duplicate of `seq` arrived. RFC 3708 section 3 has three cases in which that says nothing:
+    /// all ACKs of a window were lost, the segment was resent more than once, or never. Linux
+    /// (`tcp_dsack_seen`) ignores more duplicates than retransmissions.
+    fn count_duplicate(&mut self, ir: &Irregular<'_>, seq: u64, board: &Scoreboard) {
+        self.dsacks += 1;
+        if self.cfg.undo_by == SpuriousRule::Linux && self.dsacks > self.retransmitted {
+            return;
+        }
+        self.network_duplicates |= board.was_resent(seq) == Some(false);
+        if let Some(mark) = &mut self.undo
+            && seq >= mark.una
+        {
+            mark.duplicates += 1;
+            mark.dsack_is_over |= !ir.scoreboard && seq == ir.una;
+        }
+    }
+
     /// The first ACK that advances after the first retransmission echoes a stamp from before it
-    /// (RFC 3522 section 3.2), or every retransmission was reported as a duplicate (RFC 3708).
-    fn judge_by_rfcs(&mut self, ir: &Irregular<'_>) -> Verdict {
+    /// (RFC 3522 section 3.2), or every retransmission was reported as a duplicate (RFC 3708). By
+    /// step 5 of the former a DSACK means that ACKs were lost, and so may an ACK for everything if
+    /// the peer is not known to send DSACKs.
+    fn judge_by_rfcs(
+        &mut self,
+        ir: &Irregular<'_>,
+        sends_dsack: bool,
+        board: &Scoreboard,
+    ) -> Verdict {
         let Some(mark) = &mut self.undo else {
             return Verdict::Stands;
         };
         let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
-        let mut spurious = ir.dsack.is_some() && mark.all_were_duplicates();
+        let ambiguous = mark.dsack_is_over || self.network_duplicates;
+        let mut spurious = ir.dsack.is_some() && mark.all_were_duplicates() && !ambiguous;
         if ir.advanced && mark.resent && !mark.examined {
             mark.examined = true;
-            let first = self.first_retransmission;
-            spurious |= recovering && first.is_some_and(|t| ir.ack.echo < t);
+            let before = |first| ir.echo.is_some_and(|echo| echo < first);
+            let older = self.first_retransmission.is_some_and(before);
+            let acks_arrived = ir.dsack.is_none() && (sends_dsack || board.flight() > 0);
+            spurious |= recovering && older && acks_arrived;
         }
         match spurious {
             true => Verdict::Spurious { unmark: true },
@@ -122,7 +153,7 @@ impl Recovery {
         let ms = |t: Time| t.as_nanos() / 1_000_000;
         let ended = board.una() >= self.point;
         let delayed = match self.first_retransmission {
-            Some(first) => ms(ir.ack.echo) < ms(first),
+            Some(first) => ir.echo.is_some_and(|echo| ms(echo) < ms(first)),
             // Nothing was resent and the hole is filled.
             None => !(ended && self.cfg.detector == Detector::NewReno),
         };
@@ -145,13 +176,14 @@ impl Recovery {
         }
     }
 
-    /// A retransmission leaves; `board` does not know of it yet.
-    pub(in crate::sender) fn on_retransmit(&mut self, now: Time, board: &Scoreboard) {
+    /// `seq` is resent; `board` does not know of it yet.
+    pub(in crate::sender) fn on_retransmit(&mut self, now: Time, seq: u64, board: &Scoreboard) {
         self.forget_old_retransmissions(board);
         self.first_retransmission.get_or_insert(now);
         self.fast_retransmit = false;
+        self.retransmitted += 1;
         if let Some(undo) = &mut self.undo {
-            undo.on_retransmit();
+            undo.on_retransmit(board.get(seq).retransmitted());
         }
     }
 

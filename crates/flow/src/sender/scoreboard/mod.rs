@@ -39,6 +39,8 @@ pub struct Scoreboard {
     fack: u64,
     /// Originals below this number have been checked by the loss detector.
     checked: u64,
+    /// Records below this number did not outlive the growth of the ring.
+    recorded_from: u64,
     /// Below this number there is no hole that is neither lost nor resent.
     searched: u64,
     sacked: RangeSet,
@@ -72,6 +74,7 @@ impl Default for Scoreboard {
             marked: 0,
             fack: 0,
             checked: 0,
+            recorded_from: 0,
             searched: 0,
             retrans: VecDeque::new(),
             lost: VecDeque::new(),
@@ -133,6 +136,17 @@ impl Scoreboard {
         self.retrans_out() > 0 || (self.flight() > 0 && self.get(self.una).retransmitted())
     }
 
+    /// Whether `seq`, which may be acknowledged, was resent; `None` if its record is gone.
+    pub fn was_resent(&self, seq: u64) -> Option<bool> {
+        let kept = self
+            .nxt
+            .saturating_sub(self.mask + 1)
+            .max(self.recorded_from);
+        (kept..self.nxt)
+            .contains(&seq)
+            .then(|| self.get(seq).retransmitted())
+    }
+
     /// No segment of the window is SACKed, lost or retransmitted, and no duplicate ACK without SACK
     /// counts in it.
     #[inline]
@@ -175,6 +189,7 @@ impl Scoreboard {
 
     #[cold]
     fn grow(&mut self) {
+        self.recorded_from = self.una;
         let old = self.ring.len();
         let mut ring = vec![self.ring[0]; old * 2];
         let mask = (old * 2 - 1) as u64;

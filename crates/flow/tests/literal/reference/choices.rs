@@ -69,8 +69,6 @@ pub struct Departures {
     /// Section 6.3 spares what was sent less than a round trip and a reordering window ago. Here,
     /// as in Linux (`tcp_timeout_mark_lost`), less than a round trip.
     pub spare_window: bool,
-    /// Section 7.3: the RTO is rearmed whenever the PTO goes off. Here only if a probe leaves.
-    pub tlp_rearm: bool,
     /// Section 7.4.2: a DSACK for the probe counts on an ACK that covers TLP.end_seq. Here on any:
     /// the probe was not needed, whatever is still missing below it.
     pub tlp_early_dsack: bool,
@@ -79,9 +77,6 @@ pub struct Departures {
     /// recovery. Here each segment is marked lost and sent again, counts once, and is not found
     /// lost a second time; what rule 3 sends again counts as lost, and any ACK begins recovery.
     pub sack_marks: bool,
-    /// RFC 5681 section 3.1: the first timeout of a segment lowers ssthresh. Here none does while
-    /// data of an earlier timeout is outstanding.
-    pub timeout_keeps_ssthresh: bool,
     /// RFC 9937 section 6.1: a new response begins a new episode. Here a lost retransmission
     /// lowers the target of the one under way.
     pub prr_goes_on: bool,
@@ -91,15 +86,9 @@ pub struct Departures {
     /// RFC 3522 section 3.2 step 2: RetransmitTS is the stamp of the recovery's retransmission.
     /// Here it is that of the earliest one outstanding, of whichever recovery and segment.
     pub eifel_earliest: bool,
-    /// Step 5: an ACK with a DSACK, or one that acknowledges everything of a receiver that has not
-    /// been seen to send DSACKs, proves nothing. Here it does.
-    pub eifel_step_5: bool,
     /// RFC 8985 section 6.2 step 3: only segments out of order show reordering. Here an undone
     /// reduction does.
     pub undo_is_reordering: bool,
-    /// RFC 4015 step 11: the estimate adapts at the first sample of new data. Here at once, by the
-    /// age of the echo.
-    pub widens_at_once: bool,
 }
 
 impl Departures {
@@ -109,15 +98,11 @@ impl Departures {
         rack_newest: true,
         rack_persist: true,
         spare_window: true,
-        tlp_rearm: true,
         tlp_early_dsack: true,
         sack_marks: true,
-        timeout_keeps_ssthresh: true,
         prr_goes_on: true,
         frto_window: true,
         eifel_earliest: true,
-        eifel_step_5: true,
         undo_is_reordering: true,
-        widens_at_once: true,
     };
 }

@@ -1,6 +1,6 @@
 //! RFC 3522 section 3.2: was a recovery unnecessary?
 
-use super::{Departures, Ns};
+use super::Ns;
 
 /// The algorithm, begun with a loss recovery.
 #[derive(Clone, Debug, Default)]
@@ -34,13 +34,7 @@ impl Eifel {
 
     /// Steps 3 to 6 for an ACK; `echo`: of one that moved SND.UNA. True: the recovery was
     /// spurious.
-    pub fn on_ack(
-        &mut self,
-        echo: Option<Ns>,
-        dsack: bool,
-        covers_all: bool,
-        d: Departures,
-    ) -> bool {
+    pub fn on_ack(&mut self, echo: Option<Ns>, dsack: bool, covers_all: bool) -> bool {
         let seen_before = self.dsack_seen;
         self.dsack_seen |= dsack;
         let stamp = self.retransmit_ts.filter(|_| self.waiting);
@@ -51,6 +45,6 @@ impl Eifel {
         self.waiting = false;
         // Step 5.
         let done = dsack || (!seen_before && covers_all);
-        echo < stamp && (d.eifel_step_5 || !done)
+        echo < stamp && !done
     }
 }

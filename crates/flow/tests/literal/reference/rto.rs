@@ -51,11 +51,6 @@ impl Rto {
         (base.max(self.min) << self.backoff.min(20)).min(self.max)
     }
 
-    /// RFC 4015 step 11.
-    pub fn adapt(&mut self, srtt: Ns, rttvar: Ns) {
-        (self.srtt, self.rttvar) = (self.srtt.max(srtt), self.rttvar.max(rttvar));
-    }
-
     /// Section 5.5.
     pub fn back_off(&mut self) {
         self.backoff += 1;

@@ -369,9 +369,7 @@ impl Reference {
             self.pto_at = None;
             self.probe = self.tlp.end_seq.is_none() && self.tlp.sampled;
             // Section 7.3: sent or not.
-            if self.probe || !self.c.departs.tlp_rearm {
-                self.rto_at = Some(now + self.rto.rto());
-            }
+            self.rto_at = Some(now + self.rto.rto());
         }
         if due(self.rto_at) {
             self.timeout(now);
@@ -381,10 +379,7 @@ impl Reference {
     /// RFC 6298 steps 5.4 to 5.6, RFC 5681 section 3.1.
     fn timeout(&mut self, now: Ns) {
         self.timeouts += 1;
-        let first = match self.c.departs.timeout_keeps_ssthresh {
-            true => self.state != State::Timeout,
-            false => !self.segs[self.una as usize].timed_out,
-        };
+        let first = !self.segs[self.una as usize].timed_out;
         let flight = self.flight(0, 0);
         self.rto.back_off();
         let fresh = matches!(self.state, State::Open | State::Reducing);
@@ -475,6 +470,16 @@ impl Reference {
 
         if let Some(r) = self.sample(now, &newly, echo) {
             self.rto.sample(r);
+            let newest = newly
+                .iter()
+                .max_by_key(|n| (self.segs[**n as usize].xmit, **n));
+            if let Some((from, srtt, rttvar)) = self.adapt
+                && newest.is_some_and(|n| *n >= from)
+            {
+                self.rto.srtt = srtt.max(r);
+                self.rto.rttvar = rttvar.max(r / 2);
+                self.adapt = None;
+            }
             self.latest = r;
             self.rack.min_rtt = self.rack.min_rtt.min(r);
             self.tlp.sampled = true;
@@ -484,9 +489,8 @@ impl Reference {
 
         let undos = self.law.undos;
         let covers_all = self.una == self.nxt();
-        let departs = self.c.departs;
-        if self.eifel.on_ack(echo, ack.dsack, covers_all, departs) {
-            self.undo(now, echo);
+        if self.eifel.on_ack(echo, ack.dsack, covers_all) {
+            self.undo();
         }
         let dsack = ack.dsack.then(|| ack.sacks.iter().next().unwrap().end);
         let bare = duplicate && ack.sacks.is_empty();
@@ -494,7 +498,7 @@ impl Reference {
         if verdict == tlp::Verdict::Repaired && self.state == State::Open {
             self.reduce(now, State::Reducing, delivered);
         }
-        self.forward_rto(now, &newly, echo, duplicate);
+        self.forward_rto(&newly, echo, duplicate);
 
         let undone = self.law.undos > undos;
 
@@ -724,7 +728,7 @@ impl Reference {
     }
 
     /// RFC 5682 steps 2 and 3.
-    fn forward_rto(&mut self, now: Ns, newly: &[u64], echo: Option<Ns>, duplicate: bool) {
+    fn forward_rto(&mut self, newly: &[u64], echo: Option<Ns>, duplicate: bool) {
         let advanced = echo.is_some();
         if self.frto == Frto::Step2 && advanced {
             self.frto_point = match self.c.departs.frto_window {
@@ -745,7 +749,7 @@ impl Reference {
         match verdict {
             frto::Verdict::Wait | frto::Verdict::SendNew | frto::Verdict::Conventional => {}
             frto::Verdict::Spurious if self.c.undo && self.previous.is_some() => {
-                self.undo(now, echo);
+                self.undo();
             }
             // No answer is on (RFC 5682 section 4): conventional.
             frto::Verdict::Spurious => {}
@@ -753,7 +757,7 @@ impl Reference {
     }
 
     /// RFC 4015 steps 8 and 9: transmission goes on with new data, the window returns.
-    fn undo(&mut self, now: Ns, echo: Option<Ns>) {
+    fn undo(&mut self) {
         self.law.undo();
         self.state = State::Open;
         self.prr = None;
@@ -771,12 +775,7 @@ impl Reference {
         self.rack.reordering_seen |= self.c.departs.undo_is_reordering;
         // Step 11.
         if let Some((srtt, rttvar)) = self.previous.take() {
-            if self.c.departs.widens_at_once {
-                let delay = echo.map_or(self.latest, |echo| now.saturating_sub(echo));
-                self.rto.adapt(delay, delay / 2);
-            } else {
-                self.adapt = Some((self.nxt(), srtt, rttvar));
-            }
+            self.adapt = Some((self.nxt(), srtt, rttvar));
         }
     }
 }

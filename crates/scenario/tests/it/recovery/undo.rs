@@ -179,3 +179,45 @@ fn after_an_outage_no_hole_is_left_to_the_timer() {
     assert!(t.timeouts <= 4, "{t:?}"); // 1, 2 and 4 s fit into five
     assert!(t.undone <= 2, "{t:?}");
 }
+
+#[test]
+fn without_time_stamps_nothing_is_told_by_them() {
+    let text = FOUR_LOSSES.replace("delayed_ack", "timestamps = false\ndelayed_ack");
+    let t = flow(&text, &[]).totals;
+    assert_eq!((t.undone, t.retransmits), (0, 4));
+}
+
+/// The way back loses every ACK for three seconds; the path delays nothing.
+const LOST_ACKS: &str = r#"
+name = "lost-acks"
+duration = "30s"
+[path]
+rate = "20Mbit/s"
+rtt = "60ms"
+buffer = "1BDP"
+[[flow]]
+stack = "reno"
+size = "100 segments"
+start = "4.5s"
+[[link]]
+name = "home"
+delay = "30ms"
+loss_of_acks = true
+schedule = [{ at = "4.75s", loss = 1.0 }, { at = "8s", loss = 0 }]
+[[route]]
+flow = "main"
+forward = ["bottleneck"]
+back = ["home"]
+[measure]
+trace = "full"
+"#;
+
+/// RFC 3522 section 3.2 step 5, RFC 3708 section 3: a DSACK for the whole window is no proof.
+#[test]
+fn lost_acks_are_no_delay() {
+    let flow = flow(LOST_ACKS, &[]);
+    assert_eq!((flow.totals.undone, flow.totals.delivered), (0, 100));
+    let srtt = flow.series.rows.iter().map(|r| r.srtt).max().unwrap();
+    // 60 ms, 100 segments of 0.6 ms ahead in the queue, and a delayed ACK's 40 ms.
+    assert!(srtt.as_millis_f64() <= 160.0, "{srtt}");
+}
