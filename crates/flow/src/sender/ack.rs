@@ -119,6 +119,9 @@ impl<C: Controller> Sender<C> {
                 dsack = Some(block.start).filter(|seq| !self.persist.has_probed(*seq));
             } else {
                 self.board.sack(block, d);
+                if self.cfg.recovery.reordering_in_ack {
+                    self.board.end_sacks();
+                }
             }
         }
         self.board.end_sacks();

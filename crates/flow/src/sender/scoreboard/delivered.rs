@@ -150,7 +150,7 @@ impl Scoreboard {
         self.sacked = sacked;
     }
 
-    /// All blocks of an ACK are known. Only now the highest counts as delivered before others: two
+    /// The blocks of an ACK are known. Only now the highest counts as delivered before others: two
     /// segments that one ACK reports may be listed in any order (RFC 8985 section 6.2 step 3).
     pub fn end_sacks(&mut self) {
         if let Some(last) = self.sacked.last() {
