@@ -51,9 +51,10 @@ impl<C: Controller> Sender<C> {
             self.reduce(now, CongestionKind::Loss, losses.all(), &mut event);
             let pipe = self.board.pipe();
             if begins {
+                let flight = self.board.flight();
                 self.recovery.replace_prr(PrrStart {
                     ssthresh: self.cc.ssthresh() as u64,
-                    outstanding: pipe + losses.all(),
+                    outstanding: flight - self.board.sacked_out().min(flight),
                     window: pipe + 1,
                 });
             }

@@ -185,3 +185,22 @@ fn an_ack_of_everything_after_a_timeout_proves_nothing() {
         ..History::plain()
     });
 }
+
+/// RFC 9937 section 6.1: RecoverFS counts a segment once, also if a probe has sent it again, when
+/// the reordering timer begins the recovery.
+#[test]
+fn recover_fs_counts_a_probe_once() {
+    agree(&History {
+        tlp: true,
+        law: law::Kind::Reno,
+        transfer: 13,
+        delay_us: 1_000,
+        gap_us: 5_000,
+        host: Host {
+            every: 2,
+            ..History::plain().host
+        },
+        fates: fates(&[(5, Fate::Drop)], &[(1, Fate::Drop)]),
+        ..History::plain()
+    });
+}

@@ -84,7 +84,8 @@ pub struct Departures {
     /// ones at most. Here the window decides how much.
     pub frto_window: bool,
     /// RFC 3522 section 3.2 step 2: RetransmitTS is the stamp of the recovery's retransmission.
-    /// Here it is that of the earliest one outstanding, of whichever recovery and segment.
+    /// Here it is that of the earliest one outstanding when the ACK comes, of whichever recovery
+    /// and segment.
     pub eifel_earliest: bool,
     /// RFC 8985 section 6.2 step 3: only segments out of order show reordering. Here an undone
     /// reduction does.

@@ -285,12 +285,9 @@ impl Reference {
     /// RFC 3522 step 2, before the segment leaves again.
     fn note_retransmission(&mut self, now: Ns) {
         self.forget_earliest();
-        let earliest = *self.earliest.get_or_insert(now);
+        self.earliest.get_or_insert(now);
         let head = &self.segs[self.una as usize];
-        let before = match self.c.departs.eifel_earliest {
-            true => Some(earliest),
-            false => head.retransmitted.then_some(head.xmit),
-        };
+        let before = head.retransmitted.then_some(head.xmit);
         self.eifel.retransmits(now, before);
     }
 
@@ -489,7 +486,8 @@ impl Reference {
 
         let undos = self.law.undos;
         let covers_all = self.una == self.nxt();
-        if self.eifel.on_ack(echo, ack.dsack, covers_all) {
+        let instead = self.earliest.filter(|_| self.c.departs.eifel_earliest);
+        if self.eifel.on_ack(echo, ack.dsack, covers_all, instead) {
             self.undo();
         }
         let dsack = ack.dsack.then(|| ack.sacks.iter().next().unwrap().end);
