@@ -62,7 +62,9 @@ pub const LP: Entry<Lp> = Entry {
     source: "Linux tcp_lp.c; ns-3 tcp-lp.cc",
     params: &[
         DELTA,
-        param!(signal: choice = &["owd", "rtt"], "delay of the early test", "Linux tcp_lp.c"),
+        param!(signal: choice = &["rtt", "owd"],
+            "delay of the early test; the one-way delay has whole milliseconds and the wait of a \
+            delayed ACK", "Linux tcp_lp.c"),
         GRANULARITY,
         LINUX_SSTH,
     ],
