@@ -89,6 +89,9 @@ fn sender(to: &mut SenderConfig, from: &SenderConfig, field: &str) -> bool {
         "window.decrease_base" => to.window.decrease_base = from.window.decrease_base,
         "recovery.reduction" => to.recovery.reduction = from.recovery.reduction,
         "recovery.frto_by" => to.recovery.frto_by = from.recovery.frto_by,
+        "recovery.reordering_in_ack" => {
+            to.recovery.reordering_in_ack = from.recovery.reordering_in_ack;
+        }
         "recovery.undo_by" => to.recovery.undo_by = from.recovery.undo_by,
         "recovery.loss_window" => to.recovery.loss_window = from.recovery.loss_window,
         "recovery.reduce_on_lost_retransmission" => {

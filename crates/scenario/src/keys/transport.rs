@@ -87,6 +87,8 @@ keys! {
         frto: flag [=> sender.recovery.frto], true, "forward RTO recovery (RFC 5682)";
         frto_by: word(SpuriousRule) [=> sender.recovery.frto_by], "linux",
             "whose forward RTO recovery";
+        reordering_in_ack: flag [=> sender.recovery.reordering_in_ack], true,
+            "count segments that one ACK reports in two blocks as reordered";
         undo: flag [=> sender.recovery.undo], true,
             "undo reductions that prove spurious (RFC 3522, RFC 3708)";
         undo_by: word(SpuriousRule) [=> sender.recovery.undo_by], "linux",
