@@ -344,7 +344,7 @@ impl Bbr {
 
     /// `bbr_check_probe_rtt_done`.
     fn check_probe_rtt_done(&mut self, sk: &mut Socket) {
-        if !self.probe_rtt_done.is_some_and(|done| sk.jiffies() > done) {
+        if self.probe_rtt_done.is_none_or(|done| sk.jiffies() <= done) {
             return;
         }
         self.min_rtt_stamp = sk.jiffies();

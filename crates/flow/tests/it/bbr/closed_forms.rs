@@ -133,7 +133,7 @@ fn a_random_loss_of_a_hundredth_costs_little() {
         let mut x = 1_u64;
         world.losses = Box::new(move |_| {
             x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (x >> 33) % 100 == 0
+            (x >> 33).is_multiple_of(100)
         });
         world.run(10.0);
         let used = world.utilization(60.0);
