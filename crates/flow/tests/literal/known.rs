@@ -16,7 +16,7 @@ struct Known {
     name: &'static str,
     /// Turns its imitation off.
     off: fn(&mut Departures),
-    /// Where it shows.
+    /// The smallest history on which the departure shows.
     history: fn() -> History,
     /// The same for the search.
     narrow: Narrow,
@@ -59,6 +59,10 @@ fn each_known_difference_is_still_there() {
 /// For each departure: how long the search takes to find it, and what remains of the history.
 #[test]
 #[ignore = "prints the histories of this file"]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it prints how long each search took; no result depends on it"
+)]
 fn find_each() {
     for known in ALL {
         let start = Instant::now();
