@@ -179,8 +179,8 @@ pub trait WindowLaw: Clone {
     fn report(&self, w: f64, visit: &mut dyn FnMut(&'static str, f64));
 
     /// An ACK under this law: what [`Classic`] makes of it, for no law to define. It is a method
-    /// so that an enum of laws looks once an ACK which of them it is; each has a function of its own,
-    /// which saves no more registers than it needs.
+    /// so that an enum of laws looks once an ACK which of them it is; each has a function of its
+    /// own, which saves no more registers than it needs.
     #[inline(never)]
     fn on_ack<S: StartUp>(&mut self, frame: &mut Frame<S>, ev: &AckEvent)
     where

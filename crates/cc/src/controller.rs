@@ -241,8 +241,9 @@ impl AckEvent {
         self.acked + self.sacked
     }
 
-    /// True where a window law may grow: on an ACK that advances (RFC 5681 section 3.1; a SACK alone
-    /// does not, section 3.2), and not during recovery or a reduction, which the sender owns (PRR).
+    /// True where a window law may grow: on an ACK that advances (RFC 5681 section 3.1; a SACK
+    /// alone does not, section 3.2), and not during recovery or a reduction, which the sender owns
+    /// (PRR).
     pub fn may_grow(&self) -> bool {
         self.advanced && self.cwnd_limited && !matches!(self.phase, Phase::Recovery | Phase::Cwr)
     }
@@ -366,7 +367,7 @@ impl CongestionEvent {
 pub struct LostSegment {
     /// Time of detection.
     pub now: Time,
-    /// Its number.
+    /// Number of the segment, not of its first byte.
     pub seq: u64,
     /// Segments in the network right after it left for the last time.
     pub tx_in_flight: u64,

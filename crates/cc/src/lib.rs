@@ -4,7 +4,8 @@
 #[macro_use]
 extern crate alloc;
 
-// Unit tests share the round-based driver of the integration tests. `gentle.rs` is the law that CONTRIBUTING.md prints.
+// Unit tests share the round-based driver of the integration tests. `gentle.rs` is the law that
+// CONTRIBUTING.md prints.
 #[cfg(test)]
 extern crate self as fullpipe_cc;
 #[cfg(test)]

@@ -30,10 +30,10 @@ pub struct SenderConfig {
     ///
     /// Default: true; `2003`: false.
     pub handshake: bool,
-    /// Both ends send time stamps (RFC 7323): an ACK's echo tells an original from a retransmission.
-    /// Without them there is no Eifel detection (RFC 3522 section 3.1), no RTT sample of a segment
-    /// that was resent (RFC 6298 section 3), no one-way delay, and headers are 12 bytes shorter
-    /// ([`SenderConfig::header`]).
+    /// Both ends send time stamps (RFC 7323): an ACK's echo tells an original from a
+    /// retransmission. Without them there is no Eifel detection (RFC 3522 section 3.1), no RTT
+    /// sample of a segment that was resent (RFC 6298 section 3), no one-way delay, and headers are
+    /// 12 bytes shorter ([`SenderConfig::header`]).
     ///
     /// Default: true.
     pub timestamps: bool,

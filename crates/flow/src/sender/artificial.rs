@@ -16,8 +16,8 @@ pub struct Artificial {
 }
 
 impl Artificial {
-    /// `seed` makes the random rule repeatable. `None` if there is no rule, as in almost every flow:
-    /// those pay a pointer.
+    /// `seed` makes the random rule repeatable. `None` if there is no rule, as in almost every
+    /// flow: those pay a pointer.
     pub fn new(rules: ArtificialLoss, seed: u64) -> Option<Box<Self>> {
         if rules.is_none() {
             return None;

@@ -26,8 +26,8 @@ impl<C: Controller> Sender<C> {
     /// The answer to what the detector found after an ACK; `open`: the ACK ended a reduction or
     /// undid one.
     pub(super) fn answer(&mut self, now: Time, losses: Losses, open: bool, event: &mut AckEvent) {
-        // What is missing of the data sent since the last reduction is the next window's loss. In an
-        // open window a lost retransmission, such as a probe's, is a loss like any other.
+        // What is missing of the data sent since the last reduction is the next window's loss. In
+        // an open window a lost retransmission, such as a probe's, is a loss like any other.
         let lost = match open {
             true => self.board.lost_out(),
             false => losses.all(),

@@ -342,8 +342,9 @@ fn a_genuine_timeout_is_not_undone_by_frto() {
     assert_eq!(out.first(), Some(&R(1)));
 }
 
-/// RFC 5682 section 3.1 step 2: SACKs before the ACK of the retransmission only tell the scoreboard,
-/// and an ACK of all that was sent before the timeout says nothing. Linux takes the first SACK.
+/// RFC 5682 section 3.1 step 2: SACKs before the ACK of the retransmission only tell the
+/// scoreboard, and an ACK of all that was sent before the timeout says nothing. Linux takes the
+/// first SACK.
 #[test]
 fn a_sack_under_way_when_the_timer_goes_off_proves_nothing() {
     for (by, undos) in [(SpuriousRule::Rfc, 0), (SpuriousRule::Linux, 1)] {

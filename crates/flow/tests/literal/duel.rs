@@ -35,7 +35,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Where fates come from.
+/// Source of the packets' fates.
 pub enum Fates<'a> {
     Drawn(&'a mut Sky),
     /// Those of the history.

@@ -3,7 +3,7 @@
 use fullpipe_cc::{AckEvent, CongestionEvent, Controller, IdleEvent, Phase, RtoEvent};
 use fullpipe_units::Time;
 
-/// How the window moves.
+/// The rule by which the window grows and shrinks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// It stays what it is, whatever happens.

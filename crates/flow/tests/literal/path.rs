@@ -8,7 +8,7 @@ use fullpipe_units::{Span, Time};
 /// What happens to one packet on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is lost.
+    /// The packet never arrives.
     Drop,
     /// It arrives this many microseconds late, and others overtake it.
     Late(u64),
@@ -65,7 +65,7 @@ pub struct Receiver {
     host: Host,
     /// Next segment expected.
     next: u64,
-    /// What arrived beyond it.
+    /// Segments that arrived above `next`, beyond a gap.
     above: BTreeSet<u64>,
     /// Blocks reported so far, the most recent first, by a segment in them.
     recent: Vec<u64>,
@@ -179,7 +179,7 @@ impl Receiver {
     }
 }
 
-/// What happens next.
+/// An arrival: of data at the receiver, of an ACK at the senders.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
     Data(Packet),

@@ -46,7 +46,8 @@ fn gains_are_those_of_the_kernel() {
     assert_eq!(BW_ROUNDS, 10);
 }
 
-/// 10 segments of 1000 bytes per 100 ms, 739/256 of it, less 1 %: `10 << 24 / 100000 = 1677`; `1677 * 1000 * 739 >> 8 = 4841027`; `* 990000 >> 24 = 285662`.
+/// 10 segments of 1000 bytes per 100 ms, 739/256 of it, less 1 %: `10 << 24 / 100000 = 1677`;
+/// `1677 * 1000 * 739 >> 8 = 4841027`; `* 990000 >> 24 = 285662`.
 #[test]
 fn the_first_pacing_rate() {
     let (bbr, _) = flow(100_000);

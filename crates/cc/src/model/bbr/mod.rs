@@ -8,22 +8,23 @@
 //!   5.3.3.9 sets none of them, so that ProbeRTT's `cwnd_gain` of 0.5 would outlive it.
 //! - `CheckStartupHighLoss()` exists in prose only (section 5.3.1.3). It looks at the end of a loss
 //!   round spent in fast recovery, and sets `full_bw_now` too: the second example case expects it.
-//! - `SaveStateUponLoss()` runs once per recovery. The pseudo-code runs it at the first loss of each
-//!   round and once more when fast recovery begins, which would overwrite the values "saved at the
-//!   start of loss recovery" (section 2.15) by reduced ones and forget `undo_state`, set just
+//! - `SaveStateUponLoss()` runs once per recovery. The pseudo-code runs it at the first loss of
+//!   each round and once more when fast recovery begins, which would overwrite the values "saved at
+//!   the start of loss recovery" (section 2.15) by reduced ones and forget `undo_state`, set just
 //!   before.
 //! - ProbeRTT's window is `ProbeRTTCwnd()`, half a BDP (section 5.6.4.5); the prose beside it and
 //!   section 2.16.2 still say `MinPipeCwnd`.
-//! - Drain's window is not bounded by `inflight_longterm`: the pseudo-code of section 5.6.4.7 leaves
-//!   it out, the table of section 5.6.1 has it.
-//! - `IsTimeToCruise()` compares with `max_bw` as its pseudo-code does; the prose of section 5.3.3.1
-//!   says `BBR.bdp`, which follows `bw`.
+//! - Drain's window is not bounded by `inflight_longterm`: the pseudo-code of section 5.6.4.7
+//!   leaves it out, the table of section 5.6.1 has it.
+//! - `IsTimeToCruise()` compares with `max_bw` as its pseudo-code does; the prose of section
+//!   5.3.3.1 says `BBR.bdp`, which follows `bw`.
 //! - `MaxBwFilterLen` is two cycles, the previous and the present one (section 2.11); the filter of
 //!   Linux with a window of 2 would keep a third.
-//! - `OnInit()` gives no value to `probe_rtt_min_delay`, `probe_rtt_min_stamp`, `loss_round_delivered`
-//!   and `cycle_count`: the first two begin as `min_rtt` and its stamp, the others at zero.
-//! - A CE mark counts as congestion, which is all that section 3.6 asks for: as a loss in the round's
-//!   signals, in Startup as its end, while probing as an inflight that was too high.
+//! - `OnInit()` gives no value to `probe_rtt_min_delay`, `probe_rtt_min_stamp`,
+//!   `loss_round_delivered` and `cycle_count`: the first two begin as `min_rtt` and its stamp, the
+//!   others at zero.
+//! - A CE mark counts as congestion, which is all that section 3.6 asks for: as a loss in the
+//!   round's signals, in Startup as its end, while probing as an inflight that was too high.
 //! - The window and the pacing rate do not react to a segment that the host's own queue refused.
 
 mod path;
@@ -104,7 +105,7 @@ pub struct Bbr {
     undo: Undo,
 }
 
-/// What the endpoint fixed.
+/// The connection's [`Setup`] in the draft's names and units.
 #[derive(Clone, Copy, Debug)]
 struct Endpoint {
     /// C.InitialCwnd and the upper clamp of the window, segments.
@@ -721,8 +722,8 @@ impl Controller for Bbr {
         self.set_cwnd(rs);
     }
 
-    /// HandleLostPacket() (section 5.5.10.2). A "packet" is a segment here, so that InflightAtLoss()
-    /// finds the segment itself or the one before it.
+    /// HandleLostPacket() (section 5.5.10.2). A "packet" is a segment here, so that
+    /// InflightAtLoss() finds the segment itself or the one before it.
     fn on_lost(&mut self, ev: &LostSegment) {
         self.note_loss(ev.delivered);
         self.latest.count_range(ev.seq);

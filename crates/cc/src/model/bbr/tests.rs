@@ -187,8 +187,8 @@ fn losses_in_six_ranges_end_startup() {
     }
 }
 
-/// Section 5.5.10.2: of 100 in flight the third loss exceeds 2 %. `inflight_prev` is 99, `lost_prev`
-/// 2 and `lost_prefix` `(0.02 * 99 - 2) / 0.98`.
+/// Section 5.5.10.2: of 100 in flight the third loss exceeds 2 %. `inflight_prev` is 99,
+/// `lost_prev` 2 and `lost_prefix` `(0.02 * 99 - 2) / 0.98`.
 #[test]
 fn a_loss_too_many_ends_the_probe() {
     let mut bench = Bench::probing();

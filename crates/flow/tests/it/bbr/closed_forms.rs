@@ -121,10 +121,10 @@ fn shallow_buffers_cost_version_1_losses_in_every_cycle() {
     }
 }
 
-/// Version 1 does not slow down for a random loss of 1 % (Cardwell et al. 2016, figure 8). Version 3
-/// slows by as much in each round of ProbeBW_CRUISE, of which there are 63 at most, and starts anew
-/// (draft-ietf-ccwg-bbr, section 5.3.3.8.3): on the average `(1 - 0.99^63) / 0.63` of the rate at
-/// least.
+/// Version 1 does not slow down for a random loss of 1 % (Cardwell et al. 2016, figure 8). Version
+/// 3 slows by as much in each round of ProbeBW_CRUISE, of which there are 63 at most, and starts
+/// anew (draft-ietf-ccwg-bbr, section 5.3.3.8.3): on the average `(1 - 0.99^63) / 0.63` of the rate
+/// at least.
 #[test]
 fn a_random_loss_of_a_hundredth_costs_little() {
     let least = (1.0 - 0.99_f64.powi(63)) / 0.63;

@@ -2,7 +2,7 @@
 
 use super::Ns;
 
-/// How losses are found.
+/// The algorithm that marks segments lost before a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detector {
     /// RFC 6675.

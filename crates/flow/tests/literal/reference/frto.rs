@@ -1,6 +1,6 @@
 //! RFC 5682 section 3.1: forward RTO recovery with SACK.
 
-/// Where the algorithm stands.
+/// The step of section 3.1 that handles the next ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frto {
     /// Not running: conventional recovery, or none.
@@ -11,7 +11,7 @@ pub enum Frto {
     Step3 { may_send: u64 },
 }
 
-/// What an ACK decides.
+/// Outcome of steps 2 and 3 for one ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing yet.

@@ -23,7 +23,7 @@ pub type Ns = u64;
 /// One segment of the scoreboard.
 #[derive(Clone, Copy, Debug)]
 pub struct Seg {
-    /// Its last transmission.
+    /// Time of the last transmission, retransmissions included (RFC 8985 section 5.2).
     pub xmit: Ns,
     /// SACKed (RFC 2018).
     pub sacked: bool,

@@ -159,7 +159,7 @@ impl Rack {
     }
 }
 
-/// What step 5 found.
+/// Segments that step 5 of section 6.2 marked lost on one ACK or timer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Marked {
     pub lost: u64,

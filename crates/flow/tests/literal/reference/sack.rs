@@ -37,7 +37,7 @@ pub fn set_pipe(segs: &[Seg], una: u64, high_rxt: u64) -> u64 {
         .sum()
 }
 
-/// What NextSeg found.
+/// The segment to send next, by the rule of NextSeg (section 4) that chose it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Rules 1 and 3.

@@ -12,7 +12,7 @@ use super::tlp::{self, Tlp};
 use super::{Choices, Detector, Ns, OnTimeout, Reduction, Seg};
 use crate::law::Law;
 
-/// Where the connection stands.
+/// The reaction to a loss that is under way, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     Open,
@@ -30,7 +30,7 @@ pub enum State {
 struct AckKind {
     /// SND.UNA moved.
     advanced: bool,
-    /// It ended a reduction.
+    /// It moved the connection from any other state to [`State::Open`].
     ended: bool,
 }
 
