@@ -132,9 +132,10 @@ pub struct RecoveryConfig {
     pub frto_by: SpuriousRule,
     /// Whether segments that one ACK reports in two blocks count as reordered, by the order of the
     /// blocks. Two segments of one ACK say nothing of the order of their arrival (RFC 8985 section
-    /// 6.2 step 3). Linux sorts the blocks, so its source says the same
-    /// (`tcp_sacktag_write_queue`); with its receiver's compressed ACKs the measured kernel is yet
-    /// nearer to the order of the blocks (retransmissions on 20 Mbit/s x 30 ms).
+    /// 6.2 step 3). Linux sorts the blocks, so its source should say the same
+    /// (`tcp_sacktag_write_queue`), but with its receiver's compressed ACKs it does not behave so:
+    /// Reno on 20 Mbit/s x 30 ms with a buffer of a quarter BDP resends 220 segments in 120 s under
+    /// Linux 6.1, 216 to 223 with this and 185 to 189 without.
     ///
     /// Default: false; `linux`: true.
     pub reordering_in_ack: bool,
