@@ -177,3 +177,49 @@ fn runs_of_other_sources_are_made_again() {
     let again = run(&Rebuilt, dir.path());
     assert_eq!((again.made, again.reused), (1, 0));
 }
+
+/// Runs nothing but Reno, and counts its runs.
+struct RenoAlone(std::sync::atomic::AtomicUsize);
+
+impl Ground for RenoAlone {
+    fn name(&self) -> &str {
+        "reno-alone"
+    }
+
+    fn fingerprint(&self) -> &str {
+        Sim.fingerprint()
+    }
+
+    fn check(&self, spec: &RunSpec) -> Result<(), GroundError> {
+        match spec.flows[0].stack.to_string().as_str() {
+            "reno" => Ok(()),
+            other => Err(GroundError::Unable {
+                what: format!("`stack = {other}`"),
+                hint: "write `--set flow.main.stack=reno`".into(),
+            }),
+        }
+    }
+
+    fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Sim.run(spec)
+    }
+}
+
+#[test]
+fn a_case_that_cannot_be_run_is_refused_before_the_first_run() {
+    let two = format!("{SHORT}\n[matrix]\nflow.main.stack = [\"reno\", \"cubic\"]\n");
+    let scenario = Scenario::parse(&two, "two.toml", &Overrides::default()).unwrap();
+    let ground = RenoAlone(0.into());
+    let options = Options {
+        jobs: 1,
+        out: None,
+        resume: false,
+        captures: Captures::default(),
+        progress: &Silent,
+        interrupt: &NEVER,
+    };
+    let error = run_on(&scenario, &options, &ground).unwrap_err();
+    assert!(error.to_string().contains("case 1"), "{error}");
+    assert_eq!(ground.0.into_inner(), 0);
+}

@@ -63,6 +63,11 @@ impl Ground for Linux {
         &self.fingerprint
     }
 
+    fn check(&self, spec: &RunSpec) -> Result<(), GroundError> {
+        plan::plan(spec, self.product.module.as_deref())?;
+        Ok(())
+    }
+
     fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
         Ok(self.run_one(spec)?)
     }

@@ -36,6 +36,15 @@ pub trait Ground: Sync {
         Vec::new()
     }
 
+    /// Whether it can make this run. All cases are asked before the first run, so that a long
+    /// matrix does not end at a case that was never possible.
+    ///
+    /// # Errors
+    /// [`GroundError::Unable`].
+    fn check(&self, _spec: &RunSpec) -> Result<(), GroundError> {
+        Ok(())
+    }
+
     /// Makes one run.
     ///
     /// # Errors

@@ -47,6 +47,7 @@ impl Work<'_> {
                 )
             })
             .collect();
+        self.check(&missing)?;
         missing.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
 
         let jobs = match (self.options.jobs, self.ground.at_once()) {
@@ -96,6 +97,21 @@ impl Work<'_> {
             Some((_, error)) => Err(error),
             None => Ok(made),
         }
+    }
+
+    /// Asks the ground for every case that is still to be run, with the first of its seeds.
+    fn check(&self, missing: &[(usize, f64)]) -> Result<(), RunError> {
+        let mut units: Vec<&Unit> = missing.iter().map(|(i, _)| &self.units[*i]).collect();
+        units.sort_by_key(|u| u.case);
+        units.dedup_by_key(|u| u.case);
+        for unit in units {
+            let mut spec = self.scenario.cases[unit.case].run_spec(unit.seed);
+            spec.capture = self.options.captures.any();
+            if let Err(error) = self.ground.check(&spec) {
+                self.not_made(unit, error)?;
+            }
+        }
+        Ok(())
     }
 
     /// Makes one run; `None`: stopped from outside before it was complete.
