@@ -190,6 +190,9 @@ const UNUSED: &[&str] = &[
     "*/arch/*/boot/dts/*",
 ];
 
+/// What compiles a module of the user's in, in `net/ipv4/Makefile`.
+const MODULE_LINE: &str = "\nobj-y += fullpipe_module.o\n";
+
 /// A kernel like `base` with the congestion module in `file` compiled in, ready in seconds.
 ///
 /// # Errors
@@ -204,7 +207,9 @@ pub fn with_module(base: &str, file: &Path, say: &dyn Fn(&str)) -> Result<Produc
         .ok_or_else(|| wrong("no `.name = \"...\"` of a struct tcp_congestion_ops"))?;
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if module.is_empty() || module.len() > 15 || !module.chars().all(plain) {
-        return Err(wrong("the module's name is not 1 to 15 letters and digits"));
+        return Err(wrong(
+            "the module's name is not 1 to 15 letters, digits, `_` or `-`",
+        ));
     }
     let kernel = Product::find(base)?;
     let own = hash(&[&text]);
@@ -229,8 +234,10 @@ pub fn with_module(base: &str, file: &Path, say: &dyn Fn(&str)) -> Result<Produc
     let there = tree.join("net/ipv4/fullpipe_module.c");
     fs::write(&there, &text).map_err(LinuxError::io(&there))?;
     let makefile = tree.join("net/ipv4/Makefile");
-    let before = fs::read_to_string(&makefile).map_err(LinuxError::io(&makefile))?;
-    let with = format!("{before}\nobj-y += fullpipe_module.o\n");
+    let found = fs::read_to_string(&makefile).map_err(LinuxError::io(&makefile))?;
+    // A build that was killed leaves its line behind.
+    let before = found.replace(MODULE_LINE, "");
+    let with = format!("{before}{MODULE_LINE}");
     fs::write(&makefile, with).map_err(LinuxError::io(&makefile))?;
     say(&format!(
         "compiling `{module}` into Linux {}",

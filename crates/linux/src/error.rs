@@ -56,7 +56,7 @@ pub enum LinuxError {
     Module {
         /// The C file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Why none can be made of it: the name that it registers is missing or unfit.
         why: String,
     },
     /// What the kernel cannot do, by the key of the scenario.

@@ -368,7 +368,7 @@ impl Bbr {
         };
     }
 
-    // What the model sets.
+    // Pacing rate and window, from the model's bandwidth and least RTT.
 
     /// `bbr_init_pacing_rate_from_rtt`.
     fn init_pacing_rate(&mut self, sk: &Socket) {

@@ -33,7 +33,7 @@ pub(super) struct Look {
     pub(super) delivered_ms: u64,
 }
 
-/// What follows from a look.
+/// How the long-term sampling ends at an ACK (`bbr_lt_bw_sampling`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Nothing,

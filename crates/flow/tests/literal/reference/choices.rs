@@ -20,7 +20,7 @@ pub enum Reduction {
     Prr,
 }
 
-/// What a timeout marks lost.
+/// Which outstanding segments an expiry of the retransmission timer marks lost: the RFCs differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnTimeout {
     /// Everything outstanding (RFC 5681 section 3.1: the sender goes back to SND.UNA).
