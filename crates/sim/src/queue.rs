@@ -1,9 +1,16 @@
-//! The event queue: a 4-ary heap of (time, insertion number, target), 16 bytes an entry.
+//! The event queue: events in the order of (time, insertion number), 16 bytes each.
 //!
-//! It stays small by construction: a link keeps one pending event, not one per packet, and a flow's
-//! timer keeps one entry that moves lazily. Ties in time are broken by insertion order.
+//! A link keeps one pending event, not one per packet, and a flow's timer one entry that moves
+//! lazily: a few flows on one path have a few events. Those lie in one sorted run, the earliest
+//! last, and what is set now is hardly ever far from that end. When there are more than
+//! [`MOST_NEAR`], the later ones wait in a [`Wheel`], where setting one costs the same whatever
+//! their number.
+
+mod wheel;
 
 use fullpipe_units::Time;
+
+use wheel::Wheel;
 
 /// Index of what an event wakes: links, then timers, then the run's own marks.
 pub type Target = u32;
@@ -11,40 +18,45 @@ pub type Target = u32;
 /// Bits of a [`Target`] in the key.
 const TARGET_BITS: u32 = 24;
 
+/// Time, insertion number and target from the highest bit down: the order of keys is that of
+/// events.
+type Key = u128;
+
+/// From this number of events on the wheel takes the later ones.
+const MOST_NEAR: usize = 64;
+
 /// Pending events, earliest first.
 #[derive(Debug)]
 pub struct EventQueue {
-    /// `len` keys, then [`VACANT`] up to the end of the last group of four children.
-    heap: Vec<u128>,
-    len: usize,
-    /// Places of the root's four children, the least key first, vacant ones in their order behind:
-    /// the frequent events are those of a few links, which only change places near the root.
-    order: [u8; 4],
-    /// The root is over: the next event takes its place, or the pop is made up for.
-    hole: bool,
+    /// Every event up to `near_until`, the earliest last.
+    near: Vec<Key>,
+    /// Nanoseconds.
+    near_until: u64,
+    later: Option<Box<Wheel>>,
     inserted: u64,
 }
-
-/// Later than every event: a group of children is always full, so the least of it is found without
-/// counting.
-const VACANT: u128 = u128::MAX;
 
 impl Default for EventQueue {
     fn default() -> Self {
         Self {
-            heap: vec![VACANT; 5],
-            len: 0,
-            order: [1, 2, 3, 4],
-            hole: false,
+            near: Vec::with_capacity(2 * MOST_NEAR),
+            near_until: u64::MAX,
+            later: None,
             inserted: 0,
         }
     }
 }
 
 #[inline(always)]
-fn event(key: u128) -> (Time, Target) {
+fn event(key: Key) -> (Time, Target) {
     let target = (key as u64 & ((1 << TARGET_BITS) - 1)) as u32;
-    (Time::from_nanos((key >> 64) as u64), target)
+    (Time::from_nanos(nanos(key)), target)
+}
+
+/// When the event is due.
+#[inline(always)]
+fn nanos(key: Key) -> u64 {
+    (key >> 64) as u64
 }
 
 impl EventQueue {
@@ -52,7 +64,7 @@ impl EventQueue {
     pub const MAX_TARGETS: usize = 1 << TARGET_BITS;
 
     #[inline]
-    fn key(&mut self, at: Time, target: Target) -> u128 {
+    fn key(&mut self, at: Time, target: Target) -> Key {
         self.inserted += 1;
         (u128::from(at.as_nanos()) << 64)
             | u128::from((self.inserted << TARGET_BITS) | u64::from(target))
@@ -62,170 +74,117 @@ impl EventQueue {
     #[inline]
     pub fn push(&mut self, at: Time, target: Target) {
         let key = self.key(at, target);
-        if self.hole {
-            self.hole = false;
-            self.replace_root(key);
-        } else {
-            self.append(key);
+        if at.as_nanos() > self.near_until {
+            return self.push_later(key);
+        }
+        self.near.push(key);
+        self.settle_last();
+        if self.near.len() > MOST_NEAR && self.later.is_none() {
+            self.begin_wheel();
         }
     }
 
-    fn append(&mut self, key: u128) {
-        if self.len == self.heap.len() {
-            self.heap.extend([VACANT; 4]);
+    /// Moves the last key of the run to its place.
+    #[inline(always)]
+    fn settle_last(&mut self) {
+        let run = &mut self.near[..];
+        let mut place = run.len() - 1;
+        let key = run[place];
+        while place > 0 && run[place - 1] < key {
+            run[place] = run[place - 1];
+            place -= 1;
         }
-        let mut i = self.len;
-        self.len += 1;
-        // The root's child on the way up, if one gets a lesser key.
-        let mut child = i;
-        while i > 0 {
-            child = i;
-            let parent = (i - 1) / 4;
-            if self.heap[parent] <= key {
-                break;
-            }
-            self.heap[i] = self.heap[parent];
-            i = parent;
-        }
-        self.heap[i] = key;
-        if (1..=4).contains(&child) {
-            self.move_forward(child);
-        }
-    }
-
-    /// The key of a child of the root has become less.
-    fn move_forward(&mut self, place: usize) {
-        let key = self.heap[place];
-        let place = place as u8;
-        let mut i = if usize::from(place) == self.len - 1 {
-            usize::from(place) - 1
-        } else {
-            self.order.iter().position(|p| *p == place).unwrap_or(0)
-        };
-        while i > 0 && key < self.heap[usize::from(self.order[i - 1])] {
-            self.order[i] = self.order[i - 1];
-            i -= 1;
-        }
-        self.order[i] = place;
-    }
-
-    /// Pending events.
-    #[cfg(test)]
-    pub fn len(&self) -> usize {
-        self.len - usize::from(self.hole)
+        run[place] = key;
     }
 
     /// The earliest event.
     #[inline]
     pub fn next(&mut self) -> Option<(Time, Target)> {
-        if self.hole {
-            self.fill();
+        if self.near.is_empty() {
+            self.refill();
         }
-        let key = self.heap[0];
-        (self.len > 0).then(|| event(key))
+        self.near.last().copied().map(event)
     }
 
     /// The earliest event, for those who only look.
     pub fn peek(&self) -> Option<(Time, Target)> {
-        let first = if self.hole { self.order[0] } else { 0 };
-        let key = self.heap[usize::from(first)];
-        (self.len > usize::from(self.hole)).then(|| event(key))
+        let waiting = || self.later.as_ref().and_then(|wheel| wheel.first());
+        self.near.last().copied().or_else(waiting).map(event)
     }
 
-    /// Removes the earliest event, which [`EventQueue::next`] has returned: often another one
-    /// follows from it, and takes its place.
+    /// Removes the earliest event, which [`EventQueue::next`] has returned.
     #[inline]
     pub fn pop(&mut self) {
-        self.hole = self.len > 0;
+        self.near.pop();
     }
 
-    /// No event has taken the place of the one that is over.
-    fn fill(&mut self) {
-        self.hole = false;
-        self.len -= 1;
-        let last = std::mem::replace(&mut self.heap[self.len], VACANT);
-        if (1..=4).contains(&self.len) {
-            // A child of the root has gone: behind those that are left.
-            let gone = self.len as u8;
-            let at = self.order.iter().position(|p| *p == gone).unwrap_or(0);
-            for i in at + 1..self.len {
-                self.order[i - 1] = self.order[i];
-            }
-            self.order[self.len - 1] = gone;
-        }
-        if self.len > 0 {
-            self.replace_root(last);
-        }
-    }
-
-    /// Replaces the earliest event by one at `at` for `target`: one pass instead of a pop and a
-    /// push.
+    /// Replaces the earliest event, which [`EventQueue::next`] has returned, by one at `at` for
+    /// `target`: in one pass instead of a pop and a push.
     #[inline]
     pub fn replace_top(&mut self, at: Time, target: Target) {
         let key = self.key(at, target);
-        self.replace_root(key);
+        if at.as_nanos() > self.near_until {
+            self.near.pop();
+            self.push_later(key);
+        } else if let Some(last) = self.near.last_mut() {
+            *last = key;
+            self.settle_last();
+        }
     }
 
     #[inline]
-    fn replace_root(&mut self, key: u128) {
-        let [first, ..] = self.order;
-        let place = usize::from(first);
-        let second = self.heap[place];
-        if key < second {
-            self.heap[0] = key;
-            return;
+    fn push_later(&mut self, key: Key) {
+        if let Some(wheel) = &mut self.later {
+            wheel.put(key);
         }
-        self.heap[0] = second;
-        if self.len > 5 {
-            self.sift_down(place, key);
-        } else {
-            self.heap[place] = key;
-        }
-        let key = self.heap[place];
-        let mut i = 0;
-        while i < 3 && self.heap[usize::from(self.order[i + 1])] < key {
-            self.order[i] = self.order[i + 1];
-            i += 1;
-        }
-        self.order[i] = first;
     }
 
-    #[inline]
-    fn sift_down(&mut self, from: usize, key: u128) {
-        let heap = &mut self.heap[..];
-        let mut i = from;
-        loop {
-            let child = 4 * i + 1;
-            let children = heap.get(child..).and_then(|rest| rest.first_chunk::<4>());
-            let Some((least, at)) = children.map(least) else {
-                break;
-            };
-            if least >= key {
-                break;
-            }
-            heap[i] = least;
-            i = child + at;
+    /// There are many events: all but the first few wait in a wheel from now on.
+    #[cold]
+    fn begin_wheel(&mut self) {
+        let few = self.near.len() - MOST_NEAR / 8;
+        self.near_until = nanos(self.near[few]);
+        let mut wheel = Wheel::new(self.near_until);
+        let near_from = self.near.partition_point(|k| nanos(*k) > self.near_until);
+        for key in self.near.drain(..near_from) {
+            wheel.put(key);
         }
-        heap[i] = key;
+        self.later = Some(Box::new(wheel));
     }
-}
 
-/// The least of four keys and its index.
-#[inline(always)]
-fn least(&[a, b, c, d]: &[u128; 4]) -> (u128, usize) {
-    let (low, low_at) = if b < a { (b, 1) } else { (a, 0) };
-    let (high, high_at) = if d < c { (d, 3) } else { (c, 2) };
-    if high < low {
-        (high, high_at)
-    } else {
-        (low, low_at)
+    /// The run is over: the next one comes from the wheel.
+    #[inline(never)]
+    fn refill(&mut self) {
+        if let Some(wheel) = &mut self.later
+            && let Some(until) = wheel.take_first(&mut self.near, self.inserted)
+        {
+            self.near_until = until;
+            self.near.sort_unstable_by(|a, b| b.cmp(a));
+        }
+    }
+
+    /// Pending events.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.near.len() + self.later.as_ref().map_or(0, |wheel| wheel.len())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use fullpipe_run::ComponentRng;
+    use fullpipe_units::Span;
     use proptest::prelude::*;
+
+    /// The next event in a model: time, insertion number, target.
+    type Model = BTreeSet<(Time, u64, Target)>;
+
+    fn first(model: &Model) -> Option<(Time, Target)> {
+        model.first().map(|(at, _, target)| (*at, *target))
+    }
 
     proptest! {
         #[test]
@@ -233,30 +192,83 @@ mod tests {
             ops in prop::collection::vec((0u64..50, 0u32..4, 0u8..4), 1..200),
         ) {
             let mut queue = EventQueue::default();
-            let mut model = std::collections::BTreeSet::new();
+            let mut model = Model::new();
             for (n, (at, target, op)) in (0u64..).zip(ops) {
                 let event = (Time::from_nanos(at), target);
-                if op > 0 && queue.next().is_some() {
+                let replaces = op == 1 && queue.next().is_some();
+                if replaces {
                     model.pop_first();
-                    if op == 1 {
-                        queue.replace_top(event.0, event.1);
-                    } else {
-                        queue.pop();
-                    }
+                    queue.replace_top(event.0, event.1);
+                } else if op >= 2 && queue.next().is_some() {
+                    model.pop_first();
+                    queue.pop();
                 }
                 if op == 0 || op == 3 {
                     queue.push(event.0, event.1);
                 }
-                if op != 2 && (op != 1 || queue.len() > model.len()) {
+                if op == 0 || op == 3 || replaces {
                     model.insert((event.0, n, target));
                 }
-                let first = model.first().map(|(at, _, target)| (*at, *target));
                 prop_assert_eq!(queue.len(), model.len());
-                prop_assert_eq!(queue.peek(), first);
+                prop_assert_eq!(queue.peek(), first(&model));
                 if n % 3 == 0 {
-                    prop_assert_eq!(queue.next(), first);
+                    prop_assert_eq!(queue.next(), first(&model));
                 }
             }
         }
+    }
+
+    /// Thousands of events, soon dense and soon sparse, so that slots widen and narrow; some at the
+    /// very time of others, some many turns of the wheel later, some never.
+    #[test]
+    fn many_events_come_in_order_too() {
+        let mut rng = ComponentRng::new(1, "queue");
+        let mut draw = |n: u64| (rng.uniform() * n as f64) as u64;
+        let mut queue = EventQueue::default();
+        let mut model = Model::new();
+        let mut now = Time::ZERO;
+        for n in 0..400_000u64 {
+            // Nanoseconds to the next event, as a power of two: 16 ns or a millisecond.
+            let density = if n / 100_000 % 2 == 0 { 4 } else { 20 };
+            let wait = match draw(1000) {
+                0 => Span::MAX,
+                1..=9 => Span::from_nanos(draw(1 << 40)),
+                10..=300 => Span::ZERO,
+                _ => Span::from_nanos(draw(2000 << density)),
+            };
+            let target = n as u32 % 1000;
+            let at = Time::from_nanos(now.as_nanos().saturating_add(wait.as_nanos()));
+            assert_eq!(queue.peek(), first(&model));
+            if let Some((time, _)) = first(&model) {
+                assert_eq!(queue.next(), first(&model));
+                if time < Time::MAX {
+                    now = time;
+                }
+            }
+            match model.len() {
+                0..2000 => queue.push(at, target),
+                2000..2200 if draw(2) == 0 => queue.push(at, target),
+                2000..2200 => {
+                    model.pop_first();
+                    queue.replace_top(at, target);
+                }
+                _ => {
+                    for _ in 0..draw(300) {
+                        assert_eq!(queue.next(), first(&model));
+                        model.pop_first();
+                        queue.pop();
+                    }
+                    queue.push(at, target);
+                }
+            }
+            model.insert((at, n, target));
+        }
+        assert!(queue.later.is_some());
+        while let Some(event) = first(&model) {
+            assert_eq!(queue.next(), Some(event));
+            model.pop_first();
+            queue.pop();
+        }
+        assert_eq!((queue.next(), queue.peek(), queue.len()), (None, None, 0));
     }
 }
