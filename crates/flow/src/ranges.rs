@@ -1,10 +1,9 @@
 //! A set of segment numbers as disjoint, sorted ranges: what the receiver holds out of order, what
 //! the sender knows is SACKed.
 //!
-//! Changes come almost only at the two ends (new data at the back, repairs at the front), so a
-//! deque of ranges makes them constant time whatever the window.
-
-use std::collections::VecDeque;
+//! Changes come almost only at the two ends (new data at the back, repairs at the front). Ranges
+//! lie in one slice, so that looking one up is a matter of a few comparisons; what the front has
+//! lost is given back in blocks, so that either end changes in constant time whatever the window.
 
 /// Half-open range of segment numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -30,66 +29,76 @@ impl Range {
     }
 }
 
-/// Ranges from the highest down that a look-up tries one by one: an ACK reports up to four.
-const NEAR: usize = 4;
+/// Ranges below the highest that a look-up tries one by one: an ACK reports up to four blocks.
+const NEAR: usize = 3;
+
+/// From so many ranges on that are no more, half of all, their place is given back.
+const MOST_GONE: usize = 16;
 
 /// Disjoint, non-adjacent, sorted ranges.
 #[derive(Clone, Debug, Default)]
 pub struct RangeSet {
-    ranges: VecDeque<Range>,
+    ranges: Vec<Range>,
+    /// Ranges at the front that are no more.
+    gone: usize,
 }
 
 impl RangeSet {
+    /// The ranges, the lowest first.
+    #[inline]
+    fn held(&self) -> &[Range] {
+        &self.ranges[self.gone..]
+    }
+
     /// True if the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+        self.ranges.len() == self.gone
     }
 
     /// Number of ranges.
     pub fn ranges(&self) -> usize {
-        self.ranges.len()
+        self.ranges.len() - self.gone
     }
 
     /// The lowest range.
     pub fn first(&self) -> Option<Range> {
-        self.ranges.front().copied()
+        self.held().first().copied()
     }
 
     /// The highest range.
+    #[inline]
     pub fn last(&self) -> Option<Range> {
-        self.ranges.back().copied()
+        self.held().last().copied()
     }
 
     /// Ranges from the highest down.
     pub fn rev(&self) -> impl Iterator<Item = Range> + '_ {
-        self.ranges.iter().rev().copied()
+        self.held().iter().rev().copied()
     }
 
     /// The range that holds `seq`.
     #[inline]
     pub fn holding(&self, seq: u64) -> Option<Range> {
-        match self.ranges.back() {
-            Some(last) if seq < last.start => self.holding_below(seq),
-            Some(last) if seq < last.end => Some(*last),
+        match self.held() {
+            [below @ .., last] if seq < last.start => holding(below, seq),
+            [.., last] if seq < last.end => Some(*last),
             _ => None,
         }
     }
 
-    /// The same for a number below the highest range.
-    fn holding_below(&self, seq: u64) -> Option<Range> {
-        // What is asked for is near either end: the newest blocks, or the hole being repaired.
-        for r in self.ranges.iter().rev().take(NEAR).skip(1) {
-            if seq >= r.start {
-                return (seq < r.end).then_some(*r);
-            }
+    /// What of `range` is not in the set, if nothing of the set but its highest range reaches as
+    /// far as the beginning of `range`, as with new data; `None` if something may.
+    #[inline]
+    pub fn new_at_end(&self, range: Range) -> Option<Range> {
+        match self.last() {
+            Some(last) if range.start < last.start => None,
+            Some(last) => Some(Range {
+                start: range.start.max(last.end),
+                end: range.end,
+            }),
+            None => Some(range),
         }
-        let first = self.ranges.front()?;
-        if seq < first.end {
-            return (seq >= first.start).then_some(*first);
-        }
-        let i = self.ranges.partition_point(|r| r.end <= seq);
-        self.ranges.get(i).filter(|r| r.start <= seq).copied()
     }
 
     /// Adds `range` and returns the range of the set that holds it now; calls `new` with every part
@@ -99,7 +108,7 @@ impl RangeSet {
         if range.is_empty() {
             return range;
         }
-        match self.ranges.back_mut() {
+        match self.ranges[self.gone..].last_mut() {
             Some(last) if range.start < last.start => self.insert_below(range, new),
             Some(last) if range.start <= last.end => {
                 if range.end > last.end {
@@ -115,7 +124,7 @@ impl RangeSet {
                 *last
             }
             _ => {
-                self.ranges.push_back(range);
+                self.ranges.push(range);
                 new(range);
                 range
             }
@@ -125,7 +134,7 @@ impl RangeSet {
     /// The same for a range that begins below the highest one.
     fn insert_below(&mut self, range: Range, mut new: impl FnMut(Range)) -> Range {
         // First range that touches or follows the new one.
-        let i = self.ranges.partition_point(|r| r.end < range.start);
+        let i = self.gone + self.held().partition_point(|r| r.end < range.start);
         let mut merged = range;
         let mut at = range.start;
         let mut j = i;
@@ -161,20 +170,41 @@ impl RangeSet {
     /// Forgets everything below `seq`.
     #[inline]
     pub fn trim_below(&mut self, seq: u64) {
-        while let Some(first) = self.ranges.front_mut() {
-            if first.end <= seq {
-                self.ranges.pop_front();
-            } else {
+        while let Some(first) = self.ranges.get_mut(self.gone) {
+            if first.end > seq {
                 first.start = first.start.max(seq);
-                return;
+                break;
             }
+            self.gone += 1;
+        }
+        if self.gone >= MOST_GONE && 2 * self.gone >= self.ranges.len() {
+            self.ranges.drain(..self.gone);
+            self.gone = 0;
         }
     }
 
     /// Empties the set.
     pub fn clear(&mut self) {
         self.ranges.clear();
+        self.gone = 0;
     }
+}
+
+/// The one of these ranges that holds `seq`. What is asked for is near either end: the newest
+/// blocks, or the hole being repaired.
+fn holding(ranges: &[Range], seq: u64) -> Option<Range> {
+    let (far, near) = ranges.split_at(ranges.len().saturating_sub(NEAR));
+    for r in near.iter().rev() {
+        if seq >= r.start {
+            return (seq < r.end).then_some(*r);
+        }
+    }
+    let first = far.first()?;
+    if seq < first.end {
+        return (seq >= first.start).then_some(*first);
+    }
+    let i = far.partition_point(|r| r.end <= seq);
+    far.get(i).filter(|r| r.start <= seq).copied()
 }
 
 #[cfg(test)]
@@ -199,16 +229,22 @@ mod tests {
                     continue;
                 }
                 let (mut added, all) = (Vec::new(), start..start + len);
+                let at_end = set.new_at_end(Range { start, end: all.end });
+                let top = set.last().map_or(0, |r| r.start);
+                prop_assert_eq!(at_end.is_some(), start >= top);
                 let held = set.insert(Range { start, end: all.end }, |r| {
                     added.extend(r.start..r.end);
                 });
                 let expected: Vec<u64> = all.clone().filter(|s| !model.contains(s)).collect();
                 prop_assert_eq!(&added, &expected);
+                if let Some(new) = at_end {
+                    prop_assert_eq!((new.start..new.end).collect::<Vec<_>>(), expected);
+                }
                 model.extend(all.clone());
-                let members: Vec<u64> = set.ranges.iter().flat_map(|r| r.start..r.end).collect();
+                let members: Vec<u64> = set.held().iter().flat_map(|r| r.start..r.end).collect();
                 prop_assert_eq!(&members, &model.iter().copied().collect::<Vec<_>>());
-                let next = set.ranges.iter().skip(1);
-                prop_assert!(set.ranges.iter().zip(next).all(|(a, b)| a.end < b.start));
+                let next = set.held().iter().skip(1);
+                prop_assert!(set.held().iter().zip(next).all(|(a, b)| a.end < b.start));
                 prop_assert_eq!(set.holding(start), Some(held));
                 prop_assert!(held.start <= start && held.end >= all.end);
                 for seq in 0..230 {

@@ -125,23 +125,10 @@ impl Receiver {
     }
 
     /// A segment arrived; an ACK may be due at once.
-    #[inline]
+    #[inline(always)] // an ACK without blocks never sees the memory
     pub fn handle_segment(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
         if segment.syn {
-            // A late copy must not disturb the ACK of data that is pending.
-            self.counts.acks += 1;
-            self.opened = Some(now);
-            self.last_advertised = self.window_end();
-            return Some(Ack {
-                cum: self.next,
-                syn: true,
-                echo: segment.stamp,
-                stamp_ms: stamp_ms(now),
-                sacks: SackBlocks::default(),
-                dsack: false,
-                ece: false,
-                window_end: self.window_end(),
-            });
+            return Some(self.answer_syn(now, segment));
         }
         self.counts.arrived += 1;
         if self.cfg.ecn {
@@ -156,14 +143,30 @@ impl Receiver {
         self.irregular(now, segment)
     }
 
+    #[cold]
+    fn answer_syn(&mut self, now: Time, segment: &Segment) -> Ack {
+        // A late copy must not disturb the ACK of data that is pending.
+        self.counts.acks += 1;
+        self.opened = Some(now);
+        self.last_advertised = self.window_end();
+        Ack {
+            cum: self.next,
+            syn: true,
+            echo: segment.stamp,
+            stamp_ms: stamp_ms(now),
+            sacks: SackBlocks::default(),
+            dsack: false,
+            ece: false,
+            window_end: self.window_end(),
+        }
+    }
+
     /// A delayed or merged ACK is due.
     pub fn handle_timeout(&mut self, now: Time) -> Option<Ack> {
         if self.next_timeout() > now {
             return None;
         }
-        let mut blocks = SackBlocks::default();
-        self.report(&mut blocks);
-        Some(self.ack_with(now, blocks, false))
+        Some(self.ack_with_blocks(now))
     }
 
     /// A sender that was silent for a timeout begins anew: its ACKs are quick again
@@ -192,7 +195,7 @@ impl Receiver {
         self.quick.max(self.cfg.acks.quick)
     }
 
-    #[inline]
+    #[inline(always)]
     fn in_order(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
         self.counts.delivered += 1;
         self.next += 1;
@@ -208,7 +211,7 @@ impl Receiver {
             }
             return None;
         }
-        Some(self.ack_with(now, SackBlocks::default(), false))
+        Some(self.ack(now))
     }
 
     /// Out of order, a duplicate, or the filling of a gap: acknowledged at once unless ACKs are
@@ -220,19 +223,16 @@ impl Receiver {
             self.counts.out_of_order += 1;
         }
         self.highest = self.highest.max(seq);
-        let mut blocks = SackBlocks::default();
-        let mut dsack = false;
+        let alone = Range {
+            start: seq,
+            end: seq + 1,
+        };
+        let mut dsack = None;
         let mut overdue = None;
         if seq < self.next || self.ahead.holding(seq).is_some() {
             self.counts.duplicates += 1;
             self.quick = self.quick_again();
-            dsack = self.cfg.sack.enabled;
-            if dsack {
-                blocks.push(Range {
-                    start: seq,
-                    end: seq + 1,
-                });
-            }
+            dsack = Some(alone).filter(|_| self.cfg.sack.enabled);
         } else {
             self.counts.delivered += 1;
             self.grow_window();
@@ -248,14 +248,8 @@ impl Receiver {
             } else {
                 if self.merged > 0 && self.block_slot(seq) >= UNREPORTED_BLOCKS {
                     // What waits must be reported before a newer block takes its place.
-                    let mut blocks = SackBlocks::default();
-                    self.report(&mut blocks);
-                    overdue = Some(self.ack_with(now, blocks, false));
+                    overdue = Some(self.ack_with_blocks(now));
                 }
-                let alone = Range {
-                    start: seq,
-                    end: seq + 1,
-                };
                 let block = self.ahead.insert(alone, |_| {});
                 self.remember(block);
             }
@@ -266,8 +260,13 @@ impl Receiver {
             self.merge(now, rule);
             return overdue;
         }
-        self.report(&mut blocks);
-        Some(self.ack_with(now, blocks, dsack))
+        let mut ack = self.ack(now);
+        if let Some(duplicate) = dsack {
+            ack.dsack = true;
+            ack.sacks.push(duplicate);
+        }
+        self.report(&mut ack.sacks);
+        Some(ack)
     }
 
     /// Only repetitions beyond the third are merged: a filled hole, an advance by two segments and
@@ -324,6 +323,7 @@ impl Receiver {
             .map(|(_, r)| *r)
     }
 
+    #[inline]
     fn report(&self, blocks: &mut SackBlocks) {
         if self.ahead.is_empty() || !self.cfg.sack.enabled {
             return;
@@ -343,8 +343,16 @@ impl Receiver {
         }
     }
 
-    #[inline]
-    fn ack_with(&mut self, now: Time, sacks: SackBlocks, dsack: bool) -> Ack {
+    /// The ACK that is due, and what was received out of order.
+    fn ack_with_blocks(&mut self, now: Time) -> Ack {
+        let mut ack = self.ack(now);
+        self.report(&mut ack.sacks);
+        ack
+    }
+
+    /// The ACK that is due, without blocks.
+    #[inline(always)]
+    fn ack(&mut self, now: Time) -> Ack {
         self.pending = 0;
         self.quick = self.quick.saturating_sub(1);
         self.merged = 0;
@@ -358,8 +366,8 @@ impl Receiver {
             syn: false,
             echo: self.echo,
             stamp_ms: stamp_ms(now),
-            sacks,
-            dsack,
+            sacks: SackBlocks::default(),
+            dsack: false,
             ece: self.ece,
             window_end: self.last_advertised,
         }
@@ -407,9 +415,7 @@ impl Receiver {
         if more < step.max(1) || more < known {
             return None;
         }
-        let mut blocks = SackBlocks::default();
-        self.report(&mut blocks);
-        Some(self.ack_with(now, blocks, false))
+        Some(self.ack_with_blocks(now))
     }
 
     /// Holes below the highest segment held: what a host bounds.

@@ -141,7 +141,7 @@ impl SenderRecorder {
     }
 
     /// The sender has processed an ACK or a timeout.
-    #[inline]
+    #[inline(always)] // once per ACK: what it reads of the sender is at hand there
     pub fn on_sender(&mut self, now: Time, sender: &mut Sender<Stack>) {
         let samples = sender.rtt().samples();
         if samples != self.rtt_samples {

@@ -103,7 +103,7 @@ impl Stream {
     }
 
     /// The sender has processed an ACK or a timeout.
-    #[inline]
+    #[inline(never)] // few flows are streamed
     pub fn on_sender(&mut self, now: Time, ack_delay: Span, sender: &Sender<Stack>) {
         self.between.window(sender.cwnd());
         let phase = sender.phase();

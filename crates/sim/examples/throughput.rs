@@ -248,14 +248,13 @@ fn spec(case: &Case, stack: &str, seconds: Option<f64>) -> Result<RunSpec, Box<d
         let spread = Span::from_millis(high - low);
         let extra = spread.mul_f64(i as f64 / (case.flows.max(2) - 1) as f64);
         let delay = forward + extra;
-        let back = match links[1..].iter().position(|l| l.delay == delay) {
-            Some(j) => j + 1,
-            None => {
-                let name = format!("return-{}", links.len());
-                links.push(LinkSpec::pure_delay(&name, delay));
-                links.len() - 1
-            }
-        };
+        // Delays never fall from one flow to the next: only the last link can have the same.
+        let last = links[1..].last();
+        if last.is_none_or(|link| link.delay != delay) {
+            let name = format!("return-{}", links.len());
+            links.push(LinkSpec::pure_delay(&name, delay));
+        }
+        let back = links.len() - 1;
         let mut sender = SenderConfig::preset(Preset::Y2026, 1500);
         sender.window.max = case.window;
         flows.push(FlowSpec {

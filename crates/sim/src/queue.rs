@@ -1,8 +1,8 @@
 //! The event queue: events in the order of (time, insertion number), 16 bytes each.
 //!
 //! A link keeps one pending event, not one per packet, and a flow's timer one entry that moves
-//! lazily: a few flows on one path have a few events. Those lie in one sorted run, the earliest
-//! last, and what is set now is hardly ever far from that end. When there are more than
+//! lazily: a few flows on one path have a few events. Behind the first one those lie in a sorted
+//! run, the earliest last, and what is set now is hardly ever far from that end. When there are more than
 //! [`MOST_NEAR`], the later ones wait in a [`Wheel`], where setting one costs the same whatever
 //! their number.
 
@@ -22,15 +22,19 @@ const TARGET_BITS: u32 = 24;
 /// events.
 type Key = u128;
 
+/// Later than every event.
+const VACANT: Key = u128::MAX;
+
 /// From this number of events on the wheel takes the later ones.
 const MOST_NEAR: usize = 64;
 
 /// Pending events, earliest first.
 #[derive(Debug)]
 pub struct EventQueue {
-    /// Every event up to `near_until`, the earliest last.
+    /// The earliest event, or [`VACANT`]: it is not known yet.
+    first: Key,
+    /// Every other event up to `near_until`, nanoseconds, the earliest last.
     near: Vec<Key>,
-    /// Nanoseconds.
     near_until: u64,
     later: Option<Box<Wheel>>,
     inserted: u64,
@@ -39,6 +43,7 @@ pub struct EventQueue {
 impl Default for EventQueue {
     fn default() -> Self {
         Self {
+            first: VACANT,
             near: Vec::with_capacity(2 * MOST_NEAR),
             near_until: u64::MAX,
             later: None,
@@ -77,45 +82,41 @@ impl EventQueue {
         if at.as_nanos() > self.near_until {
             return self.push_later(key);
         }
-        self.near.push(key);
-        self.settle_last();
+        if key < self.first {
+            let first = std::mem::replace(&mut self.first, key);
+            if first != VACANT {
+                self.near.push(first);
+            }
+        } else {
+            self.near.push(key);
+            settle(&mut self.near, key);
+        }
         if self.near.len() > MOST_NEAR && self.later.is_none() {
             self.begin_wheel();
         }
     }
 
-    /// Moves the last key of the run to its place.
-    #[inline(always)]
-    fn settle_last(&mut self) {
-        let run = &mut self.near[..];
-        let mut place = run.len() - 1;
-        let key = run[place];
-        while place > 0 && run[place - 1] < key {
-            run[place] = run[place - 1];
-            place -= 1;
-        }
-        run[place] = key;
-    }
-
     /// The earliest event.
     #[inline]
     pub fn next(&mut self) -> Option<(Time, Target)> {
-        if self.near.is_empty() {
-            self.refill();
+        if self.first == VACANT {
+            self.find_first();
         }
-        self.near.last().copied().map(event)
+        (self.first != VACANT).then(|| event(self.first))
     }
 
     /// The earliest event, for those who only look.
     pub fn peek(&self) -> Option<(Time, Target)> {
         let waiting = || self.later.as_ref().and_then(|wheel| wheel.first());
-        self.near.last().copied().or_else(waiting).map(event)
+        let known = Some(self.first).filter(|key| *key != VACANT);
+        let near = || self.near.last().copied();
+        known.or_else(near).or_else(waiting).map(event)
     }
 
     /// Removes the earliest event, which [`EventQueue::next`] has returned.
     #[inline]
     pub fn pop(&mut self) {
-        self.near.pop();
+        self.first = self.near.pop().unwrap_or(VACANT);
     }
 
     /// Replaces the earliest event, which [`EventQueue::next`] has returned, by one at `at` for
@@ -124,12 +125,17 @@ impl EventQueue {
     pub fn replace_top(&mut self, at: Time, target: Target) {
         let key = self.key(at, target);
         if at.as_nanos() > self.near_until {
-            self.near.pop();
-            self.push_later(key);
-        } else if let Some(last) = self.near.last_mut() {
-            *last = key;
-            self.settle_last();
+            self.pop();
+            return self.push_later(key);
         }
+        self.first = match self.near.last_mut() {
+            Some(next) if *next < key => {
+                let first = std::mem::replace(next, key);
+                settle(&mut self.near, key);
+                first
+            }
+            _ => key,
+        };
     }
 
     #[inline]
@@ -152,22 +158,36 @@ impl EventQueue {
         self.later = Some(Box::new(wheel));
     }
 
-    /// The run is over: the next one comes from the wheel.
+    /// The run is over, if there was one: the next one comes from the wheel.
     #[inline(never)]
-    fn refill(&mut self) {
-        if let Some(wheel) = &mut self.later
+    fn find_first(&mut self) {
+        if self.near.is_empty()
+            && let Some(wheel) = &mut self.later
             && let Some(until) = wheel.take_first(&mut self.near, self.inserted)
         {
             self.near_until = until;
             self.near.sort_unstable_by(|a, b| b.cmp(a));
         }
+        self.pop();
     }
 
     /// Pending events.
     #[cfg(test)]
     pub fn len(&self) -> usize {
-        self.near.len() + self.later.as_ref().map_or(0, |wheel| wheel.len())
+        let first = usize::from(self.first != VACANT);
+        first + self.near.len() + self.later.as_ref().map_or(0, |wheel| wheel.len())
     }
+}
+
+/// Moves `key`, the last one of a run sorted otherwise, to its place.
+#[inline(always)]
+fn settle(run: &mut [Key], key: Key) {
+    let mut place = run.len() - 1;
+    while place > 0 && run[place - 1] < key {
+        run[place] = run[place - 1];
+        place -= 1;
+    }
+    run[place] = key;
 }
 
 #[cfg(test)]

@@ -149,6 +149,7 @@ impl<C: Controller> Sender<C> {
     }
 
     /// Ends disorder that healed, and a reduction whose data is acknowledged; true for the latter.
+    #[inline]
     pub(super) fn leave_phase_if_done(&mut self, now: Time) -> bool {
         let ended = self.recovery.leave_if_done(&mut self.board);
         if ended {
@@ -192,10 +193,14 @@ impl<C: Controller> Sender<C> {
     }
 
     /// Hands the segments that were just marked lost to a controller that wants each of them.
+    #[inline]
     pub(super) fn report_losses(&mut self, now: Time) {
-        if !self.delivery.samples() {
-            return;
+        if self.delivery.samples() {
+            self.report_each_loss(now);
         }
+    }
+
+    fn report_each_loss(&mut self, now: Time) {
         for (seq, sent) in self.board.take_fresh_losses() {
             if let Some(lost) = self.delivery.on_lost(now, seq, &sent) {
                 self.cc.on_lost(&lost);

@@ -72,16 +72,17 @@ impl<C: Controller> Sender<C> {
         if !self.recovery.may_arm_probe(&self.board) {
             return self.timers.stop_probe();
         }
-        if !self.rtt.has_sample() {
-            return self.timers.start_probe(now, self.cfg.rto.initial);
-        }
-        let two_srtt = self.rtt.srtt() * 2;
-        if self.board.flight() == 1 {
-            let wait = two_srtt + self.cfg.timers.max_ack_delay;
-            self.timers.start_probe(now, wait);
+        let alone = self.board.flight() == 1;
+        let measured = self.rtt.has_sample();
+        let wait = if !measured {
+            self.cfg.rto.initial
+        } else if alone {
+            self.rtt.srtt() * 2 + self.cfg.timers.max_ack_delay
         } else {
-            let wait = two_srtt + self.cfg.timers.probe_margin;
-            self.timers.start_probe(now, wait);
+            self.rtt.srtt() * 2 + self.cfg.timers.probe_margin
+        };
+        self.timers.start_probe(now, wait);
+        if measured && !alone {
             self.timers.hold_probe(now);
         }
     }

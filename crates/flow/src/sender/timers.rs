@@ -62,7 +62,7 @@ impl Timers {
     }
 
     /// The probe's timer never outlasts the retransmission timer (RFC 8985 section 7.2).
-    #[inline]
+    #[inline(always)]
     pub(super) fn start_probe(&mut self, now: Time, span: Span) {
         self.probe = self.clock.after(now, span).min(self.rto);
         self.probe_set = Time::MAX;

@@ -25,7 +25,13 @@ impl<C: Controller> Sender<C> {
             self.note_usage(true);
             return None;
         }
-        if self.board.lost_out() > 0 || self.board.nxt() >= self.limits.end() {
+        if self.board.lost_out() > 0
+            && self.recovery.may_retransmit()
+            && let Some(seq) = self.board.next_lost()
+        {
+            return Some(self.retransmit(now, seq));
+        }
+        if self.board.nxt() >= self.limits.end() {
             return self.poll_every_limit(now);
         }
         Some(self.send_new(now, pipe))

@@ -129,6 +129,9 @@ impl Meter {
     #[cold]
     #[inline(never)]
     fn book_at_an_edge(&mut self, entered: Time, begins: Time, departs: Time, size: u16) {
+        if departs <= self.measure_from {
+            return self.pass(size);
+        }
         self.occupy(entered, departs, 1);
         if entered < self.measure_from && departs > self.measure_from {
             // Some of those before it are gone by then.

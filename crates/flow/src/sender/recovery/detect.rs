@@ -77,13 +77,14 @@ impl Recovery {
         });
         // Only segments sent before the newest delivery are suspects that wait for the timer.
         let newest = rack.xmit();
-        let due = [pending, pending_retrans]
-            .into_iter()
-            .flatten()
-            .filter(|xmit| *xmit <= newest)
-            .map(|xmit| rack.lost_at(xmit, window))
-            .filter(|at| *at > now)
-            .min();
+        let waits_until = |xmit: Option<Time>| {
+            let at = rack.lost_at(xmit.filter(|xmit| *xmit <= newest)?, window);
+            (at > now).then_some(at)
+        };
+        let due = match (waits_until(pending), waits_until(pending_retrans)) {
+            (Some(original), Some(again)) => Some(original.min(again)),
+            (original, again) => original.or(again),
+        };
         timers.set_reorder(now, due);
         losses
     }

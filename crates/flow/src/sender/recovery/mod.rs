@@ -286,6 +286,7 @@ impl Recovery {
     }
 
     /// Ends disorder that healed, and a reduction whose data is acknowledged; true for the latter.
+    #[inline]
     pub(super) fn leave_if_done(&mut self, board: &mut Scoreboard) -> bool {
         match self.phase {
             Phase::Open => false,

@@ -83,6 +83,7 @@ pub(in crate::sender) enum Verdict {
 
 impl Recovery {
     /// What this ACK says of the reduction.
+    #[inline]
     pub(in crate::sender) fn judge_reduction(
         &mut self,
         ir: &Irregular<'_>,

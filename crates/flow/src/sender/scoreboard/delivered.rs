@@ -137,6 +137,16 @@ impl Scoreboard {
         if block.is_empty() {
             return;
         }
+        if let Some(new) = self.sacked.new_at_end(block) {
+            // The frequent case: nothing to look for.
+            if !new.is_empty() {
+                for seq in new.start..new.end {
+                    self.mark_sacked(seq, d);
+                }
+                self.sacked.insert(block, |_| {});
+            }
+            return;
+        }
         let known = self.sacked.holding(block.start);
         if known.is_some_and(|range| block.end <= range.end) {
             return;
