@@ -4,7 +4,8 @@
 //! [`cell`] lists the experiments; [`oracle`] runs them with Linux and [`simulated`] with the
 //! simulator; [`observed`] and [`simulated`] turn what was seen into one kind of record,
 //! [`measure`] reduces it; [`mod@reference`] keeps results as text, [`compare`] judges. [`causes`]
-//! says why cells are outside; [`report`], [`docs`] and [`figure`] show it all.
+//! says why cells are outside; [`report`], [`docs`] and [`figure`] show it all. [`fuzz`] searches
+//! for what no cell asks.
 
 // The oracle is a process of the host: its runner waits and shows the time left.
 #![allow(clippy::disallowed_methods)]
@@ -15,6 +16,7 @@ pub mod cell;
 pub mod compare;
 pub mod docs;
 pub mod figure;
+pub mod fuzz;
 pub mod measure;
 pub mod observed;
 pub mod oracle;

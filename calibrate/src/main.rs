@@ -1,6 +1,7 @@
 //! `fullpipe-calibrate`: runs the calibration cells with Linux and with the simulator, and
 //! compares.
 
+mod fuzz_command;
 mod table;
 
 use std::path::{Path, PathBuf};
@@ -72,6 +73,9 @@ enum Sub {
         after_help = "Examples:\n  fullpipe-calibrate figure\n  fullpipe-calibrate figure --to linux.svg"
     )]
     Figure(FigureArgs),
+    /// Search for scenarios on which the simulator and Linux part ways
+    #[command(after_help = fuzz_command::EXAMPLES)]
+    Fuzz(fuzz_command::FuzzArgs),
 }
 
 #[derive(Args)]
@@ -332,6 +336,7 @@ fn run(command: &Sub) -> Result<(), String> {
         Sub::Report(a) => report(a),
         Sub::Docs(a) => docs(a),
         Sub::Figure(a) => figure(a),
+        Sub::Fuzz(a) => fuzz_command::fuzz(a),
         Sub::Freeze(a) => {
             let out = a.places.oracle(1, 0, Duration::MAX).out;
             let (runs, missing) = reduce(&out, &cell::all())?;

@@ -1,0 +1,199 @@
+//! Running a draft on both grounds, and what is seen there.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicBool;
+
+use fullpipe_linux::Linux;
+use fullpipe_run::{FlowOutcome, Ground as _, GroundError, Outcome, RunSpec, Trace};
+use fullpipe_scenario::{Overrides, Scenario};
+use fullpipe_units::{Span, Time};
+
+use super::draft::Draft;
+
+/// The first case of a draft with its first seed, without time series.
+///
+/// # Errors
+/// It is no scenario.
+pub fn resolve(draft: &Draft) -> Result<RunSpec, String> {
+    let text = draft.to_string();
+    let scenario = Scenario::parse(&text, "drawn", &Overrides::default());
+    let scenario = scenario.map_err(|e| e.to_string())?;
+    let case = scenario.cases.first().ok_or("it has no case")?;
+    let mut spec = case.run_spec(scenario.seeds.first().copied().unwrap_or(1));
+    spec.trace = Trace::Off;
+    Ok(spec)
+}
+
+/// A run that differs from the given one in nothing that anybody could set: other random numbers,
+/// the start up to a millisecond later, the round trip some microseconds longer. The run itself for
+/// `nth` 0.
+pub fn perturbed(spec: &RunSpec, nth: u32) -> RunSpec {
+    let mut spec = spec.clone();
+    spec.seed += u64::from(nth);
+    // 16 of them: at most 0.915 ms, no multiple of a tick or of a packet time.
+    let later = Span::from_micros(61) * u64::from(nth);
+    for f in &mut spec.flows {
+        f.start = f.start + later;
+    }
+    let longer = Span::from_micros(u64::from(nth));
+    if let Some(link) = spec.links.first_mut() {
+        link.delay = link.delay + longer;
+        for change in &mut link.schedule {
+            change.delay = change.delay.map(|d| d + longer);
+        }
+    }
+    spec
+}
+
+/// What a ground made of a run.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Seen {
+    /// In the order of the scenario.
+    pub flows: Vec<FlowSeen>,
+}
+
+/// What was seen of a flow.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct FlowSeen {
+    /// Mbit/s of payload, from the flow's start to its completion or to the end of the run.
+    pub goodput: f64,
+    /// Mean of its RTT samples, ms.
+    pub rtt: f64,
+    /// Smallest one, ms.
+    pub rtt_min: f64,
+    /// From the start to the last ACK, s; the rest of the run if it did not complete. `None`: no
+    /// finite transfer.
+    pub completion: Option<f64>,
+    /// Segments sent, retransmissions included.
+    pub sent: u64,
+    /// Retransmissions.
+    pub retransmits: u64,
+    /// Data packets dropped on the path.
+    pub dropped: u64,
+    /// Segments that arrived a second time.
+    pub duplicates: u64,
+    /// Reductions.
+    pub events: u32,
+    /// Timeouts.
+    pub timeouts: u32,
+    /// Reductions undone.
+    pub undone: u32,
+    /// Mean window, segments.
+    pub cwnd: f64,
+    /// Largest window, segments.
+    pub cwnd_max: f64,
+}
+
+impl Seen {
+    /// From the outcome of a run.
+    pub fn of(spec: &RunSpec, outcome: &Outcome) -> Self {
+        let flows = spec.flows.iter().zip(&outcome.flows);
+        let flows = flows.map(|(f, o)| FlowSeen::of(f.sender.transfer.is_some(), spec, o));
+        Self {
+            flows: flows.collect(),
+        }
+    }
+}
+
+impl FlowSeen {
+    fn of(finite: bool, spec: &RunSpec, o: &FlowOutcome) -> Self {
+        let end = o.completed.unwrap_or(Time::ZERO + spec.duration);
+        let lasted = end.saturating_since(o.started).as_secs_f64();
+        let bits = o.totals.delivered as f64 * f64::from(o.mss) * 8.0;
+        let t = &o.totals;
+        let count = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        Self {
+            goodput: bits / 1e6 / lasted.max(1e-6),
+            rtt: o.rtt.mean_s().unwrap_or(0.0) * 1e3,
+            rtt_min: o.rtt.min().map_or(0.0, Span::as_millis_f64),
+            completion: finite.then_some(lasted),
+            sent: t.sent,
+            retransmits: t.retransmits,
+            dropped: t.dropped,
+            duplicates: t.duplicates,
+            events: count(t.loss_events),
+            timeouts: count(t.timeouts),
+            undone: count(t.undone),
+            cwnd: o.cwnd_mean,
+            cwnd_max: o.cwnd_max,
+        }
+    }
+}
+
+/// A ground without a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// It cannot do this, and says why.
+    Refused(String),
+    /// A fault: of the program, or the kernel ended early.
+    Fault(String),
+    /// Stopped from outside.
+    Stopped,
+}
+
+impl From<GroundError> for Failure {
+    fn from(error: GroundError) -> Self {
+        match error {
+            GroundError::Unable { what, .. } => Self::Refused(what),
+            GroundError::Interrupted => Self::Stopped,
+            other => Self::Fault(other.to_string()),
+        }
+    }
+}
+
+/// Runs in the simulator.
+///
+/// # Errors
+/// [`Failure`]; a panic is a fault.
+pub fn simulate(spec: &RunSpec) -> Result<Seen, Failure> {
+    let run = || fullpipe_sim::run(spec);
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(outcome)) => Ok(Seen::of(spec, &outcome)),
+        Ok(Err(violation)) => Err(Failure::Fault(violation.what)),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            Err(Failure::Fault(format!("panic: {}", text.unwrap_or("?"))))
+        }
+    }
+}
+
+/// The kernel that runs are made in.
+pub struct Kernel {
+    ground: Linux,
+}
+
+impl Kernel {
+    /// The one called `name` in the cache.
+    ///
+    /// # Errors
+    /// It is not there, with the remedy.
+    pub fn find(name: &str, interrupt: &'static AtomicBool) -> Result<Self, String> {
+        match Linux::new(name, interrupt) {
+            Ok(ground) => Ok(Self { ground }),
+            Err(error) => Err(format!("{error}: {}", error.hint())),
+        }
+    }
+
+    /// What tells its runs from those of another kernel.
+    pub fn fingerprint(&self) -> &str {
+        self.ground.fingerprint()
+    }
+
+    /// Whether it can do a run.
+    ///
+    /// # Errors
+    /// [`Failure::Refused`].
+    pub fn check(&self, spec: &RunSpec) -> Result<(), Failure> {
+        Ok(self.ground.check(spec)?)
+    }
+
+    /// Makes a run.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn run(&self, spec: &RunSpec) -> Result<Seen, Failure> {
+        let outcome = self.ground.run(spec)?;
+        Ok(Seen::of(spec, &outcome))
+    }
+}
