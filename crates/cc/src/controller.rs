@@ -130,6 +130,12 @@ pub trait Controller {
         false
     }
 
+    /// The state of a controller that has named ones, as its variable `state` numbers them: every
+    /// change of it is on the record of a trace, whatever the decimation.
+    fn state(&self) -> Option<u8> {
+        None
+    }
+
     /// Names and values of the algorithm's own variables, for traces: the same names in the same
     /// order at any time, at most [`MOST_VARIABLES`], NaN for what is not defined at the moment.
     fn report(&self, visit: &mut dyn FnMut(&'static str, f64));

@@ -1,6 +1,6 @@
 //! A flow at the host of its sender.
 
-use fullpipe_cc::Stack;
+use fullpipe_cc::{Controller, Stack};
 use fullpipe_flow::{Ack, Segment, Sender, TraceSink};
 use fullpipe_run::{
     ComponentRng, DropRules, FlowSpec, FlowTotals, RunSpec, SenderRecorder, derive_seed,
@@ -68,10 +68,20 @@ impl<O> FlowSender<O> {
         Self::new(NO_FLOW, f, seed, now, Record::Short(short), outlet)
     }
 
-    fn new(flow: u32, f: &FlowSpec, seed: u64, started: Time, record: Record, outlet: O) -> Self {
+    fn new(
+        flow: u32,
+        f: &FlowSpec,
+        seed: u64,
+        started: Time,
+        mut record: Record,
+        outlet: O,
+    ) -> Self {
         let (cfg, mut setup) = f.sender.clone().with_stack(&f.stack);
         setup.seed = derive_seed(seed, &f.name);
         let sender = Sender::new(cfg, f.stack.controller(setup), setup.seed);
+        if let Record::Lasting(recorder) = &mut record {
+            recorder.watch_state(sender.controller().state());
+        }
         Self {
             flow,
             sender,

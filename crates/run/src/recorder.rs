@@ -51,6 +51,8 @@ pub struct SenderRecorder {
     next_row: Time,
     between: Between,
     ack_delay: Span,
+    /// The controller's state at the latest ACK, if it has any and not every ACK makes a row.
+    state: Option<u8>,
     series: Series,
     /// Rows that leave at once.
     stream: Option<Stream>,
@@ -83,6 +85,7 @@ impl SenderRecorder {
             next_row,
             between: Between::new(),
             ack_delay: Span::MAX,
+            state: None,
             series: Series::default(),
             stream: None,
         }
@@ -100,6 +103,11 @@ impl SenderRecorder {
     pub fn with_flow(mut self, index: usize) -> Self {
         self.between.flow = u32::try_from(index).unwrap_or(u32::MAX);
         self
+    }
+
+    /// The controller begins in this state; every change of it makes a row.
+    pub fn watch_state(&mut self, first: Option<u8>) {
+        self.state = first.filter(|_| self.step != Span::MAX);
     }
 
     /// Rows go to `sink` while the run lasts, whatever the series holds: one per `step` (zero: one
@@ -169,6 +177,9 @@ impl SenderRecorder {
         if sender.has_log() {
             self.note_episodes(now, sender);
         }
+        if self.state.is_some() {
+            self.note_state(now, sender);
+        }
         if now >= self.next_row {
             self.row(now, sender);
         }
@@ -219,6 +230,14 @@ impl SenderRecorder {
             // An episode is always on the record, whatever the decimation.
             self.next_row = now;
         }
+    }
+
+    fn note_state(&mut self, now: Time, sender: &Sender<Stack>) {
+        let state = sender.controller().state();
+        if state != self.state && self.series.rows.len() < self.most {
+            self.next_row = now;
+        }
+        self.state = state;
     }
 
     #[cold]

@@ -77,14 +77,15 @@ impl Between {
     }
 }
 
-/// Rows of a flow that leave while the run goes on: at every change of its phase, at every episode,
-/// and once per step.
+/// Rows of a flow that leave while the run goes on: at every change of its phase or its controller's
+/// state, at every episode, and once per step.
 #[derive(Debug)]
 pub struct Stream {
     sink: Box<dyn TraceSink>,
     step: Span,
     next: Time,
     phase: Phase,
+    state: Option<u8>,
     pub between: Between,
 }
 
@@ -95,6 +96,7 @@ impl Stream {
             step,
             next: Time::ZERO,
             phase: Phase::Open,
+            state: None,
             between: Between {
                 flow,
                 ..Between::new()
@@ -106,12 +108,13 @@ impl Stream {
     #[inline(never)] // few flows are streamed
     pub fn on_sender(&mut self, now: Time, ack_delay: Span, sender: &Sender<Stack>) {
         self.between.window(sender.cwnd());
-        let phase = sender.phase();
-        if now < self.next && phase == self.phase && self.between.events.is_empty() {
+        let (phase, state) = (sender.phase(), sender.controller().state());
+        let changed = (phase, state) != (self.phase, self.state);
+        if now < self.next && !changed && self.between.events.is_empty() {
             return;
         }
         self.next = now + self.step;
-        self.phase = phase;
+        (self.phase, self.state) = (phase, state);
         let row = self.between.row(now, ack_delay, sender);
         let mut variables = [f64::NAN; MOST_VARIABLES];
         let mut n = 0;

@@ -63,6 +63,11 @@ pub trait Module: Clone {
         false
     }
 
+    /// [`Controller::state`].
+    fn state(&self) -> Option<u8> {
+        None
+    }
+
     /// An ACK arrived and moved [`Socket::snd_una`]; `slow_path` if it carried SACK blocks or met
     /// an unusual state.
     fn on_ack_event(&mut self, _sk: &mut Socket, _slow_path: bool) {}
@@ -330,6 +335,10 @@ impl<M: Module> Controller for Linux<M> {
 
     fn limits_itself(&self) -> bool {
         self.module.limits_itself()
+    }
+
+    fn state(&self) -> Option<u8> {
+        self.module.state()
     }
 
     fn report(&self, visit: &mut dyn FnMut(&'static str, f64)) {

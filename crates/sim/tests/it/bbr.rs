@@ -1,7 +1,7 @@
 //! `bbr-linux` against Linux' own BBR: twelve paths of 30 s, frozen.
 
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
-use fullpipe_run::Buffer;
+use fullpipe_run::{Buffer, FlowOutcome, Trace};
 use fullpipe_sim::run;
 use fullpipe_units::{Span, Time};
 
@@ -50,5 +50,31 @@ fn version_1_does_on_twelve_paths_what_the_kernel_does() {
             apart <= 2 || apart as f64 <= 0.15 * retransmits as f64,
             "{at}: {got}"
         );
+    }
+}
+
+/// When the state changed, and to which (variable `state`), from the first row on.
+fn states(flow: &FlowOutcome) -> Vec<(Time, f64)> {
+    let series = &flow.series;
+    let column = series.variables.iter().find(|(name, _)| *name == "state");
+    let rows = series.rows.iter().map(|row| row.time);
+    let mut all: Vec<_> = rows.zip(column.unwrap().1.iter().copied()).collect();
+    all.dedup_by_key(|(_, state)| *state);
+    all
+}
+
+/// A row per second misses most of what lasts 200 ms or a round trip.
+#[test]
+fn a_decimated_trace_has_every_change_of_state_at_its_time() {
+    for (stack, changes) in [("bbr-linux", 7), ("bbr", 20)] {
+        let timeline = |trace| {
+            let packets = Buffer::Packets(69);
+            let mut spec = dumbbell(20.0, 40, packets, 25.0, vec![flow("main", stack)]);
+            spec.trace = trace;
+            states(&run(&spec).unwrap().flows[0])
+        };
+        let full = timeline(Trace::Full);
+        assert!(full.len() >= changes, "{stack}: {full:?}");
+        assert_eq!(timeline(Trace::Every(Span::from_secs(1))), full, "{stack}");
     }
 }

@@ -505,6 +505,11 @@ impl Module for Bbr {
         self.mode == Mode::Startup
     }
 
+    /// 0 Startup, 1 Drain, 2 ProbeBW, 3 ProbeRTT, as `enum bbr_mode` has them.
+    fn state(&self) -> Option<u8> {
+        Some(self.mode as u8)
+    }
+
     /// `bbr_ssthresh`: no reduction, only the window to come back to.
     fn ssthresh(&mut self, sk: &mut Socket) -> u32 {
         self.save_cwnd(sk);
@@ -550,7 +555,7 @@ impl Module for Bbr {
     fn report(&self, _sk: &Socket, visit: &mut dyn FnMut(&'static str, f64)) {
         let per_second = |bw: u32| f64::from(bw) * 1e6 / f64::from(1 << BW_SCALE);
         let has_rtt = self.min_rtt_us < u32::MAX;
-        visit("state", self.state());
+        visit("state", f64::from(self.mode as u8));
         visit("bw", per_second(self.estimate()));
         let min_rtt = f64::from(self.min_rtt_us) * 1e-6;
         visit("min_rtt", if has_rtt { min_rtt } else { 0.0 });
@@ -561,13 +566,6 @@ impl Module for Bbr {
         visit("extra_acked", f64::from(self.aggregation.extra()));
         let policed = self.policer.rate().map_or(0.0, per_second);
         visit("policed_bw", policed);
-    }
-}
-
-impl Bbr {
-    /// 0 Startup, 1 Drain, 2 ProbeBW, 3 ProbeRTT, as `enum bbr_mode` has them.
-    fn state(&self) -> f64 {
-        self.mode as u8 as f64
     }
 }
 

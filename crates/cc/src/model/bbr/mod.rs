@@ -339,6 +339,10 @@ impl Controller for Bbr {
         self.state == State::ProbeRtt
     }
 
+    fn state(&self) -> Option<u8> {
+        Some(self.state as u8)
+    }
+
     fn report(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         let finite = |x: f64| if x.is_finite() { x } else { f64::NAN };
         let min_rtt = self.min_rtt.get().map_or(f64::NAN, Span::as_secs_f64);
