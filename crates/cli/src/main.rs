@@ -54,6 +54,7 @@ fn run() -> Exit {
         Command::List(list) => commands::list::list(list),
         Command::Schema(schema) => commands::schema::schema(schema),
         Command::Check(check) => commands::check::check(check),
+        Command::Falsify(falsify) => commands::falsify::falsify(falsify),
         Command::Send(send) => commands::send::send(send),
         Command::Ping(ping) => commands::send::ping::ping(ping),
         Command::Linux(linux) => commands::linux::run(linux),

@@ -26,5 +26,5 @@ mod switches;
 pub use build::{Request, Source, build, needs, with_module};
 pub use error::LinuxError;
 pub use ground::Linux;
-pub use product::{DEFAULT_VERSION, Product, cache};
+pub use product::{DEFAULT_VERSION, Product, cache, user_cache};
 pub use switches::MODULES;

@@ -98,13 +98,18 @@ impl Product {
     }
 }
 
-/// `$XDG_CACHE_HOME/fullpipe/linux`, or the same under `~/.cache`.
+/// Where kernels are: `linux` in the [`user_cache`].
 pub fn cache() -> PathBuf {
+    user_cache().join("linux")
+}
+
+/// `$XDG_CACHE_HOME/fullpipe`, or the same under `~/.cache`.
+pub fn user_cache() -> PathBuf {
     let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let base = base.filter(|p| p.is_absolute());
     let home = || std::env::var_os("HOME").map(|h| Path::new(&h).join(".cache"));
     let base = base.or_else(home).unwrap_or_else(std::env::temp_dir);
-    base.join("fullpipe").join("linux")
+    base.join("fullpipe")
 }
 
 /// Where a kernel of that name is, or will be.

@@ -38,6 +38,7 @@
 pub mod agreement;
 pub mod capture;
 pub mod compare;
+pub mod falsify;
 pub mod label;
 pub mod precision;
 pub mod result;

@@ -20,6 +20,7 @@ mod scenario;
 mod schema;
 mod study;
 mod value;
+mod world;
 
 pub use case::Case;
 pub use diagnostic::{Diagnostic, Diagnostics};
@@ -28,6 +29,7 @@ pub use scenario::{
     Against, Expectation, Measure, Overrides, Precision, Report, Scenario, TraceMode,
 };
 pub use study::Study;
+pub use world::{Negative, WorldKey};
 
 pub use fullpipe_metrics::{FlowGroup, RecoveredAt, TrafficGroup, TrafficKind};
 

@@ -2,6 +2,7 @@
 
 use crate::case::Case;
 use crate::diagnostic::Diagnostic;
+use crate::world::{Negative, WorldKey};
 
 /// A scenario: what is run, and what is expected of it.
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub struct Scenario {
     pub cases: Vec<Case>,
     /// What the results are held against.
     pub expectations: Vec<Expectation>,
+    /// Wrong worlds, in which an expectation must fail.
+    pub negatives: Vec<Negative>,
     /// Measurement settings.
     pub measure: Measure,
     /// Figures asked for.
@@ -43,6 +46,8 @@ pub struct Overrides {
     pub repeat: Option<u32>,
     /// `--quick`: with what `[quick]` sets.
     pub quick: bool,
+    /// What differs in the world that is looked at, put in after the values of the matrix.
+    pub world: Vec<WorldKey>,
 }
 
 /// What is measured, as far as it does not differ between cases; the times are in [`Case`].
@@ -101,6 +106,8 @@ pub struct Expectation {
     pub pairs: Vec<(usize, usize)>,
     /// What a case is held against.
     pub against: Against,
+    /// Why no world is known in which it fails.
+    pub toothless: Option<String>,
 }
 
 /// What the value of a case is held against.

@@ -1,6 +1,6 @@
 //! A parsed stack: from its spelling to a controller and back.
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -10,7 +10,7 @@ use crate::classic::{Classic, Setup, WindowLaw};
 use crate::controller::Controller;
 #[cfg(feature = "linux")]
 use crate::linux::Linux;
-use crate::params::{ParamError, Params};
+use crate::params::{Domain, ParamError, ParamSpec, Params};
 use crate::sending::{InitialSending, PacingGains};
 use crate::startup::Start;
 use crate::startup::standard::Standard;
@@ -175,6 +175,46 @@ impl StackSpec {
     /// The window law's registry name.
     pub fn law_name(&self) -> &'static str {
         self.parts[0].entry.name
+    }
+
+    /// The same stack without its part of this kind; `None` if it has no such part, or cannot be
+    /// without it.
+    pub fn without(&self, kind: Kind) -> Option<StackSpec> {
+        let mut rest = self.clone();
+        let at = rest
+            .parts
+            .iter()
+            .skip(1)
+            .position(|p| p.entry.kind == kind)?
+            + 1;
+        rest.parts.remove(at);
+        Some(rest)
+    }
+
+    /// Numbers that the first part takes, given or not, with their values.
+    pub fn numbers(&self) -> impl Iterator<Item = (&'static ParamSpec, f64)> {
+        let leader = &self.parts[0];
+        let number = |p: &&ParamSpec| matches!(p.domain, Domain::Number { .. });
+        let params = leader.entry.params.iter().filter(number);
+        params.map(|p| (p, leader.params.number(p.name)))
+    }
+
+    /// The same stack with another number in its first part.
+    ///
+    /// # Errors
+    /// If the part does not take it.
+    pub fn with_number(&self, name: &str, value: f64) -> Result<StackSpec, StackError> {
+        let mut other = self.clone();
+        let leader = &mut other.parts[0];
+        let refuse = |error| StackError::of_param(leader.entry.name, error);
+        leader
+            .params
+            .set(name, &value.to_string())
+            .map_err(refuse)?;
+        leader.component = (leader.entry.build)(&leader.params).map_err(|why| {
+            StackError::of_param(leader.entry.name, ParamError::Contradiction { why })
+        })?;
+        Ok(other)
     }
 }
 

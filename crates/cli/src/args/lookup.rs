@@ -51,6 +51,8 @@ pub enum Described {
     Scenario,
     /// What `run --format json` prints
     Result,
+    /// What `falsify --format json` prints
+    Falsification,
 }
 
 /// `fullpipe check`.

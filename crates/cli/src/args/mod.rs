@@ -1,6 +1,7 @@
 //! The command line: each flag and its documentation once; help, man pages, completions and
 //! `docs/cli.md` come from here. One file per group of commands.
 
+mod falsify;
 mod linux;
 mod lookup;
 mod parse;
@@ -11,6 +12,7 @@ mod serve;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+pub use falsify::Falsify;
 pub use linux::{Linux, LinuxAction, LinuxBuild};
 pub use lookup::{Check, Completions, Described, List, Listed, Man, Schema};
 pub use parse::{at_least_one, key_value, seed};
@@ -55,6 +57,9 @@ pub enum Command {
     Schema(Schema),
     /// Check scenarios without running them
     Check(Check),
+    /// Tell which expectations of a scenario could fail at all
+    #[command(long_about = falsify::ABOUT)]
+    Falsify(Falsify),
     /// Send to a host that runs `fullpipe serve`, or receive from it; copy files
     #[command(long_about = SEND_ABOUT)]
     Send(Box<Send>),
@@ -71,7 +76,7 @@ pub enum Command {
 }
 
 /// The names of [`Command`]; a test compares the two.
-pub const COMMANDS: [&str; 13] = [
+pub const COMMANDS: [&str; 14] = [
     "run",
     "compare",
     "report",
@@ -80,6 +85,7 @@ pub const COMMANDS: [&str; 13] = [
     "list",
     "schema",
     "check",
+    "falsify",
     "send",
     "ping",
     "linux",

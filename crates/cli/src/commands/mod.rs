@@ -3,6 +3,7 @@
 pub mod check;
 pub mod compare;
 pub mod export;
+pub mod falsify;
 pub mod linux;
 pub mod list;
 pub mod report;

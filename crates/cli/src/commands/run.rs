@@ -24,7 +24,14 @@ use crate::{commands, ground, output, view};
 /// Runs the command.
 pub fn run(args: &Run) -> Result<Exit, Failure> {
     let ground = ground::find(args, &INTERRUPT)?;
-    let (scenarios, studies) = load(args)?;
+    let overrides = Overrides {
+        set: args.set.clone(),
+        seed: args.seed,
+        repeat: args.repeat.map(u32::from),
+        quick: args.quick,
+        world: Vec::new(),
+    };
+    let (scenarios, studies) = load(&args.scenarios, &overrides)?;
     let directories = directories(args, &scenarios, &studies)?;
     listen_for_interrupts()?;
     let mut results = Vec::new();
@@ -79,13 +86,10 @@ fn together(scenarios: &[Scenario], studies: &[Study]) -> page::Study {
 }
 
 /// Every scenario is read before the first one runs; a study is its scenarios.
-fn load(args: &Run) -> Result<(Vec<Scenario>, Vec<Study>), Failure> {
-    let overrides = Overrides {
-        set: args.set.clone(),
-        seed: args.seed,
-        repeat: args.repeat.map(u32::from),
-        quick: args.quick,
-    };
+pub fn load(
+    names: &[String],
+    overrides: &Overrides,
+) -> Result<(Vec<Scenario>, Vec<Study>), Failure> {
     let mut scenarios = Vec::new();
     let mut studies = Vec::new();
     let mut wrong = false;
@@ -94,12 +98,12 @@ fn load(args: &Run) -> Result<(Vec<Scenario>, Vec<Study>), Failure> {
         let lines = diagnostics.0.iter();
         lines.for_each(|d| output::error(&d.to_string()));
     };
-    for name in &args.scenarios {
-        match fullpipe_scenario::load(name, &overrides) {
+    for name in names {
+        match fullpipe_scenario::load(name, overrides) {
             Ok(Loaded::Scenario(scenario)) => scenarios.push(*scenario),
             Ok(Loaded::Study(study)) => {
                 for name in &study.scenarios {
-                    match Scenario::load(name, &overrides) {
+                    match Scenario::load(name, overrides) {
                         Ok(scenario) => scenarios.push(scenario),
                         Err(diagnostics) => say(diagnostics),
                     }

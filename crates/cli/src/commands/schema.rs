@@ -1,5 +1,6 @@
 //! `fullpipe schema`.
 
+use fullpipe_results::falsify::Falsification;
 use fullpipe_results::result::RunResult;
 use fullpipe_scenario::Scenario;
 
@@ -12,6 +13,7 @@ pub fn schema(args: &Schema) -> Result<Exit, Failure> {
     let schema = match args.what {
         Described::Scenario => Scenario::json_schema(),
         Described::Result => RunResult::json_schema(),
+        Described::Falsification => Falsification::json_schema(),
     };
     output::data(&format!("{:#}\n", schema.as_value()))?;
     Ok(Exit::Ok)

@@ -3,6 +3,7 @@
 
 mod column;
 mod expectations;
+mod falsification;
 mod flows;
 mod rows;
 #[cfg(test)]
@@ -15,6 +16,7 @@ use std::fmt::Write as _;
 use fullpipe_results::result::{CaseResult, RunResult};
 use serde_json::json;
 
+pub use falsification::falsification;
 pub use rows::csv;
 
 /// The table: one row per flow and case, one per traffic and case, what the spread is, then the

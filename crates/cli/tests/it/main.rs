@@ -7,6 +7,7 @@ mod architecture;
 mod captures;
 mod command_lines;
 mod export;
+mod falsify;
 mod formats;
 mod pages;
 mod process;

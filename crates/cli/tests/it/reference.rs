@@ -44,6 +44,7 @@ fn man_pages_are_written_for_every_command() {
         "-compare",
         "-completions",
         "-export",
+        "-falsify",
         "-linux",
         "-linux-build",
         "-linux-list",

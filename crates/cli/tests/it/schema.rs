@@ -81,7 +81,13 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<
                     found.push(format!("{at}: {value} is below {rule}"));
                 }
             }
-            "anyOf" => {
+            "const" => {
+                if value != rule {
+                    found.push(format!("{at}: {value} is not {rule}"));
+                }
+            }
+            // The alternatives of our schemas exclude each other.
+            "anyOf" | "oneOf" => {
                 let fits = |inner: &Value| {
                     let mut inside = Vec::new();
                     check(root, inner, value, at, &mut inside);

@@ -4,6 +4,7 @@ mod agreement;
 mod compare;
 mod determinism;
 mod expect;
+mod falsify;
 mod metrics;
 mod precision;
 #[path = "../../../scenario/tests/it/ratios.rs"]

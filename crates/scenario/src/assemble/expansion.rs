@@ -7,11 +7,14 @@ use crate::files::Files;
 use crate::matrix::{self, Axis, Draft};
 use crate::resolve;
 use crate::value::Findings;
+use crate::world::Changed;
 
 /// Makes the cases.
 pub(super) struct Expansion<'a> {
     pub draft: &'a Draft<'a>,
     pub files: &'a Files,
+    /// What differs in this world.
+    pub world: &'a [Changed],
 }
 
 impl Expansion<'_> {
@@ -94,10 +97,12 @@ impl Expansion<'_> {
             .zip(&digits)
             .map(|(axis, digit)| &axis.values[*digit])
             .collect();
-        for (address, field) in values
-            .iter()
-            .flat_map(|value| &value.sets)
+        let of_world = self.world.iter().filter(|change| change.applies_to(index));
+        let sets = values.iter().flat_map(|value| &value.sets);
+        for (address, field) in sets
             .chain(&self.draft.last)
+            .map(|(address, field)| (address, field))
+            .chain(of_world.map(|change| (&change.address, &change.field)))
         {
             if let Err(message) = address.apply(&mut config, field) {
                 let key = address.key.name.to_owned();

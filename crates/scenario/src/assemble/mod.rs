@@ -12,6 +12,7 @@ use super::keys::{Measures, Path, SECTIONS, Top};
 use super::matrix::{self, Config, Draft, Names, Section};
 use super::scenario::{Measure, Overrides, Scenario};
 use super::value::{At, Free, Key, Reader, Record, Table, Value};
+use super::world;
 use expansion::{Expansion, count};
 use faults::whole_file;
 use names::{distinct, flow_names, member_names};
@@ -36,6 +37,11 @@ pub(super) fn scenario(
         .iter()
         .map(|(key, value)| (key.clone(), sources.argument("--set", value)))
         .collect();
+    let world: Vec<usize> = overrides
+        .world
+        .iter()
+        .map(|change| sources.argument(&change.key, &change.value))
+        .collect();
     let (entries, faults) = sources.parse(file);
     if !faults.is_empty() {
         return Err(written_out(&sources, faults));
@@ -59,6 +65,7 @@ pub(super) fn scenario(
         tables(&mut top, &Top::expect),
         tables(&mut top, &Top::report),
     );
+    let negative = tables(&mut top, &Top::negative);
     let config = Config {
         path: table(&mut top, &Top::path, Path::KEYS),
         measure: table(&mut top, &Top::measure, Measures::KEYS),
@@ -103,6 +110,8 @@ pub(super) fn scenario(
         let hint = Some("only `name` and `about` may stand beside it".to_owned());
         reader.refuse_key(field.at, "study", "this is a study, not a scenario", hint);
     }
+    let world = world::changes(&mut reader, &overrides.world, &world, &names);
+    let negatives = world::negatives(&mut reader, &negative, &names);
     let matrix_is_good = reader.findings.faults.len() == before_matrix;
 
     let top = At::<Top>::new(&config.top, "");
@@ -116,6 +125,7 @@ pub(super) fn scenario(
                 let expansion = Expansion {
                     draft: &draft,
                     files: &files,
+                    world: &world,
                 };
                 cases = expansion.run(count, &mut reader.findings.faults, &mut warnings);
             }
@@ -154,6 +164,7 @@ pub(super) fn scenario(
                 seeds,
                 cases,
                 expectations,
+                negatives,
                 measure: Measure {
                     trace: Measures::read(&config.measure).trace,
                     precision,

@@ -111,6 +111,7 @@ fn expectation(reader: &mut Reader<'_>, table: &Referring<'_, Expect>) -> Option
         cases,
         pairs,
         against,
+        toothless: table.toothless.clone(),
     })
 }
 

@@ -1,4 +1,4 @@
-//! Keys of `[measure]`, `[[expect]]` and `[[report]]`.
+//! Keys of `[measure]`, `[[expect]]`, `[[negative]]` and `[[report]]`.
 
 use fullpipe_metrics::Metric;
 use fullpipe_units::Span;
@@ -79,6 +79,18 @@ keys! {
             "where the bound comes from";
         @fixed quick: flag [or "with and without `--quick`"], false,
             "false: not with `--quick`; true: only with it";
+        @fixed toothless: text, "a closed form that holds for any law: checks the path",
+            "why no world is known in which it fails; `fullpipe falsify` then accepts that";
+    }
+}
+
+keys! {
+    /// `[[negative]]`.
+    Negative {
+        @fixed about: text ~ r#""no loss: nothing to recover from""#, "the traffic is switched off",
+            "what is wrong with this world";
+        @fixed set: free ~ r#"{ "path.loss" = 0 }"#, { "traffic.blast.enabled" = false },
+            "dotted keys and their values there, whatever [matrix] says";
     }
 }
 

@@ -16,7 +16,7 @@ use super::value::{Section, Seeds, Table, keys};
 
 pub(super) use flow::{Direction, DropPlace, DropTable, Flow, FlowKeys};
 pub(super) use loss::loss;
-pub(super) use measure::{Expect, Figure, Figures, Measures, RECOVERED, RecoveredTable};
+pub(super) use measure::{Expect, Figure, Figures, Measures, Negative, RECOVERED, RecoveredTable};
 pub(super) use path::{
     Back, Change, DelayChange, Element, Link, LinkKeys, Path, PathChange, PathChanges, PathKeys,
     PolicerTable, ReorderTable, Route, RttChange,
@@ -50,6 +50,8 @@ keys! {
             "in a file with `name`, `about` and this alone: scenarios that make one report";
         @fixed measure: table(Measures), (), "what is measured and from when";
         @fixed expect: tables(Expect), (), "a bound that the result must keep";
+        @fixed negative: tables(Negative), (),
+            "a wrong world, in which an expectation must fail: see `fullpipe falsify`";
         @fixed report: tables(Figures), (), "a figure to draw";
     }
 }
@@ -62,6 +64,7 @@ pub(super) const SECTIONS: &[Section] = &[
     ("[[traffic]]", Traffic::KEYS),
     ("[measure]", Measures::KEYS),
     ("[[expect]]", Expect::KEYS),
+    ("[[negative]]", Negative::KEYS),
 ];
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ impl Axis {
 
 impl AxisValue {
     /// A value of the key that `address` names.
-    pub(super) fn read(
+    pub fn read(
         reader: &mut Reader<'_>,
         address: &Address,
         node: &Node,

@@ -9,9 +9,10 @@ mod read;
 use super::keys::{Flow, FlowKeys, Link, LinkKeys, Traffic, TrafficKeys};
 use super::value::{Key, Record, Table};
 
+pub(super) use address::Address;
 pub(super) use axis::{Axis, AxisValue, digits, moved};
 pub(super) use change::Draft;
-pub(super) use read::axes;
+pub(super) use read::{axes, flatten};
 
 /// A scenario's tables as read; a case is a copy with the values of the axes put in.
 #[derive(Clone, Debug)]

@@ -186,7 +186,7 @@ fn bundles(reader: &mut Reader<'_>, name: &str, items: &[Node], full: &str, name
 
 /// `flow.main.stack = [...]` without quotes is a nest of tables in TOML. A table in braces is a
 /// value.
-pub(super) fn flatten<'a>(
+pub(crate) fn flatten<'a>(
     sources: &Sources,
     entries: &'a [Entry],
     path: &str,

@@ -48,6 +48,26 @@ const CASES: &[(&str, &str, &str)] = &[
         "queue = { kind = \"pie\", update = \"1ns\" }",
     ),
     (
+        "negative: nothing set, nothing said",
+        "end",
+        "[[negative]]\nset = {}",
+    ),
+    (
+        "negative: a key that is none",
+        "end",
+        "[[negative]]\nabout = \"a\"\nset = { \"flow.main.stak\" = \"reno\" }",
+    ),
+    (
+        "negative: a key that no case is made of",
+        "end",
+        "[[negative]]\nabout = \"a\"\nset = { seeds = 3 }",
+    ),
+    (
+        "negative: a value that is none",
+        "end",
+        "[[negative]]\nabout = \"a\"\nset = { \"path.rate\" = \"fast\" }",
+    ),
+    (
         "baseline: no matrix",
         "end",
         "[measure]\nbaseline = { \"path.mtu\" = 1500 }",

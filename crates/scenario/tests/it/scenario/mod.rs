@@ -4,6 +4,7 @@ mod expect;
 mod flow;
 mod matrix;
 mod published;
+mod world;
 
 use fullpipe_cc::Count;
 use fullpipe_flow::Detector;

@@ -1,0 +1,149 @@
+//! Which expectations could fail at all: each is held against wrong worlds, in which the scenario's
+//! subject is another one, or something that it is about is missing. An expectation that passes in
+//! all of them says nothing about its subject.
+//!
+//! All worlds run as one scenario, whose cases are those of the worlds, each different one once.
+
+mod verdict;
+mod world;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use fullpipe_run::Ground;
+use fullpipe_scenario::{Case, Overrides, Scenario};
+
+use crate::result::{CaseResult, Params};
+use crate::run::{Options, Ran, RunError, run_on};
+use crate::store;
+
+pub use verdict::{ExpectationTeeth, Falsification, WorldEffect, WorldResult};
+pub use world::{World, worlds};
+
+/// A scenario beside its wrong worlds, ready to run.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    scenario: Scenario,
+    worlds: Vec<World>,
+    /// Every different case of all worlds.
+    union: Scenario,
+    /// Where the cases of the scenario are in the union; then those of each world.
+    places: Vec<Vec<usize>>,
+}
+
+impl Trial {
+    /// The worlds of a scenario that was read with these overrides. Those that change none of its
+    /// cases are left out; a `[[negative]]` is not.
+    pub fn new(scenario: Scenario, overrides: &Overrides) -> Trial {
+        let mut union = Union::default();
+        let mut places = vec![union.add(&scenario.cases)];
+        let mut kept = Vec::new();
+        for world in worlds(&scenario) {
+            let Some(other) = world.of(&scenario, overrides) else {
+                continue;
+            };
+            let here = union.add(&other.cases);
+            let known = places.contains(&here);
+            if !known || world.line.is_some() {
+                places.push(here);
+                kept.push(world);
+            }
+        }
+        let mut together = scenario.clone();
+        together.cases = union.cases;
+        together.expectations.clear();
+        together.measure.precision = None;
+        Trial {
+            scenario,
+            worlds: kept,
+            union: together,
+            places,
+        }
+    }
+
+    /// Number of worlds.
+    pub fn worlds(&self) -> usize {
+        self.worlds.len()
+    }
+
+    /// Number of runs: different cases times seeds.
+    pub fn runs(&self) -> usize {
+        self.union.cases.len() * self.union.seeds.len()
+    }
+
+    /// Directory below `cache` that holds the runs of exactly this trial on that ground.
+    pub fn directory(&self, cache: &Path, ground: &dyn Ground) -> PathBuf {
+        let units = store::plan(&self.union, ground, &self.union.seeds);
+        let keys: String = units.iter().map(|unit| unit.key.as_str()).collect();
+        let name = store::sha256(keys.as_bytes());
+        cache.join(format!("{}-{}", self.scenario.name, &name[..16]))
+    }
+
+    /// Runs all worlds and judges the expectations.
+    ///
+    /// # Errors
+    /// See [`RunError`].
+    pub fn run(
+        &self,
+        options: &Options<'_>,
+        ground: &dyn Ground,
+    ) -> Result<Falsification, RunError> {
+        let Ran {
+            result,
+            made,
+            reused,
+        } = run_on(&self.union, options, ground)?;
+        let in_world = |places: &Vec<usize>| -> Vec<CaseResult> {
+            let cases = places.iter().zip(&self.scenario.cases);
+            cases
+                .map(|(&place, case)| CaseResult {
+                    params: Params::of(case),
+                    ..result.cases[place].clone()
+                })
+                .collect()
+        };
+        let cases: Vec<Vec<CaseResult>> = self.places.iter().map(in_world).collect();
+        let judged = verdict::judge(&self.scenario, &self.worlds, &cases);
+        Ok(Falsification {
+            fullpipe: result.fullpipe,
+            scenario: self.scenario.name.clone(),
+            ground: result.ground,
+            quick: self.scenario.quick,
+            made,
+            reused,
+            ..judged
+        })
+    }
+}
+
+/// The different cases of several worlds.
+#[derive(Default)]
+struct Union {
+    cases: Vec<Case>,
+    places: HashMap<String, usize>,
+}
+
+impl Union {
+    /// Where these cases are, those that were not there before at the end.
+    fn add(&mut self, cases: &[Case]) -> Vec<usize> {
+        let text = |case: &Case| format!("{}{:?}", case.key_text(), case.flows);
+        let mut at = Vec::new();
+        for case in cases {
+            // Two equal cases are not the same if they are measured against different ones.
+            let baseline = case.baseline.and_then(|i| cases.get(i));
+            let key = format!("{}\n{}", text(case), baseline.map(text).unwrap_or_default());
+            let next = self.cases.len();
+            let place = *self.places.entry(key).or_insert(next);
+            if place == next {
+                let mut case = case.clone();
+                case.index = next;
+                self.cases.push(case);
+            }
+            at.push(place);
+        }
+        for (case, &place) in cases.iter().zip(&at) {
+            self.cases[place].baseline = case.baseline.map(|i| at[i]);
+        }
+        at
+    }
+}

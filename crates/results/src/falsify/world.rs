@@ -1,0 +1,297 @@
+//! The wrong worlds of a scenario: those that its file names, and those that can be made of any
+//! scenario by taking something away from it.
+
+use std::collections::BTreeMap;
+
+use fullpipe_cc::{Kind, StackSpec};
+use fullpipe_run::Loss;
+use fullpipe_scenario::{Case, Overrides, Scenario, WorldKey};
+
+/// A world in which something differs from the scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct World {
+    /// What is wrong with it.
+    pub about: String,
+    /// Line of its `[[negative]]`; `None`: made here.
+    pub line: Option<usize>,
+    /// What differs.
+    pub keys: Vec<WorldKey>,
+}
+
+impl World {
+    /// The scenario in this world; `None` where a key of it contradicts the others, or the cases
+    /// are no longer the same ones.
+    pub fn of(&self, scenario: &Scenario, overrides: &Overrides) -> Option<Scenario> {
+        let overrides = Overrides {
+            world: self.keys.clone(),
+            ..overrides.clone()
+        };
+        let other = Scenario::parse(&scenario.text, &scenario.origin, &overrides).ok()?;
+        (other.cases.len() == scenario.cases.len()).then_some(other)
+    }
+
+    /// Keys and values as `--set` takes them, each once: `flow.main.stack=reno`.
+    pub fn assignments(&self) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        for change in &self.keys {
+            let text = format!("{}={}", change.key, change.value);
+            if !all.contains(&text) {
+                all.push(text);
+            }
+        }
+        all
+    }
+
+    fn everywhere(about: String, key: String, value: &str) -> World {
+        let value = value.to_owned();
+        let case = None;
+        World {
+            about,
+            line: None,
+            keys: vec![WorldKey { case, key, value }],
+        }
+    }
+}
+
+/// All worlds of a scenario, those of its file first. Worlds that change none of its cases are
+/// among them.
+pub fn worlds(scenario: &Scenario) -> Vec<World> {
+    let mut all: Vec<World> = Vec::new();
+    for negative in &scenario.negatives {
+        let keys = negative.set.iter().map(|(key, value)| WorldKey {
+            case: None,
+            key: key.clone(),
+            value: value.clone(),
+        });
+        all.push(World {
+            about: negative.about.clone(),
+            line: Some(negative.line),
+            keys: keys.collect(),
+        });
+    }
+    for flows in subjects(scenario) {
+        all.extend(other_stacks(scenario, &flows));
+    }
+    all.extend(without_parts(scenario));
+    all
+}
+
+/// Flows whose stack is replaced: each one that an expectation is about, and all together where one
+/// is about a link or the whole case.
+fn subjects(scenario: &Scenario) -> Vec<Vec<String>> {
+    let flows = flow_names(scenario);
+    let mut groups: Vec<Vec<String>> = Vec::new();
+    for expectation in &scenario.expectations {
+        let group = match &expectation.flow {
+            Some(flow) if flows.contains(flow) => vec![flow.clone()],
+            _ => flows.clone(),
+        };
+        if !group.is_empty() && !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    groups
+}
+
+/// Worlds in which these flows have another stack.
+fn other_stacks(scenario: &Scenario, flows: &[String]) -> Vec<World> {
+    let of = flows.join(", ");
+    let swaps: &[(&str, &dyn Fn(&StackSpec) -> Option<String>)] = &[
+        ("standard TCP in its place", &|_| Some("reno".to_owned())),
+        ("a law that no loss impresses", &|_| {
+            Some(UNMOVED.to_owned())
+        }),
+        ("a nonsense law", &|_| Some(NONSENSE.to_owned())),
+        ("decreases a fifth larger", &|stack| decrease(stack, 1.2)),
+        ("decreases a fifth smaller", &|stack| decrease(stack, 0.8)),
+        ("plain slow start", &|stack| without(stack, Kind::StartUp)),
+        ("the first window in one burst", &|stack| {
+            without(stack, Kind::Sending)
+        }),
+        ("not paced", &|stack| without(stack, Kind::Pacing)),
+    ];
+    let mut all = Vec::new();
+    for (about, other) in swaps {
+        let mut keys = Vec::new();
+        for case in &scenario.cases {
+            let here = case.flows.iter().filter(|f| flows.contains(&f.name));
+            for flow in here {
+                let stack = StackSpec::parse(&flow.stack).ok();
+                if let Some(value) = stack.and_then(|stack| other(&stack)) {
+                    keys.push(WorldKey {
+                        case: Some(case.index),
+                        key: format!("flow.{}.stack", flow.name),
+                        value: format!("{value:?}"),
+                    });
+                }
+            }
+        }
+        if !keys.is_empty() {
+            all.push(World {
+                about: format!("{of}: {about}"),
+                line: None,
+                keys,
+            });
+        }
+    }
+    all
+}
+
+/// Worlds without one of the things that are there: a traffic, a loss, a limit.
+fn without_parts(scenario: &Scenario) -> Vec<World> {
+    let mut all = Vec::new();
+    let mut add = |about: String, key: String, value: &str| {
+        all.push(World::everywhere(about, key, value));
+    };
+    for name in names(scenario, |case| {
+        case.traffic.iter().map(|t| &t.name).collect()
+    }) {
+        add(
+            format!("{name}: switched off"),
+            format!("traffic.{name}.enabled"),
+            "false",
+        );
+    }
+    let flows = flow_names(scenario);
+    for name in &flows {
+        if flows.len() > 1 {
+            add(
+                format!("{name}: switched off"),
+                format!("flow.{name}.enabled"),
+                "false",
+            );
+        }
+        for (key, value, about) in OF_A_FLOW {
+            add(
+                format!("{name}: {about}"),
+                format!("flow.{name}.{key}"),
+                value,
+            );
+        }
+        if has_interface(scenario, name) {
+            let about = "an interface that nothing fills";
+            add(
+                format!("{name}: {about}"),
+                format!("flow.{name}.nic_rate"),
+                "\"10Tbit/s\"",
+            );
+        }
+    }
+    if loses_on_the_way_back(scenario) {
+        let about = "path: no loss on the way back";
+        add(about.to_owned(), "path.return_loss".to_owned(), "0");
+    }
+    let links = |case: &'_ Case| case.run_spec(0).links.into_iter().map(|l| l.name).collect();
+    let links = owned_names(scenario, links);
+    for (key, value, about) in OF_A_LINK {
+        add(format!("path: {about}"), format!("path.{key}"), value);
+        for name in &links {
+            add(
+                format!("{name}: {about}"),
+                format!("link.{name}.{key}"),
+                value,
+            );
+        }
+    }
+    all
+}
+
+/// Grows by 40 segments in a round trip and keeps a tenth of the window at a loss.
+const NONSENSE: &str = "aimd(increase=40,decrease=0.9)";
+/// Keeps its window at a loss.
+const UNMOVED: &str = "aimd(decrease=0.000001)";
+
+/// What a flow is without: key, value, and how the world is called.
+const OF_A_FLOW: [(&str, &str, &str); 3] = [
+    ("drop", "[]", "no drops ordered"),
+    ("streams", "1", "one stream"),
+    (
+        "window",
+        "\"10 segments\"",
+        "a fixed window of ten segments",
+    ),
+];
+
+/// What a link is without.
+const OF_A_LINK: [(&str, &str, &str); 7] = [
+    ("loss", "0", "no random loss"),
+    ("buffer", "\"10000000 packets\"", "room for any queue"),
+    ("queue", "\"droptail\"", "first in, first out"),
+    ("jitter", "\"0s\"", "no jitter"),
+    ("reorder", "\"off\"", "no reordering"),
+    ("policer", "\"off\"", "no policer"),
+    ("schedule", "[]", "nothing changes on it"),
+];
+
+/// Parameters that say how far a window comes down, as fractions kept or removed.
+const DECREASES: [&str; 5] = ["decrease", "high_decrease", "beta", "beta_min", "beta_max"];
+
+/// The stack with every decrease parameter moved; where it has none and is standard TCP, the AIMD
+/// that is.
+fn decrease(stack: &StackSpec, by: f64) -> Option<String> {
+    let numbers: BTreeMap<&str, f64> = stack.numbers().map(|(p, x)| (p.name, x)).collect();
+    if stack.law_name() == "reno" {
+        let moved = 0.5 * by;
+        return Some(
+            stack
+                .to_string()
+                .replacen("reno", &format!("aimd(decrease={moved})"), 1),
+        );
+    }
+    let mut other = stack.clone();
+    let mut found = false;
+    for name in DECREASES {
+        if let Some(&value) = numbers.get(name) {
+            let most = if value > 1.0 { f64::INFINITY } else { 0.99 };
+            let moved = (value * by).min(most);
+            // A whole number stays one: some modules count in parts of 1024.
+            let moved = if value > 1.0 { moved.round() } else { moved };
+            other = other.with_number(name, moved).ok()?;
+            found = true;
+        }
+    }
+    found.then(|| other.to_string())
+}
+
+fn without(stack: &StackSpec, kind: Kind) -> Option<String> {
+    stack.without(kind).map(|stack| stack.to_string())
+}
+
+fn flow_names(scenario: &Scenario) -> Vec<String> {
+    names(scenario, |case| {
+        case.flows.iter().map(|f| &f.name).collect()
+    })
+}
+
+/// Names that any case has, in order.
+fn names<'a>(scenario: &'a Scenario, of: impl Fn(&'a Case) -> Vec<&'a String>) -> Vec<String> {
+    owned_names(scenario, |case| of(case).into_iter().cloned().collect())
+}
+
+fn owned_names<'a>(scenario: &'a Scenario, of: impl Fn(&'a Case) -> Vec<String>) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for name in scenario.cases.iter().flat_map(of) {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    all
+}
+
+/// True if ACKs or flows in reverse are lost at random in any case.
+fn loses_on_the_way_back(scenario: &Scenario) -> bool {
+    scenario.cases.iter().any(|case| {
+        let spec = case.run_spec(0);
+        let mut back = spec.flows.iter().flat_map(|f| &f.back);
+        back.any(|&link| spec.links[link].loss != Loss::None)
+    })
+}
+
+/// True if the flow has an interface of its own in any case.
+fn has_interface(scenario: &Scenario, name: &str) -> bool {
+    scenario.cases.iter().any(|case| {
+        let flows = case.run_spec(0).flows;
+        let group = case.flows.iter().find(|f| f.name == name);
+        group.is_some_and(|g| flows[g.members.clone()].iter().any(|f| f.local_queue))
+    })
+}

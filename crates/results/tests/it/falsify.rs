@@ -1,0 +1,175 @@
+//! Expectations held against wrong worlds.
+
+use std::sync::atomic::AtomicBool;
+
+use fullpipe_results::capture::Captures;
+use fullpipe_results::falsify::{Falsification, Trial, WorldEffect, worlds};
+use fullpipe_results::run::{Options, Silent};
+use fullpipe_scenario::{Overrides, Scenario};
+
+/// One loss at a window of 100 segments: the window comes down to the half and climbs by one
+/// segment per round trip.
+const ONE_LOSS: &str = r#"name = "one-loss"
+duration = "6s"
+seeds = 2
+
+[path]
+rate = "20Mbit/s"
+rtt = "50ms"
+buffer = "1000 packets"
+
+[[flow]]
+name = "main"
+stack = "reno"
+window = "100 segments"
+drop = { time = "2s" }
+
+[[traffic]]
+name = "noise"
+kind = "udp"
+rate = "1Mbit/s"
+start = "1s"
+"#;
+
+const HALVED: &str = r#"
+[[expect]]
+name = "the window is halved"
+metric = "decrease_fraction"
+within = [0.45, 0.55]
+"#;
+
+fn falsify(text: &str) -> Falsification {
+    let overrides = Overrides::default();
+    let scenario = Scenario::parse(text, "test.toml", &overrides).unwrap_or_else(|e| panic!("{e}"));
+    let interrupt = AtomicBool::new(false);
+    let options = Options {
+        jobs: 2,
+        out: None,
+        resume: false,
+        captures: Captures::default(),
+        progress: &Silent,
+        interrupt: &interrupt,
+    };
+    let trial = Trial::new(scenario, &overrides);
+    trial.run(&options, &fullpipe_sim::run).unwrap()
+}
+
+/// The worlds that an expectation fails in, those of one kind.
+fn caught<'a>(found: &'a Falsification, name: &str) -> &'a [String] {
+    let e = found.expectations.iter().find(|e| e.name == name);
+    &e.expect("it is in the file").caught
+}
+
+#[test]
+fn what_follows_the_law_fails_under_another_law() {
+    let found = falsify(&format!("{ONE_LOSS}{HALVED}"));
+    let worlds = caught(&found, "the window is halved");
+    for about in [
+        "main: a nonsense law",
+        "main: decreases a fifth larger",
+        "main: no drops ordered",
+    ] {
+        assert!(worlds.iter().any(|w| w == about), "{about}: {worlds:?}");
+    }
+    // A Reno flow in place of a Reno flow is no other world.
+    let other = |w: &&String| w.contains("standard TCP");
+    assert_eq!(worlds.iter().find(other), None);
+    assert!(found.passed(), "{found:?}");
+}
+
+#[test]
+fn an_expectation_that_nothing_fails_is_toothless() {
+    let open = "\n[[expect]]\nname = \"open\"\nmetric = \"goodput_mbps\"\nat_least = 0.001\n";
+    let found = falsify(&format!("{ONE_LOSS}{HALVED}{open}"));
+    let toothless: Vec<&str> = found.toothless().map(|e| e.name.as_str()).collect();
+    assert_eq!(toothless, ["open"]);
+    assert!(!found.passed());
+
+    let excused = format!("{ONE_LOSS}{HALVED}{open}toothless = \"the path is up\"\n");
+    let found = falsify(&excused);
+    assert!(found.expectations[1].toothless && found.passed());
+}
+
+#[test]
+fn a_negative_must_be_caught() {
+    let negative = |set: &str| {
+        falsify(&format!(
+            "{ONE_LOSS}{HALVED}\n[[negative]]\nabout = \"n\"\nset = {{ {set} }}\n"
+        ))
+    };
+    let noticed = negative("\"flow.main.drop\" = []");
+    assert_eq!(noticed.worlds[0].effect, WorldEffect::Caught);
+    assert_eq!(noticed.worlds[0].caught_by, ["the window is halved"]);
+    assert!(noticed.passed());
+
+    let unnoticed = negative("\"traffic.noise.enabled\" = false");
+    assert_eq!(unnoticed.worlds[0].effect, WorldEffect::Missed);
+    assert!(!unnoticed.passed());
+}
+
+#[test]
+fn knobs_and_seeds_that_change_nothing_are_named() {
+    let far_away = "\n[[negative]]\nabout = \"a longer queue\"\nset = { \"path.buffer\" = \"2000 \
+                    packets\" }\n";
+    let found = falsify(&format!("{ONE_LOSS}{HALVED}{far_away}"));
+    assert_eq!(found.worlds[0].effect, WorldEffect::Dead);
+    assert_eq!(found.same_for_all_seeds.len(), 1);
+
+    let random = ONE_LOSS.replace("[[flow]]", "loss = 0.001\n\n[[flow]]");
+    assert_eq!(falsify(&format!("{random}{HALVED}")).same_for_all_seeds, []);
+}
+
+#[test]
+fn a_world_changes_each_case_by_what_it_has() {
+    let two = format!(
+        "{ONE_LOSS}{HALVED}\n[matrix]\n\"flow.main.stack\" = [\"reno\", \"scalable+hystart++\"]\n"
+    );
+    let scenario = Scenario::parse(&two, "test.toml", &Overrides::default()).unwrap();
+    let all = worlds(&scenario);
+    let of = |about: &str| {
+        let world = all.iter().find(|w| w.about == about);
+        world.map(fullpipe_results::falsify::World::assignments)
+    };
+    // 0.5 and 0.125, a fifth more.
+    let larger = of("main: decreases a fifth larger").unwrap();
+    assert_eq!(
+        larger,
+        [
+            "flow.main.stack=\"aimd(decrease=0.6)\"",
+            "flow.main.stack=\"scalable(decrease=0.15)+hystart++\"",
+        ]
+    );
+    assert_eq!(
+        of("main: plain slow start").unwrap(),
+        ["flow.main.stack=\"scalable\""]
+    );
+}
+
+#[test]
+fn runs_are_shared_between_worlds_and_kept() {
+    let overrides = Overrides::default();
+    let text = format!("{ONE_LOSS}{HALVED}");
+    let scenario = Scenario::parse(&text, "test.toml", &overrides).unwrap();
+    let trial = Trial::new(scenario, &overrides);
+    let root = tempfile::tempdir().unwrap();
+    let directory = trial.directory(root.path(), &fullpipe_sim::run);
+    let interrupt = AtomicBool::new(false);
+    let run = |jobs| {
+        let options = Options {
+            jobs,
+            out: Some(&directory),
+            resume: true,
+            captures: Captures::default(),
+            progress: &Silent,
+            interrupt: &interrupt,
+        };
+        trial.run(&options, &fullpipe_sim::run).unwrap()
+    };
+    std::fs::create_dir_all(&directory).unwrap();
+    let first = run(1);
+    assert_eq!((first.made, first.reused), (trial.runs(), 0));
+    let again = run(2);
+    assert_eq!((again.made, again.reused), (0, trial.runs()));
+    assert_eq!(again.expectations, first.expectations);
+    assert_eq!(again.worlds, first.worlds);
+}

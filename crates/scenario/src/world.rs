@@ -1,0 +1,125 @@
+//! Worlds: the cases of a scenario with some keys changed after its matrix. In a wrong world an
+//! expectation must fail, or it says nothing.
+
+use crate::document::{Node, shorten};
+use crate::keys::Negative as Keys;
+use crate::matrix::{self, Address, AxisValue, Names};
+use crate::value::{At, Field, Free, Reader, Record};
+
+/// A wrong world that the file names: `[[negative]]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Negative {
+    /// What is wrong with it.
+    pub about: String,
+    /// Dotted keys and their values as TOML.
+    pub set: Vec<(String, String)>,
+    /// Line in the file.
+    pub line: usize,
+}
+
+/// A key that has another value in a world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorldKey {
+    /// Index of the case in which it has; `None`: in every case.
+    pub case: Option<usize>,
+    /// Dotted key.
+    pub key: String,
+    /// Value as TOML, or a bare word.
+    pub value: String,
+}
+
+/// A [`WorldKey`] that has been read.
+#[derive(Clone, Debug)]
+pub(super) struct Changed {
+    case: Option<usize>,
+    pub address: Address,
+    pub field: Field,
+}
+
+impl Changed {
+    pub fn applies_to(&self, case: usize) -> bool {
+        self.case.is_none_or(|only| only == case)
+    }
+}
+
+/// Reads the keys of a world.
+pub(super) fn changes(
+    reader: &mut Reader<'_>,
+    world: &[WorldKey],
+    values: &[usize],
+    names: &Names,
+) -> Vec<Changed> {
+    let mut all = Vec::new();
+    for (change, &source) in world.iter().zip(values) {
+        let (node, faults) = reader.sources.parse_value(source);
+        reader.findings.faults.extend(faults);
+        let read = assignment(reader, &change.key, &node, &change.key, names);
+        all.extend(read.map(|(address, field)| Changed {
+            case: change.case,
+            address,
+            field,
+        }));
+    }
+    all
+}
+
+/// Reads `[[negative]]`.
+pub(super) fn negatives(
+    reader: &mut Reader<'_>,
+    tables: &[Record],
+    names: &Names,
+) -> Vec<Negative> {
+    let mut all = Vec::new();
+    for (i, record) in tables.iter().enumerate() {
+        let table = At::<Keys>::new(record, format!("negative[{}]", i + 1));
+        table.required(&Keys::about, &mut reader.findings);
+        let is_set = table.required(&Keys::set, &mut reader.findings);
+        let Some(Free(entries)) = table.set.clone() else {
+            continue;
+        };
+        let mut leaves = Vec::new();
+        matrix::flatten(reader.sources, &entries, "", &mut leaves);
+        if leaves.is_empty() && is_set {
+            let hint = "name the keys that differ in this world";
+            table.refuse(&mut reader.findings, &Keys::set, "the table is empty", hint);
+        }
+        let mut set = Vec::new();
+        for (key, _, node) in leaves {
+            let full = format!("negative[{}].set.\"{}\"", i + 1, shorten(&key));
+            if assignment(reader, &key, node, &full, names).is_some() {
+                set.push((key, reader.sources.text(node.at).to_owned()));
+            }
+        }
+        all.push(Negative {
+            about: table.about.clone().unwrap_or_default(),
+            set,
+            line: reader.sources.line(record.at),
+        });
+    }
+    all
+}
+
+/// The place that `key` names, and what is to stand there.
+fn assignment(
+    reader: &mut Reader<'_>,
+    key: &str,
+    node: &Node,
+    full: &str,
+    names: &Names,
+) -> Option<(Address, Field)> {
+    let address = match Address::find(key, names) {
+        Ok(address) if address.key.varies => address,
+        Ok(_) => {
+            let hint = Some("a world changes what a case is made of".to_owned());
+            reader.refuse_key(node.at, full, "this key is the same in every world", hint);
+            return None;
+        }
+        Err((message, hint)) => {
+            reader.refuse_key(node.at, full, message, hint);
+            return None;
+        }
+    };
+    let value = AxisValue::read(reader, &address, node, full)?;
+    let (_, field) = value.sets.into_iter().next()?;
+    Some((address, field))
+}
