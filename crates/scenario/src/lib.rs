@@ -26,10 +26,10 @@ pub use case::Case;
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use load::{Loaded, load};
 pub use scenario::{
-    Against, Expectation, Measure, Overrides, Precision, Report, Scenario, TraceMode,
+    Against, Expectation, Measure, Negative, Overrides, Precision, Report, Scenario, TraceMode,
+    WorldKey,
 };
 pub use study::Study;
-pub use world::{Negative, WorldKey};
 
 pub use fullpipe_metrics::{FlowGroup, RecoveredAt, TrafficGroup, TrafficKind};
 

@@ -2,7 +2,6 @@
 
 use crate::case::Case;
 use crate::diagnostic::Diagnostic;
-use crate::world::{Negative, WorldKey};
 
 /// A scenario: what is run, and what is expected of it.
 #[derive(Clone, Debug)]
@@ -119,6 +118,28 @@ pub enum Against {
     Agreement,
     /// The bound, after division by the value of the peer (`ratio_to`).
     Ratio,
+}
+
+/// A wrong world that the file names: `[[negative]]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Negative {
+    /// What is wrong with it.
+    pub about: String,
+    /// Dotted keys and their values as TOML.
+    pub set: Vec<(String, String)>,
+    /// Line in the file.
+    pub line: usize,
+}
+
+/// A key that has another value in a world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorldKey {
+    /// Index of the case in which it has; `None`: in every case.
+    pub case: Option<usize>,
+    /// Dotted key.
+    pub key: String,
+    /// Value as TOML, or a bare word.
+    pub value: String,
 }
 
 /// A figure.

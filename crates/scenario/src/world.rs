@@ -4,29 +4,8 @@
 use crate::document::{Node, shorten};
 use crate::keys::Negative as Keys;
 use crate::matrix::{self, Address, AxisValue, Names};
+use crate::scenario::{Negative, WorldKey};
 use crate::value::{At, Field, Free, Reader, Record};
-
-/// A wrong world that the file names: `[[negative]]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Negative {
-    /// What is wrong with it.
-    pub about: String,
-    /// Dotted keys and their values as TOML.
-    pub set: Vec<(String, String)>,
-    /// Line in the file.
-    pub line: usize,
-}
-
-/// A key that has another value in a world.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WorldKey {
-    /// Index of the case in which it has; `None`: in every case.
-    pub case: Option<usize>,
-    /// Dotted key.
-    pub key: String,
-    /// Value as TOML, or a bare word.
-    pub value: String,
-}
 
 /// A [`WorldKey`] that has been read.
 #[derive(Clone, Debug)]
