@@ -56,7 +56,7 @@ pub struct ExpectationTeeth {
     pub excuse: Option<String>,
 }
 
-/// What a world changed.
+/// A world, and the expectations that notice it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "World")]
 pub struct WorldResult {
@@ -65,9 +65,9 @@ pub struct WorldResult {
     /// Line of its `[[negative]]`; absent: made by the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// What differs, `key=value`.
+    /// Keys that differ, as `key=value`.
     pub set: Vec<String>,
-    /// What came of it.
+    /// Caught, missed, or dead.
     pub effect: WorldEffect,
     /// Expectations that fail in it.
     pub caught_by: Vec<String>,

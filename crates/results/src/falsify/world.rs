@@ -14,7 +14,7 @@ pub struct World {
     pub about: String,
     /// Line of its `[[negative]]`; `None`: made here.
     pub line: Option<usize>,
-    /// What differs.
+    /// Keys with other values than in the scenario.
     pub keys: Vec<WorldKey>,
 }
 
