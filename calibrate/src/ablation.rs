@@ -109,6 +109,8 @@ fn sender(to: &mut SenderConfig, from: &SenderConfig, field: &str) -> bool {
         "rto.sample" => to.rto.sample = from.rto.sample,
         "timers.grain" => to.timers.grain = from.timers.grain,
         "timers.probe_margin" => to.timers.probe_margin = from.timers.probe_margin,
+        "pacing.rule" => to.pacing.rule = from.pacing.rule,
+        "host.tso_autosize" => to.host.tso_autosize = from.host.tso_autosize,
         "host.refill" => to.host.refill = from.host.refill,
         _ => return false,
     }

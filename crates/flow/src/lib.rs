@@ -3,6 +3,7 @@
 mod clock;
 pub mod config;
 pub mod episode;
+mod limit;
 pub mod ranges;
 pub mod receiver;
 pub mod segment;
@@ -11,11 +12,12 @@ pub mod trace;
 
 pub use config::{
     AckCompression, AckConfig, ArtificialLoss, Detector, HostConfig, LocalDrop, LossWindow,
-    PacingConfig, Preset, ReceiveWindowConfig, ReceiverConfig, RecoveryConfig, Reduction,
-    RtoConfig, RtoRule, RttSample, SackConfig, SenderConfig, SpuriousRule, TimerConfig, TimerGrain,
-    Validation, WindowConfig,
+    PacerRule, PacingConfig, Preset, ReceiveWindowConfig, ReceiverConfig, RecoveryConfig,
+    Reduction, RtoConfig, RtoRule, RttSample, SackConfig, SenderConfig, SpuriousRule, TimerConfig,
+    TimerGrain, Validation, WindowConfig,
 };
 pub use episode::{Episode, EpisodeKind};
+pub use limit::{Limit, LimitTimes};
 pub use ranges::{Range, RangeSet};
 pub use receiver::{Receiver, ReceiverCounts};
 pub use segment::{Ack, SackBlocks, Segment};

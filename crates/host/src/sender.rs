@@ -1,7 +1,7 @@
 //! A flow at the host of its sender.
 
 use fullpipe_cc::{Controller, Stack};
-use fullpipe_flow::{Ack, Segment, Sender, TraceSink};
+use fullpipe_flow::{Ack, LimitTimes, Segment, Sender, TraceSink};
 use fullpipe_run::{
     ComponentRng, DropRules, FlowSpec, FlowTotals, RunSpec, SenderRecorder, derive_seed,
 };
@@ -26,6 +26,7 @@ pub struct FlowSender<O> {
     finite: bool,
     completed: Option<Time>,
     loss_events_before: u64,
+    limited_before: LimitTimes,
     /// Data packets sent, exact drops included.
     offered: u64,
     dropped: u64,
@@ -78,9 +79,13 @@ impl<O> FlowSender<O> {
     ) -> Self {
         let (cfg, mut setup) = f.sender.clone().with_stack(&f.stack);
         setup.seed = derive_seed(seed, &f.name);
-        let sender = Sender::new(cfg, f.stack.controller(setup), setup.seed);
+        let mut sender = Sender::new(cfg, f.stack.controller(setup), setup.seed);
         if let Record::Lasting(recorder) = &mut record {
             recorder.watch_state(sender.controller().state());
+        }
+        // A ground sees what leaves an interface where it enters the next link.
+        if f.local_queue && f.forward.len() > 1 {
+            sender.attach_queue();
         }
         Self {
             flow,
@@ -92,6 +97,7 @@ impl<O> FlowSender<O> {
             finite: f.sender.transfer.is_some() || f.stop.is_some(),
             completed: None,
             loss_events_before: 0,
+            limited_before: LimitTimes::default(),
             offered: 0,
             dropped: 0,
             acks: 0,
@@ -183,8 +189,20 @@ impl<O> FlowSender<O> {
     }
 
     /// The host serves others first.
-    pub fn yielded(&mut self) {
-        self.sender.yielded();
+    pub fn yielded(&mut self, now: Time) {
+        self.sender.yielded(now);
+    }
+
+    /// A segment entered the interface of the host.
+    #[inline]
+    pub fn entered_queue(&mut self) {
+        self.sender.entered_queue();
+    }
+
+    /// A segment has left the interface of the host. True if that lets another one in.
+    #[inline]
+    pub fn left_queue(&mut self) -> bool {
+        self.sender.left_queue()
     }
 
     /// An ACK has arrived.
@@ -324,6 +342,7 @@ impl<O> FlowSender<O> {
 
     pub(crate) fn begin_measurement(&mut self, now: Time) {
         self.loss_events_before = self.sender.counts().loss_events;
+        self.limited_before = self.sender.limit_times(now);
         if let Record::Lasting(recorder) = &mut self.record {
             recorder.begin_measurement(now);
         }
@@ -368,7 +387,12 @@ impl<O> FlowSender<O> {
     }
 
     pub(crate) fn report(self, end: Time) -> Option<SenderReport> {
-        let totals = self.totals();
+        let until = self.completed.unwrap_or(end);
+        let limited = self.sender.limit_times(until).since(self.limited_before);
+        let totals = FlowTotals {
+            limited,
+            ..self.totals()
+        };
         let Record::Lasting(mut recorder) = self.record else {
             return None;
         };

@@ -114,6 +114,7 @@ impl Flow {
             undone: b.u64()?,
             local_stalls: 0,
             acks: b.u64()?,
+            limited: fullpipe_flow::LimitTimes::default(),
         };
         self.arrived = b.u64()?;
         let _late = b.u64()?;

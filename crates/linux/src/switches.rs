@@ -110,7 +110,8 @@ const KEYS: &[(&str, &str)] = &[
     ("sender.recovery.undo", "undo"),
     ("sender.pacing.initial", "stack"),
     ("sender.host.local_drop", "sendstall"),
-    ("sender.host.tso_segments", "tso_segments"),
+    ("sender.host.tso_segments", "tso"),
+    ("sender.pacing.max", "rate"),
 ];
 
 /// The one value of a switch that belongs to a whole host.

@@ -1,6 +1,6 @@
 //! What one run returns: counters, samples, episodes and series, in plain columns.
 
-use fullpipe_flow::{Episode, TraceRow};
+use fullpipe_flow::{Episode, LimitTimes, TraceRow};
 use fullpipe_units::{Span, Time};
 
 use crate::histogram::Histogram;
@@ -108,6 +108,9 @@ pub struct FlowTotals {
     pub local_stalls: u64,
     /// ACK packets that reached the sender.
     pub acks: u64,
+    /// What held the sender back, and for how long, from `measure_from` until the flow was
+    /// complete; nothing where the ground does not say.
+    pub limited: LimitTimes,
 }
 
 impl FlowTotals {
@@ -134,6 +137,7 @@ impl FlowTotals {
             undone: a.undone.saturating_add(b.undone),
             local_stalls: a.local_stalls.saturating_add(b.local_stalls),
             acks: a.acks.saturating_add(b.acks),
+            limited: a.limited.plus(b.limited),
         }
     }
 
@@ -144,6 +148,7 @@ impl FlowTotals {
             delivered_measured: 0,
             arrived_measured: 0,
             loss_events_measured: 0,
+            limited: LimitTimes::default(),
             ..self
         }
     }

@@ -290,8 +290,8 @@ const TAIL: &str = "
 - `return-<delay>`: without `return`, the rest of the RTT, with neither queue nor loss; flows with the same rest share one.
 - `extra-<delay>`: behind `return`, what a flow's own RTT is longer. `spread-<stream>`: the same for one stream of a flow with
   `rtt_spread`.
-- `nic-<host>`: the interface of a flow's host, where `txqueuelen` is set: room for that many waiting packets and the one being
-  sent. A host that has no name is called as its flow.
+- `nic-<host>`: the interface of a flow's host, where `nic_rate` or `txqueuelen` is set: room for `txqueuelen` waiting packets and the
+  one being sent. A host that has no name is called as its flow.
 - The links of `[[link]]` under their own names.
 
 A case is limited to 100,000 connections and 5e7 segments on the way, a scenario to 100,000 cases

@@ -101,6 +101,16 @@ impl Hosts {
         }
     }
 
+    /// A segment has crossed its first link, which may be its host's own interface.
+    #[inline]
+    fn leave_host(&mut self, now: Time, slot: u32, net: &mut Net) {
+        let sender = &mut self.host.senders[slot as usize];
+        if sender.outlet.local_queue && sender.left_queue() {
+            let ways = &mut self.ways;
+            Attached { net, ways }.ready(now, slot, sender, &mut self.host.classes);
+        }
+    }
+
     /// A packet of cross traffic has crossed a link.
     #[cold]
     fn arrive_cross(&mut self, now: Time, packet: Packet, net: &mut Net) {
@@ -227,7 +237,11 @@ impl Ends for Hosts {
             Body::Segment { .. } => {
                 let receiver = &mut self.host.receivers[slot as usize];
                 if let Some(&link) = receiver.inlet.forward.get(packet.hop as usize) {
+                    let leaves = packet.hop == 1;
                     self.pass_on(now, link, packet, net);
+                    if leaves {
+                        self.leave_host(now, slot, net);
+                    }
                     return;
                 }
                 receiver.inlet.inside -= 1;
@@ -331,6 +345,8 @@ impl Attached<'_> {
         out.inside += 1;
         if !self.net.offer(now, out.first, packet) {
             self.lose_segment(now, slot, segment, sender, classes);
+        } else if sender.outlet.local_queue {
+            sender.entered_queue();
         }
     }
 

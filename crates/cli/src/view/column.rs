@@ -14,6 +14,8 @@ pub(super) struct Column {
     pub digits: usize,
     /// Left out where no row has a value.
     pub optional: bool,
+    /// Left out where every row has zero.
+    pub rare: bool,
 }
 
 /// A column that is always there.
@@ -23,6 +25,7 @@ pub(super) const fn column(head: [&'static str; 2], metric: &'static Metric) -> 
         metric,
         digits: 4,
         optional: false,
+        rare: false,
     }
 }
 
@@ -31,6 +34,14 @@ pub(super) const fn optional(head: [&'static str; 2], metric: &'static Metric) -
     Column {
         optional: true,
         ..column(head, metric)
+    }
+}
+
+/// A column that is left out where every row has zero, or none has a value.
+pub(super) const fn rare(head: [&'static str; 2], metric: &'static Metric) -> Column {
+    Column {
+        rare: true,
+        ..optional(head, metric)
     }
 }
 
@@ -58,7 +69,10 @@ pub(super) fn shown<'a>(
     columns: &'a [Column],
     rows: &[(&CaseResult, &Estimates)],
 ) -> Vec<&'a Column> {
-    let has = |column: &Column| rows.iter().any(|(c, r)| column.value(c, r).mean.is_some());
+    let has = |column: &Column| {
+        let values = rows.iter().filter_map(|(c, r)| column.value(c, r).mean);
+        values.into_iter().any(|mean| !column.rare || mean != 0.0)
+    };
     columns.iter().filter(|c| !c.optional || has(c)).collect()
 }
 

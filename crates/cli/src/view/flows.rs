@@ -1,11 +1,11 @@
 //! The table of flows: one row per flow and case.
 
 use fullpipe_cc::StackSpec;
-use fullpipe_metrics::Metric;
+use fullpipe_metrics::{Metric, Scope, names_of};
 use fullpipe_results::label;
-use fullpipe_results::result::{CaseResult, FlowResult, RunResult};
+use fullpipe_results::result::{CaseResult, Estimates, FlowResult, RunResult};
 
-use super::column::{Column, add_params, column, optional, params_cells, shown};
+use super::column::{Column, add_params, column, optional, params_cells, rare, shown};
 use super::params_of;
 use crate::table::{Align, Table};
 
@@ -33,6 +33,7 @@ pub(super) fn table(result: &RunResult) -> String {
     let with_stack = !rows.iter().all(shown_by_param);
     let values: Vec<_> = rows.iter().map(|(c, f)| (*c, &f.metrics)).collect();
     let columns = shown(COLUMNS, &values);
+    let limited = rows.iter().any(|(_, f)| limited_by(&f.metrics).is_some());
     let mut table = Table::new();
     add_params(&mut table, &params);
     if named {
@@ -44,6 +45,9 @@ pub(super) fn table(result: &RunResult) -> String {
     for column in &columns {
         table.column(Align::Right, &column.head);
     }
+    if limited {
+        table.column(Align::Left, &["limited by"]);
+    }
     for (case, flow) in rows {
         let mut row = params_cells(case, &params);
         if named {
@@ -54,9 +58,23 @@ pub(super) fn table(result: &RunResult) -> String {
         }
         let cells = columns.iter();
         row.extend(cells.map(|c| c.cell(case, &flow.metrics)));
+        if limited {
+            let word = limited_by(&flow.metrics);
+            row.push(word.unwrap_or_else(|| "-".to_owned()));
+        }
         table.row(row);
     }
     table.text()
+}
+
+/// What held the flow back for most of its time, in one word.
+fn limited_by(metrics: &Estimates) -> Option<String> {
+    let shares = names_of(Scope::Flow).filter_map(|name| {
+        let word = name.strip_prefix("limited.")?;
+        Some((word, metrics.get(name)?.mean?))
+    });
+    let (word, _) = shares.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some(word.replace('_', " "))
 }
 
 const COLUMNS: &[Column] = &[
@@ -71,6 +89,7 @@ const COLUMNS: &[Column] = &[
     column(["losses", "events"], Metric::flow("loss_events")),
     column(["rexmit", "segments"], Metric::flow("retransmits")),
     column(["timeouts", ""], Metric::flow("timeouts")),
+    rare(["stalls", "segments"], Metric::flow("local_stalls")),
     Column {
         digits: 3,
         ..optional(["recovery", "s"], Metric::flow("recovery_time_s"))

@@ -98,6 +98,8 @@ fn spread(result: &RunResult) -> String {
 
 #[cfg(test)]
 mod tests {
+    use fullpipe_results::result::Estimate;
+
     use super::testing::{case, result, two_cases};
     use super::*;
 
@@ -110,6 +112,42 @@ mod tests {
     fn the_table_of_several_seeds_and_flows() {
         let flows = [("main", "reno", 85.25), ("other", "cubic", 12.5)];
         insta::assert_snapshot!(table(&result(vec![case(&[], 5, &flows)])));
+    }
+
+    /// A flow's largest share is the word, refusals by its own host are a column where there are
+    /// any.
+    #[test]
+    fn the_table_names_what_limited_a_flow() {
+        let mut case = case(&[], 1, &[("main", "reno", 85.25), ("other", "cubic", 12.5)]);
+        let mut set = |flow: usize, metric: &str, mean: f64| {
+            let value = Estimate {
+                mean: Some(mean),
+                ci95: None,
+                undefined: 0,
+            };
+            case.flows[flow].metrics.insert(metric.to_owned(), value);
+        };
+        let shares = [
+            [("limited.network", 0.2), ("limited.local_queue", 0.8)],
+            [("limited.network", 0.6), ("limited.local_queue", 0.4)],
+        ];
+        for (flow, shares) in shares.iter().enumerate() {
+            for (metric, share) in shares {
+                set(flow, metric, *share);
+            }
+        }
+        set(1, "local_stalls", 0.0);
+        let text = table(&result(vec![case.clone()]));
+        let line = |text: &str, flow: &str| {
+            let mut lines = text.lines().filter(|line| line.starts_with(flow));
+            lines.next().unwrap().trim_end().to_owned()
+        };
+        assert!(line(&text, "main").ends_with("local queue"), "{text}");
+        assert!(line(&text, "other").ends_with("network"), "{text}");
+        assert!(!text.contains("stalls"), "{text}");
+        case.flows[1].metrics.get_mut("local_stalls").unwrap().mean = Some(7.0);
+        let text = table(&result(vec![case]));
+        assert!(line(&text, "flow").contains("stalls"), "{text}");
     }
 
     #[test]

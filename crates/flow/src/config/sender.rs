@@ -1,7 +1,7 @@
 //! The sender's configuration.
 
 use fullpipe_cc::{Base, Count, InitialSending, PacingGains, Setup, StackSpec};
-use fullpipe_units::{Span, Time};
+use fullpipe_units::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::Preset;
@@ -247,6 +247,15 @@ pub struct PacingConfig {
     ///
     /// Default: none.
     pub gains: Option<PacingGains>,
+    /// Ceiling of the pacing rate, of payload; a flow that has one is paced (Linux
+    /// `SO_MAX_PACING_RATE`).
+    ///
+    /// Default: none.
+    pub max: Option<Rate>,
+    /// How exactly a segment waits for its time.
+    ///
+    /// Default: [`PacerRule::Credit`]; `linux`: [`PacerRule::Linux`].
+    pub rule: PacerRule,
     /// How the initial window leaves. [`InitialSending::Spread`] needs [`SenderConfig::handshake`],
     /// whose RTT it divides.
     ///
@@ -265,6 +274,20 @@ pub struct HostConfig {
     /// one, but no more than a millisecond of its rate (`tcp_tso_autosize`).
     /// Default: 1.
     pub tso_segments: u32,
+    /// A train has about a millisecond of the pacing rate, which is computed whether the flow is
+    /// paced or not, and more at small RTTs; and a train is not waited for if the last segment left
+    /// more than a millisecond ago, or if the next ACK is due later than in a millisecond or half
+    /// an RTT (Linux `tcp_tso_autosize`, `tcp_tso_should_defer`). False: a train of a flow that is
+    /// not paced is as long as the window allows.
+    ///
+    /// Default: false; `linux`: true.
+    pub tso_autosize: bool,
+    /// TCP small queues: the flow keeps no more than a millisecond of its rate in the queue of its
+    /// own host, at least two buffers (Linux `tcp_small_queue_check`). It matters where the host
+    /// has an interface.
+    ///
+    /// Default: true; `2003`: false.
+    pub small_queue: bool,
     /// The application refills the send buffer whenever this fraction of the largest window has
     /// been acknowledged, and the last segment of a refill carries PSH, which the receiver
     /// acknowledges at once. Above 0; `None`: no PSH.
@@ -298,6 +321,17 @@ pub enum SpuriousRule {
     Rfc,
     /// Every ACK that advances may decide, by a time stamp in whole milliseconds; a count of DSACKs
     /// decides too (Linux 6.1 `tcp_may_undo`, `net/ipv4/tcp_input.c`).
+    Linux,
+}
+
+/// How a paced segment waits for its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PacerRule {
+    /// Virtual scheduling: a segment that leaves late moves no later one, but no more than two
+    /// segments or a millisecond of data are made up for, whichever is more.
+    Credit,
+    /// The first ten segments leave unpaced; behind one that leaves late the next one waits at
+    /// least half of its time (Linux `tcp_update_skb_after_send`, `net/ipv4/tcp_output.c`).
     Linux,
 }
 
@@ -454,10 +488,14 @@ impl SenderConfig {
             },
             pacing: PacingConfig {
                 gains: None,
+                max: None,
+                rule: PacerRule::Credit,
                 initial: InitialSending::Burst,
             },
             host: HostConfig {
                 tso_segments: 1,
+                tso_autosize: false,
+                small_queue: true,
                 refill: None,
                 local_drop: LocalDrop::React,
             },
@@ -487,6 +525,10 @@ impl SenderConfig {
                     initial: Span::from_secs(3),
                     granularity: Span::from_millis(10),
                     ..modern.rto
+                },
+                host: HostConfig {
+                    small_queue: false,
+                    ..modern.host
                 },
                 ..modern
             },
@@ -520,8 +562,13 @@ impl SenderConfig {
                     probe_margin: Span::from_millis(2),
                     ..modern.timers
                 },
+                pacing: PacingConfig {
+                    rule: PacerRule::Linux,
+                    ..modern.pacing
+                },
                 host: HostConfig {
                     refill: Some(0.694),
+                    tso_autosize: true,
                     ..modern.host
                 },
                 ..modern
@@ -546,6 +593,9 @@ impl SenderConfig {
             self.pacing.initial = sending;
         }
         self.pacing.gains = spec.pacing().or(self.pacing.gains);
+        if self.pacing.max.is_some() {
+            self.pacing.gains.get_or_insert_default();
+        }
         let paced = self.pacing.gains.is_some();
         let default_limit = if paced { f64::INFINITY } else { 2.0 };
         let setup = Setup {

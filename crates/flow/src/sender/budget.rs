@@ -1,6 +1,8 @@
 //! The window in force, in whole segments, and what follows from its largest value: the pushes of
 //! an application that fills a send buffer.
 
+use crate::limit::Limit;
+
 /// Whole segments of the window in force.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
@@ -8,14 +10,19 @@ pub(super) struct Budget {
     /// The same as a real number where it follows one, else none.
     whole: f64,
     peak: u64,
+    /// Cap of the window, segments; [`u64::MAX`] for none.
+    most: u64,
 }
 
 impl Budget {
-    pub(super) fn new(window: u64) -> Self {
+    /// `most` is the cap of the window, segments.
+    pub(super) fn new(window: u64, most: f64) -> Self {
         Self {
             window,
             whole: window as f64,
             peak: window,
+            // The cast saturates.
+            most: most as u64,
         }
     }
 
@@ -29,6 +36,15 @@ impl Budget {
     #[inline]
     pub(super) fn peak(&self) -> u64 {
         self.peak
+    }
+
+    /// What the window stands for where it holds the sender back.
+    #[inline]
+    pub(super) fn limit(&self) -> Limit {
+        match self.window >= self.most {
+            true => Limit::WindowCap,
+            false => Limit::Network,
+        }
     }
 
     /// The window in force is PRR's.

@@ -24,6 +24,7 @@ mod rate;
 mod recovery;
 mod rtt;
 mod scoreboard;
+mod small_queue;
 mod timeout;
 mod timers;
 mod transmit;
@@ -39,6 +40,7 @@ pub use rtt::RttEstimator;
 
 use crate::config::{LocalDrop, SenderConfig};
 use crate::episode::{Episode, EpisodeKind};
+use crate::limit::{Chronograph, Limit, LimitTimes};
 use crate::segment::Segment;
 use artificial::Artificial;
 use budget::{Budget, Writes};
@@ -53,6 +55,7 @@ use rate::Delivery;
 use recovery::Recovery;
 use rtt::RttUpdate;
 use scoreboard::Scoreboard;
+use small_queue::SmallQueue;
 use timers::Timers;
 use usage::Usage;
 use validation::WindowValidation;
@@ -71,12 +74,14 @@ pub struct Sender<C = Stack> {
     pacer: Pacer,
     writes: Writes,
     usage: Usage,
+    chronograph: Chronograph,
     timers: Timers,
     last_sent: Time,
     delivery: Delivery,
     record: Record,
     board: Scoreboard,
     rtt: RttEstimator,
+    small_queue: SmallQueue,
     artificial: Option<Box<Artificial>>,
     ecn: Ecn,
     one_way: Option<OneWay>,
@@ -103,14 +108,17 @@ impl<C: Controller> Sender<C> {
             timers: Timers::new(&cfg.timers),
             persist: Persist::new(),
             limits: Limits::new(cfg.transfer),
-            budget: Budget::new(cc.window() as u64),
+            budget: Budget::new(cc.window() as u64, cfg.window.max),
             pacer: Pacer::new(
+                cfg.pacing.rule,
                 cfg.host.tso_segments,
                 cfg.pacing.gains.is_some() || cc.sets_rate(),
             ),
             writes: Writes::new(cfg.host.refill),
             ecn: Ecn::new(cfg.ecn),
             usage: Usage::default(),
+            chronograph: Chronograph::new(),
+            small_queue: SmallQueue::new(),
             validation: WindowValidation::new(cfg.window.validation),
             artificial: Artificial::new(cfg.artificial_loss.clone(), seed),
             last_sent: Time::ZERO,
@@ -125,6 +133,7 @@ impl<C: Controller> Sender<C> {
     /// Opens the connection: with a SYN, or at once if the configuration has no handshake.
     pub fn start(&mut self, now: Time) {
         self.last_sent = now;
+        self.chronograph.start(now);
         if self.cfg.handshake {
             self.connection.begin();
             return;
@@ -201,6 +210,28 @@ impl<C: Controller> Sender<C> {
 
     // The host's own queue.
 
+    /// The host has a queue of its own. It calls [`Sender::entered_queue`] and
+    /// [`Sender::left_queue`] from now on, so that the flow can keep that queue small, if it is to
+    /// ([`HostConfig::small_queue`](crate::config::HostConfig::small_queue)).
+    pub fn attach_queue(&mut self) {
+        if self.cfg.host.small_queue {
+            self.small_queue.attach();
+            self.pacer.bind();
+        }
+    }
+
+    /// A segment entered the queue of the host.
+    #[inline]
+    pub fn entered_queue(&mut self) {
+        self.small_queue.enter();
+    }
+
+    /// A segment left the host. True if that lets another one in: poll for segments then.
+    #[inline]
+    pub fn left_queue(&mut self) -> bool {
+        self.small_queue.leave()
+    }
+
     /// The local queue refused `segment`, the last one polled: it never left the host. Of several
     /// that it refused at once the newest comes back first.
     pub fn refuse(&mut self, now: Time, segment: &Segment) {
@@ -218,6 +249,7 @@ impl<C: Controller> Sender<C> {
         }
         // The local queue held the sender back, not the window: it must not grow for this.
         self.note_usage(false);
+        self.chronograph.note(now, Limit::LocalQueue);
         self.unsend(segment);
         match self.cfg.host.local_drop {
             LocalDrop::Ignore => {}
@@ -246,8 +278,14 @@ impl<C: Controller> Sender<C> {
     /// The host takes no more for now, although there may be more to send: it is the host that
     /// limits, not the window. A window in which that was so throughout does not grow, as in Linux
     /// (`tcp_cwnd_validate`) and RFC 7661.
-    pub fn yielded(&mut self) {
+    pub fn yielded(&mut self, now: Time) {
         self.note_usage(false);
+        self.chronograph.note(now, Limit::LocalQueue);
+    }
+
+    /// How long each limit has held the flow back, from its start until `now`.
+    pub fn limit_times(&self, now: Time) -> LimitTimes {
+        self.chronograph.until(now)
     }
 
     /// The congestion controller.

@@ -1,21 +1,26 @@
 //! When the next segment may leave: spreading of the initial window, then pacing of the connection
 //! if wanted; and trains of segments that segmentation offload sends as one.
 //!
-//! Virtual scheduling: each segment moves the next send time by its length over the rate; lateness
-//! is credited up to a quantum of 2 segments or 1 ms of data, whichever is larger.
+//! Each segment moves the next send time by its length over the rate; how much of a lateness is
+//! made up for is a [`PacerRule`].
 
 use fullpipe_units::{Span, Time};
+
+use crate::config::PacerRule;
 
 /// Release times.
 #[derive(Clone, Debug)]
 pub(super) struct Pacer {
     next: Time,
+    rule: PacerRule,
     /// The pacer holds a segment back: the sender wants to be called at its time.
     gated: bool,
     /// Segments of the initial window still to be spaced, and their gap.
     spread_left: u64,
     spread_gap: Span,
     train: Train,
+    /// The flow's own ceiling sets the rate.
+    capped: bool,
     /// It has to do beyond the initial window: the connection is paced, or segments leave in
     /// trains.
     lasts: bool,
@@ -49,10 +54,12 @@ pub(super) struct TrainRoom {
 impl Pacer {
     /// Nothing is held back; a train has at most `tso_segments`; `paced`: the connection has a
     /// pacing rate, or may have one.
-    pub(super) fn new(tso_segments: u32, paced: bool) -> Self {
+    pub(super) fn new(rule: PacerRule, tso_segments: u32, paced: bool) -> Self {
         let lasts = paced || tso_segments > 1;
         Self {
             next: Time::ZERO,
+            rule,
+            capped: false,
             gated: false,
             spread_left: 0,
             spread_gap: Span::ZERO,
@@ -63,6 +70,23 @@ impl Pacer {
             lasts,
             free: !lasts,
         }
+    }
+
+    /// Every departure matters: the host's queue is to be kept small.
+    pub(super) fn bind(&mut self) {
+        self.lasts = true;
+        self.free = false;
+    }
+
+    /// The flow's own ceiling sets the rate, or window and RTT do.
+    #[inline]
+    pub(super) fn cap(&mut self, capped: bool) {
+        self.capped = capped;
+    }
+
+    #[inline]
+    pub(super) fn is_capped(&self) -> bool {
+        self.capped
     }
 
     /// Spread the first `segments` segments by `gap` from now on (Initial Spreading 2014).
@@ -124,9 +148,10 @@ impl Pacer {
         self.next
     }
 
-    /// A segment leaves now; `gap` is its length over the pacing rate, if the connection is paced.
+    /// A segment leaves now, the one with this number of all; `gap` is its length over the pacing
+    /// rate, if the connection is paced.
     #[inline]
-    pub(super) fn on_sent(&mut self, now: Time, gap: Option<Span>) {
+    pub(super) fn on_sent(&mut self, now: Time, number: u64, gap: Option<Span>) {
         if self.spread_left > 0 {
             self.spread_left -= 1;
             if self.spread_left > 0 {
@@ -135,8 +160,19 @@ impl Pacer {
                 self.finish_spreading();
             }
         } else if let Some(gap) = gap {
-            let credit = (gap * 2).max(Span::from_millis(1));
-            self.next = self.next.max(now - credit) + gap;
+            match self.rule {
+                PacerRule::Credit => {
+                    let credit = (gap * 2).max(Span::from_millis(1));
+                    self.next = self.next.max(now - credit) + gap;
+                }
+                PacerRule::Linux => {
+                    let late = now.saturating_since(self.next);
+                    self.next = self.next.max(now);
+                    if number >= UNPACED {
+                        self.next = self.next + gap.saturating_sub(late.min(gap / 2));
+                    }
+                }
+            }
         }
     }
 
@@ -144,6 +180,11 @@ impl Pacer {
     #[inline]
     pub(super) fn has_trains(&self) -> bool {
         self.train.whole > 1
+    }
+
+    /// Segments that leave as one now.
+    pub(super) fn train(&self) -> u64 {
+        self.train.left + 1
     }
 
     #[inline]
@@ -179,6 +220,9 @@ impl Pacer {
         true
     }
 }
+
+/// The segment from which on [`PacerRule::Linux`] paces (`tcp_update_skb_after_send`).
+const UNPACED: u64 = 10;
 
 /// The part of the window that is always enough for a train (Linux `tcp_tso_win_divisor`).
 const TSO_WINDOW_DIVISOR: u64 = 3;

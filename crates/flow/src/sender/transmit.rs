@@ -1,13 +1,15 @@
 //! A segment leaves: retransmissions first, then new data as the window, the peer, the pacer and
 //! trains allow.
 
-use fullpipe_cc::{Controller, IdleEvent, Phase};
+use fullpipe_cc::{Controller, IdleEvent, PacingGains, Phase};
 use fullpipe_units::{Span, Time};
 
 use super::Sender;
 use super::pacer::TrainRoom;
 use super::rate::Outstanding;
+use super::small_queue::Entry;
 use super::validation::WindowState;
+use crate::limit::Limit;
 use crate::segment::Segment;
 
 impl<C: Controller> Sender<C> {
@@ -22,7 +24,7 @@ impl<C: Controller> Sender<C> {
             if self.recovery.owes_fast_retransmit() {
                 return self.poll_every_limit(now);
             }
-            self.note_usage(true);
+            self.note_window_limit(now);
             return None;
         }
         if self.board.lost_out() > 0
@@ -35,6 +37,13 @@ impl<C: Controller> Sender<C> {
             return self.poll_every_limit(now);
         }
         Some(self.send_new(now, pipe))
+    }
+
+    /// The congestion window held the sender back.
+    #[inline(always)]
+    fn note_window_limit(&mut self, now: Time) {
+        self.note_usage(true);
+        self.chronograph.note(now, self.budget.limit());
     }
 
     /// Nothing is to be probed, and neither pacer nor trains have a say.
@@ -66,6 +75,12 @@ impl<C: Controller> Sender<C> {
         if self.pacer.holds(now) {
             self.pacer.gate(pipe < cwnd);
             self.note_usage(pipe >= cwnd);
+            let limit = match self.pacer.is_capped() {
+                _ if pipe >= cwnd => self.budget.limit(),
+                true => Limit::Rate,
+                false => Limit::Pacing,
+            };
+            self.chronograph.note(now, limit);
             return None;
         }
         self.pacer.gate(false);
@@ -76,21 +91,30 @@ impl<C: Controller> Sender<C> {
                 return Some(self.retransmit(now, seq));
             }
             self.pacer.end_train();
-            self.note_usage(true);
+            self.note_window_limit(now);
             return None;
         }
         if self.board.lost_out() > 0
             && self.recovery.may_retransmit()
             && let Some(seq) = self.board.next_lost()
         {
+            if self.small_queue.is_on() && self.queue_holds(now, 1, true) {
+                return None;
+            }
             return Some(self.retransmit(now, seq));
         }
         if self.board.nxt() < self.limits.end() {
-            let waits = self.pacer.has_trains()
-                && !self.pacer.continue_train()
-                && !self.start_train(pipe, cwnd);
-            if waits {
-                self.note_usage(true);
+            if self.pacer.has_trains() {
+                if self.pacer.continue_train() {
+                    return Some(self.send_new(now, pipe));
+                }
+                if !self.start_train(now, pipe, cwnd) {
+                    self.note_window_limit(now);
+                    return None;
+                }
+            }
+            if self.small_queue.is_on() && self.queue_holds(now, self.pacer.train(), false) {
+                self.pacer.end_train();
                 return None;
             }
             return Some(self.send_new(now, pipe));
@@ -148,17 +172,58 @@ impl<C: Controller> Sender<C> {
         Some(self.segment(now, seq, true))
     }
 
-    fn start_train(&mut self, pipe: u64, cwnd: u64) -> bool {
-        let rate = self.pacing_rate();
+    fn start_train(&mut self, now: Time, pipe: u64, cwnd: u64) -> bool {
         let mss = f64::from(self.cfg.mss);
+        let autosize = self.cfg.host.tso_autosize;
+        let millisecond = match autosize {
+            true => {
+                let small = small_rtt_bonus(self.rtt.min());
+                (self.window_rate() / (8.0 * SECOND_PARTS) + small) / mss
+            }
+            false => self
+                .pacing_rate()
+                .map_or(f64::INFINITY, |rate| rate * 1e-3 / (8.0 * mss)),
+        };
+        let open = matches!(self.recovery.phase(), Phase::Open | Phase::Disorder);
         let room = TrainRoom {
             window: cwnd,
             free: cwnd - pipe,
             data: self.limits.end() - self.board.nxt(),
-            millisecond: rate.map_or(f64::INFINITY, |rate| rate * 1e-3 / (8.0 * mss)),
-            may_wait: pipe > 0 && matches!(self.recovery.phase(), Phase::Open | Phase::Disorder),
+            millisecond,
+            may_wait: pipe > 0 && open && !(autosize && self.ack_is_far(now)),
         };
         self.pacer.start_train(room)
+    }
+
+    /// An ACK that could lengthen the train is not to be waited for: the sender has been silent for
+    /// a millisecond, or the ACK is due later than in a millisecond or half an RTT (Linux
+    /// `tcp_tso_should_defer`).
+    fn ack_is_far(&self, now: Time) -> bool {
+        let millisecond = Span::from_millis(1);
+        let last = self.last_sent.max(self.pacer.next());
+        let srtt = self.rtt.srtt();
+        let due = self.board.get(self.board.una()).xmit + srtt;
+        now.saturating_since(last) > millisecond
+            || due.saturating_since(now) > millisecond.min(srtt / 2)
+    }
+
+    /// Small queues keep `segments` that would leave as one waiting in the sender.
+    fn queue_holds(&mut self, now: Time, segments: u64, retransmission: bool) -> bool {
+        let entry = Entry {
+            mss: u64::from(self.cfg.mss),
+            segments,
+            outstanding: self.board.flight(),
+            rate: self.window_rate() / 8.0,
+            paced: self.pacing_rate().is_some(),
+            retransmission,
+        };
+        let holds = self.small_queue.holds(entry);
+        if holds {
+            self.pacer.gate(false);
+            self.note_usage(false);
+            self.chronograph.note(now, Limit::LocalQueue);
+        }
+        holds
     }
 
     #[inline(always)]
@@ -225,7 +290,7 @@ impl<C: Controller> Sender<C> {
         }
         if !self.pacer.is_free() {
             let gap = self.pacing_gap();
-            self.pacer.on_sent(now, gap);
+            self.pacer.on_sent(now, self.record.counts().sent, gap);
         }
     }
 
@@ -269,6 +334,11 @@ impl<C: Controller> Sender<C> {
             return Some(self.retransmit(now, seq));
         }
         self.note_usage(false);
+        let limit = match self.limits.is_closed(self.board.nxt()) {
+            true => Limit::ReceiveWindow,
+            false => Limit::Application,
+        };
+        self.chronograph.note(now, limit);
         None
     }
 
@@ -299,12 +369,27 @@ impl<C: Controller> Sender<C> {
 
     /// Present pacing rate, bit/s of payload, if the connection is paced.
     pub fn pacing_rate(&self) -> Option<f64> {
+        let max = self.max_rate();
         if let Some(rate) = self.cc.pacing_rate() {
-            return Some(rate.as_bits_per_sec() as f64);
+            return Some((rate.as_bits_per_sec() as f64).min(max));
         }
         let gains = self.cfg.pacing.gains?;
+        let rate = self.rate_of_window(gains).min(max);
+        rate.is_finite().then_some(rate)
+    }
+
+    /// The same, also of a connection that is not paced (Linux `tcp_update_pacing_rate`); infinite
+    /// before the first RTT sample.
+    fn window_rate(&self) -> f64 {
+        if let Some(rate) = self.pacing_rate() {
+            return rate;
+        }
+        self.rate_of_window(self.cfg.pacing.gains.unwrap_or_default())
+    }
+
+    fn rate_of_window(&self, gains: PacingGains) -> f64 {
         if !self.rtt.has_sample() {
-            return None;
+            return f64::INFINITY;
         }
         let w = self.cwnd();
         let gain = if w < self.cc.ssthresh() / 2.0 {
@@ -313,15 +398,37 @@ impl<C: Controller> Sender<C> {
             gains.avoidance
         };
         let window = w.max(self.board.pipe() as f64);
-        Some(gain * window * f64::from(self.cfg.mss) * 8.0 / self.rtt.srtt().as_secs_f64())
+        gain * window * f64::from(self.cfg.mss) * 8.0 / self.rtt.srtt().as_secs_f64()
     }
 
-    fn pacing_gap(&self) -> Option<Span> {
+    /// The flow's own ceiling, bit/s of payload; infinite: none.
+    fn max_rate(&self) -> f64 {
+        let max = self.cfg.pacing.max;
+        max.map_or(f64::INFINITY, |rate| rate.as_bits_per_sec() as f64)
+    }
+
+    fn pacing_gap(&mut self) -> Option<Span> {
         if self.cfg.pacing.gains.is_none() && self.cc.pacing_rate().is_none() {
             return None;
         }
         let bits = f64::from(self.cfg.mss) * 8.0;
-        self.pacing_rate()
-            .map(|rate| Span::from_secs_f64(bits / rate))
+        let rate = self.pacing_rate()?;
+        self.pacer.cap(rate == self.max_rate());
+        Some(Span::from_secs_f64(bits / rate))
     }
 }
+
+/// Bytes that a train may have beyond a millisecond of the rate: all of an offload's at RTTs below
+/// 512 us, half as many for each 512 us more (Linux `tcp_tso_autosize`, `tcp_tso_rtt_log` 9).
+fn small_rtt_bonus(min_rtt: Span) -> f64 {
+    match min_rtt.as_nanos() / 1000 >> 9 {
+        halvings @ 0..32 => f64::from(GSO_MAX >> halvings),
+        _ => 0.0,
+    }
+}
+
+/// Parts of a second that a train's rate is taken over (`sk_pacing_shift` 10).
+const SECOND_PARTS: f64 = 1024.0;
+
+/// Most bytes of a segment before offload (`GSO_LEGACY_MAX_SIZE`).
+const GSO_MAX: u32 = 65_536;

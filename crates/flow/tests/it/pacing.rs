@@ -1,8 +1,8 @@
 //! When segments leave: spreading of the initial window, pacing, trains of segmentation offload.
 
 use fullpipe_cc::{InitialSending, PacingGains};
-use fullpipe_flow::{Ack, Preset, SenderConfig, Validation};
-use fullpipe_units::Time;
+use fullpipe_flow::{Ack, Limit, PacerRule, Preset, SenderConfig, Validation};
+use fullpipe_units::{Rate, Time};
 
 use crate::host::Out::N;
 use crate::host::{Halver, Host, ack, modern, sack, span_ms, syn_ack};
@@ -244,4 +244,119 @@ fn segmentation_offload_paces_trains() {
     }
     let span = times[19] - times[0];
     assert!((80.0..=90.0).contains(&span), "{span}");
+}
+
+/// Departures after the first segment of the log, ms.
+fn departures<C: fullpipe_cc::Controller>(h: &Host<C>, after: usize) -> Vec<f64> {
+    h.log[after..]
+        .iter()
+        .map(|l| l.0.as_secs_f64() * 1e3)
+        .collect()
+}
+
+/// Linux `tcp_update_skb_after_send`: ten segments leave unpaced, and behind one that leaves late
+/// the next one waits half of its time, where virtual scheduling would wait none. 20 segments per
+/// RTT of 100 ms: one every 5 ms.
+#[test]
+fn a_kernel_s_pacer_starts_unpaced_and_makes_up_for_half() {
+    let cfg = modern().with(|c| {
+        c.handshake = true;
+        c.pacing.rule = PacerRule::Linux;
+        c.pacing.gains = Some(PacingGains {
+            slow_start: 1.0,
+            avoidance: 1.0,
+        });
+        c.recovery.tlp = false;
+    });
+    let mut h = Host::new(cfg, 20.0);
+    h.ack_at(100.0, &syn_ack(u64::MAX));
+    h.wait(199.0);
+    let times = departures(&h, 1);
+    assert_eq!(times.len(), 20);
+    assert!(times[..10].iter().all(|t| *t == 100.0), "{times:?}");
+    for (i, t) in times[10..].iter().enumerate() {
+        assert!((t - 105.0 - 5.0 * i as f64).abs() < 1e-4, "{times:?}");
+    }
+    // The last one left at 150 ms, so the next could from 155 ms on. It leaves at 200 ms.
+    h.ack_at(200.0, &ack(4, 100.0));
+    h.wait(220.0);
+    let times = departures(&h, 21);
+    assert_eq!(times[0], 200.0);
+    let gaps: Vec<f64> = times.windows(2).map(|t| t[1] - t[0]).collect();
+    assert!((gaps[0] - 2.5).abs() < 0.1, "{gaps:?}");
+    assert!(gaps[1..].iter().all(|g| (g - 5.0).abs() < 0.1), "{gaps:?}");
+}
+
+/// A ceiling paces a flow whose stack does not, from the first segment on: 1 Mbit/s is a segment of
+/// 1448 bytes every 11.584 ms, where the window would allow 100 per RTT.
+#[test]
+fn a_ceiling_paces_a_flow() {
+    let cfg = modern().with(|c| {
+        c.pacing.max = Some(Rate::from_bits_per_sec(1_000_000));
+        c.pacing.gains = Some(PacingGains::default());
+        c.pacing.rule = PacerRule::Linux;
+    });
+    let mut h = Host::new(cfg, 100.0);
+    h.wait(99.0);
+    let times = departures(&h, 0);
+    assert_eq!(times[9], 0.0, "ten at once");
+    for pair in times[9..].windows(2) {
+        assert!((pair[1] - pair[0] - 11.584).abs() < 1e-4, "{pair:?}");
+    }
+    assert_eq!(h.s.pacing_rate(), Some(1e6));
+    let limits = h.s.limit_times(h.now);
+    assert_eq!(limits.longest(), Some(Limit::Rate));
+    assert_eq!(limits.of(Limit::Rate), limits.total());
+}
+
+/// Linux `tcp_tso_autosize`: a millisecond of the rate of window and RTT, not paced, at least two
+/// segments; below an RTT of 512 us a whole offload more.
+#[test]
+fn offload_sizes_itself() {
+    for (rtt, train) in [(100.0, 2), (0.4, 8)] {
+        let cfg = modern().with(|c| {
+            c.handshake = true;
+            c.host.tso_segments = 44;
+            c.host.tso_autosize = true;
+        });
+        let mut h = Host::new(cfg, 24.0);
+        h.ack_at(rtt, &syn_ack(u64::MAX));
+        h.wait(1.99 * rtt);
+        let mut sizes = Vec::new();
+        for cum in (2..=24).step_by(2) {
+            // ACKs of a whole window within a millisecond: the next one is never far.
+            let at = 2.0 * rtt + cum as f64 * 0.01;
+            let out = h.ack_at(at, &ack(cum, rtt));
+            sizes.extend((!out.is_empty()).then_some(out.len()));
+        }
+        assert!(
+            sizes.len() > 2 && sizes.iter().all(|n| *n == train),
+            "RTT {rtt} ms: {sizes:?}"
+        );
+    }
+}
+
+/// What holds a sender back: its window or the cap of it, then the receiver's, then nothing but the
+/// end of the data. Every instant counts once.
+#[test]
+fn every_instant_has_its_limit() {
+    for (cap, first) in [(f64::INFINITY, Limit::Network), (20.0, Limit::WindowCap)] {
+        let cfg = modern().with(|c| {
+            c.transfer = Some(40);
+            c.window.max = cap;
+        });
+        let mut h = Host::new(cfg, 20.0);
+        let closing = Ack {
+            window_end: 30,
+            ..ack(20, 0.0)
+        };
+        assert_eq!(h.ack_at(100.0, &closing).len(), 10);
+        assert_eq!(h.ack_at(220.0, &ack(30, 100.0)).len(), 10);
+        h.ack_at(370.0, &ack(40, 220.0));
+        let limits = h.s.limit_times(h.now);
+        assert_eq!(limits.of(first), span_ms(100));
+        assert_eq!(limits.of(Limit::ReceiveWindow), span_ms(120));
+        assert_eq!(limits.of(Limit::Application), span_ms(150));
+        assert_eq!(limits.total(), span_ms(370));
+    }
 }

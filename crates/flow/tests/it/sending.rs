@@ -193,7 +193,7 @@ fn a_window_that_the_host_does_not_use_is_not_the_limit() {
         for _ in 0..10 {
             h.s.poll_transmit(h.now).unwrap();
         }
-        h.s.yielded();
+        h.s.yielded(h.now);
     };
     takes_ten(&mut h);
     h.now = ms(200.0);

@@ -1,5 +1,7 @@
 //! Metrics of one flow, all its streams together.
 
+use fullpipe_flow::Limit;
+
 use crate::metric::Better::{Higher, Lower, Neither};
 use crate::metric::{Metric, flow};
 use crate::number::{finite, mean_millis, millis, ratio};
@@ -15,6 +17,9 @@ const RFC2914: &str = "RFC 5166 section 2.1.1";
 const SLAC: &str = "\
 SLAC 2003 (Cottrell and Bulot, \"Evaluation of Advanced TCP Stacks on Fast Long-Distance \
 Production Networks\")";
+const LINUX: &str = "\
+words ours; after Linux `tcp_chrono_start`, `net/ipv4/tcp_output.c` (`TCP_INFO`: busy, rwnd-limited and \
+sndbuf-limited time)";
 const NET100: &str = "Net100 2003";
 const WUSTL: &str = "\
 definition of an epoch ours; after \"Loss Synchronization of TCP Connections at a Shared \
@@ -328,6 +333,55 @@ pub const FLOW: &[Metric] = &[
     )
     .streams("sum")
     .counts(),
+    flow("limited.network", "1", Neither, |f| f.limited(Limit::Network))
+        .means(
+            "Part of the time in which the sender was held back by the congestion window, which the path sets",
+            "time in which this held it back / measured time of the flow",
+            LINUX,
+        )
+        .streams("over the times of all streams"),
+    flow("limited.window_cap", "1", Neither, |f| f.limited(Limit::WindowCap))
+        .means(
+            "Part of the time in which the sender was held back by the congestion window at its cap (`window`)",
+            "like `limited.network`",
+            LINUX,
+        )
+        .streams("over the times of all streams"),
+    flow("limited.receive_window", "1", Neither, |f| f.limited(Limit::ReceiveWindow))
+        .means(
+            "Part of the time in which the sender was held back by the receiver's advertised window",
+            "like `limited.network`",
+            LINUX,
+        )
+        .streams("over the times of all streams"),
+    flow("limited.local_queue", "1", Neither, |f| f.limited(Limit::LocalQueue))
+        .means(
+            "Part of the time in which the sender was held back by the queue of its own host, which was full or as full as small queues let it be",
+            "like `limited.network`",
+            LINUX,
+        )
+        .streams("over the times of all streams"),
+    flow("limited.rate", "1", Neither, |f| f.limited(Limit::Rate))
+        .means(
+            "Part of the time in which the sender was held back by its own ceiling (`rate`)",
+            "like `limited.network`",
+            LINUX,
+        )
+        .streams("over the times of all streams"),
+    flow("limited.pacing", "1", Neither, |f| f.limited(Limit::Pacing))
+        .means(
+            "Part of the time in which the sender was held back by pacing at the rate of window and RTT, or of the controller's model",
+            "like `limited.network`",
+            LINUX,
+        )
+        .streams("over the times of all streams"),
+    flow("limited.application", "1", Neither, |f| f.limited(Limit::Application))
+        .means(
+            "Part of the time in which the sender was held back by the application, which had nothing to send",
+            "like `limited.network`",
+            LINUX,
+        )
+        .streams("over the times of all streams"),
     flow("stream_synchronization", "1", Lower, |f| {
         synchronization(f.members.iter(), f.group.base_rtt, f.case.outcome)
     })

@@ -1,5 +1,6 @@
 //! Metrics of a flow.
 
+use fullpipe_flow::{Limit, LimitTimes};
 use fullpipe_units::{Span, Time};
 
 use crate::testing::{flow, flow_values, group, outcome};
@@ -114,4 +115,28 @@ fn variables_skip_rows_without_a_report() {
         (Some(4.0), Some(5.0))
     );
     assert_eq!((v["var.k.last"], v["var.k.max"]), (None, None));
+}
+
+/// Shares of the time of all streams together: 3 s and 1 s of 8 s, and 4 s.
+#[test]
+fn what_limited_a_flow_adds_up_to_one() {
+    let times = |of: &[(Limit, u64)]| {
+        let one = |(limit, s): &(Limit, u64)| LimitTimes::one(*limit, Span::from_secs(*s));
+        of.iter()
+            .map(one)
+            .fold(LimitTimes::default(), LimitTimes::plus)
+    };
+    let mut a = flow("a");
+    a.totals.limited = times(&[(Limit::Network, 3), (Limit::LocalQueue, 1)]);
+    let mut b = flow("b");
+    b.totals.limited = times(&[(Limit::LocalQueue, 4)]);
+    let v = flow_values(&group("a", 0..2), &outcome(vec![a, b], 4, 0, 1));
+    assert_eq!(value(&v, "limited.network"), Some(0.375));
+    assert_eq!(value(&v, "limited.local_queue"), Some(0.625));
+    assert_eq!(value(&v, "limited.application"), Some(0.0));
+    let names = names_of(Scope::Flow).filter(|name| name.starts_with("limited."));
+    let all: f64 = names.map(|name| value(&v, name).unwrap()).sum();
+    assert_eq!(all, 1.0);
+    let nothing = flow_values(&group("a", 0..1), &outcome(vec![flow("a")], 4, 0, 1));
+    assert_eq!(value(&nothing, "limited.network"), None);
 }

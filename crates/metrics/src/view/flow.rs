@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use fullpipe_flow::Episode;
+use fullpipe_flow::{Episode, Limit, LimitTimes};
 use fullpipe_run::Histogram;
 use fullpipe_run::{FlowOutcome, Outcome};
 use fullpipe_units::{Span, Time};
@@ -49,6 +49,13 @@ impl<'a> FlowView<'a> {
     /// Sum over the streams.
     pub fn sum(&self, of: fn(&FlowOutcome) -> f64) -> f64 {
         self.members.iter().map(of).sum()
+    }
+
+    /// Part of the time of all streams in which this held them back.
+    pub fn limited(&self, limit: Limit) -> Option<f64> {
+        let times = self.members.iter().map(|m| m.totals.limited);
+        let times = times.fold(LimitTimes::default(), LimitTimes::plus);
+        (times.total() > Span::ZERO).then(|| times.of(limit).ratio(times.total()))
     }
 
     /// Segments sent, retransmissions included.

@@ -181,7 +181,7 @@ impl<'p, 'h, P: Port> Endpoint<'p, 'h, P> {
         for _ in 0..BURST {
             self.make_room(now)?;
             if self.state.retry.is_some() {
-                self.state.host.senders[slot as usize].yielded();
+                self.state.host.senders[slot as usize].yielded(now);
                 return Ok(true);
             }
             let state = &mut self.state;
@@ -214,7 +214,7 @@ impl<'p, 'h, P: Port> Endpoint<'p, 'h, P> {
                 dropped,
             });
         }
-        self.state.host.senders[slot as usize].yielded();
+        self.state.host.senders[slot as usize].yielded(now);
         Ok(true)
     }
 

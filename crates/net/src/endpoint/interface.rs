@@ -135,16 +135,18 @@ impl Interfaces {
         self.path.next_event().unwrap_or(Time::MAX)
     }
 
-    /// All that is due until `now` happens; `lost` is told of what an interface lost at random.
-    pub fn advance(&mut self, now: Time, mut lost: impl FnMut(&Leaving)) {
+    /// All that is due until `now` happens; `left` hears of every segment that left an interface,
+    /// and whether it was lost there at random.
+    pub fn advance(&mut self, now: Time, mut left: impl FnMut(&Leaving, bool)) {
         self.path.advance(now);
         for Departure { token, outcome, .. } in self.path.departures() {
             let token = token as u32;
             let leaving = self.inside[token as usize];
             self.free.push(token);
-            match outcome {
-                PacketOutcome::Arrived { .. } => self.out.push_back(leaving),
-                PacketOutcome::Dropped => lost(&leaving),
+            let lost = outcome == PacketOutcome::Dropped;
+            left(&leaving, lost);
+            if !lost {
+                self.out.push_back(leaving);
             }
         }
     }

@@ -145,6 +145,7 @@ impl State<'_, '_> {
                 len,
             };
             interfaces.enter(now, route, u32::from(datagram.flow), size, leaving);
+            sender.entered_queue();
             let at = interfaces.next_event();
             if at < interfaces.wakes {
                 interfaces.wakes = at;
@@ -169,8 +170,16 @@ impl State<'_, '_> {
             return;
         }
         let (senders, classes) = (&mut self.host.senders, &mut self.host.classes);
-        interfaces.advance(now, |lost| {
-            senders[lost.slot as usize].lose(&lost.segment, classes);
+        let (ready, queued) = (&mut self.wires.ready, &mut self.wires.queued);
+        interfaces.advance(now, |left, lost| {
+            let slot = left.slot as usize;
+            if lost {
+                senders[slot].lose(&left.segment, classes);
+            }
+            if senders[slot].left_queue() && !queued[slot] {
+                queued[slot] = true;
+                ready.push_back(left.slot);
+            }
         });
         interfaces.wakes = interfaces.next_event();
         let wakes = interfaces.wakes;

@@ -30,6 +30,9 @@ keys! {
         stop: moment, "50s", "no new data after this time";
         size: volume, "100MB",
             "length of a finite transfer of each stream; without it the flow sends until the end";
+        rate: rate, "50Mbit/s",
+            "ceiling of each stream, of payload: it is paced, at this rate or below (Linux \
+             `SO_MAX_PACING_RATE`)";
         drop: many(table(DropTable)), { segment = 40 },
             "losses of this flow at exact places or at random; a list of tables combines several, \
              an empty list is none";

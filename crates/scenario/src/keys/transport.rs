@@ -2,8 +2,8 @@
 
 use fullpipe_cc::{Base, Count};
 use fullpipe_flow::{
-    AckCompression, Detector, LocalDrop, LossWindow, Preset, ReceiverConfig, Reduction, RtoRule,
-    RttSample, SenderConfig, SpuriousRule, TimerGrain, Validation,
+    AckCompression, Detector, LocalDrop, LossWindow, PacerRule, Preset, ReceiverConfig, Reduction,
+    RtoRule, RttSample, SenderConfig, SpuriousRule, TimerGrain, Validation,
 };
 use fullpipe_units::{Segments, WindowSize};
 
@@ -103,15 +103,23 @@ keys! {
         pacing: flag [or "of the stack"], true,
             "pace every segment at 2 x window/RTT in slow start and 1.2 x afterwards, as Linux \
              does";
+        pacer: word(PacerRule) [=> sender.pacing.rule], "linux",
+            "how a paced segment waits for its time";
         validation: word(Validation) [=> sender.window.validation], "none",
             "window validation after idle or application-limited time";
         ecn: flag [=> sender.ecn], true, "ECN-capable transport (RFC 3168)";
         sendstall: word(LocalDrop) [=> sender.host.local_drop], "ignore",
-            "answer to a full interface queue of the sender's own host";
-        txqueuelen: long(1, 10_000_000, "packets"), 100,
-            "packets that may wait at the sender's interface; sets an interface in front of the \
-             bottleneck";
-        nic_rate: rate [or "`path.rate`"], "1Gbit/s", "rate of that interface";
+            "answer to a full interface queue of the sender's own host, which `tsq` mostly \
+             prevents";
+        nic_rate: rate [or "with `txqueuelen` that of the fastest link on the flow's way"],
+            "10Gbit/s",
+            "rate of the interface of the sender's host; without `nic_rate` and `txqueuelen` the \
+             host is faster than any link, and bursts leave at once";
+        txqueuelen: long(1, 10_000_000, "packets") [or "with `nic_rate` 1000"], 100,
+            "packets that may wait at that interface (Linux `DEFAULT_TX_QUEUE_LEN`)";
+        tsq: flag [=> sender.host.small_queue], true,
+            "TCP small queues: a flow keeps at most a millisecond of its rate in the queue of its \
+             host, or two buffers (Linux `tcp_small_queue_check`)";
         timestamps: flag [
             get |ends| Some(ends.sender.timestamps),
             set |ends, on| if !on {
@@ -205,10 +213,14 @@ keys! {
         mtu: whole(68, 65535, "bytes") [or "`path.mtu`"], 576,
             "bytes of a full packet of this flow, at most those of the path";
         host: name [or "of its own"], "server",
-            "flows with the same host share its interface: one `txqueuelen`, one `nic_rate`";
+            "flows with the same host share its interface: one `nic_rate`, one `txqueuelen`";
         tso: off(volume) [off], "64kB",
             "segmentation offload: the sender emits trains of up to this many whole segments at \
              once, a paced one of at most a millisecond of its rate";
+        tso_autosize: flag [=> sender.host.tso_autosize], true,
+            "with `tso`: trains hold a millisecond of the pacing rate whether paced or not, more \
+             below an RTT of 16 ms, and wait for no late ACK (Linux `tcp_tso_autosize`, \
+             `tcp_tso_should_defer`)";
     }
 }
 
@@ -280,6 +292,14 @@ words! {
         Rfc5681 = "rfc5681", "restart window after an idle timeout";
         Rfc2861 = "rfc2861", "halve per idle timeout, as Linux does";
         Rfc7661 = "rfc7661", "non-validated phase with pipeACK";
+    }
+}
+
+words! {
+    PacerRule {
+        Credit = "credit", "a late one is made up for, by two segments or 1 ms of data at most";
+        Linux = "linux", "the first ten leave unpaced; behind a late one at least half of the time \
+                          is waited (`tcp_update_skb_after_send`)";
     }
 }
 

@@ -94,6 +94,12 @@ impl FlowResolver<'_> {
         let mut connection = transport.read(findings)?;
         own.land(&mut connection.ends);
         let mut sender = connection.ends.sender;
+        sender.pacing.max = own.rate;
+        if own.rate.is_some() && self.at.transport.pacing == Some(false) {
+            let hint = "leave out `pacing`";
+            let message = "a flow with a ceiling is paced";
+            self.at.refuse(findings, &FlowKeys::rate, message, hint);
+        }
         let mss = sender.mss;
         sender.transfer = own.size.map(|size| whole_segments(size, mss));
         let (drops, arrival_drops) =

@@ -208,9 +208,9 @@ const CASES: &[(&str, &str, &str)] = &[
     ("a word where a switch is due", "flow+", "prr = \"on\""),
     ("an unknown recovery", "flow+", "recovery = \"sacks\""),
     (
-        "an interface rate without an interface",
+        "a ceiling of a flow that is not paced",
         "flow+",
-        "nic_rate = \"1Gbit/s\"",
+        "rate = \"1Gbit/s\"\npacing = false",
     ),
     (
         "a drop of nothing",

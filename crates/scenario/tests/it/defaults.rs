@@ -227,6 +227,8 @@ const WORDS: &[&str] = &[
     "`path.mtu`",
     "of the stack",
     "of its own",
+    "with `txqueuelen` that of the fastest link on the flow's way",
+    "with `nic_rate` 1000",
     "three times `min`",
     "until `stop` or the end",
     "until `stop`",

@@ -163,6 +163,7 @@ fn littles_law() {
 fn a_stalled_sender_does_not_grow_its_window() {
     let mut f = flow("main", "reno");
     f.sender.host.local_drop = fullpipe_flow::LocalDrop::Ignore;
+    f.sender.host.small_queue = false;
     f.local_queue = true;
     f.forward = vec![2, 0];
     let mut spec = dumbbell(500.0, 80, Buffer::Packets(3333), 20.0, vec![f]);

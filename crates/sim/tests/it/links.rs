@@ -1,6 +1,7 @@
 //! Links and losses against cases small enough for a pencil. 12 Mbit/s: a packet of 1500 bytes
 //! takes a millisecond.
 
+use fullpipe_flow::Limit;
 use fullpipe_run::{Buffer, Codel, Discipline, FlowSpec, Loss, Outcome, RunSpec};
 use fullpipe_sim::run;
 use fullpipe_units::{Span, Time};
@@ -208,6 +209,7 @@ fn an_interface_queue_stalls_instead_of_losing() {
     f.sender.window.initial = 64.0;
     f.sender.transfer = Some(500);
     f.sender.host.local_drop = fullpipe_flow::LocalDrop::Ignore;
+    f.sender.host.small_queue = false;
     let spec = RunSpec {
         links: vec![
             link("nic", mbit(120.0), Span::ZERO, Buffer::Packets(20)),
@@ -238,6 +240,77 @@ fn an_interface_queue_stalls_instead_of_losing() {
     assert_eq!(o.flows[0].totals.dropped, 0);
     assert!(o.flows[0].completed.is_some());
     let _ = Time::ZERO;
+}
+
+/// The same interface with small queues: after the handshake a flow keeps two packets there, since
+/// a millisecond of its rate is less, and is never refused.
+#[test]
+fn a_small_queue_is_never_refused() {
+    let mut f = flow("main", "reno");
+    f.local_queue = true;
+    f.forward = vec![0, 2];
+    f.sender.handshake = true;
+    f.sender.window.initial = 64.0;
+    f.sender.transfer = Some(500);
+    f.sender.host.small_queue = true;
+    let spec = RunSpec {
+        links: vec![
+            link("nic", mbit(120.0), Span::ZERO, Buffer::Packets(20)),
+            link("return", None, ms(20), Buffer::Unlimited),
+            link("bottleneck", mbit(12.0), ms(20), Buffer::Packets(1000)),
+        ],
+        ..dumbbell(12.0, 40, Buffer::Unlimited, 20.0, vec![f])
+    };
+    let o = run(&spec).unwrap();
+    let t = o.flows[0].totals;
+    assert_eq!((t.local_stalls, t.loss_events, t.dropped), (0, 0, 0));
+    assert_eq!(o.links[0].queue_max, 2);
+    // 64 packets of 0.1 ms: all but the last two wait in the sender.
+    let held = t.limited.of(Limit::LocalQueue);
+    assert!(held >= Span::from_micros(6_200), "{held}");
+    let done = o.flows[0].completed.unwrap();
+    assert_eq!(t.limited.total(), done - Time::ZERO);
+    assert!(
+        (0.54..0.60).contains(&done.as_secs_f64()),
+        "a handshake longer: {done}"
+    );
+}
+
+/// An interface no faster than the path. A flow of today fills the path, loses nothing and is held
+/// back by its own host; its window stops at twice what it uses (Linux `tcp_is_cwnd_limited`). One
+/// of 2003 grows until its own queue refuses it.
+#[test]
+fn a_host_no_faster_than_its_path_loses_nothing() {
+    let of = |small_queue: bool| {
+        let mut f = flow("main", "cubic");
+        f.local_queue = true;
+        f.forward = vec![0, 2];
+        f.sender.handshake = true;
+        f.sender.host.small_queue = small_queue;
+        let spec = RunSpec {
+            links: vec![
+                link("nic", mbit(12.0), Span::ZERO, Buffer::Packets(101)),
+                link("return", None, ms(20), Buffer::Unlimited),
+                link("bottleneck", mbit(12.0), ms(20), Buffer::Packets(5)),
+            ],
+            ..dumbbell(12.0, 40, Buffer::Unlimited, 20.0, vec![f])
+        };
+        run(&spec).unwrap()
+    };
+    let today = of(true);
+    let (t, nic) = (today.flows[0].totals, &today.links[0]);
+    assert_eq!((t.dropped, t.local_stalls, t.loss_events), (0, 0, 0));
+    assert_eq!(t.limited.longest(), Some(Limit::LocalQueue));
+    assert!(nic.queue_max <= 3, "{}", nic.queue_max);
+    // 20 s of a packet per millisecond, less the handshake and slow start.
+    assert!(t.delivered > 19_600, "{}", t.delivered);
+    // 41 packets fill the path and two the queue.
+    let window = today.flows[0].cwnd_max;
+    assert!(window <= 2.0 * 44.0, "{window}");
+    let then = of(false);
+    let t = then.flows[0].totals;
+    assert!(t.local_stalls > 0 && t.loss_events > 0 && t.dropped == 0);
+    assert_eq!(then.links[0].queue_max, 101);
 }
 
 /// Serialization at a rate that does not divide: 1000 packets of 1500 B at 7 Mbit/s take 1000 x

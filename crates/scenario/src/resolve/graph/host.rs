@@ -13,8 +13,17 @@ use crate::value::Findings;
 pub(super) struct Host {
     length: Option<u64>,
     rate: Option<Rate>,
+    /// Of the links that its flows cross.
+    fastest: Option<Rate>,
     reverse: bool,
     link: Option<usize>,
+}
+
+impl Host {
+    /// It is described; a host that is not is faster than any link.
+    fn has_interface(&self) -> bool {
+        self.rate.is_some() || self.length.is_some()
+    }
 }
 
 impl Layout {
@@ -26,10 +35,12 @@ impl Layout {
             let host = t.host.clone().unwrap_or_else(|| sender.name.to_owned());
             let (length, rate) = (t.txqueuelen, t.nic_rate);
             let reverse = sender.is_reverse();
+            let fastest = self.fastest(sender.name, reverse);
             let Some(known) = self.hosts.get_mut(&host) else {
                 let new = Host {
                     length,
                     rate,
+                    fastest,
                     reverse,
                     link: None,
                 };
@@ -54,48 +65,58 @@ impl Layout {
             }
             known.length = known.length.or(length);
             known.rate = known.rate.or(rate);
+            known.fastest = known.fastest.max(fastest);
         }
         for sender in transports() {
             let t = &sender.at;
             let host = t.host.as_deref().unwrap_or(sender.name);
-            if self
-                .hosts
-                .get(host)
-                .is_some_and(|host| host.length.is_some())
-            {
+            if self.hosts.get(host).is_some_and(Host::has_interface) {
                 continue;
             }
-            if t.is_given(&Transport::nic_rate) {
-                let message = "there is no interface in front of the bottleneck";
-                let hint = "set `txqueuelen`, for example 100";
-                t.refuse(findings, &Transport::nic_rate, message, hint);
-            }
             if t.is_given(&Transport::host) {
-                let message =
-                    "no flow of this host has `txqueuelen`: there is no interface to share";
+                let message = "no flow of this host has `nic_rate` or `txqueuelen`: there is no \
+                               interface to share";
                 t.warn(findings, &Transport::host, message);
             }
-            if t.is_given(&Transport::sendstall) {
-                let message = "there is no interface queue that could refuse a segment";
-                t.warn(findings, &Transport::sendstall, message);
+            let of_interface = [Transport::sendstall, Transport::tsq];
+            for key in of_interface.iter().filter(|key| t.is_given(key)) {
+                let message = "the host has no interface that could be full: set `nic_rate`";
+                t.warn(findings, key, message);
             }
         }
+    }
+
+    /// The highest rate that a link on the way of a sender ever has.
+    fn fastest(&self, name: &str, reverse: bool) -> Option<Rate> {
+        let leg = self.leg(name, reverse)?;
+        let rates = leg.forward.iter().flat_map(|link| {
+            let link = &self.links[*link];
+            let later = link.schedule.iter().filter_map(|change| change.rate);
+            link.rate.into_iter().chain(later)
+        });
+        rates.max()
     }
 
     /// The interface of a host, here of a sender over this leg.
     pub fn interface(&mut self, host: &str, leg: &Leg) -> Option<usize> {
         let entry = self.hosts.get_mut(host)?;
-        let length = entry.length?;
+        if !entry.has_interface() {
+            return None;
+        }
         if entry.link.is_none() {
             entry.link = Some(self.links.len());
             self.links.push(LinkSpec::new(
                 &format!("nic-{host}"),
-                Some(entry.rate.unwrap_or(leg.capacity)),
+                Some(entry.rate.or(entry.fastest).unwrap_or(leg.capacity)),
                 Span::ZERO,
                 // The packet on the wire is out of the queue.
-                Buffer::Packets(length + 1),
+                Buffer::Packets(entry.length.unwrap_or(TXQUEUELEN) + 1),
             ));
         }
         entry.link
     }
 }
+
+/// Packets that wait at an interface if nobody says otherwise (Linux `DEFAULT_TX_QUEUE_LEN`,
+/// `include/net/pkt_sched.h`, `net/core/dev.c`).
+const TXQUEUELEN: u64 = 1000;

@@ -96,6 +96,46 @@ fn flows_of_one_host_share_its_interface() {
     assert_eq!(way(&spec, &spec.flows[2].forward), ["bottleneck"]);
 }
 
+/// An interface has the rate of the fastest link on the way of any of its flows, at any time, and
+/// Linux' queue.
+#[test]
+fn an_interface_is_as_fast_as_what_its_host_meets() {
+    let flows = |keys: &str| {
+        let route = |flow: &str, link: &str| {
+            format!("[[route]]\nflow = \"{flow}\"\nforward = [\"slow\", \"{link}\"]\n")
+        };
+        let of_link = |name: &str, rest: &str| {
+            format!("[[link]]\nname = \"{name}\"\ndelay = \"1ms\"\n{rest}\n")
+        };
+        let text = [
+            format!("[[flow]]\nname = \"a\"\nstack = \"reno\"\nhost = \"h\"\n{keys}"),
+            "[[flow]]\nname = \"b\"\nstack = \"reno\"\nhost = \"h\"\n".to_owned(),
+            of_link("slow", "rate = \"10Mbit/s\""),
+            of_link("fast", "rate = \"50Mbit/s\""),
+            of_link(
+                "later",
+                "rate = \"1Mbit/s\"\nbuffer = \"9 packets\"\nschedule = [{ at = \"1s\", rate = \"70Mbit/s\" }]",
+            ),
+            route("a", "fast"),
+            route("b", "later"),
+        ];
+        spec(&text.concat())
+    };
+    for (keys, rate, packets) in [
+        ("txqueuelen = 5\n", 70, 6),
+        ("nic_rate = \"1Gbit/s\"\n", 1000, 1001),
+        ("nic_rate = \"2Mbit/s\"\ntxqueuelen = 10\n", 2, 11),
+    ] {
+        let spec = flows(keys);
+        let nic = link(&spec, "nic-h");
+        assert_eq!(
+            (nic.rate, nic.buffer),
+            (Some(mbit(rate)), Buffer::Packets(packets)),
+            "{keys}"
+        );
+    }
+}
+
 #[test]
 fn queues_have_the_parameters_of_their_documents() {
     let queue = |text: &str| {

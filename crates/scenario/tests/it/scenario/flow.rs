@@ -3,8 +3,8 @@
 use super::{CONTRACT, SMALL, read};
 use fullpipe_cc::Count;
 use fullpipe_flow::{
-    AckCompression, ArtificialLoss, Detector, LocalDrop, LossWindow, Reduction, RtoRule, RttSample,
-    SpuriousRule, TimerGrain, Validation,
+    AckCompression, ArtificialLoss, Detector, LocalDrop, LossWindow, PacerRule, Reduction, RtoRule,
+    RttSample, SpuriousRule, TimerGrain, Validation,
 };
 use fullpipe_run::{Buffer, Drops, Loss};
 use fullpipe_scenario::RecoveredAt;
@@ -41,6 +41,11 @@ validation = "rfc2861"
 sendstall = "ignore"
 txqueuelen = 100
 nic_rate = "1Gbit/s"
+tsq = false
+tso = "64kB"
+tso_autosize = true
+pacer = "linux"
+rate = "50Mbit/s"
 timestamps = false
 handshake = true
 slow_start_limit = 8
@@ -148,6 +153,15 @@ fn every_switch_of_a_flow() {
     );
     assert_eq!(s.pacing.gains, Some(fullpipe_cc::PacingGains::default()));
     assert_eq!(s.host.local_drop, LocalDrop::Ignore);
+    // 64 kB of 1460 bytes each, whole ones.
+    assert_eq!(
+        (s.host.tso_segments, s.host.tso_autosize, s.host.small_queue),
+        (43, true, false)
+    );
+    assert_eq!(
+        (s.pacing.max, s.pacing.rule),
+        (Some(Rate::from_bits_per_sec(50_000_000)), PacerRule::Linux)
+    );
     assert_eq!(s.window.slow_start_limit, Some(8.0));
     assert!(s.recovery.reduce_on_lost_retransmission);
     assert_eq!(s.window.decrease_base, fullpipe_cc::Base::Cwnd);

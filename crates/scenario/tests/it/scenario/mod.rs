@@ -222,7 +222,7 @@ fn warnings() {
         lines,
         [
             "test.toml:8: `flow.main.ecn = true`: no queue on its way marks packets: `ecn` changes nothing",
-            "test.toml:9: `flow.main.sendstall = \"ignore\"`: there is no interface queue that could refuse a segment"
+            "test.toml:9: `flow.main.sendstall = \"ignore\"`: the host has no interface that could be full: set `nic_rate`"
         ]
     );
 }
