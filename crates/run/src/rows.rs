@@ -77,8 +77,8 @@ impl Between {
     }
 }
 
-/// Rows of a flow that leave while the run goes on: at every change of its phase or its controller's
-/// state, at every episode, and once per step.
+/// Rows of a flow that leave while the run goes on: at every change of its phase or of its
+/// controller's state, at every episode, and once per step.
 #[derive(Debug)]
 pub struct Stream {
     sink: Box<dyn TraceSink>,

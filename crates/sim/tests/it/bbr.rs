@@ -1,4 +1,5 @@
-//! `bbr-linux` against Linux' own BBR: twelve paths of 30 s, frozen.
+//! `bbr-linux` against Linux' own BBR on three paths with four buffers, frozen, and the states of
+//! BBR in traces.
 
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
 use fullpipe_run::{Buffer, FlowOutcome, Trace};
@@ -54,7 +55,7 @@ fn version_1_does_on_twelve_paths_what_the_kernel_does() {
 }
 
 /// When the state changed, and to which (variable `state`), from the first row on.
-fn states(flow: &FlowOutcome) -> Vec<(Time, f64)> {
+pub fn states(flow: &FlowOutcome) -> Vec<(Time, f64)> {
     let series = &flow.series;
     let column = series.variables.iter().find(|(name, _)| *name == "state");
     let rows = series.rows.iter().map(|row| row.time);

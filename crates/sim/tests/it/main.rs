@@ -2,6 +2,7 @@
 
 mod any_link;
 mod bbr;
+mod bbr_kernels;
 mod build;
 mod capture;
 mod conservation;

@@ -1,4 +1,5 @@
-//! ProbeBW (section 5.3.3): its four states, when to probe, and the long-term bound that probes move.
+//! ProbeBW (section 5.3.3): its four states, when to probe, and the long-term bound that probes
+//! move.
 
 use fullpipe_units::{Span, Time};
 

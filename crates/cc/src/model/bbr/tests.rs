@@ -105,20 +105,106 @@ impl Bench {
     }
 }
 
+/// Sections 2.5 to 2.16 and 5.3.3: what the draft's example cases run with.
 #[test]
 fn the_constants_are_the_drafts() {
     let set = Bench::new().bbr.set;
-    assert_eq!(
-        (set.startup_pacing_gain, set.drain_pacing_gain),
-        (2.77, 0.5)
-    );
-    assert_eq!((set.default_cwnd_gain, set.probe_up_cwnd_gain), (2.0, 2.25));
-    assert_eq!((set.loss_thresh, set.beta, set.headroom), (0.02, 0.7, 0.15));
-    assert_eq!((set.min_pipe_cwnd, set.startup_full_loss_cnt), (4.0, 6.0));
-    assert_eq!(set.probe_rtt_interval, Span::from_secs(5));
-    assert_eq!(set.probe_rtt_duration, Span::from_millis(200));
+    for (name, value, drafts) in [
+        ("StartupPacingGain", set.startup_pacing_gain, 2.77),
+        ("DrainPacingGain", set.drain_pacing_gain, 0.5),
+        (
+            "pacing_gain of ProbeBW_DOWN",
+            set.probe_down_pacing_gain,
+            0.9,
+        ),
+        ("pacing_gain of ProbeBW_UP", set.probe_up_pacing_gain, 1.25),
+        ("DefaultCwndGain", set.default_cwnd_gain, 2.0),
+        ("cwnd_gain of ProbeBW_UP", set.probe_up_cwnd_gain, 2.25),
+        ("PacingMarginPercent", set.pacing_margin_percent, 1.0),
+        ("LossThresh", set.loss_thresh, 0.02),
+        ("Beta", set.beta, 0.7),
+        ("Headroom", set.headroom, 0.15),
+        ("MinPipeCwnd", set.min_pipe_cwnd, 4.0),
+        ("StartupFullLossCnt", set.startup_full_loss_cnt, 6.0),
+        ("ExtraAckedFilterLen", set.extra_acked_filter_len, 10.0),
+        ("ProbeRTTCwndGain", set.probe_rtt_cwnd_gain, 0.5),
+    ] {
+        assert_eq!(value, drafts, "{name}");
+    }
     assert_eq!(set.min_rtt_filter_len, Span::from_secs(10));
-    assert_eq!(set.probe_rtt_cwnd_gain, 0.5);
+    assert_eq!(set.probe_rtt_duration, Span::from_millis(200));
+    assert_eq!(set.probe_rtt_interval, Span::from_secs(5));
+}
+
+/// Section 5.6.3: a millisecond of the pacing rate, 2 segments at least and 64 KiB at most.
+#[test]
+fn the_quantum_is_a_millisecond_of_the_rate() {
+    let mut bbr = Bench::new().bbr;
+    bbr.setup.smss = 1024.0;
+    for (rate, quantum) in [(100.0, 2.0), (30_000.0, 30.0), (1e6, 64.0)] {
+        bbr.pacing_rate = rate;
+        bbr.set_send_quantum();
+        assert_eq!(bbr.send_quantum, quantum, "{rate} segments/s");
+    }
+}
+
+/// Sections 5.5.8 and 5.6.4.2: three quanta, MinPipeCwnd, and two segments more in ProbeBW_UP.
+#[test]
+fn small_volumes_leave_room_for_offload() {
+    let mut bbr = Bench::new().bbr;
+    for (state, quantum, cap) in [
+        (State::Cruise, 2.0, 6.0),
+        (State::Cruise, 1.0, 4.0),
+        (State::Cruise, 100.0, 300.0),
+        (State::Up, 2.0, 8.0),
+    ] {
+        (bbr.state, bbr.send_quantum) = (state, quantum);
+        assert_eq!(bbr.inflight(0.0, 1.0), cap, "{state:?} {quantum}");
+    }
+}
+
+/// Section 5.6.2: a nominal RTT of 1 ms until there is one.
+#[test]
+fn without_a_handshake_the_first_pacing_rate_takes_a_millisecond() {
+    let mut bbr = BBR.make(&[]).unwrap();
+    bbr.set_up(&Setup::default());
+    bbr.on_established(&RestartEvent::new(Time::ZERO));
+    assert_eq!(bbr.pacing_rate, 2.77 * 10.0 / 1e-3);
+}
+
+/// Section 5.3.3.9: `min(BBR.bw_probe_up_rounds + 1, 30)`, so that 2^30 segments per round are the
+/// most.
+#[test]
+fn the_slope_stops_doubling_at_two_to_the_thirtieth() {
+    let mut bbr = Bench::probing().bbr;
+    bbr.cwnd = 2_f64.powi(31);
+    for _ in 0..40 {
+        bbr.raise_longterm_slope();
+    }
+    assert_eq!((bbr.probe.up_rounds, bbr.probe.acked_per_inc), (30, 2.0));
+}
+
+/// Section 5.5.9: the largest of ten rounds, of one round in Startup.
+#[test]
+fn ack_aggregation_is_forgotten_after_its_filter() {
+    let mut bench = Bench::probing();
+    assert!(bench.bbr.extra_acked.get() > 0.0);
+    // A second between ACKs of nothing: no more than the rate explains.
+    let mut rounds = 0;
+    while bench.bbr.extra_acked.get() > 0.0 && rounds < 100 {
+        let later = bench.now + Span::from_secs(1 + u64::from(rounds));
+        bench.bbr.extra_acked.update(
+            &Sample::of(&AckEvent::new(later)),
+            Expected {
+                bw: 1000.0,
+                cwnd: 200.0,
+                round: bench.bbr.rounds.count + rounds,
+                filter_len: bench.bbr.set.extra_acked_filter_len as u32,
+            },
+        );
+        rounds += 1;
+    }
+    assert_eq!(rounds, 12, "the round of the burst and ten more are kept");
 }
 
 /// Section 5.6.2: `StartupPacingGain * InitialCwnd / srtt`.
@@ -152,6 +238,39 @@ fn startup_ends_after_three_flat_rounds() {
     assert!(bench.bbr.full.reached && bench.bbr.full.now);
     // 0.5 of the bandwidth less 1 %.
     assert_eq!(bench.bbr.pacing_rate, 0.5 * 1000.0 * 0.99);
+}
+
+/// Section 5.3.1.2: a fifth more is less than a quarter.
+#[test]
+fn a_fifth_more_bandwidth_counts_as_flat() {
+    let mut bench = Bench::new();
+    for (rate, count) in [
+        (1000.0, 0),
+        (1200.0, 1),
+        (1250.0, 0),
+        (1550.0, 1),
+        (1570.0, 0),
+    ] {
+        bench.round(Shows {
+            rate,
+            flight: 200,
+            ..USUAL
+        });
+        assert_eq!(bench.bbr.full.count, count, "{rate}");
+    }
+}
+
+/// OnEnterRTO() (section 5.6.4.4): what is in flight and one more; the end restores the window.
+#[test]
+fn a_timeout_leaves_one_segment_beyond_what_is_in_flight() {
+    let mut bench = Bench::probing();
+    let before = bench.bbr.cwnd;
+    let mut ev = RtoEvent::new(bench.now, 100);
+    ev.pipe = 0;
+    bench.bbr.on_rto(&ev);
+    assert_eq!(bench.bbr.cwnd, 1.0);
+    bench.bbr.on_recovery_exit(bench.now);
+    assert_eq!(bench.bbr.cwnd, before);
 }
 
 /// Case 2: `full_bw_now` and `full_bw_reached`, although the samples are application-limited.
@@ -377,12 +496,10 @@ fn the_window_is_two_bdps_within_its_bounds() {
     assert_eq!(w(&bench.bbr), f64::INFINITY);
     bench.bbr.inflight_longterm = 100.0;
     assert_eq!(w(&bench.bbr), 85.0);
-    bench.bbr.inflight_longterm = 5.0;
-    assert_eq!(
-        w(&bench.bbr),
-        4.0,
-        "a segment at least, MinPipeCwnd at least"
-    );
+    bench.bbr.inflight_longterm = 6.0;
+    assert_eq!(w(&bench.bbr), 5.0, "a segment at least");
+    bench.bbr.inflight_longterm = 4.0;
+    assert_eq!(w(&bench.bbr), 4.0, "MinPipeCwnd at least");
     bench.bbr.inflight_longterm = f64::INFINITY;
     bench.bbr.state = State::Cruise;
     bench.bbr.probe.wait = Span::from_secs(1000);
