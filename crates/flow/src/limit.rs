@@ -1,6 +1,7 @@
-//! What held a flow back, and for how long: the question that Linux answers with its chronographs
-//! (`net/ipv4/tcp_output.c`, `tcp_chrono_start`; `tcpi_busy_time`, `tcpi_rwnd_limited` and
-//! `tcpi_sndbuf_limited` of `TCP_INFO`), asked in more words.
+//! What held a flow back, and for how long.
+//!
+//! Linux answers the question with its chronographs (`net/ipv4/tcp_output.c`, `tcp_chrono_start`;
+//! `tcpi_busy_time`, `tcpi_rwnd_limited` and `tcpi_sndbuf_limited` of `TCP_INFO`), in fewer words.
 
 use fullpipe_units::{Span, Time};
 use serde::{Deserialize, Serialize};
