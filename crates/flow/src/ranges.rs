@@ -157,14 +157,34 @@ impl RangeSet {
             });
         }
         if j == i {
-            self.ranges.insert(i, merged);
+            self.make_room(i, merged);
         } else {
-            self.ranges[i] = merged;
-            if j > i + 1 {
-                self.ranges.drain(i + 1..j);
-            }
+            self.ranges[j - 1] = merged;
+            self.close_gap(i, j - 1);
         }
         merged
+    }
+
+    /// Puts `range` before the one at `i`; the shorter side makes room, if there is some.
+    fn make_room(&mut self, i: usize, range: Range) {
+        if self.gone > 0 && i - self.gone < self.ranges.len() - i {
+            self.ranges.copy_within(self.gone..i, self.gone - 1);
+            self.gone -= 1;
+            self.ranges[i - 1] = range;
+        } else {
+            self.ranges.insert(i, range);
+        }
+    }
+
+    /// Takes out those from `from` up to `to` (exclusive); the shorter side closes up.
+    fn close_gap(&mut self, from: usize, to: usize) {
+        if from - self.gone < self.ranges.len() - to {
+            let gap = to - from;
+            self.ranges.copy_within(self.gone..from, self.gone + gap);
+            self.gone += gap;
+        } else {
+            self.ranges.drain(from..to);
+        }
     }
 
     /// Forgets everything below `seq`.

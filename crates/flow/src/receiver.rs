@@ -128,7 +128,7 @@ impl Receiver {
     #[inline(always)] // an ACK without blocks never sees the memory
     pub fn handle_segment(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
         if segment.syn {
-            return Some(self.answer_syn(now, segment));
+            return Some(self.answer_syn(now, segment.stamp));
         }
         self.counts.arrived += 1;
         if self.cfg.ecn {
@@ -140,11 +140,14 @@ impl Receiver {
         if segment.seq == self.next && self.ahead.is_empty() {
             return self.in_order(now, segment);
         }
-        self.irregular(now, segment)
+        // A copy of what comes from elsewhere: the plain ACK keeps out of its memory.
+        Some(Ack {
+            ..self.irregular(now, *segment)?
+        })
     }
 
     #[cold]
-    fn answer_syn(&mut self, now: Time, segment: &Segment) -> Ack {
+    fn answer_syn(&mut self, now: Time, echo: Time) -> Ack {
         // A late copy must not disturb the ACK of data that is pending.
         self.counts.acks += 1;
         self.opened = Some(now);
@@ -152,7 +155,7 @@ impl Receiver {
         Ack {
             cum: self.next,
             syn: true,
-            echo: segment.stamp,
+            echo,
             stamp_ms: stamp_ms(now),
             sacks: SackBlocks::default(),
             dsack: false,
@@ -216,8 +219,10 @@ impl Receiver {
 
     /// Out of order, a duplicate, or the filling of a gap: acknowledged at once unless ACKs are
     /// merged.
+    ///
+    /// Takes a copy, so that a caller need not have every segment in memory.
     #[cold]
-    fn irregular(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
+    fn irregular(&mut self, now: Time, segment: Segment) -> Option<Ack> {
         let seq = segment.seq;
         if seq < self.highest && !segment.retransmission {
             self.counts.out_of_order += 1;
@@ -317,9 +322,11 @@ impl Receiver {
 
     /// What was reported and is not acknowledged, each block once, most recent first.
     fn blocks(&self) -> impl Iterator<Item = Range> + '_ {
+        // Blocks that begin with the same segment are the same.
+        let is_new = |i: usize, r: &Range| self.recent[..i].iter().all(|b| b.start != r.start);
         let recent = self.recent.iter().enumerate();
         recent
-            .filter(|(i, r)| r.start > self.next && !self.recent[..*i].contains(r))
+            .filter(move |(i, r)| r.start > self.next && is_new(*i, r))
             .map(|(_, r)| *r)
     }
 

@@ -12,24 +12,27 @@ use crate::traffic::ClassRecord;
 const NO_CLASS: u32 = u32::MAX;
 
 /// A receiver, what is recorded of it, and what the network keeps with it.
+///
+/// In memory as it stands here, for the same reason as [`FlowSender`](crate::FlowSender).
 #[derive(Debug)]
+#[repr(C)]
 pub struct FlowReceiver<I> {
-    /// Index of the flow in the specification; [`NO_FLOW`] for a short flow.
-    flow: u32,
-    /// Class of a short flow, or [`NO_CLASS`].
-    class: u32,
-    receiver: Receiver,
+    /// What the network keeps with this end.
+    pub inlet: I,
     drops: Option<Box<DropRules>>,
     /// Its pending timer entry; [`Time::MAX`]: none.
     timer: Time,
+    /// Class of a short flow, or [`NO_CLASS`].
+    class: u32,
+    /// Index of the flow in the specification; [`NO_FLOW`] for a short flow.
+    flow: u32,
+    receiver: Receiver,
+    arrivals: ArrivalRecorder,
     dropped: u64,
     not_taken: u64,
     /// When the measured part began.
     delivered_before: u64,
     arrived_before: u64,
-    arrivals: ArrivalRecorder,
-    /// What the network keeps with this end.
-    pub inlet: I,
 }
 
 impl<I> FlowReceiver<I> {

@@ -27,35 +27,36 @@ pub struct SenderRecord {
     pub series: Series,
 }
 
-/// What is remembered at a flow's sender.
+/// What is remembered at a flow's sender. What every ACK touches comes first.
 #[derive(Debug)]
+#[repr(C)]
 pub struct SenderRecorder {
     rtt: Histogram,
     rtt_samples: u64,
-    rounds: Vec<Round>,
-    round: u64,
-    /// Every how many rounds there is a row, and how many rows there may be before it doubles.
-    round_step: u64,
-    most: usize,
-    episodes: Vec<Episode>,
+    window: f64,
     window_area: f64,
     window_since: Time,
-    window_from: Time,
-    window: f64,
-    /// Mean window of the measured part up to the completion.
-    window_mean: Option<f64>,
     window_max: f64,
     /// The window's clamp: the moment it is reached is always on the record.
     cap: f64,
-    step: Span,
+    round: u64,
     next_row: Time,
-    between: Between,
-    ack_delay: Span,
     /// The controller's state at the latest ACK, if it has any and not every ACK makes a row.
     state: Option<u8>,
-    series: Series,
     /// Rows that leave at once.
-    stream: Option<Stream>,
+    stream: Option<Box<Stream>>,
+    between: Between,
+    /// Every how many rounds there is a row, and how many rows there may be before it doubles.
+    round_step: u64,
+    most: usize,
+    rounds: Vec<Round>,
+    episodes: Vec<Episode>,
+    window_from: Time,
+    /// Mean window of the measured part up to the completion.
+    window_mean: Option<f64>,
+    step: Span,
+    ack_delay: Span,
+    series: Series,
 }
 
 impl SenderRecorder {
@@ -114,7 +115,7 @@ impl SenderRecorder {
     /// per ACK), and one at every episode and change of phase. To be called after
     /// [`SenderRecorder::with_flow`].
     pub fn stream_to(&mut self, sink: Box<dyn TraceSink>, step: Span) {
-        self.stream = Some(Stream::new(sink, step, self.between.flow));
+        self.stream = Some(Box::new(Stream::new(sink, step, self.between.flow)));
     }
 
     /// The receiver says how long it held the ACK that [`SenderRecorder::on_sender`] is about.
@@ -281,9 +282,10 @@ impl SenderRecorder {
 
 /// What is remembered at a flow's receiver: segments per interval.
 #[derive(Clone, Debug)]
+#[repr(C)] // every arrival looks at the first
 pub struct ArrivalRecorder {
-    interval: Span,
     interval_end: Time,
+    interval: Span,
     at_interval: ReceiverCounts,
     delivered_per_interval: Vec<u64>,
     arrived_per_interval: Vec<u64>,

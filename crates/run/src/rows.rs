@@ -15,10 +15,10 @@ pub struct Between {
     pub high: f64,
     /// Episodes.
     pub events: Events,
-    /// The row before.
-    before: TraceRow,
-    /// Tail loss probes until then.
+    /// Tail loss probes until the row before.
     probes: u64,
+    /// That row, in a place of its own: every ACK reads the rest.
+    before: Box<TraceRow>,
 }
 
 impl Between {
@@ -28,8 +28,8 @@ impl Between {
             low: f64::INFINITY,
             high: 0.0,
             events: Events::NONE,
-            before: TraceRow::default(),
             probes: 0,
+            before: Box::default(),
         }
     }
 
@@ -65,14 +65,11 @@ impl Between {
             events,
             ..row
         };
-        *self = Self {
-            flow: self.flow,
-            low: row.cwnd,
-            high: row.cwnd,
-            events: Events::NONE,
-            before: row,
-            probes,
-        };
+        self.low = row.cwnd;
+        self.high = row.cwnd;
+        self.events = Events::NONE;
+        self.probes = probes;
+        *self.before = row;
         row
     }
 }

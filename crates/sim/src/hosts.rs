@@ -249,9 +249,11 @@ impl Ends for Hosts {
                     return;
                 };
                 if receiver.drops_arrival(now, &segment) {
+                    // A copy: a reference would keep every segment in memory.
+                    let lost = segment;
                     ways.capture
-                        .see(now, slot, || CaptureEvent::SegmentDropped(segment));
-                    self.host.senders[slot as usize].note_lost(&segment, classes);
+                        .see(now, slot, || CaptureEvent::SegmentDropped(lost));
+                    self.host.senders[slot as usize].note_lost(&lost, classes);
                     self.retire_if_over(now, slot);
                     return;
                 }
@@ -278,22 +280,21 @@ impl Ends for Hosts {
     #[cold]
     fn lose(&mut self, now: Time, packet: Packet, net: &mut Net) {
         let i = packet.flow as usize;
-        let mut attached = Attached {
-            net,
-            ways: &mut self.ways,
-        };
         match packet.body {
             Body::Segment { .. } => {
                 let sender = &mut self.host.senders[i];
                 let Some(segment) = packet.body.segment() else {
                     return;
                 };
-                attached.lose_segment(now, packet.flow, &segment, sender, &mut self.host.classes);
+                let classes = &mut self.host.classes;
+                self.ways
+                    .lose_segment(now, packet.flow, &segment, sender, classes);
                 self.retire_if_over(now, packet.flow);
             }
             Body::Ack { cum, options, .. } => {
                 let receiver = &mut self.host.receivers[i];
-                attached.lose_ack(now, packet.flow, (cum, options), receiver);
+                self.ways.lose_ack(now, packet.flow, cum, receiver);
+                net.options.discard(options);
                 self.retire_if_over(now, packet.flow);
             }
             Body::Cross { .. } | Body::Token { .. } => {
@@ -344,7 +345,8 @@ impl Attached<'_> {
         }
         out.inside += 1;
         if !self.net.offer(now, out.first, packet) {
-            self.lose_segment(now, slot, segment, sender, classes);
+            let lost = *segment;
+            self.ways.lose_segment(now, slot, &lost, sender, classes);
         } else if sender.outlet.local_queue {
             sender.entered_queue();
         }
@@ -366,40 +368,11 @@ impl Attached<'_> {
         let Some(retry) = self.net.links[out.first as usize].room(now, size) else {
             return false;
         };
-        self.hand_back(now, retry, slot, segment, sender, classes);
-        true
-    }
-
-    #[cold]
-    fn hand_back(
-        &mut self,
-        now: Time,
-        retry: Time,
-        slot: u32,
-        segment: &Segment,
-        sender: &mut FlowSender<Out>,
-        classes: &mut [ClassRecord],
-    ) {
-        sender.refuse(now, segment, classes);
-        sender.outlet.resumes += 1;
+        let refused = *segment;
+        hand_back(now, &refused, sender, classes);
         let retry = retry.max(now + Span::from_nanos(1));
         self.net.schedule(retry, Wake::Resume(slot));
-    }
-
-    #[cold]
-    fn lose_segment(
-        &mut self,
-        now: Time,
-        slot: u32,
-        segment: &Segment,
-        sender: &mut FlowSender<Out>,
-        classes: &mut [ClassRecord],
-    ) {
-        sender.outlet.inside -= 1;
-        self.ways
-            .capture
-            .see(now, slot, || CaptureEvent::SegmentDropped(*segment));
-        sender.lose(segment, classes);
+        true
     }
 
     /// The receiver's ACK sets out.
@@ -415,23 +388,9 @@ impl Attached<'_> {
         if !self.net.offer(now, way.first, packet)
             && let Body::Ack { cum, options, .. } = body
         {
-            self.lose_ack(now, slot, (cum, options), receiver);
+            self.ways.lose_ack(now, slot, cum, receiver);
+            self.net.options.discard(options);
         }
-    }
-
-    #[cold]
-    fn lose_ack(
-        &mut self,
-        now: Time,
-        slot: u32,
-        (cum, options): (u64, u32),
-        receiver: &mut FlowReceiver<In>,
-    ) {
-        receiver.inlet.inside -= 1;
-        self.ways
-            .capture
-            .see(now, slot, || CaptureEvent::AckDropped(cum));
-        self.net.options.discard(options);
     }
 
     #[inline(always)]
@@ -442,7 +401,42 @@ impl Attached<'_> {
     }
 }
 
+/// The host's own interface has no room for a segment.
+#[cold]
+fn hand_back(
+    now: Time,
+    segment: &Segment,
+    sender: &mut FlowSender<Out>,
+    classes: &mut [ClassRecord],
+) {
+    sender.refuse(now, segment, classes);
+    sender.outlet.resumes += 1;
+}
+
 impl Ways {
+    #[cold]
+    fn lose_segment(
+        &mut self,
+        now: Time,
+        slot: u32,
+        segment: &Segment,
+        sender: &mut FlowSender<Out>,
+        classes: &mut [ClassRecord],
+    ) {
+        sender.outlet.inside -= 1;
+        self.capture
+            .see(now, slot, || CaptureEvent::SegmentDropped(*segment));
+        sender.lose(segment, classes);
+    }
+
+    /// The ACK for `cum` is lost.
+    #[cold]
+    fn lose_ack(&mut self, now: Time, slot: u32, cum: u64, receiver: &mut FlowReceiver<In>) {
+        receiver.inlet.inside -= 1;
+        self.capture
+            .see(now, slot, || CaptureEvent::AckDropped(cum));
+    }
+
     /// Index of the cross traffic that a packet belongs to.
     fn cross_of(&self, packet: &Packet) -> Option<usize> {
         let Body::Cross { way, .. } = packet.body else {

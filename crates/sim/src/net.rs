@@ -144,9 +144,8 @@ impl Net {
     /// the next one.
     #[inline]
     fn take(&mut self, link: u32) -> Packet {
-        let l = &mut self.links[link as usize];
-        let packet = l.take();
-        match l.next_arrival() {
+        let (packet, next) = self.links[link as usize].take();
+        match next {
             Some(at) => self.queue.replace_top(at, link),
             None => self.queue.pop(),
         }

@@ -231,7 +231,13 @@ impl Body {
         Self::Ack {
             cum: a.cum,
             echo: a.echo,
-            options: if plain { 0 } else { store.put(a) },
+            options: match plain {
+                true => 0,
+                false => store.put(Options {
+                    sacks: a.sacks,
+                    window_end: a.window_end,
+                }),
+            },
             stamp_ms: a.stamp_ms as u16,
             flags: flag(a.syn, SYN) | flag(a.ece, ECE) | flag(a.dsack, DSACK),
         }
@@ -297,11 +303,8 @@ impl Body {
 }
 
 impl OptionStore {
-    fn put(&mut self, a: &Ack) -> u32 {
-        let options = Options {
-            sacks: a.sacks,
-            window_end: a.window_end,
-        };
+    /// Takes the options themselves, so that a caller need not have a plain ACK in memory.
+    fn put(&mut self, options: Options) -> u32 {
         if let Some(i) = self.free.pop() {
             self.slots[i as usize] = options;
             return i + 1;

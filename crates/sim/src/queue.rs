@@ -58,6 +58,12 @@ fn event(key: Key) -> (Time, Target) {
     (Time::from_nanos(nanos(key)), target)
 }
 
+/// True for [`VACANT`]; no insertion number comes as far.
+#[inline(always)]
+fn is_vacant(key: Key) -> bool {
+    key as u64 == u64::MAX
+}
+
 /// When the event is due.
 #[inline(always)]
 fn nanos(key: Key) -> u64 {
@@ -84,12 +90,12 @@ impl EventQueue {
         }
         if key < self.first {
             let first = std::mem::replace(&mut self.first, key);
-            if first != VACANT {
+            if !is_vacant(first) {
                 self.near.push(first);
             }
         } else {
             self.near.push(key);
-            settle(&mut self.near, key);
+            place(&mut self.near, key);
         }
         if self.near.len() > MOST_NEAR && self.later.is_none() {
             self.begin_wheel();
@@ -99,16 +105,16 @@ impl EventQueue {
     /// The earliest event.
     #[inline]
     pub fn next(&mut self) -> Option<(Time, Target)> {
-        if self.first == VACANT {
+        if is_vacant(self.first) {
             self.find_first();
         }
-        (self.first != VACANT).then(|| event(self.first))
+        (!is_vacant(self.first)).then(|| event(self.first))
     }
 
     /// The earliest event, for those who only look.
     pub fn peek(&self) -> Option<(Time, Target)> {
         let waiting = || self.later.as_ref().and_then(|wheel| wheel.first());
-        let known = Some(self.first).filter(|key| *key != VACANT);
+        let known = Some(self.first).filter(|key| !is_vacant(*key));
         let near = || self.near.last().copied();
         known.or_else(near).or_else(waiting).map(event)
     }
@@ -128,14 +134,15 @@ impl EventQueue {
             self.pop();
             return self.push_later(key);
         }
-        self.first = match self.near.last_mut() {
-            Some(next) if *next < key => {
-                let first = std::mem::replace(next, key);
-                settle(&mut self.near, key);
-                first
+        let run = &mut self.near[..];
+        self.first = key;
+        if !run.is_empty() {
+            let next = run[run.len() - 1];
+            if next < key {
+                self.first = next;
+                place(run, key);
             }
-            _ => key,
-        };
+        }
     }
 
     #[inline]
@@ -174,14 +181,14 @@ impl EventQueue {
     /// Pending events.
     #[cfg(test)]
     pub fn len(&self) -> usize {
-        let first = usize::from(self.first != VACANT);
+        let first = usize::from(!is_vacant(self.first));
         first + self.near.len() + self.later.as_ref().map_or(0, |wheel| wheel.len())
     }
 }
 
-/// Moves `key`, the last one of a run sorted otherwise, to its place.
+/// Puts `key` into its place in a sorted run whose last place is free.
 #[inline(always)]
-fn settle(run: &mut [Key], key: Key) {
+fn place(run: &mut [Key], key: Key) {
     let mut place = run.len() - 1;
     while place > 0 && run[place - 1] < key {
         run[place] = run[place - 1];

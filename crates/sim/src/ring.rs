@@ -1,6 +1,10 @@
 //! A growing ring of `Copy` values with power-of-two capacity: push at the back, pop at the front,
 //! index from either end by a mask instead of a comparison.
 
+/// Capacity at first. Thousands of rings hold a packet or two each, and then every slot is one that
+/// the cache has not seen for long.
+const FIRST: usize = 4;
+
 /// First in, first out.
 #[derive(Debug)]
 pub struct Ring<T> {
@@ -14,7 +18,7 @@ impl<T: Copy> Ring<T> {
     /// An empty ring; `filler` occupies free slots.
     pub fn new(filler: T) -> Self {
         Self {
-            slots: vec![filler; 16],
+            slots: vec![filler; FIRST],
             head: 0,
             tail: 0,
         }
@@ -67,10 +71,17 @@ impl<T: Copy> Ring<T> {
     /// Removes the oldest value of a ring that has one.
     #[inline]
     pub fn pop(&mut self) -> T {
+        self.pop_before_next().0
+    }
+
+    /// The same, and the value that is the oldest now.
+    #[inline(always)]
+    pub fn pop_before_next(&mut self) -> (T, Option<&T>) {
         debug_assert!(!self.is_empty(), "pop from an empty ring");
-        let value = self.slots[self.slot(self.head)];
-        self.head += 1;
-        value
+        let head = self.head + 1;
+        self.head = head;
+        let next = (head != self.tail).then(|| &self.slots[self.slot(head)]);
+        (self.slots[self.slot(head - 1)], next)
     }
 
     /// The oldest value.

@@ -193,7 +193,7 @@ impl<C: Controller> Sender<C> {
     }
 
     /// Hands the segments that were just marked lost to a controller that wants each of them.
-    #[inline]
+    #[inline(always)]
     pub(super) fn report_losses(&mut self, now: Time) {
         if self.delivery.samples() {
             self.report_each_loss(now);

@@ -17,26 +17,38 @@ impl<C: Controller> Sender<C> {
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         let pipe = self.board.pipe();
-        if pipe == 0 || !self.only_window_limits() {
-            return self.poll_every_limit(now);
-        }
-        if pipe >= self.budget.window() {
-            if self.recovery.owes_fast_retransmit() {
-                return self.poll_every_limit(now);
+        if pipe > 0 && self.only_window_limits() {
+            if pipe < self.budget.window() {
+                if self.board.lost_out() == 0 && self.board.nxt() < self.limits.end() {
+                    return Some(self.send_new(now, pipe));
+                }
+            } else if !self.recovery.owes_fast_retransmit() {
+                self.note_window_limit(now);
+                return None;
             }
-            self.note_window_limit(now);
-            return None;
         }
-        if self.board.lost_out() > 0
-            && self.recovery.may_retransmit()
-            && let Some(seq) = self.board.next_lost()
-        {
-            return Some(self.retransmit(now, seq));
+        // A copy of what comes from elsewhere: a new segment keeps out of its memory.
+        Some(Segment {
+            ..self.poll_again(now)?
+        })
+    }
+
+    /// Neither new data in an open window nor a full one.
+    #[inline(never)]
+    fn poll_again(&mut self, now: Time) -> Option<Segment> {
+        let pipe = self.board.pipe();
+        let free = pipe > 0 && self.only_window_limits() && pipe < self.budget.window();
+        if free && self.board.lost_out() > 0 {
+            if self.recovery.may_retransmit()
+                && let Some(seq) = self.board.next_lost()
+            {
+                return Some(self.retransmit(now, seq));
+            }
+            if self.board.nxt() < self.limits.end() {
+                return Some(self.send_new(now, pipe));
+            }
         }
-        if self.board.nxt() >= self.limits.end() {
-            return self.poll_every_limit(now);
-        }
-        Some(self.send_new(now, pipe))
+        self.poll_every_limit(now)
     }
 
     /// The congestion window held the sender back.

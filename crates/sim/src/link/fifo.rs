@@ -13,9 +13,9 @@ use crate::ring::Ring;
 /// A running FIFO link without rare elements.
 ///
 /// In the order of use: 10,000 flows have as many return links, pure delays, and a packet on one of
-/// them fetches two or three cache lines of it.
+/// them fetches two cache lines of it.
 #[derive(Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct FifoLink {
     buffer: Buffer,
     flying: Ring<Flying>,
@@ -110,23 +110,19 @@ impl FifoLink {
         packet.bears_data() && loss.is_some_and(|loss| loss.drops())
     }
 
-    /// The oldest packet, which arrives now. The link holds one: its arrival was scheduled.
-    #[inline]
-    pub fn take(&mut self) -> Packet {
-        let oldest = self.flying.pop();
+    /// The oldest packet, which arrives now, and when the next one does. The link holds one: its
+    /// arrival was scheduled.
+    #[inline(always)]
+    pub fn take(&mut self) -> (Packet, Option<Time>) {
+        let (oldest, next) = self.flying.pop_before_next();
+        let next = next.map(|f| f.arrives);
         if self.waiting > self.flying.len() {
             // It left the transmitter unobserved: no packet was offered between its departure and
             // its arrival.
             self.waiting -= 1;
             self.waiting_bytes -= u64::from(oldest.packet.size);
         }
-        oldest.packet
-    }
-
-    /// When the oldest packet arrives.
-    #[inline]
-    pub fn next_arrival(&self) -> Option<Time> {
-        self.flying.front().map(|f| f.arrives)
+        (oldest.packet, next)
     }
 
     /// Forgets packets that have left the transmitter by `now`.

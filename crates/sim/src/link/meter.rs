@@ -34,17 +34,19 @@ impl Watch {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Meter {
-    pub offered: u64,
-    /// Packets and bytes that left before the measured part, or no transmitter at all.
+    /// Packets that left before the measured part, or no transmitter at all. They and their bytes
+    /// stand apart: two sums in neighbouring words would be made in a vector register, for more
+    /// than they cost.
     passed: u64,
+    pub offered: u64,
     passed_bytes: u64,
     /// Packets and bytes that leave in the measured part.
     measured: u64,
+    measure_from: Time,
     measured_bytes: u64,
+    end: Time,
     /// Packet-nanoseconds since `measure_from`.
     queue_area: u64,
-    measure_from: Time,
-    end: Time,
     queueing_delay: Histogram,
     watched: bool,
     pub buffer_drops: u64,

@@ -99,22 +99,13 @@ impl Link {
         }
     }
 
-    /// The oldest packet of those in order, which arrives now. The link holds one: its arrival was
-    /// scheduled.
+    /// The oldest packet of those in order, which arrives now, and when the next one does. The link
+    /// holds one: its arrival was scheduled.
     #[inline]
-    pub fn take(&mut self) -> Packet {
+    pub fn take(&mut self) -> (Packet, Option<Time>) {
         match self {
             Self::Fifo(link) => link.take(),
             Self::Composite(link) => link.wire.take(),
-        }
-    }
-
-    /// When the oldest packet of those in order arrives.
-    #[inline]
-    pub fn next_arrival(&self) -> Option<Time> {
-        match self {
-            Self::Fifo(link) => link.next_arrival(),
-            Self::Composite(link) => link.wire.next_arrival(),
         }
     }
 

@@ -83,14 +83,10 @@ impl Wire {
         Admission::Accepted { arrives, first }
     }
 
-    /// The oldest packet of those in order, which arrives now.
-    pub fn take(&mut self) -> Packet {
-        self.flying.pop().packet
-    }
-
-    /// When the next one of those in order arrives.
-    pub fn next_arrival(&self) -> Option<Time> {
-        self.flying.front().map(|f| f.arrives)
+    /// The oldest packet of those in order, which arrives now, and when the next one does.
+    pub fn take(&mut self) -> (Packet, Option<Time>) {
+        let (oldest, next) = self.flying.pop_before_next();
+        (oldest.packet, next.map(|f| f.arrives))
     }
 
     /// The oldest reordered packet, which arrives now.
