@@ -104,7 +104,8 @@ fn over_a_path_every_loss_is_accounted_for() {
     assert!(o.flows[0].rtt.min().unwrap() >= Span::from_millis(10));
 }
 
-/// A host whose own interface is slower than the path and has a short queue: stalls and not losses.
+/// A host without small queues, whose own interface is slower than the path and has a short queue:
+/// stalls and not losses.
 #[test]
 fn an_interface_stalls_its_senders() {
     let mut spec = over_a_path(spec(vec![flow("main", 1500)]), 5, 100);
@@ -114,6 +115,7 @@ fn an_interface_stalls_its_senders() {
     let f = &mut spec.flows[0];
     (f.forward, f.local_queue) = (vec![2, 0], true);
     f.sender.host.local_drop = fullpipe_flow::LocalDrop::Ignore;
+    f.sender.host.small_queue = false;
     let o = run_whole(&spec);
     let t = o.flows[0].totals;
     assert_eq!((t.delivered, t.dropped), (1500, 0), "{t:?}");
