@@ -22,7 +22,7 @@ pub use outcome::{Losses, PathReport, merge, outcome};
 pub use receiver::FlowReceiver;
 pub use report::{HostCounts, HostOutcome, ReceiverReport, SenderReport};
 pub use sender::FlowSender;
-pub use traffic::{ClassRecord, Cross};
+pub use traffic::{ClassRecord, Cross, departures, short_flows};
 pub use wake::Wake;
 
 /// No flow of the specification: the index of a short flow.

@@ -1,16 +1,18 @@
 //! Builds user-mode kernels in the user's cache.
 //!
 //! A build takes a source tree, changes it as `patches` says, adds the driver and configures it.
-//! The tree stays beside the kernel, so that a congestion module of the user's is compiled in
-//! within seconds.
+//! The tree stays beside the kernel, so that a congestion module of the user's, or the driver of
+//! another version of the program, is compiled in within seconds.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::UNIX_EPOCH;
 
 use crate::error::LinuxError;
+use crate::module::MODULE_LINE;
 use crate::patches;
-use crate::product::{CONFIG, DRIVER, GUEST, Product, directory, hash, sources_hash};
+use crate::product::{CONFIG, DRIVER, GUEST, PATCHES, Product, directory, hash, sources_hash};
 
 /// A kernel to build.
 #[derive(Clone, Debug)]
@@ -83,31 +85,52 @@ impl Request {
 /// # Errors
 /// [`LinuxError::Missing`] with the packages of Debian that bring them.
 pub fn needs(build: bool) -> Result<(), LinuxError> {
+    needs_with(build, None)
+}
+
+/// The same, and what else is missing: everything in one message.
+fn needs_with(build: bool, other: Option<&LinuxError>) -> Result<(), LinuxError> {
     let building: &[(&str, &'static str)] = &[
         ("make", "make"),
         ("gcc", "gcc"),
+        ("ld", "binutils"),
         ("flex", "flex"),
         ("bison", "bison"),
         ("bc", "bc"),
+        ("perl", "perl"),
         ("tar", "tar"),
         ("xz", "xz-utils"),
     ];
     let running: &[(&str, &'static str)] = &[("ip", "iproute2"), ("tc", "iproute2")];
-    let (mut missing, mut packages) = (Vec::new(), Vec::new());
     let needed = running.iter().chain(if build { building } else { &[] });
-    for (program, package) in needed {
-        if !is_there(program) {
-            missing.push((*program).to_owned());
-            if !packages.contains(package) {
-                packages.push(package);
-            }
+    let absent = needed.filter(|(program, _)| !is_there(program));
+    let absent = absent.map(|(program, package)| ((*program).to_owned(), *package));
+    let mut all: Vec<_> = absent.collect();
+    if build && !LIBC.iter().any(|lib| Path::new(lib).exists()) {
+        all.push(("libc.a".to_owned(), "libc6-dev"));
+    }
+    if let Some(LinuxError::Missing { missing, packages }) = other {
+        all.extend(missing.iter().cloned().zip(packages.iter().copied()));
+    }
+    if all.is_empty() {
+        return Ok(());
+    }
+    let mut packages: Vec<&'static str> = Vec::new();
+    for (_, package) in &all {
+        if !packages.contains(package) {
+            packages.push(package);
         }
     }
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(LinuxError::Missing { missing, packages }),
-    }
+    let missing = all.into_iter().map(|(what, _)| what).collect();
+    Err(LinuxError::Missing { missing, packages })
 }
+
+/// The C library to link statically, where distributions have it.
+const LIBC: &[&str] = &[
+    "/usr/lib/x86_64-linux-gnu/libc.a",
+    "/usr/lib64/libc.a",
+    "/usr/lib/libc.a",
+];
 
 fn is_there(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -116,47 +139,34 @@ fn is_there(program: &str) -> bool {
     folders.any(|d| d.join(program).is_file())
 }
 
-/// Builds a kernel, `say`ing what it does; about four minutes on two idle cores.
+/// Builds a kernel, `say`ing what it does; about four minutes on two idle cores, and seconds where
+/// another version of the program has built the same sources before.
 ///
 /// # Errors
 /// [`LinuxError`].
 pub fn build(request: &Request, say: &dyn Fn(&str)) -> Result<Product, LinuxError> {
-    needs(true)?;
-    let source = request.path()?;
+    let source = request.path();
+    needs_with(true, source.as_ref().err())?;
+    let source = source?;
     let dir = directory(&request.name());
     let tree = dir.join("tree");
+    fs::create_dir_all(&tree).map_err(LinuxError::io(&tree))?;
+    let _lock = lock(&dir)?;
     // Until the description is there, there is no kernel.
     let _ = fs::remove_file(dir.join("product"));
-    let _ = fs::remove_dir_all(&tree);
-    fs::create_dir_all(&tree).map_err(LinuxError::io(&tree))?;
     let log = dir.join("build.log");
     let _ = fs::remove_file(&log);
-    let step = |what: &'static str, command: &mut Command| {
-        say(what);
-        run(what, command, &log)
-    };
-    if source.is_dir() {
-        let mut copy = Command::new("cp");
-        copy.arg("-a").arg(source.join(".")).arg(&tree);
-        step("copying the sources", &mut copy)?;
-        let mut clean = make(&tree, request.jobs);
-        step("cleaning", clean.arg("mrproper"))?;
-    } else {
-        let mut unpack = Command::new("tar");
-        unpack.arg("xf").arg(&source).arg("-C").arg(&tree);
-        unpack.arg("--strip-components=1");
-        unpack.args(UNUSED.iter().map(|p| format!("--exclude={p}")));
-        step("unpacking the sources", &mut unpack)?;
+    let stamp = stamp(&source, request.hz);
+    let kept = fs::read_to_string(tree.join(STAMP));
+    if stamp.is_none() || kept.ok() != stamp {
+        unpack(&source, &tree, request, &log, say)?;
+        if let Some(stamp) = stamp {
+            write_changed(&tree.join(STAMP), &stamp)?;
+        }
     }
-    patches::apply(&tree, request.hz)?;
-    let driver = tree.join("net/ipv4/fullpipe.c");
-    fs::write(&driver, DRIVER).map_err(LinuxError::io(&driver))?;
-    step("configuring", make(&tree, request.jobs).arg("defconfig"))?;
-    let config = tree.join(".config");
-    let text = fs::read_to_string(&config).map_err(LinuxError::io(&config))?;
-    fs::write(&config, configured(&text)).map_err(LinuxError::io(&config))?;
-    step("configuring", make(&tree, request.jobs).arg("olddefconfig"))?;
-    step("compiling", make(&tree, request.jobs).arg("linux"))?;
+    place(&tree)?;
+    say("compiling");
+    run("compiling", make(&tree, request.jobs).arg("linux"), &log)?;
     let product = Product {
         release: release(&tree, &log)?,
         hz: request.hz,
@@ -165,6 +175,87 @@ pub fn build(request: &Request, say: &dyn Fn(&str)) -> Result<Product, LinuxErro
         dir,
     };
     finish(&product, &tree, &log)
+}
+
+/// One build at a time in a tree.
+pub(crate) fn lock(dir: &Path) -> Result<fs::File, LinuxError> {
+    let path = dir.join("lock");
+    let file = fs::File::create(&path).map_err(LinuxError::io(&path))?;
+    file.lock().map_err(LinuxError::io(dir))?;
+    Ok(file)
+}
+
+/// Sources, changed and configured.
+fn unpack(
+    source: &Path,
+    tree: &Path,
+    request: &Request,
+    log: &Path,
+    say: &dyn Fn(&str),
+) -> Result<(), LinuxError> {
+    let step = |what: &'static str, command: &mut Command| {
+        say(what);
+        run(what, command, log)
+    };
+    let _ = fs::remove_dir_all(tree);
+    fs::create_dir_all(tree).map_err(LinuxError::io(tree))?;
+    if source.is_dir() {
+        let mut copy = Command::new("cp");
+        copy.arg("-a").arg(source.join(".")).arg(tree);
+        step("copying the sources", &mut copy)?;
+        let mut clean = make(tree, request.jobs);
+        step("cleaning", clean.arg("mrproper"))?;
+    } else {
+        let mut unpack = Command::new("tar");
+        unpack.arg("xf").arg(source).arg("-C").arg(tree);
+        unpack.arg("--strip-components=1");
+        unpack.args(UNUSED.iter().map(|p| format!("--exclude={p}")));
+        step("unpacking the sources", &mut unpack)?;
+    }
+    patches::apply(tree, request.hz)?;
+    place(tree)?;
+    step("configuring", make(tree, request.jobs).arg("defconfig"))?;
+    let config = tree.join(".config");
+    let text = fs::read_to_string(&config).map_err(LinuxError::io(&config))?;
+    fs::write(&config, configured(&text)).map_err(LinuxError::io(&config))?;
+    step("configuring", make(tree, request.jobs).arg("olddefconfig"))
+}
+
+/// What a tree was made of, but for the driver: an archive that is the same needs no second
+/// unpacking. A tree of the user's is always copied again.
+fn stamp(source: &Path, hz: u32) -> Option<String> {
+    let found = fs::metadata(source).ok().filter(fs::Metadata::is_file)?;
+    let changed = found.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    let ours = hash(&[CONFIG, PATCHES]);
+    Some(format!(
+        "{} {} {} {hz} {ours}\n",
+        source.display(),
+        found.len(),
+        changed.as_secs()
+    ))
+}
+
+/// In the tree.
+const STAMP: &str = "fullpipe.stamp";
+
+/// The driver, in its place; and what a build of a module that was killed has left is gone.
+fn place(tree: &Path) -> Result<(), LinuxError> {
+    let driver = tree.join("net/ipv4/fullpipe");
+    fs::create_dir_all(&driver).map_err(LinuxError::io(&driver))?;
+    for (name, text) in DRIVER {
+        write_changed(&driver.join(name), text)?;
+    }
+    let makefile = tree.join("net/ipv4/Makefile");
+    let text = fs::read_to_string(&makefile).map_err(LinuxError::io(&makefile))?;
+    write_changed(&makefile, &text.replace(MODULE_LINE, ""))
+}
+
+/// Writes a file if it is not what it was: make looks at times.
+fn write_changed(path: &Path, text: &str) -> Result<(), LinuxError> {
+    match fs::read_to_string(path) {
+        Ok(found) if found == text => Ok(()),
+        _ => fs::write(path, text).map_err(LinuxError::io(path)),
+    }
 }
 
 /// What no user-mode kernel is built from. Files that describe the configuration stay.
@@ -190,95 +281,24 @@ const UNUSED: &[&str] = &[
     "*/arch/*/boot/dts/*",
 ];
 
-/// What compiles a module of the user's in, in `net/ipv4/Makefile`.
-const MODULE_LINE: &str = "\nobj-y += fullpipe_module.o\n";
-
-/// A kernel like `base` with the congestion module in `file` compiled in, ready in seconds.
-///
-/// # Errors
-/// [`LinuxError`].
-pub fn with_module(base: &str, file: &Path, say: &dyn Fn(&str)) -> Result<Product, LinuxError> {
-    let text = fs::read_to_string(file).map_err(LinuxError::io(file))?;
-    let wrong = |why: &str| LinuxError::Module {
-        path: file.to_owned(),
-        why: why.to_owned(),
-    };
-    let module = registered_name(&text)
-        .ok_or_else(|| wrong("no `.name = \"...\"` of a struct tcp_congestion_ops"))?;
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if module.is_empty() || module.len() > 15 || !module.chars().all(plain) {
-        return Err(wrong(
-            "the module's name is not 1 to 15 letters, digits, `_` or `-`",
-        ));
-    }
-    let kernel = Product::find(base)?;
-    let own = hash(&[&text]);
-    let name = format!("{base}+{module}");
-    let wanted = format!("{}-{own}", kernel.hash);
-    if let Ok(there) = Product::find(&name)
-        && there.hash == wanted
-    {
-        return Ok(there);
-    }
-    needs(true)?;
-    let dir = directory(&name);
-    fs::create_dir_all(&dir).map_err(LinuxError::io(&dir))?;
-    let _ = fs::remove_file(dir.join("product"));
-    let log = dir.join("build.log");
-    let _ = fs::remove_file(&log);
-    // One build at a time in the tree that all modules share.
-    let lock = kernel.dir.join("lock");
-    let lock = fs::File::create(&lock).map_err(LinuxError::io(&lock))?;
-    lock.lock().map_err(LinuxError::io(&kernel.dir))?;
-    let tree = kernel.dir.join("tree");
-    let there = tree.join("net/ipv4/fullpipe_module.c");
-    fs::write(&there, &text).map_err(LinuxError::io(&there))?;
-    let makefile = tree.join("net/ipv4/Makefile");
-    let found = fs::read_to_string(&makefile).map_err(LinuxError::io(&makefile))?;
-    // A build that was killed leaves its line behind.
-    let before = found.replace(MODULE_LINE, "");
-    let with = format!("{before}{MODULE_LINE}");
-    fs::write(&makefile, with).map_err(LinuxError::io(&makefile))?;
-    say(&format!(
-        "compiling `{module}` into Linux {}",
-        kernel.release
-    ));
-    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let built = run("compiling", make(&tree, jobs).arg("linux"), &log);
-    let product = Product {
-        module: Some(module),
-        hash: wanted,
-        dir,
-        ..kernel
-    };
-    let finished = match built {
-        Ok(()) => finish(&product, &tree, &log),
-        Err(error) => Err(error),
-    };
-    fs::write(&makefile, before).map_err(LinuxError::io(&makefile))?;
-    finished
-}
-
-/// The name under which a module registers: `.name = "mine"` in its `tcp_congestion_ops`.
-fn registered_name(text: &str) -> Option<String> {
-    let ops = text.find("struct tcp_congestion_ops")?;
-    let name = text[ops..].split_once(".name")?.1.trim_start();
-    let name = name.strip_prefix('=')?.trim_start().strip_prefix('"')?;
-    name.split_once('"').map(|(name, _)| name.to_owned())
-}
-
 /// Puts kernel and guest where runs find them.
-fn finish(product: &Product, tree: &Path, log: &Path) -> Result<Product, LinuxError> {
+pub(crate) fn finish(product: &Product, tree: &Path, log: &Path) -> Result<Product, LinuxError> {
     // Under other names first: guests may be running.
     let built = tree.join("linux");
     let part = product.dir.join("linux.part");
     fs::copy(&built, &part).map_err(LinuxError::io(&built))?;
     fs::rename(&part, product.kernel()).map_err(LinuxError::io(&part))?;
-    let source = product.dir.join("guest.c");
-    fs::write(&source, GUEST).map_err(LinuxError::io(&source))?;
+    let sources = product.dir.join("guest-sources");
+    fs::create_dir_all(&sources).map_err(LinuxError::io(&sources))?;
     let mut compile = Command::new("gcc");
-    compile.args(["-O2", "-static", "-o"]);
-    compile.arg(&part).arg(&source);
+    compile.args(["-O2", "-static", "-o"]).arg(&part);
+    for (name, text) in GUEST {
+        let path = sources.join(name);
+        fs::write(&path, text).map_err(LinuxError::io(&path))?;
+        if name.ends_with(".c") {
+            compile.arg(&path);
+        }
+    }
     run("compiling the guest", &mut compile, log)?;
     fs::rename(&part, product.guest()).map_err(LinuxError::io(&part))?;
     product.write()?;
@@ -312,7 +332,7 @@ fn release(tree: &Path, log: &Path) -> Result<String, LinuxError> {
     }
 }
 
-fn make(tree: &Path, jobs: usize) -> Command {
+pub(crate) fn make(tree: &Path, jobs: usize) -> Command {
     let mut make = Command::new("make");
     make.args(["-s", "ARCH=um"])
         .arg(format!("-j{}", jobs.max(1)));
@@ -325,7 +345,7 @@ fn make(tree: &Path, jobs: usize) -> Command {
     make
 }
 
-fn run(what: &'static str, command: &mut Command, log: &Path) -> Result<(), LinuxError> {
+pub(crate) fn run(what: &'static str, command: &mut Command, log: &Path) -> Result<(), LinuxError> {
     let file = fs::OpenOptions::new().create(true).append(true).open(log);
     let out = file.map_err(LinuxError::io(log))?;
     let errors = out.try_clone().map_err(LinuxError::io(log))?;

@@ -5,8 +5,9 @@ use std::sync::atomic::AtomicBool;
 use fullpipe_run::{Ground, GroundError, Outcome, RunSpec};
 
 use crate::error::LinuxError;
+use crate::plan::{self, Traffic};
 use crate::product::Product;
-use crate::{guest, outcome, plan};
+use crate::{guest, outcome};
 
 /// Runs in guests of one kernel.
 #[derive(Debug)]
@@ -24,6 +25,7 @@ impl Linux {
     pub fn new(name: &str, interrupt: &'static AtomicBool) -> Result<Self, LinuxError> {
         let product = Product::find(name)?;
         crate::build::needs(false)?;
+        guest::sweep();
         Ok(Self::of(product, interrupt))
     }
 
@@ -48,9 +50,10 @@ impl Linux {
     /// # Errors
     /// [`LinuxError`].
     pub fn run_one(&self, spec: &RunSpec) -> Result<Outcome, LinuxError> {
-        let plan = plan::plan(spec, self.product.module.as_deref())?;
+        let traffic = Traffic::of(spec);
+        let plan = plan::plan(spec, &traffic, self.product.module.as_deref())?;
         let records = guest::run(&self.product, &plan, spec.seed, self.interrupt)?;
-        outcome::outcome(spec, &records)
+        outcome::outcome(spec, &traffic, &records)
     }
 }
 
@@ -64,7 +67,7 @@ impl Ground for Linux {
     }
 
     fn check(&self, spec: &RunSpec) -> Result<(), GroundError> {
-        plan::plan(spec, self.product.module.as_deref())?;
+        plan::plan(spec, &Traffic::of(spec), self.product.module.as_deref())?;
         Ok(())
     }
 
@@ -77,7 +80,10 @@ impl Ground for Linux {
 mod tests {
     use fullpipe_cc::StackSpec;
     use fullpipe_flow::{EpisodeKind, Preset, ReceiverConfig, SenderConfig};
-    use fullpipe_run::{Buffer, FlowSpec, LinkSpec, Trace};
+    use fullpipe_run::{
+        ArrivalSpec, Arrivals, Buffer, CaptureEvent, ComponentRng, CrossSpec, FlowSpec, LinkSpec,
+        Loss, LossProcess, SizeLaw, Trace, Waveform,
+    };
     use fullpipe_units::{Rate, Span, Time};
 
     use super::*;
@@ -113,7 +119,7 @@ mod tests {
     fn refusal(change: impl FnOnce(&mut RunSpec)) -> String {
         let mut spec = spec("reno-linux");
         change(&mut spec);
-        match plan::plan(&spec, None) {
+        match plan::plan(&spec, &Traffic::of(&spec), None) {
             Err(LinuxError::Unable { what, .. }) => what,
             other => panic!("{other:?}"),
         }
@@ -121,7 +127,8 @@ mod tests {
 
     #[test]
     fn what_the_kernel_cannot_do_is_refused_by_its_key() {
-        assert!(plan::plan(&spec("reno-linux"), None).is_ok());
+        let usual = spec("reno-linux");
+        assert!(plan::plan(&usual, &Traffic::of(&usual), None).is_ok());
         let stack = |text: &'static str| {
             refusal(move |s| s.flows[0].stack = StackSpec::parse(text).unwrap())
         };
@@ -142,7 +149,8 @@ mod tests {
 
     #[test]
     fn an_own_module_is_what_own_linux_means() {
-        let plan = plan::plan(&spec("own-linux"), Some("mine")).unwrap();
+        let spec = spec("own-linux");
+        let plan = plan::plan(&spec, &Traffic::of(&spec), Some("mine")).unwrap();
         assert!(plan.apps.contains(" mine "), "{}", plan.apps);
     }
 
@@ -175,6 +183,129 @@ mod tests {
         let two = linux.run_one(&spec).unwrap();
         assert_eq!(flow.totals, two.flows[0].totals);
         assert_eq!(flow.series.rows, two.flows[0].series.rows);
+    }
+
+    /// Nobody but the link decides about datagrams: all counts have a closed form.
+    #[test]
+    fn random_losses_are_those_of_the_simulator() {
+        let Some(linux) = kernel() else { return };
+        let mut spec = spec("reno-linux");
+        spec.flows.clear();
+        // 1000 bytes at 8 Mbit/s: one a millisecond, the link carries 1.25 of them.
+        let rate = Waveform::Steps {
+            steps: vec![(Span::ZERO, Rate::from_bits_per_sec(8_000_000))],
+            period: None,
+        };
+        let noise = CrossSpec::source("noise", 1000, rate, vec![0]);
+        spec.cross = vec![noise];
+        let burst = Loss::GilbertElliott {
+            to_bad: 0.01,
+            to_good: 0.3,
+            good: 0.001,
+            bad: 0.7,
+        };
+        for loss in [Loss::Bernoulli { p: 0.02 }, burst] {
+            spec.links[0].loss = loss;
+            let mut process = LossProcess::new(loss, ComponentRng::new(spec.seed, "bottleneck"));
+            let lost = (0..5000).filter(|_| process.drops()).count() as u64;
+            let outcome = linux.run_one(&spec).unwrap();
+            let (cross, link) = (&outcome.cross[0], &outcome.links[0]);
+            assert_eq!((cross.sent, link.random_drops), (5000, lost), "{loss:?}");
+            assert_eq!((cross.dropped, link.offered), (lost, 5000));
+            // 0.8 ms of transmission and 20 ms of way; the last ones are still on it.
+            assert!(cross.arrived + lost >= 5000 - 21, "{cross:?}");
+            assert!((cross.delay.max().unwrap().as_millis_f64() - 20.8).abs() < 0.02);
+        }
+    }
+
+    #[test]
+    fn probes_come_back_after_a_round_trip() {
+        let Some(linux) = kernel() else { return };
+        let mut spec = spec("reno-linux");
+        spec.flows.clear();
+        let every = Span::from_millis(100);
+        spec.cross = vec![CrossSpec::probes("ping", 1250, every, vec![0], vec![1])];
+        let outcome = linux.run_one(&spec).unwrap();
+        let ping = &outcome.cross[0];
+        // At 0, 100 ... 5000 ms; the last has no time to come back.
+        assert_eq!((ping.sent, ping.arrived, ping.dropped), (51, 50, 0));
+        // 1 ms of transmission, 40 ms of way.
+        assert!(
+            ping.series
+                .iter()
+                .all(|(_, rtt)| *rtt == Span::from_millis(41))
+        );
+    }
+
+    /// Ten segments in one initial window: handshake, data, and the last ACK.
+    #[test]
+    fn short_flows_end_when_their_last_segment_is_acknowledged() {
+        let Some(linux) = kernel() else { return };
+        let mut spec = spec("cubic-linux");
+        let mut template = spec.flows.remove(0);
+        template.name = "mice".to_owned();
+        spec.arrivals = vec![ArrivalSpec {
+            template,
+            arrivals: Arrivals::Every(Span::from_millis(500)),
+            sizes: SizeLaw::Fixed(10),
+        }];
+        let outcome = linux.run_one(&spec).unwrap();
+        let mice = &outcome.arrivals[0];
+        assert_eq!(mice.transfers.len(), 10, "at 0.5, 1, ... 5 s");
+        // Two round trips of 40 ms, ten packets of 1.2 ms, and a SYN of 60 bytes.
+        for transfer in &mice.transfers[..9] {
+            let took = transfer.completion.unwrap().as_millis_f64();
+            assert!((92.0..92.3).contains(&took), "{took}");
+            assert_eq!(
+                (transfer.size, transfer.lost, transfer.retransmits),
+                (10, 0, 0)
+            );
+        }
+        assert_eq!(mice.transfers[9].completion, None);
+        assert_eq!(mice.totals.delivered, 90);
+        // The first transmission of a segment is lost: the tail probe repairs it.
+        spec.links[0].loss = Loss::Bernoulli { p: 0.1 };
+        let outcome = linux.run_one(&spec).unwrap();
+        let lost = outcome.arrivals[0]
+            .transfers
+            .iter()
+            .map(|t| t.lost.count_ones());
+        let totals = &outcome.arrivals[0].totals;
+        assert!(lost.clone().sum::<u32>() > 0);
+        assert!(u64::from(lost.sum::<u32>()) <= totals.dropped);
+        assert_eq!(totals.dropped, outcome.links[0].random_drops);
+    }
+
+    #[test]
+    fn a_capture_has_every_packet_of_both_hosts() {
+        let Some(linux) = kernel() else { return };
+        let mut spec = spec("reno-linux");
+        spec.capture = true;
+        let outcome = linux.run_one(&spec).unwrap();
+        let count = |is: fn(&CaptureEvent) -> bool| {
+            outcome.capture.iter().filter(|row| is(&row.event)).count() as u64
+        };
+        let data = |e: &CaptureEvent| matches!(e, CaptureEvent::SegmentSent(s) if !s.syn);
+        let again =
+            |e: &CaptureEvent| matches!(e, CaptureEvent::SegmentSent(s) if s.retransmission);
+        let lost = |e: &CaptureEvent| matches!(e, CaptureEvent::SegmentDropped(_));
+        let acks = |e: &CaptureEvent| matches!(e, CaptureEvent::AckReceived(a) if !a.syn);
+        let totals = &outcome.flows[0].totals;
+        let counted = [
+            totals.sent,
+            totals.retransmits,
+            totals.dropped,
+            totals.acks - 1,
+        ];
+        assert_eq!(
+            [count(data), count(again), count(lost), count(acks)],
+            counted
+        );
+        let highest = outcome.capture.iter().filter_map(|row| match row.event {
+            CaptureEvent::AckReceived(ack) => Some(ack.cum),
+            _ => None,
+        });
+        assert!(highest.max().unwrap() <= totals.delivered);
     }
 
     #[test]

@@ -2,18 +2,19 @@
 
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
 use crate::error::LinuxError;
-use crate::plan::Plan;
+use crate::plan::{Plan, class_file};
 use crate::product::Product;
 
 /// Runs a plan and returns the records it left.
@@ -26,7 +27,8 @@ pub fn run(
     seed: u64,
     interrupt: &AtomicBool,
 ) -> Result<Vec<u8>, LinuxError> {
-    let dir = tempfile::Builder::new().prefix("fullpipe-linux-").tempdir();
+    let prefix = format!("{PREFIX}{}-", std::process::id());
+    let dir = tempfile::Builder::new().prefix(&prefix).tempdir();
     let dir = dir.map_err(LinuxError::io(&std::env::temp_dir()))?;
     let files = [
         ("net", &plan.net),
@@ -40,18 +42,57 @@ pub fn run(
         let path = dir.path().join(name);
         fs::write(&path, text).map_err(LinuxError::io(&path))?;
     }
-    let mut guest = Guest::start(product, dir.path(), seed)?;
-    guest.wait(interrupt)?;
-    let read = |name: &str| fs::read(dir.path().join(name));
-    if read("done").is_err() {
-        let log = read("log").unwrap_or_default();
-        let why = last_words(&String::from_utf8_lossy(&log));
-        // What it was asked and all it said, for whoever looks into it.
-        let kept = dir.keep();
-        return Err(LinuxError::Guest(format!("{why}; see {}", kept.display())));
+    for (class, text) in plan.classes.iter().enumerate() {
+        let path = dir.path().join(class_file(class));
+        fs::write(&path, text).map_err(LinuxError::io(&path))?;
     }
-    let path = dir.path().join("records");
-    fs::read(&path).map_err(LinuxError::io(&path))
+    let mut guest = Guest::start(product, dir.path(), seed)?;
+    let ended = guest.wait(dir.path(), interrupt);
+    drop(guest);
+    let read = |name: &str| fs::read(dir.path().join(name));
+    let why = match ended {
+        Ok(()) if read("done").is_ok() => {
+            let path = dir.path().join("records");
+            return fs::read(&path).map_err(LinuxError::io(&path));
+        }
+        Ok(()) => last_words(&String::from_utf8_lossy(&read("log").unwrap_or_default())),
+        Err(LinuxError::Guest(why)) => why,
+        Err(other) => return Err(other),
+    };
+    let whose = match &product.module {
+        Some(module) => format!(" with your module `{module}`"),
+        None => String::new(),
+    };
+    // What it was asked and all it said, for whoever looks into it; a name that is not swept.
+    let mut kept = dir.keep();
+    let name = kept.file_name().unwrap_or_default().to_string_lossy();
+    let other = kept.with_file_name(name.replacen(PREFIX, KEPT_PREFIX, 1));
+    if fs::rename(&kept, &other).is_ok() {
+        kept = other;
+    }
+    let kept = kept.display();
+    Err(LinuxError::Guest(format!("{why}{whose}; see {kept}/log")))
+}
+
+/// Directories of runs in the system's directory for temporary files; the number of the process
+/// follows.
+const PREFIX: &str = "fullpipe-linux-";
+/// Directories of runs that failed.
+const KEPT_PREFIX: &str = "fullpipe-linux-failed-";
+
+/// Removes what runs of processes that were killed have left behind.
+pub fn sweep() {
+    let entries = fs::read_dir(std::env::temp_dir());
+    for entry in entries.into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let rest = name.strip_prefix(PREFIX);
+        let pid = rest.and_then(|r| r.split_once('-')?.0.parse::<i32>().ok());
+        let Some(pid) = pid else { continue };
+        // Signal 0 asks whether there is such a process.
+        if kill(Pid::from_raw(pid), None) == Err(Errno::ESRCH) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// What the kernel and its guest said before they ended.
@@ -60,6 +101,7 @@ fn last_words(log: &str) -> String {
         ["fullpipe", "guest:", "panic", "Error", "Cannot"]
             .iter()
             .any(|w| l.contains(w))
+            && !l.trim_start().starts_with("[<")
     };
     let mut lines: Vec<&str> = log.lines().filter(telling).collect();
     if lines.is_empty() {
@@ -110,8 +152,10 @@ impl Guest {
         })
     }
 
-    fn wait(&mut self, interrupt: &AtomicBool) -> Result<(), LinuxError> {
+    /// Until it is over; an error if it makes no progress in its own time.
+    fn wait(&mut self, dir: &Path, interrupt: &AtomicBool) -> Result<(), LinuxError> {
         let mut pause = Duration::from_millis(5);
+        let mut progress = Progress::new(dir, self.child.id());
         loop {
             let over = self.child.try_wait();
             match over.map_err(LinuxError::io(Path::new("the kernel's process")))? {
@@ -123,7 +167,7 @@ impl Guest {
                     };
                 }
                 None if interrupt.load(Ordering::Relaxed) => return Err(LinuxError::Interrupted),
-                None => {}
+                None => progress.check()?,
             }
             #[allow(clippy::disallowed_methods)] // The kernel is a process of this machine.
             std::thread::sleep(pause);
@@ -131,6 +175,68 @@ impl Guest {
         }
     }
 }
+
+/// Whether a kernel's own time goes on: its guest writes it to a file twenty times a second.
+struct Progress {
+    file: PathBuf,
+    process: PathBuf,
+    last: Vec<u8>,
+    /// Processor time and pauses when it was seen to go on.
+    ticks: u64,
+    pauses: u32,
+}
+
+impl Progress {
+    fn new(dir: &Path, pid: u32) -> Self {
+        Self {
+            file: dir.join("time"),
+            process: PathBuf::from(format!("/proc/{pid}/stat")),
+            last: Vec::new(),
+            ticks: 0,
+            pauses: 0,
+        }
+    }
+
+    fn check(&mut self) -> Result<(), LinuxError> {
+        self.pauses += 1;
+        // Once a second is enough.
+        if !self.pauses.is_multiple_of(20) {
+            return Ok(());
+        }
+        let now = fs::read(&self.file).unwrap_or_default();
+        let ticks = self.processor_ticks();
+        if now != self.last || self.pauses == 20 {
+            (self.last, self.ticks, self.pauses) = (now, ticks, 20);
+            return Ok(());
+        }
+        let used = ticks.saturating_sub(self.ticks) / TICKS_PER_SECOND;
+        if used < BUSY_LIMIT && self.pauses / 20 < IDLE_LIMIT {
+            return Ok(());
+        }
+        let at = String::from_utf8_lossy(&self.last);
+        let at = at.trim().parse::<u64>().map_or(0.0, |ns| ns as f64 / 1e9);
+        Err(LinuxError::Guest(format!(
+            "its time stands still at {at:.2} s, after {used} s of processor time: it loops, or \
+             waits for ever"
+        )))
+    }
+
+    /// Those of the kernel (proc(5): fields 14 and 15 of `stat`, the name in brackets before).
+    fn processor_ticks(&self) -> u64 {
+        let stat = fs::read_to_string(&self.process).unwrap_or_default();
+        let fields = stat.rsplit(')').next().unwrap_or_default();
+        let fields = fields.split_whitespace().skip(11).take(2);
+        fields.filter_map(|f| f.parse::<u64>().ok()).sum()
+    }
+}
+
+/// `USER_HZ`, the same on every architecture of today.
+const TICKS_PER_SECOND: u64 = 100;
+/// Seconds of processor time for a twentieth of a second in the kernel: a hundred times what the
+/// fastest path and the most flows take.
+const BUSY_LIMIT: u64 = 60;
+/// Seconds on the clock, about, for the same.
+const IDLE_LIMIT: u32 = 900;
 
 impl Drop for Guest {
     fn drop(&mut self) {

@@ -15,7 +15,7 @@ pub fn apply(root: &Path, hz: u32) -> Result<(), LinuxError> {
     change(root, "net/ipv4/tcp_input.c", observed)?;
     change(root, "net/ipv4/tcp_output.c", probed)?;
     change(root, "net/ipv4/Makefile", |s| {
-        Some(s.to_owned() + "\nobj-y += fullpipe.o\n")
+        Some(s.to_owned() + "\nobj-y += fullpipe/\n")
     })?;
     change(root, "arch/um/Kconfig", |s| ticks(s, hz))?;
     change(root, "arch/um/os-Linux/main.c", dies_with_parent)?;
@@ -86,7 +86,7 @@ early_param(\"detrand\", detrand_setup);
 
 ";
 
-/// Calls of `fullpipe.c` around the functions in which a sender's state changes.
+/// Calls of `senders.c` around the functions in which a sender's state changes.
 fn observed(s: &str) -> Option<String> {
     let before = "\tu32 before = tcp_snd_cwnd(tcp_sk(sk));\n";
     let s = around(

@@ -119,7 +119,9 @@ pub fn directory(name: &str) -> PathBuf {
 
 /// Of the program's part of a kernel: its driver, its guest, its configuration and its patches.
 pub(crate) fn sources_hash() -> String {
-    hash(&[DRIVER, GUEST, CONFIG, include_str!("patches.rs")])
+    let files = DRIVER.iter().chain(GUEST).map(|(_, text)| *text);
+    let all: Vec<&str> = files.chain([CONFIG, PATCHES]).collect();
+    hash(&all)
 }
 
 /// 64 bits of FNV-1a, hexadecimal: tells builds apart, keeps nobody out.
@@ -131,9 +133,34 @@ pub(crate) fn hash(texts: &[&str]) -> String {
     format!("{hash:016x}")
 }
 
-/// The network of a run, compiled into the kernel.
-pub(crate) const DRIVER: &str = include_str!("../kernel/fullpipe.c");
+/// The network of a run, compiled into the kernel: files of `net/ipv4/fullpipe`.
+pub(crate) const DRIVER: &[(&str, &str)] = &[
+    ("Makefile", include_str!("../kernel/driver/Makefile")),
+    ("fullpipe.h", include_str!("../kernel/driver/fullpipe.h")),
+    ("commands.c", include_str!("../kernel/driver/commands.c")),
+    ("records.c", include_str!("../kernel/driver/records.c")),
+    ("random.c", include_str!("../kernel/driver/random.c")),
+    ("hosts.c", include_str!("../kernel/driver/hosts.c")),
+    ("senders.c", include_str!("../kernel/driver/senders.c")),
+    ("link.c", include_str!("../kernel/driver/link.c")),
+    ("entry.c", include_str!("../kernel/driver/entry.c")),
+    (
+        "transmitter.c",
+        include_str!("../kernel/driver/transmitter.c"),
+    ),
+    ("wire.c", include_str!("../kernel/driver/wire.c")),
+    ("held.c", include_str!("../kernel/driver/held.c")),
+    ("cross.c", include_str!("../kernel/driver/cross.c")),
+    ("capture.c", include_str!("../kernel/driver/capture.c")),
+];
 /// First process of a guest.
-pub(crate) const GUEST: &str = include_str!("../kernel/guest.c");
+pub(crate) const GUEST: &[(&str, &str)] = &[
+    ("guest.h", include_str!("../kernel/guest/guest.h")),
+    ("main.c", include_str!("../kernel/guest/main.c")),
+    ("flows.c", include_str!("../kernel/guest/flows.c")),
+    ("brief.c", include_str!("../kernel/guest/brief.c")),
+];
+/// What is changed in the kernel's own sources.
+pub(crate) const PATCHES: &str = include_str!("patches.rs");
 /// What the kernel needs beyond the architecture's default configuration.
 pub(crate) const CONFIG: &str = include_str!("../kernel/kernel.config");

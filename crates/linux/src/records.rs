@@ -1,5 +1,7 @@
 //! What the kernel's driver wrote: records behind heads of 16 bytes, little-endian, as the structs
-//! at the top of `kernel/fullpipe.c`.
+//! in `kernel/driver/fullpipe.h`.
+
+use fullpipe_units::Time;
 
 /// A file of records.
 #[derive(Clone, Copy, Debug)]
@@ -24,12 +26,17 @@ pub const ROW: u32 = 1;
 pub const EPISODE: u32 = 2;
 pub const ROUND: u32 = 3;
 pub const SAMPLE: u32 = 4;
+pub const ANSWERED: u32 = 5;
+pub const PACKET: u32 = 6;
 pub const FLOW: u32 = 16;
 pub const DELIVERED: u32 = 17;
 pub const ARRIVED: u32 = 18;
 pub const RTT: u32 = 19;
 pub const LINK: u32 = 20;
 pub const WAIT: u32 = 21;
+pub const CROSS: u32 = 22;
+pub const CROSS_ARRIVED: u32 = 23;
+pub const CROSS_DELAY: u32 = 24;
 pub const END: u32 = 32;
 
 impl<'a> Records<'a> {
@@ -54,7 +61,26 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-impl Body<'_> {
+impl<'a> Body<'a> {
+    /// The bytes that have not been read.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.0
+    }
+
+    /// The next numbers of 8 bytes.
+    pub fn u64s<const N: usize>(&mut self) -> Option<[u64; N]> {
+        let mut all = [0; N];
+        for one in &mut all {
+            *one = self.u64()?;
+        }
+        Some(all)
+    }
+
+    /// The next number of 8 bytes, nanoseconds since the start.
+    pub fn time(&mut self) -> Option<Time> {
+        self.u64().map(Time::from_nanos)
+    }
+
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (first, rest) = self.0.split_first_chunk()?;
         self.0 = rest;

@@ -5,7 +5,7 @@
 //! by its key.
 
 use fullpipe_flow::{Detector, Preset, ReceiverConfig, SenderConfig};
-use fullpipe_run::{FlowSpec, RunSpec};
+use fullpipe_run::FlowSpec;
 use fullpipe_units::Span;
 use serde_json::Value;
 
@@ -22,6 +22,8 @@ pub struct Switches {
     pub paced: bool,
     /// Smallest retransmission timeout, if not the kernel's.
     pub min_rto: Option<Span>,
+    /// The receiver's buffer and the cap of its window, bytes; 0: the kernel's own.
+    pub window: (u64, u64),
     /// The receive window shall not limit.
     pub unlimited_window: bool,
 }
@@ -66,6 +68,12 @@ pub fn of(f: &FlowSpec, module: Option<&str>) -> Result<Switches, LinuxError> {
         sack: sender.recovery.detector != Detector::NewReno,
         paced: sender.pacing.gains.is_some(),
         min_rto: set("sender.rto.min").then_some(sender.rto.min),
+        window: match receiver.window.max.map(|w| w * u64::from(sender.mss)) {
+            None => (0, 0),
+            Some(bytes) if set("receiver.window.max") => (0, bytes),
+            // SO_RCVBUF doubles it, and half of that is window.
+            Some(bytes) => (bytes, 0),
+        },
         unlimited_window: receiver.window.max.is_none(),
     })
 }
@@ -77,6 +85,7 @@ const WITHOUT_STAMPS: u32 = 40;
 const OBEYED: &[&str] = &[
     "sender.mss",
     "sender.header",
+    "sender.timestamps",
     "sender.transfer",
     "sender.ecn",
     "sender.window.initial",
@@ -119,20 +128,20 @@ const KEYS: &[(&str, &str)] = &[
 /// # Errors
 /// [`LinuxError::Unable`] if flows differ in it.
 pub fn common(
-    spec: &RunSpec,
-    flows: &[Switches],
+    flows: &[&FlowSpec],
+    switches: &[Switches],
     key: &str,
     value: impl Fn(&Switches) -> bool,
 ) -> Result<bool, LinuxError> {
-    let Some(first) = flows.first() else {
+    let Some(first) = switches.first() else {
         return Ok(true);
     };
-    match flows.iter().position(|s| value(s) != value(first)) {
+    match switches.iter().position(|s| value(s) != value(first)) {
         None => Ok(value(first)),
         Some(other) => Err(LinuxError::unable(
             format!(
                 "flows {} and {} differ in `{key}`, which a kernel has once for all of them",
-                spec.flows[0].name, spec.flows[other].name
+                flows[0].name, flows[other].name
             ),
             format!("give all flows the same `{key}`"),
         )),

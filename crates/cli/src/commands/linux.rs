@@ -31,13 +31,13 @@ fn build(args: &LinuxBuild) -> Result<Exit, Failure> {
         jobs: args.jobs.map_or(cores, usize::from),
     };
     let name = request.name();
-    let source = request.path()?;
-    let into = cache().join(&name);
-    output::say(&format!(
-        "building {} into {}: about four minutes on two idle cores, {SIZE}",
-        source.display(),
-        into.display()
-    ));
+    if let Ok(source) = request.path() {
+        output::say(&format!(
+            "building {} into {}: about four minutes on two idle cores, {SIZE}",
+            source.display(),
+            cache().join(&name).display()
+        ));
+    }
     #[allow(clippy::disallowed_methods)] // How long a build took is for people.
     let begin = Instant::now();
     let product = fullpipe_linux::build(&request, &|step| output::say(step))?;

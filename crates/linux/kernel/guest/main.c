@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
 /*
  * First process of the guest: sets up two hosts, runs the applications of a run, saves its records.
  *
@@ -5,40 +6,32 @@
  * below $OUT: `net` (commands of /proc/fullpipe), `sysctl` (NAME VALUE), `ip0`, `ip1`, `tc`
  * (batches of ip and tc), `apps`, and it writes `records` and, when all is well, `done`.
  *
- * apps:  sink SIDE PORT RCVBUF
+ * apps:  sink SIDE PORT RCVBUF CLAMP                         bytes; 0: the kernel's own
  *        send SIDE START FROM TO PORT CC BYTES STOP PACED    ns; BYTES 0: without end
- *        end NS PHASE DRAIN                              ns
+ *        take SIDE PORT RCVBUF CLAMP                         for the flows of a class
+ *        class SIDE PORT CC PACED FILE                       lines of START FROM TO BYTES
+ *        end NS PHASE DRAIN                                  ns
  *
  * Times are those of CLOCK_MONOTONIC, which is the same in both hosts.
- * Build: cc -O2 -static -o guest guest.c
+ * Build: cc -O2 -static -o guest main.c flows.c brief.c
  */
-#define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <errno.h>
+#include "guest.h"
+
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/reboot.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #define TICK 100000000LL /* a multiple of every tick: 100, 250, 300 (nearly) and 1000 a second */
 
-static char chunk[1 << 22];
+char chunk[CHUNK];
 static const char *out;
 
-static void die(const char *what)
+void die(const char *what)
 {
 	fprintf(stderr, "guest: %s: %s\n", what, strerror(errno));
 	fflush(stderr);
@@ -47,7 +40,7 @@ static void die(const char *what)
 	_exit(1);
 }
 
-static long long now_ns(void)
+long long now_ns(void)
 {
 	struct timespec t;
 
@@ -55,7 +48,7 @@ static long long now_ns(void)
 	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-static void sleep_until(long long ns)
+void sleep_until(long long ns)
 {
 	struct timespec t = {ns / 1000000000LL, ns % 1000000000LL};
 
@@ -71,7 +64,7 @@ static const char *path(const char *name)
 	return buffer;
 }
 
-static char *text_of(const char *name)
+char *text_of(const char *name)
 {
 	int f = open(path(name), O_RDONLY);
 	struct stat s;
@@ -146,110 +139,31 @@ static void host(int side)
 	free(text);
 }
 
-static struct sockaddr_in address(const char *host, int port)
-{
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
-
-	if (host)
-		inet_aton(host, &a.sin_addr);
-	return a;
-}
-
-static void sink(int port, int rcvbuf)
-{
-	int one = 1, s = socket(AF_INET, SOCK_STREAM, 0), c;
-	struct sockaddr_in a = address(0, port);
-
-	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-	if (rcvbuf && setsockopt(s, SOL_SOCKET, SO_RCVBUFFORCE, &rcvbuf, sizeof rcvbuf))
-		die("SO_RCVBUFFORCE");
-	if (bind(s, (void *)&a, sizeof a) || listen(s, 16))
-		die("listen");
-	/* Listening before any sender starts. */
-	if (fork())
-		return;
-	c = accept(s, 0, 0);
-	/* The kernel's own loop takes data off the socket as it arrives: no switch to this process
-	   per packet. */
-	while (recv(c, chunk, sizeof chunk, MSG_TRUNC | MSG_WAITALL) > 0) {
-	}
-	for (;;)
-		pause();
-}
-
-static volatile sig_atomic_t stopped;
-
-static void stop(int signal)
-{
-	(void)signal;
-	stopped = 1;
-}
-
-static void sender(long long start, const char *from, const char *to, int port, const char *cc,
-		   long long bytes, long long end, int paced)
-{
-	struct sockaddr_in a = address(from, 0), b = address(to, port);
-	long long left = bytes;
-	int s;
-
-	if (fork())
-		return;
-	prctl(PR_SET_TIMERSLACK, 1UL);
-	sleep_until(start);
-	s = socket(AF_INET, SOCK_STREAM, 0);
-	if (setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, cc, strlen(cc)))
-		die(cc);
-	if (paced) {
-		unsigned long any = 1UL << 62; /* bytes per second: the pacer runs, at TCP's own rate */
-
-		if (setsockopt(s, SOL_SOCKET, SO_MAX_PACING_RATE, &any, sizeof any))
-			die("SO_MAX_PACING_RATE");
-	}
-	if (bind(s, (void *)&a, sizeof a))
-		die("bind");
-	if (connect(s, (void *)&b, sizeof b))
-		for (;;)
-			pause(); /* no answer within the run */
-	if (end) {
-		struct sigaction action = {.sa_handler = stop};
-		long long wait = (end - now_ns()) / 1000;
-		struct itimerval timer = {{0, 0}, {wait / 1000000, wait % 1000000}};
-
-		sigaction(SIGALRM, &action, 0);
-		if (wait <= 0)
-			stopped = 1;
-		else
-			setitimer(ITIMER_REAL, &timer, 0);
-	}
-	while (!stopped && (!bytes || left > 0)) {
-		size_t n = !bytes || left > (long long)sizeof chunk ? sizeof chunk : (size_t)left;
-		ssize_t sent = send(s, chunk, n, 0);
-
-		if (sent < 0 && errno != EINTR)
-			break;
-		left -= sent > 0 ? sent : 0;
-	}
-	/* The connection stays open: a FIN would be one more segment. */
-	for (;;)
-		pause();
-}
-
+/* Those of a host: receivers before the run, senders when its start is known. */
 static void apps(int side, long long zero)
 {
 	char *text = text_of("apps"), *rest = text, *line;
 
 	while ((line = strsep(&rest, "\n"))) {
-		char from[64], to[64], cc[64];
+		char from[64], to[64], cc[64], file[64];
 		long long start, bytes, end;
-		int at, port, rcvbuf, paced;
+		int at, port, rcvbuf, clamp, paced;
 
 		if (zero && sscanf(line, "send %d %lld %63s %63s %d %63s %lld %lld %d", &at,
 				   &start, from, to, &port, cc, &bytes, &end, &paced) == 9 &&
 		    at == side)
 			sender(zero + start, from, to, port, cc, bytes, end ? zero + end : 0,
 			       paced);
-		if (!zero && sscanf(line, "sink %d %d %d", &at, &port, &rcvbuf) == 3 && at == side)
-			sink(port, rcvbuf);
+		if (zero && sscanf(line, "class %d %d %63s %d %63s", &at, &port, cc, &paced,
+				   file) == 5 &&
+		    at == side)
+			brief_senders(zero, port, cc, paced, file);
+		if (!zero && sscanf(line, "sink %d %d %d %d", &at, &port, &rcvbuf, &clamp) == 4 &&
+		    at == side)
+			sink(port, rcvbuf, clamp);
+		if (!zero && sscanf(line, "take %d %d %d %d", &at, &port, &rcvbuf, &clamp) == 4 &&
+		    at == side)
+			brief_receivers(port, rcvbuf, clamp);
 	}
 	free(text);
 }
@@ -267,7 +181,7 @@ static void drain(int to)
 
 int main(void)
 {
-	int ready[2], go[2], records;
+	int ready[2], go[2], records, clock;
 	long long zero, end = 0, phase = 0, after = 0;
 	char command[64], *text, *line, *rest;
 
@@ -311,9 +225,14 @@ int main(void)
 	records = open(path("records"), O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	if (records < 0)
 		die("records");
-	for (long long t = zero; t < zero + end + after; t += 250000000LL) {
+	clock = open(path("time"), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	for (long long t = zero; t < zero + end + after; t += 50000000LL) {
 		sleep_until(t);
 		drain(records);
+		/* Whoever started this kernel sees that its time goes on. */
+		snprintf(command, sizeof command, "%020lld", t - zero);
+		if (clock < 0 || pwrite(clock, command, 20, 0) != 20)
+			die("time");
 	}
 	sleep_until(zero + end + after);
 	network("finish");

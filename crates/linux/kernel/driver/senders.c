@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+/* Senders, as calls around TCP's own functions see them: nothing here changes what TCP does, but for
+   caps of the window, its initial value, and the end of a flow that stops. */
+#include <linux/tcp.h>
+#include <net/inet_connection_sock.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "fullpipe.h"
+
+static struct fp_flow *flow_of(const struct sock *sk)
+{
+	u32 to, side;
+	struct fp_flow *f;
+
+	if (!fp_run.going || sk->sk_family != AF_INET)
+		return NULL;
+	to = ntohl(inet_sk(sk)->inet_daddr);
+	side = (to >> 16) & 0xff;
+	if (to >> 24 != 10 || (to & 0xffff) - 1 >= fp_nflows)
+		return NULL;
+	f = &fp_flows[(to & 0xffff) - 1];
+	return f->present && side == (f->reverse ? 1 : 2) ? f : NULL;
+}
+
+/* As fullpipe_flow::Events. */
+enum {
+	EV_ACK = 1,
+	EV_LOSS = 1 << 1,
+	EV_MARK = 1 << 2,
+	EV_TIMEOUT = 1 << 5,
+	EV_UNDO = 1 << 6,
+	EV_EXIT = 1 << 7,
+	EV_PROBE = 1 << 8,
+	EV_RETRANSMIT = 1 << 10,
+};
+
+static void window_is(struct fp_flow *f, u64 now, u32 w)
+{
+	if (now > fp_run.end)
+		return;
+	if (!f->seen) {
+		f->seen = true;
+		f->low = f->high = f->w = w;
+		f->start_up = true;
+		f->since = f->t.since = max(now, fp_run.measure);
+	}
+	if (now > f->since) {
+		if (f->t.completed == FP_FOREVER)
+			f->t.area += (u64)f->w * (now - f->since);
+		f->since = now;
+	}
+	f->t.until = f->t.completed == FP_FOREVER ? now : f->t.until;
+	f->w = w;
+	f->low = min(f->low, w);
+	f->high = max(f->high, w);
+	if (now >= fp_run.measure)
+		f->t.cwnd_max = max_t(u64, f->t.cwnd_max, w);
+}
+
+static void row(struct fp_flow *f, const struct sock *sk, u64 now)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 min_rtt = tcp_min_rtt(tp);
+	struct fp_row r = {
+		.time = now,
+		.pacing = READ_ONCE(sk->sk_pacing_status) == SK_PACING_NONE ? 0 : sk->sk_pacing_rate,
+		.delivered = tp->delivered ? tp->delivered - 1 : 0,
+		.una = div64_u64(f->last_una + f->mss - 1, f->mss),
+		.nxt = div64_u64(f->sent_high + f->mss - 1, f->mss),
+		.srtt = (u64)tp->srtt_us * 125,
+		.cwnd = tcp_snd_cwnd(tp),
+		.low = f->low,
+		.high = f->high,
+		.ssthresh = tp->snd_ssthresh,
+		.rtt = f->last_rtt,
+		.min_rtt = min_rtt,
+		.flight = tcp_packets_in_flight(tp),
+		.retransmits = tp->total_retrans,
+		.loss_events = f->t.loss_events,
+		.timeouts = f->t.timeouts,
+		.phase = inet_csk(sk)->icsk_ca_state,
+		.start_up = tcp_in_slow_start(tp),
+		.mss = f->mss,
+	};
+
+	if (r.retransmits > f->last_retransmits)
+		f->events |= EV_RETRANSMIT;
+	f->last_retransmits = r.retransmits;
+	r.events = f->events;
+	fp_emit(FP_ROW, f - fp_flows, &r, sizeof(r));
+	f->events = 0;
+	f->low = f->high = f->w;
+	f->next_row = fp_run.step ? now + fp_run.step : 0;
+}
+
+static void episode(struct fp_flow *f, const struct sock *sk, u32 kind, u32 before, u32 after,
+		    u16 event)
+{
+	struct fp_episode e = {fp_now(), kind, before, after, 0};
+
+	if (e.time > fp_run.end)
+		return;
+	f->low = min(f->low, before);
+	f->high = max(f->high, before);
+	if (e.time >= fp_run.measure)
+		f->t.cwnd_max = max_t(u64, f->t.cwnd_max, before);
+	f->events |= event;
+	f->touched = true;
+	f->start_up = tcp_in_slow_start(tcp_sk(sk));
+	if (f->brief)
+		return;
+	fp_emit(FP_EPISODE, f - fp_flows, &e, sizeof(e));
+	if (fp_run.step != FP_FOREVER)
+		f->next_row = 0;
+}
+
+/* Data that the application has handed over and the sender has not sent yet goes back. */
+static void stop_sending(struct fp_flow *f, struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct sk_buff *skb;
+
+	while ((skb = tcp_send_head(sk)) != NULL) {
+		tcp_unlink_write_queue(skb, sk);
+		tcp_wmem_free_skb(sk, skb);
+	}
+	WRITE_ONCE(tp->write_seq, tp->snd_nxt);
+	f->finite = f->sent_high;
+	f->purged = true;
+}
+
+void fullpipe_acked(struct sock *sk)
+{
+	struct fp_flow *f = flow_of(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 now, una;
+	u32 delivered;
+
+	if (!f || !f->has_isn || sk->sk_state == TCP_SYN_SENT)
+		return;
+	now = fp_now();
+	if (now > fp_run.end)
+		return;
+	if (f->cap)
+		tcp_sk(sk)->snd_cwnd_clamp = f->cap;
+	if (f->stop && now >= f->stop && !f->purged)
+		stop_sending(f, sk);
+	una = before(tp->snd_una, f->isn) ? 0 : fp_beyond(f->last_una, f->isn, tp->snd_una);
+	delivered = tp->delivered ? tp->delivered - 1 : 0;
+	if (una > f->last_una || delivered > f->last_delivered)
+		f->events |= EV_ACK;
+	f->last_una = una;
+	f->last_delivered = delivered;
+	if (f->finite && una >= f->finite && f->t.completed == FP_FOREVER) {
+		window_is(f, now, f->w);
+		f->t.completed = now;
+	}
+	window_is(f, now, tcp_snd_cwnd(tp));
+	if (una >= f->round_end && f->sent_high) {
+		struct fp_round r = {now, delivered, tcp_snd_cwnd(tp)};
+
+		if (f->round_end && !f->brief)
+			fp_emit(FP_ROUND, f - fp_flows, &r, sizeof(r));
+		f->round_end = max(f->sent_high, una + 1);
+	}
+	if (f->start_up && !tcp_in_slow_start(tp) && !f->touched)
+		episode(f, sk, 6, tcp_snd_cwnd(tp), tp->snd_ssthresh, EV_EXIT);
+	f->start_up = tcp_in_slow_start(tp);
+	f->touched = false;
+	if (fp_run.step != FP_FOREVER && now >= f->next_row && !f->brief)
+		row(f, sk, now);
+}
+
+/* The sample of the newest segment, which the congestion module sees too. */
+void fullpipe_rtt(struct sock *sk, long us)
+{
+	struct fp_flow *f = flow_of(sk);
+	u64 now = fp_now();
+
+	if (!f || now > fp_run.end || us < 0)
+		return;
+	f->last_rtt = us;
+	if (now < fp_run.measure)
+		return;
+	fp_count(f->tally->rtt, us);
+}
+
+static void reduced(struct fp_flow *f, u64 now)
+{
+	if (now > fp_run.end)
+		return;
+	f->t.loss_events++;
+	if (now >= fp_run.measure)
+		f->t.loss_events_measured++;
+}
+
+/* kind 0: recovery after a loss, 1: a mark, 4: a timeout, 5: undone */
+void fullpipe_changed(struct sock *sk, int kind, u32 before)
+{
+	struct fp_flow *f = flow_of(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 now = fp_now();
+
+	if (!f || now > fp_run.end)
+		return;
+	switch (kind) {
+	case 0:
+	case 1:
+		reduced(f, now);
+		episode(f, sk, kind, before, tp->snd_ssthresh, kind ? EV_MARK : EV_LOSS);
+		break;
+	case 4:
+		f->t.timeouts++;
+		episode(f, sk, kind, before, tcp_snd_cwnd(tp), EV_TIMEOUT);
+		window_is(f, now, tcp_snd_cwnd(tp));
+		if (fp_run.step != FP_FOREVER && !f->brief)
+			row(f, sk, now);
+		break;
+	default:
+		f->t.undone++;
+		episode(f, sk, kind, before, tcp_snd_cwnd(tp), EV_UNDO);
+	}
+}
+
+void fullpipe_probed(struct sock *sk)
+{
+	struct fp_flow *f = flow_of(sk);
+
+	if (f && fp_now() <= fp_run.end) {
+		f->t.probes++;
+		f->events |= EV_PROBE;
+	}
+}
+
+u32 fullpipe_initial(const struct tcp_sock *tp, u32 kernels)
+{
+	struct fp_flow *f = flow_of((const struct sock *)tp);
+	u32 w = f && f->initial ? f->initial : kernels;
+
+	if (f && f->has_isn)
+		window_is(f, fp_now(), w);
+	return w;
+}
+
+/* The run is over: what is known only then. */
+void fp_close_flow(struct fp_flow *f)
+{
+	if (f->seen && f->t.completed == FP_FOREVER && fp_run.end > f->since) {
+		f->t.area += (u64)f->w * (fp_run.end - f->since);
+		f->t.until = fp_run.end;
+	}
+	f->t.cwnd_max = f->t.cwnd_max ? f->t.cwnd_max : f->w; /* idle since before */
+}
