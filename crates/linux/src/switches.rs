@@ -18,8 +18,8 @@ pub struct Switches {
     pub module: String,
     pub timestamps: bool,
     pub sack: bool,
-    /// Paced by the kernel's own pacer.
-    pub paced: bool,
+    /// Ceiling of the kernel's own pacer, bytes of payload per second; 0: it does not run.
+    pub pace: u64,
     /// Smallest retransmission timeout, if not the kernel's.
     pub min_rto: Option<Span>,
     /// The receiver's buffer and the cap of its window, bytes; 0: the kernel's own.
@@ -66,7 +66,11 @@ pub fn of(f: &FlowSpec, module: Option<&str>) -> Result<Switches, LinuxError> {
         module: module_of(f, module)?,
         timestamps: sender.header > WITHOUT_STAMPS,
         sack: sender.recovery.detector != Detector::NewReno,
-        paced: sender.pacing.gains.is_some(),
+        pace: match (sender.pacing.max, sender.pacing.gains) {
+            (Some(most), _) => (most.as_bits_per_sec() / 8).max(1),
+            (None, Some(_)) => TCPS_OWN_RATE,
+            (None, None) => 0,
+        },
         min_rto: set("sender.rto.min").then_some(sender.rto.min),
         window: match receiver.window.max.map(|w| w * u64::from(sender.mss)) {
             None => (0, 0),
@@ -77,6 +81,9 @@ pub fn of(f: &FlowSpec, module: Option<&str>) -> Result<Switches, LinuxError> {
         unlimited_window: receiver.window.max.is_none(),
     })
 }
+
+/// A ceiling that no flow reaches: the pacer runs at TCP's own rate.
+const TCPS_OWN_RATE: u64 = 1 << 62;
 
 /// Headers without time stamps (IPv4), bytes.
 const WITHOUT_STAMPS: u32 = 40;
@@ -96,6 +103,7 @@ const OBEYED: &[&str] = &[
     "sender.timers.max_ack_delay",
     "sender.timers.hz",
     "sender.pacing.gains",
+    "sender.pacing.max",
     "receiver.acks.every",
     "receiver.acks.hz",
     "receiver.sack.enabled",
@@ -120,7 +128,6 @@ const KEYS: &[(&str, &str)] = &[
     ("sender.pacing.initial", "stack"),
     ("sender.host.local_drop", "sendstall"),
     ("sender.host.tso_segments", "tso"),
-    ("sender.pacing.max", "rate"),
 ];
 
 /// The one value of a switch that belongs to a whole host.

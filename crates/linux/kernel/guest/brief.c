@@ -74,11 +74,11 @@ struct brief {
 	int socket;
 };
 
-static void begin(struct brief *b, int poll, int port, const char *cc, int paced)
+static void begin(struct brief *b, int poll, int port, const char *cc, long long pace)
 {
 	struct sockaddr_in to = address(b->to, port);
 
-	b->socket = sending(b->from, cc, paced, SOCK_NONBLOCK);
+	b->socket = sending(b->from, cc, pace, SOCK_NONBLOCK);
 	if (connect(b->socket, (void *)&to, sizeof to) && errno != EINPROGRESS)
 		die("connect");
 	watch(poll, b->socket, EPOLLOUT, b);
@@ -123,7 +123,7 @@ static struct brief *flows_of(const char *file, long long zero, int *count)
 	return all;
 }
 
-void brief_senders(long long zero, int port, const char *cc, int paced, const char *file)
+void brief_senders(long long zero, int port, const char *cc, long long pace, const char *file)
 {
 	int poll, timer, count, next = 0;
 	struct brief *all;
@@ -142,7 +142,7 @@ void brief_senders(long long zero, int port, const char *cc, int paced, const ch
 		int n, i;
 
 		while (next < count && all[next].start <= now_ns())
-			begin(&all[next++], poll, port, cc, paced);
+			begin(&all[next++], poll, port, cc, pace);
 		if (next < count) {
 			struct itimerspec at = {.it_value = {all[next].start / 1000000000LL,
 							     all[next].start % 1000000000LL}};

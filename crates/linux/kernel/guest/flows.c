@@ -32,7 +32,7 @@ int listening(int port, int rcvbuf, int clamp)
 }
 
 /* A socket of a sender, from this address. */
-int sending(const char *from, const char *cc, int paced, int flags)
+int sending(const char *from, const char *cc, long long pace, int flags)
 {
 	struct sockaddr_in a = address(from, 0);
 	int s = socket(AF_INET, SOCK_STREAM | flags, 0);
@@ -41,10 +41,10 @@ int sending(const char *from, const char *cc, int paced, int flags)
 		die("socket");
 	if (setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, cc, strlen(cc)))
 		die(cc);
-	if (paced) {
-		unsigned long any = 1UL << 62; /* bytes per second: the pacer runs, at TCP's own rate */
+	if (pace) {
+		unsigned long most = pace;
 
-		if (setsockopt(s, SOL_SOCKET, SO_MAX_PACING_RATE, &any, sizeof any))
+		if (setsockopt(s, SOL_SOCKET, SO_MAX_PACING_RATE, &most, sizeof most))
 			die("SO_MAX_PACING_RATE");
 	}
 	if (bind(s, (void *)&a, sizeof a))
@@ -77,7 +77,7 @@ static void stop(int signal)
 }
 
 void sender(long long start, const char *from, const char *to, int port, const char *cc,
-	    long long bytes, long long end, int paced)
+	    long long bytes, long long end, long long pace)
 {
 	struct sockaddr_in b = address(to, port);
 	long long left = bytes;
@@ -87,7 +87,7 @@ void sender(long long start, const char *from, const char *to, int port, const c
 		return;
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	sleep_until(start);
-	s = sending(from, cc, paced, 0);
+	s = sending(from, cc, pace, 0);
 	if (connect(s, (void *)&b, sizeof b))
 		for (;;)
 			pause(); /* no answer within the run */

@@ -25,12 +25,12 @@ char *text_of(const char *name);
 
 struct sockaddr_in address(const char *host, int port);
 int listening(int port, int rcvbuf, int clamp);
-int sending(const char *from, const char *cc, int paced, int flags);
+int sending(const char *from, const char *cc, long long pace, int flags);
 void sink(int port, int rcvbuf, int clamp);
 void sender(long long start, const char *from, const char *to, int port, const char *cc,
-	    long long bytes, long long end, int paced);
+	    long long bytes, long long end, long long pace);
 
 void brief_receivers(int port, int rcvbuf, int clamp);
-void brief_senders(long long zero, int port, const char *cc, int paced, const char *file);
+void brief_senders(long long zero, int port, const char *cc, long long pace, const char *file);
 
 #endif

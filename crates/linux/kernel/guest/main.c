@@ -7,9 +7,10 @@
  * (batches of ip and tc), `apps`, and it writes `records` and, when all is well, `done`.
  *
  * apps:  sink SIDE PORT RCVBUF CLAMP                         bytes; 0: the kernel's own
- *        send SIDE START FROM TO PORT CC BYTES STOP PACED    ns; BYTES 0: without end
+ *        send SIDE START FROM TO PORT CC BYTES STOP PACE     ns; BYTES 0: without end
  *        take SIDE PORT RCVBUF CLAMP                         for the flows of a class
- *        class SIDE PORT CC PACED FILE                       lines of START FROM TO BYTES
+ *        class SIDE PORT CC PACE FILE                        lines of START FROM TO BYTES
+ *        PACE: bytes of payload per second at most; 0: not paced
  *        end NS PHASE DRAIN                                  ns
  *
  * Times are those of CLOCK_MONOTONIC, which is the same in both hosts.
@@ -130,8 +131,8 @@ static void host(int side)
 			continue;
 		*value++ = 0;
 		snprintf(file, sizeof file, "/proc/sys/net/%s", line);
-		/* Some belong to the first namespace only. */
-		if (access(file, F_OK) == 0)
+		/* Some belong to the first namespace only, and can be read elsewhere (6.12). */
+		if (access(file, W_OK) == 0)
 			write_to(file, value);
 		else if (!side)
 			die(file);
@@ -146,18 +147,18 @@ static void apps(int side, long long zero)
 
 	while ((line = strsep(&rest, "\n"))) {
 		char from[64], to[64], cc[64], file[64];
-		long long start, bytes, end;
-		int at, port, rcvbuf, clamp, paced;
+		long long start, bytes, end, pace;
+		int at, port, rcvbuf, clamp;
 
-		if (zero && sscanf(line, "send %d %lld %63s %63s %d %63s %lld %lld %d", &at,
-				   &start, from, to, &port, cc, &bytes, &end, &paced) == 9 &&
+		if (zero && sscanf(line, "send %d %lld %63s %63s %d %63s %lld %lld %lld", &at,
+				   &start, from, to, &port, cc, &bytes, &end, &pace) == 9 &&
 		    at == side)
 			sender(zero + start, from, to, port, cc, bytes, end ? zero + end : 0,
-			       paced);
-		if (zero && sscanf(line, "class %d %d %63s %d %63s", &at, &port, cc, &paced,
+			       pace);
+		if (zero && sscanf(line, "class %d %d %63s %lld %63s", &at, &port, cc, &pace,
 				   file) == 5 &&
 		    at == side)
-			brief_senders(zero, port, cc, paced, file);
+			brief_senders(zero, port, cc, pace, file);
 		if (!zero && sscanf(line, "sink %d %d %d %d", &at, &port, &rcvbuf, &clamp) == 4 &&
 		    at == side)
 			sink(port, rcvbuf, clamp);

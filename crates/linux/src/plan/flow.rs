@@ -28,7 +28,7 @@ impl Plan {
             address(far, i),
             s.module,
             f.stop.map_or(0, Time::as_nanos),
-            u8::from(s.paced),
+            s.pace,
         );
     }
 

@@ -35,8 +35,8 @@ impl Plan {
         let (rcvbuf, clamp) = s.window;
         let file = class_file(class);
         let _ = writeln!(self.apps, "take {far} {port} {rcvbuf} {clamp}");
-        let (module, paced) = (&s.module, u8::from(s.paced));
-        let _ = writeln!(self.apps, "class {near} {port} {module} {paced} {file}");
+        let (module, pace) = (&s.module, s.pace);
+        let _ = writeln!(self.apps, "class {near} {port} {module} {pace} {file}");
         self.classes.push(flows);
     }
 
