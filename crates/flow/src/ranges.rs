@@ -124,11 +124,25 @@ impl RangeSet {
                 *last
             }
             _ => {
-                self.ranges.push(range);
+                self.append(range);
                 new(range);
                 range
             }
         }
+    }
+
+    /// Adds a range above all others. Before the slice grows, the places of those that are no more
+    /// are used again, if that is worth moving the rest.
+    fn append(&mut self, range: Range) {
+        if self.ranges.len() == self.ranges.capacity() && 4 * self.gone >= self.ranges.len() {
+            self.give_back();
+        }
+        self.ranges.push(range);
+    }
+
+    fn give_back(&mut self) {
+        self.ranges.drain(..self.gone);
+        self.gone = 0;
     }
 
     /// The same for a range that begins below the highest one.
@@ -198,8 +212,7 @@ impl RangeSet {
             self.gone += 1;
         }
         if self.gone >= MOST_GONE && 2 * self.gone >= self.ranges.len() {
-            self.ranges.drain(..self.gone);
-            self.gone = 0;
+            self.give_back();
         }
     }
 
