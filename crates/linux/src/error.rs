@@ -91,16 +91,31 @@ impl LinuxError {
     /// What the user can do about it.
     pub fn hint(&self) -> String {
         match self {
-            Self::NotBuilt { wanted } | Self::Stale { wanted } => {
-                format!("build it with `fullpipe linux build --version {wanted}`")
-            }
+            Self::NotBuilt { wanted } | Self::Stale { wanted } => how_to_build(wanted),
             Self::Missing { packages, .. } => {
                 format!("Debian and Ubuntu: apt-get install {}", packages.join(" "))
             }
             Self::Patch { .. } => "known to work: Linux 6.1 and 6.12".to_owned(),
             Self::Unable { hint, .. } => hint.clone(),
+            Self::Module { .. } => {
+                "a module is a C file as in the kernel's net/ipv4/, with a struct \
+                tcp_congestion_ops and its `.name`"
+                    .to_owned()
+            }
+            Self::Io { path, .. } => format!("is `{}` there, and may it be read?", path.display()),
             _ => "`--ground sim` runs the same file in the simulator".to_owned(),
         }
+    }
+}
+
+/// The command that builds the kernel called `name`: a version, or whatever a user called it.
+fn how_to_build(name: &str) -> String {
+    match name.chars().all(|c| c.is_ascii_digit() || c == '.') {
+        true => format!("build it with `fullpipe linux build --version {name}`"),
+        false => format!(
+            "build it with `fullpipe linux build --name {name}` and the `--version`, or \
+             `--source`, and the `--hz` that it shall have"
+        ),
     }
 }
 
@@ -115,5 +130,21 @@ impl From<LinuxError> for GroundError {
                 hint,
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_build_versions_by_version_and_others_by_name() {
+        let hint = |wanted: &str| {
+            let wanted = wanted.to_owned();
+            LinuxError::NotBuilt { wanted }.hint()
+        };
+        assert!(hint("6.12").ends_with("`fullpipe linux build --version 6.12`"));
+        let named = hint("6.1-hz1000");
+        assert!(named.contains("--name 6.1-hz1000` and"), "{named}");
     }
 }
