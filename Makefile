@@ -28,9 +28,10 @@ test: ## Run every test that this machine can run
 	$(CARGO) run --quiet --locked --manifest-path examples/quinn/Cargo.toml -- cubic 100
 
 # Ignored tests that print or measure are left out, and the long run has a line of its own.
-verify: ## Run the long checks, hours: ignored tests, a million literal histories, mutants
+verify: ## Run the long checks, hours: ignored tests, literal histories, search, mutants
 	$(CARGO) test --workspace --locked -- --ignored --skip a_million_histories --skip find_each --skip spreading --skip emulator
 	LITERAL_HISTORIES=$(HISTORIES) $(CARGO) test --release --locked --package fullpipe-flow --test literal -- --ignored a_million_histories
+	$(CARGO) run --release --locked --package fullpipe-calibrate -- fuzz --optional --seed $$(date +%s)000 --for 15m --out fullpipe-out/fuzz-verify
 	scripts/mutants.py --check
 	scripts/mutants.py
 

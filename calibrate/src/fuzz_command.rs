@@ -61,6 +61,9 @@ pub struct FuzzArgs {
     /// Form of the summary
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
+    /// Where there is no kernel: say why, and succeed
+    #[arg(long)]
+    optional: bool,
     /// A line on the standard error for every scenario
     #[arg(long)]
     verbose: bool,
@@ -90,7 +93,7 @@ pub fn fuzz(a: &FuzzArgs) -> Result<(), String> {
     }
     let (mut log, mut records) = Log::open(&a.out).map_err(|e| e.to_string())?;
     if a.again {
-        let kernel = Kernel::find(&a.kernel, &NEVER);
+        let kernel = Kernel::find(&a.kernel);
         if let Err(why) = &kernel {
             eprintln!("no run of the kernel is added: {why}");
         }
@@ -98,7 +101,13 @@ pub fn fuzz(a: &FuzzArgs) -> Result<(), String> {
         log.replace(&records).map_err(|e| e.to_string())?;
         return print(a, &records);
     }
-    let kernel = Kernel::find(&a.kernel, &NEVER)?;
+    let kernel = match Kernel::find(&a.kernel) {
+        Err(why) if a.optional => {
+            eprintln!("skipped: {why}");
+            return Ok(());
+        }
+        other => other?,
+    };
     let what = Search {
         first: a.seed,
         count: a.count,
@@ -132,10 +141,7 @@ fn small(a: &FuzzArgs, record: &Record, kernel: &Kernel) -> Result<(), String> {
 
 /// Known scenarios, and whether they do what is expected.
 fn corpus(a: &FuzzArgs, dir: &Path) -> Result<(), String> {
-    let kernel = a
-        .freeze
-        .then(|| Kernel::find(&a.kernel, &NEVER))
-        .transpose()?;
+    let kernel = a.freeze.then(|| Kernel::find(&a.kernel)).transpose()?;
     let mut unexpected = 0;
     for (path, mut kept) in read_corpus(dir)? {
         if let Some(kernel) = &kernel {
@@ -173,7 +179,7 @@ fn one(a: &FuzzArgs, seed: u64) -> Result<(), String> {
         }
     };
     println!("{draft}");
-    let kernel = Kernel::find(&a.kernel, &NEVER)?;
+    let kernel = Kernel::find(&a.kernel)?;
     let result = trial(&draft, class, &kernel).map_err(|_| "interrupted")?;
     if a.minimise > 0 {
         let record = Record {

@@ -1,9 +1,11 @@
 //! Running a draft on both grounds, and what is seen there.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
 
-use fullpipe_linux::Linux;
+use fullpipe_linux::{Linux, LinuxError, Product};
 use fullpipe_run::{FlowOutcome, Ground as _, GroundError, Outcome, RunSpec, Trace};
 use fullpipe_scenario::{Overrides, Scenario};
 use fullpipe_units::{Span, Time};
@@ -160,19 +162,26 @@ pub fn simulate(spec: &RunSpec) -> Result<Seen, Failure> {
 
 /// The kernel that runs are made in.
 pub struct Kernel {
+    product: Product,
     ground: Linux,
 }
+
+/// Wall time after which a run is given up. A run takes a second; on a machine where the search has
+/// the lowest priority, minutes.
+const LIMIT: Duration = Duration::from_secs(600);
 
 impl Kernel {
     /// The one called `name` in the cache.
     ///
     /// # Errors
     /// It is not there, with the remedy.
-    pub fn find(name: &str, interrupt: &'static AtomicBool) -> Result<Self, String> {
-        match Linux::new(name, interrupt) {
-            Ok(ground) => Ok(Self { ground }),
-            Err(error) => Err(format!("{error}: {}", error.hint())),
-        }
+    pub fn find(name: &str) -> Result<Self, String> {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        let words = |error: LinuxError| format!("{error}: {}", error.hint());
+        Ok(Self {
+            product: Product::find(name).map_err(words)?,
+            ground: Linux::new(name, &NEVER).map_err(words)?,
+        })
     }
 
     /// What tells its runs from those of another kernel.
@@ -191,9 +200,28 @@ impl Kernel {
     /// Makes a run.
     ///
     /// # Errors
-    /// [`Failure`].
+    /// [`Failure`]; a run that does not end is a fault.
     pub fn run(&self, spec: &RunSpec) -> Result<Seen, Failure> {
-        let outcome = self.ground.run(spec)?;
-        Ok(Seen::of(spec, &outcome))
+        // One byte a run: the ground asks for a flag that lives as long as the program.
+        let late: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
+        let ground = Linux::of(self.product.clone(), late);
+        let (ended, end) = mpsc::channel::<()>();
+        let outcome = std::thread::scope(|scope| {
+            scope.spawn(move || {
+                if end.recv_timeout(LIMIT) == Err(mpsc::RecvTimeoutError::Timeout) {
+                    late.store(true, Ordering::Relaxed);
+                }
+            });
+            let outcome = ground.run(spec);
+            drop(ended);
+            outcome
+        });
+        match outcome {
+            Err(GroundError::Interrupted) if late.load(Ordering::Relaxed) => {
+                let seconds = LIMIT.as_secs();
+                Err(Failure::Fault(format!("no result after {seconds} s")))
+            }
+            other => Ok(Seen::of(spec, &other?)),
+        }
     }
 }

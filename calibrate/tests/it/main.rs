@@ -3,6 +3,8 @@
 //! All tests share one simulation of every cell. `UPDATE_DOCS=1` writes the page and the picture
 //! anew.
 
+mod corpus;
+
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
