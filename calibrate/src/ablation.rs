@@ -88,6 +88,7 @@ fn sender(to: &mut SenderConfig, from: &SenderConfig, field: &str) -> bool {
         "window.slow_start_limit" => to.window.slow_start_limit = from.window.slow_start_limit,
         "window.decrease_base" => to.window.decrease_base = from.window.decrease_base,
         "recovery.reduction" => to.recovery.reduction = from.recovery.reduction,
+        "recovery.reordering_by" => to.recovery.reordering_by = from.recovery.reordering_by,
         "recovery.frto_by" => to.recovery.frto_by = from.recovery.frto_by,
         "recovery.reordering_in_ack" => {
             to.recovery.reordering_in_ack = from.recovery.reordering_in_ack;
@@ -121,6 +122,7 @@ fn receiver(to: &mut ReceiverConfig, from: &ReceiverConfig, field: &str) -> bool
     match field {
         "acks.quick" => to.acks.quick = from.acks.quick,
         "acks.compression" => to.acks.compression = from.acks.compression,
+        "paws" => to.paws = from.paws,
         "acks.hz" => to.acks.hz = from.acks.hz,
         "window.max" => to.window.max = from.window.max,
         "window.first" => to.window.first = from.window.first,

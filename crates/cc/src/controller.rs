@@ -198,6 +198,12 @@ pub struct AckEvent {
     /// This ACK is the first of a new round: the data outstanding at the last round's start is
     /// acknowledged.
     pub round_start: bool,
+    /// Segments arrive so far out of order that the window grows on SACKs too (Linux
+    /// `tcp_may_raise_cwnd`).
+    pub grows_out_of_order: bool,
+    /// Duplicates that this ACK reports and that a retransmission explains; Linux counts them as
+    /// delivered.
+    pub duplicates: u64,
     /// The sender's state while this ACK is processed.
     pub phase: Phase,
     /// First unacknowledged segment, after this ACK.
@@ -236,6 +242,8 @@ impl AckEvent {
             ce: 0,
             round: 0,
             round_start: false,
+            grows_out_of_order: false,
+            duplicates: 0,
             phase: Phase::Open,
             snd_una: 0,
             snd_nxt: 0,

@@ -71,6 +71,9 @@ pub struct ReceiverCounts {
     pub out_of_order: u64,
     /// ACKs sent.
     pub acks: u64,
+    /// Of the segments that arrived, those discarded for their time stamps
+    /// ([`ReceiverConfig::paws`]).
+    pub discarded: u64,
 }
 
 impl Receiver {
@@ -137,6 +140,9 @@ impl Receiver {
         if self.cfg.acks.quick > 0 {
             self.note_gap(now);
         }
+        if self.cfg.paws && self.is_stale(segment) {
+            return Some(self.discard(now, segment));
+        }
         if segment.seq == self.next && self.ahead.is_empty() {
             return self.in_order(now, segment);
         }
@@ -162,6 +168,32 @@ impl Receiver {
             ece: false,
             window_end: self.window_end(),
         }
+    }
+
+    /// Older than the stamp that is echoed by more than one tick of it (`TCP_PAWS_WINDOW`).
+    #[inline]
+    fn is_stale(&self, segment: &Segment) -> bool {
+        segment.stamp < self.echo && stamp_ms(self.echo) - stamp_ms(segment.stamp) > 1
+    }
+
+    /// The segment is not looked at; its ACK says what the last one said (`tcp_send_dupack`).
+    #[cold]
+    fn discard(&mut self, now: Time, segment: &Segment) -> Ack {
+        self.counts.discarded += 1;
+        let known = segment.seq < self.next;
+        if known {
+            self.quick = self.quick_again();
+        }
+        let mut ack = self.ack(now);
+        if known && self.cfg.sack.enabled {
+            ack.dsack = true;
+            ack.sacks.push(Range {
+                start: segment.seq,
+                end: segment.seq + 1,
+            });
+        }
+        self.report(&mut ack.sacks);
+        ack
     }
 
     /// A delayed or merged ACK is due.
@@ -242,7 +274,10 @@ impl Receiver {
             self.counts.delivered += 1;
             self.grow_window();
             if seq == self.next {
-                self.echo = segment.stamp;
+                // Not beyond what the last ACK said (RFC 7323 section 4.3).
+                if self.pending == 0 {
+                    self.echo = segment.stamp;
+                }
                 let before = self.next;
                 self.next += 1;
                 if let Some(first) = self.ahead.first().filter(|r| r.start == self.next) {

@@ -171,7 +171,7 @@ impl<I> FlowReceiver<I> {
             delivered: r.delivered,
             delivered_measured: r.delivered - self.delivered_before,
             arrived_measured: r.arrived - self.arrived_before,
-            duplicates: r.duplicates,
+            duplicates: r.duplicates + r.discarded,
             out_of_order: r.out_of_order,
             dropped: self.dropped,
             ..FlowTotals::default()

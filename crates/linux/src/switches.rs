@@ -114,6 +114,7 @@ const OBEYED: &[&str] = &[
 /// The scenario's keys of the other fields.
 const KEYS: &[(&str, &str)] = &[
     ("receiver.acks.delay", "ack_delay"),
+    ("receiver.paws", "paws"),
     ("receiver.acks.quick", "quick_acks"),
     ("receiver.window.first", "receive_window_first"),
     ("sender.artificial_loss", "drop"),
@@ -121,6 +122,7 @@ const KEYS: &[(&str, &str)] = &[
     ("sender.window.validation", "validation"),
     ("sender.window.count", "count"),
     ("sender.window.decrease_base", "decrease_base"),
+    ("sender.recovery.reordering_by", "reordering_by"),
     ("sender.recovery.reduction", "prr"),
     ("sender.recovery.tlp", "tlp"),
     ("sender.recovery.frto", "frto"),

@@ -178,9 +178,9 @@ impl Hosts {
                 "flow {name}: put {offered} on the path, the sender counts {sent}"
             ));
         }
-        if counts.arrived != counts.delivered + counts.duplicates {
+        if counts.arrived != counts.delivered + counts.duplicates + counts.discarded {
             return Err(format!(
-                "flow {name}: arrived is not delivered + duplicates"
+                "flow {name}: arrived is not delivered + duplicates + discarded"
             ));
         }
         Ok(())

@@ -188,9 +188,11 @@ impl<M: Module> Controller for Linux<M> {
         if self.controls {
             return self.module.cong_control(&mut self.sk, ev);
         }
-        if ev.advanced && !matches!(ev.phase, Phase::Recovery | Phase::Cwr) {
-            self.module
-                .cong_avoid(&mut self.sk, ev.delivered_now() as u32);
+        // `tcp_may_raise_cwnd`; a duplicate counts as delivered (`tcp_dsack_seen`).
+        let moves = ev.advanced || (ev.grows_out_of_order && ev.sacked > 0);
+        if moves && !matches!(ev.phase, Phase::Recovery | Phase::Cwr) {
+            let delivered = ev.delivered_now() + ev.duplicates;
+            self.module.cong_avoid(&mut self.sk, delivered as u32);
         }
         self.sk.update_pacing_rate();
     }

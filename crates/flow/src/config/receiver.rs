@@ -15,6 +15,12 @@ pub struct ReceiverConfig {
     pub sack: SackConfig,
     /// The advertised window.
     pub window: ReceiveWindowConfig,
+    /// Discard a segment whose time stamp is more than a millisecond older than that of the last
+    /// one acknowledged in order (RFC 7323 section 5.3, Linux `tcp_paws_discard`): what overtakes
+    /// it, a retransmission that fills the hole before it, makes a late original worthless.
+    ///
+    /// Default: false; `linux`: true.
+    pub paws: bool,
     /// Echo ECN marks (RFC 3168 section 6.1.3). Nothing is marked unless the sender asks for it
     /// ([`SenderConfig::ecn`](super::SenderConfig::ecn)).
     ///
@@ -128,6 +134,7 @@ impl ReceiverConfig {
                 max: None,
                 first: None,
             },
+            paws: false,
             ecn: true,
         };
         match preset {
@@ -151,6 +158,7 @@ impl ReceiverConfig {
                     first: Some(45),
                     max: Some(23_172),
                 },
+                paws: true,
                 ..modern
             },
         }

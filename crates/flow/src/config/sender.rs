@@ -130,6 +130,14 @@ pub struct RecoveryConfig {
     ///
     /// Default: [`SpuriousRule::Rfc`]; `linux`: [`SpuriousRule::Linux`].
     pub frto_by: SpuriousRule,
+    /// Whose rules make of late segments and DSACKs how long RACK waits. By the RFC any DSACK
+    /// widens its window (RFC 8985 section 6.2 step 4). By Linux (`net/ipv4/tcp_recovery.c`,
+    /// `tcp_input.c`) only once reordering was seen; the timer waits for the last suspect, not for
+    /// the first; and while the largest distance over which a segment was overtaken is above three
+    /// (`reordering`) the window grows on SACKs too (`tcp_may_raise_cwnd`).
+    ///
+    /// Default: [`SpuriousRule::Rfc`]; `linux`: [`SpuriousRule::Linux`].
+    pub reordering_by: SpuriousRule,
     /// Whether segments that one ACK reports in two blocks count as reordered, by the order of the
     /// blocks. Two segments of one ACK say nothing of the order of their arrival (RFC 8985 section
     /// 6.2 step 3). Linux sorts the blocks, so its source should say the same
@@ -463,6 +471,7 @@ impl SenderConfig {
                 tlp: true,
                 frto: true,
                 frto_by: SpuriousRule::Rfc,
+                reordering_by: SpuriousRule::Rfc,
                 reordering_in_ack: false,
                 undo: true,
                 undo_by: SpuriousRule::Rfc,
@@ -542,6 +551,7 @@ impl SenderConfig {
                 recovery: RecoveryConfig {
                     reduction: Reduction::PrrWindow,
                     frto_by: SpuriousRule::Linux,
+                    reordering_by: SpuriousRule::Linux,
                     reordering_in_ack: true,
                     undo_by: SpuriousRule::Linux,
                     loss_window: LossWindow::FlightPlusOne,

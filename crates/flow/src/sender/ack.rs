@@ -75,6 +75,8 @@ impl<C: Controller> Sender<C> {
     fn irregular_ack(&mut self, now: Time, ack: Ack, opening: Opening) {
         let (ack, opening) = (&ack, &opening);
         let advanced = ack.cum > opening.una;
+        self.timers.begin_ack();
+        let prior_fack = self.board.fack();
         let scoreboard = self.board.sacked_out() > 0;
         let mut d = Delivered::default();
         let dsack = self.update_scoreboard(ack, advanced, &mut d);
@@ -90,11 +92,27 @@ impl<C: Controller> Sender<C> {
             una: opening.una,
             scoreboard,
             delivered: &d,
+            deliveries: self.delivery.delivered(),
+            prior_fack,
         };
+        event.duplicates = u64::from(dsack.is_some() && self.recovery.counts_duplicates());
+        event.grows_out_of_order = self.recovery.is_reordering_high();
         self.repair(&ir, &mut event);
         self.conclude(opening, &mut event);
-        let kept = advanced && self.recovery.keeps_rto();
-        self.rearm(now, advanced && !kept);
+        let restarts = match advanced {
+            true => !self.recovery.keeps_rto(),
+            false => self.shows_life(&d),
+        };
+        self.rearm(now, restarts);
+    }
+
+    /// Newly SACKed data left before the first outstanding segment was sent last: nothing says yet
+    /// that this transmission is late (Linux `tcp_clean_rtx_queue`).
+    fn shows_life(&self, d: &Delivered) -> bool {
+        self.timers.is_exclusive()
+            && self.board.flight() > 0
+            && d.sacked_sent
+                .is_some_and(|(first, _)| first < self.board.get(self.board.una()).xmit)
     }
 
     /// Applies the ACK; returns the duplicate it reports, if any.
@@ -328,7 +346,7 @@ impl<C: Controller> Sender<C> {
             self.delivery.app_limited(event.flight);
         }
         self.recovery.allow(PrrAck {
-            delivered: delivered_now,
+            delivered: delivered_now + event.duplicates,
             inflight: event.flight,
             good: event.advanced && event.lost == 0,
         });

@@ -33,7 +33,8 @@ impl<C: Controller> Sender<C> {
                 self.cwnd()
             ));
         }
-        let armed = self.timers.rto_is_on() || self.pacer.is_gated() || self.is_stalled();
+        let timed = self.timers.rto_is_on() || self.timers.waits_for_reordering();
+        let armed = timed || self.pacer.is_gated() || self.is_stalled();
         let waits = board.pipe() > 0 && self.connection.is_open();
         if waits && !armed {
             return Err(format!(

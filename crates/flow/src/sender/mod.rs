@@ -38,7 +38,7 @@ pub use counts::SenderCounts;
 pub use recovery::{Prr, PrrAck};
 pub use rtt::RttEstimator;
 
-use crate::config::{LocalDrop, SenderConfig};
+use crate::config::{LocalDrop, SenderConfig, TimerGrain};
 use crate::episode::{Episode, EpisodeKind};
 use crate::limit::{Chronograph, Limit, LimitTimes};
 use crate::segment::Segment;
@@ -101,7 +101,10 @@ impl<C: Controller> Sender<C> {
         Self {
             connection: Connection::new(),
             board,
-            rtt: RttEstimator::new(cfg.rto),
+            rtt: match cfg.timers.grain {
+                TimerGrain::Exact => RttEstimator::new(cfg.rto),
+                TimerGrain::Wheel => RttEstimator::new(cfg.rto).with_ticks(cfg.timers.hz),
+            },
             delivery: Delivery::new(cc.reads_rate()),
             one_way: (cc.reads_owd() && cfg.timestamps).then(OneWay::default),
             recovery: Recovery::new(&cfg.recovery),

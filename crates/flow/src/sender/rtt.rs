@@ -22,6 +22,9 @@ pub struct RttEstimator {
     adapt_from: u64,
     min_rto: Span,
     max_rto: Span,
+    /// The timeout is kept in whole ticks of this length, rounded up (Linux `icsk_rto`); zero:
+    /// exactly. What is set for it once is rounded by its timer.
+    tick: Span,
 }
 
 /// The RTT samples of one ACK.
@@ -166,6 +169,12 @@ impl Estimate {
 }
 
 impl RttEstimator {
+    /// The timeout is kept in whole ticks, `hz` a second.
+    pub(super) fn with_ticks(mut self, hz: u32) -> Self {
+        self.tick = Span::from_nanos(1_000_000_000 / u64::from(hz));
+        self
+    }
+
     /// Before the first sample.
     pub fn new(cfg: RtoConfig) -> Self {
         let rule = match cfg.rule {
@@ -199,6 +208,7 @@ impl RttEstimator {
             adapt_from: u64::MAX,
             min_rto: cfg.min,
             max_rto: cfg.max,
+            tick: Span::ZERO,
         }
     }
 
@@ -288,10 +298,9 @@ impl RttEstimator {
         if self.backoff == 0 {
             return self.base_rto();
         }
-        let doubled = self
-            .base_rto()
-            .as_nanos()
-            .saturating_mul(1 << self.backoff.min(32));
+        let tick = self.tick.as_nanos().max(1);
+        let base = self.base_rto().as_nanos().div_ceil(tick) * tick;
+        let doubled = base.saturating_mul(1 << self.backoff.min(32));
         Span::from_nanos(doubled).min(self.max_rto)
     }
 
@@ -368,6 +377,22 @@ mod tests {
         assert!((e.rttvar().as_secs_f64() * 1e3 - 512.5).abs() < 2e-3);
         update(&mut e, ms(100), ms(100), 201, 300);
         assert!(e.rttvar() < ms(512), "{:?}", e.rttvar());
+    }
+
+    /// A first sample of 101 ms: 101 and 202 make 303 ms. Linux keeps 31 ticks of 10 ms and doubles
+    /// those (`__tcp_set_rto`, `tcp_retransmit_timer`).
+    #[test]
+    fn linux_doubles_whole_ticks() {
+        let ms = Span::from_millis;
+        let doubled = |mut e: RttEstimator| {
+            update(&mut e, ms(101), ms(101), 0, 10);
+            e.back_off();
+            let once = e.rto();
+            e.back_off();
+            (once, e.rto())
+        };
+        assert_eq!(doubled(linux()), (ms(606), ms(1212)));
+        assert_eq!(doubled(linux().with_ticks(100)), (ms(620), ms(1240)));
     }
 
     /// SRTT 500 ms with a mean deviation of 250: a sample of 100 ms is 150 ms more than expected,

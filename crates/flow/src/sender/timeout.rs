@@ -31,12 +31,19 @@ impl<C: Controller> Sender<C> {
         }
         if self.timers.take_reorder(now) {
             self.on_reordering_timer(now);
+            if self.timers.is_exclusive() && !self.timers.waits_for_reordering() {
+                self.start_rto_of_head(now);
+            }
         }
         // The probe goes first where both are due: it is there to spare the timeout.
-        // Either way the timeout starts anew (RFC 8985 section 7.3).
+        // Either way the timeout starts anew (RFC 8985 section 7.3), in Linux after a probe alone
+        // (`tcp_send_loss_probe`).
         if self.timers.take_probe(now) {
-            self.recovery.on_probe_timer(&self.board);
-            self.timers.start_rto(now, self.rtt.rto());
+            let sent = self.recovery.on_probe_timer(&self.board);
+            match sent || !self.timers.is_exclusive() {
+                true => self.timers.start_rto(now, self.rtt.rto()),
+                false => self.start_rto_of_head(now),
+            }
         } else if self.timers.rto_is_due(now) {
             self.on_rto(now);
         }
@@ -49,23 +56,52 @@ impl<C: Controller> Sender<C> {
         (self.cfg.rto.initial * (1 << tries.min(16))).min(self.cfg.rto.max)
     }
 
-    /// After an ACK; `advanced`: it moved `una`, and may restart the retransmission timer.
+    /// After an ACK; `restarts`: it moved `una`, or shows a life sign of what was sent before the
+    /// first outstanding segment was resent, and may restart the retransmission timer.
     #[inline(always)]
-    pub(super) fn rearm(&mut self, now: Time, advanced: bool) {
+    pub(super) fn rearm(&mut self, now: Time, restarts: bool) {
         if self.board.flight() == 0 {
             self.timers.stop();
             self.arm_persist(now);
-        } else if advanced {
-            self.timers.start_rto(now, self.rtt.rto());
-            self.arm_probe(now);
+        } else if restarts {
+            if !self.timers.is_taken() {
+                self.restart_timers(now);
+            }
         } else if self.board.sacked_out() > 0 {
             self.timers.stop_probe();
         }
     }
 
-    /// RFC 8985 section 7.2.
     #[inline(always)]
-    pub(super) fn arm_probe(&mut self, now: Time) {
+    fn restart_timers(&mut self, now: Time) {
+        let probes = self.recovery.has_probes() && self.recovery.may_arm_probe(&self.board);
+        if !probes && self.timers.hides_rto() {
+            self.start_rto_of_head(now);
+            self.timers.stop_probe();
+        } else {
+            self.timers.start_rto(now, self.rtt.rto());
+            self.arm_probe(now, false);
+        }
+        if self.timers.is_exclusive() {
+            self.timers.stop_reorder();
+        }
+    }
+
+    /// Timeout of the first outstanding segment, counted from its last transmission (Linux
+    /// `tcp_rto_delta_us`).
+    fn start_rto_of_head(&mut self, now: Time) {
+        if self.board.flight() > 0 {
+            let due = self.board.get(self.board.una()).xmit + self.rtt.rto();
+            let left = due.saturating_since(now).max(Span::from_micros(1));
+            self.timers.start_rto(now, left);
+        }
+    }
+
+    /// RFC 8985 section 7.2. When new data leaves (`sending`) Linux lets the probe go no later than
+    /// a timeout of the first outstanding segment, counted from its last transmission, would
+    /// (`tcp_schedule_loss_probe`).
+    #[inline(always)]
+    pub(super) fn arm_probe(&mut self, now: Time, sending: bool) {
         if self.timers.holds_probe(now) || !self.recovery.has_probes() {
             return;
         }
@@ -74,15 +110,25 @@ impl<C: Controller> Sender<C> {
         }
         let alone = self.board.flight() == 1;
         let measured = self.rtt.has_sample();
-        let wait = if !measured {
+        let mut wait = if !measured {
             self.cfg.rto.initial
         } else if alone {
             self.rtt.srtt() * 2 + self.cfg.timers.max_ack_delay
         } else {
             self.rtt.srtt() * 2 + self.cfg.timers.probe_margin
         };
+        // The first outstanding segment left a probe's wait ago at most: beyond two of them its
+        // timeout is later in any case.
+        let mut bounded = false;
+        if self.timers.is_exclusive() && measured && wait * 2 > self.rtt.rto() {
+            let head = self.board.get(self.board.una()).xmit + self.rtt.rto();
+            bounded = head < now + wait;
+            if sending && head > now {
+                wait = wait.min(head - now);
+            }
+        }
         self.timers.start_probe(now, wait);
-        if measured && !alone {
+        if measured && !alone && (sending || !bounded) {
             self.timers.hold_probe(now);
         }
     }

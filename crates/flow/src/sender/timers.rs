@@ -3,7 +3,7 @@
 use fullpipe_units::{Span, Time};
 
 use crate::clock::TimerClock;
-use crate::config::TimerConfig;
+use crate::config::{TimerConfig, TimerGrain};
 
 /// When each timer goes off; [`Time::MAX`]: it is off.
 #[derive(Clone, Debug)]
@@ -12,6 +12,11 @@ pub(super) struct Timers {
     rto: Time,
     probe: Time,
     reorder: Time,
+    /// The host has one timer for the three of them (Linux `icsk_retransmit_timer`): while it is
+    /// that of reordering the others are off.
+    exclusive: bool,
+    /// The reordering timer was set by this ACK.
+    reorder_fresh: bool,
     /// The probe's timer was set at this time, and nothing that it depends on has changed since:
     /// segments that leave in the same instant need not set it again. [`Time::MAX`]: not so.
     probe_set: Time,
@@ -24,6 +29,8 @@ impl Timers {
             rto: Time::MAX,
             probe: Time::MAX,
             reorder: Time::MAX,
+            exclusive: cfg.grain == TimerGrain::Wheel,
+            reorder_fresh: false,
             probe_set: Time::MAX,
         }
     }
@@ -103,12 +110,56 @@ impl Timers {
     }
 
     /// A segment counts as lost `at` that time unless it is delivered; `None`: none is late. A
-    /// kernel's timer takes 2 ms more (Linux `TCP_TIMEOUT_MIN_US`).
+    /// kernel's timer takes 2 ms more (Linux `TCP_TIMEOUT_MIN_US`), takes the place of the others,
+    /// and goes off for nothing if nothing is late any more.
     pub(super) fn set_reorder(&mut self, now: Time, at: Option<Time>) {
-        self.reorder = at.map_or(Time::MAX, |at| match self.clock {
-            TimerClock::Exact => at,
-            TimerClock::Wheel { .. } => self.after(now, at - now + Span::from_millis(2)),
-        });
+        match at {
+            Some(at) if self.exclusive => {
+                self.reorder = self.after(now, at - now + Span::from_millis(2));
+                self.reorder_fresh = true;
+                self.rto = Time::MAX;
+                self.stop_probe();
+            }
+            Some(at) => self.reorder = at,
+            None if self.exclusive => {}
+            None => self.reorder = Time::MAX,
+        }
+    }
+
+    /// An ACK is looked at that may set the reordering timer.
+    pub(super) fn begin_ack(&mut self) {
+        self.reorder_fresh = false;
+    }
+
+    /// This ACK has set the one timer for reordering: it sets no other.
+    #[inline]
+    pub(super) fn is_taken(&self) -> bool {
+        self.exclusive && self.reorder_fresh
+    }
+
+    /// The one timer is that of reordering.
+    #[inline]
+    pub(super) fn waits_for_reordering(&self) -> bool {
+        self.exclusive && self.reorder != Time::MAX
+    }
+
+    /// The one timer is that of reordering or of a probe: the timeout that takes its place counts
+    /// from the first outstanding segment's last transmission (Linux `tcp_rearm_rto`).
+    pub(super) fn hides_rto(&self) -> bool {
+        self.exclusive && (self.reorder != Time::MAX || self.probe != Time::MAX)
+    }
+
+    /// The host has one timer.
+    #[inline]
+    pub(super) fn is_exclusive(&self) -> bool {
+        self.exclusive
+    }
+
+    /// The one timer is set for something else.
+    #[inline]
+    pub(super) fn stop_reorder(&mut self) {
+        self.reorder = Time::MAX;
+        self.reorder_fresh = false;
     }
 
     /// Turns the reordering timer off if it is due.
@@ -116,7 +167,7 @@ impl Timers {
     pub(super) fn take_reorder(&mut self, now: Time) -> bool {
         let due = now >= self.reorder;
         if due {
-            self.reorder = Time::MAX;
+            self.stop_reorder();
         }
         due
     }
@@ -124,6 +175,6 @@ impl Timers {
     pub(super) fn stop(&mut self) {
         self.rto = Time::MAX;
         self.stop_probe();
-        self.reorder = Time::MAX;
+        self.stop_reorder();
     }
 }

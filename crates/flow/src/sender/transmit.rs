@@ -257,7 +257,7 @@ impl<C: Controller> Sender<C> {
         self.recovery.on_new_data();
         let cwr = self.ecn.take_cwr();
         self.on_sent(now);
-        self.arm_probe(now);
+        self.arm_probe(now, true);
         let mut segment = self.segment(now, seq, false);
         segment.cwr = cwr;
         segment.push = self.writes.push(seq, self.budget.peak());
@@ -285,6 +285,7 @@ impl<C: Controller> Sender<C> {
         if self.cfg.timers.head_restarts_rto
             && seq == self.board.una()
             && self.recovery.may_restart_rto()
+            && !self.timers.waits_for_reordering()
         {
             self.timers.start_rto(now, self.rtt.rto());
         }
@@ -297,7 +298,7 @@ impl<C: Controller> Sender<C> {
         self.record.sent();
         self.last_sent = now;
         self.recovery.on_sent();
-        if !self.timers.rto_is_on() {
+        if !self.timers.rto_is_on() && !self.timers.waits_for_reordering() {
             self.timers.start_rto(now, self.rtt.rto());
         }
         if !self.pacer.is_free() {

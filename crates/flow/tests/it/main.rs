@@ -6,6 +6,7 @@ mod detection;
 mod fixed_share;
 mod handshake;
 mod host;
+mod lateness;
 mod linux;
 mod local_queue;
 mod marks;

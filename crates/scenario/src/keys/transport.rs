@@ -87,6 +87,8 @@ keys! {
         frto: flag [=> sender.recovery.frto], true, "forward RTO recovery (RFC 5682)";
         frto_by: word(SpuriousRule) [=> sender.recovery.frto_by], "linux",
             "whose forward RTO recovery";
+        reordering_by: word(SpuriousRule) [=> sender.recovery.reordering_by], "linux",
+            "whose rules say how long a late segment is waited for";
         reordering_in_ack: flag [=> sender.recovery.reordering_in_ack], true,
             "count segments that one ACK reports in two blocks as reordered";
         undo: flag [=> sender.recovery.undo], true,
@@ -199,6 +201,8 @@ keys! {
         ], "45 segments",
             "the advertised window begins with this and grows by two segments for each that \
              arrives, acknowledged at once meanwhile (Linux)";
+        paws: flag [=> receiver.paws], true,
+            "discard what is late behind a retransmission, by its time stamp (RFC 7323 section 5.3)";
         quick_acks: whole(0, 1000, "segments") [=> receiver.acks.quick], 0,
             "segments that are acknowledged at once at the start and after a duplicate or a \
              silence, as Linux does";

@@ -23,7 +23,7 @@
 //!   three bits, lies below the smallest delay and stays there, and LP is Reno. In the eighth, the
 //!   extremes after the first indication are far apart, and their 15 % too many milliseconds for a
 //!   queue to reach. The parameter `stamp_offset` is that number; its default is
-//!   `tcp_timestamps = 2`, without one.
+//!   the kernel's, `tcp_timestamps = 1`: every connection draws its own.
 
 /// The stamps of an ACK, as the module reads them, ms.
 #[derive(Clone, Copy)]

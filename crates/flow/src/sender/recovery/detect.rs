@@ -38,6 +38,7 @@ impl Recovery {
         timers: &mut Timers,
     ) -> Losses {
         let originals = match self.cfg.detector {
+            Detector::Rack if !self.rack.take_news() => return Losses::default(),
             Detector::Rack => return self.detect_by_time(now, board, rtt, timers),
             Detector::Sack => detect_by_sack(board),
             Detector::NewReno => self.detect_by_duplicates(advanced, board),
@@ -76,16 +77,18 @@ impl Recovery {
             lost
         });
         // Only segments sent before the newest delivery are suspects that wait for the timer.
-        let newest = rack.xmit();
-        let waits_until = |xmit: Option<Time>| {
-            let at = rack.lost_at(xmit.filter(|xmit| *xmit <= newest)?, window);
-            (at > now).then_some(at)
+        let newest = rack.newest();
+        let suspects = [pending, pending_retrans].into_iter().flatten();
+        let first = suspects.filter(|xmit| *xmit <= newest.0).min();
+        let waited_for = match rack.waits_for_last() && first.is_some() {
+            true => {
+                let original = board.last_original_until(newest);
+                original.max(board.last_retransmission_until(newest.0))
+            }
+            false => first,
         };
-        let due = match (waits_until(pending), waits_until(pending_retrans)) {
-            (Some(original), Some(again)) => Some(original.min(again)),
-            (original, again) => original.or(again),
-        };
-        timers.set_reorder(now, due);
+        let due = waited_for.map(|xmit| rack.lost_at(xmit, window));
+        timers.set_reorder(now, due.filter(|at| *at > now));
         losses
     }
 

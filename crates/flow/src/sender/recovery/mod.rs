@@ -88,6 +88,10 @@ pub(super) struct Irregular<'a> {
     /// Something was SACKed before this ACK.
     pub(super) scoreboard: bool,
     pub(super) delivered: &'a Delivered,
+    /// Segments delivered so far, these included.
+    pub(super) deliveries: u64,
+    /// One past the highest segment delivered before this ACK.
+    pub(super) prior_fack: u64,
 }
 
 /// What PRR starts from, segments.
@@ -114,7 +118,7 @@ impl Recovery {
             network_duplicates: false,
             doubtful: false,
             frto: Frto::Off,
-            rack: Rack::new(),
+            rack: Rack::new(cfg.reordering_by),
             newreno: NewReno::default(),
             probe: TailProbe::new(cfg.tlp && cfg.detector == Detector::Rack),
             rescue_after: u64::MAX,
@@ -249,16 +253,57 @@ impl Recovery {
             if let Some((seq, newest)) = d.newest {
                 self.rack.advance(ir.now, seq, &newest, ir.echo, min_rtt);
             }
-            if d.reordered {
-                self.rack.saw_reordering();
+            if let Some(lowest) = d.reordered {
+                // How far is measured against what earlier ACKs reported.
+                let overtaken = lowest < ir.prior_fack;
+                let distance = if overtaken { board.fack() - lowest } else { 0 };
+                self.rack.saw_reordering(distance);
             }
-            if ir.dsack.is_some() {
-                self.rack.on_dsack(board.una(), board.nxt());
-            }
+            self.widen_window(ir, board);
         }
         if ir.advanced {
             self.expiries = 0;
         }
+    }
+
+    /// A DSACK widens RACK's window, once per round.
+    fn widen_window(&mut self, ir: &Irregular<'_>, board: &Scoreboard) {
+        match self.cfg.reordering_by {
+            SpuriousRule::Rfc if ir.dsack.is_some() => {
+                self.rack.on_dsack(board.una(), board.nxt());
+            }
+            SpuriousRule::Rfc => {}
+            SpuriousRule::Linux => {
+                if let Some(seq) = ir.dsack
+                    && self.explains_duplicate()
+                    && !self.probe.is_of(seq)
+                {
+                    self.rack.note_dsack();
+                }
+                if let Some((_, newest)) = ir.delivered.newest {
+                    let since = (ir.deliveries as u32).wrapping_sub(newest.delivered);
+                    let prior = ir.deliveries - u64::from(since);
+                    self.rack.on_delivery(prior, ir.deliveries);
+                }
+            }
+        }
+    }
+
+    /// One duplicate more than reported so far is still explained by a retransmission (Linux
+    /// `tcp_dsack_seen`).
+    fn explains_duplicate(&self) -> bool {
+        self.dsacks < self.retransmitted
+    }
+
+    /// A duplicate that is reported now counts as delivered (Linux `tcp_dsack_seen`). To be asked
+    /// before it is judged.
+    pub(super) fn counts_duplicates(&self) -> bool {
+        self.cfg.reordering_by == SpuriousRule::Linux && self.explains_duplicate()
+    }
+
+    /// The window may grow on SACKs too.
+    pub(super) fn is_reordering_high(&self) -> bool {
+        self.rack.is_reordering_high()
     }
 
     /// Scoreboard of an ACK without SACK (RFC 6582).
@@ -298,7 +343,13 @@ impl Recovery {
                 false
             }
             Phase::Cwr | Phase::Recovery | Phase::Loss => {
-                let done = board.una() >= self.point;
+                // CWR is held until something above is acknowledged (Linux
+                // `tcp_fastretrans_alert`).
+                let held = self.phase == Phase::Cwr && self.cfg.reduction == Reduction::PrrWindow;
+                let done = match held {
+                    true => self.is_behind(board.una()),
+                    false => board.una() >= self.point,
+                };
                 if done {
                     self.leave(board);
                 }
@@ -475,6 +526,9 @@ impl Recovery {
             self.undo = may_undo.then(|| UndoMark::new(una, true, retransmissions));
         }
         self.doubtful = false;
+        if matches!(self.phase, Phase::Open | Phase::Disorder) {
+            self.rack.forget_distance(board.sacked_out());
+        }
         self.frto = self.frto_after_timeout();
         self.phase = Phase::Loss;
         self.point = board.nxt();

@@ -3,6 +3,7 @@
 use fullpipe_cc::Phase;
 
 use super::{Irregular, Recovery};
+use crate::config::Reduction;
 use crate::sender::scoreboard::Scoreboard;
 
 /// State of tail loss probes.
@@ -39,6 +40,11 @@ impl TailProbe {
         self.out.is_some()
     }
 
+    /// The probe that is out is a retransmission of `seq`.
+    pub(super) fn is_of(&self, seq: u64) -> bool {
+        self.out.is_some_and(|probe| probe.end == seq + 1)
+    }
+
     /// The reduction that begins answers for the probe too.
     pub(super) fn confirm(&mut self) {
         self.out = None;
@@ -61,7 +67,14 @@ impl Recovery {
     /// The probe's timer may run (section 7.2).
     #[inline]
     pub(in crate::sender) fn may_arm_probe(&self, board: &Scoreboard) -> bool {
-        self.phase == Phase::Open && board.sacked_out() == 0
+        self.may_probe() && board.sacked_out() == 0
+    }
+
+    /// No loss is being repaired. Linux probes while the window comes down for a mark, too
+    /// (`tcp_schedule_loss_probe`).
+    fn may_probe(&self) -> bool {
+        let marked = self.phase == Phase::Cwr && self.cfg.reduction == Reduction::PrrWindow;
+        self.phase == Phase::Open || marked
     }
 
     /// An RTT sample arrived: the next probe is allowed (section 7.3).
@@ -73,7 +86,7 @@ impl Recovery {
     /// Its timer went off; true if a probe is to be sent (section 7.3).
     pub(in crate::sender) fn on_probe_timer(&mut self, board: &Scoreboard) -> bool {
         let idle = self.probe.out.is_none() && self.probe.allowed;
-        let due = idle && self.phase == Phase::Open && board.flight() > 0;
+        let due = idle && self.may_probe() && board.flight() > 0;
         if due {
             self.probe.due = true;
             self.probe.allowed = false;
@@ -90,7 +103,7 @@ impl Recovery {
     /// Takes up the due probe; false if there is nothing left to probe for.
     pub(in crate::sender) fn take_probe(&mut self, board: &Scoreboard) -> bool {
         self.probe.due = false;
-        board.flight() > 0 && self.phase == Phase::Open
+        board.flight() > 0 && self.may_probe()
     }
 
     /// The probe leaves as the segment before `end`.

@@ -3,11 +3,13 @@
 
 use fullpipe_units::{Span, Time};
 
+use crate::config::SpuriousRule;
 use crate::sender::scoreboard::Sent;
 
 /// State of RACK that is not in the scoreboard.
 #[derive(Clone, Debug)]
 pub struct Rack {
+    by: SpuriousRule,
     xmit: Time,
     seq: u64,
     rtt: Span,
@@ -16,19 +18,36 @@ pub struct Rack {
     persist: u32,
     /// `snd_nxt` when the window last widened for a DSACK: once per round.
     dsack_round: Option<u64>,
+    /// A segment was delivered, or a reduction undone, since the last look for losses (Linux
+    /// `rack.advanced`).
+    news: bool,
+    /// Linux `reordering`, segments: the largest distance over which one was overtaken, at least 3.
+    distance: u64,
+    /// A DSACK has yet to widen the window (Linux `dsack_seen`).
+    dsack_waits: bool,
+    /// Deliveries when the window last widened (Linux `last_delivered`).
+    widened_at: u64,
 }
 
 impl Rack {
     /// At the start of a connection.
-    pub fn new() -> Self {
+    pub fn new(by: SpuriousRule) -> Self {
         Self {
+            by,
             xmit: Time::ZERO,
             seq: 0,
             rtt: Span::ZERO,
             reordering_seen: false,
             mult: 1,
-            persist: 16,
+            persist: match by {
+                SpuriousRule::Rfc => PERSIST,
+                SpuriousRule::Linux => 0,
+            },
             dsack_round: None,
+            news: false,
+            distance: DISTANCE,
+            dsack_waits: false,
+            widened_at: 0,
         }
     }
 
@@ -40,6 +59,7 @@ impl Rack {
         if sent.retransmitted() && (echo.is_some_and(|e| e < sent.xmit) || rtt < min_rtt) {
             return;
         }
+        self.news = true;
         self.rtt = rtt;
         if (sent.xmit, seq) > (self.xmit, self.seq) {
             self.xmit = sent.xmit;
@@ -47,9 +67,39 @@ impl Rack {
         }
     }
 
-    /// Step 3: a segment never retransmitted was delivered below an already delivered one.
-    pub fn saw_reordering(&mut self) {
+    /// Step 3: a segment never retransmitted was delivered below an already delivered one, which is
+    /// `distance` segments above it.
+    pub fn saw_reordering(&mut self, distance: u64) {
         self.reordering_seen = true;
+        self.distance = self.distance.max(distance.min(MOST_DISTANCE));
+    }
+
+    /// A timeout with so many segments SACKed outside of a recovery: the measured distance was too
+    /// much (Linux `tcp_enter_loss`).
+    pub fn forget_distance(&mut self, sacked: u64) {
+        if sacked >= DISTANCE {
+            self.distance = DISTANCE;
+        }
+    }
+
+    /// The window may grow on SACKs too (Linux `tcp_may_raise_cwnd`).
+    pub fn is_reordering_high(&self) -> bool {
+        self.by == SpuriousRule::Linux && self.distance > DISTANCE
+    }
+
+    /// Losses are looked for now; false if nothing has changed (Linux `tcp_rack_mark_lost`).
+    pub fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.news) || self.by == SpuriousRule::Rfc
+    }
+
+    /// What is lost is to be judged anew.
+    pub fn look_again(&mut self) {
+        self.news = true;
+    }
+
+    /// The timer waits for the last suspect.
+    pub fn waits_for_last(&self) -> bool {
+        self.by == SpuriousRule::Linux
     }
 
     /// Step 4: a DSACK widens the window once per round.
@@ -57,8 +107,28 @@ impl Rack {
         if self.dsack_round.is_none_or(|end| una >= end) {
             self.dsack_round = Some(nxt);
             self.mult += 1;
-            self.persist = 16;
+            self.persist = PERSIST;
         }
+    }
+
+    /// Linux (`tcp_dsack_seen`): the next delivery may widen the window.
+    pub fn note_dsack(&mut self) {
+        self.dsack_waits |= self.reordering_seen;
+    }
+
+    /// Linux (`tcp_rack_update_reo_wnd`): of `deliveries` in all, this one is of a segment that
+    /// left after `prior`. It widens the window for a DSACK unless that was done since.
+    pub fn on_delivery(&mut self, prior: u64, deliveries: u64) {
+        if std::mem::take(&mut self.dsack_waits) && prior >= self.widened_at {
+            self.mult = (self.mult + 1).min(MOST_STEPS);
+            self.widened_at = deliveries;
+            self.persist = PERSIST;
+        }
+    }
+
+    /// Linux (`tcp_try_undo_dsack`): a reduction that DSACKs undid is one recovery less.
+    pub fn on_dsack_undo(&mut self) {
+        self.persist = (self.persist + 1).min(PERSIST);
     }
 
     /// Leaving recovery lets a widened window fade after 16 of them.
@@ -83,9 +153,9 @@ impl Rack {
         (sent.xmit, seq) < (self.xmit, self.seq)
     }
 
-    /// Time of transmission of the newest delivered segment.
-    pub fn xmit(&self) -> Time {
-        self.xmit
+    /// Time of transmission of the newest delivered segment, and its number.
+    pub fn newest(&self) -> (Time, u64) {
+        (self.xmit, self.seq)
     }
 
     /// When a segment sent at `xmit` is lost.
@@ -94,6 +164,15 @@ impl Rack {
         xmit + self.rtt + window
     }
 }
+
+/// Recoveries for which a widened window stays (RFC 8985 section 6.2 step 4, Linux
+/// `TCP_RACK_RECOVERY_THRESH`).
+const PERSIST: u32 = 16;
+/// Linux `tcp_reordering` and `tcp_max_reordering`, segments.
+const DISTANCE: u64 = 3;
+const MOST_DISTANCE: u64 = 300;
+/// Linux keeps the steps in a byte.
+const MOST_STEPS: u64 = 0xFF;
 
 #[cfg(test)]
 mod tests {
@@ -104,7 +183,7 @@ mod tests {
     #[test]
     fn the_window_widens_with_dsack_rounds() {
         let ms = Span::from_millis;
-        let mut rack = Rack::new();
+        let mut rack = Rack::new(SpuriousRule::Rfc);
         let window = |r: &Rack| r.window(ms(80), ms(84), false, 0);
         assert_eq!(window(&rack), ms(20));
         let mut seen = Vec::new();
@@ -119,5 +198,44 @@ mod tests {
         }
         assert_eq!(window(&rack), ms(20));
         assert_eq!(rack.window(ms(80), ms(84), true, 0), Span::ZERO);
+    }
+
+    /// The same numbers by Linux' rules: a DSACK before any reordering counts for nothing, one
+    /// about what left before the last step neither (`tcp_rack_update_reo_wnd`); 16 recoveries end
+    /// it, and one that DSACKs undid is one less.
+    #[test]
+    fn linux_widens_the_window_only_after_reordering() {
+        let ms = Span::from_millis;
+        let mut rack = Rack::new(SpuriousRule::Linux);
+        let window = |r: &Rack| r.window(ms(80), ms(84), false, 0);
+        rack.note_dsack();
+        rack.on_delivery(0, 10);
+        assert_eq!(window(&rack), ms(20));
+        rack.saw_reordering(2);
+        assert!(!rack.is_reordering_high());
+        let mut seen = Vec::new();
+        for (prior, deliveries) in [(10, 20), (19, 30), (20, 40)] {
+            rack.note_dsack();
+            rack.on_delivery(prior, deliveries);
+            rack.on_delivery(deliveries, deliveries);
+            seen.push(window(&rack));
+        }
+        assert_eq!(seen, [ms(40), ms(40), ms(60)]);
+        for _ in 0..8 {
+            rack.on_recovery_exit();
+        }
+        rack.on_dsack_undo();
+        for _ in 0..8 {
+            rack.on_recovery_exit();
+        }
+        assert_eq!(window(&rack), ms(60));
+        rack.on_recovery_exit();
+        assert_eq!(window(&rack), ms(20));
+        rack.saw_reordering(1000);
+        assert!(rack.is_reordering_high());
+        rack.forget_distance(2);
+        assert!(rack.is_reordering_high());
+        rack.forget_distance(3);
+        assert!(!rack.is_reordering_high());
     }
 }

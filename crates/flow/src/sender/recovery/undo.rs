@@ -162,6 +162,10 @@ impl Recovery {
         let (spurious, unmark) = match self.phase {
             Phase::Recovery if ended => (duplicates || delayed, false),
             Phase::Recovery if ir.advanced && delayed => {
+                // The hole was filled by a late segment (`tcp_try_undo_partial`).
+                if ir.una < board.fack() {
+                    self.rack.saw_reordering(board.fack() - ir.una);
+                }
                 if board.retrans_out() > 0 {
                     return Verdict::Doubtful;
                 }
@@ -169,7 +173,12 @@ impl Recovery {
             }
             Phase::Loss => (ir.advanced && (duplicates || delayed), true),
             Phase::Cwr => (false, false),
-            Phase::Open | Phase::Disorder | Phase::Recovery => (duplicates, false),
+            Phase::Open | Phase::Disorder | Phase::Recovery => {
+                if duplicates {
+                    self.rack.on_dsack_undo();
+                }
+                (duplicates, false)
+            }
         };
         match spurious {
             true => Verdict::Spurious { unmark },
@@ -212,7 +221,10 @@ impl Recovery {
         if unmark {
             board.forget_losses();
         }
-        self.rack.saw_reordering();
+        match self.cfg.reordering_by {
+            SpuriousRule::Rfc => self.rack.saw_reordering(0),
+            SpuriousRule::Linux => self.rack.look_again(),
+        }
         self.fast_retransmit = false;
         self.prr = None;
         self.frto = Frto::Off;

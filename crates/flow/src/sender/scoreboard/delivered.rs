@@ -30,7 +30,7 @@ pub struct Delivered {
     pub covers_retransmission: bool,
     /// Lowest number newly delivered that was below an already delivered one and never
     /// retransmitted: reordering.
-    pub reordered: bool,
+    pub reordered: Option<u64>,
 }
 
 impl Delivered {
@@ -44,6 +44,10 @@ impl Delivered {
         if !sent.retransmitted() {
             self.original = Some(self.original.map_or(seq, |o| o.max(seq)));
         }
+    }
+
+    fn note_reordered(&mut self, seq: u64) {
+        self.reordered = Some(self.reordered.map_or(seq, |lowest| lowest.min(seq)));
     }
 }
 
@@ -111,7 +115,7 @@ impl Scoreboard {
             d.acked += 1;
             d.note(seq, sent);
             if seq < self.fack && sent.flags & RETRANSMITTED == 0 {
-                d.reordered = true;
+                d.note_reordered(seq);
             }
         }
         self.una = cum;
@@ -204,7 +208,7 @@ impl Scoreboard {
             extend(&mut d.sacked_sent, sent.xmit);
         }
         if below && sent.flags & RETRANSMITTED == 0 {
-            d.reordered = true;
+            d.note_reordered(seq);
         }
     }
 

@@ -96,6 +96,45 @@ impl Scoreboard {
         None
     }
 
+    /// When the segment left that was sent last, before `newest`, of the originals that are neither
+    /// SACKed nor lost nor resent and that [`Scoreboard::mark_lost_originals`] left.
+    pub fn last_original_until(&self, newest: (Time, u64)) -> Option<Time> {
+        let from = self.checked.max(self.una);
+        // Originals leave in the order of their numbers; the few that were resent in between only
+        // move the end of the search.
+        let (mut low, mut high) = (from, self.nxt);
+        while low < high {
+            let mid = low + (high - low) / 2;
+            match (self.get(mid).xmit, mid) < newest {
+                true => low = mid + 1,
+                false => high = mid,
+            }
+        }
+        let mut end = low;
+        while end > from {
+            let sent = self.get(end - 1);
+            if sent.flags & MARKS == 0 {
+                return Some(sent.xmit);
+            }
+            end = match self.sacked.holding(end - 1) {
+                Some(run) => run.start,
+                None => end - 1,
+            };
+        }
+        None
+    }
+
+    /// The same of the retransmissions in the network.
+    pub fn last_retransmission_until(&self, newest: Time) -> Option<Time> {
+        let end = self.retrans.partition_point(|&(_, xmit)| xmit <= newest);
+        let current = |&&(seq, xmit): &&(u64, Time)| {
+            let sent = self.get(seq);
+            seq >= self.una && sent.is_out_again() && sent.xmit == xmit
+        };
+        let last = self.retrans.range(..end).rev().find(current);
+        last.map(|&(_, xmit)| xmit)
+    }
+
     pub(super) fn lose_retransmission(&mut self, seq: u64) {
         let sent = self.get_mut(seq);
         // A tail loss probe resends a segment that was not marked lost; after an undo neither mark

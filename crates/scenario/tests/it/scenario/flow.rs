@@ -58,6 +58,7 @@ rtt_sample = "oldest"
 loss_window = "flight"
 undo_by = "linux"
 frto_by = "linux"
+reordering_by = "linux"
 recover_from_loss = true
 timeout_reduces_in_recovery = false
 head_restarts_timer = true
@@ -128,12 +129,14 @@ fn every_switch_of_a_flow() {
         (
             s.recovery.undo_by,
             s.recovery.frto_by,
+            s.recovery.reordering_by,
             s.recovery.recover_from_loss,
             s.recovery.timeout_reduces_in_recovery,
             s.timers.head_restarts_rto,
             s.host.refill
         ),
         (
+            SpuriousRule::Linux,
             SpuriousRule::Linux,
             SpuriousRule::Linux,
             true,

@@ -1,0 +1,114 @@
+//! Preset `linux` with segments that arrive late: what the receiver discards, how long RACK waits,
+//! and when the window grows on SACKs (`net/ipv4/tcp_recovery.c`, `tcp_input.c` of Linux 6.1).
+
+use fullpipe_flow::{
+    Preset, Receiver, ReceiverConfig, Segment, SenderConfig, SpuriousRule, TimerGrain,
+};
+
+use crate::host::{Host, ack, ms, sack};
+
+/// The preset without its handshake, with exact timers so that times can be told by hand.
+fn linux(by: SpuriousRule) -> SenderConfig {
+    SenderConfig::preset(Preset::Linux, 1500).with(|c| {
+        c.handshake = false;
+        c.timers.grain = TimerGrain::Exact;
+        c.recovery.reordering_by = by;
+    })
+}
+
+/// A window of 20 leaves at 0 ms. At 100 ms an ACK reports 5 and 6, at 101 ms all below 7 have
+/// arrived: they were overtaken by seven segments, and nothing was resent.
+fn reordered(by: SpuriousRule) -> Host {
+    let mut h = Host::new(linux(by), 20.0);
+    h.ack_at(100.0, &sack(0, &[(5, 7)]));
+    h.ack_at(101.0, &ack(7, 0.0));
+    assert_eq!(h.s.counts().retransmits, 0);
+    h
+}
+
+/// The retransmission of 2 left at 60 ms and fills the hole: ts_recent is 60. Segment 5 left before
+/// it and arrives after it. Stamps of one tick less are still good (`TCP_PAWS_WINDOW`).
+#[test]
+fn a_late_original_behind_a_retransmission_is_discarded() {
+    let arrive = |paws: bool, late: f64| {
+        let preset = ReceiverConfig::preset(Preset::Linux);
+        let mut r = Receiver::new(preset.with(|c| c.paws = paws));
+        let mut last = None;
+        let stamps = [
+            (0, 0.0),
+            (1, 0.0),
+            (3, 10.0),
+            (4, 10.0),
+            (2, 60.0),
+            (5, late),
+        ];
+        for (i, (seq, stamp)) in stamps.into_iter().enumerate() {
+            let segment = Segment {
+                seq,
+                syn: false,
+                retransmission: false,
+                stamp: ms(stamp),
+                ect: false,
+                ce: false,
+                cwr: false,
+                push: false,
+            };
+            let now = ms(100.0 + i as f64);
+            last = r.handle_segment(now, &segment).or(last);
+        }
+        let counts = r.counts();
+        assert_eq!(counts.delivered + counts.discarded, counts.arrived);
+        (last.unwrap().cum, counts.discarded)
+    };
+    assert_eq!(arrive(true, 58.9), (5, 1));
+    assert_eq!(arrive(true, 59.0), (6, 0));
+    assert_eq!(arrive(false, 58.9), (6, 0));
+}
+
+/// `tcp_may_raise_cwnd`: seven segments are more than `tcp_reordering`, three.
+#[test]
+fn the_window_may_grow_on_sacks_once_reordering_is_high() {
+    for (by, grows) in [(SpuriousRule::Linux, true), (SpuriousRule::Rfc, false)] {
+        let mut h = reordered(by);
+        h.ack_at(102.0, &sack(7, &[(8, 9)]));
+        let event = h.s.controller().last.unwrap();
+        assert_eq!((event.sacked, event.grows_out_of_order), (1, grows));
+    }
+    let mut h = Host::new(linux(SpuriousRule::Linux), 20.0);
+    h.ack_at(100.0, &sack(0, &[(1, 3)]));
+    h.ack_at(101.0, &ack(3, 0.0));
+    h.ack_at(102.0, &sack(3, &[(4, 5)]));
+    assert!(!h.s.controller().last.unwrap().grows_out_of_order);
+}
+
+/// 20 and 21 left at 100 ms, 22 and 23 at 101 ms. When 23 arrives after 100 ms they are late, and
+/// may be by min RTT / 4: until 225 ms, or until 226 ms (`tcp_rack_detect_loss`: the longest wait).
+#[test]
+fn the_reordering_timer_waits_for_the_last_suspect() {
+    for (by, at) in [(SpuriousRule::Linux, 226.0), (SpuriousRule::Rfc, 225.0)] {
+        let mut h = reordered(by);
+        h.ack_at(150.0, &ack(20, 0.0));
+        h.ack_at(201.0, &sack(20, &[(23, 24)]));
+        assert_eq!(h.s.next_timeout(), ms(at), "{by:?}");
+    }
+}
+
+/// A duplicate that a retransmission explains counts as delivered (`tcp_dsack_seen`); one more does
+/// not.
+#[test]
+fn a_duplicate_counts_as_delivered() {
+    for (by, counted) in [(SpuriousRule::Linux, 1), (SpuriousRule::Rfc, 0)] {
+        let mut h = Host::new(linux(by), 20.0);
+        for n in 1..=3 {
+            h.ack_at(100.0 + n as f64, &sack(0, &[(1, 1 + n)]));
+        }
+        assert_eq!(h.s.counts().retransmits, 1);
+        h.ack_at(110.0, &ack(4, 0.0));
+        let mut seen = Vec::new();
+        for at in [210.0, 211.0] {
+            h.ack_at(at, &crate::host::dsack(4, 0));
+            seen.push(h.s.controller().last.unwrap().duplicates);
+        }
+        assert_eq!(seen, [counted, 0], "{by:?}");
+    }
+}
