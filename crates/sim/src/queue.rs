@@ -2,9 +2,9 @@
 //!
 //! A link keeps one pending event, not one per packet, and a flow's timer one entry that moves
 //! lazily: a few flows on one path have a few events. Behind the first one those lie in a sorted
-//! run, the earliest last, and what is set now is hardly ever far from that end. When there are more than
-//! [`MOST_NEAR`], the later ones wait in a [`Wheel`], where setting one costs the same whatever
-//! their number.
+//! run, the earliest last, and what is set now is hardly ever far from that end. When there are
+//! more than [`MOST_NEAR`], the later ones wait in a [`Wheel`], where setting one costs the same
+//! whatever their number.
 
 mod wheel;
 
@@ -25,8 +25,12 @@ type Key = u128;
 /// Later than every event.
 const VACANT: Key = u128::MAX;
 
-/// From this number of events on the wheel takes the later ones.
-const MOST_NEAR: usize = 64;
+/// From this number of events on a wheel takes the later ones.
+const MOST_NEAR: usize = 128;
+
+/// With fewer than this in it, and none before them, the wheel is of no use: a dozen flows have
+/// many events only while a recovery moves their timers and leaves the entries behind.
+const LEAST_LATER: usize = 32;
 
 /// Pending events, earliest first.
 #[derive(Debug)]
@@ -155,7 +159,7 @@ impl EventQueue {
     /// There are many events: all but the first few wait in a wheel from now on.
     #[cold]
     fn begin_wheel(&mut self) {
-        let few = self.near.len() - MOST_NEAR / 8;
+        let few = self.near.len() - MOST_NEAR / 16;
         self.near_until = nanos(self.near[few]);
         let mut wheel = Wheel::new(self.near_until);
         let near_from = self.near.partition_point(|k| nanos(*k) > self.near_until);
@@ -170,9 +174,14 @@ impl EventQueue {
     fn find_first(&mut self) {
         if self.near.is_empty()
             && let Some(wheel) = &mut self.later
-            && let Some(until) = wheel.take_first(&mut self.near, self.inserted)
         {
-            self.near_until = until;
+            if wheel.waiting() < LEAST_LATER {
+                self.near.extend(wheel.drain());
+                self.near_until = u64::MAX;
+                self.later = None;
+            } else if let Some(until) = wheel.take_first(&mut self.near, self.inserted) {
+                self.near_until = until;
+            }
             self.near.sort_unstable_by(|a, b| b.cmp(a));
         }
         self.pop();
@@ -182,7 +191,7 @@ impl EventQueue {
     #[cfg(test)]
     pub fn len(&self) -> usize {
         let first = usize::from(!is_vacant(self.first));
-        first + self.near.len() + self.later.as_ref().map_or(0, |wheel| wheel.len())
+        first + self.near.len() + self.later.as_ref().map_or(0, |wheel| wheel.waiting())
     }
 }
 

@@ -27,6 +27,8 @@ const SUITABLE: std::ops::RangeInclusive<u64> = 4..=32;
 pub struct Wheel {
     fine: Level,
     coarse: Level,
+    /// Events in both.
+    waiting: usize,
     /// The page of the fine level.
     page: u64,
     /// log2 of the nanoseconds that a fine slot spans.
@@ -94,6 +96,7 @@ impl Wheel {
         Self {
             fine: Level::new(),
             coarse: Level::new(),
+            waiting: 0,
             page: taken_until >> (FIRST_WIDTH + LEVEL),
             width: FIRST_WIDTH,
             taken_until,
@@ -110,6 +113,12 @@ impl Wheel {
     /// Adds an event later than all that were taken out.
     #[inline]
     pub fn put(&mut self, key: Key) {
+        self.waiting += 1;
+        self.spread(key);
+    }
+
+    #[inline]
+    fn spread(&mut self, key: Key) {
         let page = self.page_of(key);
         if page == self.page {
             self.fine.put(nanos(key) >> self.width, key);
@@ -135,6 +144,7 @@ impl Wheel {
         // The room of the run that is over serves the slot.
         mem::swap(&mut self.fine.slots[slot], empty);
         self.fine.note_empty(slot);
+        self.waiting -= empty.len();
         let last = (self.page << LEVEL) | slot as u64;
         self.taken_until = (last << self.width) | ((1 << self.width) - 1);
         Some(self.taken_until)
@@ -199,7 +209,7 @@ impl Wheel {
         self.width = width;
         self.page = self.taken_until >> (width + LEVEL);
         for key in waiting {
-            self.put(key);
+            self.spread(key);
         }
     }
 
@@ -209,8 +219,14 @@ impl Wheel {
     }
 
     /// Events in it.
-    #[cfg(test)]
-    pub fn len(&self) -> usize {
-        self.fine.keys().chain(self.coarse.keys()).count()
+    #[inline]
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// Takes all of them out, unsorted.
+    pub fn drain(&mut self) -> impl Iterator<Item = Key> + '_ {
+        self.waiting = 0;
+        self.fine.drain().chain(self.coarse.drain())
     }
 }
