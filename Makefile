@@ -41,9 +41,14 @@ bench: ## Measure the simulator: packets per second, instructions per packet, ns
 bench-udp: ## Measure UDP over loopback beside kernel TCP, UDT and quinn
 	@bench/udp/run.py
 
-calibrate: ## Compare the simulator with Linux: build the kernel, run every cell, report
-	$(CARGO) run --release --locked --package fullpipe-calibrate -- oracle --jobs $$(nproc)
-	$(CARGO) run --release --locked --package fullpipe-calibrate -- freeze --to calibrate-out/reference
+calibrate: ## Compare the simulator with Linux: build kernels, run every cell, report
+	$(CARGO) build --release --locked --package fullpipe --package fullpipe-calibrate
+	target/release/fullpipe linux build
+	target/release/fullpipe linux build --version 6.12
+	target/release/fullpipe linux build --hz 100 --name 6.1-hz100
+	target/release/fullpipe linux build --hz 1000 --name 6.1-hz1000
+	target/release/fullpipe-calibrate measure --again --jobs $$(nproc) --out calibrate-out/runs
+	target/release/fullpipe-calibrate freeze --out calibrate-out/runs --to calibrate-out/reference
 	$(CARGO) run --release --locked --package fullpipe-calibrate -- report --reference calibrate-out/reference --to calibrate-out/report.html
 
 web: ## Build and test the report page (needs node 20, chromium, a built fullpipe)

@@ -23,14 +23,18 @@ const path = (p) => `${p[0]} Mbit/s, ${p[1]} ms`;
 
 // ---- summary
 
-const KINDS = { single: "One flow, losses of the buffer", loss: "Response to random loss", pair: "Two flows", many: "Sixteen flows" };
+const KINDS = { single: "One flow, losses of the buffer", loss: "Response to random loss", pair: "Two flows", many: "Sixteen flows",
+  queue: "RED, PIE, CoDel, FQ-CoDel", ecn: "The same with ECN", outage: "Outages", reorder: "Reordering", acks: "ACK loss",
+  reverse: "Reverse traffic", transfer: "Finite transfers" };
+const LONG = "6.1-hz100"; // the kernel of the long cells, which have tables of their own
+const long = (kind) => D.cells.filter((c) => c.kind === kind && c.kernel === LONG);
 
 function summary() {
   const single = D.cells.filter((c) => c.kind === "single");
   const odd = single.filter((c) => !c.inside).length;
-  $("lead").append(`Linux ${D.kernel.replace(/^Linux /, "")} in virtual time and fullpipe with preset linux, on the same paths for 120 s; `
+  $("lead").append(`Linux ${D.kernel.replace(/^Linux /, "")} in virtual time and fullpipe with preset linux, on the same paths; `
     + `${D.cells.length} cells compared, ${odd} of ${single.length} single-flow cells outside a limit, `);
-  $("lead").append(D.unexplained ? el("span", { class: "warn" }, `${D.unexplained} deviations unexplained.`) : "every deviation has its cause written down.");
+  $("lead").append(D.unexplained ? el("span", { class: "warn" }, `the causes of ${D.unexplained} deviations are open.`) : "every deviation has its cause written down.");
   for (const kind of Object.keys(KINDS)) {
     const lines = D.summary.filter((l) => l.kind === kind);
     if (!lines.length) continue;
@@ -83,13 +87,13 @@ function cellButton(c) {
   const unexplained = view !== "rmse" && c.unexplained && (l === null || l > 1);
   return el("button", {
     class: `cell ${shade(l)}${unexplained ? " unexplained" : ""}`, "data-id": c.id, title: told(c),
-    "aria-label": `${c.id}: ${text} of the limit${c.inside ? "" : c.unexplained ? ", outside, unexplained" : ", outside"}`,
+    "aria-label": `${c.id}: ${text} of the limit${c.inside ? "" : c.unexplained ? ", outside, cause open" : ", outside"}`,
     onclick: () => open(c.id),
   }, text);
 }
 
 function grid() {
-  const single = new Map(D.cells.filter((c) => c.kind === "single").map((c) => [`${c.flows[0]} ${c.path} ${c.buffer}`, c]));
+  const single = new Map(long("single").map((c) => [`${c.flows[0]} ${c.path} ${c.buffer}`, c]));
   const head = el("tr", {}, el("th", {}, ""));
   const sub = el("tr", {}, el("th", { class: "small" }, "buffer, BDP"));
   for (const p of D.paths) {
@@ -152,7 +156,7 @@ function choice() {
 const swatch = (cls) => el("span", { class: "swatch " + cls });
 
 function losses() {
-  const all = D.cells.filter((c) => c.kind === "loss");
+  const all = long("loss");
   if (!all.length) { $("loss").append(el("p", { class: "note" }, "Not compared.")); return; }
   const cwnd = (c) => c.deviations.find((d) => d.m === "cwnd_mean");
   const head = el("tr", {}, el("th", {}, ""));
@@ -188,7 +192,7 @@ function losses() {
 }
 
 function pairs() {
-  const all = D.cells.filter((c) => c.kind === "pair");
+  const all = long("pair");
   if (!all.length) { $("pair").append(el("p", { class: "note" }, "Not compared.")); return; }
   const body = el("tbody");
   for (const c of all) {
@@ -214,12 +218,33 @@ function pairs() {
 }
 
 function many() {
-  const all = D.cells.filter((c) => c.kind === "many");
+  const all = long("many");
   if (!all.length) $("many").append(el("p", { class: "note" }, "Not compared."));
   for (const c of all) {
     order.push(c.id);
     $("many").append(el("p", { class: "note" }, `${c.flows.length} flows of ${c.flows[0]} on ${path(c.path)}, buffer ${buffer(c)}, started ${c.stagger} s apart: sums; mean of the RTTs. `,
       el("button", { "data-id": c.id, onclick: () => open(c.id) }, "windows")), numbers(c));
+  }
+}
+
+/** Short cells: a row per experiment, a column per kernel. */
+function short() {
+  const cells = D.cells.filter((c) => c.kernel !== LONG);
+  if (!cells.length) { $("short").append(el("p", { class: "note" }, "Not compared.")); return; }
+  const kernels = [...new Set(cells.map((c) => c.kernel))];
+  for (const kind of Object.keys(KINDS)) {
+    const all = cells.filter((c) => c.kind === kind);
+    if (!all.length) continue;
+    const body = el("tbody");
+    for (const id of new Set(all.map((c) => c.id.split("@")[0]))) {
+      const row = kernels.map((k) => all.find((c) => c.kernel === k && c.id.split("@")[0] === id));
+      for (const c of row) if (c) order.push(c.id);
+      body.append(el("tr", {}, el("th", { scope: "row" }, id), ...row.map((c) => el("td", {}, c && el("button", {
+        "data-id": c.id, title: told(c), class: c.inside ? "q0" : "o1", onclick: () => open(c.id),
+      }, c.inside ? "inside" : "outside")))));
+    }
+    $("short").append(el("h3", {}, KINDS[kind]),
+      el("div", { class: "wide" }, el("table", {}, el("thead", {}, el("tr", {}, ...["", ...kernels].map((t) => el("th", { class: "small" }, t)))), body)));
   }
 }
 
@@ -438,6 +463,7 @@ grid();
 losses();
 pairs();
 many();
+short();
 window.addEventListener("hashchange", fromHash);
 fromHash();
 })();

@@ -3,13 +3,11 @@
 
 use fullpipe_flow::{ReceiverConfig, SenderConfig};
 use fullpipe_run::FlowSpec;
-use fullpipe_sim::run as simulate;
 use rayon::prelude::*;
 
-use crate::cell::Cell;
-use crate::measure::{Curve, GRID_MS, measure};
-use crate::reference::{FlowResult, Run};
-use crate::simulated::{Model, SimulatedError, record, spec};
+use crate::cell::{Cell, Model};
+use crate::reference::Run;
+use crate::simulated::{SimulatedError, reduced, spec};
 
 /// The switch that stands for the kernel's modules: set back, a flow runs the published algorithm.
 pub const STACK: &str = "stack";
@@ -32,13 +30,12 @@ fn one(cell: &Cell, repeat: u32, switch: Option<&str>) -> Result<Run, SimulatedE
         reason,
     };
     let seed = u64::from(repeat) + 1;
-    let id = cell.id();
-    let cell = &cell.run(repeat);
-    let rfc = spec(cell, seed, Model::Rfc)?;
+    let timed = cell.run(repeat);
+    let rfc = spec(&timed, seed, Model::Rfc)?;
     let run = match switch {
         None => rfc,
         Some(switch) => {
-            let mut run = spec(cell, seed, Model::Linux)?;
+            let mut run = spec(&timed, seed, Model::Linux)?;
             for (flow, rfc) in run.flows.iter_mut().zip(&rfc.flows) {
                 if !set_back(flow, rfc, switch) {
                     return Err(failed(format!("there is no switch `{switch}`")));
@@ -47,24 +44,7 @@ fn one(cell: &Cell, repeat: u32, switch: Option<&str>) -> Result<Run, SimulatedE
             run
         }
     };
-    let outcome = simulate(&run).map_err(|e| failed(e.to_string()))?;
-    let flows = cell.flows.iter().zip(&outcome.flows);
-    let flows = flows.map(|(module, flow)| {
-        let record = record(flow);
-        FlowResult {
-            module: (*module).to_owned(),
-            measure: measure(&record, cell.from_ms(), cell.end_ms()),
-            curve: Some(Curve::of(&record, cell.end_ms(), GRID_MS)),
-        }
-    });
-    Ok(Run {
-        cell: id,
-        repeat,
-        kernel: String::new(),
-        command: String::new(),
-        counters: Default::default(),
-        flows: flows.collect(),
-    })
+    reduced(cell, repeat, &run)
 }
 
 /// Sets a switch to what another flow has; false if there is none of the name.

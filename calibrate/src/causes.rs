@@ -72,6 +72,16 @@ pub struct Switch {
     pub about: String,
 }
 
+/// What changed between two releases of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// A sentence.
+    pub title: String,
+    /// Where in the sources, and which cells show it.
+    pub about: String,
+}
+
 /// The surprises of the repository and the words for the switches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surprises {
@@ -79,6 +89,8 @@ pub struct Surprises {
     pub list: Vec<Surprise>,
     /// Switches, in the order of the file.
     pub switches: Vec<Switch>,
+    /// Changes from 6.1 to 6.12, in the order of the file.
+    pub changes: Vec<Change>,
 }
 
 /// What is wrong with one of the files.
@@ -159,6 +171,8 @@ struct SurprisesFile {
     surprise: Vec<SurpriseEntry>,
     #[serde(default)]
     switch: Vec<Switch>,
+    #[serde(default)]
+    change: Vec<Change>,
 }
 
 #[derive(Deserialize)]
@@ -304,6 +318,14 @@ impl Surprises {
         Ok(Self {
             list,
             switches: file.switch,
+            changes: file
+                .change
+                .into_iter()
+                .map(|c| Change {
+                    about: tidy(&c.about),
+                    ..c
+                })
+                .collect(),
         })
     }
 }

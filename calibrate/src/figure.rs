@@ -272,6 +272,7 @@ mod tests {
             cell: c.id(),
             repeat: 0,
             kernel: String::new(),
+            hz: 100,
             command: String::new(),
             counters: Default::default(),
             flows: vec![FlowResult {

@@ -7,19 +7,16 @@ mod table;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fullpipe_calibrate::causes::{Causes, Surprises};
-use fullpipe_calibrate::cell::{self, Cell};
+use fullpipe_calibrate::cell::{self, Cell, Model};
 use fullpipe_calibrate::compare::compare;
-use fullpipe_calibrate::oracle::Oracle;
 use fullpipe_calibrate::reference::{self, Run};
 use fullpipe_calibrate::report::{self, Results};
-use fullpipe_calibrate::simulated::{self, Model};
-use fullpipe_calibrate::{ablation, docs, figure};
+use fullpipe_calibrate::{ablation, docs, figure, kernel, simulated};
 
-/// Hold the simulator against Linux 6.1, cell by cell.
+/// Hold the simulator against Linux, cell by cell.
 #[derive(Parser)]
 #[command(version, about, max_term_width = 100)]
 struct Cli {
@@ -29,17 +26,20 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Sub {
-    /// List the cells with their buffers
+    /// List the cells with their buffers, or show them as scenarios
     #[command(
-        after_help = "Examples:\n  fullpipe-calibrate cells\n  fullpipe-calibrate cells --only 'cubic-*'"
+        after_help = "Examples:\n  fullpipe-calibrate cells\n  fullpipe-calibrate cells --only 'cubic-*@6.12'\n  \
+                      fullpipe-calibrate cells --only reno-20x30-b1 --toml > cell.toml"
     )]
-    Cells(Only),
-    /// Build the oracle if it is absent and run the cells that are not done yet
+    Cells(CellsArgs),
+    /// Run the cells that have no reference yet over Linux's own TCP
     #[command(
-        after_help = "Examples:\n  fullpipe-calibrate oracle --only 'reno-20x30-*'\n  fullpipe-calibrate oracle --jobs 2\n  \
-                      fullpipe-calibrate oracle --build oracle --out oracle/out\n\nStop it at any time: the same command goes on where it was."
+        after_help = "Examples:\n  fullpipe-calibrate measure\n  fullpipe-calibrate measure --only '*@6.12' --jobs 2\n  \
+                      fullpipe-calibrate measure --only reno-20x30-b1 --again --out again\n\n\
+                      The kernels are 6.1, 6.12, 6.1-hz100 and 6.1-hz1000 of `fullpipe linux build`.\n\
+                      Stop it at any time: the same command goes on where it was."
     )]
-    Oracle(OracleArgs),
+    Measure(MeasureArgs),
     /// Run cells in the simulator
     #[command(
         after_help = "Examples:\n  fullpipe-calibrate sim --only 'reno-20x30-*'\n  fullpipe-calibrate sim --out sim"
@@ -49,12 +49,12 @@ enum Sub {
     /// given
     #[command(
         after_help = "Examples:\n  fullpipe-calibrate compare\n  fullpipe-calibrate compare --only 'cubic-*' --format json\n  \
-                      fullpipe-calibrate compare --sim sim\n  fullpipe-calibrate compare --raw oracle/out   (not frozen yet)"
+                      fullpipe-calibrate compare --sim sim\n  fullpipe-calibrate compare --raw again   (not frozen yet)"
     )]
     Compare(CompareArgs),
-    /// Write the references of the repository from the oracle's results
+    /// Add measured runs to the references of the repository
     #[command(
-        after_help = "Examples:\n  fullpipe-calibrate freeze\n  fullpipe-calibrate freeze --out oracle/out --to reference --partial"
+        after_help = "Examples:\n  fullpipe-calibrate freeze\n  fullpipe-calibrate freeze --out again --to reference --partial"
     )]
     Freeze(FreezeArgs),
     /// Write every cell with both windows into one HTML file
@@ -86,21 +86,24 @@ struct Only {
 }
 
 #[derive(Args)]
-struct Places {
-    /// Directory of the oracle's kernel [default: $XDG_CACHE_HOME/fullpipe-oracle or
-    /// ~/.cache/fullpipe-oracle]
-    #[arg(long, value_name = "DIR")]
-    build: Option<PathBuf>,
-    /// Directory of the oracle's results [default: out in the directory of the kernel]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Directory of the oracle's scripts
-    #[arg(long, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/oracle"), hide_default_value = true)]
-    scripts: PathBuf,
+struct CellsArgs {
+    #[command(flatten)]
+    only: Only,
+    /// Print each as a scenario of `fullpipe run`
+    #[arg(long)]
+    toml: bool,
 }
 
 #[derive(Args)]
-struct OracleArgs {
+struct Places {
+    /// Directory of measured runs [default: $XDG_CACHE_HOME/fullpipe/calibrate or
+    /// ~/.cache/fullpipe/calibrate]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct MeasureArgs {
     #[command(flatten)]
     only: Only,
     #[command(flatten)]
@@ -108,12 +111,9 @@ struct OracleArgs {
     /// Kernels at once
     #[arg(long, value_name = "N", default_value_t = 1)]
     jobs: usize,
-    /// Niceness of the kernels
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    nice: i32,
-    /// Wall time after which a run is given up, s
-    #[arg(long, value_name = "S", default_value_t = 3600)]
-    limit: u64,
+    /// Run cells that are among the references, too
+    #[arg(long)]
+    again: bool,
 }
 
 #[derive(Args)]
@@ -133,7 +133,7 @@ struct Linux {
     /// References to judge by [default: those of the repository]
     #[arg(long, value_name = "DIR")]
     reference: Option<PathBuf>,
-    /// Judge by the oracle's own results, as far as they are there
+    /// Judge by measured runs, as far as they are there
     #[arg(long, value_name = "DIR", conflicts_with = "reference")]
     raw: Option<PathBuf>,
 }
@@ -245,17 +245,8 @@ impl Only {
 }
 
 impl Places {
-    fn oracle(&self, jobs: usize, nice: i32, limit: Duration) -> Oracle {
-        let build = self.build.clone().unwrap_or_else(Oracle::default_build);
-        let out = self.out.clone().unwrap_or_else(|| build.join("out"));
-        Oracle {
-            scripts: self.scripts.clone(),
-            build,
-            out,
-            jobs,
-            nice,
-            limit,
-        }
+    fn out(&self) -> PathBuf {
+        self.out.clone().unwrap_or_else(kernel::default_out)
     }
 }
 
@@ -271,17 +262,23 @@ fn main() -> ExitCode {
 
 fn run(command: &Sub) -> Result<(), String> {
     match command {
-        Sub::Cells(only) => {
-            print!("{}", table::cells(&only.cells()?));
+        Sub::Cells(a) => {
+            let cells = a.only.cells()?;
+            if a.toml {
+                let texts: Vec<String> = cells.iter().map(|c| c.scenario(Model::Linux)).collect();
+                print!("{}", texts.join("\n"));
+            } else {
+                print!("{}", table::cells(&cells));
+            }
             Ok(())
         }
-        Sub::Oracle(a) => {
-            let cells = a.only.cells()?;
-            let limit = Duration::from_secs(a.limit);
-            let oracle = a.places.oracle(a.jobs, a.nice, limit);
-            oracle.build().map_err(text)?;
-            oracle
-                .run(&cells, &|line| eprintln!("{line}"))
+        Sub::Measure(a) => {
+            let frozen = match a.again {
+                true => Vec::new(),
+                false => reference::read(&reference::frozen_dir()).map_err(text)?,
+            };
+            let (cells, out) = (a.only.cells()?, a.places.out());
+            kernel::measure(&cells, &frozen, &out, a.jobs, &|line| eprintln!("{line}"))
                 .map_err(text)
         }
         Sub::Sim(a) => {
@@ -338,11 +335,12 @@ fn run(command: &Sub) -> Result<(), String> {
         Sub::Figure(a) => figure(a),
         Sub::Fuzz(a) => fuzz_command::fuzz(a),
         Sub::Freeze(a) => {
-            let out = a.places.oracle(1, 0, Duration::MAX).out;
-            let (runs, missing) = reduce(&out, &cell::all())?;
+            let frozen = reference::read(&reference::frozen_dir()).map_err(text)?;
+            let out = a.places.out();
+            let (runs, missing) = kernel::collect(&cell::all(), &frozen, &out).map_err(text)?;
             if !missing.is_empty() && !a.partial {
                 return Err(format!(
-                    "{} runs are missing, the first is {}; finish them with `oracle` or freeze what is there with --partial",
+                    "{} runs are missing, the first is {}; make them with `measure` or freeze what is there with --partial",
                     missing.len(),
                     missing[0]
                 ));
@@ -363,7 +361,7 @@ fn run(command: &Sub) -> Result<(), String> {
 impl Linux {
     fn read(&self, cells: &[Cell]) -> Result<Vec<Run>, String> {
         match (&self.raw, &self.reference) {
-            (Some(out), _) => Ok(reduce(out, cells)?.0),
+            (Some(out), _) => Ok(kernel::collect(cells, &[], out).map_err(text)?.0),
             (None, Some(dir)) => reference::read(dir).map_err(text),
             (None, None) => reference::read(&reference::frozen_dir()).map_err(text),
         }
@@ -432,15 +430,6 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
 fn known(cells: &[Cell], oracle: &[Run]) -> Vec<Cell> {
     let has = |c: &&Cell| oracle.iter().any(|r| r.cell == c.id());
     cells.iter().filter(has).cloned().collect()
-}
-
-fn reduce(out: &Path, cells: &[Cell]) -> Result<(Vec<Run>, Vec<String>), String> {
-    let places = Places {
-        build: None,
-        out: Some(out.to_owned()),
-        scripts: PathBuf::new(),
-    };
-    reference::reduce(&places.oracle(1, 0, Duration::MAX), cells).map_err(text)
 }
 
 /// Runs cells; those that cannot be run are named on the standard error and left out.

@@ -27,6 +27,8 @@ pub struct Record {
     pub recoveries: u64,
     /// Retransmission timeouts, over the flow's life.
     pub timeouts: u64,
+    /// When all of a finite transfer was acknowledged, ms.
+    pub completed_ms: Option<f64>,
 }
 
 /// State of a flow at a moment.
@@ -45,9 +47,9 @@ pub struct Row {
 /// A loss found: a fast recovery begins, or the retransmission timer goes off.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event {
-    /// When, ms. In Linux the first poll that sees it: at most 1 ms late.
+    /// When, ms.
     pub ms: f64,
-    /// Window just before, segments. In Linux that of the poll before.
+    /// Window just before, segments.
     pub cwnd: f64,
 }
 
@@ -72,6 +74,8 @@ pub struct Measure {
     pub first_loss_s: Option<f64>,
     /// Window just before it, segments.
     pub first_loss_cwnd: Option<f64>,
+    /// Time of a finite transfer, its handshake included, s.
+    pub completed_s: Option<f64>,
 }
 
 /// A window over time.
@@ -128,6 +132,7 @@ pub fn measure(record: &Record, from_ms: u64, end_ms: u64) -> Measure {
         timeouts: record.timeouts,
         first_loss_s: first.map(|e| e.ms / 1e3),
         first_loss_cwnd: first.map(|e| e.cwnd),
+        completed_s: record.completed_ms.map(|ms| ms / 1e3),
     }
 }
 
@@ -224,6 +229,7 @@ mod tests {
             retransmits: 7,
             recoveries: 2,
             timeouts: 1,
+            completed_ms: None,
         }
     }
 

@@ -7,15 +7,16 @@
 //! `10 *1 0 *2 -3` is 10, 20, 20, 20, 20, 17 (the first value counts from zero, `*n` repeats the
 //! difference before it `n` more times).
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::cell::Cell;
-use crate::measure::{CURVE_MS, Curve, Measure, measure};
-use crate::observed::{self, Counters, ObservedError};
-use crate::oracle::Oracle;
+use crate::measure::{Curve, Measure};
+
+/// Counters of the sender's kernel that a run changed, by name (`TcpExt:TCPSackRecovery`).
+pub type Counters = BTreeMap<String, u64>;
 
 /// A run, reduced.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +27,8 @@ pub struct Run {
     pub repeat: u32,
     /// Release of the kernel; empty for a simulated run.
     pub kernel: String,
+    /// Ticks per second of its hosts.
+    pub hz: u32,
     /// The command line that produced the references.
     pub command: String,
     /// Counters of the sender's kernel, all flows together.
@@ -66,50 +69,11 @@ pub enum ReferenceError {
         /// The parser's message, or the rule that is broken.
         reason: String,
     },
-    /// The oracle's output could not be read.
-    #[error(transparent)]
-    Observed(#[from] ObservedError),
 }
 
 /// The frozen references of this repository.
 pub fn frozen_dir() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/reference"))
-}
-
-/// Reduces every finished run of `cells`, in their order; the names of runs that are not finished
-/// come beside.
-///
-/// # Errors
-/// [`ReferenceError::Observed`] if a finished run cannot be read.
-pub fn reduce(oracle: &Oracle, cells: &[Cell]) -> Result<(Vec<Run>, Vec<String>), ReferenceError> {
-    let (mut runs, mut missing) = (Vec::new(), Vec::new());
-    for cell in cells {
-        for repeat in 0..cell.repeats {
-            let Some(manifest) = oracle.finished(cell, repeat) else {
-                missing.push(crate::oracle::run_name(cell, repeat));
-                continue;
-            };
-            let (records, counters) = observed::read(oracle, cell, repeat)?;
-            let timed = cell.run(repeat);
-            let flows = records
-                .iter()
-                .zip(&cell.flows)
-                .map(|(r, module)| FlowResult {
-                    module: (*module).to_owned(),
-                    measure: measure(r, timed.from_ms(), timed.end_ms()),
-                    curve: (repeat == 0).then(|| Curve::of(r, timed.end_ms(), CURVE_MS)),
-                });
-            runs.push(Run {
-                cell: cell.id(),
-                repeat,
-                kernel: manifest.kernel,
-                command: manifest.command,
-                counters,
-                flows: flows.collect(),
-            });
-        }
-    }
-    Ok((runs, missing))
 }
 
 /// Writes runs to a directory; equal runs give equal bytes.
@@ -126,7 +90,7 @@ pub fn write(dir: &Path, runs: &[Run]) -> Result<(), ReferenceError> {
             // Writing to a string cannot fail.
             let _ = writeln!(
                 table,
-                "{key},{},{:.4},{:.3},{:.4},{:.3},{},{},{},{},{},{},{},{}",
+                "{key},{},{:.4},{:.3},{:.4},{:.3},{},{},{},{},{},{},{},{},{},{}",
                 f.module,
                 m.goodput_mbit,
                 m.cwnd_mean,
@@ -137,12 +101,14 @@ pub fn write(dir: &Path, runs: &[Run]) -> Result<(), ReferenceError> {
                 m.timeouts,
                 optional(m.first_loss_s, 3),
                 optional(m.first_loss_cwnd, 2),
+                optional(m.completed_s, 4),
                 if flow == 0 {
                     counters_text(&run.counters)
                 } else {
                     String::new()
                 },
                 run.kernel,
+                run.hz,
                 run.command,
             );
             if let Some(c) = &f.curve {
@@ -197,12 +163,14 @@ pub fn read(dir: &Path) -> Result<Vec<Run>, ReferenceError> {
             return Err(wrong("flows are not in order"));
         }
         if !same {
-            let counters = parse_counters(f[13]).ok_or_else(|| wrong("not a counter"))?;
+            let counters = parse_counters(f[14]).ok_or_else(|| wrong("not a counter"))?;
+            let hz = f[16].parse().map_err(|_| wrong("not a number"))?;
             runs.push(Run {
                 cell: f[0].to_owned(),
                 repeat,
-                kernel: f[14].to_owned(),
-                command: f[15].to_owned(),
+                kernel: f[15].to_owned(),
+                hz,
+                command: f[17].to_owned(),
                 counters,
                 flows: Vec::new(),
             });
@@ -261,6 +229,7 @@ fn parse_flow(f: &[&str]) -> Option<(u32, usize, FlowResult)> {
         timeouts: f[10].parse().ok()?,
         first_loss_s: optional(11)?,
         first_loss_cwnd: optional(12)?,
+        completed_s: optional(13)?,
     };
     let result = FlowResult {
         module: f[3].to_owned(),
@@ -341,9 +310,9 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> ReferenceError + use<> {
 
 const RUNS: &str = "runs.csv";
 const CURVES: &str = "curves.csv";
-const COLUMNS: usize = 16;
+const COLUMNS: usize = 18;
 const HEADER: &str = "cell,repeat,flow,module,goodput_mbit,cwnd_mean,rtt_mean_ms,rtt_p95_ms,loss_events,retransmits,timeouts,\
-                      first_loss_s,first_loss_cwnd,counters,kernel,command";
+                      first_loss_s,first_loss_cwnd,completed_s,counters,kernel,hz,command";
 const CURVES_HEADER: &str = "cell,repeat,flow,start_ms,step_ms,cwnd";
 
 #[cfg(test)]
@@ -363,6 +332,7 @@ mod tests {
                 timeouts: 1,
                 first_loss_s: (i == 0).then_some(0.389),
                 first_loss_cwnd: (i == 0).then_some(1333.5),
+                completed_s: (i == 1).then_some(2.5),
             },
             curve: (repeat == 0).then(|| Curve {
                 start_ms: 100,
@@ -374,7 +344,8 @@ mod tests {
             cell: cell.to_owned(),
             repeat,
             kernel: "6.1.1".to_owned(),
-            command: "calibrate/oracle/run.sh BUILD OUT CC=reno".to_owned(),
+            hz: 250,
+            command: "fullpipe-calibrate measure --only a".to_owned(),
             counters: [("Tcp:RetransSegs".to_owned(), 681)].into(),
             flows: (0..flows).map(flow).collect(),
         }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::causes::Causes;
-use crate::cell::{BUFFERS, Cell, Kind, LOSSES, MODULES, PATHS};
+use crate::cell::{self, BUFFERS, Cell, Kind, LOSSES, PATHS};
 use crate::compare::{Comparison, Deviation, Fraction, Metric, Verdict};
 use crate::measure::{CURVE_MS, Curve};
 use crate::reference::{FlowResult, Run};
@@ -72,6 +72,7 @@ struct CauseWords {
 #[derive(Serialize)]
 struct CellData {
     id: String,
+    kernel: &'static str,
     kind: Kind,
     flows: Vec<&'static str>,
     path: [u32; 2],
@@ -131,7 +132,7 @@ fn data(r: &Results<'_>) -> Data {
                 unit: wording::unit(*m),
             })
             .collect(),
-        modules: MODULES.to_vec(),
+        modules: cell::laws(),
         paths: PATHS.iter().map(|p| [p.rate_mbit, p.rtt_ms]).collect(),
         buffers: BUFFERS.to_vec(),
         losses: LOSSES.to_vec(),
@@ -193,6 +194,7 @@ fn cell_data(
     let curve = |f: &FlowResult| f.curve.as_ref().map_or(Value::Null, curve_data);
     CellData {
         id: verdict.cell.clone(),
+        kernel: cell.kernel.name(),
         kind: cell.kind,
         flows: cell.flows.clone(),
         path: [cell.path.rate_mbit, cell.path.rtt_ms],
@@ -364,6 +366,7 @@ mod tests {
             cell: cell.id(),
             repeat: 0,
             kernel: "6.1.0".into(),
+            hz: 250,
             command: "run.sh </script> BW=20".into(),
             counters: Default::default(),
             flows: vec![FlowResult {

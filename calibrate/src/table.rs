@@ -10,14 +10,14 @@ use fullpipe_calibrate::reference::Run;
 /// The cells.
 pub fn cells(cells: &[Cell]) -> String {
     let mut t = format!(
-        "{:<30} {:<6} {:>6} {:>6} {:>7} {:>6} {:>6} {:>4}\n",
+        "{:<36} {:<8} {:>6} {:>6} {:>7} {:>6} {:>6} {:>4}\n",
         "cell", "kind", "Mbit/s", "RTT ms", "BDP", "buffer", "loss", "runs"
     );
     for c in cells {
         line(
             &mut t,
             format_args!(
-                "{:<30} {:<6} {:>6} {:>6} {:>7.1} {:>6} {:>6} {:>4}",
+                "{:<36} {:<8} {:>6} {:>6} {:>7.1} {:>6} {:>6} {:>4}",
                 c.id(),
                 c.kind.to_string(),
                 c.path.rate_mbit,
@@ -35,7 +35,7 @@ pub fn cells(cells: &[Cell]) -> String {
 /// The metrics of runs.
 pub fn runs(runs: &[Run]) -> String {
     let mut t = format!(
-        "{:<32} {:>9} {:>9} {:>8} {:>8} {:>6} {:>7} {:>4} {:>8} {:>8}\n",
+        "{:<40} {:>9} {:>9} {:>8} {:>8} {:>6} {:>7} {:>4} {:>8} {:>8}\n",
         "run and flow",
         "Mbit/s",
         "cwnd",
@@ -53,7 +53,7 @@ pub fn runs(runs: &[Run]) -> String {
             line(
                 &mut t,
                 format_args!(
-                    "{:<32} {:>9.4} {:>9.2} {:>8.3} {:>8.3} {:>6} {:>7} {:>4} {:>8} {:>8}",
+                    "{:<40} {:>9.4} {:>9.2} {:>8.3} {:>8.3} {:>6} {:>7} {:>4} {:>8} {:>8}",
                     format!("{}.r{}.{i}", run.cell, run.repeat),
                     m.goodput_mbit,
                     m.cwnd_mean,
@@ -74,21 +74,21 @@ pub fn runs(runs: &[Run]) -> String {
 /// The verdicts, and the fractions at the end.
 pub fn comparison(c: &Comparison) -> String {
     let mut t = String::new();
-    for kind in [Kind::Single, Kind::Many, Kind::Pair, Kind::Loss] {
+    for kind in Kind::ALL {
         let verdicts: Vec<&Verdict> = c.verdicts.iter().filter(|v| v.kind == kind).collect();
         let Some(first) = verdicts.first() else {
             continue;
         };
         // Pairs have some sixteen metrics without a limit: too many for a line.
         let shown = |d: &&Deviation| d.limit.is_some() || kind != Kind::Pair;
-        let mut head = format!("  {:<28}", kind.to_string());
+        let mut head = format!("  {:<36}", kind.to_string());
         for d in first.deviations.iter().filter(shown) {
             let _ = write!(head, " {:>22}", title(d));
         }
         line(&mut t, format_args!("{head} {:>6}", "rmse"));
         for v in verdicts {
             let mark = if v.inside { ' ' } else { '!' };
-            let mut row = format!("{mark} {:<28}", v.cell);
+            let mut row = format!("{mark} {:<36}", v.cell);
             for d in v.deviations.iter().filter(shown) {
                 let _ = write!(row, " {:>22}", value(d));
             }
@@ -144,17 +144,17 @@ pub fn causes(causes: &Causes, c: &Comparison) -> String {
     line(
         &mut t,
         format_args!(
-            "\n{} deviations outside a limit, {unexplained} unexplained",
+            "\n{} deviations outside a limit, the causes of {unexplained} are open",
             outside.len()
         ),
     );
     for o in outside {
         let first = o.causes.first().and_then(|i| causes.0.get(*i));
-        let cause = first.map_or("unexplained", |c| c.cause.as_str());
+        let cause = first.map_or("open", |c| c.cause.as_str());
         line(
             &mut t,
             format_args!(
-                "  {:<28} {:<16} {cause}",
+                "  {:<36} {:<16} {cause}",
                 o.verdict.cell,
                 title(o.deviation)
             ),
@@ -203,5 +203,6 @@ fn name(metric: Metric) -> &'static str {
         Metric::Timeouts => "timeouts",
         Metric::Share => "share %",
         Metric::Winner => "winner",
+        Metric::Completion => "completion s",
     }
 }

@@ -3,7 +3,7 @@
 use crate::compare::{Deviation, Limit, Metric};
 
 /// Every metric, in the order of tables.
-pub const METRICS: [Metric; 11] = [
+pub const METRICS: [Metric; 12] = [
     Metric::Goodput,
     Metric::RttMean,
     Metric::RttP95,
@@ -15,6 +15,7 @@ pub const METRICS: [Metric; 11] = [
     Metric::Timeouts,
     Metric::Share,
     Metric::Winner,
+    Metric::Completion,
 ];
 
 /// Name of a metric in files: `first_loss_window`.
@@ -31,6 +32,7 @@ pub fn key(metric: Metric) -> &'static str {
         Metric::Timeouts => "timeouts",
         Metric::Share => "share",
         Metric::Winner => "winner",
+        Metric::Completion => "completion",
     }
 }
 
@@ -53,6 +55,7 @@ pub fn name(metric: Metric) -> &'static str {
         Metric::Timeouts => "timeouts",
         Metric::Share => "share of the link",
         Metric::Winner => "winner",
+        Metric::Completion => "completion time",
     }
 }
 
@@ -62,7 +65,7 @@ pub fn unit(metric: Metric) -> &'static str {
         Metric::Goodput => "Mbit/s",
         Metric::RttMean | Metric::RttP95 => "ms",
         Metric::CwndMean | Metric::FirstLossWindow => "segments",
-        Metric::FirstLossTime => "s",
+        Metric::FirstLossTime | Metric::Completion => "s",
         Metric::Share => "%",
         Metric::LossEvents | Metric::Retransmits | Metric::Timeouts | Metric::Winner => "",
     }
@@ -81,7 +84,7 @@ pub fn value(metric: Metric, value: Option<f64>) -> String {
             format!("{v:.0}")
         }
         Metric::LossEvents | Metric::Retransmits | Metric::Timeouts => format!("{v:.1}"),
-        Metric::FirstLossTime => format!("{v:.3}"),
+        Metric::FirstLossTime | Metric::Completion => format!("{v:.3}"),
         Metric::FirstLossWindow if v == v.round() => format!("{v:.0}"),
         Metric::Share | Metric::FirstLossWindow => format!("{v:.1}"),
         _ => digits(v),
@@ -103,6 +106,10 @@ fn digits(v: f64) -> String {
 /// A limit: `2 % or 2 segments`.
 pub fn limit(metric: Metric, limit: Limit) -> String {
     match limit {
+        Limit::Chance { relative, absolute } => {
+            let near = self::limit(metric, Limit::Near { relative, absolute });
+            format!("{near}, or intervals overlap")
+        }
         Limit::Near { relative, absolute } => {
             let mut parts = Vec::new();
             if relative > 0.0 {
@@ -151,6 +158,10 @@ pub fn load(d: &Deviation) -> Option<f64> {
     let apart = (s - o).abs();
     let allowed = match limit {
         Limit::Near { relative, absolute } => (relative * o.abs()).max(absolute),
+        Limit::Chance { relative, absolute } => {
+            let chance = d.half_widths.map_or(0.0, |(a, b)| a + b);
+            (relative * o.abs()).max(absolute).max(chance)
+        }
         Limit::Overlap => d.half_widths.map_or(0.0, |(a, b)| a + b),
         Limit::Same => 0.0,
     };

@@ -9,12 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use fullpipe_calibrate::causes::{Causes, Surprises};
-use fullpipe_calibrate::cell::{self, Cell, Kind};
+use fullpipe_calibrate::cell::{self, Cell, Kind, Model};
 use fullpipe_calibrate::compare::{Comparison, Metric, compare};
 use fullpipe_calibrate::reference::{self, Run};
 use fullpipe_calibrate::report::{self, Results};
-use fullpipe_calibrate::simulated::{self, Model};
-use fullpipe_calibrate::{docs, figure};
+use fullpipe_calibrate::{docs, figure, simulated};
 
 struct Both {
     cells: Vec<Cell>,

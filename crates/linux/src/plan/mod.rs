@@ -210,7 +210,7 @@ fn below(p: f64) -> u64 {
 
 /// Where in a tick the run begins: flows do not know a kernel's ticks. Half a microsecond is what
 /// timers are late anyway.
-fn phase(seed: u64) -> Span {
+pub fn phase(seed: u64) -> Span {
     Span::from_micros(derive_seed(seed, "tick") % 4000)
 }
 

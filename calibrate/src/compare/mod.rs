@@ -11,16 +11,27 @@
 //! | pair | share of each flow, mean of the runs | 5 percentage points of the link |
 //! | | winner | the same |
 //! | many | as single, goodput, losses and retransmissions summed, RTT averaged; no first loss | |
+//! | queue, ecn, outage, | goodput, mean RTT of each flow | 5 %, or the intervals of the repeats |
+//! | reorder, acks, reverse | loss events, retransmissions | 15 % or 2, or the intervals |
+//! | transfer | completion time | 2 % |
+//! | | retransmissions | 15 % or 2 |
+//!
+//! Where both sides draw random numbers, or microseconds do, a cell has several runs, and their
+//! means may differ by as much as chance explains: the 95 % intervals overlap.
 //!
 //! A limit belongs to the inside. What has no limit is told all the same.
+
+mod judge;
+mod limit;
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use statrs::distribution::{ContinuousCDF, StudentsT};
+
+pub use judge::interval;
+pub use limit::{EVENTS, FIRST_LOSS, GOODPUT, Limit, SHARE};
 
 use crate::cell::{Cell, Kind};
-use crate::measure::{Measure, mean};
 use crate::reference::Run;
 
 /// A quantity that is compared between the simulator and the kernel.
@@ -49,23 +60,8 @@ pub enum Metric {
     Share,
     /// Number of the flow with the larger goodput.
     Winner,
-}
-
-/// How far apart two values may be.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Limit {
-    /// This part of the reference, or this much, whichever is larger.
-    Near {
-        /// Part of the reference.
-        relative: f64,
-        /// Absolute limit, in the metric's unit.
-        absolute: f64,
-    },
-    /// The 95 % intervals have a value in common.
-    Overlap,
-    /// No difference.
-    Same,
+    /// Time of a finite transfer, s.
+    Completion,
 }
 
 /// A metric of both sides.
@@ -125,53 +121,6 @@ pub struct Comparison {
     pub metrics: Vec<(Kind, Metric, Fraction)>,
 }
 
-/// Limit of goodput.
-pub const GOODPUT: Limit = relative(0.02);
-/// Limit of the mean RTT.
-pub const RTT: Limit = relative(0.04);
-/// Limit of the window at the first loss, segments.
-pub const FIRST_LOSS: Limit = Limit::Near {
-    relative: 0.02,
-    absolute: 2.0,
-};
-/// Limit of loss events and retransmissions.
-pub const EVENTS: Limit = Limit::Near {
-    relative: 0.15,
-    absolute: 2.0,
-};
-/// Limit of a share, percentage points of the link.
-pub const SHARE: Limit = Limit::Near {
-    relative: 0.0,
-    absolute: 5.0,
-};
-
-const fn relative(relative: f64) -> Limit {
-    Limit::Near {
-        relative,
-        absolute: 0.0,
-    }
-}
-
-impl Limit {
-    /// True if two values, and for [`Limit::Overlap`] their intervals, are within the limit. What
-    /// happened on one side alone is outside.
-    fn holds(self, oracle: Option<f64>, sim: Option<f64>, half_widths: Option<(f64, f64)>) -> bool {
-        let (oracle, sim) = match (oracle, sim) {
-            (Some(o), Some(s)) => (o, s),
-            (None, None) => return true,
-            _ => return false,
-        };
-        let apart = (sim - oracle).abs();
-        match self {
-            Self::Near { relative, absolute } => {
-                apart <= (relative * oracle.abs()).max(absolute) + ROUNDING * oracle.abs()
-            }
-            Self::Overlap => half_widths.is_some_and(|(a, b)| apart <= a + b),
-            Self::Same => oracle == sim,
-        }
-    }
-}
-
 impl Deviation {
     fn new(metric: Metric, oracle: Option<f64>, sim: Option<f64>, limit: Option<Limit>) -> Self {
         Self {
@@ -202,7 +151,7 @@ pub fn compare(cells: &[Cell], oracle: &[Run], sim: &[Run]) -> Comparison {
     for cell in cells {
         let id = cell.id();
         match (oracle.get(id.as_str()), sim.get(id.as_str())) {
-            (Some(o), Some(s)) => verdicts.push(judge(cell, o, s)),
+            (Some(o), Some(s)) => verdicts.push(judge::judge(cell, o, s)),
             _ => missing.push(id),
         }
     }
@@ -246,177 +195,12 @@ fn by_cell(runs: &[Run]) -> BTreeMap<&str, Vec<&Run>> {
     map
 }
 
-fn judge(cell: &Cell, oracle: &[&Run], sim: &[&Run]) -> Verdict {
-    let deviations = match cell.kind {
-        Kind::Single => single(&oracle[0].flows[0].measure, &sim[0].flows[0].measure),
-        Kind::Many => {
-            let mut all = single(&sum(oracle[0]), &sum(sim[0]));
-            all.retain(|d| !matches!(d.metric, Metric::FirstLossTime | Metric::FirstLossWindow));
-            all
-        }
-        Kind::Pair => pair(cell, oracle, sim),
-        Kind::Loss => random(oracle, sim),
-    };
-    let rmse = match cell.kind {
-        // Two lives under different losses do not resemble each other.
-        Kind::Loss => Vec::new(),
-        _ => oracle[0]
-            .flows
-            .iter()
-            .zip(&sim[0].flows)
-            .filter_map(|(o, s)| {
-                let first = |m: &Measure| m.first_loss_s;
-                let shift = first(&s.measure).zip(first(&o.measure));
-                let shift_ms = shift.map_or(0.0, |(s, o)| (s - o) * 1e3);
-                o.curve.as_ref()?.rmse(s.curve.as_ref()?, shift_ms)
-            })
-            .collect(),
-    };
-    Verdict {
-        cell: cell.id(),
-        kind: cell.kind,
-        inside: deviations.iter().all(|d| d.inside),
-        deviations,
-        rmse,
-    }
-}
-
-fn single(o: &Measure, s: &Measure) -> Vec<Deviation> {
-    let all = |metric, of: &dyn Fn(&Measure) -> Option<f64>, limit| {
-        Deviation::new(metric, of(o), of(s), limit)
-    };
-    vec![
-        all(Metric::Goodput, &|m| Some(m.goodput_mbit), Some(GOODPUT)),
-        all(Metric::RttMean, &|m| Some(m.rtt_mean_ms), Some(RTT)),
-        all(Metric::RttP95, &|m| Some(m.rtt_p95_ms), None),
-        all(Metric::CwndMean, &|m| Some(m.cwnd_mean), None),
-        all(Metric::FirstLossTime, &|m| m.first_loss_s, None),
-        all(
-            Metric::FirstLossWindow,
-            &|m| m.first_loss_cwnd,
-            Some(FIRST_LOSS),
-        ),
-        all(
-            Metric::LossEvents,
-            &|m| Some(m.loss_events as f64),
-            Some(EVENTS),
-        ),
-        all(
-            Metric::Retransmits,
-            &|m| Some(m.retransmits as f64),
-            Some(EVENTS),
-        ),
-        all(Metric::Timeouts, &|m| Some(m.timeouts as f64), None),
-    ]
-}
-
-/// All flows as one: sums, and the mean of the RTTs.
-fn sum(run: &Run) -> Measure {
-    let flows = || run.flows.iter().map(|f| &f.measure);
-    let n = run.flows.len() as f64;
-    Measure {
-        goodput_mbit: flows().map(|m| m.goodput_mbit).sum(),
-        cwnd_mean: flows().map(|m| m.cwnd_mean).sum(),
-        rtt_mean_ms: flows().map(|m| m.rtt_mean_ms).sum::<f64>() / n,
-        rtt_p95_ms: flows().map(|m| m.rtt_p95_ms).sum::<f64>() / n,
-        loss_events: flows().map(|m| m.loss_events).sum(),
-        retransmits: flows().map(|m| m.retransmits).sum(),
-        timeouts: flows().map(|m| m.timeouts).sum(),
-        first_loss_s: None,
-        first_loss_cwnd: None,
-    }
-}
-
-/// Shares are means over the runs; the other metrics are those of the first.
-fn pair(cell: &Cell, oracle: &[&Run], sim: &[&Run]) -> Vec<Deviation> {
-    let rate = f64::from(cell.path.rate_mbit);
-    let shares = |runs: &[&Run], i: usize| -> Vec<f64> {
-        let of = |r: &&Run| 100.0 * r.flows[i].measure.goodput_mbit / rate;
-        runs.iter().map(of).collect()
-    };
-    let share = |runs: &[&Run], i: usize| mean(&shares(runs, i));
-    let winner = |runs: &[&Run]| f64::from(u8::from(share(runs, 1) > share(runs, 0)));
-    let mut all = vec![Deviation::new(
-        Metric::Winner,
-        Some(winner(oracle)),
-        Some(winner(sim)),
-        Some(Limit::Same),
-    )];
-    for flow in 0..cell.flows.len() {
-        let (o, s) = (
-            interval(&shares(oracle, flow)),
-            interval(&shares(sim, flow)),
-        );
-        all.push(Deviation {
-            flow: Some(flow),
-            half_widths: Some((o.1, s.1)),
-            ..Deviation::new(Metric::Share, Some(o.0), Some(s.0), Some(SHARE))
-        });
-        let (o, s) = (&oracle[0].flows[flow].measure, &sim[0].flows[flow].measure);
-        all.extend(single(o, s).into_iter().map(|d| Deviation {
-            flow: Some(flow),
-            limit: None,
-            inside: true,
-            ..d
-        }));
-    }
-    all
-}
-
-fn random(oracle: &[&Run], sim: &[&Run]) -> Vec<Deviation> {
-    type Column = (Metric, fn(&Measure) -> f64);
-    let columns: [Column; 6] = [
-        (Metric::CwndMean, |m| m.cwnd_mean),
-        (Metric::Goodput, |m| m.goodput_mbit),
-        (Metric::RttMean, |m| m.rtt_mean_ms),
-        (Metric::LossEvents, |m| m.loss_events as f64),
-        (Metric::Retransmits, |m| m.retransmits as f64),
-        (Metric::Timeouts, |m| m.timeouts as f64),
-    ];
-    columns
-        .into_iter()
-        .map(|(metric, of)| {
-            let values = |runs: &[&Run]| -> Vec<f64> {
-                runs.iter().map(|r| of(&r.flows[0].measure)).collect()
-            };
-            let (o, s) = (interval(&values(oracle)), interval(&values(sim)));
-            let half_widths = Some((o.1, s.1));
-            let limit = (metric == Metric::CwndMean).then_some(Limit::Overlap);
-            Deviation {
-                metric,
-                flow: None,
-                oracle: Some(o.0),
-                sim: Some(s.0),
-                half_widths,
-                limit,
-                inside: limit.is_none_or(|l| l.holds(Some(o.0), Some(s.0), half_widths)),
-            }
-        })
-        .collect()
-}
-
-/// Mean and half the width of Student's 95 % interval; the width of fewer than two values is zero.
-pub fn interval(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let m = mean(values);
-    if values.len() < 2 {
-        return (m, 0.0);
-    }
-    let variance = values.iter().map(|v| (v - m) * (v - m)).sum::<f64>() / (n - 1.0);
-    let t = StudentsT::new(0.0, 1.0, n - 1.0).map_or(f64::INFINITY, |d| d.inverse_cdf(0.975));
-    (m, t * (variance / n).sqrt())
-}
-
-/// A value exactly on a limit is inside, whatever the last bit of the product says.
-const ROUNDING: f64 = 1e-12;
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cell;
-    use crate::measure::Curve;
-    use crate::observed::Counters;
-    use crate::reference::FlowResult;
+    use crate::measure::{Curve, Measure};
+    use crate::reference::{Counters, FlowResult};
 
     fn measured() -> Measure {
         Measure {
@@ -429,6 +213,7 @@ mod tests {
             timeouts: 0,
             first_loss_s: Some(1.0),
             first_loss_cwnd: Some(500.0),
+            completed_s: Some(2.0),
         }
     }
 
@@ -437,6 +222,7 @@ mod tests {
             cell: cell.to_owned(),
             repeat: 0,
             kernel: String::new(),
+            hz: 250,
             command: String::new(),
             counters: Counters::new(),
             flows: measures
@@ -550,6 +336,42 @@ mod tests {
         };
         assert!(inside(2.0 * half - 1e-9));
         assert!(!inside(2.0 * half + 1e-9));
+    }
+
+    #[test]
+    fn a_condition_allows_five_percent_or_what_chance_explains() {
+        let verdict = |id: &str, goodputs: &[f64], sims: &[f64]| {
+            let cell = cell::of(id).unwrap();
+            let runs = |values: &[f64]| -> Vec<Run> {
+                let of = |goodput_mbit: &f64| Measure {
+                    goodput_mbit: *goodput_mbit,
+                    ..measured()
+                };
+                values.iter().map(|v| run(id, &[of(v)])).collect()
+            };
+            compare(&[cell], &runs(goodputs), &runs(sims)).verdicts[0].inside
+        };
+        let codel = "cubic-20x30-b4-codel@6.1";
+        assert!(verdict(codel, &[100.0], &[105.0]));
+        assert!(!verdict(codel, &[100.0], &[105.1]));
+        let red = "cubic-20x30-b4-red@6.1";
+        let (low, high) = ([90.0, 100.0, 110.0], [100.0, 110.0, 120.0]);
+        assert!(verdict(red, &low, &high));
+        assert!(!verdict(red, &[99.9, 100.0, 100.1], &[105.9, 106.0, 106.1]));
+    }
+
+    #[test]
+    fn transfers_are_judged_by_their_time() {
+        let cell = cell_of(Kind::Transfer);
+        let inside = |completed_s: Option<f64>| {
+            let m = Measure {
+                completed_s,
+                ..measured()
+            };
+            let (o, s) = (run(&cell.id(), &[measured()]), run(&cell.id(), &[m]));
+            compare(std::slice::from_ref(&cell), &[o], &[s]).verdicts[0].inside
+        };
+        assert!(inside(Some(2.04)) && !inside(Some(2.05)) && !inside(None));
     }
 
     #[test]
