@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use fullpipe_calibrate::causes::{Causes, Surprises};
-use fullpipe_calibrate::cell::{self, Cell, Kind, Model};
-use fullpipe_calibrate::compare::{Comparison, Metric, compare};
+use fullpipe_calibrate::cell::{self, Cell, Kernel, Kind, Model};
+use fullpipe_calibrate::compare::{Comparison, Fraction, Metric, compare};
 use fullpipe_calibrate::reference::{self, Run};
 use fullpipe_calibrate::report::{self, Results};
 use fullpipe_calibrate::{docs, figure, simulated};
@@ -61,7 +61,16 @@ fn the_simulator_is_within_its_limits() {
     let both = both();
     let c = &both.comparison;
     assert!(c.missing.is_empty(), "no reference: {:?}", c.missing);
-    for kind in [Kind::Single, Kind::Loss] {
+    // Behind active queues and under reordering the simulator is not there yet.
+    let close = [
+        Kind::Single,
+        Kind::Loss,
+        Kind::Outage,
+        Kind::Acks,
+        Kind::Reverse,
+        Kind::Transfer,
+    ];
+    for kind in close {
         let inside = c.cells[&kind];
         assert!(inside.value() >= 0.9, "{kind}: {inside:?}");
     }
@@ -74,14 +83,14 @@ fn the_simulator_is_within_its_limits() {
 }
 
 #[test]
-fn every_deviation_has_a_cause_and_every_cause_a_deviation() {
+fn every_cause_has_a_deviation_and_those_of_long_cells_have_causes() {
     let both = both();
     both.causes.check(&both.comparison).unwrap();
     let unexplained: Vec<String> = both
         .causes
         .explain(&both.comparison)
         .iter()
-        .filter(|o| o.causes.is_empty())
+        .filter(|o| o.causes.is_empty() && Kernel::of(&o.verdict.cell) == Kernel::Hz100)
         .map(|o| format!("{} {:?}", o.verdict.cell, o.deviation.metric))
         .collect();
     assert!(unexplained.is_empty(), "{unexplained:#?}");
@@ -136,7 +145,15 @@ fn docs_file(name: &str) -> PathBuf {
 fn the_front_page_has_the_counts() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     let words = readme.split_whitespace().collect::<Vec<_>>().join(" ");
-    let of = |kind| both().comparison.cells[&kind];
+    let of = |kind| {
+        let verdicts = both().comparison.verdicts.iter();
+        let long = verdicts.filter(|v| v.kind == kind && Kernel::of(&v.cell) == Kernel::Hz100);
+        let long: Vec<bool> = long.map(|v| v.inside).collect();
+        Fraction {
+            inside: long.iter().filter(|inside| **inside).count(),
+            of: long.len(),
+        }
+    };
     let (single, loss, pair) = (of(Kind::Single), of(Kind::Loss), of(Kind::Pair));
     for phrase in [
         format!("{} of {} cells agree", single.inside, single.of),
