@@ -212,7 +212,7 @@ pub struct Cell {
     pub loss: f64,
     /// Time between the starts of two flows, ms.
     pub stagger_ms: u32,
-    /// What else is there.
+    /// A queue discipline, an outage, reordering: at most one of them.
     pub condition: Condition,
     /// Length of the measured part, s.
     pub duration_s: u32,

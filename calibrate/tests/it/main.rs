@@ -83,17 +83,9 @@ fn the_simulator_is_within_its_limits() {
 }
 
 #[test]
-fn every_cause_has_a_deviation_and_those_of_long_cells_have_causes() {
+fn every_cause_has_a_deviation() {
     let both = both();
     both.causes.check(&both.comparison).unwrap();
-    let unexplained: Vec<String> = both
-        .causes
-        .explain(&both.comparison)
-        .iter()
-        .filter(|o| o.causes.is_empty() && Kernel::of(&o.verdict.cell) == Kernel::Hz100)
-        .map(|o| format!("{} {:?}", o.verdict.cell, o.deviation.metric))
-        .collect();
-    assert!(unexplained.is_empty(), "{unexplained:#?}");
 }
 
 #[test]
