@@ -100,12 +100,12 @@ impl LimitTimes {
     }
 }
 
-/// Keeps the times. Only a change of the limit costs more than a comparison.
+/// The present limit, and since when. Only a change costs more than a comparison: the times stand
+/// elsewhere.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chronograph {
     limit: Limit,
     since: Time,
-    times: LimitTimes,
 }
 
 impl Chronograph {
@@ -113,7 +113,6 @@ impl Chronograph {
         Self {
             limit: Limit::Network,
             since: Time::ZERO,
-            times: LimitTimes::default(),
         }
     }
 
@@ -124,21 +123,20 @@ impl Chronograph {
 
     /// From now on this is the limit.
     #[inline(always)]
-    pub(crate) fn note(&mut self, now: Time, limit: Limit) {
+    pub(crate) fn note(&mut self, now: Time, limit: Limit, times: &mut LimitTimes) {
         if limit != self.limit {
-            self.change(now, limit);
+            self.change(now, limit, times);
         }
     }
 
     #[cold]
-    fn change(&mut self, now: Time, limit: Limit) {
-        self.times = self.until(now);
+    fn change(&mut self, now: Time, limit: Limit, times: &mut LimitTimes) {
+        *times = self.until(now, *times);
         (self.limit, self.since) = (limit, now);
     }
 
-    /// The times until `now`.
-    pub(crate) fn until(&self, now: Time) -> LimitTimes {
-        let mut times = self.times;
+    /// `times`, which end with the last change, until `now`.
+    pub(crate) fn until(&self, now: Time, mut times: LimitTimes) -> LimitTimes {
         let of = &mut times.0[self.limit as usize];
         *of = *of + now.saturating_since(self.since);
         times
@@ -153,12 +151,12 @@ mod tests {
     #[test]
     fn times_add_up() {
         let at = |ms| Time::ZERO + Span::from_millis(ms);
-        let mut c = Chronograph::new();
+        let (mut c, mut t) = (Chronograph::new(), LimitTimes::default());
         c.start(at(10));
-        c.note(at(30), Limit::LocalQueue);
-        c.note(at(35), Limit::LocalQueue);
-        c.note(at(60), Limit::Application);
-        let (early, late) = (c.until(at(60)), c.until(at(100)));
+        c.note(at(30), Limit::LocalQueue, &mut t);
+        c.note(at(35), Limit::LocalQueue, &mut t);
+        c.note(at(60), Limit::Application, &mut t);
+        let (early, late) = (c.until(at(60), t), c.until(at(100), t));
         assert_eq!(late.total(), Span::from_millis(90));
         assert_eq!(late.of(Limit::Network), Span::from_millis(20));
         assert_eq!(late.of(Limit::LocalQueue), Span::from_millis(30));

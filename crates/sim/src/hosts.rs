@@ -41,6 +41,8 @@ pub struct In {
     forward: Box<[u32]>,
     /// Bytes of an ACK.
     header: u16,
+    /// The first link of data is an interface of the sender's host.
+    local_queue: bool,
     /// ACKs sent, less those lost and less segments that arrived.
     inside: i64,
 }
@@ -101,11 +103,10 @@ impl Hosts {
         }
     }
 
-    /// A segment has crossed its first link, which may be its host's own interface.
-    #[inline]
+    /// A segment has crossed the interface of its host.
     fn leave_host(&mut self, now: Time, slot: u32, net: &mut Net) {
         let sender = &mut self.host.senders[slot as usize];
-        if sender.outlet.local_queue && sender.left_queue() {
+        if sender.left_queue() {
             let ways = &mut self.ways;
             Attached { net, ways }.ready(now, slot, sender, &mut self.host.classes);
         }
@@ -237,7 +238,7 @@ impl Ends for Hosts {
             Body::Segment { .. } => {
                 let receiver = &mut self.host.receivers[slot as usize];
                 if let Some(&link) = receiver.inlet.forward.get(packet.hop as usize) {
-                    let leaves = packet.hop == 1;
+                    let leaves = packet.hop == 1 && receiver.inlet.local_queue;
                     self.pass_on(now, link, packet, net);
                     if leaves {
                         self.leave_host(now, slot, net);
@@ -505,6 +506,7 @@ impl Network for Attached<'_> {
             first: f.back[0] as u32,
             forward: links(&f.forward),
             header: f.sender.header as u16,
+            local_queue: f.local_queue,
             inside: 0,
         })
     }

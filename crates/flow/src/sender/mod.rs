@@ -88,6 +88,7 @@ pub struct Sender<C = Stack> {
     recovery: Recovery,
     cc: C,
     validation: WindowValidation,
+    limited: LimitTimes,
     cfg: SenderConfig,
 }
 
@@ -121,6 +122,7 @@ impl<C: Controller> Sender<C> {
             ecn: Ecn::new(cfg.ecn),
             usage: Usage::default(),
             chronograph: Chronograph::new(),
+            limited: LimitTimes::default(),
             small_queue: SmallQueue::new(),
             validation: WindowValidation::new(cfg.window.validation),
             artificial: Artificial::new(cfg.artificial_loss.clone(), seed),
@@ -252,7 +254,7 @@ impl<C: Controller> Sender<C> {
         }
         // The local queue held the sender back, not the window: it must not grow for this.
         self.note_usage(false);
-        self.chronograph.note(now, Limit::LocalQueue);
+        self.note_limit(now, Limit::LocalQueue);
         self.unsend(segment);
         match self.cfg.host.local_drop {
             LocalDrop::Ignore => {}
@@ -283,12 +285,12 @@ impl<C: Controller> Sender<C> {
     /// (`tcp_cwnd_validate`) and RFC 7661.
     pub fn yielded(&mut self, now: Time) {
         self.note_usage(false);
-        self.chronograph.note(now, Limit::LocalQueue);
+        self.note_limit(now, Limit::LocalQueue);
     }
 
     /// How long each limit has held the flow back, from its start until `now`.
     pub fn limit_times(&self, now: Time) -> LimitTimes {
-        self.chronograph.until(now)
+        self.chronograph.until(now, self.limited)
     }
 
     /// The congestion controller.
@@ -380,6 +382,12 @@ impl<C: Controller> Sender<C> {
     #[inline]
     fn note_usage(&mut self, limited: bool) {
         self.usage.note(limited, self.board.una(), self.board.nxt());
+    }
+
+    /// From now on this is what holds the sender back.
+    #[inline(always)]
+    fn note_limit(&mut self, now: Time, limit: Limit) {
+        self.chronograph.note(now, limit, &mut self.limited);
     }
 
     /// Logs a change of the window, which was `before`, segments.

@@ -55,7 +55,7 @@ impl<C: Controller> Sender<C> {
     #[inline(always)]
     fn note_window_limit(&mut self, now: Time) {
         self.note_usage(true);
-        self.chronograph.note(now, self.budget.limit());
+        self.note_limit(now, self.budget.limit());
     }
 
     /// Nothing is to be probed, and neither pacer nor trains have a say.
@@ -92,7 +92,7 @@ impl<C: Controller> Sender<C> {
                 true => Limit::Rate,
                 false => Limit::Pacing,
             };
-            self.chronograph.note(now, limit);
+            self.note_limit(now, limit);
             return None;
         }
         self.pacer.gate(false);
@@ -233,7 +233,7 @@ impl<C: Controller> Sender<C> {
         if holds {
             self.pacer.gate(false);
             self.note_usage(false);
-            self.chronograph.note(now, Limit::LocalQueue);
+            self.note_limit(now, Limit::LocalQueue);
         }
         holds
     }
@@ -351,7 +351,7 @@ impl<C: Controller> Sender<C> {
             true => Limit::ReceiveWindow,
             false => Limit::Application,
         };
-        self.chronograph.note(now, limit);
+        self.note_limit(now, limit);
         None
     }
 
