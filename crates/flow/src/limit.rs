@@ -138,7 +138,7 @@ impl Chronograph {
     /// `times`, which end with the last change, until `now`.
     pub(crate) fn until(&self, now: Time, mut times: LimitTimes) -> LimitTimes {
         let of = &mut times.0[self.limit as usize];
-        *of = *of + now.saturating_since(self.since);
+        *of += now.saturating_since(self.since);
         times
     }
 }

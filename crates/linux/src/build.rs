@@ -235,7 +235,7 @@ fn stamp(source: &Path, hz: u32) -> Option<String> {
     ))
 }
 
-/// In the tree.
+/// Name of the file in a tree that holds the `stamp` it was made with.
 const STAMP: &str = "fullpipe.stamp";
 
 /// The driver, in its place; and what a build of a module that was killed has left is gone.

@@ -169,7 +169,7 @@ impl Pacer {
                     let late = now.saturating_since(self.next);
                     self.next = self.next.max(now);
                     if number >= UNPACED {
-                        self.next = self.next + gap.saturating_sub(late.min(gap / 2));
+                        self.next += gap.saturating_sub(late.min(gap / 2));
                     }
                 }
             }

@@ -434,7 +434,7 @@ impl<C: Controller> Sender<C> {
 /// Bytes that a train may have beyond a millisecond of the rate: all of an offload's at RTTs below
 /// 512 us, half as many for each 512 us more (Linux `tcp_tso_autosize`, `tcp_tso_rtt_log` 9).
 fn small_rtt_bonus(min_rtt: Span) -> f64 {
-    match min_rtt.as_nanos() / 1000 >> 9 {
+    match (min_rtt.as_nanos() / 1000) >> 9 {
         halvings @ 0..32 => f64::from(GSO_MAX >> halvings),
         _ => 0.0,
     }

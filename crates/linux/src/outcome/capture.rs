@@ -13,7 +13,7 @@ pub(super) struct Capture {
     rows: Vec<CaptureRow>,
 }
 
-/// What its SYNs said.
+/// Options and first numbers of a connection, from its SYNs.
 #[derive(Clone, Copy, Default)]
 struct Connection {
     mss: u32,

@@ -42,7 +42,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// That of a run.
+    /// Drawn from the seed of the run.
     pub fn of(spec: &RunSpec) -> Self {
         let classes = spec.arrivals.iter();
         let cross = spec.cross.iter();
