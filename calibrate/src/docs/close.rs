@@ -55,8 +55,8 @@ fn row(p: &mut String, c: &Comparison, kind: Kind, metric: Option<Metric>) {
         Some(m) => {
             let mut limited = v.deviations.iter().filter(|d| d.metric == m);
             limited.any(|d| d.limit.is_some()).then(|| {
-                let all = v.deviations.iter().filter(|d| d.metric == m);
-                all.fold(true, |inside, d| inside && d.inside)
+                let mut all = v.deviations.iter().filter(|d| d.metric == m);
+                all.all(|d| d.inside)
             })
         }
     };

@@ -35,11 +35,11 @@ pub fn perturbed(spec: &RunSpec, nth: u32) -> RunSpec {
     // 16 of them: at most 0.915 ms, no multiple of a tick or of a packet time.
     let later = Span::from_micros(61) * u64::from(nth);
     for f in &mut spec.flows {
-        f.start = f.start + later;
+        f.start += later;
     }
     let longer = Span::from_micros(u64::from(nth));
     if let Some(link) = spec.links.first_mut() {
-        link.delay = link.delay + longer;
+        link.delay += longer;
         for change in &mut link.schedule {
             change.delay = change.delay.map(|d| d + longer);
         }

@@ -96,22 +96,8 @@ fn subjects(scenario: &Scenario) -> Vec<Vec<String>> {
 /// Worlds in which these flows have another stack.
 fn other_stacks(scenario: &Scenario, flows: &[String]) -> Vec<World> {
     let of = flows.join(", ");
-    let swaps: &[(&str, &dyn Fn(&StackSpec) -> Option<String>)] = &[
-        ("standard TCP in its place", &|_| Some("reno".to_owned())),
-        ("a law that no loss impresses", &|_| {
-            Some(UNMOVED.to_owned())
-        }),
-        ("a nonsense law", &|_| Some(NONSENSE.to_owned())),
-        ("decreases a fifth larger", &|stack| decrease(stack, 1.2)),
-        ("decreases a fifth smaller", &|stack| decrease(stack, 0.8)),
-        ("plain slow start", &|stack| without(stack, Kind::StartUp)),
-        ("the first window in one burst", &|stack| {
-            without(stack, Kind::Sending)
-        }),
-        ("not paced", &|stack| without(stack, Kind::Pacing)),
-    ];
     let mut all = Vec::new();
-    for (about, other) in swaps {
+    for (about, other) in SWAPS {
         let mut keys = Vec::new();
         for case in &scenario.cases {
             let here = case.flows.iter().filter(|f| flows.contains(&f.name));
@@ -195,6 +181,22 @@ fn without_parts(scenario: &Scenario) -> Vec<World> {
     }
     all
 }
+
+/// What another stack is called, and how it follows from the scenario's; `None`: no other one.
+type Swap = (&'static str, fn(&StackSpec) -> Option<String>);
+
+const SWAPS: &[Swap] = &[
+    ("standard TCP in its place", |_| Some("reno".to_owned())),
+    ("a law that no loss impresses", |_| Some(UNMOVED.to_owned())),
+    ("a nonsense law", |_| Some(NONSENSE.to_owned())),
+    ("decreases a fifth larger", |stack| decrease(stack, 1.2)),
+    ("decreases a fifth smaller", |stack| decrease(stack, 0.8)),
+    ("plain slow start", |stack| without(stack, Kind::StartUp)),
+    ("the first window in one burst", |stack| {
+        without(stack, Kind::Sending)
+    }),
+    ("not paced", |stack| without(stack, Kind::Pacing)),
+];
 
 /// Grows by 40 segments in a round trip and keeps a tenth of the window at a loss.
 const NONSENSE: &str = "aimd(increase=40,decrease=0.9)";
