@@ -5,7 +5,7 @@ use fullpipe_cc::{AckEvent, CongestionKind, Controller, IdleEvent, Stamps};
 use fullpipe_units::{Span, Time};
 
 use super::Sender;
-use super::recovery::{Irregular, PrrAck, Verdict};
+use super::recovery::{Irregular, PrrAck, Verdict, trusted};
 use super::rtt::RttUpdate;
 use super::scoreboard::{Delivered, Sent};
 use crate::config::{Detector, RttSample};
@@ -50,7 +50,10 @@ impl<C: Controller> Sender<C> {
     /// Nothing to look at but the cumulative number.
     #[inline]
     fn is_plain(&self, ack: &Ack) -> bool {
-        self.recovery.is_open() && self.board.is_untouched() && ack.sacks.is_empty()
+        self.recovery.is_open()
+            && self.board.is_untouched()
+            && ack.sacks.is_empty()
+            && !self.timers.reorder_is_on()
     }
 
     /// A cumulative ACK in an open, clean window.
@@ -60,8 +63,7 @@ impl<C: Controller> Sender<C> {
         let mut event = self.digest(now, ack, opening, &d);
         self.cc.on_delivery(&event);
         if let Some((seq, newest)) = &d.newest {
-            self.recovery
-                .on_plain_ack(now, (*seq, newest), self.rtt.min());
+            self.recovery.on_plain_ack(now, (*seq, newest));
         }
         self.conclude(opening, &mut event);
         self.rearm(now, true);
@@ -78,7 +80,11 @@ impl<C: Controller> Sender<C> {
         self.timers.begin_ack();
         let prior_fack = self.board.fack();
         let scoreboard = self.board.sacked_out() > 0;
-        let mut d = Delivered::default();
+        let echo = self.echo(ack, advanced);
+        let mut d = Delivered {
+            trusted: trusted(now, echo, self.rtt.min()),
+            ..Delivered::default()
+        };
         let dsack = self.update_scoreboard(ack, advanced, &mut d);
         let mut event = self.digest(now, ack, opening, &d);
         self.cc.on_delivery(&event);
@@ -88,7 +94,7 @@ impl<C: Controller> Sender<C> {
             advanced,
             window_update: opening.window_update,
             dsack,
-            echo: self.echo(ack, advanced),
+            echo,
             una: opening.una,
             scoreboard,
             delivered: &d,
@@ -296,14 +302,16 @@ impl<C: Controller> Sender<C> {
             }
             Verdict::Doubtful => return self.recovery.doubt(),
         }
-        if self.recovery.probe_repaired_loss(ir, &self.board) {
+        if self.recovery.probe_repaired_loss(ir) {
             self.reduce(now, CongestionKind::Loss, 0, event);
         }
         let new_data = self.board.nxt() < self.limits.end();
-        if self
-            .recovery
-            .shows_spurious_timeout(ir, &self.board, new_data)
-        {
+        if self.recovery.shows_spurious_timeout(
+            ir,
+            &self.board,
+            new_data,
+            self.record.counts().sent,
+        ) {
             self.undo_reduction(now, true);
             open = true;
         }

@@ -204,3 +204,161 @@ fn recover_fs_counts_a_probe_once() {
         ..History::plain()
     });
 }
+
+/// RFC 8985 section 6.2 step 5: the reordering timer waits for the last suspect.
+#[test]
+fn the_reordering_timer_waits_for_the_last_suspect() {
+    agree(&History {
+        old_timer: true,
+        law: law::Kind::Reno,
+        window: 4,
+        transfer: 24,
+        host: Host {
+            every: 4,
+            wait_us: 300000,
+            ..History::plain().host
+        },
+        fates: fates(
+            &[
+                (23, Fate::Drop),
+                (24, Fate::Drop),
+                (25, Fate::Drop),
+                (28, Fate::Drop),
+            ],
+            &[(3, Fate::Drop)],
+        ),
+        ..History::plain()
+    });
+}
+
+/// RFC 8985 section 6.2 step 2 goes through all segments that an ACK delivers: one that is
+/// ambiguous does not hide the others.
+#[test]
+fn an_ambiguous_retransmission_hides_no_other_delivery() {
+    agree(&History {
+        reduction: Reduction::Immediate,
+        tlp: true,
+        undo: true,
+        law: law::Kind::Reno,
+        window: 1,
+        transfer: 4,
+        host: Host {
+            every: 4,
+            echo: Echo::Recent,
+            ..History::plain().host
+        },
+        fates: fates(
+            &[
+                (1, Fate::Late(1780000)),
+                (2, Fate::Drop),
+                (3, Fate::Late(1580000)),
+                (4, Fate::Drop),
+            ],
+            &[],
+        ),
+        ..History::plain()
+    });
+}
+
+/// RFC 8985 section 7.4.2: a DSACK for the probe counts on an ACK that covers TLP.end_seq.
+#[test]
+fn a_duplicate_probe_counts_when_its_segment_is_acknowledged() {
+    agree(&History {
+        tlp: true,
+        law: law::Kind::Reno,
+        window: 2,
+        transfer: 9,
+        delay_us: 300000,
+        host: Host {
+            every: 2,
+            dsack: true,
+            window: Some(4),
+            ..History::plain().host
+        },
+        fates: fates(
+            &[
+                (3, Fate::Late(1600000)),
+                (4, Fate::Late(1640000)),
+                (5, Fate::Late(1600000)),
+                (6, Fate::Late(1500000)),
+            ],
+            &[],
+        ),
+        ..History::plain()
+    });
+}
+
+/// RFC 9937 section 6.1: a new response begins a new episode.
+#[test]
+fn a_lost_retransmission_begins_an_episode_of_prr() {
+    agree(&History {
+        reduce_again: true,
+        window: 18,
+        transfer: 22,
+        fates: fates(&[(1, Fate::Drop), (5, Fate::Drop), (22, Fate::Drop)], &[]),
+        ..History::plain()
+    });
+}
+
+/// RFC 5682 section 3.1: in step 2 nothing but the first segment leaves, in step 2b two new ones.
+#[test]
+fn the_test_of_a_timeout_sends_one_segment_then_two() {
+    agree(&History {
+        detector: Detector::Sack,
+        frto: true,
+        window: 2,
+        transfer: 2,
+        fates: fates(&[(0, Fate::Drop), (1, Fate::Drop)], &[]),
+        ..History::plain()
+    });
+}
+
+/// RFC 3522 section 3.2 step 2: RetransmitTS is the stamp of the recovery's retransmission.
+#[test]
+fn eifel_compares_with_the_recoverys_own_retransmission() {
+    agree(&History {
+        detector: Detector::Sack,
+        reduction: Reduction::Immediate,
+        undo: true,
+        law: law::Kind::Reno,
+        transfer: 33,
+        delay_us: 1000,
+        gap_us: 1200,
+        host: Host {
+            echo: Echo::Recent,
+            ..History::plain().host
+        },
+        fates: fates(
+            &[
+                (4, Fate::Drop),
+                (18, Fate::Drop),
+                (21, Fate::Late(20000)),
+                (30, Fate::Drop),
+                (31, Fate::Drop),
+            ],
+            &[],
+        ),
+        ..History::plain()
+    });
+}
+
+/// RFC 8985 section 6.2 step 3: only segments out of order show reordering.
+#[test]
+fn an_undone_reduction_is_no_reordering() {
+    agree(&History {
+        undo: true,
+        window: 7,
+        transfer: 7,
+        delay_us: 1000,
+        gap_us: 1200,
+        host: Host {
+            echo: Echo::Recent,
+            ..History::plain().host
+        },
+        fates: fates(
+            &[(0, Fate::Late(6000)), (3, Fate::Drop), (5, Fate::Drop)],
+            &[],
+        ),
+        ..History::plain()
+    });
+}

@@ -73,7 +73,14 @@ fn both(spec: &RunSpec) -> (Seen, Seen, bool) {
             PacketKind::Data => sender.packet(),
             _ => sender.header,
         };
-        tie |= at != row.at && path.next_event() == Some(row.at);
+        if at != row.at {
+            // What is due before hides what is due now.
+            while path.next_event().is_some_and(|due| due < row.at) {
+                path.advance_by_one();
+            }
+            take(&mut path, &sent, &mut seen);
+            tie |= path.next_event() == Some(row.at);
+        }
         let datagram = Datagram {
             token: sent.len() as u64,
             kind,

@@ -36,7 +36,7 @@ fn table() -> String {
         );
     }
     t + &format!(
-        "| `var_NAME` | | the controller's own variables, as `fullpipe list stacks` explains them | | |\n\nWindows are kept to {SEGMENT_DECIMALS} decimals, variables to {VARIABLE_DECIMALS}.\n"
+        "| `var_NAME` | | the controller's own variables; those of BBR are in [bbr.md](bbr.md) | | |\n\nWindows are kept to {SEGMENT_DECIMALS} decimals, variables to {VARIABLE_DECIMALS}.\n"
     )
 }
 

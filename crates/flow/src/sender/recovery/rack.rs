@@ -16,6 +16,8 @@ pub struct Rack {
     reordering_seen: bool,
     mult: u64,
     persist: u32,
+    /// The last ACK widened the window.
+    widened: bool,
     /// `snd_nxt` when the window last widened for a DSACK: once per round.
     dsack_round: Option<u64>,
     /// A segment was delivered, or a reduction undone, since the last look for losses (Linux
@@ -43,6 +45,7 @@ impl Rack {
                 SpuriousRule::Rfc => PERSIST,
                 SpuriousRule::Linux => 0,
             },
+            widened: false,
             dsack_round: None,
             news: false,
             distance: DISTANCE,
@@ -51,16 +54,11 @@ impl Rack {
         }
     }
 
-    /// Step 2: the newest sent segment that this ACK delivered. `echo` is the echoed time stamp of
-    /// a cumulative ACK; a retransmission whose echo or RTT betrays the original is ignored.
+    /// Step 2: the newest sent segment that this ACK delivered, ambiguous retransmissions aside.
     #[inline]
-    pub fn advance(&mut self, now: Time, seq: u64, sent: &Sent, echo: Option<Time>, min_rtt: Span) {
-        let rtt = now.saturating_since(sent.xmit);
-        if sent.retransmitted() && (echo.is_some_and(|e| e < sent.xmit) || rtt < min_rtt) {
-            return;
-        }
+    pub fn advance(&mut self, now: Time, seq: u64, sent: &Sent) {
         self.news = true;
-        self.rtt = rtt;
+        self.rtt = now.saturating_since(sent.xmit);
         if (sent.xmit, seq) > (self.xmit, self.seq) {
             self.xmit = sent.xmit;
             self.seq = seq;
@@ -97,14 +95,11 @@ impl Rack {
         self.news = true;
     }
 
-    /// The timer waits for the last suspect.
-    pub fn waits_for_last(&self) -> bool {
-        self.by == SpuriousRule::Linux
-    }
-
-    /// Step 4: a DSACK widens the window once per round.
-    pub fn on_dsack(&mut self, una: u64, nxt: u64) {
-        if self.dsack_round.is_none_or(|end| una >= end) {
+    /// Step 4: a DSACK widens the window once per round. To be called for every ACK that may end a
+    /// recovery; `dsack`: it has one.
+    pub fn on_ack(&mut self, dsack: bool, una: u64, nxt: u64) {
+        self.widened = dsack && self.dsack_round.is_none_or(|end| una >= end);
+        if self.widened {
             self.dsack_round = Some(nxt);
             self.mult += 1;
             self.persist = PERSIST;
@@ -131,8 +126,12 @@ impl Rack {
         self.persist = (self.persist + 1).min(PERSIST);
     }
 
-    /// Leaving recovery lets a widened window fade after 16 of them.
+    /// Leaving fast or RTO recovery lets a widened window fade after 16 of them, but for those that
+    /// end with the ACK that widened it.
     pub fn on_recovery_exit(&mut self) {
+        if self.widened {
+            return;
+        }
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
             self.mult = 1;
@@ -173,6 +172,12 @@ const DISTANCE: u64 = 3;
 const MOST_DISTANCE: u64 = 300;
 /// Linux keeps the steps in a byte.
 const MOST_STEPS: u64 = 0xFF;
+/// A retransmission that left later than this may not be what was acknowledged (section 6.2 step
+/// 2): the echoed time stamp is older, or the RTT would be the smallest.
+pub(in crate::sender) fn trusted(now: Time, echo: Option<Time>, min_rtt: Span) -> Time {
+    let since = Time::ZERO + now.saturating_since(Time::ZERO).saturating_sub(min_rtt);
+    echo.map_or(since, |echo| echo.min(since))
+}
 
 #[cfg(test)]
 mod tests {
@@ -188,12 +193,17 @@ mod tests {
         assert_eq!(window(&rack), ms(20));
         let mut seen = Vec::new();
         for round in 1..=4 {
-            rack.on_dsack(round * 10, round * 10 + 10);
-            rack.on_dsack(round * 10 + 5, round * 10 + 15); // the same round: no effect
+            rack.on_ack(true, round * 10, round * 10 + 10);
+            rack.on_ack(true, round * 10 + 5, round * 10 + 15); // the same round: no effect
             seen.push(window(&rack));
         }
         assert_eq!(seen, [ms(40), ms(60), ms(80), ms(84)]);
-        for _ in 0..16 {
+        // A recovery that ends with the ACK that widens it does not count.
+        rack.on_ack(true, 60, 70);
+        rack.on_recovery_exit();
+        for recovery in 0..16 {
+            assert_eq!(window(&rack), ms(84), "{recovery}");
+            rack.on_ack(false, 65, 75);
             rack.on_recovery_exit();
         }
         assert_eq!(window(&rack), ms(20));
