@@ -126,17 +126,15 @@ pub struct RecoveryConfig {
     /// Whose F-RTO it is. By the RFC the first ACK that advances starts the test, and a timeout in
     /// a recovery does not (section 3.1 steps 1 and 2); by Linux any ACK of data that was not
     /// resent ends it, also a SACK that was under way when the timer went off
-    /// (`tcp_process_loss`). The RFC lets one segment leave before that ACK and two after it, Linux
-    /// as many as the window. With [`LossWindow::FlightPlusOne`] the RFC also spares what RACK's
-    /// reordering window spares (RFC 8985 section 6.3).
+    /// (`tcp_process_loss`).
     ///
     /// Default: [`SpuriousRule::Rfc`]; `linux`: [`SpuriousRule::Linux`].
     pub frto_by: SpuriousRule,
     /// Whose rules make of late segments and DSACKs how long RACK waits. By the RFC any DSACK
     /// widens its window (RFC 8985 section 6.2 step 4). By Linux (`net/ipv4/tcp_recovery.c`,
-    /// `tcp_input.c`) only once reordering was seen; and while the largest distance over which a
-    /// segment was overtaken is above three (`reordering`) the window grows on SACKs too
-    /// (`tcp_may_raise_cwnd`).
+    /// `tcp_input.c`) only once reordering was seen; the timer waits for the last suspect, not for
+    /// the first; and while the largest distance over which a segment was overtaken is above three
+    /// (`reordering`) the window grows on SACKs too (`tcp_may_raise_cwnd`).
     ///
     /// Default: [`SpuriousRule::Rfc`]; `linux`: [`SpuriousRule::Linux`].
     pub reordering_by: SpuriousRule,
@@ -168,10 +166,9 @@ pub struct RecoveryConfig {
     /// Default: true; `2003`: false; `linux`: false.
     pub reduce_on_lost_retransmission: bool,
     /// A retransmission lost after a timeout begins a fast recovery with a reduction of its own
-    /// (RFC 5681 section 4.3, Linux `tcp_fastretrans_alert`). Only [`Detector::Rack`] notices such
-    /// a loss.
+    /// (Linux `tcp_fastretrans_alert`).
     ///
-    /// Default: true; `2003`: false.
+    /// Default: false; `linux`: true.
     pub recover_from_loss: bool,
     /// A timeout in fast recovery reduces once more (RFC 5681 section 3.1). False, as in Linux
     /// (`tcp_enter_loss`): it does not, but the first one after an answered timeout does.
@@ -480,7 +477,7 @@ impl SenderConfig {
                 undo_by: SpuriousRule::Rfc,
                 loss_window: LossWindow::One,
                 reduce_on_lost_retransmission: true,
-                recover_from_loss: true,
+                recover_from_loss: false,
                 timeout_reduces_in_recovery: true,
             },
             rto: RtoConfig {
@@ -530,7 +527,6 @@ impl SenderConfig {
                     frto: false,
                     undo: false,
                     reduce_on_lost_retransmission: false,
-                    recover_from_loss: false,
                     ..modern.recovery
                 },
                 rto: RtoConfig {

@@ -5,7 +5,7 @@ use fullpipe_cc::{AckEvent, CongestionKind, Controller, IdleEvent, Stamps};
 use fullpipe_units::{Span, Time};
 
 use super::Sender;
-use super::recovery::{Irregular, PrrAck, Verdict, trusted};
+use super::recovery::{Irregular, PrrAck, Verdict};
 use super::rtt::RttUpdate;
 use super::scoreboard::{Delivered, Sent};
 use crate::config::{Detector, RttSample};
@@ -50,10 +50,7 @@ impl<C: Controller> Sender<C> {
     /// Nothing to look at but the cumulative number.
     #[inline]
     fn is_plain(&self, ack: &Ack) -> bool {
-        self.recovery.is_open()
-            && self.board.is_untouched()
-            && ack.sacks.is_empty()
-            && !self.timers.reorder_is_on()
+        self.recovery.is_open() && self.board.is_untouched() && ack.sacks.is_empty()
     }
 
     /// A cumulative ACK in an open, clean window.
@@ -63,7 +60,8 @@ impl<C: Controller> Sender<C> {
         let mut event = self.digest(now, ack, opening, &d);
         self.cc.on_delivery(&event);
         if let Some((seq, newest)) = &d.newest {
-            self.recovery.on_plain_ack(now, (*seq, newest));
+            self.recovery
+                .on_plain_ack(now, (*seq, newest), self.rtt.min());
         }
         self.conclude(opening, &mut event);
         self.rearm(now, true);
@@ -80,11 +78,7 @@ impl<C: Controller> Sender<C> {
         self.timers.begin_ack();
         let prior_fack = self.board.fack();
         let scoreboard = self.board.sacked_out() > 0;
-        let echo = self.echo(ack, advanced);
-        let mut d = Delivered {
-            trusted: trusted(now, echo, self.rtt.min()),
-            ..Delivered::default()
-        };
+        let mut d = Delivered::default();
         let dsack = self.update_scoreboard(ack, advanced, &mut d);
         let mut event = self.digest(now, ack, opening, &d);
         self.cc.on_delivery(&event);
@@ -94,7 +88,7 @@ impl<C: Controller> Sender<C> {
             advanced,
             window_update: opening.window_update,
             dsack,
-            echo,
+            echo: self.echo(ack, advanced),
             una: opening.una,
             scoreboard,
             delivered: &d,
@@ -302,16 +296,14 @@ impl<C: Controller> Sender<C> {
             }
             Verdict::Doubtful => return self.recovery.doubt(),
         }
-        if self.recovery.probe_repaired_loss(ir) {
+        if self.recovery.probe_repaired_loss(ir, &self.board) {
             self.reduce(now, CongestionKind::Loss, 0, event);
         }
         let new_data = self.board.nxt() < self.limits.end();
-        if self.recovery.shows_spurious_timeout(
-            ir,
-            &self.board,
-            new_data,
-            self.record.counts().sent,
-        ) {
+        if self
+            .recovery
+            .shows_spurious_timeout(ir, &self.board, new_data)
+        {
             self.undo_reduction(now, true);
             open = true;
         }

@@ -162,7 +162,7 @@ impl<C: Controller> Sender<C> {
             },
         );
         let retransmissions = self.board.retrans_out();
-        self.recovery.lose_all(now, &self.rtt, &mut self.board);
+        self.recovery.lose_all(now, &mut self.board);
         self.report_losses(now);
         let mut expiry = RtoEvent::new(now, event.flight);
         expiry.first = reduces;
@@ -175,13 +175,8 @@ impl<C: Controller> Sender<C> {
         expiry.min_rtt = event.min_rtt;
         self.cc.on_rto(&expiry);
         self.log(now, EpisodeKind::Timeout, before);
-        self.recovery.enter_loss(
-            now,
-            reduces,
-            retransmissions,
-            self.record.counts().sent,
-            &self.board,
-        );
+        self.recovery
+            .enter_loss(now, reduces, retransmissions, &self.board);
         self.ecn.note_reduction();
         self.pacer.end_spreading();
         self.rtt.back_off();

@@ -171,11 +171,9 @@ impl Pair {
             if !segment.syn {
                 let probe = self.sender.counts().probes > probes;
                 if pipe >= window as u64 && !probe {
-                    // The fast retransmit of each recovery (RFC 5681 section 3.2 step 3), and the
-                    // retransmission of each timeout (RFC 6298 section 5.4).
+                    // The fast retransmit of each recovery (RFC 5681 section 3.2 step 3).
                     self.beyond += 1;
-                    let counts = self.sender.counts();
-                    let allowed = counts.loss_events + counts.timeouts;
+                    let allowed = self.sender.counts().loss_events;
                     if !segment.retransmission || self.beyond > allowed {
                         return Err(format!("sent with pipe {pipe} of window {window}"));
                     }

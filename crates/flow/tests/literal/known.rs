@@ -8,8 +8,8 @@ use crate::agree::{everything, search};
 use crate::draw::{History, Narrow, fates};
 use crate::duel::{Fates, duel};
 use crate::law;
-use crate::path::Fate;
-use crate::reference::{Departures, Detector};
+use crate::path::{Echo, Fate, Host};
+use crate::reference::{Departures, Detector, Reduction};
 
 /// One departure.
 struct Known {
@@ -37,7 +37,8 @@ macro_rules! known {
 }
 
 known! {
-    sack_marks
+    rack_timer rack_newest rack_persist tlp_early_dsack sack_marks prr_goes_on frto_window
+    eifel_earliest undo_is_reordering
 }
 
 /// The list is honest: without the imitation of a departure its history is one on which the
@@ -73,6 +74,146 @@ fn find_each() {
     }
 }
 
+fn rack_timer() -> History {
+    History {
+        old_timer: true,
+        law: law::Kind::Reno,
+        window: 4,
+        transfer: 24,
+        host: Host {
+            every: 4,
+            wait_us: 300000,
+            ..History::plain().host
+        },
+        fates: fates(
+            &[
+                (23, Fate::Drop),
+                (24, Fate::Drop),
+                (25, Fate::Drop),
+                (28, Fate::Drop),
+            ],
+            &[(3, Fate::Drop)],
+        ),
+        ..History::plain()
+    }
+}
+
+fn rack_newest() -> History {
+    History {
+        reduction: Reduction::Immediate,
+        tlp: true,
+        undo: true,
+        law: law::Kind::Reno,
+        window: 1,
+        transfer: 4,
+        host: Host {
+            every: 4,
+            echo: Echo::Recent,
+            ..History::plain().host
+        },
+        fates: fates(
+            &[
+                (1, Fate::Late(1780000)),
+                (2, Fate::Drop),
+                (3, Fate::Late(1580000)),
+                (4, Fate::Drop),
+            ],
+            &[],
+        ),
+        ..History::plain()
+    }
+}
+
+fn rack_persist() -> History {
+    History {
+        tlp: true,
+        frto: true,
+        law: law::Kind::Reno,
+        window: 1,
+        transfer: 88,
+        host: Host {
+            dsack: true,
+            window: Some(4),
+            ..History::plain().host
+        },
+        fates: fates(
+            &[
+                (5, Fate::Late(2000000)),
+                (6, Fate::Drop),
+                (7, Fate::Drop),
+                (8, Fate::Late(2300000)),
+                (9, Fate::Drop),
+                (10, Fate::Late(1200000)),
+                (11, Fate::Drop),
+                (15, Fate::Drop),
+                (21, Fate::Drop),
+                (22, Fate::Drop),
+                (27, Fate::Drop),
+                (35, Fate::Drop),
+                (39, Fate::Drop),
+                (40, Fate::Drop),
+                (41, Fate::Drop),
+                (42, Fate::Drop),
+                (45, Fate::Drop),
+                (46, Fate::Drop),
+                (47, Fate::Drop),
+                (48, Fate::Drop),
+                (49, Fate::Drop),
+                (51, Fate::Drop),
+                (52, Fate::Drop),
+                (59, Fate::Drop),
+                (60, Fate::Drop),
+                (66, Fate::Drop),
+                (67, Fate::Drop),
+                (68, Fate::Drop),
+                (70, Fate::Drop),
+                (73, Fate::Drop),
+                (74, Fate::Drop),
+                (87, Fate::Drop),
+                (88, Fate::Drop),
+                (89, Fate::Drop),
+                (96, Fate::Drop),
+                (102, Fate::Drop),
+                (108, Fate::Drop),
+                (110, Fate::Drop),
+                (113, Fate::Drop),
+                (116, Fate::Drop),
+                (120, Fate::Drop),
+                (123, Fate::Drop),
+                (124, Fate::Drop),
+            ],
+            &[],
+        ),
+        ..History::plain()
+    }
+}
+
+fn tlp_early_dsack() -> History {
+    History {
+        tlp: true,
+        law: law::Kind::Reno,
+        window: 2,
+        transfer: 9,
+        delay_us: 300000,
+        host: Host {
+            every: 2,
+            dsack: true,
+            window: Some(4),
+            ..History::plain().host
+        },
+        fates: fates(
+            &[
+                (3, Fate::Late(1600000)),
+                (4, Fate::Late(1640000)),
+                (5, Fate::Late(1600000)),
+                (6, Fate::Late(1500000)),
+            ],
+            &[],
+        ),
+        ..History::plain()
+    }
+}
+
 fn sack_marks() -> History {
     History {
         detector: Detector::Sack,
@@ -80,6 +221,73 @@ fn sack_marks() -> History {
         window: 1,
         transfer: 75,
         fates: fates(&[(54, Fate::Drop), (73, Fate::Drop)], &[]),
+        ..History::plain()
+    }
+}
+
+fn prr_goes_on() -> History {
+    History {
+        reduce_again: true,
+        window: 18,
+        transfer: 22,
+        fates: fates(&[(1, Fate::Drop), (5, Fate::Drop), (22, Fate::Drop)], &[]),
+        ..History::plain()
+    }
+}
+
+fn frto_window() -> History {
+    History {
+        detector: Detector::Sack,
+        frto: true,
+        window: 2,
+        transfer: 2,
+        fates: fates(&[(0, Fate::Drop), (1, Fate::Drop)], &[]),
+        ..History::plain()
+    }
+}
+
+fn eifel_earliest() -> History {
+    History {
+        detector: Detector::Sack,
+        reduction: Reduction::Immediate,
+        undo: true,
+        law: law::Kind::Reno,
+        transfer: 33,
+        delay_us: 1000,
+        gap_us: 1200,
+        host: Host {
+            echo: Echo::Recent,
+            ..History::plain().host
+        },
+        fates: fates(
+            &[
+                (4, Fate::Drop),
+                (18, Fate::Drop),
+                (21, Fate::Late(20000)),
+                (30, Fate::Drop),
+                (31, Fate::Drop),
+            ],
+            &[],
+        ),
+        ..History::plain()
+    }
+}
+
+fn undo_is_reordering() -> History {
+    History {
+        undo: true,
+        window: 7,
+        transfer: 7,
+        delay_us: 1000,
+        gap_us: 1200,
+        host: Host {
+            echo: Echo::Recent,
+            ..History::plain().host
+        },
+        fates: fates(
+            &[(0, Fate::Late(6000)), (3, Fate::Drop), (5, Fate::Drop)],
+            &[],
+        ),
         ..History::plain()
     }
 }

@@ -57,7 +57,10 @@ impl Recovery {
         rtt: &RttEstimator,
         timers: &mut Timers,
     ) -> Losses {
-        let window = self.reordering_window(rtt, board);
+        let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
+        let window = self
+            .rack
+            .window(rtt.min(), rtt.srtt(), recovering, board.sacked_out());
         let rack = &self.rack;
         let reduced_at = self.reduced_at;
         let mut losses = Losses::default();
@@ -73,17 +76,18 @@ impl Recovery {
             }
             lost
         });
-        // Segments sent before the newest delivery are suspects; the timer waits for the last.
+        // Only segments sent before the newest delivery are suspects that wait for the timer.
         let newest = rack.newest();
-        let waits = |xmit: Option<Time>| xmit.is_some_and(|xmit| xmit <= newest.0);
-        let last = if waits(pending) || waits(pending_retrans) {
-            board.last_suspect(newest)
-        } else {
-            None
+        let suspects = [pending, pending_retrans].into_iter().flatten();
+        let first = suspects.filter(|xmit| *xmit <= newest.0).min();
+        let waited_for = match rack.waits_for_last() && first.is_some() {
+            true => {
+                let original = board.last_original_until(newest);
+                original.max(board.last_retransmission_until(newest.0))
+            }
+            false => first,
         };
-        // One that is due already stands behind another of the same instant that nothing has
-        // overtaken yet; the next ACK judges it.
-        let due = last.map(|xmit| rack.lost_at(xmit, window));
+        let due = waited_for.map(|xmit| rack.lost_at(xmit, window));
         timers.set_reorder(now, due.filter(|at| *at > now));
         losses
     }

@@ -20,10 +20,8 @@ use fullpipe_units::{Span, Time};
 pub use prr::{Prr, PrrAck};
 
 pub(super) use detect::Losses;
-pub(super) use rack::trusted;
 pub(super) use undo::Verdict;
 
-use super::rtt::RttEstimator;
 use super::scoreboard::{Delivered, Scoreboard, Sent};
 use crate::config::{Detector, LossWindow, RecoveryConfig, Reduction, SpuriousRule};
 use crate::segment::Ack;
@@ -56,8 +54,6 @@ pub(super) struct Recovery {
     /// Until the next ACK nothing is judged lost or resent.
     doubtful: bool,
     frto: Frto,
-    /// Of all segments the one before which F-RTO lets them leave.
-    frto_until: u64,
     rack: Rack,
     newreno: NewReno,
     probe: TailProbe,
@@ -67,8 +63,7 @@ pub(super) struct Recovery {
     /// Segments sent by Limited Transmit in this disorder: not part of FlightSize.
     limited_sent: u64,
     /// The fast retransmit has yet to leave, whatever the window (RFC 5681 section 3.2 step 3, RFC
-    /// 6675 section 5 step 4.3; PRR sees to that by itself), or that of a timeout (RFC 6298 section
-    /// 5.4).
+    /// 6675 section 5 step 4.3). PRR sees to that by itself.
     fast_retransmit: bool,
     /// Timeouts since the last ACK that advanced.
     expiries: u32,
@@ -123,7 +118,6 @@ impl Recovery {
             network_duplicates: false,
             doubtful: false,
             frto: Frto::Off,
-            frto_until: 0,
             rack: Rack::new(cfg.reordering_by),
             newreno: NewReno::default(),
             probe: TailProbe::new(cfg.tlp && cfg.detector == Detector::Rack),
@@ -240,9 +234,9 @@ impl Recovery {
 
     /// A plain cumulative ACK; `newest` is the most recently sent segment that it delivered.
     #[inline]
-    pub(super) fn on_plain_ack(&mut self, now: Time, newest: (u64, &Sent)) {
+    pub(super) fn on_plain_ack(&mut self, now: Time, newest: (u64, &Sent), min_rtt: Span) {
         if self.cfg.detector == Detector::Rack {
-            self.rack.advance(now, newest.0, newest.1);
+            self.rack.advance(now, newest.0, newest.1, None, min_rtt);
         }
     }
 
@@ -256,11 +250,8 @@ impl Recovery {
         let d = ir.delivered;
         self.doubtful = false;
         if self.cfg.detector == Detector::Rack {
-            let trusted = trusted(ir.now, ir.echo, min_rtt);
-            let is_certain = |sent: &Sent| !sent.retransmitted() || sent.xmit <= trusted;
-            let newest = d.newest.filter(|(_, sent)| is_certain(sent));
-            if let Some((seq, newest)) = newest.or(d.certain) {
-                self.rack.advance(ir.now, seq, &newest);
+            if let Some((seq, newest)) = d.newest {
+                self.rack.advance(ir.now, seq, &newest, ir.echo, min_rtt);
             }
             if let Some(lowest) = d.reordered {
                 // How far is measured against what earlier ACKs reported.
@@ -278,10 +269,10 @@ impl Recovery {
     /// A DSACK widens RACK's window, once per round.
     fn widen_window(&mut self, ir: &Irregular<'_>, board: &Scoreboard) {
         match self.cfg.reordering_by {
-            SpuriousRule::Rfc => {
-                let dsack = ir.dsack.is_some();
-                self.rack.on_ack(dsack, board.una(), board.nxt());
+            SpuriousRule::Rfc if ir.dsack.is_some() => {
+                self.rack.on_dsack(board.una(), board.nxt());
             }
+            SpuriousRule::Rfc => {}
             SpuriousRule::Linux => {
                 if let Some(seq) = ir.dsack
                     && self.explains_duplicate()
@@ -368,7 +359,7 @@ impl Recovery {
     }
 
     fn leave(&mut self, board: &mut Scoreboard) {
-        if matches!(self.phase, Phase::Recovery | Phase::Loss) {
+        if self.phase == Phase::Recovery {
             self.rack.on_recovery_exit();
         }
         if self.cfg.detector == Detector::NewReno {
@@ -387,9 +378,6 @@ impl Recovery {
             0 => Phase::Open,
             _ => Phase::Disorder,
         };
-        if self.phase == Phase::Open {
-            self.limited_sent = 0;
-        }
     }
 
     /// PRR's quota after an ACK.
@@ -435,7 +423,6 @@ impl Recovery {
     /// A reduction begins: a recovery if something is lost, CWR otherwise.
     pub(super) fn begin(&mut self, now: Time, loss: bool, board: &Scoreboard) {
         self.phase = if loss { Phase::Recovery } else { Phase::Cwr };
-        self.frto = Frto::Off;
         self.point = board.nxt();
         self.reduced_at = now;
         self.fast_retransmit = loss && self.cfg.reduction == Reduction::Immediate;
@@ -469,11 +456,11 @@ impl Recovery {
         self.cfg.reduce_on_lost_retransmission
     }
 
-    /// It has, and the quota begins anew.
-    pub(super) fn reduced_again(&mut self, now: Time, start: PrrStart) {
+    /// It has lowered `ssthresh`, segments.
+    pub(super) fn lower(&mut self, now: Time, ssthresh: u64) {
         self.reduced_at = now;
-        if self.prr.is_some() {
-            self.start_prr(start);
+        if let Some(prr) = &mut self.prr {
+            prr.lower(ssthresh);
         }
     }
 
@@ -494,36 +481,23 @@ impl Recovery {
         let answered = una >= self.point;
         match self.phase {
             Phase::Open | Phase::Disorder => true,
+            Phase::Cwr | Phase::Recovery => answered || self.cfg.timeout_reduces_in_recovery,
             // Only the first expiry for a segment (RFC 5681 section 3.1).
-            Phase::Cwr | Phase::Recovery => {
-                answered || (self.expiries == 0 && self.cfg.timeout_reduces_in_recovery)
-            }
             Phase::Loss => answered || self.expiries == 0,
         }
     }
 
     /// The retransmission timer expired: everything outstanding is lost, except what RACK still
     /// gives time where the window stays above it.
-    pub(super) fn lose_all(&mut self, now: Time, rtt: &RttEstimator, board: &mut Scoreboard) {
+    pub(super) fn lose_all(&mut self, now: Time, board: &mut Scoreboard) {
         self.expiries += 1;
         if self.cfg.detector == Detector::NewReno {
             self.newreno.forget(board);
         }
-        let window = match self.cfg.frto_by {
-            SpuriousRule::Rfc => self.reordering_window(rtt, board),
-            SpuriousRule::Linux => Span::ZERO,
-        };
         let rack = &self.rack;
         let keeps_recent = self.cfg.loss_window == LossWindow::FlightPlusOne
             && self.cfg.detector == Detector::Rack;
-        board.lose_all(|sent| keeps_recent && rack.lost_at(sent.xmit, window) > now);
-    }
-
-    /// RACK.reo_wnd (RFC 8985 section 6.2 step 4).
-    fn reordering_window(&self, rtt: &RttEstimator, board: &Scoreboard) -> Span {
-        let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
-        self.rack
-            .window(rtt.min(), rtt.srtt(), recovering, board.sacked_out())
+        board.lose_all(|sent| keeps_recent && rack.lost_at(sent.xmit, Span::ZERO) > now);
     }
 
     /// Whether a timeout begins an episode of its own, which can be undone alone; `reduces`: it
@@ -537,13 +511,12 @@ impl Recovery {
     }
 
     /// The phase after a timeout; `reduced`: it lowered `ssthresh`; `retransmissions` were in the
-    /// network before it, `sent` segments have left so far.
+    /// network before it.
     pub(super) fn enter_loss(
         &mut self,
         now: Time,
         reduced: bool,
         retransmissions: u64,
-        sent: u64,
         board: &Scoreboard,
     ) {
         if self.timeout_is_fresh(reduced) {
@@ -556,12 +529,12 @@ impl Recovery {
         if matches!(self.phase, Phase::Open | Phase::Disorder) {
             self.rack.forget_distance(board.sacked_out());
         }
-        self.start_frto(sent);
+        self.frto = self.frto_after_timeout();
         self.phase = Phase::Loss;
         self.point = board.nxt();
         self.reduced_at = now;
         self.limited_sent = 0;
-        self.fast_retransmit = true;
+        self.fast_retransmit = false;
         self.prr = None;
         self.probe.cancel();
     }

@@ -115,17 +115,23 @@ impl Recovery {
     }
 
     /// True if this ACK shows that the probe repaired a loss (section 7.4.2), which then counts.
-    pub(in crate::sender) fn probe_repaired_loss(&mut self, ir: &Irregular<'_>) -> bool {
+    pub(in crate::sender) fn probe_repaired_loss(
+        &mut self,
+        ir: &Irregular<'_>,
+        board: &Scoreboard,
+    ) -> bool {
         let Some(probe) = self.probe.out else {
             return false;
         };
-        let cum = ir.ack.cum;
+        let una = board.una();
         let mut repaired = false;
-        let answered = if cum < probe.end {
-            false
-        } else if !probe.retransmission || ir.dsack.is_some_and(|seq| seq + 1 == probe.end) {
+        let answered = if ir.dsack.is_some_and(|seq| seq + 1 == probe.end) {
             true
-        } else if cum > probe.end {
+        } else if una < probe.end {
+            false
+        } else if !probe.retransmission {
+            true
+        } else if una > probe.end {
             repaired = true;
             true
         } else {

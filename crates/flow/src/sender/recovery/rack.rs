@@ -16,8 +16,6 @@ pub struct Rack {
     reordering_seen: bool,
     mult: u64,
     persist: u32,
-    /// The last ACK widened the window.
-    widened: bool,
     /// `snd_nxt` when the window last widened for a DSACK: once per round.
     dsack_round: Option<u64>,
     /// A segment was delivered, or a reduction undone, since the last look for losses (Linux
@@ -45,7 +43,6 @@ impl Rack {
                 SpuriousRule::Rfc => PERSIST,
                 SpuriousRule::Linux => 0,
             },
-            widened: false,
             dsack_round: None,
             news: false,
             distance: DISTANCE,
@@ -54,11 +51,16 @@ impl Rack {
         }
     }
 
-    /// Step 2: the newest sent segment that this ACK delivered, ambiguous retransmissions aside.
+    /// Step 2: the newest sent segment that this ACK delivered. `echo` is the echoed time stamp of
+    /// a cumulative ACK; a retransmission whose echo or RTT betrays the original is ignored.
     #[inline]
-    pub fn advance(&mut self, now: Time, seq: u64, sent: &Sent) {
+    pub fn advance(&mut self, now: Time, seq: u64, sent: &Sent, echo: Option<Time>, min_rtt: Span) {
+        let rtt = now.saturating_since(sent.xmit);
+        if sent.retransmitted() && (echo.is_some_and(|e| e < sent.xmit) || rtt < min_rtt) {
+            return;
+        }
         self.news = true;
-        self.rtt = now.saturating_since(sent.xmit);
+        self.rtt = rtt;
         if (sent.xmit, seq) > (self.xmit, self.seq) {
             self.xmit = sent.xmit;
             self.seq = seq;
@@ -95,11 +97,14 @@ impl Rack {
         self.news = true;
     }
 
-    /// Step 4: a DSACK widens the window once per round. To be called for every ACK that may end a
-    /// recovery; `dsack`: it has one.
-    pub fn on_ack(&mut self, dsack: bool, una: u64, nxt: u64) {
-        self.widened = dsack && self.dsack_round.is_none_or(|end| una >= end);
-        if self.widened {
+    /// The timer waits for the last suspect.
+    pub fn waits_for_last(&self) -> bool {
+        self.by == SpuriousRule::Linux
+    }
+
+    /// Step 4: a DSACK widens the window once per round.
+    pub fn on_dsack(&mut self, una: u64, nxt: u64) {
+        if self.dsack_round.is_none_or(|end| una >= end) {
             self.dsack_round = Some(nxt);
             self.mult += 1;
             self.persist = PERSIST;
@@ -126,12 +131,8 @@ impl Rack {
         self.persist = (self.persist + 1).min(PERSIST);
     }
 
-    /// Leaving fast or RTO recovery lets a widened window fade after 16 of them, but for those that
-    /// end with the ACK that widened it.
+    /// Leaving recovery lets a widened window fade after 16 of them.
     pub fn on_recovery_exit(&mut self) {
-        if self.widened {
-            return;
-        }
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
             self.mult = 1;
@@ -172,12 +173,6 @@ const DISTANCE: u64 = 3;
 const MOST_DISTANCE: u64 = 300;
 /// Linux keeps the steps in a byte.
 const MOST_STEPS: u64 = 0xFF;
-/// A retransmission that left later than this may not be what was acknowledged (section 6.2 step
-/// 2): the echoed time stamp is older, or the RTT would be the smallest.
-pub(in crate::sender) fn trusted(now: Time, echo: Option<Time>, min_rtt: Span) -> Time {
-    let since = Time::ZERO + now.saturating_since(Time::ZERO).saturating_sub(min_rtt);
-    echo.map_or(since, |echo| echo.min(since))
-}
 
 #[cfg(test)]
 mod tests {
@@ -193,17 +188,12 @@ mod tests {
         assert_eq!(window(&rack), ms(20));
         let mut seen = Vec::new();
         for round in 1..=4 {
-            rack.on_ack(true, round * 10, round * 10 + 10);
-            rack.on_ack(true, round * 10 + 5, round * 10 + 15); // the same round: no effect
+            rack.on_dsack(round * 10, round * 10 + 10);
+            rack.on_dsack(round * 10 + 5, round * 10 + 15); // the same round: no effect
             seen.push(window(&rack));
         }
         assert_eq!(seen, [ms(40), ms(60), ms(80), ms(84)]);
-        // A recovery that ends with the ACK that widens it does not count.
-        rack.on_ack(true, 60, 70);
-        rack.on_recovery_exit();
-        for recovery in 0..16 {
-            assert_eq!(window(&rack), ms(84), "{recovery}");
-            rack.on_ack(false, 65, 75);
+        for _ in 0..16 {
             rack.on_recovery_exit();
         }
         assert_eq!(window(&rack), ms(20));

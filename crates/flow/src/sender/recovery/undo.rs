@@ -11,7 +11,7 @@ use fullpipe_units::Time;
 use super::frto::Frto;
 use super::{Irregular, Recovery};
 use crate::config::{Detector, SpuriousRule};
-use crate::sender::scoreboard::{Scoreboard, Sent};
+use crate::sender::scoreboard::Scoreboard;
 
 /// What is needed to recognise a reduction as spurious.
 #[derive(Clone, Copy, Debug)]
@@ -23,10 +23,8 @@ pub(in crate::sender) struct UndoMark {
     retransmissions: u64,
     /// Duplicates reported since.
     duplicates: u64,
-    /// The time stamp that an original's must be older than (RFC 3522 section 3.2, RetransmitTS):
-    /// that of the first retransmission since it began, or that of the first outstanding segment if
-    /// a recovery before had resent it.
-    retransmit_ts: Option<Time>,
+    /// A retransmission has left since it began.
+    resent: bool,
     /// The first ACK that advanced after that has been examined: Eifel is over.
     examined: bool,
     /// DSACK proves nothing in this window (RFC 3708 section 3, conditions A and C).
@@ -41,7 +39,7 @@ impl UndoMark {
             by_timeout,
             retransmissions,
             duplicates: 0,
-            retransmit_ts: None,
+            resent: false,
             examined: false,
             dsack_is_over: false,
         }
@@ -58,10 +56,9 @@ impl UndoMark {
     }
 
     /// `again`: the segment was resent before. A duplicate of it would not tell which of its
-    /// retransmissions was for nothing. `head`: the first outstanding one, as it was sent last.
-    pub(super) fn on_retransmit(&mut self, now: Time, again: bool, head: &Sent) {
-        self.retransmit_ts
-            .get_or_insert(if head.retransmitted() { head.xmit } else { now });
+    /// retransmissions was for nothing.
+    pub(super) fn on_retransmit(&mut self, again: bool) {
+        self.resent = true;
         self.retransmissions += 1;
         self.dsack_is_over |= again;
     }
@@ -135,12 +132,10 @@ impl Recovery {
         let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
         let ambiguous = mark.dsack_is_over || self.network_duplicates;
         let mut spurious = ir.dsack.is_some() && mark.all_were_duplicates() && !ambiguous;
-        if let Some(first) = mark.retransmit_ts
-            && ir.advanced
-            && !mark.examined
-        {
+        if ir.advanced && mark.resent && !mark.examined {
             mark.examined = true;
-            let older = ir.echo.is_some_and(|echo| echo < first);
+            let before = |first| ir.echo.is_some_and(|echo| echo < first);
+            let older = self.first_retransmission.is_some_and(before);
             let acks_arrived = ir.dsack.is_none() && (sends_dsack || board.flight() > 0);
             spurious |= recovering && older && acks_arrived;
         }
@@ -198,8 +193,7 @@ impl Recovery {
         self.fast_retransmit = false;
         self.retransmitted += 1;
         if let Some(undo) = &mut self.undo {
-            let again = board.get(seq).retransmitted();
-            undo.on_retransmit(now, again, board.get(board.una()));
+            undo.on_retransmit(board.get(seq).retransmitted());
         }
     }
 
@@ -227,16 +221,14 @@ impl Recovery {
         if unmark {
             board.forget_losses();
         }
-        if self.cfg.reordering_by == SpuriousRule::Linux {
-            self.rack.look_again();
+        match self.cfg.reordering_by {
+            SpuriousRule::Rfc => self.rack.saw_reordering(0),
+            SpuriousRule::Linux => self.rack.look_again(),
         }
         self.fast_retransmit = false;
         self.prr = None;
         self.frto = Frto::Off;
         if matches!(self.phase, Phase::Recovery | Phase::Loss) {
-            if self.cfg.undo_by == SpuriousRule::Rfc {
-                self.rack.on_recovery_exit();
-            }
             self.rest(board);
         }
     }

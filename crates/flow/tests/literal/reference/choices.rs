@@ -41,8 +41,7 @@ pub struct Choices {
     /// RFC 3522, and an answer to what it or RFC 5682 finds.
     pub undo: bool,
     pub on_timeout: OnTimeout,
-    /// A lost retransmission reduces once more, in fast recovery and after a timeout (RFC 5681
-    /// section 4.3).
+    /// A lost retransmission reduces once more (RFC 5681 section 4.3).
     pub reduce_again: bool,
     /// RFC 6298 sections 2.4, 2.5, 2.3 and 2.1.
     pub rto_min: Ns,
@@ -58,14 +57,53 @@ pub struct Choices {
 /// behind: the known differences, each with its history in `known`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Departures {
+    /// RFC 8985 section 6.2 step 5: the reordering timer waits for the last suspect. Here it waits
+    /// for the first, and for segments sent at the time of RACK.segment but after it.
+    pub rack_timer: bool,
+    /// Section 6.2 step 2 goes through all segments that an ACK delivers. Here the one sent last
+    /// is looked at alone: if it is ambiguous, the others say nothing.
+    pub rack_newest: bool,
+    /// Section 6.2 step 4: an exit from RTO recovery counts for reo_wnd_persist, an exit by an ACK
+    /// with a DSACK does not. Here it is the other way round.
+    pub rack_persist: bool,
+    /// Section 6.3 spares what was sent less than a round trip and a reordering window ago. Here,
+    /// as in Linux (`tcp_timeout_mark_lost`), less than a round trip.
+    pub spare_window: bool,
+    /// Section 7.4.2: a DSACK for the probe counts on an ACK that covers TLP.end_seq. Here on any:
+    /// the probe was not needed, whatever is still missing below it.
+    pub tlp_early_dsack: bool,
     /// RFC 6675 section 4: what was retransmitted is known by HighRxt, of this recovery alone, and
     /// SetPipe counts a segment sent again but not lost twice; a duplicate ACK begins the next
     /// recovery. Here each segment is marked lost and sent again, counts once, and is not found
     /// lost a second time; what rule 3 sends again counts as lost, and any ACK begins recovery.
     pub sack_marks: bool,
+    /// RFC 9937 section 6.1: a new response begins a new episode. Here a lost retransmission
+    /// lowers the target of the one under way.
+    pub prr_goes_on: bool,
+    /// RFC 5682 section 3.1: in step 2 nothing but the first segment leaves, in step 2b two new
+    /// ones at most. Here the window decides how much.
+    pub frto_window: bool,
+    /// RFC 3522 section 3.2 step 2: RetransmitTS is the stamp of the recovery's retransmission.
+    /// Here it is that of the earliest one outstanding when the ACK comes, of whichever recovery
+    /// and segment.
+    pub eifel_earliest: bool,
+    /// RFC 8985 section 6.2 step 3: only segments out of order show reordering. Here an undone
+    /// reduction does.
+    pub undo_is_reordering: bool,
 }
 
 impl Departures {
     /// All of them.
-    pub const TODAY: Self = Self { sack_marks: true };
+    pub const TODAY: Self = Self {
+        rack_timer: true,
+        rack_newest: true,
+        rack_persist: true,
+        spare_window: true,
+        tlp_early_dsack: true,
+        sack_marks: true,
+        prr_goes_on: true,
+        frto_window: true,
+        eifel_earliest: true,
+        undo_is_reordering: true,
+    };
 }

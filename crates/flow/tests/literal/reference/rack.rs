@@ -1,6 +1,6 @@
 //! RFC 8985 section 6: loss detection by time.
 
-use super::{Ns, Seg};
+use super::{Departures, Ns, Seg, State};
 
 /// The variables of section 5.3.
 #[derive(Clone, Debug)]
@@ -25,8 +25,8 @@ pub struct Standing {
     pub srtt: Ns,
     /// In fast or RTO recovery.
     pub recovering: bool,
-    /// Leaving either.
-    pub exiting: bool,
+    /// Leaving this one of them.
+    pub exiting: Option<State>,
     /// The ACK has a DSACK block.
     pub dsack: bool,
     pub segs_sacked: u64,
@@ -53,9 +53,19 @@ impl Rack {
 
     /// Section 6.2 steps 2 and 3, for the segments `newly` delivered by an ACK. `echo`: its time
     /// stamp, if it says which copy arrived.
-    pub fn delivered(&mut self, now: Ns, segs: &[Seg], newly: &[u64], echo: Option<Ns>) {
+    pub fn delivered(
+        &mut self,
+        now: Ns,
+        segs: &[Seg],
+        newly: &[u64],
+        echo: Option<Ns>,
+        d: Departures,
+    ) {
         let mut by_time = newly.to_vec();
         by_time.sort_by_key(|&n| (segs[n as usize].xmit, n));
+        if d.rack_newest {
+            by_time.drain(..by_time.len().saturating_sub(1));
+        }
         for n in by_time {
             let seg = &segs[n as usize];
             let rtt = now - seg.xmit;
@@ -80,7 +90,7 @@ impl Rack {
     }
 
     /// Section 6.2 step 4, first half: what an ACK does to the multiplier.
-    pub fn adapt(&mut self, at: Standing) {
+    pub fn adapt(&mut self, at: Standing, d: Departures) {
         if self.dsack_round.is_some_and(|r| at.una >= r) {
             self.dsack_round = None;
         }
@@ -90,7 +100,11 @@ impl Rack {
             self.reo_wnd_mult += 1;
             self.reo_wnd_persist = 16;
         }
-        if at.exiting && !grows {
+        let exiting = match d.rack_persist {
+            true => at.exiting == Some(State::Recovery),
+            false => at.exiting.is_some() && !grows,
+        };
+        if exiting {
             self.reo_wnd_persist -= 1;
             if self.reo_wnd_persist <= 0 {
                 self.reo_wnd_mult = 1;

@@ -68,6 +68,9 @@ pub struct Reference {
     /// RecoveryPoint of RFC 5682.
     frto_point: u64,
     eifel: Eifel,
+    /// [`Departures::eifel_earliest`](super::Departures::eifel_earliest): when the earliest
+    /// retransmission outstanding left.
+    earliest: Option<Ns>,
     /// RFC 4015: the recovery under way is a timeout's; SRTT_prev and RTTVAR_prev.
     previous: Option<(Ns, Ns)>,
     /// Step 11: the sample of a segment from here on adapts the estimate.
@@ -107,6 +110,7 @@ impl Reference {
             frto: Frto::Off,
             frto_point: 0,
             eifel: Eifel::default(),
+            earliest: None,
             previous: None,
             adapt: None,
             latest: 0,
@@ -239,11 +243,12 @@ impl Reference {
             State::Recovery => lost.or(new)?,
             State::Timeout => match &mut self.frto {
                 Frto::Off => lost.or(new)?,
+                Frto::Step2 if self.c.departs.frto_window => lost.or(new)?,
                 // Step 2: the ACK of the retransmission first.
                 Frto::Step2 => return None,
                 // Step 2b: new segments alone, at most two.
                 Frto::Step3 { may_send } => {
-                    let n = new.filter(|_| *may_send > 0)?;
+                    let n = new.filter(|_| *may_send > 0 || self.c.departs.frto_window)?;
                     *may_send = may_send.saturating_sub(1);
                     n
                 }
@@ -279,9 +284,20 @@ impl Reference {
 
     /// RFC 3522 step 2, before the segment leaves again.
     fn note_retransmission(&mut self, now: Ns) {
+        self.forget_earliest();
+        self.earliest.get_or_insert(now);
         let head = &self.segs[self.una as usize];
         let before = head.retransmitted.then_some(head.xmit);
         self.eifel.retransmits(now, before);
+    }
+
+    /// No retransmission is in the network and the first segment was sent once.
+    fn forget_earliest(&mut self) {
+        let head = self.segs.get(self.una as usize);
+        let there = |(_, s): (u64, &Seg)| s.out && !s.sacked;
+        if !head.is_some_and(|s| s.retransmitted) && !self.outstanding().any(there) {
+            self.earliest = None;
+        }
     }
 
     /// RFC 6675 NextSeg rule 4.
@@ -365,6 +381,7 @@ impl Reference {
         self.rto.back_off();
         let fresh = matches!(self.state, State::Open | State::Reducing);
         if self.c.undo && fresh {
+            self.forget_earliest();
             self.eifel.begin();
             // RFC 4015 step 0.
             let g = 2 * self.c.granularity;
@@ -387,7 +404,10 @@ impl Reference {
                 }
             }
             OnTimeout::Old => {
-                let reo_wnd = self.rack.reo_wnd(self.standing(false, false));
+                let reo_wnd = match self.c.departs.spare_window {
+                    true => 0,
+                    false => self.rack.reo_wnd(self.standing(None, false)),
+                };
                 self.rack
                     .mark_on_rto(now, &mut self.segs, self.una, reo_wnd);
             }
@@ -421,6 +441,8 @@ impl Reference {
             end => end.max(ack.window_end),
         };
         let (before, was) = (self.una, self.state);
+        let usual = |(_, s): (u64, &Seg)| !(s.sacked || s.lost || s.retransmitted);
+        let clean = self.outstanding().all(usual) && self.tlp.end_seq.is_none();
         self.una = self.una.max(ack.cum);
         let advanced = self.una > before;
         // RFC 7323 section 4.3: the echo is that of the segment that moved the window.
@@ -439,6 +461,7 @@ impl Reference {
         }
         let delivered = [acked as u64, (newly.len() - acked) as u64];
         let duplicate = !advanced && self.una < self.nxt();
+        let plain = was == State::Open && clean && advanced && ack.sacks.is_empty();
         // SetPipe.
         self.rescued.clear();
 
@@ -458,19 +481,24 @@ impl Reference {
             self.rack.min_rtt = self.rack.min_rtt.min(r);
             self.tlp.sampled = true;
         }
-        self.rack.delivered(now, &self.segs, &newly, echo);
+        self.rack
+            .delivered(now, &self.segs, &newly, echo, self.c.departs);
 
+        let undos = self.law.undos;
         let covers_all = self.una == self.nxt();
-        if self.eifel.on_ack(echo, ack.dsack, covers_all) {
+        let instead = self.earliest.filter(|_| self.c.departs.eifel_earliest);
+        if self.eifel.on_ack(echo, ack.dsack, covers_all, instead) {
             self.undo();
         }
         let dsack = ack.dsack.then(|| ack.sacks.iter().next().unwrap().end);
         let bare = duplicate && ack.sacks.is_empty();
-        let verdict = self.tlp.process_ack(ack.cum, dsack, bare);
+        let verdict = self.tlp.process_ack(ack.cum, dsack, bare, self.c.departs);
         if verdict == tlp::Verdict::Repaired && self.state == State::Open {
             self.reduce(now, State::Reducing, delivered);
         }
         self.forward_rto(&newly, echo, duplicate);
+
+        let undone = self.law.undos > undos;
 
         // RFC 6675 section 5 step A, and the same for the others.
         if self.state != State::Open && self.una >= self.recovery_point {
@@ -483,13 +511,17 @@ impl Reference {
         if self.sacked() == 0 && self.state == State::Open {
             self.limited = 0;
         }
-        let ended = self.state == State::Open && was != State::Open;
+        let left = (self.state == State::Open && was != State::Open).then_some(was);
+        let counts = left.filter(|_| !undone || !self.c.departs.rack_persist);
         let mut marked = Marked::default();
         match self.c.detector {
             Detector::Rack => {
-                let exiting = ended && was != State::Reducing;
-                self.rack.adapt(self.standing(exiting, ack.dsack));
-                marked = self.detect(now);
+                let at = self.standing(counts, ack.dsack);
+                self.rack.adapt(at, self.c.departs);
+                // A plain ACK brings no suspects, only another RTT for those there are.
+                if !(plain && self.c.departs.rack_timer) {
+                    marked = self.detect(now);
+                }
             }
             Detector::Sack => {
                 if advanced {
@@ -499,7 +531,10 @@ impl Reference {
                 marked.lost = self.mark_by_sack();
             }
         }
-        let kind = AckKind { advanced, ended };
+        let kind = AckKind {
+            advanced,
+            ended: left.is_some(),
+        };
         self.react(now, marked, delivered, Some(kind));
         if advanced && !matches!(self.state, State::Recovery | State::Reducing) {
             self.law.grow();
@@ -528,7 +563,7 @@ impl Reference {
         (!seg.retransmitted || its_own).then(|| now - seg.xmit)
     }
 
-    fn standing(&self, exiting: bool, dsack: bool) -> Standing {
+    fn standing(&self, exiting: Option<State>, dsack: bool) -> Standing {
         Standing {
             una: self.una,
             nxt: self.nxt(),
@@ -542,13 +577,31 @@ impl Reference {
 
     /// RFC 8985 section 6.2 step 5.
     fn detect(&mut self, now: Ns) -> Marked {
-        let reo_wnd = self.rack.reo_wnd(self.standing(false, false));
+        let reo_wnd = self.rack.reo_wnd(self.standing(None, false));
         let since = self.reduced_at;
         let marked = self
             .rack
             .detect(now, &mut self.segs, self.una, reo_wnd, since);
-        self.rack_at = marked.look_again;
+        self.rack_at = match self.c.departs.rack_timer {
+            true => self.first_suspect(now, reo_wnd),
+            false => marked.look_again,
+        };
         marked
+    }
+
+    /// [`Departures::rack_timer`](super::Departures::rack_timer).
+    fn first_suspect(&self, now: Ns, reo_wnd: Ns) -> Option<Ns> {
+        let waiting = |again: bool| {
+            let all = self.outstanding();
+            all.filter(move |(_, s)| !s.sacked && !s.lost && s.retransmitted == again)
+                .min_by_key(|(n, s)| (s.xmit, *n))
+        };
+        let firsts = [waiting(false), waiting(true)].into_iter().flatten();
+        firsts
+            .filter(|(_, s)| s.xmit <= self.rack.xmit_ts)
+            .map(|(_, s)| s.xmit + self.rack.rtt + reo_wnd)
+            .filter(|&at| at > now)
+            .min()
     }
 
     /// What IsLost says of segments for the first time, and how many. They are marked with
@@ -602,11 +655,12 @@ impl Reference {
                 let before = self.cwnd();
                 self.law.lost(self.flight(0, 0), false);
                 self.reduced_at = now;
-                // RFC 9937 section 6.1: a new response begins a new episode.
-                self.begin_prr(all, before);
-            }
-            State::Timeout if self.c.reduce_again && marked.retransmissions > 0 => {
-                self.reduce(now, State::Recovery, delivered);
+                match &mut self.prr {
+                    Some(prr) if self.c.departs.prr_goes_on => {
+                        prr.ssthresh = self.law.ssthresh as u64;
+                    }
+                    _ => self.begin_prr(all, before),
+                }
             }
             _ => {}
         }
@@ -638,6 +692,7 @@ impl Reference {
         self.tlp.init();
         self.pto_at = None;
         if self.c.undo && state == State::Recovery {
+            self.forget_earliest();
             self.eifel.begin();
             self.previous = None;
         }
@@ -674,7 +729,10 @@ impl Reference {
     fn forward_rto(&mut self, newly: &[u64], echo: Option<Ns>, duplicate: bool) {
         let advanced = echo.is_some();
         if self.frto == Frto::Step2 && advanced {
-            self.frto_point = self.nxt();
+            self.frto_point = match self.c.departs.frto_window {
+                true => self.recovery_point,
+                false => self.nxt(),
+            };
         }
         let highest = self.outstanding().filter(|(_, s)| s.sacked).last();
         let verdict = self.frto.on_ack(frto::AckView {
@@ -712,6 +770,7 @@ impl Reference {
             seg.missing &= !seg.lost;
             seg.lost = false;
         }
+        self.rack.reordering_seen |= self.c.departs.undo_is_reordering;
         // Step 11.
         if let Some((srtt, rttvar)) = self.previous.take() {
             self.adapt = Some((self.nxt(), srtt, rttvar));
