@@ -1,5 +1,7 @@
 //! Loss recovery in whole simulations: what a flow may undo, resend and believe of its path.
 
+mod draw;
+mod properties;
 mod undo;
 
 use fullpipe_run::{FlowOutcome, Outcome};
