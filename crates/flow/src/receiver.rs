@@ -131,7 +131,7 @@ impl Receiver {
     #[inline(always)] // an ACK without blocks never sees the memory
     pub fn handle_segment(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
         if segment.syn {
-            return Some(self.answer_syn(now, segment.stamp));
+            return self.answer_syn(now, segment);
         }
         self.counts.arrived += 1;
         if self.cfg.ecn {
@@ -153,21 +153,24 @@ impl Receiver {
     }
 
     #[cold]
-    fn answer_syn(&mut self, now: Time, echo: Time) -> Ack {
+    fn answer_syn(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
+        if segment.ends_handshake() {
+            return None;
+        }
         // A late copy must not disturb the ACK of data that is pending.
         self.counts.acks += 1;
         self.opened = Some(now);
         self.last_advertised = self.window_end();
-        Ack {
+        Some(Ack {
             cum: self.next,
             syn: true,
-            echo,
+            echo: segment.stamp,
             stamp_ms: stamp_ms(now),
             sacks: SackBlocks::default(),
             dsack: false,
             ece: false,
             window_end: self.window_end(),
-        }
+        })
     }
 
     /// Older than the stamp that is echoed by more than one tick of it (`TCP_PAWS_WINDOW`).

@@ -8,9 +8,10 @@ use crate::ranges::Range;
 /// A segment on its way to the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Segment {
-    /// Segment number; 0 is the first segment of data. Meaningless for a SYN.
+    /// Segment number; 0 is the first segment of data. Of the handshake, 0 is the SYN and 1 the ACK
+    /// that ends it.
     pub seq: u64,
-    /// The connection's opening.
+    /// Of the handshake: no data.
     pub syn: bool,
     /// Sent before.
     pub retransmission: bool,
@@ -24,6 +25,15 @@ pub struct Segment {
     pub cwr: bool,
     /// The application waits for this to be read (RFC 9293 section 3.9.1): acknowledge at once.
     pub push: bool,
+}
+
+impl Segment {
+    /// The ACK that ends the handshake, without data
+    /// ([`SenderConfig::handshake_ack`](crate::config::SenderConfig::handshake_ack)).
+    #[inline]
+    pub fn ends_handshake(&self) -> bool {
+        self.syn && self.seq == 1
+    }
 }
 
 /// Up to four SACK blocks, the most recently changed first; a duplicate is reported in front (RFC

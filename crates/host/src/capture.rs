@@ -36,8 +36,16 @@ impl Capture {
 
     #[cold]
     fn record(&mut self, at: Time, flow: u32, event: CaptureEvent) {
+        // The ACK that ends the handshake says nothing that the first segment does not.
+        let bare = match &event {
+            CaptureEvent::SegmentSent(s)
+            | CaptureEvent::SegmentReceived(s)
+            | CaptureEvent::SegmentDropped(s) => s.ends_handshake(),
+            _ => false,
+        };
         if let Some(rows) = &mut self.rows
             && flow < self.lasting
+            && !bare
         {
             rows.push(CaptureRow { at, flow, event });
         }

@@ -30,6 +30,12 @@ pub struct SenderConfig {
     ///
     /// Default: true; `2003`: false.
     pub handshake: bool,
+    /// An ACK of its own ends the handshake before the first data leaves, as `connect` does it in
+    /// Linux (`tcp_rcv_synsent_state_process`); [`SenderConfig::header`] bytes that take a place in
+    /// the bottleneck's buffer. RFC 9293 section 3.5 lets the first data carry it.
+    ///
+    /// Default: false; `linux`: true.
+    pub handshake_ack: bool,
     /// Both ends send time stamps (RFC 7323): an ACK's echo tells an original from a
     /// retransmission. Without them there is no Eifel detection (RFC 3522 section 3.1), no RTT
     /// sample of a segment that was resent (RFC 6298 section 3), no one-way delay, and headers are
@@ -175,6 +181,12 @@ pub struct RecoveryConfig {
     ///
     /// Default: true; `linux`: false.
     pub timeout_reduces_in_recovery: bool,
+    /// Without SACK every partial ACK restarts the retransmission timer ("Slow-but-Steady" of RFC
+    /// 6582 section 4): one segment is repaired in a round trip for as long as it takes, as in
+    /// Linux (`tcp_ack` with `FLAG_SET_XMIT_TIMER`). Otherwise only the first does ("Impatient").
+    ///
+    /// Default: false; `linux`: true.
+    pub steady_newreno: bool,
 }
 
 /// The retransmission timeout (RFC 6298).
@@ -455,6 +467,7 @@ impl SenderConfig {
             header,
             transfer: None,
             handshake: true,
+            handshake_ack: false,
             timestamps: true,
             ecn: false,
             window: WindowConfig {
@@ -479,6 +492,7 @@ impl SenderConfig {
                 reduce_on_lost_retransmission: true,
                 recover_from_loss: false,
                 timeout_reduces_in_recovery: true,
+                steady_newreno: false,
             },
             rto: RtoConfig {
                 min: Span::from_secs(1),
@@ -542,6 +556,7 @@ impl SenderConfig {
                 ..modern
             },
             Preset::Linux => Self {
+                handshake_ack: true,
                 window: WindowConfig {
                     validation: Validation::Rfc2861,
                     slow_start_limit: Some(f64::INFINITY),
@@ -558,6 +573,7 @@ impl SenderConfig {
                     reduce_on_lost_retransmission: false,
                     recover_from_loss: true,
                     timeout_reduces_in_recovery: false,
+                    steady_newreno: true,
                     ..modern.recovery
                 },
                 rto: RtoConfig {

@@ -33,7 +33,9 @@ pub(super) struct Connection {
     state: State,
     /// The local queue refused a segment.
     stalled: bool,
-    /// Open and not stalled.
+    /// The ACK that ends the handshake is due.
+    owes_ack: bool,
+    /// Open, not stalled, and nothing of the handshake is due.
     ready: bool,
 }
 
@@ -42,13 +44,14 @@ impl Connection {
         Self {
             state: State::Idle,
             stalled: false,
+            owes_ack: false,
             ready: false,
         }
     }
 
     fn enter(&mut self, state: State) {
         self.state = state;
-        self.ready = state == State::Open && !self.stalled;
+        self.ready = state == State::Open && !self.stalled && !self.owes_ack;
     }
 
     /// Data may be sent.
@@ -72,6 +75,22 @@ impl Connection {
 
     pub(super) fn open(&mut self) {
         self.enter(State::Open);
+    }
+
+    /// The SYN was answered, and that is to be acknowledged before any data.
+    pub(super) fn owe_ack(&mut self) {
+        self.owes_ack = true;
+        self.ready = false;
+    }
+
+    /// Sends the ACK that ends the handshake, if it is due.
+    pub(super) fn take_ack(&mut self) -> bool {
+        let takes = self.owes_ack && !self.stalled;
+        if takes {
+            self.owes_ack = false;
+            self.enter(self.state);
+        }
+        takes
     }
 
     /// The SYN under way, if there is one.

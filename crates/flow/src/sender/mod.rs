@@ -156,6 +156,9 @@ impl<C: Controller> Sender<C> {
         };
         self.limits.open(window_end);
         self.connection.open();
+        if self.cfg.handshake_ack {
+            self.connection.owe_ack();
+        }
         self.timers.stop_rto();
         if syn.tries == 0 {
             let rtt = now - syn.at;
@@ -245,6 +248,9 @@ impl<C: Controller> Sender<C> {
             self.connection.repeat_syn(syn.tries);
             self.timers.stop_rto();
             return;
+        }
+        if segment.ends_handshake() {
+            return self.connection.owe_ack();
         }
         self.record.local_stall();
         if segment.seq < self.board.una() {

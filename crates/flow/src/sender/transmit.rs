@@ -70,7 +70,7 @@ impl<C: Controller> Sender<C> {
     #[inline(never)]
     fn poll_every_limit(&mut self, now: Time) -> Option<Segment> {
         if !self.connection.is_ready() {
-            return self.send_syn(now);
+            return self.open(now);
         }
         if self.recovery.probe_is_due()
             && let Some(segment) = self.send_tail_probe(now)
@@ -135,13 +135,20 @@ impl<C: Controller> Sender<C> {
         self.poll_exhausted(now, pipe)
     }
 
-    fn send_syn(&mut self, now: Time) -> Option<Segment> {
-        let syn = self.connection.send_syn(now)?;
-        self.timers.start_rto(now, self.syn_timeout(syn.tries));
+    /// What the handshake sends: the SYN, or the ACK that ends it.
+    fn open(&mut self, now: Time) -> Option<Segment> {
+        let (seq, tries) = match self.connection.take_ack() {
+            true => (1, 0),
+            false => {
+                let syn = self.connection.send_syn(now)?;
+                self.timers.start_rto(now, self.syn_timeout(syn.tries));
+                (0, syn.tries)
+            }
+        };
         Some(Segment {
-            seq: 0,
+            seq,
             syn: true,
-            retransmission: syn.tries > 0,
+            retransmission: tries > 0,
             stamp: now,
             ect: false,
             ce: false,

@@ -241,6 +241,24 @@ fn the_first_partial_ack_alone_restarts_the_timer() {
     assert!(h.s.next_timeout() > due || h.s.una() == h.s.nxt());
 }
 
+/// "Slow-but-Steady", as Linux does it: every partial ACK restarts it, by the timeout of its RTT.
+#[test]
+fn every_partial_ack_restarts_the_timer_of_linux() {
+    let cfg = with(Detector::NewReno).with(|c| c.recovery.steady_newreno = true);
+    let mut h = Host::new(cfg, 20.0);
+    for i in 0..10 {
+        h.ack_at(100.0 + i as f64, &ack(0, 0.0));
+    }
+    let mut due = Time::ZERO;
+    for n in 1..=3 {
+        let at = 200.0 + 100.0 * n as f64;
+        h.ack_at(at, &ack(2 * n, at - 100.0));
+        assert!(h.s.next_timeout() > due, "{n}");
+        assert_eq!(h.s.next_timeout(), ms(at) + h.s.rtt().rto());
+        due = h.s.next_timeout();
+    }
+}
+
 /// Duplicates of the last recovery's data do not start another (RFC 6582 section 3.2 step 1).
 #[test]
 fn duplicates_below_recover_start_nothing() {

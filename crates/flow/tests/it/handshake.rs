@@ -20,6 +20,28 @@ fn the_handshake_takes_one_round_trip_and_gives_a_sample() {
     assert_eq!(h.s.counts().sent, 10, "a SYN is no data");
 }
 
+/// Linux acknowledges the SYN/ACK before it sends data, also when the host's queue refuses that at
+/// first; the receiver does not answer.
+#[test]
+fn the_third_packet_leaves_before_the_data() {
+    let cfg = SenderConfig::preset(Preset::Linux, 1500);
+    let mut h = Host::new(cfg, 10.0);
+    h.wait(80.0);
+    h.deliver(&syn_ack(u64::MAX));
+    let third = h.s.poll_transmit(ms(80.0)).unwrap();
+    assert!(third.ends_handshake() && !third.retransmission);
+    h.s.refuse(ms(80.0), &third);
+    assert_eq!(h.s.poll_transmit(ms(80.0)), None);
+    h.s.resume();
+    let out = h.poll();
+    let data = (0..10).map(N).collect::<Vec<_>>();
+    assert_eq!((out[0], &out[1..]), (Syn, &data[..]));
+    assert_eq!(h.s.counts().sent, 10, "it is no data");
+    let mut r = Receiver::new(ReceiverConfig::preset(Preset::Linux));
+    assert_eq!(r.handle_segment(ms(120.0), &third), None);
+    assert_eq!(r.counts().acks, 0);
+}
+
 /// RFC 6298 section 5.7, RFC 5681 section 3.1: after a lost SYN one segment and a timeout of three
 /// seconds; no sample.
 #[test]

@@ -120,6 +120,7 @@ pub fn take(
     let ack = receiving.receive(now, segment, classes);
     let delivered = receiving.receiver().counts().delivered;
     match segment.syn {
+        true if segment.ends_handshake() => {}
         true => receiving.inlet.room.open(now),
         false => receiving.inlet.room.count(now, delivered),
     }

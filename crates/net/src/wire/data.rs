@@ -61,10 +61,10 @@ impl DataDatagram {
         let empty = datagram.len() == Self::LEN;
         // Above bit 48 a short flow's numbers tell which flow of its number it is.
         let first = match header.flow {
-            SHORT.. => number.trailing_zeros() >= 48,
-            _ => number == 0,
+            SHORT.. => number << 16 >> 16,
+            _ => number,
         };
-        if syn != empty || (syn && (!first || cwr || push)) {
+        if syn != empty || (syn && (first > 1 || cwr || push)) {
             return Err(WireError::Malformed);
         }
         Ok(Self {

@@ -135,6 +135,9 @@ keys! {
              blocks and no Eifel detection (RFC 3522)";
         handshake: flag [=> sender.handshake], false,
             "open with SYN and SYN/ACK, one round trip before the data";
+        handshake_ack: flag [=> sender.handshake_ack], false,
+            "an ACK without data ends the handshake, before the first segment, as in Linux: it \
+             takes a place in the buffer";
         slow_start_limit: real(1.0, 1e6) [
             shows default_of::<Ends>(|ends| Some(match ends.sender.window.slow_start_limit {
                 None => "(2, unlimited when paced)".to_owned(),
@@ -180,6 +183,9 @@ keys! {
             "a retransmission lost after a timeout begins a recovery with a reduction, as in Linux";
         timeout_reduces_in_recovery: flag [=> sender.recovery.timeout_reduces_in_recovery], true,
             "a timeout in fast recovery reduces once more (RFC 5681 section 3.1)";
+        steady_newreno: flag [=> sender.recovery.steady_newreno], false,
+            "without SACK every partial ACK restarts the retransmission timer (RFC 6582 section 4, \
+             \"Slow-but-Steady\"), as in Linux";
         head_restarts_timer: flag [=> sender.timers.head_restarts_rto], false,
             "resending the first outstanding segment restarts the retransmission timer (RFC 6675 \
              section 6), as in BSD, ns-2 and Linux";

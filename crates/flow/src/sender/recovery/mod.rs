@@ -392,13 +392,14 @@ impl Recovery {
     /// retransmission timer. To be asked once per ACK that advanced.
     pub(super) fn keeps_rto(&mut self) -> bool {
         self.cfg.detector == Detector::NewReno
+            && !self.cfg.steady_newreno
             && self.phase == Phase::Recovery
             && self.newreno.has_seen_partial_ack()
     }
 
     /// For the same reason the retransmissions that later partial ACKs ask for do not.
     pub(super) fn may_restart_rto(&self) -> bool {
-        self.phase != Phase::Recovery || !self.newreno.partial_ack_seen()
+        self.phase != Phase::Recovery || self.cfg.steady_newreno || !self.newreno.partial_ack_seen()
     }
 
     // Reductions.
