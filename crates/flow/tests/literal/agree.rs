@@ -49,10 +49,8 @@ fn probes(h: &mut History) {
     (h.frto, h.undo) = (false, false);
 }
 
-/// Everything: RFC 5682, RFC 3522, RFC 4015. DSACK alone undoes nothing here: RFC 3708 has no file.
-pub fn everything(h: &mut History) {
-    h.host.dsack &= !h.undo;
-}
+/// Everything: RFC 5682, RFC 3522, RFC 3708, RFC 4015.
+pub fn everything(_: &mut History) {}
 
 #[test]
 fn detection_and_repair() {

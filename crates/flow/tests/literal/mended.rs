@@ -1,13 +1,13 @@
 //! Histories on which `flow` once departed from the RFCs, and does no more.
 
 use crate::draw::{History, fates};
-use crate::duel::{Fates, duel};
+use crate::duel::{self, duel};
 use crate::law;
-use crate::path::{Echo, Fate, Host};
+use crate::path::{Echo, Fate, Fates, Host};
 use crate::reference::{Detector, Reduction};
 
 fn agree(h: &History) {
-    if let Err(difference) = duel(h, Fates::Given, true) {
+    if let Err(difference) = duel(h, duel::Fates::Given, true) {
         panic!("\n{difference}");
     }
 }
@@ -201,6 +201,84 @@ fn recover_fs_counts_a_probe_once() {
             ..History::plain().host
         },
         fates: fates(&[(5, Fate::Drop)], &[(1, Fate::Drop)]),
+        ..History::plain()
+    });
+}
+
+/// A window of four, DSACKs, and probes; from segment 8 on it is `fates` that decides.
+fn late_and_lost(fates: Fates) -> History {
+    History {
+        tlp: true,
+        undo: true,
+        window: 4,
+        transfer: 14,
+        delay_us: 300_000,
+        host: Host {
+            dsack: true,
+            echo: Echo::Recent,
+            ..History::plain().host
+        },
+        fates,
+        ..History::plain()
+    }
+}
+
+/// RFC 3708 section 3, rule A.3: of a segment resent twice a DSACK does not tell which of the two
+/// was for nothing, also if both left before the recovery.
+#[test]
+fn a_duplicate_of_what_was_resent_twice_proves_nothing() {
+    agree(&late_and_lost(fates(
+        &[
+            (8, Fate::Late(1_700_000)),
+            (9, Fate::Drop),
+            (10, Fate::Drop),
+            (11, Fate::Late(1_000_000)),
+            (12, Fate::Late(600_000)),
+        ],
+        &[],
+    )));
+}
+
+/// RFC 3708 section 3, rule B.1: each retransmission of the window is to be reported, not as many
+/// as there were.
+#[test]
+fn duplicates_of_other_segments_do_not_count() {
+    agree(&late_and_lost(fates(
+        &[
+            (8, Fate::Late(1_700_000)),
+            (9, Fate::Drop),
+            (10, Fate::Drop),
+            (11, Fate::Late(1_600_000)),
+            (12, Fate::Late(600_000)),
+        ],
+        &[],
+    )));
+}
+
+/// RFC 3708 section 3, rule A.3: for the rest of the window, also if the segment is of an earlier
+/// one.
+#[test]
+fn an_old_segment_resent_twice_ends_the_search_for_duplicates() {
+    agree(&History {
+        undo: true,
+        window: 4,
+        transfer: 9,
+        delay_us: 1_000,
+        host: Host {
+            dsack: true,
+            ..History::plain().host
+        },
+        fates: fates(
+            &[
+                (1, Fate::Late(140_000)),
+                (2, Fate::Late(110_000)),
+                (5, Fate::Drop),
+                (6, Fate::Drop),
+                (8, Fate::Late(29_000)),
+                (12, Fate::Drop),
+            ],
+            &[(2, Fate::Drop)],
+        ),
         ..History::plain()
     });
 }

@@ -14,6 +14,8 @@ mod prr;
 mod rack;
 mod undo;
 
+use std::collections::VecDeque;
+
 use fullpipe_cc::Phase;
 use fullpipe_units::{Span, Time};
 
@@ -45,6 +47,8 @@ pub(super) struct Recovery {
     /// When the earliest retransmission left of those whose segments are outstanding (Linux
     /// `retrans_stamp`).
     first_retransmission: Option<Time>,
+    /// Retransmissions of the reduction that no DSACK has reported as duplicates yet, for RFC 3708.
+    unexplained: VecDeque<u64>,
     /// Duplicates that the peer has reported, and retransmissions so far.
     dsacks: u64,
     retransmitted: u64,
@@ -113,6 +117,7 @@ impl Recovery {
             prr: None,
             undo: None,
             first_retransmission: None,
+            unexplained: VecDeque::new(),
             dsacks: 0,
             retransmitted: 0,
             network_duplicates: false,
@@ -206,6 +211,7 @@ impl Recovery {
     pub(super) fn on_unsent(&mut self, retransmission: bool) {
         if let Some(undo) = self.undo.as_mut().filter(|_| retransmission) {
             undo.on_unsent();
+            self.unexplained.pop_back();
         }
         if let Some(prr) = &mut self.prr {
             prr.on_unsent();
@@ -431,6 +437,7 @@ impl Recovery {
         self.probe.confirm();
         self.newreno.begin_recovery();
         self.forget_old_retransmissions(board);
+        self.note_retransmissions_out(board);
         let may_undo = loss && self.cfg.undo;
         self.undo = may_undo.then(|| UndoMark::new(board.una(), false, board.retrans_out()));
     }
@@ -492,6 +499,9 @@ impl Recovery {
     /// gives time where the window stays above it.
     pub(super) fn lose_all(&mut self, now: Time, board: &mut Scoreboard) {
         self.expiries += 1;
+        if !matches!(self.phase, Phase::Recovery | Phase::Loss) {
+            self.note_retransmissions_out(board);
+        }
         if self.cfg.detector == Detector::NewReno {
             self.newreno.forget(board);
         }

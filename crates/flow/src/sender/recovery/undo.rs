@@ -11,7 +11,7 @@ use fullpipe_units::Time;
 use super::frto::Frto;
 use super::{Irregular, Recovery};
 use crate::config::{Detector, SpuriousRule};
-use crate::sender::scoreboard::Scoreboard;
+use crate::sender::scoreboard::{Scoreboard, Sent};
 
 /// What is needed to recognise a reduction as spurious.
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +99,14 @@ impl Recovery {
         }
     }
 
+    /// The window of a reduction begins: what is in the network as a retransmission belongs to it.
+    pub(super) fn note_retransmissions_out(&mut self, board: &Scoreboard) {
+        self.unexplained.clear();
+        if self.cfg.undo && self.cfg.undo_by == SpuriousRule::Rfc {
+            self.unexplained.extend(board.retransmissions_out());
+        }
+    }
+
     /// A duplicate of `seq` arrived. RFC 3708 section 3 has three cases in which that says nothing:
     /// all ACKs of a window were lost, the segment was resent more than once, or never. Linux
     /// (`tcp_dsack_seen`) ignores more duplicates than retransmissions.
@@ -107,12 +115,21 @@ impl Recovery {
         if self.cfg.undo_by == SpuriousRule::Linux && self.dsacks > self.retransmitted {
             return;
         }
-        self.network_duplicates |= board.was_resent(seq) == Some(false);
-        if let Some(mark) = &mut self.undo
-            && seq >= mark.una
-        {
-            mark.duplicates += 1;
-            mark.dsack_is_over |= !ir.scoreboard && seq == ir.una;
+        let sent = board.recorded(seq);
+        // The case of lost ACKs comes first: then it is no duplicate of the network's.
+        let acks_lost = !ir.scoreboard && seq == ir.una;
+        self.network_duplicates |= !acks_lost && sent.is_some_and(|s| !s.retransmitted());
+        let of_window = match self.cfg.undo_by {
+            SpuriousRule::Rfc => {
+                let found = self.unexplained.iter().position(|&n| n == seq);
+                found.is_some_and(|i| self.unexplained.remove(i).is_some())
+            }
+            SpuriousRule::Linux => true,
+        };
+        if let Some(mark) = &mut self.undo {
+            mark.duplicates += u64::from(of_window && seq >= mark.una);
+            let ambiguous = sent.is_some_and(Sent::resent_again);
+            mark.dsack_is_over |= ambiguous || acks_lost;
         }
     }
 
@@ -194,6 +211,9 @@ impl Recovery {
         self.retransmitted += 1;
         if let Some(undo) = &mut self.undo {
             undo.on_retransmit(board.get(seq).retransmitted());
+            if self.cfg.undo_by == SpuriousRule::Rfc {
+                self.unexplained.push_back(seq);
+            }
         }
     }
 

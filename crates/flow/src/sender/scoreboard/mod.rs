@@ -22,7 +22,7 @@ pub use record::Sent;
 
 use crate::ranges::{Range, RangeSet};
 use out::Out;
-use record::{APP_LIMITED, MARKS, RETRANS_OUT, RETRANSMITTED};
+use record::{APP_LIMITED, MARKS, RESENT_AGAIN, RETRANS_OUT, RETRANSMITTED, SACKED};
 
 /// The sender's view of its window. What every segment touches comes first.
 #[derive(Clone, Debug)]
@@ -136,15 +136,24 @@ impl Scoreboard {
         self.retrans_out() > 0 || (self.flight() > 0 && self.get(self.una).retransmitted())
     }
 
-    /// Whether `seq`, which may be acknowledged, was resent; `None` if its record is gone.
-    pub fn was_resent(&self, seq: u64) -> Option<bool> {
+    /// Segments whose last retransmission is in the network, in the order of sending.
+    pub fn retransmissions_out(&self) -> impl Iterator<Item = u64> {
+        let current = |&&(seq, xmit): &&(u64, Time)| {
+            seq >= self.una && {
+                let sent = self.get(seq);
+                sent.flags & (RETRANS_OUT | SACKED) == RETRANS_OUT && sent.xmit == xmit
+            }
+        };
+        self.retrans.iter().filter(current).map(|&(seq, _)| seq)
+    }
+
+    /// The record of `seq`, which may be acknowledged; `None` if it is gone.
+    pub fn recorded(&self, seq: u64) -> Option<&Sent> {
         let kept = self
             .nxt
             .saturating_sub(self.mask + 1)
             .max(self.recorded_from);
-        (kept..self.nxt)
-            .contains(&seq)
-            .then(|| self.get(seq).retransmitted())
+        (kept..self.nxt).contains(&seq).then(|| self.get(seq))
     }
 
     /// No segment of the window is SACKed, lost or retransmitted, and no duplicate ACK without SACK
@@ -207,7 +216,11 @@ impl Scoreboard {
         self.marked += u64::from(old == 0);
         self.out.add_retrans(u64::from(flags & RETRANS_OUT == 0));
         let limited = if app_limited { APP_LIMITED } else { 0 };
-        let flags = (flags & !APP_LIMITED) | RETRANS_OUT | RETRANSMITTED | limited;
+        let again = match flags & RETRANSMITTED {
+            0 => 0,
+            _ => RESENT_AGAIN,
+        };
+        let flags = (flags & !APP_LIMITED) | RETRANS_OUT | RETRANSMITTED | again | limited;
         *self.get_mut(seq) = Sent {
             xmit,
             delivered: delivered as u32,

@@ -28,6 +28,11 @@ impl Sent {
         self.flags & RETRANSMITTED != 0
     }
 
+    /// Retransmitted more than once.
+    pub fn resent_again(&self) -> bool {
+        self.flags & RESENT_AGAIN != 0
+    }
+
     /// Resent, and taken to be in the network.
     pub(super) fn is_out_again(&self) -> bool {
         let waits = self.flags & (LOST | RETRANS_OUT) == LOST;
@@ -50,5 +55,7 @@ pub(super) const RETRANS_OUT: u8 = 4;
 pub(super) const RETRANSMITTED: u8 = 8;
 /// Sent while the application limited the sender.
 pub(super) const APP_LIMITED: u8 = 16;
+/// Retransmitted more than once.
+pub(super) const RESENT_AGAIN: u8 = 32;
 /// Any of these makes a cumulative ACK look at every record.
 pub(super) const MARKS: u8 = SACKED | LOST | RETRANS_OUT | RETRANSMITTED;

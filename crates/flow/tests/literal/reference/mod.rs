@@ -5,6 +5,7 @@
 //! SND.NXT is.
 
 mod choices;
+mod dsack;
 mod eifel;
 mod frto;
 mod prr;
@@ -37,6 +38,8 @@ pub struct Seg {
     pub out: bool,
     /// Ever sent again (RFC 8985 section 5.2).
     pub retransmitted: bool,
+    /// How often it was sent again (RFC 3708 section 3, rules A.2 to A.4).
+    pub resent: u64,
     /// Sent again by the retransmission timer (RFC 5681 section 3.1, equation 4).
     pub timed_out: bool,
 }
@@ -51,6 +54,7 @@ impl Seg {
             twice: false,
             out: false,
             retransmitted: false,
+            resent: 0,
             timed_out: false,
         }
     }
@@ -59,6 +63,7 @@ impl Seg {
     fn sent_again(&mut self, now: Ns) {
         self.twice |= !self.lost && !self.missing;
         (self.xmit, self.retransmitted, self.out, self.lost) = (now, true, true, false);
+        self.resent += 1;
     }
 
     fn lose(&mut self) {

@@ -2,6 +2,7 @@
 
 use fullpipe_flow::Ack;
 
+use super::dsack::Dsack;
 use super::eifel::Eifel;
 use super::frto::{self, Frto};
 use super::prr::Prr;
@@ -68,6 +69,7 @@ pub struct Reference {
     /// RecoveryPoint of RFC 5682.
     frto_point: u64,
     eifel: Eifel,
+    dsack: Dsack,
     /// [`Departures::eifel_earliest`](super::Departures::eifel_earliest): when the earliest
     /// retransmission outstanding left.
     earliest: Option<Ns>,
@@ -110,6 +112,7 @@ impl Reference {
             frto: Frto::Off,
             frto_point: 0,
             eifel: Eifel::default(),
+            dsack: Dsack::default(),
             earliest: None,
             previous: None,
             adapt: None,
@@ -261,6 +264,7 @@ impl Reference {
         let again = n < self.nxt();
         if again {
             self.note_retransmission(now);
+            self.dsack.retransmits(n);
             self.segs[n as usize].sent_again(now);
         } else {
             self.segs.push(Seg::sent(now));
@@ -298,6 +302,13 @@ impl Reference {
         if !head.is_some_and(|s| s.retransmitted) && !self.outstanding().any(there) {
             self.earliest = None;
         }
+    }
+
+    /// RFC 3708: what was sent again and is under way belongs to the window that begins.
+    fn begin_dsack(&mut self) {
+        let there = |(n, s): (u64, &Seg)| (s.out && !s.sacked).then_some(n);
+        let out: Vec<u64> = self.outstanding().filter_map(there).collect();
+        self.dsack.begin(out.into_iter());
     }
 
     /// RFC 6675 NextSeg rule 4.
@@ -383,6 +394,7 @@ impl Reference {
         if self.c.undo && fresh {
             self.forget_earliest();
             self.eifel.begin();
+            self.begin_dsack();
             // RFC 4015 step 0.
             let g = 2 * self.c.granularity;
             self.previous = Some((self.rto.srtt + g, self.rto.rttvar));
@@ -441,6 +453,7 @@ impl Reference {
             end => end.max(ack.window_end),
         };
         let (before, was) = (self.una, self.state);
+        let empty = self.sacked() == 0;
         let usual = |(_, s): (u64, &Seg)| !(s.sacked || s.lost || s.retransmitted);
         let clean = self.outstanding().all(usual) && self.tlp.end_seq.is_none();
         self.una = self.una.max(ack.cum);
@@ -487,7 +500,11 @@ impl Reference {
         let undos = self.law.undos;
         let covers_all = self.una == self.nxt();
         let instead = self.earliest.filter(|_| self.c.departs.eifel_earliest);
-        if self.eifel.on_ack(echo, ack.dsack, covers_all, instead) {
+        let late = self.eifel.on_ack(echo, ack.dsack, covers_all, instead);
+        let twice = ack.dsack.then(|| ack.sacks.iter().next().unwrap().start);
+        let useless =
+            twice.is_some_and(|n| self.dsack.on_ack(n, before, empty, &self.segs, self.una));
+        if self.c.undo && (late || useless) {
             self.undo();
         }
         let dsack = ack.dsack.then(|| ack.sacks.iter().next().unwrap().end);
@@ -694,7 +711,10 @@ impl Reference {
         if self.c.undo && state == State::Recovery {
             self.forget_earliest();
             self.eifel.begin();
+            self.begin_dsack();
             self.previous = None;
+        } else {
+            self.dsack.end();
         }
         if self.c.detector == Detector::Sack {
             // 4.3.
@@ -762,6 +782,7 @@ impl Reference {
         self.frto = Frto::Off;
         self.at_once = None;
         self.eifel.end();
+        self.dsack.end();
         // RFC 5682 section 3.1, last paragraph.
         self.frto_point = self.una;
         // What waits to be sent again is in the network after all; what was sent again is still
