@@ -31,6 +31,8 @@ mod max_filter;
 pub mod model;
 #[cfg(feature = "registry")]
 pub mod registry;
+#[cfg(feature = "registry")]
+pub mod response;
 pub mod round;
 pub mod sending;
 pub mod startup;

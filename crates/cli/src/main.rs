@@ -55,6 +55,7 @@ fn run() -> Exit {
         Command::Schema(schema) => commands::schema::schema(schema),
         Command::Check(check) => commands::check::check(check),
         Command::Falsify(falsify) => commands::falsify::falsify(falsify),
+        Command::Law(law) => commands::law::law(law),
         Command::Send(send) => commands::send::send(send),
         Command::Ping(ping) => commands::send::ping::ping(ping),
         Command::Linux(linux) => commands::linux::run(linux),

@@ -177,6 +177,11 @@ impl StackSpec {
         self.parts[0].entry.name
     }
 
+    /// Kind of the first part: law, module or model.
+    pub fn kind(&self) -> Kind {
+        self.parts[0].entry.kind
+    }
+
     /// The same stack without its part of this kind; `None` if it has no such part, or cannot be
     /// without it.
     pub fn without(&self, kind: Kind) -> Option<StackSpec> {

@@ -5,4 +5,5 @@ mod laws;
 mod model;
 mod modules;
 mod published;
+mod response;
 mod rounds;

@@ -2,6 +2,7 @@
 //! `docs/cli.md` come from here. One file per group of commands.
 
 mod falsify;
+mod law;
 mod linux;
 mod lookup;
 mod parse;
@@ -13,6 +14,7 @@ mod serve;
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub use falsify::Falsify;
+pub use law::{Law, LawFormat};
 pub use linux::{Linux, LinuxAction, LinuxBuild};
 pub use lookup::{Check, Completions, Described, List, Listed, Man, Schema};
 pub use parse::{at_least_one, key_value, seed};
@@ -60,6 +62,9 @@ pub enum Command {
     /// Tell which expectations of a scenario could fail at all
     #[command(long_about = falsify::ABOUT)]
     Falsify(Falsify),
+    /// Print what a stack does with a loss: a(w), b(w), response function
+    #[command(long_about = law::ABOUT)]
+    Law(Law),
     /// Send to a host that runs `fullpipe serve`, or receive from it; copy files
     #[command(long_about = SEND_ABOUT)]
     Send(Box<Send>),
@@ -76,7 +81,7 @@ pub enum Command {
 }
 
 /// The names of [`Command`]; a test compares the two.
-pub const COMMANDS: [&str; 14] = [
+pub const COMMANDS: [&str; 15] = [
     "run",
     "compare",
     "report",
@@ -86,6 +91,7 @@ pub const COMMANDS: [&str; 14] = [
     "schema",
     "check",
     "falsify",
+    "law",
     "send",
     "ping",
     "linux",

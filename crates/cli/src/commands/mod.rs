@@ -4,6 +4,7 @@ pub mod check;
 pub mod compare;
 pub mod export;
 pub mod falsify;
+pub mod law;
 pub mod linux;
 pub mod list;
 pub mod report;

@@ -9,6 +9,7 @@ mod command_lines;
 mod export;
 mod falsify;
 mod formats;
+mod law;
 mod pages;
 mod process;
 mod reference;

@@ -45,6 +45,7 @@ fn man_pages_are_written_for_every_command() {
         "-completions",
         "-export",
         "-falsify",
+        "-law",
         "-linux",
         "-linux-build",
         "-linux-list",

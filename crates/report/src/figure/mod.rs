@@ -1,4 +1,5 @@
-//! Congestion window over time: one case as a picture, or all cases of a scenario side by side.
+//! Congestion window over time: one case as a picture, or all cases of a scenario side by side;
+//! and [`Chart`]s of other curves.
 //!
 //! The SVG is drawn here, text stays text, and the PNG (feature `png`) is the same SVG rasterised
 //! with one bundled font, so that a machine without fonts draws the same picture. The same input
@@ -8,6 +9,7 @@
 //!
 //! [`write`] draws from a stored result, so a picture can be made again without running anything.
 
+mod chart;
 mod draw;
 mod folder;
 mod overlay;
@@ -21,6 +23,7 @@ use fullpipe_results::label;
 use fullpipe_results::store::{ResultDir, StoreError};
 use fullpipe_scenario::Scenario;
 
+pub use chart::{Chart, Line, Panel};
 pub use draw::{OVERVIEW_PANELS, overview_svg};
 #[cfg(feature = "png")]
 pub use draw::{RasterError, png};

@@ -1,6 +1,7 @@
 //! The drawing itself: a [`Figure`] as SVG text, an SVG as PNG bytes.
 
 mod axes;
+mod chart;
 mod curve;
 mod legend;
 mod overview;

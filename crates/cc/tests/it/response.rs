@@ -1,0 +1,138 @@
+//! Cycles of real controllers against the closed forms and tables of their documents.
+
+use fullpipe_cc::StackSpec;
+use fullpipe_cc::response::{Conditions, Cycle, NoCycle, cycle};
+use fullpipe_units::Span;
+
+fn at(stack: &str, window: f64) -> Cycle {
+    with(stack, window, Span::from_millis(100)).unwrap()
+}
+
+fn with(stack: &str, window: f64, rtt: Span) -> Result<Cycle, NoCycle> {
+    let conditions = Conditions {
+        rtt,
+        ..Conditions::default()
+    };
+    cycle(&StackSpec::parse(stack).unwrap(), window, &conditions)
+}
+
+#[track_caller]
+fn near(is: f64, should: f64, within: f64) {
+    let off = (is / should - 1.0).abs();
+    assert!(off <= within, "{is}, not {should} (off by {off:.4})");
+}
+
+/// Mathis et al. 1997: w/2 round trips, 3/8 w^2 segments, a mean of 3/4 w, whatever the stack of
+/// the same law.
+#[test]
+fn reno_is_mathis_sawtooth() {
+    for stack in ["reno", "reno-linux", "aimd(increase=1,decrease=0.5)"] {
+        for w in [100.0, 1000.0, 20_000.0] {
+            let reno = at(stack, w);
+            near(reno.rounds, w / 2.0, 0.03);
+            near(reno.segments, 0.375 * w * w, 0.04);
+            near(reno.mean_window, 0.75 * w, 0.02);
+            near(reno.reno_flows(), 1.0, 0.02);
+            near(reno.increase_last, 1.0, 0.05);
+            assert!(reno.decrease == 0.5 && reno.settled, "{stack} {w} {reno:?}");
+        }
+    }
+}
+
+/// AIMD(a, b): b w / a round trips.
+#[test]
+fn aimd_takes_b_w_over_a_round_trips() {
+    for (a, b, w) in [
+        (8.0, 0.125, 1000.0),
+        (0.5, 0.25, 300.0),
+        (16.0, 0.5, 5000.0),
+    ] {
+        let c = at(&format!("aimd(increase={a},decrease={b})"), w);
+        near(c.decrease, b, 1e-9);
+        near(c.rounds, b * w / a, 0.03);
+        near(c.increase_first, a, 0.03);
+        near(c.increase_mean(), a, 0.03);
+    }
+}
+
+/// RFC 3649 section 5 and appendix B, table 12: rows of (w, a(w), b(w)).
+#[test]
+fn highspeed_is_rfc_3649s_table() {
+    for (w, a, b) in [
+        (38.0, 1.0, 0.50),
+        (1058.0, 8.0, 0.33),
+        (10661.0, 30.0, 0.21),
+        (84035.0, 71.0, 0.10),
+    ] {
+        let c = at("highspeed(form=table)", w);
+        // The table has b in hundredths and a in whole segments, each row the first that needs it;
+        // the last whole round trip begins one a(w) below.
+        assert!((c.decrease - b).abs() < 0.006, "{w}: {c:?}");
+        assert!((c.increase_last - a).abs() <= 1.0, "{w}: {c:?}");
+    }
+}
+
+/// RFC 3649 section 5: w = 0.12 / p^0.835; section 5 table 3 has N(w) of it, 2.6 at 1e-5 and 20 at
+/// 1e-9.
+#[test]
+fn highspeeds_response_is_rfc_3649s() {
+    for w in [200.0, 2_000.0, 20_000.0, 80_000.0] {
+        let c = at("highspeed", w);
+        near(c.mean_window, 0.12 / c.loss_rate().powf(0.835), 0.06);
+    }
+}
+
+/// Kelly 2003: any window is back after ln(1/0.875) / ln(1.01) = 13.4 round trips.
+#[test]
+fn scalable_comes_back_after_the_same_time_at_any_window() {
+    for w in [500.0, 20_000.0, 1_000_000.0] {
+        near(at("scalable", w).rounds, 13.42, 0.03);
+    }
+}
+
+/// RFC 9438 section 4.2: K = cbrt(W (1 - beta) / C) seconds, whatever the round trip, where CUBIC
+/// is faster than Reno.
+#[test]
+fn cubic_comes_back_after_k_seconds() {
+    for (w, rtt) in [(10_000.0, 0.1), (10_000.0, 0.2), (100_000.0, 0.05)] {
+        let c = with("cubic", w, Span::from_secs_f64(rtt)).unwrap();
+        near(c.rounds * rtt, (w * 0.3 / 0.4_f64).cbrt(), 0.03);
+        near(c.decrease, 0.3, 1e-9);
+    }
+}
+
+#[test]
+fn what_has_no_cycle_says_why() {
+    let rtt = Span::from_millis(50);
+    assert_eq!(with("bbr", 100.0, rtt), Err(NoCycle::Model));
+    assert_eq!(with("reno", 1.5, rtt), Err(NoCycle::Window));
+    assert_eq!(with("reno", f64::NAN, rtt), Err(NoCycle::Window));
+    assert_eq!(with("westwood", 100.0, rtt), Err(NoCycle::KeepsWindow));
+}
+
+/// Every stack of the registry, at small and large windows: numbers or a reason, in finite time.
+#[test]
+fn every_law_has_numbers_or_a_reason() {
+    use fullpipe_cc::registry::{Kind, entries};
+    let leads = |kind| matches!(kind, Kind::Law | Kind::Module | Kind::Model);
+    for entry in entries().filter(|e| leads(e.kind)) {
+        for w in [4.0, 7.0, 60.0, 3_000.0] {
+            let Ok(spec) = StackSpec::parse(entry.name) else {
+                continue;
+            };
+            match cycle(&spec, w, &Conditions::default()) {
+                Ok(c) => {
+                    println!("{} {c:?}", entry.name);
+                    assert!(c.decrease > 0.0 && c.decrease < 1.0, "{} {c:?}", entry.name);
+                    assert!(
+                        c.mean_window > 0.0 && c.mean_window <= w,
+                        "{} {c:?}",
+                        entry.name
+                    );
+                    assert!(c.segments >= c.rounds, "{} {c:?}", entry.name);
+                }
+                Err(why) => println!("{} {w} {why}", entry.name),
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! `fullpipe law`: table, CSV, JSON, picture, and what is refused.
+
+use serde_json::Value;
+
+use crate::process::{Finished, command, finished};
+
+fn law(args: &[&str]) -> Finished {
+    let dir = tempfile::tempdir().unwrap();
+    law_in(dir.path(), args)
+}
+
+fn law_in(dir: &std::path::Path, args: &[&str]) -> Finished {
+    finished(command(dir, &[&["law"], args].concat()).output().unwrap())
+}
+
+#[test]
+fn the_table_has_a_block_per_stack_and_the_path() {
+    let args = [
+        "reno",
+        "scalable",
+        "--window",
+        "50,1000",
+        "--rate",
+        "1.2Gbit/s",
+        "--rtt",
+        "80ms",
+    ];
+    let ended = law(&args);
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    insta::assert_snapshot!(ended.stdout);
+}
+
+/// RFC 3649 section 1: at 10 Gbit/s and 100 ms standard TCP needs a loss event at most every
+/// 5,000,000,000 packets, or 1 2/3 hours, for a mean window of 83,333 segments.
+#[test]
+fn the_paradox_of_rfc_3649_comes_out() {
+    // The mean is 3/4 of the window at the loss.
+    let peak = 83_333.0 / 0.75;
+    let ended = law(&["reno", "--window", &peak.to_string(), "--format", "json"]);
+    let doc: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let row = &doc["laws"][0]["windows"][0];
+    let number = |name: &str| row[name].as_f64().unwrap();
+    assert!((1.0 / number("loss_rate") / 5e9 - 1.0).abs() < 0.1, "{row}");
+    assert!((number("recovery_s") / 6000.0 - 1.0).abs() < 0.1, "{row}");
+    assert!((number("goodput_mbps") / (10_000.0 * 1448.0 / 1500.0) - 1.0).abs() < 0.01);
+}
+
+#[test]
+fn csv_has_the_fields_of_the_json() {
+    let csv = law(&["multcp(n=4)", "--window", "100", "--format", "csv"]).stdout;
+    let doc = law(&["multcp(n=4)", "--window", "100", "--format", "json"]).stdout;
+    let doc: Value = serde_json::from_str(&doc).unwrap();
+    let mut lines = csv.lines();
+    let heads: Vec<&str> = lines.next().unwrap().split(',').skip(1).collect();
+    let row = doc["laws"][0]["windows"][0].as_object().unwrap();
+    assert_eq!(heads.len(), row.len());
+    let line = lines
+        .next()
+        .unwrap()
+        .strip_prefix("\"multcp(n=4)\",")
+        .unwrap();
+    for (head, cell) in heads.iter().zip(line.split(',')) {
+        assert_eq!(
+            row[*head].to_string().parse::<f64>().ok(),
+            cell.parse().ok(),
+            "{head}"
+        );
+    }
+    assert_eq!(lines.next(), None);
+}
+
+#[test]
+fn the_picture_names_every_stack() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = [
+        "reno",
+        "cubic(beta=0.8)",
+        "--window",
+        "20,200,2000",
+        "--figure",
+        "laws.svg",
+    ];
+    let ended = law_in(dir.path(), &args);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let svg = std::fs::read_to_string(dir.path().join("laws.svg")).unwrap();
+    for words in [">reno<", ">cubic(beta=0.8)<", ">response function<"] {
+        assert!(svg.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_a_remedy() {
+    for (args, words) in [
+        (&["bbr"][..], "a model of the path"),
+        (&["own-linux"], "--kernel-module"),
+        (
+            &["reno", "--figure", "laws.gif"],
+            "write for example laws.svg",
+        ),
+        (&["reno", "--window", "3"], "from 4 to 10000000"),
+        (&["reno", "--rtt", "0s"], "from 1us to 60s"),
+        (&["reno", "--rate", "10kbit/s"], "4 to 10,000,000 segments"),
+        (&["cubik"], "unknown stack component `cubik`"),
+        (&["westwood", "--window", "60"], "takes nothing off"),
+    ] {
+        let ended = law(args);
+        assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{args:?}");
+        assert!(ended.stderr.contains(words), "{args:?}: {}", ended.stderr);
+    }
+}
