@@ -2,10 +2,14 @@
 
 mod draw;
 mod properties;
+mod reordering;
 mod undo;
 
 use fullpipe_run::{FlowOutcome, Outcome};
 use fullpipe_scenario::{Overrides, Scenario};
+
+/// Payload of a segment of 1500 bytes with time stamps.
+const SEGMENT_BITS: f64 = 8.0 * 1448.0;
 
 /// The scenario with these settings.
 fn scenario(text: &str, set: &[(&str, &str)]) -> Scenario {
