@@ -37,8 +37,8 @@ macro_rules! known {
 }
 
 known! {
-    rack_timer rack_newest rack_persist tlp_early_dsack sack_marks prr_goes_on frto_window
-    eifel_earliest undo_is_reordering
+    rack_timer rack_newest tlp_early_dsack sack_marks prr_goes_on frto_window eifel_earliest
+    undo_is_reordering
 }
 
 /// The list is honest: without the imitation of a departure its history is one on which the
@@ -117,70 +117,6 @@ fn rack_newest() -> History {
                 (2, Fate::Drop),
                 (3, Fate::Late(1580000)),
                 (4, Fate::Drop),
-            ],
-            &[],
-        ),
-        ..History::plain()
-    }
-}
-
-fn rack_persist() -> History {
-    History {
-        tlp: true,
-        frto: true,
-        law: law::Kind::Reno,
-        window: 1,
-        transfer: 88,
-        host: Host {
-            dsack: true,
-            window: Some(4),
-            ..History::plain().host
-        },
-        fates: fates(
-            &[
-                (5, Fate::Late(2000000)),
-                (6, Fate::Drop),
-                (7, Fate::Drop),
-                (8, Fate::Late(2300000)),
-                (9, Fate::Drop),
-                (10, Fate::Late(1200000)),
-                (11, Fate::Drop),
-                (15, Fate::Drop),
-                (21, Fate::Drop),
-                (22, Fate::Drop),
-                (27, Fate::Drop),
-                (35, Fate::Drop),
-                (39, Fate::Drop),
-                (40, Fate::Drop),
-                (41, Fate::Drop),
-                (42, Fate::Drop),
-                (45, Fate::Drop),
-                (46, Fate::Drop),
-                (47, Fate::Drop),
-                (48, Fate::Drop),
-                (49, Fate::Drop),
-                (51, Fate::Drop),
-                (52, Fate::Drop),
-                (59, Fate::Drop),
-                (60, Fate::Drop),
-                (66, Fate::Drop),
-                (67, Fate::Drop),
-                (68, Fate::Drop),
-                (70, Fate::Drop),
-                (73, Fate::Drop),
-                (74, Fate::Drop),
-                (87, Fate::Drop),
-                (88, Fate::Drop),
-                (89, Fate::Drop),
-                (96, Fate::Drop),
-                (102, Fate::Drop),
-                (108, Fate::Drop),
-                (110, Fate::Drop),
-                (113, Fate::Drop),
-                (116, Fate::Drop),
-                (120, Fate::Drop),
-                (123, Fate::Drop),
-                (124, Fate::Drop),
             ],
             &[],
         ),

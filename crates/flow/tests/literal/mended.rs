@@ -282,3 +282,70 @@ fn an_old_segment_resent_twice_ends_the_search_for_duplicates() {
         ..History::plain()
     });
 }
+
+/// RFC 8985 section 6.2 step 4: the exit from a timeout's recovery counts towards the 16 after
+/// which a widened window is forgotten.
+#[test]
+fn the_end_of_a_timeouts_recovery_counts_too() {
+    agree(&History {
+        tlp: true,
+        frto: true,
+        law: law::Kind::Reno,
+        window: 1,
+        transfer: 88,
+        host: Host {
+            dsack: true,
+            window: Some(4),
+            ..History::plain().host
+        },
+        fates: fates(
+            &[
+                (5, Fate::Late(2000000)),
+                (6, Fate::Drop),
+                (7, Fate::Drop),
+                (8, Fate::Late(2300000)),
+                (9, Fate::Drop),
+                (10, Fate::Late(1200000)),
+                (11, Fate::Drop),
+                (15, Fate::Drop),
+                (21, Fate::Drop),
+                (22, Fate::Drop),
+                (27, Fate::Drop),
+                (35, Fate::Drop),
+                (39, Fate::Drop),
+                (40, Fate::Drop),
+                (41, Fate::Drop),
+                (42, Fate::Drop),
+                (45, Fate::Drop),
+                (46, Fate::Drop),
+                (47, Fate::Drop),
+                (48, Fate::Drop),
+                (49, Fate::Drop),
+                (51, Fate::Drop),
+                (52, Fate::Drop),
+                (59, Fate::Drop),
+                (60, Fate::Drop),
+                (66, Fate::Drop),
+                (67, Fate::Drop),
+                (68, Fate::Drop),
+                (70, Fate::Drop),
+                (73, Fate::Drop),
+                (74, Fate::Drop),
+                (87, Fate::Drop),
+                (88, Fate::Drop),
+                (89, Fate::Drop),
+                (96, Fate::Drop),
+                (102, Fate::Drop),
+                (108, Fate::Drop),
+                (110, Fate::Drop),
+                (113, Fate::Drop),
+                (116, Fate::Drop),
+                (120, Fate::Drop),
+                (123, Fate::Drop),
+                (124, Fate::Drop),
+            ],
+            &[],
+        ),
+        ..History::plain()
+    });
+}

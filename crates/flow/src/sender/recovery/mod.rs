@@ -275,10 +275,10 @@ impl Recovery {
     /// A DSACK widens RACK's window, once per round.
     fn widen_window(&mut self, ir: &Irregular<'_>, board: &Scoreboard) {
         match self.cfg.reordering_by {
-            SpuriousRule::Rfc if ir.dsack.is_some() => {
-                self.rack.on_dsack(board.una(), board.nxt());
+            SpuriousRule::Rfc => {
+                let dsack = ir.dsack.is_some();
+                self.rack.on_ack(dsack, board.una(), board.nxt());
             }
-            SpuriousRule::Rfc => {}
             SpuriousRule::Linux => {
                 if let Some(seq) = ir.dsack
                     && self.explains_duplicate()
@@ -365,7 +365,7 @@ impl Recovery {
     }
 
     fn leave(&mut self, board: &mut Scoreboard) {
-        if self.phase == Phase::Recovery {
+        if matches!(self.phase, Phase::Recovery | Phase::Loss) {
             self.rack.on_recovery_exit();
         }
         if self.cfg.detector == Detector::NewReno {

@@ -16,6 +16,8 @@ pub struct Rack {
     reordering_seen: bool,
     mult: u64,
     persist: u32,
+    /// The last ACK widened the window.
+    widened: bool,
     /// `snd_nxt` when the window last widened for a DSACK: once per round.
     dsack_round: Option<u64>,
     /// A segment was delivered, or a reduction undone, since the last look for losses (Linux
@@ -43,6 +45,7 @@ impl Rack {
                 SpuriousRule::Rfc => PERSIST,
                 SpuriousRule::Linux => 0,
             },
+            widened: false,
             dsack_round: None,
             news: false,
             distance: DISTANCE,
@@ -102,9 +105,11 @@ impl Rack {
         self.by == SpuriousRule::Linux
     }
 
-    /// Step 4: a DSACK widens the window once per round.
-    pub fn on_dsack(&mut self, una: u64, nxt: u64) {
-        if self.dsack_round.is_none_or(|end| una >= end) {
+    /// Step 4: a DSACK widens the window once per round. To be called for every ACK that may end a
+    /// recovery; `dsack`: it has one.
+    pub fn on_ack(&mut self, dsack: bool, una: u64, nxt: u64) {
+        self.widened = dsack && self.dsack_round.is_none_or(|end| una >= end);
+        if self.widened {
             self.dsack_round = Some(nxt);
             self.mult += 1;
             self.persist = PERSIST;
@@ -131,8 +136,12 @@ impl Rack {
         self.persist = (self.persist + 1).min(PERSIST);
     }
 
-    /// Leaving recovery lets a widened window fade after 16 of them.
+    /// Leaving fast or RTO recovery lets a widened window fade after 16 of them, but for those that
+    /// end with the ACK that widened it.
     pub fn on_recovery_exit(&mut self) {
+        if self.widened {
+            return;
+        }
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
             self.mult = 1;
@@ -188,12 +197,17 @@ mod tests {
         assert_eq!(window(&rack), ms(20));
         let mut seen = Vec::new();
         for round in 1..=4 {
-            rack.on_dsack(round * 10, round * 10 + 10);
-            rack.on_dsack(round * 10 + 5, round * 10 + 15); // the same round: no effect
+            rack.on_ack(true, round * 10, round * 10 + 10);
+            rack.on_ack(true, round * 10 + 5, round * 10 + 15); // the same round: no effect
             seen.push(window(&rack));
         }
         assert_eq!(seen, [ms(40), ms(60), ms(80), ms(84)]);
-        for _ in 0..16 {
+        // A recovery that ends with the ACK that widens it does not count.
+        rack.on_ack(true, 60, 70);
+        rack.on_recovery_exit();
+        for recovery in 0..16 {
+            assert_eq!(window(&rack), ms(84), "{recovery}");
+            rack.on_ack(false, 65, 75);
             rack.on_recovery_exit();
         }
         assert_eq!(window(&rack), ms(20));

@@ -249,6 +249,9 @@ impl Recovery {
         self.prr = None;
         self.frto = Frto::Off;
         if matches!(self.phase, Phase::Recovery | Phase::Loss) {
+            if self.cfg.undo_by == SpuriousRule::Rfc {
+                self.rack.on_recovery_exit();
+            }
             self.rest(board);
         }
     }

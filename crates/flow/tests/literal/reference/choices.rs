@@ -63,9 +63,6 @@ pub struct Departures {
     /// Section 6.2 step 2 goes through all segments that an ACK delivers. Here the one sent last
     /// is looked at alone: if it is ambiguous, the others say nothing.
     pub rack_newest: bool,
-    /// Section 6.2 step 4: an exit from RTO recovery counts for reo_wnd_persist, an exit by an ACK
-    /// with a DSACK does not. Here it is the other way round.
-    pub rack_persist: bool,
     /// Section 6.3 spares what was sent less than a round trip and a reordering window ago. Here,
     /// as in Linux (`tcp_timeout_mark_lost`), less than a round trip.
     pub spare_window: bool,
@@ -97,7 +94,6 @@ impl Departures {
     pub const TODAY: Self = Self {
         rack_timer: true,
         rack_newest: true,
-        rack_persist: true,
         spare_window: true,
         tlp_early_dsack: true,
         sack_marks: true,

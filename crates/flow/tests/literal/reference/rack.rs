@@ -1,6 +1,6 @@
 //! RFC 8985 section 6: loss detection by time.
 
-use super::{Departures, Ns, Seg, State};
+use super::{Departures, Ns, Seg};
 
 /// The variables of section 5.3.
 #[derive(Clone, Debug)]
@@ -25,8 +25,8 @@ pub struct Standing {
     pub srtt: Ns,
     /// In fast or RTO recovery.
     pub recovering: bool,
-    /// Leaving this one of them.
-    pub exiting: Option<State>,
+    /// Leaving either.
+    pub exiting: bool,
     /// The ACK has a DSACK block.
     pub dsack: bool,
     pub segs_sacked: u64,
@@ -90,7 +90,7 @@ impl Rack {
     }
 
     /// Section 6.2 step 4, first half: what an ACK does to the multiplier.
-    pub fn adapt(&mut self, at: Standing, d: Departures) {
+    pub fn adapt(&mut self, at: Standing) {
         if self.dsack_round.is_some_and(|r| at.una >= r) {
             self.dsack_round = None;
         }
@@ -100,11 +100,7 @@ impl Rack {
             self.reo_wnd_mult += 1;
             self.reo_wnd_persist = 16;
         }
-        let exiting = match d.rack_persist {
-            true => at.exiting == Some(State::Recovery),
-            false => at.exiting.is_some() && !grows,
-        };
-        if exiting {
+        if at.exiting && !grows {
             self.reo_wnd_persist -= 1;
             if self.reo_wnd_persist <= 0 {
                 self.reo_wnd_mult = 1;

@@ -418,7 +418,7 @@ impl Reference {
             OnTimeout::Old => {
                 let reo_wnd = match self.c.departs.spare_window {
                     true => 0,
-                    false => self.rack.reo_wnd(self.standing(None, false)),
+                    false => self.rack.reo_wnd(self.standing(false, false)),
                 };
                 self.rack
                     .mark_on_rto(now, &mut self.segs, self.una, reo_wnd);
@@ -497,7 +497,6 @@ impl Reference {
         self.rack
             .delivered(now, &self.segs, &newly, echo, self.c.departs);
 
-        let undos = self.law.undos;
         let covers_all = self.una == self.nxt();
         let instead = self.earliest.filter(|_| self.c.departs.eifel_earliest);
         let late = self.eifel.on_ack(echo, ack.dsack, covers_all, instead);
@@ -515,8 +514,6 @@ impl Reference {
         }
         self.forward_rto(&newly, echo, duplicate);
 
-        let undone = self.law.undos > undos;
-
         // RFC 6675 section 5 step A, and the same for the others.
         if self.state != State::Open && self.una >= self.recovery_point {
             self.state = State::Open;
@@ -528,13 +525,12 @@ impl Reference {
         if self.sacked() == 0 && self.state == State::Open {
             self.limited = 0;
         }
-        let left = (self.state == State::Open && was != State::Open).then_some(was);
-        let counts = left.filter(|_| !undone || !self.c.departs.rack_persist);
+        let ended = self.state == State::Open && was != State::Open;
         let mut marked = Marked::default();
         match self.c.detector {
             Detector::Rack => {
-                let at = self.standing(counts, ack.dsack);
-                self.rack.adapt(at, self.c.departs);
+                let exiting = ended && was != State::Reducing;
+                self.rack.adapt(self.standing(exiting, ack.dsack));
                 // A plain ACK brings no suspects, only another RTT for those there are.
                 if !(plain && self.c.departs.rack_timer) {
                     marked = self.detect(now);
@@ -548,10 +544,7 @@ impl Reference {
                 marked.lost = self.mark_by_sack();
             }
         }
-        let kind = AckKind {
-            advanced,
-            ended: left.is_some(),
-        };
+        let kind = AckKind { advanced, ended };
         self.react(now, marked, delivered, Some(kind));
         if advanced && !matches!(self.state, State::Recovery | State::Reducing) {
             self.law.grow();
@@ -580,7 +573,7 @@ impl Reference {
         (!seg.retransmitted || its_own).then(|| now - seg.xmit)
     }
 
-    fn standing(&self, exiting: Option<State>, dsack: bool) -> Standing {
+    fn standing(&self, exiting: bool, dsack: bool) -> Standing {
         Standing {
             una: self.una,
             nxt: self.nxt(),
@@ -594,7 +587,7 @@ impl Reference {
 
     /// RFC 8985 section 6.2 step 5.
     fn detect(&mut self, now: Ns) -> Marked {
-        let reo_wnd = self.rack.reo_wnd(self.standing(None, false));
+        let reo_wnd = self.rack.reo_wnd(self.standing(false, false));
         let since = self.reduced_at;
         let marked = self
             .rack
