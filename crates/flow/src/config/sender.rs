@@ -138,9 +138,9 @@ pub struct RecoveryConfig {
     pub frto_by: SpuriousRule,
     /// Whose rules make of late segments and DSACKs how long RACK waits. By the RFC any DSACK
     /// widens its window (RFC 8985 section 6.2 step 4). By Linux (`net/ipv4/tcp_recovery.c`,
-    /// `tcp_input.c`) only once reordering was seen; the timer waits for the last suspect, not for
-    /// the first; and while the largest distance over which a segment was overtaken is above three
-    /// (`reordering`) the window grows on SACKs too (`tcp_may_raise_cwnd`).
+    /// `tcp_input.c`) only once reordering was seen; and while the largest distance over which a
+    /// segment was overtaken is above three (`reordering`) the window grows on SACKs too
+    /// (`tcp_may_raise_cwnd`).
     ///
     /// Default: [`SpuriousRule::Rfc`]; `linux`: [`SpuriousRule::Linux`].
     pub reordering_by: SpuriousRule,

@@ -50,7 +50,10 @@ impl<C: Controller> Sender<C> {
     /// Nothing to look at but the cumulative number.
     #[inline]
     fn is_plain(&self, ack: &Ack) -> bool {
-        self.recovery.is_open() && self.board.is_untouched() && ack.sacks.is_empty()
+        self.recovery.is_open()
+            && self.board.is_untouched()
+            && ack.sacks.is_empty()
+            && !self.timers.reorder_is_on()
     }
 
     /// A cumulative ACK in an open, clean window.

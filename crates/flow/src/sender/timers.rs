@@ -162,6 +162,12 @@ impl Timers {
         self.reorder_fresh = false;
     }
 
+    /// A segment that is late may be lost.
+    #[inline]
+    pub(super) fn reorder_is_on(&self) -> bool {
+        self.reorder != Time::MAX
+    }
+
     /// Turns the reordering timer off if it is due.
     #[inline]
     pub(super) fn take_reorder(&mut self, now: Time) -> bool {

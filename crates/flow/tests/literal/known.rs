@@ -37,8 +37,7 @@ macro_rules! known {
 }
 
 known! {
-    rack_timer rack_newest tlp_early_dsack sack_marks prr_goes_on frto_window eifel_earliest
-    undo_is_reordering
+    rack_newest tlp_early_dsack sack_marks prr_goes_on frto_window eifel_earliest undo_is_reordering
 }
 
 /// The list is honest: without the imitation of a departure its history is one on which the
@@ -71,30 +70,6 @@ fn find_each() {
         let seconds = start.elapsed().as_secs_f64();
         println!("== {}: history {seed}, {seconds:.1} s", known.name);
         println!("{difference}\n{}", h.paste());
-    }
-}
-
-fn rack_timer() -> History {
-    History {
-        old_timer: true,
-        law: law::Kind::Reno,
-        window: 4,
-        transfer: 24,
-        host: Host {
-            every: 4,
-            wait_us: 300000,
-            ..History::plain().host
-        },
-        fates: fates(
-            &[
-                (23, Fate::Drop),
-                (24, Fate::Drop),
-                (25, Fate::Drop),
-                (28, Fate::Drop),
-            ],
-            &[(3, Fate::Drop)],
-        ),
-        ..History::plain()
     }
 }
 

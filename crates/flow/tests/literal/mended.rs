@@ -349,3 +349,29 @@ fn the_end_of_a_timeouts_recovery_counts_too() {
         ..History::plain()
     });
 }
+
+/// RFC 8985 section 6.2 step 5: the reordering timer waits for the last suspect.
+#[test]
+fn the_reordering_timer_waits_for_the_last_suspect() {
+    agree(&History {
+        old_timer: true,
+        law: law::Kind::Reno,
+        window: 4,
+        transfer: 24,
+        host: Host {
+            every: 4,
+            wait_us: 300000,
+            ..History::plain().host
+        },
+        fates: fates(
+            &[
+                (23, Fate::Drop),
+                (24, Fate::Drop),
+                (25, Fate::Drop),
+                (28, Fate::Drop),
+            ],
+            &[(3, Fate::Drop)],
+        ),
+        ..History::plain()
+    });
+}

@@ -76,18 +76,17 @@ impl Recovery {
             }
             lost
         });
-        // Only segments sent before the newest delivery are suspects that wait for the timer.
+        // Segments sent before the newest delivery are suspects; the timer waits for the last.
         let newest = rack.newest();
-        let suspects = [pending, pending_retrans].into_iter().flatten();
-        let first = suspects.filter(|xmit| *xmit <= newest.0).min();
-        let waited_for = match rack.waits_for_last() && first.is_some() {
-            true => {
-                let original = board.last_original_until(newest);
-                original.max(board.last_retransmission_until(newest.0))
-            }
-            false => first,
+        let waits = |xmit: Option<Time>| xmit.is_some_and(|xmit| xmit <= newest.0);
+        let last = if waits(pending) || waits(pending_retrans) {
+            board.last_suspect(newest)
+        } else {
+            None
         };
-        let due = waited_for.map(|xmit| rack.lost_at(xmit, window));
+        // One that is due already stands behind another of the same instant that nothing has
+        // overtaken yet; the next ACK judges it.
+        let due = last.map(|xmit| rack.lost_at(xmit, window));
         timers.set_reorder(now, due.filter(|at| *at > now));
         losses
     }

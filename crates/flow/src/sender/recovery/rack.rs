@@ -100,11 +100,6 @@ impl Rack {
         self.news = true;
     }
 
-    /// The timer waits for the last suspect.
-    pub fn waits_for_last(&self) -> bool {
-        self.by == SpuriousRule::Linux
-    }
-
     /// Step 4: a DSACK widens the window once per round. To be called for every ACK that may end a
     /// recovery; `dsack`: it has one.
     pub fn on_ack(&mut self, dsack: bool, una: u64, nxt: u64) {

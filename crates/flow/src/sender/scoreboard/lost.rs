@@ -80,11 +80,7 @@ impl Scoreboard {
         mut is_lost: impl FnMut(u64, &Sent) -> bool,
     ) -> Option<Time> {
         while let Some(&(seq, xmit)) = self.retrans.front() {
-            let current = seq >= self.una && {
-                let s = self.get(seq);
-                s.is_out_again() && s.xmit == xmit
-            };
-            if current {
+            if self.is_current(seq, xmit) {
                 let sent = *self.get(seq);
                 if !is_lost(seq, &sent) {
                     return Some(xmit);
@@ -96,43 +92,61 @@ impl Scoreboard {
         None
     }
 
-    /// When the segment left that was sent last, before `newest`, of the originals that are neither
-    /// SACKed nor lost nor resent and that [`Scoreboard::mark_lost_originals`] left.
-    pub fn last_original_until(&self, newest: (Time, u64)) -> Option<Time> {
-        let from = self.checked.max(self.una);
-        // Originals leave in the order of their numbers; the few that were resent in between only
-        // move the end of the search.
-        let (mut low, mut high) = (from, self.nxt);
-        while low < high {
-            let mid = low + (high - low) / 2;
-            match (self.get(mid).xmit, mid) < newest {
-                true => low = mid + 1,
-                false => high = mid,
+    /// When the last transmission before `newest` (time and number) left that is neither SACKed nor
+    /// lost: after both detections have stopped, what they may find later.
+    pub fn last_suspect(&mut self, newest: (Time, u64)) -> Option<Time> {
+        let original = self.last_suspected_original(newest);
+        let (mut again, mut stale) = (None, 0);
+        let before = self.retrans.partition_point(|&(_, xmit)| xmit <= newest.0);
+        for &(seq, xmit) in self.retrans.range(..before).rev() {
+            if original.is_some_and(|at| at >= xmit) {
+                break;
             }
+            let current = self.is_current(seq, xmit);
+            if current && (xmit, seq) < newest {
+                again = Some(xmit);
+                break;
+            }
+            stale += usize::from(!current);
         }
-        let mut end = low;
-        while end > from {
-            let sent = self.get(end - 1);
+        if stale > MOST_STALE {
+            let mut retrans = mem::take(&mut self.retrans);
+            retrans.retain(|&(seq, xmit)| self.is_current(seq, xmit));
+            self.retrans = retrans;
+        }
+        original.max(again)
+    }
+
+    fn last_suspected_original(&mut self, newest: (Time, u64)) -> Option<Time> {
+        let mut end = self.overtaken.max(self.una);
+        while end < self.nxt {
+            let sent = self.get(end);
+            if !sent.retransmitted() && (sent.xmit, end) >= newest {
+                break;
+            }
+            end += 1;
+        }
+        self.overtaken = end;
+        while end > self.checked.max(self.una) {
+            let seq = end - 1;
+            let sent = self.get(seq);
             if sent.flags & MARKS == 0 {
                 return Some(sent.xmit);
             }
-            end = match self.sacked.holding(end - 1) {
+            end = match self.sacked.holding(seq) {
                 Some(run) => run.start,
-                None => end - 1,
+                None => seq,
             };
         }
         None
     }
 
-    /// The same of the retransmissions in the network.
-    pub fn last_retransmission_until(&self, newest: Time) -> Option<Time> {
-        let end = self.retrans.partition_point(|&(_, xmit)| xmit <= newest);
-        let current = |&&(seq, xmit): &&(u64, Time)| {
+    /// The retransmission of `seq` that left at `xmit` is its last, and in the network.
+    fn is_current(&self, seq: u64, xmit: Time) -> bool {
+        seq >= self.una && {
             let sent = self.get(seq);
-            seq >= self.una && sent.is_out_again() && sent.xmit == xmit
-        };
-        let last = self.retrans.range(..end).rev().find(current);
-        last.map(|&(_, xmit)| xmit)
+            sent.is_out_again() && sent.xmit == xmit
+        }
     }
 
     pub(super) fn lose_retransmission(&mut self, seq: u64) {
@@ -240,3 +254,6 @@ impl Scoreboard {
         self.searched = self.una;
     }
 }
+
+/// More retransmissions than this that have been delivered are not passed over twice.
+const MOST_STALE: usize = 64;

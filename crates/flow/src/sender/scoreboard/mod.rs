@@ -39,6 +39,8 @@ pub struct Scoreboard {
     fack: u64,
     /// Originals below this number have been checked by the loss detector.
     checked: u64,
+    /// Originals below this number were sent before RACK.segment, as of the last look.
+    overtaken: u64,
     /// Records below this number did not outlive the growth of the ring.
     recorded_from: u64,
     /// Below this number there is no hole that is neither lost nor resent.
@@ -74,6 +76,7 @@ impl Default for Scoreboard {
             marked: 0,
             fack: 0,
             checked: 0,
+            overtaken: 0,
             recorded_from: 0,
             searched: 0,
             retrans: VecDeque::new(),

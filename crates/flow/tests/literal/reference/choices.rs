@@ -57,9 +57,6 @@ pub struct Choices {
 /// behind: the known differences, each with its history in `known`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Departures {
-    /// RFC 8985 section 6.2 step 5: the reordering timer waits for the last suspect. Here it waits
-    /// for the first, and for segments sent at the time of RACK.segment but after it.
-    pub rack_timer: bool,
     /// Section 6.2 step 2 goes through all segments that an ACK delivers. Here the one sent last
     /// is looked at alone: if it is ambiguous, the others say nothing.
     pub rack_newest: bool,
@@ -92,7 +89,6 @@ pub struct Departures {
 impl Departures {
     /// All of them.
     pub const TODAY: Self = Self {
-        rack_timer: true,
         rack_newest: true,
         spare_window: true,
         tlp_early_dsack: true,

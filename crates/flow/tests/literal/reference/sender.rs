@@ -454,8 +454,6 @@ impl Reference {
         };
         let (before, was) = (self.una, self.state);
         let empty = self.sacked() == 0;
-        let usual = |(_, s): (u64, &Seg)| !(s.sacked || s.lost || s.retransmitted);
-        let clean = self.outstanding().all(usual) && self.tlp.end_seq.is_none();
         self.una = self.una.max(ack.cum);
         let advanced = self.una > before;
         // RFC 7323 section 4.3: the echo is that of the segment that moved the window.
@@ -474,7 +472,6 @@ impl Reference {
         }
         let delivered = [acked as u64, (newly.len() - acked) as u64];
         let duplicate = !advanced && self.una < self.nxt();
-        let plain = was == State::Open && clean && advanced && ack.sacks.is_empty();
         // SetPipe.
         self.rescued.clear();
 
@@ -531,10 +528,7 @@ impl Reference {
             Detector::Rack => {
                 let exiting = ended && was != State::Reducing;
                 self.rack.adapt(self.standing(exiting, ack.dsack));
-                // A plain ACK brings no suspects, only another RTT for those there are.
-                if !(plain && self.c.departs.rack_timer) {
-                    marked = self.detect(now);
-                }
+                marked = self.detect(now);
             }
             Detector::Sack => {
                 if advanced {
@@ -592,26 +586,8 @@ impl Reference {
         let marked = self
             .rack
             .detect(now, &mut self.segs, self.una, reo_wnd, since);
-        self.rack_at = match self.c.departs.rack_timer {
-            true => self.first_suspect(now, reo_wnd),
-            false => marked.look_again,
-        };
+        self.rack_at = marked.look_again;
         marked
-    }
-
-    /// [`Departures::rack_timer`](super::Departures::rack_timer).
-    fn first_suspect(&self, now: Ns, reo_wnd: Ns) -> Option<Ns> {
-        let waiting = |again: bool| {
-            let all = self.outstanding();
-            all.filter(move |(_, s)| !s.sacked && !s.lost && s.retransmitted == again)
-                .min_by_key(|(n, s)| (s.xmit, *n))
-        };
-        let firsts = [waiting(false), waiting(true)].into_iter().flatten();
-        firsts
-            .filter(|(_, s)| s.xmit <= self.rack.xmit_ts)
-            .map(|(_, s)| s.xmit + self.rack.rtt + reo_wnd)
-            .filter(|&at| at > now)
-            .min()
     }
 
     /// What IsLost says of segments for the first time, and how many. They are marked with
