@@ -5,7 +5,7 @@ use fullpipe_cc::{AckEvent, CongestionKind, Controller, IdleEvent, Stamps};
 use fullpipe_units::{Span, Time};
 
 use super::Sender;
-use super::recovery::{Irregular, PrrAck, Verdict};
+use super::recovery::{Irregular, PrrAck, Verdict, trusted};
 use super::rtt::RttUpdate;
 use super::scoreboard::{Delivered, Sent};
 use crate::config::{Detector, RttSample};
@@ -63,8 +63,7 @@ impl<C: Controller> Sender<C> {
         let mut event = self.digest(now, ack, opening, &d);
         self.cc.on_delivery(&event);
         if let Some((seq, newest)) = &d.newest {
-            self.recovery
-                .on_plain_ack(now, (*seq, newest), self.rtt.min());
+            self.recovery.on_plain_ack(now, (*seq, newest));
         }
         self.conclude(opening, &mut event);
         self.rearm(now, true);
@@ -81,7 +80,11 @@ impl<C: Controller> Sender<C> {
         self.timers.begin_ack();
         let prior_fack = self.board.fack();
         let scoreboard = self.board.sacked_out() > 0;
-        let mut d = Delivered::default();
+        let echo = self.echo(ack, advanced);
+        let mut d = Delivered {
+            trusted: trusted(now, echo, self.rtt.min()),
+            ..Delivered::default()
+        };
         let dsack = self.update_scoreboard(ack, advanced, &mut d);
         let mut event = self.digest(now, ack, opening, &d);
         self.cc.on_delivery(&event);
@@ -91,7 +94,7 @@ impl<C: Controller> Sender<C> {
             advanced,
             window_update: opening.window_update,
             dsack,
-            echo: self.echo(ack, advanced),
+            echo,
             una: opening.una,
             scoreboard,
             delivered: &d,

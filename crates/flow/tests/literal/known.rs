@@ -37,7 +37,7 @@ macro_rules! known {
 }
 
 known! {
-    rack_newest tlp_early_dsack sack_marks prr_goes_on frto_window eifel_earliest undo_is_reordering
+    tlp_early_dsack sack_marks prr_goes_on frto_window eifel_earliest undo_is_reordering
 }
 
 /// The list is honest: without the imitation of a departure its history is one on which the
@@ -70,32 +70,6 @@ fn find_each() {
         let seconds = start.elapsed().as_secs_f64();
         println!("== {}: history {seed}, {seconds:.1} s", known.name);
         println!("{difference}\n{}", h.paste());
-    }
-}
-
-fn rack_newest() -> History {
-    History {
-        reduction: Reduction::Immediate,
-        tlp: true,
-        undo: true,
-        law: law::Kind::Reno,
-        window: 1,
-        transfer: 4,
-        host: Host {
-            every: 4,
-            echo: Echo::Recent,
-            ..History::plain().host
-        },
-        fates: fates(
-            &[
-                (1, Fate::Late(1780000)),
-                (2, Fate::Drop),
-                (3, Fate::Late(1580000)),
-                (4, Fate::Drop),
-            ],
-            &[],
-        ),
-        ..History::plain()
     }
 }
 

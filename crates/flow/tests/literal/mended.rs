@@ -375,3 +375,32 @@ fn the_reordering_timer_waits_for_the_last_suspect() {
         ..History::plain()
     });
 }
+
+/// RFC 8985 section 6.2 step 2 goes through all segments that an ACK delivers: one that is
+/// ambiguous does not hide the others.
+#[test]
+fn an_ambiguous_retransmission_hides_no_other_delivery() {
+    agree(&History {
+        reduction: Reduction::Immediate,
+        tlp: true,
+        undo: true,
+        law: law::Kind::Reno,
+        window: 1,
+        transfer: 4,
+        host: Host {
+            every: 4,
+            echo: Echo::Recent,
+            ..History::plain().host
+        },
+        fates: fates(
+            &[
+                (1, Fate::Late(1780000)),
+                (2, Fate::Drop),
+                (3, Fate::Late(1580000)),
+                (4, Fate::Drop),
+            ],
+            &[],
+        ),
+        ..History::plain()
+    });
+}

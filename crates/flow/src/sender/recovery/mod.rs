@@ -22,6 +22,7 @@ use fullpipe_units::{Span, Time};
 pub use prr::{Prr, PrrAck};
 
 pub(super) use detect::Losses;
+pub(super) use rack::trusted;
 pub(super) use undo::Verdict;
 
 use super::scoreboard::{Delivered, Scoreboard, Sent};
@@ -240,9 +241,9 @@ impl Recovery {
 
     /// A plain cumulative ACK; `newest` is the most recently sent segment that it delivered.
     #[inline]
-    pub(super) fn on_plain_ack(&mut self, now: Time, newest: (u64, &Sent), min_rtt: Span) {
+    pub(super) fn on_plain_ack(&mut self, now: Time, newest: (u64, &Sent)) {
         if self.cfg.detector == Detector::Rack {
-            self.rack.advance(now, newest.0, newest.1, None, min_rtt);
+            self.rack.advance(now, newest.0, newest.1);
         }
     }
 
@@ -256,8 +257,11 @@ impl Recovery {
         let d = ir.delivered;
         self.doubtful = false;
         if self.cfg.detector == Detector::Rack {
-            if let Some((seq, newest)) = d.newest {
-                self.rack.advance(ir.now, seq, &newest, ir.echo, min_rtt);
+            let trusted = trusted(ir.now, ir.echo, min_rtt);
+            let is_certain = |sent: &Sent| !sent.retransmitted() || sent.xmit <= trusted;
+            let newest = d.newest.filter(|(_, sent)| is_certain(sent));
+            if let Some((seq, newest)) = newest.or(d.certain) {
+                self.rack.advance(ir.now, seq, &newest);
             }
             if let Some(lowest) = d.reordered {
                 // How far is measured against what earlier ACKs reported.

@@ -54,16 +54,11 @@ impl Rack {
         }
     }
 
-    /// Step 2: the newest sent segment that this ACK delivered. `echo` is the echoed time stamp of
-    /// a cumulative ACK; a retransmission whose echo or RTT betrays the original is ignored.
+    /// Step 2: the newest sent segment that this ACK delivered, ambiguous retransmissions aside.
     #[inline]
-    pub fn advance(&mut self, now: Time, seq: u64, sent: &Sent, echo: Option<Time>, min_rtt: Span) {
-        let rtt = now.saturating_since(sent.xmit);
-        if sent.retransmitted() && (echo.is_some_and(|e| e < sent.xmit) || rtt < min_rtt) {
-            return;
-        }
+    pub fn advance(&mut self, now: Time, seq: u64, sent: &Sent) {
         self.news = true;
-        self.rtt = rtt;
+        self.rtt = now.saturating_since(sent.xmit);
         if (sent.xmit, seq) > (self.xmit, self.seq) {
             self.xmit = sent.xmit;
             self.seq = seq;
@@ -177,6 +172,13 @@ const DISTANCE: u64 = 3;
 const MOST_DISTANCE: u64 = 300;
 /// Linux keeps the steps in a byte.
 const MOST_STEPS: u64 = 0xFF;
+
+/// A retransmission that left later than this may not be what was acknowledged (section 6.2 step
+/// 2): the echoed time stamp is older, or the RTT would be the smallest.
+pub(in crate::sender) fn trusted(now: Time, echo: Option<Time>, min_rtt: Span) -> Time {
+    let since = Time::ZERO + now.saturating_since(Time::ZERO).saturating_sub(min_rtt);
+    echo.map_or(since, |echo| echo.min(since))
+}
 
 #[cfg(test)]
 mod tests {

@@ -16,6 +16,12 @@ pub struct Delivered {
     pub sacked: u64,
     /// The most recently sent of them, with its number.
     pub newest: Option<(u64, Sent)>,
+    /// A retransmission that left after this time may be taken for its original. To be set before
+    /// the ACK is applied.
+    pub trusted: Time,
+    /// The most recently sent of those that are no such retransmission. Not filled in for a clean
+    /// window, where it is `newest`.
+    pub certain: Option<(u64, Sent)>,
     /// Of these, the highest number that was never retransmitted, if any.
     pub original: Option<u64>,
     /// When the lowest of the segments acknowledged cumulatively was sent, and the highest; only
@@ -40,6 +46,13 @@ impl Delivered {
             .is_none_or(|(s, n)| (sent.xmit, seq) > (n.xmit, s))
         {
             self.newest = Some((seq, sent));
+        }
+        if (!sent.retransmitted() || sent.xmit <= self.trusted)
+            && self
+                .certain
+                .is_none_or(|(s, n)| (sent.xmit, seq) > (n.xmit, s))
+        {
+            self.certain = Some((seq, sent));
         }
         if !sent.retransmitted() {
             self.original = Some(self.original.map_or(seq, |o| o.max(seq)));

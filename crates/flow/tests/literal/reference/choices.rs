@@ -57,9 +57,6 @@ pub struct Choices {
 /// behind: the known differences, each with its history in `known`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Departures {
-    /// Section 6.2 step 2 goes through all segments that an ACK delivers. Here the one sent last
-    /// is looked at alone: if it is ambiguous, the others say nothing.
-    pub rack_newest: bool,
     /// Section 6.3 spares what was sent less than a round trip and a reordering window ago. Here,
     /// as in Linux (`tcp_timeout_mark_lost`), less than a round trip.
     pub spare_window: bool,
@@ -89,7 +86,6 @@ pub struct Departures {
 impl Departures {
     /// All of them.
     pub const TODAY: Self = Self {
-        rack_newest: true,
         spare_window: true,
         tlp_early_dsack: true,
         sack_marks: true,

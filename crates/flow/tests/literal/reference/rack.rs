@@ -1,6 +1,6 @@
 //! RFC 8985 section 6: loss detection by time.
 
-use super::{Departures, Ns, Seg};
+use super::{Ns, Seg};
 
 /// The variables of section 5.3.
 #[derive(Clone, Debug)]
@@ -53,19 +53,9 @@ impl Rack {
 
     /// Section 6.2 steps 2 and 3, for the segments `newly` delivered by an ACK. `echo`: its time
     /// stamp, if it says which copy arrived.
-    pub fn delivered(
-        &mut self,
-        now: Ns,
-        segs: &[Seg],
-        newly: &[u64],
-        echo: Option<Ns>,
-        d: Departures,
-    ) {
+    pub fn delivered(&mut self, now: Ns, segs: &[Seg], newly: &[u64], echo: Option<Ns>) {
         let mut by_time = newly.to_vec();
         by_time.sort_by_key(|&n| (segs[n as usize].xmit, n));
-        if d.rack_newest {
-            by_time.drain(..by_time.len().saturating_sub(1));
-        }
         for n in by_time {
             let seg = &segs[n as usize];
             let rtt = now - seg.xmit;

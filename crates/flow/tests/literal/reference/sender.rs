@@ -491,8 +491,7 @@ impl Reference {
             self.rack.min_rtt = self.rack.min_rtt.min(r);
             self.tlp.sampled = true;
         }
-        self.rack
-            .delivered(now, &self.segs, &newly, echo, self.c.departs);
+        self.rack.delivered(now, &self.segs, &newly, echo);
 
         let covers_all = self.una == self.nxt();
         let instead = self.earliest.filter(|_| self.c.departs.eifel_earliest);
