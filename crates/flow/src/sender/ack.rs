@@ -302,7 +302,7 @@ impl<C: Controller> Sender<C> {
             }
             Verdict::Doubtful => return self.recovery.doubt(),
         }
-        if self.recovery.probe_repaired_loss(ir, &self.board) {
+        if self.recovery.probe_repaired_loss(ir) {
             self.reduce(now, CongestionKind::Loss, 0, event);
         }
         let new_data = self.board.nxt() < self.limits.end();

@@ -37,7 +37,7 @@ macro_rules! known {
 }
 
 known! {
-    tlp_early_dsack sack_marks prr_goes_on frto_window eifel_earliest undo_is_reordering
+    sack_marks prr_goes_on frto_window eifel_earliest undo_is_reordering
 }
 
 /// The list is honest: without the imitation of a departure its history is one on which the
@@ -70,32 +70,6 @@ fn find_each() {
         let seconds = start.elapsed().as_secs_f64();
         println!("== {}: history {seed}, {seconds:.1} s", known.name);
         println!("{difference}\n{}", h.paste());
-    }
-}
-
-fn tlp_early_dsack() -> History {
-    History {
-        tlp: true,
-        law: law::Kind::Reno,
-        window: 2,
-        transfer: 9,
-        delay_us: 300000,
-        host: Host {
-            every: 2,
-            dsack: true,
-            window: Some(4),
-            ..History::plain().host
-        },
-        fates: fates(
-            &[
-                (3, Fate::Late(1600000)),
-                (4, Fate::Late(1640000)),
-                (5, Fate::Late(1600000)),
-                (6, Fate::Late(1500000)),
-            ],
-            &[],
-        ),
-        ..History::plain()
     }
 }
 

@@ -404,3 +404,31 @@ fn an_ambiguous_retransmission_hides_no_other_delivery() {
         ..History::plain()
     });
 }
+
+/// RFC 8985 section 7.4.2: a DSACK for the probe counts on an ACK that covers TLP.end_seq.
+#[test]
+fn a_duplicate_probe_counts_when_its_segment_is_acknowledged() {
+    agree(&History {
+        tlp: true,
+        law: law::Kind::Reno,
+        window: 2,
+        transfer: 9,
+        delay_us: 300000,
+        host: Host {
+            every: 2,
+            dsack: true,
+            window: Some(4),
+            ..History::plain().host
+        },
+        fates: fates(
+            &[
+                (3, Fate::Late(1600000)),
+                (4, Fate::Late(1640000)),
+                (5, Fate::Late(1600000)),
+                (6, Fate::Late(1500000)),
+            ],
+            &[],
+        ),
+        ..History::plain()
+    });
+}

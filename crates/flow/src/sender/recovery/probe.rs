@@ -115,23 +115,17 @@ impl Recovery {
     }
 
     /// True if this ACK shows that the probe repaired a loss (section 7.4.2), which then counts.
-    pub(in crate::sender) fn probe_repaired_loss(
-        &mut self,
-        ir: &Irregular<'_>,
-        board: &Scoreboard,
-    ) -> bool {
+    pub(in crate::sender) fn probe_repaired_loss(&mut self, ir: &Irregular<'_>) -> bool {
         let Some(probe) = self.probe.out else {
             return false;
         };
-        let una = board.una();
+        let cum = ir.ack.cum;
         let mut repaired = false;
-        let answered = if ir.dsack.is_some_and(|seq| seq + 1 == probe.end) {
-            true
-        } else if una < probe.end {
+        let answered = if cum < probe.end {
             false
-        } else if !probe.retransmission {
+        } else if !probe.retransmission || ir.dsack.is_some_and(|seq| seq + 1 == probe.end) {
             true
-        } else if una > probe.end {
+        } else if cum > probe.end {
             repaired = true;
             true
         } else {

@@ -60,9 +60,6 @@ pub struct Departures {
     /// Section 6.3 spares what was sent less than a round trip and a reordering window ago. Here,
     /// as in Linux (`tcp_timeout_mark_lost`), less than a round trip.
     pub spare_window: bool,
-    /// Section 7.4.2: a DSACK for the probe counts on an ACK that covers TLP.end_seq. Here on any:
-    /// the probe was not needed, whatever is still missing below it.
-    pub tlp_early_dsack: bool,
     /// RFC 6675 section 4: what was retransmitted is known by HighRxt, of this recovery alone, and
     /// SetPipe counts a segment sent again but not lost twice; a duplicate ACK begins the next
     /// recovery. Here each segment is marked lost and sent again, counts once, and is not found
@@ -87,7 +84,6 @@ impl Departures {
     /// All of them.
     pub const TODAY: Self = Self {
         spare_window: true,
-        tlp_early_dsack: true,
         sack_marks: true,
         prr_goes_on: true,
         frto_window: true,

@@ -504,7 +504,7 @@ impl Reference {
         }
         let dsack = ack.dsack.then(|| ack.sacks.iter().next().unwrap().end);
         let bare = duplicate && ack.sacks.is_empty();
-        let verdict = self.tlp.process_ack(ack.cum, dsack, bare, self.c.departs);
+        let verdict = self.tlp.process_ack(ack.cum, dsack, bare);
         if verdict == tlp::Verdict::Repaired && self.state == State::Open {
             self.reduce(now, State::Reducing, delivered);
         }

@@ -1,6 +1,6 @@
 //! RFC 8985 section 7: tail loss probes.
 
-use super::{Departures, Ns};
+use super::Ns;
 
 /// The variables of section 5.3, and what section 7.3 asks for.
 #[derive(Clone, Debug, Default)]
@@ -36,16 +36,7 @@ impl Tlp {
 
     /// Section 7.4.2, TLP_process_ack. `dsack`: the end of the duplicate that is reported;
     /// `bare_duplicate`: a duplicate ACK without SACK option.
-    pub fn process_ack(
-        &mut self,
-        cum: u64,
-        dsack: Option<u64>,
-        bare_duplicate: bool,
-        d: Departures,
-    ) -> Verdict {
-        if d.tlp_early_dsack && dsack.is_some() && dsack == self.end_seq {
-            self.end_seq = None;
-        }
+    pub fn process_ack(&mut self, cum: u64, dsack: Option<u64>, bare_duplicate: bool) -> Verdict {
         let Some(end) = self.end_seq.filter(|&end| cum >= end) else {
             return Verdict::Nothing;
         };
