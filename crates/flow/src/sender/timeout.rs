@@ -162,7 +162,7 @@ impl<C: Controller> Sender<C> {
             },
         );
         let retransmissions = self.board.retrans_out();
-        self.recovery.lose_all(now, &mut self.board);
+        self.recovery.lose_all(now, &self.rtt, &mut self.board);
         self.report_losses(now);
         let mut expiry = RtoEvent::new(now, event.flight);
         expiry.first = reduces;

@@ -171,9 +171,11 @@ impl Pair {
             if !segment.syn {
                 let probe = self.sender.counts().probes > probes;
                 if pipe >= window as u64 && !probe {
-                    // The fast retransmit of each recovery (RFC 5681 section 3.2 step 3).
+                    // The fast retransmit of each recovery (RFC 5681 section 3.2 step 3), and the
+                    // retransmission of each timeout (RFC 6298 section 5.4).
                     self.beyond += 1;
-                    let allowed = self.sender.counts().loss_events;
+                    let counts = self.sender.counts();
+                    let allowed = counts.loss_events + counts.timeouts;
                     if !segment.retransmission || self.beyond > allowed {
                         return Err(format!("sent with pipe {pipe} of window {window}"));
                     }

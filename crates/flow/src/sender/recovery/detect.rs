@@ -57,10 +57,7 @@ impl Recovery {
         rtt: &RttEstimator,
         timers: &mut Timers,
     ) -> Losses {
-        let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
-        let window = self
-            .rack
-            .window(rtt.min(), rtt.srtt(), recovering, board.sacked_out());
+        let window = self.reordering_window(rtt, board);
         let rack = &self.rack;
         let reduced_at = self.reduced_at;
         let mut losses = Losses::default();

@@ -25,6 +25,7 @@ pub(super) use detect::Losses;
 pub(super) use rack::trusted;
 pub(super) use undo::Verdict;
 
+use super::rtt::RttEstimator;
 use super::scoreboard::{Delivered, Scoreboard, Sent};
 use crate::config::{Detector, LossWindow, RecoveryConfig, Reduction, SpuriousRule};
 use crate::segment::Ack;
@@ -68,7 +69,8 @@ pub(super) struct Recovery {
     /// Segments sent by Limited Transmit in this disorder: not part of FlightSize.
     limited_sent: u64,
     /// The fast retransmit has yet to leave, whatever the window (RFC 5681 section 3.2 step 3, RFC
-    /// 6675 section 5 step 4.3). PRR sees to that by itself.
+    /// 6675 section 5 step 4.3; PRR sees to that by itself), or that of a timeout (RFC 6298 section
+    /// 5.4).
     fast_retransmit: bool,
     /// Timeouts since the last ACK that advanced.
     expiries: u32,
@@ -501,7 +503,7 @@ impl Recovery {
 
     /// The retransmission timer expired: everything outstanding is lost, except what RACK still
     /// gives time where the window stays above it.
-    pub(super) fn lose_all(&mut self, now: Time, board: &mut Scoreboard) {
+    pub(super) fn lose_all(&mut self, now: Time, rtt: &RttEstimator, board: &mut Scoreboard) {
         self.expiries += 1;
         if !matches!(self.phase, Phase::Recovery | Phase::Loss) {
             self.note_retransmissions_out(board);
@@ -509,10 +511,21 @@ impl Recovery {
         if self.cfg.detector == Detector::NewReno {
             self.newreno.forget(board);
         }
+        let window = match self.cfg.frto_by {
+            SpuriousRule::Rfc => self.reordering_window(rtt, board),
+            SpuriousRule::Linux => Span::ZERO,
+        };
         let rack = &self.rack;
         let keeps_recent = self.cfg.loss_window == LossWindow::FlightPlusOne
             && self.cfg.detector == Detector::Rack;
-        board.lose_all(|sent| keeps_recent && rack.lost_at(sent.xmit, Span::ZERO) > now);
+        board.lose_all(|sent| keeps_recent && rack.lost_at(sent.xmit, window) > now);
+    }
+
+    /// RACK.reo_wnd (RFC 8985 section 6.2 step 4).
+    fn reordering_window(&self, rtt: &RttEstimator, board: &Scoreboard) -> Span {
+        let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
+        self.rack
+            .window(rtt.min(), rtt.srtt(), recovering, board.sacked_out())
     }
 
     /// Whether a timeout begins an episode of its own, which can be undone alone; `reduces`: it
@@ -549,7 +562,7 @@ impl Recovery {
         self.point = board.nxt();
         self.reduced_at = now;
         self.limited_sent = 0;
-        self.fast_retransmit = false;
+        self.fast_retransmit = true;
         self.prr = None;
         self.probe.cancel();
     }

@@ -57,9 +57,6 @@ pub struct Choices {
 /// behind: the known differences, each with its history in `known`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Departures {
-    /// Section 6.3 spares what was sent less than a round trip and a reordering window ago. Here,
-    /// as in Linux (`tcp_timeout_mark_lost`), less than a round trip.
-    pub spare_window: bool,
     /// RFC 6675 section 4: what was retransmitted is known by HighRxt, of this recovery alone, and
     /// SetPipe counts a segment sent again but not lost twice; a duplicate ACK begins the next
     /// recovery. Here each segment is marked lost and sent again, counts once, and is not found
@@ -83,7 +80,6 @@ pub struct Departures {
 impl Departures {
     /// All of them.
     pub const TODAY: Self = Self {
-        spare_window: true,
         sack_marks: true,
         prr_goes_on: true,
         frto_window: true,

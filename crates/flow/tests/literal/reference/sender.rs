@@ -416,10 +416,7 @@ impl Reference {
                 }
             }
             OnTimeout::Old => {
-                let reo_wnd = match self.c.departs.spare_window {
-                    true => 0,
-                    false => self.rack.reo_wnd(self.standing(false, false)),
-                };
+                let reo_wnd = self.rack.reo_wnd(self.standing(false, false));
                 self.rack
                     .mark_on_rto(now, &mut self.segs, self.una, reo_wnd);
             }
