@@ -35,7 +35,7 @@ impl<C: Controller> Sender<C> {
         if lost > 0 && self.recovery.may_begin() {
             self.reduce(now, CongestionKind::Loss, lost, event);
         } else if losses.retransmissions > 0 && self.recovery.is_recovering() {
-            self.reduce_for_lost_retransmission(now, losses.all());
+            self.reduce_for_lost_retransmission(now, losses.all(), event);
         } else if losses.retransmissions > 0 && self.recovery.recovers_from_loss() {
             self.reduce(now, CongestionKind::Loss, losses.retransmissions, event);
         }
@@ -49,18 +49,25 @@ impl<C: Controller> Sender<C> {
             event.lost = losses.all();
             let begins = !self.recovery.is_reducing();
             self.reduce(now, CongestionKind::Loss, losses.all(), &mut event);
-            let pipe = self.board.pipe();
             if begins {
-                let flight = self.board.flight();
-                self.recovery.replace_prr(PrrStart {
-                    ssthresh: self.cc.ssthresh() as u64,
-                    outstanding: flight - self.board.sacked_out().min(flight),
-                    window: pipe + 1,
-                });
+                self.release_fast_retransmit();
             }
         } else if losses.retransmissions > 0 && self.recovery.is_recovering() {
-            self.reduce_for_lost_retransmission(now, losses.all());
+            let event = self.event_without_ack(now);
+            if self.reduce_for_lost_retransmission(now, losses.all(), &event) {
+                self.release_fast_retransmit();
+            }
         }
+    }
+
+    /// PRR's quota of a reduction that no ACK began: one segment leaves.
+    fn release_fast_retransmit(&mut self) {
+        let flight = self.board.flight();
+        self.recovery.replace_prr(PrrStart {
+            ssthresh: self.cc.ssthresh() as u64,
+            outstanding: flight - self.board.sacked_out().min(flight),
+            window: self.board.pipe() + 1,
+        });
     }
 
     /// One reduction per window of data: on loss into recovery, on a mark, a local drop or an
@@ -90,23 +97,29 @@ impl<C: Controller> Sender<C> {
         self.timers.stop_probe();
         self.recovery.begin(now, loss, &self.board);
         self.ecn.note_reduction();
-        let flight = self.board.flight();
-        if self.cc.owns_window() {
-            return;
+        if !self.cc.owns_window() {
+            let start = self.prr_start(before, event);
+            self.recovery.start_prr(start);
         }
-        self.recovery.start_prr(PrrStart {
+    }
+
+    /// An episode of PRR begins with this ACK (RFC 9937 section 6.1); the window was `before`.
+    fn prr_start(&self, before: f64, event: &AckEvent) -> PrrStart {
+        let flight = self.board.flight();
+        PrrStart {
             ssthresh: self.cc.ssthresh() as u64,
             outstanding: flight - self.board.sacked_out().min(flight) + event.acked + event.sacked,
             window: before as u64,
-        });
+        }
     }
 
-    /// A retransmission was lost: a second sign of congestion (RFC 5681 section 4.3).
-    fn reduce_for_lost_retransmission(&mut self, now: Time, lost: u64) {
+    /// A retransmission was lost: a second sign of congestion (RFC 5681 section 4.3), and a new
+    /// episode of PRR (RFC 9937 section 6.1). True if it counts as one.
+    fn reduce_for_lost_retransmission(&mut self, now: Time, lost: u64, event: &AckEvent) -> bool {
         if !self.recovery.reduces_again() {
-            return;
+            return false;
         }
-        let before = self.cc.window();
+        let (before, in_force) = (self.cc.window(), self.cwnd());
         let sign = Sign {
             kind: CongestionKind::Loss,
             first_in_window: false,
@@ -116,7 +129,9 @@ impl<C: Controller> Sender<C> {
         };
         self.cc.on_congestion(&self.congestion(now, sign));
         self.log(now, EpisodeKind::LostRetransmission, before);
-        self.recovery.lower(now, self.cc.ssthresh() as u64);
+        let start = self.prr_start(in_force, event);
+        self.recovery.reduced_again(now, start);
+        true
     }
 
     /// The local queue refused a segment and the sender reacts.

@@ -37,7 +37,7 @@ macro_rules! known {
 }
 
 known! {
-    sack_marks prr_goes_on frto_window eifel_earliest undo_is_reordering
+    sack_marks frto_window eifel_earliest undo_is_reordering
 }
 
 /// The list is honest: without the imitation of a departure its history is one on which the
@@ -80,16 +80,6 @@ fn sack_marks() -> History {
         window: 1,
         transfer: 75,
         fates: fates(&[(54, Fate::Drop), (73, Fate::Drop)], &[]),
-        ..History::plain()
-    }
-}
-
-fn prr_goes_on() -> History {
-    History {
-        reduce_again: true,
-        window: 18,
-        transfer: 22,
-        fates: fates(&[(1, Fate::Drop), (5, Fate::Drop), (22, Fate::Drop)], &[]),
         ..History::plain()
     }
 }

@@ -432,3 +432,15 @@ fn a_duplicate_probe_counts_when_its_segment_is_acknowledged() {
         ..History::plain()
     });
 }
+
+/// RFC 9937 section 6.1: a new response begins a new episode.
+#[test]
+fn a_lost_retransmission_begins_an_episode_of_prr() {
+    agree(&History {
+        reduce_again: true,
+        window: 18,
+        transfer: 22,
+        fates: fates(&[(1, Fate::Drop), (5, Fate::Drop), (22, Fate::Drop)], &[]),
+        ..History::plain()
+    });
+}

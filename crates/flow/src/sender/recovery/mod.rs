@@ -470,11 +470,11 @@ impl Recovery {
         self.cfg.reduce_on_lost_retransmission
     }
 
-    /// It has lowered `ssthresh`, segments.
-    pub(super) fn lower(&mut self, now: Time, ssthresh: u64) {
+    /// It has, and the quota begins anew.
+    pub(super) fn reduced_again(&mut self, now: Time, start: PrrStart) {
         self.reduced_at = now;
-        if let Some(prr) = &mut self.prr {
-            prr.lower(ssthresh);
+        if self.prr.is_some() {
+            self.start_prr(start);
         }
     }
 

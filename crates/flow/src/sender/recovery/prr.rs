@@ -57,11 +57,6 @@ impl Prr {
         self.cwnd = ack.inflight + count.max(0) as u64;
     }
 
-    /// A second reduction inside the same recovery (lost retransmission).
-    pub fn lower(&mut self, ssthresh: u64) {
-        self.ssthresh = ssthresh;
-    }
-
     /// A segment left.
     pub fn on_sent(&mut self) {
         self.out += 1;

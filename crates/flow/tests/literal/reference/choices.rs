@@ -62,9 +62,6 @@ pub struct Departures {
     /// recovery. Here each segment is marked lost and sent again, counts once, and is not found
     /// lost a second time; what rule 3 sends again counts as lost, and any ACK begins recovery.
     pub sack_marks: bool,
-    /// RFC 9937 section 6.1: a new response begins a new episode. Here a lost retransmission
-    /// lowers the target of the one under way.
-    pub prr_goes_on: bool,
     /// RFC 5682 section 3.1: in step 2 nothing but the first segment leaves, in step 2b two new
     /// ones at most. Here the window decides how much.
     pub frto_window: bool,
@@ -81,7 +78,6 @@ impl Departures {
     /// All of them.
     pub const TODAY: Self = Self {
         sack_marks: true,
-        prr_goes_on: true,
         frto_window: true,
         eifel_earliest: true,
         undo_is_reordering: true,

@@ -637,12 +637,8 @@ impl Reference {
                 let before = self.cwnd();
                 self.law.lost(self.flight(0, 0), false);
                 self.reduced_at = now;
-                match &mut self.prr {
-                    Some(prr) if self.c.departs.prr_goes_on => {
-                        prr.ssthresh = self.law.ssthresh as u64;
-                    }
-                    _ => self.begin_prr(all, before),
-                }
+                // RFC 9937 section 6.1: a new response begins a new episode.
+                self.begin_prr(all, before);
             }
             _ => {}
         }
