@@ -10,6 +10,7 @@ pub mod segment;
 pub mod sender;
 pub mod trace;
 
+pub use clock::TimerClock;
 pub use config::{
     AckCompression, AckConfig, ArtificialLoss, Detector, HostConfig, LocalDrop, LossWindow,
     PacerRule, PacingConfig, Preset, ReceiveWindowConfig, ReceiverConfig, RecoveryConfig,

@@ -73,7 +73,7 @@ fn words(out: &mut String, key: &Key, seen: &mut Vec<String>) {
     };
     let title = format!(
         "{:?}",
-        words.iter().map(|word| word.word).collect::<Vec<_>>()
+        words.iter().map(|w| (w.word, w.doc)).collect::<Vec<_>>()
     );
     if seen.contains(&title) {
         return;

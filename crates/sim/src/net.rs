@@ -131,7 +131,7 @@ impl Net {
         }
     }
 
-    /// A transmission begins at a link whose queue decides at the exit.
+    /// A transmission begins at a link whose discipline owns the queue.
     fn transmit(&mut self, now: Time, link: usize) {
         let (admission, begins) = self.links[link].transmit(now, &mut self.dropped);
         if let Some(admission) = admission {

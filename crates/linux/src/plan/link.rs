@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use fullpipe_run::{Buffer, Discipline, LinkSpec, Loss, RunSpec, derive_seed};
 use fullpipe_units::{Span, Time};
 
-use super::discipline::waiting;
 use super::{Plan, below, chance, longest_packet};
 use crate::error::LinuxError;
 
@@ -32,8 +31,8 @@ impl Plan {
         let held = queue != 0 && (link.rate.is_some() || link.trace.is_some());
         let (queue, limit) = match held {
             false => (0, 0),
-            true if queue == 3 => (queue, waiting(link) * 1500),
-            true => (queue, waiting(link)),
+            true if queue == 3 => (queue, link.linux_limit() * 1500),
+            true => (queue, link.linux_limit()),
         };
         // The simulator's generators, by their names.
         let seed = |what: &str| derive_seed(spec.seed, &format!("{}{what}", link.name));

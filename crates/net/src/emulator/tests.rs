@@ -320,8 +320,8 @@ fn marks_are_set_on_what_is_capable() {
         max_p: 1.0,
         weight: 1.0,
         gentle: false,
-        adaptive: false,
         ecn: true,
+        ..Red::classic(60)
     };
     let spec = spec(|l| {
         l.discipline = Discipline::Red(red);

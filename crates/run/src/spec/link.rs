@@ -102,6 +102,41 @@ impl LinkSpec {
             && trace.is_none()
     }
 
+    /// Bits per second at the start; of a trace, its mean.
+    pub fn first_rate(&self) -> u64 {
+        match (&self.trace, self.rate) {
+            (Some(trace), _) => {
+                let period = trace.opportunities.last().map_or(1, |ms| u64::from(*ms));
+                trace.opportunities.len() as u64 * OPPORTUNITY_BITS * 1000 / period.max(1)
+            }
+            (None, rate) => rate.map_or(0, Rate::as_bits_per_sec),
+        }
+    }
+
+    /// Packets that may wait in a discipline of Linux: a buffer has one more, in the transmitter.
+    /// Its limits are numbers of packets (`tc-codel(8)`), so bytes and times become packets of 1500
+    /// bytes.
+    pub fn linux_limit(&self) -> u64 {
+        let packets = match self.buffer {
+            Buffer::Packets(n) => n,
+            Buffer::Bytes(n) => n / 1500,
+            Buffer::Time(t) => (self.first_rate() as f64 * t.as_secs_f64() / 12e3) as u64,
+            Buffer::Unlimited => MOST_PACKETS,
+        };
+        packets.saturating_sub(1).clamp(1, MOST_PACKETS)
+    }
+
+    /// Most packets that there may be in the queue and in transmission, if that is limited.
+    pub fn most_packets(&self) -> Option<u64> {
+        match (self.buffer, self.discipline, self.discipline.by()) {
+            // Its limit is one of bytes.
+            (_, Discipline::Red(_), Some(QueueRule::Linux)) => None,
+            (_, _, Some(QueueRule::Linux)) => Some(self.linux_limit() + 1),
+            (Buffer::Packets(n), ..) => Some(n),
+            _ => None,
+        }
+    }
+
     /// The link's part of its spread of delays in the run with `seed`.
     pub fn drawn_spread(&self, seed: u64) -> Span {
         if self.delay_spread == Span::ZERO {
@@ -120,6 +155,12 @@ impl LinkSpec {
         Span::from_nanos(ns.unwrap_or(0)) + self.delay + self.drawn_spread(seed)
     }
 }
+
+/// Bits of a delivery opportunity: 1504 bytes, as mahimahi counts them.
+const OPPORTUNITY_BITS: u64 = 12_032;
+
+/// Limit of a kernel's discipline without one.
+const MOST_PACKETS: u64 = 1_000_000;
 
 /// Size of a buffer, the packet in transmission included.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -160,7 +201,31 @@ impl Discipline {
             Self::FqCodel(fq) => fq.codel.ecn,
         }
     }
+
+    /// Whose it is; `None`: everybody's.
+    pub fn by(&self) -> Option<QueueRule> {
+        match self {
+            Self::DropTail => None,
+            Self::Red(red) => Some(red.by),
+            Self::Pie(pie) => Some(pie.by),
+            Self::Codel(codel) => Some(codel.by),
+            Self::FqCodel(fq) => Some(fq.codel.by),
+        }
+    }
 }
+
+/// Whose queue discipline it is, where a kernel departs from the discipline's document.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QueueRule {
+    /// The RFC; RED: the papers.
+    #[default]
+    Rfc,
+    /// Linux 6.1 (`net/sched`): fixed-point arithmetic, timers in ticks, limits of its own.
+    Linux,
+}
+
+/// Ticks per second of a kernel that distributions build (Debian).
+const HZ: u32 = 250;
 
 /// Parameters of RED; queue lengths in packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -177,8 +242,14 @@ pub struct Red {
     pub gentle: bool,
     /// `max_p` follows the average towards the middle between the thresholds (Adaptive RED).
     pub adaptive: bool,
-    /// Mark instead of drop (while the average is below `max_th`, or twice `max_th` if gentle).
+    /// Mark instead of drop.
     pub ecn: bool,
+    /// Where the probability is one packets are dropped, `ecn` or not (RFC 3168, section 7).
+    pub harddrop: bool,
+    /// Whose it is.
+    pub by: QueueRule,
+    /// Ticks per second of the kernel's timers: of [`QueueRule::Linux`] the adaptation.
+    pub hz: u32,
 }
 
 impl Red {
@@ -196,6 +267,9 @@ impl Red {
             gentle: true,
             adaptive: false,
             ecn: false,
+            harddrop: true,
+            by: QueueRule::Rfc,
+            hz: HZ,
         }
     }
 
@@ -212,6 +286,9 @@ impl Red {
             gentle: true,
             adaptive: true,
             ecn: false,
+            harddrop: true,
+            by: QueueRule::Rfc,
+            hz: HZ,
         }
     }
 }
@@ -231,6 +308,10 @@ pub struct Pie {
     pub max_burst: Span,
     /// `MARK_ECNTH`: mark up to this probability, drop above it (0.1); `None`: never mark.
     pub ecn: Option<f64>,
+    /// Whose it is; Linux has fixed values of `max_burst` and `MARK_ECNTH`, the RFC's.
+    pub by: QueueRule,
+    /// Ticks per second of the kernel's timers: of [`QueueRule::Linux`] the updates.
+    pub hz: u32,
 }
 
 impl Default for Pie {
@@ -243,6 +324,8 @@ impl Default for Pie {
             beta: 1.25,
             max_burst: Span::from_millis(150),
             ecn: None,
+            by: QueueRule::Rfc,
+            hz: HZ,
         }
     }
 }
@@ -256,6 +339,8 @@ pub struct Codel {
     pub interval: Span,
     /// Mark instead of drop.
     pub ecn: bool,
+    /// Whose it is.
+    pub by: QueueRule,
 }
 
 impl Default for Codel {
@@ -265,6 +350,7 @@ impl Default for Codel {
             target: Span::from_millis(5),
             interval: Span::from_millis(100),
             ecn: false,
+            by: QueueRule::Rfc,
         }
     }
 }

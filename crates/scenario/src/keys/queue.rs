@@ -1,12 +1,12 @@
 //! Queue disciplines: their keys, and what the simulator makes of them.
 
 use fullpipe_metrics::bdp_packets;
-use fullpipe_run::{Codel, Discipline, FqCodel, Pie, Red};
+use fullpipe_run::{Codel, Discipline, FqCodel, Pie, QueueRule, Red};
 use fullpipe_units::{BufferSize, Rate, Span};
 
 use crate::value::{
     At, Either, Findings, HOUR, Key, Kinds, MICROSECOND, Record, Sub, Table, Words, by_variety,
-    keys, kinds,
+    keys, kinds, words,
 };
 
 keys! {
@@ -14,6 +14,10 @@ keys! {
     QueueTable by QueueKind {
         kind: word(QueueKind), "red", "discipline; required";
         ecn: flag [= false], true, "mark packets of flows with `ecn` instead of dropping them";
+        by: word(QueueRule) [= QueueRule::Rfc], "linux",
+            "whose discipline, where the kernel's departs from its document";
+        hz: whole(24, 10_000, "") [= Pie::default().hz], 1000,
+            "by linux: ticks per second of the clock on which the probability is updated";
         min: buffer [or r#""5 packets"; adaptive-red: 5 ms, at least 5 packets"#], "5 packets",
             "below this average nothing is dropped";
         max: buffer [or "three times `min`"], "15 packets",
@@ -23,8 +27,12 @@ keys! {
         weight: real(1e-9, 1.0)
             [or "0.002; adaptive-red: 1 - exp(-1/C) with C packets per second"], 0.002,
             "weight of a new sample in the average";
-        gentle: flag [= true], false,
-            "the probability reaches 1 at twice `max` instead of at `max`";
+        gentle: flag [or "that of `by`"], false,
+            "the probability reaches 1 at twice `max` instead of at `max`; \
+             rfc: true, linux: always false";
+        harddrop: flag [or "that of `by`"], false,
+            "with `ecn`, drop packets where the probability is 1 (RFC 3168, section 7); \
+             rfc: true, linux: false";
         target: span(1, HOUR) [shows of_kinds("target")], "5ms",
             "queueing delay aimed at";
         interval: span(1, HOUR) [= Codel::default().interval], "100ms",
@@ -35,9 +43,9 @@ keys! {
             "weight of the distance from the target, per second";
         beta: real(0.0, 1e6) [= Pie::default().beta], 1.25, "weight of the change of the delay, per second";
         max_burst: span(0, HOUR) [= Pie::default().max_burst], "150ms",
-            "nothing is dropped for so long after an idle time";
-        mark_until: fraction [= 0.1], 0.1,
-            "with `ecn`, above this probability packets are dropped after all";
+            "nothing is dropped for so long after an idle time; fixed by linux";
+        mark_until: fraction [= MARK_UNTIL], 0.1,
+            "with `ecn`, above this probability packets are dropped after all; fixed by linux";
         flows: whole(1, 65_536, "queues") [= FqCodel::default().flows], 1024, "number of queues";
         quantum: whole(1, 1_000_000, "bytes") [or "`path.mtu`"], 1514,
             "bytes that a queue may send per round";
@@ -56,7 +64,9 @@ kinds! {
             max: Option<BufferSize>,
             max_p: f64,
             weight: f64 [= f64, 0.002],
-            gentle: bool,
+            gentle: Option<bool>,
+            harddrop: Option<bool>,
+            by: QueueRule,
         };
         AdaptiveRed = "adaptive-red",
             "random early detection that sets itself (Floyd, Gummadi, Shenker 2001)" => {
@@ -65,15 +75,20 @@ kinds! {
             max: Option<BufferSize>,
             max_p: f64,
             weight: Option<f64>,
-            gentle: bool,
+            gentle: Option<bool>,
+            harddrop: Option<bool>,
+            by: QueueRule,
+            hz: u32,
         };
         Codel = "codel", "controlled delay (RFC 8289)" => {
             ecn: bool,
+            by: QueueRule,
             target: Span [= Span, Codel::default().target],
             interval: Span,
         };
         FqCodel = "fq-codel", "flow queueing with controlled delay (RFC 8290)" => {
             ecn: bool,
+            by: QueueRule,
             target: Span [= Span, Codel::default().target],
             interval: Span,
             flows: u32,
@@ -81,6 +96,8 @@ kinds! {
         };
         Pie = "pie", "proportional integral controller (RFC 8033)" => {
             ecn: bool,
+            by: QueueRule,
+            hz: u32,
             target: Span [= Span, Pie::default().target],
             update: Span,
             alpha: f64,
@@ -88,6 +105,13 @@ kinds! {
             max_burst: Span,
             mark_until: f64,
         };
+    }
+}
+
+words! {
+    QueueRule {
+        Rfc = "rfc", "the RFC's; random early detection: its papers'";
+        Linux = "linux", "that of Linux 6.1 (`net/sched`), as ground `linux` has it";
     }
 }
 
@@ -150,6 +174,8 @@ pub(crate) fn discipline<T>(
             max_p,
             weight,
             gentle,
+            harddrop,
+            by,
         } => {
             let (min, max) = red.packets(min, max, RED_MIN, findings);
             Discipline::Red(Red {
@@ -157,9 +183,12 @@ pub(crate) fn discipline<T>(
                 max,
                 max_p,
                 weight,
-                gentle,
+                gentle: red.gentle(gentle, by, findings),
                 adaptive: false,
                 ecn,
+                harddrop: harddrop.unwrap_or(by == QueueRule::Rfc),
+                by,
+                ..Red::classic(0)
             })
         }
         Queue::AdaptiveRed {
@@ -169,6 +198,9 @@ pub(crate) fn discipline<T>(
             max_p,
             weight,
             gentle,
+            harddrop,
+            by,
+            hz,
         } => {
             // Half of the delay aimed at, below which nothing is dropped (Floyd, Gummadi,
             // Shenker 2001, sections 4.3 and 5).
@@ -179,22 +211,28 @@ pub(crate) fn discipline<T>(
                 max,
                 max_p,
                 weight: weight.unwrap_or_else(|| -libm::expm1(-1.0 / red.per_second)),
-                gentle,
+                gentle: red.gentle(gentle, by, findings),
                 adaptive: true,
                 ecn,
+                harddrop: harddrop.unwrap_or(by == QueueRule::Rfc),
+                by,
+                hz,
             })
         }
         Queue::Codel {
             ecn,
+            by,
             target,
             interval,
         } => Discipline::Codel(Codel {
             target,
             interval,
             ecn,
+            by,
         }),
         Queue::FqCodel {
             ecn,
+            by,
             target,
             interval,
             flows,
@@ -204,12 +242,15 @@ pub(crate) fn discipline<T>(
                 target,
                 interval,
                 ecn,
+                by,
             },
             flows,
             quantum: quantum.unwrap_or(link.packet),
         }),
         Queue::Pie {
             ecn,
+            by,
+            hz,
             target,
             update,
             alpha,
@@ -226,6 +267,22 @@ pub(crate) fn discipline<T>(
                     "write ecn = true",
                 );
             }
+            let fixed = [
+                (
+                    &QueueTable::max_burst,
+                    max_burst == Pie::default().max_burst,
+                ),
+                (&QueueTable::mark_until, mark_until == MARK_UNTIL),
+            ];
+            for (key, _) in fixed.iter().filter(|f| by == QueueRule::Linux && !f.1) {
+                let message = "the kernel has no switch for it";
+                table.refuse(
+                    findings,
+                    key,
+                    message,
+                    "leave it out, or write by = \"rfc\"",
+                );
+            }
             Discipline::Pie(Pie {
                 target,
                 update,
@@ -233,6 +290,8 @@ pub(crate) fn discipline<T>(
                 beta,
                 max_burst,
                 ecn: ecn.then_some(mark_until),
+                by,
+                hz,
             })
         }
     }
@@ -247,6 +306,16 @@ struct Thresholds<'a> {
 }
 
 impl Thresholds<'_> {
+    /// Whether the probability rises gently; refused where the kernel shall do it.
+    fn gentle(&self, gentle: Option<bool>, by: QueueRule, findings: &mut Findings) -> bool {
+        if by == QueueRule::Linux && gentle == Some(true) {
+            let (key, message) = (&QueueTable::gentle, "the kernel's RED is not gentle");
+            let hint = "write gentle = false, or by = \"rfc\"";
+            self.table.refuse(findings, key, message, hint);
+        }
+        gentle.unwrap_or(by == QueueRule::Rfc)
+    }
+
     /// The lower and the upper threshold; without one the lower is `usual`, and the upper three
     /// times the lower.
     fn packets(
@@ -290,6 +359,8 @@ impl Thresholds<'_> {
     }
 }
 
+/// `MARK_ECNTH` (RFC 8033, section 5.1).
+const MARK_UNTIL: f64 = 0.1;
 /// Packets; as its authors recommend.
 const RED_MIN: f64 = 5.0;
 /// Queueing delay that adaptive RED aims at, seconds.

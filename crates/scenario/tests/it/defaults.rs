@@ -230,6 +230,7 @@ const WORDS: &[&str] = &[
     "with `txqueuelen` that of the fastest link on the flow's way",
     "with `nic_rate` 1000",
     "three times `min`",
+    "that of `by`",
     "until `stop` or the end",
     "until `stop`",
     "1e9 segments",

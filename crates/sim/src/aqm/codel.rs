@@ -1,9 +1,9 @@
 //! Controlled delay (RFC 8289).
 //!
-//! The law follows section 5's pseudo-code: comparisons, the order of steps, and the count it
+//! The RFC's law follows section 5's pseudo-code: comparisons, the order of steps, and the count it
 //! resumes with. Instead of a drop an ECN-capable packet is marked and sent, as in Linux'
-//! `codel_impl.h`. The floor of one MTU is the largest packet seen. The square root is exact, not
-//! Newton's approximation.
+//! `codel_impl.h`. The floor of one MTU is the largest packet seen. The square root is exact;
+//! [Linux' law](super::linux::LinuxLaw) approximates it.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,52 @@ use fullpipe_units::{Span, Time};
 use super::{Popped, Room};
 use crate::packet::Packet;
 
-/// State of the control law of one queue.
+/// A control law: when a packet that leaves its queue is dropped or marked instead.
+pub trait Law: Default + std::fmt::Debug {
+    /// It is Linux', and its scheduler too.
+    const LINUX: bool;
+
+    /// The next packet to send from `queue`; what is dropped before it goes to `dropped`.
+    fn pop(
+        &mut self,
+        s: &mut Served<'_>,
+        now: Time,
+        queue: &mut Fifo,
+        dropped: &mut Vec<Packet>,
+    ) -> Option<Popped>;
+
+    /// Packets of this queue were dropped for lack of room: the law becomes more eager, as in
+    /// Linux' `fq_codel_drop`.
+    fn overflowed(&mut self, packets: u32);
+
+    /// The transmitter asked for a packet and there was none.
+    fn ran_empty(&mut self);
+}
+
+/// What a law is told of the queues that it serves.
+#[derive(Debug)]
+pub struct Served<'a> {
+    /// Its parameters.
+    pub p: &'a Codel,
+    /// Bytes of the largest packet so far.
+    pub mtu: u16,
+    /// Bytes in other queues before the same transmitter.
+    pub elsewhere: u64,
+    /// Counts marks.
+    pub marks: &'a mut u64,
+}
+
+/// Marks a packet instead of dropping it, if it may be marked.
+pub fn marked(s: &mut Served<'_>, packet: &mut Packet) -> bool {
+    let marks = s.p.ecn && packet.is_ect();
+    if marks {
+        packet.mark_ce();
+        *s.marks += 1;
+    }
+    marks
+}
+
+/// State of the RFC's control law of one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CodelLaw {
     /// When the delay will have been above the target for an interval; `None` while it is not.
@@ -74,51 +119,52 @@ struct Head {
     above: bool,
 }
 
-impl CodelLaw {
-    /// The next packet to send from `queue`; `mtu` is the largest packet so far, `marks` counts
-    /// marks.
-    pub fn pop(
+impl Law for CodelLaw {
+    const LINUX: bool = false;
+
+    fn pop(
         &mut self,
-        p: &Codel,
+        s: &mut Served<'_>,
         now: Time,
         queue: &mut Fifo,
-        mtu: u16,
-        marks: &mut u64,
         dropped: &mut Vec<Packet>,
     ) -> Option<Popped> {
-        let mut head = self.head(p, now, queue, mtu);
+        let mut head = self.head(s, now, queue);
         if self.dropping {
             self.dropping = head.as_ref().is_some_and(|h| h.above);
             while self.dropping && now >= self.drop_next {
                 self.count += 1;
-                if self.marked(p, &mut head, marks) {
-                    self.drop_next = control_law(self.drop_next, p.interval, self.count);
+                if Self::marked(s, &mut head) {
+                    self.drop_next = control_law(self.drop_next, s.p.interval, self.count);
                     break;
                 }
                 dropped.extend(head.map(|h| h.popped.packet));
-                head = self.head(p, now, queue, mtu);
+                head = self.head(s, now, queue);
                 if head.as_ref().is_some_and(|h| h.above) {
-                    self.drop_next = control_law(self.drop_next, p.interval, self.count);
+                    self.drop_next = control_law(self.drop_next, s.p.interval, self.count);
                 } else {
                     self.dropping = false;
                 }
             }
         } else if head.as_ref().is_some_and(|h| h.above) {
-            if !self.marked(p, &mut head, marks) {
+            if !Self::marked(s, &mut head) {
                 dropped.extend(head.map(|h| h.popped.packet));
-                head = self.head(p, now, queue, mtu);
+                head = self.head(s, now, queue);
             }
-            self.begin(p, now);
+            self.begin(s.p, now);
         }
         head.map(|h| h.popped)
     }
 
-    /// Packets of this queue were dropped for lack of room: the law becomes more eager, as in
-    /// Linux' `fq_codel_drop`.
-    pub fn overflowed(&mut self, packets: u32) {
+    fn overflowed(&mut self, packets: u32) {
         self.count = self.count.saturating_add(packets);
     }
 
+    /// The next packet finds a delay of zero, which says the same.
+    fn ran_empty(&mut self) {}
+}
+
+impl CodelLaw {
     /// Enters the dropping state; soon after the last one at the rate that controlled the queue
     /// then.
     fn begin(&mut self, p: &Codel, now: Time) {
@@ -130,30 +176,24 @@ impl CodelLaw {
         self.drop_next = control_law(now, p.interval, self.count);
     }
 
-    fn marked(&self, p: &Codel, head: &mut Option<Head>, marks: &mut u64) -> bool {
-        match head {
-            Some(h) if p.ecn && h.popped.packet.is_ect() => {
-                h.popped.packet.mark_ce();
-                *marks += 1;
-                true
-            }
-            _ => false,
-        }
+    fn marked(s: &mut Served<'_>, head: &mut Option<Head>) -> bool {
+        head.as_mut()
+            .is_some_and(|h| marked(s, &mut h.popped.packet))
     }
 
     /// Takes the packet at the head; it may be dropped if the delay has been above the target for
     /// an interval.
-    fn head(&mut self, p: &Codel, now: Time, queue: &mut Fifo, mtu: u16) -> Option<Head> {
+    fn head(&mut self, s: &Served<'_>, now: Time, queue: &mut Fifo) -> Option<Head> {
         let Some((came, packet)) = queue.pop() else {
             self.first_above = None;
             return None;
         };
         let waited = now - came;
-        let above = if waited < p.target || queue.bytes() <= u64::from(mtu) {
+        let above = if waited < s.p.target || queue.bytes() <= u64::from(s.mtu) {
             self.first_above = None;
             false
         } else {
-            now >= *self.first_above.get_or_insert(now + p.interval)
+            now >= *self.first_above.get_or_insert(now + s.p.interval)
         };
         Some(Head {
             popped: Popped { packet, waited },
@@ -162,24 +202,24 @@ impl CodelLaw {
     }
 }
 
-/// One queue under the law.
+/// One queue under a law.
 #[derive(Debug)]
-pub struct CodelQueue {
+pub struct CodelQueue<L> {
     p: Codel,
     room: Room,
-    law: CodelLaw,
+    law: L,
     queue: Fifo,
     mtu: u16,
     marks: u64,
 }
 
-impl CodelQueue {
+impl<L: Law> CodelQueue<L> {
     /// An empty queue.
     pub fn new(p: Codel, room: Room) -> Self {
         Self {
             p,
             room,
-            law: CodelLaw::default(),
+            law: L::default(),
             queue: Fifo::default(),
             mtu: 0,
             marks: 0,
@@ -200,14 +240,13 @@ impl CodelQueue {
 
     /// The next packet to send.
     pub fn pop(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Option<Popped> {
-        self.law.pop(
-            &self.p,
-            now,
-            &mut self.queue,
-            self.mtu,
-            &mut self.marks,
-            dropped,
-        )
+        let mut served = Served {
+            p: &self.p,
+            mtu: self.mtu,
+            elsewhere: 0,
+            marks: &mut self.marks,
+        };
+        self.law.pop(&mut served, now, &mut self.queue, dropped)
     }
 
     /// Packets waiting.
@@ -233,7 +272,7 @@ impl CodelQueue {
 
 /// A dropping state that begins within this many intervals after the next drop of the last one
 /// resumes its count.
-const RECENT_INTERVALS: u64 = 16;
+pub const RECENT_INTERVALS: u64 = 16;
 
 #[cfg(test)]
 mod tests {
@@ -270,9 +309,13 @@ mod tests {
                     fifo.push(now - delay, p);
                 }
                 let (before, mut dropped) = (self.marks, Vec::new());
-                let popped =
-                    self.law
-                        .pop(&self.p, now, &mut fifo, 1500, &mut self.marks, &mut dropped);
+                let mut served = Served {
+                    p: &self.p,
+                    mtu: 1500,
+                    elsewhere: 0,
+                    marks: &mut self.marks,
+                };
+                let popped = self.law.pop(&mut served, now, &mut fifo, &mut dropped);
                 assert_eq!(popped.unwrap().waited, delay);
                 let n = dropped.len() as u64 + self.marks - before;
                 drops.extend((0..n).map(|_| self.now));
@@ -368,7 +411,8 @@ mod tests {
     /// either sent, or dropped by the law, or waits.
     #[test]
     fn packets_are_conserved_and_the_limit_holds() {
-        let mut q = CodelQueue::new(Codel::default(), Room::new(Buffer::Packets(50), 0));
+        let mut q =
+            CodelQueue::<CodelLaw>::new(Codel::default(), Room::new(Buffer::Packets(50), 0));
         let (mut tail, mut head, mut sent) = (Vec::new(), Vec::new(), 0u64);
         for t in 0..5000 {
             q.push(ms(t), packet(0, 1500, t), 1500, &mut tail);

@@ -3,24 +3,26 @@
 //! Deficit round robin over hashed queues, new queues before old ones (section 4.2), each under
 //! CoDel. When the buffer is full, packets are dropped from the head of the queue with the most
 //! bytes until half of its bytes or 64 packets are gone (section 4.1; Linux' `fq_codel_drop`). The
-//! MTU floor of CoDel looks at the queue's own bytes, as RFC 8289 says; Linux looks at the bytes of
-//! all queues.
+//! MTU floor of CoDel looks at the queue's own bytes, as RFC 8289 says.
+//!
+//! Under Linux' law the floor looks at the bytes of all queues, and a queue that the scheduler finds
+//! empty while no old one waits is new again when its next packet comes (`net/sched/sch_fq_codel.c`).
 
 use std::collections::VecDeque;
 
 use fullpipe_run::{ComponentRng, FqCodel};
 use fullpipe_units::Time;
 
-use super::codel::{CodelLaw, Fifo};
+use super::codel::{Fifo, Law, Served};
 use super::{Popped, Room};
 use crate::packet::Packet;
 
 /// Queues and their scheduler.
 #[derive(Debug)]
-pub struct FqCodelQueue {
+pub struct FqCodelQueue<L> {
     p: FqCodel,
     room: Room,
-    queues: Vec<Queue>,
+    queues: Vec<Queue<L>>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     packets: u64,
@@ -28,12 +30,14 @@ pub struct FqCodelQueue {
     mtu: u16,
     marks: u64,
     perturbation: u64,
+    /// From when on the transmitter asks for packets and there are none.
+    idle_from: Option<Time>,
 }
 
 #[derive(Debug, Default)]
-struct Queue {
+struct Queue<L> {
     fifo: Fifo,
-    law: CodelLaw,
+    law: L,
     /// Bytes it may still send in this round.
     deficit: i64,
     /// It is on one of the lists.
@@ -50,7 +54,7 @@ fn hashed(key: u64, perturbation: u64, queues: u32) -> u32 {
     (((h >> 32) * u64::from(queues)) >> 32) as u32
 }
 
-impl FqCodelQueue {
+impl<L: Law> FqCodelQueue<L> {
     /// Empty queues; `rng` gives the perturbation of the hash.
     pub fn new(p: FqCodel, room: Room, mut rng: ComponentRng) -> Self {
         Self {
@@ -64,12 +68,31 @@ impl FqCodelQueue {
             mtu: 0,
             marks: 0,
             perturbation: (rng.uniform() * (1u64 << 53) as f64) as u64,
+            idle_from: None,
+        }
+    }
+
+    /// The transmitter is free from `at` on, and nothing waits.
+    pub fn ran_empty(&mut self, at: Time) {
+        self.idle_from = Some(at);
+    }
+
+    /// Linux' scheduler, asked in vain, takes every queue off its lists.
+    #[cold]
+    fn unlist(&mut self) {
+        for i in self.new.drain(..).chain(self.old.drain(..)) {
+            let queue = &mut self.queues[i as usize];
+            queue.listed = false;
+            queue.law.ran_empty();
         }
     }
 
     /// A packet arrives; if there is too little room beside the `sending` bytes in transmission,
     /// the fattest queue pays.
     pub fn push(&mut self, now: Time, packet: Packet, sending: u16, dropped: &mut Vec<Packet>) {
+        if L::LINUX && self.idle_from.take().is_some_and(|at| at <= now) {
+            self.unlist();
+        }
         let i = hashed(packet.key(), self.perturbation, self.queues.len() as u32);
         let queue = &mut self.queues[i as usize];
         queue.fifo.push(now, packet);
@@ -123,14 +146,13 @@ impl FqCodelQueue {
                 continue;
             }
             let before = (queue.fifo.len(), queue.fifo.bytes());
-            let popped = queue.law.pop(
-                &self.p.codel,
-                now,
-                &mut queue.fifo,
-                self.mtu,
-                &mut self.marks,
-                dropped,
-            );
+            let mut served = Served {
+                p: &self.p.codel,
+                mtu: self.mtu,
+                elsewhere: self.bytes - before.1,
+                marks: &mut self.marks,
+            };
+            let popped = queue.law.pop(&mut served, now, &mut queue.fifo, dropped);
             self.packets -= before.0 - queue.fifo.len();
             self.bytes -= before.1 - queue.fifo.bytes();
             if let Some(p) = popped {
@@ -138,7 +160,7 @@ impl FqCodelQueue {
                 return popped;
             }
             list.pop_front();
-            if from_new {
+            if from_new && (!L::LINUX || !self.old.is_empty()) {
                 // A pass through the old queues first: a queue that empties and fills again must
                 // not starve them.
                 self.old.push_back(i);
@@ -174,12 +196,13 @@ const MOST_DROPS: u32 = 64;
 
 #[cfg(test)]
 mod tests {
+    use super::super::codel::CodelLaw;
     use super::super::testing::{ms, packet};
     use super::*;
     use crate::packet::Body;
     use fullpipe_run::Buffer;
 
-    fn fq(buffer: Buffer) -> FqCodelQueue {
+    fn fq(buffer: Buffer) -> FqCodelQueue<CodelLaw> {
         let room = Room::new(buffer, 0);
         FqCodelQueue::new(FqCodel::default(), room, ComponentRng::new(1, "fq"))
     }

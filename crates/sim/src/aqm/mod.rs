@@ -3,7 +3,7 @@
 //!
 //! Two kinds. RED and PIE decide at the entry, so that the queue behind them stays a FIFO whose
 //! departures are known when a packet enters. CoDel and FQ-CoDel decide at the exit, so they own
-//! the queue. None of them draws from anything but the generator it is given, and none has a timer
+//! the queue, and so do RED and PIE as Linux has them ([`linux`]). None of them draws from anything but the generator it is given, and none has a timer
 //! of its own: what their documents do periodically is made up for exactly at the next packet,
 //! since a queue that nobody enters only drains.
 //!
@@ -11,18 +11,20 @@
 
 mod codel;
 mod fq_codel;
+mod linux;
 mod pie;
 mod red;
 #[cfg(test)]
 mod testing;
 
-use fullpipe_run::{Buffer, ComponentRng, Discipline};
+use fullpipe_run::{Buffer, ComponentRng, Discipline, LinkSpec, QueueRule};
 use fullpipe_units::{Span, Time};
 
 use crate::packet::Packet;
 
-pub use codel::CodelQueue;
+pub use codel::{CodelLaw, CodelQueue};
 pub use fq_codel::FqCodelQueue;
+pub use linux::{LinuxLaw, LinuxPie, LinuxRed};
 pub use pie::PieState;
 pub use red::RedState;
 
@@ -65,6 +67,9 @@ impl EntryAqm {
     /// The discipline at a link of `rate` bits per second whose typical packet has `packet` bytes,
     /// or as many as the largest seen if that is more; `None` if `d` decides nothing at the entry.
     pub fn new(d: &Discipline, rate: u64, packet: u32, rng: ComponentRng) -> Option<Self> {
+        if d.by() == Some(QueueRule::Linux) {
+            return None;
+        }
         match d {
             Discipline::Red(red) => {
                 Some(Self::Red(Box::new(RedState::new(*red, rate, packet, rng))))
@@ -107,39 +112,90 @@ pub struct Popped {
     pub waited: Span,
 }
 
-/// A discipline that owns the queue of waiting packets and decides at the exit.
+/// A discipline that owns the queue of waiting packets.
 #[derive(Debug)]
-pub enum ExitAqm {
+pub enum HeldAqm {
     /// Controlled delay.
-    Codel(Box<CodelQueue>),
+    Codel(Box<CodelQueue<CodelLaw>>),
     /// Flow queueing with controlled delay.
-    FqCodel(Box<FqCodelQueue>),
+    FqCodel(Box<FqCodelQueue<CodelLaw>>),
+    /// Linux' controlled delay.
+    LinuxCodel(Box<CodelQueue<LinuxLaw>>),
+    /// Linux' flow queueing with controlled delay.
+    LinuxFqCodel(Box<FqCodelQueue<LinuxLaw>>),
+    /// Linux' random early detection.
+    LinuxRed(Box<LinuxRed>),
+    /// Linux' proportional integral controller.
+    LinuxPie(Box<LinuxPie>),
 }
 
-impl ExitAqm {
-    /// The discipline before a transmitter of `rate` bits per second; `None` if `d` decides nothing
-    /// at the exit.
+/// The same expression for every discipline.
+macro_rules! of_each {
+    ($aqm:expr, $q:ident => $value:expr) => {
+        match $aqm {
+            HeldAqm::Codel($q) => $value,
+            HeldAqm::FqCodel($q) => $value,
+            HeldAqm::LinuxCodel($q) => $value,
+            HeldAqm::LinuxFqCodel($q) => $value,
+            HeldAqm::LinuxRed($q) => $value,
+            HeldAqm::LinuxPie($q) => $value,
+        }
+    };
+}
+
+impl HeldAqm {
+    /// The discipline before the transmitter of a link; `None` if it decides at the entry.
     ///
-    /// A buffer given as a time is turned into bytes at that rate.
-    pub fn new(d: &Discipline, buffer: Buffer, rate: u64, rng: ComponentRng) -> Option<Self> {
-        let room = Room::new(buffer, rate);
-        match d {
-            Discipline::Codel(codel) => Some(Self::Codel(Box::new(CodelQueue::new(*codel, room)))),
-            Discipline::FqCodel(fq) => {
-                Some(Self::FqCodel(Box::new(FqCodelQueue::new(*fq, room, rng))))
+    /// A buffer given as a time is turned into bytes at the first rate.
+    pub fn new(link: &LinkSpec, rate: u64, rng: ComponentRng) -> Option<Self> {
+        let limit = link.linux_limit();
+        let room = match link.discipline.by() {
+            Some(QueueRule::Linux) => Room::waiting(limit),
+            _ => Room::new(link.buffer, rate),
+        };
+        match (link.discipline, link.discipline.by()?) {
+            (Discipline::Codel(p), QueueRule::Rfc) => {
+                Some(Self::Codel(Box::new(CodelQueue::new(p, room))))
             }
-            Discipline::DropTail | Discipline::Red(_) | Discipline::Pie(_) => None,
+            (Discipline::Codel(p), QueueRule::Linux) => {
+                Some(Self::LinuxCodel(Box::new(CodelQueue::new(p, room))))
+            }
+            (Discipline::FqCodel(p), QueueRule::Rfc) => {
+                Some(Self::FqCodel(Box::new(FqCodelQueue::new(p, room, rng))))
+            }
+            (Discipline::FqCodel(p), QueueRule::Linux) => Some(Self::LinuxFqCodel(Box::new(
+                FqCodelQueue::new(p, room, rng),
+            ))),
+            (Discipline::Red(p), QueueRule::Linux) => Some(Self::LinuxRed(Box::new(
+                LinuxRed::new(&p, limit, rate, rng),
+            ))),
+            (Discipline::Pie(p), QueueRule::Linux) => {
+                Some(Self::LinuxPie(Box::new(LinuxPie::new(&p, limit, rng))))
+            }
+            (Discipline::Red(_) | Discipline::Pie(_), QueueRule::Rfc)
+            | (Discipline::DropTail, _) => None,
         }
     }
 
     /// A packet arrives; `sending` is the size of the packet in transmission, 0 if there is none,
-    /// for it takes room too. What finds no room (CoDel: this packet; FQ-CoDel: packets of the
-    /// fattest queue) is appended to `dropped`.
-    pub fn push(&mut self, now: Time, packet: Packet, sending: u16, dropped: &mut Vec<Packet>) {
+    /// for it takes room too. What is dropped is appended to `dropped`: this packet, or, for want of
+    /// room, packets of FQ-CoDel's fattest queue. Returns how many of them there was room for.
+    pub fn push(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        sending: u16,
+        dropped: &mut Vec<Packet>,
+    ) -> u64 {
         match self {
             Self::Codel(q) => q.push(now, packet, sending, dropped),
             Self::FqCodel(q) => q.push(now, packet, sending, dropped),
+            Self::LinuxCodel(q) => q.push(now, packet, sending, dropped),
+            Self::LinuxFqCodel(q) => q.push(now, packet, sending, dropped),
+            Self::LinuxRed(q) => return q.push(now, packet, dropped),
+            Self::LinuxPie(q) => return q.push(now, packet, dropped),
         }
+        0
     }
 
     /// The transmitter is free: the next packet to send. What the control law drops before it is
@@ -148,47 +204,55 @@ impl ExitAqm {
         match self {
             Self::Codel(q) => q.pop(now, dropped),
             Self::FqCodel(q) => q.pop(now, dropped),
+            Self::LinuxCodel(q) => q.pop(now, dropped),
+            Self::LinuxFqCodel(q) => q.pop(now, dropped),
+            Self::LinuxRed(q) => q.pop(now),
+            Self::LinuxPie(q) => q.pop(now),
+        }
+    }
+
+    /// It wants to know of idle times.
+    pub fn notes_idle_times(&self) -> bool {
+        matches!(self, Self::LinuxRed(_) | Self::LinuxFqCodel(_))
+    }
+
+    /// Nothing waits, and the transmitter is free from `at` on, which lies ahead.
+    pub fn ran_empty(&mut self, at: Time) {
+        match self {
+            Self::LinuxRed(q) => q.ran_empty(at),
+            Self::LinuxFqCodel(q) => q.ran_empty(at),
+            Self::Codel(_) | Self::FqCodel(_) | Self::LinuxCodel(_) | Self::LinuxPie(_) => {}
         }
     }
 
     /// Packets waiting, the one in transmission not included.
     pub fn packets(&self) -> u64 {
-        match self {
-            Self::Codel(q) => q.packets(),
-            Self::FqCodel(q) => q.packets(),
-        }
+        of_each!(self, q => q.packets())
     }
 
     /// Bytes of the packets waiting.
     pub fn bytes(&self) -> u64 {
-        match self {
-            Self::Codel(q) => q.bytes(),
-            Self::FqCodel(q) => q.bytes(),
-        }
+        of_each!(self, q => q.bytes())
     }
 
     /// CE marks so far.
     pub fn marks(&self) -> u64 {
-        match self {
-            Self::Codel(q) => q.marks(),
-            Self::FqCodel(q) => q.marks(),
-        }
+        of_each!(self, q => q.marks())
     }
 
     /// Every packet waiting, in no order of service.
     pub fn waiting(&self) -> Box<dyn Iterator<Item = &Packet> + '_> {
-        match self {
-            Self::Codel(q) => Box::new(q.waiting()),
-            Self::FqCodel(q) => Box::new(q.waiting()),
-        }
+        of_each!(self, q => Box::new(q.waiting()))
     }
 }
 
-/// A limit in packets and bytes, the packet in transmission included.
+/// A limit in packets and bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
     packets: u64,
     bytes: u64,
+    /// The packet in transmission is included.
+    sending: bool,
 }
 
 impl Room {
@@ -200,12 +264,26 @@ impl Room {
             Buffer::Time(t) => (u64::MAX, (rate as f64 * t.as_secs_f64() / 8.0) as u64),
             Buffer::Unlimited => (u64::MAX, u64::MAX),
         };
-        Self { packets, bytes }
+        Self {
+            packets,
+            bytes,
+            sending: true,
+        }
+    }
+
+    /// For so many packets beside the one in transmission.
+    fn waiting(packets: u64) -> Self {
+        Self {
+            packets,
+            bytes: u64::MAX,
+            sending: false,
+        }
     }
 
     /// True if a queue of this size, beside a packet of `sending` bytes in transmission (0: none),
     /// keeps to the limit.
     fn holds(&self, packets: u64, bytes: u64, sending: u16) -> bool {
+        let sending = if self.sending { sending } else { 0 };
         packets + u64::from(sending > 0) <= self.packets && bytes + u64::from(sending) <= self.bytes
     }
 }

@@ -117,7 +117,10 @@ impl RedState {
         };
         let Some(p_b) = probability(&self.p, self.max_p, self.average) else {
             self.count = 0;
-            return Verdict::Drop;
+            return match self.p.ecn && ect && !self.p.harddrop {
+                true => Verdict::Mark,
+                false => Verdict::Drop,
+            };
         };
         if p_b <= 0.0 {
             self.count = 0;
@@ -184,6 +187,9 @@ mod tests {
         gentle: true,
         adaptive: false,
         ecn: true,
+        harddrop: true,
+        by: fullpipe_run::QueueRule::Rfc,
+        hz: 250,
     };
 
     fn red(p: Red) -> RedState {
@@ -277,6 +283,12 @@ mod tests {
         assert!(verdicts.contains(&Verdict::Mark) && !verdicts.contains(&Verdict::Drop));
         assert_eq!(r.judge(ms(1), &queue(30), true), Verdict::Drop);
         assert_eq!(r.judge(ms(1), &queue(4), true), Verdict::Admit);
+        let mut soft = red(Red {
+            harddrop: false,
+            ..RED
+        });
+        assert_eq!(soft.judge(ms(1), &queue(30), true), Verdict::Mark);
+        assert_eq!(soft.judge(ms(1), &queue(30), false), Verdict::Drop);
     }
 
     /// A step of the queue to q: avg = q (1 - (1 - w)^n) after n packets; an idle time of m

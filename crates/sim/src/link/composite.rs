@@ -10,7 +10,7 @@ use super::meter::{Closing, Meter, Watch};
 use super::timed::Timed;
 use super::transmitter::Transmitter;
 use super::wire::Wire;
-use crate::aqm::ExitAqm;
+use crate::aqm::HeldAqm;
 use crate::packet::Packet;
 
 /// A running link put together from elements.
@@ -31,7 +31,7 @@ enum Queue {
     None,
     /// First in, first out.
     Timed(Timed),
-    /// Decides at the exit.
+    /// Owned by the discipline.
     Held(Held),
 }
 
@@ -43,7 +43,7 @@ impl CompositeLink {
             Some(transmitter) => {
                 let (rate, rng) = (transmitter.first_rate(), format!("{} queue", spec.name));
                 let rng = ComponentRng::new(seed, &rng);
-                match ExitAqm::new(&spec.discipline, spec.buffer, rate, rng) {
+                match HeldAqm::new(spec, rate, rng) {
                     Some(aqm) => Queue::Held(Held::new(spec, transmitter, aqm)),
                     None => Queue::Timed(Timed::new(spec, seed, transmitter)),
                 }

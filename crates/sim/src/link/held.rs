@@ -1,18 +1,19 @@
-//! A real queue before a [`Transmitter`], for disciplines that decide at the exit: who is sent next
-//! is known only when the transmitter is free, so that each transmission has an event.
+//! A real queue before a [`Transmitter`], for disciplines that own it: who is sent next, or what the
+//! discipline knows by then, is known only when the transmitter is free, so that each transmission
+//! has an event.
 
 use fullpipe_run::{Buffer, LinkSpec};
 use fullpipe_units::Time;
 
 use super::meter::Meter;
 use super::transmitter::{Cursor, Transmitter};
-use crate::aqm::ExitAqm;
+use crate::aqm::HeldAqm;
 use crate::packet::Packet;
 
 /// The queue and its transmitter.
 #[derive(Debug)]
 pub struct Held {
-    aqm: ExitAqm,
+    aqm: HeldAqm,
     buffer: Buffer,
     transmitter: Transmitter,
     /// The next transmission, whose event is pending.
@@ -34,7 +35,7 @@ pub struct Sent {
 
 impl Held {
     /// An empty queue.
-    pub fn new(spec: &LinkSpec, transmitter: Transmitter, aqm: ExitAqm) -> Self {
+    pub fn new(spec: &LinkSpec, transmitter: Transmitter, aqm: HeldAqm) -> Self {
         Self {
             aqm,
             buffer: spec.buffer,
@@ -57,8 +58,9 @@ impl Held {
         self.count(now, meter);
         let before = dropped.len();
         let sending = self.sending(now);
-        self.aqm.push(now, packet, sending, dropped);
-        meter.buffer_drops += (dropped.len() - before) as u64;
+        let early = self.aqm.push(now, packet, sending, dropped);
+        meter.early_drops += early;
+        meter.buffer_drops += (dropped.len() - before) as u64 - early;
         meter.sample(now, self.aqm.packets() + u64::from(sending > 0));
         if self.next.is_some() || self.aqm.packets() == 0 {
             return None;
@@ -82,9 +84,16 @@ impl Held {
             (done.at, p.packet)
         });
         // If all was dropped, nothing waits.
-        let next = (self.aqm.packets() > 0)
-            .then(|| self.schedule(self.transmitter.follow()))
-            .flatten();
+        let next = match self.aqm.packets() {
+            0 => {
+                if self.aqm.notes_idle_times() {
+                    let free = self.transmitter.follow().at;
+                    self.aqm.ran_empty(free.max(now));
+                }
+                None
+            }
+            _ => self.schedule(self.transmitter.follow()),
+        };
         Sent { packet, next }
     }
 
@@ -108,7 +117,7 @@ impl Held {
     }
 
     /// The queue itself.
-    pub fn aqm(&self) -> &ExitAqm {
+    pub fn aqm(&self) -> &HeldAqm {
         &self.aqm
     }
 

@@ -1,7 +1,7 @@
 //! What a link counts, and the checks at its end. A packet is booked when its departure is known;
 //! what lies beyond the run is cut off there.
 
-use fullpipe_run::{Buffer, Histogram, LinkOutcome, LinkSpec, RunSpec, Trace};
+use fullpipe_run::{Histogram, LinkOutcome, LinkSpec, RunSpec, Trace};
 use fullpipe_units::{Span, Time};
 
 /// What the run asks of every link.
@@ -208,9 +208,7 @@ impl Meter {
                 self.offered
             ));
         }
-        if let Buffer::Packets(most) = spec.buffer
-            && self.queue_max > most
-        {
+        if let Some(most) = spec.most_packets().filter(|most| self.queue_max > *most) {
             return Err(format!(
                 "link {name}: queue {} above its limit {most}",
                 self.queue_max

@@ -4,7 +4,7 @@
 //!   and the fast one.
 //! - [`composite`]: every other one, put together from [`gate`] (loss, policer), a queue
 //!   ([`timed`]: in closed form, too; [`held`]: with an event per transmission, for disciplines
-//!   that decide at the exit), a [`transmitter`] (schedules and traces) and a [`wire`] (delays,
+//!   that own the queue), a [`transmitter`] (schedules and traces) and a [`wire`] (delays,
 //!   jitter, reordering).
 //! - [`meter`]: what both count, and the checks at the end.
 
@@ -53,7 +53,7 @@ pub enum Admission {
         /// No other reordered packet arrives before.
         first: bool,
     },
-    /// It waits in a queue that decides at the exit, or another packet was dropped for it, or it
+    /// It waits in a queue that its discipline owns, or another packet was dropped for it, or it
     /// was dropped there.
     Queued {
         /// When the next transmission begins, if an event is to be set for it.

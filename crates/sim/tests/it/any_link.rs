@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fullpipe_run::{
-    Buffer, Change, Codel, DeliveryTrace, Discipline, FqCodel, LinkSpec, Loss, Pie, Policer, Red,
-    Reorder,
+    Buffer, Change, Codel, DeliveryTrace, Discipline, FqCodel, LinkSpec, Loss, Pie, Policer,
+    QueueRule, Red, Reorder,
 };
 use fullpipe_units::{Rate, Span, Time};
 use proptest::prelude::*;
@@ -35,36 +35,57 @@ fn micros(range: std::ops::Range<u64>) -> impl Strategy<Value = Span> {
     range.prop_map(Span::from_micros)
 }
 
+fn by() -> impl Strategy<Value = QueueRule> {
+    prop_oneof![Just(QueueRule::Rfc), Just(QueueRule::Linux)]
+}
+
+fn hz() -> impl Strategy<Value = u32> {
+    prop_oneof![Just(100), Just(250), Just(1000)]
+}
+
+/// Settings that nobody wants, too: a target of zero, thresholds that are equal, a probability of
+/// one.
 fn discipline() -> impl Strategy<Value = Discipline> {
     let red = (
-        1.0..20.0,
-        1.0..30.0,
-        0.02..1.0,
-        0.002..0.5,
-        any::<[bool; 3]>(),
+        0.0..20.0,
+        prop_oneof![1 => Just(0.0), 5 => 1.0..30.0],
+        prop_oneof![1 => Just(1.0), 5 => 0.02..1.0],
+        0.002..1.0,
+        any::<[bool; 4]>(),
+        (by(), hz()),
     );
-    let red = red.prop_map(|(min, above, max_p, weight, [gentle, adaptive, ecn])| Red {
-        min,
-        max: min + above,
-        max_p,
-        weight,
-        gentle,
-        adaptive,
-        ecn,
+    let red = red.prop_map(|(min, above, max_p, weight, switches, (by, hz))| {
+        let [gentle, adaptive, ecn, harddrop] = switches;
+        Red {
+            min,
+            max: min + above,
+            max_p,
+            weight,
+            gentle,
+            adaptive,
+            ecn,
+            harddrop,
+            by,
+            hz,
+        }
     });
-    let pie = (1u64..30, prop::option::of(0.0..0.5)).prop_map(|(ms, ecn)| Pie {
+    let pie = (0u64..30, prop::option::of(0.0..0.5), by(), hz());
+    let pie = pie.prop_map(|(ms, ecn, by, hz)| Pie {
         target: Span::from_millis(ms),
         update: Span::from_millis(15),
         alpha: 0.125,
         beta: 1.25,
         max_burst: Span::from_millis(10 * ms),
         ecn,
+        by,
+        hz,
     });
     let codel = || {
-        (1u64..30, any::<bool>()).prop_map(|(ms, ecn)| Codel {
+        (0u64..30, any::<bool>(), by()).prop_map(|(ms, ecn, by)| Codel {
             target: Span::from_millis(ms),
             interval: Span::from_millis(10 * ms),
             ecn,
+            by,
         })
     };
     let fq = (codel(), 1u32..20, 100u32..3000).prop_map(|(codel, flows, quantum)| FqCodel {

@@ -66,7 +66,7 @@ fn rare_elements_are_deterministic() {
         codel: Codel {
             target: ms(5),
             interval: ms(100),
-            ecn: false,
+            ..Codel::default()
         },
         flows: 16,
         quantum: 1500,

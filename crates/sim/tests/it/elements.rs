@@ -210,6 +210,7 @@ fn disciplines(ecn: bool) -> [Discipline; 4] {
         target: ms(5),
         interval: ms(100),
         ecn,
+        ..Codel::default()
     };
     [
         Discipline::Red(Red {
@@ -217,9 +218,8 @@ fn disciplines(ecn: bool) -> [Discipline; 4] {
             max: 15.0,
             max_p: 0.1,
             weight: 0.002,
-            gentle: true,
-            adaptive: false,
             ecn,
+            ..Red::classic(60)
         }),
         Discipline::Pie(Pie {
             target: ms(15),
@@ -228,6 +228,7 @@ fn disciplines(ecn: bool) -> [Discipline; 4] {
             beta: 1.25,
             max_burst: ms(150),
             ecn: ecn.then_some(0.1),
+            ..Pie::default()
         }),
         Discipline::Codel(codel),
         Discipline::FqCodel(FqCodel {

@@ -233,9 +233,9 @@ fn disciplines() {
         max: 15.0,
         max_p: 0.1,
         weight: 0.01,
-        gentle: true,
         adaptive: true,
         ecn: true,
+        ..Red::classic(60)
     };
     agree(&spec(|l| l.discipline = Discipline::Red(red)), true, true);
     let pie = Pie {
@@ -245,6 +245,7 @@ fn disciplines() {
         beta: 1.25,
         max_burst: ms(10),
         ecn: Some(0.1),
+        ..Pie::default()
     };
     agree(&spec(|l| l.discipline = Discipline::Pie(pie)), true, true);
     for ecn in [false, true] {
@@ -252,6 +253,7 @@ fn disciplines() {
             target: ms(5),
             interval: ms(50),
             ecn,
+            ..Codel::default()
         };
         for discipline in held(codel) {
             let spec = spec(|l| l.discipline = discipline);
@@ -269,6 +271,7 @@ fn links_in_a_row() {
         target: ms(5),
         interval: ms(50),
         ecn: true,
+        ..Codel::default()
     })[1];
     spec.links.push(second);
     spec.links

@@ -207,7 +207,7 @@ fn fq_codel_gives_equal_shares_and_lets_probes_pass() {
     let lenient = Codel {
         target: ms(500),
         interval: ms(2000),
-        ecn: false,
+        ..Codel::default()
     };
     let fq = |codel| {
         Discipline::FqCodel(FqCodel {

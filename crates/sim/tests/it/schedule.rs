@@ -273,7 +273,7 @@ fn a_queue_with_events_is_the_closed_form_without_drops() {
     let lenient = Discipline::Codel(Codel {
         target: Span::from_secs(100),
         interval: Span::from_secs(100),
-        ecn: false,
+        ..Codel::default()
     });
     let trace = DeliveryTrace::parse("0\n0\n1\n1\n2\n7\n7\n7\n20").unwrap();
     let trace = Arc::new(trace);

@@ -2,7 +2,8 @@
 
 use super::{FLOW, HEAD, link, mbit, ms, names, read, spec, way};
 use fullpipe_run::{
-    Buffer, Change, Departures, Discipline, Loss, Policer, Reorder, SizeLaw, Spacing, Waveform,
+    Buffer, Change, Departures, Discipline, Loss, Policer, QueueRule, Reorder, SizeLaw, Spacing,
+    Waveform,
 };
 use fullpipe_scenario::{Overrides, Scenario};
 use fullpipe_units::{Rate, Span, Time};
@@ -175,6 +176,32 @@ fn queues_have_the_parameters_of_their_documents() {
     assert_eq!((fq.flows, fq.quantum, fq.codel.target), (32, 1500, ms(10)));
     assert_eq!(fq.codel.interval, ms(100));
     assert_eq!(queue("{ kind = \"droptail\" }"), Discipline::DropTail);
+}
+
+/// Whose discipline it is, and what follows from that.
+#[test]
+fn queues_are_their_documents_or_the_kernels() {
+    let queue = |text: &str| {
+        let spec = spec(&format!("queue = {text}\n[[flow]]\nstack = \"reno\"\n"));
+        spec.links[0].discipline
+    };
+    for kind in ["red", "adaptive-red", "pie", "codel", "fq-codel"] {
+        let plain = queue(&format!("\"{kind}\""));
+        assert_eq!(plain.by(), Some(QueueRule::Rfc), "{kind}");
+        let linux = queue(&format!("{{ kind = \"{kind}\", by = \"linux\" }}"));
+        assert_eq!(linux.by(), Some(QueueRule::Linux), "{kind}");
+    }
+    let red = |text: &str| match queue(&format!("{{ kind = \"red\", {text} }}")) {
+        Discipline::Red(red) => (red.gentle, red.harddrop),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(red("ecn = true"), (true, true));
+    assert_eq!(red("by = \"linux\""), (false, false));
+    assert_eq!(red("by = \"linux\", harddrop = true"), (false, true));
+    let Discipline::Pie(pie) = queue("{ kind = \"pie\", by = \"linux\", hz = 1000 }") else {
+        panic!("pie")
+    };
+    assert_eq!(pie.hz, 1000);
 }
 
 /// A flow that can say ECN is warned of only where nothing marks.

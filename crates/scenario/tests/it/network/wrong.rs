@@ -113,6 +113,18 @@ const WRONG: &[(&str, &str)] = &[
         "queue = { kind = \"pie\", mark_until = 0.2 }\n[[flow]]\nstack = \"reno\"\n",
     ),
     (
+        "gentle RED by the kernel",
+        "queue = { kind = \"red\", by = \"linux\", gentle = true }\n[[flow]]\nstack = \"reno\"\n",
+    ),
+    (
+        "what the kernel has no switch for",
+        "queue = { kind = \"pie\", by = \"linux\", max_burst = \"1s\" }\n[[flow]]\nstack = \"reno\"\n",
+    ),
+    (
+        "a queue by nobody",
+        "queue = { kind = \"codel\", by = \"bsd\" }\n[[flow]]\nstack = \"reno\"\n",
+    ),
+    (
         "reordering by nothing",
         "reorder = { probability = 0.1 }\n[[flow]]\nstack = \"reno\"\n",
     ),
