@@ -172,7 +172,7 @@ fn one(a: &FuzzArgs, seed: u64) -> Result<(), String> {
         .unwrap_or_default();
     let logged = logged.into_iter().find(|r| r.seed == seed);
     let (class, draft) = match logged {
-        Some(r) => (r.class, Draft::parse(&r.scenario)?),
+        Some(r) => (r.class, Draft::parse(&r.scenario)?.with_kernel_queue()),
         None => {
             let drawn = draw(seed);
             (drawn.class, drawn.draft)

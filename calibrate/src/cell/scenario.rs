@@ -91,14 +91,9 @@ impl Cell {
         match self.condition {
             Condition::Plain | Condition::Reverse | Condition::Transfer(_) => {}
             Condition::Queue(q) => {
-                // The kernel's RED is not gentle.
-                let gentle = match q.discipline {
-                    "red" => ", gentle = false",
-                    _ => "",
-                };
                 let _ = writeln!(
                     bottleneck,
-                    "queue = {{ kind = \"{}\", ecn = {}{gentle} }}",
+                    "queue = {{ kind = \"{}\", by = \"linux\", ecn = {} }}",
                     q.discipline, q.ecn
                 );
             }

@@ -37,6 +37,21 @@ impl Draft {
         text.parse().map(Self).map_err(|e| e.to_string())
     }
 
+    /// With the kernel's queue discipline, which every scenario had on ground `linux` before one
+    /// could say whose it is.
+    #[must_use]
+    pub fn with_kernel_queue(mut self) -> Self {
+        let path = self.0.get_mut("path").and_then(Value::as_table_mut);
+        let queue = path.and_then(|path| path.get_mut("queue"));
+        if let Some(queue) = queue.and_then(Value::as_table_mut)
+            && queue.get("kind").and_then(Value::as_str) != Some("droptail")
+            && !queue.contains_key("by")
+        {
+            queue.insert("by".to_owned(), "linux".into());
+        }
+        self
+    }
+
     /// Sets a key of a table, which is made if it is missing.
     pub fn set(&mut self, table: &str, key: &str, value: impl Into<Value>) {
         let empty = Value::Table(Table::new());
@@ -220,6 +235,19 @@ mod tests {
         assert_eq!(draft().to_string(), text);
         assert_eq!(Draft::parse(text).unwrap(), draft());
         assert_eq!(draft().stacks(), "reno-linux+cubic-linux");
+    }
+
+    #[test]
+    fn a_queue_of_an_earlier_search_is_the_kernels() {
+        let text = |queue: &str| format!("[path]\nqueue = {queue}\n");
+        let linux = |queue: &str| {
+            let draft = Draft::parse(&text(queue)).unwrap().with_kernel_queue();
+            draft.to_string().contains("by = \"linux\"")
+        };
+        assert!(linux("{ kind = \"pie\" }"));
+        assert!(!linux("{ kind = \"pie\", by = \"rfc\" }"));
+        assert!(!linux("{ kind = \"droptail\" }"));
+        assert_eq!(draft().with_kernel_queue(), draft());
     }
 
     #[test]

@@ -248,6 +248,7 @@ impl Dice {
         let mut queue = Table::new();
         let kind = *self.of(&["red", "adaptive-red", "pie", "codel", "fq-codel"]);
         put(&mut queue, "kind", kind);
+        put(&mut queue, "by", "linux");
         match kind {
             "red" => {
                 let min = (path.bdp * self.octaves(0.1, 1.0)).round().max(3.0);
@@ -255,11 +256,8 @@ impl Dice {
                 let max = (min * self.between(2.0, 4.0)).round();
                 put(&mut queue, "max", packets(max));
                 put(&mut queue, "max_p", *self.of(&[0.02, 0.05, 0.1, 0.3]));
-                put(&mut queue, "gentle", false);
             }
-            "adaptive-red" => {
-                put(&mut queue, "gentle", false);
-            }
+            "adaptive-red" => {}
             "pie" => {
                 if self.chance(0.5) {
                     put(&mut queue, "target", ms(self.octaves(5.0, 40.0).round()));

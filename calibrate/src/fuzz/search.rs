@@ -133,7 +133,7 @@ pub fn again(record: &Record, kernel: Option<&Kernel>) -> Result<Record, Stopped
         _ => Vec::new(),
     };
     let kernel = kernel.filter(|k| k.fingerprint() == record.kernel);
-    let same = Draft::parse(&record.scenario);
+    let same = Draft::parse(&record.scenario).map(Draft::with_kernel_queue);
     let (Ok(draft), false) = (same, frozen.is_empty()) else {
         return Ok(record.clone());
     };
@@ -148,6 +148,7 @@ pub fn again(record: &Record, kernel: Option<&Kernel>) -> Result<Record, Stopped
     )?;
     Ok(Record {
         trial,
+        scenario: draft.to_string(),
         ..record.clone()
     })
 }
@@ -187,7 +188,7 @@ const TRIALS: usize = 60;
 /// one does not any more.
 pub fn least(record: &Record, kernel: &Kernel) -> Option<(String, Kept)> {
     let class = record.class;
-    let draft = Draft::parse(&record.scenario).ok()?;
+    let draft = Draft::parse(&record.scenario).ok()?.with_kernel_queue();
     let first = trial(&draft, class, kernel).ok()?;
     let (metric, size) = shown(class, &first)?;
     let mut last = first;
