@@ -6,7 +6,7 @@ use crate::draw::{History, Narrow, draw};
 use crate::duel::{Difference, Fates, duel};
 use crate::minimise::minimise;
 use crate::path::Echo;
-use crate::reference::{Departures, Detector};
+use crate::reference::{Departures, Detector, Reduction};
 
 /// The first difference among `n` histories from `seed` on, minimised.
 pub fn search(seed: u64, n: u64, narrow: Narrow) -> Option<(u64, History, Box<Difference>)> {
@@ -49,6 +49,14 @@ fn probes(h: &mut History) {
     (h.frto, h.undo) = (false, false);
 }
 
+/// RFC 6582: no SACK, and nothing that needs it.
+pub fn newreno(h: &mut History) {
+    h.detector = Detector::NewReno;
+    h.reduction = Reduction::Immediate;
+    (h.tlp, h.frto, h.undo, h.spare) = (false, false, false, false);
+    (h.host.sack, h.host.dsack) = (false, false);
+}
+
 /// Everything: RFC 5682, RFC 3522, RFC 3708, RFC 4015.
 pub fn everything(_: &mut History) {}
 
@@ -67,6 +75,11 @@ fn spurious_recoveries() {
     agree(10_000, everything);
 }
 
+#[test]
+fn without_sack() {
+    agree(5_000, newreno);
+}
+
 /// The long run; `LITERAL_SET` narrows it.
 #[test]
 #[ignore = "minutes; LITERAL_HISTORIES says how many"]
@@ -80,6 +93,7 @@ fn a_million_histories() {
             repair(h);
             h.detector = Detector::Rack;
         },
+        "newreno" => newreno,
         "tlp" => probes,
         "frto" => |h| {
             (h.tlp, h.undo) = (false, true);

@@ -7,7 +7,9 @@ use fullpipe_units::{Span, Time};
 
 use crate::law::{self, Law};
 use crate::path::{Echo, Fate, Fates, Host};
-use crate::reference::{Choices, Departures, Detector, OnTimeout, Reduction, Reference};
+use crate::reference::{
+    Choices, Departures, Detector, Literal, NewReno, OnTimeout, Reduction, Reference,
+};
 
 /// One history: everything that two runs of it have in common.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,6 +85,7 @@ impl History {
             c.recovery.detector = match self.detector {
                 Detector::Sack => flow::Detector::Sack,
                 Detector::Rack => flow::Detector::Rack,
+                Detector::NewReno => flow::Detector::NewReno,
             };
             c.recovery.reduction = match self.reduction {
                 Reduction::Immediate => flow::Reduction::Immediate,
@@ -107,7 +110,7 @@ impl History {
     }
 
     /// The literal one.
-    pub fn reference(&self) -> Reference {
+    pub fn reference(&self) -> Box<dyn Literal> {
         let cfg = self.config();
         let ns = Span::as_nanos;
         let choices = Choices {
@@ -130,7 +133,10 @@ impl History {
         };
         // Until the first ACK nothing limits it.
         let law = Law::new(self.law, f64::from(self.window));
-        Reference::new(choices, law, self.transfer, u64::MAX)
+        match self.detector {
+            Detector::NewReno => Box::new(NewReno::new(choices, law, self.transfer, u64::MAX)),
+            _ => Box::new(Reference::new(choices, law, self.transfer, u64::MAX)),
+        }
     }
 
     /// Rust that builds it again.

@@ -10,7 +10,7 @@ use fullpipe_units::{Span, Time};
 use crate::draw::{History, Sky};
 use crate::law::Law;
 use crate::path::{Event, Fate, Packet, Receiver, Way};
-use crate::reference::{Reference, State};
+use crate::reference::{Detector, Literal, State};
 
 /// Where the two part ways.
 #[derive(Clone, Debug)]
@@ -71,7 +71,7 @@ struct Duel<'a> {
     fates: Fates<'a>,
     now: Time,
     sender: Sender<Law>,
-    reference: Reference,
+    reference: Box<dyn Literal>,
     receiver: Receiver,
     ways: [Way; 2],
     events: BTreeMap<(Time, u64), Event>,
@@ -214,17 +214,20 @@ impl Duel<'_> {
             Phase::Recovery => State::Recovery,
             Phase::Loss => State::Timeout,
         };
-        same!("SND.UNA", s.una(), r.una);
+        same!("SND.UNA", s.una(), r.una());
         same!("SND.NXT", s.nxt(), r.nxt());
-        same!("SRTT", s.rtt().srtt().as_nanos(), r.rto.srtt);
-        same!("RTTVAR", s.rtt().rttvar().as_nanos(), r.rto.rttvar);
-        same!("RTO", s.rtt().rto().as_nanos(), r.rto.rto());
-        same!("undos", s.controller().undos, r.law.undos);
-        same!("state", state, r.state);
-        same!("ssthresh", s.controller().ssthresh(), r.law.ssthresh);
-        same!("window of the law", s.controller().window(), r.law.cwnd);
+        same!("SRTT", s.rtt().srtt().as_nanos(), r.rto().srtt);
+        same!("RTTVAR", s.rtt().rttvar().as_nanos(), r.rto().rttvar);
+        same!("RTO", s.rtt().rto().as_nanos(), r.rto().rto());
+        same!("undos", s.controller().undos, r.law().undos);
+        same!("state", state, r.state());
+        same!("ssthresh", s.controller().ssthresh(), r.law().ssthresh);
+        same!("window of the law", s.controller().window(), r.law().cwnd);
         same!("cwnd", s.cwnd(), r.cwnd().max(0.0));
-        same!("pipe", s.flight(), r.pipe());
+        // Without SACK the pipe is what the window leaves once it has been used.
+        if self.h.detector != Detector::NewReno || when == "after sending" {
+            same!("pipe", s.flight(), r.pipe());
+        }
         if when == "after sending" {
             let timer = r
                 .next_timer()

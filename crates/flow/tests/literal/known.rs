@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use crate::agree::{everything, search};
+use crate::agree::{everything, newreno, search};
 use crate::draw::{History, Narrow, fates};
 use crate::duel::{Fates, duel};
 use crate::law;
@@ -29,7 +29,10 @@ macro_rules! known {
             off: |d| d.$name = false,
             history: $name,
             narrow: |h| {
-                everything(h);
+                match stringify!($name).starts_with("newreno") {
+                    true => newreno(h),
+                    false => everything(h),
+                }
                 h.departs.$name = false;
             },
         }),+];
@@ -37,7 +40,7 @@ macro_rules! known {
 }
 
 known! {
-    sack_marks frto_window eifel_earliest undo_is_reordering
+    sack_marks frto_window eifel_earliest undo_is_reordering newreno_counts
 }
 
 /// The list is honest: without the imitation of a departure its history is one on which the
@@ -137,6 +140,22 @@ fn undo_is_reordering() -> History {
             &[(0, Fate::Late(6000)), (3, Fate::Drop), (5, Fate::Drop)],
             &[],
         ),
+        ..History::plain()
+    }
+}
+
+fn newreno_counts() -> History {
+    History {
+        detector: Detector::NewReno,
+        reduction: Reduction::Immediate,
+        law: law::Kind::Reno,
+        window: 1,
+        transfer: 63,
+        host: Host {
+            sack: false,
+            ..History::plain().host
+        },
+        fates: fates(&[(48, Fate::Drop)], &[(61, Fate::Twice(0))]),
         ..History::plain()
     }
 }

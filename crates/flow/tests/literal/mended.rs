@@ -444,3 +444,50 @@ fn a_lost_retransmission_begins_an_episode_of_prr() {
         ..History::plain()
     });
 }
+
+/// RFC 6582 section 3.2 step 3: a partial ACK's hole leaves at once, whatever the window.
+#[test]
+fn a_partial_ack_resends_its_hole_at_once() {
+    agree(&History {
+        detector: Detector::NewReno,
+        reduction: Reduction::Immediate,
+        law: law::Kind::Reno,
+        window: 6,
+        transfer: 25,
+        gap_us: 10,
+        host: Host {
+            sack: false,
+            ..History::plain().host
+        },
+        fates: fates(&[(12, Fate::Late(129))], &[]),
+        ..History::plain()
+    });
+}
+
+/// RFC 5681 section 3.2 step 2: what Limited Transmit sent before an undone recovery is part of
+/// FlightSize once nothing is SACKed.
+#[test]
+fn an_undo_ends_limited_transmit() {
+    agree(&History {
+        reduction: Reduction::Immediate,
+        undo: true,
+        law: law::Kind::Reno,
+        window: 6,
+        transfer: 11,
+        host: Host {
+            dsack: true,
+            echo: Echo::Recent,
+            ..History::plain().host
+        },
+        fates: fates(
+            &[
+                (0, Fate::Late(63_000)),
+                (4, Fate::Late(50_000)),
+                (6, Fate::Late(80_000)),
+                (7, Fate::Drop),
+            ],
+            &[],
+        ),
+        ..History::plain()
+    });
+}

@@ -5,7 +5,7 @@ use fullpipe_cc::Phase;
 use fullpipe_units::Time;
 
 use super::Recovery;
-use crate::config::Detector;
+use crate::config::{Detector, Reduction};
 use crate::sender::rtt::RttEstimator;
 use crate::sender::scoreboard::Scoreboard;
 use crate::sender::timers::Timers;
@@ -102,6 +102,9 @@ impl Recovery {
                 Phase::Loss => false,
             };
         let news = head && board.mark_lost(una);
+        // RFC 6582 section 3.2 step 3: the hole leaves at once, as the first one did.
+        self.fast_retransmit |=
+            news && self.phase == Phase::Recovery && self.cfg.reduction == Reduction::Immediate;
         self.newreno.bound(board);
         u64::from(news)
     }

@@ -386,6 +386,9 @@ impl Recovery {
 
     /// Open, or disorder where something is SACKed.
     fn rest(&mut self, board: &Scoreboard) {
+        if board.sacked_out() == 0 {
+            self.limited_sent = 0;
+        }
         self.phase = match board.sacked_out() {
             0 => Phase::Open,
             _ => Phase::Disorder,

@@ -9,6 +9,8 @@ pub enum Detector {
     Sack,
     /// RFC 8985.
     Rack,
+    /// RFC 6582, without SACK.
+    NewReno,
 }
 
 /// How the window comes down in fast recovery.
@@ -72,6 +74,11 @@ pub struct Departures {
     /// RFC 8985 section 6.2 step 3: only segments out of order show reordering. Here an undone
     /// reduction does.
     pub undo_is_reordering: bool,
+    /// RFC 6582 section 3.2: each duplicate ACK inflates cwnd, after Limited Transmit's two of the
+    /// third only in fast recovery, and a partial ACK deflates it by what it acknowledges. Here a
+    /// duplicate stands for a delivered segment whatever the phase, for no more than are
+    /// outstanding and not lost, and those that a partial ACK covers count no more.
+    pub newreno_counts: bool,
 }
 
 impl Departures {
@@ -81,5 +88,6 @@ impl Departures {
         frto_window: true,
         eifel_earliest: true,
         undo_is_reordering: true,
+        newreno_counts: true,
     };
 }

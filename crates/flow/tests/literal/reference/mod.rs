@@ -8,6 +8,7 @@ mod choices;
 mod dsack;
 mod eifel;
 mod frto;
+mod newreno;
 mod prr;
 mod rack;
 mod rto;
@@ -16,10 +17,40 @@ mod sender;
 mod tlp;
 
 pub use choices::{Choices, Departures, Detector, OnTimeout, Reduction};
+pub use newreno::NewReno;
 pub use sender::{Reference, State};
+
+use fullpipe_flow::Ack;
+
+use crate::law::Law;
+use rto::Rto;
 
 /// Nanoseconds.
 pub type Ns = u64;
+
+/// A sender that is compared with the real one, and what is compared.
+pub trait Literal {
+    /// SND.UNA.
+    fn una(&self) -> u64;
+    /// One past the highest segment sent.
+    fn nxt(&self) -> u64;
+    /// Everything is acknowledged.
+    fn is_done(&self) -> bool;
+    fn law(&self) -> &Law;
+    fn rto(&self) -> &Rto;
+    fn state(&self) -> State;
+    /// The window in force.
+    fn cwnd(&self) -> f64;
+    /// Segments that count against it.
+    fn pipe(&self) -> u64;
+    /// The next segment to leave, and whether it left before.
+    fn poll(&mut self, now: Ns) -> Option<(u64, bool)>;
+    fn next_timer(&self) -> Option<Ns>;
+    fn on_timer(&mut self, now: Ns);
+    fn on_ack(&mut self, now: Ns, ack: &Ack);
+    /// The scoreboard in a line, for failures.
+    fn board(&self) -> String;
+}
 
 /// One segment of the scoreboard.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,7 @@ use super::rack::{Marked, Rack, Standing};
 use super::rto::Rto;
 use super::sack::{self, Next, Sack};
 use super::tlp::{self, Tlp};
-use super::{Choices, Detector, Ns, OnTimeout, Reduction, Seg};
+use super::{Choices, Detector, Literal, Ns, OnTimeout, Reduction, Seg};
 use crate::law::Law;
 
 /// The reaction to a loss that is under way, if any.
@@ -80,6 +80,60 @@ pub struct Reference {
     /// The last RTT sample.
     latest: Ns,
     pub timeouts: u64,
+}
+
+impl Literal for Reference {
+    fn una(&self) -> u64 {
+        self.una
+    }
+
+    fn nxt(&self) -> u64 {
+        self.nxt()
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_done()
+    }
+
+    fn law(&self) -> &Law {
+        &self.law
+    }
+
+    fn rto(&self) -> &Rto {
+        &self.rto
+    }
+
+    fn state(&self) -> State {
+        self.state
+    }
+
+    fn cwnd(&self) -> f64 {
+        self.cwnd()
+    }
+
+    fn pipe(&self) -> u64 {
+        self.pipe()
+    }
+
+    fn poll(&mut self, now: Ns) -> Option<(u64, bool)> {
+        self.poll(now)
+    }
+
+    fn next_timer(&self) -> Option<Ns> {
+        self.next_timer()
+    }
+
+    fn on_timer(&mut self, now: Ns) {
+        self.on_timer(now);
+    }
+
+    fn on_ack(&mut self, now: Ns, ack: &Ack) {
+        self.on_ack(now, ack);
+    }
+
+    fn board(&self) -> String {
+        self.board()
+    }
 }
 
 impl Reference {
@@ -526,6 +580,7 @@ impl Reference {
                 self.rack.adapt(self.standing(exiting, ack.dsack));
                 marked = self.detect(now);
             }
+            Detector::NewReno => unreachable!("it has a sender of its own"),
             Detector::Sack => {
                 if advanced {
                     self.sack.dup_acks = 0;
@@ -613,7 +668,7 @@ impl Reference {
             .outstanding()
             .any(|(_, s)| (s.lost || (ended && s.missing)) && !s.sacked);
         let lost = match self.c.detector {
-            Detector::Rack => marked_lost,
+            Detector::Rack | Detector::NewReno => marked_lost,
             // RFC 6675 section 5 steps 1 and 2.
             Detector::Sack if self.c.departs.sack_marks => {
                 marked.lost > 0 || (ended && marked_lost)

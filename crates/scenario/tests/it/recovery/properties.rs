@@ -152,10 +152,11 @@ fn what_is_sent_again_was_lost_or_late() {
 }
 
 /// A packet that is late by less than a quarter of the path's RTT is within RACK's window once
-/// there has been one (RFC 8985 section 6.2 step 4): it costs no reduction, and none to undo.
+/// there has been one (RFC 8985 section 6.2 step 4): it costs no reduction, and none to undo. The
+/// first may find others already judged: four.
 #[test]
 fn slight_reordering_is_learnt() {
-    let draw = (draw::any(), 0.002..0.1, 30u64..200, 0.3..0.9, 10u64..60);
+    let draw = (draw::any(), 0.002..0.1, 30u64..200, 0.3..0.8, 10u64..60);
     let draw = draw.prop_map(|(case, p, rtt_ms, part, window)| Case {
         preset: if case.preset == "2003" {
             "2026"
@@ -166,6 +167,8 @@ fn slight_reordering_is_learnt() {
         stack: if window % 2 == 0 { "reno" } else { "cubic" }.to_owned(),
         recovery: None,
         rtt_ms,
+        // A packet takes 2.4 ms at most.
+        kbps: 5_000 + case.kbps,
         trouble: Trouble::Reorder(p, ((rtt_ms as f64 * part / 4.0) as u64).max(1)),
         loss: 0.0,
         ack_loss: 0.0,
@@ -173,6 +176,7 @@ fn slight_reordering_is_learnt() {
         buffer: 5_000,
         queue: "droptail",
         window: Some(window),
+        delayed_ack: false,
         timestamps: true,
         ..case
     });
