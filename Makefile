@@ -31,9 +31,13 @@ test: ## Run every test that this machine can run
 verify: ## Run the long checks, hours: ignored tests, literal histories, search, mutants
 	$(CARGO) test --workspace --locked -- --ignored --skip a_million_histories --skip find_each --skip spreading --skip emulator
 	LITERAL_HISTORIES=$(HISTORIES) $(CARGO) test --release --locked --package fullpipe-flow --test literal -- --ignored a_million_histories
+	LITERAL_SET=newreno LITERAL_HISTORIES=$(HISTORIES) $(CARGO) test --release --locked --package fullpipe-flow --test literal -- --ignored a_million_histories
+	PROPERTY_CASES=20 $(CARGO) test --locked --package fullpipe-scenario --test it recovery::properties
 	$(CARGO) run --release --locked --package fullpipe-calibrate -- fuzz --optional --seed $$(date +%s)000 --for 15m --out fullpipe-out/fuzz-verify
 	scripts/mutants.py --check
 	scripts/mutants.py
+	scripts/defects.py --check
+	scripts/defects.py
 
 bench: ## Measure the simulator: packets per second, instructions per packet, ns-2, ns-3
 	@bench/run.sh

@@ -8,7 +8,7 @@
     scripts/mutants.py --markdown docs/mutants.md
                                                the page, of what was tried: with --law only its rows
 
-Works on a copy of the crates `units` and `cc`; the working tree is not touched. Exit status: 0 if every mutant was
+Works on a copy of the crates `units`, `cc` and `flow`; the working tree is not touched. Exit status: 0 if every mutant was
 caught, 1 if one survived or did not apply, 2 if the tests fail without any mutant.
 """
 
@@ -23,7 +23,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCE = "crates/cc/src/"
-CRATES = ["crates/units", "crates/cc"]
+CRATES = ["crates/units", "crates/cc", "crates/flow"]
 
 # (file, text, replacement, law, what). White space in `text` matches any white space, so that
 # formatting does not matter; outside the unit tests of its file the text must occur once. Constants
@@ -244,6 +244,57 @@ INCREASE = [
     ("startup/hystart_pp.rs", "css_rounds: number = 5.0,", "css_rounds: number = 6.0,", "hystart++", "CSS rounds 5"),
 ]
 
+# BBR: the rows of v3 count as caught by the draft's example cases as well, which need an endpoint
+# (`crates/flow/tests/it/bbr`).
+MODEL = [
+    ("model/bbr/settings.rs", "startup_pacing_gain: number = 2.77,", "startup_pacing_gain: number = 3.05,", "bbr", "Startup pacing gain 2.77"),
+    ("model/bbr/settings.rs", "drain_pacing_gain: number = 0.5,", "drain_pacing_gain: number = 0.55,", "bbr", "Drain pacing gain 0.5"),
+    ("model/bbr/settings.rs", "probe_down_pacing_gain: number = 0.9,", "probe_down_pacing_gain: number = 0.81,", "bbr", "ProbeBW_DOWN pacing gain 0.9"),
+    ("model/bbr/settings.rs", "probe_up_pacing_gain: number = 1.25,", "probe_up_pacing_gain: number = 1.375,", "bbr", "ProbeBW_UP pacing gain 1.25"),
+    ("model/bbr/settings.rs", "default_cwnd_gain: number = 2.0,", "default_cwnd_gain: number = 2.2,", "bbr", "cwnd gain 2"),
+    ("model/bbr/settings.rs", "probe_up_cwnd_gain: number = 2.25,", "probe_up_cwnd_gain: number = 2.475,", "bbr", "ProbeBW_UP cwnd gain 2.25"),
+    ("model/bbr/settings.rs", "pacing_margin_percent: number = 1.0,", "pacing_margin_percent: number = 1.1,", "bbr", "pacing margin 1 %"),
+    ("model/bbr/settings.rs", "loss_thresh: number = 0.02,", "loss_thresh: number = 0.022,", "bbr", "loss threshold 2 %"),
+    ("model/bbr/settings.rs", "beta: number = 0.7,", "beta: number = 0.77,", "bbr", "kept on loss 0.7"),
+    ("model/bbr/settings.rs", "headroom: number = 0.15,", "headroom: number = 0.165,", "bbr", "headroom 0.15"),
+    ("model/bbr/settings.rs", "min_pipe_cwnd: number = 4.0,", "min_pipe_cwnd: number = 5.0,", "bbr", "smallest window 4"),
+    ("model/bbr/settings.rs", "startup_full_loss_cnt: number = 6.0,", "startup_full_loss_cnt: number = 7.0,", "bbr", "losses that end Startup 6"),
+    ("model/bbr/settings.rs", "extra_acked_filter_len: number = 10.0,", "extra_acked_filter_len: number = 11.0,", "bbr", "aggregation window 10 rounds"),
+    ("model/bbr/settings.rs", "min_rtt_filter_len: time = Span::from_secs(10),", "min_rtt_filter_len: time = Span::from_secs(11),", "bbr", "RTT window 10 s"),
+    ("model/bbr/settings.rs", "probe_rtt_cwnd_gain: number = 0.5,", "probe_rtt_cwnd_gain: number = 0.55,", "bbr", "ProbeRTT cwnd gain 0.5"),
+    ("model/bbr/settings.rs", "probe_rtt_duration: time = Span::from_millis(200),", "probe_rtt_duration: time = Span::from_millis(220),", "bbr", "ProbeRTT 200 ms"),
+    ("model/bbr/settings.rs", "probe_rtt_interval: time = Span::from_secs(5),", "probe_rtt_interval: time = Span::from_millis(5500),", "bbr", "ProbeRTT every 5 s"),
+    ("model/bbr/signals.rs", "const GROWTH: f64 = 1.25;", "const GROWTH: f64 = 1.375;", "bbr", "growth per round 1.25"),
+    ("model/bbr/signals.rs", "const ROUNDS: u32 = 3;", "const ROUNDS: u32 = 4;", "bbr", "rounds without growth 3"),
+    ("model/bbr/startup.rs", "const DRAIN_ROUNDS: u32 = 3;", "const DRAIN_ROUNDS: u32 = 4;", "bbr", "rounds of Drain 3"),
+    ("model/bbr/probe_bw.rs", "const PROBE_WAIT: Span = Span::from_secs(2);", "const PROBE_WAIT: Span = Span::from_millis(2200);", "bbr", "least time between probes 2 s"),
+    ("model/bbr/probe_bw.rs", "const RENO_ROUNDS: f64 = 63.0;", "const RENO_ROUNDS: f64 = 70.0;", "bbr", "most rounds between probes 63"),
+    ("model/bbr/control.rs", "const OFFLOAD_QUANTA: f64 = 3.0;", "const OFFLOAD_QUANTA: f64 = 3.3;", "bbr", "offload budget 3 quanta"),
+    ("linux/bbr/mod.rs", "HIGH_GAIN: u32 = UNIT * 2885 / 1000 + 1", "HIGH_GAIN: u32 = UNIT * 3174 / 1000 + 1", "bbr-linux", "Startup gain 2.885"),
+    ("linux/bbr/mod.rs", "DRAIN_GAIN: u32 = UNIT * 1000 / 2885", "DRAIN_GAIN: u32 = UNIT * 1100 / 2885", "bbr-linux", "Drain gain 1/2.885"),
+    ("linux/bbr/mod.rs", "CWND_GAIN: u32 = UNIT * 2", "CWND_GAIN: u32 = UNIT * 22 / 10", "bbr-linux", "cwnd gain 2"),
+    ("linux/bbr/mod.rs", "[u32; 8] = [ UNIT * 5 / 4,", "[u32; 8] = [ UNIT * 11 / 8,", "bbr-linux", "ProbeBW up 5/4"),
+    ("linux/bbr/mod.rs", "UNIT * 3 / 4,", "UNIT * 33 / 40,", "bbr-linux", "ProbeBW down 3/4"),
+    ("linux/bbr/mod.rs", "CYCLE_RAND: u32 = 7", "CYCLE_RAND: u32 = 8", "bbr-linux", "first phase, one of 7"),
+    ("linux/bbr/mod.rs", "CYCLE.len() as u32 + 2", "CYCLE.len() as u32 + 3", "bbr-linux", "bandwidth window 10 rounds"),
+    ("linux/bbr/mod.rs", "MIN_RTT_SECONDS: u32 = 10", "MIN_RTT_SECONDS: u32 = 11", "bbr-linux", "RTT window 10 s"),
+    ("linux/bbr/mod.rs", "PROBE_RTT_MS: u32 = 200", "PROBE_RTT_MS: u32 = 220", "bbr-linux", "ProbeRTT 200 ms"),
+    ("linux/bbr/mod.rs", "MIN_WINDOW: u32 = 4", "MIN_WINDOW: u32 = 5", "bbr-linux", "smallest window 4"),
+    ("linux/bbr/mod.rs", "FULL_GROWTH: u32 = UNIT * 5 / 4", "FULL_GROWTH: u32 = UNIT * 11 / 8", "bbr-linux", "growth per round 5/4"),
+    ("linux/bbr/mod.rs", "FULL_ROUNDS: u32 = 3", "FULL_ROUNDS: u32 = 4", "bbr-linux", "rounds without growth 3"),
+    ("linux/bbr/mod.rs", "MARGIN_PERCENT: u64 = 1", "MARGIN_PERCENT: u64 = 2", "bbr-linux", "pacing margin 1 %"),
+    ("linux/bbr/mod.rs", "MIN_TSO_RATE: u64 = 1_200_000", "MIN_TSO_RATE: u64 = 1_320_000", "bbr-linux", "bursts above 1.2 Mbit/s"),
+    ("linux/bbr/mod.rs", "BURSTS: u32 = 3", "BURSTS: u32 = 4", "bbr-linux", "bursts that the window covers 3"),
+    ("linux/bbr/mod.rs", "NOMINAL_RTT_US: u64 = 1000", "NOMINAL_RTT_US: u64 = 1100", "bbr-linux", "RTT before a sample 1 ms"),
+    ("linux/bbr/mod.rs", "AGGREGATION_US: u64 = 100_000", "AGGREGATION_US: u64 = 110_000", "bbr-linux", "most aggregation 100 ms"),
+    ("linux/bbr/aggregation.rs", "HALF_ROUNDS: u32 = 5", "HALF_ROUNDS: u32 = 6", "bbr-linux", "aggregation window 2 x 5 rounds"),
+    ("linux/bbr/policer.rs", "INTERVAL_ROUNDS: u32 = 4", "INTERVAL_ROUNDS: u32 = 5", "bbr-linux", "policer: interval 4 rounds"),
+    ("linux/bbr/policer.rs", "LOSSY: u64 = 50", "LOSSY: u64 = 55", "bbr-linux", "policer: losses 50/256"),
+    ("linux/bbr/policer.rs", "RATIO: u32 = UNIT / 8", "RATIO: u32 = UNIT / 7", "bbr-linux", "policer: rates within 1/8"),
+    ("linux/bbr/policer.rs", "APART: u64 = 4000 / 8", "APART: u64 = 4400 / 8", "bbr-linux", "policer: rates within 4 kbit/s"),
+    ("linux/bbr/policer.rs", "OBEYED_ROUNDS: u32 = 48", "OBEYED_ROUNDS: u32 = 53", "bbr-linux", "policer: obeyed 48 rounds"),
+]
+
 HEADER = """# Mutants
 
 Each row changes one constant of one algorithm by 10 % (a whole number by one, if that is more) and names a test that
@@ -255,6 +306,7 @@ def main():
     args = parse_arguments()
     work = pathlib.Path(args.scratch)
     mutants = [("decrease", *m) for m in DECREASE] + [("increase", *m) for m in INCREASE]
+    mutants += [("model", *m) for m in MODEL]
     if args.kind:
         mutants = [m for m in mutants if m[0] == args.kind]
     if args.law:
@@ -272,7 +324,7 @@ def main():
     rows = []
     for kind, file, text, replacement, law, what in mutants:
         began = time.monotonic()
-        verdict = try_mutant(work, args, file, text, replacement)
+        verdict = try_mutant(work, args, file, text, replacement, kind == "model")
         rows.append((law, kind, what, verdict))
         print(f"{law:20} {kind:9} {what:38} {verdict}  ({time.monotonic() - began:.0f} s)", flush=True)
     bad = [r for r in rows if r[3].isupper()]
@@ -285,7 +337,7 @@ def main():
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--law", action="append", help="only mutants of this law or start-up; may be repeated")
-    parser.add_argument("--kind", choices=["decrease", "increase"])
+    parser.add_argument("--kind", choices=["decrease", "increase", "model"])
     parser.add_argument("--scratch", default=str(ROOT / "target" / "mutants"), help="where the copy is built")
     parser.add_argument("--jobs", default=None, help="cargo -j")
     parser.add_argument("--markdown", help="write the table to this file")
@@ -293,26 +345,26 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def copy_workspace(work):
+def copy_workspace(work, crates=CRATES):
     """Copies manifests and the crates under test; keeps the copy's build directory."""
     work.mkdir(parents=True, exist_ok=True)
     manifest = (ROOT / "Cargo.toml").read_text()
-    members = ", ".join(f'"{crate}"' for crate in CRATES)
+    members = ", ".join(f'"{crate}"' for crate in crates)
     manifest = re.sub(r"^(members|default-members) = \[[^\]]*\]", rf"\1 = [{members}]", manifest, flags=re.M)
     (work / "Cargo.toml").write_text(manifest)
     if (ROOT / "Cargo.lock").exists():
         shutil.copy(ROOT / "Cargo.lock", work / "Cargo.lock")
     # A test compares its example with the law that it compiles.
     shutil.copy(ROOT / "CONTRIBUTING.md", work / "CONTRIBUTING.md")
-    for crate in CRATES:
+    for crate in crates:
         shutil.rmtree(work / crate, ignore_errors=True)
         # New time stamps: cargo must not take the last mutant's build for this source.
         shutil.copytree(ROOT / crate, work / crate, copy_function=shutil.copyfile)
 
 
-def locate(work, file, text):
+def locate(work, file, text, source_folder=SOURCE):
     """The place of `text` outside the unit tests of `file`; None unless there is exactly one."""
-    path = work / SOURCE / file
+    path = work / source_folder / file
     if not path.exists():
         return None
     source = path.read_text()
@@ -322,7 +374,7 @@ def locate(work, file, text):
     return (path, source, found[0]) if len(found) == 1 else None
 
 
-def try_mutant(work, args, file, text, replacement):
+def try_mutant(work, args, file, text, replacement, model=False):
     """Name of a test that fails with the mutant, or a word in capitals."""
     place = locate(work, file, text)
     if place is None:
@@ -330,7 +382,7 @@ def try_mutant(work, args, file, text, replacement):
     path, source, match = place
     path.write_text(source[: match.start()] + replacement + source[match.end() :])
     try:
-        failed = run_tests(work, args)
+        failed = run_tests(work, args, model)
     finally:
         path.write_text(source)
     if not failed:
@@ -338,7 +390,11 @@ def try_mutant(work, args, file, text, replacement):
     return failed[0] if len(failed) == 1 else f"{failed[0]} and {len(failed) - 1} more"
 
 
-def run_tests(work, args):
+def failing(printed):
+    return re.findall(r"^    ([a-z_0-9]+(?:::[a-z_0-9]+)+)$", printed, re.MULTILINE)
+
+
+def run_tests(work, args, model=False):
     """Names of failing tests; empty if all pass."""
     command = ["cargo", "test", "-q", "-p", "fullpipe-cc", "--lib", "--test", "it", "--no-fail-fast"]
     if args.jobs:
@@ -349,10 +405,14 @@ def run_tests(work, args):
         "CARGO_PROFILE_DEV_DEBUG": "0",
         "RUST_BACKTRACE": "0",
     }
-    done = subprocess.run(command, cwd=work, env={**os.environ, **quick}, capture_output=True, text=True)
+    run = {"cwd": work, "env": {**os.environ, **quick}, "capture_output": True, "text": True}
+    done = subprocess.run(command, **run)
+    if done.returncode == 0 and model:
+        command = ["cargo", "test", "-q", "-p", "fullpipe-flow", "--test", "it", "--", "bbr"]
+        done = subprocess.run(command, **run)
     if done.returncode == 0:
         return []
-    names = re.findall(r"^    ([a-z_0-9]+(?:::[a-z_0-9]+)+)$", done.stdout, re.MULTILINE)
+    names = failing(done.stdout)
     # A property test is a weaker witness than a number: name it only if nothing else failed.
     names = sorted(dict.fromkeys(names), key=lambda n: n.startswith(("laws::", "model::")))
     if not names:
@@ -361,12 +421,14 @@ def run_tests(work, args):
 
 
 def write_markdown(path, rows):
+    # The section of scripts/defects.py stays.
+    rest = path.read_text().partition("\n## ") if path.exists() else ("", "", "")
     lines = [HEADER, "| law | constant | kind | caught by |", "|---|---|---|---|"]
     for law, kind, what, verdict in rows:
         caught = verdict if verdict.isupper() else re.sub(r"^(\S+)", r"`\1`", verdict)
         lines.append(f"| {law} | {what} | {kind} | {caught} |")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(lines) + "\n")
+    path.write_text("\n".join(lines) + "\n" + "".join(rest[1:]))
 
 
 if __name__ == "__main__":

@@ -218,7 +218,7 @@ pub struct Cell {
     pub duration_s: u32,
     /// Runs.
     pub repeats: u32,
-    /// What it is held against.
+    /// Version and tick rate of the kernel that was measured.
     pub kernel: Kernel,
 }
 

@@ -9,7 +9,7 @@ use toml::{Table, Value};
 
 use super::draft::Draft;
 
-/// What a scenario is about.
+/// Class of a scenario: the report counts agreement for each.
 #[derive(
     Clone,
     Copy,

@@ -15,7 +15,7 @@ use super::draft::Draft;
 /// The first case of a draft with its first seed, without time series.
 ///
 /// # Errors
-/// It is no scenario.
+/// The text that it makes does not parse, or has no case.
 pub fn resolve(draft: &Draft) -> Result<RunSpec, String> {
     let text = draft.to_string();
     let scenario = Scenario::parse(&text, "drawn", &Overrides::default());

@@ -13,7 +13,7 @@ pub const SIM_RUNS: u32 = 16;
 /// Runs of the kernel behind such a verdict.
 pub const LINUX_RUNS: u32 = 3;
 
-/// What came of a scenario.
+/// One line of `fuzz.jsonl`: the comparison, or why there is none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "lowercase")]
 pub enum Trial {

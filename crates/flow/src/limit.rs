@@ -52,29 +52,29 @@ impl Limit {
     }
 }
 
-/// How long each limit held.
+/// Time that a flow spent at each limit, by [`Limit`]; its sum is the flow's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitTimes([Span; Limit::ALL.len()]);
 
 impl LimitTimes {
-    /// This one held so long, and no other.
+    /// `time` at `limit`, none at the others.
     pub fn one(limit: Limit, time: Span) -> Self {
         let mut times = Self::default();
         times.0[limit as usize] = time;
         times
     }
 
-    /// How long this one held.
+    /// Time at `limit`.
     pub fn of(&self, limit: Limit) -> Span {
         self.0[limit as usize]
     }
 
-    /// All of them together.
+    /// Time at all limits.
     pub fn total(&self) -> Span {
         self.0.iter().fold(Span::ZERO, |sum, t| sum + *t)
     }
 
-    /// The one that held longest; `None`: none did.
+    /// The limit with the most time, the first of equals; `None` if all are zero.
     pub fn longest(&self) -> Option<Limit> {
         let mut longest = None;
         for limit in Limit::ALL {
