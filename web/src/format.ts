@@ -74,6 +74,14 @@ const WORDS: Record<string, string> = {
   "completion_time_s.max": "Completion time, longest",
   convergence_time_s: "Convergence time",
   drops: "Drops",
+  local_stalls: "Stalls",
+  "limited.network": "Limited by the network",
+  "limited.window_cap": "Limited by the window's cap",
+  "limited.receive_window": "Limited by the receive window",
+  "limited.local_queue": "Limited by the host's queue",
+  "limited.rate": "Limited by its ceiling",
+  "limited.pacing": "Limited by pacing",
+  "limited.application": "Limited by the application",
 };
 
 /** A metric's name in words. */

@@ -6,6 +6,7 @@ import { counted, slug } from "./format.ts";
 import { Model } from "./model.ts";
 import { completionFigures } from "./sections/completion.ts";
 import { explore } from "./sections/explore.ts";
+import { limitsFigure } from "./sections/limits.ts";
 import { metricFigures } from "./sections/metrics.ts";
 import { expectationsFigure, rankingFigure } from "./sections/overview.ts";
 import { glossary, provenance } from "./sections/provenance.ts";
@@ -58,6 +59,7 @@ function start(): void {
       main.append(host);
     }
     section(host, id("tables"), "Tables", level, tables(model, opener(i)));
+    section(host, id("limits"), "Host or network", level, [limitsFigure(model)]);
     section(host, id("sawtooth"), "Sawtooth", level, [saws(model, opener(i))]);
     section(host, id("series"), "Time series", level, [explorers[i]?.element]);
     section(host, id("completion"), "Short flows", level, pack(completionFigures(model)));

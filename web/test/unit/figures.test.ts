@@ -12,6 +12,7 @@ import { luminance } from "../../src/colour.ts";
 import { curvesOf } from "../../src/curves.ts";
 import { float32s, float64s } from "../../src/decode.ts";
 import { combinations, half, Model } from "../../src/model.ts";
+import { answer, drawing as limits, limitedFlows } from "../../src/sections/limits.ts";
 import { linesOf } from "../../src/sections/metrics.ts";
 import { boundText, ranking, sorted } from "../../src/sections/overview.ts";
 import { layoutOf, matrix } from "../../src/sections/tables.ts";
@@ -169,3 +170,28 @@ function find(node: Mark, tag: string): Mark[] {
   const inside = node.children.flatMap((c) => (typeof c === "string" ? [] : find(c, tag)));
   return node.tag === tag ? [node, ...inside] : inside;
 }
+
+test("what limited each flow, whose matter it was, and the same in the file", () => {
+  const p = page();
+  const s = p.scenarios[0]!;
+  const of = (name: string, unit: string) => ({ name, scope: "flow" as const, unit, count: false, better: "neither" as const, about: "", formula: "", source: "" });
+  const n = s.cases.length;
+  const share = s.cases.map((_, i) => (i < 2 ? 0.25 : 1));
+  p.metrics.push(of("limited.network", "1"), of("limited.local_queue", "1"), of("local_stalls", "segments"));
+  s.tables[0]!.columns.push(
+    { metric: "limited.network", mean: f64(share) },
+    { metric: "limited.local_queue", mean: f64(share.map((v) => 1 - v)) },
+    { metric: "local_stalls", mean: f64(s.cases.map((_, i) => (i === 1 ? 3 : 0))) },
+  );
+  const m = new Model(p, s, "example");
+  const flows = limitedFlows(m);
+  assert.equal(flows.length, n);
+  assert.deepEqual([flows[0]!.longest, flows[2]!.longest, flows[1]!.stalls], [1, 0, 3]);
+  assert.equal(answer(flows), `The network held back ${n - 2} of ${n} flows for most of the time, the sender's host 2.`);
+  assert.equal(answer(flows.slice(0, 1)), "The sender's host held back the flow for most of the time.");
+  assert.equal(answer(flows.slice(0, 2)), "The sender's host held back all 2 flows for most of the time.");
+  const bars = toText(limits(flows, "t", [0, 1], false));
+  assert.match(bars, /local queue/);
+  assert.ok(bars.includes('width="195"'), "three quarters of the bar");
+  assert.deepEqual(limitedFlows(model()), []);
+});
