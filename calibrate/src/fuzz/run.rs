@@ -136,7 +136,7 @@ pub enum Failure {
 impl From<GroundError> for Failure {
     fn from(error: GroundError) -> Self {
         match error {
-            GroundError::Unable { what, .. } => Self::Refused(what),
+            GroundError::Unable { .. } => Self::Refused(error.to_string()),
             GroundError::Interrupted => Self::Stopped,
             other => Self::Fault(other.to_string()),
         }

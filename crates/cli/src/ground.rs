@@ -74,7 +74,10 @@ impl From<GroundError> for Failure {
     fn from(error: GroundError) -> Self {
         match error {
             GroundError::Fault(what) => Self::new(Exit::Internal, what),
-            GroundError::Unable { what, hint } => Self::new(Exit::Usage, what).hint(hint),
+            GroundError::Unable { key, what, hint } => {
+                let key = key.map_or(String::new(), |key| format!("`{key}`: "));
+                Self::new(Exit::Usage, format!("{key}{what}")).hint(hint)
+            }
             GroundError::Environment { what, hint } => {
                 Self::new(Exit::Environment, what).hint(hint)
             }

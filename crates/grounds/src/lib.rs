@@ -120,6 +120,7 @@ fn no_kernel(spec: &RunSpec) -> Result<(), GroundError> {
     match flows.find(|f| f.stack.law_name() == "own-linux") {
         None => Ok(()),
         Some(f) => Err(GroundError::Unable {
+            key: None,
             what: format!(
                 "flow {}: `stack = \"own-linux\"` is a module for the kernel of ground linux",
                 f.name

@@ -194,6 +194,7 @@ impl Ground for RenoAlone {
         match spec.flows[0].stack.to_string().as_str() {
             "reno" => Ok(()),
             other => Err(GroundError::Unable {
+                key: None,
                 what: format!("`stack = {other}`"),
                 hint: "write `--set flow.main.stack=reno`".into(),
             }),

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use fullpipe_run::GroundError;
+use fullpipe_run::{FlowSpec, GroundError};
 
 /// Why there is no kernel, or no run.
 #[derive(Debug, thiserror::Error)]
@@ -60,9 +60,11 @@ pub enum LinuxError {
         why: String,
     },
     /// What the kernel cannot do, by the key of the scenario.
-    #[error("{what}")]
+    #[error("`{key}`: {what}")]
     Unable {
-        /// What, with the key.
+        /// Dotted: `flow.main.tlp`.
+        key: String,
+        /// The value or the combination that it has no means for.
         what: String,
         /// A scenario that it can run.
         hint: String,
@@ -70,6 +72,14 @@ pub enum LinuxError {
     /// The guest ended without a result.
     #[error("the kernel ended without a result: {0}")]
     Guest(String),
+    /// The guest of a kernel with the user's own module ended without a result.
+    #[error("the kernel with your module `{module}` ended without a result: {why}")]
+    OwnModule {
+        /// The module's name.
+        module: String,
+        /// The kernel's last words, and where the rest of them is.
+        why: String,
+    },
     /// Stopped from outside.
     #[error("interrupted")]
     Interrupted,
@@ -81,8 +91,24 @@ impl LinuxError {
         move |source| Self::Io { path, source }
     }
 
-    pub(crate) fn unable(what: impl Into<String>, hint: impl Into<String>) -> Self {
+    /// About a key of a flow, or of traffic.
+    pub(crate) fn unable(
+        f: &FlowSpec,
+        key: &str,
+        what: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self::unable_to(format!("{}.{key}", f.name), what, hint)
+    }
+
+    /// About this key, dotted.
+    pub(crate) fn unable_to(
+        key: impl Into<String>,
+        what: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
         Self::Unable {
+            key: key.into(),
             what: what.into(),
             hint: hint.into(),
         }
@@ -101,6 +127,17 @@ impl LinuxError {
                 "a module is a C file as in the kernel's net/ipv4/, with a struct \
                 tcp_congestion_ops and its `.name`"
                     .to_owned()
+            }
+            Self::OwnModule { module, .. } => format!(
+                "mend `{module}`: a registered module has at least `.ssthresh`, `.undo_cwnd` and \
+                 `.cong_avoid` or `.cong_control`, waits for nothing and may be called at any \
+                 ACK; without `--kernel-module` the kernel's own modules run"
+            ),
+            Self::Io { path, source } if source.kind() == io::ErrorKind::StorageFull => {
+                format!(
+                    "make room there: a kernel takes 1.4 GB, a run some MB; `{}`",
+                    path.display()
+                )
             }
             Self::Io { path, .. } => format!("is `{}` there, and may it be read?", path.display()),
             _ => "`--ground sim` runs the same file in the simulator".to_owned(),
@@ -123,7 +160,11 @@ impl From<LinuxError> for GroundError {
     fn from(error: LinuxError) -> Self {
         let hint = error.hint();
         match error {
-            LinuxError::Unable { what, hint } => Self::Unable { what, hint },
+            LinuxError::Unable { key, what, hint } => Self::Unable {
+                key: Some(key),
+                what,
+                hint,
+            },
             LinuxError::Interrupted => Self::Interrupted,
             other => Self::Environment {
                 what: other.to_string(),

@@ -1,5 +1,6 @@
 //! The ground.
 
+use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use fullpipe_run::{Ground, GroundError, Outcome, RunSpec};
@@ -7,6 +8,7 @@ use fullpipe_run::{Ground, GroundError, Outcome, RunSpec};
 use crate::error::LinuxError;
 use crate::plan::{self, Traffic};
 use crate::product::Product;
+use crate::switches::Kernel;
 use crate::{guest, outcome};
 
 /// Runs in guests of one kernel.
@@ -15,6 +17,8 @@ pub struct Linux {
     product: Product,
     fingerprint: String,
     interrupt: &'static AtomicBool,
+    /// Remarks on the runs that were asked for.
+    notes: Mutex<Vec<String>>,
 }
 
 impl Linux {
@@ -42,6 +46,14 @@ impl Linux {
             product,
             fingerprint,
             interrupt,
+            notes: Mutex::default(),
+        }
+    }
+
+    fn kernel(&self) -> Kernel<'_> {
+        Kernel {
+            hz: self.product.hz,
+            module: self.product.module.as_deref(),
         }
     }
 
@@ -51,7 +63,7 @@ impl Linux {
     /// [`LinuxError`].
     pub fn run_one(&self, spec: &RunSpec) -> Result<Outcome, LinuxError> {
         let traffic = Traffic::of(spec);
-        let plan = plan::plan(spec, &traffic, self.product.module.as_deref())?;
+        let plan = plan::plan(spec, &traffic, self.kernel())?;
         let records = guest::run(&self.product, &plan, spec.seed, self.interrupt)?;
         outcome::outcome(spec, &traffic, &records)
     }
@@ -66,8 +78,18 @@ impl Ground for Linux {
         &self.fingerprint
     }
 
+    fn notes(&self) -> Vec<String> {
+        self.notes.lock().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+
     fn check(&self, spec: &RunSpec) -> Result<(), GroundError> {
-        plan::plan(spec, &Traffic::of(spec), self.product.module.as_deref())?;
+        plan::plan(spec, &Traffic::of(spec), self.kernel())?;
+        let mut notes = self.notes.lock().unwrap_or_else(|e| e.into_inner());
+        for note in plan::notes(spec) {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
         Ok(())
     }
 
@@ -116,41 +138,50 @@ mod tests {
         }
     }
 
-    fn refusal(change: impl FnOnce(&mut RunSpec)) -> String {
+    const KERNEL: Kernel<'static> = Kernel {
+        hz: 250,
+        module: None,
+    };
+
+    fn refusal(change: impl FnOnce(&mut RunSpec)) -> (String, String) {
         let mut spec = spec("reno-linux");
         change(&mut spec);
-        match plan::plan(&spec, &Traffic::of(&spec), None) {
-            Err(LinuxError::Unable { what, .. }) => what,
+        match plan::plan(&spec, &Traffic::of(&spec), KERNEL) {
+            Err(LinuxError::Unable { key, what, .. }) => (key, what),
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn what_the_kernel_cannot_do_is_refused_by_its_key() {
+    fn what_flows_differ_in_and_a_kernel_has_once_is_refused() {
         let usual = spec("reno-linux");
-        assert!(plan::plan(&usual, &Traffic::of(&usual), None).is_ok());
-        let stack = |text: &'static str| {
-            refusal(move |s| s.flows[0].stack = StackSpec::parse(text).unwrap())
-        };
-        assert!(stack("reno+limited").contains("`stack = "));
-        assert!(stack("own-linux").contains("your own"));
-        let flow = |change: fn(&mut FlowSpec)| refusal(move |s| change(&mut s.flows[0]));
-        assert!(flow(|f| f.local_queue = true).contains("`nic_rate`"));
-        assert!(flow(|f| f.receiver.acks.every = 4).contains("`ack_every`"));
-        let late = flow(|f| f.receiver.acks.delay = Span::from_millis(77));
-        assert!(late.contains("`ack_delay`"), "{late}");
-        let mixed = refusal(|s| {
+        assert!(plan::plan(&usual, &Traffic::of(&usual), KERNEL).is_ok());
+        let (key, what) = refusal(|s| s.flows[0].stack = StackSpec::parse("own-linux").unwrap());
+        assert!(
+            key == "main.stack" && what.contains("your own"),
+            "{key} {what}"
+        );
+        let (key, what) = refusal(|s| {
             let mut other = s.flows[0].clone();
-            (other.sender.header, other.sender.mss) = (40, 1460);
+            other.name = "other".to_owned();
+            other.preset = Some(Preset::Linux);
+            other.sender.recovery.tlp = false;
             s.flows.push(other);
         });
-        assert!(mixed.contains("`timestamps`"), "{mixed}");
+        assert!(
+            key == "other.tlp" && what.contains("flow main"),
+            "{key} {what}"
+        );
     }
 
     #[test]
     fn an_own_module_is_what_own_linux_means() {
         let spec = spec("own-linux");
-        let plan = plan::plan(&spec, &Traffic::of(&spec), Some("mine")).unwrap();
+        let kernel = Kernel {
+            module: Some("mine"),
+            ..KERNEL
+        };
+        let plan = plan::plan(&spec, &Traffic::of(&spec), kernel).unwrap();
         assert!(plan.apps.contains(" mine "), "{}", plan.apps);
     }
 

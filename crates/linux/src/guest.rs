@@ -59,10 +59,6 @@ pub fn run(
         Err(LinuxError::Guest(why)) => why,
         Err(other) => return Err(other),
     };
-    let whose = match &product.module {
-        Some(module) => format!(" with your module `{module}`"),
-        None => String::new(),
-    };
     // What it was asked and all it said, for whoever looks into it; a name that is not swept.
     let mut kept = dir.keep();
     let name = kept.file_name().unwrap_or_default().to_string_lossy();
@@ -71,7 +67,14 @@ pub fn run(
         kept = other;
     }
     let kept = kept.display();
-    Err(LinuxError::Guest(format!("{why}{whose}; see {kept}/log")))
+    let why = format!("{why}; see {kept}/log");
+    Err(match &product.module {
+        Some(module) => LinuxError::OwnModule {
+            module: module.clone(),
+            why,
+        },
+        None => LinuxError::Guest(why),
+    })
 }
 
 /// Directories of runs in the system's directory for temporary files; the number of the process
@@ -98,7 +101,7 @@ pub fn sweep() {
 /// What the kernel and its guest said before they ended.
 fn last_words(log: &str) -> String {
     let telling = |l: &&str| {
-        ["fullpipe", "guest:", "panic", "Error", "Cannot"]
+        ["fullpipe", "guest:", "panic", "Error", "Cannot", "TCP: "]
             .iter()
             .any(|w| l.contains(w))
             && !l.trim_start().starts_with("[<")
@@ -119,6 +122,8 @@ fn last_words(log: &str) -> String {
 /// dropped, and when the thread that started them ends.
 struct Guest {
     child: Child,
+    /// Seconds of processor time that it may take without progress.
+    limit: u64,
     _processor: Processor,
 }
 
@@ -146,8 +151,13 @@ impl Guest {
             .spawn();
         processor.release_own();
         let child = child.map_err(LinuxError::io(&kernel))?;
+        let limit = match product.module {
+            Some(_) => BUSY_LIMIT_OF_A_MODULE,
+            None => BUSY_LIMIT,
+        };
         Ok(Self {
             child,
+            limit,
             _processor: processor,
         })
     }
@@ -155,7 +165,7 @@ impl Guest {
     /// Until it is over; an error if it makes no progress in its own time.
     fn wait(&mut self, dir: &Path, interrupt: &AtomicBool) -> Result<(), LinuxError> {
         let mut pause = Duration::from_millis(5);
-        let mut progress = Progress::new(dir, self.child.id());
+        let mut progress = Progress::new(dir, self.child.id(), self.limit);
         loop {
             let over = self.child.try_wait();
             match over.map_err(LinuxError::io(Path::new("the kernel's process")))? {
@@ -181,17 +191,19 @@ struct Progress {
     file: PathBuf,
     process: PathBuf,
     last: Vec<u8>,
+    limit: u64,
     /// Processor time and pauses when it was seen to go on.
     ticks: u64,
     pauses: u32,
 }
 
 impl Progress {
-    fn new(dir: &Path, pid: u32) -> Self {
+    fn new(dir: &Path, pid: u32, limit: u64) -> Self {
         Self {
             file: dir.join("time"),
             process: PathBuf::from(format!("/proc/{pid}/stat")),
             last: Vec::new(),
+            limit,
             ticks: 0,
             pauses: 0,
         }
@@ -210,7 +222,7 @@ impl Progress {
             return Ok(());
         }
         let used = ticks.saturating_sub(self.ticks) / TICKS_PER_SECOND;
-        if used < BUSY_LIMIT && self.pauses / 20 < IDLE_LIMIT {
+        if used < self.limit && self.pauses / 20 < IDLE_LIMIT {
             return Ok(());
         }
         let at = String::from_utf8_lossy(&self.last);
@@ -235,6 +247,8 @@ const TICKS_PER_SECOND: u64 = 100;
 /// Seconds of processor time for a twentieth of a second in the kernel: a hundred times what the
 /// fastest path and the most flows take.
 const BUSY_LIMIT: u64 = 60;
+/// The same where somebody tries a module of their own: a loop is likelier than 256 flows.
+const BUSY_LIMIT_OF_A_MODULE: u64 = 15;
 /// Seconds on the clock, about, for the same.
 const IDLE_LIMIT: u32 = 900;
 

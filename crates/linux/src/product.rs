@@ -152,6 +152,7 @@ pub(crate) const DRIVER: &[(&str, &str)] = &[
     ("held.c", include_str!("../kernel/driver/held.c")),
     ("cross.c", include_str!("../kernel/driver/cross.c")),
     ("capture.c", include_str!("../kernel/driver/capture.c")),
+    ("limits.c", include_str!("../kernel/driver/limits.c")),
 ];
 /// First process of a guest.
 pub(crate) const GUEST: &[(&str, &str)] = &[

@@ -28,6 +28,7 @@ pub const ROUND: u32 = 3;
 pub const SAMPLE: u32 = 4;
 pub const ANSWERED: u32 = 5;
 pub const PACKET: u32 = 6;
+pub const MODEL: u32 = 7;
 pub const FLOW: u32 = 16;
 pub const DELIVERED: u32 = 17;
 pub const ARRIVED: u32 = 18;

@@ -1,15 +1,24 @@
 //! What of a flow's endpoint the kernel can be told, and what it cannot.
 //!
-//! A preset is a whole host, and this ground has another one: Linux. Switches at the value that a
-//! preset gives them are therefore the kernel's own; one that was set by hand is obeyed, or refused
-//! by its key.
+//! A preset is a whole host, and this ground has another one: Linux. Switches at the value that the
+//! flow's preset gives them, or that Linux has, are therefore the kernel's own; one that was set by
+//! hand to anything else is obeyed, or refused by its key.
 
-use fullpipe_flow::{Detector, Preset, ReceiverConfig, SenderConfig};
+use fullpipe_flow::{Detector, LocalDrop, Preset, ReceiverConfig, SenderConfig, Validation};
 use fullpipe_run::FlowSpec;
 use fullpipe_units::Span;
 use serde_json::Value;
 
 use crate::error::LinuxError;
+
+/// What a plan has to know of the kernel that it is for.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel<'a> {
+    /// Ticks per second.
+    pub hz: u32,
+    /// The user's own congestion module.
+    pub module: Option<&'a str>,
+}
 
 /// A flow's endpoint, as far as the kernel is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,44 +35,67 @@ pub struct Switches {
     pub window: (u64, u64),
     /// The receive window shall not limit.
     pub unlimited_window: bool,
+    /// What waits at the host's own interface counts as in flight there.
+    pub small_queue: bool,
+    /// A full interface reduces the window.
+    pub stall_reduces: bool,
+    /// Those of a whole host: `tcp_early_retrans`, `tcp_frto`, `tcp_slow_start_after_idle`,
+    /// `tcp_recovery`, `tcp_comp_sack_nr`.
+    pub tlp: bool,
+    pub frto: bool,
+    pub validates: bool,
+    pub rack: bool,
+    pub merges_acks: bool,
 }
 
-/// Those of a flow, in a kernel that has the user's `module` beside its own.
+/// Those of a flow, in this kernel.
 ///
 /// # Errors
 /// [`LinuxError::Unable`] with the key that the kernel has no switch for.
-pub fn of(f: &FlowSpec, module: Option<&str>) -> Result<Switches, LinuxError> {
+pub fn of(f: &FlowSpec, kernel: Kernel<'_>) -> Result<Switches, LinuxError> {
     let (sender, receiver) = (&f.sender, &f.receiver);
-    let by_hand = by_hand(sender, receiver);
+    let by_hand = by_hand(f);
     for path in &by_hand {
         if !OBEYED.contains(&path.as_str()) {
-            let key = KEYS.iter().find(|(p, _)| path.starts_with(p));
-            let key = key.map_or(path.as_str(), |(_, key)| key);
-            let what = format!(
-                "flow {}: `{key}` is set to what the kernel has no switch for",
-                f.name
-            );
+            let key = key_of(path);
+            let what = format!("the kernel has no switch for this value of `{key}`");
             let hint = format!("leave out `{key}`, or use --ground sim");
-            return Err(LinuxError::unable(what, hint));
+            return Err(LinuxError::unable(f, key, what, hint));
         }
     }
-    if !(1..=2).contains(&receiver.acks.every) {
-        let what = format!(
-            "flow {}: `ack_every` is 1 or 2 in the kernel, not {}",
-            f.name, receiver.acks.every
-        );
-        return Err(LinuxError::unable(what, "set `ack_every = 2`"));
-    }
-    if f.local_queue {
-        let what = format!(
-            "flow {}: `nic_rate` and `txqueuelen` are not implemented on ground linux",
-            f.name
-        );
-        return Err(LinuxError::unable(what, "leave them out"));
-    }
     let set = |path: &str| by_hand.iter().any(|p| p == path);
+    if !(1..=2).contains(&receiver.acks.every) {
+        let what = format!("it is 1 or 2 in the kernel, not {}", receiver.acks.every);
+        return Err(LinuxError::unable(
+            f,
+            "ack_every",
+            what,
+            "set `ack_every = 2`",
+        ));
+    }
+    if set("sender.timers.hz") && sender.timers.hz != kernel.hz {
+        let what = format!("the kernel has {} ticks a second", kernel.hz);
+        let hint = format!(
+            "build one with `fullpipe linux build --hz {0} --name 6.1-hz{0}` and run it with \
+             `--kernel 6.1-hz{0}`",
+            sender.timers.hz
+        );
+        return Err(LinuxError::unable(f, "hz", what, hint));
+    }
+    if sender.host.local_drop == LocalDrop::ExitSlowStart {
+        let what = "the kernel reduces the window, or waits: it leaves no slow start for this";
+        let hint = "write \"react\" or \"ignore\", or use --ground sim";
+        return Err(LinuxError::unable(f, "sendstall", what, hint));
+    }
+    if set("sender.window.validation") && sender.window.validation != Validation::None {
+        let what = "the kernel keeps the window, or halves it per timeout (RFC 2861)";
+        let hint = "write \"none\" or \"rfc2861\", or use --ground sim";
+        return Err(LinuxError::unable(f, "validation", what, hint));
+    }
+    // A switch of the preset's is the kernel's own.
+    let own = |path: &str, value: bool| !set(path) || value;
     Ok(Switches {
-        module: module_of(f, module)?,
+        module: module_of(f, kernel.module)?,
         timestamps: sender.header > WITHOUT_STAMPS,
         sack: sender.recovery.detector != Detector::NewReno,
         pace: match (sender.pacing.max, sender.pacing.gains) {
@@ -79,6 +111,22 @@ pub fn of(f: &FlowSpec, module: Option<&str>) -> Result<Switches, LinuxError> {
             Some(bytes) => (bytes, 0),
         },
         unlimited_window: receiver.window.max.is_none(),
+        small_queue: own("sender.host.small_queue", sender.host.small_queue),
+        stall_reduces: sender.host.local_drop == LocalDrop::React,
+        tlp: own("sender.recovery.tlp", sender.recovery.tlp),
+        frto: own("sender.recovery.frto", sender.recovery.frto),
+        validates: own(
+            "sender.window.validation",
+            sender.window.validation != Validation::None,
+        ),
+        rack: own(
+            "sender.recovery.detector",
+            sender.recovery.detector != Detector::Sack,
+        ),
+        merges_acks: own(
+            "receiver.acks.compression",
+            receiver.acks.compression.is_some(),
+        ),
     })
 }
 
@@ -88,7 +136,8 @@ const TCPS_OWN_RATE: u64 = 1 << 62;
 /// Headers without time stamps (IPv4), bytes.
 const WITHOUT_STAMPS: u32 = 40;
 
-/// Fields that the kernel is told, or that mean nothing to it at any value.
+/// Fields that the kernel is told, or that mean nothing to it at any value. Of two values that
+/// [`of`] does not know the others are the kernel's own.
 const OBEYED: &[&str] = &[
     "sender.mss",
     "sender.header",
@@ -97,15 +146,21 @@ const OBEYED: &[&str] = &[
     "sender.ecn",
     "sender.window.initial",
     "sender.window.max",
+    "sender.window.validation",
     "sender.recovery.detector",
+    "sender.recovery.tlp",
+    "sender.recovery.frto",
     "sender.rto.min",
     "sender.rto.max",
     "sender.timers.max_ack_delay",
     "sender.timers.hz",
     "sender.pacing.gains",
     "sender.pacing.max",
+    "sender.host.small_queue",
+    "sender.host.local_drop",
     "receiver.acks.every",
     "receiver.acks.hz",
+    "receiver.acks.compression",
     "receiver.sack.enabled",
     "receiver.sack.blocks",
     "receiver.window.max",
@@ -114,23 +169,48 @@ const OBEYED: &[&str] = &[
 /// The scenario's keys of the other fields.
 const KEYS: &[(&str, &str)] = &[
     ("receiver.acks.delay", "ack_delay"),
-    ("receiver.paws", "paws"),
     ("receiver.acks.quick", "quick_acks"),
-    ("receiver.window.first", "receive_window_first"),
-    ("sender.artificial_loss", "drop"),
+    ("receiver.paws", "paws"),
+    ("receiver.window.first", "first_window"),
+    ("sender.artificial_loss", "drop.where"),
     ("sender.handshake", "handshake"),
-    ("sender.window.validation", "validation"),
+    ("sender.handshake_ack", "handshake_ack"),
+    ("sender.window.slow_start_limit", "slow_start_limit"),
     ("sender.window.count", "count"),
     ("sender.window.decrease_base", "decrease_base"),
-    ("sender.recovery.reordering_by", "reordering_by"),
     ("sender.recovery.reduction", "prr"),
-    ("sender.recovery.tlp", "tlp"),
-    ("sender.recovery.frto", "frto"),
+    ("sender.recovery.frto_by", "frto_by"),
+    ("sender.recovery.reordering_by", "reordering_by"),
+    ("sender.recovery.reordering_in_ack", "reordering_in_ack"),
+    ("sender.recovery.undo_by", "undo_by"),
     ("sender.recovery.undo", "undo"),
+    ("sender.recovery.steady_newreno", "steady_newreno"),
+    ("sender.recovery.loss_window", "loss_window"),
+    (
+        "sender.recovery.reduce_on_lost_retransmission",
+        "lost_retransmission",
+    ),
+    ("sender.recovery.recover_from_loss", "recover_from_loss"),
+    (
+        "sender.recovery.timeout_reduces_in_recovery",
+        "timeout_reduces_in_recovery",
+    ),
+    ("sender.rto.rule", "rto_formula"),
+    ("sender.rto.sample", "rtt_sample"),
+    ("sender.timers.grain", "timers"),
+    ("sender.timers.head_restarts_rto", "head_restarts_timer"),
+    ("sender.pacing.rule", "pacer"),
     ("sender.pacing.initial", "stack"),
-    ("sender.host.local_drop", "sendstall"),
+    ("sender.host.refill", "push"),
     ("sender.host.tso_segments", "tso"),
+    ("sender.host.tso_autosize", "tso_autosize"),
 ];
+
+fn key_of(path: &str) -> &str {
+    let own = |p: &str| path == p || path.strip_prefix(p).is_some_and(|r| r.starts_with('.'));
+    let key = KEYS.iter().find(|(p, _)| own(p));
+    key.map_or(path, |(_, key)| key)
+}
 
 /// The one value of a switch that belongs to a whole host.
 ///
@@ -147,13 +227,14 @@ pub fn common(
     };
     match switches.iter().position(|s| value(s) != value(first)) {
         None => Ok(value(first)),
-        Some(other) => Err(LinuxError::unable(
-            format!(
-                "flows {} and {} differ in `{key}`, which a kernel has once for all of them",
-                flows[0].name, flows[other].name
-            ),
-            format!("give all flows the same `{key}`"),
-        )),
+        Some(other) => {
+            let what = format!(
+                "flow {} has another one, and a kernel has one for all of them",
+                flows[0].name
+            );
+            let hint = format!("give all flows the same `{key}`");
+            Err(LinuxError::unable(flows[other], key, what, hint))
+        }
     }
 }
 
@@ -166,24 +247,18 @@ fn module_of(f: &FlowSpec, own: Option<&str>) -> Result<String, LinuxError> {
     }
     if stack == "own-linux" {
         return own.map(str::to_owned).ok_or_else(|| {
-            let what = format!(
-                "flow {}: `stack = \"own-linux\"` is your own congestion module",
-                f.name
-            );
-            LinuxError::unable(what, "name its file: `--kernel-module FILE`")
+            let what = "`own-linux` is your own congestion module";
+            LinuxError::unable(f, "stack", what, "name its file: `--kernel-module FILE`")
         });
     }
     let plain = stack.split(['+', '(']).next().unwrap_or_default();
     let plain = plain.strip_suffix("-linux").unwrap_or(plain);
-    let what = format!(
-        "flow {}: `stack = \"{stack}\"` is no congestion module of the kernel",
-        f.name
-    );
+    let what = format!("`{stack}` is no congestion module of the kernel");
     let hint = match MODULES.contains(&plain) {
         true => format!("write `--set flow.{}.stack={plain}`", f.name),
         false => format!("one of {}, own-linux", MODULES.join(", ")),
     };
-    Err(LinuxError::unable(what, hint))
+    Err(LinuxError::unable(f, "stack", what, hint))
 }
 
 /// Congestion modules of the kernel that are built in.
@@ -207,17 +282,23 @@ pub const MODULES: &[&str] = &[
     "bbr",
 ];
 
-/// Fields at a value that no preset gives them.
-fn by_hand(sender: &SenderConfig, receiver: &ReceiverConfig) -> Vec<String> {
-    let packet = sender.packet();
-    let presets = [Preset::Y2003, Preset::Y2026, Preset::Linux].map(|preset| {
+/// Fields at a value that neither the flow's preset has (any of them where it is not known) nor
+/// Linux.
+fn by_hand(f: &FlowSpec) -> Vec<String> {
+    let packet = f.sender.packet();
+    let of = |preset: Preset| {
         tree(
             &SenderConfig::preset(preset, packet),
             &ReceiverConfig::preset(preset),
         )
-    });
+    };
+    let own = f
+        .preset
+        .map_or(vec![Preset::Y2003, Preset::Y2026], |p| vec![p]);
+    let presets: Vec<Value> = own.into_iter().chain([Preset::Linux]).map(of).collect();
+    let presets: Vec<&Value> = presets.iter().collect();
     let mut found = Vec::new();
-    compare("", &tree(sender, receiver), &presets.each_ref(), &mut found);
+    compare("", &tree(&f.sender, &f.receiver), &presets, &mut found);
     found
 }
 

@@ -98,7 +98,11 @@ impl From<EmulatorError> for GroundError {
 impl From<GroundError> for fullpipe_run::GroundError {
     fn from(error: GroundError) -> Self {
         match error {
-            GroundError::Unable { what, hint } => Self::Unable { what, hint },
+            GroundError::Unable { what, hint } => Self::Unable {
+                key: None,
+                what,
+                hint,
+            },
             GroundError::Fault(what) => Self::Fault(what),
             GroundError::Interrupted => Self::Interrupted,
             other => Self::Environment {

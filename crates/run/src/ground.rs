@@ -59,9 +59,12 @@ pub enum GroundError {
     #[error("{0}")]
     Fault(String),
     /// The ground cannot do what the scenario asks for.
-    #[error("{what}")]
+    #[error("{}{what}", key.as_ref().map_or(String::new(), |k| format!("`{k}`: ")))]
     Unable {
-        /// What it cannot do, with the key of the scenario.
+        /// The key of the scenario: of a flow, of traffic or of a link behind its name, as
+        /// `main.tlp` or `bottleneck.queue.gentle`.
+        key: Option<String>,
+        /// What it cannot do; with the key, where that stands in no field of its own.
         what: String,
         /// Remedy for the user.
         hint: String,

@@ -112,6 +112,8 @@ fn write_flow(out: &mut String, flow: &FlowSpec) -> std::fmt::Result {
         drops,
         arrival_drops,
         reverse,
+        // `sender` and `receiver` hold what follows from it.
+        preset: _,
     } = flow;
     writeln!(out, "flow {name} {stack}")?;
     writeln!(out, "  {sender:?}\n  {receiver:?}")?;

@@ -14,6 +14,7 @@ mod files;
 mod keys;
 mod load;
 mod matrix;
+mod places;
 mod reference;
 mod resolve;
 mod scenario;
@@ -25,6 +26,7 @@ mod world;
 pub use case::Case;
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use load::{Loaded, load};
+pub use places::Places;
 pub use scenario::{
     Against, Expectation, Measure, Negative, Overrides, Precision, Report, Scenario, TraceMode,
     WorldKey,

@@ -2,6 +2,7 @@
 
 use crate::case::Case;
 use crate::diagnostic::Diagnostic;
+use crate::places::Places;
 
 /// A scenario: what is run, and what is expected of it.
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ pub struct Scenario {
     pub files: Vec<(String, String)>,
     /// Things that are allowed but probably not meant.
     pub warnings: Vec<Diagnostic>,
+    /// Line and text of every key, for faults that a ground finds.
+    pub places: Places,
 }
 
 /// What the command line changes in a file.

@@ -272,6 +272,7 @@ fn spec(case: &Case, stack: &str, seconds: Option<f64>) -> Result<RunSpec, Box<d
             drops: Drops::default(),
             arrival_drops: Default::default(),
             reverse: false,
+            preset: None,
         });
     }
     Ok(RunSpec {

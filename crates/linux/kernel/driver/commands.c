@@ -12,6 +12,7 @@
  * loss I AT KIND A B C D                see entry.c
  * jitter I NS SEED / reorder I M SHIFT EXTRA SEED / policer I BPS BYTES
  * flow I REVERSE MSS CAP INITIAL BYTES STOP BRIEF
+ * options I STAMPS SACK INTERFACE SMALL_QUEUE REDUCES LAST_ACK   of a flow, before one is `like` it
  * data I LINK... / acks I LINK...       the routes
  * like I FLOW BYTES                     one more of the class of brief flow FLOW
  * drop I WHERE KIND VALUE               WHERE 0 path 1 arrival; KIND 0 segment 1 time 2 every
@@ -209,6 +210,21 @@ static int make_flow(const u64 *v)
 	return 0;
 }
 
+static int make_options(const u64 *v)
+{
+	struct fp_flow *f = &fp_flows[v[0]];
+
+	if (v[0] >= fp_nflows || !f->present)
+		return -EINVAL;
+	f->stamps = v[1];
+	f->sack = v[2];
+	f->interface = v[3];
+	f->small_queue = v[4];
+	f->reduces = v[5];
+	f->last_ack = v[6];
+	return 0;
+}
+
 static int make_like(const u64 *v)
 {
 	struct fp_flow *f = &fp_flows[v[0]];
@@ -383,6 +399,7 @@ static int finish(const u64 *v)
 
 		if (!f->present)
 			continue;
+		fp_close_limits(f);
 		fp_close_flow(f);
 		fp_emit(FP_FLOW, i, &f->t, sizeof(f->t));
 		if (!first)
@@ -428,7 +445,7 @@ static const struct {
 	{"link", 8, make_link},	    {"rate", 3, make_rate},	{"delay", 3, make_delay},
 	{"loss", 7, make_loss},	    {"jitter", 3, make_jitter}, {"reorder", 5, make_reorder},
 	{"policer", 3, make_policer}, {"flow", 8, make_flow},	{"like", 3, make_like},
-	{"drop", 4, make_drop},	    {"chance", 5, make_chance}, {"cross", 3, make_cross},
+	{"options", 7, make_options}, {"drop", 4, make_drop}, {"chance", 5, make_chance}, {"cross", 3, make_cross},
 	{"go", 1, go},		    {"finish", 0, finish},
 };
 

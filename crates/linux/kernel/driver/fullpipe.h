@@ -38,6 +38,7 @@ enum {
 	FP_SAMPLE,
 	FP_ANSWERED,
 	FP_PACKET,
+	FP_MODEL,
 	FP_FLOW = 16,
 	FP_DELIVERED,
 	FP_ARRIVED,
@@ -66,7 +67,15 @@ struct fp_row {
 	u32 flight, retransmits, loss_events, timeouts;
 	u16 events;
 	u8 phase, start_up;
-	u32 mss;
+	u32 mss, stalls, zero;
+};
+
+/* Behind a row of a sender whose module describes itself as BBR does (struct tcp_bbr_info). */
+struct fp_model {
+	u64 bw;		  /* bytes per second */
+	u32 mss, min_rtt; /* bytes, us */
+	u32 pacing_gain, cwnd_gain; /* 1/256 */
+	u32 state, zero;  /* enum bbr_mode */
 };
 
 struct fp_episode {
@@ -97,6 +106,18 @@ struct fp_packet {
 	u8 bytes[80]; /* of IP and TCP, with options */
 };
 
+/* What may hold a sender back, in the order of fullpipe_flow::Limit. */
+enum fp_limit {
+	FP_NETWORK,
+	FP_WINDOW_CAP,
+	FP_RECEIVE_WINDOW,
+	FP_LOCAL_QUEUE,
+	FP_RATE,
+	FP_PACING,
+	FP_APPLICATION,
+	FP_LIMITS,
+};
+
 /* Counters of a flow; the first ones in the order of FlowTotals. */
 struct fp_totals {
 	u64 sent, retransmits, delivered, delivered_measured, arrived_measured, duplicates;
@@ -109,6 +130,8 @@ struct fp_totals {
 	u64 cwnd_max;
 	u64 completed; /* FP_FOREVER: not */
 	u64 lost;      /* bit i: the first transmission of segment i was lost */
+	u64 stalls;    /* segments that the host's own interface had no room for */
+	u64 limited[FP_LIMITS]; /* ns in the measured part */
 };
 
 struct fp_counts {
@@ -184,8 +207,8 @@ struct fp_meta {
 	enum fp_kind kind;
 	u8 to; /* host */
 	u8 way, hop;
-	bool again, was_ce;
-	bool spare; /* the ACK of a handshake, which the simulator does not send: it draws nothing */
+	bool again, was_ce, opens;
+	bool spare; /* the ACK of a handshake that the simulator does not send: it draws nothing */
 };
 
 struct fp_route {
@@ -225,6 +248,10 @@ struct fp_tally {
 
 struct fp_flow {
 	bool present, reverse, brief; /* brief: one of a class, only its totals are recorded */
+	bool stamps, sack;	      /* options that its SYN offers */
+	bool last_ack;		      /* the simulator sends the ACK of the handshake too */
+	bool interface;		      /* the first link is the host's own, and can be full */
+	bool small_queue, reduces;    /* what it keeps there counts; a full one is congestion */
 	u32 mss, cap, initial;
 	u64 finite; /* bytes of a transfer; 0: no end */
 	u64 stop;
@@ -241,9 +268,14 @@ struct fp_flow {
 	/* the sender */
 	u64 since, next_row, last_delivered, last_una;
 	u64 round_end;
-	u32 w, low, high, last_rtt, last_retransmits;
+	u32 w, low, high, last_rtt, last_retransmits, last_stalls;
 	u16 events;
 	bool start_up, seen, touched;
+	u8 state; /* of BBR */
+	/* what holds it back, until `held` */
+	struct sock *sk;
+	u64 held;
+	bool refused; /* the interface was full */
 };
 
 extern struct fp_flow *fp_flows;
@@ -339,6 +371,7 @@ extern struct fp_link *fp_links;
 extern u32 fp_nlinks;
 
 void fp_offer(struct fp_link *l, struct fp_meta *m, u64 now);
+bool fp_has_room(struct fp_link *l, u64 now, u32 size);
 bool fp_passes(struct fp_link *l, const struct fp_meta *m, u64 now);
 bool fp_has_transmitter(const struct fp_link *l);
 struct fp_cursor fp_start(const struct fp_link *l, u64 now);
@@ -372,6 +405,12 @@ extern u32 fp_ncross;
 
 void fp_begin_cross(struct fp_cross *c);
 void fp_cross_arrived(struct fp_meta *m, u64 now);
+
+/* ---- what holds a sender back: limits.c ---------------------------------------------------- */
+
+void fp_begin_limits(struct fp_flow *f, struct sock *sk, u64 now);
+void fp_held_until(struct fp_flow *f, u64 now);
+void fp_close_limits(struct fp_flow *f);
 
 /* ---- captures: capture.c ------------------------------------------------------------------ */
 

@@ -87,13 +87,14 @@ static struct fp_meta *described(struct sk_buff *skb, int from)
 		return m;
 	length = ntohs(ip->tot_len) - ip->ihl * 4 - tcp->doff * 4;
 	if (tcp->syn) {
+		m->opens = true;
 		f->isn = ntohl(tcp->seq) + 1;
 		f->has_isn = true;
 	} else if (length && f->has_isn) {
 		m->kind = FP_DATA;
 		m->first = fp_beyond(f->sent_high, f->isn, ntohl(tcp->seq));
 	} else {
-		m->spare = true;
+		m->spare = !f->last_ack;
 	}
 	return m;
 }
@@ -146,6 +147,41 @@ static void data_leaves(struct fp_flow *f, struct fp_meta *m)
 	}
 }
 
+/* Options that a SYN shall not offer become no-operations; the host copes as with any old peer. */
+static void withhold(const struct fp_flow *f, struct sk_buff *skb)
+{
+	struct iphdr *ip = ip_hdr(skb);
+	struct tcphdr *tcp = (void *)ip + ip->ihl * 4;
+	u8 *option = (u8 *)(tcp + 1), *end = (u8 *)tcp + tcp->doff * 4;
+
+	while (option < end && *option != TCPOPT_EOL) {
+		u8 length = *option == TCPOPT_NOP ? 1 : option + 1 < end ? option[1] : 0;
+		bool held = (*option == TCPOPT_TIMESTAMP && !f->stamps) ||
+			    (*option == TCPOPT_SACK_PERM && !f->sack);
+
+		if (!length || option + length > end)
+			return;
+		if (held)
+			memset(option, TCPOPT_NOP, length);
+		option += length;
+	}
+}
+
+/* What the sender sends, and when it could; false: its own interface is full. */
+static bool may_leave(struct fp_flow *f, struct fp_meta *m, u64 now)
+{
+	struct sk_buff *skb = m->skb;
+
+	if (m->opens) {
+		fp_begin_limits(f, skb->sk, now);
+		withhold(f, skb);
+	}
+	fp_held_until(f, now);
+	f->refused = f->interface && !fp_has_room(&fp_links[f->route[0].link[0]], now, m->size);
+	f->t.stalls += f->refused;
+	return !f->refused;
+}
+
 static netdev_tx_t leave(struct sk_buff *skb, struct net_device *dev)
 {
 	int from = *(int *)netdev_priv(dev);
@@ -156,7 +192,6 @@ static netdev_tx_t leave(struct sk_buff *skb, struct net_device *dev)
 
 	if (skb->sk && sk_fullsock(skb->sk) && skb->sk->sk_protocol == IPPROTO_TCP)
 		window = tcp_snd_cwnd(tcp_sk(skb->sk));
-	skb_orphan(skb);
 	skb_dst_drop(skb);
 	nf_reset_ct(skb);
 	skb->mark = 0;
@@ -168,6 +203,15 @@ static netdev_tx_t leave(struct sk_buff *skb, struct net_device *dev)
 		return NETDEV_TX_OK;
 	}
 	f = &fp_flows[m->of];
+	if (!m->way && !may_leave(f, m, now)) {
+		bool reduces = f->reduces;
+
+		fp_forget(m);
+		/* tcp_transmit_skb() reduces the window for the first, and sends again for both. */
+		return reduces ? NET_XMIT_DROP : -ENOBUFS;
+	}
+	if (m->way || !f->interface || !f->small_queue)
+		skb_orphan(skb);
 	if (m->kind == FP_DATA)
 		data_leaves(f, m);
 	fp_see(m, now, FP_SENT);
@@ -217,6 +261,8 @@ static void reach(struct fp_meta *m, u64 now)
 	struct sk_buff *skb = m->skb;
 	struct net_device *dev = hosts[m->to];
 
+	if (m->way)
+		fp_held_until(f, now);
 	if (m->kind == FP_DATA && f->rules &&
 	    fp_struck(&f->rules[1], now, div_u64(m->first, f->mss), m->again, 0))
 		return fp_lose(m);
@@ -245,6 +291,11 @@ void fp_forward(struct fp_meta *m, u64 now)
 	const struct fp_route *routes = tcp ? fp_flows[m->of].route : fp_cross[m->of].route;
 	const struct fp_route *route = &routes[m->way];
 
+	/* It has left the host's interface: its sender may send another one. */
+	if (tcp && m->hop == 1 && m->skb->sk) {
+		fp_held_until(&fp_flows[m->of], now);
+		skb_orphan(m->skb);
+	}
 	if (m->hop < route->hops)
 		fp_offer(&fp_links[route->link[m->hop]], m, now);
 	else if (tcp)

@@ -67,17 +67,29 @@ static void longer_ring(struct fp_link *l)
 	l->mask = longer - 1;
 }
 
-static void enter_fifo(struct fp_link *l, struct fp_meta *m, u64 now)
+/* Packets of a FIFO that have not left. */
+static u32 inside(struct fp_link *l, u64 now)
 {
-	bool counts = now <= fp_run.end;
-	struct fp_cursor start, done;
-	u32 packets;
-
 	while (l->head != l->tail && l->ring[l->head & l->mask].at <= now) {
 		l->bytes -= l->ring[l->head & l->mask].size;
 		l->head++;
 	}
-	packets = l->tail - l->head;
+	return l->tail - l->head;
+}
+
+/* Whether a FIFO would take a packet of that size. */
+bool fp_has_room(struct fp_link *l, u64 now, u32 size)
+{
+	now = max(l->clock, now);
+	return fits(l, now, inside(l, now), size, fp_done(l, fp_start(l, now), size).at);
+}
+
+static void enter_fifo(struct fp_link *l, struct fp_meta *m, u64 now)
+{
+	bool counts = now <= fp_run.end;
+	struct fp_cursor start, done;
+	u32 packets = inside(l, now);
+
 	start = fp_start(l, now);
 	done = fp_done(l, start, m->size);
 	if (!fits(l, now, packets, m->size, done.at)) {

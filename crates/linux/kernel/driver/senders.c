@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
 /* Senders, as calls around TCP's own functions see them: nothing here changes what TCP does, but for
    caps of the window, its initial value, and the end of a flow that stops. */
+#include <linux/inet_diag.h>
 #include <linux/tcp.h>
 #include <net/inet_connection_sock.h>
 #include <net/sock.h>
@@ -32,6 +33,7 @@ enum {
 	EV_UNDO = 1 << 6,
 	EV_EXIT = 1 << 7,
 	EV_PROBE = 1 << 8,
+	EV_STALL = 1 << 9,
 	EV_RETRANSMIT = 1 << 10,
 };
 
@@ -58,7 +60,47 @@ static void window_is(struct fp_flow *f, u64 now, u32 w)
 		f->t.cwnd_max = max_t(u64, f->t.cwnd_max, w);
 }
 
-static void row(struct fp_flow *f, const struct sock *sk, u64 now)
+/* What a module like BBR tells ss(8) of its model of the path. */
+static bool model_of(struct sock *sk, struct tcp_bbr_info *bbr)
+{
+	const struct tcp_congestion_ops *ops = inet_csk(sk)->icsk_ca_ops;
+	union tcp_cc_info info;
+	int kind = 0;
+
+	if (!ops->get_info || !ops->get_info(sk, 1 << (INET_DIAG_BBRINFO - 1), &kind, &info) ||
+	    kind != INET_DIAG_BBRINFO)
+		return false;
+	*bbr = info.bbr;
+	return true;
+}
+
+/* enum bbr_mode, by the gains: that of the window tells ProbeRTT (1) and ProbeBW (2) from the two
+   others, that of the pacing rate those. */
+static u8 state_of(const struct tcp_bbr_info *bbr)
+{
+	if (bbr->bbr_cwnd_gain <= 1 << 8)
+		return 3;
+	if (bbr->bbr_cwnd_gain <= 2 << 8)
+		return 2;
+	return bbr->bbr_pacing_gain <= 1 << 8;
+}
+
+static void model(const struct fp_flow *f, struct sock *sk)
+{
+	struct tcp_bbr_info bbr;
+	struct fp_model m = {.mss = tcp_sk(sk)->mss_cache};
+
+	if (!model_of(sk, &bbr))
+		return;
+	m.bw = (u64)bbr.bbr_bw_hi << 32 | bbr.bbr_bw_lo;
+	m.min_rtt = bbr.bbr_min_rtt;
+	m.pacing_gain = bbr.bbr_pacing_gain;
+	m.cwnd_gain = bbr.bbr_cwnd_gain;
+	m.state = state_of(&bbr);
+	fp_emit(FP_MODEL, f - fp_flows, &m, sizeof(m));
+}
+
+static void row(struct fp_flow *f, struct sock *sk, u64 now)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 min_rtt = tcp_min_rtt(tp);
@@ -82,13 +124,18 @@ static void row(struct fp_flow *f, const struct sock *sk, u64 now)
 		.phase = inet_csk(sk)->icsk_ca_state,
 		.start_up = tcp_in_slow_start(tp),
 		.mss = f->mss,
+		.stalls = f->t.stalls,
 	};
 
 	if (r.retransmits > f->last_retransmits)
 		f->events |= EV_RETRANSMIT;
 	f->last_retransmits = r.retransmits;
+	if (r.stalls > f->last_stalls)
+		f->events |= EV_STALL;
+	f->last_stalls = r.stalls;
 	r.events = f->events;
 	fp_emit(FP_ROW, f - fp_flows, &r, sizeof(r));
+	model(f, sk);
 	f->events = 0;
 	f->low = f->high = f->w;
 	f->next_row = fp_run.step ? now + fp_run.step : 0;
@@ -134,6 +181,7 @@ void fullpipe_acked(struct sock *sk)
 {
 	struct fp_flow *f = flow_of(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
+	struct tcp_bbr_info bbr;
 	u64 now, una;
 	u32 delivered;
 
@@ -168,7 +216,14 @@ void fullpipe_acked(struct sock *sk)
 		episode(f, sk, 6, tcp_snd_cwnd(tp), tp->snd_ssthresh, EV_EXIT);
 	f->start_up = tcp_in_slow_start(tp);
 	f->touched = false;
-	if (fp_run.step != FP_FOREVER && now >= f->next_row && !f->brief)
+	if (fp_run.step == FP_FOREVER || f->brief)
+		return;
+	if (model_of(sk, &bbr) && state_of(&bbr) != f->state) {
+		/* Every change of state has a row, however the trace is decimated. */
+		f->state = state_of(&bbr);
+		f->next_row = 0;
+	}
+	if (now >= f->next_row)
 		row(f, sk, now);
 }
 

@@ -39,8 +39,12 @@ int sending(const char *from, const char *cc, long long pace, int flags)
 
 	if (s < 0)
 		die("socket");
-	if (setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, cc, strlen(cc)))
-		die(cc);
+	if (setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, cc, strlen(cc))) {
+		char what[64];
+
+		snprintf(what, sizeof what, "the kernel knows no congestion module `%s`", cc);
+		die(what);
+	}
 	if (pace) {
 		unsigned long most = pace;
 

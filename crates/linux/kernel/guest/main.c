@@ -32,12 +32,22 @@
 char chunk[CHUNK];
 static const char *out;
 
+static const char *path(const char *name)
+{
+	static char buffer[4096];
+
+	snprintf(buffer, sizeof buffer, "%s/%s", out, name);
+	return buffer;
+}
+
+/* Whoever dies, the run is over: the first process looks for the file. */
 void die(const char *what)
 {
 	fprintf(stderr, "guest: %s: %s\n", what, strerror(errno));
 	fflush(stderr);
 	if (getpid() == 1)
 		reboot(RB_POWER_OFF);
+	open(path("failed"), O_WRONLY | O_CREAT, 0600);
 	_exit(1);
 }
 
@@ -55,14 +65,6 @@ void sleep_until(long long ns)
 
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, 0)) {
 	}
-}
-
-static const char *path(const char *name)
-{
-	static char buffer[4096];
-
-	snprintf(buffer, sizeof buffer, "%s/%s", out, name);
-	return buffer;
 }
 
 char *text_of(const char *name)
@@ -211,6 +213,8 @@ int main(void)
 		for (;;)
 			pause();
 	}
+	/* So that the end of the far host is one of its pipe. */
+	close(ready[1]);
 	apps(0, 0);
 	if (read(ready[0], command, 1) != 1)
 		die("the far host");
@@ -229,6 +233,8 @@ int main(void)
 	clock = open(path("time"), O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	for (long long t = zero; t < zero + end + after; t += 50000000LL) {
 		sleep_until(t);
+		if (!access(path("failed"), F_OK))
+			return reboot(RB_POWER_OFF);
 		drain(records);
 		/* Whoever started this kernel sees that its time goes on. */
 		snprintf(command, sizeof command, "%020lld", t - zero);

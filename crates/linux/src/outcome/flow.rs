@@ -1,11 +1,12 @@
 //! Flows: what their senders recorded and what arrived.
 
+use fullpipe_flow::{Limit, LimitTimes};
 use fullpipe_run::{
     ArrivalRecord, FlowOutcome, FlowSpec, FlowTotals, Histogram, Round, RunSpec, SenderRecord,
 };
 use fullpipe_units::{Span, Time};
 
-use super::rows::{episode, row};
+use super::rows::{episode, model, row};
 use super::{histogram, wide};
 use crate::records::{self, Body, Record};
 
@@ -28,6 +29,7 @@ impl Flow {
         let mut b = record.body;
         match record.kind {
             records::ROW => self.record.series.rows.push(row(&mut b, record.id)?),
+            records::MODEL => model(&mut b, &mut self.record.series)?,
             records::EPISODE => self.record.episodes.push(episode(&mut b)?),
             records::ROUND => self.record.rounds.push(Round {
                 start: b.time()?,
@@ -61,9 +63,14 @@ impl Flow {
             undone: b.u64()?,
             local_stalls: 0,
             acks: b.u64()?,
-            limited: fullpipe_flow::LimitTimes::default(),
+            limited: LimitTimes::default(),
         };
-        let [arrived, area, since, until, max, completed, lost] = b.u64s()?;
+        let [arrived, area, since, until, max, completed, lost, stalls] = b.u64s()?;
+        self.totals.local_stalls = stalls;
+        for limit in Limit::ALL {
+            let held = LimitTimes::one(limit, Span::from_nanos(b.u64()?));
+            self.totals.limited = self.totals.limited.plus(held);
+        }
         (self.arrived, self.lost) = (arrived, lost);
         self.record.cwnd_max = max as f64;
         self.record.cwnd_mean = match until.saturating_sub(since) {
@@ -79,7 +86,11 @@ impl Flow {
         std::mem::take(&mut self.record.rtt)
     }
 
-    pub(super) fn finish(self, f: &FlowSpec, spec: &RunSpec) -> FlowOutcome {
+    pub(super) fn finish(mut self, f: &FlowSpec, spec: &RunSpec) -> FlowOutcome {
+        let series = &mut self.record.series;
+        for (_, column) in &mut series.variables {
+            column.resize(series.rows.len(), f64::NAN);
+        }
         let timing = (f.started(spec.seed), self.completed);
         let arrivals = ArrivalRecord {
             delivered: self.delivered,

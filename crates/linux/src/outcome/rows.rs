@@ -2,6 +2,7 @@
 
 use fullpipe_cc::{CongestionKind, Phase};
 use fullpipe_flow::{Episode, EpisodeKind, Events, TraceRow};
+use fullpipe_run::Series;
 use fullpipe_units::{Span, Time};
 
 use crate::records::Body;
@@ -23,6 +24,7 @@ pub(super) fn row(b: &mut Body<'_>, flow: usize) -> Option<TraceRow> {
     let (loss_events, timeouts) = (b.u32()?, b.u32()?);
     let events = Events::from_bits(b.u16()?);
     let (phase, start_up) = (b.u8()?, b.u8()? != 0);
+    let (mss, stalls) = (b.u32()?, b.u32()?);
     Some(TraceRow {
         time,
         cwnd,
@@ -44,8 +46,8 @@ pub(super) fn row(b: &mut Body<'_>, flow: usize) -> Option<TraceRow> {
         retransmits,
         loss_events,
         timeouts,
-        local_stalls: 0,
-        mss: b.u32()?,
+        local_stalls: stalls,
+        mss,
         flow: u32::try_from(flow).unwrap_or(u32::MAX),
         events,
         // enum tcp_ca_state
@@ -58,6 +60,35 @@ pub(super) fn row(b: &mut Body<'_>, flow: usize) -> Option<TraceRow> {
         },
         start_up,
     })
+}
+
+/// The model of the path behind the latest row, laid out as `struct fp_model`: the variables that
+/// `bbr-linux` reports and the kernel does too, in the units of the former (segments per second,
+/// seconds).
+pub(super) fn model(b: &mut Body<'_>, series: &mut Series) -> Option<()> {
+    let rate = b.u64()? as f64;
+    let mss = f64::from(b.u32()?);
+    let min_rtt = match b.u32()? {
+        u32::MAX => 0.0, // none yet
+        us => f64::from(us) * 1e-6,
+    };
+    let [pacing_gain, cwnd_gain] = [b.u32()?, b.u32()?].map(|gain| f64::from(gain) / 256.0);
+    let values = [
+        ("state", f64::from(b.u32()?)),
+        ("bw", rate / mss),
+        ("min_rtt", min_rtt),
+        ("pacing_gain", pacing_gain),
+        ("cwnd_gain", cwnd_gain),
+    ];
+    if series.variables.is_empty() {
+        series.variables = values.map(|(name, _)| (name, Vec::new())).into();
+    }
+    let before = series.rows.len().checked_sub(1)?;
+    for ((_, column), (_, value)) in series.variables.iter_mut().zip(values) {
+        column.resize(before, f64::NAN);
+        column.push(value);
+    }
+    Some(())
 }
 
 /// A change of the window, laid out as `struct fp_episode`.

@@ -14,12 +14,10 @@ impl Plan {
         let rate = link.first_rate();
         let limit = link.linux_limit();
         if link.discipline.by() == Some(QueueRule::Rfc) {
-            let what = format!(
-                "link {}: the queue disciplines of the kernel are its own, not the RFCs'",
-                link.name
-            );
+            let what = "the queue disciplines of the kernel are its own, not the RFCs'";
             let hint = "set `by = \"linux\"` in `queue`, or use --ground sim";
-            return Err(LinuxError::unable(what, hint));
+            let key = format!("{}.queue.by", link.name);
+            return Err(LinuxError::unable_to(key, what, hint));
         }
         let us = |t: Span| format!("{}us", (t.as_nanos() / 1000).max(1));
         let ecn = |on: bool| if on { "ecn" } else { "noecn" };

@@ -11,7 +11,7 @@ use crate::switches::Switches;
 impl Plan {
     pub(super) fn flow(&mut self, i: usize, f: &FlowSpec, s: &Switches, spec: &RunSpec) {
         let bytes = f.sender.transfer.unwrap_or(0) * u64::from(f.sender.mss);
-        self.known(i, f, bytes, false);
+        self.known(i, f, s, bytes, false);
         // The simulator's generators, by their names.
         let seed = |what: &str| derive_seed(spec.seed, &format!("{}{what}", f.name));
         self.drops(i, 0, &f.drops, seed(""));
@@ -33,7 +33,7 @@ impl Plan {
     }
 
     /// A flow in the driver, with its routes.
-    pub(super) fn known(&mut self, i: usize, f: &FlowSpec, bytes: u64, brief: bool) {
+    pub(super) fn known(&mut self, i: usize, f: &FlowSpec, s: &Switches, bytes: u64, brief: bool) {
         let (config, _) = f.sender.clone().with_stack(&f.stack);
         let cap = match config.window.max {
             w if w.is_finite() => w.max(1.0) as u64,
@@ -47,6 +47,19 @@ impl Plan {
             config.window.initial.max(1.0) as u64,
             f.stop.map_or(0, Time::as_nanos),
             u8::from(brief),
+        );
+        let options = [
+            s.timestamps,
+            s.sack,
+            f.local_queue,
+            s.small_queue,
+            s.stall_reduces,
+            f.sender.handshake_ack,
+        ];
+        let [stamps, sack, interface, small_queue, reduces, last_ack] = options.map(u8::from);
+        let _ = writeln!(
+            self.net,
+            "options {i} {stamps} {sack} {interface} {small_queue} {reduces} {last_ack}"
         );
         self.route("data", i, &f.forward);
         self.route("acks", i, &f.back);

@@ -56,8 +56,14 @@ impl Plan {
                 }
             }
         }
-        let stamps = switches::common(flows, switches, "timestamps", |s| s.timestamps)?;
-        let sack = switches::common(flows, switches, "recovery", |s| s.sack)?;
+        let common = |key, value: fn(&Switches) -> bool| {
+            switches::common(flows, switches, key, value).map(u8::from)
+        };
+        let tlp = 3 * common("tlp", |s| s.tlp)?;
+        let frto = 2 * common("frto", |s| s.frto)?;
+        let after_idle = common("validation", |s| s.validates)?;
+        let rack = common("recovery", |s| s.rack)?;
+        let merged = 44 * common("merge_acks", |s| s.merges_acks)?;
         // 32 MB of window (half of the buffer) is what preset linux has; where nothing shall limit,
         // more.
         let room = if switches.iter().any(|s| s.unlimited_window) {
@@ -65,7 +71,6 @@ impl Plan {
         } else {
             67_108_864
         };
-        let on = u8::from;
         let _ = write!(
             self.sysctl,
             "core/rmem_max 268435456\ncore/wmem_max 268435456\n\
@@ -74,9 +79,9 @@ impl Plan {
              ipv4/tcp_rmem 4096 67108864 {room}\n\
              ipv4/tcp_wmem 4096 16384 268435456\n\
              ipv4/tcp_no_metrics_save 1\n\
-             ipv4/tcp_timestamps {}\nipv4/tcp_sack {}\n",
-            on(stamps),
-            on(sack),
+             ipv4/tcp_early_retrans {tlp}\nipv4/tcp_frto {frto}\n\
+             ipv4/tcp_slow_start_after_idle {after_idle}\nipv4/tcp_recovery {rack}\n\
+             ipv4/tcp_comp_sack_nr {merged}\n",
         );
         Ok(())
     }

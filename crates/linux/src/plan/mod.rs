@@ -4,16 +4,19 @@
 mod discipline;
 mod flow;
 mod hosts;
+#[cfg(test)]
+mod keys;
 mod link;
 mod traffic;
 
 use std::fmt::Write as _;
 
-use fullpipe_run::{Buffer, LinkSpec, RunSpec, Trace, derive_seed};
+use fullpipe_flow::Preset;
+use fullpipe_run::{Buffer, Discipline, LinkSpec, Pie, RunSpec, Trace, derive_seed};
 use fullpipe_units::{Rate, Span, Time};
 
 use crate::error::LinuxError;
-use crate::switches;
+use crate::switches::{self, Kernel};
 
 /// The guest's files, by name.
 #[derive(Clone, Debug, Default)]
@@ -75,16 +78,17 @@ impl Traffic {
 ///
 /// # Errors
 /// [`LinuxError::Unable`] for what it cannot do, by key.
-pub fn plan(spec: &RunSpec, traffic: &Traffic, module: Option<&str>) -> Result<Plan, LinuxError> {
+pub fn plan(spec: &RunSpec, traffic: &Traffic, kernel: Kernel<'_>) -> Result<Plan, LinuxError> {
     room(spec, traffic)?;
     let mut plan = Plan::default();
     let templates = spec.arrivals.iter().map(|a| &a.template);
     let all = spec.flows.iter().chain(templates.clone());
     let flows: Vec<_> = all.collect();
-    let switches = flows.iter().map(|f| switches::of(f, module));
+    let switches = flows.iter().map(|f| switches::of(f, kernel));
     let switches = switches.collect::<Result<Vec<_>, _>>()?;
     plan.sizes(spec, traffic);
     for (i, link) in spec.links.iter().enumerate() {
+        ticks(link, kernel)?;
         plan.link(i, link, spec)?;
     }
     plan.hosts(spec, traffic, &flows, &switches)?;
@@ -109,21 +113,56 @@ pub fn plan(spec: &RunSpec, traffic: &Traffic, module: Option<&str>) -> Result<P
     Ok(plan)
 }
 
+/// Refuses a discipline whose clock was set to ticks that the kernel has not.
+fn ticks(link: &LinkSpec, kernel: Kernel<'_>) -> Result<(), LinuxError> {
+    let hz = match link.discipline {
+        Discipline::Pie(pie) => pie.hz,
+        Discipline::Red(red) if red.adaptive => red.hz,
+        _ => return Ok(()),
+    };
+    if hz == kernel.hz || hz == Pie::default().hz {
+        return Ok(());
+    }
+    let what = format!("the kernel has {} ticks a second", kernel.hz);
+    let hint = format!("leave out `hz`, or name a kernel of {hz} ticks: `--kernel 6.1-hz{hz}`");
+    let key = format!("{}.queue.hz", link.name);
+    Err(LinuxError::unable_to(key, what, hint))
+}
+
+/// What is not as the scenario says, though the run is made.
+pub fn notes(spec: &RunSpec) -> Vec<String> {
+    let templates = spec.arrivals.iter().map(|a| &a.template);
+    let all = spec.flows.iter().chain(templates);
+    let others = all.filter_map(|f| match f.preset {
+        Some(Preset::Y2003) => Some((&f.name, "2003")),
+        Some(Preset::Y2026) => Some((&f.name, "2026")),
+        None | Some(Preset::Linux) => None,
+    });
+    let notes = others.map(|(name, preset)| {
+        format!(
+            "flow {name}: `preset = \"{preset}\"` is another host than the kernel: what it sets, \
+             and the file does not, is as in Linux"
+        )
+    });
+    notes.collect()
+}
+
 /// Refuses more flows than a guest has room for.
 fn room(spec: &RunSpec, traffic: &Traffic) -> Result<(), LinuxError> {
     if spec.flows.len() > MOST_FLOWS {
         let what = format!(
-            "`flow`: {} flows are more than the {MOST_FLOWS} of ground linux",
+            "{} flows are more than the {MOST_FLOWS} that a kernel has room for",
             spec.flows.len()
         );
-        return Err(LinuxError::unable(what, "use --ground sim"));
+        return Err(LinuxError::unable_to("flow", what, "use --ground sim"));
     }
     let brief = traffic.flows(spec) - spec.flows.len();
     if brief > MOST_BRIEF {
         let what = format!(
-            "`traffic`: {brief} short flows are more than the {MOST_BRIEF} of ground linux"
+            "{brief} short flows are more than the {MOST_BRIEF} that a kernel has room for"
         );
-        return Err(LinuxError::unable(
+        return Err(LinuxError::unable_to(
+            "traffic",
             what,
             "shorten `duration`, or use --ground sim",
         ));

@@ -24,7 +24,7 @@ impl Plan {
                     stop: None,
                     ..template.clone()
                 };
-                self.known(i, &unending, bytes, true);
+                self.known(i, &unending, s, bytes, true);
             } else {
                 let _ = writeln!(self.net, "like {i} {first} {bytes}");
             }

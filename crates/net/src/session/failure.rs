@@ -98,6 +98,7 @@ impl From<SessionError> for fullpipe_run::GroundError {
         match error {
             SessionError::Interrupted => Self::Interrupted,
             SessionError::Refused(_) | SessionError::Request(_) => Self::Unable {
+                key: None,
                 what,
                 hint: "ask for less, or change the limits of `fullpipe serve`".to_owned(),
             },

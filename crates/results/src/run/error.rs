@@ -35,8 +35,10 @@ pub enum RunError {
         what: String,
     },
     /// The ground cannot do what a case asks for.
-    #[error("ground `{ground}` cannot run case {case} ({params}): {what}")]
+    #[error("{place}ground `{ground}` cannot run case {case} ({params}): {what}")]
     Unable {
+        /// File, line, key and value, each with a colon behind it; empty where no key is to blame.
+        place: String,
         /// Name of the ground.
         ground: String,
         /// Index of the case.

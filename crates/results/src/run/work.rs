@@ -186,13 +186,24 @@ impl Work<'_> {
                 seed: unit.seed,
                 what,
             },
-            GroundError::Unable { what, hint } => RunError::Unable {
-                ground: self.ground.name().to_owned(),
-                case,
-                params,
-                what,
-                hint,
-            },
+            GroundError::Unable { key, what, hint } => {
+                let place = key.map(|key| {
+                    let mut place =
+                        self.scenario
+                            .places
+                            .diagnostic(&key, String::new(), hint.clone());
+                    place.hint = None;
+                    place.to_string()
+                });
+                RunError::Unable {
+                    place: place.unwrap_or_default(),
+                    ground: self.ground.name().to_owned(),
+                    case,
+                    params,
+                    what,
+                    hint,
+                }
+            }
             GroundError::Environment { what, hint } => RunError::Environment { what, hint },
         })
     }

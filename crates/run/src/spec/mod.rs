@@ -6,7 +6,7 @@ mod link;
 mod traffic;
 
 use fullpipe_cc::StackSpec;
-use fullpipe_flow::{ReceiverConfig, SenderConfig};
+use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
 use fullpipe_units::{Span, Time};
 
 use crate::rng::ComponentRng;
@@ -134,6 +134,10 @@ pub struct FlowSpec {
     /// Its sender stands where the receivers of the others do. The simulator, where hosts have no
     /// place, does not care.
     pub reverse: bool,
+    /// The set of switches that `sender` and `receiver` began with, where that is known: a ground
+    /// whose hosts are not ours has to tell what was set by hand.
+    #[serde(skip)]
+    pub preset: Option<Preset>,
 }
 
 impl FlowSpec {
@@ -169,6 +173,7 @@ impl FlowSpec {
             drops: Drops::default(),
             arrival_drops: Drops::default(),
             reverse: false,
+            preset: None,
         }
     }
 }

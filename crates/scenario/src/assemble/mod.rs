@@ -10,6 +10,7 @@ use super::expect::{self, Known};
 use super::files::Files;
 use super::keys::{Measures, Path, SECTIONS, Top};
 use super::matrix::{self, Config, Draft, Names, Section};
+use super::places::Places;
 use super::scenario::{Measure, Overrides, Scenario};
 use super::value::{At, Free, Key, Reader, Record, Table, Value};
 use super::world;
@@ -47,6 +48,7 @@ pub(super) fn scenario(
         return Err(written_out(&sources, faults));
     }
 
+    let places = Places::new(&sources, &entries, &settings);
     let mut reader = Reader::new(&sources, SECTIONS);
     let mut top = reader.record(Top::KEYS, &entries, sources.top(file), "");
     let (flows, traffic) = (
@@ -172,6 +174,7 @@ pub(super) fn scenario(
                 reports,
                 files: files.read_so_far(),
                 warnings,
+                places,
             });
         }
     }

@@ -157,6 +157,7 @@ impl FlowResolver<'_> {
                 arrival_drops: arrival_drops.clone(),
                 name,
                 reverse,
+                preset: Some(connection.preset),
             });
         }
         Some(group)

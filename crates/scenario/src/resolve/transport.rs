@@ -2,6 +2,7 @@
 //! flows.
 
 use fullpipe_cc::{PacingGains, StackSpec};
+use fullpipe_flow::Preset;
 use fullpipe_units::{Rate, Span, WindowSize};
 
 use super::graph::{Layout, Leg};
@@ -23,6 +24,7 @@ pub(super) struct TransportResolver<'a> {
 
 /// Both ends of a connection and its congestion control.
 pub(super) struct Connection {
+    pub preset: Preset,
     pub ends: Ends,
     pub stack: StackSpec,
     /// The smaller of both windows, segments.
@@ -88,6 +90,7 @@ impl<'a> TransportResolver<'a> {
             self.stack(stack, &mut ends, findings);
         }
         Some(Connection {
+            preset: t.preset,
             ends,
             stack: *stack?,
             cap,

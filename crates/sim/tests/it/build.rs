@@ -42,6 +42,7 @@ pub fn flow(name: &str, stack: &str) -> FlowSpec {
         drops: Drops::default(),
         arrival_drops: Default::default(),
         reverse: false,
+        preset: None,
     }
 }
 

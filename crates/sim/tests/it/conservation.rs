@@ -89,6 +89,7 @@ prop_compose! {
             },
  arrival_drops: Default::default(),
  reverse: false,
+ preset: None,
 };
         (spec, forward, back)
     }

@@ -40,6 +40,7 @@ impl TrafficResolver<'_> {
             local_queue: nic.is_some(),
             start: group.start,
             stop: group.stop,
+            preset: Some(connection.preset),
             ..FlowSpec::new(
                 self.name,
                 connection.stack.clone(),

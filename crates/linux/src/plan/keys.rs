@@ -1,0 +1,513 @@
+//! Every key of a scenario file that says something of a run is honoured here, or refused by its
+//! name: none is silently ignored. The keys are those of `docs/scenario.md`, which a test of
+//! `fullpipe-scenario` holds against the reader itself.
+
+use std::collections::BTreeSet;
+
+use fullpipe_scenario::{Overrides, Scenario};
+
+use super::{Traffic, plan};
+use crate::error::LinuxError;
+use crate::switches::Kernel;
+
+/// What becomes of a key at a value that is not the kernel's own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fate {
+    /// The guest is given something else.
+    Honoured,
+    /// The run is refused, by the key.
+    Refused,
+    /// The run is that of the kernel's own host in part, and the user is warned.
+    Warned,
+}
+use Fate::{Honoured as H, Refused as R, Warned as W};
+
+/// Where lines of a row stand in the file.
+#[derive(Clone, Copy)]
+enum Spot {
+    Top,
+    Path,
+    Flow,
+    /// Behind everything.
+    End,
+}
+
+/// Section of the documentation, key, spot, lines without and with it, and what it comes to. Where
+/// several lines belong together they are one text.
+type Row = (
+    &'static str,
+    &'static str,
+    Spot,
+    &'static str,
+    &'static str,
+    Fate,
+);
+
+/// Sections and keys that no ground sees: what is run, expected and drawn, and how a result is
+/// judged.
+const NOT_OF_A_RUN: &[(&str, &str)] = &[
+    (
+        "Top level",
+        "name about seeds path flow traffic link route matrix quick study measure expect negative report",
+    ),
+    ("`[[flow]]`", "name"),
+    ("`[[traffic]]`", "name kind"),
+    ("`[[link]]`", "name"),
+    (
+        "`[measure]`",
+        "recovered_at precision precision_of max_seeds baseline",
+    ),
+    ("`recovered_at` as a table", "*"),
+    ("`[[expect]]`", "*"),
+    ("`[[report]]`", "*"),
+    ("How a path becomes links", "*"),
+];
+
+const FLOW: &str = "`[[flow]]`";
+const PATH: &str = "`[path]`";
+const QUEUE: &str = "`queue` as a table";
+const LOSS: &str = "`loss` as a table";
+const TRAFFIC: &str = "`[[traffic]]`";
+const LINK: &str = "`[[link]]`";
+const SIZE: &str = "`size` as a table";
+const PARETO: &str = "`size.pareto` as a table";
+const SCHEDULE: &str = "`schedule` as a table";
+const DROP: &str = "`drop` as a table";
+
+macro_rules! web {
+    ($lines:literal) => {
+        concat!(
+            "[[traffic]]\nname = \"web\"\nkind = \"short-flows\"\nstack = \"cubic-linux\"\n\
+             preset = \"linux\"\n",
+            $lines
+        )
+    };
+}
+
+macro_rules! datagrams {
+    ($kind:literal, $lines:literal) => {
+        concat!(
+            "[[traffic]]\nname = \"u\"\nkind = \"",
+            $kind,
+            "\"\n",
+            $lines
+        )
+    };
+}
+
+macro_rules! second_link {
+    ($lines:literal) => {
+        concat!(
+            "[[link]]\nname = \"l\"\nrate = \"9Mbit/s\"\ndelay = \"20ms\"\n[[link]]\nname = \"m\"\n",
+            $lines,
+            "[[route]]\nflow = \"other\"\nforward = [\"l\", \"m\"]\n[[flow]]\nname = \"other\"\n\
+             stack = \"reno\"\npreset = \"linux\"\n"
+        )
+    };
+}
+
+#[rustfmt::skip]
+const ROWS: &[Row] = &[
+    ("Top level", "duration", Spot::Top, "duration = \"5s\"", "duration = \"6s\"", H),
+    (PATH, "rate", Spot::Path, "rate = \"10Mbit/s\"", "rate = \"11Mbit/s\"", H),
+    (PATH, "rtt", Spot::Path, "rtt = \"40ms\"", "rtt = \"41ms\"", H),
+    (PATH, "mtu", Spot::Path, "", "mtu = 9000", H),
+    (PATH, "buffer", Spot::Path, "", "buffer = \"9 packets\"", H),
+    (PATH, "queue", Spot::Path, "", "queue = { kind = \"codel\", by = \"linux\" }", H),
+    (PATH, "loss", Spot::Path, "", "loss = 0.01", H),
+    (PATH, "loss_of_acks", Spot::Path, "loss = 0.01", "loss = 0.01\nloss_of_acks = true", H),
+    (PATH, "jitter", Spot::Path, "", "jitter = \"2ms\"", H),
+    (PATH, "reorder", Spot::Path, "", "reorder = { probability = 0.01, extra = \"5ms\" }", H),
+    (PATH, "policer", Spot::Path, "", "policer = { rate = \"5Mbit/s\", burst = \"100kB\" }", H),
+    (PATH, "trace", Spot::Path, "", "trace = \"TRACE\"", H),
+    (PATH, "schedule", Spot::Path, "", "schedule = { at = \"1s\", rate = \"5Mbit/s\" }", H),
+    (PATH, "return_rate", Spot::Path, "", "return_rate = \"1Mbit/s\"", H),
+    (PATH, "return_buffer", Spot::Path, "return_rate = \"1Mbit/s\"",
+     "return_rate = \"1Mbit/s\"\nreturn_buffer = \"5 packets\"", H),
+    (PATH, "return_queue", Spot::Path, "return_rate = \"1Mbit/s\"",
+     "return_rate = \"1Mbit/s\"\nreturn_queue = { kind = \"codel\", by = \"linux\" }", H),
+    (PATH, "return_loss", Spot::Path, "return_rate = \"1Mbit/s\"",
+     "return_rate = \"1Mbit/s\"\nreturn_loss = 0.01", H),
+    (QUEUE, "kind", Spot::Path, "queue = { kind = \"codel\", by = \"linux\" }", "queue = { kind = \"pie\", by = \"linux\" }", H),
+    (QUEUE, "ecn", Spot::Path, "queue = { kind = \"codel\", by = \"linux\" }",
+     "queue = { kind = \"codel\", by = \"linux\", ecn = true }", H),
+    (QUEUE, "by", Spot::Path, "", "queue = { kind = \"codel\", by = \"rfc\" }", R),
+    (QUEUE, "hz", Spot::Path, "", "queue = { kind = \"pie\", by = \"linux\", hz = 1000 }", R),
+    (QUEUE, "harddrop", Spot::Path, "queue = { kind = \"red\", by = \"linux\", ecn = true }",
+     "queue = { kind = \"red\", by = \"linux\", ecn = true, harddrop = true }", H),
+    (QUEUE, "min", Spot::Path, "queue = { kind = \"red\", by = \"linux\" }",
+     "queue = { kind = \"red\", by = \"linux\", min = \"7 packets\" }", H),
+    (QUEUE, "max", Spot::Path, "queue = { kind = \"red\", by = \"linux\" }",
+     "queue = { kind = \"red\", by = \"linux\", max = \"30 packets\" }", H),
+    (QUEUE, "max_p", Spot::Path, "queue = { kind = \"red\", by = \"linux\" }",
+     "queue = { kind = \"red\", by = \"linux\", max_p = 0.5 }", H),
+    (QUEUE, "weight", Spot::Path, "queue = { kind = \"red\", by = \"linux\" }",
+     "queue = { kind = \"red\", by = \"linux\", weight = 0.1 }", H),
+    (QUEUE, "gentle", Spot::Path, "", "queue = { kind = \"red\", by = \"linux\", gentle = true }", R),
+    (QUEUE, "target", Spot::Path, "queue = { kind = \"pie\", by = \"linux\" }",
+     "queue = { kind = \"pie\", by = \"linux\", target = \"9ms\" }", H),
+    (QUEUE, "interval", Spot::Path, "queue = { kind = \"codel\", by = \"linux\" }",
+     "queue = { kind = \"codel\", by = \"linux\", interval = \"50ms\" }", H),
+    (QUEUE, "update", Spot::Path, "queue = { kind = \"pie\", by = \"linux\" }",
+     "queue = { kind = \"pie\", by = \"linux\", update = \"30ms\" }", H),
+    (QUEUE, "alpha", Spot::Path, "queue = { kind = \"pie\", by = \"linux\" }",
+     "queue = { kind = \"pie\", by = \"linux\", alpha = 0.5 }", H),
+    (QUEUE, "beta", Spot::Path, "queue = { kind = \"pie\", by = \"linux\" }",
+     "queue = { kind = \"pie\", by = \"linux\", beta = 2.5 }", H),
+    (QUEUE, "max_burst", Spot::Path, "", "queue = { kind = \"pie\", by = \"linux\", max_burst = \"50ms\" }", R),
+    (QUEUE, "mark_until", Spot::Path, "",
+     "queue = { kind = \"pie\", by = \"linux\", ecn = true, mark_until = 0.5 }", R),
+    (QUEUE, "flows", Spot::Path, "queue = { kind = \"fq-codel\", by = \"linux\" }",
+     "queue = { kind = \"fq-codel\", by = \"linux\", flows = 16 }", H),
+    (QUEUE, "quantum", Spot::Path, "queue = { kind = \"fq-codel\", by = \"linux\" }",
+     "queue = { kind = \"fq-codel\", by = \"linux\", quantum = 300 }", H),
+    (LOSS, "model", Spot::Path, "",
+     "loss = { model = \"gilbert-elliott\", to_bad = 0.01, to_good = 0.2 }", H),
+    (LOSS, "probability", Spot::Path, "loss = { model = \"bernoulli\", probability = 0.1 }",
+     "loss = { model = \"bernoulli\", probability = 0.2 }", H),
+    (LOSS, "to_bad", Spot::Path, "loss = { model = \"gilbert-elliott\", to_bad = 0.01, to_good = 0.2 }",
+     "loss = { model = \"gilbert-elliott\", to_bad = 0.02, to_good = 0.2 }", H),
+    (LOSS, "to_good", Spot::Path, "loss = { model = \"gilbert-elliott\", to_bad = 0.01, to_good = 0.2 }",
+     "loss = { model = \"gilbert-elliott\", to_bad = 0.01, to_good = 0.3 }", H),
+    (LOSS, "good", Spot::Path, "loss = { model = \"gilbert-elliott\", to_bad = 0.01, to_good = 0.2 }",
+     "loss = { model = \"gilbert-elliott\", to_bad = 0.01, to_good = 0.2, good = 0.1 }", H),
+    (LOSS, "bad", Spot::Path, "loss = { model = \"gilbert-elliott\", to_bad = 0.01, to_good = 0.2 }",
+     "loss = { model = \"gilbert-elliott\", to_bad = 0.01, to_good = 0.2, bad = 0.9 }", H),
+    ("`reorder` as a table", "probability", Spot::Path,
+     "reorder = { probability = 0.01, extra = \"5ms\" }",
+     "reorder = { probability = 0.02, extra = \"5ms\" }", H),
+    ("`reorder` as a table", "extra", Spot::Path,
+     "reorder = { probability = 0.01, extra = \"5ms\" }",
+     "reorder = { probability = 0.01, extra = \"6ms\" }", H),
+    ("`policer` as a table", "rate", Spot::Path,
+     "policer = { rate = \"5Mbit/s\", burst = \"100kB\" }",
+     "policer = { rate = \"6Mbit/s\", burst = \"100kB\" }", H),
+    ("`policer` as a table", "burst", Spot::Path,
+     "policer = { rate = \"5Mbit/s\", burst = \"100kB\" }",
+     "policer = { rate = \"5Mbit/s\", burst = \"200kB\" }", H),
+    (SCHEDULE, "at", Spot::Path, "schedule = { at = \"1s\", rate = \"5Mbit/s\" }",
+     "schedule = { at = \"2s\", rate = \"5Mbit/s\" }", H),
+    (SCHEDULE, "rate", Spot::Path, "schedule = { at = \"1s\", rate = \"5Mbit/s\" }",
+     "schedule = { at = \"1s\", rate = \"6Mbit/s\" }", H),
+    (SCHEDULE, "outage", Spot::Path, "", "schedule = { at = \"1s\", outage = \"1s\" }", H),
+    (SCHEDULE, "loss", Spot::Path, "", "schedule = { at = \"1s\", loss = 0.1 }", H),
+    (SCHEDULE, "delay", Spot::Path, "", "schedule = { at = \"1s\", rtt = \"60ms\" }", H),
+    (SCHEDULE, "rtt", Spot::Path, "", "schedule = { at = \"1s\", rtt = \"60ms\" }", H),
+    ("`schedule.loss` as a table", "*", Spot::Path, "",
+     "schedule = { at = \"1s\", loss = { model = \"bernoulli\", probability = 0.1 } }", H),
+    (FLOW, "streams", Spot::Flow, "", "streams = 2", H),
+    (FLOW, "direction", Spot::Flow, "", "direction = \"reverse\"", H),
+    (FLOW, "start_spread", Spot::Flow, "", "start_spread = \"100ms\"", H),
+    (FLOW, "rtt_spread", Spot::Flow, "streams = 2", "streams = 2\nrtt_spread = \"10ms\"", H),
+    (FLOW, "enabled", Spot::Flow, OTHER_FLOW, OFF_FLOW, H),
+    (FLOW, "start", Spot::Flow, "", "start = \"1s\"", H),
+    (FLOW, "stop", Spot::Flow, "", "stop = \"3s\"", H),
+    (FLOW, "size", Spot::Flow, "", "size = \"1MB\"", H),
+    (FLOW, "rate", Spot::Flow, "", "rate = \"5Mbit/s\"", H),
+    (FLOW, "drop", Spot::Flow, "", "drop = { segment = 40 }", H),
+    (FLOW, "count", Spot::Flow, "", "count = \"acks\"", R),
+    (FLOW, "stack", Spot::Flow, "", "stack = \"highspeed+limited\"", R),
+    (FLOW, "preset", Spot::Flow, "", "preset = \"2026\"", W),
+    (FLOW, "window", Spot::Flow, "", "window = \"30 segments\"", H),
+    (FLOW, "receive_window", Spot::Flow, "", "receive_window = \"30 segments\"", H),
+    (FLOW, "initial_window", Spot::Flow, "", "initial_window = \"2 segments\"", H),
+    (FLOW, "delayed_ack", Spot::Flow, "", "delayed_ack = false", H),
+    (FLOW, "ack_every", Spot::Flow, "", "ack_every = 4", R),
+    (FLOW, "ack_delay", Spot::Flow, "", "ack_delay = \"200ms\"", R),
+    (FLOW, "rtt", Spot::Flow, "", "rtt = \"160ms\"", H),
+    (FLOW, "recovery", Spot::Flow, "", "recovery = \"newreno\"", H),
+    (FLOW, "recovery", Spot::Flow, "", "recovery = \"sack\"", H),
+    (FLOW, "prr", Spot::Flow, "", "prr = false", R),
+    (FLOW, "tlp", Spot::Flow, "", "tlp = false", H),
+    (FLOW, "frto", Spot::Flow, "", "frto = false", H),
+    (FLOW, "frto_by", Spot::Flow, "", "frto_by = \"rfc\"", R),
+    (FLOW, "reordering_by", Spot::Flow, "", "reordering_by = \"rfc\"", R),
+    (FLOW, "reordering_in_ack", Spot::Flow, "", "reordering_in_ack = false", R),
+    (FLOW, "undo", Spot::Flow, "", "undo = false", R),
+    (FLOW, "undo_by", Spot::Flow, "", "undo_by = \"rfc\"", R),
+    (FLOW, "min_rto", Spot::Flow, "", "min_rto = \"1s\"", H),
+    (FLOW, "pacing", Spot::Flow, "", "pacing = true", H),
+    (FLOW, "pacer", Spot::Flow, "", "pacer = \"credit\"", R),
+    (FLOW, "validation", Spot::Flow, "", "validation = \"none\"", H),
+    (FLOW, "validation", Spot::Flow, "", "validation = \"rfc7661\"", R),
+    (FLOW, "validation", Spot::Flow, "", "validation = \"rfc5681\"", R),
+    (FLOW, "ecn", Spot::Flow, "", "ecn = true", H),
+    (FLOW, "sendstall", Spot::Flow, "nic_rate = \"1Gbit/s\"",
+     "nic_rate = \"1Gbit/s\"\nsendstall = \"ignore\"", H),
+    (FLOW, "sendstall", Spot::Flow, "nic_rate = \"1Gbit/s\"",
+     "nic_rate = \"1Gbit/s\"\nsendstall = \"exit-slow-start\"", R),
+    (FLOW, "nic_rate", Spot::Flow, "", "nic_rate = \"1Gbit/s\"", H),
+    (FLOW, "txqueuelen", Spot::Flow, "", "txqueuelen = 7", H),
+    (FLOW, "tsq", Spot::Flow, "nic_rate = \"1Gbit/s\"", "nic_rate = \"1Gbit/s\"\ntsq = false", H),
+    (FLOW, "timestamps", Spot::Flow, "", "timestamps = false", H),
+    (FLOW, "handshake", Spot::Flow, "", "handshake = false", R),
+    (FLOW, "handshake_ack", Spot::Flow, "", "handshake_ack = false", R),
+    (FLOW, "steady_newreno", Spot::Flow, "", "steady_newreno = false", R),
+    (FLOW, "slow_start_limit", Spot::Flow, "", "slow_start_limit = 8", R),
+    (FLOW, "lost_retransmission", Spot::Flow, "", "lost_retransmission = \"reduce\"", R),
+    (FLOW, "decrease_base", Spot::Flow, "", "decrease_base = \"flight\"", R),
+    (FLOW, "hz", Spot::Flow, "", "hz = 1000", R),
+    (FLOW, "timers", Spot::Flow, "", "timers = \"exact\"", R),
+    (FLOW, "rto_formula", Spot::Flow, "", "rto_formula = \"rfc6298\"", R),
+    (FLOW, "rtt_sample", Spot::Flow, "", "rtt_sample = \"newest\"", R),
+    (FLOW, "loss_window", Spot::Flow, "", "loss_window = \"one\"", R),
+    (FLOW, "recover_from_loss", Spot::Flow, "", "recover_from_loss = false", R),
+    (FLOW, "timeout_reduces_in_recovery", Spot::Flow, "",
+     "timeout_reduces_in_recovery = true", R),
+    (FLOW, "head_restarts_timer", Spot::Flow, "", "head_restarts_timer = false", R),
+    (FLOW, "push", Spot::Flow, "", "push = false", R),
+    (FLOW, "first_window", Spot::Flow, "", "first_window = \"9 segments\"", R),
+    (FLOW, "paws", Spot::Flow, "", "paws = false", R),
+    (FLOW, "quick_acks", Spot::Flow, "", "quick_acks = 0", R),
+    (FLOW, "merge_acks", Spot::Flow, "", "merge_acks = false", H),
+    (FLOW, "mtu", Spot::Flow, "", "mtu = 576", H),
+    (FLOW, "host", Spot::Flow, TWO_HOSTS, ONE_HOST, H),
+    (FLOW, "tso", Spot::Flow, "", "tso = \"64kB\"", R),
+    (FLOW, "tso_autosize", Spot::Flow, "", "tso_autosize = false", R),
+    (DROP, "segment", Spot::Flow, "", "drop = { segment = 40 }", H),
+    (DROP, "at_cwnd", Spot::Flow, "", "drop = { at_cwnd = 32 }", H),
+    (DROP, "every", Spot::Flow, "", "drop = { every = 100 }", H),
+    (DROP, "probability", Spot::Flow, "", "drop = { probability = 0.01 }", H),
+    (DROP, "time", Spot::Flow, "", "drop = { time = \"2s\" }", H),
+    (DROP, "where", Spot::Flow, "drop = { segment = 40 }",
+     "drop = { segment = 40, where = \"receiver\" }", H),
+    (DROP, "where", Spot::Flow, "", "drop = { segment = 40, where = \"sender\" }", R),
+    (TRAFFIC, "enabled", Spot::End, datagrams!("udp", "rate = \"1Mbit/s\"\n"),
+     datagrams!("udp", "rate = \"1Mbit/s\"\nenabled = false\n"), H),
+    (TRAFFIC, "direction", Spot::End, datagrams!("udp", "rate = \"1Mbit/s\"\n"),
+     datagrams!("udp", "rate = \"1Mbit/s\"\ndirection = \"reverse\"\n"), H),
+    (TRAFFIC, "start", Spot::End, datagrams!("udp", "rate = \"1Mbit/s\"\n"),
+     datagrams!("udp", "rate = \"1Mbit/s\"\nstart = \"1s\"\n"), H),
+    (TRAFFIC, "stop", Spot::End, datagrams!("udp", "rate = \"1Mbit/s\"\n"),
+     datagrams!("udp", "rate = \"1Mbit/s\"\nstop = \"1s\"\n"), H),
+    (TRAFFIC, "size", Spot::End, web!("size = \"10kB\"\nevery = \"1s\"\n"),
+     web!("size = \"20kB\"\nevery = \"1s\"\n"), H),
+    (TRAFFIC, "load", Spot::End, web!("size = \"10kB\"\nload = 0.1\n"),
+     web!("size = \"10kB\"\nload = 0.2\n"), H),
+    (TRAFFIC, "per_second", Spot::End, web!("size = \"10kB\"\nper_second = 5\n"),
+     web!("size = \"10kB\"\nper_second = 6\n"), H),
+    (TRAFFIC, "every", Spot::End, web!("size = \"10kB\"\nevery = \"1s\"\n"),
+     web!("size = \"10kB\"\nevery = \"2s\"\n"), H),
+    (TRAFFIC, "count", Spot::End, web!("size = \"10kB\"\ncount = 5\n"),
+     web!("size = \"10kB\"\ncount = 6\n"), H),
+    (TRAFFIC, "within", Spot::End, web!("size = \"10kB\"\ncount = 5\n"),
+     web!("size = \"10kB\"\ncount = 5\nwithin = \"1s\"\n"), H),
+    (TRAFFIC, "rate", Spot::End, datagrams!("udp", "rate = \"1Mbit/s\"\n"),
+     datagrams!("udp", "rate = \"2Mbit/s\"\n"), H),
+    (TRAFFIC, "on", Spot::End,
+     datagrams!("udp-on-off", "rate = \"1Mbit/s\"\non = \"1s\"\noff = \"1s\"\n"),
+     datagrams!("udp-on-off", "rate = \"1Mbit/s\"\non = \"500ms\"\noff = \"1s\"\n"), H),
+    (TRAFFIC, "off", Spot::End,
+     datagrams!("udp-on-off", "rate = \"1Mbit/s\"\non = \"1s\"\noff = \"1s\"\n"),
+     datagrams!("udp-on-off", "rate = \"1Mbit/s\"\non = \"1s\"\noff = \"500ms\"\n"), H),
+    (TRAFFIC, "mean", Spot::End, datagrams!("udp-sine",
+     "mean = \"2Mbit/s\"\namplitude = \"1Mbit/s\"\nperiod = \"2s\"\n"), datagrams!("udp-sine",
+     "mean = \"3Mbit/s\"\namplitude = \"1Mbit/s\"\nperiod = \"2s\"\n"), H),
+    (TRAFFIC, "amplitude", Spot::End, datagrams!("udp-sine",
+     "mean = \"2Mbit/s\"\namplitude = \"1Mbit/s\"\nperiod = \"2s\"\n"), datagrams!("udp-sine",
+     "mean = \"2Mbit/s\"\namplitude = \"2Mbit/s\"\nperiod = \"2s\"\n"), H),
+    (TRAFFIC, "period", Spot::End, datagrams!("udp-sine",
+     "mean = \"2Mbit/s\"\namplitude = \"1Mbit/s\"\nperiod = \"2s\"\n"), datagrams!("udp-sine",
+     "mean = \"2Mbit/s\"\namplitude = \"1Mbit/s\"\nperiod = \"3s\"\n"), H),
+    (TRAFFIC, "volume", Spot::End, datagrams!("udp-blast", "rate = \"1Mbit/s\"\n"),
+     datagrams!("udp-blast", "rate = \"1Mbit/s\"\nvolume = \"100kB\"\n"), H),
+    (TRAFFIC, "from", Spot::End, datagrams!("udp-staircase",
+     "from = \"1Mbit/s\"\nto = \"5Mbit/s\"\nstep = \"1Mbit/s\"\nevery = \"1s\"\n"),
+     datagrams!("udp-staircase",
+     "from = \"2Mbit/s\"\nto = \"5Mbit/s\"\nstep = \"1Mbit/s\"\nevery = \"1s\"\n"), H),
+    (TRAFFIC, "to", Spot::End, datagrams!("udp-staircase",
+     "from = \"1Mbit/s\"\nto = \"5Mbit/s\"\nstep = \"1Mbit/s\"\nevery = \"1s\"\n"),
+     datagrams!("udp-staircase",
+     "from = \"1Mbit/s\"\nto = \"3Mbit/s\"\nstep = \"1Mbit/s\"\nevery = \"1s\"\n"), H),
+    (TRAFFIC, "step", Spot::End, datagrams!("udp-staircase",
+     "from = \"1Mbit/s\"\nto = \"5Mbit/s\"\nstep = \"1Mbit/s\"\nevery = \"1s\"\n"),
+     datagrams!("udp-staircase",
+     "from = \"1Mbit/s\"\nto = \"5Mbit/s\"\nstep = \"2Mbit/s\"\nevery = \"1s\"\n"), H),
+    (TRAFFIC, "file", Spot::End, "", datagrams!("udp-file", "file = \"RATES\"\n"), H),
+    (TRAFFIC, "packet", Spot::End, datagrams!("udp", "rate = \"1Mbit/s\"\n"),
+     datagrams!("udp", "rate = \"1Mbit/s\"\npacket = 200\n"), H),
+    (TRAFFIC, "spacing", Spot::End, datagrams!("udp", "rate = \"1Mbit/s\"\n"),
+     datagrams!("udp", "rate = \"1Mbit/s\"\nspacing = \"poisson\"\n"), H),
+    (TRAFFIC, "interval", Spot::End, datagrams!("ping", ""),
+     datagrams!("ping", "interval = \"1s\"\n"), H),
+    (SIZE, "uniform", Spot::End, web!("size = \"10kB\"\nevery = \"100ms\"\n"),
+     web!("size = { uniform = [2, 30] }\nevery = \"100ms\"\n"), H),
+    (SIZE, "pareto", Spot::End, web!("size = \"10kB\"\nevery = \"100ms\"\n"),
+     web!("size = { pareto = { mean = \"9 segments\", shape = 1.2 } }\nevery = \"100ms\"\n"), H),
+    (SIZE, "file", Spot::End, web!("size = \"10kB\"\nevery = \"100ms\"\n"),
+     web!("size = { file = \"SIZES\" }\nevery = \"100ms\"\n"), H),
+    (PARETO, "mean", Spot::End,
+     web!("size = { pareto = { mean = \"9 segments\", shape = 1.2 } }\nevery = \"100ms\"\n"),
+     web!("size = { pareto = { mean = \"90 segments\", shape = 1.2 } }\nevery = \"100ms\"\n"), H),
+    (PARETO, "shape", Spot::End,
+     web!("size = { pareto = { mean = \"90 segments\", shape = 1.2 } }\nevery = \"100ms\"\n"),
+     web!("size = { pareto = { mean = \"90 segments\", shape = 2.2 } }\nevery = \"100ms\"\n"), H),
+    (PARETO, "most", Spot::End,
+     web!("size = { pareto = { mean = \"90 segments\", shape = 1.2 } }\nevery = \"5ms\"\n"),
+     web!("size = { pareto = { mean = \"90 segments\", shape = 1.2, most = \"900 segments\" } }\n\
+           every = \"5ms\"\n"), H),
+    (LINK, "rate", Spot::End, second_link!(""), second_link!("rate = \"1Mbit/s\"\n"), H),
+    (LINK, "delay", Spot::End, second_link!("rate = \"1Mbit/s\"\n"),
+     second_link!("rate = \"1Mbit/s\"\ndelay = \"5ms\"\n"), H),
+    (LINK, "buffer", Spot::End, second_link!("rate = \"1Mbit/s\"\ndelay = \"5ms\"\n"),
+     second_link!("rate = \"1Mbit/s\"\ndelay = \"5ms\"\nbuffer = \"9 packets\"\n"), H),
+    (LINK, "queue", Spot::End, second_link!("rate = \"1Mbit/s\"\n"),
+     second_link!("rate = \"1Mbit/s\"\nqueue = { kind = \"codel\", by = \"linux\" }\n"), H),
+    (LINK, "loss", Spot::End, second_link!("rate = \"1Mbit/s\"\n"),
+     second_link!("rate = \"1Mbit/s\"\nloss = 0.1\n"), H),
+    (LINK, "loss_of_acks", Spot::End, second_link!("rate = \"1Mbit/s\"\nloss = 0.1\n"),
+     second_link!("rate = \"1Mbit/s\"\nloss = 0.1\nloss_of_acks = true\n"), H),
+    (LINK, "jitter", Spot::End, second_link!("rate = \"1Mbit/s\"\n"),
+     second_link!("rate = \"1Mbit/s\"\njitter = \"1ms\"\n"), H),
+    (LINK, "reorder", Spot::End, second_link!("rate = \"1Mbit/s\"\n"),
+     second_link!("rate = \"1Mbit/s\"\nreorder = { probability = 0.1, extra = \"1ms\" }\n"), H),
+    (LINK, "policer", Spot::End, second_link!("rate = \"1Mbit/s\"\n"),
+     second_link!("rate = \"1Mbit/s\"\npolicer = { rate = \"1Mbit/s\", burst = \"9kB\" }\n"), H),
+    (LINK, "trace", Spot::End, second_link!("rate = \"1Mbit/s\"\n"),
+     second_link!("trace = \"TRACE\"\n"), H),
+    (LINK, "schedule", Spot::End, second_link!("rate = \"1Mbit/s\"\n"),
+     second_link!("rate = \"1Mbit/s\"\nschedule = { at = \"1s\", delay = \"9ms\" }\n"), H),
+    ("`[[route]]`", "flow", Spot::End, "", second_link!(""), H),
+    ("`[[route]]`", "forward", Spot::End, "", second_link!(""), H),
+    ("`[[route]]`", "back", Spot::End, "[[link]]\nname = \"l\"\nrate = \"9Mbit/s\"\ndelay = \"9ms\"\n[[route]]\n\
+     flow = \"main\"\nforward = \"l\"\n", "[[link]]\nname = \"l\"\nrate = \"9Mbit/s\"\ndelay = \"9ms\"\n[[route]]\n\
+     flow = \"main\"\nforward = \"l\"\nback = \"l\"\n", H),
+    ("`[measure]`", "interval", Spot::End, "", "[measure]\ninterval = \"1s\"\n", H),
+    ("`[measure]`", "warmup", Spot::End, "", "[measure]\nwarmup = \"1s\"\n", H),
+    ("`[measure]`", "trace", Spot::End, "", "[measure]\ntrace = \"full\"\n", H),
+];
+
+const OTHER_FLOW: &str = "[[flow]]\nname = \"b\"\nstack = \"reno\"\npreset = \"linux\"\n";
+const OFF_FLOW: &str =
+    "[[flow]]\nname = \"b\"\nstack = \"reno\"\npreset = \"linux\"\nenabled = false\n";
+const TWO_HOSTS: &str = "nic_rate = \"1Gbit/s\"\n\
+    [[flow]]\nname = \"b\"\nstack = \"reno\"\npreset = \"linux\"\nnic_rate = \"1Gbit/s\"\n";
+const ONE_HOST: &str = "host = \"h\"\nnic_rate = \"1Gbit/s\"\n\
+    [[flow]]\nname = \"b\"\nstack = \"reno\"\npreset = \"linux\"\nhost = \"h\"\n";
+
+/// Keys of the documentation, `section` and key.
+fn documented() -> BTreeSet<(String, String)> {
+    let text = include_str!("../../../../docs/scenario.md");
+    let mut section = String::new();
+    let mut keys = BTreeSet::new();
+    for line in text.lines() {
+        if let Some(heading) = line.strip_prefix("## ").or(line.strip_prefix("### ")) {
+            section = heading.to_owned();
+        } else if let Some((key, _)) = line.strip_prefix("| `").and_then(|l| l.split_once("` |")) {
+            let not_ours = NOT_OF_A_RUN
+                .iter()
+                .any(|(s, keys)| *s == section && keys.split(' ').any(|k| k == key || k == "*"));
+            // The table of units is no table of keys.
+            if !not_ours && section != "Quantities" {
+                keys.insert((section.clone(), key.to_owned()));
+            }
+        }
+    }
+    keys
+}
+
+/// The file with these lines in their spot; a line of the base gives way to one of the same key.
+fn file(spot: Spot, lines: &str) -> String {
+    let has = |key: &str| lines.lines().any(|l| l.split(' ').next() == Some(key));
+    let base = |lines: &[(&str, &str)], here: bool| -> String {
+        let kept = lines.iter().filter(|(key, _)| !(here && has(key)));
+        kept.map(|(key, value)| format!("{key} = {value}\n"))
+            .collect()
+    };
+    let at = |here: Spot| match std::mem::discriminant(&here) == std::mem::discriminant(&spot) {
+        true => format!("{lines}\n"),
+        false => String::new(),
+    };
+    let top = base(
+        &[("name", "\"a\""), ("duration", "\"5s\"")],
+        matches!(spot, Spot::Top),
+    );
+    let path = base(
+        &[("rate", "\"10Mbit/s\""), ("rtt", "\"40ms\"")],
+        matches!(spot, Spot::Path),
+    );
+    // A second flow's lines may follow: only those of the first table are its own.
+    let own = !lines.starts_with("[[");
+    let flow = base(
+        &[
+            ("name", "\"main\""),
+            ("stack", "\"cubic-linux\""),
+            ("preset", "\"linux\""),
+        ],
+        matches!(spot, Spot::Flow) && own && !lines.contains("[["),
+    );
+    format!(
+        "{top}{}[path]\n{path}{}[[flow]]\n{flow}{}{}",
+        at(Spot::Top),
+        at(Spot::Path),
+        at(Spot::Flow),
+        at(Spot::End)
+    )
+}
+
+/// What a file comes to: everything the guest is given, with the warnings, or the refused key.
+fn result(text: &str, origin: &str) -> (Result<String, String>, Vec<String>) {
+    let scenario = match Scenario::parse(text, origin, &Overrides::default()) {
+        Ok(scenario) => scenario,
+        // A row that is no scenario: shown with the others that are wrong.
+        Err(error) => return (Err(error.to_string()), Vec::new()),
+    };
+    let spec = scenario.cases[0].run_spec(1);
+    let kernel = Kernel {
+        hz: 250,
+        module: None,
+    };
+    let notes = super::notes(&spec);
+    let result = match plan(&spec, &Traffic::of(&spec), kernel) {
+        Ok(plan) => Ok(format!("{plan:?}")),
+        Err(LinuxError::Unable { key, .. }) => Err(key),
+        Err(other) => panic!("{text}\n{other}"),
+    };
+    (result, notes)
+}
+
+#[test]
+fn no_key_is_silently_ignored() {
+    let dir = tempfile::tempdir().unwrap();
+    let put = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+    put("TRACE", "1\n5\n9\n");
+    put("RATES", "0,1Mbit/s\n1,2Mbit/s\n");
+    put("SIZES", "2,0.5\n20,1\n");
+    let origin = dir.path().join("a.toml").display().to_string();
+    let mut wrong = Vec::new();
+    for (section, key, spot, without, with, fate) in ROWS {
+        let (before, _) = result(&file(*spot, without), &origin);
+        let (after, notes) = result(&file(*spot, with), &origin);
+        let noted = notes.iter().any(|n| n.contains(&format!("`{key}")));
+        let found = match (&before, &after) {
+            (_, Err(refused)) if refused.ends_with(&format!(".{key}")) => Some(R),
+            // By the reader of scenarios.
+            (_, Err(refused)) if refused.contains(&format!(".{key} = ")) => Some(R),
+            (Ok(_), Ok(_)) if noted => Some(W),
+            (Ok(before), Ok(after)) if before != after => Some(H),
+            _ => None,
+        };
+        if found != Some(*fate) {
+            let after = after.map_or_else(|key| key, |_| "a plan".to_owned());
+            wrong.push(format!(
+                "{section} `{key}`: {found:?} for {fate:?}: {after}"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_documented_key_is_tried() {
+    let mut missing = documented();
+    for (section, key, ..) in ROWS {
+        missing.retain(|(s, k)| s != section || (k != key && *key != "*"));
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+    let documented = documented();
+    let known =
+        |(s, k, ..): &&Row| *k == "*" || documented.contains(&((*s).to_owned(), (*k).to_owned()));
+    let unknown: Vec<_> = ROWS.iter().filter(|row| !known(row)).collect();
+    let unknown: Vec<_> = unknown.iter().map(|(s, k, ..)| (s, k)).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+}

@@ -1,0 +1,220 @@
+//! Where in a file a scenario says what, for whoever finds fault with it after it was read.
+
+use std::collections::BTreeMap;
+
+use super::diagnostic::Diagnostic;
+use super::document::{Data, Entry, Fault, Node, Place, Sources};
+
+/// The keys of a file by their dotted names, with the line and the text of each value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    file: String,
+    keys: BTreeMap<String, Diagnostic>,
+}
+
+impl Places {
+    /// Of a file with these entries and of what `--set` puts over it.
+    pub(super) fn new(sources: &Sources, entries: &[Entry], set: &[(String, usize)]) -> Self {
+        let mut places = Self::default();
+        let mut note = |key: String, at: Place, shows_value: bool| {
+            let fault = Fault {
+                at,
+                key: key.clone(),
+                shows_value,
+                message: String::new(),
+                hint: None,
+            };
+            places.keys.insert(key, sources.diagnostic(fault));
+        };
+        let is_matrix = |e: &&Entry| e.name == "matrix";
+        for entry in entries.iter().filter(|e| !is_matrix(e)) {
+            match &entry.node.data {
+                Data::List(members) if MEMBERS.contains(&entry.name.as_str()) => {
+                    for member in members {
+                        let name = name_of(member).unwrap_or("main");
+                        let key = format!("{}.{name}", entry.name);
+                        note(key.clone(), member.at, false);
+                        inside(&key, member, &mut note);
+                    }
+                }
+                _ => whole(&entry.name, entry, &mut note),
+            }
+        }
+        for matrix in entries.iter().filter(is_matrix) {
+            varied("", &matrix.node, &mut note);
+        }
+        for (key, source) in set {
+            note(key.clone(), sources.all(*source), true);
+        }
+        places.file = sources.diagnostic(top(sources)).file;
+        places
+    }
+
+    /// What is wrong with a key of a flow, of traffic or of a link, `<name>.<key>`, or of the whole
+    /// file. Where the key itself is not there, the table that it belongs to is named.
+    pub fn diagnostic(&self, key: &str, message: String, hint: String) -> Diagnostic {
+        let names = candidates(key);
+        let found = names.iter().find_map(|n| self.keys.get(n));
+        let exact = names.first().cloned().unwrap_or_default();
+        let place = found.cloned().unwrap_or(Diagnostic {
+            file: self.file.clone(),
+            line: 0,
+            column: 0,
+            key: exact,
+            value: None,
+            message: String::new(),
+            hint: None,
+        });
+        Diagnostic {
+            message,
+            hint: Some(hint),
+            ..place
+        }
+    }
+}
+
+/// Lists of tables with names.
+const MEMBERS: [&str; 3] = ["flow", "traffic", "link"];
+
+fn top(sources: &Sources) -> Fault {
+    Fault {
+        at: sources.top(0),
+        key: String::new(),
+        shows_value: false,
+        message: String::new(),
+        hint: None,
+    }
+}
+
+fn name_of(table: &Node) -> Option<&str> {
+    let Data::Table(entries) = &table.data else {
+        return None;
+    };
+    let name = entries.iter().find(|e| e.name == "name")?;
+    match &name.node.data {
+        Data::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// A key with all that is inside its value.
+fn whole(key: &str, entry: &Entry, note: &mut impl FnMut(String, Place, bool)) {
+    let is_table = matches!(entry.node.data, Data::Table(_));
+    match is_table {
+        true => note(key.to_owned(), entry.name_at, false),
+        false => note(key.to_owned(), entry.node.at, true),
+    }
+    inside(key, &entry.node, note);
+}
+
+fn inside(key: &str, node: &Node, note: &mut impl FnMut(String, Place, bool)) {
+    if let Data::Table(entries) = &node.data {
+        for entry in entries {
+            whole(&format!("{key}.{}", entry.name), entry, note);
+        }
+    }
+}
+
+/// Axes: keys and their lists, or named axes with tables of keys.
+fn varied(before: &str, node: &Node, note: &mut impl FnMut(String, Place, bool)) {
+    let Data::Table(entries) = &node.data else {
+        return;
+    };
+    for entry in entries {
+        let key = match before {
+            "" => entry.name.clone(),
+            before => format!("{before}.{}", entry.name),
+        };
+        match &entry.node.data {
+            Data::Table(_) => varied(&key, &entry.node, note),
+            Data::List(all) if all.iter().any(|n| name_of(n).is_some()) => {
+                all.iter().for_each(|case| varied("", case, note));
+            }
+            _ => note(key, entry.node.at, true),
+        }
+    }
+}
+
+/// Dotted names under which `<name>.<key>` may stand, the likeliest first.
+fn candidates(key: &str) -> Vec<String> {
+    let Some((name, rest)) = key.split_once('.') else {
+        return vec![key.to_owned()];
+    };
+    // One of several streams has the flow's name and its number.
+    let rest = match rest.split_once('.') {
+        Some((number, rest)) if number.parse::<u64>().is_ok() => rest,
+        _ => rest,
+    };
+    let of = |rest: &str| match name {
+        "bottleneck" => vec![format!("path.{rest}")],
+        "return" => vec![format!("path.return_{rest}"), format!("path.{rest}")],
+        _ => vec![
+            format!("flow.{name}.{rest}"),
+            format!("traffic.{name}.{rest}"),
+            format!("link.{name}.{rest}"),
+            format!("flow.*.{rest}"),
+            format!("flow.{rest}"),
+        ],
+    };
+    let mut all = of(rest);
+    let mut shorter = rest;
+    while let Some((outer, _)) = shorter.rsplit_once('.') {
+        all.extend(of(outer));
+        shorter = outer;
+    }
+    all.extend(MEMBERS.map(|list| format!("{list}.{name}")));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Overrides, Scenario};
+
+    const FILE: &str = "\
+name = \"a\"
+duration = \"1s\"
+[path]
+rate = \"9Mbit/s\"
+rtt = \"10ms\"
+queue = { kind = \"red\", gentle = true }
+[[flow]]
+name = \"x\"
+streams = 2
+stack = \"reno\"
+tlp = false
+[[flow]]
+name = \"y\"
+stack = \"reno\"
+[matrix]
+\"flow.y.frto\" = [true, false]
+";
+
+    #[test]
+    fn a_key_is_found_where_it_was_written() {
+        let overrides = Overrides {
+            set: vec![("flow.y.undo".to_owned(), "false".to_owned())],
+            ..Overrides::default()
+        };
+        let scenario = Scenario::parse(FILE, "a.toml", &overrides).unwrap();
+        let said = |key: &str| {
+            let diagnostic = scenario
+                .places
+                .diagnostic(key, "no".to_owned(), "so".to_owned());
+            diagnostic.to_string().lines().next().unwrap().to_owned()
+        };
+        assert_eq!(said("x.2.tlp"), "a.toml:11: `flow.x.tlp = false`: no");
+        assert_eq!(said("x.tlp"), "a.toml:11: `flow.x.tlp = false`: no");
+        assert_eq!(
+            said("y.frto"),
+            "a.toml:16: `flow.y.frto = [true, false]`: no"
+        );
+        assert_eq!(said("y.undo"), "--set: `flow.y.undo = false`: no");
+        assert_eq!(said("y.prr"), "a.toml:12: `flow.y`: no");
+        assert_eq!(
+            said("bottleneck.queue.gentle"),
+            "a.toml:6: `path.queue.gentle = true`: no"
+        );
+        assert_eq!(said("duration"), "a.toml:2: `duration = \"1s\"`: no");
+        assert_eq!(said("nobody.tlp"), "a.toml: `flow.nobody.tlp`: no");
+    }
+}
