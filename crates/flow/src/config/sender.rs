@@ -173,9 +173,10 @@ pub struct RecoveryConfig {
     /// Default: true; `2003`: false; `linux`: false.
     pub reduce_on_lost_retransmission: bool,
     /// A retransmission lost after a timeout begins a fast recovery with a reduction of its own
-    /// (Linux `tcp_fastretrans_alert`).
+    /// (RFC 5681 section 4.3, Linux `tcp_fastretrans_alert`). Only [`Detector::Rack`] notices such
+    /// a loss.
     ///
-    /// Default: false; `linux`: true.
+    /// Default: true; `2003`: false.
     pub recover_from_loss: bool,
     /// A timeout in fast recovery reduces once more (RFC 5681 section 3.1). False, as in Linux
     /// (`tcp_enter_loss`): it does not, but the first one after an answered timeout does.
@@ -491,7 +492,7 @@ impl SenderConfig {
                 undo_by: SpuriousRule::Rfc,
                 loss_window: LossWindow::One,
                 reduce_on_lost_retransmission: true,
-                recover_from_loss: false,
+                recover_from_loss: true,
                 timeout_reduces_in_recovery: true,
                 steady_newreno: false,
             },
@@ -542,6 +543,7 @@ impl SenderConfig {
                     frto: false,
                     undo: false,
                     reduce_on_lost_retransmission: false,
+                    recover_from_loss: false,
                     ..modern.recovery
                 },
                 rto: RtoConfig {

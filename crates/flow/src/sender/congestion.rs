@@ -57,6 +57,11 @@ impl<C: Controller> Sender<C> {
             if self.reduce_for_lost_retransmission(now, losses.all(), &event) {
                 self.release_fast_retransmit();
             }
+        } else if losses.retransmissions > 0 && self.recovery.recovers_from_loss() {
+            let mut event = self.event_without_ack(now);
+            event.lost = losses.retransmissions;
+            self.reduce(now, CongestionKind::Loss, event.lost, &mut event);
+            self.release_fast_retransmit();
         }
     }
 

@@ -95,6 +95,7 @@ impl History {
             c.recovery.frto = self.frto;
             c.recovery.undo = self.undo;
             c.recovery.reduce_on_lost_retransmission = self.reduce_again;
+            c.recovery.recover_from_loss = self.reduce_again;
             if self.spare {
                 c.recovery.loss_window = flow::LossWindow::FlightPlusOne;
             }

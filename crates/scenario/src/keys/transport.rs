@@ -180,7 +180,8 @@ keys! {
         loss_window: word(LossWindow) [=> sender.recovery.loss_window], "one",
             "the window after a timeout";
         recover_from_loss: flag [=> sender.recovery.recover_from_loss], false,
-            "a retransmission lost after a timeout begins a recovery with a reduction, as in Linux";
+            "a retransmission lost after a timeout begins a recovery with a reduction (RFC 5681 \
+             section 4.3), as in Linux";
         timeout_reduces_in_recovery: flag [=> sender.recovery.timeout_reduces_in_recovery], true,
             "a timeout in fast recovery reduces once more (RFC 5681 section 3.1)";
         steady_newreno: flag [=> sender.recovery.steady_newreno], false,

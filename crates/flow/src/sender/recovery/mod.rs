@@ -393,6 +393,9 @@ impl Recovery {
             0 => Phase::Open,
             _ => Phase::Disorder,
         };
+        if self.phase == Phase::Open {
+            self.limited_sent = 0;
+        }
     }
 
     /// PRR's quota after an ACK.
@@ -439,6 +442,7 @@ impl Recovery {
     /// A reduction begins: a recovery if something is lost, CWR otherwise.
     pub(super) fn begin(&mut self, now: Time, loss: bool, board: &Scoreboard) {
         self.phase = if loss { Phase::Recovery } else { Phase::Cwr };
+        self.frto = Frto::Off;
         self.point = board.nxt();
         self.reduced_at = now;
         self.fast_retransmit = loss && self.cfg.reduction == Reduction::Immediate;
@@ -498,8 +502,10 @@ impl Recovery {
         let answered = una >= self.point;
         match self.phase {
             Phase::Open | Phase::Disorder => true,
-            Phase::Cwr | Phase::Recovery => answered || self.cfg.timeout_reduces_in_recovery,
             // Only the first expiry for a segment (RFC 5681 section 3.1).
+            Phase::Cwr | Phase::Recovery => {
+                answered || (self.expiries == 0 && self.cfg.timeout_reduces_in_recovery)
+            }
             Phase::Loss => answered || self.expiries == 0,
         }
     }

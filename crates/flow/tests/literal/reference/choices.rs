@@ -43,7 +43,8 @@ pub struct Choices {
     /// RFC 3522, and an answer to what it or RFC 5682 finds.
     pub undo: bool,
     pub on_timeout: OnTimeout,
-    /// A lost retransmission reduces once more (RFC 5681 section 4.3).
+    /// A lost retransmission reduces once more, in fast recovery and after a timeout (RFC 5681
+    /// section 4.3).
     pub reduce_again: bool,
     /// RFC 6298 sections 2.4, 2.5, 2.3 and 2.1.
     pub rto_min: Ns,

@@ -695,6 +695,9 @@ impl Reference {
                 // RFC 9937 section 6.1: a new response begins a new episode.
                 self.begin_prr(all, before);
             }
+            State::Timeout if self.c.reduce_again && marked.retransmissions > 0 => {
+                self.reduce(now, State::Recovery, delivered);
+            }
             _ => {}
         }
         let pipe = self.pipe();
