@@ -132,7 +132,8 @@ pub struct RecoveryConfig {
     /// Whose F-RTO it is. By the RFC the first ACK that advances starts the test, and a timeout in
     /// a recovery does not (section 3.1 steps 1 and 2); by Linux any ACK of data that was not
     /// resent ends it, also a SACK that was under way when the timer went off
-    /// (`tcp_process_loss`). With [`LossWindow::FlightPlusOne`] the RFC also spares what RACK's
+    /// (`tcp_process_loss`). The RFC lets one segment leave before that ACK and two after it, Linux
+    /// as many as the window. With [`LossWindow::FlightPlusOne`] the RFC also spares what RACK's
     /// reordering window spares (RFC 8985 section 6.3).
     ///
     /// Default: [`SpuriousRule::Rfc`]; `linux`: [`SpuriousRule::Linux`].

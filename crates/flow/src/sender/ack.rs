@@ -306,10 +306,12 @@ impl<C: Controller> Sender<C> {
             self.reduce(now, CongestionKind::Loss, 0, event);
         }
         let new_data = self.board.nxt() < self.limits.end();
-        if self
-            .recovery
-            .shows_spurious_timeout(ir, &self.board, new_data)
-        {
+        if self.recovery.shows_spurious_timeout(
+            ir,
+            &self.board,
+            new_data,
+            self.record.counts().sent,
+        ) {
             self.undo_reduction(now, true);
             open = true;
         }

@@ -382,6 +382,19 @@ impl<C: Controller> Sender<C> {
             Some(window) => self.budget.set(window),
             None => self.budget.follow(self.cc.window()),
         }
+        if self.recovery.is_testing_timeout() {
+            self.bound_by_frto();
+        }
+    }
+
+    #[cold]
+    fn bound_by_frto(&mut self) {
+        let sent = self.record.counts().sent;
+        let most = self
+            .board
+            .pipe()
+            .saturating_add(self.recovery.frto_quota(sent));
+        self.budget.set(most.min(self.budget.window()));
     }
 
     /// The window was what held the sender back, or not.

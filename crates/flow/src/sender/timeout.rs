@@ -175,8 +175,13 @@ impl<C: Controller> Sender<C> {
         expiry.min_rtt = event.min_rtt;
         self.cc.on_rto(&expiry);
         self.log(now, EpisodeKind::Timeout, before);
-        self.recovery
-            .enter_loss(now, reduces, retransmissions, &self.board);
+        self.recovery.enter_loss(
+            now,
+            reduces,
+            retransmissions,
+            self.record.counts().sent,
+            &self.board,
+        );
         self.ecn.note_reduction();
         self.pacer.end_spreading();
         self.rtt.back_off();

@@ -40,7 +40,7 @@ macro_rules! known {
 }
 
 known! {
-    sack_marks frto_window eifel_earliest undo_is_reordering newreno_counts
+    sack_marks eifel_earliest undo_is_reordering newreno_counts
 }
 
 /// The list is honest: without the imitation of a departure its history is one on which the
@@ -83,17 +83,6 @@ fn sack_marks() -> History {
         window: 1,
         transfer: 75,
         fates: fates(&[(54, Fate::Drop), (73, Fate::Drop)], &[]),
-        ..History::plain()
-    }
-}
-
-fn frto_window() -> History {
-    History {
-        detector: Detector::Sack,
-        frto: true,
-        window: 2,
-        transfer: 2,
-        fates: fates(&[(0, Fate::Drop), (1, Fate::Drop)], &[]),
         ..History::plain()
     }
 }

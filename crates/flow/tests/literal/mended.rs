@@ -491,3 +491,16 @@ fn an_undo_ends_limited_transmit() {
         ..History::plain()
     });
 }
+
+/// RFC 5682 section 3.1: in step 2 nothing but the first segment leaves, in step 2b two new ones.
+#[test]
+fn the_test_of_a_timeout_sends_one_segment_then_two() {
+    agree(&History {
+        detector: Detector::Sack,
+        frto: true,
+        window: 2,
+        transfer: 2,
+        fates: fates(&[(0, Fate::Drop), (1, Fate::Drop)], &[]),
+        ..History::plain()
+    });
+}

@@ -27,10 +27,42 @@ impl Frto {
 }
 
 impl Recovery {
+    /// F-RTO is under way.
+    #[inline]
+    pub(in crate::sender) fn is_testing_timeout(&self) -> bool {
+        self.frto != Frto::Off
+    }
+
+    /// Segments that it still lets leave after `sent` in all.
+    pub(in crate::sender) fn frto_quota(&self, sent: u64) -> u64 {
+        self.frto_until.saturating_sub(sent)
+    }
+
+    /// Of the RFC's step 2 and step 3 the first resends one segment, the second sends two new ones;
+    /// `sent` have left so far. Linux leaves it to the window.
+    fn enter_frto(&mut self, next: Frto, sent: u64) {
+        if self.frto != next {
+            let quota = match (self.cfg.frto_by, next) {
+                (SpuriousRule::Rfc, Frto::AwaitFirst) => 1,
+                (SpuriousRule::Rfc, Frto::AwaitSecond) => 2,
+                _ => u64::MAX,
+            };
+            self.frto_until = sent.saturating_add(quota);
+        }
+        self.frto = next;
+    }
+
+    /// F-RTO after a timeout.
+    pub(super) fn start_frto(&mut self, sent: u64) {
+        let next = self.frto_after_timeout();
+        self.frto = Frto::Off;
+        self.enter_frto(next, sent);
+    }
+
     /// The state after a timeout that found this phase. RFC 5682 section 3.1 step 1: not if a
     /// recovery is under way, except that the timer may go off again before the first ACK. Linux
     /// (`tcp_enter_loss`): at any repetition.
-    pub(super) fn frto_after_timeout(&self) -> Frto {
+    fn frto_after_timeout(&self) -> Frto {
         let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
         let repeated = match self.cfg.frto_by {
             SpuriousRule::Rfc => self.frto == Frto::AwaitFirst,
@@ -43,12 +75,13 @@ impl Recovery {
     }
 
     /// True if this ACK shows that the timeout was spurious and its reduction can be undone.
-    /// `new_data`: there is some to send.
+    /// `new_data`: there is some to send; `sent` segments have left so far.
     pub(in crate::sender) fn shows_spurious_timeout(
         &mut self,
         ir: &Irregular<'_>,
         board: &Scoreboard,
         new_data: bool,
+        sent: u64,
     ) -> bool {
         if self.frto == Frto::Off || self.phase != Phase::Loss {
             return false;
@@ -57,7 +90,7 @@ impl Recovery {
             SpuriousRule::Rfc => self.frto_step_by_rfc(ir, board, new_data),
             SpuriousRule::Linux => self.frto_step_by_linux(ir, board, new_data),
         };
-        self.frto = next;
+        self.enter_frto(next, sent);
         spurious && self.undo.is_some()
     }
 

@@ -60,6 +60,8 @@ pub(super) struct Recovery {
     /// Until the next ACK nothing is judged lost or resent.
     doubtful: bool,
     frto: Frto,
+    /// Of all segments the one before which F-RTO lets them leave.
+    frto_until: u64,
     rack: Rack,
     newreno: NewReno,
     probe: TailProbe,
@@ -126,6 +128,7 @@ impl Recovery {
             network_duplicates: false,
             doubtful: false,
             frto: Frto::Off,
+            frto_until: 0,
             rack: Rack::new(cfg.reordering_by),
             newreno: NewReno::default(),
             probe: TailProbe::new(cfg.tlp && cfg.detector == Detector::Rack),
@@ -548,12 +551,13 @@ impl Recovery {
     }
 
     /// The phase after a timeout; `reduced`: it lowered `ssthresh`; `retransmissions` were in the
-    /// network before it.
+    /// network before it, `sent` segments have left so far.
     pub(super) fn enter_loss(
         &mut self,
         now: Time,
         reduced: bool,
         retransmissions: u64,
+        sent: u64,
         board: &Scoreboard,
     ) {
         if self.timeout_is_fresh(reduced) {
@@ -566,7 +570,7 @@ impl Recovery {
         if matches!(self.phase, Phase::Open | Phase::Disorder) {
             self.rack.forget_distance(board.sacked_out());
         }
-        self.frto = self.frto_after_timeout();
+        self.start_frto(sent);
         self.phase = Phase::Loss;
         self.point = board.nxt();
         self.reduced_at = now;

@@ -65,9 +65,6 @@ pub struct Departures {
     /// recovery. Here each segment is marked lost and sent again, counts once, and is not found
     /// lost a second time; what rule 3 sends again counts as lost, and any ACK begins recovery.
     pub sack_marks: bool,
-    /// RFC 5682 section 3.1: in step 2 nothing but the first segment leaves, in step 2b two new
-    /// ones at most. Here the window decides how much.
-    pub frto_window: bool,
     /// RFC 3522 section 3.2 step 2: RetransmitTS is the stamp of the recovery's retransmission.
     /// Here it is that of the earliest one outstanding when the ACK comes, of whichever recovery
     /// and segment.
@@ -86,7 +83,6 @@ impl Departures {
     /// All of them.
     pub const TODAY: Self = Self {
         sack_marks: true,
-        frto_window: true,
         eifel_earliest: true,
         undo_is_reordering: true,
         newreno_counts: true,

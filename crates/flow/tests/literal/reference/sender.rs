@@ -300,12 +300,11 @@ impl Reference {
             State::Recovery => lost.or(new)?,
             State::Timeout => match &mut self.frto {
                 Frto::Off => lost.or(new)?,
-                Frto::Step2 if self.c.departs.frto_window => lost.or(new)?,
                 // Step 2: the ACK of the retransmission first.
                 Frto::Step2 => return None,
                 // Step 2b: new segments alone, at most two.
                 Frto::Step3 { may_send } => {
-                    let n = new.filter(|_| *may_send > 0 || self.c.departs.frto_window)?;
+                    let n = new.filter(|_| *may_send > 0)?;
                     *may_send = may_send.saturating_sub(1);
                     n
                 }
@@ -768,10 +767,7 @@ impl Reference {
     fn forward_rto(&mut self, newly: &[u64], echo: Option<Ns>, duplicate: bool) {
         let advanced = echo.is_some();
         if self.frto == Frto::Step2 && advanced {
-            self.frto_point = match self.c.departs.frto_window {
-                true => self.recovery_point,
-                false => self.nxt(),
-            };
+            self.frto_point = self.nxt();
         }
         let highest = self.outstanding().filter(|(_, s)| s.sacked).last();
         let verdict = self.frto.on_ack(frto::AckView {
