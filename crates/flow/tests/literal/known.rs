@@ -9,7 +9,7 @@ use crate::draw::{History, Narrow, fates};
 use crate::duel::{Fates, duel};
 use crate::law;
 use crate::path::{Echo, Fate, Host};
-use crate::reference::{Departures, Detector, Reduction};
+use crate::reference::{Departures, Detector};
 
 /// One departure.
 struct Known {
@@ -40,7 +40,7 @@ macro_rules! known {
 }
 
 known! {
-    sack_marks eifel_earliest undo_is_reordering newreno_counts
+    sack_marks undo_is_reordering newreno_counts
 }
 
 /// The list is honest: without the imitation of a departure its history is one on which the
@@ -83,33 +83,6 @@ fn sack_marks() -> History {
         window: 1,
         transfer: 75,
         fates: fates(&[(54, Fate::Drop), (73, Fate::Drop)], &[]),
-        ..History::plain()
-    }
-}
-
-fn eifel_earliest() -> History {
-    History {
-        detector: Detector::Sack,
-        reduction: Reduction::Immediate,
-        undo: true,
-        law: law::Kind::Reno,
-        transfer: 33,
-        delay_us: 1000,
-        gap_us: 1200,
-        host: Host {
-            echo: Echo::Recent,
-            ..History::plain().host
-        },
-        fates: fates(
-            &[
-                (4, Fate::Drop),
-                (18, Fate::Drop),
-                (21, Fate::Late(20000)),
-                (30, Fate::Drop),
-                (31, Fate::Drop),
-            ],
-            &[],
-        ),
         ..History::plain()
     }
 }

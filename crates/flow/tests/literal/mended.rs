@@ -504,3 +504,32 @@ fn the_test_of_a_timeout_sends_one_segment_then_two() {
         ..History::plain()
     });
 }
+
+/// RFC 3522 section 3.2 step 2: RetransmitTS is the stamp of the recovery's retransmission.
+#[test]
+fn eifel_compares_with_the_recoverys_own_retransmission() {
+    agree(&History {
+        detector: Detector::Sack,
+        reduction: Reduction::Immediate,
+        undo: true,
+        law: law::Kind::Reno,
+        transfer: 33,
+        delay_us: 1000,
+        gap_us: 1200,
+        host: Host {
+            echo: Echo::Recent,
+            ..History::plain().host
+        },
+        fates: fates(
+            &[
+                (4, Fate::Drop),
+                (18, Fate::Drop),
+                (21, Fate::Late(20000)),
+                (30, Fate::Drop),
+                (31, Fate::Drop),
+            ],
+            &[],
+        ),
+        ..History::plain()
+    });
+}

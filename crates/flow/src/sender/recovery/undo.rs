@@ -23,8 +23,10 @@ pub(in crate::sender) struct UndoMark {
     retransmissions: u64,
     /// Duplicates reported since.
     duplicates: u64,
-    /// A retransmission has left since it began.
-    resent: bool,
+    /// The time stamp that an original's must be older than (RFC 3522 section 3.2, RetransmitTS):
+    /// that of the first retransmission since it began, or that of the first outstanding segment if
+    /// a recovery before had resent it.
+    retransmit_ts: Option<Time>,
     /// The first ACK that advanced after that has been examined: Eifel is over.
     examined: bool,
     /// DSACK proves nothing in this window (RFC 3708 section 3, conditions A and C).
@@ -39,7 +41,7 @@ impl UndoMark {
             by_timeout,
             retransmissions,
             duplicates: 0,
-            resent: false,
+            retransmit_ts: None,
             examined: false,
             dsack_is_over: false,
         }
@@ -56,9 +58,10 @@ impl UndoMark {
     }
 
     /// `again`: the segment was resent before. A duplicate of it would not tell which of its
-    /// retransmissions was for nothing.
-    pub(super) fn on_retransmit(&mut self, again: bool) {
-        self.resent = true;
+    /// retransmissions was for nothing. `head`: the first outstanding one, as it was sent last.
+    pub(super) fn on_retransmit(&mut self, now: Time, again: bool, head: &Sent) {
+        self.retransmit_ts
+            .get_or_insert(if head.retransmitted() { head.xmit } else { now });
         self.retransmissions += 1;
         self.dsack_is_over |= again;
     }
@@ -149,10 +152,12 @@ impl Recovery {
         let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
         let ambiguous = mark.dsack_is_over || self.network_duplicates;
         let mut spurious = ir.dsack.is_some() && mark.all_were_duplicates() && !ambiguous;
-        if ir.advanced && mark.resent && !mark.examined {
+        if let Some(first) = mark.retransmit_ts
+            && ir.advanced
+            && !mark.examined
+        {
             mark.examined = true;
-            let before = |first| ir.echo.is_some_and(|echo| echo < first);
-            let older = self.first_retransmission.is_some_and(before);
+            let older = ir.echo.is_some_and(|echo| echo < first);
             let acks_arrived = ir.dsack.is_none() && (sends_dsack || board.flight() > 0);
             spurious |= recovering && older && acks_arrived;
         }
@@ -210,7 +215,8 @@ impl Recovery {
         self.fast_retransmit = false;
         self.retransmitted += 1;
         if let Some(undo) = &mut self.undo {
-            undo.on_retransmit(board.get(seq).retransmitted());
+            let again = board.get(seq).retransmitted();
+            undo.on_retransmit(now, again, board.get(board.una()));
             if self.cfg.undo_by == SpuriousRule::Rfc {
                 self.unexplained.push_back(seq);
             }

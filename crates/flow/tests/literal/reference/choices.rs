@@ -65,10 +65,6 @@ pub struct Departures {
     /// recovery. Here each segment is marked lost and sent again, counts once, and is not found
     /// lost a second time; what rule 3 sends again counts as lost, and any ACK begins recovery.
     pub sack_marks: bool,
-    /// RFC 3522 section 3.2 step 2: RetransmitTS is the stamp of the recovery's retransmission.
-    /// Here it is that of the earliest one outstanding when the ACK comes, of whichever recovery
-    /// and segment.
-    pub eifel_earliest: bool,
     /// RFC 8985 section 6.2 step 3: only segments out of order show reordering. Here an undone
     /// reduction does.
     pub undo_is_reordering: bool,
@@ -83,7 +79,6 @@ impl Departures {
     /// All of them.
     pub const TODAY: Self = Self {
         sack_marks: true,
-        eifel_earliest: true,
         undo_is_reordering: true,
         newreno_counts: true,
     };

@@ -32,20 +32,12 @@ impl Eifel {
         self.waiting = false;
     }
 
-    /// Steps 3 to 6 for an ACK; `echo`: of one that moved SND.UNA. `instead` of RetransmitTS:
-    /// [`Departures::eifel_earliest`](super::Departures::eifel_earliest). True: the recovery was
+    /// Steps 3 to 6 for an ACK; `echo`: of one that moved SND.UNA. True: the recovery was
     /// spurious.
-    pub fn on_ack(
-        &mut self,
-        echo: Option<Ns>,
-        dsack: bool,
-        covers_all: bool,
-        instead: Option<Ns>,
-    ) -> bool {
+    pub fn on_ack(&mut self, echo: Option<Ns>, dsack: bool, covers_all: bool) -> bool {
         let seen_before = self.dsack_seen;
         self.dsack_seen |= dsack;
         let stamp = self.retransmit_ts.filter(|_| self.waiting);
-        let stamp = stamp.map(|stamp| instead.unwrap_or(stamp));
         let (Some(stamp), Some(echo)) = (stamp, echo) else {
             return false;
         };

@@ -70,9 +70,6 @@ pub struct Reference {
     frto_point: u64,
     eifel: Eifel,
     dsack: Dsack,
-    /// [`Departures::eifel_earliest`](super::Departures::eifel_earliest): when the earliest
-    /// retransmission outstanding left.
-    earliest: Option<Ns>,
     /// RFC 4015: the recovery under way is a timeout's; SRTT_prev and RTTVAR_prev.
     previous: Option<(Ns, Ns)>,
     /// Step 11: the sample of a segment from here on adapts the estimate.
@@ -167,7 +164,6 @@ impl Reference {
             frto_point: 0,
             eifel: Eifel::default(),
             dsack: Dsack::default(),
-            earliest: None,
             previous: None,
             adapt: None,
             latest: 0,
@@ -341,20 +337,9 @@ impl Reference {
 
     /// RFC 3522 step 2, before the segment leaves again.
     fn note_retransmission(&mut self, now: Ns) {
-        self.forget_earliest();
-        self.earliest.get_or_insert(now);
         let head = &self.segs[self.una as usize];
         let before = head.retransmitted.then_some(head.xmit);
         self.eifel.retransmits(now, before);
-    }
-
-    /// No retransmission is in the network and the first segment was sent once.
-    fn forget_earliest(&mut self) {
-        let head = self.segs.get(self.una as usize);
-        let there = |(_, s): (u64, &Seg)| s.out && !s.sacked;
-        if !head.is_some_and(|s| s.retransmitted) && !self.outstanding().any(there) {
-            self.earliest = None;
-        }
     }
 
     /// RFC 3708: what was sent again and is under way belongs to the window that begins.
@@ -445,7 +430,6 @@ impl Reference {
         self.rto.back_off();
         let fresh = matches!(self.state, State::Open | State::Reducing);
         if self.c.undo && fresh {
-            self.forget_earliest();
             self.eifel.begin();
             self.begin_dsack();
             // RFC 4015 step 0.
@@ -544,8 +528,7 @@ impl Reference {
         self.rack.delivered(now, &self.segs, &newly, echo);
 
         let covers_all = self.una == self.nxt();
-        let instead = self.earliest.filter(|_| self.c.departs.eifel_earliest);
-        let late = self.eifel.on_ack(echo, ack.dsack, covers_all, instead);
+        let late = self.eifel.on_ack(echo, ack.dsack, covers_all);
         let twice = ack.dsack.then(|| ack.sacks.iter().next().unwrap().start);
         let useless =
             twice.is_some_and(|n| self.dsack.on_ack(n, before, empty, &self.segs, self.una));
@@ -727,7 +710,6 @@ impl Reference {
         self.tlp.init();
         self.pto_at = None;
         if self.c.undo && state == State::Recovery {
-            self.forget_earliest();
             self.eifel.begin();
             self.begin_dsack();
             self.previous = None;
