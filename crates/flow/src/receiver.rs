@@ -30,6 +30,8 @@ pub struct Receiver {
     /// ACKs that the next one stands for.
     merged: u32,
     ece: bool,
+    /// ACKs carry the one-way delay.
+    measures_one_way: bool,
     deadline: Time,
     /// When the merged ACKs leave.
     merge_until: Time,
@@ -56,6 +58,8 @@ pub struct Receiver {
     opened: Option<Time>,
     rtt: Option<Span>,
     last_arrival: Time,
+    /// One-way delay of the segment whose stamp is echoed.
+    one_way: Span,
 }
 
 /// Totals of a receiver.
@@ -108,6 +112,22 @@ impl Receiver {
             last_arrival: Time::ZERO,
             highest: 0,
             counts: ReceiverCounts::default(),
+            measures_one_way: false,
+            one_way: Span::ZERO,
+        }
+    }
+
+    /// From now on ACKs carry the one-way delay ([`Ack::one_way`]), for a controller that
+    /// [reads it](fullpipe_cc::Controller::reads_owd).
+    pub fn measure_one_way(&mut self) {
+        self.measures_one_way = true;
+    }
+
+    /// `segment` arrived whose stamp the next ACK echoes.
+    #[inline]
+    fn note_one_way(&mut self, now: Time, segment: &Segment) {
+        if self.measures_one_way {
+            self.one_way = now.saturating_since(segment.stamp);
         }
     }
 
@@ -166,6 +186,7 @@ impl Receiver {
             syn: true,
             echo: segment.stamp,
             stamp_ms: stamp_ms(now),
+            one_way: None,
             sacks: SackBlocks::default(),
             dsack: false,
             ece: false,
@@ -240,6 +261,7 @@ impl Receiver {
         if self.pending == 0 {
             // The first of a delayed group carries the stamp that is echoed.
             self.echo = segment.stamp;
+            self.note_one_way(now, segment);
         }
         self.pending += 1;
         self.grow_window();
@@ -280,6 +302,7 @@ impl Receiver {
                 // Not beyond what the last ACK said (RFC 7323 section 4.3).
                 if self.pending == 0 {
                     self.echo = segment.stamp;
+                    self.note_one_way(now, &segment);
                 }
                 let before = self.next;
                 self.next += 1;
@@ -411,6 +434,7 @@ impl Receiver {
             syn: false,
             echo: self.echo,
             stamp_ms: stamp_ms(now),
+            one_way: self.measures_one_way.then_some(self.one_way),
             sacks: SackBlocks::default(),
             dsack: false,
             ece: self.ece,

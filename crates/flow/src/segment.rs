@@ -1,7 +1,7 @@
 //! What sender and receiver exchange, independent of any wire: whole segments by number, cumulative
 //! and selective ACKs.
 
-use fullpipe_units::Time;
+use fullpipe_units::{Span, Time};
 
 use crate::ranges::Range;
 
@@ -99,6 +99,10 @@ pub struct Ack {
     pub echo: Time,
     /// The receiver's own time stamp, milliseconds (RFC 7323 TSval).
     pub stamp_ms: u32,
+    /// When the segment of the echoed time stamp arrived, by the receiver's clock, less that stamp
+    /// (RFC 6817 section 2.4.1); nothing where it is not measured or the wire does not carry it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_way: Option<Span>,
     /// Selective acknowledgements.
     pub sacks: SackBlocks,
     /// The first block reports a duplicate (RFC 2883).

@@ -296,6 +296,7 @@ mod tests {
             syn: false,
             echo: Time::ZERO,
             stamp_ms: 40,
+            one_way: None,
             sacks: SackBlocks::default(),
             dsack: false,
             ece: false,

@@ -1,5 +1,6 @@
 //! A flow at the host of its receiver.
 
+use fullpipe_cc::{Controller, Setup};
 use fullpipe_flow::{Ack, Receiver, Segment};
 use fullpipe_run::{ArrivalRecorder, DropRules, FlowSpec, FlowTotals, RunSpec};
 use fullpipe_units::{Span, Time};
@@ -47,10 +48,14 @@ impl<I> FlowReceiver<I> {
     }
 
     fn new(flow: u32, class: u32, f: &FlowSpec, seed: u64, interval: Span, inlet: I) -> Self {
+        let mut receiver = Receiver::new(f.receiver.clone());
+        if f.sender.timestamps && f.stack.controller(Setup::default()).reads_owd() {
+            receiver.measure_one_way();
+        }
         Self {
             flow,
             class,
-            receiver: Receiver::new(f.receiver.clone()),
+            receiver,
             drops: DropRules::at_receiver(f, seed).map(Box::new),
             timer: Time::MAX,
             dropped: 0,

@@ -438,6 +438,7 @@ mod tests {
             syn,
             echo: at,
             stamp_ms: 0,
+            one_way: None,
             sacks: SackBlocks::default(),
             dsack: false,
             ece: false,

@@ -163,6 +163,7 @@ fn watch(socket: &Socket, clock: Clock, stop: &Stop) -> Result<Arrivals> {
                     syn: true,
                     echo: syn.segment.stamp,
                     stamp_ms: 0,
+                    one_way: None,
                     sacks: SackBlocks::default(),
                     dsack: false,
                     ece: false,

@@ -2,7 +2,7 @@
 //! store.
 
 use fullpipe_flow::{Ack, SackBlocks, Segment};
-use fullpipe_units::Time;
+use fullpipe_units::{Span, Time};
 
 /// A packet on its way.
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +111,7 @@ pub enum Kind {
 struct Options {
     sacks: SackBlocks,
     window_end: u64,
+    one_way: Option<Span>,
 }
 
 /// Options of the ACKs in flight.
@@ -226,7 +227,7 @@ impl Body {
     /// An ACK; what is not plain goes to `store`.
     #[inline]
     pub fn of_ack(a: &Ack, store: &mut OptionStore) -> Self {
-        let plain = a.sacks.is_empty() && a.window_end == u64::MAX;
+        let plain = a.sacks.is_empty() && a.window_end == u64::MAX && a.one_way.is_none();
         let flag = |is: bool, flag: u8| if is { flag } else { 0 };
         Self::Ack {
             cum: a.cum,
@@ -236,6 +237,7 @@ impl Body {
                 false => store.put(Options {
                     sacks: a.sacks,
                     window_end: a.window_end,
+                    one_way: a.one_way,
                 }),
             },
             stamp_ms: a.stamp_ms as u16,
@@ -290,13 +292,16 @@ impl Body {
             syn: flags & SYN != 0,
             echo,
             stamp_ms: now_ms.wrapping_sub(u32::from(age)),
+            one_way: None,
             sacks: SackBlocks::default(),
             dsack: flags & DSACK != 0,
             ece: flags & ECE != 0,
             window_end: u64::MAX,
         };
         if options != 0 {
-            (ack.sacks, ack.window_end) = store.take(options);
+            let options = store.take(options);
+            (ack.sacks, ack.window_end) = (options.sacks, options.window_end);
+            ack.one_way = options.one_way;
         }
         Some(ack)
     }
@@ -320,10 +325,9 @@ impl OptionStore {
         }
     }
 
-    fn take(&mut self, i: u32) -> (SackBlocks, u64) {
-        let options = self.slots[i as usize - 1];
+    fn take(&mut self, i: u32) -> Options {
         self.free.push(i - 1);
-        (options.sacks, options.window_end)
+        self.slots[i as usize - 1]
     }
 }
 
@@ -345,6 +349,7 @@ mod tests {
                 syn: false,
                 echo: Time::ZERO,
                 stamp_ms,
+                one_way: None,
                 sacks: SackBlocks::default(),
                 dsack: false,
                 ece: true,

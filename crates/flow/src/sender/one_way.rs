@@ -1,8 +1,10 @@
-//! One-way delay, from the time stamps of two clocks (RFC 7323) that need not agree.
+//! One-way delay, from two clocks that need not agree: as the receiver has measured it, or from the
+//! time stamps of the two hosts (RFC 7323).
 //!
-//! The difference of the stamps is the delay and an unknown offset. As RFC 6817 section 2.2 does,
-//! only its growth over the smallest difference is believed; the smallest stands for half of the
-//! smallest RTT, so that the delay is one of plausible size.
+//! Either is the delay and an unknown offset. As RFC 6817 section 2.2 does, only its growth over
+//! the smallest difference is believed; the smallest stands for half of the smallest RTT, so that
+//! the delay is one of plausible size. The stamps have whole milliseconds, and the receiver's is of
+//! the ACK: they contain the wait of a delayed one.
 
 use fullpipe_units::{Span, Time};
 
@@ -13,11 +15,32 @@ use crate::segment::Ack;
 pub(super) struct OneWay {
     /// Receiver's stamp less the sender's, milliseconds modulo 2^32.
     least: Option<u32>,
+    /// As the receiver has measured it.
+    least_measured: Option<Span>,
 }
 
 impl OneWay {
     /// The delay of the segment whose stamp `echo` an ACK carries back.
     pub(super) fn sample(&mut self, ack: &Ack, echo: Time, min_rtt: Span) -> Span {
+        let base = if min_rtt == Span::MAX {
+            Span::ZERO
+        } else {
+            min_rtt / 2
+        };
+        let growth = match ack.one_way {
+            Some(measured) => self.growth_measured(measured),
+            None => self.growth_of_stamps(ack, echo),
+        };
+        base + growth
+    }
+
+    fn growth_measured(&mut self, measured: Span) -> Span {
+        let least = self.least_measured.map_or(measured, |l| l.min(measured));
+        self.least_measured = Some(least);
+        measured - least
+    }
+
+    fn growth_of_stamps(&mut self, ack: &Ack, echo: Time) -> Span {
         let sent_ms = (echo.as_nanos() / 1_000_000) as u32;
         let difference = ack.stamp_ms.wrapping_sub(sent_ms);
         let least = *self.least.get_or_insert(difference);
@@ -25,12 +48,7 @@ impl OneWay {
         if growth < 0 {
             self.least = Some(difference);
         }
-        let base = if min_rtt == Span::MAX {
-            Span::ZERO
-        } else {
-            min_rtt / 2
-        };
-        base + Span::from_millis(growth.max(0).cast_unsigned().into())
+        Span::from_millis(growth.max(0).cast_unsigned().into())
     }
 }
 
@@ -52,6 +70,7 @@ mod tests {
                     syn: false,
                     echo: sent,
                     stamp_ms: (500 * i as u32 + 30 + queue).wrapping_add(offset),
+                    one_way: None,
                     sacks: SackBlocks::default(),
                     dsack: false,
                     ece: false,

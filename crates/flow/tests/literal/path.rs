@@ -171,6 +171,7 @@ impl Receiver {
             syn: false,
             echo,
             stamp_ms: 0,
+            one_way: None,
             sacks,
             dsack: duplicate.is_some(),
             ece: false,

@@ -131,6 +131,7 @@ impl Connection {
             syn: h.syn,
             echo,
             stamp_ms: (stamp.as_nanos() / 1_000_000) as u32,
+            one_way: None,
             sacks,
             dsack,
             ece: h.ece && !h.syn,

@@ -99,6 +99,7 @@ fn ack(flow: u16, cum: u64) -> Vec<u8> {
             syn: false,
             echo: Time::ZERO,
             stamp_ms: 0,
+            one_way: None,
             sacks: SackBlocks::default(),
             dsack: false,
             ece: false,

@@ -155,6 +155,7 @@ mod tests {
             syn: false,
             echo: Time::ZERO,
             stamp_ms: 0,
+            one_way: None,
             sacks,
             dsack: false,
             ece: false,

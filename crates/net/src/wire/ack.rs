@@ -136,6 +136,7 @@ impl AckDatagram {
                 syn,
                 echo: numbered::time(word(3)),
                 stamp_ms: word(5),
+                one_way: None,
                 sacks,
                 dsack,
                 ece,

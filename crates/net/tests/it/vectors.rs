@@ -225,6 +225,7 @@ fn encode(kind: &str, fields: &Value) -> Vec<u8> {
                 syn: flag("syn"),
                 echo: time("echo_us"),
                 stamp_ms: word("stamp_ms"),
+                one_way: None,
                 sacks,
                 dsack: flag("dsack"),
                 ece: flag("ece"),

@@ -34,6 +34,7 @@ pub fn ack(cum: u64, echo: Time, stamp_ms: u32) -> Ack {
         syn: false,
         echo,
         stamp_ms,
+        one_way: None,
         sacks: SackBlocks::default(),
         dsack: false,
         ece: false,

@@ -353,6 +353,7 @@ fn what_is_none_of_the_runs_is_ignored_and_counted() {
                 syn: false,
                 echo: Time::ZERO,
                 stamp_ms: 0,
+                one_way: None,
                 sacks: Default::default(),
                 dsack: false,
                 ece: false,

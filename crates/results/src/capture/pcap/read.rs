@@ -157,6 +157,7 @@ impl Stream {
             syn: false,
             echo: Time::ZERO,
             stamp_ms: 0,
+            one_way: None,
             sacks,
             dsack: false,
             ece: false,

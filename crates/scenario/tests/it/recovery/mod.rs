@@ -1,6 +1,7 @@
 //! Loss recovery in whole simulations: what a flow may undo, resend and believe of its path.
 
 mod draw;
+mod one_way;
 mod properties;
 mod reordering;
 mod undo;
