@@ -9,7 +9,7 @@ use crate::draw::{History, Narrow, fates};
 use crate::duel::{Fates, duel};
 use crate::law;
 use crate::path::{Echo, Fate, Host};
-use crate::reference::{Departures, Detector};
+use crate::reference::{Departures, Detector, Reduction};
 
 /// One departure.
 struct Known {

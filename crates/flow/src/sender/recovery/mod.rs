@@ -396,9 +396,6 @@ impl Recovery {
             0 => Phase::Open,
             _ => Phase::Disorder,
         };
-        if self.phase == Phase::Open {
-            self.limited_sent = 0;
-        }
     }
 
     /// PRR's quota after an ACK.

@@ -4,6 +4,7 @@ mod draw;
 mod one_way;
 mod properties;
 mod reordering;
+mod timer;
 mod undo;
 
 use fullpipe_run::{FlowOutcome, Outcome};
