@@ -62,6 +62,7 @@ impl Script<'_> {
             syn: flags & 1 != 0,
             echo: Time::from_nanos(self.now.as_nanos().saturating_sub(self.number() << 20)),
             stamp_ms: 0,
+            one_way: None,
             sacks,
             dsack: flags & 2 != 0,
             ece: flags & 4 != 0,
