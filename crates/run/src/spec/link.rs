@@ -246,7 +246,7 @@ pub struct Red {
     pub ecn: bool,
     /// Where the probability is one packets are dropped, `ecn` or not (RFC 3168, section 7).
     pub harddrop: bool,
-    /// Whose it is.
+    /// By its document or as Linux has it.
     pub by: QueueRule,
     /// Ticks per second of the kernel's timers: of [`QueueRule::Linux`] the adaptation.
     pub hz: u32,
@@ -339,7 +339,7 @@ pub struct Codel {
     pub interval: Span,
     /// Mark instead of drop.
     pub ecn: bool,
-    /// Whose it is.
+    /// By its document or as Linux has it.
     pub by: QueueRule,
 }
 

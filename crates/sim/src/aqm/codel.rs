@@ -3,7 +3,7 @@
 //! The RFC's law follows section 5's pseudo-code: comparisons, the order of steps, and the count it
 //! resumes with. Instead of a drop an ECN-capable packet is marked and sent, as in Linux'
 //! `codel_impl.h`. The floor of one MTU is the largest packet seen. The square root is exact;
-//! [Linux' law](super::linux::LinuxLaw) approximates it.
+//! [Linux' law](super::linux_codel::LinuxLaw) approximates it.
 
 use std::collections::VecDeque;
 
@@ -38,7 +38,7 @@ pub trait Law: Default + std::fmt::Debug {
 /// What a law is told of the queues that it serves.
 #[derive(Debug)]
 pub struct Served<'a> {
-    /// Its parameters.
+    /// Target, interval and whether it marks.
     pub p: &'a Codel,
     /// Bytes of the largest packet so far.
     pub mtu: u16,

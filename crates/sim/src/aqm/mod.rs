@@ -3,7 +3,8 @@
 //!
 //! Two kinds. RED and PIE decide at the entry, so that the queue behind them stays a FIFO whose
 //! departures are known when a packet enters. CoDel and FQ-CoDel decide at the exit, so they own
-//! the queue, and so do RED and PIE as Linux has them ([`linux`]). None of them draws from anything but the generator it is given, and none has a timer
+//! the queue, and so do RED and PIE as Linux 6.1 has them (`linux_*`): integers in the kernel's
+//! scales, updates on the ticks of its clock, and what they know of a queue learnt from departures. None of them draws from anything but the generator it is given, and none has a timer
 //! of its own: what their documents do periodically is made up for exactly at the next packet,
 //! since a queue that nobody enters only drains.
 //!
@@ -11,7 +12,10 @@
 
 mod codel;
 mod fq_codel;
-mod linux;
+mod linux_clock;
+mod linux_codel;
+mod linux_pie;
+mod linux_red;
 mod pie;
 mod red;
 #[cfg(test)]
@@ -24,7 +28,9 @@ use crate::packet::Packet;
 
 pub use codel::{CodelLaw, CodelQueue};
 pub use fq_codel::FqCodelQueue;
-pub use linux::{LinuxLaw, LinuxPie, LinuxRed};
+pub use linux_codel::LinuxLaw;
+pub use linux_pie::LinuxPie;
+pub use linux_red::LinuxRed;
 pub use pie::PieState;
 pub use red::RedState;
 

@@ -14,9 +14,9 @@
 use fullpipe_run::{ComponentRng, Red};
 use fullpipe_units::{Span, Time};
 
-use super::super::Popped;
-use super::super::codel::Fifo;
-use super::Ticker;
+use super::Popped;
+use super::codel::Fifo;
+use super::linux_clock::Ticker;
 use crate::packet::Packet;
 
 /// The queue and its discipline; lengths in bytes.
@@ -46,7 +46,7 @@ struct RedLaw {
     range: u32,
     /// Band of the adaptation, bytes.
     band: (u64, u64),
-    /// In 2^-32.
+    /// Probability at `max`, in units of 2^-32.
     max_p: u32,
     /// `max_p` per byte of the range, in 2^-32; at least one.
     slope: u32,
@@ -299,7 +299,7 @@ const ADAPT_EVERY: Span = Span::from_millis(500);
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::testing::{capable, ms, packet};
+    use super::super::testing::{capable, ms, packet};
     use super::*;
     use fullpipe_run::QueueRule;
 

@@ -13,9 +13,9 @@
 use fullpipe_run::{ComponentRng, Pie};
 use fullpipe_units::Time;
 
-use super::super::Popped;
-use super::super::codel::Fifo;
-use super::{Ticker, kernel_time};
+use super::Popped;
+use super::codel::Fifo;
+use super::linux_clock::{Ticker, kernel_time};
 use crate::packet::Packet;
 
 /// The queue and its controller; times in ticks of 64 ns (`PSCHED_SHIFT`).
@@ -46,7 +46,7 @@ struct PieLaw {
     burst: u64,
     /// Departure from which the burst allowance shrinks.
     left: Option<u64>,
-    /// In 2^-56.
+    /// Of a drop, in units of 2^-56.
     probability: u64,
     /// Sum of the probabilities since the last drop.
     sum: u64,
@@ -251,7 +251,7 @@ const HIGH_DELAY: u64 = 250_000_000 >> 6;
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::testing::{capable, ms, packet};
+    use super::super::testing::{capable, ms, packet};
     use super::*;
 
     const MS: u64 = 15_625;
@@ -373,7 +373,9 @@ mod tests {
             };
             let mut q = LinuxPie::new(&p, 1000, ComponentRng::new(1, "pie"));
             let mut dropped = Vec::new();
-            (0..3).for_each(|n| drop(q.push(ms(0), packet(0, 1500, n), &mut dropped)));
+            for n in 0..3 {
+                q.push(ms(0), packet(0, 1500, n), &mut dropped);
+            }
             q.law = PieLaw {
                 probability,
                 delay: 20 * MS,

@@ -11,9 +11,9 @@
 use fullpipe_run::Codel;
 use fullpipe_units::Time;
 
-use super::super::Popped;
-use super::super::codel::{Fifo, Law, RECENT_INTERVALS, Served, marked};
-use super::kernel_time;
+use super::Popped;
+use super::codel::{Fifo, Law, RECENT_INTERVALS, Served, marked};
+use super::linux_clock::kernel_time;
 use crate::packet::Packet;
 
 /// State of the control law of one queue.
@@ -164,10 +164,10 @@ impl Law for LinuxLaw {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::Room;
-    use super::super::super::codel::CodelQueue;
-    use super::super::super::fq_codel::FqCodelQueue;
-    use super::super::super::testing::{ms, packet};
+    use super::super::Room;
+    use super::super::codel::CodelQueue;
+    use super::super::fq_codel::FqCodelQueue;
+    use super::super::testing::{ms, packet};
     use super::*;
     use fullpipe_run::{ComponentRng, FqCodel};
     use fullpipe_units::Span;

@@ -1,29 +1,19 @@
-//! Queue disciplines as Linux 6.1 has them (`net/sched`), where they depart from their documents:
-//! integers in the kernel's scales, updates on the ticks of its clock, limits in packets.
-//!
-//! They own the queue, since what they know of it they learn when a packet leaves.
-
-mod codel;
-mod pie;
-mod red;
+//! The clock of Linux' queue disciplines: the time they read, and the ticks on which their timers go
+//! off.
 
 use fullpipe_flow::TimerClock;
 use fullpipe_units::{Span, Time};
 
-pub use codel::LinuxLaw;
-pub use pie::LinuxPie;
-pub use red::LinuxRed;
-
 /// Time on the kernel's clock. A discipline is set up on a tick before time zero, from which its
 /// timers count. How long before is nobody's to know on a real router; on ground `linux` it is
 /// this, give or take a tick.
-fn kernel_time(now: Time) -> Time {
+pub fn kernel_time(now: Time) -> Time {
     now + SET_UP
 }
 
 /// A timer of the kernel that is set again whenever it goes off.
 #[derive(Clone, Copy, Debug)]
-struct Ticker {
+pub struct Ticker {
     clock: TimerClock,
     /// Time on the kernel's clock at which it goes off next.
     next: Time,
@@ -33,7 +23,7 @@ struct Ticker {
 impl Ticker {
     /// Set half a second ahead at first (`pie_init`, `__red_change`), in a kernel with `hz` ticks
     /// a second.
-    fn new(every: Span, hz: u32) -> Self {
+    pub fn new(every: Span, hz: u32) -> Self {
         let clock = TimerClock::Wheel { hz };
         Self {
             clock,
@@ -44,7 +34,7 @@ impl Ticker {
 
     /// When it went off, if it did by `now` and nobody asked yet.
     #[inline]
-    fn due(&mut self, now: Time) -> Option<Time> {
+    pub fn due(&mut self, now: Time) -> Option<Time> {
         let at = self.next;
         if kernel_time(now) < at {
             return None;
