@@ -64,6 +64,7 @@ fn set_back(flow: &mut FlowSpec, rfc: &FlowSpec, switch: &str) -> bool {
 /// the list.
 fn sender(to: &mut SenderConfig, from: &SenderConfig, field: &str) -> bool {
     match field {
+        "handshake_ack" => to.handshake_ack = from.handshake_ack,
         "window.validation" => to.window.validation = from.window.validation,
         "window.slow_start_limit" => to.window.slow_start_limit = from.window.slow_start_limit,
         "window.decrease_base" => to.window.decrease_base = from.window.decrease_base,

@@ -5,8 +5,9 @@
 //! bytes until half of its bytes or 64 packets are gone (section 4.1; Linux' `fq_codel_drop`). The
 //! MTU floor of CoDel looks at the queue's own bytes, as RFC 8289 says.
 //!
-//! Under Linux' law the floor looks at the bytes of all queues, and a queue that the scheduler finds
-//! empty while no old one waits is new again when its next packet comes (`net/sched/sch_fq_codel.c`).
+//! Under Linux' law the floor looks at the bytes of all queues, and a queue that the scheduler
+//! finds empty while no old one waits is new again when its next packet comes
+//! (`net/sched/sch_fq_codel.c`).
 
 use std::collections::VecDeque;
 

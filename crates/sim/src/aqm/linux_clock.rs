@@ -1,5 +1,5 @@
-//! The clock of Linux' queue disciplines: the time they read, and the ticks on which their timers go
-//! off.
+//! The clock of Linux' queue disciplines: the time they read, and the ticks on which their timers
+//! go off.
 
 use fullpipe_flow::TimerClock;
 use fullpipe_units::{Span, Time};

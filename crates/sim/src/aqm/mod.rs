@@ -4,9 +4,10 @@
 //! Two kinds. RED and PIE decide at the entry, so that the queue behind them stays a FIFO whose
 //! departures are known when a packet enters. CoDel and FQ-CoDel decide at the exit, so they own
 //! the queue, and so do RED and PIE as Linux 6.1 has them (`linux_*`): integers in the kernel's
-//! scales, updates on the ticks of its clock, and what they know of a queue learnt from departures. None of them draws from anything but the generator it is given, and none has a timer
-//! of its own: what their documents do periodically is made up for exactly at the next packet,
-//! since a queue that nobody enters only drains.
+//! scales, updates on the ticks of its clock, and what they know of a queue learnt from departures.
+//! None of them draws from anything but the generator it is given, and none has a timer of its own:
+//! what their documents do periodically is made up for exactly at the next packet, since a queue
+//! that nobody enters only drains.
 //!
 //! Where a discipline marks, a packet that is not ECN-capable is dropped (RFC 3168, 5).
 
@@ -184,8 +185,8 @@ impl HeldAqm {
     }
 
     /// A packet arrives; `sending` is the size of the packet in transmission, 0 if there is none,
-    /// for it takes room too. What is dropped is appended to `dropped`: this packet, or, for want of
-    /// room, packets of FQ-CoDel's fattest queue. Returns how many of them there was room for.
+    /// for it takes room too. What is dropped is appended to `dropped`: this packet, or, for want
+    /// of room, packets of FQ-CoDel's fattest queue. Returns how many of them there was room for.
     pub fn push(
         &mut self,
         now: Time,

@@ -1,6 +1,6 @@
-//! A real queue before a [`Transmitter`], for disciplines that own it: who is sent next, or what the
-//! discipline knows by then, is known only when the transmitter is free, so that each transmission
-//! has an event.
+//! A real queue before a [`Transmitter`], for disciplines that own it: who is sent next, or what
+//! the discipline knows by then, is known only when the transmitter is free, so that each
+//! transmission has an event.
 
 use fullpipe_run::{Buffer, LinkSpec};
 use fullpipe_units::Time;
