@@ -74,6 +74,7 @@ fn sender(to: &mut SenderConfig, from: &SenderConfig, field: &str) -> bool {
         "recovery.reordering_in_ack" => {
             to.recovery.reordering_in_ack = from.recovery.reordering_in_ack;
         }
+        "recovery.steady_newreno" => to.recovery.steady_newreno = from.recovery.steady_newreno,
         "recovery.undo_by" => to.recovery.undo_by = from.recovery.undo_by,
         "recovery.loss_window" => to.recovery.loss_window = from.recovery.loss_window,
         "recovery.reduce_on_lost_retransmission" => {
