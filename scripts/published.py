@@ -1,0 +1,612 @@
+#!/usr/bin/env python3
+"""Holds fullpipe against what five documents print, number by number: writes docs/published.md.
+
+    scripts/published.py                    run what is missing, write the page
+    scripts/published.py --quick NAME ...   these scenarios with their [quick] settings
+    scripts/published.py --quick            all of them
+    scripts/published.py --only net100      print one document's table, write nothing
+    scripts/published.py --check            fail if a verdict of the page no longer holds
+    scripts/published.py --keep             keep time series and figures too, resume broken studies
+
+Results are kept as JSON in --cache; a second run takes them from there if program and scenario are
+the same (--any-program: or only the scenario).
+
+published/*.toml has one file per document and one [[item]] per claim: `id`, `where` it stands,
+`claim` with the printed value, and how fullpipe shows it:
+
+    show = { run = SCENARIO, set = [...], case = {...}, of = NAME, metric = M, over = {...} }
+    show = { law = STACK, window = W, rtt = TIME, field = F }
+
+`run` names a built-in scenario or a file of published/cases; `case` picks cases by matrix key, a
+list matches any of its values; `of` is a flow, traffic or link (default: the first flow); `over`
+divides by the same metric (or `over_metric`) of another case, `less` subtracts it. `take = "mean"`, "min" or "max" makes one value of
+several cases, otherwise each of them is judged. Instead of `case` an item may have `cells`, a list
+of [value of the document, case], judged each by `within` (a fraction or an amount of the value).
+
+`band` is what counts as reproduced, `band_from` where it comes from: the document's precision or
+spread, or a closed form. `ideal` with `ideal_from` is the closed form's band where the document's
+own value contains more than the experiment. Nobody writes a verdict:
+
+    reproduced                   every value lies in `band`, and there is no `difference`
+    with a stated difference     in `band` or `ideal`, and `difference` says what differs
+    not reproduced               otherwise; also if a 95 % interval is over twice as wide as the band
+                                 or, of a band with one end, reaches past it
+    not applicable               `not_applicable` says what outside of fullpipe the claim is about
+
+A value in `ideal` alone without a sentence of difference is an error. Exit status: 0; 1 if --check
+fails; 2 for an error in the items or a run that failed.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGE = "docs/published.md"
+VERDICTS = ["reproduced", "with a stated difference", "not reproduced", "not applicable"]
+KEYS = {
+    "id", "where", "claim", "show", "band", "band_from", "ideal", "ideal_from", "difference",
+    "cells", "within", "unit", "take", "missing", "not_applicable", "why",
+}
+
+
+class Error(Exception):
+    """Something in the items, or a run, that a person has to mend."""
+
+
+# -- items ---------------------------------------------------------------------------------------
+
+
+def load(folder):
+    """The documents, each with its items checked for form."""
+    documents, seen = [], set()
+    for path in sorted(pathlib.Path(folder).glob("*.toml")):
+        with open(path, "rb") as f:
+            try:
+                document = tomllib.load(f)
+            except tomllib.TOMLDecodeError as e:
+                raise Error(f"{path}: {e}")
+        document["key"] = path.stem
+        for item in document["item"]:
+            check_form(item, path)
+            if item["id"] in seen:
+                raise Error(f"{path}: the id `{item['id']}` occurs twice")
+            seen.add(item["id"])
+        documents.append(document)
+    return sorted(documents, key=lambda d: d.get("order", 99))
+
+
+def check_form(item, path):
+    name = item.get("id", "an item without id")
+    for key in item:
+        if key not in KEYS:
+            raise Error(f"{path}: {name}: unknown key `{key}`; there are {', '.join(sorted(KEYS))}")
+    for key in ["id", "where", "claim"]:
+        if not item.get(key):
+            raise Error(f"{path}: {name}: `{key}` is missing")
+    ways = [k for k in ["show", "missing", "not_applicable"] if item.get(k)]
+    if len(ways) != 1:
+        raise Error(f"{path}: {name}: needs one of show, missing, not_applicable; has {ways}")
+    if "show" in item:
+        judged = "band" in item or "cells" in item
+        if not judged or not item.get("band_from"):
+            raise Error(f"{path}: {name}: needs `band` (or `cells`) and `band_from`")
+        if "ideal" in item and not item.get("ideal_from"):
+            raise Error(f"{path}: {name}: `ideal` needs `ideal_from`")
+        if "cells" in item and "within" not in item:
+            raise Error(f"{path}: {name}: `cells` need `within`")
+
+
+# -- results -------------------------------------------------------------------------------------
+
+
+class Program:
+    """fullpipe, and what it has answered before."""
+
+    def __init__(self, path, cache, nice, quick, keep=False, any_program=False):
+        self.path, self.cache, self.nice, self.quick = path, pathlib.Path(cache), nice, quick
+        self.keep, self.any_program = keep, any_program
+        self.known, self.used, self.builds = {}, {}, {}
+
+    def is_quick(self, scenario):
+        return self.quick == "all" or scenario in self.quick
+
+    def arguments(self, show):
+        words = ["run", show["run"]]
+        for setting in show.get("set", []):
+            words += ["--set", setting]
+        if self.is_quick(show["run"]):
+            words.append("--quick")
+        return words
+
+    def run(self, show):
+        """Result of a scenario, taken from the cache if program and scenario are the same."""
+        words = self.arguments(show)
+        text = " ".join(words)
+        if text not in self.known:
+            slug = re.sub(r"[^A-Za-z0-9]+", "-", show["run"].removesuffix(".toml"))
+            if len(words) > 2:
+                rest = [w for w in words[2:] if w != "--quick"]
+                if rest:
+                    slug += "-" + digest_of(" ".join(rest))[:8]
+                slug += "-quick" if "--quick" in words else ""
+            self.known[text] = self.stored(slug, words)
+        if show["run"] not in self.used:
+            self.used[show["run"]] = self.known[text]
+        return self.known[text]
+
+    def law(self, show):
+        words = ["law", show["law"], "--window", str(show["window"]), "--rtt", show["rtt"]]
+        text = " ".join(words)
+        if text not in self.known:
+            self.known[text] = self.stored("law-" + digest_of(text)[:8], words)
+        return self.known[text]
+
+    def stored(self, slug, words):
+        kept = self.cache / f"{slug}.json"
+        stamp = {"arguments": words, "program": digest(self.path)}
+        if words[0] == "run":
+            stamp["scenario"] = digest(scenario_file(words[1]))
+        if kept.exists():
+            entry = json.loads(kept.read_text())
+            was = entry.get("stamp", {})
+            if {**was, "program": None} == {**stamp, "program": None}:
+                if self.any_program or was["program"] == stamp["program"]:
+                    self.builds[words[1]] = was["program"]
+                    return entry["result"]
+        more = ["--format", "json"]
+        if words[0] == "run":
+            more += ["--jobs", "1", "--quiet"]
+            if self.keep:
+                more += ["--out", str(self.cache / slug), "--resume"]
+        result = json.loads(self.call(words + more))
+        self.cache.mkdir(parents=True, exist_ok=True)
+        self.builds[words[1]] = stamp["program"]
+        kept.write_text(json.dumps({"stamp": stamp, "result": result}))
+        return result
+
+    def call(self, words):
+        line = ["nice", "-n", str(self.nice), str(self.path)] + words
+        print(f"$ fullpipe {' '.join(map(quoted, words))}", file=sys.stderr, flush=True)
+        done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True)
+        if done.returncode not in (0, 1):  # 1: an expectation of the scenario failed
+            raise Error(f"`{' '.join(line)}` ended with {done.returncode}:\n{done.stderr.strip()}")
+        return done.stdout
+
+
+def scenario_file(name):
+    return ROOT / name if name.endswith(".toml") else ROOT / "scenarios" / f"{name}.toml"
+
+
+def digest_of(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def digest(path):
+    try:
+        return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()[:16]
+    except OSError as e:
+        raise Error(f"{path}: {e.strerror}")
+
+
+def quoted(word):
+    return shlex.quote(word)
+
+
+def matches(params, wanted):
+    for key, value in wanted.items():
+        if key not in params:
+            return False
+        values = value if isinstance(value, list) else [value]
+        if params[key] not in values:
+            return False
+    return True
+
+
+def cases_of(item, result, wanted):
+    found = [c for c in result["cases"] if matches(c["params"], wanted)]
+    if not found:
+        there = "\n".join(f"    {c['params']}" for c in result["cases"])
+        raise Error(
+            f"{item['id']}: no case of `{result['scenario']}` matches {wanted}; there are\n{there}"
+        )
+    return found
+
+
+def part_of(item, case, show):
+    """The flow, traffic or link that has the metric, or the case itself."""
+    named = case["flows"] + case.get("traffic", []) + case.get("links", [])
+    if "of" in show:
+        for part in named:
+            if part["name"] == show["of"]:
+                return part
+        names = ", ".join(p["name"] for p in named)
+        raise Error(f"{item['id']}: no flow, traffic or link `{show['of']}`; there are {names}")
+    if show["metric"].split(".")[0] in case["metrics"]:
+        return case["metrics"]
+    return case["flows"][0]
+
+
+def value_of(item, case, show):
+    """(mean, low, high) of the metric; low = high = mean with a single seed."""
+    part, path = part_of(item, case, show), show["metric"].split(".")
+    at = part
+    for word in path[:-1]:
+        at = at.get(word) if isinstance(at, dict) else None
+    if not isinstance(at, dict) or path[-1] not in at:
+        raise Error(f"{item['id']}: no metric `{show['metric']}`; see fullpipe list metrics")
+    mean = at[path[-1]]
+    if mean is None:
+        return None
+    low, high = at.get(path[-1] + "_ci95") or (mean, mean)
+    return mean, low, high
+
+
+def ratio(a, b):
+    """Quotient with the widths of both intervals added in squares, as if independent."""
+    if a is None or b is None or b[0] == 0:
+        return None
+    mean = a[0] / b[0]
+    rel = [(v[2] - v[1]) / 2 / abs(v[0]) if v[0] else 0 for v in (a, b)]
+    half = abs(mean) * (rel[0] ** 2 + rel[1] ** 2) ** 0.5
+    return mean, mean - half, mean + half
+
+
+def difference(a, b):
+    """a - b, the interval like that of a ratio."""
+    if a is None or b is None:
+        return None
+    half = (((a[2] - a[1]) / 2) ** 2 + ((b[2] - b[1]) / 2) ** 2) ** 0.5
+    return a[0] - b[0], a[0] - b[0] - half, a[0] - b[0] + half
+
+
+def values(item, program):
+    """[(label, published or None, value)] of an item."""
+    show = item["show"]
+    if "law" in show:
+        rows = program.law(show)["laws"][0]["windows"]
+        row = next((r for r in rows if r["window"] == show["window"]), None)
+        if row is None or show["field"] not in row:
+            fields = ", ".join(rows[0])
+            raise Error(f"{item['id']}: no `{show['field']}` at {show['window']}; there are {fields}")
+        v = row[show["field"]]
+        return [("", None, (v, v, v))]
+    result = program.run(show)
+    if "cells" in item:
+        out = []
+        for published, wanted in item["cells"]:
+            wanted = {**show.get("case", {}), **wanted}
+            case = cases_of(item, result, wanted)
+            if len(case) > 1:
+                raise Error(f"{item['id']}: {wanted} matches {len(case)} cases, a cell needs one")
+            out.append((label(case[0]), published, value_of(item, case[0], show)))
+        return out
+    found = []
+    for case in cases_of(item, result, show.get("case", {})):
+        v = value_of(item, case, show)
+        if "over" in show:
+            other = {**case["params"], **show["over"]}
+            of = {**show, "metric": show.get("over_metric", show["metric"])}
+            v = ratio(v, value_of(item, cases_of(item, result, other)[0], of))
+        if "less" in show:
+            other = {**case["params"], **show["less"]}
+            v = difference(v, value_of(item, cases_of(item, result, other)[0], show))
+        found.append((label(case), None, v))
+    if "take" in item:
+        if any(v is None for _, _, v in found):
+            return [("", None, None)]
+        numbers = [v for _, _, v in found]
+        if item["take"] == "mean":
+            n = len(numbers)
+            mean = sum(v[0] for v in numbers) / n
+            half = sum(((v[2] - v[1]) / 2) ** 2 for v in numbers) ** 0.5 / n
+            return [(f"mean of {n} cases", None, (mean, mean - half, mean + half))]
+        pick = {"min": min, "max": max}.get(item["take"])
+        if not pick:
+            raise Error(f"{item['id']}: take is mean, min or max, not `{item['take']}`")
+        return [(item["take"], None, pick(numbers))]
+    return found
+
+
+def label(case):
+    return ", ".join(str(v) for v in case["params"].values())
+
+
+# -- verdicts ------------------------------------------------------------------------------------
+
+
+def inside(value, band):
+    """Whether the mean lies in the band and is known well enough to say so."""
+    if value is None:
+        return False
+    mean, low, high = value
+    if not band[0] <= mean <= band[1]:
+        return False
+    if float("-inf") in band or float("inf") in band:
+        return band[0] <= low and high <= band[1]
+    return high - low <= 2 * (band[1] - band[0]) + 1e-12
+
+
+def band_of(item, published):
+    if published is None:
+        return limits(item["band"])
+    within = item["within"]
+    amount = float(within[:-1]) / 100 * abs(published) if isinstance(within, str) else within
+    return published - amount, published + amount
+
+
+def limits(band):
+    low, high = band
+    return (float("-inf") if low == "" else low), (float("inf") if high == "" else high)
+
+
+def judge(item, seen):
+    """(verdict, remark)."""
+    if "not_applicable" in item:
+        return "not applicable", item["not_applicable"]
+    if "missing" in item:
+        return "not reproduced", "not shown: " + item["missing"]
+    ok = [inside(v, band_of(item, p)) for _, p, v in seen]
+    difference = item.get("difference")
+    if all(ok):
+        return (VERDICTS[1], difference) if difference else (VERDICTS[0], "")
+    if "ideal" in item and all(inside(v, limits(item["ideal"])) for _, _, v in seen):
+        if not difference:
+            raise Error(f"{item['id']}: outside the document's band and inside the closed form's:"
+                        " `difference` has to say what differs")
+        return VERDICTS[1], difference
+    count = f"{sum(ok)} of {len(ok)} values in the band" if len(ok) > 1 else "outside the band"
+    undecided = [v for (_, p, v), good in zip(seen, ok)
+                 if not good and v and band_of(item, p)[0] <= v[0] <= band_of(item, p)[1]]
+    if undecided:
+        count = "the 95 % interval is too wide for the band"
+    why = item.get("why") or difference
+    return "not reproduced", count + (": " + why if why else "")
+
+
+# -- the page ------------------------------------------------------------------------------------
+
+
+def number(x):
+    if x == float("-inf") or x == float("inf"):
+        return "any"
+    if x == 0:
+        return "0"
+    if abs(x) >= 1000:
+        return f"{x:,.0f}"
+    return f"{x:.7g}" if abs(x) < 1 and len(f"{x:.7g}") <= 9 else f"{x:.4g}"
+
+
+def shown(value):
+    if value is None:
+        return "undefined"
+    mean, low, high = value
+    if abs(high - low) <= 1e-9 * max(abs(mean), 1e-12):
+        return number4(mean)
+    return f"{number4(mean)} [{number4(low)}, {number4(high)}]"
+
+
+def number4(x):
+    if x == 0:
+        return "0"
+    if abs(x) >= 10000:
+        return f"{x:,.0f}"
+    return f"{x:.4g}" if abs(x) >= 1 else f"{x:.4f}"
+
+
+def exact(value, band):
+    """With as many digits as the band needs."""
+    if value is None or band[1] - band[0] > 1e-4:
+        return shown(value)
+    return f"{value[0]:.7f}"
+
+
+def band_text(band):
+    low, high = band
+    if low == float("-inf"):
+        return f"at most {number(high)}"
+    if high == float("inf"):
+        return f"at least {number(low)}"
+    return number(low) if low == high else f"{number(low)} to {number(high)}"
+
+
+def command(show, program):
+    if "law" in show:
+        words = ["law", show["law"], "--window", str(show["window"]), "--rtt", show["rtt"]]
+        return f"`fullpipe {' '.join(map(quoted, words))}`: {show['field']}"
+    text = f"`fullpipe {' '.join(map(quoted, program.arguments(show)))}`"
+    picked = [f"{'/'.join(map(str, v)) if isinstance(v, list) else v}"
+              for v in show.get("case", {}).values()]
+    text += f": {show['metric']}" + (f" of {show['of']}" if "of" in show else "")
+    if picked:
+        text += f" at {'; '.join(picked)}"
+    if "over" in show:
+        text += f" over {show.get('over_metric', 'that')} at {'; '.join(map(str, show['over'].values()))}"
+    if "less" in show:
+        text += f" less that at {'; '.join(map(str, show['less'].values()))}"
+    return text
+
+
+def row(item, program):
+    seen = values(item, program) if "show" in item else []
+    verdict, remark = judge(item, seen)
+    if not seen:
+        shows, value, accepted = "", "", ""
+    else:
+        shows = command(item["show"], program)
+        if len(seen) == 1:
+            value = exact(seen[0][2], band_of(item, seen[0][1]))
+        elif "cells" in item:
+            value = f"{len(seen)} cells, below"
+        else:
+            means = [v[0] for _, _, v in seen if v]
+            value = f"{number4(min(means))} to {number4(max(means))} ({len(seen)} cases)" \
+                if means else "undefined"
+        if "cells" in item:
+            within = item["within"]
+            accepted = f"each within {within}"
+        else:
+            accepted = band_text(limits(item["band"]))
+        accepted += f" ({item['band_from']})"
+        if "ideal" in item:
+            accepted += f"; closed form {band_text(limits(item['ideal']))} ({item['ideal_from']})"
+        if item.get("unit"):
+            value += f" {item['unit']}"
+    return {"item": item, "seen": seen, "verdict": verdict, "remark": remark, "shows": shows,
+            "value": value, "accepted": accepted}
+
+
+def cell(text):
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def table(document, rows):
+    out = ["| item | claim | shown by | seen | counts as reproduced | verdict |",
+           "|---|---|---|---|---|---|"]
+    for r in rows:
+        item = r["item"]
+        verdict = f"**{r['verdict']}**" + (f": {r['remark']}" if r["remark"] else "")
+        out.append("| " + " | ".join(map(cell, [
+            f"`{item['id']}`", f"{item['claim']} ({item['where']})", r["shows"], r["value"],
+            r["accepted"], verdict])) + " |")
+    for r in rows:
+        if "cells" not in r["item"]:
+            continue
+        out += ["", f"Cells of `{r['item']['id']}`:", "",
+                "| case | published | seen | in the band |", "|---|---|---|---|"]
+        for name, published, value in r["seen"]:
+            good = "yes" if inside(value, band_of(r["item"], published)) else "no"
+            out.append(f"| {cell(name)} | {published} | {shown(value)} | {good} |")
+    return out
+
+
+def page(documents, judged, program):
+    lines = ["# Published numbers, one by one", ""]
+    lines += textwrap.wrap(
+        "Every number, table and figure claim of five documents, the command that shows it, the "
+        "value seen with its 95 % interval over seeds, and a verdict. Written by "
+        "`scripts/published.py` from `published/*.toml`: the verdicts are computed, the bands come "
+        "from the documents or from closed forms. No plot of the documents was available, only "
+        "their text; figures are held against what the text says of them.", 100)
+    lines += ["", *textwrap.wrap(
+        "*reproduced*: each value lies in the band. *with a stated difference*: it lies in the "
+        "document's band or in the closed form's, and the sentence says what differs. *not "
+        "reproduced*: anything else, also where no scenario shows it, where the 95 % interval is "
+        "over twice as wide as the band, or where it reaches past the only end of a band. *not "
+        "applicable*: the claim is about something outside of fullpipe. A value without an interval "
+        "comes from one seed; what one seed of a short run shows of a random path is weak evidence "
+        "(see Runs).", 100), ""]
+    lines += ["| document | " + " | ".join(VERDICTS) + " | items |", "|---|" + "---|" * 5]
+    total = dict.fromkeys(VERDICTS, 0)
+    for d in documents:
+        counts = dict.fromkeys(VERDICTS, 0)
+        for r in judged[d["key"]]:
+            counts[r["verdict"]] += 1
+        for v in VERDICTS:
+            total[v] += counts[v]
+        numbers = " | ".join(str(counts[v]) for v in VERDICTS)
+        lines.append(f"| {cell(d['title'])} | {numbers} | {sum(counts.values())} |")
+    numbers = " | ".join(f"**{total[v]}**" for v in VERDICTS)
+    lines += [f"| **all** | {numbers} | **{sum(total.values())}** |", ""]
+    lines += ["## Runs", "", "| scenario | settings | seeds | program |", "|---|---|---|---|"]
+    for name in sorted(program.used):
+        seeds = {len(c["seeds"]) for c in program.used[name]["cases"]}
+        mode = "quick" if program.is_quick(name) else "full"
+        count = "/".join(map(str, sorted(seeds)))
+        lines.append(f"| `{name}` | {mode} | {count} | {program.builds.get(name, '')[:8]} |")
+    lines += ["", *textwrap.wrap(
+        "program: the first digits of the SHA-256 of the fullpipe that ran, or the commit it was "
+        "built from. quick: the scenario's [quick] settings, much shorter and with fewer seeds.",
+        100)]
+    for d in documents:
+        lines += ["", f"## {d['title']}", "", *textwrap.wrap(d["source"], 100), ""]
+        lines += table(d, judged[d["key"]])
+    return "\n".join(lines) + "\n"
+
+
+ROW = re.compile(r"^\| `([^`]+)` \|.*\| \*\*([a-z ]+)\*\*[^|]*\|$")
+RUN = re.compile(r"^\| `([^`]+)` \| (quick|full) \|")
+
+
+def verdicts_on(text):
+    return {m[1]: m[2] for m in map(ROW.match, text.replace("\\|", "/").split("\n")) if m}
+
+
+def quick_on(text):
+    return {m[1] for m in map(RUN.match, text.split("\n")) if m and m[2] == "quick"}
+
+
+def compare(old, new):
+    """Differences of verdict between two pages, one per line."""
+    a, b = verdicts_on(old), verdicts_on(new)
+    out = [f"{i}: the page says `{a[i]}`, now `{b[i]}`" for i in a if i in b and a[i] != b[i]]
+    out += [f"{i}: not on the page, now `{b[i]}`" for i in b if i not in a]
+    out += [f"{i}: on the page, but no longer an item" for i in a if i not in b]
+    return out
+
+
+def find_program():
+    for name in ["release", "quick", "debug"]:
+        path = ROOT / "target" / name / "fullpipe"
+        if path.exists():
+            return path
+    raise Error("no fullpipe in target/: cargo build --release, or --fullpipe FILE")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--fullpipe", help="program [target/release, quick or debug]")
+    parser.add_argument("--cache", default=str(ROOT / "fullpipe-out" / "published"))
+    parser.add_argument("--nice", type=int, default=0)
+    parser.add_argument("--quick", nargs="*", metavar="NAME")
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--any-program", action="store_true")
+    parser.add_argument("--only", metavar="DOCUMENT")
+    parser.add_argument("--check", action="store_true")
+    args = parser.parse_args()
+    on_page = (ROOT / PAGE).read_text() if (ROOT / PAGE).exists() else ""
+    quick = quick_on(on_page) if args.check else set(args.quick or [])
+    if args.quick == []:
+        quick = "all"
+    path = os.path.abspath(args.fullpipe or find_program())
+    program = Program(path, args.cache, args.nice, quick,
+                      args.keep, args.any_program)
+    documents = load(ROOT / "published")
+    if args.only:
+        names = [d["key"] for d in documents]
+        documents = [d for d in documents if d["key"] == args.only]
+        if not documents:
+            raise Error(f"no document `{args.only}`; there are {', '.join(names)}")
+    judged = {d["key"]: [row(i, program) for i in d["item"]] for d in documents}
+    text = page(documents, judged, program)
+    if args.only:
+        print(text)
+        return 0
+    if args.check:
+        wrong = compare(on_page, text)
+        for line in wrong:
+            print(f"published: {line}", file=sys.stderr)
+        if not wrong and text != on_page:
+            print("published: verdicts hold, values moved inside their bands: write the page anew",
+                  file=sys.stderr)
+        return 1 if wrong else 0
+    (ROOT / PAGE).write_text(text)
+    for r in (r for d in documents for r in judged[d["key"]] if r["verdict"] == "not reproduced"):
+        print(f"{r['item']['id']}: {r['remark']} ({r['value']})", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Error as e:
+        print(f"published: {e}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Breaks bands, selectors and sentences of scripts/published.py and sees it fail.
+
+    scripts/published_test.py
+"""
+
+import copy
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import published  # noqa: E402
+
+RESULT = {
+    "scenario": "two-laws",
+    "cases": [
+        {"params": {"law": law}, "seeds": [1, 2], "metrics": {"jain": 1.0}, "traffic": [],
+         "flows": [{"name": "main", "goodput_mbps": rate, "goodput_mbps_ci95": [rate - 2, rate + 2],
+                    "var": {"a": {"max": 8.6}}, "climb_time_s": None}]}
+        for law, rate in [("reno", 80.0), ("highspeed", 100.0)]
+    ],
+}
+ITEM = {"id": "rate", "where": "page 1", "claim": "100 Mbit/s", "band": [95, 105],
+        "band_from": "printed digits",
+        "show": {"run": "two-laws", "case": {"law": "highspeed"}, "metric": "goodput_mbps"}}
+
+
+class Canned:
+    """A program that has run already."""
+
+    used = {"one-drop": RESULT}
+    builds = {}
+
+    def run(self, show):
+        return RESULT
+
+    def is_quick(self, name):
+        return True
+
+    def arguments(self, show):
+        return ["run", show["run"]]
+
+
+def verdict(**changes):
+    item = {**copy.deepcopy(ITEM), **changes}
+    return published.row(item, Canned())["verdict"]
+
+
+def shown(**changes):
+    return {**ITEM["show"], **changes}
+
+
+class Verdicts(unittest.TestCase):
+    def test_in_the_band(self):
+        self.assertEqual(verdict(), "reproduced")
+
+    def test_a_broken_band_is_noticed(self):
+        self.assertEqual(verdict(band=[101, 105]), "not reproduced")
+
+    def test_a_sentence_of_difference_changes_the_verdict(self):
+        self.assertEqual(verdict(difference="another host"), "with a stated difference")
+
+    def test_a_sentence_does_not_help_outside_the_band(self):
+        self.assertEqual(verdict(band=[120, 130], difference="so it is"), "not reproduced")
+
+    def test_the_closed_form_needs_a_sentence(self):
+        ideal = {"band": [120, 130], "ideal": [99, 101], "ideal_from": "window over RTT"}
+        self.assertEqual(verdict(**ideal, difference="live losses"), "with a stated difference")
+        with self.assertRaisesRegex(published.Error, "rate: .*`difference`"):
+            verdict(**ideal)
+
+    def test_an_interval_wider_than_twice_the_band_decides_nothing(self):
+        self.assertEqual(verdict(band=[99.5, 100.5]), "not reproduced")
+
+    def test_an_interval_past_the_only_end_of_a_band_decides_nothing(self):
+        self.assertEqual(verdict(band=[99, ""]), "not reproduced")
+        self.assertEqual(verdict(band=[97, ""]), "reproduced")
+
+    def test_an_undefined_value_is_not_reproduced(self):
+        self.assertEqual(verdict(show=shown(metric="climb_time_s")), "not reproduced")
+
+    def test_each_of_several_cases_counts(self):
+        both = shown(case={"law": ["reno", "highspeed"]})
+        self.assertEqual(verdict(show=both), "not reproduced")
+        self.assertEqual(verdict(show=both, band=[75, 105]), "reproduced")
+        self.assertEqual(verdict(show=both, band=[85, 95], take="mean"), "reproduced")
+
+    def test_ratio_and_difference_of_two_cases(self):
+        self.assertEqual(verdict(show=shown(over={"law": "reno"}), band=[1.2, 1.3]), "reproduced")
+        self.assertEqual(verdict(show=shown(less={"law": "reno"}), band=[15, 25]), "reproduced")
+
+    def test_cells_are_judged_one_by_one(self):
+        cells = [[100, {"law": "highspeed"}], [90, {"law": "reno"}]]
+        show = {"run": "two-laws", "metric": "goodput_mbps"}
+        self.assertEqual(verdict(show=show, cells=cells, within="5%"), "not reproduced")
+        self.assertEqual(verdict(show=show, cells=cells, within="12%"), "reproduced")
+
+    def test_what_cannot_be_shown(self):
+        bare = {k: ITEM[k] for k in ["id", "where", "claim"]}
+        row = published.row({**bare, "missing": "no blast"}, None)
+        self.assertEqual(row["verdict"], "not reproduced")
+        row = published.row({**bare, "not_applicable": "a disk"}, None)
+        self.assertEqual(row["verdict"], "not applicable")
+
+
+class Selectors(unittest.TestCase):
+    def test_a_case_that_does_not_exist_names_item_and_cases(self):
+        with self.assertRaisesRegex(published.Error, r"(?s)rate: .*cubic.*'reno'.*'highspeed'"):
+            verdict(show=shown(case={"law": "cubic"}))
+
+    def test_a_metric_that_does_not_exist(self):
+        with self.assertRaisesRegex(published.Error, "rate: no metric `goodput`"):
+            verdict(show=shown(metric="goodput"))
+
+    def test_a_flow_that_does_not_exist(self):
+        with self.assertRaisesRegex(published.Error, "no flow, traffic or link `cross`.*main"):
+            verdict(show=shown(of="cross"))
+
+
+class Forms(unittest.TestCase):
+    def load(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "a.toml").write_text('title = "A"\nsource = "B"\n' + text)
+            return published.load(folder)
+
+    def test_a_verdict_cannot_be_written(self):
+        with self.assertRaisesRegex(published.Error, "unknown key `verdict`"):
+            self.load('[[item]]\nid = "x"\nverdict = "reproduced"\n')
+
+    def test_a_band_needs_a_source(self):
+        with self.assertRaisesRegex(published.Error, "band_from"):
+            self.load('[[item]]\nid = "x"\nwhere = "a"\nclaim = "b"\nband = [1, 2]\n'
+                      'show = { run = "one-drop", metric = "jain" }\n')
+
+    def test_an_item_needs_a_way(self):
+        with self.assertRaisesRegex(published.Error, "needs one of show"):
+            self.load('[[item]]\nid = "x"\nwhere = "a"\nclaim = "b"\n')
+
+
+class Page(unittest.TestCase):
+    def text(self, **changes):
+        document = {"key": "a", "title": "A", "source": "B"}
+        rows = [published.row({**copy.deepcopy(ITEM), **changes}, Canned())]
+        return published.page([document], {"a": rows}, Canned())
+
+    def test_a_changed_verdict_is_found(self):
+        self.assertEqual(published.compare(self.text(), self.text()), [])
+        changed = published.compare(self.text(), self.text(band=[101, 105]))
+        self.assertEqual(changed, ["rate: the page says `reproduced`, now `not reproduced`"])
+
+    def test_items_that_come_and_go_are_found(self):
+        self.assertEqual(len(published.compare(self.text(), self.text(id="other"))), 2)
+
+    def test_settings_are_read_back(self):
+        self.assertEqual(published.quick_on(self.text()), {"one-drop"})
+
+
+if __name__ == "__main__":
+    unittest.main()
