@@ -79,7 +79,7 @@ DEFECTS = {
     "orphans": (
         "an undo orphans what was resent: no detector looks at it again",
         True,
-        ["every_hole_is_repaired_once_the_path_is_clean"],
+        [],
         [
             (
                 SENDER + "scoreboard/lost.rs",
@@ -133,7 +133,7 @@ DEFECTS = {
     "no-retransmission-lost": (
         "RACK never looks at retransmissions",
         True,
-        ["every_hole_is_repaired_once_the_path_is_clean"],
+        [],
         [
             (
                 RECOVERY + "detect.rs",
