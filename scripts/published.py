@@ -114,7 +114,7 @@ class Program:
     def __init__(self, path, cache, nice, quick, keep=False, any_program=False):
         self.path, self.cache, self.nice, self.quick = path, pathlib.Path(cache), nice, quick
         self.keep, self.any_program = keep, any_program
-        self.known, self.used, self.builds = {}, {}, {}
+        self.known, self.used, self.builds, self.sets = {}, {}, {}, {}
 
     def is_quick(self, scenario):
         return self.quick == "all" or scenario in self.quick
@@ -141,6 +141,7 @@ class Program:
             self.known[text] = self.stored(slug, words)
         if show["run"] not in self.used:
             self.used[show["run"]] = self.known[text]
+        self.sets.setdefault(show["run"], set()).update(show.get("set", []))
         return self.known[text]
 
     def law(self, show):
@@ -494,7 +495,8 @@ def page(documents, judged, program):
         "Every number, table and figure claim of five documents, the command that shows it, the "
         "value seen with its 95 % interval over seeds, and a verdict. Written by "
         "`scripts/published.py` from `published/*.toml`: the verdicts are computed, the bands come "
-        "from the documents or from closed forms. No plot of the documents was available, only "
+        "from the documents or from closed forms, though earlier results were known when they were "
+        "chosen. No plot of the documents was available, only "
         "their text; figures are held against what the text says of them.", 100)
     lines += ["", *textwrap.wrap(
         "*reproduced*: each value lies in the band. *with a stated difference*: it lies in the "
@@ -520,6 +522,7 @@ def page(documents, judged, program):
     for name in sorted(program.used):
         seeds = {len(c["seeds"]) for c in program.used[name]["cases"]}
         mode = "quick" if program.is_quick(name) else "full"
+        mode += "".join(f", {s}" for s in sorted(program.sets.get(name, [])))
         count = "/".join(map(str, sorted(seeds)))
         lines.append(f"| `{name}` | {mode} | {count} | {program.builds.get(name, '')[:8]} |")
     lines += ["", *textwrap.wrap(
@@ -533,7 +536,7 @@ def page(documents, judged, program):
 
 
 ROW = re.compile(r"^\| `([^`]+)` \|.*\| \*\*([a-z ]+)\*\*[^|]*\|$")
-RUN = re.compile(r"^\| `([^`]+)` \| (quick|full) \|")
+RUN = re.compile(r"^\| `([^`]+)` \| (quick|full)[ ,|]")
 
 
 def verdicts_on(text):

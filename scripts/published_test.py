@@ -32,6 +32,7 @@ class Canned:
 
     used = {"one-drop": RESULT}
     builds = {}
+    sets = {}
 
     def run(self, show):
         return RESULT
