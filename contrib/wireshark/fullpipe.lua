@@ -113,7 +113,9 @@ local function check_data(tvb)
     if syn and flags >= 4 then return e.malformed, "a SYN with CWR or PUSH" end
     -- Above bit 48 of a short flow's numbers stands which flow of its number it is.
     local number = tvb(2, 2):uint() >= 0x8000 and tvb:range(14, 6) or tvb:range(12, 8)
-    if syn and number:uint64() ~= UInt64.new(0, 0) then return e.malformed, "a SYN with a number" end
+    if syn and number:uint64() > UInt64.new(1, 0) then
+        return e.malformed, "a SYN with a number above 1"
+    end
 end
 
 local function show_numbered(tvb, tree, field)

@@ -12,10 +12,11 @@
 //!
 //! let reno = StackSpec::parse("reno").unwrap();
 //! let at_100 = cycle(&reno, 100.0, &Conditions::default()).unwrap();
-//! assert_eq!((at_100.decrease, at_100.rounds.round()), (0.5, 50.0));
+//! assert_eq!(at_100.decrease, 0.5);
+//! assert!((at_100.rounds / 50.0 - 1.0).abs() < 0.02);
 //! // Mathis' 3/8 w^2 segments per loss, and a mean of 3/4 w.
 //! assert!((at_100.segments / 3750.0 - 1.0).abs() < 0.02);
-//! assert!((at_100.mean_window / 75.0 - 1.0).abs() < 0.01);
+//! assert!((at_100.mean_window / 75.0 - 1.0).abs() < 0.02);
 //! ```
 
 use fullpipe_units::{Span, Time};

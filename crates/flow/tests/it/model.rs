@@ -73,10 +73,13 @@ pub struct Pair {
     n: u64,
     window_end: u64,
     check: bool,
+    newreno: bool,
     /// A run with more events than this is a loop.
     most_events: u64,
     /// Fast retransmits that left although the window was full.
     beyond: u64,
+    /// Hole of the last partial ACK without SACK that did (RFC 6582 section 3.2 step 3).
+    partial: Option<u64>,
     pub sent: u64,
     /// Most segments that the sender's answer to one event put on the wire.
     pub longest_burst: u64,
@@ -100,7 +103,9 @@ impl Pair {
             Some(w) => w.max(cfg.window.initial as u64 + u64::from(cfg.recovery.tlp)),
             None => u64::MAX,
         };
+        let newreno = cfg.recovery.detector == Detector::NewReno;
         Self {
+            newreno,
             sender: Sender::new(cfg, spec.controller(setup), seed),
             receiver: Receiver::new(rcfg),
             weather,
@@ -113,6 +118,7 @@ impl Pair {
             check: true,
             most_events: 2_000_000,
             beyond: 0,
+            partial: None,
             sent: 0,
             longest_burst: 0,
         }
@@ -173,7 +179,10 @@ impl Pair {
                 if pipe >= window as u64 && !probe {
                     // The fast retransmit of each recovery (RFC 5681 section 3.2 step 3), and the
                     // retransmission of each timeout (RFC 6298 section 5.4).
-                    self.beyond += 1;
+                    let hole = self.newreno && segment.seq == self.sender.una();
+                    if !hole || self.partial.replace(segment.seq) == Some(segment.seq) {
+                        self.beyond += 1;
+                    }
                     let counts = self.sender.counts();
                     let allowed = counts.loss_events + counts.timeouts;
                     if !segment.retransmission || self.beyond > allowed {

@@ -276,15 +276,16 @@ fn flags_that_contradict_the_rest_do_not_get_in() {
     assert_eq!(data(0, 7, 24), Err(WireError::Malformed), "no payload");
     assert_eq!(data(1, 0, 24), Ok(()), "SYN");
     assert_eq!(data(3, 0, 24), Ok(()), "SYN again");
+    assert_eq!(data(1, 1, 24), Ok(()), "the handshake's last ACK");
     assert_eq!(
         data(1, 0, 25),
         Err(WireError::Malformed),
         "SYN with payload"
     );
     assert_eq!(
-        data(1, 1, 24),
+        data(1, 2, 24),
         Err(WireError::Malformed),
-        "SYN with a number"
+        "SYN with number 2"
     );
     assert_eq!(data(5, 0, 24), Err(WireError::Malformed), "SYN with CWR");
     assert_eq!(data(9, 0, 24), Err(WireError::Malformed), "SYN with PUSH");
