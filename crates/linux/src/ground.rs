@@ -161,6 +161,11 @@ mod tests {
             key == "main.stack" && what.contains("your own"),
             "{key} {what}"
         );
+        let (key, what) = refusal(|s| s.flows[0].stack = StackSpec::parse("bbr3").unwrap());
+        assert!(
+            key == "main.stack" && what.contains("the kernel has version 1"),
+            "{key} {what}"
+        );
         let (key, what) = refusal(|s| {
             let mut other = s.flows[0].clone();
             other.name = "other".to_owned();

@@ -242,6 +242,11 @@ pub fn common(
 fn module_of(f: &FlowSpec, own: Option<&str>) -> Result<String, LinuxError> {
     let stack = f.stack.to_string();
     let name = stack.strip_suffix("-linux").unwrap_or(&stack);
+    if stack == "bbr" {
+        let what = "`bbr` is version 3, the kernel has version 1";
+        let hint = format!("write `--set flow.{}.stack=bbr-linux`", f.name);
+        return Err(LinuxError::unable(f, "stack", what, hint));
+    }
     if MODULES.contains(&name) {
         return Ok(name.to_owned());
     }

@@ -85,6 +85,14 @@ impl<'a> TransportResolver<'a> {
             ends.sender.host.tso_segments = self.train(size, mss, findings);
         }
         self.acks(&mut ends, findings);
+        if !ends.sender.timestamps {
+            if t.paws == Some(true) {
+                let message = "there are no time stamps to check";
+                let hint = "leave out `paws`, or `timestamps = false`";
+                t.refuse(findings, &Transport::paws, message, hint);
+            }
+            ends.receiver.paws = false;
+        }
         let stack = t.stack.clone();
         if let Some(stack) = &stack {
             self.stack(stack, &mut ends, findings);

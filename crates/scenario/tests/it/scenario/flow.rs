@@ -263,6 +263,23 @@ fn windows_of_the_net100_path() {
     );
 }
 
+/// A receiver cannot check stamps that no segment carries, whatever the preset says.
+#[test]
+fn without_time_stamps_none_is_checked() {
+    let paws = |lines: &str| {
+        let text = format!("{SMALL}preset = \"linux\"\n{lines}");
+        read(&text).cases[0]
+            .run_spec(1)
+            .flows
+            .remove(0)
+            .receiver
+            .paws
+    };
+    assert!(paws(""));
+    assert!(!paws("timestamps = false\n"));
+    assert!(!paws("timestamps = false\npaws = false\n"));
+}
+
 #[test]
 fn buffers_and_losses() {
     let link = |lines: &str| {
