@@ -94,7 +94,7 @@ fn sender(to: &mut SenderConfig, from: &SenderConfig, field: &str) -> bool {
         "timers.probe_margin" => to.timers.probe_margin = from.timers.probe_margin,
         "pacing.rule" => to.pacing.rule = from.pacing.rule,
         "host.tso_autosize" => to.host.tso_autosize = from.host.tso_autosize,
-        "host.send_buffer" => to.host.send_buffer = from.host.send_buffer,
+        "host.refill" => to.host.refill = from.host.refill,
         _ => return false,
     }
     true

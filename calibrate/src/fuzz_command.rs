@@ -5,21 +5,13 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use fullpipe_calibrate::fuzz::{
     Class, Draft, Kernel, Log, Record, Search, Summary, Trial, again, corpus_dir, disagrees, draw,
     findings, least, line, read_corpus, search, trial,
 };
 
-#[derive(Clone, Copy, ValueEnum)]
-enum SummaryFormat {
-    /// For people
-    Table,
-    /// For pages: docs/search.md
-    Markdown,
-    /// For programs
-    Json,
-}
+use crate::Format;
 
 #[derive(Args)]
 pub struct FuzzArgs {
@@ -68,7 +60,7 @@ pub struct FuzzArgs {
     out: PathBuf,
     /// Form of the summary
     #[arg(long, value_enum, default_value = "table")]
-    format: SummaryFormat,
+    format: Format,
     /// Where there is no kernel: say why, and succeed
     #[arg(long)]
     optional: bool,
@@ -201,7 +193,7 @@ fn one(a: &FuzzArgs, seed: u64) -> Result<(), String> {
         return small(a, &record, &kernel);
     }
     match &result {
-        Trial::Compared(c) if !matches!(a.format, SummaryFormat::Json) => {
+        Trial::Compared(c) if matches!(a.format, Format::Table) => {
             println!("metric        flow        Linux    simulator      size    chance");
             for d in &c.differences {
                 println!(
@@ -219,9 +211,7 @@ fn one(a: &FuzzArgs, seed: u64) -> Result<(), String> {
                 println!("{broken}");
             }
         }
-        Trial::Refused { reason } if !matches!(a.format, SummaryFormat::Json) => {
-            println!("{reason}")
-        }
+        Trial::Refused { reason } if matches!(a.format, Format::Table) => println!("{reason}"),
         other => println!(
             "{}",
             serde_json::to_string_pretty(other).map_err(|e| e.to_string())?
@@ -238,9 +228,8 @@ fn once_more(records: &[Record], kernel: Option<&Kernel>) -> Vec<Record> {
 fn print(a: &FuzzArgs, records: &[Record]) -> Result<(), String> {
     let summary = Summary::of(records);
     match a.format {
-        SummaryFormat::Table => print!("{}", summary.table()),
-        SummaryFormat::Markdown => print!("{}", summary.markdown()),
-        SummaryFormat::Json => {
+        Format::Table => print!("{}", summary.table()),
+        Format::Json => {
             let text = serde_json::to_string_pretty(&summary);
             println!("{}", text.map_err(|e| e.to_string())?);
         }

@@ -311,13 +311,14 @@ pub struct HostConfig {
     ///
     /// Default: true; `2003`: false.
     pub small_queue: bool,
-    /// The application writes through a send buffer as Linux sizes it (`tcp_sndbuf_expand`), and
-    /// wakes when a third of it is free. The last segment of a write carries PSH, which the
-    /// receiver acknowledges at once; SACKed segments take room until the hole before them is
-    /// closed. False: the application is never late, and nothing is pushed.
+    /// The application refills the send buffer whenever this fraction of the largest window has
+    /// been acknowledged, and the last segment of a refill carries PSH, which the receiver
+    /// acknowledges at once. Above 0; `None`: no PSH.
     ///
-    /// Default: false; `linux`: true.
-    pub send_buffer: bool,
+    /// Linux: the buffer holds twice the window with 4 % to spare (`tcp_sndbuf_expand`) and wakes
+    /// the application when a third is free (`sk_stream_write_space`): 2.08 / 3.
+    /// Default: none; `linux`: 0.694.
+    pub refill: Option<f64>,
     /// Reaction to a segment that the interface queue refuses ("sendstall").
     ///
     /// Default: [`LocalDrop::React`].
@@ -521,7 +522,7 @@ impl SenderConfig {
                 tso_segments: 1,
                 tso_autosize: false,
                 small_queue: true,
-                send_buffer: false,
+                refill: None,
                 local_drop: LocalDrop::React,
             },
             artificial_loss: ArtificialLoss::default(),
@@ -596,7 +597,7 @@ impl SenderConfig {
                     ..modern.pacing
                 },
                 host: HostConfig {
-                    send_buffer: true,
+                    refill: Some(0.694),
                     tso_autosize: true,
                     ..modern.host
                 },

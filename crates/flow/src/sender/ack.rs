@@ -33,10 +33,6 @@ impl<C: Controller> Sender<C> {
         if ack.cum > self.board.nxt() || (ack.cum < una && ack.sacks.is_empty()) {
             return;
         }
-        if self.writes.is_due(una, self.budget.window()) {
-            // Since the ACK before: what that let out left first (`tcp_data_snd_check`).
-            self.write();
-        }
         self.timers.release_probe();
         let opening = Opening {
             una,

@@ -24,7 +24,6 @@ mod rate;
 mod recovery;
 mod rtt;
 mod scoreboard;
-mod send_buffer;
 mod small_queue;
 mod timeout;
 mod timers;
@@ -44,7 +43,7 @@ use crate::episode::{Episode, EpisodeKind};
 use crate::limit::{Chronograph, Limit, LimitTimes};
 use crate::segment::Segment;
 use artificial::Artificial;
-use budget::Budget;
+use budget::{Budget, Writes};
 use connection::Connection;
 use counts::Record;
 use ecn::Ecn;
@@ -56,7 +55,6 @@ use rate::Delivery;
 use recovery::Recovery;
 use rtt::RttUpdate;
 use scoreboard::Scoreboard;
-use send_buffer::{Need, SendBuffer};
 use small_queue::SmallQueue;
 use timers::Timers;
 use usage::Usage;
@@ -74,7 +72,7 @@ pub struct Sender<C = Stack> {
     limits: Limits,
     budget: Budget,
     pacer: Pacer,
-    writes: SendBuffer,
+    writes: Writes,
     usage: Usage,
     chronograph: Chronograph,
     timers: Timers,
@@ -113,14 +111,14 @@ impl<C: Controller> Sender<C> {
             recovery: Recovery::new(&cfg.recovery),
             timers: Timers::new(&cfg.timers),
             persist: Persist::new(),
-            limits: Limits::new(cfg.transfer, cfg.host.send_buffer),
+            limits: Limits::new(cfg.transfer),
             budget: Budget::new(cc.window() as u64, cfg.window.max),
             pacer: Pacer::new(
                 cfg.pacing.rule,
                 cfg.host.tso_segments,
                 cfg.pacing.gains.is_some() || cc.sets_rate(),
             ),
-            writes: SendBuffer::new(cfg.host.send_buffer, cfg.mss, cfg.header),
+            writes: Writes::new(cfg.host.refill),
             ecn: Ecn::new(cfg.ecn),
             usage: Usage::default(),
             chronograph: Chronograph::new(),
@@ -189,7 +187,6 @@ impl<C: Controller> Sender<C> {
         let ev = self.restart_event(now);
         self.cc.on_established(&ev);
         self.refresh_budget();
-        self.write();
     }
 
     fn restart_event(&self, now: Time) -> RestartEvent {
@@ -398,24 +395,6 @@ impl<C: Controller> Sender<C> {
             .pipe()
             .saturating_add(self.recovery.frto_quota(sent));
         self.budget.set(most.min(self.budget.window()));
-    }
-
-    /// The application writes what fits into its send buffer; true if that is something.
-    #[cold]
-    fn write(&mut self) -> bool {
-        if !self.writes.is_on() {
-            return false;
-        }
-        let before = self.limits.end();
-        let end = self.writes.write(Need {
-            una: self.board.una(),
-            app_end: self.limits.app_end(),
-            window: self.budget.window(),
-            // `bbr_sndbuf_expand`
-            windows: if self.cc.sets_rate() { 3 } else { 2 },
-        });
-        self.limits.write(end);
-        self.limits.end() > before
     }
 
     /// The window was what held the sender back, or not.

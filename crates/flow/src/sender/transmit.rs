@@ -267,7 +267,7 @@ impl<C: Controller> Sender<C> {
         self.arm_probe(now, true);
         let mut segment = self.segment(now, seq, false);
         segment.cwr = cwr;
-        segment.push = self.writes.takes(seq);
+        segment.push = self.writes.push(seq, self.budget.peak());
         segment
     }
 
@@ -347,9 +347,6 @@ impl<C: Controller> Sender<C> {
 
     /// The window allows more, but nothing new may be sent.
     fn poll_exhausted(&mut self, now: Time, pipe: u64) -> Option<Segment> {
-        if self.write() && self.board.nxt() < self.limits.end() {
-            return self.poll_every_limit(now);
-        }
         if self.board.nxt() >= self.limits.app_end() {
             self.delivery.app_limited(pipe);
         }
