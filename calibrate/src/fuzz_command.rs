@@ -5,13 +5,21 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use fullpipe_calibrate::fuzz::{
     Class, Draft, Kernel, Log, Record, Search, Summary, Trial, again, corpus_dir, disagrees, draw,
     findings, least, line, read_corpus, search, trial,
 };
 
-use crate::Format;
+#[derive(Clone, Copy, ValueEnum)]
+enum SummaryFormat {
+    /// For people
+    Table,
+    /// For pages: docs/search.md
+    Markdown,
+    /// For programs
+    Json,
+}
 
 #[derive(Args)]
 pub struct FuzzArgs {
@@ -60,7 +68,7 @@ pub struct FuzzArgs {
     out: PathBuf,
     /// Form of the summary
     #[arg(long, value_enum, default_value = "table")]
-    format: Format,
+    format: SummaryFormat,
     /// Where there is no kernel: say why, and succeed
     #[arg(long)]
     optional: bool,
@@ -193,7 +201,7 @@ fn one(a: &FuzzArgs, seed: u64) -> Result<(), String> {
         return small(a, &record, &kernel);
     }
     match &result {
-        Trial::Compared(c) if matches!(a.format, Format::Table) => {
+        Trial::Compared(c) if !matches!(a.format, SummaryFormat::Json) => {
             println!("metric        flow        Linux    simulator      size    chance");
             for d in &c.differences {
                 println!(
@@ -211,7 +219,9 @@ fn one(a: &FuzzArgs, seed: u64) -> Result<(), String> {
                 println!("{broken}");
             }
         }
-        Trial::Refused { reason } if matches!(a.format, Format::Table) => println!("{reason}"),
+        Trial::Refused { reason } if !matches!(a.format, SummaryFormat::Json) => {
+            println!("{reason}")
+        }
         other => println!(
             "{}",
             serde_json::to_string_pretty(other).map_err(|e| e.to_string())?
@@ -228,8 +238,9 @@ fn once_more(records: &[Record], kernel: Option<&Kernel>) -> Vec<Record> {
 fn print(a: &FuzzArgs, records: &[Record]) -> Result<(), String> {
     let summary = Summary::of(records);
     match a.format {
-        Format::Table => print!("{}", summary.table()),
-        Format::Json => {
+        SummaryFormat::Table => print!("{}", summary.table()),
+        SummaryFormat::Markdown => print!("{}", summary.markdown()),
+        SummaryFormat::Json => {
             let text = serde_json::to_string_pretty(&summary);
             println!("{}", text.map_err(|e| e.to_string())?);
         }

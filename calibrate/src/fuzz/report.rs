@@ -129,6 +129,59 @@ impl Summary {
         }
     }
 
+    /// For pages: a table of the classes, one of the disagreements, and the refusals.
+    pub fn markdown(&self) -> String {
+        let mut t = String::new();
+        let _ = writeln!(
+            t,
+            "| class | on both grounds | agree | within chance | disagree | share |\n\
+             |---|---:|---:|---:|---:|---:|"
+        );
+        for row in &self.classes {
+            let class = row.class.map_or_else(|| "all".to_owned(), Class::name);
+            let _ = writeln!(
+                t,
+                "| {class} | {} | {} | {} | {} | {:.1} % |",
+                row.tried,
+                row.agree,
+                row.chance,
+                row.disagree,
+                row.share() * 100.0
+            );
+        }
+        if !self.groups.is_empty() {
+            let _ = writeln!(
+                t,
+                "\n| class | stack | metric | scenarios | Linux | simulator | difference | seed |\n\
+                 |---|---|---|---:|---:|---:|---:|---:|"
+            );
+        }
+        for g in &self.groups {
+            let _ = writeln!(
+                t,
+                "| {} | {} | {} | {} | {:.4} | {:.4} | {:+.1} % | {} |",
+                g.class.name(),
+                g.stack,
+                g.metric.name(),
+                g.count,
+                g.worst.linux,
+                g.worst.sim,
+                g.worst.size * 100.0,
+                g.seed
+            );
+        }
+        if !self.refused.is_empty() {
+            let _ = writeln!(t, "\n| refused | draws |\n|---|---:|");
+        }
+        for (reason, count) in &self.refused {
+            let _ = writeln!(t, "| {reason} | {count} |");
+        }
+        for (seed, what) in &self.faults {
+            let _ = writeln!(t, "\nFault, seed {seed}: {what}");
+        }
+        t
+    }
+
     /// For people.
     pub fn table(&self) -> String {
         let mut t = String::new();
@@ -178,5 +231,74 @@ impl Summary {
             let _ = writeln!(t, "\nfault, seed {seed}: {what}");
         }
         t
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::run::{FlowSeen, Seen};
+    use super::super::trial::Compared;
+    use super::*;
+
+    fn record(seed: u64, verdict: Verdict) -> Record {
+        let flow = FlowSeen {
+            goodput: 9.0,
+            rtt: 40.0,
+            rtt_min: 40.0,
+            completion: None,
+            sent: 1,
+            retransmits: 0,
+            dropped: 0,
+            duplicates: 0,
+            events: 0,
+            timeouts: 0,
+            undone: 0,
+            cwnd: 1.0,
+            cwnd_max: 1.0,
+        };
+        let seen = Seen { flows: vec![flow] };
+        let difference = Difference {
+            metric: Metric::Goodput,
+            flow: 0,
+            linux: 8.0,
+            sim: 9.0,
+            size: 0.125,
+            chance: 0.01,
+            verdict,
+        };
+        Record {
+            seed,
+            class: Class::Outage,
+            stack: "reno-linux".to_owned(),
+            scenario: String::new(),
+            kernel: String::new(),
+            trial: Trial::Compared(Compared {
+                verdict,
+                differences: vec![difference],
+                broken: Vec::new(),
+                linux: vec![seen.clone()],
+                sim: seen,
+            }),
+        }
+    }
+
+    #[test]
+    fn the_page_counts_verdicts_and_shows_disagreements() {
+        let mut records = vec![
+            record(1, Verdict::Agrees),
+            record(2, Verdict::Chance),
+            record(3, Verdict::Disagrees),
+        ];
+        records[0].trial = Trial::Refused {
+            reason: "no".to_owned(),
+        };
+        let page = Summary::of(&records).markdown();
+        assert!(
+            page.contains("| outage | 2 | 0 | 1 | 1 | 50.0 % |"),
+            "{page}"
+        );
+        let group = "| outage | reno-linux | goodput | 1 | 8.0000 | 9.0000 | +12.5 % | 3 |";
+        assert!(page.contains(group), "{page}");
+        assert!(page.contains("| no | 1 |"), "{page}");
     }
 }

@@ -201,7 +201,7 @@ const KEYS: &[(&str, &str)] = &[
     ("sender.timers.head_restarts_rto", "head_restarts_timer"),
     ("sender.pacing.rule", "pacer"),
     ("sender.pacing.initial", "stack"),
-    ("sender.host.send_buffer", "push"),
+    ("sender.host.refill", "push"),
     ("sender.host.tso_segments", "tso"),
     ("sender.host.tso_autosize", "tso_autosize"),
 ];

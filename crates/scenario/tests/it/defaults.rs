@@ -192,6 +192,7 @@ fn meaning(text: &str) -> Result<String, String> {
     let scenario = Scenario::parse(text, "test.toml", &Overrides::default());
     let mut scenario = scenario.map_err(|error| error.to_string())?;
     scenario.text.clear();
+    scenario.places = fullpipe_scenario::Places::default();
     // A key that changes nothing may draw one.
     scenario.warnings.clear();
     Ok(format!("{scenario:#?}"))
