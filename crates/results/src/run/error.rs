@@ -38,9 +38,9 @@ pub enum RunError {
     #[error("{place}ground `{ground}` cannot run case {case} ({params}): {what}")]
     Unable {
         /// File, line, key and value, each with a colon behind it; empty where no key is to blame.
-        place: String,
+        place: Box<str>,
         /// Name of the ground.
-        ground: String,
+        ground: Box<str>,
         /// Index of the case.
         case: usize,
         /// Matrix parameters of the case.

@@ -196,8 +196,8 @@ impl Work<'_> {
                     place.to_string()
                 });
                 RunError::Unable {
-                    place: place.unwrap_or_default(),
-                    ground: self.ground.name().to_owned(),
+                    place: place.unwrap_or_default().into(),
+                    ground: self.ground.name().into(),
                     case,
                     params,
                     what,
