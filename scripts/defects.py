@@ -6,17 +6,20 @@
     scripts/defects.py --check             do they apply? builds nothing
     scripts/defects.py --markdown docs/mutants.md
                                            the page's last section, of what was tried
+    scripts/defects.py --search fullpipe-out/fuzz
+                                           what the scenarios of a search notice, for docs/search.md
 
 Three things are to notice: the literal references of `crates/flow/tests/literal` (histories and
 seconds until the first difference, its minimisation included), the properties of
 `crates/scenario/tests/it/recovery/properties.rs`, and the tests of single cases beside them.
 
 Works on a copy of the crates; the working tree is not touched. Exit status: 0 if every defect was
-noticed by all that it names, within a minute by the references; 1 if not, or if one does not apply;
-2 if the tests fail without any defect.
+noticed by all that it names, within a minute by the references, or with --search if all were tried;
+1 if not, or if one does not apply; 2 if the tests fail without any defect.
 """
 
 import argparse
+import json
 import os
 import pathlib
 import re
@@ -29,6 +32,8 @@ import mutants
 
 ROOT = mutants.ROOT
 CRATES = ["units", "cc", "flow", "host", "run", "metrics", "sim", "scenario"]
+# What `fullpipe-calibrate fuzz --again` is made of beside these.
+SEARCH = ["crates/fingerprint", "crates/linux", "calibrate"]
 RECOVERY = "crates/flow/src/sender/recovery/"
 SENDER = "crates/flow/src/sender/"
 SECONDS = 60  # within which the references are to find a defect of the sender
@@ -238,12 +243,14 @@ def main():
     args = parse_arguments()
     work = pathlib.Path(args.scratch)
     chosen = {n: d for n, d in DEFECTS.items() if not args.only or n in args.only}
-    copy_workspace(work)
+    copy_workspace(work, SEARCH if args.search else [])
     stale = [(n, e) for n, d in chosen.items() for e in d[3] if mutants.locate(work, e[0], e[1], "") is None]
     for name, (file, text, _) in stale:
         print(f"{name} does not apply: {file}: {text}")
     if args.check or stale:
         return 1 if stale else 0
+    if args.search:
+        return search(work, pathlib.Path(args.search), chosen)
     found = notice(work, args, "100000")
     if found != (None, []):
         print("the tests fail without a defect:", found, file=sys.stderr)
@@ -273,25 +280,58 @@ def parse_arguments():
     parser.add_argument("--cases", default="5", help="PROPERTY_CASES")
     parser.add_argument("--histories", default="1000000", help="most histories for the references")
     parser.add_argument("--markdown", help="write the page's section to this file")
+    parser.add_argument("--search", metavar="DIR", help="`--out` of a search: what its scenarios notice")
     parser.add_argument("--check", action="store_true", help="only check that every defect applies; builds nothing")
     return parser.parse_args()
 
 
-def copy_workspace(work):
-    mutants.copy_workspace(work, [f"crates/{c}" for c in CRATES])
+def copy_workspace(work, more=()):
+    mutants.copy_workspace(work, [f"crates/{c}" for c in CRATES] + list(more))
     # Built into the crate `scenario`.
     shutil.copytree(ROOT / "scenarios", work / "scenarios", dirs_exist_ok=True)
 
 
+def search(work, log, chosen):
+    """Prints what the scenarios of a search's log notice of each defect."""
+    sound = verdicts(work, log)
+    close = [seed for seed, verdict in sound.items() if verdict in ("agrees", "chance")]
+    print(f"{len(close)} of {len(sound)} scenarios agree or are within chance")
+    print("\n| defect | found first | found by |\n|---|---|---:|")
+    for what, _, _, edits in chosen.values():
+        now = edited(work, edits, lambda: verdicts(work, log))
+        found = [i for i, seed in enumerate(sound, 1) if seed in close and now[seed] == "disagrees"]
+        first = f"by scenario {found[0]:,}" if found else "not"
+        print(f"| {what} | {first} | {len(found):,} |", flush=True)
+    return 0
+
+
+def verdicts(work, log):
+    """Verdict of today's simulator by seed, in the order of the seeds."""
+    env = {**os.environ, "CARGO_TARGET_DIR": str(work / "target")}
+    judged = work / "target" / "search"
+    judged.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(log / "fuzz.jsonl", judged / "fuzz.jsonl")
+    cargo = ["cargo", "run", "-q", "--profile", "quick", "-p", "fullpipe-calibrate", "--"]
+    run(work, env, [*cargo, "fuzz", "--again", "--out", str(judged)], True)
+    lines = [json.loads(line) for line in (judged / "fuzz.jsonl").read_text().splitlines()]
+    last = {line["seed"]: line["verdict"] for line in lines if "verdict" in line}
+    return dict(sorted(last.items()))
+
+
 def with_defect(work, args, edits):
-    """What notices the edits; the files are put back."""
+    """What notices the edits."""
+    return edited(work, edits, lambda: notice(work, args))
+
+
+def edited(work, edits, action):
+    """What `action` returns with the edits in the files, which are put back."""
     kept = {}
     try:
         for file, text, replacement in edits:
             path, source, match = mutants.locate(work, file, text, "")
             kept.setdefault(path, source)
             path.write_text(source[: match.start()] + replacement + source[match.end() :])
-        return notice(work, args)
+        return action()
     finally:
         for path, source in kept.items():
             path.write_text(source)
