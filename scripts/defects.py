@@ -36,6 +36,7 @@ CRATES = ["units", "cc", "flow", "host", "run", "metrics", "sim", "scenario"]
 SEARCH = ["crates/fingerprint", "crates/linux", "calibrate"]
 RECOVERY = "crates/flow/src/sender/recovery/"
 SENDER = "crates/flow/src/sender/"
+CLOSE = ("agrees", "chance")  # a panic has no verdict
 SECONDS = 60  # within which the references are to find a defect of the sender
 
 # name: (what, literal, properties that have to fail, [(file, text, replacement), ...]). `literal`:
@@ -294,12 +295,12 @@ def copy_workspace(work, more=()):
 def search(work, log, chosen):
     """Prints what the scenarios of a search's log notice of each defect."""
     sound = verdicts(work, log)
-    close = [seed for seed, verdict in sound.items() if verdict in ("agrees", "chance")]
+    close = {seed for seed, verdict in sound.items() if verdict in CLOSE}
     print(f"{len(close)} of {len(sound)} scenarios agree or are within chance")
     print("\n| defect | found first | found by |\n|---|---|---:|")
     for what, _, _, edits in chosen.values():
         now = edited(work, edits, lambda: verdicts(work, log))
-        found = [i for i, seed in enumerate(sound, 1) if seed in close and now[seed] == "disagrees"]
+        found = [i for i, seed in enumerate(sound, 1) if seed in close and now.get(seed) not in CLOSE]
         first = f"by scenario {found[0]:,}" if found else "not"
         print(f"| {what} | {first} | {len(found):,} |", flush=True)
     return 0
