@@ -405,7 +405,7 @@ impl<O> FlowSender<O> {
             flow: self.flow,
             totals,
             offered: self.offered,
-            record: recorder.finish(end),
+            record: recorder.finish(end, &self.sender),
             started: self.started,
             completed: self.completed,
         })

@@ -113,29 +113,24 @@ fn of_case(case: &CaseView<'_>) -> Values {
     })
 }
 
-/// Last and largest value of everything that the controllers of the streams report.
+/// Last and largest value of everything that the controllers of the streams reported.
 fn variables(members: &[FlowOutcome], values: &mut Values) {
     let mut names: Vec<&'static str> = members
         .iter()
-        .flat_map(|f| f.series.variables.iter().map(|(name, _)| *name))
+        .flat_map(|f| f.variables.iter().map(|(name, _)| *name))
         .collect();
     names.sort_unstable();
     names.dedup();
     for name in names {
-        let columns = || {
+        let reported = || {
             members
                 .iter()
-                .flat_map(|f| &f.series.variables)
-                .filter(|(n, _)| *n == name)
-                .map(|(_, c)| c)
+                .flat_map(|f| &f.variables)
+                .filter(|(n, extent)| *n == name && extent.last.is_finite())
+                .map(|(_, extent)| extent)
         };
-        let reported = |c: &Vec<f64>| c.iter().rev().copied().find(|v| v.is_finite());
-        let last: Vec<f64> = columns().filter_map(reported).collect();
-        let max = columns()
-            .flatten()
-            .copied()
-            .filter(|v| v.is_finite())
-            .reduce(f64::max);
+        let last: Vec<f64> = reported().map(|extent| extent.last).collect();
+        let max = reported().map(|extent| extent.max).reduce(f64::max);
         values.insert(format!("var.{name}.last"), mean(&last));
         values.insert(format!("var.{name}.max"), max);
     }

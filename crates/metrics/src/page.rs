@@ -60,8 +60,9 @@ Words used below:
 - congestion event: a reduction for a loss, a mark or a local stall, or a timeout; at most one per window;
 - round: packet-timed, from the ACK of the first segment sent after the previous round's end to the next such ACK;
 - full rate: `min(capacity, window_cap * packet / base_rtt)`, with headers; `base_rtt` is the round-trip propagation delay;
-- `cwnd` against time is read from the rounds (one row per RTT) and from the time series, whichever shows a crossing
-  earlier; between two rows it is taken as linear.
+- `cwnd` against time is read from the rounds (one row per RTT), from the congestion events, and from the moment at which
+  it reaches its cap (ground `linux`: the next round); in between it is taken as linear. No metric depends on
+  `measure.trace`.
 ";
 
 const PAGE_VARIABLES: &str = "
@@ -70,7 +71,7 @@ const PAGE_VARIABLES: &str = "
 Last and largest value of a variable that the controller reports (`var.w_max.last`, `var.w_gamma.max`).
 
 - unit: the variable's
-- formula: over the rows of the time series in which it was reported
+- formula: as reported at the begin of each round, at each congestion event and at the end
 - several streams: mean of the last values, largest of the largest
 - source: the law's or start-up's file
 ";

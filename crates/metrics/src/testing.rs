@@ -45,6 +45,8 @@ pub fn flow(name: &str) -> FlowOutcome {
         arrived_per_interval: Vec::new(),
         rounds: Vec::new(),
         episodes: Vec::new(),
+        at_cap: Vec::new(),
+        variables: Vec::new(),
         series: Series::default(),
         completed: None,
         started: Time::ZERO,

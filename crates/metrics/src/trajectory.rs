@@ -1,8 +1,10 @@
 //! The window of a flow over time, and when it reaches a value.
 //!
-//! It is read from the rounds (a row per RTT) and from the time series (extremes kept), merged in
-//! time order, so a crossing is found at the resolution of the finer of the two.
+//! It is read from the rounds (a row per RTT), the windows before and after each episode, and the
+//! moments at which the window reached its clamp, in the order of time. All of these are recorded
+//! whether there is a time series or not, so that no metric depends on how much of a trace is kept.
 
+use fullpipe_flow::EpisodeKind;
 use fullpipe_run::FlowOutcome;
 use fullpipe_units::Time;
 
@@ -15,21 +17,31 @@ pub(super) struct Point {
     pub(super) high: f64,
 }
 
-/// Rounds and series, merged by time.
+impl Point {
+    fn of(at: Time, window: f64) -> Self {
+        Self {
+            at,
+            last: window,
+            low: window,
+            high: window,
+        }
+    }
+}
+
+/// Episodes, rounds and arrivals at the clamp, merged by time.
 pub(super) fn trajectory(flow: &FlowOutcome) -> Vec<Point> {
-    let rows = flow.series.rows.iter().map(|r| Point {
-        at: r.time,
-        last: r.cwnd,
-        low: r.cwnd_min,
-        high: r.cwnd_max,
+    let episodes = flow.episodes.iter().map(|e| match e.kind {
+        EpisodeKind::Undo => Point::of(e.at, e.after),
+        // The reduction itself may take a round (RFC 9937): the next round shows it.
+        _ => Point::of(e.at, e.before),
     });
-    let rounds = flow.rounds.iter().map(|r| Point {
-        at: r.start,
-        last: r.cwnd,
-        low: r.cwnd,
-        high: r.cwnd,
-    });
-    let mut points: Vec<Point> = rows.chain(rounds).collect();
+    let rounds = flow.rounds.iter().map(|r| Point::of(r.start, r.cwnd));
+    let at_cap = flow
+        .at_cap
+        .iter()
+        .map(|(at, window)| Point::of(*at, *window));
+    // Sorting keeps the order of equals: a round that begins with an episode follows it.
+    let mut points: Vec<Point> = episodes.chain(rounds).chain(at_cap).collect();
     points.sort_by_key(|p| p.at);
     points
 }

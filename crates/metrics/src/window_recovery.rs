@@ -385,25 +385,34 @@ mod tests {
         assert_eq!(climb_time(&group("a", 0..1), &f), None);
     }
 
+    /// A window at its clamp is at it since it got there, not since the next round; and one that a
+    /// loss cut in the middle of a round was back if it was back then.
     #[test]
-    fn the_series_sharpens_the_rounds_and_keeps_its_extremes() {
+    fn clamp_and_episodes_sharpen_the_rounds() {
         let mut f = one_drop(500.0, 1.0);
-        // A decimated row: the window touched 1000 between 30 and 31 s.
-        let row = |at, cwnd, cwnd_min, cwnd_max| TraceRow {
-            time: Time::from_secs_f64(at),
-            cwnd,
-            cwnd_min,
-            cwnd_max,
-            ..TraceRow::default()
+        f.at_cap = vec![(Time::from_secs_f64(0.85), 1000.0)];
+        close(climb_time(&capped(1000.0), &f), 0.85, 1e-9);
+        // A second loss at 1000 segments between 30.0 and 30.1 s.
+        f.episodes.push(loss(30.05, 1000.0, 500.0));
+        let v = all(&capped(1000.0), &[f.clone()]);
+        close(v["reopen_time_s"], 28.0, 1e-9);
+        f.episodes[1] = Episode {
+            kind: EpisodeKind::Undo,
+            ..loss(30.05, 500.0, 1000.0)
         };
-        f.series.rows = vec![
-            row(2.07, 500.0, 500.0, 1000.0),
-            row(30.0, 778.0, 500.0, 778.0),
-            row(31.0, 788.0, 778.0, 1000.0),
-        ];
-        let v = all(&capped(1000.0), &[f]);
-        let got = v["reopen_time_s"].unwrap();
-        assert!((27.9..=28.95).contains(&got), "{got}");
+        let v = all(&capped(1000.0), &[f.clone()]);
+        close(v["reopen_time_s"], 28.0, 1e-9);
+        // The trace says nothing.
+        f.series.rows.push(TraceRow {
+            time: Time::from_secs_f64(5.0),
+            cwnd_max: 1000.0,
+            ..TraceRow::default()
+        });
+        close(
+            all(&capped(1000.0), &[f])["reopen_time_s"],
+            v["reopen_time_s"].unwrap(),
+            0.0,
+        );
     }
 
     #[test]

@@ -180,6 +180,10 @@ pub struct FlowOutcome {
     pub rounds: Vec<Round>,
     /// Every reduction, timeout and undo.
     pub episodes: Vec<Episode>,
+    /// Every time the window reached its clamp, and the window then, segments.
+    pub at_cap: Vec<(Time, f64)>,
+    /// What the controller's own variables were, whatever the series holds.
+    pub variables: Vec<(&'static str, Extent)>,
     /// Time series, decimated or full.
     pub series: Series,
     /// Time at which the last segment of a finite transfer was acknowledged.
@@ -209,6 +213,8 @@ impl FlowOutcome {
             arrived_per_interval: arrivals.arrived,
             rounds: sender.rounds,
             episodes: sender.episodes,
+            at_cap: sender.at_cap,
+            variables: sender.variables,
             series: sender.series,
             completed,
             started,
@@ -225,6 +231,35 @@ pub struct Round {
     pub delivered: u64,
     /// Window at its start, segments.
     pub cwnd: f64,
+}
+
+/// What a variable of a controller was at the begin of each round, at each episode and at the end;
+/// NaN where it was never reported.
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Extent {
+    /// The latest value.
+    pub last: f64,
+    /// The largest one.
+    pub max: f64,
+}
+
+impl Default for Extent {
+    fn default() -> Self {
+        Self {
+            last: f64::NAN,
+            max: f64::NAN,
+        }
+    }
+}
+
+impl Extent {
+    /// One more value.
+    pub fn take(&mut self, value: f64) {
+        if value.is_finite() {
+            self.last = value;
+            self.max = self.max.max(value);
+        }
+    }
 }
 
 /// A flow's time series.

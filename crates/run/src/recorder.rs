@@ -6,7 +6,7 @@ use fullpipe_flow::{Episode, EpisodeKind, ReceiverCounts, Sender, TraceSink};
 use fullpipe_units::{Span, Time};
 
 use crate::histogram::Histogram;
-use crate::outcome::{Round, Series};
+use crate::outcome::{Extent, Round, Series};
 use crate::rows::{Between, Stream};
 use crate::spec::Trace;
 
@@ -23,6 +23,11 @@ pub struct SenderRecord {
     pub rounds: Vec<Round>,
     /// Every reduction, timeout and undo.
     pub episodes: Vec<Episode>,
+    /// Every time the window reached its clamp, and the window then, segments.
+    pub at_cap: Vec<(Time, f64)>,
+    /// What the controller's own variables were, whatever the series holds.
+    #[serde(with = "crate::travel")]
+    pub variables: Vec<(&'static str, Extent)>,
     /// Time series, decimated or full.
     pub series: Series,
 }
@@ -50,7 +55,9 @@ pub struct SenderRecorder {
     round_step: u64,
     most: usize,
     rounds: Vec<Round>,
+    variables: Vec<(&'static str, Extent)>,
     episodes: Vec<Episode>,
+    at_cap: Vec<(Time, f64)>,
     window_from: Time,
     /// Mean window of the measured part up to the completion.
     window_mean: Option<f64>,
@@ -74,7 +81,9 @@ impl SenderRecorder {
             round: 0,
             round_step: 1,
             most: usize::MAX,
+            variables: Vec::new(),
             episodes: Vec::new(),
+            at_cap: Vec::new(),
             window_area: 0.0,
             window_since: start,
             window_from: start,
@@ -160,9 +169,8 @@ impl SenderRecorder {
         let w = sender.cwnd();
         self.window_area += self.window * (now - self.window_since).as_nanos() as f64;
         self.window_since = now;
-        let at_cap = w >= self.cap && self.window < self.cap;
-        if at_cap && self.step != Span::MAX && self.episodes.len() < self.most {
-            self.next_row = now;
+        if w >= self.cap && self.window < self.cap {
+            self.note_cap(now, w);
         }
         self.window = w;
         if w > self.window_max {
@@ -172,7 +180,7 @@ impl SenderRecorder {
         if sender.round() != self.round {
             self.round = sender.round();
             if self.round.is_multiple_of(self.round_step) {
-                self.note_round(now, sender.delivered());
+                self.note_round(now, sender);
             }
         }
         if sender.has_log() {
@@ -189,16 +197,45 @@ impl SenderRecorder {
         }
     }
 
+    #[cold]
+    fn note_cap(&mut self, now: Time, window: f64) {
+        if self.at_cap.len() < self.most {
+            self.at_cap.push((now, window));
+        }
+        if self.step != Span::MAX && self.episodes.len() < self.most {
+            self.next_row = now;
+        }
+    }
+
     #[inline]
-    fn note_round(&mut self, now: Time, delivered: u64) {
+    fn note_round(&mut self, now: Time, sender: &Sender<Stack>) {
         self.rounds.push(Round {
             start: now,
-            delivered,
+            delivered: sender.delivered(),
             cwnd: self.window,
         });
+        self.note_variables(sender);
         if self.rounds.len() > self.most {
             self.thin_rounds();
         }
+    }
+
+    fn note_variables(&mut self, sender: &Sender<Stack>) {
+        let (known, mut i) = (&mut self.variables, 0);
+        sender.controller().report(&mut |name, value| {
+            // A controller reports in one order, but not always everything.
+            let here = known.get(i).is_some_and(|(n, _)| *n == name);
+            let at = match here.then_some(i) {
+                None => known.iter().position(|(n, _)| *n == name),
+                found => found,
+            };
+            let at = at.unwrap_or_else(|| {
+                known.push((name, Extent::default()));
+                known.len() - 1
+            });
+            known[at].1.take(value);
+            i = at + 1;
+        });
     }
 
     #[cold]
@@ -227,6 +264,7 @@ impl SenderRecorder {
                 self.episodes.push(e);
             }
         }
+        self.note_variables(sender);
         if self.step != Span::MAX && self.episodes.len() < self.most {
             // An episode is always on the record, whatever the decimation.
             self.next_row = now;
@@ -264,7 +302,8 @@ impl SenderRecorder {
     }
 
     /// The run ends: hands over what is remembered, the columns squared.
-    pub fn finish(&mut self, end: Time) -> SenderRecord {
+    pub fn finish(&mut self, end: Time, sender: &Sender<Stack>) -> SenderRecord {
+        self.note_variables(sender);
         let rows = self.series.rows.len();
         for (_, column) in &mut self.series.variables {
             column.resize(rows, f64::NAN);
@@ -275,6 +314,8 @@ impl SenderRecorder {
             cwnd_max: self.window_max,
             rounds: std::mem::take(&mut self.rounds),
             episodes: std::mem::take(&mut self.episodes),
+            at_cap: std::mem::take(&mut self.at_cap),
+            variables: std::mem::take(&mut self.variables),
             series: std::mem::take(&mut self.series),
         }
     }

@@ -175,6 +175,6 @@ mod tests {
         assert_eq!((row.phase, row.timeouts), (Phase::Loss, 1));
         assert_eq!(row.cwnd_max, 10.0, "the window before");
         assert_eq!(row.ack_delay, Span::from_millis(7));
-        assert!(recorder.finish(expiry).series.rows.is_empty());
+        assert!(recorder.finish(expiry, &sender).series.rows.is_empty());
     }
 }

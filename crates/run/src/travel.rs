@@ -1,23 +1,26 @@
-//! Columns whose names live as long as the program, as they travel between hosts.
+//! Columns, or values, whose names live as long as the program, as they travel between hosts.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-type Columns = Vec<(&'static str, Vec<f64>)>;
-
 /// Names that may come from elsewhere in the life of a program, and characters of each: a name is
 /// never given back.
 const MOST_NAMES: usize = 256;
 const LONGEST_NAME: usize = 64;
 
-pub fn serialize<S: Serializer>(columns: &Columns, serializer: S) -> Result<S::Ok, S::Error> {
+pub fn serialize<S: Serializer, T: Serialize>(
+    columns: &[(&'static str, T)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     columns.serialize(serializer)
 }
 
-pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Columns, D::Error> {
-    let columns: Vec<(String, Vec<f64>)> = Vec::deserialize(deserializer)?;
+pub fn deserialize<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Vec<(&'static str, T)>, D::Error> {
+    let columns: Vec<(String, T)> = Vec::deserialize(deserializer)?;
     columns
         .into_iter()
         .map(|(name, column)| match lasting(&name) {

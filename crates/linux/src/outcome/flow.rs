@@ -2,7 +2,8 @@
 
 use fullpipe_flow::{Limit, LimitTimes};
 use fullpipe_run::{
-    ArrivalRecord, FlowOutcome, FlowSpec, FlowTotals, Histogram, Round, RunSpec, SenderRecord,
+    ArrivalRecord, Extent, FlowOutcome, FlowSpec, FlowTotals, Histogram, Round, RunSpec,
+    SenderRecord,
 };
 use fullpipe_units::{Span, Time};
 
@@ -88,7 +89,10 @@ impl Flow {
 
     pub(super) fn finish(mut self, f: &FlowSpec, spec: &RunSpec) -> FlowOutcome {
         let series = &mut self.record.series;
-        for (_, column) in &mut series.variables {
+        for (name, column) in &mut series.variables {
+            let mut extent = Extent::default();
+            column.iter().for_each(|value| extent.take(*value));
+            self.record.variables.push((*name, extent));
             column.resize(series.rows.len(), f64::NAN);
         }
         let timing = (f.started(spec.seed), self.completed);

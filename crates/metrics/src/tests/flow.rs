@@ -1,6 +1,7 @@
 //! Metrics of a flow.
 
 use fullpipe_flow::{Limit, LimitTimes};
+use fullpipe_run::Extent;
 use fullpipe_units::{Span, Time};
 
 use crate::testing::{flow, flow_values, group, outcome};
@@ -102,11 +103,18 @@ fn streams_are_summed_and_their_rtt_samples_pooled() {
 }
 
 #[test]
-fn variables_skip_rows_without_a_report() {
+fn variables_skip_what_was_not_reported() {
     let mut f = flow("a");
-    f.series.variables = vec![
-        ("w_max", vec![f64::NAN, 3.0, 5.0, 4.0, f64::NAN]),
-        ("k", vec![f64::NAN; 5]),
+    let extent = |values: &[f64]| {
+        let mut extent = Extent::default();
+        for value in values {
+            extent.take(*value);
+        }
+        extent
+    };
+    f.variables = vec![
+        ("w_max", extent(&[f64::NAN, 3.0, 5.0, 4.0, f64::NAN])),
+        ("k", extent(&[f64::NAN; 5])),
     ];
     let o = outcome(vec![f], 10, 0, 1);
     let v = flow_values(&group("a", 0..1), &o);

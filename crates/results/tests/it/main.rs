@@ -13,3 +13,4 @@ mod resume;
 mod small;
 mod store;
 mod store_support;
+mod trace_setting;
