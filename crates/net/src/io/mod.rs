@@ -24,6 +24,7 @@ pub use clock::Clock;
 pub use inbox::{Datagram, Inbox};
 pub use outbox::{Flushed, Outbox};
 pub use quinn_udp::EcnCodepoint as Ecn;
+pub(crate) use socket::may_be_icmp;
 pub use socket::{Granted, IoConfig, Mode, Socket, has_segmentation};
 pub use waiter::{Ready, Stop, WaitStrategy, Waiter, pin};
 

@@ -12,7 +12,7 @@ use quinn_udp::EcnCodepoint;
 use rustix::io::Errno;
 
 use super::Socket;
-use super::socket::{Offload, is_answer_of_the_network};
+use super::socket::{Offload, is_answer_of_the_network, may_be_icmp};
 
 use offload::{is_about_offload, run, singles};
 use singles::Addresses;
@@ -114,6 +114,8 @@ impl Outbox {
         let mut sent = 0;
         // Answers of the network fail one call each.
         let mut wait = 8;
+        // The one that the system refused last without a word of the network.
+        let mut doubted = None;
         // Before this one datagrams leave one by one.
         let mut alone = self.next;
         while self.next < self.items.len() {
@@ -172,6 +174,18 @@ impl Outbox {
                     }
                     alone = self.next + group;
                 }
+                // An ICMP message says so of an earlier datagram, or the system of this one: then
+                // it says so again. ICMP is a hint, and never ends anything.
+                Err(e) if may_be_icmp(&e) => match port.drain_errors() {
+                    0 if doubted == Some(self.next) => return Err(e),
+                    0 => doubted = Some(self.next),
+                    _ if wait > 0 => wait -= 1,
+                    // Somebody sends them faster than we ask: what leaves later is not lost.
+                    _ => {
+                        sent += self.len();
+                        break;
+                    }
+                },
                 Err(e) => return Err(e),
             }
         }

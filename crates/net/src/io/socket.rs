@@ -323,7 +323,7 @@ impl Socket {
             match self.state.recv((&self.udp).into(), buffers, meta) {
                 Ok(n) => return Ok(n),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(0),
-                Err(e) if is_answer_of_the_network(&e) => {
+                Err(e) if may_be_icmp(&e) => {
                     if self.drain_errors() == 0 {
                         self.unreachable.fetch_add(1, Ordering::Relaxed);
                     }
@@ -363,7 +363,7 @@ const SHORT: usize = 128;
 
 /// Whether this error is one of the network, which may pass: it tells of an earlier datagram, or
 /// that there is no way at the moment.
-pub(super) fn is_answer_of_the_network(e: &io::Error) -> bool {
+pub(in crate::io) fn is_answer_of_the_network(e: &io::Error) -> bool {
     matches!(
         e.kind(),
         ErrorKind::ConnectionRefused
@@ -371,6 +371,26 @@ pub(super) fn is_answer_of_the_network(e: &io::Error) -> bool {
             | ErrorKind::NetworkUnreachable
             | ErrorKind::NetworkDown
     )
+}
+
+/// Whether an ICMP message, which anybody can forge who knows two addresses and ports, may have
+/// raised this error on the socket: those of `icmp_err_convert` (Linux, net/ipv4/icmp.c) and
+/// `icmpv6_err_convert` (net/ipv6/icmp.c). Some of them may also be about the very call.
+pub(crate) fn may_be_icmp(e: &io::Error) -> bool {
+    let raw = e.raw_os_error().map(Errno::from_raw);
+    is_answer_of_the_network(e)
+        || matches!(
+            raw,
+            Some(
+                Errno::EMSGSIZE
+                    | Errno::EACCES
+                    | Errno::EPROTO
+                    | Errno::ENOPROTOOPT
+                    | Errno::EOPNOTSUPP
+                    | Errno::EHOSTDOWN
+                    | Errno::ENONET
+            )
+        )
 }
 
 /// Where datagrams arrive is known; saying so with each would cost time and room.

@@ -234,7 +234,7 @@ fn without_offload_datagrams_leave_one_by_one() {
 
 #[test]
 fn a_run_too_long_for_the_interface_is_tried_datagram_by_datagram() {
-    let port = Fake::new(64, 0, &[Errno::MSGSIZE, Errno::MSGSIZE]);
+    let port = Fake::new(64, 0, &[Errno::MSGSIZE; 3]);
     let mut outbox = filled(&[1500, 1500, 100, 100, 100]);
     assert!(outbox.flush_to(&port).is_err());
     outbox.skip();
@@ -257,4 +257,63 @@ fn an_error_leaves_its_datagram_at_the_front() {
     assert_eq!(taken_back(&mut outbox), [1]);
     outbox.skip();
     assert!(outbox.is_empty());
+}
+
+/// "Fragmentation needed" and the like, forged or not, tell of an earlier datagram: the present one
+/// leaves. What the system itself refuses it refuses again.
+#[test]
+fn icmp_ends_nothing() {
+    for error in [
+        Errno::MSGSIZE,
+        Errno::ACCESS,
+        Errno::PROTO,
+        Errno::NOPROTOOPT,
+    ] {
+        for answers in [0, 1] {
+            let port = Once::new(error, answers);
+            let sent = filled(&[100, 200]).flush_to(&port).unwrap();
+            assert_eq!((sent.sent, sent.refused), (2, 0), "{error:?}");
+        }
+        let always = Fake::new(1, 0, &[error, error]);
+        let raised = filled(&[100]).flush_to(&always).unwrap_err();
+        assert_eq!(Errno::from_io_error(&raised), Some(error));
+    }
+}
+
+/// Raises an error once, and then takes everything.
+struct Once {
+    error: Cell<Option<Errno>>,
+    answers: Cell<u64>,
+}
+
+impl Once {
+    fn new(error: Errno, answers: u64) -> Self {
+        Self {
+            error: Cell::new(Some(error)),
+            answers: Cell::new(answers),
+        }
+    }
+}
+
+impl Port for Once {
+    fn offload(&self) -> Offload {
+        Offload::NONE
+    }
+
+    fn send_segments(&self, _: &Item, _: &[u8]) -> io::Result<()> {
+        unreachable!("no offload")
+    }
+
+    fn send_singles(&self, _: &mut Addresses, items: &[Item], _: &[u8]) -> io::Result<usize> {
+        match self.error.take() {
+            Some(error) => Err(error.into()),
+            None => Ok(items.len()),
+        }
+    }
+
+    fn give_up_segments(&self) {}
+
+    fn drain_errors(&self) -> u64 {
+        self.answers.take()
+    }
 }
