@@ -36,6 +36,13 @@ pub trait Sink: Send {
         Ok(None)
     }
 
+    /// Bytes of segment `seq`, where that is known before it comes: a datagram that brings another
+    /// number of them was damaged on the way, and is dropped whole.
+    fn length(&self, seq: u64) -> Option<usize> {
+        let _ = seq;
+        None
+    }
+
     /// Takes a segment that arrived for the first time.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ use super::numbers::{Incarnation, SHORT};
 use super::outlet;
 use super::port::Mark;
 use super::state::State;
+use crate::payload::Sink;
 use crate::wire::{AckDatagram, CrossDatagram, DataDatagram, Header, Kind};
 
 impl State<'_, '_> {
@@ -74,7 +75,11 @@ impl State<'_, '_> {
         let receiver = self.host.receivers.get_mut(slot as usize)?;
         let sink = self.wires.contents.sinks.get_mut(slot as usize);
         let mut sink = sink.and_then(|sink| sink.as_deref_mut());
-        if !receiver.inlet.fits(&segment, bytes.len(), sink.is_some()) {
+        if !receiver.inlet.fits(
+            &segment,
+            bytes.len(),
+            sink.as_deref().map(|s| s as &dyn Sink),
+        ) {
             return None;
         }
         let bounded = match super::hooks::room(&mut sink, receiver) {

@@ -9,6 +9,7 @@ use super::numbers::Incarnation;
 use super::port::Mark;
 use super::room::Room;
 use crate::live::LiveFlow;
+use crate::payload::Sink;
 use crate::wire::{AckDatagram, DataDatagram, SessionId};
 
 /// Segments ahead of the one expected that are taken in at most, if the receiver's window has no
@@ -63,11 +64,18 @@ impl Inlet {
         }
     }
 
-    /// A datagram of `len` bytes is as long as one of this flow; a short one may be the last of
-    /// data that ends there.
+    /// A datagram of `len` bytes is as long as this segment of the flow. Where data ends somewhere
+    /// (`sink`) a short one may be the last of them; where the sink does not know its length, any.
     #[inline]
-    pub fn fits(&self, segment: &Segment, len: usize, ends: bool) -> bool {
-        segment.syn || len == self.size || (ends && len < self.size)
+    pub fn fits(&self, segment: &Segment, len: usize, sink: Option<&dyn Sink>) -> bool {
+        if segment.syn {
+            return true;
+        }
+        match sink.map(|sink| sink.length(segment.seq)) {
+            None => len == self.size,
+            Some(None) => len <= self.size,
+            Some(Some(payload)) => payload > 0 && len == DataDatagram::LEN + payload,
+        }
     }
 
     /// Bytes that the sink of the data could do with.
