@@ -68,6 +68,7 @@ local f = {
         [1] = "authentication failed", [2] = "the handshake took too long", [3] = "this handshake was used before",
         [4] = "busy", [5] = "busy for this address", [6] = "not in the server's version", [7] = "the request is too long",
         [8] = "shutting down", [9] = "no encryption without a key", [10] = "encrypted tests only",
+        [11] = "too many sessions opened",
     }),
     reason_number = ProtoField.uint32("fullpipe.reason.number", "Number of the reason", base.DEC),
     body = ProtoField.bytes("fullpipe.body", "Message"),
@@ -240,7 +241,7 @@ local function handshake(total, fields)
                 end
             end
             local reason = kind == 4 and tvb:range(HEADER + 16, 1):uint()
-            if reason and (reason < 1 or reason > 10) then return e.malformed, "an unknown reason" end
+            if reason and (reason < 1 or reason > 11) then return e.malformed, "an unknown reason" end
         end,
         show = function(tvb, tree, pinfo)
             tree:add(f.flags, tvb:range(1, 1))

@@ -18,6 +18,7 @@ use super::control_port::{ControlChannel, ControlPort, Early, Traffic};
 use super::exchange::{CONTROL_BYTES, exchange, open, send};
 use super::request::{Options, Request};
 use super::seal::{End, Seal};
+use super::server_session::FETCHING;
 use super::{Key, Sealed, Secrets};
 use crate::content::{Answer, Question};
 use crate::endpoint::{self, Hooks, Plan, Port, Side, UdpPort};
@@ -49,6 +50,9 @@ impl Peer {
         }
     }
 }
+
+/// How long a server may take to answer what it can answer at once.
+pub const ANSWER: Span = Span::from_secs(30);
 
 /// A session whose request was granted.
 #[derive(Debug)]
@@ -117,7 +121,9 @@ impl Client {
             early: Early::new(),
             is_over: false,
         };
-        let decision = client.converse(interrupt, |session| session.decision().cloned())?;
+        let decision = client.converse((ANSWER, "the request"), interrupt, |session| {
+            session.decision().cloned()
+        })?;
         client.grant = decision.map_err(SessionError::Refused)?;
         Ok(client)
     }
@@ -142,7 +148,11 @@ impl Client {
         interrupt: &AtomicBool,
     ) -> Result<Answer, SessionError> {
         self.session.ask(self.clock.now(), question);
-        self.converse(interrupt, ClientSession::take_answer)
+        self.converse(
+            (ANSWER, "a question"),
+            interrupt,
+            ClientSession::take_answer,
+        )
     }
 
     /// Says goodbye.
@@ -150,7 +160,8 @@ impl Client {
         self.session.close(self.clock.now());
         self.is_over = true;
         // Whether the server hears it does not matter.
-        let _ = self.converse(&AtomicBool::new(false), |session| {
+        let wait = (ANSWER, "goodbye");
+        let _ = self.converse(wait, &AtomicBool::new(false), |session| {
             session.is_closed().then_some(())
         });
     }
@@ -170,10 +181,10 @@ impl Client {
         let begun = |session: &mut ClientSession| {
             (session.progress().is_some() || session.ended().is_some()).then_some(())
         };
-        self.converse(interrupt, begun)?;
+        self.converse((ANSWER, "start"), interrupt, begun)?;
         let near = self.run_near(spec, options, hooks, interrupt)?;
         self.session.stop(self.clock.now());
-        let ended = self.converse(interrupt, |session| session.ended())?;
+        let ended = self.converse((ANSWER, "stop"), interrupt, |session| session.ended())?;
         let report = self.fetch(&ended, interrupt)?;
         if let Some(error) = report.error {
             return Err(SessionError::Far(shown(&error)));
@@ -193,7 +204,7 @@ impl Client {
         self.session.start(self.clock.now());
         let begun = |session: &mut ClientSession| session.progress().map(|_| ());
         self.is_over = true;
-        self.converse(&AtomicBool::new(false), begun)
+        self.converse((ANSWER, "start"), &AtomicBool::new(false), begun)
     }
 
     fn run_near(
@@ -254,16 +265,20 @@ impl Client {
 
     fn fetch(&mut self, ended: &Ended, interrupt: &AtomicBool) -> Result<Report, SessionError> {
         self.session.fetch(self.clock.now(), ended)?;
-        let bytes = self.converse(interrupt, ClientSession::result)??;
+        let wait = (FETCHING, "the question for its result");
+        let bytes = self.converse(wait, interrupt, ClientSession::result)??;
         postcard::from_bytes(&bytes).map_err(|e| SessionError::Misfit(e.to_string()))
     }
 
-    /// Talks until `done` has an answer.
+    /// Talks until `done` has an answer, for so long at most: a server that says something else
+    /// all the time is one that says nothing.
     fn converse<T>(
         &mut self,
+        (patience, what): (Span, &'static str),
         interrupt: &AtomicBool,
         mut done: impl FnMut(&mut ClientSession) -> Option<T>,
     ) -> Result<T, SessionError> {
+        let deadline = self.clock.now() + patience;
         loop {
             if let Some(done) = done(&mut self.session) {
                 return Ok(done);
@@ -274,6 +289,9 @@ impl Client {
             let now = self.clock.now();
             if self.session.is_silent(now) {
                 return Err(SessionError::Vanished);
+            }
+            if now >= deadline {
+                return Err(SessionError::Stuck(patience, what));
             }
             let (peer, clock) = (self.peer, self.clock);
             exchange(

@@ -4,7 +4,7 @@
 //! back has received it, so the address is its own. The secret is replaced every minute; a cookie
 //! is good for twenty seconds and for one session.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 use fullpipe_units::{Span, Time};
@@ -21,7 +21,10 @@ pub const LIFE: Span = Span::from_secs(20);
 pub const ROTATION: Span = Span::from_secs(60);
 
 /// Most cookies that are remembered as used.
-pub const MOST_USED: usize = 4096;
+pub const MOST_USED: usize = 65_536;
+
+/// Most of them that one host may use within their life; it cannot lock out the others.
+pub const MOST_OF_HOST: u32 = 512;
 
 /// A cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +47,10 @@ pub struct CookieJar {
     before: Option<[u8; 32]>,
     fresh: Box<dyn FnMut() -> [u8; 32] + Send>,
     used: HashSet<[u8; 32]>,
-    /// The same, oldest first, with the time after which they are of no use anyway.
-    order: VecDeque<(Time, [u8; 32])>,
+    /// The same, oldest first, with the time after which they are of no use anyway, and the host.
+    order: VecDeque<(Time, [u8; 32], u128)>,
+    /// How many of them each host used.
+    hosts: HashMap<u128, u32>,
 }
 
 impl CookieJar {
@@ -58,6 +63,7 @@ impl CookieJar {
             fresh,
             used: HashSet::new(),
             order: VecDeque::new(),
+            hosts: HashMap::new(),
         }
     }
 
@@ -107,18 +113,21 @@ impl CookieJar {
         }
     }
 
-    /// Marks a cookie that [`CookieJar::check`] found good as used. False if no more can be
-    /// remembered, and then it must not be used.
+    /// Marks a cookie that [`CookieJar::check`] found good as used by `from`. False if no more can
+    /// be remembered, of this host or at all, and then it must not be used.
     #[must_use]
-    pub fn spend(&mut self, now: Time, cookie: &Cookie) -> bool {
+    pub fn spend(&mut self, now: Time, from: SocketAddr, cookie: &Cookie) -> bool {
         self.forget(now);
-        if self.order.len() >= MOST_USED {
+        let host = host(from);
+        let of_host = self.hosts.get(&host).copied().unwrap_or(0);
+        if self.order.len() >= MOST_USED || of_host >= MOST_OF_HOST {
             return false;
         }
         let (_, tag) = parts(cookie);
         if self.used.insert(*tag.as_bytes()) {
             let until = now + LIFE + Span::from_secs(1);
-            self.order.push_back((until, *tag.as_bytes()));
+            self.order.push_back((until, *tag.as_bytes(), host));
+            self.hosts.insert(host, of_host + 1);
         }
         true
     }
@@ -129,10 +138,16 @@ impl CookieJar {
     }
 
     fn forget(&mut self, now: Time) {
-        while let Some((until, tag)) = self.order.front()
+        while let Some((until, tag, host)) = self.order.front()
             && *until < now
         {
             self.used.remove(tag);
+            if let Some(count) = self.hosts.get_mut(host) {
+                *count -= 1;
+                if *count == 0 {
+                    self.hosts.remove(host);
+                }
+            }
             self.order.pop_front();
         }
     }
@@ -172,6 +187,15 @@ fn tag(secret: &[u8; 32], second: u32, from: SocketAddr, nonce: &Nonce) -> blake
         .update(&from.port().to_be_bytes())
         .update(&nonce.0)
         .finalize()
+}
+
+/// Whom a limit per peer counts as one: an IPv4 address, or the 64 bits that name a network in
+/// IPv6.
+pub(super) fn host(peer: SocketAddr) -> u128 {
+    match peer.ip().to_canonical() {
+        IpAddr::V4(ip) => u128::from(ip.to_bits()),
+        IpAddr::V6(ip) => ip.to_bits() >> 64 << 64,
+    }
 }
 
 fn second(now: Time) -> u32 {
@@ -256,27 +280,52 @@ mod tests {
 
     #[test]
     fn a_cookie_is_used_once_and_memory_is_bounded() {
-        let here = address("192.0.2.1:1000");
+        // Each network of IPv6 may use its share.
+        let here = |n: usize| {
+            let network = (n as u32 / MOST_OF_HOST) as u16;
+            SocketAddr::from(([0x2001, 0xdb8, 0, network, 0, 0, 0, 1], 1000))
+        };
         let mut jar = jar();
         let mint = |jar: &mut CookieJar, t: u64, n: usize| {
             let mut nonce = Nonce([0; 16]);
             nonce.0[..8].copy_from_slice(&n.to_be_bytes());
-            (nonce, jar.mint(at(t), here, &nonce))
+            (nonce, jar.mint(at(t), here(n), &nonce))
         };
         let (nonce, cookie) = mint(&mut jar, 0, 0);
-        assert!(jar.spend(at(0), &cookie));
+        assert!(jar.spend(at(0), here(0), &cookie));
         let used = Err(CookieError::Used);
-        assert_eq!(jar.check(at(20_900), here, &nonce, &cookie), used);
+        assert_eq!(jar.check(at(20_900), here(0), &nonce, &cookie), used);
         for n in 1..MOST_USED {
             let (_, cookie) = mint(&mut jar, 1, n);
-            assert!(jar.spend(at(1), &cookie));
+            assert!(jar.spend(at(1), here(n), &cookie), "{n}");
         }
         let (nonce, more) = mint(&mut jar, 2, MOST_USED);
-        assert!(!jar.spend(at(2), &more), "full");
+        assert!(!jar.spend(at(2), here(MOST_USED), &more), "full");
         assert_eq!(jar.remembered(), MOST_USED);
-        assert_eq!(jar.check(at(2), here, &nonce, &more), Ok(()));
+        assert_eq!(jar.check(at(2), here(MOST_USED), &nonce, &more), Ok(()));
         let (_, later) = mint(&mut jar, 30_000, 1);
-        assert!(jar.spend(at(30_000), &later), "old ones are forgotten");
-        assert_eq!((jar.remembered(), jar.used.len()), (1, 1));
+        assert!(
+            jar.spend(at(30_000), here(1), &later),
+            "old ones are forgotten"
+        );
+        assert_eq!(
+            (jar.remembered(), jar.used.len(), jar.hosts.len()),
+            (1, 1, 1)
+        );
+    }
+
+    #[test]
+    fn one_host_does_not_lock_out_another() {
+        let mut jar = jar();
+        let (greedy, other) = (address("192.0.2.1:1000"), address("192.0.2.2:1000"));
+        let mut open = |from: SocketAddr, n: u32| {
+            let mut nonce = Nonce([0; 16]);
+            nonce.0[..4].copy_from_slice(&n.to_be_bytes());
+            let cookie = jar.mint(at(0), from, &nonce);
+            jar.spend(at(0), from, &cookie)
+        };
+        assert!((0..MOST_OF_HOST).all(|n| open(greedy, n)));
+        assert!(!open(greedy, MOST_OF_HOST));
+        assert!(open(other, 0));
     }
 }

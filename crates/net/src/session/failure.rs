@@ -3,6 +3,8 @@
 use std::io;
 use std::net::SocketAddr;
 
+use fullpipe_units::Span;
+
 use super::handshake::HandshakeError;
 use super::pull::PullError;
 use super::request::RequestError;
@@ -32,6 +34,9 @@ pub enum SessionError {
     /// Nothing is heard of the server any more.
     #[error("the server has not been heard of for 10 seconds")]
     Vanished,
+    /// The server is there, and does not come to the point.
+    #[error("the server answers, but not within {0}, to {1}")]
+    Stuck(Span, &'static str),
     /// The result of the far side.
     #[error(transparent)]
     Result(#[from] PullError),

@@ -140,7 +140,7 @@ impl Gate {
         opened: &Opened,
         session: SessionId,
     ) -> Option<(Vec<u8>, Secrets)> {
-        if !self.jar.spend(now, &opened.open.cookie) {
+        if !self.jar.spend(now, opened.from, &opened.open.cookie) {
             return None;
         }
         let accept = opened.open.accept(&self.key, session);

@@ -26,6 +26,8 @@ pub struct Handshake {
     retry: Span,
     give_up: Time,
     restarts: u32,
+    /// Somebody accepted without proof: damaged on the way, or a forger.
+    unproven: bool,
     fresh: Box<dyn FnMut() -> [u8; 16] + Send>,
 }
 
@@ -39,7 +41,7 @@ pub enum HandshakeError {
     /// The server says no.
     #[error("{0}")]
     Refused(Reason),
-    /// Somebody accepts who does not have the key.
+    /// All who accepted could not prove that they have the key.
     #[error("the server cannot prove that it has the key")]
     Impostor,
 }
@@ -49,7 +51,7 @@ impl HandshakeError {
     pub fn is_busy(&self) -> bool {
         matches!(
             self,
-            Self::Refused(Reason::Busy(_) | Reason::BusyForPeer(_))
+            Self::Refused(Reason::Busy(_) | Reason::BusyForPeer(_) | Reason::Hurried(_))
         )
     }
 }
@@ -72,6 +74,7 @@ impl Handshake {
             retry: FIRST_RETRY,
             give_up: now + patience,
             restarts: 0,
+            unproven: false,
             fresh,
         }
     }
@@ -82,7 +85,10 @@ impl Handshake {
     /// [`HandshakeError::NoAnswer`] after the patience is over.
     pub fn poll(&mut self, now: Time) -> Result<Option<Vec<u8>>, HandshakeError> {
         if now >= self.give_up {
-            return Err(HandshakeError::NoAnswer);
+            return Err(match self.unproven {
+                true => HandshakeError::Impostor,
+                false => HandshakeError::NoAnswer,
+            });
         }
         if now < self.due {
             return Ok(None);
@@ -136,7 +142,11 @@ impl Handshake {
                 let secrets = open.secrets(&self.key, session);
                 Ok(Some((secrets, (**open).clone())))
             }
-            Ok(None) => Err(HandshakeError::Impostor),
+            // The right one may follow: one damaged bit, or one forger, ends nothing.
+            Ok(None) => {
+                self.unproven = true;
+                Ok(None)
+            }
             Err(_) => Ok(None),
         }
     }

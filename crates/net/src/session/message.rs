@@ -97,6 +97,10 @@ pub enum Reason {
     /// It runs encrypted tests only.
     #[error("the server takes encrypted tests only")]
     Unencrypted = 10,
+    /// The address opens sessions faster than the server remembers them; how many it may within
+    /// the life of a cookie.
+    #[error("this address opened {0} sessions within 20 seconds, the most that the server takes")]
+    Hurried(u32) = 11,
 }
 
 impl Reason {
@@ -112,6 +116,7 @@ impl Reason {
             Self::Stopping => (8, 0),
             Self::Keyless => (9, 0),
             Self::Unencrypted => (10, 0),
+            Self::Hurried(n) => (11, n),
         }
     }
 
@@ -127,6 +132,7 @@ impl Reason {
             8 => Self::Stopping,
             9 => Self::Keyless,
             10 => Self::Unencrypted,
+            11 => Self::Hurried(number),
             _ => return None,
         })
     }

@@ -23,7 +23,7 @@ use nix::sys::socket::{
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 
 use super::cleanup::Cleanup;
-use super::cookie::CookieJar;
+use super::cookie::{CookieJar, MOST_OF_HOST, host};
 use super::event::Event;
 use super::gate::{Gate, GateCounts, GateOutput, Opened};
 use super::limits::Limits;
@@ -32,7 +32,7 @@ use super::message::{ENCRYPT, Open, Reason, TestKind};
 use super::session_thread::{self, Session};
 use super::{Key, entropy};
 use crate::content::Allowed;
-use crate::io::{Clock, Stop};
+use crate::io::{Clock, Stop, may_be_icmp};
 use crate::wire::SessionId;
 
 /// What a server is to be.
@@ -291,8 +291,8 @@ impl Server {
         if self.live.len() >= self.limits.max_tests as usize {
             return Err(busy);
         }
-        let host = host(opened.from);
-        let same = self.live.iter().filter(|h| self::host(h.peer) == host);
+        let here = host(opened.from);
+        let same = self.live.iter().filter(|h| host(h.peer) == here);
         if same.count() >= self.limits.max_tests_per_peer as usize {
             return Err(Reason::BusyForPeer(self.limits.max_tests_per_peer));
         }
@@ -300,7 +300,8 @@ impl Server {
         let here = SocketAddr::new(ip, self.local.port());
         let session = self.fresh_session().ok_or(busy)?;
         let (udp, caught) = connected(here, opened.from).map_err(|_| busy)?;
-        let accepted = self.gate.accept(now, opened, session).ok_or(busy)?;
+        let accepted = self.gate.accept(now, opened, session);
+        let accepted = accepted.ok_or(Reason::Hurried(MOST_OF_HOST))?;
         self.tests += 1;
         let (accept, secrets) = accepted;
         let shut: Arc<AtomicBool> = Arc::default();
@@ -408,15 +409,6 @@ impl Server {
     }
 }
 
-/// Whom a limit per peer counts as one: an IPv4 address, or the 64 bits that name a network in
-/// IPv6.
-fn host(peer: SocketAddr) -> u128 {
-    match peer.ip().to_canonical() {
-        IpAddr::V4(ip) => u128::from(ip.to_bits()),
-        IpAddr::V6(ip) => ip.to_bits() >> 64 << 64,
-    }
-}
-
 /// The secret after `last`: random bytes mixed with it, so that it stays a secret even if there are
 /// none this time.
 fn secret_after<E>(last: &[u8; 32], entropy: impl FnOnce(&mut [u8]) -> Result<(), E>) -> [u8; 32] {
@@ -430,13 +422,7 @@ fn secret_after<E>(last: &[u8; 32], entropy: impl FnOnce(&mut [u8]) -> Result<()
 }
 
 fn transient(e: &io::Error) -> bool {
-    matches!(
-        e.kind(),
-        ErrorKind::ConnectionRefused
-            | ErrorKind::HostUnreachable
-            | ErrorKind::NetworkUnreachable
-            | ErrorKind::Interrupted
-    )
+    e.kind() == ErrorKind::Interrupted || may_be_icmp(e)
 }
 
 /// A socket that shares its port with others of this process.

@@ -60,10 +60,10 @@ pub struct ServerSession {
     progress: Progress,
     allowed: Allowed,
     memory: Memory,
+    /// Payload of the flows, once granted. Dropped before the share: its threads end first.
+    content: Option<content::Job>,
     /// Memory reserved for this session, once granted.
     share: Option<Share>,
-    /// Payload of the flows, once granted.
-    content: Option<content::Job>,
 }
 
 #[derive(Debug)]
@@ -189,7 +189,7 @@ impl ServerSession {
             Stage::Granted(job) if job.options.content.is_file() => {
                 silent > SILENCE || lasting > AGREEING
             }
-            Stage::Granted(_) => lasting > PATIENCE,
+            Stage::Granted(_) => silent > SILENCE || lasting > PATIENCE,
             // Its client says goodbye, as a rule.
             Stage::Refused(_) => lasting > PONDERING,
             Stage::Running(_) => false,

@@ -211,8 +211,12 @@ fn an_impostor_is_found_out_and_a_stranger_ignored() {
     assert!(client.handle(at(0), &blind).unwrap().is_none());
     // On the path, without the key.
     let forged = open.accept(&key("b"), SessionId(3));
-    let result = client.handle(at(0), &forged).map(|_| ());
-    assert_eq!(result, Err(HandshakeError::Impostor));
+    assert!(client.handle(at(0), &forged).unwrap().is_none());
+    let late = at(3_600_000);
+    assert_eq!(client.poll(late).unwrap_err(), HandshakeError::Impostor);
+    // The right one still counts.
+    let right = open.accept(&key("a"), SessionId(3));
+    assert!(client.handle(at(0), &right).unwrap().is_some());
     let busy = message::refuse(&nonce, Reason::Busy(4));
     let result = client.handle(at(0), &busy).map(|_| ());
     assert_eq!(result, Err(HandshakeError::Refused(Reason::Busy(4))));
