@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fullpipe_net::content::Allowed;
-use fullpipe_net::file::Directory;
+use fullpipe_net::file::{Directory, Room};
 use fullpipe_net::io::Stop;
 use fullpipe_net::session::event::Event;
 use fullpipe_net::session::key::VARIABLE;
@@ -73,10 +73,15 @@ fn allowed(args: &Serve) -> Result<Allowed, Failure> {
     let Some(dir) = &args.files else {
         return Ok(Allowed::default());
     };
-    let open = Directory::open(dir)
-        .map_err(|e| Failure::io(format!("cannot serve files of {}", dir.display()), &e))?;
+    let failed = |e| Failure::io(format!("cannot serve files of {}", dir.display()), &e);
+    let files = Arc::new(Directory::open(dir).map_err(failed)?);
+    let room = match args.max_partial {
+        Some(most) => Room::new(Arc::clone(&files), most.0),
+        None => Room::half(Arc::clone(&files)).map_err(failed)?,
+    };
     Ok(Allowed {
-        files: Some(Arc::new(open)),
+        files: Some(files),
+        room,
         overwrite: args.overwrite,
         most: args.max_bytes.map(|most| most.0),
         keep_parts: args

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use crate::file::{Directory, Identity};
+use crate::file::{Directory, Identity, Room};
 
 /// What a server lets its clients do with files.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +17,8 @@ pub struct Allowed {
     pub most: Option<u64>,
     /// Unfinished files that have not been written to for so long are removed; `None`: never.
     pub keep_parts: Option<Duration>,
+    /// What unfinished files may take of the disk together.
+    pub room: Room,
     /// Bytes of a file that may wait for the disk; `None`: as many as the path makes use of.
     pub buffer: Option<u64>,
     /// Copies to this server that are under way.

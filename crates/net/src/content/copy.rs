@@ -4,14 +4,16 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use blake3::{Hash, Hasher};
 use fullpipe_run::RunSpec;
 
 use super::carried::{Carried, set_transfer};
 use super::{Answer, Content, Question, Work, failed_on};
-use crate::file::{Identity, Part, Place, Reading, Writing, hashed, source};
+use crate::file::{
+    Cancel, Identity, Part, Place, Reading, Room, Writing, hashed, permissions, source,
+};
 use crate::payload::Tally;
 
 /// What this host has or wants.
@@ -87,10 +89,11 @@ pub fn put(path: &Path, name: &str, overwrite: bool) -> Result<(File, Content), 
         return Err(CopyError::Here(format!("{}: {what}", path.display())));
     }
     let file = File::open(path).map_err(here)?;
-    let source = Identity::of(&file.metadata().map_err(here)?);
+    let metadata = file.metadata().map_err(here)?;
     let content = Content::Put {
         name: name.to_owned(),
-        source,
+        source: Identity::of(&metadata),
+        mode: permissions(&metadata),
         overwrite,
     };
     Ok((file, content))
@@ -104,13 +107,13 @@ impl Copy {
     pub fn send(file: File, ask: Ask<'_>) -> Result<Self, CopyError> {
         let here = |e: io::Error| CopyError::Here(failed_on("the file", &e));
         let identity = Identity::of(&file.metadata().map_err(here)?);
-        let (source, prefix, digest) = prepared(ask)?;
-        if source != identity || prefix > identity.size {
+        let there = prepared(ask)?;
+        let (prefix, digest) = (there.prefix, there.digest);
+        if there.source != identity || prefix > identity.size {
             return Err(CopyError::Answer("another file".to_owned()));
         }
         let copy = file.try_clone().map_err(here)?;
-        let work = Work::start(move || hashed(&copy, prefix));
-        let mine = meanwhile(work, ask)?.map_err(here)?;
+        let mine = meanwhile(move |cancel| hashed(&copy, prefix, cancel), ask)?.map_err(here)?;
         let (from, hasher) = match mine.filter(|h| h.finalize() == digest) {
             Some(hasher) => (prefix, hasher),
             None => (0, Hasher::new()),
@@ -134,8 +137,9 @@ impl Copy {
     pub fn take(path: &Path, overwrite: bool, ask: Ask<'_>) -> Result<Self, CopyError> {
         let named = path.display().to_string();
         let here = |e: io::Error| CopyError::Here(failed_on(&named, &e));
-        let (identity, ..) = prepared(ask)?;
-        let place = Arc::new(Place::local(path).map_err(here)?);
+        let there = prepared(ask)?;
+        let identity = there.source;
+        let place = Arc::new(Place::local(path).map_err(here)?.with_mode(there.mode));
         let kind = Kind::Get { overwrite };
         let there = match place.exists().map_err(here)? {
             true => Some(place.open().map_err(here)?),
@@ -149,8 +153,8 @@ impl Copy {
             return Err(exists(&named));
         }
         if let Some(file) = there.filter(|_| same) {
-            let work = Work::start(move || hashed(&file, identity.size));
-            if let Some(hasher) = meanwhile(work, ask)?.map_err(here)? {
+            let look = move |cancel: &Cancel| hashed(&file, identity.size, cancel);
+            if let Some(hasher) = meanwhile(look, ask)?.map_err(here)? {
                 let digest = hasher.finalize();
                 if have(identity.size, digest, ask)? == identity.size {
                     return Ok(Self {
@@ -165,7 +169,8 @@ impl Copy {
             if !overwrite {
                 return Err(exists(&named));
             }
-            let mut part = Part::open(place, identity).map_err(here)?;
+            let cancel = Cancel::default();
+            let mut part = Part::open(place, identity, &Room::default(), &cancel).map_err(here)?;
             part.restart().map_err(here)?;
             return Ok(Self {
                 kind,
@@ -174,8 +179,8 @@ impl Copy {
                 stage: Stage::Taking(part),
             });
         }
-        let work = Work::start(move || Part::open(place, identity));
-        let mut part = meanwhile(work, ask)?.map_err(here)?;
+        let open = move |cancel: &Cancel| Part::open(place, identity, &Room::default(), cancel);
+        let mut part = meanwhile(open, ask)?.map_err(here)?;
         let from = have(part.prefix(), part.digest(), ask)?;
         if from != part.prefix() {
             if from != 0 {
@@ -250,18 +255,21 @@ impl Copy {
     /// [`CopyError`]; nothing has the final name then.
     pub fn finish(self, carried: Option<Carried>, ask: Ask<'_>) -> Result<Hash, CopyError> {
         let here = |e: io::Error| CopyError::Here(failed_on("the file", &e));
-        let mine = match self.stage {
-            Stage::Sending(_, hasher) => Work::start(move || Ok(End::Sent(hasher.finalize()))),
-            Stage::Reading(reading) => Work::start(move || reading.finish().map(End::Sent)),
-            Stage::Taking(part) => Work::start(move || Ok(End::Taken(part))),
-            Stage::Writing(writing) => Work::start(move || {
+        let stage = self.stage;
+        if let Stage::Same(digest) = stage {
+            return Ok(digest);
+        }
+        let end = move |cancel: &Cancel| match stage {
+            Stage::Sending(_, hasher) => Ok(End::Sent(hasher.finalize())),
+            Stage::Reading(reading) => reading.finish(cancel).map(End::Sent),
+            Stage::Taking(part) => Ok(End::Taken(part)),
+            Stage::Writing(writing) => {
                 drop(carried);
                 writing.finish().map(End::Taken)
-            }),
-            Stage::Same(digest) => return Ok(digest),
-            Stage::Moving => return Err(CopyError::Here("the file is lost".to_owned())),
+            }
+            Stage::Same(_) | Stage::Moving => Err(io::Error::other("the file is lost")),
         };
-        match (meanwhile(mine, ask)?.map_err(here)?, self.kind) {
+        match (meanwhile(end, ask)?.map_err(here)?, self.kind) {
             (End::Sent(digest), Kind::Put) => {
                 match ask_until_ready(&Question::Verdict(digest.into()), ask)? {
                     Answer::Published => Ok(digest),
@@ -273,8 +281,7 @@ impl Copy {
                     Answer::Digest(digest) => Hash::from_bytes(digest),
                     other => return Err(unfit(&other)),
                 };
-                let publish = Work::start(move || part.publish(digest, overwrite));
-                match meanwhile(publish, ask)? {
+                match meanwhile(move |_| part.publish(digest, overwrite), ask)? {
                     Ok(()) => Ok(digest),
                     Err(e) if e.kind() == io::ErrorKind::InvalidData => Err(CopyError::Checksum),
                     Err(e) => Err(here(e)),
@@ -341,13 +348,27 @@ impl Proof {
     }
 }
 
-fn prepared(ask: Ask<'_>) -> Result<(Identity, u64, Hash), CopyError> {
+/// What the server has, or takes.
+struct Prepared {
+    source: Identity,
+    mode: u16,
+    prefix: u64,
+    digest: Hash,
+}
+
+fn prepared(ask: Ask<'_>) -> Result<Prepared, CopyError> {
     match ask_until_ready(&Question::Prepared, ask)? {
         Answer::Prepared {
             source,
+            mode,
             prefix,
             digest,
-        } => Ok((source, prefix, Hash::from_bytes(digest))),
+        } => Ok(Prepared {
+            source,
+            mode,
+            prefix,
+            digest: Hash::from_bytes(digest),
+        }),
         other => Err(unfit(&other)),
     }
 }
@@ -363,10 +384,17 @@ fn have(prefix: u64, digest: Hash, ask: Ask<'_>) -> Result<u64, CopyError> {
     }
 }
 
-/// Asks until the server is no longer busy.
+/// Asks until the server is no longer busy, for an hour at most: it may have to read all of a
+/// large file.
 fn ask_until_ready(question: &Question, ask: Ask<'_>) -> Result<Answer, CopyError> {
+    let began = Instant::now();
     loop {
         match ask(question).map_err(CopyError::Session)? {
+            Answer::Busy if began.elapsed() > BUSY => {
+                return Err(CopyError::There(
+                    "busy with the file for an hour".to_owned(),
+                ));
+            }
             Answer::Busy => std::thread::sleep(AGAIN),
             Answer::Failed(why) => return Err(CopyError::There(why)),
             answer => return Ok(answer),
@@ -374,8 +402,12 @@ fn ask_until_ready(question: &Question, ask: Ask<'_>) -> Result<Answer, CopyErro
     }
 }
 
-/// Waits for work of this host, and lets the server know now and then that somebody is there.
-fn meanwhile<T: Send + 'static>(work: Work<T>, ask: Ask<'_>) -> Result<T, CopyError> {
+/// Does work of this host, and lets the server know now and then that somebody is there.
+fn meanwhile<T: Send + 'static>(
+    work: impl FnOnce(&Cancel) -> T + Send + 'static,
+    ask: Ask<'_>,
+) -> Result<T, CopyError> {
+    let work = Work::start(work).map_err(CopyError::Here)?;
     let mut turns = 0u32;
     while !work.is_done() {
         std::thread::sleep(TURN);
@@ -396,6 +428,8 @@ fn exists(name: &str) -> CopyError {
     CopyError::Here(format!("{name}: another file of this name exists"))
 }
 
+/// Longest time that a server may be busy with a file, as long as it waits for a client that is.
+const BUSY: Duration = Duration::from_secs(3600);
 const AGAIN: Duration = Duration::from_millis(50);
 const TURN: Duration = Duration::from_millis(5);
 /// So many of them between two signs of life.

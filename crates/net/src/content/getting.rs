@@ -8,13 +8,14 @@ use fullpipe_run::RunSpec;
 
 use super::carried::{Carried, set_transfer};
 use super::{Answer, Question, Work, failed_on};
-use crate::file::{Identity, Place, Reading, hashed, source};
+use crate::file::{Identity, Place, Reading, hashed, permissions, source};
 
 /// The server's side of a file that the client fetches.
 #[derive(Debug)]
 pub(super) struct Get {
     name: String,
     identity: Identity,
+    mode: u16,
     stage: GetStage,
 }
 
@@ -42,6 +43,7 @@ impl Get {
         Ok(Self {
             name,
             identity: Identity::of(&metadata),
+            mode: permissions(&metadata),
             stage: GetStage::Open(file),
         })
     }
@@ -53,6 +55,7 @@ impl Get {
             (GetStage::Failed(why), _) => Answer::Failed(why.clone()),
             (GetStage::Open(_), Question::Prepared) => Answer::Prepared {
                 source: self.identity,
+                mode: self.mode,
                 prefix: 0,
                 digest: Hasher::new().finalize().into(),
             },
@@ -78,10 +81,10 @@ impl Get {
     fn look(&mut self, prefix: u64, digest: [u8; 32]) {
         if let GetStage::Open(file) = std::mem::replace(&mut self.stage, GetStage::Moving) {
             self.stage = match file.try_clone() {
-                Ok(copy) => {
-                    let work = Work::start(move || hashed(&copy, prefix));
-                    GetStage::Looking(file, work, prefix, Hash::from_bytes(digest))
-                }
+                Ok(copy) => match Work::start(move |cancel| hashed(&copy, prefix, cancel)) {
+                    Ok(work) => GetStage::Looking(file, work, prefix, Hash::from_bytes(digest)),
+                    Err(e) => GetStage::Failed(e),
+                },
                 Err(e) => GetStage::Failed(failed_on(&self.name, &e)),
             };
         }
@@ -111,7 +114,8 @@ impl Get {
     pub(super) fn ended(&mut self) {
         self.stage = match std::mem::replace(&mut self.stage, GetStage::Moving) {
             GetStage::Running(reading) => {
-                GetStage::Finishing(Work::start(move || reading.finish()))
+                let finish = Work::start(move |cancel| reading.finish(cancel));
+                finish.map_or_else(GetStage::Failed, GetStage::Finishing)
             }
             other => other,
         };

@@ -40,10 +40,11 @@ impl Job {
             Content::Put {
                 name,
                 source,
+                mode,
                 overwrite,
             } => {
                 one_flow(spec, false)?;
-                let place = place(name, allowed)?;
+                let place = place(name, allowed)?.with_mode(*mode);
                 if let Some(most) = allowed.most.filter(|most| source.size > *most) {
                     return Err(format!(
                         "{name}: {} bytes are more than the server's limit of {most} (--max-bytes)",
@@ -52,7 +53,8 @@ impl Job {
                 }
                 let superseded = allowed.under_way.enter(name, *source);
                 let overwrite = *overwrite && allowed.overwrite;
-                let put = Put::new(place, name.clone(), *source, overwrite, superseded)?;
+                let room = allowed.room.clone();
+                let put = Put::new(place, name.clone(), *source, overwrite, room, superseded)?;
                 State::Put(put.with_buffer(allowed.buffer))
             }
             Content::Get { name } => {

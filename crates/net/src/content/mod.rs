@@ -23,9 +23,11 @@ mod getting;
 pub mod job;
 mod putting;
 
+use std::thread::{self, JoinHandle};
+
 use serde::{Deserialize, Serialize};
 
-use crate::file::Identity;
+use crate::file::{Cancel, Identity};
 use crate::payload::Tally;
 
 pub use allowed::{Allowed, UnderWay};
@@ -50,6 +52,8 @@ pub enum Content {
         name: String,
         /// Identity of the client's file: size and modification time.
         source: Identity,
+        /// Its permission bits, `0o777` at most; others do not count.
+        mode: u16,
         /// A file of that name may be replaced.
         overwrite: bool,
     },
@@ -98,6 +102,8 @@ pub enum Answer {
     Prepared {
         /// The whole file.
         source: Identity,
+        /// Its permission bits.
+        mode: u16,
         /// Bytes of it that the server has on its disk.
         prefix: u64,
         /// BLAKE3 of these.
@@ -120,24 +126,51 @@ pub enum Answer {
     Nonsense,
 }
 
-/// A piece of work on a thread of its own.
+/// A piece of work on a thread of its own. It ends with whoever waits for it: dropped, it is
+/// cancelled, and the drop waits until its thread is gone, so that whatever was granted for it is
+/// held as long as it runs.
 #[derive(Debug)]
-struct Work<T>(std::thread::JoinHandle<T>);
+struct Work<T> {
+    cancel: Cancel,
+    thread: Option<JoinHandle<T>>,
+}
 
 impl<T: Send + 'static> Work<T> {
-    fn start(work: impl FnOnce() -> T + Send + 'static) -> Self {
-        Self(std::thread::spawn(work))
+    /// # Errors
+    /// No thread can be started.
+    fn start(work: impl FnOnce(&Cancel) -> T + Send + 'static) -> Result<Self, String> {
+        let cancel = Cancel::default();
+        let theirs = cancel.clone();
+        let thread = thread::Builder::new().name("file-work".to_owned());
+        let thread = thread.spawn(move || work(&theirs));
+        let thread = thread.map_err(|e| format!("no thread for a file: {e}"))?;
+        Ok(Self {
+            cancel,
+            thread: Some(thread),
+        })
     }
 
     fn is_done(&self) -> bool {
-        self.0.is_finished()
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
     /// Its result; waits for it.
-    fn result(self) -> Result<T, String> {
-        self.0
-            .join()
-            .map_err(|_| "a fault of the program".to_owned())
+    fn result(mut self) -> Result<T, String> {
+        let result = self.thread.take().map(JoinHandle::join);
+        match result {
+            Some(Ok(result)) => Ok(result),
+            _ => Err("a fault of the program".to_owned()),
+        }
+    }
+}
+
+impl<T> Drop for Work<T> {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+        if let Some(thread) = self.thread.take() {
+            // A panic there is told by `result`, and by nobody else.
+            let _ = thread.join();
+        }
     }
 }
 
@@ -150,6 +183,10 @@ fn key_of(key: u64, flow: u32) -> u64 {
 fn failed_on(what: &str, error: &std::io::Error) -> String {
     use std::io::ErrorKind as E;
     let why = match error.kind() {
+        // Ours: a sentence of its own.
+        E::AlreadyExists | E::NotFound | E::QuotaExceeded if error.get_ref().is_some() => {
+            error.to_string()
+        }
         E::NotFound => "there is no such file or directory".to_owned(),
         E::PermissionDenied => "permission denied".to_owned(),
         E::StorageFull => "the disk is full".to_owned(),

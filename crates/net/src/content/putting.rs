@@ -10,7 +10,7 @@ use fullpipe_run::RunSpec;
 
 use super::carried::{Carried, set_transfer};
 use super::{Answer, Question, Work, failed_on};
-use crate::file::{Identity, Part, Place, Writing, hashed};
+use crate::file::{Cancel, Identity, Part, Place, Room, Writing, hashed};
 
 /// The server's side of a file that the client sends.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub(super) struct Put {
     overwrite: bool,
     /// Bytes that may wait for the disk.
     buffer: Option<u64>,
+    /// What unfinished files may take of the disk.
+    room: Room,
     superseded: Arc<AtomicBool>,
     stage: PutStage,
 }
@@ -60,6 +62,7 @@ impl Put {
         name: String,
         source: Identity,
         overwrite: bool,
+        room: Room,
         superseded: Arc<AtomicBool>,
     ) -> Result<Self, String> {
         let place = Arc::new(place);
@@ -73,13 +76,13 @@ impl Put {
         if exists && !same && !overwrite {
             return Err(format!("{name}: another file of this name exists"));
         }
-        let at = Arc::clone(&place);
-        let look = move || match there.filter(|_| same) {
-            Some(file) => match hashed(&file, source.size)? {
+        let (at, within) = (Arc::clone(&place), room.clone());
+        let look = move |cancel: &Cancel| match there.filter(|_| same) {
+            Some(file) => match hashed(&file, source.size, cancel)? {
                 Some(hasher) => Ok(There::Same(hasher.finalize())),
                 None => Err(io::ErrorKind::UnexpectedEof.into()),
             },
-            None => open_soon(&at, source).map(There::Part),
+            None => open_soon(&at, source, &within, cancel).map(There::Part),
         };
         Ok(Self {
             place,
@@ -87,8 +90,9 @@ impl Put {
             source,
             overwrite,
             buffer: None,
+            room,
             superseded,
-            stage: PutStage::Looking(Work::start(look)),
+            stage: PutStage::Looking(Work::start(look)?),
         })
     }
 
@@ -110,6 +114,7 @@ impl Put {
                 };
                 Answer::Prepared {
                     source: self.source,
+                    mode: self.place.mode(),
                     prefix,
                     digest: digest.into(),
                 }
@@ -141,18 +146,18 @@ impl Put {
                 PutStage::Failed(format!("{}: another file of this name exists", self.name))
             }
             There::Same(_) => {
-                let (place, source) = (Arc::clone(&self.place), self.source);
-                PutStage::Opening(Work::start(move || {
-                    let mut part = Part::open(place, source)?;
+                let (place, source, room) = (self.place.clone(), self.source, self.room.clone());
+                opening(move |cancel| {
+                    let mut part = Part::open(place, source, &room, cancel)?;
                     part.restart()?;
                     Ok(part)
-                }))
+                })
             }
             There::Part(part) if offset == part.prefix() => PutStage::Ready(part),
-            There::Part(mut part) => PutStage::Opening(Work::start(move || {
+            There::Part(mut part) => opening(move |_| {
                 part.restart()?;
                 Ok(part)
-            })),
+            }),
         };
         self.ask(&Question::From(offset))
     }
@@ -184,11 +189,14 @@ impl Put {
     /// The run is over.
     pub(super) fn ended(&mut self, carried: Carried) {
         self.stage = match std::mem::replace(&mut self.stage, PutStage::Moving) {
-            PutStage::Running(writing) => PutStage::Finishing(Work::start(move || {
-                // Its last pieces may have to wait for the disk.
-                drop(carried);
-                writing.finish()
-            })),
+            PutStage::Running(writing) => {
+                let finish = Work::start(move |_| {
+                    // Its last pieces may have to wait for the disk.
+                    drop(carried);
+                    writing.finish()
+                });
+                finish.map_or_else(PutStage::Failed, PutStage::Finishing)
+            }
             other => other,
         };
     }
@@ -196,9 +204,8 @@ impl Put {
     fn publish(&mut self, digest: [u8; 32]) -> Answer {
         if let PutStage::Ready(part) = std::mem::replace(&mut self.stage, PutStage::Moving) {
             let overwrite = self.overwrite;
-            self.stage = PutStage::Publishing(Work::start(move || {
-                part.publish(Hash::from_bytes(digest), overwrite)
-            }));
+            let publish = Work::start(move |_| part.publish(Hash::from_bytes(digest), overwrite));
+            self.stage = publish.map_or_else(PutStage::Failed, PutStage::Publishing);
         }
         Answer::Busy
     }
@@ -244,12 +251,23 @@ impl Put {
     }
 }
 
+/// A part gets ready on a thread.
+fn opening(open: impl FnOnce(&Cancel) -> io::Result<Part> + Send + 'static) -> PutStage {
+    Work::start(open).map_or_else(PutStage::Failed, PutStage::Opening)
+}
+
 /// Waits a moment for the end of the copy that this one takes the place of.
-fn open_soon(place: &Arc<Place>, source: Identity) -> io::Result<Part> {
+fn open_soon(
+    place: &Arc<Place>,
+    source: Identity,
+    room: &Room,
+    cancel: &Cancel,
+) -> io::Result<Part> {
     let deadline = Instant::now() + SOON;
     loop {
-        match Part::open(Arc::clone(place), source) {
+        match Part::open(Arc::clone(place), source, room, cancel) {
             Err(e) if e.kind() == io::ErrorKind::ResourceBusy && Instant::now() < deadline => {
+                cancel.check()?;
                 std::thread::sleep(Duration::from_millis(20));
             }
             other => return other,

@@ -208,6 +208,7 @@ fn what_is_not_allowed_is_refused_at_once() {
             size: 1001,
             changed: 0,
         },
+        mode: 0o644,
         overwrite: false,
     };
     let small = Allowed {
@@ -281,4 +282,37 @@ fn patterns_are_counted_on_both_sides() {
     assert_eq!(proofs.len(), 1);
     assert!(proofs[0].is_whole());
     assert_eq!(proofs[0].received.segments, 100);
+}
+
+/// Hashing a terabyte takes many minutes: the test ends because the work ends with its job.
+#[test]
+fn work_ends_with_its_job() {
+    let dir = tempfile::tempdir().unwrap();
+    let large = fs::File::create(dir.path().join("large")).unwrap();
+    if large.set_len(1 << 40).is_err() {
+        eprintln!("skipped: no file of a terabyte on this file system");
+        return;
+    }
+    let content = Content::Put {
+        name: "large".to_owned(),
+        source: Identity {
+            size: 1 << 40,
+            changed: 0,
+        },
+        mode: 0o644,
+        overwrite: false,
+    };
+    let mut job = Job::new(&content, &allowed(dir.path()), &spec(false)).unwrap();
+    assert_eq!(job.ask(&Question::Prepared), Answer::Busy);
+    drop(job);
+    let content = Content::Get {
+        name: "large".to_owned(),
+    };
+    let mut job = Job::new(&content, &allowed(dir.path()), &spec(true)).unwrap();
+    let have = Question::Have {
+        prefix: 1 << 40,
+        digest: [0; 32],
+    };
+    assert_eq!(job.ask(&have), Answer::Busy);
+    drop(job);
 }

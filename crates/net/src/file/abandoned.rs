@@ -15,7 +15,7 @@ use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
 
 use super::name::STATE;
-use super::place::{Directory, Place};
+use super::place::{Directory, Place, UNFINISHED_STATE};
 
 /// Totals of one cleanup of unfinished files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +36,32 @@ impl Directory {
     /// The directory itself cannot be read.
     pub fn remove_abandoned(&self, age: Duration, now: SystemTime) -> io::Result<Removed> {
         let mut removed = Removed::default();
+        self.each_unfinished(|place| match place.remove_if_older(age, now) {
+            Ok(Some(bytes)) => {
+                removed.parts += 1;
+                removed.bytes += bytes;
+            }
+            Ok(None) => {}
+            // Somebody writes it, or has just finished it.
+            Err(e) if matches!(e.kind(), ErrorKind::ResourceBusy | ErrorKind::NotFound) => {}
+            Err(_) => removed.failed += 1,
+        })?;
+        Ok(removed)
+    }
+
+    /// Bytes that all unfinished files, here and in subdirectories, take on the disk.
+    ///
+    /// # Errors
+    /// The directory itself cannot be read.
+    pub fn unfinished_bytes(&self) -> io::Result<u64> {
+        let mut bytes = 0u64;
+        self.each_unfinished(|place| {
+            bytes = bytes.saturating_add(place.part_bytes().unwrap_or(0));
+        })?;
+        Ok(bytes)
+    }
+
+    fn each_unfinished(&self, mut each: impl FnMut(&Place)) -> io::Result<()> {
         let mut waiting = vec![(self.again()?, 0)];
         while let Some((fd, depth)) = waiting.pop() {
             let (leaves, below) = match list(&fd) {
@@ -50,20 +76,10 @@ impl Directory {
             }
             for leaf in leaves {
                 let Ok(dir) = fd.try_clone() else { continue };
-                match Place::at(dir, leaf).remove_if_older(age, now) {
-                    Ok(Some(bytes)) => {
-                        removed.parts += 1;
-                        removed.bytes += bytes;
-                    }
-                    Ok(None) => {}
-                    // Somebody writes it, or has just finished it.
-                    Err(e) if matches!(e.kind(), ErrorKind::ResourceBusy | ErrorKind::NotFound) => {
-                    }
-                    Err(_) => removed.failed += 1,
-                }
+                each(&Place::at(dir, leaf));
             }
         }
-        Ok(removed)
+        Ok(())
     }
 }
 
@@ -74,7 +90,9 @@ fn list(fd: &OwnedFd) -> io::Result<(Vec<OsString>, Vec<OsString>)> {
     for entry in dir.iter() {
         let entry = entry?;
         let name = entry.file_name().to_bytes();
-        let leaf = name.strip_suffix(STATE.as_bytes());
+        // Of one whose state was never complete both endings may be there: it is met once.
+        let unfinished = name.strip_suffix(UNFINISHED_STATE.as_bytes());
+        let leaf = name.strip_suffix(STATE.as_bytes()).or(unfinished);
         // A file system that does not say the type: what is opened later has to be a directory.
         let may_be_directory = matches!(entry.file_type(), Some(Type::Directory) | None);
         if let Some(leaf) = leaf.filter(|leaf| !leaf.is_empty()) {
@@ -83,6 +101,8 @@ fn list(fd: &OwnedFd) -> io::Result<(Vec<OsString>, Vec<OsString>)> {
             below.push(std::ffi::OsStr::from_bytes(name).to_owned());
         }
     }
+    leaves.sort();
+    leaves.dedup();
     Ok((leaves, below))
 }
 
@@ -102,7 +122,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::file::{Identity, Part};
+    use crate::file::{Cancel, Identity, Part, Room};
 
     const DAY: Duration = Duration::from_secs(86_400);
 
@@ -112,7 +132,8 @@ mod tests {
             size: 1 << 20,
             changed: 1,
         };
-        let part = Part::open(Arc::new(Place::local(path).unwrap()), source).unwrap();
+        let place = Arc::new(Place::local(path).unwrap());
+        let part = Part::open(place, source, &Room::default(), &Cancel::default()).unwrap();
         for ending in [".part", ".part.state"] {
             let mut name = path.as_os_str().to_owned();
             name.push(ending);

@@ -10,21 +10,26 @@
 //!   confined to one directory.
 //! - [`source`](mod@source): segments from a file, read ahead.
 //! - [`sink`]: segments into a file, in any order.
+//! - [`room`]: the disk that unfinished files may take.
 //! - [`abandoned`]: what becomes of unfinished files that nobody goes on with.
 
 pub mod abandoned;
+pub mod hash;
 pub mod name;
 pub mod place;
+pub mod room;
 pub mod sink;
 pub mod source;
 pub mod state;
 
 pub use abandoned::Removed;
+pub use hash::{Cancel, hashed};
 pub use name::{Name, NameError};
 pub use place::{Directory, Place};
-pub use sink::{FileSink, Part, Writing, hashed};
+pub use room::Room;
+pub use sink::{FileSink, Part, Writing};
 pub use source::{FileSource, Reading, source};
-pub use state::{Identity, State};
+pub use state::{Identity, State, permissions};
 
 #[cfg(test)]
 mod tests;

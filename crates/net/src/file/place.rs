@@ -12,8 +12,10 @@ use std::time::{Duration, SystemTime};
 
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
-use nix::sys::stat::{Mode, fstatat};
+use nix::sys::stat::{Mode, SFlag, fchmod, fstat, fstatat};
+use nix::sys::statvfs::fstatvfs;
 use nix::unistd::{UnlinkatFlags, linkat, unlinkat};
+use rustix::fs::{RenameFlags, renameat_with};
 
 use super::name::{Name, PART, STATE};
 use super::state::State;
@@ -30,6 +32,8 @@ pub struct Directory {
 pub struct Place {
     dir: OwnedFd,
     leaf: OsString,
+    /// Permissions of what gets the name, at most.
+    mode: Mode,
 }
 
 impl Directory {
@@ -41,6 +45,14 @@ impl Directory {
         let flags = OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_CLOEXEC;
         let fd = nix::fcntl::open(path, flags, Mode::empty())?;
         Ok(Self { fd })
+    }
+
+    /// Bytes that the file system has left for this user.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn free(&self) -> io::Result<u64> {
+        free(&self.fd)
     }
 
     /// The same directory once more.
@@ -59,17 +71,28 @@ impl Directory {
             let flags = OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
             dir = openat(&dir, part, flags, Mode::empty())?;
         }
-        Ok(Place {
-            dir,
-            leaf: leaf.into(),
-        })
+        Ok(Place::at(dir, leaf.into()))
     }
 }
 
 impl Place {
     /// In a directory that is open.
     pub(super) fn at(dir: OwnedFd, leaf: OsString) -> Self {
-        Self { dir, leaf }
+        let mode = Mode::from_bits_truncate(0o666);
+        Self { dir, leaf, mode }
+    }
+
+    /// Gives a file here the permissions `mode` of its source, such as 0o640: less what the umask
+    /// takes away, and where it replaces a file no more than that had. Only the nine bits of
+    /// owner, group and others count.
+    pub fn with_mode(self, mode: u16) -> Self {
+        let mode = Mode::from_bits_truncate(u32::from(mode) & 0o777);
+        Self { mode, ..self }
+    }
+
+    /// Permissions that a file here gets at most.
+    pub fn mode(&self) -> u16 {
+        self.mode.bits() as u16
     }
 
     /// A path of the user's own, with links on the way followed.
@@ -82,8 +105,7 @@ impl Place {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
-        let dir = Directory::open(parent)?.fd;
-        Ok(Self { dir, leaf })
+        Ok(Self::at(Directory::open(parent)?.fd, leaf))
     }
 
     /// True if something has the final name.
@@ -91,12 +113,25 @@ impl Place {
     /// # Errors
     /// As the system says.
     pub fn exists(&self) -> io::Result<bool> {
-        match fstatat(
-            &self.dir,
-            self.leaf.as_os_str(),
-            AtFlags::AT_SYMLINK_NOFOLLOW,
-        ) {
+        self.has(&self.leaf)
+    }
+
+    fn has(&self, leaf: &OsStr) -> io::Result<bool> {
+        match fstatat(&self.dir, leaf, AtFlags::AT_SYMLINK_NOFOLLOW) {
             Ok(_) => Ok(true),
+            Err(Errno::ENOENT) => Ok(false),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Whether `leaf` names this very file.
+    fn is_named(&self, leaf: &OsStr, file: &File) -> io::Result<bool> {
+        let (open, named) = (
+            fstat(file)?,
+            fstatat(&self.dir, leaf, AtFlags::AT_SYMLINK_NOFOLLOW),
+        );
+        match named {
+            Ok(named) => Ok((named.st_dev, named.st_ino) == (open.st_dev, open.st_ino)),
             Err(Errno::ENOENT) => Ok(false),
             Err(e) => Err(e.into()),
         }
@@ -119,16 +154,53 @@ impl Place {
     pub(super) fn open_part(&self) -> io::Result<File> {
         loop {
             let file = self.locked(OFlag::O_RDWR | OFlag::O_CREAT)?;
-            // It may have been removed between the opening and the lock: then there is room for a
-            // new one.
-            if file.metadata()?.nlink() > 0 {
-                return Ok(file);
+            match file.metadata()?.nlink() {
+                // Removed between the opening and the lock: there is room for a new one.
+                0 => {}
+                1 => return Ok(file),
+                // It has another name as well: a crash of somebody who published by a second name
+                // left it, or somebody linked it. Whoever wrote on would change that file.
+                _ => self.unlink(&self.named(PART))?,
             }
         }
     }
 
+    /// True if something has the name of the unfinished file.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub(super) fn has_part(&self) -> io::Result<bool> {
+        self.has(&self.named(PART))
+    }
+
+    /// Bytes that the unfinished file takes on the disk.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub(super) fn part_bytes(&self) -> io::Result<u64> {
+        let leaf = self.named(PART);
+        match fstatat(&self.dir, leaf.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok((stat.st_blocks.max(0) as u64).saturating_mul(512)),
+            Err(Errno::ENOENT) => Ok(0),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Bytes that the file system has left for this user.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub(super) fn free(&self) -> io::Result<u64> {
+        let system = fstatvfs(&self.dir)?;
+        Ok(system
+            .blocks_available()
+            .saturating_mul(system.fragment_size()))
+    }
+
     fn locked(&self, flags: OFlag) -> io::Result<File> {
-        let file = self.file(&self.named(PART), flags)?;
+        // The owner has to write it, and to go on with it.
+        let mode = self.mode | Mode::S_IRUSR | Mode::S_IWUSR;
+        let file = self.file_of(&self.named(PART), flags, mode)?;
         match file.try_lock() {
             Ok(()) => Ok(file),
             Err(TryLockError::WouldBlock) => Err(ErrorKind::ResourceBusy.into()),
@@ -151,7 +223,14 @@ impl Place {
             Ok(now.duration_since(written).is_ok_and(|since| since >= age))
         };
         if self.state().is_none() {
-            return Ok(None);
+            // Nothing of ours, but for a first state that was never complete.
+            let leaf = self.named(UNFINISHED_STATE);
+            return match self.file(&leaf, OFlag::O_RDONLY) {
+                Ok(file) if is_old(&file)? => self.unlink(&leaf).map(|()| Some(0)),
+                Ok(_) => Ok(None),
+                Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+                Err(e) => Err(e),
+            };
         }
         if !is_old(&self.file(&self.named(STATE), OFlag::O_RDONLY)?)? {
             return Ok(None);
@@ -174,8 +253,12 @@ impl Place {
         Ok(Some(bytes))
     }
 
+    /// What is made by it is the owner's alone.
     fn file(&self, leaf: &OsStr, flags: OFlag) -> io::Result<File> {
-        let mode = Mode::from_bits_truncate(0o644);
+        self.file_of(leaf, flags, Mode::S_IRUSR | Mode::S_IWUSR)
+    }
+
+    fn file_of(&self, leaf: &OsStr, flags: OFlag, mode: Mode) -> io::Result<File> {
         let flags = flags | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let file = File::from(openat(&self.dir, leaf, flags, mode)?);
         if !file.metadata()?.is_file() {
@@ -198,47 +281,91 @@ impl Place {
     /// # Errors
     /// As the system says.
     pub(super) fn write_state(&self, state: &State) -> io::Result<()> {
-        let (name, temporary) = (self.named(STATE), self.named(".part.state~"));
-        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_TRUNC;
-        let mut file = self.file(&temporary, flags)?;
-        file.write_all(state.to_string().as_bytes())?;
-        file.sync_data()?;
+        let temporary = self.named(UNFINISHED_STATE);
+        let written = self.write(&temporary, state.to_string().as_bytes());
+        if written.is_err() {
+            // On a full disk it would stay for nothing.
+            let _ = self.unlink(&temporary);
+        }
+        written?;
         renameat(
             &self.dir,
             temporary.as_os_str(),
             &self.dir,
-            name.as_os_str(),
+            self.named(STATE).as_os_str(),
         )?;
         Ok(())
     }
 
-    /// Gives the unfinished file its final name, once it is on the disk.
+    fn write(&self, leaf: &OsStr, bytes: &[u8]) -> io::Result<()> {
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_TRUNC;
+        let mut file = self.file(leaf, flags)?;
+        file.write_all(bytes)?;
+        file.sync_data()
+    }
+
+    /// Gives the unfinished file its final name, once it is on the disk. At every moment the file
+    /// has one name: a kill leaves it unfinished or finished.
     ///
     /// # Errors
     /// As the system says; [`ErrorKind::AlreadyExists`] if there is a file and `overwrite` is
-    /// false.
+    /// false; [`ErrorKind::NotFound`] if `part` no longer has the name of the unfinished file.
     pub(super) fn publish(&self, part: &File, overwrite: bool) -> io::Result<()> {
         part.sync_all()?;
         let (from, to) = (self.named(PART), self.leaf.as_os_str());
-        if overwrite {
-            renameat(&self.dir, from.as_os_str(), &self.dir, to)?;
-        } else {
-            // A second name fails where a file is; renaming would replace it.
-            match linkat(&self.dir, from.as_os_str(), &self.dir, to, AtFlags::empty()) {
-                Ok(()) => self.unlink(&from)?,
-                // No hard links on this file system.
-                Err(Errno::EPERM | Errno::EOPNOTSUPP) if !self.exists()? => {
-                    renameat(&self.dir, from.as_os_str(), &self.dir, to)?;
-                }
-                Err(Errno::EPERM | Errno::EOPNOTSUPP) => {
-                    return Err(ErrorKind::AlreadyExists.into());
-                }
-                Err(e) => return Err(e.into()),
-            }
+        if !self.is_named(&from, part)? {
+            return Err(taken_away());
+        }
+        fchmod(part, self.final_mode(part)?)?;
+        match overwrite {
+            true => renameat(&self.dir, from.as_os_str(), &self.dir, to)?,
+            false => self.rename_to_free(&from, to)?,
+        }
+        // Somebody may have put another file there since.
+        if !self.is_named(to, part)? {
+            return Err(taken_away());
         }
         self.unlink(&self.named(STATE))?;
         nix::unistd::fsync(&self.dir)?;
         Ok(())
+    }
+
+    /// Of the part, of its source, and of what it replaces, the permissions that all have.
+    fn final_mode(&self, part: &File) -> io::Result<Mode> {
+        let now = Mode::from_bits_truncate(fstat(part)?.st_mode);
+        let leaf = self.leaf.as_os_str();
+        let replaced = match fstatat(&self.dir, leaf, AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Ok(stat)
+                if SFlag::from_bits_truncate(stat.st_mode & SFlag::S_IFMT.bits())
+                    == SFlag::S_IFREG =>
+            {
+                Mode::from_bits_truncate(stat.st_mode)
+            }
+            Ok(_) | Err(Errno::ENOENT) => Mode::all(),
+            Err(e) => return Err(e.into()),
+        };
+        Ok(now & self.mode & replaced)
+    }
+
+    /// Renames where nothing is replaced.
+    fn rename_to_free(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        match renameat_with(&self.dir, from, &self.dir, to, RenameFlags::NOREPLACE) {
+            Ok(()) => return Ok(()),
+            // File systems that cannot: some of networks and in user space.
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {}
+            Err(e) => return Err(e.into()),
+        }
+        // A second name fails where a file is. Whoever is killed before the first one is gone
+        // leaves both: `open_part` does not write on in such a file.
+        match linkat(&self.dir, from, &self.dir, to, AtFlags::empty()) {
+            Ok(()) => self.unlink(from),
+            // No hard links either.
+            Err(Errno::EPERM | Errno::EOPNOTSUPP) if !self.exists()? => {
+                Ok(renameat(&self.dir, from, &self.dir, to)?)
+            }
+            Err(Errno::EPERM | Errno::EOPNOTSUPP) => Err(ErrorKind::AlreadyExists.into()),
+            Err(e) => Err(e.into()),
+        }
     }
 
     /// Removes what an unfinished transfer left.
@@ -248,6 +375,7 @@ impl Place {
     pub(super) fn discard(&self) -> io::Result<()> {
         // The state last: without it nobody would know what the part is.
         self.unlink(&self.named(PART))?;
+        self.unlink(&self.named(UNFINISHED_STATE))?;
         self.unlink(&self.named(STATE))
     }
 
@@ -263,6 +391,20 @@ impl Place {
         name.push(ending);
         name
     }
+}
+
+/// A state that is being written.
+pub(super) const UNFINISHED_STATE: &str = ".part.state~";
+
+fn free(directory: &OwnedFd) -> io::Result<u64> {
+    let system = fstatvfs(directory)?;
+    let blocks = system.blocks_available();
+    Ok(blocks.saturating_mul(system.fragment_size()))
+}
+
+fn taken_away() -> io::Error {
+    let what = "somebody else moved or replaced the unfinished file";
+    io::Error::new(ErrorKind::NotFound, what)
 }
 
 #[cfg(test)]
@@ -317,6 +459,65 @@ mod tests {
         assert_eq!(fs::read(dir.path().join("x")).unwrap(), b"new");
         let left = fs::read_dir(dir.path()).unwrap().count();
         assert_eq!(left, 1, "nothing is left beside it");
+    }
+
+    /// A crash between a second name and the end of the first, as on file systems that cannot
+    /// rename to a free name only: the published file is not written to again.
+    #[test]
+    fn what_has_its_final_name_too_is_not_written_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        let place = Place::local(&path).unwrap();
+        place.open_part().unwrap().write_all(b"whole").unwrap();
+        fs::hard_link(dir.path().join("x.part"), &path).unwrap();
+        let mut part = place.open_part().unwrap();
+        part.write_all(b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"whole");
+        assert_eq!(fs::read(dir.path().join("x.part")).unwrap(), b"new");
+    }
+
+    #[test]
+    fn only_the_file_that_was_written_is_published() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Place::local(&dir.path().join("x")).unwrap();
+        let part = place.open_part().unwrap();
+        fs::remove_file(dir.path().join("x.part")).unwrap();
+        for overwrite in [false, true] {
+            fs::write(dir.path().join("x.part"), "foreign").unwrap();
+            let error = place.publish(&part, overwrite).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::NotFound);
+            assert!(!place.exists().unwrap());
+        }
+    }
+
+    #[test]
+    fn permissions_are_those_of_the_source_and_never_more() {
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        let published = |bits: u16, overwrite: bool| {
+            let place = Place::local(&path).unwrap().with_mode(bits);
+            let part = place.open_part().unwrap();
+            let unfinished = mode(&dir.path().join("x.part"));
+            assert_eq!(
+                unfinished & 0o177 & !u32::from(bits),
+                0,
+                "{unfinished:o} of {bits:o}"
+            );
+            place.publish(&part, overwrite).unwrap();
+            mode(&path)
+        };
+        // Whatever the umask is, it takes nothing from the owner here.
+        assert_eq!(published(0o600, false), 0o600);
+        assert_eq!(
+            published(0o644, true),
+            0o600,
+            "what is replaced was private"
+        );
+        fs::remove_file(&path).unwrap();
+        assert_eq!(published(0o400, false), 0o400);
+        fs::remove_file(&path).unwrap();
+        assert_eq!(published(0o4755, false) & 0o7000, 0, "no set-user-ID");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,9 @@ use fullpipe_flow::{Range, RangeSet};
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, fallocate};
 
+use super::hash::{Cancel, hash_range, hashed};
 use super::place::Place;
+use super::room::Room;
 use super::state::{Identity, State};
 use crate::payload::Sink;
 
@@ -54,6 +56,7 @@ pub struct Part {
     /// Bytes without a hole, all seen by `hasher`.
     prefix: u64,
     hasher: Box<Hasher>,
+    room: Room,
 }
 
 #[derive(Debug, Default)]
@@ -75,37 +78,48 @@ struct Piece {
 
 impl Part {
     /// Opens what an earlier transfer of `source` to `place` left, or begins anew. Reads and hashes
-    /// what is there.
+    /// what is there, and takes the disk that the rest needs out of `room`.
     ///
     /// # Errors
     /// As the system says:
-    /// [`ErrorKind::ResourceBusy`] if another transfer writes it, [`ErrorKind::StorageFull`] if
-    /// there is no room for all of it.
-    pub fn open(place: Arc<Place>, source: Identity) -> io::Result<Self> {
+    /// [`ErrorKind::ResourceBusy`] if another transfer writes it, [`ErrorKind::StorageFull`] or
+    /// [`ErrorKind::QuotaExceeded`] if there is no room for all of it, [`ErrorKind::AlreadyExists`]
+    /// if a file of somebody else has the name of the unfinished one, [`ErrorKind::Interrupted`]
+    /// once it is cancelled.
+    pub fn open(
+        place: Arc<Place>,
+        source: Identity,
+        room: &Room,
+        cancel: &Cancel,
+    ) -> io::Result<Self> {
+        if place.state().is_none() {
+            if place.has_part()? {
+                let what = "a file with `.part` added to its name is there and is not ours";
+                return Err(io::Error::new(ErrorKind::AlreadyExists, what));
+            }
+            // Before the first byte it is known whose it is: what nobody goes on with can be told
+            // from files of others.
+            place.write_state(&State {
+                source,
+                prefix: 0,
+                digest: Hasher::new().finalize(),
+            })?;
+        }
         let file = place.open_part()?;
-        let left = place.state();
-        let state = left.filter(|s| s.source == source);
+        let state = place.state().filter(|s| s.source == source);
         let mut part = Self {
             place,
             file: Arc::new(file),
             source,
             prefix: 0,
             hasher: Box::default(),
+            room: room.clone(),
         };
         if let Some(state) = state
-            && let Some(hasher) = hashed(&part.file, state.prefix)?
+            && let Some(hasher) = hashed(&part.file, state.prefix, cancel)?
             && hasher.finalize() == state.digest
         {
             (part.prefix, *part.hasher) = (state.prefix, hasher);
-        }
-        if left.is_none() {
-            // From the first byte on it is known whose it is: what nobody goes on with can be told
-            // from files of others.
-            part.place.write_state(&State {
-                source,
-                prefix: 0,
-                digest: part.digest(),
-            })?;
         }
         part.reserve()?;
         Ok(part)
@@ -131,22 +145,43 @@ impl Part {
         self.reserve()
     }
 
-    /// Takes the room on the disk beforehand, where the file system can do that.
+    /// Takes the disk beforehand, where the file system can do that: a transfer that does not fit
+    /// fails before it begins, and leaves nothing that takes room.
     fn reserve(&self) -> io::Result<()> {
+        let reserved = self.take_disk();
+        if reserved.is_err() {
+            // What was given of it before the disk was full is still there.
+            match self.prefix {
+                0 => self.place.discard()?,
+                prefix => self.file.set_len(prefix)?,
+            }
+        }
+        reserved
+    }
+
+    fn take_disk(&self) -> io::Result<()> {
+        let metadata = self.file.metadata()?;
         // An earlier file of this name may have been longer.
-        if self.file.metadata()?.len() > self.source.size {
+        if metadata.len() > self.source.size {
             self.file.set_len(self.source.size)?;
         }
         let Ok(size) = i64::try_from(self.source.size) else {
             return Err(ErrorKind::FileTooLarge.into());
         };
-        if size == 0 {
+        let taken = metadata.blocks().saturating_mul(512);
+        let more = self.source.size.saturating_sub(taken);
+        if more == 0 {
             return Ok(());
         }
-        match fallocate(&*self.file, FallocateFlags::FALLOC_FL_KEEP_SIZE, 0, size) {
-            Ok(()) | Err(Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EINTR) => Ok(()),
-            Err(e) => Err(e.into()),
-        }
+        self.room.take(more, || {
+            if more > self.place.free()? {
+                return Err(ErrorKind::StorageFull.into());
+            }
+            match fallocate(&*self.file, FallocateFlags::FALLOC_FL_KEEP_SIZE, 0, size) {
+                Ok(()) | Err(Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EINTR) => Ok(()),
+                Err(e) => Err(e.into()),
+            }
+        })
     }
 
     /// Takes segments of `mss` bytes, the first of which begins where the file ends so far.
@@ -239,13 +274,16 @@ impl Sink for FileSink {
         Ok(Some(self.capacity.saturating_sub(waiting) as u64))
     }
 
+    fn length(&self, seq: u64) -> Option<usize> {
+        let rest = self.start(seq).map_or(0, |at| self.size.saturating_sub(at));
+        Some(rest.min(self.mss) as usize)
+    }
+
     fn take(&mut self, seq: u64, payload: &[u8]) -> io::Result<()> {
-        let place = seq.checked_mul(self.mss);
-        let start = place.and_then(|p| p.checked_add(self.from));
-        let (Some(at), length) = (start, payload.len() as u64) else {
+        let (Some(at), length) = (self.start(seq), payload.len() as u64) else {
             return Err(ErrorKind::InvalidData.into());
         };
-        if length != self.size.saturating_sub(at).min(self.mss) {
+        if self.length(seq) != Some(payload.len()) {
             let what = "a segment of the wrong length";
             return Err(io::Error::new(ErrorKind::InvalidData, what));
         }
@@ -272,6 +310,11 @@ impl FileSink {
         let most = usize::try_from(bytes).unwrap_or(usize::MAX);
         self.most = most.clamp(WAITING, MOST_WAITING);
         self
+    }
+
+    /// Byte of the file that segment `seq` begins with.
+    fn start(&self, seq: u64) -> Option<u64> {
+        seq.checked_mul(self.mss)?.checked_add(self.from)
     }
 
     /// Hands the open piece to the writer.
@@ -365,7 +408,14 @@ impl Writer {
         let Some(next) = self.ahead.first().filter(|r| r.start <= self.prefix) else {
             return Ok(());
         };
-        hash_range(&self.file, &mut self.hasher, self.prefix, next.end)?;
+        // What came ahead is bounded by what a window holds: it is soon hashed.
+        hash_range(
+            &self.file,
+            &mut self.hasher,
+            self.prefix,
+            next.end,
+            &Cancel::default(),
+        )?;
         self.prefix = self.prefix.max(next.end);
         self.ahead.trim_below(self.prefix);
         Ok(())
@@ -426,31 +476,6 @@ impl Checkpoints {
             let _ = thread.join();
         }
     }
-}
-
-/// A hasher that has seen the first `prefix` bytes of a file; `None` if it is shorter.
-///
-/// # Errors
-/// As the system says.
-pub fn hashed(file: &File, prefix: u64) -> io::Result<Option<Hasher>> {
-    let mut hasher = Hasher::new();
-    match hash_range(file, &mut hasher, 0, prefix) {
-        Ok(()) => Ok(Some(hasher)),
-        Err(e) if e.kind() == ErrorKind::UnexpectedEof => Ok(None),
-        Err(e) => Err(e),
-    }
-}
-
-fn hash_range(file: &File, hasher: &mut Hasher, from: u64, to: u64) -> io::Result<()> {
-    let mut buffer = vec![0; PIECE.min(to.saturating_sub(from) as usize)];
-    let mut at = from;
-    while at < to {
-        let n = (to - at).min(PIECE as u64) as usize;
-        file.read_exact_at(&mut buffer[..n], at)?;
-        hasher.update(&buffer[..n]);
-        at += n as u64;
-    }
-    Ok(())
 }
 
 /// Bytes that go to the writer together, if they are neighbours.

@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 
 use blake3::{Hash, Hasher};
 
+use super::hash::Cancel;
 use super::state::Identity;
 use crate::payload::Source;
 
@@ -45,6 +46,8 @@ struct Slots {
     /// The highest piece that was asked for.
     used: u64,
     stop: bool,
+    /// Of whoever waits for the hash of the whole.
+    cancel: Cancel,
 }
 
 /// Makes segments of the bytes of `file` from byte `from` on. `hasher` has seen the bytes before.
@@ -59,6 +62,7 @@ pub fn source(file: File, from: u64, hasher: Hasher) -> io::Result<(FileSource, 
             pieces: vec![None; KEPT as usize],
             used: from / PIECE,
             stop: false,
+            cancel: Cancel::default(),
         }),
         wanted: Condvar::new(),
     });
@@ -127,8 +131,12 @@ impl Reading {
     ///
     /// # Errors
     /// It could not be read, or was changed meanwhile.
-    pub fn finish(mut self) -> io::Result<Hash> {
-        self.ahead.slots().used = u64::MAX / 2;
+    pub fn finish(mut self, cancel: &Cancel) -> io::Result<Hash> {
+        {
+            let mut slots = self.ahead.slots();
+            slots.used = u64::MAX / 2;
+            slots.cancel = cancel.clone();
+        }
         self.ahead.wanted.notify_one();
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
@@ -189,7 +197,7 @@ impl Reader {
             let woken = self.ahead.wanted.wait(slots);
             slots = woken.unwrap_or_else(PoisonError::into_inner);
         }
-        !slots.stop
+        !slots.stop && slots.cancel.check().is_ok()
     }
 }
 
@@ -249,7 +257,10 @@ mod tests {
         for beyond in [count, u64::MAX / 2, u64::MAX] {
             assert_eq!(source.fill(beyond, &mut out).unwrap(), 0);
         }
-        assert_eq!(reading.finish().unwrap(), blake3::hash(&bytes));
+        assert_eq!(
+            reading.finish(&Cancel::default()).unwrap(),
+            blake3::hash(&bytes)
+        );
     }
 
     #[test]
@@ -271,7 +282,10 @@ mod tests {
         );
         source.fill(last, &mut out).unwrap();
         assert_eq!(out, bytes[last as usize * 1000..][..1000]);
-        assert_eq!(reading.finish().unwrap(), blake3::hash(&bytes));
+        assert_eq!(
+            reading.finish(&Cancel::default()).unwrap(),
+            blake3::hash(&bytes)
+        );
     }
 
     #[test]
@@ -279,7 +293,7 @@ mod tests {
         let (file, _) = file(20 * PIECE as usize);
         let (_source, reading) = source(file.reopen().unwrap(), 0, Hasher::new()).unwrap();
         file.as_file().set_len(100).unwrap();
-        assert!(reading.finish().is_err());
+        assert!(reading.finish(&Cancel::default()).is_err());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::time::UNIX_EPOCH;
 
 use blake3::Hash;
@@ -27,6 +28,11 @@ impl Identity {
             changed: changed.map_or(0, |d| d.as_nanos() as u64),
         }
     }
+}
+
+/// The nine permission bits of a file.
+pub fn permissions(metadata: &Metadata) -> u16 {
+    (metadata.mode() & 0o777) as u16
 }
 
 /// An unfinished file: whose it is, and how much of it is on the disk without a hole.

@@ -18,7 +18,13 @@ fn bytes(size: usize) -> Vec<u8> {
 }
 
 fn open(path: &Path, source: Identity) -> Part {
-    Part::open(Place::local(path).unwrap().into(), source).unwrap()
+    Part::open(
+        Place::local(path).unwrap().into(),
+        source,
+        &Room::default(),
+        &Cancel::default(),
+    )
+    .unwrap()
 }
 
 /// Moves segments `which` of what is missing, in that order.
@@ -26,7 +32,7 @@ fn carry(data: &Path, part: Part, which: impl Fn(u64) -> Vec<u64>) -> Part {
     let file = fs::File::open(data).unwrap();
     let size = file.metadata().unwrap().len();
     let prefix = part.prefix();
-    let hasher = hashed(&file, prefix).unwrap().unwrap();
+    let hasher = hashed(&file, prefix, &Cancel::default()).unwrap().unwrap();
     assert_eq!(hasher.finalize(), part.digest());
     let (mut from, _reading) = source(file, prefix, hasher).unwrap();
     let (mut to, writing) = part.receive(MSS as u32).unwrap();
@@ -168,29 +174,49 @@ fn segments_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn more_than_the_disk_holds_is_refused_at_once() {
+fn more_than_the_disk_holds_is_refused_at_once_and_takes_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let identity = Identity {
-        size: 1 << 60,
-        changed: 0,
-    };
-    let place = Place::local(&dir.path().join("to")).unwrap();
-    let error = Part::open(place.into(), identity).unwrap_err();
-    let kinds = [ErrorKind::StorageFull, ErrorKind::FileTooLarge];
-    assert!(kinds.contains(&error.kind()), "{error}");
+    for size in [1 << 50, 1 << 60] {
+        let identity = Identity { size, changed: 0 };
+        let place = Place::local(&dir.path().join("to")).unwrap();
+        let opened = Part::open(place.into(), identity, &Room::default(), &Cancel::default());
+        let error = opened.unwrap_err();
+        let kinds = [ErrorKind::StorageFull, ErrorKind::FileTooLarge];
+        assert!(kinds.contains(&error.kind()), "{error}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
 }
 
 #[test]
-fn hashing_stops_at_the_end_of_a_file() {
+fn a_part_of_somebody_else_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("to.part"), "mine").unwrap();
+    let identity = Identity {
+        size: 100,
+        changed: 0,
+    };
+    let place = Place::local(&dir.path().join("to")).unwrap();
+    let opened = Part::open(place.into(), identity, &Room::default(), &Cancel::default());
+    assert_eq!(opened.unwrap_err().kind(), ErrorKind::AlreadyExists);
+    assert_eq!(fs::read(dir.path().join("to.part")).unwrap(), b"mine");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn hashing_stops_at_the_end_of_a_file_and_once_cancelled() {
     let mut file = tempfile::tempfile().unwrap();
     std::io::Write::write_all(&mut file, b"abc").unwrap();
+    let cancel = Cancel::default();
     assert_eq!(
-        hashed(&file, 3).unwrap().unwrap().finalize(),
+        hashed(&file, 3, &cancel).unwrap().unwrap().finalize(),
         blake3::hash(b"abc")
     );
     assert_eq!(
-        hashed(&file, 0).unwrap().unwrap().finalize(),
+        hashed(&file, 0, &cancel).unwrap().unwrap().finalize(),
         Hasher::new().finalize()
     );
-    assert!(hashed(&file, 4).unwrap().is_none());
+    assert!(hashed(&file, 4, &cancel).unwrap().is_none());
+    cancel.cancel();
+    let error = hashed(&file, 3, &cancel).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Interrupted);
 }

@@ -12,7 +12,7 @@ use fullpipe_cc::StackSpec;
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
 use fullpipe_host::{HostOutcome, merge};
 use fullpipe_net::endpoint::{EndpointError, Hooks};
-use fullpipe_net::file::{Identity, Part, Place, source};
+use fullpipe_net::file::{Cancel, Identity, Part, Place, Room, source};
 use fullpipe_net::ground::{GroundError, Options, run_hosts};
 use fullpipe_net::io::Mode;
 use fullpipe_net::live::Live;
@@ -98,7 +98,8 @@ fn a_file_arrives_over_a_lossy_flow() {
     fs::write(&from, &bytes).unwrap();
     let file = fs::File::open(&from).unwrap();
     let identity = Identity::of(&file.metadata().unwrap());
-    let part = Part::open(Place::local(&to).unwrap().into(), identity).unwrap();
+    let (room, cancel) = (Room::default(), Cancel::default());
+    let part = Part::open(Place::local(&to).unwrap().into(), identity, &room, &cancel).unwrap();
     let (mut source, reading) = source(file, 0, Hasher::new()).unwrap();
     let (mut sink, writing) = part.receive(MSS).unwrap();
     let complete = AtomicBool::new(false);
@@ -115,7 +116,8 @@ fn a_file_arrives_over_a_lossy_flow() {
     assert!(complete.into_inner());
     drop(sink);
     let part = writing.finish().unwrap();
-    part.publish(reading.finish().unwrap(), false).unwrap();
+    part.publish(reading.finish(&cancel).unwrap(), false)
+        .unwrap();
     assert!(fs::read(&to).unwrap() == bytes);
 }
 

@@ -168,6 +168,7 @@ fn control() -> Vec<(&'static str, Vec<u8>)> {
     let put = Content::Put {
         name: name.clone(),
         source,
+        mode: 0o644,
         overwrite: true,
     };
     let refused = [
@@ -222,6 +223,7 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
     let prepared = |source, prefix, digest| {
         said(&Answer::Prepared {
             source,
+            mode: 0o644,
             prefix,
             digest,
         })

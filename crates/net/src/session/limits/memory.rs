@@ -206,6 +206,7 @@ mod tests {
                 size: 1,
                 changed: 0,
             },
+            mode: 0o644,
             overwrite: false,
         }
     }
