@@ -17,6 +17,7 @@ pub const BUILT_IN: &[(&str, &str)] = files! {
     "response" "ucl"
     "slac" "slac-throughput" "slac-txqueuelen" "slac-stability" "slac-fairness" "waves" "reverse"
     "spreading" "spreading-rates" "sender-host"
+    "interface-stall" "tuning-daemon" "alaska" "tuned-sharing" "ten-gigabit"
     "rtt-fairness" "parking" "random-loss" "bbr"
     "grounds" "grounds-one-drop" "grounds-slow-start-cap" "grounds-spreading"
 };
