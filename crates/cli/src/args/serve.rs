@@ -80,8 +80,8 @@ pub struct Serve {
     #[arg(long, value_name = "TIME", default_value = "7d", value_parser = keeping)]
     pub keep_parts: Keep,
 
-    /// Maximum bytes on the disk of all partial files in DIR together [default: half of what is free
-    /// at the start]
+    /// Maximum bytes on the disk of all partial files in DIR together [default: half of what is
+    /// free at the start]
     #[arg(long, value_name = "SIZE", requires = "files")]
     pub max_partial: Option<Bytes>,
 

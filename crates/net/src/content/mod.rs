@@ -102,7 +102,7 @@ pub enum Answer {
     Prepared {
         /// The whole file.
         source: Identity,
-        /// Its permission bits.
+        /// Permission bits of the file, `0o777` at most.
         mode: u16,
         /// Bytes of it that the server has on its disk.
         prefix: u64,
