@@ -12,7 +12,7 @@ macro_rules! files {
 /// prints them.
 pub const BUILT_IN: &[(&str, &str)] = files! {
     "first-run" "tour"
-    "early-loss" "one-drop" "slow-start-cap" "gamma-window" "blast" "streams"
+    "early-loss" "one-drop" "slow-start-cap" "gamma-window" "blast" "streams" "four-streams"
     "nikhef"
     "response" "ucl"
     "slac" "slac-throughput" "slac-txqueuelen" "slac-stability" "slac-fairness" "waves" "reverse"
