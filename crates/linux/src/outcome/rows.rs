@@ -84,9 +84,11 @@ pub(super) fn model(b: &mut Body<'_>, series: &mut Series) -> Option<()> {
         series.variables = values.map(|(name, _)| (name, Vec::new())).into();
     }
     let before = series.rows.len().checked_sub(1)?;
+    // The module starts when the handshake ends; a timeout of the SYN finds it empty.
+    let started = cwnd_gain > 0.0;
     for ((_, column), (_, value)) in series.variables.iter_mut().zip(values) {
         column.resize(before, f64::NAN);
-        column.push(value);
+        column.push(if started { value } else { f64::NAN });
     }
     Some(())
 }

@@ -1,7 +1,7 @@
 //! `bbr-linux` against Linux' own BBR on twelve unlike paths, states included, frozen.
 
 use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
-use fullpipe_run::{Buffer, FlowOutcome, FlowSpec, Loss, Outcome};
+use fullpipe_run::{Buffer, FlowOutcome, FlowSpec, Loss, Outcome, RunSpec, Trace};
 use fullpipe_sim::run;
 use fullpipe_units::{Span, Time};
 
@@ -11,9 +11,9 @@ use crate::build::{dumbbell, flow, mbit};
 /// A path and what Linux 6.1.192 and 6.12.117 (both HZ 250) did on it: ground `linux`, preset
 /// `linux`, stack `bbr-linux`, 40 s, `warmup = "5s"`, seed 1. The kernels' BBR is the same code;
 /// between the two lies the chance that a kernel's other random numbers make.
-struct Path {
+pub struct Path {
     /// Mbit/s, round trip in ms, buffer in BDPs.
-    at: (f64, u64, f64),
+    pub at: (f64, u64, f64),
     beside: Beside,
     /// Mbit/s of goodput and mean RTT in ms of the first flow, retransmissions of all.
     goodput: [f64; 2],
@@ -43,7 +43,7 @@ const fn alone(at: (f64, u64, f64), goodput: [f64; 2], rtt: [f64; 2]) -> Path {
     }
 }
 
-const PATHS: [Path; 12] = [
+pub const PATHS: [Path; 12] = [
     Path {
         begins: [[0.1858, 0.2122, 10.0138], [0.1858, 0.2122, 10.0138]],
         ..alone((5.0, 10, 10.0), [4.803, 4.795], [27.77, 26.37])
@@ -116,6 +116,11 @@ fn host(name: &str, stack: &str) -> FlowSpec {
 }
 
 fn simulated(path: &Path) -> Outcome {
+    // Every change of state has a row all the same.
+    run(&spec(path, 1, Trace::Every(Span::from_secs(1)))).unwrap()
+}
+
+pub fn spec(path: &Path, seed: u64, trace: Trace) -> RunSpec {
     let (rate, rtt, bdps) = path.at;
     let packets = (bdps * rate * 1e6 * rtt as f64 * 1e-3 / (8.0 * 1500.0)) as u64;
     let mut flows = vec![host("main", "bbr-linux")];
@@ -127,14 +132,14 @@ fn simulated(path: &Path) -> Outcome {
     }
     let mut spec = dumbbell(rate, rtt, Buffer::Packets(packets), 40.0, flows);
     spec.measure_from = Time::ZERO + Span::from_secs(5);
-    spec.trace = fullpipe_run::Trace::Every(Span::from_secs(1));
+    (spec.seed, spec.trace) = (seed, trace);
     if let Beside::Losses(data, acks) = path.beside {
         spec.links[0].loss = Loss::Bernoulli { p: data };
         let back = &mut spec.links[1];
         (back.loss, back.loss_of_acks) = (Loss::Bernoulli { p: acks }, true);
         (back.rate, back.buffer) = (mbit(rate), Buffer::Packets(packets));
     }
-    run(&spec).unwrap()
+    spec
 }
 
 /// `got` is within `part` of the range that the two kernels span.

@@ -3,6 +3,7 @@
 mod any_link;
 mod bbr;
 mod bbr_kernels;
+mod bbr_timelines;
 mod build;
 mod capture;
 mod conservation;
