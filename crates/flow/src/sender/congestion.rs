@@ -156,14 +156,13 @@ impl<C: Controller> Sender<C> {
         self.leave_phase_if_done(now);
     }
 
-    /// RFC 3168 section 6.1.2: one answer per window of data. Until the segment with CWR can have
-    /// arrived, the echo is still that of the last mark.
+    /// RFC 3168 section 6.1.2: one answer per window of data.
     #[cold]
     pub(super) fn on_ecn_echo(&mut self, now: Time, event: &mut AckEvent) {
         if self.recovery.is_reducing() {
             // The reduction under way is justified by the mark as well.
             self.recovery.justify();
-        } else if self.recovery.is_behind(self.board.una()) {
+        } else if self.recovery.answers_mark(self.board.una()) {
             self.reduce(now, CongestionKind::Ecn, 0, event);
         }
     }

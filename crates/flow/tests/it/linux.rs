@@ -370,3 +370,37 @@ fn nothing_is_resent_without_a_loss() {
     }
     assert_eq!(h.s.counts().retransmits, 0);
 }
+
+/// A mark on the ACK that ends a recovery. Linux has left the recovery by then and reduces once
+/// more (`tcp_try_to_open`, `tcp_enter_cwr`): 20, 10, 5. To RFC 3168 section 6.1.2 it may be the
+/// echo of a mark of the window that has been answered.
+#[test]
+fn a_mark_at_the_end_of_a_recovery_reduces_again() {
+    for (reduction, expected) in [(Reduction::PrrWindow, 5.0), (Reduction::Prr, 10.0)] {
+        let cfg = linux().with(|c| {
+            c.ecn = true;
+            c.recovery.reduction = reduction;
+        });
+        let mut h = Host::new(cfg, 20.0);
+        let point = h.s.nxt();
+        for n in 10..=19 {
+            h.ack_at(90.0 + n as f64, &sack(0, &[(1, 1 + n)]));
+        }
+        let end = Ack {
+            ece: true,
+            ..ack(point, 100.0)
+        };
+        h.ack_at(200.0, &end);
+        assert!(h.s.una() == point && h.s.nxt() > point + 2, "{}", h.s.nxt());
+        assert_eq!(h.s.controller().ssth, expected, "{reduction:?}");
+        // Of later data it is a mark of its own to the RFC, and inside of a reduction to Linux.
+        h.ack_at(
+            201.0,
+            &Ack {
+                cum: point + 1,
+                ..end
+            },
+        );
+        assert_eq!(h.s.controller().ssth, 5.0, "{reduction:?}");
+    }
+}

@@ -178,8 +178,16 @@ impl Recovery {
     }
 
     /// The data of the present reduction is acknowledged up to `una`, and more.
-    pub(super) fn is_behind(&self, una: u64) -> bool {
+    fn is_behind(&self, una: u64) -> bool {
         una > self.point
+    }
+
+    /// An echo that comes outside of a reduction asks for one. By RFC 3168 section 6.1.2 it is still
+    /// that of the last mark until the segment with CWR can have arrived; Linux asks for the state
+    /// alone (`tcp_try_to_open`, `tcp_enter_cwr`), so that a mark on the ACK that ends a recovery
+    /// reduces once more.
+    pub(super) fn answers_mark(&self, una: u64) -> bool {
+        self.cfg.reduction == Reduction::PrrWindow || self.is_behind(una)
     }
 
     /// Lost segments may be sent again: F-RTO does not try new data first, and no doubt stands.
