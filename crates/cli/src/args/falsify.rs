@@ -19,9 +19,13 @@ pub struct Falsify {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
 
-    /// Apply the scenario's [quick] settings
+    /// Apply the scenario's [quick] settings, and follow each expectation only to its first failure
     #[arg(long)]
     pub quick: bool,
+
+    /// With --quick: look at every world all the same
+    #[arg(long, requires = "quick")]
+    pub every_world: bool,
 
     /// Number of seeds, counted up from 1
     #[arg(long, value_name = "N", value_parser = at_least_one::<NonZeroU32>, allow_negative_numbers = true)]

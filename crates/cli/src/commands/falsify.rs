@@ -1,12 +1,10 @@
 //! `fullpipe falsify`: which expectations could fail at all.
 
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
-
 use fullpipe_grounds::Sim;
 use fullpipe_results::capture::Captures;
-use fullpipe_results::falsify::{Falsification, Trial};
+use fullpipe_results::falsify::{Depth, Falsification, Trial};
 use fullpipe_results::run::Options;
+use fullpipe_results::store::Cache;
 use fullpipe_scenario::Overrides;
 
 use super::check::counted;
@@ -40,9 +38,9 @@ pub fn falsify(args: &Falsify) -> Result<Exit, Failure> {
         let name = scenario.name.clone();
         let trial = Trial::new(scenario, &overrides);
         if args.dry_run {
-            let (worlds, runs) = (trial.worlds(), trial.runs());
+            let (worlds, runs) = (trial.worlds(), trial.runs(&Sim));
             let (worlds, runs) = (counted(worlds, "wrong world"), counted(runs, "run"));
-            output::data(&format!("{name}: {worlds}, {runs} in all\n"))?;
+            output::data(&format!("{name}: {worlds}, at most {runs}\n"))?;
             continue;
         }
         let found = run(args, &name, &trial)?;
@@ -66,41 +64,25 @@ pub fn falsify(args: &Falsify) -> Result<Exit, Failure> {
 }
 
 fn run(args: &Falsify, name: &str, trial: &Trial) -> Result<Falsification, Failure> {
-    let cache = fullpipe_linux::user_cache().join("falsify");
-    let directory = (!args.fresh).then(|| trial.directory(&cache, &Sim));
-    if let Some(directory) = &directory {
-        let made = std::fs::create_dir_all(directory);
-        made.map_err(|e| Failure::io(directory.display(), &e))?;
-    }
+    let cache = Cache::new(&fullpipe_linux::user_cache().join("falsify"));
     let progress = Progress::new(name, args.quiet);
     let options = Options {
         jobs: args.jobs.map_or(0, usize::from),
-        out: directory.as_deref(),
-        resume: directory.is_some(),
+        out: None,
+        resume: false,
         captures: Captures::default(),
         progress: &progress,
         interrupt: &INTERRUPT,
     };
-    let found = trial.run(&options, &Sim);
+    let depth = match args.quick && !args.every_world {
+        true => Depth::FirstFailure,
+        false => Depth::EveryWorld,
+    };
+    let found = trial.run(depth, &options, &Sim, (!args.fresh).then_some(&cache));
     progress.finish();
-    forget_the_oldest(&cache);
+    cache.shrink(KEPT);
     Ok(found?)
 }
 
-/// Removes what was not looked at for longest, so that the cache does not grow for ever.
-fn forget_the_oldest(cache: &Path) {
-    let entries = std::fs::read_dir(cache).into_iter().flatten().flatten();
-    let dated = |entry: std::fs::DirEntry| -> Option<(SystemTime, PathBuf)> {
-        Some((entry.metadata().ok()?.modified().ok()?, entry.path()))
-    };
-    let mut all: Vec<(SystemTime, PathBuf)> = entries.filter_map(dated).collect();
-    all.sort();
-    let too_many = all.len().saturating_sub(KEPT);
-    for (_, path) in all.iter().take(too_many) {
-        // What stays is removed the next time.
-        let _ = std::fs::remove_dir_all(path);
-    }
-}
-
-/// Trials in the cache.
-const KEPT: usize = 64;
+/// Runs in the cache, of some 5 kB each.
+const KEPT: usize = 20_000;

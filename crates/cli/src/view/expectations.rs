@@ -93,7 +93,7 @@ fn observed_digits(e: &ExpectationResult, observed: f64) -> usize {
     (relative as usize + 1).clamp(4, 10)
 }
 
-fn bound_text([low, high]: [f64; 2]) -> String {
+pub(super) fn bound_text([low, high]: [f64; 2]) -> String {
     match (low.is_finite(), high.is_finite()) {
         (true, true) => format!("{} to {}", plain(low), plain(high)),
         (true, false) => format!("at least {}", plain(low)),

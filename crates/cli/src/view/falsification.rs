@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use fullpipe_results::falsify::{ExpectationTeeth, Falsification, WorldEffect, WorldResult};
 
+use super::expectations::bound_text;
 use crate::commands::check::counted;
-use crate::table::{Align, Table};
+use crate::table::{Align, Table, number};
 
 /// Two tables, expectations and worlds, and what to do about them.
 pub fn falsification(found: &Falsification) -> String {
@@ -16,15 +17,15 @@ pub fn falsification(found: &Falsification) -> String {
         counted(expectations, "expectation"),
         counted(worlds, "wrong world")
     );
-    out += &expectations_table(&found.expectations);
+    out += &expectations_table(found);
     out.push('\n');
-    out += &worlds_table(&found.worlds);
+    out += &worlds_table(found);
     out.push('\n');
     out += &advice(found);
     out
 }
 
-fn expectations_table(all: &[ExpectationTeeth]) -> String {
+fn expectations_table(found: &Falsification) -> String {
     let mut table = Table::new();
     for (align, head) in [
         (Align::Left, "expectation"),
@@ -34,38 +35,39 @@ fn expectations_table(all: &[ExpectationTeeth]) -> String {
     ] {
         table.column(align, &[head]);
     }
-    for e in all {
-        let remark = match (&e.excuse, e.toothless, e.passes) {
-            (Some(why), true, _) => format!("toothless by intent: {why}"),
-            (Some(_), false, _) => "not toothless: `toothless` can go".to_owned(),
-            (None, true, _) => {
-                let missed = counted(e.missed.len(), "world");
-                format!("TOOTHLESS: its value moves in {missed} and it passes")
-            }
-            (None, false, true) => e.caught.first().cloned().unwrap_or_default(),
-            (None, false, false) => "fails as it is".to_owned(),
+    for e in &found.expectations {
+        let fails = match (found.first_failure, e.caught.len()) {
+            (true, 1..) => "a world".to_owned(),
+            (_, 0) => format!("none of {}", e.tried),
+            (false, n) => format!("{n} of {}", e.tried),
         };
         let line = e.line.to_string();
-        table.row(vec![
-            e.name.clone(),
-            line,
-            counted(e.caught.len(), "world"),
-            remark,
-        ]);
+        table.row(vec![e.name.clone(), line, fails, remark(e)]);
     }
     table.text()
 }
 
-fn worlds_table(all: &[WorldResult]) -> String {
+fn remark(e: &ExpectationTeeth) -> String {
+    match (&e.excuse, e.toothless, e.passes) {
+        (Some(why), true, _) => format!("toothless by intent: {why}"),
+        (Some(_), false, _) => "it can fail: `toothless` is untrue and can go".to_owned(),
+        (None, true, _) => "TOOTHLESS".to_owned(),
+        (None, false, true) => e.caught.first().cloned().unwrap_or_default(),
+        (None, false, false) => "fails as it is".to_owned(),
+    }
+}
+
+fn worlds_table(found: &Falsification) -> String {
     let mut table = Table::new();
-    for head in ["world", "caught by", "what differs"] {
+    for head in ["wrong world", "noticed by", "what differs"] {
         table.column(Align::Left, &[head]);
     }
-    for world in all {
-        let caught = match (world.effect, world.line) {
+    let tried = |world: &&WorldResult| world.effect != WorldEffect::Untried;
+    for world in found.worlds.iter().filter(tried) {
+        let noticed = match (world.effect, world.line) {
             (WorldEffect::Caught, _) => counted(world.caught_by.len(), "expectation"),
             (WorldEffect::Missed, Some(line)) => format!("NONE ([[negative]], line {line})"),
-            (WorldEffect::Missed, None) => "none".to_owned(),
+            (WorldEffect::Missed | WorldEffect::Untried, _) => "none".to_owned(),
             (WorldEffect::Dead, Some(line)) => {
                 format!("NONE: changes no number ([[negative]], line {line})")
             }
@@ -76,46 +78,105 @@ fn worlds_table(all: &[WorldResult]) -> String {
             // Writing to a string cannot fail.
             let _ = write!(differs, " and {} more", world.set.len() - 1);
         }
-        table.row(vec![world.about.clone(), caught, differs]);
+        table.row(vec![world.about.clone(), noticed, differs]);
     }
-    table.text()
+    let mut out = table.text();
+    let untried = found.worlds.iter().filter(|world| !tried(world)).count();
+    if untried > 0 {
+        out += &format!(
+            "\n{} not looked at: with --quick an expectation is followed to its first failure \
+             (--every-world)\n",
+            match untried {
+                1 => "1 world was".to_owned(),
+                n => format!("{n} worlds were"),
+            }
+        );
+    }
+    out
 }
 
 fn advice(found: &Falsification) -> String {
     let mut out = String::new();
-    let toothless = found.toothless().count();
-    if toothless > 0 {
-        out += &format!(
-            "{} toothless: no wrong world makes it fail. Tighten its bound, measure what its \
-             subject does,\nor name a world in which it must fail:\n\n    [[negative]]\n    \
-             about = \"the traffic is switched off\"\n    set = {{ \"traffic.blast.enabled\" = \
-             false }}\n\nIf it is right as it is, say why: toothless = \"...\" in its \
-             [[expect]].\n",
-            match toothless {
-                1 => "1 expectation is".to_owned(),
-                n => format!("{n} expectations are"),
-            }
-        );
+    for e in found.toothless() {
+        out += &what_to_do(e);
     }
     for world in found.uncaught() {
-        out += &format!("no expectation notices \"{}\"\n", world.about);
-    }
-    let same = &found.same_for_all_seeds;
-    if let Some(first) = same.first() {
-        let first = match first.0.is_empty() {
-            true => String::new(),
-            false => format!(", for example {first}"),
-        };
         out += &format!(
-            "{} the same numbers with every seed{first}: more seeds make nothing surer\n",
-            match same.len() {
-                1 => "1 case gives".to_owned(),
-                n => format!("{n} cases give"),
+            "No expectation notices the world \"{}\" of line {}: {}.\n",
+            world.about,
+            world.line.unwrap_or_default(),
+            match world.effect {
+                WorldEffect::Dead => "no number changes in it, so its keys do nothing here",
+                _ => "numbers change in it, so tighten a bound or expect one of them",
             }
         );
     }
+    out += &dead_knobs(found);
+    out += &repeated_seeds(found);
     if found.passed() {
         out += "every expectation can fail\n";
     }
     out
+}
+
+/// Where a toothless expectation stands, what was seen, and the three ways out.
+fn what_to_do(e: &ExpectationTeeth) -> String {
+    let text = |x: f64| number(x, 4);
+    let range = |[low, high]: [f64; 2]| match low == high {
+        true => text(low),
+        false => format!("{} to {}", text(low), text(high)),
+    };
+    let here = e.here.map_or("undefined".to_owned(), range);
+    let elsewhere = match (e.elsewhere, e.missed.len()) {
+        _ if e.tried == 0 => "no wrong world changes its cases".to_owned(),
+        (Some(values), 1..) => format!("in the wrong worlds it is {}", range(values)),
+        _ => "no wrong world moves it".to_owned(),
+    };
+    let mut out = format!(
+        "`{}` (line {}) cannot fail: {} is {here} as it is, {elsewhere}; accepted is {}.\n",
+        e.name,
+        e.line,
+        e.metric,
+        bound_text(e.bound)
+    );
+    out += match e.missed.is_empty() {
+        true => "  - Expect a metric that follows from what you want to show, ",
+        false => "  - Choose a bound that leaves out the values of the wrong worlds, ",
+    };
+    out += "or\n  - name a world in which it must fail:\n\n        [[negative]]\n        about = \
+            \"the losses are switched off\"\n        set = { \"path.loss\" = 0 }\n\n    or\n  - if it \
+            is right as it is, write why into its [[expect]]: toothless = \"...\"\n\n";
+    out
+}
+
+/// Generated worlds that change no number: what they take away has no part in the result.
+fn dead_knobs(found: &Falsification) -> String {
+    let dead = |w: &&WorldResult| w.effect == WorldEffect::Dead && w.line.is_none();
+    let mut out = String::new();
+    for world in found.worlds.iter().filter(dead) {
+        out += &format!(
+            "dead: \"{}\" changes no number of any case: what it takes away has no part in the \
+             result\n",
+            world.about
+        );
+    }
+    out
+}
+
+fn repeated_seeds(found: &Falsification) -> String {
+    let same = &found.same_for_all_seeds;
+    let Some(first) = same.first() else {
+        return String::new();
+    };
+    let first = match first.0.is_empty() {
+        true => String::new(),
+        false => format!(", for example {first}"),
+    };
+    format!(
+        "{} the same numbers with every seed{first}: more seeds make nothing surer\n",
+        match same.len() {
+            1 => "1 case gives".to_owned(),
+            n => format!("{n} cases give"),
+        }
+    )
 }

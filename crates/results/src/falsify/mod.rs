@@ -4,18 +4,19 @@
 //!
 //! All worlds run as one scenario, whose cases are those of the worlds, each different one once.
 
+mod search;
 mod verdict;
 mod world;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 
 use fullpipe_run::Ground;
 use fullpipe_scenario::{Case, Overrides, Scenario};
 
-use crate::result::{CaseResult, Params};
-use crate::run::{Options, Ran, RunError, run_on};
-use crate::store;
+use crate::result::{CaseResult, VERSION};
+use crate::run::{Bench, Options, RunError, seeds};
+use crate::store::Cache;
+use search::Search;
 
 pub use verdict::{ExpectationTeeth, Falsification, WorldEffect, WorldResult};
 pub use world::{World, worlds};
@@ -66,54 +67,60 @@ impl Trial {
         self.worlds.len()
     }
 
-    /// Number of runs: different cases times seeds.
-    pub fn runs(&self) -> usize {
-        self.union.cases.len() * self.union.seeds.len()
+    /// Number of runs, if every world is looked at: different cases times their seeds.
+    pub fn runs(&self, ground: &dyn Ground) -> usize {
+        let cases = self.union.cases.iter();
+        cases
+            .map(|case| seeds(&self.union, case, ground).len())
+            .sum()
     }
 
-    /// Directory below `cache` that holds the runs of exactly this trial on that ground.
-    pub fn directory(&self, cache: &Path, ground: &dyn Ground) -> PathBuf {
-        let units = store::plan(&self.union, ground, &self.union.seeds);
-        let keys: String = units.iter().map(|unit| unit.key.as_str()).collect();
-        let name = store::sha256(keys.as_bytes());
-        cache.join(format!("{}-{}", self.scenario.name, &name[..16]))
-    }
-
-    /// Runs all worlds and judges the expectations.
+    /// Runs the worlds and judges the expectations: in every world, or each expectation only up
+    /// to the first one in which it fails.
     ///
     /// # Errors
     /// See [`RunError`].
     pub fn run(
         &self,
+        depth: Depth,
         options: &Options<'_>,
         ground: &dyn Ground,
+        cache: Option<&Cache>,
     ) -> Result<Falsification, RunError> {
-        let Ran {
-            result,
-            made,
-            reused,
-        } = run_on(&self.union, options, ground)?;
-        let in_world = |places: &Vec<usize>| -> Vec<CaseResult> {
+        let mut bench = Bench::new(&self.union, options, ground, cache);
+        match depth {
+            Depth::EveryWorld => bench.need(0..self.union.cases.len())?,
+            Depth::FirstFailure => Search::new(self, &mut bench).run()?,
+        }
+        let in_world = |places: &Vec<usize>| -> Vec<Option<CaseResult>> {
             let cases = places.iter().zip(&self.scenario.cases);
             cases
-                .map(|(&place, case)| CaseResult {
-                    params: Params::of(case),
-                    ..result.cases[place].clone()
-                })
+                .map(|(&place, case)| bench.result(place, case))
                 .collect()
         };
-        let cases: Vec<Vec<CaseResult>> = self.places.iter().map(in_world).collect();
-        let judged = verdict::judge(&self.scenario, &self.worlds, &cases);
+        let cases: Vec<Vec<Option<CaseResult>>> = self.places.iter().map(in_world).collect();
+        let judged = verdict::judge(self, &cases, ground);
         Ok(Falsification {
-            fullpipe: result.fullpipe,
+            fullpipe: VERSION.to_owned(),
             scenario: self.scenario.name.clone(),
-            ground: result.ground,
+            ground: ground.name().to_owned(),
             quick: self.scenario.quick,
-            made,
-            reused,
+            first_failure: depth == Depth::FirstFailure,
+            made: bench.made,
+            reused: bench.reused,
             ..judged
         })
     }
+}
+
+/// How far an expectation is followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Depth {
+    /// Into every world.
+    #[default]
+    EveryWorld,
+    /// Up to the first one in which it fails.
+    FirstFailure,
 }
 
 /// The different cases of several worlds.

@@ -1,13 +1,13 @@
 //! What the worlds say about the expectations.
 
-use std::collections::BTreeMap;
-
+use fullpipe_run::Ground;
+use fullpipe_scenario::Case;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
-use super::World;
-use crate::result::{CaseResult, Estimate, Params, evaluate};
-use fullpipe_scenario::{Expectation, Scenario};
+use super::Trial;
+use crate::result::{CaseResult, Estimate, Params, Point, json, judged_at, points};
+use crate::run::seeds;
 
 /// What came of holding a scenario's expectations against wrong worlds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +21,10 @@ pub struct Falsification {
     /// Run with what the scenario's `[quick]` sets; absent if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub quick: bool,
+    /// Each expectation was followed only up to the first world in which it fails, and not every
+    /// case was run; absent if every world was looked at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub first_failure: bool,
     /// Runs made now.
     pub made: usize,
     /// Runs taken over from an earlier time.
@@ -43,12 +47,29 @@ pub struct ExpectationTeeth {
     pub line: usize,
     /// Metric.
     pub metric: String,
+    /// Smallest and largest accepted value; `null` where open.
+    #[serde(
+        default = "anything",
+        serialize_with = "json::open_bound",
+        deserialize_with = "json::closed_bound"
+    )]
+    #[schemars(with = "[Option<f64>; 2]")]
+    pub bound: [f64; 2],
+    /// Smallest and largest value in the cases as they are; absent if none is defined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub here: Option<[f64; 2]>,
+    /// Smallest and largest value in the wrong worlds in which it passes; absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<[f64; 2]>,
     /// Passes in the scenario as it is, in every case.
     pub passes: bool,
     /// Worlds in which it fails in a case in which it passes as it is.
     pub caught: Vec<String>,
     /// Worlds in which the value is another one, and it passes all the same.
     pub missed: Vec<String>,
+    /// Worlds that change its cases and in which it was judged.
+    #[serde(default)]
+    pub tried: usize,
     /// Fails in no world.
     pub toothless: bool,
     /// The file says why that is right.
@@ -67,7 +88,7 @@ pub struct WorldResult {
     pub line: Option<usize>,
     /// Keys that differ, as `key=value`.
     pub set: Vec<String>,
-    /// Caught, missed, or dead.
+    /// Caught, missed, dead or untried.
     pub effect: WorldEffect,
     /// Expectations that fail in it.
     pub caught_by: Vec<String>,
@@ -83,6 +104,8 @@ pub enum WorldEffect {
     Missed,
     /// No metric of any case changes: the knob is dead.
     Dead,
+    /// Not looked at, since every expectation had failed before.
+    Untried,
 }
 
 impl Falsification {
@@ -117,83 +140,123 @@ impl Falsification {
 }
 
 /// Holds the expectations against the worlds. `cases[0]` is the scenario as it is, `cases[i + 1]`
-/// are its cases in `worlds[i]`.
+/// are its cases in world `i`, those that were run.
 pub(super) fn judge(
-    scenario: &Scenario,
-    worlds: &[World],
-    cases: &[Vec<CaseResult>],
+    trial: &Trial,
+    cases: &[Vec<Option<CaseResult>>],
+    ground: &dyn Ground,
 ) -> Falsification {
+    let scenario = &trial.scenario;
     let (real, others) = cases.split_first().expect("the scenario itself");
     let mut results: Vec<WorldResult> = Vec::new();
-    for (world, other) in worlds.iter().zip(others) {
-        let dead = real.iter().zip(other).all(|(a, b)| same_numbers(a, b));
+    for (i, (world, other)) in trial.worlds.iter().zip(others).enumerate() {
         results.push(WorldResult {
             about: world.about.clone(),
             line: world.line,
             set: world.assignments(),
-            effect: if dead {
-                WorldEffect::Dead
-            } else {
-                WorldEffect::Missed
-            },
+            effect: effect(real, other, &trial.places[0], &trial.places[i + 1]),
             caught_by: Vec::new(),
         });
     }
     let mut expectations = Vec::new();
     for e in &scenario.expectations {
-        let as_it_is = observed(e, real);
-        let (mut caught, mut missed) = (Vec::new(), Vec::new());
-        for (world, other) in results.iter_mut().zip(others) {
-            let there = observed(e, other);
-            let fails = |(case, here): (&String, &Observed)| {
-                here.pass && !there.get(case).is_some_and(|there| there.pass)
-            };
-            if as_it_is.iter().any(fails) {
+        let observed = |point: &Point, cases: &[Option<CaseResult>]| {
+            let judged = judged_at(e, *point, |i| cases.get(i)?.as_ref())?;
+            Some((judged.observed, judged.pass))
+        };
+        let points = points(e);
+        let here: Vec<_> = points.iter().map(|point| observed(point, real)).collect();
+        let (mut caught, mut missed, mut tried) = (Vec::new(), Vec::new(), 0);
+        let (mut values, mut elsewhere) = (Vec::new(), Vec::new());
+        values.extend(here.iter().flatten().filter_map(|(value, _)| *value));
+        for (w, (world, other)) in results.iter_mut().zip(others).enumerate() {
+            let place = |i: usize| (trial.places[0][i], trial.places[w + 1][i]);
+            let (mut looked, mut moved, mut failed) = (false, false, false);
+            let mut seen = Vec::new();
+            for (point, here) in points.iter().zip(&here) {
+                let same = |i: usize| place(i).0 == place(i).1;
+                if same(point.0) && point.1.is_none_or(same) {
+                    continue;
+                }
+                let there = observed(point, other);
+                let (Some(here), Some(there)) = (here, there) else {
+                    continue;
+                };
+                looked = true;
+                seen.extend(there.0);
+                moved |= *here != there;
+                failed |= here.1 && !there.1;
+            }
+            tried += usize::from(looked);
+            if looked && !failed {
+                elsewhere.extend(seen);
+            }
+            if failed {
                 caught.push(world.about.clone());
                 world.caught_by.push(e.name.clone());
                 world.effect = WorldEffect::Caught;
-            } else if as_it_is != there {
+            } else if moved {
                 missed.push(world.about.clone());
             }
         }
+        let known: Vec<bool> = here.iter().flatten().map(|(_, pass)| *pass).collect();
         expectations.push(ExpectationTeeth {
             name: e.name.clone(),
             line: e.line,
             metric: e.metric.clone(),
-            passes: as_it_is.values().all(|o| o.pass),
-            toothless: caught.is_empty() && as_it_is.values().any(|o| o.pass),
+            bound: [e.bound.0, e.bound.1],
+            here: range(&values),
+            elsewhere: range(&elsewhere),
+            passes: known.iter().all(|pass| *pass),
+            toothless: caught.is_empty() && known.contains(&true),
             caught,
             missed,
+            tried,
             excuse: e.toothless.clone(),
         });
     }
-    let same = real.iter().filter(|case| same_for_all_seeds(case));
+    let repeats = |(i, case): &(usize, &Case)| {
+        let single = seeds(scenario, case, ground).len() == 1 && scenario.seeds.len() > 1;
+        single || real[*i].as_ref().is_some_and(same_for_all_seeds)
+    };
+    let same = scenario.cases.iter().enumerate().filter(repeats);
     Falsification {
         expectations,
         worlds: results,
-        same_for_all_seeds: same.map(|case| case.params.clone()).collect(),
+        same_for_all_seeds: same.map(|(_, case)| Params::of(case)).collect(),
         ..Falsification::default()
     }
 }
 
-/// A value and the judgement.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Observed {
-    value: Option<f64>,
-    pass: bool,
+/// Smallest and largest value.
+fn range(values: &[f64]) -> Option<[f64; 2]> {
+    let low = values.iter().copied().reduce(f64::min)?;
+    let high = values.iter().copied().reduce(f64::max)?;
+    Some([low, high])
 }
 
-/// What an expectation says of each case that it applies to.
-fn observed(e: &Expectation, cases: &[CaseResult]) -> BTreeMap<String, Observed> {
-    let results = evaluate(std::slice::from_ref(e), cases).into_iter();
-    let of_case = results.map(|r| {
-        let observed = Observed {
-            value: r.observed,
-            pass: r.pass,
-        };
-        (r.params.to_string(), observed)
-    });
-    of_case.collect()
+fn anything() -> [f64; 2] {
+    [f64::NEG_INFINITY, f64::INFINITY]
+}
+
+/// What a world does to the numbers, before any expectation is asked.
+fn effect(
+    real: &[Option<CaseResult>],
+    other: &[Option<CaseResult>],
+    places: &[usize],
+    elsewhere: &[usize],
+) -> WorldEffect {
+    for (i, (a, b)) in real.iter().zip(other).enumerate() {
+        if places[i] == elsewhere[i] {
+            continue;
+        }
+        match (a, b) {
+            (Some(a), Some(b)) if same_numbers(a, b) => {}
+            (Some(_), Some(_)) => return WorldEffect::Missed,
+            _ => return WorldEffect::Untried,
+        }
+    }
+    WorldEffect::Dead
 }
 
 /// True if two results differ in nothing but names and wall times.

@@ -1,7 +1,7 @@
 //! The wrong worlds of a scenario: those that its file names, and those that can be made of any
 //! scenario by taking something away from it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fullpipe_cc::{Kind, StackSpec};
 use fullpipe_run::Loss;
@@ -16,6 +16,8 @@ pub struct World {
     pub line: Option<usize>,
     /// Keys with other values than in the scenario.
     pub keys: Vec<WorldKey>,
+    /// It changes cases that are held against others, and leaves those others alone.
+    pub one_sided: bool,
 }
 
 impl World {
@@ -49,6 +51,7 @@ impl World {
             about,
             line: None,
             keys: vec![WorldKey { case, key, value }],
+            one_sided: false,
         }
     }
 }
@@ -67,10 +70,25 @@ pub fn worlds(scenario: &Scenario) -> Vec<World> {
             about: negative.about.clone(),
             line: Some(negative.line),
             keys: keys.collect(),
+            one_sided: false,
         });
     }
-    for flows in subjects(scenario) {
-        all.extend(other_stacks(scenario, &flows));
+    let subjects = subjects(scenario);
+    for flows in &subjects {
+        all.extend(other_stacks(scenario, flows, SWAPS, &|_| true, ""));
+    }
+    let one_side = one_side(scenario);
+    if !one_side.is_empty() {
+        for flows in &subjects {
+            let here = |case| one_side.contains(&case);
+            all.extend(other_stacks(
+                scenario,
+                flows,
+                ON_ONE_SIDE,
+                &here,
+                NOT_THE_OTHER,
+            ));
+        }
     }
     all.extend(without_parts(scenario));
     all
@@ -93,13 +111,27 @@ fn subjects(scenario: &Scenario) -> Vec<Vec<String>> {
     groups
 }
 
-/// Worlds in which these flows have another stack.
-fn other_stacks(scenario: &Scenario, flows: &[String]) -> Vec<World> {
+/// Cases that are held against another one, and that no other one is held against.
+fn one_side(scenario: &Scenario) -> BTreeSet<usize> {
+    let pairs = || scenario.expectations.iter().flat_map(|e| &e.pairs);
+    let peers: BTreeSet<usize> = pairs().map(|(_, peer)| *peer).collect();
+    let cases = pairs().map(|(case, _)| *case);
+    cases.filter(|case| !peers.contains(case)).collect()
+}
+
+/// Worlds in which these flows have another stack in some of the cases.
+fn other_stacks(
+    scenario: &Scenario,
+    flows: &[String],
+    swaps: &[Swap],
+    cases: &dyn Fn(usize) -> bool,
+    remark: &str,
+) -> Vec<World> {
     let of = flows.join(", ");
     let mut all = Vec::new();
-    for (about, other) in SWAPS {
+    for (about, other) in swaps {
         let mut keys = Vec::new();
-        for case in &scenario.cases {
+        for case in scenario.cases.iter().filter(|case| cases(case.index)) {
             let here = case.flows.iter().filter(|f| flows.contains(&f.name));
             for flow in here {
                 let stack = StackSpec::parse(&flow.stack).ok();
@@ -114,9 +146,10 @@ fn other_stacks(scenario: &Scenario, flows: &[String]) -> Vec<World> {
         }
         if !keys.is_empty() {
             all.push(World {
-                about: format!("{of}: {about}"),
+                about: format!("{of}: {about}{remark}"),
                 line: None,
                 keys,
+                one_sided: !remark.is_empty(),
             });
         }
     }
@@ -161,6 +194,12 @@ fn without_parts(scenario: &Scenario) -> Vec<World> {
                 format!("flow.{name}.nic_rate"),
                 "\"10Tbit/s\"",
             );
+            let about = "no small queues";
+            add(
+                format!("{name}: {about}"),
+                format!("flow.{name}.tsq"),
+                "false",
+            );
         }
     }
     if loses_on_the_way_back(scenario) {
@@ -192,11 +231,32 @@ const SWAPS: &[Swap] = &[
     ("decreases a fifth larger", |stack| decrease(stack, 1.2)),
     ("decreases a fifth smaller", |stack| decrease(stack, 0.8)),
     ("plain slow start", |stack| without(stack, Kind::StartUp)),
+    ("a start-up that crawls", crawling),
     ("the first window in one burst", |stack| {
         without(stack, Kind::Sending)
     }),
     ("not paced", |stack| without(stack, Kind::Pacing)),
 ];
+
+/// For comparisons, of which only one side changes.
+const ON_ONE_SIDE: &[Swap] = &[
+    ("a law that no loss impresses", |_| Some(UNMOVED.to_owned())),
+    ("decreases a fifth larger", |stack| decrease(stack, 1.2)),
+    ("decreases a fifth smaller", |stack| decrease(stack, 0.8)),
+    ("a start-up that crawls", crawling),
+];
+const NOT_THE_OTHER: &str = ", not in the case it is compared with";
+
+/// Limited slow start from two segments on: one segment per round trip (RFC 3742).
+fn crawling(stack: &StackSpec) -> Option<String> {
+    let plain = stack.without(Kind::StartUp);
+    let plain = plain.as_ref().unwrap_or(stack).to_string();
+    // The start-up comes behind the law, before what sends and paces.
+    let at = plain.find('+').unwrap_or(plain.len());
+    let (law, rest) = plain.split_at(at);
+    let slow = format!("{law}+limited(max_ssthresh=2){rest}");
+    StackSpec::parse(&slow).is_ok().then_some(slow)
+}
 
 /// Grows by 40 segments in a round trip and keeps a tenth of the window at a loss.
 const NONSENSE: &str = "aimd(increase=40,decrease=0.9)";
@@ -247,7 +307,10 @@ fn decrease(stack: &StackSpec, by: f64) -> Option<String> {
             let most = if value > 1.0 { f64::INFINITY } else { 0.99 };
             let moved = (value * by).min(most);
             // A whole number stays one: some modules count in parts of 1024.
-            let moved = if value > 1.0 { moved.round() } else { moved };
+            let moved = match value > 1.0 {
+                true => moved.round(),
+                false => (moved * 1e9).round() / 1e9,
+            };
             other = other.with_number(name, moved).ok()?;
             found = true;
         }

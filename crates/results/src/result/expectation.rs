@@ -41,26 +41,38 @@ pub struct ExpectationResult {
 
 /// Holds the expectations against the cases they apply to, in the order of the file.
 pub fn evaluate(expectations: &[Expectation], cases: &[CaseResult]) -> Vec<ExpectationResult> {
-    let bounded = |e: &Expectation, case: &CaseResult| {
-        let estimate = estimate(e, case);
-        judge(e, case, estimate.mean, estimate.ci95, e.bound)
-    };
-    let mut results = Vec::new();
-    for e in expectations {
-        if e.pairs.is_empty() {
-            results.extend(
-                e.cases
-                    .iter()
-                    .filter_map(|&i| Some(bounded(e, cases.get(i)?))),
-            );
-        }
-        results.extend(
-            e.pairs
-                .iter()
-                .filter_map(|&(i, j)| held_against(e, cases.get(i)?, cases.get(j)?)),
-        );
+    let judged = expectations.iter().flat_map(|e| {
+        let points = points(e).into_iter();
+        points.filter_map(|point| judged_at(e, point, |case| cases.get(case)))
+    });
+    judged.collect()
+}
+
+/// Where an expectation is judged: the index of a case, and of the one it is held against.
+pub(crate) type Point = (usize, Option<usize>);
+
+/// All points of an expectation, in the order of its cases.
+pub(crate) fn points(e: &Expectation) -> Vec<Point> {
+    match e.pairs.is_empty() {
+        true => e.cases.iter().map(|&case| (case, None)).collect(),
+        false => e.pairs.iter().map(|&(a, b)| (a, Some(b))).collect(),
     }
-    results
+}
+
+/// The judgement at one point; `None` if its cases are not there, or cannot be judged.
+pub(crate) fn judged_at<'a>(
+    e: &Expectation,
+    (case, peer): Point,
+    cases: impl Fn(usize) -> Option<&'a CaseResult>,
+) -> Option<ExpectationResult> {
+    let case = cases(case)?;
+    match peer {
+        None => {
+            let estimate = estimate(e, case);
+            Some(judge(e, case, estimate.mean, estimate.ci95, e.bound))
+        }
+        Some(peer) => held_against(e, case, cases(peer)?),
+    }
 }
 
 fn estimate(e: &Expectation, case: &CaseResult) -> Estimate {

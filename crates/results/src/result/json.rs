@@ -193,11 +193,11 @@ impl<'de> Deserialize<'de> for Params {
     }
 }
 
-pub(super) fn open_bound<S: Serializer>(bound: &[f64; 2], s: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn open_bound<S: Serializer>(bound: &[f64; 2], s: S) -> Result<S::Ok, S::Error> {
     bound.map(|b| b.is_finite().then_some(b)).serialize(s)
 }
 
-pub(super) fn closed_bound<'de, D: Deserializer<'de>>(d: D) -> Result<[f64; 2], D::Error> {
+pub(crate) fn closed_bound<'de, D: Deserializer<'de>>(d: D) -> Result<[f64; 2], D::Error> {
     let [low, high] = <[Option<f64>; 2]>::deserialize(d)?;
     Ok([
         low.unwrap_or(f64::NEG_INFINITY),

@@ -12,7 +12,7 @@ mod case;
 mod caveats;
 mod estimate;
 mod expectation;
-mod json;
+pub(crate) mod json;
 mod params;
 mod schema;
 
@@ -25,6 +25,7 @@ use fullpipe_scenario::Scenario;
 pub use case::{CaseMetrics, CaseResult, FlowResult, LinkResult, PrecisionResult, TrafficResult};
 pub use estimate::{Estimate, Estimates};
 pub use expectation::{ExpectationResult, evaluate};
+pub(crate) use expectation::{Point, judged_at, points};
 pub use params::{Params, scalar_text};
 
 pub(crate) use estimate::student_t;

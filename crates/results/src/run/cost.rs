@@ -11,7 +11,7 @@ use fullpipe_scenario::Scenario;
 
 /// Rough number of packets of a run: what the fastest link, or all window caps together, let
 /// through.
-pub(super) fn cost(spec: &RunSpec) -> f64 {
+pub(crate) fn cost(spec: &RunSpec) -> f64 {
     let seconds = spec.duration.as_secs_f64();
     let per_flow = |f: &fullpipe_run::FlowSpec| {
         let packet = f64::from(f.sender.mss + f.sender.header);

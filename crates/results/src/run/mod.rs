@@ -7,6 +7,7 @@
 //! again a function of its own runs. An outcome is reduced to metrics, and its series written,
 //! before the next run starts on the thread: memory does not grow with the matrix.
 
+mod bench;
 mod cost;
 mod error;
 mod progress;
@@ -27,6 +28,8 @@ use fullpipe_scenario::Scenario;
 use seeds::{by_case, chosen, grow};
 use work::{CaseSeed, Done, Work, take_over};
 
+pub(crate) use bench::{Bench, seeds};
+pub(crate) use cost::cost;
 pub use error::RunError;
 pub use progress::{Progress, RunFinished, RunStarted, Silent};
 
@@ -107,6 +110,7 @@ pub fn run_on(
             scenario,
             units: &new,
             store: store.as_ref(),
+            cache: None,
             options,
             ground,
             before: done.len(),

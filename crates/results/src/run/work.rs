@@ -12,7 +12,7 @@ use super::cost::cost;
 use super::error::params_text;
 use super::times::Stopwatch;
 use super::{Options, Progress, RunError, RunFinished, RunStarted};
-use crate::store::{Finished, Store, StoredFiles, Unit};
+use crate::store::{Cache, Finished, Store, StoredFiles, Unit};
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::SeedRun;
 use fullpipe_run::{Ground, GroundError};
@@ -22,6 +22,8 @@ pub(super) struct Work<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) units: &'a [Unit],
     pub(super) store: Option<&'a Store>,
+    /// Where a run is kept beside, or in place of, the store.
+    pub(super) cache: Option<&'a Cache>,
     pub(super) options: &'a Options<'a>,
     pub(super) ground: &'a dyn Ground,
     /// Runs that are finished.
@@ -149,6 +151,9 @@ impl Work<'_> {
             None => StoredFiles::default(),
         };
         drop(outcome);
+        if let Some(cache) = self.cache {
+            cache.keep(&unit.key, &metrics);
+        }
         let done = {
             let mut n = finished.lock().expect("nothing panics with it");
             *n += 1;

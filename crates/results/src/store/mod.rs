@@ -31,6 +31,7 @@
 //! [`plan`] says which runs there are to be, [`Store`] writes them, [`ResultDir`] reads what is
 //! finished.
 
+mod cache;
 mod claim;
 mod columns;
 mod engine;
@@ -46,12 +47,14 @@ mod series;
 mod tables;
 mod writer;
 
+pub use cache::Cache;
 pub use columns::{Column, Table};
 pub use error::{Other, StoreError};
 pub use files::sha256;
 pub use layout::{REPORT, SeriesKind, series_name};
 pub use machine::Machine;
 pub use manifest::{FileHash, Manifest, ManifestRun};
+pub(crate) use plan::key_of;
 pub use plan::{Unit, plan};
 pub use reader::ResultDir;
 pub use writer::{Finished, Store, StoredFiles, Timing};

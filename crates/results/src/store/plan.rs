@@ -24,11 +24,7 @@ pub struct Unit {
 /// Every run of the cases with these seeds, by case and seed, with its key. Runs of another ground,
 /// to another host or of other sources have other keys.
 pub fn plan(scenario: &Scenario, ground: &dyn Ground, seeds: &[u64]) -> Vec<Unit> {
-    let origin = format!(
-        "fullpipe {VERSION} {}\nformat {FORMAT}\nground {}",
-        engine::of(ground),
-        place(ground)
-    );
+    let origin = origin(ground);
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut units = Vec::new();
     for case in &scenario.cases {
@@ -49,6 +45,19 @@ pub fn plan(scenario: &Scenario, ground: &dyn Ground, seeds: &[u64]) -> Vec<Unit
         }
     }
     units
+}
+
+/// Key of a run wherever its case stands in a matrix.
+pub(crate) fn key_of(case: &Case, seed: u64, ground: &dyn Ground) -> String {
+    key(case, &case.key_text(), seed, &origin(ground), 0)
+}
+
+fn origin(ground: &dyn Ground) -> String {
+    format!(
+        "fullpipe {VERSION} {}\nformat {FORMAT}\nground {}",
+        engine::of(ground),
+        place(ground)
+    )
 }
 
 fn key(case: &Case, key_text: &str, seed: u64, origin: &str, twin: usize) -> String {

@@ -3,8 +3,9 @@
 use std::sync::atomic::AtomicBool;
 
 use fullpipe_results::capture::Captures;
-use fullpipe_results::falsify::{Falsification, Trial, WorldEffect, worlds};
+use fullpipe_results::falsify::{Depth, Falsification, Trial, WorldEffect, worlds};
 use fullpipe_results::run::{Options, Silent};
+use fullpipe_results::store::Cache;
 use fullpipe_scenario::{Overrides, Scenario};
 
 /// One loss at a window of 100 segments: the window comes down to the half and climbs by one
@@ -51,7 +52,10 @@ fn falsify(text: &str) -> Falsification {
         interrupt: &interrupt,
     };
     let trial = Trial::new(scenario, &overrides);
-    trial.run(&options, &fullpipe_sim::run).unwrap()
+    let ground = &fullpipe_sim::run;
+    trial
+        .run(Depth::EveryWorld, &options, ground, None)
+        .unwrap()
 }
 
 /// The worlds that an expectation fails in, those of one kind.
@@ -152,24 +156,26 @@ fn runs_are_shared_between_worlds_and_kept() {
     let scenario = Scenario::parse(&text, "test.toml", &overrides).unwrap();
     let trial = Trial::new(scenario, &overrides);
     let root = tempfile::tempdir().unwrap();
-    let directory = trial.directory(root.path(), &fullpipe_sim::run);
+    let cache = Cache::new(root.path());
     let interrupt = AtomicBool::new(false);
     let run = |jobs| {
         let options = Options {
             jobs,
-            out: Some(&directory),
-            resume: true,
+            out: None,
+            resume: false,
             captures: Captures::default(),
             progress: &Silent,
             interrupt: &interrupt,
         };
-        trial.run(&options, &fullpipe_sim::run).unwrap()
+        let ground = &fullpipe_sim::run;
+        let every = Depth::EveryWorld;
+        trial.run(every, &options, ground, Some(&cache)).unwrap()
     };
-    std::fs::create_dir_all(&directory).unwrap();
     let first = run(1);
-    assert_eq!((first.made, first.reused), (trial.runs(), 0));
+    let all = trial.runs(&fullpipe_sim::run);
+    assert_eq!((first.made, first.reused), (all, 0));
     let again = run(2);
-    assert_eq!((again.made, again.reused), (0, trial.runs()));
+    assert_eq!((again.made, again.reused), (0, all));
     assert_eq!(again.expectations, first.expectations);
     assert_eq!(again.worlds, first.worlds);
 }

@@ -1,6 +1,7 @@
 //! Integration tests.
 
 mod agreement;
+mod built_in;
 mod compare;
 mod determinism;
 mod expect;

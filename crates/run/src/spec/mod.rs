@@ -1,6 +1,7 @@
 //! What one run is given: links, flows, what to record. Everything resolved, no file, no unit left
 //! open.
 
+mod chance;
 mod delivery;
 mod link;
 mod traffic;

@@ -1,0 +1,96 @@
+//! The built-in scenarios held against wrong worlds.
+
+use std::sync::atomic::AtomicBool;
+
+use fullpipe_results::capture::Captures;
+use fullpipe_results::falsify::{Depth, Falsification, Trial};
+use fullpipe_results::metrics::measure;
+use fullpipe_results::run::{Options, Silent};
+use fullpipe_scenario::{Loaded, Overrides, load};
+use fullpipe_units::{Span, Time};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+
+/// Every expectation fails in a wrong world, or its file says why none is known; every wrong world
+/// that a file names is noticed.
+#[test]
+fn every_expectation_of_the_built_in_scenarios_can_fail() {
+    let names: Vec<&str> = fullpipe_scenario::builtin::names().collect();
+    let of_all: Vec<Vec<String>> = names.into_par_iter().map(|name| faults(name)).collect();
+    let faults: Vec<String> = of_all.into_iter().flatten().collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// What is wrong with the expectations of a scenario.
+fn faults(name: &str) -> Vec<String> {
+    let overrides = Overrides {
+        quick: true,
+        ..Overrides::default()
+    };
+    let loaded = load(name, &overrides).unwrap_or_else(|e| panic!("{e}"));
+    let Loaded::Scenario(scenario) = loaded else {
+        return Vec::new();
+    };
+    let found = falsified(Trial::new(*scenario, &overrides));
+    let toothless = found.toothless();
+    let toothless =
+        toothless.map(|e| format!("{name}, line {}: `{}` is toothless", e.line, e.name));
+    let unnoticed = found.uncaught();
+    let unnoticed = unnoticed.map(|w| format!("{name}: nothing notices \"{}\"", w.about));
+    let excused =
+        |e: &&fullpipe_results::falsify::ExpectationTeeth| !e.toothless && e.excuse.is_some();
+    let sharp = found.expectations.iter().filter(excused);
+    let sharp = sharp.map(|e| format!("{name}, line {}: `{}` can fail", e.line, e.name));
+    toothless.chain(unnoticed).chain(sharp).collect()
+}
+
+fn falsified(trial: Trial) -> Falsification {
+    let interrupt = AtomicBool::new(false);
+    let options = Options {
+        jobs: 1,
+        out: None,
+        resume: false,
+        captures: Captures::default(),
+        progress: &Silent,
+        interrupt: &interrupt,
+    };
+    let ground = &fullpipe_sim::run;
+    let found = trial.run(Depth::FirstFailure, &options, ground, None);
+    found.unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Seconds of a case that are run with two seeds.
+const SHORT: Span = Span::from_secs(2);
+
+/// Where a specification says that its seed decides nothing, two seeds give the same numbers; the
+/// other way round a lossy path gives others.
+#[test]
+fn what_is_not_random_repeats_itself() {
+    let names: Vec<&str> = fullpipe_scenario::builtin::names().collect();
+    let judged: Vec<(usize, usize)> = names.into_par_iter().map(repeated).collect();
+    let (fixed, drawn) = judged.iter().fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+    assert!(fixed > 50 && drawn > 5, "{fixed} fixed, {drawn} drawn");
+}
+
+/// How many cases of a scenario repeat themselves, and how many of the others do not.
+fn repeated(name: &str) -> (usize, usize) {
+    let loaded = load(name, &Overrides::default()).unwrap_or_else(|e| panic!("{e}"));
+    let Loaded::Scenario(scenario) = loaded else {
+        return (0, 0);
+    };
+    let (mut fixed, mut drawn) = (0, 0);
+    for case in scenario.cases.iter().take(60) {
+        let numbers = |seed| {
+            let mut spec = case.run_spec(seed);
+            spec.duration = SHORT.min(spec.duration);
+            spec.measure_from = Time::ZERO;
+            let outcome = fullpipe_sim::run(&spec).unwrap();
+            measure(&case.flows, &case.traffic, &spec, &outcome)
+        };
+        let same = numbers(1) == numbers(2);
+        let random = case.run_spec(1).is_random();
+        assert!(random || same, "{name}, {:?}", case.params);
+        fixed += usize::from(!random);
+        drawn += usize::from(random && !same);
+    }
+    (fixed, drawn)
+}
