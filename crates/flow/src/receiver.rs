@@ -123,11 +123,12 @@ impl Receiver {
         self.measures_one_way = true;
     }
 
-    /// `segment` arrived whose stamp the next ACK echoes.
+    /// The next ACK echoes this stamp.
     #[inline]
-    fn note_one_way(&mut self, now: Time, segment: &Segment) {
+    fn note_stamp(&mut self, now: Time, stamp: Time) {
+        self.echo = stamp;
         if self.measures_one_way {
-            self.one_way = now.saturating_since(segment.stamp);
+            self.one_way = now.saturating_since(stamp);
         }
     }
 
@@ -151,7 +152,7 @@ impl Receiver {
     #[inline(always)] // an ACK without blocks never sees the memory
     pub fn handle_segment(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
         if segment.syn {
-            return self.answer_syn(now, segment);
+            return self.answer_syn(now, segment.stamp, segment.ends_handshake());
         }
         self.counts.arrived += 1;
         if self.cfg.ecn {
@@ -161,20 +162,20 @@ impl Receiver {
             self.note_gap(now);
         }
         if self.cfg.paws && self.is_stale(segment) {
-            return Some(self.discard(now, segment));
+            return Some(self.discard(now, segment.seq));
         }
         if segment.seq == self.next && self.ahead.is_empty() {
             return self.in_order(now, segment);
         }
         // A copy of what comes from elsewhere: the plain ACK keeps out of its memory.
         Some(Ack {
-            ..self.irregular(now, *segment)?
+            ..self.irregular(now, segment.seq, segment.stamp, segment.retransmission)?
         })
     }
 
     #[cold]
-    fn answer_syn(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
-        if segment.ends_handshake() {
+    fn answer_syn(&mut self, now: Time, stamp: Time, ends_handshake: bool) -> Option<Ack> {
+        if ends_handshake {
             return None;
         }
         // A late copy must not disturb the ACK of data that is pending.
@@ -184,7 +185,7 @@ impl Receiver {
         Some(Ack {
             cum: self.next,
             syn: true,
-            echo: segment.stamp,
+            echo: stamp,
             stamp_ms: stamp_ms(now),
             one_way: None,
             sacks: SackBlocks::default(),
@@ -202,9 +203,9 @@ impl Receiver {
 
     /// The segment is not looked at; its ACK says what the last one said (`tcp_send_dupack`).
     #[cold]
-    fn discard(&mut self, now: Time, segment: &Segment) -> Ack {
+    fn discard(&mut self, now: Time, seq: u64) -> Ack {
         self.counts.discarded += 1;
-        let known = segment.seq < self.next;
+        let known = seq < self.next;
         if known {
             self.quick = self.quick_again();
         }
@@ -212,8 +213,8 @@ impl Receiver {
         if known && self.cfg.sack.enabled {
             ack.dsack = true;
             ack.sacks.push(Range {
-                start: segment.seq,
-                end: segment.seq + 1,
+                start: seq,
+                end: seq + 1,
             });
         }
         self.report(&mut ack.sacks);
@@ -260,8 +261,7 @@ impl Receiver {
         self.next += 1;
         if self.pending == 0 {
             // The first of a delayed group carries the stamp that is echoed.
-            self.echo = segment.stamp;
-            self.note_one_way(now, segment);
+            self.note_stamp(now, segment.stamp);
         }
         self.pending += 1;
         self.grow_window();
@@ -277,11 +277,10 @@ impl Receiver {
     /// Out of order, a duplicate, or the filling of a gap: acknowledged at once unless ACKs are
     /// merged.
     ///
-    /// Takes a copy, so that a caller need not have every segment in memory.
+    /// Takes what it needs, so that a caller need not have every segment in memory.
     #[cold]
-    fn irregular(&mut self, now: Time, segment: Segment) -> Option<Ack> {
-        let seq = segment.seq;
-        if seq < self.highest && !segment.retransmission {
+    fn irregular(&mut self, now: Time, seq: u64, stamp: Time, again: bool) -> Option<Ack> {
+        if seq < self.highest && !again {
             self.counts.out_of_order += 1;
         }
         self.highest = self.highest.max(seq);
@@ -301,8 +300,7 @@ impl Receiver {
             if seq == self.next {
                 // Not beyond what the last ACK said (RFC 7323 section 4.3).
                 if self.pending == 0 {
-                    self.echo = segment.stamp;
-                    self.note_one_way(now, &segment);
+                    self.note_stamp(now, stamp);
                 }
                 let before = self.next;
                 self.next += 1;

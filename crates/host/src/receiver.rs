@@ -91,6 +91,12 @@ impl<I> FlowReceiver<I> {
         self.class != NO_CLASS
     }
 
+    /// This host has exact rules of what it drops.
+    #[inline]
+    pub fn has_drops(&self) -> bool {
+        self.drops.is_some()
+    }
+
     /// True if an exact rule of this host drops a segment that has arrived; it is counted here.
     #[inline]
     pub fn drops_arrival(&mut self, now: Time, segment: &Segment) -> bool {

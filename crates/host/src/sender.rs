@@ -260,41 +260,36 @@ impl<O> FlowSender<O> {
             return false;
         }
         self.offered += 1;
-        self.drops.is_some() && self.drops_now(now, *segment, classes)
+        self.drops.is_some() && self.drops_now(now, segment.seq, segment.retransmission, classes)
     }
 
-    /// Takes a copy, so that a caller need not have every segment in memory.
+    /// Takes what it needs, so that a caller need not have every segment in memory.
     #[cold]
-    fn drops_now(&mut self, now: Time, segment: Segment, classes: &mut [ClassRecord]) -> bool {
+    fn drops_now(&mut self, now: Time, seq: u64, again: bool, classes: &mut [ClassRecord]) -> bool {
         let Some(rules) = &mut self.drops else {
             return false;
         };
-        let (seq, again) = (segment.seq, segment.retransmission);
         let dropped = rules.drops(now, seq, again, self.sender.cwnd());
         if dropped {
-            self.lose(&segment, classes);
+            self.lose(seq, again, classes);
         }
         dropped
     }
 
-    /// One of its segments was dropped on the way.
+    /// Segment `seq`, sent before or not, was dropped on the way.
     #[cold]
-    pub fn lose(&mut self, segment: &Segment, classes: &mut [ClassRecord]) {
-        if segment.syn {
-            return;
-        }
+    pub fn lose(&mut self, seq: u64, again: bool, classes: &mut [ClassRecord]) {
         self.dropped += 1;
-        self.note_lost(segment, classes);
+        self.note_lost(seq, again, classes);
     }
 
-    /// One of its segments was dropped where that is counted.
+    /// Segment `seq`, sent before or not, was dropped where that is counted.
     #[cold]
-    pub fn note_lost(&mut self, segment: &Segment, classes: &mut [ClassRecord]) {
+    pub fn note_lost(&mut self, seq: u64, again: bool, classes: &mut [ClassRecord]) {
         if let Record::Short(short) = &self.record
-            && !segment.syn
-            && !segment.retransmission
+            && !again
         {
-            classes[short.class as usize].lost(short.number, segment.seq);
+            classes[short.class as usize].lost(short.number, seq);
         }
     }
 

@@ -9,7 +9,7 @@ use fullpipe_run::{CaptureEvent, CrossNumbers, FlowSpec, RunSpec};
 use fullpipe_units::{Span, Time};
 
 use crate::net::{Ends, Net};
-use crate::packet::{Body, Packet, Way};
+use crate::packet::{Kind, Packet};
 use crate::queue::EventQueue;
 use crate::target::{LinkEvent, Wake};
 
@@ -213,21 +213,19 @@ impl Hosts {
 
 impl Ends for Hosts {
     #[inline(always)]
-    fn arrive(&mut self, now: Time, mut packet: Packet, net: &mut Net) {
-        packet.hop += 1;
+    fn arrive(&mut self, now: Time, packet: Packet, net: &mut Net) {
+        let hop = packet.hop + 1;
         let slot = packet.flow;
         let classes = &mut self.host.classes;
         let ways = &mut self.ways;
-        let is_short = match packet.body {
-            Body::Ack { .. } => {
+        let is_short = match packet.kind {
+            Kind::Ack | Kind::SynAck => {
                 let sender = &mut self.host.senders[slot as usize];
-                if let Some(&link) = sender.outlet.back.get(packet.hop as usize) {
-                    self.pass_on(now, link, packet, net);
+                if let Some(&link) = sender.outlet.back.get(hop as usize) {
+                    self.pass_on(now, link, packet.apart_after(hop), net);
                     return;
                 }
-                let Some(ack) = packet.body.ack(now, &mut net.options) else {
-                    return;
-                };
+                let ack = packet.ack(now, &mut net.options);
                 sender.outlet.inside -= 1;
                 ways.capture
                     .see(now, slot, || CaptureEvent::AckReceived(ack));
@@ -235,31 +233,30 @@ impl Ends for Hosts {
                 Attached { net, ways }.ready(now, slot, sender, classes);
                 sender.is_short()
             }
-            Body::Segment { .. } => {
+            Kind::Data | Kind::Syn => {
                 let receiver = &mut self.host.receivers[slot as usize];
-                if let Some(&link) = receiver.inlet.forward.get(packet.hop as usize) {
-                    let leaves = packet.hop == 1 && receiver.inlet.local_queue;
-                    self.pass_on(now, link, packet, net);
+                if let Some(&link) = receiver.inlet.forward.get(hop as usize) {
+                    let leaves = hop == 1 && receiver.inlet.local_queue;
+                    self.pass_on(now, link, packet.apart_after(hop), net);
                     if leaves {
                         self.leave_host(now, slot, net);
                     }
                     return;
                 }
                 receiver.inlet.inside -= 1;
-                let Some(segment) = packet.body.segment() else {
-                    return;
-                };
-                if receiver.drops_arrival(now, &segment) {
-                    // A copy: a reference would keep every segment in memory.
-                    let lost = segment;
+                if receiver.has_drops() && receiver.drops_arrival(now, &packet.segment()) {
+                    let lost = packet.segment();
                     ways.capture
                         .see(now, slot, || CaptureEvent::SegmentDropped(lost));
-                    self.host.senders[slot as usize].note_lost(&lost, classes);
+                    let sender = &mut self.host.senders[slot as usize];
+                    sender.note_lost(lost.seq, lost.retransmission, classes);
                     self.retire_if_over(now, slot);
                     return;
                 }
-                ways.capture
-                    .see(now, slot, || CaptureEvent::SegmentReceived(segment));
+                ways.capture.see(now, slot, || {
+                    CaptureEvent::SegmentReceived(packet.segment())
+                });
+                let segment = packet.segment();
                 let mut attached = Attached { net, ways };
                 if let Some(ack) = receiver.receive(now, &segment, classes) {
                     attached.answer(now, slot, receiver, &ack);
@@ -268,8 +265,8 @@ impl Ends for Hosts {
                 attached.arm(slot, receiver);
                 receiver.is_short()
             }
-            Body::Cross { .. } | Body::Token { .. } => {
-                self.arrive_cross(now, packet, net);
+            Kind::Datagram | Kind::Request | Kind::Reply => {
+                self.arrive_cross(now, packet.apart_after(hop), net);
                 return;
             }
         };
@@ -281,24 +278,21 @@ impl Ends for Hosts {
     #[cold]
     fn lose(&mut self, now: Time, packet: Packet, net: &mut Net) {
         let i = packet.flow as usize;
-        match packet.body {
-            Body::Segment { .. } => {
+        match packet.kind {
+            Kind::Data | Kind::Syn => {
                 let sender = &mut self.host.senders[i];
-                let Some(segment) = packet.body.segment() else {
-                    return;
-                };
                 let classes = &mut self.host.classes;
-                self.ways
-                    .lose_segment(now, packet.flow, &segment, sender, classes);
+                self.ways.lose_segment(now, packet, sender, classes);
                 self.retire_if_over(now, packet.flow);
             }
-            Body::Ack { cum, options, .. } => {
+            Kind::Ack | Kind::SynAck => {
                 let receiver = &mut self.host.receivers[i];
-                self.ways.lose_ack(now, packet.flow, cum, receiver);
-                net.options.discard(options);
+                self.ways
+                    .lose_ack(now, packet.flow, packet.number, receiver);
+                net.options.discard(packet.aside);
                 self.retire_if_over(now, packet.flow);
             }
-            Body::Cross { .. } | Body::Token { .. } => {
+            Kind::Datagram | Kind::Request | Kind::Reply => {
                 if let Some(i) = self.ways.cross_of(&packet) {
                     self.host.cross[i].dropped += 1;
                 }
@@ -334,7 +328,7 @@ impl Attached<'_> {
         let dropped = sender.depart(now, segment, classes);
         let out = &mut sender.outlet;
         let size = if segment.syn { out.header } else { out.packet };
-        let packet = Packet::new(slot, size, Body::from(*segment));
+        let packet = Packet::of_segment(slot, size, segment);
         self.ways
             .capture
             .see(now, slot, || CaptureEvent::SegmentSent(*segment));
@@ -346,51 +340,36 @@ impl Attached<'_> {
         }
         out.inside += 1;
         if !self.net.offer(now, out.first, packet) {
-            let lost = *segment;
-            self.ways.lose_segment(now, slot, &lost, sender, classes);
+            let lost = packet.apart();
+            self.ways.lose_segment(now, lost, sender, classes);
         } else if sender.outlet.local_queue {
             sender.entered_queue();
         }
     }
 
-    /// If the host's own interface is full, the segment goes back to the sender, which tries again
-    /// when there is room.
+    /// If the host's own interface is full, when to try again.
     #[inline]
-    fn refuses(
-        &mut self,
-        now: Time,
-        slot: u32,
-        segment: &Segment,
-        sender: &mut FlowSender<Out>,
-        classes: &mut [ClassRecord],
-    ) -> bool {
-        let out = &sender.outlet;
-        let size = if segment.syn { out.header } else { out.packet };
-        let Some(retry) = self.net.links[out.first as usize].room(now, size) else {
-            return false;
-        };
-        let refused = *segment;
-        hand_back(now, &refused, sender, classes);
-        let retry = retry.max(now + Span::from_nanos(1));
-        self.net.schedule(retry, Wake::Resume(slot));
-        true
+    fn room(&mut self, now: Time, out: &Out, syn: bool) -> Option<Time> {
+        if !out.local_queue {
+            return None;
+        }
+        let size = if syn { out.header } else { out.packet };
+        let room = self.net.links[out.first as usize].room(now, size)?;
+        Some(room.max(now + Span::from_nanos(1)))
     }
 
     /// The receiver's ACK sets out.
     #[inline(always)]
     fn answer(&mut self, now: Time, slot: u32, receiver: &mut FlowReceiver<In>, ack: &Ack) {
         let way = &mut receiver.inlet;
-        let body = Body::of_ack(ack, &mut self.net.options);
-        let packet = Packet::new(slot, way.header, body);
+        let packet = Packet::of_ack(slot, way.header, ack, &mut self.net.options);
         way.inside += 1;
         self.ways
             .capture
             .see(now, slot, || CaptureEvent::AckSent(*ack));
-        if !self.net.offer(now, way.first, packet)
-            && let Body::Ack { cum, options, .. } = body
-        {
-            self.ways.lose_ack(now, slot, cum, receiver);
-            self.net.options.discard(options);
+        if !self.net.offer(now, way.first, packet) {
+            self.ways.lose_ack(now, slot, packet.number, receiver);
+            self.net.options.discard(packet.aside);
         }
     }
 
@@ -402,15 +381,15 @@ impl Attached<'_> {
     }
 }
 
-/// The host's own interface has no room for a segment.
+/// The host's own interface has no room for a segment: it goes back to the sender.
 #[cold]
 fn hand_back(
     now: Time,
-    segment: &Segment,
+    segment: Segment,
     sender: &mut FlowSender<Out>,
     classes: &mut [ClassRecord],
 ) {
-    sender.refuse(now, segment, classes);
+    sender.refuse(now, &segment, classes);
     sender.outlet.resumes += 1;
 }
 
@@ -419,15 +398,17 @@ impl Ways {
     fn lose_segment(
         &mut self,
         now: Time,
-        slot: u32,
-        segment: &Segment,
+        packet: Packet,
         sender: &mut FlowSender<Out>,
         classes: &mut [ClassRecord],
     ) {
+        let lost = packet.segment();
         sender.outlet.inside -= 1;
         self.capture
-            .see(now, slot, || CaptureEvent::SegmentDropped(*segment));
-        sender.lose(segment, classes);
+            .see(now, packet.flow, || CaptureEvent::SegmentDropped(lost));
+        if !lost.syn {
+            sender.lose(lost.seq, lost.retransmission, classes);
+        }
     }
 
     /// The ACK for `cum` is lost.
@@ -440,29 +421,25 @@ impl Ways {
 
     /// Index of the cross traffic that a packet belongs to.
     fn cross_of(&self, packet: &Packet) -> Option<usize> {
-        let Body::Cross { way, .. } = packet.body else {
-            return None;
-        };
-        let answered = way != Way::Unanswered;
+        let answered = packet.kind != Kind::Datagram;
         self.numbers.index(answered, packet.flow as usize)
     }
 
     /// A datagram or an answer of the cross traffic with this index enters its next link, or is
     /// where it was sent to.
     fn carry(&self, now: Time, mut packet: Packet, i: usize, cross: &mut Cross, net: &mut Net) {
-        let Body::Cross { number, sent, way } = &mut packet.body else {
-            return;
-        };
-        let (number, sent) = (*number, *sent);
         let [forward, back] = &self.cross[i];
-        if *way == Way::Request && forward.len() == packet.hop as usize {
-            *way = Way::Reply;
+        if packet.kind == Kind::Request && forward.len() == packet.hop as usize {
+            packet.kind = Kind::Reply;
             packet.hop = 0;
         }
-        let links = if *way == Way::Reply { back } else { forward };
+        let links = match packet.kind {
+            Kind::Reply => back,
+            _ => forward,
+        };
         match links.get(packet.hop as usize) {
             Some(&link) => cross.dropped += u64::from(!net.offer(now, link, packet)),
-            None => cross.arrive(now, number, Some(now - sent)),
+            None => cross.arrive(now, packet.number, Some(now - packet.stamp)),
         }
     }
 }
@@ -521,7 +498,9 @@ impl Network for Attached<'_> {
         classes: &mut [ClassRecord],
     ) {
         while let Some(segment) = sender.poll_transmit(now) {
-            if sender.outlet.local_queue && self.refuses(now, slot, &segment, sender, classes) {
+            if let Some(retry) = self.room(now, &sender.outlet, segment.syn) {
+                hand_back(now, segment, sender, classes);
+                self.net.schedule(retry, Wake::Resume(slot));
                 break;
             }
             self.send(now, slot, &segment, sender, classes);
@@ -541,11 +520,11 @@ impl Network for Attached<'_> {
     fn cross_due(&mut self, now: Time, index: u32, cross: &mut Cross) {
         let (size, n) = (cross.packet(), cross.depart(now));
         let number = self.ways.numbers.number(index as usize) as u32;
-        let way = match cross.is_answered() {
-            false => Way::Unanswered,
-            true => Way::Request,
+        let kind = match cross.is_answered() {
+            false => Kind::Datagram,
+            true => Kind::Request,
         };
-        let packet = Packet::cross(number, size, way, n, now);
+        let packet = Packet::cross(number, size, kind, n, now);
         if cross.next_departure() < Time::MAX {
             self.net
                 .schedule(cross.next_departure(), Wake::Cross(index));
@@ -575,13 +554,13 @@ impl Hosts {
         };
         for packet in net.links.iter().flat_map(|link| link.inside()) {
             let i = packet.flow as usize;
-            match packet.body {
-                Body::Segment { syn, .. } => {
+            match packet.kind {
+                Kind::Data => {
                     inside.flows[i] += 1;
-                    inside.data[i] += u64::from(!syn);
+                    inside.data[i] += 1;
                 }
-                Body::Ack { .. } => inside.flows[i] += 1,
-                Body::Cross { .. } | Body::Token { .. } => {
+                Kind::Syn | Kind::Ack | Kind::SynAck => inside.flows[i] += 1,
+                Kind::Datagram | Kind::Request | Kind::Reply => {
                     if let Some(i) = self.ways.cross_of(packet) {
                         inside.cross[i] += 1;
                     }

@@ -142,7 +142,7 @@ impl Net {
 
     /// The oldest packet of a link arrives now at its far end; the link's pending event moves to
     /// the next one.
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, link: u32) -> Packet {
         let (packet, next) = self.links[link as usize].take();
         match next {

@@ -1,93 +1,65 @@
 //! A packet inside the simulator: 32 bytes, `Copy`. What does not fit a plain ACK waits in a side
 //! store.
 
+use std::hint::black_box;
+
 use fullpipe_flow::{Ack, SackBlocks, Segment};
 use fullpipe_units::{Span, Time};
 
+use crate::path::Datagram;
+
 /// A packet on its way.
+///
+/// Plain fields, whatever it carries: an enum would be put together in memory by bytes and read
+/// back by words, and each such read waits until the bytes have left the store buffer.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct Packet {
-    /// Content, by kind of packet.
-    pub body: Body,
+    /// Segment number, cumulative acknowledgement, number of a datagram (of an answer: that of the
+    /// datagram), or the name that the host of a path gave it.
+    pub number: u64,
+    /// Time stamp of a segment, or the one that an ACK echoes; when a datagram left, or the
+    /// datagram that is answered.
+    pub stamp: Time,
     /// Slot of its flow; number of its cross traffic, among what is answered or is not.
     pub flow: u32,
+    /// Of an ACK, 0, or one plus the index of its options in the store; of a packet of a path, the
+    /// index of its route.
+    pub aside: u32,
     /// Bytes on the wire.
     pub size: u16,
+    /// An ACK's own time stamp modulo 2^16 ms.
+    stamp_ms: u16,
     /// Links crossed so far.
     pub hop: u8,
+    /// What it is to the links and to the host that it reaches.
+    pub kind: Kind,
+    /// Of a segment [`RETRANSMISSION`] to [`PUSH`], of an ACK [`ECE`] and [`DSACK`].
+    flags: u8,
 }
 
-/// What a packet carries: 24 bytes, because every variant's own fields leave room for the tag.
-#[derive(Clone, Copy, Debug)]
-pub enum Body {
-    /// Data or the SYN of a flow: the fields of [`Segment`].
-    Segment {
-        seq: u64,
-        stamp: Time,
-        syn: bool,
-        retransmission: bool,
-        ect: bool,
-        ce: bool,
-        cwr: bool,
-        push: bool,
-    },
-    /// An ACK of a flow.
-    Ack {
-        /// Cumulative acknowledgement.
-        cum: u64,
-        /// Echo of a time stamp.
-        echo: Time,
-        /// 0, or one plus the index of its options in the store.
-        options: u32,
-        /// Its own time stamp modulo 2^16 ms.
-        stamp_ms: u16,
-        /// [`SYN`], [`ECE`] and [`DSACK`].
-        flags: u8,
-    },
-    /// Cross traffic.
-    Cross {
-        /// Its number, or that of the datagram that it answers.
-        number: u64,
-        /// When it left, or the datagram that it answers.
-        sent: Time,
-        /// There or back.
-        way: Way,
-    },
-    /// A packet of a path, whose content stays with the host.
-    Token {
-        /// The host's name for it.
-        token: u64,
-        /// Index of its route in the path.
-        route: u32,
-        /// What it is to the links.
-        kind: Kind,
-        /// A queue may mark it (RFC 3168), if it is data.
-        ect: bool,
-        /// A queue has marked it.
-        ce: bool,
-    },
-}
+/// Sent before.
+const RETRANSMISSION: u8 = 1;
+/// ECN-capable, marked, and window reduced (RFC 3168).
+const ECT: u8 = 2;
+const CE: u8 = 4;
+const CWR: u8 = 8;
+/// To be acknowledged at once (RFC 9293).
+const PUSH: u8 = 16;
 
-/// Ways of cross traffic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// There; nobody answers.
-    Unanswered,
-    /// There, to be answered.
-    Request,
-    /// Back.
-    Reply,
-}
-
-/// Bit of an ACK of the SYN (RFC 9293).
-const SYN: u8 = 1;
 /// Echo of a mark (RFC 3168).
-const ECE: u8 = 2;
+const ECE: u8 = 1;
 /// Its first block reports a duplicate (RFC 2883).
-const DSACK: u8 = 4;
+const DSACK: u8 = 2;
 
-/// What a packet is to the links: random loss drops data and datagrams, ECN marks data, flow
-/// queueing tells them apart.
+/// `flag`, or nothing.
+#[inline(always)]
+fn flag(is: bool, flag: u8) -> u8 {
+    if is { flag } else { 0 }
+}
+
+/// What a packet is: random loss drops data and datagrams, ECN marks data, flow queueing tells them
+/// apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A segment of data.
@@ -124,36 +96,139 @@ pub struct OptionStore {
 impl Packet {
     /// Fills free slots.
     pub const NONE: Self = Self {
-        body: Body::Cross {
-            number: 0,
-            sent: Time::ZERO,
-            way: Way::Unanswered,
-        },
+        number: 0,
+        stamp: Time::ZERO,
         flow: 0,
+        aside: 0,
         size: 0,
+        stamp_ms: 0,
         hop: 0,
+        kind: Kind::Datagram,
+        flags: 0,
     };
 
-    /// A packet of `size` bytes before its first link.
-    #[inline]
-    pub fn new(flow: u32, size: u16, body: Body) -> Self {
+    /// A segment of the flow in a slot, `size` bytes on the wire.
+    #[inline(always)]
+    pub fn of_segment(flow: u32, size: u16, s: &Segment) -> Self {
         Self {
-            body,
+            number: s.seq,
+            stamp: s.stamp,
             flow,
             size,
-            hop: 0,
+            kind: if s.syn { Kind::Syn } else { Kind::Data },
+            flags: flag(s.retransmission, RETRANSMISSION)
+                | flag(s.ect, ECT)
+                | flag(s.ce, CE)
+                | flag(s.cwr, CWR)
+                | flag(s.push, PUSH),
+            ..Self::NONE
         }
     }
 
-    /// Number `number` of the cross traffic `flow`.
-    pub fn cross(flow: u32, size: u16, way: Way, number: u64, sent: Time) -> Self {
-        Self::new(flow, size, Body::Cross { number, sent, way })
+    /// An ACK of the flow in a slot; what is not plain goes to `store`.
+    #[inline(always)]
+    pub fn of_ack(flow: u32, size: u16, a: &Ack, store: &mut OptionStore) -> Self {
+        let plain = a.sacks.is_empty() && a.window_end == u64::MAX && a.one_way.is_none();
+        Self {
+            number: a.cum,
+            stamp: a.echo,
+            flow,
+            aside: match plain {
+                true => 0,
+                false => store.put(Options {
+                    sacks: a.sacks,
+                    window_end: a.window_end,
+                    one_way: a.one_way,
+                }),
+            },
+            size,
+            stamp_ms: a.stamp_ms as u16,
+            kind: if a.syn { Kind::SynAck } else { Kind::Ack },
+            flags: flag(a.ece, ECE) | flag(a.dsack, DSACK),
+            ..Self::NONE
+        }
+    }
+
+    /// Number `number` of the cross traffic `flow`, or the answer to it.
+    pub fn cross(flow: u32, size: u16, kind: Kind, number: u64, sent: Time) -> Self {
+        Self {
+            number,
+            stamp: sent,
+            flow,
+            size,
+            kind,
+            ..Self::NONE
+        }
+    }
+
+    /// A packet of a path, whose content stays with the host.
+    pub fn of_datagram(p: &Datagram, route: u32) -> Self {
+        Self {
+            number: p.token,
+            flow: p.flow,
+            aside: route,
+            size: p.size,
+            kind: p.kind,
+            flags: flag(p.ect, ECT),
+            ..Self::NONE
+        }
+    }
+
+    /// A segment as the receiver sees it.
+    #[inline(always)]
+    pub fn segment(&self) -> Segment {
+        Segment {
+            seq: self.number,
+            syn: self.kind == Kind::Syn,
+            retransmission: self.flags & RETRANSMISSION != 0,
+            stamp: self.stamp,
+            ect: self.flags & ECT != 0,
+            ce: self.is_ce(),
+            cwr: self.flags & CWR != 0,
+            push: self.flags & PUSH != 0,
+        }
+    }
+
+    /// An ACK as the sender sees it `now`, less than a minute after it left; frees its options.
+    #[inline(always)]
+    pub fn ack(&self, now: Time, store: &mut OptionStore) -> Ack {
+        let now_ms = (now.as_nanos() / 1_000_000) as u32;
+        let age = (now_ms as u16).wrapping_sub(self.stamp_ms);
+        let mut ack = Ack {
+            cum: self.number,
+            syn: self.kind == Kind::SynAck,
+            echo: self.stamp,
+            stamp_ms: now_ms.wrapping_sub(u32::from(age)),
+            one_way: None,
+            sacks: SackBlocks::default(),
+            dsack: self.flags & DSACK != 0,
+            ece: self.flags & ECE != 0,
+            window_end: u64::MAX,
+        };
+        if self.aside != 0 {
+            let options = store.take(self.aside);
+            (ack.sacks, ack.window_end) = (options.sacks, options.window_end);
+            ack.one_way = options.one_way;
+        }
+        ack
+    }
+
+    /// A copy for a call that is not inlined, so that the packet itself need not be in memory.
+    #[inline(always)]
+    pub fn apart(self) -> Self {
+        black_box(self)
+    }
+
+    /// The same after so many links.
+    #[inline(always)]
+    pub fn apart_after(self, hop: u8) -> Self {
+        Self { hop, ..self }.apart()
     }
 
     /// What tells flows apart in a link: equal for packets of one flow or of one cross traffic in
     /// one direction, and for the short flows that follow one another in a slot.
     pub fn key(&self) -> u64 {
-        let direction = match self.kind() {
+        let direction = match self.kind {
             Kind::Data | Kind::Syn => 0,
             Kind::Ack | Kind::SynAck => 1,
             Kind::Datagram => 2,
@@ -163,147 +238,29 @@ impl Packet {
         u64::from(self.flow) << 3 | direction
     }
 
-    /// What it is to the links.
-    #[inline]
-    fn kind(&self) -> Kind {
-        match self.body {
-            Body::Segment { syn: true, .. } => Kind::Syn,
-            Body::Segment { .. } => Kind::Data,
-            Body::Ack { flags, .. } if flags & SYN != 0 => Kind::SynAck,
-            Body::Ack { .. } => Kind::Ack,
-            Body::Cross { way, .. } => match way {
-                Way::Unanswered => Kind::Datagram,
-                Way::Request => Kind::Request,
-                Way::Reply => Kind::Reply,
-            },
-            Body::Token { kind, .. } => kind,
-        }
-    }
-
     /// True for data and datagrams: what random loss drops.
     #[inline]
     pub fn bears_data(&self) -> bool {
-        matches!(self.kind(), Kind::Data | Kind::Datagram)
+        matches!(self.kind, Kind::Data | Kind::Datagram)
     }
 
     /// True if a queue may mark it instead of dropping it: data whose sender uses ECN.
     #[inline]
     pub fn is_ect(&self) -> bool {
-        match self.body {
-            Body::Segment { ect, syn, .. } => ect && !syn,
-            Body::Token { kind, ect, .. } => ect && kind == Kind::Data,
-            Body::Ack { .. } | Body::Cross { .. } => false,
-        }
+        self.kind == Kind::Data && self.flags & ECT != 0
+    }
+
+    /// A queue has marked it.
+    #[inline]
+    pub fn is_ce(&self) -> bool {
+        self.flags & CE != 0
     }
 
     /// Marks it, if a queue may: congestion experienced.
     #[inline]
     pub fn mark_ce(&mut self) {
         debug_assert!(self.is_ect());
-        match &mut self.body {
-            Body::Segment { ce, .. } | Body::Token { ce, .. } => *ce = true,
-            Body::Ack { .. } | Body::Cross { .. } => {}
-        }
-    }
-}
-
-impl From<Segment> for Body {
-    #[inline]
-    fn from(s: Segment) -> Self {
-        Self::Segment {
-            seq: s.seq,
-            stamp: s.stamp,
-            syn: s.syn,
-            retransmission: s.retransmission,
-            ect: s.ect,
-            ce: s.ce,
-            cwr: s.cwr,
-            push: s.push,
-        }
-    }
-}
-
-impl Body {
-    /// An ACK; what is not plain goes to `store`.
-    #[inline]
-    pub fn of_ack(a: &Ack, store: &mut OptionStore) -> Self {
-        let plain = a.sacks.is_empty() && a.window_end == u64::MAX && a.one_way.is_none();
-        let flag = |is: bool, flag: u8| if is { flag } else { 0 };
-        Self::Ack {
-            cum: a.cum,
-            echo: a.echo,
-            options: match plain {
-                true => 0,
-                false => store.put(Options {
-                    sacks: a.sacks,
-                    window_end: a.window_end,
-                    one_way: a.one_way,
-                }),
-            },
-            stamp_ms: a.stamp_ms as u16,
-            flags: flag(a.syn, SYN) | flag(a.ece, ECE) | flag(a.dsack, DSACK),
-        }
-    }
-
-    /// A segment as the receiver sees it.
-    #[inline(always)]
-    pub fn segment(self) -> Option<Segment> {
-        match self {
-            Self::Segment {
-                seq,
-                stamp,
-                syn,
-                retransmission,
-                ect,
-                ce,
-                cwr,
-                push,
-            } => Some(Segment {
-                seq,
-                syn,
-                retransmission,
-                stamp,
-                ect,
-                ce,
-                cwr,
-                push,
-            }),
-            _ => None,
-        }
-    }
-
-    /// An ACK as the sender sees it `now`, less than a minute after it left; frees its options.
-    #[inline(always)]
-    pub fn ack(self, now: Time, store: &mut OptionStore) -> Option<Ack> {
-        let Self::Ack {
-            cum,
-            echo,
-            options,
-            stamp_ms,
-            flags,
-        } = self
-        else {
-            return None;
-        };
-        let now_ms = (now.as_nanos() / 1_000_000) as u32;
-        let age = (now_ms as u16).wrapping_sub(stamp_ms);
-        let mut ack = Ack {
-            cum,
-            syn: flags & SYN != 0,
-            echo,
-            stamp_ms: now_ms.wrapping_sub(u32::from(age)),
-            one_way: None,
-            sacks: SackBlocks::default(),
-            dsack: flags & DSACK != 0,
-            ece: flags & ECE != 0,
-            window_end: u64::MAX,
-        };
-        if options != 0 {
-            let options = store.take(options);
-            (ack.sacks, ack.window_end) = (options.sacks, options.window_end);
-            ack.one_way = options.one_way;
-        }
-        Some(ack)
+        self.flags |= CE;
     }
 }
 
@@ -355,9 +312,9 @@ mod tests {
                 ece: true,
                 window_end: u64::MAX,
             };
-            let body = Body::of_ack(&ack, &mut store);
+            let packet = Packet::of_ack(0, 52, &ack, &mut store);
             let now = Time::from_nanos(now_ms * 1_000_000 + 5);
-            assert_eq!(body.ack(now, &mut store), Some(ack));
+            assert_eq!(packet.ack(now, &mut store), ack);
         }
     }
 

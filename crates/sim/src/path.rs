@@ -17,7 +17,7 @@ use fullpipe_units::Time;
 
 use crate::link::{Link, Watch};
 use crate::net::{Ends, Net};
-use crate::packet::{Body, Kind, Packet};
+use crate::packet::{Kind, Packet};
 use crate::target::{Layout, Wake};
 
 /// Links of a run, and what is in them.
@@ -154,15 +154,7 @@ impl Path {
             return;
         }
         self.offered += 1;
-        let p = datagram;
-        let body = Body::Token {
-            token: p.token,
-            route: route.0,
-            kind: p.kind,
-            ect: p.ect,
-            ce: false,
-        };
-        let packet = Packet::new(p.flow, p.size, body);
+        let packet = Packet::of_datagram(datagram, route.0);
         self.ends.carry(self.now, packet, &mut self.net);
         self.net.lose_dropped(self.now, &mut self.ends);
     }
@@ -254,9 +246,7 @@ impl Ends for RouteEnds {
     }
 
     fn lose(&mut self, at: Time, packet: Packet, _: &mut Net) {
-        if let Body::Token { token, .. } = packet.body {
-            self.depart(at, token, PacketOutcome::Dropped);
-        }
+        self.depart(at, packet.number, PacketOutcome::Dropped);
     }
 
     /// Nobody else sets an event here.
@@ -266,13 +256,8 @@ impl Ends for RouteEnds {
 impl RouteEnds {
     /// A packet enters its next link, or is where it was sent to.
     fn carry(&mut self, at: Time, packet: Packet, net: &mut Net) {
-        let Body::Token {
-            token, route, ce, ..
-        } = packet.body
-        else {
-            return;
-        };
-        let route = &self.routes[route as usize];
+        let (token, ce) = (packet.number, packet.is_ce());
+        let route = &self.routes[packet.aside as usize];
         match route.get(usize::from(packet.hop)) {
             Some(&link) => {
                 if !net.offer(at, link, packet) {

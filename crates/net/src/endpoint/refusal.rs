@@ -173,8 +173,9 @@ impl State<'_, '_> {
         let (ready, queued) = (&mut self.wires.ready, &mut self.wires.queued);
         interfaces.advance(now, |left, lost| {
             let slot = left.slot as usize;
-            if lost {
-                senders[slot].lose(&left.segment, classes);
+            let segment = &left.segment;
+            if lost && !segment.syn {
+                senders[slot].lose(segment.seq, segment.retransmission, classes);
             }
             if senders[slot].left_queue() && !queued[slot] {
                 queued[slot] = true;

@@ -200,7 +200,6 @@ mod tests {
     use super::super::codel::CodelLaw;
     use super::super::testing::{ms, packet};
     use super::*;
-    use crate::packet::Body;
     use fullpipe_run::Buffer;
 
     fn fq(buffer: Buffer) -> FqCodelQueue<CodelLaw> {
@@ -302,10 +301,7 @@ mod tests {
         }
         assert!(dropped.is_empty());
         q.push(ms(0), packet(1, 100, 20), 0, &mut dropped);
-        let number = |p: &Packet| match p.body {
-            Body::Cross { number, .. } => (p.flow, number),
-            other => panic!("{other:?}"),
-        };
+        let number = |p: &Packet| (p.flow, p.number);
         let numbers: Vec<_> = dropped.iter().map(number).collect();
         assert_eq!(numbers, (0..20).map(|n| (0, n)).collect::<Vec<_>>());
         assert_eq!((q.packets(), q.bytes()), (41, 20 * 1500 + 21 * 100));

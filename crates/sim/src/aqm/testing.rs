@@ -3,7 +3,7 @@
 use fullpipe_flow::Segment;
 use fullpipe_units::Time;
 
-use crate::packet::{Body, Packet, Way};
+use crate::packet::{Kind, Packet};
 
 /// A time in milliseconds.
 pub fn ms(t: u64) -> Time {
@@ -12,7 +12,7 @@ pub fn ms(t: u64) -> Time {
 
 /// Number `n` of `flow`, `size` bytes, not ECN-capable.
 pub fn packet(flow: u32, size: u16, n: u64) -> Packet {
-    Packet::cross(flow, size, Way::Unanswered, n, Time::ZERO)
+    Packet::cross(flow, size, Kind::Datagram, n, Time::ZERO)
 }
 
 /// Number `n` of a flow that uses ECN, 1500 bytes.
@@ -27,5 +27,5 @@ pub fn capable(n: u64) -> Packet {
         cwr: false,
         push: false,
     };
-    Packet::new(0, 1500, Body::from(segment))
+    Packet::of_segment(0, 1500, &segment)
 }

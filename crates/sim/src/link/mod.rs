@@ -95,13 +95,13 @@ impl Link {
     pub fn offer(&mut self, now: Time, packet: Packet, dropped: &mut Vec<Packet>) -> Admission {
         match self {
             Self::Fifo(link) => link.offer(now, packet),
-            Self::Composite(link) => link.offer(now, packet, dropped),
+            Self::Composite(link) => link.offer(now, packet.apart(), dropped),
         }
     }
 
     /// The oldest packet of those in order, which arrives now, and when the next one does. The link
     /// holds one: its arrival was scheduled.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self) -> (Packet, Option<Time>) {
         match self {
             Self::Fifo(link) => link.take(),

@@ -84,6 +84,7 @@ impl Wire {
     }
 
     /// The oldest packet of those in order, which arrives now, and when the next one does.
+    #[inline(always)]
     pub fn take(&mut self) -> (Packet, Option<Time>) {
         let (oldest, next) = self.flying.pop_before_next();
         (oldest.packet, next.map(|f| f.arrives))
