@@ -4,6 +4,7 @@
     scripts/mutants.py                         every mutant, table on standard output
     scripts/mutants.py --law veno --law yeah   only these laws
     scripts/mutants.py --kind decrease         only constants that say how much a loss takes
+    scripts/mutants.py --quick                 no integration tests for what unit tests catch
     scripts/mutants.py --check                 do they apply? builds nothing
     scripts/mutants.py --markdown docs/mutants.md
                                                the page, of what was tried: with --law only its rows
@@ -339,6 +340,7 @@ def parse_arguments():
     parser.add_argument("--law", action="append", help="only mutants of this law or start-up; may be repeated")
     parser.add_argument("--kind", choices=["decrease", "increase", "model"])
     parser.add_argument("--scratch", default=str(ROOT / "target" / "mutants"), help="where the copy is built")
+    parser.add_argument("--quick", action="store_true", help="integration tests only for what unit tests miss")
     parser.add_argument("--jobs", default=None, help="cargo -j")
     parser.add_argument("--markdown", help="write the table to this file")
     parser.add_argument("--check", action="store_true", help="only check that every mutant applies; builds nothing")
@@ -396,9 +398,13 @@ def failing(printed):
 
 def run_tests(work, args, model=False):
     """Names of failing tests; empty if all pass."""
-    command = ["cargo", "test", "-q", "-p", "fullpipe-cc", "--lib", "--test", "it", "--no-fail-fast"]
-    if args.jobs:
-        command += ["-j", args.jobs]
+    cc = ["cargo", "test", "-q", "-p", "fullpipe-cc"]
+    commands = [[*cc, "--lib", "--test", "it", "--no-fail-fast"]]
+    if args.quick:
+        # Unit tests catch most mutants: nothing else is built for these.
+        commands = [[*cc, "--lib"], [*cc, "--test", "it"]]
+    if model:
+        commands.append(["cargo", "test", "-q", "-p", "fullpipe-flow", "--test", "it", "--", "bbr"])
     quick = {
         "CARGO_TARGET_DIR": str(work / "target"),
         "CARGO_PROFILE_DEV_OPT_LEVEL": "0",
@@ -406,11 +412,12 @@ def run_tests(work, args, model=False):
         "RUST_BACKTRACE": "0",
     }
     run = {"cwd": work, "env": {**os.environ, **quick}, "capture_output": True, "text": True}
-    done = subprocess.run(command, **run)
-    if done.returncode == 0 and model:
-        command = ["cargo", "test", "-q", "-p", "fullpipe-flow", "--test", "it", "--", "bbr"]
-        done = subprocess.run(command, **run)
-    if done.returncode == 0:
+    for command in commands:
+        jobs = ["-j", args.jobs] if args.jobs else []
+        done = subprocess.run([*command[:2], *jobs, *command[2:]], **run)
+        if done.returncode != 0:
+            break
+    else:
         return []
     names = failing(done.stdout)
     # A property test is a weaker witness than a number: name it only if nothing else failed.

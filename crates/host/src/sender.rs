@@ -162,6 +162,7 @@ impl<O> FlowSender<O> {
     /// The receiver held the ACK that comes next for so long.
     #[inline]
     pub fn on_ack_delay(&mut self, held: Span) {
+        self.sender.note_held(held);
         if let Record::Lasting(recorder) = &mut self.record {
             recorder.on_ack_delay(held);
         }
@@ -454,6 +455,56 @@ mod tests {
         let totals = sending.totals();
         assert_eq!((totals.sent, totals.retransmits), (6, 2));
         assert_eq!((totals.loss_events, totals.timeouts), (0, 0));
+    }
+
+    /// LEDBAT's window after twenty rounds of 60 ms in which the receiver held every second ACK for
+    /// `wait`, and said so or not.
+    fn ledbat(wait: Span, says: bool) -> f64 {
+        let flow = FlowSpec::new(
+            "main",
+            StackSpec::parse("ledbat").unwrap(),
+            SenderConfig::preset(Preset::Y2026, 1500).with(|c| c.handshake = false),
+            ReceiverConfig::preset(Preset::Y2026),
+            Vec::new(),
+            Vec::new(),
+        );
+        let mut sending = FlowSender::lasting(0, &flow, &RunSpec::default(), ());
+        let mut now = Time::ZERO + Span::from_secs(1);
+        sending.start(now, &mut []);
+        for round in 0..20 {
+            let sent: Vec<_> = std::iter::from_fn(|| sending.poll_transmit(now)).collect();
+            let held = if round % 2 == 0 { Span::ZERO } else { wait };
+            let arrival = now + Span::from_millis(30);
+            now = arrival + held + Span::from_millis(30);
+            for segment in sent {
+                if says {
+                    sending.on_ack_delay(held);
+                }
+                let ack = Ack {
+                    cum: segment.seq + 1,
+                    syn: false,
+                    echo: segment.stamp,
+                    stamp_ms: ((arrival + held).as_nanos() / 1_000_000) as u32,
+                    one_way: None,
+                    sacks: SackBlocks::default(),
+                    dsack: false,
+                    ece: false,
+                    window_end: u64::MAX,
+                };
+                sending.handle_ack(now, &ack, &mut []);
+            }
+        }
+        sending.sender().cwnd()
+    }
+
+    /// RFC 6817 section 2.4.1: the delay is that of the way, without what the receiver waits.
+    #[test]
+    fn a_wait_that_the_receiver_tells_of_is_no_delay() {
+        let wait = Span::from_millis(150);
+        let free = ledbat(Span::ZERO, true);
+        assert!((ledbat(wait, true) / free - 1.0).abs() < 0.01);
+        // More than the target of 100 ms: untold, every second round takes back what one brought.
+        assert!(ledbat(wait, false) < 0.8 * free);
     }
 
     /// A segment that the operating system refuses keeps what a rule said of it, and counts once.

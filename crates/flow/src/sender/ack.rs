@@ -194,7 +194,7 @@ impl<C: Controller> Sender<C> {
         if let Some(one_way) = &mut self.one_way
             && advanced
         {
-            event.owd = Some(one_way.sample(ack, ack.echo, self.rtt.min()));
+            event.owd = Some(one_way.sample(ack, sent.xmit, self.rtt.min()));
         }
         if self.delivery.samples() {
             event.rate = self

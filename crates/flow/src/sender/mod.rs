@@ -133,6 +133,15 @@ impl<C: Controller> Sender<C> {
         }
     }
 
+    /// The receiver held the ACK that comes next for so long after its latest arrival, where the
+    /// wire says so. Of use to controllers that read the one-way delay.
+    #[inline]
+    pub fn note_held(&mut self, held: Span) {
+        if let Some(one_way) = &mut self.one_way {
+            one_way.note_held(held);
+        }
+    }
+
     // The connection.
 
     /// Opens the connection: with a SYN, or at once if the configuration has no handshake.

@@ -63,8 +63,8 @@ pub const LP: Entry<Lp> = Entry {
     params: &[
         DELTA,
         param!(signal: choice = &["rtt", "owd"],
-            "delay of the early test; over UDP the one-way delay has whole milliseconds and the \
-            wait of a delayed ACK", "Linux tcp_lp.c"),
+            "delay of the early test; over UDP the one-way delay has whole milliseconds",
+            "Linux tcp_lp.c"),
         GRANULARITY,
         LINUX_SSTH,
     ],
