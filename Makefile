@@ -3,16 +3,17 @@
 CARGO ?= cargo
 OUT   ?= fullpipe-out/tour
 HISTORIES ?= 1000000
+FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run test verify bench bench-udp lint calibrate web
+.PHONY: help run test verify fuzz bench bench-udp lint calibrate web
 
 help: ## List the targets
 	@echo 'usage: make TARGET'
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo 'variables: CARGO=$(CARGO) OUT=$(OUT) HISTORIES=$(HISTORIES)'
+	@echo 'variables: CARGO=$(CARGO) OUT=$(OUT) HISTORIES=$(HISTORIES) FUZZ_SECONDS=$(FUZZ_SECONDS)'
 
 run: ## Build quickly, run a tour of the built-in scenarios, write its report
 	@command -v $(CARGO) >/dev/null || { echo 'make: cargo is missing; install Rust 1.95 or later: https://rustup.rs' >&2; exit 3; }
@@ -35,9 +36,19 @@ verify: ## Run the long checks, hours: ignored tests, literal histories, search,
 	PROPERTY_CASES=20 $(CARGO) test --locked --package fullpipe-scenario --test it recovery::properties
 	$(CARGO) run --release --locked --package fullpipe-calibrate -- fuzz --optional --seed $$(date +%s)000 --for 15m --out fullpipe-out/fuzz-verify
 	scripts/mutants.py --check
-	scripts/mutants.py
+	scripts/mutants.py --quick
 	scripts/defects.py --check
 	scripts/defects.py
+	$(MAKE) fuzz
+
+# Seeds are read as well as the corpus that earlier runs have found; a crash leaves its input in fuzz/artifacts.
+fuzz: ## Run each fuzz target for FUZZ_SECONDS (needs cargo-fuzz)
+	@$(CARGO) fuzz --version >/dev/null 2>&1 || { echo 'make: cargo-fuzz is missing: cargo install cargo-fuzz --locked' >&2; exit 3; }
+	@for target in scenario wire handshake control files endpoint; do \
+	mkdir -p fuzz/corpus/$$target; \
+	case $$target in scenario) more='-dict=fuzz/scenario.dict';; control) more='-max_len=4096';; files) more='-max_len=1024';; *) more='-max_len=2048';; esac; \
+	echo "fuzz $$target for $(FUZZ_SECONDS) s"; \
+	RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target fuzz/corpus/$$target $$(ls -d fuzz/seeds/$$target 2>/dev/null) -- $$more -verbosity=0 -max_total_time=$(FUZZ_SECONDS) || exit 1; done
 
 bench: ## Measure the simulator: packets per second, instructions per packet, ns-2, ns-3
 	@bench/run.sh
