@@ -58,6 +58,7 @@ fn run() -> Exit {
         Command::Law(law) => commands::law::law(law),
         Command::Send(send) => commands::send::send(send),
         Command::Ping(ping) => commands::send::ping::ping(ping),
+        Command::Observe(observe) => commands::observe::observe(observe),
         Command::Linux(linux) => commands::linux::run(linux),
         Command::Completions(completions) => reference::completions(completions),
         Command::Man(man) => reference::man(man),

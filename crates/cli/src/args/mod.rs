@@ -5,6 +5,7 @@ mod falsify;
 mod law;
 mod linux;
 mod lookup;
+mod observe;
 mod parse;
 mod results;
 mod run;
@@ -17,6 +18,7 @@ pub use falsify::Falsify;
 pub use law::{Law, LawFormat};
 pub use linux::{Linux, LinuxAction, LinuxBuild};
 pub use lookup::{Check, Completions, Described, List, Listed, Man, Schema};
+pub use observe::{Observe, ObserveFormat};
 pub use parse::{at_least_one, key_value, seed};
 use results::{COMPARE_ABOUT, EXPORT_ABOUT, REPORT_ABOUT};
 pub use results::{Compare, Export, ExportFormat, Report};
@@ -71,6 +73,9 @@ pub enum Command {
     /// Measure round-trip times to a host that runs `fullpipe serve`
     #[command(long_about = PING_ABOUT)]
     Ping(Ping),
+    /// Watch the TCP flows of this host, and what limits each
+    #[command(long_about = observe::ABOUT)]
+    Observe(Observe),
     /// Build the kernels of the ground linux, and list them
     #[command(long_about = linux::ABOUT)]
     Linux(Linux),
@@ -81,7 +86,7 @@ pub enum Command {
 }
 
 /// The names of [`Command`]; a test compares the two.
-pub const COMMANDS: [&str; 15] = [
+pub const COMMANDS: [&str; 16] = [
     "run",
     "compare",
     "report",
@@ -94,6 +99,7 @@ pub const COMMANDS: [&str; 15] = [
     "law",
     "send",
     "ping",
+    "observe",
     "linux",
     "completions",
     "man",

@@ -7,6 +7,8 @@ pub mod falsify;
 pub mod law;
 pub mod linux;
 pub mod list;
+pub mod observe;
+mod prometheus;
 pub mod report;
 pub mod run;
 pub mod schema;

@@ -10,6 +10,7 @@ mod export;
 mod falsify;
 mod formats;
 mod law;
+mod observe;
 mod pages;
 mod process;
 mod reference;

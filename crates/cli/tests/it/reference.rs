@@ -51,6 +51,7 @@ fn man_pages_are_written_for_every_command() {
         "-linux-list",
         "-list",
         "-man",
+        "-observe",
         "-ping",
         "-report",
         "-run",

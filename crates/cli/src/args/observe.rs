@@ -1,0 +1,97 @@
+//! `fullpipe observe`: which flows, how often, and where to.
+
+use std::net::SocketAddr;
+
+use clap::{Args as ClapArgs, ValueEnum};
+use fullpipe_observe::Network;
+use fullpipe_units::Span;
+
+/// `fullpipe observe`.
+#[derive(Clone, Debug, ClapArgs)]
+#[command(after_help = EXAMPLES)]
+pub struct Observe {
+    /// Only flows to this address or network, such as `192.0.2.0/24`; may be given several times
+    #[arg(long, value_name = "NETWORK")]
+    pub to: Vec<Network>,
+
+    /// Only flows from or to this port; may be given several times
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Vec<u16>,
+
+    /// Also flows within this host
+    #[arg(long)]
+    pub loopback: bool,
+
+    /// Time between two looks, 10 ms to 10 s
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
+    pub interval: Span,
+
+    /// Stop after this time [default: at Ctrl-C]
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<Span>,
+
+    /// Name the processes that hold the flows; those of other users need root
+    #[arg(long)]
+    pub processes: bool,
+
+    /// Also serve the latest values to Prometheus, at this address of the loopback
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = loopback)]
+    pub prometheus: Option<SocketAddr>,
+
+    /// Format on stdout
+    #[arg(long, value_enum, default_value_t = ObserveFormat::Table)]
+    pub format: ObserveFormat,
+}
+
+/// Format of `fullpipe observe`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ObserveFormat {
+    /// For people: a table at every look
+    Table,
+    /// For programs: an object per flow and look, with all of `tcp_info`
+    Ndjson,
+}
+
+/// Description of `fullpipe observe`.
+pub(super) const ABOUT: &str = "\
+Watch the TCP flows of this host: window, round-trip time, rates, and what limits each.
+
+The kernel is asked (sock_diag) as `ss -ti` does it: no privilege is needed, no flow is changed, \
+nothing is captured. A flow is limited, for most of the time between two looks, by
+
+  application     there was nothing to send
+  receive window  the window that the receiver advertises
+  send buffer     the send buffer held less than the window
+  rate            a ceiling of the rate (SO_MAX_PACING_RATE)
+  pacing          the rate that the congestion control chose
+  window          the congestion window, which still grows
+  network         the congestion window, as losses, marks or delay have set it
+
+The first three come from the kernel's own clocks (busy_time, rwnd_limited, sndbuf_limited), the \
+others from the latest window, flight, rates and threshold.";
+
+fn interval(text: &str) -> Result<Span, String> {
+    let interval: Span = text.parse().map_err(|e| format!("{e}"))?;
+    match interval.as_secs_f64() {
+        s if (0.01..=10.0).contains(&s) => Ok(interval),
+        _ => Err("expected a time from 10ms to 10s".to_owned()),
+    }
+}
+
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let address: SocketAddr = text
+        .parse()
+        .map_err(|_| "expected an address and a port, such as 127.0.0.1:9464".to_owned())?;
+    match address.ip().is_loopback() {
+        true => Ok(address),
+        false => Err("only this host may ask: give an address of the loopback".to_owned()),
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  fullpipe observe
+  fullpipe observe --to 198.51.100.0/24 --interval 100ms --duration 1min
+  fullpipe observe --port 443 --processes
+  fullpipe observe --format ndjson | jq -c '[.flow, .limited_by, .tcp_info.snd_cwnd]'
+  fullpipe observe --prometheus 127.0.0.1:9464 --format ndjson > flows.ndjson";

@@ -1,0 +1,183 @@
+//! What kept a flow from sending more, from two samples of its `tcp_info`.
+//!
+//! The kernel keeps time of three things ("chrono statistics", `tcp_chrono_start` in
+//! net/ipv4/tcp_output.c, Linux 4.10): busy, and of that held back by the receiver's window and by
+//! the send buffer. The rest of an interval belongs to the application, the rest of the busy time
+//! to pacing or to the congestion window; which of these it was the sample at its end decides.
+
+use std::time::Duration;
+
+use crate::tcp_info::{
+    APP_LIMITED, BUSY_TIME, BYTES_ACKED, DELIVERY_RATE, LOST, MAX_PACING_RATE, NOTSENT_BYTES,
+    PACING_RATE, RETRANS, RWND_LIMITED, SACKED, SND_CWND, SND_SSTHRESH, SNDBUF_LIMITED, TcpInfo,
+    UNACKED,
+};
+
+/// What kept a sender from sending more, for most of an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Limit {
+    /// The application: there was nothing to send.
+    Application,
+    /// The window that the receiver advertises.
+    ReceiveWindow,
+    /// The send buffer (`SO_SNDBUF`, `net.ipv4.tcp_wmem`): it held less than the window.
+    SendBuffer,
+    /// A ceiling of the rate: `SO_MAX_PACING_RATE`.
+    Rate,
+    /// Pacing, at the rate that the congestion control chose.
+    Pacing,
+    /// The congestion window, which still grows: no loss or mark has set a threshold.
+    Window,
+    /// The congestion window, and so the path: losses, marks or delay have set it.
+    Network,
+}
+
+impl Limit {
+    /// As tables and columns call it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Application => "application",
+            Self::ReceiveWindow => "receive window",
+            Self::SendBuffer => "send buffer",
+            Self::Rate => "rate",
+            Self::Pacing => "pacing",
+            Self::Window => "window",
+            Self::Network => "network",
+        }
+    }
+
+    /// Between two samples, `elapsed` apart; [`None`] if nothing was sent, or if the kernel is too
+    /// old to tell.
+    pub fn between(before: &TcpInfo, now: &TcpInfo, elapsed: Duration) -> Option<Self> {
+        let whole = elapsed.as_micros() as u64;
+        let spent = |field| now.get(field)?.checked_sub(before.get(field)?);
+        let busy = spent(&BUSY_TIME)?.min(whole);
+        if busy == 0 {
+            // The kernel counts in ticks: a few short writes may be shorter.
+            let carried = spent(&BYTES_ACKED)? > 0;
+            return carried.then_some(Self::Application);
+        }
+        let window = spent(&RWND_LIMITED)?.min(busy);
+        let buffer = spent(&SNDBUF_LIMITED)?.min(busy - window);
+        let shares = [
+            (whole - busy, Some(Self::Application)),
+            (window, Some(Self::ReceiveWindow)),
+            (buffer, Some(Self::SendBuffer)),
+            (busy - window - buffer, None),
+        ];
+        // The first of equals: the application before the others.
+        let (_, most) = shares.iter().rev().max_by_key(|(share, _)| *share)?;
+        Some(most.unwrap_or_else(|| Self::while_busy(now)))
+    }
+
+    /// Of a sender with something to send and room in both buffers.
+    fn while_busy(now: &TcpInfo) -> Self {
+        let gone = now.count(&SACKED) + now.count(&LOST);
+        let flight = (now.count(&UNACKED) + now.count(&RETRANS)).saturating_sub(gone);
+        // As the kernel has it (`tcp_is_cwnd_limited`): a burst of TSO may not fit any more.
+        let full = flight + BURST >= now.count(&SND_CWND);
+        if !full {
+            if now.get(&APP_LIMITED) == Some(1) && now.count(&NOTSENT_BYTES) == 0 {
+                return Self::Application;
+            }
+            let rate = now.get(&PACING_RATE);
+            let ceiling = now.get(&MAX_PACING_RATE);
+            return match (rate, ceiling) {
+                (Some(rate), Some(ceiling)) if rate >= ceiling => Self::Rate,
+                (Some(rate), _) if rate <= 2 * now.count(&DELIVERY_RATE) => Self::Pacing,
+                _ if now.count(&NOTSENT_BYTES) == 0 => Self::Application,
+                _ => Self::Pacing,
+            };
+        }
+        match now.get(&SND_SSTHRESH) {
+            Some(_) => Self::Network,
+            None => Self::Window,
+        }
+    }
+}
+
+/// Segments by which a window that is full may be larger than the flight: `tcp_tso_should_defer`
+/// waits for a burst of at least two, and ACKs come for two.
+const BURST: u64 = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp_info::Field;
+
+    /// A sender with nothing outstanding, no threshold and no pacing.
+    fn info(values: &[(Field, u64)]) -> TcpInfo {
+        TcpInfo::of(
+            &[
+                (SND_CWND, 10),
+                (SND_SSTHRESH, 0x7fff_ffff),
+                (PACING_RATE, u64::MAX),
+                (MAX_PACING_RATE, u64::MAX),
+            ]
+            .into_iter()
+            .chain(values.iter().copied())
+            .collect::<Vec<_>>(),
+        )
+    }
+
+    fn limit(values: &[(Field, u64)]) -> Option<Limit> {
+        Limit::between(&info(&[]), &info(values), Duration::from_millis(1))
+    }
+
+    #[test]
+    fn the_largest_share_of_the_interval_names_it() {
+        let busy = (BUSY_TIME, 900);
+        let full = (UNACKED, 10);
+        assert_eq!(limit(&[]), None, "nothing was sent");
+        assert_eq!(limit(&[(BYTES_ACKED, 1)]), Some(Limit::Application));
+        assert_eq!(limit(&[(BUSY_TIME, 400), full]), Some(Limit::Application));
+        assert_eq!(
+            limit(&[busy, (RWND_LIMITED, 500), full]),
+            Some(Limit::ReceiveWindow)
+        );
+        assert_eq!(
+            limit(&[busy, (SNDBUF_LIMITED, 500), full]),
+            Some(Limit::SendBuffer)
+        );
+        assert_eq!(
+            limit(&[busy, (RWND_LIMITED, 400), full]),
+            Some(Limit::Window)
+        );
+        assert_eq!(limit(&[busy, full]), Some(Limit::Window));
+        assert_eq!(
+            limit(&[busy, full, (SND_SSTHRESH, 8)]),
+            Some(Limit::Network)
+        );
+    }
+
+    #[test]
+    fn a_window_that_is_not_full_is_not_the_limit() {
+        let busy = [
+            (BUSY_TIME, 1000),
+            (UNACKED, 2),
+            (SND_SSTHRESH, 8),
+            (NOTSENT_BYTES, 9000),
+        ];
+        let with = |more: &[(Field, u64)]| limit(&[&busy[..], more].concat());
+        let (rate, delivered) = ((PACING_RATE, 1_000_000), (DELIVERY_RATE, 900_000));
+        assert_eq!(with(&[rate, delivered]), Some(Limit::Pacing));
+        assert_eq!(
+            with(&[rate, delivered, (MAX_PACING_RATE, 1_000_000)]),
+            Some(Limit::Rate)
+        );
+        let idle = [(NOTSENT_BYTES, 0), (APP_LIMITED, 1)];
+        assert_eq!(with(&idle), Some(Limit::Application));
+        // Lost and sacked segments are not in the network.
+        let gone = [(UNACKED, 12), (SACKED, 6), (LOST, 4), rate, delivered];
+        assert_eq!(with(&gone), Some(Limit::Pacing));
+    }
+
+    #[test]
+    fn a_counter_that_went_back_tells_nothing() {
+        let (before, now) = (info(&[(BUSY_TIME, 500)]), info(&[(BUSY_TIME, 100)]));
+        assert_eq!(
+            Limit::between(&before, &now, Duration::from_millis(1)),
+            None
+        );
+    }
+}
