@@ -182,10 +182,10 @@ impl Recovery {
         una > self.point
     }
 
-    /// An echo that comes outside of a reduction asks for one. By RFC 3168 section 6.1.2 it is still
-    /// that of the last mark until the segment with CWR can have arrived; Linux asks for the state
-    /// alone (`tcp_try_to_open`, `tcp_enter_cwr`), so that a mark on the ACK that ends a recovery
-    /// reduces once more.
+    /// An echo that comes outside of a reduction asks for one. By RFC 3168 section 6.1.2 it is
+    /// still that of the last mark until the segment with CWR can have arrived; Linux asks for the
+    /// state alone (`tcp_try_to_open`, `tcp_enter_cwr`), so that a mark on the ACK that ends a
+    /// recovery reduces once more.
     pub(super) fn answers_mark(&self, una: u64) -> bool {
         self.cfg.reduction == Reduction::PrrWindow || self.is_behind(una)
     }
