@@ -363,7 +363,7 @@ impl<C: Controller> Sender<C> {
 
     /// The window was the limit during the last window of data.
     #[inline]
-    fn cwnd_limited(&self) -> bool {
+    pub(super) fn cwnd_limited(&self) -> bool {
         self.usage.was_limited()
             || (self.cc.in_start_up() && self.usage.was_half_used(self.cc.window()))
     }

@@ -8,7 +8,7 @@ use super::Sender;
 use super::pacer::TrainRoom;
 use super::rate::Outstanding;
 use super::small_queue::Entry;
-use super::validation::WindowState;
+use super::validation::{Starvation, WindowState};
 use crate::limit::Limit;
 use crate::segment::Segment;
 
@@ -358,8 +358,32 @@ impl<C: Controller> Sender<C> {
             true => Limit::ReceiveWindow,
             false => Limit::Application,
         };
+        if limit == Limit::Application {
+            self.starve(now);
+        }
         self.note_limit(now, limit);
         None
+    }
+
+    /// There is nothing to send.
+    fn starve(&mut self, now: Time) {
+        let at = Starvation {
+            now,
+            una: self.board.una(),
+            nxt: self.board.nxt(),
+            limited: self.cwnd_limited(),
+            open: self.recovery.phase() == Phase::Open,
+            rto: self.rtt.base_rto(),
+        };
+        let window = self.window_state();
+        if let Some(state) = self.validation.on_starved(&at, window)
+            && !self.cc.owns_window()
+        {
+            let idle = now.saturating_since(self.last_sent);
+            let ev = IdleEvent::new(now, idle, state.window, state.ssthresh);
+            self.cc.on_idle(&ev);
+            self.refresh_budget();
+        }
     }
 
     /// The first segment after nothing was in flight.

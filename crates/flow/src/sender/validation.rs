@@ -1,6 +1,7 @@
 //! Congestion window validation after idle or application-limited time.
 //!
-//! RFC 5681 section 4.1 (restart window), RFC 2861 in its Linux form (halve per idle RTO), RFC 7661
+//! RFC 5681 section 4.1 (restart window), RFC 2861 in its Linux form (halve per idle RTO,
+//! and halfway to what was used), RFC 7661
 //! (`pipeACK`, five minutes).
 
 use fullpipe_units::{Span, Time};
@@ -16,6 +17,32 @@ pub struct WindowValidation {
     best: [(u64, Time); 2],
     /// Start of the non-validated phase.
     unvalidated_since: Option<Time>,
+    starved: Starved,
+}
+
+/// What a sender used of its window while its application kept it waiting.
+#[derive(Clone, Copy, Debug, Default)]
+struct Starved {
+    /// Most segments outstanding (Linux `snd_cwnd_used`).
+    used: u64,
+    /// First unacknowledged segment, and when it became that (Linux `snd_cwnd_stamp`).
+    una: u64,
+    since: Time,
+}
+
+/// The application has nothing to send at `now`.
+#[derive(Clone, Copy, Debug)]
+pub struct Starvation {
+    pub now: Time,
+    /// Outstanding are the segments from here,
+    pub una: u64,
+    /// to here.
+    pub nxt: u64,
+    /// The window was the limit during the last window of data.
+    pub limited: bool,
+    /// No reduction, loss or reordering is under way.
+    pub open: bool,
+    pub rto: Span,
 }
 
 /// The window so far, segments.
@@ -45,6 +72,7 @@ impl WindowValidation {
             mode,
             best: [(0, Time::ZERO); 2],
             unvalidated_since: None,
+            starved: Starved::default(),
         }
     }
 
@@ -88,6 +116,37 @@ impl WindowValidation {
         })
     }
 
+    /// The application keeps the sender waiting. In the Linux form (`tcp_cwnd_application_limited`)
+    /// the window falls halfway to what was used of it, at a segment that leaves a timeout after
+    /// the last ACK of new data, and before the next one: `tcp_cong_avoid` stamps the window with
+    /// each, so that a flow which never pauses for so long keeps it.
+    pub fn on_starved(&mut self, at: &Starvation, state: WindowState) -> Option<NewWindow> {
+        if self.mode != Validation::Rfc2861 {
+            return None;
+        }
+        let starved = &mut self.starved;
+        if at.limited || at.una > starved.una {
+            (starved.una, starved.since) = (at.una, at.now);
+        }
+        if at.limited {
+            starved.used = 0;
+            return None;
+        }
+        starved.used = starved.used.max(at.nxt - at.una);
+        if at.now.saturating_since(starved.since) < at.rto {
+            return None;
+        }
+        starved.since = at.now;
+        if !at.open {
+            return None;
+        }
+        let used = (std::mem::take(&mut starved.used) as f64).max(state.initial);
+        (used < state.window).then(|| NewWindow {
+            window: ((state.window + used) / 2.0).floor(),
+            ssthresh: state.ssthresh.max(0.75 * state.window),
+        })
+    }
+
     /// The first segment after `idle` without sending.
     pub fn on_restart(&mut self, idle: Span, rto: Span, state: WindowState) -> Option<NewWindow> {
         let (w, ssth, iw) = (state.window, state.ssthresh, state.initial);
@@ -101,6 +160,7 @@ impl WindowValidation {
                 ssthresh: ssth,
             }),
             Validation::Rfc2861 => {
+                self.starved.used = 0;
                 let mut window = w;
                 let mut left = idle;
                 while left > rto && window > iw.min(w) {
@@ -110,26 +170,17 @@ impl WindowValidation {
                 let window = window.max(iw.min(w));
                 Some(NewWindow {
                     window,
-                    ssthresh: remembered(ssth, w),
+                    ssthresh: ssth.max(0.75 * w),
                 })
             }
             Validation::Rfc7661 => {
                 let long = idle > FIVE_MINUTES;
                 long.then(|| NewWindow {
                     window: (w / 2.0).max(iw.min(w)),
-                    ssthresh: remembered(ssth, w),
+                    ssthresh: ssth.max(0.75 * w),
                 })
             }
         }
-    }
-}
-
-/// 3/4 of the window is remembered as a threshold, unless there was none.
-fn remembered(ssth: f64, w: f64) -> f64 {
-    if ssth.is_finite() {
-        ssth.max(0.75 * w)
-    } else {
-        0.75 * w
     }
 }
 

@@ -3,7 +3,7 @@
 
 use fullpipe_flow::{
     Ack, AckCompression, LossWindow, Preset, Receiver, ReceiverConfig, Reduction, RttSample,
-    Segment, SenderConfig,
+    Segment, SenderConfig, Validation,
 };
 use fullpipe_units::{Span, Time};
 
@@ -402,5 +402,54 @@ fn a_mark_at_the_end_of_a_recovery_reduces_again() {
             },
         );
         assert_eq!(h.s.controller().ssth, 5.0, "{reduction:?}");
+    }
+}
+
+/// An application that keeps the sender waiting: RTT 100 ms, RTO 300 ms, window 41, initial window
+/// 10. Three segments, all acknowledged at 200 ms; one leaves at 395 ms, before the restart after
+/// idle time, and one at 510 ms, a timeout after the last ACK and before the next:
+/// `tcp_cwnd_application_limited` takes half of what is above the initial window, (41 + 10) / 2,
+/// and remembers 3/4 of 41. Not so where the receiver is the limit, where another ACK comes in
+/// between, or by RFC 7661, which waits for five minutes.
+#[test]
+fn a_window_that_the_application_does_not_use_falls() {
+    for (mode, receiver, silent, expected) in [
+        (Validation::Rfc2861, false, true, 25.0),
+        (Validation::Rfc2861, false, false, 41.0),
+        (Validation::Rfc2861, true, true, 41.0),
+        (Validation::Rfc7661, false, true, 41.0),
+    ] {
+        let cfg = linux().with(|c| {
+            c.window.validation = mode;
+            c.window.initial = 10.0;
+            c.recovery.tlp = false;
+            c.transfer = (!receiver).then_some(41);
+        });
+        let mut cc = Halver::new(41.0);
+        cc.ssth = 20.0;
+        let mut h = Host::with(cfg, cc);
+        // The application's data, or the receiver's window, ends at `end` from now on.
+        let mut go = |at: f64, cum: u64, end: u64| {
+            h.wait(at);
+            if !receiver {
+                h.s.write_until(end);
+            }
+            let window_end = if receiver { end } else { u64::MAX };
+            h.ack(&Ack {
+                window_end,
+                ..ack(cum, at - 100.0)
+            });
+            (h.s.cwnd(), h.s.controller().ssth)
+        };
+        go(100.0, 41, 44);
+        assert_eq!(go(200.0, 44, 44), (41.0, 20.0));
+        assert_eq!(go(395.0, 44, 45), (41.0, 20.0));
+        let cum = if silent { 44 } else { 45 };
+        if !silent {
+            go(500.0, cum, 45);
+        }
+        let remembered = if expected > 40.0 { 20.0 } else { 30.75 };
+        let case = format!("{mode:?}, receiver {receiver}, silent {silent}");
+        assert_eq!(go(510.0, cum, 46), (expected, remembered), "{case}");
     }
 }
