@@ -486,7 +486,27 @@ def table(document, rows):
         for name, published, value in r["seen"]:
             good = "yes" if inside(value, band_of(r["item"], published)) else "no"
             out.append(f"| {cell(name)} | {published} | {shown(value)} | {good} |")
+        rho = rank_correlation([(p, v[0]) for _, p, v in r["seen"] if v is not None])
+        if rho is not None:
+            out += ["", f"Spearman's rank correlation of published and seen: {rho:.2f}."]
     return out
+
+
+def rank_correlation(pairs):
+    """Spearman's rho of pairs, ties at their mean rank; None below three or if all are equal."""
+    if len(pairs) < 3:
+        return None
+    xs, ys = (ranks(column) for column in zip(*pairs))
+    mean = (len(pairs) - 1) / 2
+    spread = sum((x - mean) ** 2 for x in xs) * sum((y - mean) ** 2 for y in ys)
+    if spread == 0:
+        return None
+    return sum((x - mean) * (y - mean) for x, y in zip(xs, ys)) / spread ** 0.5
+
+
+def ranks(values):
+    order = sorted(values)
+    return [order.index(v) + (order.count(v) - 1) / 2 for v in values]
 
 
 def page(documents, judged, program):

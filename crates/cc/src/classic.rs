@@ -135,6 +135,9 @@ pub trait WindowLaw: Clone {
         true
     }
 
+    /// What the endpoint fixes, before everything else: for a law that is tuned to it.
+    fn set_up(&mut self, _setup: &Setup) {}
+
     /// True if the law reads [`AckEvent::owd`].
     fn reads_owd(&self) -> bool {
         false
@@ -270,7 +273,8 @@ struct Saved<S, W> {
 
 impl<S: StartUp, W: WindowLaw> Classic<S, W> {
     /// A controller at the start of a connection. `ecn_keep` is ABE's kept fraction, if wanted.
-    pub fn new(start: S, law: W, ecn_keep: Option<f64>, setup: Setup) -> Self {
+    pub fn new(start: S, mut law: W, ecn_keep: Option<f64>, setup: Setup) -> Self {
+        law.set_up(&setup);
         let ssth = if law.has_slow_start() {
             f64::INFINITY
         } else {

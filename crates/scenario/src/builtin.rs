@@ -16,7 +16,7 @@ pub const BUILT_IN: &[(&str, &str)] = files! {
     "nikhef"
     "response" "ucl"
     "slac" "slac-throughput" "slac-txqueuelen" "slac-stability" "slac-fairness" "waves" "reverse"
-    "spreading" "spreading-rates" "sender-host"
+    "spreading" "spreading-rates" "spreading-mixed" "spreading-windows" "sender-host"
     "interface-stall" "tuning-daemon" "alaska" "tuned-sharing" "ten-gigabit"
     "rtt-fairness" "parking" "random-loss" "bbr"
     "grounds" "grounds-one-drop" "grounds-slow-start-cap" "grounds-spreading"

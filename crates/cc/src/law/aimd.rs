@@ -3,14 +3,15 @@
 //! `a` is the increase in segments per RTT, `b` the fraction REMOVED at a congestion event. The
 //! Net100 pages write the pair as (b, a); parameters are therefore named, never positional.
 //! `aimd(streams=N)` is the law of N Reno flows that share one loss process: `a = N`, `b = 1/(2N)`;
-//! N = 4 is Net100's (0.125, 4). `pretuned(window=W)` takes `a(W)` and `b(W)` of HighSpeed TCP
-//! once, as the tuning daemon did from the configured buffer.
+//! N = 4 is Net100's (0.125, 4). `pretuned` takes `a(W)` and `b(W)` of HighSpeed TCP once, as the
+//! tuning daemon did from the buffer configured for the path: W is the flow's own buffer, the cap of
+//! its window, unless `window` says otherwise.
 //!
 //! Every congestion event, timeouts included, removes `b`; a lost retransmission removes it again.
 //! The law remembers nothing, so undo, idle time and a new segment size need nothing; an
 //! application-limited flow does not grow.
 
-use crate::classic::{Window, WindowLaw};
+use crate::classic::{Setup, Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, RtoEvent};
 use crate::entry::Entry;
 use crate::law::highspeed::{Form, HighSpeed};
@@ -85,6 +86,40 @@ impl WindowLaw for Aimd {
     }
 }
 
+/// A pair that HighSpeed TCP's equations give for one window, the buffer of the flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pretuned {
+    /// What the flow runs with.
+    pub pair: Aimd,
+    /// Take the pair from the flow's buffer, if it has one, by this reading of the equations.
+    pub from_buffer: Option<Form>,
+}
+
+impl WindowLaw for Pretuned {
+    fn set_up(&mut self, setup: &Setup) {
+        if let Some(form) = self.from_buffer.filter(|_| setup.max_window.is_finite()) {
+            self.pair = Aimd::pretuned(setup.max_window, form);
+        }
+    }
+
+    #[inline]
+    fn increase(&mut self, win: &mut Window, n: f64, ev: &AckEvent) {
+        self.pair.increase(win, n, ev);
+    }
+
+    fn decrease(&mut self, w: f64, base: f64, ev: &CongestionEvent) -> f64 {
+        self.pair.decrease(w, base, ev)
+    }
+
+    fn on_rto(&mut self, w: f64, base: f64, ev: &RtoEvent) -> f64 {
+        self.pair.on_rto(w, base, ev)
+    }
+
+    fn report(&self, w: f64, visit: &mut dyn FnMut(&'static str, f64)) {
+        self.pair.report(w, visit);
+    }
+}
+
 /// `reno`.
 pub const RENO: Entry<Aimd> = Entry {
     name: "reno",
@@ -127,19 +162,23 @@ pub const MULTCP: Entry<Aimd> = Entry {
 };
 
 /// `pretuned(window)`.
-pub const PRETUNED: Entry<Aimd> = Entry {
+pub const PRETUNED: Entry<Pretuned> = Entry {
     name: "pretuned",
     aliases: &["floyd-static"],
     about: "static AIMD with HighSpeed TCP's a and b at the window of the configured buffer",
     source: "Net100 2003; RFC 3649 section 5",
     params: &[
         param!(window: number = 3000.0, 1.0..=1e6, "segments",
-            "window at which a and b are taken: buffer size over segment size", "Net100 2003"),
+            "window at which a and b are taken; if not given, the flow's buffer, the cap of its window",
+            "Net100 2003: calculate an AIMD based on the buffer sizes configured for the path"),
         param!(form: choice = Form::WORDS, "p(w) as in `highspeed`", "RFC 3649 section 5"),
     ],
     build: |p| {
         let form = Form::of(p.word("form"));
-        Ok(Aimd::pretuned(p.number("window"), form))
+        Ok(Pretuned {
+            pair: Aimd::pretuned(p.number("window"), form),
+            from_buffer: (!p.is_given("window")).then_some(form),
+        })
     },
 };
 
@@ -161,6 +200,7 @@ mod tests {
     fn pair(name: &str, params: &[(&str, &str)]) -> Aimd {
         match law(name, params) {
             Law::Aimd(pair) => pair,
+            Law::Pretuned(tuned) => tuned.pair,
             other => panic!("{name} is {other:?}"),
         }
     }
@@ -224,6 +264,27 @@ mod tests {
         let mut late = flow(spelling, 1000.0);
         late.time_out();
         assert_eq!((late.w(), late.stack.ssthresh()), (1.0, 700.0));
+    }
+
+    #[test]
+    fn the_buffer_of_the_flow_pretunes_it_unless_a_window_is_given() {
+        let removed = |spelling: &str, max_window| {
+            let setup = Setup {
+                initial_window: 100.0,
+                max_window,
+                ..Setup::default()
+            };
+            let spec: crate::StackSpec = spelling.parse().unwrap();
+            let mut stack = spec.controller(setup);
+            stack.on_congestion(&loss(Time::ZERO, 100));
+            1.0 - stack.window() / 100.0
+        };
+        // RFC 3649 section 5: b(1448) = 0.310620, b(1000) = 0.329878, b(3000) = 0.272.
+        let near = |seen: f64, b: f64| assert!((seen - b).abs() < 1e-5, "{seen}, not {b}");
+        near(removed("pretuned", 1448.0), 0.310620);
+        near(removed("pretuned(window=1000)", 1448.0), 0.329878);
+        let default = Aimd::pretuned(3000.0, Form::Exact).decrease;
+        near(removed("pretuned", f64::INFINITY), default);
     }
 
     #[test]

@@ -36,7 +36,7 @@ use fullpipe_units::Time;
 
 #[cfg(feature = "registry")]
 use crate::{
-    classic::{Frame, Window, ambassador_impl_WindowLaw},
+    classic::{Frame, Setup, Window, ambassador_impl_WindowLaw},
     controller::{AckEvent, CongestionEvent, IdleEvent, RtoEvent},
     params::Params,
     startup::{Start, StartUp},
@@ -47,7 +47,9 @@ components! {
     /// Every window law of the registry.
     Law: WindowLaw {
         /// Constant increase and decrease: Reno, tuned AIMD, N-stream emulation.
-        Aimd(aimd::Aimd): aimd::RENO, aimd::AIMD, aimd::MULTCP, aimd::PRETUNED;
+        Aimd(aimd::Aimd): aimd::RENO, aimd::AIMD, aimd::MULTCP;
+        /// Constant increase and decrease, taken from the flow's buffer.
+        Pretuned(aimd::Pretuned): aimd::PRETUNED;
         /// HighSpeed TCP (RFC 3649).
         HighSpeed(highspeed::HighSpeed): highspeed::HIGHSPEED, highspeed::HIGHSPEED_NS2;
         /// Scalable TCP.

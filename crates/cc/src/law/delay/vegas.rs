@@ -6,10 +6,11 @@
 //! and outside the open state, it is Reno. The start-up doubles every other round and leaves when
 //! `diff` exceeds `gamma` ([`Gamma`]). `vegas` has the paper's 1/3/1;
 //! `diff_over=base,growth=every,exit=linux` is Linux' form in real numbers, `vegas-linux` its
-//! module.
+//! module. `law=highspeed` is what the Net100 pages ran: a round adds HighSpeed TCP's a(w) in place
+//! of one segment, and a loss removes its b(w); alpha and beta decide as before.
 //!
-//! Loss (in start-up or a lost retransmission too), timeout and mark halve; the delay rule rests
-//! until the open state. Idle time: base and round are learnt anew. Undo: the measured round is
+//! Loss (in start-up or a lost retransmission too), timeout and mark halve (a timeout with either
+//! law); the delay rule rests until the open state. Idle time: base and round are learnt anew. Undo: the measured round is
 //! dropped, base kept.
 
 use fullpipe_units::Time;
@@ -19,6 +20,7 @@ use alloc::string::String;
 use crate::classic::{Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, IdleEvent, Phase, RtoEvent};
 use crate::entry::Entry;
+use crate::law::highspeed::{Form, HighSpeed};
 use crate::params::{ParamSpec, Params};
 use crate::round::{Over, RoundMin};
 use crate::startup::gamma::{Gamma, GammaParams, Growth, Then};
@@ -34,6 +36,17 @@ pub struct VegasParams {
     pub decrease: f64,
     /// Which RTT divides in the backlog estimate.
     pub over: Over,
+    /// What a round adds and a loss removes.
+    pub pair: Pair,
+}
+
+/// Increase and decrease between which the delay rule decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pair {
+    /// One segment a round; a loss removes [`VegasParams::decrease`].
+    Standard,
+    /// HighSpeed TCP's a(w) and b(w) with the constants of RFC 3649 (Net100 2003).
+    HighSpeed,
 }
 
 /// Vegas' congestion avoidance.
@@ -57,14 +70,30 @@ impl Vegas {
         }
     }
 
-    /// Segments that a round with backlog `diff` adds: +1, 0 or -1.
-    pub fn step(&self, diff: f64) -> f64 {
+    /// Segments that a round with backlog `diff` adds to a window `w`: a(w), 0 or -1.
+    pub fn step(&self, diff: f64, w: f64) -> f64 {
         if diff < self.params.alpha {
-            1.0
+            self.a(w)
         } else if diff > self.params.beta {
             -1.0
         } else {
             0.0
+        }
+    }
+
+    /// Increase per RTT at window `w`, segments.
+    fn a(&self, w: f64) -> f64 {
+        match self.params.pair {
+            Pair::Standard => 1.0,
+            Pair::HighSpeed => HighSpeed::rfc(Form::Exact).a(w),
+        }
+    }
+
+    /// Fraction that a loss at window `w` removes.
+    fn b(&self, w: f64) -> f64 {
+        match self.params.pair {
+            Pair::Standard => self.params.decrease,
+            Pair::HighSpeed => HighSpeed::rfc(Form::Exact).b(w),
         }
     }
 }
@@ -84,7 +113,7 @@ impl WindowLaw for Vegas {
         }
         self.diff = self.params.over.diff(win.w, &end);
         if win.w >= win.ssth {
-            let step = self.step(self.diff);
+            let step = self.step(self.diff, win.w);
             if step < 0.0 {
                 win.w = (win.w + step).max(FLOOR).min(win.w);
                 win.ssth = win.ssth.min(win.w);
@@ -96,13 +125,13 @@ impl WindowLaw for Vegas {
 
     fn increase(&mut self, win: &mut Window, n: f64, _ev: &AckEvent) {
         if self.reno {
-            win.w += n / win.w;
+            win.w += self.a(win.w) * n / win.w;
         }
     }
 
-    fn decrease(&mut self, _w: f64, base: f64, _ev: &CongestionEvent) -> f64 {
+    fn decrease(&mut self, w: f64, base: f64, _ev: &CongestionEvent) -> f64 {
         self.round.forget_round();
-        (1.0 - self.params.decrease) * base
+        (1.0 - self.b(w)) * base
     }
 
     fn on_rto(&mut self, _w: f64, base: f64, _ev: &RtoEvent) -> f64 {
@@ -155,6 +184,9 @@ pub const VEGAS: Entry<Vegas> = Entry {
             "rounds in which start-up doubles", "ns-2; the paper's text is unverified"),
         param!(exit: choice = &["vegas", "linux", "ca"],
             "start-up's end: w -= w/8, w = min(w, floor(w base/rtt) + 1), or w kept", "ns-2"),
+        param!(law: choice = &["standard", "highspeed"],
+            "what a round adds and a loss removes: 1 and `decrease`, or HighSpeed TCP's a(w), b(w)",
+            "Net100 2003: standard Vegas, actually using the Floyd AIMD mods"),
     ],
     build,
 };
@@ -165,6 +197,10 @@ fn build(p: &Params) -> Result<Vegas, String> {
         beta: p.number("beta"),
         decrease: p.number("decrease"),
         over: Over::from_word(p.word("diff_over")),
+        pair: match p.word("law") {
+            "highspeed" => Pair::HighSpeed,
+            _ => Pair::Standard,
+        },
     };
     if params.alpha > params.beta {
         return Err(format!(
@@ -199,6 +235,7 @@ mod tests {
             beta: 3.0,
             decrease: 0.5,
             over: Over::Rtt,
+            pair: Pair::Standard,
         })
     }
 
@@ -235,10 +272,31 @@ mod tests {
     #[test]
     fn one_segment_up_hold_or_down() {
         let law = paper();
-        assert_eq!(law.step(0.999), 1.0);
-        assert_eq!(law.step(1.0), 0.0);
-        assert_eq!(law.step(3.0), 0.0);
-        assert_eq!(law.step(3.001), -1.0);
+        assert_eq!(law.step(0.999, 1000.0), 1.0);
+        assert_eq!(law.step(1.0, 1000.0), 0.0);
+        assert_eq!(law.step(3.0, 1000.0), 0.0);
+        assert_eq!(law.step(3.001, 1000.0), -1.0);
+    }
+
+    #[test]
+    fn with_highspeed_tcps_law_alpha_and_beta_still_decide() {
+        let mut law = VEGAS.make(&[("law", "highspeed")]).unwrap();
+        // RFC 3649 section 5: a(1000) = 7.86, b(1000) = 0.329878.
+        near(law.step(0.999, 1000.0), 7.859922, 1e-6);
+        assert_eq!(law.step(1.0, 1000.0), 0.0);
+        assert_eq!(law.step(3.001, 1000.0), -1.0);
+        near(law.decrease(1000.0, 1000.0, &loss(1000)), 670.121731, 1e-5);
+        near(law.step(0.0, 38.0), 1.0, 1e-9);
+
+        let mut win = avoidance(1000.0);
+        round(&mut law, &mut win, 10, ms(100.0));
+        let first = win.w;
+        round(&mut law, &mut win, 10, ms(100.05)); // half a segment queued
+        near(win.w, first + law.a(first), 1e-9);
+        round(&mut law, &mut win, 10, ms(100.2)); // two at most: hold
+        let second = win.w;
+        round(&mut law, &mut win, 10, ms(100.2));
+        assert_eq!(win.w, second);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::near;
 use super::stepped::{Cycle, avoiding, climb, cycle, reopen};
 use crate::rounds::law;
 use fullpipe_cc::law::Law;
-use fullpipe_cc::law::aimd::Aimd;
+use fullpipe_cc::law::aimd::{Aimd, Pretuned};
 use fullpipe_cc::{Count, Setup};
 use fullpipe_units::Span;
 
@@ -86,7 +86,9 @@ fn streams_are_emulated_by_n_and_one_over_2n() {
 #[test]
 fn a_buffer_of_3000_segments_gives_fifteen_segments_and_a_quarter() {
     for (form, a) in [("exact", 15.167), ("rfc", 14.900)] {
-        let Law::Aimd(pair) = law("floyd-static", &[("window", "3000"), ("form", form)]) else {
+        let Law::Pretuned(Pretuned { pair, .. }) =
+            law("floyd-static", &[("window", "3000"), ("form", form)])
+        else {
             panic!("pretuned is a static pair");
         };
         near(pair.decrease, 0.272726, 5e-7, "b(3000)");
