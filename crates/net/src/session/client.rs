@@ -52,7 +52,10 @@ impl Peer {
 }
 
 /// How long a server may take to answer what it can answer at once.
-pub const ANSWER: Span = Span::from_secs(30);
+pub const ANSWER: Span = Span::from_secs(15);
+
+/// How long a request may take, which has up to 256 KiB and may cross a slow link.
+pub const REQUEST: Span = Span::from_secs(60);
 
 /// A session whose request was granted.
 #[derive(Debug)]
@@ -121,7 +124,7 @@ impl Client {
             early: Early::new(),
             is_over: false,
         };
-        let decision = client.converse((ANSWER, "the request"), interrupt, |session| {
+        let decision = client.converse((REQUEST, "the request"), interrupt, |session| {
             session.decision().cloned()
         })?;
         client.grant = decision.map_err(SessionError::Refused)?;
