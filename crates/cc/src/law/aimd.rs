@@ -4,8 +4,8 @@
 //! Net100 pages write the pair as (b, a); parameters are therefore named, never positional.
 //! `aimd(streams=N)` is the law of N Reno flows that share one loss process: `a = N`, `b = 1/(2N)`;
 //! N = 4 is Net100's (0.125, 4). `pretuned` takes `a(W)` and `b(W)` of HighSpeed TCP once, as the
-//! tuning daemon did from the buffer configured for the path: W is the flow's own buffer, the cap of
-//! its window, unless `window` says otherwise.
+//! tuning daemon did from the buffer configured for the path: W is the flow's own buffer, the cap
+//! of its window, unless `window` says otherwise.
 //!
 //! Every congestion event, timeouts included, removes `b`; a lost retransmission removes it again.
 //! The law remembers nothing, so undo, idle time and a new segment size need nothing; an

@@ -6,12 +6,12 @@
 //! and outside the open state, it is Reno. The start-up doubles every other round and leaves when
 //! `diff` exceeds `gamma` ([`Gamma`]). `vegas` has the paper's 1/3/1;
 //! `diff_over=base,growth=every,exit=linux` is Linux' form in real numbers, `vegas-linux` its
-//! module. `law=highspeed` is what the Net100 pages ran: a round adds HighSpeed TCP's a(w) in place
-//! of one segment, and a loss removes its b(w); alpha and beta decide as before.
+//! module. `law=highspeed` is what the Net100 pages ran: a round adds HighSpeed TCP's a(w) in
+//! place of one segment, and a loss removes its b(w); alpha and beta decide as before.
 //!
 //! Loss (in start-up or a lost retransmission too), timeout and mark halve (a timeout with either
-//! law); the delay rule rests until the open state. Idle time: base and round are learnt anew. Undo: the measured round is
-//! dropped, base kept.
+//! law); the delay rule rests until the open state. Idle time: base and round are learnt anew.
+//! Undo: the measured round is dropped, base kept.
 
 use fullpipe_units::Time;
 
