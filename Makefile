@@ -41,7 +41,8 @@ verify: ## Run the long checks, hours: ignored tests, literal histories, search,
 	scripts/defects.py
 	$(MAKE) fuzz
 
-# Seeds are read as well as the corpus that earlier runs have found; a crash leaves its input in fuzz/artifacts.
+# Seeds are read as well as the corpus that earlier runs have found; a crash leaves its input in
+# fuzz/artifacts.
 fuzz: ## Run each fuzz target for FUZZ_SECONDS (needs cargo-fuzz)
 	@$(CARGO) fuzz --version >/dev/null 2>&1 || { echo 'make: cargo-fuzz is missing: cargo install cargo-fuzz --locked' >&2; exit 3; }
 	@for target in scenario wire handshake control files endpoint; do \

@@ -1,6 +1,6 @@
-//! One-way delay, from two clocks that need not agree: as the receiver has measured it, from the time
-//! stamp of an ACK and how long the receiver held it, or from the time stamps of the two hosts alone
-//! (RFC 7323).
+//! One-way delay, from two clocks that need not agree: as the receiver has measured it, from the
+//! time stamp of an ACK and how long the receiver held it, or from the time stamps of the two hosts
+//! alone (RFC 7323).
 //!
 //! Either is the delay and an unknown offset. As RFC 6817 section 2.2 does, only its growth over
 //! the smallest difference is believed; the smallest stands for half of the smallest RTT, so that
@@ -18,7 +18,8 @@ pub(super) struct OneWay {
     least: Option<u32>,
     /// As the receiver has measured it.
     least_measured: Option<Span>,
-    /// Arrival by the receiver's clock less departure by the sender's, microseconds modulo [`WRAP`].
+    /// Arrival by the receiver's clock less departure by the sender's, microseconds modulo
+    /// [`WRAP`].
     least_arrival: Option<u64>,
     /// What the receiver says of the ACK that comes next: so long ago came the newest segment.
     held: Option<Span>,
