@@ -207,7 +207,7 @@ INCREASE = [
     ("linux/illinois.rs", "let d_1 = delay.longest / 100;", "let d_1 = delay.longest / 110;", "illinois-linux", "alpha_max up to dm/100"),
     ("linux/illinois.rs", "win_thresh: number = 15.0,", "win_thresh: number = 16.0,", "illinois-linux", "win_thresh 15"),
     ("linux/illinois.rs", "theta: number = 5.0,", "theta: number = 6.0,", "illinois-linux", "theta 5"),
-    ("law/delay/vegas.rs", "win.w += n / win.w;", "win.w += 1.1 * n / win.w;", "vegas", "a 1 with few samples"),
+    ("law/delay/vegas.rs", "self.a(win.w) * n / win.w;", "self.a(win.w) * 1.1 * n / win.w;", "vegas", "a 1 with few samples"),
     ("startup/gamma/params.rs", "threshold: number = 1.0,", "threshold: number = 1.1,", "gamma", "threshold 1"),
     ("startup/limited.rs", "libm::floor(w / (0.5 * self.max_ssthresh))", "libm::floor(w / (0.55 * self.max_ssthresh))", "limited, gamma", "K: 0.5 max_ssthresh"),
     ("law/delay/fast.rs", "alpha: number = 200.0,", "alpha: number = 220.0,", "fast", "alpha 200"),

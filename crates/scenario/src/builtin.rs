@@ -16,6 +16,7 @@ pub const BUILT_IN: &[(&str, &str)] = files! {
     "nikhef"
     "response" "ucl"
     "slac" "slac-throughput" "slac-txqueuelen" "slac-stability" "slac-fairness" "waves" "reverse"
+    "slac-westwood"
     "spreading" "spreading-rates" "spreading-mixed" "spreading-windows" "sender-host"
     "interface-stall" "tuning-daemon" "alaska" "tuned-sharing" "ten-gigabit"
     "rtt-fairness" "parking" "random-loss" "bbr"
