@@ -5,13 +5,15 @@
 //! one, keeps 0.8 of it; with more it grows by one segment every second round and a loss halves it.
 //! Marks and local drops are congestion whatever the backlog.
 //!
-//! A loss in start-up is judged like any other. Timeout: as a loss. Idle time: base and backlog are
-//! learnt anew. A new segment size scales the backlog.
+//! In start-up each ACK's own RTT makes the backlog, as in `tcp_veno_cong_avoid`, which forgets the
+//! smallest RTT with every ACK: the smallest of a doubling round is that of its first segments,
+//! which find the queue empty, so that an overflowing buffer would look like a random loss. Timeout:
+//! as a loss. Idle time: base and backlog are learnt anew. A new segment size scales the backlog.
 
 use crate::classic::{Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, CongestionKind, IdleEvent, Phase, RtoEvent};
 use crate::entry::Entry;
-use crate::round::RoundMin;
+use crate::round::{RoundMin, queued};
 
 /// Veno's state.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,6 +54,11 @@ impl WindowLaw for Veno {
         let end = self.round.on_ack(ev);
         if matches!(ev.phase, Phase::Recovery | Phase::Cwr | Phase::Loss) {
             self.round.forget_round();
+        } else if win.w < win.ssth {
+            if let Some(rtt) = ev.rtt {
+                let base = self.round.base().as_secs_f64();
+                self.backlog = queued(win.w, base, rtt.as_secs_f64());
+            }
         } else if let Some(end) = end.filter(|e| e.enough()) {
             self.backlog = end.queued(win.w);
         }
@@ -165,6 +172,21 @@ mod tests {
         let mut win = avoidance(100.0);
         with_backlog(3.0).increase(&mut win, 100.0, &ev);
         near(win.w, 100.5, 1e-12);
+    }
+
+    /// 100 segments, base 100 ms: the last ACK of a round says 150 ms, a backlog of 33, whatever
+    /// the first said.
+    #[test]
+    fn in_start_up_the_latest_sample_makes_the_backlog() {
+        for (ssth, left) in [(f64::INFINITY, 50.0), (100.0, 80.0)] {
+            let mut law = Veno::new(3.0);
+            let mut win = Window { w: 100.0, ssth };
+            law.observe(&mut win, &round_start(at_ms(0), 1, ms(100.0)));
+            for rtt in [100.0, 120.0, 150.0] {
+                law.observe(&mut win, &ack(at_ms(1), 1, ms(rtt)));
+            }
+            near(law.decrease(100.0, 100.0, &loss(100)), left, 1e-12);
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Reductions are undone where they were spurious, and nowhere else.
 
+use fullpipe_flow::{Episode, EpisodeKind};
+
 use crate::recovery::{flow, scenario};
 
 /// Four segments lost once each, no reordering: the loss of 1130 is found, and resent, in the
@@ -220,4 +222,31 @@ fn lost_acks_are_no_delay() {
     let srtt = flow.series.rows.iter().map(|r| r.srtt).max().unwrap();
     // 60 ms, 100 segments of 0.6 ms ahead in the queue, and a delayed ACK's 40 ms.
     assert!(srtt.as_millis_f64() <= 160.0, "{srtt}");
+}
+
+/// The overshoot of slow start is congestion to Veno: its RTT says so. The first segments of a
+/// round find an empty queue, and by them alone it would be a random loss, keep 4/5 and lose again.
+#[test]
+fn veno_halves_after_the_overshoot_of_slow_start() {
+    let text = r#"
+name = "veno-overshoot"
+about = "Slow start into a drop-tail buffer"
+duration = "5s"
+
+[path]
+rate = "20Mbit/s"
+rtt = "60ms"
+buffer = "1BDP"
+
+[[flow]]
+name = "main"
+stack = "veno"
+"#;
+    for buffer in ["0.5BDP", "1BDP", "2BDP"] {
+        let f = flow(text, &[("path.buffer", buffer)]);
+        let reductions = |e: &&Episode| matches!(e.kind, EpisodeKind::Congestion(_));
+        let first = f.episodes.iter().find(reductions).unwrap();
+        let kept = first.after / first.before;
+        assert!((kept - 0.5).abs() < 0.01, "{buffer}: keeps {kept}");
+    }
 }
