@@ -258,8 +258,8 @@ impl Ends for Hosts {
                 });
                 let segment = packet.segment();
                 let mut attached = Attached { net, ways };
-                if let Some(ack) = receiver.receive(now, &segment, classes) {
-                    attached.answer(now, slot, receiver, &ack);
+                if let Some(ack) = &receiver.receive(now, &segment, classes) {
+                    attached.answer(now, slot, receiver, ack);
                 }
                 // Also after an answer: a merged ACK may wait behind the one that left.
                 attached.arm(slot, receiver);
