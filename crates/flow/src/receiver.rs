@@ -368,25 +368,24 @@ impl Receiver {
 
     /// `block` holds the newest segment, and what was reported of it before.
     fn remember(&mut self, block: Range) {
-        for r in &mut self.recent {
+        // The slot of what it covers moves to the front; otherwise the oldest falls off.
+        let mut from = self.recent.len() - 1;
+        for (i, r) in self.recent.iter_mut().enumerate().rev() {
             if block.start <= r.start && r.end <= block.end {
-                *r = block;
+                *r = Range::EMPTY;
+                from = i;
             }
         }
-        // The slot of the same block moves to the front; otherwise the oldest falls off.
-        let from = self.recent.iter().position(|r| *r == block);
-        self.recent[..=from.unwrap_or(3)].rotate_right(1);
+        for i in (0..from).rev() {
+            self.recent[i + 1] = self.recent[i];
+        }
         self.recent[0] = block;
     }
 
-    /// What was reported and is not acknowledged, each block once, most recent first.
+    /// What was reported and is not acknowledged, most recent first.
     fn blocks(&self) -> impl Iterator<Item = Range> + '_ {
-        // Blocks that begin with the same segment are the same.
-        let is_new = |i: usize, r: &Range| self.recent[..i].iter().all(|b| b.start != r.start);
-        let recent = self.recent.iter().enumerate();
-        recent
-            .filter(move |(i, r)| r.start > self.next && is_new(*i, r))
-            .map(|(_, r)| *r)
+        let recent = self.recent.iter().copied();
+        recent.filter(|r| r.start > self.next)
     }
 
     #[inline]
