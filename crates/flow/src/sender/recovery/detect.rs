@@ -76,10 +76,10 @@ impl Recovery {
         // Segments sent before the newest delivery are suspects; the timer waits for the last.
         let newest = rack.newest();
         let waits = |xmit: Option<Time>| xmit.is_some_and(|xmit| xmit <= newest.0);
-        let last = if waits(pending) || waits(pending_retrans) {
-            board.last_suspect(newest)
-        } else {
-            None
+        let again = waits(pending_retrans);
+        let last = match waits(pending) || again {
+            true => board.last_suspect(newest, again),
+            false => None,
         };
         // One that is due already stands behind another of the same instant that nothing has
         // overtaken yet; the next ACK judges it.

@@ -94,8 +94,21 @@ impl Scoreboard {
 
     /// When the last transmission before `newest` (time and number) left that is neither SACKed nor
     /// lost: after both detections have stopped, what they may find later.
-    pub fn last_suspect(&mut self, newest: (Time, u64)) -> Option<Time> {
+    /// `again` if a retransmission left before `newest`, too.
+    pub fn last_suspect(&mut self, newest: (Time, u64), again: bool) -> Option<Time> {
         let original = self.last_suspected_original(newest);
+        match again {
+            true => self.last_suspected_retransmission(newest, original),
+            false => original,
+        }
+    }
+
+    /// The later one of `original` and the last retransmission before `newest`.
+    fn last_suspected_retransmission(
+        &mut self,
+        newest: (Time, u64),
+        original: Option<Time>,
+    ) -> Option<Time> {
         let (mut again, mut stale) = (None, 0);
         let before = self.retrans.partition_point(|&(_, xmit)| xmit <= newest.0);
         for &(seq, xmit) in self.retrans.range(..before).rev() {
