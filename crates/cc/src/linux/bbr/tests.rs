@@ -203,9 +203,43 @@ fn probe_rtt_holds_four_segments() {
     assert_eq!(sk.now, Time::ZERO + Span::from_millis(10_100));
     assert_eq!(sk.cwnd, 4);
     assert!(bbr.limits_itself());
-    for _ in 0..4 {
+    round(&mut bbr, &mut sk, 4, 0);
+    assert_eq!(bbr.probe_rtt_done, Some(sk.jiffies() + 50), "200 ms");
+    for _ in 0..3 {
         round(&mut bbr, &mut sk, 4, 0);
     }
     assert_eq!(bbr.mode, Mode::ProbeBw);
     assert!(sk.cwnd >= before, "{} {before}", sk.cwnd);
+}
+
+/// 100 segments per 100 ms are `100 << 24 / 100000 = 16777`; of 100 ms `16777 * 100000 >> 24 = 99`,
+/// however many were acknowledged in one go, and none before the pipe is full.
+#[test]
+fn aggregation_raises_the_window_by_a_tenth_of_a_second_at_most() {
+    let (mut bbr, mut sk) = flow(99_000);
+    for n in [20, 40, 80, 100, 100] {
+        round(&mut bbr, &mut sk, n, 0);
+    }
+    bbr.aggregation.update(sk.now, false, 5000, 16_777, 10_000);
+    assert_eq!((bbr.full.reached, bbr.aggregated()), (false, 0));
+    for _ in 0..2 {
+        round(&mut bbr, &mut sk, 100, 0);
+    }
+    assert!(bbr.full.reached && bbr.aggregation.extra() > 1000);
+    assert_eq!(bbr.aggregated(), 99);
+}
+
+/// What came in one go counts in two halves of five rounds each: nine rounds on, not ten.
+#[test]
+fn aggregation_is_forgotten_after_ten_rounds() {
+    let mut aggregation = Aggregation::new(Time::ZERO);
+    let mut now = Time::ZERO + Span::from_secs(1);
+    aggregation.update(now, false, 50, 0, 100);
+    for round in 1..=10 {
+        now += Span::from_millis(100);
+        // A segment per microsecond is expected, and none comes.
+        aggregation.update(now, true, 0, 1 << BW_SCALE, 100);
+        let left = if round < 10 { 50 } else { 0 };
+        assert_eq!(aggregation.extra(), left, "{round}");
+    }
 }
