@@ -180,12 +180,14 @@ fn two_lossy_intervals_at_one_rate_are_a_policer() {
     round(&mut bbr, &mut sk, 100, 0);
     assert_eq!(bbr.policer.rate(), None, "after 48 rounds");
 
-    // A tenth lost is not enough.
-    let (mut bbr, mut sk) = flow(100_000);
-    for _ in 0..30 {
-        round(&mut bbr, &mut sk, 100, 10);
+    // 50/256 are 19.5 of a hundred.
+    for (lost, enough) in [(10, false), (19, false), (20, true)] {
+        let (mut bbr, mut sk) = flow(100_000);
+        for _ in 0..30 {
+            round(&mut bbr, &mut sk, 100, lost);
+        }
+        assert_eq!(bbr.policer.rate().is_some(), enough, "{lost}");
     }
-    assert_eq!(bbr.policer.rate(), None);
 }
 
 /// ProbeRTT ten seconds after the smallest RTT: four segments, and the window comes back.
