@@ -6,8 +6,6 @@ use std::hint::black_box;
 use fullpipe_flow::{Ack, SackBlocks, Segment};
 use fullpipe_units::{Span, Time};
 
-use crate::path::Datagram;
-
 /// A packet on its way.
 ///
 /// Plain fields, whatever it carries: an enum would be put together in memory by bytes and read
@@ -161,16 +159,12 @@ impl Packet {
         }
     }
 
-    /// A packet of a path, whose content stays with the host.
-    pub fn of_datagram(p: &Datagram, route: u32) -> Self {
+    /// The same on a route of a path, where the content stays with the host.
+    pub fn routed(self, route: u32, ect: bool) -> Self {
         Self {
-            number: p.token,
-            flow: p.flow,
             aside: route,
-            size: p.size,
-            kind: p.kind,
-            flags: flag(p.ect, ECT),
-            ..Self::NONE
+            flags: flag(ect, ECT),
+            ..self
         }
     }
 

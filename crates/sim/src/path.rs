@@ -154,7 +154,9 @@ impl Path {
             return;
         }
         self.offered += 1;
-        let packet = Packet::of_datagram(datagram, route.0);
+        let p = datagram;
+        let packet = Packet::cross(p.flow, p.size, p.kind, p.token, Time::ZERO);
+        let packet = packet.routed(route.0, p.ect);
         self.ends.carry(self.now, packet, &mut self.net);
         self.net.lose_dropped(self.now, &mut self.ends);
     }
