@@ -245,3 +245,31 @@ fn aggregation_is_forgotten_after_ten_rounds() {
         assert_eq!(aggregation.extra(), left, "{round}");
     }
 }
+
+/// 88 of a hundred are within an eighth, 87 are not.
+#[test]
+fn lossy_intervals_of_unlike_rates_are_no_policer() {
+    for (second, same) in [(880, true), (870, false)] {
+        let (mut bbr, mut sk) = flow(100_000);
+        for (n, rounds) in [(1000, 4), (second, 4)] {
+            for _ in 0..rounds {
+                round(&mut bbr, &mut sk, n, n / 4);
+            }
+        }
+        assert_eq!(bbr.policer.rate().is_some(), same, "{second}");
+    }
+}
+
+/// Four segments in 400 ms and five are a quarter apart, 42 of 2^24 per microsecond: with segments
+/// of 200 bytes 495 bytes/s, less than the 500 that are the same rate, with 210 bytes 520.
+#[test]
+fn slow_rates_may_be_half_a_kilobyte_apart() {
+    for (mss, same) in [(200, true), (210, false)] {
+        let (mut bbr, mut sk) = flow(100_000);
+        sk.mss = mss;
+        for n in [1, 1, 1, 1, 1, 1, 1, 2] {
+            round(&mut bbr, &mut sk, n, 1);
+        }
+        assert_eq!(bbr.policer.rate().is_some(), same, "{mss}");
+    }
+}
