@@ -78,6 +78,13 @@ impl Ground for Linux {
         &self.fingerprint
     }
 
+    fn kernel(&self) -> Option<String> {
+        let Product { release, hz, .. } = &self.product;
+        let module = self.product.module.as_ref();
+        let module = module.map_or(String::new(), |name| format!(", with module {name}"));
+        Some(format!("Linux {release}, {hz} ticks a second{module}"))
+    }
+
     fn notes(&self) -> Vec<String> {
         self.notes.lock().unwrap_or_else(|e| e.into_inner()).clone()
     }

@@ -21,6 +21,12 @@ pub trait Ground: Sync {
         None
     }
 
+    /// The system whose TCP makes the runs, where that is not this program's: `Linux 6.1.192, 250
+    /// ticks a second`, and a congestion module of the user's own.
+    fn kernel(&self) -> Option<String> {
+        None
+    }
+
     /// Runs that do not disturb one another; `None`: as many as there are processors.
     fn at_once(&self) -> Option<NonZeroUsize> {
         None

@@ -315,8 +315,12 @@ fn headed_table(scenario: &Scenario, result: &RunResult) -> String {
         counted(cases, "case"),
         counted(seeds, "seed"),
     );
+    let ground = match &result.kernel {
+        Some(kernel) => format!(", on {kernel}"),
+        None => String::new(),
+    };
     format!(
-        "{name}{colon}{about}\n{cases}, {seeds} each\n\n{}",
+        "{name}{colon}{about}\n{cases}, {seeds} each{ground}\n\n{}",
         view::table(result)
     )
 }

@@ -67,6 +67,7 @@ pub(super) fn result(cases: Vec<CaseResult>) -> RunResult {
         fullpipe: "0.1.0".into(),
         scenario: "demo, \"quoted\"".into(),
         ground: "sim".into(),
+        kernel: None,
         quick: false,
         expectations: vec![
             judged(Some(85.25), [80.0, 90.0], true),

@@ -203,7 +203,10 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
         origin: manifest.origin.clone(),
         text: manifest.scenario_text.clone(),
         text_sha256: manifest.scenario_sha256.clone(),
-        ground: result.ground.clone(),
+        ground: match &result.kernel {
+            Some(kernel) => format!("{}: {kernel}", result.ground),
+            None => result.ground.clone(),
+        },
         fullpipe: manifest.fullpipe.clone(),
         engine: manifest.engine.clone(),
         machine: machine(manifest),

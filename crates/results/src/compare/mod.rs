@@ -63,6 +63,9 @@ pub struct Side {
     pub scenario: String,
     /// Ground.
     pub ground: String,
+    /// The system whose TCP made its runs, on ground `linux`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
     /// What is to be said about runs whose path or hosts were not what they claim
     /// ([`RunResult::untrue`]).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,11 +112,12 @@ fn with_runs(
         fullpipe: r.fullpipe.clone(),
         scenario: r.scenario.clone(),
         ground: r.ground.clone(),
+        kernel: r.kernel.clone(),
         untrue: r.untrue(),
         test_bed: r.test_bed(),
     };
     let view = match options.view {
-        View::Auto if a.ground != b.ground => View::Agreement,
+        View::Auto if (&a.ground, &a.kernel) != (&b.ground, &b.kernel) => View::Agreement,
         View::Auto => View::Metrics,
         asked => asked,
     };

@@ -23,7 +23,8 @@ pub struct Options {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum View {
-    /// The agreement, if the two are results of different grounds; the metrics otherwise.
+    /// The agreement, if the two are results of different grounds or kernels; the metrics
+    /// otherwise.
     #[default]
     Auto,
     /// Every metric.

@@ -47,6 +47,7 @@ fn result(cases: Vec<CaseResult>) -> RunResult {
         fullpipe: "0".into(),
         scenario: "s".into(),
         ground: "sim".into(),
+        kernel: None,
         quick: false,
         cases,
         expectations: vec![],
@@ -292,4 +293,20 @@ fn a_side_whose_path_was_not_true_says_so() {
     assert_eq!(c.a.untrue, None);
     let said = c.b.untrue.unwrap();
     assert!(said.contains("2 ms late"), "{said}");
+}
+
+/// Two kernels are two grounds: what counts is how far they agree.
+#[test]
+fn results_of_two_kernels_are_held_against_each_other_like_grounds() {
+    let on = |kernel: Option<&str>| RunResult {
+        ground: "linux".into(),
+        kernel: kernel.map(str::to_owned),
+        ..result(vec![])
+    };
+    let view = |a, b| compare(&on(a), &on(b), &Options::default()).view;
+    assert_eq!(view(Some("Linux 6.1"), Some("Linux 6.1")), View::Metrics);
+    assert_eq!(view(Some("Linux 6.1"), Some("Linux 6.12")), View::Agreement);
+    let c = compare(&on(Some("Linux 6.1")), &on(None), &Options::default());
+    assert_eq!(c.a.kernel.as_deref(), Some("Linux 6.1"));
+    assert_eq!((c.b.kernel, c.view), (None, View::Agreement));
 }

@@ -39,6 +39,9 @@ pub struct RunResult {
     pub scenario: String,
     /// Ground it ran on.
     pub ground: String,
+    /// The system whose TCP made the runs, on ground `linux`: release, ticks, own module.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
     /// Run with what the scenario's `[quick]` sets; absent if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub quick: bool,
@@ -63,6 +66,7 @@ impl RunResult {
             fullpipe: VERSION.to_owned(),
             scenario: scenario.name.clone(),
             ground: ground.to_owned(),
+            kernel: None,
             quick: scenario.quick,
             cases,
             expectations,

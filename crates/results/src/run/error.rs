@@ -23,7 +23,7 @@ pub enum RunError {
         kept: bool,
     },
     /// A bug in the program.
-    #[error("internal error in case {case} ({params}) with seed {seed}: {what}")]
+    #[error("internal error in {} with seed {seed}: {what}", which(*case, params))]
     Internal {
         /// Index of the case.
         case: usize,
@@ -35,7 +35,7 @@ pub enum RunError {
         what: String,
     },
     /// The ground cannot do what a case asks for.
-    #[error("{place}ground `{ground}` cannot run case {case} ({params}): {what}")]
+    #[error("{place}ground `{ground}` cannot run {}: {what}", which(*case, params))]
     Unable {
         /// File, line, key and value, each with a colon behind it; empty where no key is to blame.
         place: Box<str>,
@@ -60,7 +60,8 @@ pub enum RunError {
     },
     /// Captures of it would not fit in memory, and no tool would open them.
     #[error(
-        "case {case} ({params}) may send {millions} million packets: too many for a capture, at most {most} million",
+        "{} may send {millions} million packets: too many for a capture, at most {most} million",
+        which(*case, params),
         most = capture::MOST_PACKETS / 1_000_000
     )]
     CaptureTooLong {
@@ -135,14 +136,45 @@ impl RunError {
     }
 }
 
+/// A case in a message; a scenario without a matrix has but one.
+fn which(case: usize, params: &str) -> String {
+    match params {
+        "" => "this scenario".to_owned(),
+        _ => format!("case {case} ({params})"),
+    }
+}
+
 /// Parameters of a case for a message.
 pub(super) fn params_text(params: &[(String, String)]) -> String {
-    if params.is_empty() {
-        return "no parameters".to_owned();
-    }
     params
         .iter()
         .map(|(k, v)| format!("{k} = {v}"))
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scenario_with_one_case_has_no_number() {
+        let params = [("flow.main.stack".to_owned(), "cubic".to_owned())];
+        let text = |params: &[(String, String)]| {
+            RunError::Unable {
+                place: "a.toml:7: ".into(),
+                ground: "linux".into(),
+                case: 0,
+                params: params_text(params),
+                what: "it has no such module".to_owned(),
+                hint: String::new(),
+            }
+            .to_string()
+        };
+        assert_eq!(
+            text(&[]),
+            "a.toml:7: ground `linux` cannot run this scenario: it has no such module"
+        );
+        assert!(text(&params).contains("cannot run case 0 (flow.main.stack = cubic): "));
+    }
 }

@@ -155,6 +155,7 @@ pub fn run_on(
         }
     }
     let mut result = RunResult::new(scenario, ground.name(), &runs);
+    result.kernel = ground.kernel();
     for (case, judged) in result.cases.iter_mut().zip(&judged) {
         case.precision = judged.as_ref().map(|j| j.reached.clone());
     }

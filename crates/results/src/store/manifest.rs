@@ -21,6 +21,9 @@ pub struct Manifest {
     pub scenario: String,
     /// Ground it ran on.
     pub ground: String,
+    /// The system whose TCP made the runs, on ground `linux`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
     /// The other host, where the path was the one to there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,

@@ -67,6 +67,7 @@ impl Store {
             engine: engine::of(ground),
             scenario: scenario.name.clone(),
             ground: ground.name().to_owned(),
+            kernel: ground.kernel(),
             peer: ground.peer().map(str::to_owned),
             origin: scenario.origin.clone(),
             scenario_text: scenario.text.clone(),

@@ -7,8 +7,9 @@
 //!
 //! In start-up each ACK's own RTT makes the backlog, as in `tcp_veno_cong_avoid`, which forgets the
 //! smallest RTT with every ACK: the smallest of a doubling round is that of its first segments,
-//! which find the queue empty, so that an overflowing buffer would look like a random loss. Timeout:
-//! as a loss. Idle time: base and backlog are learnt anew. A new segment size scales the backlog.
+//! which find the queue empty, so that an overflowing buffer would look like a random loss.
+//! Timeout: as a loss. Idle time: base and backlog are learnt anew. A new segment size scales the
+//! backlog.
 
 use crate::classic::{Window, WindowLaw};
 use crate::controller::{AckEvent, CongestionEvent, CongestionKind, IdleEvent, Phase, RtoEvent};

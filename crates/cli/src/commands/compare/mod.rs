@@ -122,12 +122,20 @@ fn pairs(args: &Compare) -> Result<Vec<(ResultDir, ResultDir)>, Failure> {
     }
 }
 
+/// `: Linux 6.1.192, 250 ticks a second`, behind the name of a ground.
+pub fn kernel_text(kernel: Option<&str>) -> String {
+    kernel.map_or(String::new(), |kernel| format!(": {kernel}"))
+}
+
 fn text(comparison: &Comparison, all: bool) -> String {
     let mut out = String::new();
     for (name, side) in [("A", &comparison.a), ("B", &comparison.b)] {
         out += &format!(
-            "{name}: {} on {} (fullpipe {})\n",
-            side.scenario, side.ground, side.fullpipe
+            "{name}: {} on {}{} (fullpipe {})\n",
+            side.scenario,
+            side.ground,
+            kernel_text(side.kernel.as_deref()),
+            side.fullpipe
         );
         if let Some(test_bed) = &side.test_bed {
             out += &format!("{name}'s test bed, worst case: {test_bed}\n");
