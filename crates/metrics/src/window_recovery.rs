@@ -74,9 +74,12 @@ fn full_rate(group: &FlowGroup) -> f64 {
 /// round falls below it: the data in flight hides a reduction for up to two rounds, and a queue may
 /// hide it for good.
 fn full_rate_again(flow: &FlowOutcome, event: &Episode, rate: f64) -> Option<Time> {
+    // A round delivers no more than its window. What goes beyond it was sent before: an ACK that
+    // fills a hole after a timeout counts a whole window at once.
     let delivers = |r: &[Round]| {
-        let bits =
-            8.0 * f64::from(flow.packet) * r[1].delivered.saturating_sub(r[0].delivered) as f64;
+        let segments = r[1].delivered.saturating_sub(r[0].delivered) as f64;
+        let segments = segments.min(r[0].cwnd.max(r[1].cwnd).ceil());
+        let bits = 8.0 * f64::from(flow.packet) * segments;
         ratio(bits, (r[1].start - r[0].start).as_secs_f64())
     };
     let next_event = flow
@@ -145,9 +148,19 @@ pub struct Growth {
 }
 
 /// Growth over the first round that begins after the window has started to grow again, and over the
-/// last that ends below the window before the event.
+/// last that ends below the window before the event; both before whatever else changes the window
+/// at one stroke. `None` after a timeout: slow start is no law of growth per round.
 pub fn growth_per_round(flow: &FlowOutcome, event: &Episode) -> Option<Growth> {
-    let after: Vec<&Round> = flow.rounds.iter().filter(|r| r.start > event.at).collect();
+    if event.kind == EpisodeKind::Timeout {
+        return None;
+    }
+    let strikes = |e: &&Episode| e.at > event.at && e.kind != EpisodeKind::StartUpExit;
+    let next = flow.episodes.iter().find(strikes);
+    let until = next.map_or(Time::MAX, |e| e.at);
+    let rounds = flow.rounds.iter();
+    let after: Vec<&Round> = rounds
+        .filter(|r| r.start > event.at && r.start < until)
+        .collect();
     // Lowest point first: the window may still shrink during the recovery round.
     let dip = after
         .iter()
@@ -373,6 +386,61 @@ mod tests {
         f.episodes = vec![loss(0.15, 1000.0, 670.0)];
         let v = all(&capped(2000.0), &[f]);
         close(v["increase_per_rtt_first"], 7.0, 1e-9);
+    }
+
+    /// 500 segments, a loss, then a timeout whose first ACK fills the hole: 998 segments that had
+    /// arrived before count at once in a round of four. The window is back after slow start to 250
+    /// and one segment per round.
+    #[test]
+    fn a_hole_that_is_filled_is_no_recovery() {
+        let mut windows = vec![1000.0; 21];
+        windows.extend([500.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 250.0]);
+        windows.extend((1..900).map(|i| (250.0 + f64::from(i)).min(1000.0)));
+        let mut f = flow("a");
+        f.rounds = rounds(0.0, RTT, &windows);
+        for r in &mut f.rounds[24..] {
+            r.delivered += 998;
+        }
+        let timeout = Episode {
+            kind: EpisodeKind::Timeout,
+            ..loss(2.15, 500.0, 1.0)
+        };
+        f.episodes = vec![loss(2.05, 1000.0, 500.0), timeout];
+        let v = all(&capped(1000.0), &[f.clone()]);
+        // 950 is the window of round 730, which ends at 73.1 s.
+        close(v["recovery_time_s"], 73.1 - 2.05, 0.1 + 1e-9);
+        // Neither slow start nor the drop to one segment is a growth of the law.
+        assert_eq!(v["increase_per_rtt_first"], None);
+        f.episodes.remove(0);
+        assert_eq!(all(&capped(1000.0), &[f])["increase_per_rtt_first"], None);
+    }
+
+    /// A second reduction, or an undo, ends what is measured of the first one.
+    #[test]
+    fn growth_is_never_a_jump() {
+        let measured = |windows: &[f64], second: Episode| {
+            let mut f = flow("a");
+            f.rounds = rounds(0.0, RTT, windows);
+            f.episodes = vec![loss(0.15, 1000.0, 670.0), second];
+            all(&capped(2000.0), &[f])
+        };
+        for (kind, to) in [
+            (EpisodeKind::Congestion(CongestionKind::Loss), 460.0),
+            (EpisodeKind::Undo, 990.0),
+        ] {
+            let windows = [1000.0, 1000.0, 670.0, 673.0, 680.0, 687.0, to, to + 7.0];
+            let second = Episode {
+                kind,
+                ..loss(0.55, 687.0, to)
+            };
+            let v = measured(&windows, second);
+            close(v["increase_per_rtt_first"], 7.0, 1e-9);
+            close(v["increase_per_rtt_last"], 7.0, 1e-9);
+        }
+        // Before one whole round there is nothing to measure.
+        let windows = [1000.0, 1000.0, 670.0, 673.0, 450.0, 457.0, 464.0];
+        let v = measured(&windows, loss(0.35, 673.0, 450.0));
+        assert_eq!(v["increase_per_rtt_first"], None);
     }
 
     #[test]

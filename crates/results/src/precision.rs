@@ -121,6 +121,8 @@ mod tests {
             metrics: Estimates::from([("goodput_mbps".to_owned(), Estimate::of(samples))]),
         };
         CaseResult {
+            runs: Vec::new(),
+            seeds_repeat: false,
             params: Params::default(),
             seeds: (1..=flows[0].len() as u64).collect(),
             flows: flows.iter().enumerate().map(flow).collect(),

@@ -28,8 +28,8 @@ pub use diagnostic::{Diagnostic, Diagnostics};
 pub use load::{Loaded, load};
 pub use places::Places;
 pub use scenario::{
-    Against, Expectation, Measure, Negative, Overrides, Precision, Report, Scenario, TraceMode,
-    WorldKey,
+    Against, Expectation, HoldsFor, Measure, Negative, Overrides, Precision, Report, Scenario,
+    TraceMode, WorldKey,
 };
 pub use study::Study;
 

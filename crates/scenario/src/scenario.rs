@@ -108,8 +108,56 @@ pub struct Expectation {
     pub pairs: Vec<(usize, usize)>,
     /// What a case is held against.
     pub against: Against,
+    /// What must lie in the bound.
+    pub holds_for: HoldsFor,
     /// Why no world is known in which it fails.
     pub toothless: Option<String>,
+}
+
+/// What of the seeds' values must lie in a bound (`holds_for`).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum HoldsFor {
+    /// Their mean.
+    #[default]
+    Mean,
+    /// The 95 % interval of their mean, as a whole.
+    Interval,
+    /// Each of them.
+    EverySeed,
+    /// Their quantile of this probability.
+    Quantile(f64),
+}
+
+impl HoldsFor {
+    /// As the file spells it: `mean`, `interval`, `every seed`, `p5` to `p95`.
+    pub fn parse(text: &str) -> Option<HoldsFor> {
+        match text {
+            "mean" => Some(HoldsFor::Mean),
+            "interval" => Some(HoldsFor::Interval),
+            "every seed" => Some(HoldsFor::EverySeed),
+            _ => {
+                let percent: u8 = text.strip_prefix('p')?.parse().ok()?;
+                let known = (5..=95).contains(&percent);
+                known.then(|| HoldsFor::Quantile(f64::from(percent) / 100.0))
+            }
+        }
+    }
+
+    /// True if the values of the single seeds are needed.
+    pub fn asks_seeds(self) -> bool {
+        matches!(self, HoldsFor::EverySeed | HoldsFor::Quantile(_))
+    }
+}
+
+impl std::fmt::Display for HoldsFor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            HoldsFor::Mean => f.write_str("mean"),
+            HoldsFor::Interval => f.write_str("interval"),
+            HoldsFor::EverySeed => f.write_str("every seed"),
+            HoldsFor::Quantile(p) => write!(f, "p{:.0}", 100.0 * p),
+        }
+    }
 }
 
 /// What the value of a case is held against.

@@ -42,11 +42,12 @@ pub(super) fn changes(
     all
 }
 
-/// Reads `[[negative]]`.
+/// Reads `[[negative]]`; those of the other setting of `--quick` are checked and left out.
 pub(super) fn negatives(
     reader: &mut Reader<'_>,
     tables: &[Record],
     names: &Names,
+    quick: bool,
 ) -> Vec<Negative> {
     let mut all = Vec::new();
     for (i, record) in tables.iter().enumerate() {
@@ -68,6 +69,9 @@ pub(super) fn negatives(
             if assignment(reader, &key, node, &full, names).is_some() {
                 set.push((key, reader.sources.text(node.at).to_owned()));
             }
+        }
+        if table.quick.is_some_and(|only| only != quick) {
+            continue;
         }
         all.push(Negative {
             about: table.about.clone().unwrap_or_default(),

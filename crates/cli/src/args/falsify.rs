@@ -1,6 +1,7 @@
 //! Arguments of `fullpipe falsify`.
 
 use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
@@ -34,6 +35,10 @@ pub struct Falsify {
     /// Runs at a time; results do not depend on it [default: one per core]
     #[arg(long, value_name = "N", value_parser = at_least_one::<NonZeroUsize>, allow_negative_numbers = true)]
     pub jobs: Option<NonZeroUsize>,
+
+    /// Write falsification.html and falsification.json into this directory
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
 
     /// Make every run anew, and keep none
     #[arg(long)]
@@ -72,4 +77,5 @@ const EXAMPLES: &str = "\
 Examples:
   fullpipe falsify my.toml
   fullpipe falsify blast --quick
+  fullpipe falsify my.toml --out teeth && xdg-open teeth/falsification.html
   fullpipe falsify my.toml --format json | jq '.expectations[] | select(.toothless).name'";

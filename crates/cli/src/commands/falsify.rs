@@ -1,9 +1,10 @@
 //! `fullpipe falsify`: which expectations could fail at all.
 
 use fullpipe_grounds::Sim;
+use fullpipe_report::falsification;
 use fullpipe_results::capture::Captures;
 use fullpipe_results::falsify::{Depth, Falsification, Trial};
-use fullpipe_results::run::Options;
+use fullpipe_results::run::{Options, RunError};
 use fullpipe_results::store::Cache;
 use fullpipe_scenario::Overrides;
 
@@ -48,6 +49,11 @@ pub fn falsify(args: &Falsify) -> Result<Exit, Failure> {
             output::data(&view::falsification(&found))?;
         }
         all.push(found);
+    }
+    if let Some(dir) = args.out.as_deref().filter(|_| !args.dry_run) {
+        let made = std::fs::create_dir_all(dir);
+        made.map_err(|e| Failure::io(dir.display(), &e))?;
+        falsification::write(dir, &all).map_err(RunError::from)?;
     }
     match (args.format, all.as_slice()) {
         (ShortFormat::Json, [one]) => output::data(&one.to_json())?,

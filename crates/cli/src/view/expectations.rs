@@ -38,7 +38,11 @@ pub(super) fn table(result: &RunResult) -> String {
             .filter(|_| flows_per_case > 1)
             .or(e.link.as_ref());
         let metric = of.map_or(e.metric.clone(), |of| format!("{} of {of}", e.metric));
-        let pass = if e.pass { "pass" } else { "FAIL" };
+        let pass = match (e.pass, e.unsure) {
+            (true, false) => "pass",
+            (true, true) => "pass?",
+            (false, _) => "FAIL",
+        };
         let source = if e.pass {
             cut(&e.source)
         } else {
@@ -48,7 +52,8 @@ pub(super) fn table(result: &RunResult) -> String {
             Some(mean) => estimate_text(
                 Estimate {
                     mean: Some(mean),
-                    ci95: e.observed_ci95,
+                    // Of a single seed or a quantile the interval says nothing.
+                    ci95: e.observed_ci95.filter(|_| of_mean(e)),
                     undefined: 0,
                 },
                 observed_digits(e, mean),
@@ -60,7 +65,7 @@ pub(super) fn table(result: &RunResult) -> String {
             metric,
             label,
             observed,
-            bound_text(e.bound),
+            accepted(e),
             source,
         ]);
     }
@@ -73,7 +78,28 @@ pub(super) fn table(result: &RunResult) -> String {
         (0, _) => writeln!(out, "\nall {all} expectations passed"),
         _ => writeln!(out, "\n{failed} of {all} expectations FAILED"),
     };
+    let unsure = result.expectations.iter().filter(|e| e.unsure).count();
+    if unsure > 0 {
+        let _ = writeln!(
+            out,
+            "pass?: {unsure} by the mean alone; its 95 % interval reaches beyond the bound: run \
+             more seeds, or ask for it with `holds_for = \"interval\"`"
+        );
+    }
     out
+}
+
+fn of_mean(e: &ExpectationResult) -> bool {
+    e.holds_for.as_deref().is_none_or(|what| what == "interval")
+}
+
+/// The bound, and what must lie in it if that is not the mean.
+fn accepted(e: &ExpectationResult) -> String {
+    let bound = bound_text(e.bound);
+    match &e.holds_for {
+        None => bound,
+        Some(what) => format!("{what}: {bound}"),
+    }
 }
 
 /// Enough digits to see on which side of the bound a value lies.

@@ -81,11 +81,16 @@ fn spread(result: &RunResult) -> String {
     let (few, many) = (seeds().min().unwrap_or(0), seeds().max().unwrap_or(0));
     let mut out = match (few, many) {
         (_, 0 | 1) => "1 seed: the spread between seeds is unknown\n".to_owned(),
-        (a, b) if a == b => format!("mean ± half width of its 95 % interval, over {a} seeds\n"),
-        (a, b) => format!("mean ± half width of its 95 % interval, over {a} to {b} seeds\n"),
+        (a, b) if a == b => {
+            format!("mean ± half width of its 95 % interval, over {a} seeds{SAME}\n")
+        }
+        (a, b) => format!("mean ± half width of its 95 % interval, over {a} to {b} seeds{SAME}\n"),
     };
     if let Some(missed) = result.unsure() {
         out += &format!("{missed}\n");
+    }
+    if let Some(repeated) = result.repeated() {
+        out += &format!("{repeated}\n");
     }
     if let Some(test_bed) = result.test_bed() {
         out += &format!("test bed, worst case: {test_bed}\n");
@@ -95,6 +100,9 @@ fn spread(result: &RunResult) -> String {
     }
     out
 }
+
+/// What a mean without an interval is, where there are several seeds.
+const SAME: &str = "; without ±: the same with every seed";
 
 #[cfg(test)]
 mod tests {

@@ -30,6 +30,8 @@ pub(super) fn case(
         }
     };
     CaseResult {
+        runs: Vec::new(),
+        seeds_repeat: false,
         params: Params(
             params
                 .iter()
@@ -57,6 +59,8 @@ pub(super) fn result(cases: Vec<CaseResult>) -> RunResult {
         observed,
         observed_ci95: None,
         bound,
+        holds_for: None,
+        unsure: false,
         pass,
         metric: "goodput_mbps".into(),
         flow: Some("main".into()),

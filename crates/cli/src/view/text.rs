@@ -4,7 +4,7 @@ use fullpipe_results::result::Estimate;
 
 use crate::table::number;
 
-/// `85.2`, `85.2 ±1.3`, or `-` where it is undefined.
+/// `85.2 ±1.3`, `85.2` where every seed has that value, or `-` where it is undefined.
 pub(super) fn estimate_text(estimate: Estimate, digits: usize) -> String {
     let Some(mean) = estimate.mean else {
         return "-".to_owned();
@@ -15,6 +15,7 @@ pub(super) fn estimate_text(estimate: Estimate, digits: usize) -> String {
         number(mean, digits)
     };
     match estimate.ci95 {
+        Some([low, high]) if low == high => text,
         Some([low, high]) => format!("{text} ±{}", number((high - low) / 2.0, 2)),
         None => text,
     }

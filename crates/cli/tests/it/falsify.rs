@@ -71,3 +71,19 @@ fn every_number_is_in_the_json_and_its_schema() {
     let fresh = json(&["two.toml", "--format", "json", "--fresh"]);
     assert_eq!(fresh["made"], first["made"]);
 }
+
+#[test]
+fn the_page_lies_beside_the_json() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "two.toml", &format!("{SMALL}{TWO}"));
+    let ended = falsify(dir.path(), &["two.toml", "--quiet", "--out", "teeth"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (1, ""));
+    let read = |name: &str| std::fs::read_to_string(dir.path().join("teeth").join(name)).unwrap();
+    let json: Value = serde_json::from_str(&read("falsification.json")).unwrap();
+    assert_eq!(json["expectations"][0]["toothless"], true);
+    let page = read("falsification.html");
+    assert!(
+        page.contains("something arrives") && page.contains("toothless"),
+        "{page}"
+    );
+}

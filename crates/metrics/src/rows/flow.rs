@@ -144,8 +144,9 @@ pub const FLOW: &[Metric] = &[
              never left it, `null` without an event or if it does not return",
         "`recovered_at = { rate = x }` (default, x = 0.95): end of the first round after the \
              event in which `packets delivered * packet / round` is at least `x` of the full \
-             rate, once a round below it has been seen; `recovered_at = { window = x }`: first \
-             time `cwnd >= x`, once it was below",
+             rate, once a round below it has been seen; packets beyond the round's window \
+             arrived before it and are left out; `recovered_at = { window = x }`: first time \
+             `cwnd >= x`, once it was below",
         NET100,
     )
     .streams("the longest; `null` if a stream that had an event does not return"),
@@ -172,7 +173,8 @@ pub const FLOW: &[Metric] = &[
         "Growth of the window per RTT (`a`) where it starts to reopen after the first \
              congestion event",
         "`cwnd` at the end minus `cwnd` at the start of the first round that begins after the \
-             window has started to grow again",
+             window has started to grow again; `null` if another reduction, a timeout or an undo \
+             comes before its end, and after a timeout",
         "RFC 3649 section 5",
     )
     .streams("mean over the streams that had an event"),
@@ -182,7 +184,8 @@ pub const FLOW: &[Metric] = &[
     .means(
         "Growth of the window per RTT just before it is back at its value before the first \
              congestion event",
-        "the same for the last round that ends below that value",
+        "the same for the last round that ends below that value, before another reduction, a \
+             timeout or an undo",
         "RFC 3649 section 5",
     )
     .streams("mean over the streams that had an event"),

@@ -29,7 +29,7 @@ pub use draw::{OVERVIEW_PANELS, overview_svg};
 pub use draw::{RasterError, png};
 pub use folder::Written;
 pub use overlay::write_overlay;
-pub use picture::{Curve, Figure, Level, Mark, MarkKind};
+pub use picture::{Curve, Figure, Level, LevelKind, Mark, MarkKind};
 
 /// Draws every case of a result as SVG, and as PNG with the feature `png`, into `figures/`, with
 /// the first seed, and an overview. Pictures that an earlier run left there are removed. Cases

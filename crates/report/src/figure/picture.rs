@@ -67,6 +67,33 @@ pub enum MarkKind {
 pub struct Level {
     /// Window, segments.
     pub window: f64,
+    /// Decides its dashes and its name in the legend.
+    pub kind: LevelKind,
     /// Label at its right end.
     pub label: String,
+}
+
+/// Kinds of [`Level`]; each has its own dashes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LevelKind {
+    /// What the path holds without a queue.
+    Bdp,
+    /// What it holds with a full one.
+    WithBuffer,
+    /// What the flow's window may not exceed.
+    Cap,
+}
+
+impl LevelKind {
+    /// Every kind, in the order of the legend.
+    pub const ALL: [Self; 3] = [Self::Bdp, Self::WithBuffer, Self::Cap];
+
+    /// What the legend calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bdp => "BDP",
+            Self::WithBuffer => "BDP + buffer",
+            Self::Cap => "cap of the window",
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::draw::thousands;
-use super::{Curve, Figure, Level, Mark, MarkKind};
+use super::{Curve, Figure, Level, LevelKind, Mark, MarkKind};
 use fullpipe_results::store::{ResultDir, SeriesKind, StoreError, Table};
 use fullpipe_scenario::{Case, FlowGroup, Scenario};
 
@@ -162,6 +162,7 @@ fn levels(case: &Case, seed: u64) -> Vec<Level> {
     let bdp = flow.bdp();
     let mut levels = vec![Level {
         window: bdp,
+        kind: LevelKind::Bdp,
         label: format!("BDP {}", thousands(bdp.round())),
     }];
     let forward = &spec.flows[flow.members.start].forward;
@@ -178,12 +179,14 @@ fn levels(case: &Case, seed: u64) -> Vec<Level> {
         let full = bdp + buffer;
         levels.push(Level {
             window: full,
-            label: format!("+ buffer {}", thousands(full.round())),
+            kind: LevelKind::WithBuffer,
+            label: format!("BDP + buffer {}", thousands(full.round())),
         });
     }
     if let Some(cap) = flow.window_cap {
         levels.push(Level {
             window: cap,
+            kind: LevelKind::Cap,
             label: format!("cap {}", thousands(cap.round())),
         });
     }

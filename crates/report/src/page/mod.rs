@@ -221,10 +221,19 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
         expectations: values::expectations(result),
         figures: file.report,
         layouts,
-        unsure: result.unsure(),
+        unsure: remarks(result),
         untrue: result.untrue(),
         fidelity: result.test_bed(),
     })
+}
+
+/// What is to be said before the means are believed.
+fn remarks(result: &RunResult) -> Option<String> {
+    let all: Vec<String> = [result.unsure(), result.repeated()]
+        .into_iter()
+        .flatten()
+        .collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// What the page needs of the scenario's file and is not in the result. The file was valid when it

@@ -17,6 +17,8 @@ fn case(mtu: i64, goodput: &[f64]) -> CaseResult {
     flow.insert("recovery_time_s".into(), Estimate::default());
     flow.insert("var.k.last".into(), estimate(goodput));
     CaseResult {
+        runs: Vec::new(),
+        seeds_repeat: false,
         params: Params(vec![
             ("path.mtu".into(), mtu.into()),
             ("flow.main.stack".into(), "reno".into()),

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use fullpipe_run::Ground;
 use fullpipe_scenario::{Case, Overrides, Scenario};
 
-use crate::result::{CaseResult, VERSION};
+use crate::result::{CaseResult, VERSION, asks_seeds};
 use crate::run::{Bench, Options, RunError, seeds};
 use crate::store::Cache;
 use search::Search;
@@ -87,7 +87,8 @@ impl Trial {
         ground: &dyn Ground,
         cache: Option<&Cache>,
     ) -> Result<Falsification, RunError> {
-        let mut bench = Bench::new(&self.union, options, ground, cache);
+        let bench = Bench::new(&self.union, options, ground, cache);
+        let mut bench = bench.by_seed(asks_seeds(&self.scenario));
         match depth {
             Depth::EveryWorld => bench.need(0..self.union.cases.len())?,
             Depth::FirstFailure => Search::new(self, &mut bench).run()?,

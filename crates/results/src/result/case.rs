@@ -17,6 +17,12 @@ pub struct CaseResult {
     pub params: Params,
     /// Seeds it ran with.
     pub seeds: Vec<u64>,
+    /// The runs themselves, where an expectation asks for the values of single seeds.
+    #[serde(skip)]
+    pub runs: Vec<SeedRun>,
+    /// Nothing in it is drawn from its seed: every seed gives this run; absent where something is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub seeds_repeat: bool,
     /// Flows of the scenario, in its order.
     pub flows: Vec<FlowResult>,
     /// Short flows, datagrams and probes, in this order.
@@ -107,6 +113,15 @@ pub struct PrecisionResult {
     pub reached: bool,
 }
 
+/// A row of a case, by its index.
+#[derive(Clone, Copy)]
+enum Row {
+    Case,
+    Flow(usize),
+    Traffic(usize),
+    Link(usize),
+}
+
 impl CaseResult {
     /// Aggregates the runs of a case.
     pub fn new(case: &Case, runs: &[SeedRun]) -> CaseResult {
@@ -122,6 +137,8 @@ impl CaseResult {
         CaseResult {
             params: Params::of(case),
             seeds: runs.iter().map(|r| r.seed).collect(),
+            runs: Vec::new(),
+            seeds_repeat: !case.run_spec(0).is_random(),
             flows: case
                 .flows
                 .iter()
@@ -185,34 +202,70 @@ impl CaseResult {
         flow: Option<&str>,
         link: Option<&str>,
     ) -> Option<Estimate> {
-        let from = match metrics::scope_of(metric)? {
-            Scope::Case => &self.metrics.0,
+        let from = match self.row(metric, flow, link)? {
+            Row::Case => &self.metrics.0,
+            Row::Flow(i) => &self.flows[i].metrics,
+            Row::Traffic(i) => &self.traffic[i].metrics,
+            Row::Link(i) => &self.links[i].metrics,
+        };
+        from.get(metric).copied()
+    }
+
+    /// The same metric of each seed, if the runs are there.
+    pub fn of_seeds(
+        &self,
+        metric: &str,
+        flow: Option<&str>,
+        link: Option<&str>,
+    ) -> Option<Vec<Option<f64>>> {
+        let row = self.row(metric, flow, link)?;
+        let of = |run: &RunMetrics| {
+            let values = match row {
+                Row::Case => &run.metrics,
+                Row::Flow(i) => &run.flows.get(i)?.values,
+                Row::Traffic(i) => &run.traffic.get(i)?.values,
+                Row::Link(i) => &run.links.get(i)?.values,
+            };
+            metrics::value(values, metric)
+        };
+        Some(self.runs.iter().map(|run| of(&run.metrics)).collect())
+    }
+
+    /// Where a metric is found.
+    fn row(&self, metric: &str, flow: Option<&str>, link: Option<&str>) -> Option<Row> {
+        Some(match metrics::scope_of(metric)? {
+            Scope::Case => Row::Case,
             Scope::Flow | Scope::Traffic => match flow {
-                Some(name) => match self.flow(name) {
-                    Some(f) => &f.metrics,
-                    None => &self.traffic(name)?.metrics,
-                },
+                Some(name) => {
+                    let flow = self.flows.iter().position(|f| f.name == name);
+                    let traffic = || self.traffic.iter().position(|t| t.name == name);
+                    match flow {
+                        Some(i) => Row::Flow(i),
+                        None => Row::Traffic(traffic()?),
+                    }
+                }
                 None => {
-                    let flows = self.flows.iter().map(|f| &f.metrics);
-                    let all = flows.chain(self.traffic.iter().map(|t| &t.metrics));
-                    let mut having = all.filter(|m| m.contains_key(metric));
-                    let first = having.next()?;
+                    let flows = self.flows.iter().map(|f| &f.metrics).enumerate();
+                    let traffic = self.traffic.iter().map(|t| &t.metrics).enumerate();
+                    let flows = flows.map(|(i, m)| (Row::Flow(i), m));
+                    let all = flows.chain(traffic.map(|(i, m)| (Row::Traffic(i), m)));
+                    let mut having = all.filter(|(_, m)| m.contains_key(metric));
+                    let (first, _) = having.next()?;
                     let others = having.next().is_some();
                     match self.flows.as_slice() {
                         // The only flow comes before traffic with a metric of the same name.
-                        [only] if only.metrics.contains_key(metric) => &only.metrics,
+                        [only] if only.metrics.contains_key(metric) => Row::Flow(0),
                         _ if others => return None,
                         _ => first,
                     }
                 }
             },
             Scope::Link => match (link, self.links.as_slice()) {
-                (Some(name), _) => &self.link(name)?.metrics,
-                (None, [only]) => &only.metrics,
+                (Some(name), _) => Row::Link(self.links.iter().position(|l| l.name == name)?),
+                (None, [_]) => Row::Link(0),
                 (None, _) => return None,
             },
-        };
-        from.get(metric).copied()
+        })
     }
 }
 

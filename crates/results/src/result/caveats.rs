@@ -33,6 +33,33 @@ impl RunResult {
         ))
     }
 
+    /// What is to be said about cases in which nothing is random: their seeds repeat one run, and
+    /// where flows compete, who wins is a matter of phase. `None` where there is nothing to say.
+    pub fn repeated(&self) -> Option<String> {
+        let fixed: Vec<&CaseResult> = self.cases.iter().filter(|c| c.seeds_repeat).collect();
+        let seeds = fixed.iter().map(|c| c.seeds.len()).max()?;
+        let compete = |c: &&&CaseResult| c.metrics.value("jain").is_some();
+        let competing = fixed.iter().filter(compete).count();
+        if seeds < 2 && competing == 0 {
+            return None;
+        }
+        let place = match (fixed.len(), self.cases.len()) {
+            (_, 1) => String::new(),
+            (n, all) if n == all => " in any case".to_owned(),
+            (n, all) => format!(" in {n} of {all} cases"),
+        };
+        let mut text = format!("nothing is random{place}");
+        text += &match seeds {
+            1 => String::new(),
+            n => format!(": {n} seeds repeat one run"),
+        };
+        if competing > 0 {
+            text += "; competing flows meet in the same phase every time: `start_spread = \"1s\"` \
+                     in [[flow]] draws their starts from the seed";
+        }
+        Some(text)
+    }
+
     /// What is to be said about cases whose path or hosts were not what they claim: how many, who
     /// was late and by how much, and what to do about it; `None` if there is none.
     pub fn untrue(&self) -> Option<String> {

@@ -37,7 +37,12 @@ impl Estimate {
             };
         }
         let n = defined.len() as f64;
-        let mean = defined.iter().sum::<f64>() / n;
+        // Equal values have that mean and no width, whatever rounding would leave of them.
+        let all_equal = defined.iter().all(|x| *x == defined[0]);
+        let mean = match all_equal {
+            true => defined[0],
+            false => defined.iter().sum::<f64>() / n,
+        };
         let ci95 = (defined.len() >= 2).then(|| {
             let squares: f64 = defined.iter().map(|x| (x - mean) * (x - mean)).sum();
             let half = student_t(n - 1.0) * (squares / (n - 1.0) / n).sqrt();
@@ -97,6 +102,17 @@ pub(super) mod tests {
         ] {
             assert!((student_t(n) - t).abs() < 2e-9, "{n}: {}", student_t(n));
         }
+    }
+
+    /// 2.317 three times: sum and quotient round, and left 4.4e-16 and an interval.
+    #[test]
+    fn equal_values_have_no_interval_around_them() {
+        for x in [2.317, 246.9, 0.1 + 0.2, 1e-9] {
+            let e = estimate(&vec![x; 7]);
+            assert_eq!((e.mean, e.ci95), (Some(x), Some([x, x])));
+        }
+        let e = estimate(&[2.317, 2.317, 2.317_000_001]);
+        assert!(e.ci95.unwrap()[0] < e.ci95.unwrap()[1]);
     }
 
     #[test]

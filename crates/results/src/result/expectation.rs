@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::verdict::verdict;
 use super::{CaseResult, Estimate, Params, json};
-use fullpipe_scenario::{Against, Expectation};
+use fullpipe_scenario::{Against, Expectation, HoldsFor};
 
 /// An expectation held against one case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -13,7 +14,8 @@ pub struct ExpectationResult {
     pub name: String,
     /// The case.
     pub params: Params,
-    /// Mean over seeds; `null` if undefined, which fails.
+    /// Mean over seeds, or what `holds_for` asks for: the worst seed, a quantile; `null` if
+    /// undefined, which fails.
     pub observed: Option<f64>,
     /// 95 % interval of the mean; with two seeds or more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -25,6 +27,12 @@ pub struct ExpectationResult {
     )]
     #[schemars(with = "[Option<f64>; 2]")]
     pub bound: [f64; 2],
+    /// What of the seeds must lie in the bound, and is observed: absent for their mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holds_for: Option<String>,
+    /// The mean lies in the bound and its 95 % interval reaches beyond; absent if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsure: bool,
     /// Whether the observed value lies in the bound.
     pub pass: bool,
     /// Metric.
@@ -68,8 +76,8 @@ pub(crate) fn judged_at<'a>(
     let case = cases(case)?;
     match peer {
         None => {
-            let estimate = estimate(e, case);
-            Some(judge(e, case, estimate.mean, estimate.ci95, e.bound))
+            let values = of_seeds(e, case);
+            judge(e, case, &values, &estimate(e, case), case.seeds_repeat)
         }
         Some(peer) => held_against(e, case, cases(peer)?),
     }
@@ -80,7 +88,30 @@ fn estimate(e: &Expectation, case: &CaseResult) -> Estimate {
         .unwrap_or_default()
 }
 
+fn of_seeds(e: &Expectation, case: &CaseResult) -> Vec<Option<f64>> {
+    let of = case.of_seeds(&e.metric, e.flow.as_deref(), e.link.as_deref());
+    of.unwrap_or_default()
+}
+
+/// Holds the values of the seeds against the bound.
 fn judge(
+    e: &Expectation,
+    case: &CaseResult,
+    values: &[Option<f64>],
+    estimate: &Estimate,
+    fixed: bool,
+) -> Option<ExpectationResult> {
+    let found = verdict(e.holds_for, values, estimate, fixed, e.bound)?;
+    Some(ExpectationResult {
+        holds_for: (e.holds_for != HoldsFor::Mean).then(|| e.holds_for.to_string()),
+        unsure: found.unsure,
+        pass: found.pass,
+        ..said(e, case, found.observed, estimate.ci95, e.bound)
+    })
+}
+
+/// The result of an expectation that does not look at single seeds.
+fn said(
     e: &Expectation,
     case: &CaseResult,
     observed: Option<f64>,
@@ -93,6 +124,8 @@ fn judge(
         observed,
         observed_ci95: ci95,
         bound: [bound.0, bound.1],
+        holds_for: None,
+        unsure: false,
         pass: observed.is_some_and(|v| bound.0 <= v && v <= bound.1),
         metric: e.metric.clone(),
         flow: e.flow.clone(),
@@ -107,34 +140,34 @@ fn held_against(
     peer: &CaseResult,
 ) -> Option<ExpectationResult> {
     match e.against {
-        Against::Ratio => Some(ratio(e, case, peer)),
+        Against::Ratio => ratio(e, case, peer),
         _ => agreement(e, case, peer),
     }
 }
 
-/// The quotient of two means; its interval by the delta method, the two taken as independent.
-fn ratio(e: &Expectation, case: &CaseResult, peer: &CaseResult) -> ExpectationResult {
+/// The quotient of two means; its interval by the delta method, the two taken as independent. Of
+/// single seeds: that of the values with the same seed.
+fn ratio(e: &Expectation, case: &CaseResult, peer: &CaseResult) -> Option<ExpectationResult> {
     let (a, b) = (estimate(e, case), estimate(e, peer));
-    let quotient = a
-        .mean
-        .zip(b.mean)
-        .filter(|(_, b)| *b != 0.0)
-        .map(|(a, b)| a / b);
+    let over = |a: Option<f64>, b: Option<f64>| {
+        let pair = a.zip(b).filter(|(_, b)| *b != 0.0);
+        pair.map(|(a, b)| a / b)
+    };
+    let mean = over(a.mean, b.mean);
     let relative = |x: &Estimate| Some((x.ci95?[1] - x.ci95?[0]) / 2.0 / x.mean?);
-    let interval = quotient
-        .zip(relative(&a))
-        .zip(relative(&b))
-        .map(|((q, a), b)| {
-            let half = (q * a.hypot(b)).abs();
-            [q - half, q + half]
-        });
-    judge(
-        e,
-        case,
-        quotient,
-        interval.filter(|i| i[0].is_finite()),
-        e.bound,
-    )
+    let interval = mean.zip(relative(&a)).zip(relative(&b)).map(|((q, a), b)| {
+        let half = (q * a.hypot(b)).abs();
+        [q - half, q + half]
+    });
+    let estimate = Estimate {
+        mean,
+        ci95: interval.filter(|i| i[0].is_finite()),
+        undefined: 0,
+    };
+    let (own, others) = (of_seeds(e, case), of_seeds(e, peer));
+    let values: Vec<Option<f64>> = own.iter().zip(&others).map(|(a, b)| over(*a, *b)).collect();
+    let fixed = case.seeds_repeat && peer.seeds_repeat;
+    judge(e, case, &values, &estimate, fixed)
 }
 
 /// Two cases agree if their 95 % intervals overlap: the difference of the means is at most the sum
@@ -143,7 +176,7 @@ fn agreement(e: &Expectation, case: &CaseResult, peer: &CaseResult) -> Option<Ex
     let (a, b) = (estimate(e, case), estimate(e, peer));
     let half = |ci: [f64; 2]| (ci[1] - ci[0]) / 2.0;
     let room = half(a.ci95?) + half(b.ci95?);
-    Some(judge(e, case, Some(a.mean? - b.mean?), None, (-room, room)))
+    Some(said(e, case, Some(a.mean? - b.mean?), None, (-room, room)))
 }
 
 #[cfg(test)]
@@ -158,6 +191,8 @@ mod tests {
             observed: None,
             observed_ci95: None,
             bound: [0.5, f64::INFINITY],
+            holds_for: None,
+            unsure: false,
             pass: false,
             metric: "jain".into(),
             flow: None,

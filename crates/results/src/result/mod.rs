@@ -15,6 +15,7 @@ mod expectation;
 pub(crate) mod json;
 mod params;
 mod schema;
+mod verdict;
 
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
@@ -55,13 +56,21 @@ impl RunResult {
     /// Puts the runs of every case together and holds the expectations against them. `runs[i]` are
     /// the runs of `scenario.cases[i]`, in the order of the seeds.
     pub fn new(scenario: &Scenario, ground: &str, runs: &[Vec<SeedRun>]) -> RunResult {
-        let cases: Vec<CaseResult> = scenario
+        let by_seed = asks_seeds(scenario);
+        let mut cases: Vec<CaseResult> = scenario
             .cases
             .iter()
             .zip(runs)
-            .map(|(case, runs)| CaseResult::new(case, runs))
+            .map(|(case, runs)| CaseResult {
+                runs: if by_seed { runs.clone() } else { Vec::new() },
+                seeds_repeat: ground == SIMULATOR && !case.run_spec(0).is_random(),
+                ..CaseResult::new(case, runs)
+            })
             .collect();
         let expectations = evaluate(&scenario.expectations, &cases);
+        for case in &mut cases {
+            case.runs = Vec::new();
+        }
         RunResult {
             fullpipe: VERSION.to_owned(),
             scenario: scenario.name.clone(),
@@ -100,6 +109,15 @@ impl RunResult {
         stored
     }
 }
+
+/// True if an expectation needs the values of single seeds.
+pub(crate) fn asks_seeds(scenario: &Scenario) -> bool {
+    let mut all = scenario.expectations.iter();
+    all.any(|e| e.holds_for.asks_seeds())
+}
+
+/// The ground on which chance has no other source than the seed.
+const SIMULATOR: &str = "sim";
 
 /// The version that is written into results.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

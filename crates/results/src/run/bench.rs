@@ -27,6 +27,8 @@ pub(crate) struct Bench<'a> {
     /// Runs that the cache had.
     pub reused: usize,
     begun: bool,
+    /// Results hold their runs.
+    by_seed: bool,
 }
 
 impl<'a> Bench<'a> {
@@ -46,7 +48,13 @@ impl<'a> Bench<'a> {
             made: 0,
             reused: 0,
             begun: false,
+            by_seed: false,
         }
+    }
+
+    /// Puts the runs themselves into the results.
+    pub fn by_seed(self, by_seed: bool) -> Self {
+        Self { by_seed, ..self }
     }
 
     /// Runs those of these cases, and of the baselines they are measured against, that have not
@@ -133,9 +141,16 @@ impl<'a> Bench<'a> {
         runs.extend(base);
         let against = case.baseline.map(|_| 1);
         metrics::against_baselines(&[against, None][..runs.len()], &mut runs);
+        let result = CaseResult::new(case, &runs[0]);
         Some(CaseResult {
             params: Params::of(shown_as),
-            ..CaseResult::new(case, &runs[0])
+            runs: if self.by_seed {
+                runs.swap_remove(0)
+            } else {
+                Vec::new()
+            },
+            seeds_repeat: result.seeds_repeat && !self.ground.in_real_time(),
+            ..result
         })
     }
 }

@@ -20,3 +20,39 @@ fn an_expectation_may_be_a_ratio_of_two_cases() {
         assert_eq!(e.bound, [1.98, 2.02]);
     }
 }
+
+/// One flow through random losses, with several seeds: the smallest and largest of their goodputs
+/// are known, so what passes is known for every way of asking.
+#[test]
+fn an_expectation_may_ask_for_single_seeds() {
+    let base = "name = \"seeds\"\nduration = \"10s\"\nseeds = 5\n[path]\nrate = \"20Mbit/s\"\n\
+                rtt = \"40ms\"\nloss = 0.003\n[[flow]]\nstack = \"reno\"\n";
+    let expect = |holds_for: &str, bound: f64| {
+        format!(
+            "[[expect]]\nmetric = \"goodput_mbps\"\nholds_for = \"{holds_for}\"\nat_least = {bound}\n"
+        )
+    };
+    let all = |bound: f64| {
+        let ways = ["mean", "interval", "every seed", "p50"];
+        let text: String = ways.iter().map(|way| expect(way, bound)).collect();
+        let (ran, _) = run(&scenario(&format!("{base}{text}")), None, 1, false).unwrap();
+        assert!(ran.result.cases.iter().all(|case| case.runs.is_empty()));
+        ran.result.expectations
+    };
+    let found = all(0.0);
+    assert!(found.iter().all(|e| e.pass && !e.unsure), "{found:?}");
+    let [mean, _, worst, median] = [0, 1, 2, 3].map(|i| found[i].observed.unwrap());
+    assert!(worst < mean && worst < median, "{worst} {mean} {median}");
+    let low = found[0].observed_ci95.unwrap()[0];
+    // Between the worst seed and the mean: only who asks for less than every seed is content.
+    let passes = |bound: f64| -> Vec<bool> { all(bound).iter().map(|e| e.pass).collect() };
+    let between = worst + 0.01 * (mean - worst);
+    assert!(!passes(between)[2] && passes(between)[0]);
+    // Between the interval's end and the mean: it passes by the mean alone, and that is said.
+    let inside = all(0.5 * (low + mean));
+    assert!(
+        inside[0].pass && inside[0].unsure && !inside[1].pass,
+        "{inside:?}"
+    );
+    assert_eq!(inside[1].holds_for.as_deref(), Some("interval"));
+}

@@ -113,7 +113,7 @@ pub(super) fn scenario(
         reader.refuse_key(field.at, "study", "this is a study, not a scenario", hint);
     }
     let world = world::changes(&mut reader, &overrides.world, &world, &names);
-    let negatives = world::negatives(&mut reader, &negative, &names);
+    let negatives = world::negatives(&mut reader, &negative, &names, overrides.quick);
     let matrix_is_good = reader.findings.faults.len() == before_matrix;
 
     let top = At::<Top>::new(&config.top, "");

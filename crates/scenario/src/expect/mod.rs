@@ -9,7 +9,7 @@ mod subject;
 mod table;
 
 use super::keys::Expect;
-use super::scenario::{Against, Expectation};
+use super::scenario::{Against, Expectation, HoldsFor};
 use super::value::{At, Reader, Record};
 use pick::{Choice, Pick, Picked};
 use table::Referring;
@@ -56,6 +56,7 @@ fn expectation(reader: &mut Reader<'_>, table: &Referring<'_, Expect>) -> Option
         None => Some(Picked::Values(Pick::default())),
     };
     let bound = bound::bound(reader, table);
+    let holds_for = holds_for(reader, table, against);
     let picked = table.picked(Choice::Where, reader);
     let (flow, link) = match scope {
         Some(scope) => subject::subject(reader, table, scope),
@@ -111,8 +112,24 @@ fn expectation(reader: &mut Reader<'_>, table: &Referring<'_, Expect>) -> Option
         cases,
         pairs,
         against,
+        holds_for,
         toothless: table.toothless.clone(),
     })
+}
+
+/// What of the seeds' values must lie in the bound.
+fn holds_for(reader: &mut Reader<'_>, table: &Referring<'_, Expect>, against: Against) -> HoldsFor {
+    let key = &Expect::holds_for;
+    let Some(holds_for) = HoldsFor::parse(&table.holds_for) else {
+        let hint = "write \"mean\", \"interval\", \"every seed\" or a quantile, \"p5\" to \"p95\"";
+        table.refuse(reader, key, "no such part of the seeds", hint);
+        return HoldsFor::Mean;
+    };
+    if against == Against::Agreement && table.is_given(key) {
+        let message = "contradicts `agrees_with`, which holds two intervals against each other";
+        table.refuse(reader, key, message, "leave it out");
+    }
+    holds_for
 }
 
 /// `goodput_mbps of main: path.mtu = 1500`.

@@ -74,6 +74,9 @@ keys! {
         @fixed equals: number, 0.329878, "expected value, with `tolerance`";
         @fixed tolerance: tolerance ~ r#""1%", or tolerance = 0"#, "10%",
             "accepted distance from `equals`: a number, or a percentage of it";
+        @fixed holds_for: text [= "mean".to_owned()], "every seed",
+            "what must lie in the bound: the `mean` over the seeds, its 95 % `interval` as a whole, \
+             the value of `every seed`, or a quantile of the seeds' values, `p5` to `p95`";
         @fixed name: text [or "metric, flow and where"], "Reno, 1500 B", "name in the result";
         @fixed source: text [= String::new()], "RFC 3649 appendix B",
             "where the bound comes from";
@@ -91,6 +94,8 @@ keys! {
             "what is wrong with this world";
         @fixed set: free ~ r#"{ "path.loss" = 0 }"#, { "traffic.blast.enabled" = false },
             "dotted keys and their values there, whatever [matrix] says";
+        @fixed quick: flag [or "with and without `--quick`"], false,
+            "false: not with `--quick`; true: only with it";
     }
 }
 

@@ -389,6 +389,11 @@ const CASES: &[(&str, &str, &str)] = &[
         "[[expect]]\nmetric = \"goodput_mbps\"",
     ),
     (
+        "an expectation for no part of the seeds",
+        "end",
+        "[[expect]]\nmetric = \"goodput_mbps\"\nat_least = 1\nholds_for = \"p99\"",
+    ),
+    (
         "an expectation with two bounds",
         "end",
         "[[expect]]\nmetric = \"goodput_mbps\"\nwithin = [1, 2]\nequals = 1\ntolerance = 1",

@@ -1,9 +1,9 @@
 //! What the lines and shapes of a picture mean, below its headline.
 
-use super::style::{Detail, INK, LEVEL_STROKE, MARGIN_LEFT, look};
+use super::style::{Detail, INK, MARGIN_LEFT, level_stroke, look};
 use super::svg::Svg;
 use super::text::{fit, text_width, thousands};
-use crate::figure::picture::{Curve, Figure, MarkKind};
+use crate::figure::picture::{Curve, Figure, LevelKind, MarkKind};
 
 /// Draws the legend of some figures below `y`, at most `right` wide, and returns its lower end.
 pub(super) fn legend(
@@ -74,10 +74,16 @@ pub(super) fn legend(
             out.line(x, y - 4.5, x + 24.0, y - 4.5, style);
         });
     }
-    if !detail.level_labels && figures.iter().any(|f| !f.levels.is_empty()) {
-        place(out, "BDP, and BDP + buffer", &mut |out, x, y| {
-            out.line(x, y - 4.5, x + 24.0, y - 4.5, LEVEL_STROKE);
-        });
+    if !detail.level_labels {
+        let top = figures.iter().map(|f| f.top()).fold(0.0, f64::max);
+        let levels = || figures.iter().flat_map(|f| &f.levels);
+        for kind in LevelKind::ALL {
+            if levels().any(|l| l.kind == kind && l.window < top) {
+                place(out, kind.name(), &mut |out, x, y| {
+                    out.line(x, y - 4.5, x + 24.0, y - 4.5, level_stroke(kind));
+                });
+            }
+        }
     }
     for (kind, one, many) in [
         (

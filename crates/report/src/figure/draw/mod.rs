@@ -15,7 +15,7 @@ use super::picture::{Curve, Figure};
 use axes::{Axes, Frame, axes};
 use curve::{thinned, threshold_path, window_path};
 use legend::legend;
-use style::{Detail, GREY, INK, LEVEL_STROKE, MARGIN_LEFT, MARGIN_RIGHT, look};
+use style::{Detail, GREY, INK, MARGIN_LEFT, MARGIN_RIGHT, level_stroke, look};
 use svg::Svg;
 use text::{text_width, wrap};
 
@@ -84,7 +84,7 @@ impl Figure {
         for level in self.levels.iter().filter(|l| l.window < frame.y_end) {
             let y = frame.y(level.window);
             let (x1, x2) = (frame.left, frame.left + frame.width);
-            out.line(x1, y, x2, y, LEVEL_STROKE);
+            out.line(x1, y, x2, y, level_stroke(level.kind));
             if detail.level_labels {
                 out.text(x2 + 8.0, y + 4.0, "start", 12.0, GREY, &level.label);
             }
@@ -138,7 +138,7 @@ const MARGIN_BOTTOM: f64 = 56.0;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::picture::{Level, Mark, MarkKind};
+    use crate::figure::picture::{Level, LevelKind, Mark, MarkKind};
 
     /// `teeth` cycles of a Reno-like sawtooth between `low` and `high`, `rows` rows.
     pub(super) fn sawtooth(rows: usize, seconds: f64, teeth: f64, low: f64, high: f64) -> Curve {
@@ -181,9 +181,41 @@ mod tests {
             curves,
             levels: vec![Level {
                 window: 800.0,
+                kind: LevelKind::Bdp,
                 label: "BDP 800".to_owned(),
             }],
         }
+    }
+
+    /// A cap is not the path's BDP, and nothing is named that is not drawn.
+    #[test]
+    fn the_legend_names_each_level_for_what_it_is() {
+        let with = |kind, window| Figure {
+            levels: vec![Level {
+                window,
+                kind,
+                label: String::new(),
+            }],
+            ..figure(vec![sawtooth(500, 100.0, 3.0, 100.0, 900.0)])
+        };
+        let capped = [with(LevelKind::Cap, 690.0), with(LevelKind::Cap, 300.0)];
+        let svg = overview_svg("wincap", "", &capped);
+        assert!(
+            svg.contains("cap of the window") && !svg.contains("BDP"),
+            "{svg}"
+        );
+        // Far above every curve it is not drawn.
+        let far = [with(LevelKind::Cap, 690.0), with(LevelKind::Bdp, 8333.0)];
+        assert!(!overview_svg("wincap", "", &far).contains("BDP"));
+        let near = [
+            with(LevelKind::WithBuffer, 880.0),
+            with(LevelKind::Bdp, 600.0),
+        ];
+        let svg = overview_svg("wincap", "", &near);
+        assert!(
+            svg.contains(">BDP<") && svg.contains(">BDP + buffer<"),
+            "{svg}"
+        );
     }
 
     #[test]

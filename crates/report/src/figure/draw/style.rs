@@ -1,5 +1,7 @@
 //! Colours, strokes, margins, and how much is drawn.
 
+use crate::figure::picture::LevelKind;
+
 /// How a curve is thinned and stroked: in a picture of its own, or in a panel of the overview.
 pub(super) struct Detail {
     /// Pixels per column of the reduced curve.
@@ -67,8 +69,6 @@ pub(super) fn look(group: usize) -> Look {
 
 pub(super) const MARGIN_LEFT: f64 = 84.0;
 pub(super) const MARGIN_RIGHT: f64 = 28.0;
-pub(super) const LEVEL_STROKE: &str =
-    "stroke=\"#8a8a8a\" stroke-width=\"1\" stroke-dasharray=\"1 3\"";
 pub(super) const INK: &str = "#1a1a1a";
 pub(super) const GREY: &str = "#444";
 pub(super) const AXIS_STROKE: &str = "stroke=\"#1a1a1a\" stroke-width=\"1\"";
@@ -78,3 +78,12 @@ pub(super) const AXIS_STROKE: &str = "stroke=\"#1a1a1a\" stroke-width=\"1\"";
 const PALETTE: [&str; 7] = [
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000",
 ];
+
+/// A line that says what the path holds, or what a window may not exceed.
+pub(super) fn level_stroke(kind: LevelKind) -> &'static str {
+    match kind {
+        LevelKind::Bdp => "stroke=\"#8a8a8a\" stroke-width=\"1\" stroke-dasharray=\"1 3\"",
+        LevelKind::WithBuffer => "stroke=\"#8a8a8a\" stroke-width=\"1\" stroke-dasharray=\"6 3\"",
+        LevelKind::Cap => "stroke=\"#8a8a8a\" stroke-width=\"1\" stroke-dasharray=\"8 3 1 3\"",
+    }
+}

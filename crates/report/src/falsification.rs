@@ -1,0 +1,230 @@
+//! What `fullpipe falsify` found, as a page of its own that needs no network: which wrong worlds
+//! make each expectation fail, and what changes nothing.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use fullpipe_results::falsify::{ExpectationTeeth, Falsification, WorldEffect, WorldResult};
+use fullpipe_results::store::{ResultDir, StoreError};
+
+/// Writes `falsification.html` and `falsification.json` into `dir`.
+///
+/// # Errors
+/// If they cannot be written.
+pub fn write(dir: &Path, all: &[Falsification]) -> Result<(), StoreError> {
+    let json = match all {
+        [one] => one.to_json(),
+        several => {
+            let texts: Vec<String> = several.iter().map(Falsification::to_json).collect();
+            format!("[\n{}]\n", texts.join(",\n"))
+        }
+    };
+    ResultDir::write_beside(dir, "falsification.json", json.as_bytes())?;
+    ResultDir::write_beside(dir, "falsification.html", page(all).as_bytes())?;
+    Ok(())
+}
+
+/// The page.
+pub fn page(all: &[Falsification]) -> String {
+    let names: Vec<&str> = all.iter().map(|f| f.scenario.as_str()).collect();
+    let title = format!("Can they fail? {}", text(&names.join(", ")));
+    let mut out = format!("{HEAD}<title>{title}</title>\n{STYLE}<h1>{title}</h1>\n{INTRODUCTION}");
+    for found in all {
+        out += &scenario(found);
+    }
+    out + "</html>\n"
+}
+
+fn scenario(found: &Falsification) -> String {
+    let toothless = found.toothless().count();
+    let quick = match found.first_failure {
+        true => " Each expectation was followed to its first failure only.",
+        false => "",
+    };
+    let mut out = format!(
+        "<h2>{}</h2>\n<p>{} expectations, {} wrong worlds, {toothless} toothless.{quick}</p>\n",
+        text(&found.scenario),
+        found.expectations.len(),
+        found.worlds.len(),
+    );
+    out += "<table><tr><th>expectation</th><th>accepted</th><th>as it is</th>\
+            <th>in worlds it misses</th><th>fails in</th></tr>\n";
+    for e in &found.expectations {
+        out += &expectation(e);
+    }
+    out +=
+        "</table>\n<table><tr><th>wrong world</th><th>what differs</th><th>noticed by</th></tr>\n";
+    for world in &found.worlds {
+        out += &self::world(world);
+    }
+    out += "</table>\n";
+    let same = &found.same_for_all_seeds;
+    if !same.is_empty() {
+        let cases: Vec<String> = same.iter().map(|case| text(&case.to_string())).collect();
+        let named = match cases.iter().all(String::is_empty) {
+            true => String::new(),
+            false => format!(": {}", cases.join("; ")),
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            out,
+            "<p>The seed changes nothing in {} of the cases{named}. More seeds make nothing surer \
+             there.</p>",
+            same.len()
+        );
+    }
+    out
+}
+
+fn expectation(e: &ExpectationTeeth) -> String {
+    let fails = match (&e.excuse, e.toothless) {
+        (Some(why), true) => format!("<b>none</b>, by intent: {}", text(why)),
+        (None, true) => format!("<b class=bad>none of {}: toothless</b>", e.tried),
+        (_, false) if e.caught.is_empty() => "it fails as it is".to_owned(),
+        (_, false) => {
+            let worlds: Vec<String> = e.caught.iter().map(|w| text(w)).collect();
+            worlds.join("<br>")
+        }
+    };
+    format!(
+        "<tr><td>{} <small>line {}, {}</small></td><td>{}</td><td>{}</td><td>{}</td><td>{fails}</td>\
+         </tr>\n",
+        text(&e.name),
+        e.line,
+        text(&e.metric),
+        range(Some(e.bound)),
+        range(e.here),
+        range(e.elsewhere),
+    )
+}
+
+fn world(world: &WorldResult) -> String {
+    let noticed = match (world.effect, world.line) {
+        (WorldEffect::Caught, _) => {
+            let all: Vec<String> = world.caught_by.iter().map(|e| text(e)).collect();
+            all.join("<br>")
+        }
+        (WorldEffect::Missed, Some(_)) => "<b class=bad>nothing</b>".to_owned(),
+        (WorldEffect::Missed, None) => "nothing".to_owned(),
+        (WorldEffect::Dead, Some(_)) => "<b class=bad>dead: no number changes</b>".to_owned(),
+        (WorldEffect::Dead, None) => "dead: no number changes".to_owned(),
+        (WorldEffect::Untried, _) => "not looked at".to_owned(),
+    };
+    let of_file = match world.line {
+        Some(line) => format!(" <small>[[negative]], line {line}</small>"),
+        None => String::new(),
+    };
+    let mut keys: Vec<String> = world.set.iter().take(KEYS).map(|key| text(key)).collect();
+    if world.set.len() > KEYS {
+        keys.push(format!("and {} more", world.set.len() - KEYS));
+    }
+    format!(
+        "<tr><td>{}{of_file}</td><td><code>{}</code></td><td>{noticed}</td></tr>\n",
+        text(&world.about),
+        keys.join("<br>")
+    )
+}
+
+/// `0.95 to 1.05`, `at least 0.8`, one number, or nothing.
+fn range(range: Option<[f64; 2]>) -> String {
+    let number = |x: f64| {
+        let digits = (3 - x.abs().max(1e-9).log10().floor() as i32).clamp(0, 9);
+        let text = format!("{x:.*}", digits as usize);
+        match text.contains('.') {
+            true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+            false => text,
+        }
+    };
+    match range {
+        None => String::new(),
+        Some([low, high]) if low == high => number(low),
+        Some([low, high]) => match (low.is_finite(), high.is_finite()) {
+            (true, true) => format!("{} to {}", number(low), number(high)),
+            (true, false) => format!("at least {}", number(low)),
+            (false, true) => format!("at most {}", number(high)),
+            (false, false) => "anything".to_owned(),
+        },
+    }
+}
+
+/// Text inside an element.
+fn text(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+/// Keys of a world that are shown.
+const KEYS: usize = 4;
+
+const HEAD: &str = "<!doctype html>\n<html lang=en><meta charset=utf-8>\n";
+const STYLE: &str = "<style>body{font:15px/1.45 system-ui,sans-serif;max-width:72em;margin:2em \
+                     auto;padding:0 1em;color:#1a1a1a}table{border-collapse:collapse;margin:1em \
+                     0;width:100%}td,th{border-top:1px solid #ccc;padding:.35em .6em;text-align:left;\
+                     vertical-align:top}small{color:#555;display:block}code{font-size:12px}.bad\
+                     {color:#b00020}</style>\n";
+const INTRODUCTION: &str = "<p>A wrong world is the scenario with something taken away or replaced: \
+                            the stack, the losses, a traffic, a queue's limit. An expectation that \
+                            holds in all of them is <b>toothless</b>: it would hold whatever the \
+                            subject does, and shows nothing. A world that changes no number is \
+                            <b>dead</b>: what it takes away has no part in the result.</p>\n";
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_results::result::Params;
+
+    use super::*;
+
+    fn teeth(name: &str, caught: &[&str]) -> ExpectationTeeth {
+        ExpectationTeeth {
+            name: name.to_owned(),
+            line: 12,
+            metric: "goodput_mbps".to_owned(),
+            bound: [0.8, f64::INFINITY],
+            here: Some([47.81, 47.81]),
+            elsewhere: Some([2.855, 47.81]),
+            passes: true,
+            caught: caught.iter().map(|w| (*w).to_owned()).collect(),
+            missed: Vec::new(),
+            tried: 8,
+            toothless: caught.is_empty(),
+            excuse: None,
+        }
+    }
+
+    #[test]
+    fn the_page_names_teeth_dead_knobs_and_repeated_seeds() {
+        let world = |about: &str, effect| WorldResult {
+            about: about.to_owned(),
+            line: Some(20),
+            set: vec!["path.loss=0".to_owned(); 6],
+            effect,
+            caught_by: Vec::new(),
+        };
+        let found = Falsification {
+            scenario: "a <b>".to_owned(),
+            expectations: vec![teeth("it works", &[]), teeth("full", &["no loss"])],
+            worlds: vec![
+                world("no loss", WorldEffect::Dead),
+                world("no wave", WorldEffect::Missed),
+            ],
+            same_for_all_seeds: vec![Params::default()],
+            ..Falsification::default()
+        };
+        let page = page(std::slice::from_ref(&found));
+        for part in [
+            "a &lt;b&gt;",
+            "none of 8: toothless",
+            "<td>no loss</td></tr>",
+            "at least 0.8",
+            "2.855 to 47.81",
+            "dead: no number changes",
+            "<b class=bad>nothing</b>",
+            "and 2 more",
+            "The seed changes nothing in 1 of the cases.",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        assert!(!page.contains("http"), "{page}");
+    }
+}

@@ -1,0 +1,150 @@
+//! Whether the values of the seeds lie in a bound: their mean, its interval, each of them, or a
+//! quantile.
+
+use super::Estimate;
+use fullpipe_scenario::HoldsFor;
+
+/// What is said of some values and a bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Verdict {
+    /// The value that decides.
+    pub observed: Option<f64>,
+    /// It lies in the bound.
+    pub pass: bool,
+    /// It does, and the 95 % interval of the mean reaches beyond: more seeds may say otherwise.
+    pub unsure: bool,
+}
+
+/// Judges the values of the seeds; `None` where an interval is asked for and one seed that is not
+/// known to stand for all has none.
+pub(super) fn verdict(
+    holds_for: HoldsFor,
+    values: &[Option<f64>],
+    estimate: &Estimate,
+    fixed: bool,
+    (low, high): (f64, f64),
+) -> Option<Verdict> {
+    let within = |x: f64| low <= x && x <= high;
+    let inside = estimate.ci95.map(|ci| ci.into_iter().all(within));
+    let judged = |observed: Option<f64>| {
+        let pass = observed.is_some_and(within);
+        Verdict {
+            observed,
+            pass,
+            unsure: false,
+        }
+    };
+    Some(match holds_for {
+        HoldsFor::Mean => {
+            let judged = judged(estimate.mean);
+            Verdict {
+                unsure: judged.pass && inside == Some(false),
+                ..judged
+            }
+        }
+        HoldsFor::Interval => {
+            if inside.is_none() && estimate.mean.is_some() && !fixed {
+                return None;
+            }
+            let judged = judged(estimate.mean);
+            Verdict {
+                pass: judged.pass && inside != Some(false),
+                ..judged
+            }
+        }
+        HoldsFor::EverySeed => judged(worst(values, (low, high))),
+        HoldsFor::Quantile(p) => judged(quantile(values, p)),
+    })
+}
+
+/// The value that is farthest outside the bound, or nearest to its end; `None` if one is
+/// undefined.
+fn worst(values: &[Option<f64>], (low, high): (f64, f64)) -> Option<f64> {
+    let values: Vec<f64> = values.iter().copied().collect::<Option<_>>()?;
+    let room = |x: &f64| (x - low).min(high - x);
+    values
+        .into_iter()
+        .min_by(|a, b| room(a).total_cmp(&room(b)))
+}
+
+/// Quantile by definition 7 of Hyndman and Fan, The American Statistician 50 (1996): linear between
+/// the order statistics, the first at 0 and the last at 1, as R and NumPy have it by default. `None`
+/// if a value is undefined.
+fn quantile(values: &[Option<f64>], p: f64) -> Option<f64> {
+    let mut values: Vec<f64> = values.iter().copied().collect::<Option<_>>()?;
+    values.sort_by(f64::total_cmp);
+    let at = p * values.len().checked_sub(1)? as f64;
+    let below = values[at.floor() as usize];
+    let above = values[at.ceil() as usize];
+    Some(below + at.fract() * (above - below))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn some(values: &[f64]) -> Vec<Option<f64>> {
+        values.iter().map(|&x| Some(x)).collect()
+    }
+
+    fn of(holds_for: HoldsFor, values: &[f64], bound: (f64, f64)) -> Option<Verdict> {
+        let values = some(values);
+        verdict(holds_for, &values, &Estimate::of(&values), false, bound)
+    }
+
+    /// R: `quantile(c(1, 2, 3, 4), 0.4)` is 2.2; `quantile(c(3, 1, 2), 0.5)` is the median;
+    /// `quantile(1:11, 0.9)` is 10.
+    #[test]
+    fn quantiles_are_those_of_r() {
+        let q = |values: &[f64], p| quantile(&some(values), p).unwrap();
+        assert!((q(&[1.0, 2.0, 3.0, 4.0], 0.4) - 2.2).abs() < 1e-12);
+        assert_eq!(q(&[3.0, 1.0, 2.0], 0.5), 2.0);
+        let eleven: Vec<f64> = (1..=11).map(f64::from).collect();
+        assert!((q(&eleven, 0.9) - 10.0).abs() < 1e-12);
+        assert_eq!(q(&[5.0], 0.1), 5.0);
+        assert_eq!(quantile(&[Some(1.0), None], 0.5), None);
+    }
+
+    /// Utilization of three seeds, one of them at 0.68: mean 0.8787, t(2) = 4.303 makes the
+    /// interval 0.43 wide to either side.
+    #[test]
+    fn a_mean_in_the_bound_is_not_yet_sure() {
+        let seeds = [0.68, 0.975, 0.981];
+        let least = (0.8, f64::INFINITY);
+        let mean = of(HoldsFor::Mean, &seeds, least).unwrap();
+        assert!(mean.pass && mean.unsure);
+        let interval = of(HoldsFor::Interval, &seeds, least).unwrap();
+        assert!(!interval.pass && interval.observed == mean.observed);
+        let every = of(HoldsFor::EverySeed, &seeds, least).unwrap();
+        assert_eq!((every.pass, every.observed), (false, Some(0.68)));
+        let tenth = of(HoldsFor::Quantile(0.5), &seeds, least).unwrap();
+        assert_eq!((tenth.pass, tenth.observed), (true, Some(0.975)));
+        // Three seeds that are close: sure by every measure.
+        let close = [0.975, 0.978, 0.981];
+        for holds_for in [HoldsFor::Mean, HoldsFor::Interval, HoldsFor::EverySeed] {
+            let v = of(holds_for, &close, least).unwrap();
+            assert!(v.pass && !v.unsure, "{holds_for}: {v:?}");
+        }
+    }
+
+    #[test]
+    fn the_worst_seed_is_the_one_nearest_to_an_end() {
+        assert_eq!(worst(&some(&[4.0, 5.0, 8.5]), (3.0, 9.0)), Some(8.5));
+        assert_eq!(worst(&some(&[4.0, 5.0, 9.5]), (3.0, 9.0)), Some(9.5));
+        assert_eq!(worst(&[Some(4.0), None], (3.0, 9.0)), None);
+    }
+
+    #[test]
+    fn one_seed_has_no_interval() {
+        assert_eq!(of(HoldsFor::Interval, &[1.0], (0.0, 2.0)), None);
+        let one = some(&[1.0]);
+        let fixed = verdict(
+            HoldsFor::Interval,
+            &one,
+            &Estimate::of(&one),
+            true,
+            (0.0, 2.0),
+        );
+        assert!(fixed.unwrap().pass);
+    }
+}
