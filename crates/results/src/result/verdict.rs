@@ -68,8 +68,8 @@ fn worst(values: &[Option<f64>], (low, high): (f64, f64)) -> Option<f64> {
 }
 
 /// Quantile by definition 7 of Hyndman and Fan, The American Statistician 50 (1996): linear between
-/// the order statistics, the first at 0 and the last at 1, as R and NumPy have it by default. `None`
-/// if a value is undefined.
+/// the order statistics, the first at 0 and the last at 1, as R and NumPy have it by default.
+/// `None` if a value is undefined.
 fn quantile(values: &[Option<f64>], p: f64) -> Option<f64> {
     let mut values: Vec<f64> = values.iter().copied().collect::<Option<_>>()?;
     values.sort_by(f64::total_cmp);
