@@ -108,7 +108,7 @@ pub(super) mod tests {
     #[test]
     fn equal_values_have_no_interval_around_them() {
         for x in [2.317, 246.9, 0.1 + 0.2, 1e-9] {
-            let e = estimate(&vec![x; 7]);
+            let e = estimate(&[x; 7]);
             assert_eq!((e.mean, e.ci95), (Some(x), Some([x, x])));
         }
         let e = estimate(&[2.317, 2.317, 2.317_000_001]);

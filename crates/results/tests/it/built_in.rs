@@ -15,7 +15,7 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 #[test]
 fn every_expectation_of_the_built_in_scenarios_can_fail() {
     let names: Vec<&str> = fullpipe_scenario::builtin::names().collect();
-    let of_all: Vec<Vec<String>> = names.into_par_iter().map(|name| faults(name)).collect();
+    let of_all: Vec<Vec<String>> = names.into_par_iter().map(faults).collect();
     let faults: Vec<String> = of_all.into_iter().flatten().collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
