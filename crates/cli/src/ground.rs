@@ -12,6 +12,9 @@ use crate::commands::send::target::Server;
 use crate::exit::{Exit, Failure};
 use crate::peer;
 
+/// Nothing that is only asked has to be stopped.
+static NEVER: AtomicBool = AtomicBool::new(false);
+
 /// The ground of these arguments.
 ///
 /// # Errors
@@ -39,6 +42,31 @@ pub fn find(args: &Run, interrupt: &'static AtomicBool) -> Result<Box<dyn Ground
             without_peer(args)?
         }
     };
+    (entry.build)(settings).map_err(Failure::from)
+}
+
+/// A ground by its name, to be asked and not to run.
+///
+/// # Errors
+/// It needs another host, or the machine lacks something.
+pub fn named(name: &str, kernel: Option<String>) -> Result<Box<dyn Ground>, Failure> {
+    if name != "linux" && kernel.is_some() {
+        let message = "`--kernel` is about the ground linux";
+        return Err(Failure::new(Exit::Usage, message).hint("write `--ground linux`"));
+    }
+    let settings = Settings {
+        sockets: Options::default(),
+        way: None,
+        kernel: Kernel {
+            name: kernel,
+            module: None,
+        },
+        interrupt: &NEVER,
+    };
+    let entry = fullpipe_grounds::find(name, Far::Here).ok_or_else(|| {
+        let message = format!("ground `{name}` needs another host");
+        Failure::new(Exit::Usage, message)
+    })?;
     (entry.build)(settings).map_err(Failure::from)
 }
 

@@ -6,6 +6,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 
 use super::ShortFormat;
 use super::parse::key_value;
+use super::run::grounds;
 
 /// `fullpipe list`.
 #[derive(Clone, Debug, ClapArgs)]
@@ -74,6 +75,14 @@ pub struct Check {
     /// List the cases
     #[arg(long)]
     pub cases: bool,
+
+    /// Tell what this backend ("ground") refuses of the scenario, too
+    #[arg(long, value_parser = grounds())]
+    pub ground: Option<String>,
+
+    /// Kernel of the ground linux, as `fullpipe linux list` names it
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
 }
 
 /// `fullpipe completions`.
@@ -113,7 +122,8 @@ const CHECK_EXAMPLES: &str = "\
 Examples:
   fullpipe check my.toml
   fullpipe check scenarios/*.toml
-  fullpipe check early-loss --cases";
+  fullpipe check early-loss --cases
+  fullpipe check my.toml --ground linux";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:

@@ -92,7 +92,7 @@ pub struct Run {
 }
 
 /// Every ground that is chosen by name alone.
-fn grounds() -> PossibleValuesParser {
+pub(super) fn grounds() -> PossibleValuesParser {
     let here = GROUNDS.iter().filter(|g| g.far == Far::Here);
     here.map(|g| PossibleValue::new(g.name).help(g.about))
         .collect::<Vec<_>>()

@@ -1,10 +1,11 @@
 //! `fullpipe check`: every mistake of a scenario, before anything runs.
 
+use fullpipe_results::run::refusals;
 use fullpipe_scenario::{Loaded, Overrides, Scenario};
 
 use crate::args::Check;
 use crate::exit::{Exit, Failure};
-use crate::output;
+use crate::{ground, output};
 
 /// Runs the command.
 pub fn check(args: &Check) -> Result<Exit, Failure> {
@@ -12,6 +13,10 @@ pub fn check(args: &Check) -> Result<Exit, Failure> {
         set: args.set.clone(),
         quick: args.quick,
         ..Overrides::default()
+    };
+    let ground = match &args.ground {
+        Some(name) => Some(ground::named(name, args.kernel.clone())?),
+        None => None,
     };
     let mut exit = Exit::Ok;
     let mut names = Vec::new();
@@ -30,7 +35,18 @@ pub fn check(args: &Check) -> Result<Exit, Failure> {
                 for warning in &scenario.warnings {
                     output::warning(&warning.to_string());
                 }
-                output::data(&summary(name, &scenario, args.cases))?;
+                let refused = match &ground {
+                    Some(ground) => refusals(&scenario, &**ground),
+                    None => Vec::new(),
+                };
+                if refused.is_empty() {
+                    output::data(&summary(name, &scenario, args.cases))?;
+                }
+                for error in &refused {
+                    exit = Exit::Usage;
+                    output::error(&error.to_string());
+                    error.hint().iter().for_each(|hint| output::hint(hint));
+                }
             }
             Err(diagnostics) => {
                 for diagnostic in &diagnostics.0 {

@@ -94,7 +94,7 @@ impl Part {
     ) -> io::Result<Self> {
         if place.state().is_none() {
             if place.has_part()? {
-                let what = "a file with `.part` added to its name is there and is not ours";
+                let what = "a file or directory of this name with `.part` is there and is not ours";
                 return Err(io::Error::new(ErrorKind::AlreadyExists, what));
             }
             // Before the first byte it is known whose it is: what nobody goes on with can be told
@@ -173,10 +173,10 @@ impl Part {
         if more == 0 {
             return Ok(());
         }
+        if more > self.place.free()? {
+            return Err(ErrorKind::StorageFull.into());
+        }
         self.room.take(more, || {
-            if more > self.place.free()? {
-                return Err(ErrorKind::StorageFull.into());
-            }
             match fallocate(&*self.file, FallocateFlags::FALLOC_FL_KEEP_SIZE, 0, size) {
                 Ok(()) | Err(Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EINTR) => Ok(()),
                 Err(e) => Err(e.into()),

@@ -15,7 +15,7 @@ mod seeds;
 mod times;
 mod work;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -59,6 +59,19 @@ pub struct Ran {
     pub made: usize,
     /// Runs taken over.
     pub reused: usize,
+}
+
+/// What `ground` cannot do of the scenario, before anything runs: of each case the first such
+/// thing, each of them once.
+pub fn refusals(scenario: &Scenario, ground: &dyn Ground) -> Vec<RunError> {
+    let seed = scenario.seeds.first().copied().unwrap_or_default();
+    let mut known = BTreeSet::new();
+    let refused = |case: &fullpipe_scenario::Case| {
+        let error = ground.check(&case.run_spec(seed)).err()?;
+        known.insert(error.to_string()).then_some(())?;
+        work::no_run(scenario, ground, (case.index, seed), error)
+    };
+    scenario.cases.iter().filter_map(refused).collect()
 }
 
 /// Runs every case with every seed on `ground`.

@@ -181,37 +181,44 @@ impl Work<'_> {
 
     /// What it means that the ground made no run.
     fn not_made(&self, unit: &Unit, error: GroundError) -> Result<Option<Done>, RunError> {
-        let case = unit.case;
-        let params = params_text(&self.scenario.cases[case].params);
-        Err(match error {
-            GroundError::Interrupted => return Ok(None),
-            GroundError::Fault(what) => RunError::Internal {
+        no_run(self.scenario, self.ground, (unit.case, unit.seed), error).map_or(Ok(None), Err)
+    }
+}
+
+/// What an error of the ground means for this case and seed; [`None`]: stopped from outside.
+pub(super) fn no_run(
+    scenario: &Scenario,
+    ground: &dyn Ground,
+    (case, seed): CaseSeed,
+    error: GroundError,
+) -> Option<RunError> {
+    let params = params_text(&scenario.cases[case].params);
+    Some(match error {
+        GroundError::Interrupted => return None,
+        GroundError::Fault(what) => RunError::Internal {
+            case,
+            params,
+            seed,
+            what,
+        },
+        GroundError::Unable { key, what, hint } => {
+            let place = key.map(|key| {
+                let places = &scenario.places;
+                let mut place = places.diagnostic(&key, String::new(), hint.clone());
+                place.hint = None;
+                place.to_string()
+            });
+            RunError::Unable {
+                place: place.unwrap_or_default().into(),
+                ground: ground.name().into(),
                 case,
                 params,
-                seed: unit.seed,
                 what,
-            },
-            GroundError::Unable { key, what, hint } => {
-                let place = key.map(|key| {
-                    let mut place =
-                        self.scenario
-                            .places
-                            .diagnostic(&key, String::new(), hint.clone());
-                    place.hint = None;
-                    place.to_string()
-                });
-                RunError::Unable {
-                    place: place.unwrap_or_default().into(),
-                    ground: self.ground.name().into(),
-                    case,
-                    params,
-                    what,
-                    hint,
-                }
+                hint,
             }
-            GroundError::Environment { what, hint } => RunError::Environment { what, hint },
-        })
-    }
+        }
+        GroundError::Environment { what, hint } => RunError::Environment { what, hint },
+    })
 }
 
 /// A finished run.
