@@ -38,7 +38,9 @@ impl RunResult {
     pub fn repeated(&self) -> Option<String> {
         let fixed: Vec<&CaseResult> = self.cases.iter().filter(|c| c.seeds_repeat).collect();
         let seeds = fixed.iter().map(|c| c.seeds.len()).max()?;
-        let compete = |c: &&&CaseResult| c.metrics.value("jain").is_some();
+        // Streams of one flow compete too; their losses are compared where there are several.
+        let compete =
+            |c: &&&CaseResult| c.flows.len() > 1 || c.metrics.value("synchronization").is_some();
         let competing = fixed.iter().filter(compete).count();
         if seeds < 2 && competing == 0 {
             return None;

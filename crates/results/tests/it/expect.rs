@@ -56,3 +56,33 @@ fn an_expectation_may_ask_for_single_seeds() {
     );
     assert_eq!(inside[1].holds_for.as_deref(), Some("interval"));
 }
+
+/// Nothing is drawn, and only where two flows meet does their phase decide.
+#[test]
+fn a_result_says_where_its_seeds_repeat_one_run() {
+    let base = "name = \"s\"\nduration = \"3s\"\nseeds = 2\n[path]\nrate = \"20Mbit/s\"\n\
+                rtt = \"40ms\"\n";
+    let flow = |name: &str| format!("[[flow]]\nname = \"{name}\"\nstack = \"reno\"\n");
+    let said = |text: &str| {
+        run(&scenario(text), None, 1, false)
+            .unwrap()
+            .0
+            .result
+            .repeated()
+    };
+    let one = said(&format!("{base}{}", flow("a"))).unwrap();
+    assert_eq!(one, "nothing is random: 2 seeds repeat one run");
+    let two = format!("{base}{}{}", flow("a"), flow("b"));
+    assert!(said(&two).unwrap().contains("start_spread"));
+    assert_eq!(said(&format!("{two}start_spread = \"1s\"\n")), None);
+    let once = two.replace("seeds = 2\n", "");
+    assert!(
+        said(&once)
+            .unwrap()
+            .starts_with("nothing is random; competing")
+    );
+    assert_eq!(
+        said(&format!("{}{}", base.replace("seeds = 2\n", ""), flow("a"))),
+        None
+    );
+}
