@@ -5,8 +5,7 @@ use std::sync::atomic::AtomicBool;
 use fullpipe_fingerprint::Sources;
 use fullpipe_grounds::{Far, GROUNDS, Kernel, Settings, Sim, Udp, find};
 use fullpipe_net::ground::Options as Sockets;
-use fullpipe_results::capture::Captures;
-use fullpipe_results::run::{Options, Ran, Silent, run_on};
+use fullpipe_results::run::{Options, Ran, run_on};
 use fullpipe_run::{Ground, GroundError, Outcome, RunSpec};
 use fullpipe_scenario::{Overrides, Scenario};
 
@@ -131,9 +130,7 @@ fn run(ground: &dyn Ground, out: &std::path::Path) -> Ran {
         jobs: 1,
         out: Some(out),
         resume: true,
-        captures: Captures::default(),
-        progress: &Silent,
-        interrupt: &NEVER,
+        ..Options::default()
     };
     run_on(&scenario, &options, ground).unwrap()
 }
@@ -214,11 +211,7 @@ fn a_case_that_cannot_be_run_is_refused_before_the_first_run() {
     let ground = RenoAlone(0.into());
     let options = Options {
         jobs: 1,
-        out: None,
-        resume: false,
-        captures: Captures::default(),
-        progress: &Silent,
-        interrupt: &NEVER,
+        ..Options::default()
     };
     let error = run_on(&scenario, &options, &ground).unwrap_err();
     assert!(error.to_string().contains("case 1"), "{error}");

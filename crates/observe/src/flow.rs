@@ -23,7 +23,7 @@ pub struct Observer {
 /// A flow at a moment, and since the moment before.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observation {
-    /// What the kernel shows now.
+    /// Addresses, state and `tcp_info` of this sample.
     pub socket: Socket,
     /// Who holds it, if that was asked for and may be known.
     pub process: Option<Process>,
@@ -170,7 +170,7 @@ mod tests {
         let own = receiver.process.as_ref().unwrap();
         assert_eq!(own.pid, std::process::id());
         drop((near, far));
-        // What is gone is forgotten.
+        // At most the listener is left: no memory for closed sockets.
         observer.observe(Duration::from_secs(8)).unwrap();
         assert!(observer.before.len() <= 1);
     }

@@ -15,7 +15,7 @@ use nix::sys::socket::{
 
 use crate::tcp_info::TcpInfo;
 
-/// Why flows cannot be seen.
+/// Failure to read the kernel's TCP sockets through netlink.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObserveError {

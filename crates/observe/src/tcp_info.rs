@@ -15,7 +15,7 @@ pub struct Field {
     pub unit: &'static str,
     /// Name in RFC 4898 without `tcpEStats` and the group; empty where there is none.
     pub rfc4898: &'static str,
-    /// What the value is there.
+    /// How Linux' value becomes RFC 4898's.
     there: There,
 }
 
@@ -29,7 +29,7 @@ enum There {
     Bytes,
 }
 
-/// How a field is stored.
+/// Width and place of a field of `struct tcp_info`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Size {
     /// From this bit of its byte, so many.

@@ -6,10 +6,7 @@
 //! compared ([`compare`]). What it is not: it draws and prints nothing and knows no command line.
 //!
 //! ```
-//! use std::sync::atomic::AtomicBool;
-//!
-//! use fullpipe_results::capture::Captures;
-//! use fullpipe_results::run::{Options, Silent, run_on};
+//! use fullpipe_results::run::{Options, run_on};
 //! use fullpipe_scenario::{Overrides, Scenario};
 //!
 //! // A built-in scenario, shortened: four stacks, each alone on 200 Mbit/s x 60 ms.
@@ -18,16 +15,7 @@
 //!     ..Overrides::default()
 //! };
 //! let scenario = Scenario::load("first-run", &overrides)?;
-//! let interrupt = AtomicBool::new(false);
-//! let options = Options {
-//!     jobs: 1,
-//!     out: None,
-//!     resume: false,
-//!     captures: Captures::default(),
-//!     progress: &Silent,
-//!     interrupt: &interrupt,
-//! };
-//! let ran = run_on(&scenario, &options, &fullpipe_sim::run)?;
+//! let ran = run_on(&scenario, &Options::default(), &fullpipe_sim::run)?;
 //! for case in &ran.result.cases {
 //!     let main = case.flow("main").expect("it is in the scenario");
 //!     assert!(main.value("goodput_mbps").is_some_and(|mbps| mbps > 140.0 && mbps < 200.0));

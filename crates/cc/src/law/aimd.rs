@@ -89,7 +89,7 @@ impl WindowLaw for Aimd {
 /// A pair that HighSpeed TCP's equations give for one window, the buffer of the flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pretuned {
-    /// What the flow runs with.
+    /// The pair in force: a in segments per round trip, b a fraction of the window.
     pub pair: Aimd,
     /// Take the pair from the flow's buffer, if it has one, by this reading of the equations.
     pub from_buffer: Option<Form>,

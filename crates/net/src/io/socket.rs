@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use nix::errno::Errno;
 use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 use nix::sys::stat::fstat;
-use quinn_udp::{EcnCodepoint, Transmit, UdpSocketState};
+use quinn_udp::{EcnCodepoint, Transmit, TransportErrorPayload, UdpSocketState};
 use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass};
 
 /// Which runs of equal datagrams leave as one call.
@@ -297,20 +297,23 @@ impl Socket {
         self.no_offload.store(true, Ordering::Relaxed);
     }
 
-    /// Takes answers of the network off the socket, which would else fail the next call. Returns
-    /// how many there were.
+    /// Takes everything off the socket's queue of errors, which would else fail the next calls.
+    /// Returns how many were answers of the network. A datagram longer than the interface allows
+    /// is none: the kernel puts it there too (`ip_local_error`, net/ipv4/datagram.c), and it will
+    /// never leave. ICMP cannot make it look so, because quinn-udp has the socket ignore what ICMP
+    /// says of the path's MTU (`IP_PMTUDISC_PROBE`).
     pub(super) fn drain_errors(&self) -> u64 {
-        let mut n = 0;
-        while n < 1024
-            && matches!(
-                self.state.recv_transport_error((&self.udp).into()),
-                Ok(Some(_))
-            )
-        {
-            n += 1;
+        let mut answers = 0;
+        for _ in 0..1024 {
+            let Ok(Some(error)) = self.state.recv_transport_error((&self.udp).into()) else {
+                break;
+            };
+            let too_long_for_interface = matches!(error.payload, TransportErrorPayload::Other)
+                && error.raw_errno == Errno::EMSGSIZE as i32;
+            answers += u64::from(!too_long_for_interface);
         }
-        self.unreachable.fetch_add(n, Ordering::Relaxed);
-        n
+        self.unreachable.fetch_add(answers, Ordering::Relaxed);
+        answers
     }
 
     pub(super) fn receive_into(

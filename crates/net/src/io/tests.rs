@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use fullpipe_units::{Span, Time};
+use nix::errno::Errno;
 
 use super::*;
 
@@ -373,25 +374,21 @@ fn a_thread_can_be_kept_on_a_processor() {
     .unwrap();
 }
 
-/// Whether this process is the one that [`a_full_queue_of_this_host_is_a_refusal`] starts.
-const INSIDE: &str = "FULLPIPE_TEST_BEHIND_A_SHORT_QUEUE";
+/// Whether this process is the one that [`in_own_network`] starts.
+const INSIDE: &str = "FULLPIPE_TEST_IN_OWN_NETWORK";
 
-/// In a network of its own, whose loopback is behind a token bucket of 8 Mbit/s with a queue of six
-/// packets.
-#[test]
-fn a_full_queue_of_this_host_is_a_refusal() {
+/// Runs `body` in a network of its own that `setup` has prepared, as the test of this name in a
+/// second process; skips it with the reason where that cannot be.
+fn in_own_network(test: &str, setup: &str, body: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
-        fill_the_queue();
+        body();
         return;
     }
-    let setup = "ip link set lo up && tc qdisc add dev lo root tbf rate 8mbit burst 3000 limit 9000 || exit 77; exec \"$0\" \"$@\"";
+    let setup = format!("{{ {setup}; }} || exit 77; exec \"$0\" \"$@\"");
     let output = std::process::Command::new("unshare")
-        .args(["--user", "--map-root-user", "--net", "sh", "-c", setup])
+        .args(["--user", "--map-root-user", "--net", "sh", "-c", &setup])
         .arg(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "io::tests::a_full_queue_of_this_host_is_a_refusal",
-        ])
+        .args(["--exact", &format!("io::tests::{test}")])
         .env(INSIDE, "1")
         .output();
     let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
@@ -400,8 +397,50 @@ fn a_full_queue_of_this_host_is_a_refusal() {
         Ok(o) if o.status.code() == Some(77) || words(&o.stdout).is_empty() => {
             eprintln!("skipped: {}", words(&o.stderr));
         }
-        Ok(o) => assert!(o.status.success(), "{}", words(&o.stdout)),
+        Ok(o) => {
+            let said = words(&o.stdout);
+            assert!(o.status.success() && said.contains("1 passed"), "{said}");
+        }
     }
+}
+
+/// Behind a token bucket of 8 Mbit/s with a queue of six packets.
+#[test]
+fn a_full_queue_of_this_host_is_a_refusal() {
+    in_own_network(
+        "a_full_queue_of_this_host_is_a_refusal",
+        "ip link set lo up && \
+         tc qdisc add dev lo root tbf rate 8mbit burst 3000 limit 9000",
+        fill_the_queue,
+    );
+}
+
+/// The kernel reports it in the queue of errors too, where the answers of the network are.
+#[test]
+fn a_datagram_longer_than_the_interface_allows_is_an_error() {
+    in_own_network(
+        "a_datagram_longer_than_the_interface_allows_is_an_error",
+        "ip link set lo up mtu 1300",
+        || {
+            for mode in [Mode::Packet, Mode::Bulk] {
+                let near = socket(Ipv4Addr::LOCALHOST, &IoConfig::new(mode));
+                let far = socket(Ipv4Addr::LOCALHOST, &IoConfig::default());
+                let mut outbox = Outbox::new(64, 1472);
+                for len in [1472, 100] {
+                    assert!(outbox.push(far.local(), None, len, |_| {}));
+                }
+                let error = outbox.flush(&near).unwrap_err();
+                assert_eq!(
+                    error.raw_os_error(),
+                    Some(Errno::EMSGSIZE as i32),
+                    "{mode:?}"
+                );
+                assert_eq!(near.unreachable(), 0, "{mode:?}");
+                outbox.skip();
+                assert_eq!(outbox.flush(&near).unwrap().sent, 1, "{mode:?}");
+            }
+        },
+    );
 }
 
 fn fill_the_queue() {

@@ -1,10 +1,8 @@
 //! Runs of scenarios.
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
-use fullpipe_results::capture::Captures;
-use fullpipe_results::run::{Options, Ran, Silent, run_on};
+use fullpipe_results::run::{Options, Ran, run_on};
 use fullpipe_run::Ground;
 use fullpipe_scenario::Scenario;
 
@@ -13,14 +11,10 @@ pub fn run(s: &Scenario, out: &Path) -> Ran {
 }
 
 pub fn run_on_ground(s: &Scenario, out: &Path, ground: &dyn Ground) -> Ran {
-    let interrupt = AtomicBool::new(false);
     let options = Options {
         jobs: 2,
         out: Some(out),
-        resume: false,
-        captures: Captures::default(),
-        progress: &Silent,
-        interrupt: &interrupt,
+        ..Options::default()
     };
     run_on(s, &options, ground).unwrap_or_else(|e| panic!("{e}"))
 }

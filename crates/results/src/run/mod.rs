@@ -50,6 +50,21 @@ pub struct Options<'a> {
     pub interrupt: &'a AtomicBool,
 }
 
+/// All processors, nothing kept, silent, never interrupted.
+impl Default for Options<'_> {
+    fn default() -> Self {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        Self {
+            jobs: 0,
+            out: None,
+            resume: false,
+            captures: Captures::default(),
+            progress: &Silent,
+            interrupt: &NEVER,
+        }
+    }
+}
+
 /// A result and how much of it was made anew.
 #[derive(Clone, Debug)]
 pub struct Ran {

@@ -1,11 +1,8 @@
 //! The built-in scenarios held against wrong worlds.
 
-use std::sync::atomic::AtomicBool;
-
-use fullpipe_results::capture::Captures;
 use fullpipe_results::falsify::{Depth, Falsification, Trial};
 use fullpipe_results::metrics::measure;
-use fullpipe_results::run::{Options, Silent};
+use fullpipe_results::run::Options;
 use fullpipe_scenario::{Loaded, Overrides, load};
 use fullpipe_units::{Span, Time};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -44,14 +41,9 @@ fn faults(name: &str) -> Vec<String> {
 }
 
 fn falsified(trial: Trial) -> Falsification {
-    let interrupt = AtomicBool::new(false);
     let options = Options {
         jobs: 1,
-        out: None,
-        resume: false,
-        captures: Captures::default(),
-        progress: &Silent,
-        interrupt: &interrupt,
+        ..Options::default()
     };
     let ground = &fullpipe_sim::run;
     let found = trial.run(Depth::FirstFailure, &options, ground, None);

@@ -1,10 +1,7 @@
 //! Expectations held against wrong worlds.
 
-use std::sync::atomic::AtomicBool;
-
-use fullpipe_results::capture::Captures;
 use fullpipe_results::falsify::{Depth, Falsification, Trial, WorldEffect, worlds};
-use fullpipe_results::run::{Options, Silent};
+use fullpipe_results::run::Options;
 use fullpipe_results::store::Cache;
 use fullpipe_scenario::{Overrides, Scenario};
 
@@ -42,14 +39,9 @@ within = [0.45, 0.55]
 fn falsify(text: &str) -> Falsification {
     let overrides = Overrides::default();
     let scenario = Scenario::parse(text, "test.toml", &overrides).unwrap_or_else(|e| panic!("{e}"));
-    let interrupt = AtomicBool::new(false);
     let options = Options {
         jobs: 2,
-        out: None,
-        resume: false,
-        captures: Captures::default(),
-        progress: &Silent,
-        interrupt: &interrupt,
+        ..Options::default()
     };
     let trial = Trial::new(scenario, &overrides);
     let ground = &fullpipe_sim::run;
@@ -157,15 +149,10 @@ fn runs_are_shared_between_worlds_and_kept() {
     let trial = Trial::new(scenario, &overrides);
     let root = tempfile::tempdir().unwrap();
     let cache = Cache::new(root.path());
-    let interrupt = AtomicBool::new(false);
     let run = |jobs| {
         let options = Options {
             jobs,
-            out: None,
-            resume: false,
-            captures: Captures::default(),
-            progress: &Silent,
-            interrupt: &interrupt,
+            ..Options::default()
         };
         let ground = &fullpipe_sim::run;
         let every = Depth::EveryWorld;

@@ -11,9 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fullpipe_grounds::Peer;
 use fullpipe_net::live::Live;
-use fullpipe_results::capture::Captures;
 use fullpipe_results::result::RunResult;
-use fullpipe_results::run::{Options, Ran, RunError, Silent, run_on};
+use fullpipe_results::run::{Options, Ran, RunError, run_on};
 use fullpipe_run::Ground as _;
 use fullpipe_scenario::{Diagnostics, Scenario};
 use fullpipe_units::Span;
@@ -76,10 +75,8 @@ fn watched(
     let options = Options {
         jobs: 1,
         out: args.out.as_deref(),
-        resume: false,
-        captures: Captures::default(),
-        progress: &Silent,
         interrupt: &INTERRUPT,
+        ..Options::default()
     };
     std::thread::scope(|scope| {
         scope.spawn(|| live::watch(shown, live, &named, &done));
