@@ -216,7 +216,7 @@ pub struct RtoConfig {
     pub granularity: Span,
     /// Estimator and formula.
     ///
-    /// Default: [`RtoRule::Rfc6298`]; `linux`: [`RtoRule::Linux`].
+    /// Default: [`RtoRule::Rounds`]; `2003`: [`RtoRule::Rfc6298`]; `linux`: [`RtoRule::Linux`].
     pub rule: RtoRule,
     /// Which segments of an ACK are sampled.
     ///
@@ -398,6 +398,10 @@ pub enum RttSample {
 pub enum RtoRule {
     /// `SRTT + 4 RTTVAR`, at least the minimum (RFC 6298).
     Rfc6298,
+    /// The larger of two: the same, and the same with one sample per round trip, for which RFC
+    /// 6298's gains are meant. With a sample per ACK alone they keep "an inadequate RTT history"
+    /// (section 3), with a window of a thousand segments that of its last eight ACKs.
+    Rounds,
     /// `SRTT + RTTVAR` with RTTVAR the largest deviation of a window, at least the minimum; the
     /// deviation grows an eighth as fast when the RTT falls (Linux `tcp_rtt_estimator`).
     Linux,
@@ -502,7 +506,7 @@ impl SenderConfig {
                 max: Span::from_secs(60),
                 initial: Span::from_secs(1),
                 granularity: Span::from_millis(1),
-                rule: RtoRule::Rfc6298,
+                rule: RtoRule::Rounds,
                 sample: RttSample::Newest,
             },
             timers: TimerConfig {
@@ -551,6 +555,7 @@ impl SenderConfig {
                     min: Span::from_millis(200),
                     initial: Span::from_secs(3),
                     granularity: Span::from_millis(10),
+                    rule: RtoRule::Rfc6298,
                     ..modern.rto
                 },
                 host: HostConfig {

@@ -58,46 +58,111 @@ enum Rule {
     Linux(Linux),
 }
 
-/// RFC 6298 section 2, nanoseconds.
+/// RFC 6298 section 2, nanoseconds, with a sample per ACK; beside it with one per round trip.
 #[derive(Clone, Debug)]
 struct Rfc6298 {
-    srtt: u64,
-    rttvar: u64,
+    acks: Smoothed,
+    /// Zero: not asked for.
+    rounds: Smoothed,
+    /// The round trip ends with the sample of this segment or a later one; [`u64::MAX`]: none does.
+    round_end: u64,
     /// Clock granularity `G`.
     g: u64,
     /// `SRTT_prev` and `RTTVAR_prev` of RFC 4015, of the last timeout and of the spurious one.
-    previous: (u64, u64),
-    spurious: (u64, u64),
+    previous: Smoothed,
+    spurious: Smoothed,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Smoothed {
+    srtt: u64,
+    rttvar: u64,
+}
+
+impl Smoothed {
+    /// Section 2.2.
+    fn first(r: u64) -> Self {
+        Self {
+            srtt: r.max(1),
+            rttvar: r / 2,
+        }
+    }
+
+    /// Section 2.3, `alpha` 1/8 and `beta` 1/4.
+    #[inline]
+    fn next(&mut self, r: u64) {
+        self.rttvar = (3 * self.rttvar + self.srtt.abs_diff(r)) >> 2;
+        self.srtt = (7 * self.srtt + r) >> 3;
+    }
+
+    #[inline]
+    fn rto(self, g: u64) -> u64 {
+        self.srtt + (4 * self.rttvar).max(g)
+    }
 }
 
 impl Rfc6298 {
-    /// Sections 2.2 and 2.3, `alpha` 1/8 and `beta` 1/4.
+    fn new(g: u64, rounds: bool) -> Self {
+        Self {
+            acks: Smoothed::default(),
+            rounds: Smoothed::default(),
+            round_end: if rounds { 0 } else { u64::MAX },
+            g,
+            previous: Smoothed::default(),
+            spurious: Smoothed::default(),
+        }
+    }
+
     #[inline]
-    fn update(&mut self, r: u64) -> Estimate {
-        if self.srtt == 0 {
-            self.srtt = r.max(1);
-            self.rttvar = r / 2;
-        } else {
-            self.rttvar = (3 * self.rttvar + self.srtt.abs_diff(r)) >> 2;
-            self.srtt = (7 * self.srtt + r) >> 3;
+    fn update(&mut self, sample: &RttUpdate) -> Estimate {
+        let r = sample.oldest.as_nanos();
+        let round = self.round(sample);
+        if self.acks.srtt == 0 {
+            return self.restart(Smoothed::first(r));
+        }
+        self.acks.next(r);
+        if round {
+            self.rounds.next(r);
         }
         self.estimate()
     }
 
+    /// Whether the sample ends a round trip; the next one begins.
+    #[inline]
+    fn round(&mut self, sample: &RttUpdate) -> bool {
+        let ends = sample.seq >= self.round_end;
+        if ends {
+            self.round_end = sample.nxt;
+        }
+        ends
+    }
+
     /// RFC 4015 section 3.2 step 11.
     #[cold]
-    fn adapt(&mut self, r: u64) -> Estimate {
-        self.srtt = self.spurious.0.max(r);
-        self.rttvar = self.spurious.1.max(r / 2);
+    fn adapt(&mut self, sample: &RttUpdate) -> Estimate {
+        let r = sample.oldest.as_nanos();
+        self.round(sample);
+        self.restart(Smoothed {
+            srtt: self.spurious.srtt.max(r),
+            rttvar: self.spurious.rttvar.max(r / 2),
+        })
+    }
+
+    fn restart(&mut self, from: Smoothed) -> Estimate {
+        self.acks = from;
+        if self.round_end != u64::MAX {
+            self.rounds = from;
+        }
         self.estimate()
     }
 
     #[inline]
     fn estimate(&self) -> Estimate {
+        let rto = self.acks.rto(self.g).max(self.rounds.rto(self.g));
         Estimate {
-            srtt: Span::from_nanos(self.srtt),
-            rttvar: Span::from_nanos(self.rttvar),
-            rto: Span::from_nanos(self.srtt + (4 * self.rttvar).max(self.g)),
+            srtt: Span::from_nanos(self.acks.srtt),
+            rttvar: Span::from_nanos(self.acks.rttvar),
+            rto: Span::from_nanos(rto),
         }
     }
 }
@@ -178,13 +243,10 @@ impl RttEstimator {
     /// Before the first sample.
     pub fn new(cfg: RtoConfig) -> Self {
         let rule = match cfg.rule {
-            RtoRule::Rfc6298 => Rule::Rfc6298(Rfc6298 {
-                srtt: 0,
-                rttvar: 0,
-                g: cfg.granularity.as_nanos(),
-                previous: (0, 0),
-                spurious: (0, 0),
-            }),
+            RtoRule::Rfc6298 | RtoRule::Rounds => {
+                let rounds = cfg.rule == RtoRule::Rounds;
+                Rule::Rfc6298(Rfc6298::new(cfg.granularity.as_nanos(), rounds))
+            }
             RtoRule::Linux => Rule::Linux(Linux {
                 srtt_us: 0,
                 mdev_us: 0,
@@ -220,9 +282,9 @@ impl RttEstimator {
                 self.min = self.min.min(sample.oldest);
                 if sample.seq >= self.adapt_from {
                     self.adapt_from = u64::MAX;
-                    e.adapt(sample.oldest.as_nanos())
+                    e.adapt(&sample)
                 } else {
-                    e.update(sample.oldest.as_nanos())
+                    e.update(&sample)
                 }
             }
             Rule::Linux(e) => e.update(sample.oldest.as_nanos() / 1000, sample.una, sample.nxt),
@@ -244,7 +306,10 @@ impl RttEstimator {
     /// A timeout that may prove spurious: remembers the estimate (RFC 4015 section 3.2 step 2).
     pub(super) fn remember(&mut self) {
         if let Rule::Rfc6298(e) = &mut self.rule {
-            e.previous = (e.srtt + 2 * e.g, e.rttvar);
+            e.previous = Smoothed {
+                srtt: e.acks.srtt + 2 * e.g,
+                ..e.acks
+            };
         }
     }
 
@@ -324,16 +389,20 @@ mod tests {
     use super::*;
     use crate::config::RttSample;
 
-    fn linux() -> RttEstimator {
+    fn linux_config() -> RtoConfig {
         let ms = Span::from_millis;
-        RttEstimator::new(RtoConfig {
+        RtoConfig {
             min: ms(200),
             max: ms(120_000),
             initial: ms(1000),
             granularity: ms(1),
             rule: RtoRule::Linux,
             sample: RttSample::Oldest,
-        })
+        }
+    }
+
+    fn linux() -> RttEstimator {
+        RttEstimator::new(linux_config())
     }
 
     /// A sample for segments that end at `una`, with `nxt` the next new one.
@@ -456,6 +525,37 @@ mod tests {
         e.back_off();
         assert!((e.rto().as_secs_f64() - 4.0 * 0.275195313).abs() < 1e-7);
         assert_eq!(e.min(), ms(100));
+    }
+
+    /// RFC 6298's formulas by hand, with a window of ten segments: a round trip of 200 ms, which
+    /// ends with segment 10, then ACKs of 240 ms. Each counts in SRTT and RTTVAR; in the second
+    /// estimator the first of every ten: 200, 100 ms; 205, 85; 209.375, 72.5.
+    #[test]
+    fn one_sample_per_round_trip_keeps_a_longer_history() {
+        let ms = Span::from_millis;
+        let cfg = RtoConfig {
+            min: ms(0),
+            rule: RtoRule::Rounds,
+            sample: RttSample::Newest,
+            ..linux_config()
+        };
+        let mut e = RttEstimator::new(cfg);
+        update(&mut e, ms(200), ms(200), 0, 10);
+        for n in 10..30 {
+            update(&mut e, ms(240), ms(240), n, n + 10);
+        }
+        assert!(e.srtt() > ms(237) && e.rttvar() < ms(6), "{e:?}");
+        assert_eq!(e.rto(), Span::from_micros(209_375 + 4 * 72_500));
+        // Alone the samples of every ACK have forgotten the 200 ms.
+        let mut e = RttEstimator::new(RtoConfig {
+            rule: RtoRule::Rfc6298,
+            ..cfg
+        });
+        update(&mut e, ms(200), ms(200), 0, 10);
+        for n in 10..30 {
+            update(&mut e, ms(240), ms(240), n, n + 10);
+        }
+        assert!(e.rto() < ms(260), "{e:?}");
     }
 
     #[test]

@@ -129,6 +129,7 @@ impl History {
             rto_max: ns(cfg.rto.max),
             granularity: ns(cfg.rto.granularity),
             rto_initial: ns(cfg.rto.initial),
+            rto_rounds: cfg.rto.rule == flow::RtoRule::Rounds,
             max_ack_delay: ns(cfg.timers.max_ack_delay),
             departs: self.departs,
         };

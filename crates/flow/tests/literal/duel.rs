@@ -216,8 +216,8 @@ impl Duel<'_> {
         };
         same!("SND.UNA", s.una(), r.una());
         same!("SND.NXT", s.nxt(), r.nxt());
-        same!("SRTT", s.rtt().srtt().as_nanos(), r.rto().srtt);
-        same!("RTTVAR", s.rtt().rttvar().as_nanos(), r.rto().rttvar);
+        same!("SRTT", s.rtt().srtt().as_nanos(), r.rto().acks.srtt);
+        same!("RTTVAR", s.rtt().rttvar().as_nanos(), r.rto().acks.rttvar);
         same!("RTO", s.rtt().rto().as_nanos(), r.rto().rto());
         same!("undos", s.controller().undos, r.law().undos);
         same!("state", state, r.state());

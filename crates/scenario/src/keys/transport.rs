@@ -173,7 +173,7 @@ keys! {
                 ends.receiver.acks.hz = wheel.then_some(ends.sender.timers.hz);
             }
         ], "exact", "when a timer goes off";
-        rto_formula: word(RtoRule) [=> sender.rto.rule], "rfc6298",
+        rto_formula: word(RtoRule) [=> sender.rto.rule], "rounds",
             "how the retransmission timeout follows from the RTT samples";
         rtt_sample: word(RttSample) [=> sender.rto.sample], "newest",
             "which segment of an ACK gives the sample of SRTT";
@@ -265,6 +265,7 @@ words! {
 words! {
     RtoRule {
         Rfc6298 = "rfc6298", "SRTT + 4 RTTVAR, at least `min_rto`";
+        Rounds = "rounds", "the larger of that and of the same with one sample per round trip";
         Linux = "linux", "SRTT + the largest deviation of a window, that at least `min_rto`";
     }
 }

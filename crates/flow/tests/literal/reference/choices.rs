@@ -51,6 +51,8 @@ pub struct Choices {
     pub rto_max: Ns,
     pub granularity: Ns,
     pub rto_initial: Ns,
+    /// A second estimator, with one sample per round trip.
+    pub rto_rounds: bool,
     /// RFC 8985 section 7.2.
     pub max_ack_delay: Ns,
     pub departs: Departures,

@@ -53,7 +53,7 @@ impl NewReno {
             limited: 0,
             partial_seen: false,
             at_once: None,
-            rto: Rto::new(c.rto_min, c.rto_max, c.granularity, c.rto_initial),
+            rto: Rto::new(&c),
             rto_at: None,
             departs: c.departs,
         }
@@ -250,12 +250,12 @@ impl Literal for NewReno {
         let newly = self.una..ack.cum;
         let newest = newly
             .clone()
-            .map(|n| &self.segs[n as usize])
-            .max_by_key(|s| s.xmit)
+            .max_by_key(|n| (self.segs[*n as usize].xmit, *n))
             .expect("it advanced");
+        let (n, newest) = (newest, &self.segs[newest as usize]);
         // RFC 6298 section 3.
         if !newest.retransmitted || ack.echo.as_nanos() >= newest.xmit {
-            self.rto.sample(now - newest.xmit);
+            self.rto.sample(now - newest.xmit, n, self.max());
         }
         self.una = ack.cum;
         self.nxt = self.nxt.max(self.una);

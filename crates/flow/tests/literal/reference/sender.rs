@@ -148,7 +148,7 @@ impl Reference {
             probe: false,
             limited: 0,
             reduced_at: 0,
-            rto: Rto::new(c.rto_min, c.rto_max, c.granularity, c.rto_initial),
+            rto: Rto::new(&c),
             rto_at: None,
             sack: Sack::default(),
             rescued: Vec::new(),
@@ -377,7 +377,7 @@ impl Reference {
         self.pto_at = None;
         if self.c.tlp && quiet && self.una < self.nxt() {
             let flight = self.nxt() - self.una;
-            let pto = now + Tlp::pto(self.rto.srtt, flight, self.c.max_ack_delay);
+            let pto = now + Tlp::pto(self.rto.acks.srtt, flight, self.c.max_ack_delay);
             self.pto_at = Some(self.rto_at.map_or(pto, |rto| pto.min(rto)));
         }
     }
@@ -434,7 +434,7 @@ impl Reference {
             self.begin_dsack();
             // RFC 4015 step 0.
             let g = 2 * self.c.granularity;
-            self.previous = Some((self.rto.srtt + g, self.rto.rttvar));
+            self.previous = Some((self.rto.acks.srtt + g, self.rto.acks.rttvar));
         }
         // RFC 5682 step 1.
         self.frto = match self.c.frto && self.frto_point <= self.una {
@@ -510,15 +510,15 @@ impl Reference {
         self.rescued.clear();
 
         if let Some(r) = self.sample(now, &newly, echo) {
-            self.rto.sample(r);
             let newest = newly
                 .iter()
                 .max_by_key(|n| (self.segs[**n as usize].xmit, **n));
+            let newest = *newest.expect("it was sampled");
+            self.rto.sample(r, newest, self.nxt());
             if let Some((from, srtt, rttvar)) = self.adapt
-                && newest.is_some_and(|n| *n >= from)
+                && newest >= from
             {
-                self.rto.srtt = srtt.max(r);
-                self.rto.rttvar = rttvar.max(r / 2);
+                self.rto.adapt(r, srtt, rttvar);
                 self.adapt = None;
             }
             self.latest = r;
@@ -604,7 +604,7 @@ impl Reference {
         Standing {
             una: self.una,
             nxt: self.nxt(),
-            srtt: self.rto.srtt,
+            srtt: self.rto.acks.srtt,
             recovering: matches!(self.state, State::Recovery | State::Timeout),
             exiting,
             dsack,

@@ -50,3 +50,49 @@ fn a_loss_behind_a_deep_buffer_ends_in_no_timeout() {
         assert_eq!((t.timeouts, t.undone), (0, 0), "{stack} {t:?}");
     }
 }
+
+/// Behind a second of buffer, where the RTT grows by a packet's time per round trip: the least RTO
+/// is of no help. Returns cases, and those with a timeout.
+fn deeper(formula: &str) -> (u32, u32) {
+    let (mut cases, mut timeouts) = (0, 0);
+    for stack in [
+        "reno",
+        "cubic",
+        "htcp",
+        "bic",
+        "scalable",
+        "highspeed",
+        "hybla",
+    ] {
+        for (rate, rtt) in [
+            ("2Mbit/s", "80ms"),
+            ("5Mbit/s", "200ms"),
+            ("10Mbit/s", "400ms"),
+        ] {
+            for buffer in ["300 packets", "500 packets", "1000 packets"] {
+                let t = flow(
+                    DEEP,
+                    &[
+                        ("duration", "120s"),
+                        ("path.rate", rate),
+                        ("path.rtt", rtt),
+                        ("path.buffer", buffer),
+                        ("flow.main.stack", stack),
+                        ("flow.main.rto_formula", formula),
+                    ],
+                )
+                .totals;
+                cases += 1;
+                timeouts += u32::from(t.timeouts > 0);
+            }
+        }
+    }
+    (cases, timeouts)
+}
+
+/// A flow alone behind a drop-tail queue: what is lost is lost once, and no timeout is needed.
+#[test]
+fn a_sample_per_round_trip_remembers_what_the_buffer_does() {
+    assert_eq!(deeper("rounds"), (63, 0));
+    assert!(deeper("rfc6298").1 > 0, "the cases show nothing");
+}
