@@ -49,14 +49,16 @@ impl Directory {
         Ok(removed)
     }
 
-    /// Bytes that all unfinished files, here and in subdirectories, take on the disk.
+    /// Bytes that all unfinished files, here and in subdirectories, take on the disk or will take,
+    /// but for the file `own`, by device and inode.
     ///
     /// # Errors
     /// The directory itself cannot be read.
-    pub fn unfinished_bytes(&self) -> io::Result<u64> {
+    pub fn unfinished_bytes(&self, own: Option<(u64, u64)>) -> io::Result<u64> {
         let mut bytes = 0u64;
         self.each_unfinished(|place| {
-            bytes = bytes.saturating_add(place.part_bytes().unwrap_or(0));
+            let promised = place.promised(own).ok().flatten();
+            bytes = bytes.saturating_add(promised.unwrap_or(0));
         })?;
         Ok(bytes)
     }

@@ -173,17 +173,22 @@ impl Place {
         self.has(&self.named(PART))
     }
 
-    /// Bytes that the unfinished file takes on the disk.
+    /// Bytes that the unfinished file takes on the disk or will take: where the file system
+    /// reserves nothing, what its state says of its end. `None` if it is the file `own`, by device
+    /// and inode.
     ///
     /// # Errors
     /// As the system says.
-    pub(super) fn part_bytes(&self) -> io::Result<u64> {
+    pub(super) fn promised(&self, own: Option<(u64, u64)>) -> io::Result<Option<u64>> {
         let leaf = self.named(PART);
-        match fstatat(&self.dir, leaf.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW) {
-            Ok(stat) => Ok((stat.st_blocks.max(0) as u64).saturating_mul(512)),
-            Err(Errno::ENOENT) => Ok(0),
-            Err(e) => Err(e.into()),
-        }
+        let taken = match fstatat(&self.dir, leaf.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Ok(stat) if own == Some((stat.st_dev, stat.st_ino)) => return Ok(None),
+            Ok(stat) => (stat.st_blocks.max(0) as u64).saturating_mul(512),
+            Err(Errno::ENOENT) => 0,
+            Err(e) => return Err(e.into()),
+        };
+        let size = self.state().map_or(0, |state| state.source.size);
+        Ok(Some(taken.max(size)))
     }
 
     /// Bytes that the file system has left for this user.
@@ -199,8 +204,7 @@ impl Place {
 
     fn locked(&self, flags: OFlag) -> io::Result<File> {
         // The owner has to write it, and to go on with it.
-        let mode = self.mode | Mode::S_IRUSR | Mode::S_IWUSR;
-        let file = self.file_of(&self.named(PART), flags, mode)?;
+        let file = self.file_of(&self.named(PART), flags, self.mode | OWNER)?;
         match file.try_lock() {
             Ok(()) => Ok(file),
             Err(TryLockError::WouldBlock) => Err(ErrorKind::ResourceBusy.into()),
@@ -255,7 +259,7 @@ impl Place {
 
     /// What is made by it is the owner's alone.
     fn file(&self, leaf: &OsStr, flags: OFlag) -> io::Result<File> {
-        self.file_of(leaf, flags, Mode::S_IRUSR | Mode::S_IWUSR)
+        self.file_of(leaf, flags, OWNER)
     }
 
     fn file_of(&self, leaf: &OsStr, flags: OFlag, mode: Mode) -> io::Result<File> {
@@ -316,11 +320,19 @@ impl Place {
         if !self.is_named(&from, part)? {
             return Err(taken_away());
         }
-        fchmod(part, self.final_mode(part)?)?;
-        match overwrite {
-            true => renameat(&self.dir, from.as_os_str(), &self.dir, to)?,
-            false => self.rename_to_free(&from, to)?,
+        let (before, last) = (mode_of(part)?, self.final_mode(part)?);
+        // Under its final name it is never open to more users than it will be. Its owner can go on
+        // with it until then, whatever the source allows: a kill may come before the name does.
+        fchmod(part, last | OWNER)?;
+        let renamed = match overwrite {
+            true => renameat(&self.dir, from.as_os_str(), &self.dir, to).map_err(io::Error::from),
+            false => self.rename_to_free(&from, to),
+        };
+        if renamed.is_err() {
+            fchmod(part, before | OWNER)?;
         }
+        renamed?;
+        fchmod(part, last)?;
         // Somebody may have put another file there since.
         if !self.is_named(to, part)? {
             return Err(taken_away());
@@ -332,7 +344,6 @@ impl Place {
 
     /// Of the part, of its source, and of what it replaces, the permissions that all have.
     fn final_mode(&self, part: &File) -> io::Result<Mode> {
-        let now = Mode::from_bits_truncate(fstat(part)?.st_mode);
         let leaf = self.leaf.as_os_str();
         let replaced = match fstatat(&self.dir, leaf, AtFlags::AT_SYMLINK_NOFOLLOW) {
             Ok(stat)
@@ -344,7 +355,7 @@ impl Place {
             Ok(_) | Err(Errno::ENOENT) => Mode::all(),
             Err(e) => return Err(e.into()),
         };
-        Ok(now & self.mode & replaced)
+        Ok(mode_of(part)? & self.mode & replaced)
     }
 
     /// Renames where nothing is replaced.
@@ -391,6 +402,13 @@ impl Place {
         name.push(ending);
         name
     }
+}
+
+/// What the owner of an unfinished file needs.
+const OWNER: Mode = Mode::S_IRUSR.union(Mode::S_IWUSR);
+
+fn mode_of(file: &File) -> io::Result<Mode> {
+    Ok(Mode::from_bits_truncate(fstat(file)?.st_mode))
 }
 
 /// A state that is being written.
@@ -518,6 +536,26 @@ mod tests {
         assert_eq!(published(0o400, false), 0o400);
         fs::remove_file(&path).unwrap();
         assert_eq!(published(0o4755, false) & 0o7000, 0, "no set-user-ID");
+    }
+
+    /// Whatever the source allows its owner, what was not published can be gone on with.
+    #[test]
+    fn a_name_that_is_taken_leaves_the_unfinished_file_writable() {
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("x"), "old").unwrap();
+        let place = Place::local(&dir.path().join("x"))
+            .unwrap()
+            .with_mode(0o444);
+        let part = place.open_part().unwrap();
+        let before = mode(&dir.path().join("x.part"));
+        let error = place.publish(&part, false).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+        assert_eq!(mode(&dir.path().join("x.part")), before);
+        assert_eq!(before & 0o600, 0o600);
+        fs::remove_file(dir.path().join("x")).unwrap();
+        place.publish(&part, false).unwrap();
+        assert_eq!(mode(&dir.path().join("x")) & 0o700, 0o400);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The disk that unfinished files may take.
 
+use std::fs::File;
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::place::Directory;
@@ -25,7 +27,7 @@ impl Room {
     pub fn half(directory: Arc<Directory>) -> io::Result<Self> {
         let left = directory
             .free()?
-            .saturating_add(directory.unfinished_bytes()?);
+            .saturating_add(directory.unfinished_bytes(None)?);
         Ok(Self::new(directory, left / 2))
     }
 
@@ -38,21 +40,30 @@ impl Room {
         })))
     }
 
-    /// Takes `more` bytes by `take`, if there is room beside what all unfinished files take now.
+    /// Takes what the unfinished file `part` needs to become `size` bytes long, by `take`, if there
+    /// is room for that beside what all others take or will take.
     ///
     /// # Errors
     /// [`ErrorKind::QuotaExceeded`] if there is none; of `take`; the directory cannot be read.
-    pub(super) fn take(&self, more: u64, take: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    pub(super) fn take(
+        &self,
+        part: &File,
+        size: u64,
+        take: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<()> {
         let Some(shared) = &self.0 else {
             return take();
         };
+        let part = part.metadata()?;
         // Nothing is kept under the lock that a panic could leave half done.
         let _held = shared.taking.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = shared.directory.unfinished_bytes()?;
+        let others = shared
+            .directory
+            .unfinished_bytes(Some((part.dev(), part.ino())))?;
         let most = shared.most;
-        if taken.saturating_add(more) > most {
+        if others.saturating_add(size) > most {
             let what = format!(
-                "partial files take {taken} bytes, and {more} more exceed the server's limit of \
+                "other partial files take {others} bytes, and {size} exceed the server's limit of \
                  {most} (--max-partial)"
             );
             return Err(io::Error::new(ErrorKind::QuotaExceeded, what));
@@ -89,7 +100,32 @@ mod tests {
         // Resumed, it takes nothing more.
         drop(first);
         drop(open("a", 2 << 20).unwrap());
-        std::fs::remove_file(dir.path().join("a.part")).unwrap();
+        for left in ["a.part", "a.part.state"] {
+            std::fs::remove_file(dir.path().join(left)).unwrap();
+        }
         open("b", 2 << 20).unwrap();
+    }
+
+    /// A file system that refuses to reserve: the unfinished file has no blocks yet.
+    #[test]
+    fn what_is_promised_counts_where_nothing_is_reserved() {
+        let dir = tempfile::tempdir().unwrap();
+        let directory = Arc::new(Directory::open(dir.path()).unwrap());
+        let room = Room::new(directory, 3 << 20);
+        let source = Identity {
+            size: 2 << 20,
+            changed: 1,
+        };
+        let open = |name: &str| {
+            let place = Arc::new(Place::local(&dir.path().join(name)).unwrap());
+            Part::open(place, source, &room, &Cancel::default())
+        };
+        drop(open("a").unwrap());
+        let sparse = std::fs::File::create(dir.path().join("a.part")).unwrap();
+        assert_eq!(sparse.metadata().unwrap().blocks(), 0);
+        let error = open("b").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::QuotaExceeded, "{error}");
+        // Itself it does not stand in its own way.
+        open("a").unwrap();
     }
 }

@@ -176,7 +176,7 @@ impl Part {
         if more > self.place.free()? {
             return Err(ErrorKind::StorageFull.into());
         }
-        self.room.take(more, || {
+        self.room.take(&self.file, self.source.size, || {
             match fallocate(&*self.file, FallocateFlags::FALLOC_FL_KEEP_SIZE, 0, size) {
                 Ok(()) | Err(Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EINTR) => Ok(()),
                 Err(e) => Err(e.into()),
