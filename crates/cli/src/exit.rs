@@ -155,6 +155,7 @@ mod tests {
             done: 1,
             total: 2,
             kept: true,
+            result: None,
         };
         let other = StoreError::OtherResult {
             dir: "out".into(),

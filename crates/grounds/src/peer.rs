@@ -55,7 +55,7 @@ impl<'a> Peer<'a> {
         self.way.fit(spec);
     }
 
-    /// What is known of the data of the last run.
+    /// What is known of the data of the last run; nothing if it was cut short.
     pub fn proofs(&self) -> Vec<Proof> {
         self.proofs
             .lock()
@@ -134,19 +134,22 @@ impl<'a> Peer<'a> {
         if let (Some(recording), Some(path)) = (recording, &self.trace) {
             self.note_trace(path, recording.finish())?;
         }
-        if !matches!(done.why, EndReason::Over | EndReason::Stopped) {
+        if done.cut.is_none() && !matches!(done.why, EndReason::Over | EndReason::Stopped) {
             let ended = done.near.ended.saturating_since(Time::ZERO);
             let (lasted, why) = (ended.as_secs_f64(), done.why.text());
             self.note(format!("server: the run lasted {lasted:.1} s only: {why}"));
         }
-        if self.verify {
+        // What is on its way cannot be told from what is lost.
+        if self.verify && done.cut.is_none() {
             let proofs = copy::tallies(&carried, &spec, &mut |q| {
                 client.ask(q, self.interrupt).map_err(|e| e.to_string())
             });
             let proofs = proofs.map_err(|e| SessionError::Far(e.to_string()))?;
             *self.proofs.lock().unwrap_or_else(PoisonError::into_inner) = proofs;
         }
-        client.close();
+        if done.far.is_some() {
+            client.close();
+        }
         let outcome = outcome(&spec, done)?;
         outcome
             .flows
@@ -171,9 +174,8 @@ fn none_arrived(flow: &FlowOutcome) -> Option<String> {
 
 /// The result of both sides; a run that ended when it was done lasted only so long.
 fn outcome(spec: &RunSpec, done: Done) -> Result<Outcome, SessionError> {
-    let ended = done.near.ended;
+    let lasted = done.near.ended.saturating_since(Time::ZERO);
     let mut outcome = done.merge(spec)?;
-    let lasted = ended.saturating_since(Time::ZERO);
     outcome.duration = outcome.duration.min(lasted.max(spec.interval));
     Ok(outcome)
 }
@@ -218,7 +220,7 @@ impl Ground for Peer<'_> {
         crate::no_kernel(spec)?;
         self.run_one(spec).map_err(|error| {
             match self.interrupt.load(Ordering::Relaxed) {
-                // Whatever it broke first.
+                // Whatever it broke first: nothing was measured.
                 true => GroundError::Interrupted,
                 false => error.into(),
             }

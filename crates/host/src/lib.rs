@@ -7,6 +7,7 @@
 //! and virtual time, and hosts both ends of every flow; a UDP endpoint is one with a socket, and
 //! hosts one end.
 
+mod alone;
 mod capture;
 mod host;
 mod outcome;
@@ -16,6 +17,7 @@ mod sender;
 mod traffic;
 mod wake;
 
+pub use alone::{ends_at, other_half};
 pub use capture::Capture;
 pub use host::{FlowId, Host, Network};
 pub use outcome::{Losses, PathReport, merge, outcome};

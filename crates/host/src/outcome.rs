@@ -216,6 +216,7 @@ pub fn outcome(spec: &RunSpec, hosts: HostOutcome, path: PathReport) -> Result<O
                 .saturating_add(hosts.counts.local_stalls),
             ..fidelity
         }),
+        partial: None,
     })
 }
 

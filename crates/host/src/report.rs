@@ -45,6 +45,10 @@ pub struct SenderReport {
     pub started: Time,
     /// When the last segment of a finite transfer was acknowledged.
     pub completed: Option<Time>,
+    /// Segments delivered, as far as the sender knows. It stays at its host: where there is a
+    /// receiver, that one counts.
+    #[serde(skip)]
+    pub acked: u64,
 }
 
 /// A flow at its receiver.

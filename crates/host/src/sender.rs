@@ -401,6 +401,7 @@ impl<O> FlowSender<O> {
             flow: self.flow,
             totals,
             offered: self.offered,
+            acked: self.sender.delivered(),
             record: recorder.finish(end, &self.sender),
             started: self.started,
             completed: self.completed,

@@ -48,6 +48,7 @@ pub fn measure(
         simulated_s: outcome.duration.as_secs_f64(),
         delivered_packets: outcome.delivered_packets,
         fidelity: Fidelity::of(outcome).map(Box::new),
+        partial: outcome.partial.clone(),
     }
 }
 

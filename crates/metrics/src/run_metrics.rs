@@ -28,6 +28,9 @@ pub struct RunMetrics {
     /// How true a real path was; absent where time is virtual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fidelity: Option<Box<Fidelity>>,
+    /// Why the run ended before its time, and what is missing of it; absent of a whole one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<String>,
 }
 
 /// Metrics of one flow.

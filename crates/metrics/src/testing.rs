@@ -71,6 +71,7 @@ pub fn outcome(
         events: 0,
         delivered_packets: 0,
         fidelity: None,
+        partial: None,
     }
 }
 

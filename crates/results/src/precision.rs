@@ -137,6 +137,7 @@ mod tests {
             metrics: CaseMetrics::default(),
             precision: None,
             fidelity: None,
+            partial: None,
             simulated_s: 1.0,
             delivered_packets: 1,
             wall_s: None,

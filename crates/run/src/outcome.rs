@@ -33,6 +33,8 @@ pub struct Outcome {
     pub delivered_packets: u64,
     /// How true a real path was to its specification; `None` in the simulator, which is exact.
     pub fidelity: Option<Fidelity>,
+    /// Why it ended before its time, and what is missing of it; `None` of a whole run.
+    pub partial: Option<String>,
 }
 
 impl Outcome {

@@ -134,7 +134,7 @@ Exit codes:
   2    the command line or the scenario is wrong
   3    the environment lacks something
   4    a fault of fullpipe itself
-  130  interrupted; finished runs are kept
+  130  interrupted; what was measured is printed and kept
 
 Environment:
   NO_COLOR  no colour on stderr when set and not empty";

@@ -120,7 +120,7 @@ the chosen format, progress and remarks go to stderr. Without `--out` nothing is
 With it the directory holds manifest.json, runs.parquet, series/ (time series), figures/ (congestion \
 window over time, SVG and PNG, one per case and an overview), and captures/ if `--pcap` or `--qlog` \
 ask for them, which is meant for short runs. Several scenarios, and those of a study, get a \
-subdirectory each. An interrupted run (Ctrl-C) keeps what is finished, and `--resume` continues it. \
+subdirectory each. An interrupted run (Ctrl-C) prints and keeps what is finished, and `--resume` continues it. \
 The exit code is 1 when an expectation of the scenario failed.";
 
 const RUN_EXAMPLES: &str = "\

@@ -9,7 +9,7 @@ use fullpipe_report::figure::{self, Written};
 use fullpipe_report::page;
 use fullpipe_results::capture::Captures;
 use fullpipe_results::result::RunResult;
-use fullpipe_results::run::{Options, Ran, run_on};
+use fullpipe_results::run::{Options, Ran, RunError, run_on};
 use fullpipe_results::store::ResultDir;
 use fullpipe_run::Ground;
 use fullpipe_scenario::{Diagnostics, Loaded, Overrides, Scenario, Study};
@@ -35,8 +35,20 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
     let directories = directories(args, &scenarios, &studies)?;
     listen_for_interrupts()?;
     let mut results = Vec::new();
+    let mut stopped = None;
     for (scenario, out) in scenarios.iter().zip(&directories) {
-        let (ran, remarks) = one(args, scenario, &*ground, out.as_deref())?;
+        let (ran, remarks) = match one(args, scenario, &*ground, out.as_deref()) {
+            Ok(done) => done,
+            Err(Stopped(failure, None)) => {
+                // What earlier scenarios came to is on stdout already, or follows.
+                stopped = Some(failure);
+                break;
+            }
+            Err(Stopped(failure, Some(ran))) => {
+                stopped = Some(failure);
+                (*ran, Vec::new())
+            }
+        };
         match args.format {
             Format::Table => output::data(&headed_table(scenario, &ran.result))?,
             Format::Ndjson => output::data(&view::ndjson(&ran.result))?,
@@ -47,8 +59,12 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
             remarks.iter().for_each(|line| output::say(line));
         }
         results.push(ran.result);
+        if stopped.is_some() {
+            break;
+        }
     }
     if let Some(out) = args.out.as_deref()
+        && stopped.is_none()
         && directories.iter().flatten().any(|d| d != out)
     {
         let line = commands::report::of_all(out, &together(&scenarios, &studies))?;
@@ -57,10 +73,17 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
         }
     }
     match (args.format, results.as_slice()) {
+        (Format::Json | Format::Csv, []) => {}
         (Format::Json, [one]) => output::data(&one.to_json())?,
         (Format::Json, all) => output::data(&array(all))?,
         (Format::Csv, all) => output::data(&view::csv(all))?,
         (Format::Table | Format::Ndjson, _) => {}
+    }
+    if let Some(failure) = stopped {
+        return Err(failure);
+    }
+    if let Some(failure) = results.iter().find_map(cut_short) {
+        return Err(failure);
     }
     if results.iter().all(RunResult::passed) {
         return Ok(Exit::Ok);
@@ -146,13 +169,55 @@ fn directories(
     Ok(scenarios.iter().map(|s| Some(out.join(&s.name))).collect())
 }
 
+/// Why a scenario has no whole result, and what it has all the same.
+struct Stopped(Failure, Option<Box<Ran>>);
+
+impl<T: Into<Failure>> From<T> for Stopped {
+    fn from(error: T) -> Self {
+        Self(error.into(), None)
+    }
+}
+
+/// The finished runs of a scenario that was stopped.
+fn stopped(error: RunError) -> Stopped {
+    let mut finished = None;
+    if let RunError::Interrupted { result, done, .. } = &error
+        && let Some(result) = result.clone()
+        && !result.cases.is_empty()
+    {
+        finished = Some(Box::new(Ran {
+            result: *result,
+            made: *done,
+            reused: 0,
+        }));
+    }
+    let by_user = INTERRUPT.load(Ordering::Relaxed);
+    let cut = matches!(error, RunError::Interrupted { .. });
+    let mut failure = Failure::from(error);
+    if cut && !by_user {
+        // The other side is gone.
+        failure.exit = Exit::Environment;
+    }
+    Stopped(failure, finished)
+}
+
+/// How a command ends whose result is partial; it has been printed.
+pub fn cut_short(result: &RunResult) -> Option<Failure> {
+    let why = result.partial()?;
+    let exit = match INTERRUPT.load(Ordering::Relaxed) {
+        true => Exit::Interrupted,
+        false => Exit::Environment,
+    };
+    Some(Failure::new(exit, format!("the result is partial: {why}")))
+}
+
 /// Runs one scenario, and says how fast and where the results are.
 fn one(
     args: &Run,
     scenario: &Scenario,
     ground: &dyn Ground,
     out: Option<&Path>,
-) -> Result<(Ran, Vec<String>), Failure> {
+) -> Result<(Ran, Vec<String>), Stopped> {
     if ground.in_real_time() && !args.quiet {
         output::say(&real_time(scenario, ground));
     }
@@ -174,7 +239,7 @@ fn one(
     };
     let ran = run_on(scenario, &options, ground);
     let took = progress.finish();
-    let ran = ran?;
+    let ran = ran.map_err(stopped)?;
     if !args.quiet {
         let notes = ground.notes();
         notes.iter().for_each(|note| output::warning(note));

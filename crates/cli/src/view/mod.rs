@@ -79,7 +79,9 @@ fn params_of(cases: &[CaseResult]) -> Vec<Vec<(String, String)>> {
 fn spread(result: &RunResult) -> String {
     let seeds = || result.cases.iter().map(|c| c.seeds.len());
     let (few, many) = (seeds().min().unwrap_or(0), seeds().max().unwrap_or(0));
-    let mut out = match (few, many) {
+    let partial = result.partial();
+    let mut out = partial.map_or(String::new(), |why| format!("PARTIAL: {why}\n"));
+    out += &match (few, many) {
         (_, 0 | 1) => "1 seed: the spread between seeds is unknown\n".to_owned(),
         (a, b) if a == b => {
             format!("mean ± half width of its 95 % interval, over {a} seeds{SAME}\n")

@@ -20,6 +20,7 @@ pub fn csv(results: &[RunResult]) -> String {
         flow_metrics.extend(names_of(Scope::Traffic).filter(|n| find(Scope::Flow, n).is_none()));
     }
     let case_metrics: Vec<&str> = names_of(Scope::Case).collect();
+    let partial = cases().any(|c| c.partial.is_some());
     let mut head: Vec<String> = ["scenario", "ground", "case"].map(str::to_owned).to_vec();
     head.extend(keys.iter().map(|k| (*k).to_owned()));
     head.extend(["seeds", "flow", "kind", "stack"].map(str::to_owned));
@@ -28,6 +29,9 @@ pub fn csv(results: &[RunResult]) -> String {
         if several {
             head.extend([format!("{metric}_ci95_low"), format!("{metric}_ci95_high")]);
         }
+    }
+    if partial {
+        head.push("partial".to_owned());
     }
     let mut out = csv_line(&head);
     for result in results {
@@ -54,6 +58,9 @@ pub fn csv(results: &[RunResult]) -> String {
                 }
                 for metric in &case_metrics {
                     push_estimate(&mut row, case.metrics.0.get(*metric), several);
+                }
+                if partial {
+                    row.push(case.partial.clone().unwrap_or_default());
                 }
                 out += &csv_line(&row);
             }

@@ -45,6 +45,7 @@ pub(super) fn case(
         metrics: CaseMetrics::default(),
         precision: None,
         fidelity: None,
+        partial: None,
         simulated_s: 60.0,
         delivered_packets: 1,
         wall_s: None,

@@ -62,6 +62,7 @@ pub fn outcome(spec: &RunSpec, traffic: &Traffic, bytes: &[u8]) -> Result<Outcom
         events,
         delivered_packets,
         fidelity: None,
+        partial: None,
     })
 }
 

@@ -39,6 +39,7 @@ fn run(flows: Vec<FlowMetrics>, mice: &[(f64, f64)]) -> RunMetrics {
         simulated_s: 1.0,
         delivered_packets: 1,
         fidelity: None,
+        partial: None,
     }
 }
 

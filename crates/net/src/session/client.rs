@@ -8,12 +8,12 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fullpipe_host::HostOutcome;
+use fullpipe_host::{HostOutcome, ends_at};
 use fullpipe_run::{Outcome, RunSpec};
 use fullpipe_units::{Span, Time};
 
 use super::client_session::{ClientSession, Ended};
-use super::control::{Grant, shown};
+use super::control::{EndReason, Grant, shown};
 use super::control_port::{ControlChannel, ControlPort, Early, Traffic};
 use super::exchange::{CONTROL_BYTES, exchange, open, send};
 use super::request::{Options, Request};
@@ -27,7 +27,7 @@ use crate::headers;
 use crate::io::{Clock, IoConfig, Socket, Stop, pin};
 
 pub use super::failure::SessionError;
-pub use super::report::{Done, Report};
+pub use super::report::{Cut, Done, Report};
 
 /// A server to run with.
 #[derive(Clone, Debug)]
@@ -53,6 +53,9 @@ impl Peer {
 
 /// How long a server may take to answer what it can answer at once.
 pub const ANSWER: Span = Span::from_secs(15);
+
+/// How long a client that was interrupted waits for the server's half of the result.
+const PARTING: Span = Span::from_secs(3);
 
 /// How long a request may take, which has up to 256 KiB and may cross a slow link.
 pub const REQUEST: Span = Span::from_secs(60);
@@ -169,7 +172,8 @@ impl Client {
         });
     }
 
-    /// Runs this side of `spec`, which is the request's, while the server runs the other.
+    /// Runs this side of `spec`, which is the request's, while the server runs the other. A run
+    /// that is interrupted, or whose server vanishes, has a result: what was measured until then.
     ///
     /// # Errors
     /// [`SessionError`].
@@ -185,18 +189,54 @@ impl Client {
             (session.progress().is_some() || session.ended().is_some()).then_some(())
         };
         self.converse((ANSWER, "start"), interrupt, begun)?;
-        let near = self.run_near(spec, options, hooks, interrupt)?;
-        self.session.stop(self.clock.now());
-        let ended = self.converse((ANSWER, "stop"), interrupt, |session| session.ended())?;
-        let report = self.fetch(&ended, interrupt)?;
-        if let Some(error) = report.error {
-            return Err(SessionError::Far(shown(&error)));
+        let (mut near, cut) = self.run_near(spec, options, hooks, interrupt)?;
+        let reported = match cut {
+            Some(Cut::Vanished) => Err(SessionError::Vanished),
+            Some(_) => self.far_half((PARTING, PARTING), &AtomicBool::new(false)),
+            None => self.far_half((ANSWER, FETCHING), interrupt),
+        };
+        let (why, far, cut) = match reported {
+            Ok((why, far)) => {
+                let theirs = matches!(why, EndReason::ShuttingDown | EndReason::Vanished);
+                let theirs = theirs.then_some(Cut::Server(why));
+                (why, Some(far), cut.or(theirs))
+            }
+            Err(error) if error.is_loss() => {
+                let cut = cut.unwrap_or(match error {
+                    SessionError::Interrupted => Cut::Interrupted,
+                    _ => Cut::Unfetched,
+                });
+                (EndReason::Stopped, None, Some(cut))
+            }
+            Err(error) => return Err(error),
+        };
+        if cut == Some(Cut::Vanished) {
+            // Until it was noticed nothing came any more, which says nothing about the path.
+            let silent = self.clock.now().saturating_since(self.session.last_heard());
+            let heard = Time::ZERO + near.ended.saturating_since(Time::ZERO + silent);
+            near.ended = ends_at(spec, &near, heard);
         }
         Ok(Done {
             near,
-            far: report.outcome,
-            why: ended.why,
+            far,
+            why,
+            cut,
         })
+    }
+
+    /// Ends the run at the server, and fetches its half of the result.
+    fn far_half(
+        &mut self,
+        (stop, fetch): (Span, Span),
+        interrupt: &AtomicBool,
+    ) -> Result<(EndReason, HostOutcome), SessionError> {
+        self.session.stop(self.clock.now());
+        let ended = self.converse((stop, "stop"), interrupt, |session| session.ended())?;
+        let report = self.fetch(&ended, fetch, interrupt)?;
+        match report.error {
+            Some(error) => Err(SessionError::Far(shown(&error))),
+            None => Ok((ended.why, report.outcome)),
+        }
     }
 
     /// Says start, and is never heard of again: for tests of servers.
@@ -216,7 +256,7 @@ impl Client {
         options: &ground::Options,
         hooks: Hooks<'_>,
         interrupt: &AtomicBool,
-    ) -> Result<HostOutcome, SessionError> {
+    ) -> Result<(HostOutcome, Option<Cut>), SessionError> {
         let plan = Plan {
             spec: Arc::clone(spec),
             side: Side::Near,
@@ -254,21 +294,24 @@ impl Client {
         };
         self.port.restart(options.wait, self.clock, &self.stop)?;
         let now = self.clock.now();
-        if outcome.is_err() || interrupt.load(Ordering::Relaxed) {
-            return match outcome {
-                Err(error) => Err(error.into()),
-                Ok(_) => Err(SessionError::Interrupted),
-            };
-        }
-        if self.session.ended().is_none() && self.session.is_silent(now) {
-            return Err(SessionError::Vanished);
-        }
-        Ok(outcome?)
+        let gone = self.session.ended().is_none() && self.session.is_silent(now);
+        let cut = match gone {
+            true => Some(Cut::Vanished),
+            false => interrupt
+                .load(Ordering::Relaxed)
+                .then_some(Cut::Interrupted),
+        };
+        Ok((outcome?, cut))
     }
 
-    fn fetch(&mut self, ended: &Ended, interrupt: &AtomicBool) -> Result<Report, SessionError> {
+    fn fetch(
+        &mut self,
+        ended: &Ended,
+        patience: Span,
+        interrupt: &AtomicBool,
+    ) -> Result<Report, SessionError> {
         self.session.fetch(self.clock.now(), ended)?;
-        let wait = (FETCHING, "the question for its result");
+        let wait = (patience, "the question for its result");
         let bytes = self.converse(wait, interrupt, ClientSession::result)??;
         postcard::from_bytes(&bytes).map_err(|e| SessionError::Misfit(e.to_string()))
     }

@@ -136,6 +136,11 @@ impl ClientSession {
         now.saturating_since(self.last_received) > SILENCE
     }
 
+    /// When anything was last heard of the server.
+    pub fn last_heard(&self) -> Time {
+        self.last_received
+    }
+
     /// Says start until that is answered.
     pub fn start(&mut self, now: Time) {
         self.turn_to(now, Want::Start);

@@ -69,6 +69,15 @@ pub enum SessionError {
 }
 
 impl SessionError {
+    /// The server, or the way to it, is gone, or nobody waits for it any more: what this side has
+    /// measured is still good.
+    pub(super) fn is_loss(&self) -> bool {
+        matches!(
+            self,
+            Self::Vanished | Self::Stuck(..) | Self::Result(_) | Self::Io(_) | Self::Interrupted
+        )
+    }
+
     /// The remedy, in one sentence, if there is one.
     pub fn hint(&self) -> Option<&'static str> {
         use super::message::Reason;

@@ -1,6 +1,6 @@
 //! What a run with a server leaves behind: its side, and both.
 
-use fullpipe_host::{HostOutcome, PathReport, merge};
+use fullpipe_host::{HostOutcome, PathReport, merge, other_half};
 use fullpipe_run::{Outcome, RunSpec};
 use serde::{Deserialize, Serialize};
 
@@ -31,10 +31,37 @@ impl Report {
 pub struct Done {
     /// Outcome of the client's host.
     pub near: HostOutcome,
-    /// The other.
-    pub far: HostOutcome,
+    /// The other; `None`: the server was gone before it reported.
+    pub far: Option<HostOutcome>,
     /// The server's reason for ending the run.
     pub why: EndReason,
+    /// Why it ended before its time, if it did.
+    pub cut: Option<Cut>,
+}
+
+/// Why a run ended before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// Interrupted here.
+    Interrupted,
+    /// The server was not heard of any more.
+    Vanished,
+    /// The server ended it.
+    Server(EndReason),
+    /// The run was over, but its server gone before all of its result was here.
+    Unfetched,
+}
+
+impl Cut {
+    /// For people.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Interrupted => "interrupted",
+            Self::Vanished => "the server has not been heard of for 10 seconds",
+            Self::Server(why) => why.text(),
+            Self::Unfetched => "the server was gone before its result was here",
+        }
+    }
 }
 
 impl Done {
@@ -43,7 +70,19 @@ impl Done {
     /// # Errors
     /// [`SessionError::Misfit`].
     pub fn merge(self, spec: &RunSpec) -> Result<Outcome, SessionError> {
-        merge(spec, self.near, self.far, PathReport::default())
-            .map_err(|what| SessionError::Misfit(shown(&what)))
+        let (mut near, mut partial) = (self.near, self.cut.map(|cut| cut.text().to_owned()));
+        let far = match self.far {
+            Some(far) => far,
+            None => {
+                partial = Some(format!("{}; {ALONE}", partial.unwrap_or_default()));
+                other_half(spec, &mut near)
+            }
+        };
+        let outcome = merge(spec, near, far, PathReport::default())
+            .map_err(|what| SessionError::Misfit(shown(&what)))?;
+        Ok(Outcome { partial, ..outcome })
     }
 }
+
+/// What a result lacks whose server is gone.
+const ALONE: &str = "the server's half is missing: deliveries are those that were acknowledged";

@@ -571,6 +571,7 @@ fn results(far: impl FnOnce(&mut HostOutcome)) -> Result<(), String> {
         record: Default::default(),
         started: Time::ZERO,
         completed: None,
+        acked: 0,
     };
     let receiver = |flow| ReceiverReport {
         flow,

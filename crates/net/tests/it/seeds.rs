@@ -72,6 +72,7 @@ fn report() -> Vec<u8> {
             record: Default::default(),
             started: Time::ZERO,
             completed: Some(Time::from_nanos(5_000_000)),
+            acked: 0,
         }],
         receivers: vec![ReceiverReport {
             flow: 0,

@@ -229,7 +229,8 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
 
 /// What is to be said before the means are believed.
 fn remarks(result: &RunResult) -> Option<String> {
-    let all: Vec<String> = [result.unsure(), result.repeated()]
+    let partial = result.partial().map(|why| format!("PARTIAL: {why}"));
+    let all: Vec<String> = [partial, result.unsure(), result.repeated()]
         .into_iter()
         .flatten()
         .collect();

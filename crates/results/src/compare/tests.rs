@@ -37,6 +37,7 @@ fn case(mtu: i64, goodput: &[f64]) -> CaseResult {
         metrics: CaseMetrics(of("jain", estimate(&[1.0]))),
         precision: None,
         fidelity: None,
+        partial: None,
         simulated_s: 1.0,
         delivered_packets: 1,
         wall_s: None,

@@ -39,6 +39,10 @@ pub struct CaseResult {
     /// where time is virtual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fidelity: Option<Fidelity>,
+    /// Why a run of the case ended before its time, and what is missing of it: the numbers are what
+    /// was measured until then. Absent where all runs are whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<String>,
     /// Virtual time of one run, seconds.
     pub simulated_s: f64,
     /// Data packets that reached a receiver, all seeds together.
@@ -172,6 +176,7 @@ impl CaseResult {
             metrics: CaseMetrics(over(&|m| Some(&m.metrics))),
             precision: None,
             fidelity: Fidelity::worst(runs.iter().filter_map(|r| r.metrics.fidelity.as_deref())),
+            partial: runs.iter().find_map(|r| r.metrics.partial.clone()),
             simulated_s: first.map_or(0.0, |m| m.simulated_s),
             delivered_packets: runs.iter().map(|r| r.metrics.delivered_packets).sum(),
             wall_s: None,

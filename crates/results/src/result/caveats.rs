@@ -62,6 +62,21 @@ impl RunResult {
         Some(text)
     }
 
+    /// What is to be said about runs that ended before their time; `None` if there is none.
+    pub fn partial(&self) -> Option<String> {
+        let cut = self.judged(|c| c.partial.as_ref());
+        let (case, why) = cut.first()?;
+        let cases = match self.cases.len() {
+            1 => String::new(),
+            all => format!("{} of {all} cases: ", cut.len()),
+        };
+        let lasted = (case.simulated_s * 10.0).round() / 10.0;
+        Some(format!(
+            "{cases}measured for {lasted} s{}: {why}",
+            which(case)
+        ))
+    }
+
     /// What is to be said about cases whose path or hosts were not what they claim: how many, who
     /// was late and by how much, and what to do about it; `None` if there is none.
     pub fn untrue(&self) -> Option<String> {

@@ -122,7 +122,12 @@ impl<'a> Bench<'a> {
         for unit in units {
             let Some(done) = done.get(&(unit.case, unit.seed)) else {
                 let done = before + made;
-                return Err(RunError::Interrupted { done, total, kept });
+                return Err(RunError::Interrupted {
+                    done,
+                    total,
+                    kept,
+                    result: None,
+                });
             };
             self.runs.insert(unit.key, done.run.metrics.clone());
         }

@@ -3,6 +3,7 @@
 use fullpipe_units::Span;
 
 use crate::capture;
+use crate::result::RunResult;
 use crate::store::StoreError;
 
 /// Why there is no result.
@@ -21,6 +22,8 @@ pub enum RunError {
         total: usize,
         /// They are kept in the result directory.
         kept: bool,
+        /// What they come to: the cases that have runs, and no expectations.
+        result: Option<Box<RunResult>>,
     },
     /// A bug in the program.
     #[error("internal error in {} with seed {seed}: {what}", which(*case, params))]

@@ -23,6 +23,7 @@ use crate::capture::Captures;
 use crate::precision::{self, Judgement};
 use crate::result::RunResult;
 use crate::store::{Store, Unit, plan};
+use fullpipe_metrics::SeedRun;
 use fullpipe_run::Ground;
 use fullpipe_scenario::Scenario;
 use seeds::{by_case, chosen, grow};
@@ -150,6 +151,7 @@ pub fn run_on(
                 done: done.len(),
                 total: units.len(),
                 kept: store.is_some(),
+                result: Some(Box::new(so_far(scenario, ground, &done))),
             });
         }
         let runs = by_case(scenario, &done);
@@ -169,10 +171,7 @@ pub fn run_on(
             store.extend(&units)?;
         }
     };
-    // In the order of cases, and in each of its seeds: what was drawn later comes later.
-    for case in &mut runs {
-        case.sort_by_key(|r| seeds.iter().position(|s| *s == r.seed));
-    }
+    in_order(&mut runs, &seeds);
     let (mut files, mut timings) = (Vec::new(), Vec::new());
     for unit in &units {
         if let Some(done) = done.remove(&(unit.case, unit.seed)) {
@@ -200,4 +199,22 @@ pub fn run_on(
         made,
         reused,
     })
+}
+
+/// In each case the order of its seeds: what was drawn later comes later.
+fn in_order(runs: &mut [Vec<SeedRun>], seeds: &[u64]) {
+    for case in runs {
+        case.sort_by_key(|r| seeds.iter().position(|s| *s == r.seed));
+    }
+}
+
+/// The result of the runs that are there. Expectations are about all of them: none is judged.
+fn so_far(scenario: &Scenario, ground: &dyn Ground, done: &BTreeMap<CaseSeed, Done>) -> RunResult {
+    let mut runs = by_case(scenario, done);
+    in_order(&mut runs, &scenario.seeds);
+    let mut result = RunResult::new(scenario, ground.name(), &runs);
+    result.kernel = ground.kernel();
+    result.expectations.clear();
+    result.cases.retain(|case| !case.seeds.is_empty());
+    result
 }

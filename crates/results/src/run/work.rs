@@ -81,7 +81,14 @@ impl Work<'_> {
                     }
                     let unit = &self.units[i];
                     match self.one(unit, &finished) {
-                        Ok(done) => done.map(|done| ((unit.case, unit.seed), done)),
+                        Ok(done) => done
+                            .inspect(|done| {
+                                // Its far side is gone: it would be missed again.
+                                if done.run.metrics.partial.is_some() {
+                                    stop.store(true, Ordering::Relaxed);
+                                }
+                            })
+                            .map(|done| ((unit.case, unit.seed), done)),
                         Err(error) => {
                             stop.store(true, Ordering::Relaxed);
                             let mut first = failed.lock().expect("nothing panics with it");
@@ -243,6 +250,8 @@ pub(super) fn take_over(
     let mut reused = 0;
     for unit in units {
         match store.finished(unit)? {
+            // It is made again, whole.
+            Finished::Yes(_, run) if run.metrics.partial.is_some() => {}
             Finished::Yes(files, run) => {
                 let taken = Done {
                     run,

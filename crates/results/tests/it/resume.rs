@@ -246,7 +246,8 @@ fn an_interrupt_keeps_what_is_finished() {
             RunError::Interrupted {
                 done: 3,
                 total: 8,
-                kept: true
+                kept: true,
+                ..
             }
         ),
         "{error}"

@@ -11,7 +11,7 @@ use fullpipe_net::content::copy::{Ask, Copy, CopyError, put};
 use fullpipe_net::content::{Answer, Carried, Content, Question};
 use fullpipe_net::endpoint::Hooks;
 use fullpipe_net::live::Live;
-use fullpipe_net::session::client::{Client, SessionError};
+use fullpipe_net::session::client::{Client, Cut, SessionError};
 use fullpipe_net::session::control::EndReason;
 use fullpipe_run::RunSpec;
 use serde_json::json;
@@ -170,11 +170,17 @@ fn run(
         done.store(true, Ordering::Release);
         ran
     })?;
+    match ran.cut {
+        Some(Cut::Interrupted) => return Err(SessionError::Interrupted.into()),
+        Some(Cut::Vanished | Cut::Unfetched) => return Err(SessionError::Vanished.into()),
+        Some(Cut::Server(_)) | None => {}
+    }
     match ran.why {
         EndReason::Stopped | EndReason::Over => {}
         why => return Err(Broken::Ended(why)),
     }
-    let senders = ran.near.senders.iter().chain(&ran.far.senders);
+    let far = ran.far.iter().flat_map(|far| &far.senders);
+    let senders = ran.near.senders.iter().chain(far);
     Ok(senders.map(|s| s.totals.retransmits).sum())
 }
 

@@ -90,9 +90,10 @@ fn watched(
 fn alone(error: RunError) -> Failure {
     match error {
         RunError::Unable { what, hint, .. } => Failure::new(Exit::Usage, what).hint(hint),
-        RunError::Interrupted { .. } => {
-            Failure::new(Exit::Interrupted, "interrupted: the test has no result")
-        }
+        RunError::Interrupted { .. } => Failure::new(
+            Exit::Interrupted,
+            "interrupted before anything was measured",
+        ),
         error => error.into(),
     }
 }
@@ -175,6 +176,9 @@ fn finish(args: &Send, scenario: &Scenario, ran: &Ran, whole: bool) -> Result<Ex
                 output::say(&line);
             }
         }
+    }
+    if let Some(failure) = run::cut_short(result) {
+        return Err(failure);
     }
     Ok(match whole {
         true => Exit::Ok,

@@ -46,11 +46,18 @@ pub fn ping(args: &Ping) -> Result<Exit, Failure> {
     let Some(ping) = outcome.cross.first() else {
         return Err(Failure::new(Exit::Internal, "no probes in the result"));
     };
-    let summary = Summary::new(ping);
+    let summary = Summary::new(ping, outcome.partial.clone());
     output::data(&match args.format {
         ShortFormat::Table => summary.text(),
         ShortFormat::Json => summary.json(&name),
     })?;
+    if let Some(why) = &summary.partial {
+        let exit = match INTERRUPT.load(Ordering::Relaxed) {
+            true => Exit::Interrupted,
+            false => Exit::Environment,
+        };
+        return Err(Failure::new(exit, format!("the result is partial: {why}")));
+    }
     Ok(match summary.rtts.is_empty() {
         true => Exit::Failed,
         false => Exit::Ok,
@@ -108,10 +115,12 @@ struct Summary {
     /// Milliseconds, in the order of arrival.
     rtts: Vec<f64>,
     sorted: Vec<f64>,
+    /// Why it ended early.
+    partial: Option<String>,
 }
 
 impl Summary {
-    fn new(ping: &CrossOutcome) -> Self {
+    fn new(ping: &CrossOutcome, partial: Option<String>) -> Self {
         let rtts = ping.series.iter();
         let rtts: Vec<f64> = rtts.map(|(_, rtt)| rtt.as_millis_f64()).collect();
         let mut sorted = rtts.clone();
@@ -120,6 +129,7 @@ impl Summary {
             sent: ping.sent,
             rtts,
             sorted,
+            partial,
         }
     }
 
@@ -164,11 +174,14 @@ impl Summary {
                 self.mdev().unwrap_or(f64::NAN),
             );
         }
+        if let Some(why) = &self.partial {
+            text += &format!("PARTIAL: {why}\n");
+        }
         text
     }
 
     fn json(&self, host: &str) -> String {
-        let object = json!({
+        let mut object = json!({
             "fullpipe": env!("CARGO_PKG_VERSION"),
             "host": host,
             "sent": self.sent,
@@ -185,6 +198,9 @@ impl Summary {
             },
             "rtts_ms": self.rtts,
         });
+        if let Some(why) = &self.partial {
+            object["partial"] = why.clone().into();
+        }
         format!("{object}\n")
     }
 }
@@ -203,6 +219,7 @@ mod tests {
             sent,
             rtts: rtts.to_vec(),
             sorted,
+            partial: None,
         }
     }
 
