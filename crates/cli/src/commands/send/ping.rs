@@ -115,7 +115,7 @@ struct Summary {
     /// Milliseconds, in the order of arrival.
     rtts: Vec<f64>,
     sorted: Vec<f64>,
-    /// Why it ended early.
+    /// Why it ended before the last probe; `None` of a whole one.
     partial: Option<String>,
 }
 

@@ -153,7 +153,7 @@ fn through(relay: &Relay, spec: &RunSpec, options: Options) -> [HostOutcome; 2] 
     let spec = Arc::new(request.spec);
     let done = client.run(&spec, &local, Hooks::default(), &NEVER).unwrap();
     client.close();
-    [done.near, done.far]
+    [done.near, done.far.unwrap()]
 }
 
 fn delivered(hosts: &[HostOutcome; 2]) -> Vec<u64> {
