@@ -20,6 +20,8 @@ pub enum Exit {
     Environment = 3,
     /// A fault of fullpipe itself.
     Internal = 4,
+    /// A run does not count: the test bed was not what the scenario says.
+    NotValid = 5,
     /// Stopped by the user; finished runs are kept.
     Interrupted = 130,
 }

@@ -45,6 +45,7 @@ fn run() -> Exit {
         Ok(args) => args,
         Err(error) => return exit::usage(&error),
     };
+    output::set_colour(args.color);
     let result = match &args.command {
         Command::Run(run) => commands::run::run(run),
         Command::Compare(compare) => commands::compare::compare(compare),

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 
+use crate::args::Colour;
 use crate::exit::Failure;
 
 /// Writes data to stdout. A closed pipe ends the output quietly.
@@ -42,15 +43,25 @@ pub fn hint(message: &str) {
     labelled("  hint:", "\x1b[1;36m", message);
 }
 
-/// True where stderr is a terminal and `NO_COLOR` is not set.
+/// Chooses whether stderr has colour, before the first message.
+pub fn set_colour(when: Colour) {
+    match when {
+        Colour::Auto => colour(),
+        Colour::Always => *COLOUR.get_or_init(|| true),
+        Colour::Never => *COLOUR.get_or_init(|| false),
+    };
+}
+
+/// True where stderr is a terminal and `NO_COLOR` is not set, unless `--color` says otherwise.
 pub fn colour() -> bool {
-    static COLOUR: OnceLock<bool> = OnceLock::new();
     *COLOUR.get_or_init(|| {
         std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
             && std::env::var_os("TERM").is_none_or(|t| t != "dumb")
             && io::stderr().is_terminal()
     })
 }
+
+static COLOUR: OnceLock<bool> = OnceLock::new();
 
 fn labelled(label: &str, on: &str, message: &str) {
     if colour() {

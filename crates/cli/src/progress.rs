@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use fullpipe_results::run::{self, RunFinished};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::args::ShowProgress;
 use crate::output;
 
 /// Progress of the runs of one scenario.
 pub struct Progress {
     name: String,
-    quiet: bool,
+    show: ShowProgress,
     state: Mutex<State>,
 }
 
@@ -31,8 +32,8 @@ enum Shown {
 }
 
 impl Progress {
-    /// Of the scenario `name`; `quiet`: nothing is shown but warnings.
-    pub fn new(name: &str, quiet: bool) -> Self {
+    /// Of the scenario `name`; warnings are shown in any case.
+    pub fn new(name: &str, show: ShowProgress) -> Self {
         let state = State {
             shown: Shown::Nothing,
             started: Instant::now(),
@@ -40,7 +41,7 @@ impl Progress {
         };
         Self {
             name: name.to_owned(),
-            quiet,
+            show,
             state: Mutex::new(state),
         }
     }
@@ -64,10 +65,16 @@ impl run::Progress for Progress {
     fn begin(&self, total: usize, reused: usize) {
         let mut state = self.state();
         (state.started, state.reused) = (Instant::now(), reused);
-        if self.quiet || reused == total {
+        let bar = match self.show {
+            ShowProgress::None => return,
+            ShowProgress::Auto => std::io::stderr().is_terminal(),
+            ShowProgress::Bar => true,
+            ShowProgress::Lines => false,
+        };
+        if reused == total {
             return;
         }
-        state.shown = if std::io::stderr().is_terminal() {
+        state.shown = if bar {
             let bar =
                 ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr());
             // The template is a constant of this file: a test reads it.

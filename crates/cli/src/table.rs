@@ -68,6 +68,23 @@ impl Table {
         out
     }
 
+    /// The table in GitHub's markdown; the lines of a heading become one.
+    pub fn markdown(&self) -> String {
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let heads = self.heads.iter().map(|h| escaped(h.join(" ").trim()));
+        let mut out = line(heads.collect());
+        let rule = |align: &Align| match align {
+            Align::Left => ":--".to_owned(),
+            Align::Right => "--:".to_owned(),
+        };
+        out += &line(self.align.iter().map(rule).collect());
+        for row in &self.rows {
+            let cell = |i| row.get(i).map_or_else(String::new, |c: &String| escaped(c));
+            out += &line((0..self.align.len()).map(cell).collect());
+        }
+        out
+    }
+
     fn push_row(&self, out: &mut String, row: &[String], widths: &[usize]) {
         let mut line = String::new();
         for (i, (width, align)) in widths.iter().zip(&self.align).enumerate() {
@@ -84,6 +101,19 @@ impl Table {
         out.push_str(line.trim_end());
         out.push('\n');
     }
+}
+
+/// Text in a cell of markdown, where a bar ends the cell and some characters begin a format.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '|' | '\\' | '*' | '_' | '`' | '<' | '[' => out.extend(['\\', c]),
+            '\n' => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 /// A number with about `digits` significant digits, whole part in groups of three: `1,295`,
@@ -137,6 +167,19 @@ mod tests {
         assert_eq!(
             table.text(),
             "stack  goodput\n        Mbit/s\n-----  -------\nreno     1,234\nµ\n"
+        );
+    }
+
+    #[test]
+    fn markdown_keeps_a_bar_inside_its_cell() {
+        let mut table = Table::new();
+        table.column(Align::Left, &["stack"]);
+        table.column(Align::Right, &["goodput", "Mbit/s"]);
+        table.row(vec!["a|b_c".into(), "1,234".into()]);
+        table.row(vec!["reno".into()]);
+        assert_eq!(
+            table.markdown(),
+            "| stack | goodput Mbit/s |\n| :-- | --: |\n| a\\|b\\_c | 1,234 |\n| reno |  |\n"
         );
     }
 

@@ -1,5 +1,8 @@
 //! What a name on the command line stands for: a built-in scenario or study, or a file.
 
+use std::io;
+use std::sync::OnceLock;
+
 use super::diagnostic::{Diagnostic, Diagnostics};
 use super::scenario::{Overrides, Scenario};
 use super::study::Study;
@@ -29,8 +32,8 @@ pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<Loaded, Diagnos
     }
 }
 
-/// Text of a built-in scenario or study if `name_or_path` names one, otherwise of a file; and where
-/// it is from.
+/// Text of a built-in scenario or study if `name_or_path` names one, of standard input for `-`,
+/// otherwise of a file; and where it is from.
 pub(super) fn read(name_or_path: &str) -> Result<(String, String), Diagnostics> {
     if let Some(text) = builtin::find(name_or_path) {
         return Ok((text.to_owned(), format!("built-in:{name_or_path}")));
@@ -53,9 +56,13 @@ pub(super) fn read(name_or_path: &str) -> Result<(String, String), Diagnostics> 
             builtin::names().collect::<Vec<_>>().join(", ")
         ),
     };
-    let bytes = std::fs::read(name_or_path).map_err(|error| {
+    let bytes = match name_or_path {
+        "-" => standard_input(),
+        path => std::fs::read(path),
+    };
+    let bytes = bytes.map_err(|error| {
         let message = match error.kind() {
-            std::io::ErrorKind::NotFound => "no such file or built-in scenario".to_owned(),
+            io::ErrorKind::NotFound => "no such file or built-in scenario".to_owned(),
             _ => format!("cannot be read: {error}"),
         };
         unreadable(message, known())
@@ -66,5 +73,21 @@ pub(super) fn read(name_or_path: &str) -> Result<(String, String), Diagnostics> 
             "a scenario is a TOML file".to_owned(),
         )
     })?;
-    Ok((text, name_or_path.to_owned()))
+    let origin = match name_or_path {
+        "-" => "standard input",
+        path => path,
+    };
+    Ok((text, origin.to_owned()))
+}
+
+/// Everything that comes in, kept: it can be read once, and a scenario is asked for several times.
+fn standard_input() -> io::Result<Vec<u8>> {
+    static READ: OnceLock<Result<Vec<u8>, (io::ErrorKind, String)>> = OnceLock::new();
+    let read = READ.get_or_init(|| {
+        let mut bytes = Vec::new();
+        let read = io::Read::read_to_end(&mut io::stdin().lock(), &mut bytes);
+        read.map_err(|e| (e.kind(), e.to_string())).map(|_| bytes)
+    });
+    read.clone()
+        .map_err(|(kind, what)| io::Error::new(kind, what))
 }

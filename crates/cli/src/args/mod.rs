@@ -23,7 +23,7 @@ pub use parse::{at_least_one, key_value, seed};
 use results::{COMPARE_ABOUT, EXPORT_ABOUT, REPORT_ABOUT};
 pub use results::{Compare, Export, ExportFormat, Report};
 use run::RUN_ABOUT;
-pub use run::{Format, Run};
+pub use run::{Format, Run, ShowProgress};
 pub use send::{Mode, PeerFlags, Ping, Send};
 use send::{PING_ABOUT, SEND_ABOUT};
 pub use serve::{LogForm, Serve};
@@ -32,9 +32,21 @@ pub use serve::{LogForm, Serve};
 #[derive(Clone, Debug, Parser)]
 #[command(name = "fullpipe", version, max_term_width = 100, after_help = EXAMPLES, after_long_help = EXAMPLES_AND_CODES)]
 pub struct Args {
+    /// Colour on stderr; `auto`: on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Colour::Auto)]
+    pub color: Colour,
+
     /// The subcommand.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// When messages on stderr have colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Colour {
+    Auto,
+    Always,
+    Never,
 }
 
 /// Subcommands, in the order of `fullpipe --help`.
@@ -134,6 +146,7 @@ Exit codes:
   2    the command line or the scenario is wrong
   3    the environment lacks something
   4    a fault of fullpipe itself
+  5    a run does not count: the test bed was not what the scenario says
   130  interrupted; what was measured is printed and kept
 
 Environment:

@@ -14,7 +14,7 @@ use super::parse::{at_least_one, key_value, seed};
 #[derive(Clone, Debug, ClapArgs)]
 #[command(after_help = RUN_EXAMPLES)]
 pub struct Run {
-    /// Scenario files or names of built-in scenarios
+    /// Scenario files or names of built-in scenarios; `-` reads one from standard input
     #[arg(required = true, value_name = "SCENARIO")]
     pub scenarios: Vec<String>,
 
@@ -73,6 +73,14 @@ pub struct Run {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
+    /// Write the expectations as JUnit's XML into this file, for continuous integration
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+
+    /// Append results and expectations in markdown to this file, as to $GITHUB_STEP_SUMMARY
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+
     /// Skip runs that `--out` already holds
     #[arg(long, requires = "out")]
     pub resume: bool,
@@ -86,9 +94,33 @@ pub struct Run {
     #[arg(long, requires = "out")]
     pub qlog: bool,
 
-    /// No progress and no remarks on stderr; errors are still printed
+    /// How progress is shown on stderr
+    #[arg(long, value_enum, default_value_t = ShowProgress::Auto)]
+    pub progress: ShowProgress,
+
+    /// No progress and no remarks on stderr; errors and what failed are still printed
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// Form of progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ShowProgress {
+    /// A bar on a terminal, lines elsewhere
+    Auto,
+    /// A bar that is drawn again and again
+    Bar,
+    /// A line every ten seconds
+    Lines,
+    /// Nothing
+    None,
+}
+
+impl ShowProgress {
+    /// This, or nothing with `--quiet`.
+    pub fn unless(self, quiet: bool) -> Self {
+        if quiet { Self::None } else { self }
+    }
 }
 
 /// Every ground that is chosen by name alone.
@@ -121,13 +153,16 @@ With it the directory holds manifest.json, runs.parquet, series/ (time series), 
 window over time, SVG and PNG, one per case and an overview), and captures/ if `--pcap` or `--qlog` \
 ask for them, which is meant for short runs. Several scenarios, and those of a study, get a \
 subdirectory each. An interrupted run (Ctrl-C) prints and keeps what is finished, and `--resume` continues it. \
-The exit code is 1 when an expectation of the scenario failed.";
+The exit code is 1 when an expectation of the scenario failed, and 5 when a run does not count \
+because the path or the hosts that fullpipe made were not what the scenario says.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
   fullpipe run first-run
   fullpipe run early-loss --out results/early-loss --resume
   fullpipe run my.toml --set flow.main.stack='highspeed(low_window=31)+limited' --repeat 10
+  fullpipe run my.toml --junit report.xml --markdown \"$GITHUB_STEP_SUMMARY\"
+  sed s/reno/cubic/ my.toml | fullpipe run - --quick
   fullpipe run my.toml --format json | jq '.cases[].flows[].goodput_mbps'
   fullpipe run my.toml --ground linux --kernel 6.12
   fullpipe run my.toml --ground linux --kernel-module tcp_mine.c

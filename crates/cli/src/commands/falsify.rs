@@ -10,7 +10,7 @@ use fullpipe_scenario::Overrides;
 
 use super::check::counted;
 use super::run::{INTERRUPT, listen_for_interrupts, load};
-use crate::args::{Falsify, ShortFormat};
+use crate::args::{Falsify, ShortFormat, ShowProgress};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::{output, view};
@@ -71,7 +71,7 @@ pub fn falsify(args: &Falsify) -> Result<Exit, Failure> {
 
 fn run(args: &Falsify, name: &str, trial: &Trial) -> Result<Falsification, Failure> {
     let cache = Cache::new(&fullpipe_linux::user_cache().join("falsify"));
-    let progress = Progress::new(name, args.quiet);
+    let progress = Progress::new(name, ShowProgress::Auto.unless(args.quiet));
     let options = Options {
         jobs: args.jobs.map_or(0, usize::from),
         out: None,

@@ -1,6 +1,8 @@
 //! `fullpipe run`.
 
 use std::fmt::Write as _;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -79,19 +81,51 @@ pub fn run(args: &Run) -> Result<Exit, Failure> {
         (Format::Csv, all) => output::data(&view::csv(all))?,
         (Format::Table | Format::Ndjson, _) => {}
     }
+    summaries(args, &results)?;
+    // A table has said it already.
+    if args.format != Format::Table {
+        for sentence in results.iter().flat_map(view::failures) {
+            output::say(&format!("FAIL {sentence}"));
+        }
+        for (result, untrue) in results.iter().filter_map(|r| Some((r, r.untrue()?))) {
+            output::say(&format!("NOT VALID {}: {untrue}", result.scenario));
+        }
+    }
     if let Some(failure) = stopped {
         return Err(failure);
     }
     if let Some(failure) = results.iter().find_map(cut_short) {
         return Err(failure);
     }
-    if results.iter().all(RunResult::passed) {
-        return Ok(Exit::Ok);
+    Ok(exit(&results, ground.peer().is_none()))
+}
+
+/// How the command ends. What an expectation says of a run that does not count is worth nothing;
+/// but where the path is not ours, the hosts are part of what is measured.
+fn exit(results: &[RunResult], own_path: bool) -> Exit {
+    if own_path && results.iter().any(|r| r.untrue().is_some()) {
+        Exit::NotValid
+    } else if results.iter().all(RunResult::passed) {
+        Exit::Ok
+    } else {
+        Exit::Failed
     }
-    if args.format != Format::Table && !args.quiet {
-        results.iter().for_each(say_what_failed);
+}
+
+/// The files that continuous integration asked for.
+fn summaries(args: &Run, results: &[RunResult]) -> Result<(), Failure> {
+    let failed = |path: &Path, e: &io::Error| {
+        Failure::io(format_args!("cannot write {}", path.display()), e)
+    };
+    if let Some(path) = &args.junit {
+        fs::write(path, view::junit(results)).map_err(|e| failed(path, &e))?;
     }
-    Ok(Exit::Failed)
+    if let Some(path) = &args.markdown {
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        let written = file.and_then(|mut f| f.write_all(view::markdown(results).as_bytes()));
+        written.map_err(|e| failed(path, &e))?;
+    }
+    Ok(())
 }
 
 /// What the page of all results is called: like the study, or like the scenarios.
@@ -225,7 +259,7 @@ fn one(
         let notes = not_ours(scenario, peer);
         notes.iter().for_each(|note| output::warning(note));
     }
-    let progress = Progress::new(&scenario.name, args.quiet);
+    let progress = Progress::new(&scenario.name, args.progress.unless(args.quiet));
     let options = Options {
         jobs: args.jobs.map_or(0, usize::from),
         out,
@@ -398,17 +432,6 @@ fn array(results: &[RunResult]) -> String {
     format!("[\n{}\n]\n", parts.join(",\n"))
 }
 
-fn say_what_failed(result: &RunResult) {
-    for e in result.expectations.iter().filter(|e| !e.pass) {
-        let observed = e.observed.map_or("undefined".to_owned(), |x| number(x, 6));
-        let [low, high] = e.bound;
-        output::say(&format!(
-            "FAIL {}: {} = {observed}, accepted {low} to {high} ({})",
-            result.scenario, e.name, e.source
-        ));
-    }
-}
-
 /// The first Ctrl-C lets runs in flight finish and starts no further one; the second ends the
 /// program at once.
 pub fn listen_for_interrupts() -> Result<(), Failure> {
@@ -423,3 +446,24 @@ pub fn listen_for_interrupts() -> Result<(), Failure> {
 
 /// Set by Ctrl-C.
 pub static INTERRUPT: AtomicBool = AtomicBool::new(false);
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_metrics::Fidelity;
+
+    use super::*;
+    use crate::view::testing::two_cases;
+
+    #[test]
+    fn a_run_that_does_not_count_has_an_exit_code_of_its_own() {
+        let mut result = two_cases(1);
+        assert_eq!(exit(&[result.clone()], true), Exit::Failed);
+        result.cases[1].fidelity = Some(Fidelity::default());
+        assert_eq!(exit(&[result.clone()], true), Exit::NotValid);
+        assert_eq!(exit(&[result.clone()], false), Exit::Failed);
+        result.expectations.clear();
+        assert_eq!(exit(&[result.clone()], false), Exit::Ok);
+        result.cases[1].fidelity.as_mut().unwrap().valid = true;
+        assert_eq!(exit(&[result], true), Exit::Ok);
+    }
+}

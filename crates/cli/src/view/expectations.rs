@@ -1,7 +1,5 @@
 //! The table of expectations.
 
-use std::fmt::Write as _;
-
 use fullpipe_metrics::{Scope, find};
 use fullpipe_results::label;
 use fullpipe_results::result::{Estimate, ExpectationResult, RunResult};
@@ -10,7 +8,63 @@ use super::params_of;
 use super::text::{cut, estimate_text, plain};
 use crate::table::{Align, Table};
 
-pub(super) fn table(result: &RunResult) -> String {
+/// An expectation in one case, as a row of words.
+pub(super) struct Judged<'a> {
+    pub result: &'a ExpectationResult,
+    /// `pass`, `pass?` or `FAIL`.
+    pub verdict: &'static str,
+    /// Metric, and what it is taken from where that is to be told.
+    pub metric: String,
+    /// The case, by what varies; empty if there is one.
+    pub case: String,
+    pub observed: String,
+    pub accepted: String,
+}
+
+/// The expectations of a result, in the order of the file.
+pub(super) fn judged(result: &RunResult) -> Vec<Judged<'_>> {
+    let flows = result.cases.iter().map(|c| c.flows.len());
+    let several = flows.max().unwrap_or(0) > 1;
+    let labels = label::labels(&params_of(&result.cases));
+    let rows = result.expectations.iter().map(|e| {
+        let of = e.flow.as_ref().filter(|_| several).or(e.link.as_ref());
+        let case = result.cases.iter().position(|c| c.params == e.params);
+        Judged {
+            result: e,
+            verdict: match (e.pass, e.unsure) {
+                (true, false) => "pass",
+                (true, true) => "pass?",
+                (false, _) => "FAIL",
+            },
+            metric: of.map_or(e.metric.clone(), |of| format!("{} of {of}", e.metric)),
+            case: case.map_or_else(String::new, |i| labels[i].clone()),
+            observed: observed(e),
+            accepted: accepted(e),
+        }
+    });
+    rows.collect()
+}
+
+impl Judged<'_> {
+    /// `base, rtt 20ms: utilization of bottleneck is 0.93, accepted: at least 0.99 (RFC 6349)`.
+    pub fn sentence(&self, scenario: &str) -> String {
+        let comma = if self.case.is_empty() { "" } else { ", " };
+        let what = match self.result.name.starts_with(&self.result.metric) {
+            true => self.metric.clone(),
+            false => format!("{}: {}", self.result.name, self.metric),
+        };
+        let source = match self.result.source.as_str() {
+            "" => String::new(),
+            source => format!(" ({source})"),
+        };
+        format!(
+            "{scenario}{comma}{}: {what} is {}, accepted: {}{source}",
+            self.case, self.observed, self.accepted
+        )
+    }
+}
+
+pub(super) fn table(result: &RunResult) -> Table {
     let mut table = Table::new();
     for (align, head) in [
         (Align::Left, "expectation"),
@@ -22,71 +76,53 @@ pub(super) fn table(result: &RunResult) -> String {
     ] {
         table.column(align, &[head]);
     }
-    let flows_per_case = result
-        .cases
-        .iter()
-        .map(|c| c.flows.len())
-        .max()
-        .unwrap_or(0);
-    let labels = label::labels(&params_of(&result.cases));
-    for e in &result.expectations {
-        let case = result.cases.iter().position(|c| c.params == e.params);
-        let label = case.map_or(String::new(), |i| labels[i].clone());
-        let of = e
-            .flow
-            .as_ref()
-            .filter(|_| flows_per_case > 1)
-            .or(e.link.as_ref());
-        let metric = of.map_or(e.metric.clone(), |of| format!("{} of {of}", e.metric));
-        let pass = match (e.pass, e.unsure) {
-            (true, false) => "pass",
-            (true, true) => "pass?",
-            (false, _) => "FAIL",
-        };
-        let source = if e.pass {
-            cut(&e.source)
-        } else {
-            e.source.clone()
-        };
-        let observed = match e.observed {
-            Some(mean) => estimate_text(
-                Estimate {
-                    mean: Some(mean),
-                    // Of a single seed or a quantile the interval says nothing.
-                    ci95: e.observed_ci95.filter(|_| of_mean(e)),
-                    undefined: 0,
-                },
-                observed_digits(e, mean),
-            ),
-            None => "undefined".to_owned(),
-        };
+    for row in judged(result) {
+        let source = &row.result.source;
         table.row(vec![
-            pass.to_owned(),
-            metric,
-            label,
-            observed,
-            accepted(e),
-            source,
+            row.verdict.to_owned(),
+            row.metric,
+            row.case,
+            row.observed,
+            row.accepted,
+            match row.result.pass {
+                true => cut(source),
+                false => source.clone(),
+            },
         ]);
     }
+    table
+}
+
+/// What came of all of them together.
+pub(super) fn summary(result: &RunResult) -> String {
     let failed = result.expectations.iter().filter(|e| !e.pass).count();
     let all = result.expectations.len();
-    let mut out = table.text();
-    // Writing to a string cannot fail.
-    let _ = match (failed, all) {
-        (0, 1) => writeln!(out, "\nthe expectation passed"),
-        (0, _) => writeln!(out, "\nall {all} expectations passed"),
-        _ => writeln!(out, "\n{failed} of {all} expectations FAILED"),
+    let mut out = match (failed, all) {
+        (0, 1) => "the expectation passed\n".to_owned(),
+        (0, _) => format!("all {all} expectations passed\n"),
+        _ => format!("{failed} of {all} expectations FAILED\n"),
     };
     let unsure = result.expectations.iter().filter(|e| e.unsure).count();
     if unsure > 0 {
-        let _ = writeln!(
-            out,
+        out += &format!(
             "pass?: {unsure} by the mean alone; its 95 % interval reaches beyond the bound: run \
-             more seeds, or ask for it with `holds_for = \"interval\"`"
+             more seeds, or ask for it with `holds_for = \"interval\"`\n"
         );
     }
     out
+}
+
+fn observed(e: &ExpectationResult) -> String {
+    let Some(mean) = e.observed else {
+        return "undefined".to_owned();
+    };
+    let estimate = Estimate {
+        mean: Some(mean),
+        // Of a single seed or a quantile the interval says nothing.
+        ci95: e.observed_ci95.filter(|_| of_mean(e)),
+        undefined: 0,
+    };
+    estimate_text(estimate, observed_digits(e, mean))
 }
 
 fn of_mean(e: &ExpectationResult) -> bool {

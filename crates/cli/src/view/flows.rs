@@ -9,7 +9,7 @@ use super::column::{Column, add_params, column, optional, params_cells, rare, sh
 use super::params_of;
 use crate::table::{Align, Table};
 
-pub(super) fn table(result: &RunResult) -> String {
+pub(super) fn table(result: &RunResult) -> Table {
     let all_params = params_of(&result.cases);
     let params = label::varying(&all_params);
     let rows: Vec<(&CaseResult, &FlowResult)> = result
@@ -64,7 +64,7 @@ pub(super) fn table(result: &RunResult) -> String {
         }
         table.row(row);
     }
-    table.text()
+    table
 }
 
 /// What held the flow back for most of its time, in one word.

@@ -1,13 +1,15 @@
-//! A result as a table for people ([`table`]), as one case per line ([`ndjson`]), or as rows
-//! ([`csv`]).
+//! A result as a table for people ([`table`]), as one case per line ([`ndjson`]), as rows
+//! ([`csv`]), and as what continuous integration shows ([`junit`], [`markdown`]).
 
 mod column;
 mod expectations;
 mod falsification;
 mod flows;
+mod junit;
+mod markdown;
 mod rows;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod text;
 mod traffic;
 
@@ -17,6 +19,8 @@ use fullpipe_results::result::{CaseResult, RunResult};
 use serde_json::json;
 
 pub use falsification::falsification;
+pub use junit::junit;
+pub use markdown::markdown;
 pub use rows::csv;
 
 /// The table: one row per flow and case, one per traffic and case, what the spread is, then the
@@ -25,21 +29,30 @@ pub fn table(result: &RunResult) -> String {
     let mut out = String::new();
     let traffics = result.cases.iter().any(|c| !c.traffic.is_empty());
     if !traffics || result.cases.iter().any(|c| !c.flows.is_empty()) {
-        out += &flows::table(result);
+        out += &flows::table(result).text();
     }
     if traffics {
         if !out.is_empty() {
             out.push('\n');
         }
-        out += &traffic::table(result);
+        out += &traffic::table(result).text();
     }
     out.push('\n');
     out += &spread(result);
     if !result.expectations.is_empty() {
         out.push('\n');
-        out += &expectations::table(result);
+        out += &expectations::table(result).text();
+        out.push('\n');
+        out += &expectations::summary(result);
     }
     out
+}
+
+/// What failed, a sentence each.
+pub fn failures(result: &RunResult) -> Vec<String> {
+    let judged = expectations::judged(result).into_iter();
+    let failed = judged.filter(|row| !row.result.pass);
+    failed.map(|row| row.sentence(&result.scenario)).collect()
 }
 
 /// One case per line, each with the names of version, scenario and ground.

@@ -5,7 +5,7 @@ use fullpipe_results::result::{
 };
 use serde_json::json;
 
-pub(super) fn case(
+pub(crate) fn case(
     params: &[(&str, serde_json::Value)],
     seeds: u64,
     flows: &[(&str, &str, f64)],
@@ -53,7 +53,7 @@ pub(super) fn case(
     }
 }
 
-pub(super) fn result(cases: Vec<CaseResult>) -> RunResult {
+pub(crate) fn result(cases: Vec<CaseResult>) -> RunResult {
     let judged = |observed: Option<f64>, bound: [f64; 2], pass| ExpectationResult {
         name: "n".into(),
         params: cases[0].params.clone(),
@@ -83,7 +83,7 @@ pub(super) fn result(cases: Vec<CaseResult>) -> RunResult {
     }
 }
 
-pub(super) fn two_cases(seeds: u64) -> RunResult {
+pub(crate) fn two_cases(seeds: u64) -> RunResult {
     let stack = |s: &str| [("flow.main.stack", json!(s)), ("path.mtu", json!(1500))];
     result(vec![
         case(&stack("reno"), seeds, &[("main", "reno", 85.25)]),

@@ -8,7 +8,7 @@ use super::column::{Column, add_params, optional, params_cells, shown};
 use super::params_of;
 use crate::table::{Align, Table};
 
-pub(super) fn table(result: &RunResult) -> String {
+pub(super) fn table(result: &RunResult) -> Table {
     let all_params = params_of(&result.cases);
     let params = label::varying(&all_params);
     let rows: Vec<(&CaseResult, &TrafficResult)> = result
@@ -32,7 +32,7 @@ pub(super) fn table(result: &RunResult) -> String {
         cells.extend(values.map(|c| c.cell(case, &row.metrics)));
         table.row(cells);
     }
-    table.text()
+    table
 }
 
 const COLUMNS: &[Column] = &[

@@ -110,7 +110,7 @@ fn nothing_at_all_prints_the_help() {
     let ended = fullpipe(dir.path(), &[]);
     assert_eq!(ended.code, 2);
     assert!(
-        ended.stderr.contains("Usage: fullpipe <COMMAND>"),
+        ended.stderr.contains("Usage: fullpipe [OPTIONS] <COMMAND>"),
         "{}",
         ended.stderr
     );

@@ -174,3 +174,74 @@ fn the_table_names_the_stacks_and_the_verdict() {
         assert!(text.contains(words), "{words}:\n{text}");
     }
 }
+
+const FAILING: &str = r#"
+[matrix]
+"path.rtt" = ["20ms", "40ms"]
+
+[[expect]]
+metric = "utilization"
+link = "bottleneck"
+at_least = 0.9999
+source = "nobody's"
+"#;
+
+/// Whatever the format, a log shows which case failed, what was seen and what was asked for.
+#[test]
+fn what_failed_is_said_once_in_every_format() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "gate.toml", &format!("{SMALL}{FAILING}"));
+    for format in ["json", "ndjson", "csv"] {
+        let args = ["run", "gate.toml", "-q", "--format", format];
+        let ended = fullpipe(dir.path(), &args);
+        assert_eq!(ended.code, 1);
+        let lines: Vec<&str> = ended.stderr.lines().collect();
+        assert_eq!(lines.len(), 2, "{}", ended.stderr);
+        for (line, case) in lines.iter().zip(["rtt 20ms", "rtt 40ms"]) {
+            let head = format!("FAIL small, {case}: utilization of bottleneck is 0.9");
+            assert!(line.starts_with(&head), "{line}");
+            assert!(
+                line.ends_with("accepted: at least 0.9999 (nobody's)"),
+                "{line}"
+            );
+        }
+    }
+    let ended = fullpipe(dir.path(), &["run", "gate.toml", "-q"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (1, ""));
+}
+
+#[test]
+fn summaries_for_continuous_integration() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "gate.toml", &format!("{SMALL}{FAILING}"));
+    write(dir.path(), "plain.toml", SMALL);
+    let files = ["--junit", "report.xml", "--markdown", "summary.md"];
+    let ended = fullpipe(
+        dir.path(),
+        &[&["run", "gate.toml", "plain.toml", "-q"], &files[..]].concat(),
+    );
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    let read = |name| std::fs::read_to_string(dir.path().join(name)).unwrap();
+    let xml = read("report.xml");
+    assert!(
+        xml.contains("tests=\"2\" failures=\"2\" errors=\"0\""),
+        "{xml}"
+    );
+    assert!(
+        xml.contains("tests=\"1\" failures=\"0\" errors=\"0\""),
+        "{xml}"
+    );
+    assert!(read("summary.md").starts_with("### small (sim)\n\n2 of 2 expectations FAILED\n"));
+    // Steps of one job share the file.
+    let again = [&["run", "plain.toml", "-q"], &files[2..]].concat();
+    assert_eq!(fullpipe(dir.path(), &again).code, 0);
+    assert_eq!(read("summary.md").matches("### small (sim)").count(), 3);
+    let nowhere = ["run", "plain.toml", "-q", "--junit", "no/such/place.xml"];
+    let ended = fullpipe(dir.path(), &nowhere);
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("no/such/place.xml"),
+        "{}",
+        ended.stderr
+    );
+}

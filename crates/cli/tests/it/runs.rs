@@ -75,7 +75,8 @@ fn a_failed_expectation_is_exit_code_1() {
         dir.path(),
         &["run", "small.toml", "--format", "json", "--quiet"],
     );
-    assert_eq!((ended.code, ended.stderr.as_str()), (1, ""));
+    assert_eq!(ended.code, 1);
+    assert!(ended.stderr.starts_with("FAIL small: "), "{}", ended.stderr);
 }
 
 #[test]
@@ -357,6 +358,38 @@ fn a_full_or_forbidden_disk_is_the_environment() {
     assert_eq!(ended.code, 3, "{}", ended.stderr);
     assert!(
         ended.stderr.contains("cannot create `small.toml/out`"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn a_scenario_comes_from_standard_input() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |args: &[&str], text: &str| {
+        let mut command = crate::process::command(dir.path(), args);
+        let piped = std::process::Stdio::piped;
+        let command = command.stdin(piped()).stdout(piped()).stderr(piped());
+        let mut child = command.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        std::io::Write::write_all(&mut stdin, text.as_bytes()).unwrap();
+        drop(stdin);
+        crate::process::finished(child.wait_with_output().unwrap())
+    };
+    let ended = run(&["run", "-", "-q"], SMALL);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(
+        ended.stdout.starts_with("small: one flow"),
+        "{}",
+        ended.stdout
+    );
+    // Read twice, once to see whether it is a study.
+    assert_eq!(run(&["check", "-"], SMALL).code, 0);
+    let broken = SMALL.replace("40ms", "40 apples");
+    let ended = run(&["run", "-", "-q"], &broken);
+    assert_eq!(ended.code, 2);
+    assert!(
+        ended.stderr.starts_with("error: standard input:7: "),
         "{}",
         ended.stderr
     );
