@@ -4,7 +4,7 @@ use super::faults::MAX_MESSAGES;
 use crate::case::Case;
 use crate::document::{Fault, shorten};
 use crate::files::Files;
-use crate::matrix::{self, Axis, Draft};
+use crate::matrix::{self, Axis, Config, Draft};
 use crate::resolve;
 use crate::value::Findings;
 use crate::world::Changed;
@@ -28,6 +28,7 @@ impl Expansion<'_> {
     ) -> Vec<Case> {
         let mut cases = Vec::new();
         let mut found: Vec<(Fault, usize, usize)> = Vec::new();
+        let mut strange: Vec<(Fault, usize)> = Vec::new();
         let mut looked_at = 0;
         let mut connections = 0;
         for index in 0..count {
@@ -66,15 +67,25 @@ impl Expansion<'_> {
                     None => found.push((fault, 1, index)),
                 }
             }
+            let mut here: Vec<Fault> = Vec::new();
             for warning in findings.warnings {
-                if !warnings.contains(&warning) && warnings.len() < MAX_MESSAGES {
-                    warnings.push(warning);
+                if here.contains(&warning) {
+                    continue;
+                }
+                here.push(warning.clone());
+                match strange.iter().position(|(known, _)| *known == warning) {
+                    Some(i) => strange[i].1 += 1,
+                    None if strange.len() < MAX_MESSAGES => strange.push((warning, 1)),
+                    None => {}
                 }
             }
             if found.len() >= MAX_MESSAGES || (!found.is_empty() && looked_at >= MAX_FAULTY_CASES) {
                 break;
             }
         }
+        let strange = strange.into_iter();
+        let held = strange.filter(|(warning, times)| *times == self.uses(warning, looked_at));
+        warnings.extend(held.map(|(warning, _)| warning));
         if found.is_empty() {
             return cases;
         }
@@ -87,7 +98,36 @@ impl Expansion<'_> {
         Vec::new()
     }
 
-    fn case(&self, index: usize, findings: &mut Findings) -> Option<Case> {
+    /// Whether each case that has the value warns of it, or none has it.
+    pub(super) fn is_strange(&self, warning: &Fault) -> bool {
+        let cases = self
+            .draft
+            .axes
+            .iter()
+            .map(|axis| axis.values.len())
+            .product();
+        let warns = |index: &usize| {
+            let mut findings = Findings::default();
+            self.case(*index, &mut findings);
+            findings.warnings.contains(warning)
+        };
+        (0..cases).filter(warns).count() == self.uses(warning, cases)
+    }
+
+    /// In how many of the first cases a value stands that is warned of: what is strange in some of
+    /// them only is not.
+    fn uses(&self, warning: &Fault, cases: usize) -> usize {
+        let (_, name) = warning.key.rsplit_once('.').unwrap_or(("", &warning.key));
+        let stands = |index: &usize| {
+            let config = self.config(*index);
+            // A place that is none of a value is that of a table, which stands in every case.
+            config.is_ok_and(|config| !warning.shows_value || config.has(name, warning.at))
+        };
+        (0..cases).filter(stands).count()
+    }
+
+    /// The tables of a case.
+    fn config(&self, index: usize) -> Result<Config, Fault> {
         let mut config = self.draft.config.clone();
         let digits = matrix::digits(index, &self.draft.axes);
         let values: Vec<_> = self
@@ -104,18 +144,31 @@ impl Expansion<'_> {
             .map(|(address, field)| (address, field))
             .chain(of_world.map(|change| (&change.address, &change.field)))
         {
-            if let Err(message) = address.apply(&mut config, field) {
-                let key = address.key.name.to_owned();
-                findings.faults.push(Fault {
-                    at: field.at,
-                    key,
-                    shows_value: true,
-                    message,
-                    hint: None,
-                });
+            address.apply(&mut config, field).map_err(|message| Fault {
+                at: field.at,
+                key: address.key.name.to_owned(),
+                shows_value: true,
+                message,
+                hint: None,
+            })?;
+        }
+        Ok(config)
+    }
+
+    fn case(&self, index: usize, findings: &mut Findings) -> Option<Case> {
+        let config = match self.config(index) {
+            Ok(config) => config,
+            Err(fault) => {
+                findings.faults.push(fault);
                 return None;
             }
-        }
+        };
+        let digits = matrix::digits(index, &self.draft.axes);
+        let axes = self.draft.axes.iter();
+        let values: Vec<_> = axes
+            .zip(&digits)
+            .map(|(axis, digit)| &axis.values[*digit])
+            .collect();
         let resolved = resolve::resolve(&config, self.draft.names, self.files, findings)?;
         Some(Case {
             index,

@@ -89,8 +89,10 @@ pub(super) fn scenario(
         last: Vec::new(),
         names: &names,
     };
+    let mut whole = None;
     if let Some(Free(entries)) = quick {
         if overrides.quick {
+            whole = Some(draft.clone());
             draft.quick(&mut reader, &entries);
         } else {
             // What is wrong with it is said without `--quick` too, and an expectation may be about
@@ -130,6 +132,13 @@ pub(super) fn scenario(
                     world: &world,
                 };
                 cases = expansion.run(count, &mut reader.findings.faults, &mut warnings);
+                if let Some(draft) = &whole
+                    && !warnings.is_empty()
+                {
+                    // What does nothing in the cases of `[quick]` may do something in others.
+                    let expansion = Expansion { draft, ..expansion };
+                    warnings.retain(|warning| expansion.is_strange(warning));
+                }
             }
             Err(message) => {
                 let hint = Some("shorten the lists of [matrix], or `seeds`".to_owned());

@@ -6,6 +6,7 @@ mod axis;
 mod change;
 mod read;
 
+use super::document::Place;
 use super::keys::{Flow, FlowKeys, Link, LinkKeys, Traffic, TrafficKeys};
 use super::value::{Key, Record, Table};
 
@@ -25,6 +26,16 @@ pub(super) struct Config {
     pub traffic: Vec<Record>,
     pub links: Vec<Record>,
     pub routes: Vec<Record>,
+}
+
+impl Config {
+    /// Whether a key of this name has the value at this place.
+    pub fn has(&self, name: &str, at: Place) -> bool {
+        let alone = [&self.top, &self.path, &self.measure];
+        let lists = [&self.flows, &self.traffic, &self.links, &self.routes];
+        let mut all = alone.into_iter().chain(lists.into_iter().flatten());
+        all.any(|record| record.has(name, at))
+    }
 }
 
 /// Names of the tables of a list, in its order.

@@ -6,6 +6,7 @@
 
 mod flow;
 mod graph;
+mod inert;
 mod path;
 mod sizes;
 mod tables;

@@ -6,6 +6,7 @@ use fullpipe_flow::Preset;
 use fullpipe_units::{Rate, Span, WindowSize};
 
 use super::graph::{Layout, Leg};
+use super::inert::{self, Situation};
 use super::sizes::{segments, significant};
 use crate::keys::{Ends, Transport};
 use crate::value::{At, Findings, Key, Lands, Record};
@@ -96,6 +97,13 @@ impl<'a> TransportResolver<'a> {
         let stack = t.stack.clone();
         if let Some(stack) = &stack {
             self.stack(stack, &mut ends, findings);
+            let situation = Situation {
+                ends: &ends,
+                stack,
+                record: t.record,
+                marks: self.marks,
+            };
+            inert::warn(t, &situation, findings);
         }
         Some(Connection {
             preset: t.preset,
@@ -183,10 +191,6 @@ impl<'a> TransportResolver<'a> {
                 sender.pacing.gains = Some(PacingGains::default())
             }
             _ => {}
-        }
-        if sender.ecn && !self.marks {
-            let message = "no queue on its way marks packets: `ecn` changes nothing";
-            self.at.warn(findings, &Transport::ecn, message);
         }
     }
 }

@@ -65,6 +65,15 @@ pub(super) struct Field {
 }
 
 impl Value {
+    /// See [`Record::has`].
+    fn has(&self, name: &str, at: Place) -> bool {
+        match self {
+            Self::Record(record) => record.has(name, at),
+            Self::List(values) => values.iter().any(|value| value.has(name, at)),
+            _ => false,
+        }
+    }
+
     /// Equal values have equal texts, however they are written.
     pub fn canonical(&self) -> String {
         match self {

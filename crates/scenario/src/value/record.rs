@@ -69,6 +69,16 @@ impl Record {
         self.field(key).map_or(self.at, |field| field.at)
     }
 
+    /// Whether the value at this place is that of one of its keys, or of a table inside.
+    pub fn has(&self, name: &str, at: Place) -> bool {
+        let mut pairs = self.keys.iter().zip(&self.fields);
+        pairs.any(|(key, field)| {
+            field.as_ref().is_some_and(|field| {
+                (key.name == name && field.at == at) || field.value.has(name, at)
+            })
+        })
+    }
+
     fn index(&self, key: &Key) -> Option<usize> {
         self.keys.iter().position(|known| known.name == key.name)
     }

@@ -3,6 +3,7 @@
 mod bad_input;
 mod defaults;
 mod every_key;
+mod inert;
 mod network;
 mod ratios;
 mod recovery;

@@ -221,7 +221,7 @@ fn warnings() {
     assert_eq!(
         lines,
         [
-            "test.toml:8: `flow.main.ecn = true`: no queue on its way marks packets: `ecn` changes nothing",
+            "test.toml:8: `flow.main.ecn = true`: this changes nothing: it needs a queue on its way that marks packets",
             "test.toml:9: `flow.main.sendstall = \"ignore\"`: the host has no interface that could be full: set `nic_rate`"
         ]
     );

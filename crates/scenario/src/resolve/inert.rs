@@ -1,0 +1,124 @@
+//! Keys of a transport that do nothing beside what else is set: one table says what each needs.
+//!
+//! The tests hold every row against simulations: without what it needs all values of a key give the
+//! same run, with it they do not.
+
+use fullpipe_cc::{Count, Kind, StackSpec};
+use fullpipe_flow::{Detector, LossWindow, TimerGrain};
+
+use crate::keys::{Ends, FlowKeys, Transport};
+use crate::value::{At, Findings, Key, Record, Value};
+
+/// A connection with all its keys landed.
+pub(super) struct Situation<'a> {
+    pub ends: &'a Ends,
+    pub stack: &'a StackSpec,
+    /// The table that says it.
+    pub record: &'a Record,
+    /// A queue on the way marks packets.
+    pub marks: bool,
+}
+
+struct Need {
+    key: Key,
+    acts: fn(&Situation<'_>) -> bool,
+    /// What to write, or what there is to be.
+    needs: &'static str,
+}
+
+const fn need(key: Key, acts: fn(&Situation<'_>) -> bool, needs: &'static str) -> Need {
+    Need { key, acts, needs }
+}
+
+const NEEDS: &[Need] = &[
+    need(Transport::tlp, rack, RACK),
+    need(Transport::reordering_in_ack, rack, RACK),
+    need(Transport::lost_retransmission, rack, RACK),
+    need(Transport::recover_from_loss, rack, RACK),
+    need(Transport::loss_window, rack, RACK),
+    need(
+        Transport::reordering_by,
+        |s| s.ends.sender.recovery.detector != Detector::NewReno,
+        "SACK (`recovery`)",
+    ),
+    need(
+        Transport::steady_newreno,
+        |s| s.ends.sender.recovery.detector == Detector::NewReno,
+        "`recovery = \"newreno\"`",
+    ),
+    need(
+        Transport::frto_by,
+        // What RACK spares at a timeout waits as F-RTO's owner says.
+        |s| {
+            let spares = s.ends.sender.recovery.loss_window == LossWindow::FlightPlusOne;
+            s.ends.sender.recovery.frto || (spares && rack(s))
+        },
+        "`frto = true`",
+    ),
+    need(
+        Transport::undo_by,
+        |s| s.ends.sender.recovery.undo,
+        "`undo = true`",
+    ),
+    need(Transport::ack_delay, delays, DELAYED),
+    need(Transport::push, delays, DELAYED),
+    need(
+        Transport::handshake_ack,
+        |s| s.ends.sender.handshake,
+        "`handshake = true`",
+    ),
+    need(
+        Transport::pacer,
+        |s| {
+            let of_flow = s.record.is_given(&FlowKeys::rate);
+            s.ends.sender.pacing.gains.is_some() || s.stack.kind() == Kind::Model || of_flow
+        },
+        "`pacing`",
+    ),
+    need(
+        Transport::slow_start_limit,
+        |s| s.ends.sender.window.count == Count::Segments && s.stack.kind() == Kind::Law,
+        "a window law that counts segments",
+    ),
+    need(
+        Transport::hz,
+        |s| {
+            let of_kernel = matches!(s.stack.kind(), Kind::Module | Kind::Model);
+            s.ends.sender.timers.grain == TimerGrain::Wheel || of_kernel
+        },
+        "`timers = \"wheel\"` or a module of Linux as `stack`",
+    ),
+    need(
+        Transport::tso_autosize,
+        |s| s.ends.sender.host.tso_segments > 1,
+        "`tso`",
+    ),
+    need(
+        Transport::ecn,
+        |s| s.marks,
+        "a queue on its way that marks packets",
+    ),
+];
+
+const RACK: &str = "`recovery = \"rack\"`";
+const DELAYED: &str = "`delayed_ack = true`";
+
+fn rack(s: &Situation<'_>) -> bool {
+    s.ends.sender.recovery.detector == Detector::Rack
+}
+
+fn delays(s: &Situation<'_>) -> bool {
+    s.ends.receiver.acks.every > 1
+}
+
+/// Warns of keys that are given and do nothing. What is said to be off is off.
+pub(super) fn warn<T>(at: &At<'_, T>, situation: &Situation<'_>, findings: &mut Findings) {
+    for need in NEEDS {
+        let field = at.record.field(&need.key);
+        let asks = field.is_some_and(|field| !matches!(field.value, Value::Flag(false)));
+        if asks && !(need.acts)(situation) {
+            let message = format!("this changes nothing: it needs {}", need.needs);
+            at.warn(findings, &need.key, &message);
+        }
+    }
+}
