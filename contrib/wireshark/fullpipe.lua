@@ -1,4 +1,4 @@
--- Wireshark dissector for fullpipe over UDP, wire format version 1 (docs/wire.md). Needs Wireshark
+-- Wireshark dissector for fullpipe over UDP, wire format version 2 (docs/wire.md). Needs Wireshark
 -- 3.6 or later.
 --
 -- Install: copy this file into the folder that Help > About Wireshark > Folders calls "Personal Lua
@@ -11,7 +11,7 @@
 
 local fullpipe = Proto("fullpipe", "fullpipe over UDP")
 
-local VERSION = 1
+local VERSION = 2
 local PORT = 6220
 local HEADER = 12
 local NUMBERED = 24
@@ -58,20 +58,15 @@ local f = {
     sack_end = ProtoField.uint64("fullpipe.sack.end", "One after the last", base.DEC),
     nonce = ProtoField.bytes("fullpipe.nonce", "Nonce of the client"),
     cookie = ProtoField.bytes("fullpipe.cookie", "Cookie of the server"),
-    test = ProtoField.uint8("fullpipe.test", "Kind of test", base.DEC, { [1] = "UDP", [2] = "kernel TCP" }),
-    options = ProtoField.uint8("fullpipe.options", "Options", base.HEX),
-    encrypt = ProtoField.bool("fullpipe.options.encrypt", "Data is encrypted", 8, nil, 0x01),
-    length = ProtoField.uint32("fullpipe.request.len", "Bytes of the request", base.DEC),
-    digest = ProtoField.bytes("fullpipe.request.digest", "BLAKE3 of the request"),
-    proof = ProtoField.bytes("fullpipe.proof", "Proof of the key"),
+    server = ProtoField.bytes("fullpipe.server", "Public key of the server"),
+    ephemeral = ProtoField.bytes("fullpipe.ephemeral", "Ephemeral public key"),
     reason = ProtoField.uint8("fullpipe.reason", "Reason", base.DEC, {
         [1] = "authentication failed", [2] = "the handshake took too long", [3] = "this handshake was used before",
         [4] = "busy", [5] = "busy for this address", [6] = "not in the server's version", [7] = "the request is too long",
-        [8] = "shutting down", [9] = "no encryption without a key", [10] = "encrypted tests only",
-        [11] = "too many sessions opened",
+        [8] = "shutting down", [10] = "encrypted tests only", [11] = "too many sessions opened",
+        [12] = "another version",
     }),
     reason_number = ProtoField.uint32("fullpipe.reason.number", "Number of the reason", base.DEC),
-    body = ProtoField.bytes("fullpipe.body", "Message"),
     tag = ProtoField.bytes("fullpipe.tag", "Tag"),
     sealed = ProtoField.bool("fullpipe.sealed", "Encrypted", 8, nil, 0x80),
     ciphertext = ProtoField.bytes("fullpipe.ciphertext", "Ciphertext"),
@@ -223,12 +218,17 @@ local function show_plain(tvb, tree, pinfo)
         tvb:range(2, 2):uint(), tostring(tvb:range(12, 8):uint64()), tvb:reported_len())
 end
 
--- Handshake: fields of fixed sizes behind the header, and nothing else.
-local function handshake(total, fields)
+-- The reasons that are given in clear.
+local CLEAR = { [1] = true, [2] = true, [12] = true }
+
+-- Handshake: fields of fixed sizes behind the header, and nothing else; a REFUSE has one of two
+-- forms.
+local function handshake(total, fields, other_total, other_fields)
     return {
-        least = total,
+        least = math.min(total, other_total or total),
         check = function(tvb)
-            if tvb:reported_len() > total then return e.malformed, "longer than its kind" end
+            local len = tvb:reported_len()
+            if len ~= total and len ~= other_total then return e.malformed, "not the length of its kind" end
             if tvb:range(1, 3):uint() ~= 0 then return e.malformed, "a flag, or a flow" end
             local accept = tvb:range(0, 1):uint() % 16 == 3
             if (tvb:range(4, 8):uint64() ~= UInt64.new(0, 0)) ~= accept then
@@ -240,15 +240,15 @@ local function handshake(total, fields)
                     if tvb:range(at, 1):uint() ~= 0 then return e.malformed, "padding that is not zero" end
                 end
             end
-            local reason = kind == 4 and tvb:range(HEADER + 16, 1):uint()
-            if reason and (reason < 1 or reason > 11) then return e.malformed, "an unknown reason" end
+            if kind == 4 and len == total and not CLEAR[tvb:range(HEADER + 16, 1):uint()] then
+                return e.malformed, "not a reason that is given in clear"
+            end
         end,
         show = function(tvb, tree, pinfo)
             tree:add(f.flags, tvb:range(1, 1))
             local at = HEADER
-            for _, field in ipairs(fields) do
-                local item = tree:add(field[1], tvb:range(at, field[2]))
-                if field[1] == f.options then item:add(f.encrypt, tvb:range(at, 1)) end
+            for _, field in ipairs(tvb:reported_len() == total and fields or other_fields) do
+                if captured(tvb, at, field[2]) then tree:add(field[1], tvb:range(at, field[2])) end
                 at = at + field[2]
             end
             pinfo.cols.info = string.format("%s Len=%d", KINDS[tvb:range(0, 1):uint() % 16], tvb:reported_len())
@@ -256,37 +256,35 @@ local function handshake(total, fields)
     }
 end
 
-local NONCE, COOKIE, HASH = { f.nonce, 16 }, { f.cookie, 36 }, 32
+local NONCE, COOKIE = { f.nonce, 16 }, { f.cookie, 36 }
+-- A Noise message: an ephemeral key, a sealed payload, its tag.
+local function noise(payload, ...)
+    local fields = { ... }
+    for _, field in ipairs({ { f.ephemeral, 32 }, { f.ciphertext, payload }, { f.tag, 16 } }) do
+        fields[#fields + 1] = field
+    end
+    return fields
+end
 local hello = handshake(1200, { NONCE })
-local cookie = handshake(64, { NONCE, COOKIE })
-local open = handshake(134, {
-    NONCE, COOKIE, { f.test, 1 }, { f.options, 1 }, { f.length, 4 }, { f.digest, HASH }, { f.proof, HASH },
-})
-local accept = handshake(60, { NONCE, { f.proof, HASH } })
-local refuse = handshake(33, { NONCE, { f.reason, 1 }, { f.reason_number, 4 } })
+local cookie = handshake(96, { NONCE, COOKIE, { f.server, 32 } })
+local open = handshake(150, noise(38, NONCE, COOKIE))
+local accept = handshake(84, noise(8, NONCE))
+local refuse = handshake(33, { NONCE, { f.reason, 1 }, { f.reason_number, 4 } }, 81, noise(5, NONCE))
 
--- Messages of an open session: a number of their own, a body, a tag.
+-- Messages of an open session are always sealed.
 local control = {
-    least = HEADER + 8 + HASH,
-    check = function(tvb)
-        if tvb:range(1, 3):uint() ~= 0 then return e.malformed, "a flag, or a flow" end
-    end,
-    show = function(tvb, tree, pinfo)
-        tree:add(f.flags, tvb:range(1, 1))
-        tree:add(f.number, tvb:range(HEADER, 8))
-        local body = tvb:reported_len() - HEADER - 8 - HASH
-        if body > 0 and captured(tvb, HEADER + 8, body) then tree:add(f.body, tvb:range(HEADER + 8, body)) end
-        if captured(tvb, HEADER + 8 + body, HASH) then tree:add(f.tag, tvb:range(HEADER + 8 + body, HASH)) end
-        pinfo.cols.info = string.format("CONTROL Number=%s Len=%d", tostring(tvb:range(HEADER, 8):uint64()), tvb:reported_len())
-    end,
+    least = HEADER + 8 + 16,
+    check = function() return e.malformed, "a control message in clear" end,
+    show = function() end,
 }
 
 -- Encrypted datagrams of a session: the header in clear, a packet number, ciphertext, a tag. Flags
 -- and length can be judged.
 local SEAL, SEAL_TAG = 24, 16
+local kinds_sealed = { [5] = true, [8] = true, [9] = true, [10] = true, [11] = true, [12] = true }
 
 local function is_sealed(tvb)
-    return tvb:captured_len() >= HEADER and tvb:range(0, 1):uint() % 16 >= 8 and tvb:range(1, 1):uint() >= 128
+    return tvb:captured_len() >= HEADER and kinds_sealed[tvb:range(0, 1):uint() % 16] and tvb:range(1, 1):uint() >= 128
 end
 
 local function check_sealed(tvb)
@@ -299,6 +297,9 @@ local function check_sealed(tvb)
     elseif kind == 9 then
         if blocks > MOST_BLOCKS or math.floor(flags / 8) % 2 == 1 then return e.malformed, "an unknown flag" end
         if len ~= ACK + BLOCK * blocks then return e.malformed, "the length is not that of its blocks" end
+    elseif kind == 5 then
+        if flags ~= 0 or tvb:range(2, 2):uint() ~= 0 then return e.malformed, "a flag, or a flow" end
+        if len < HEADER then return e.malformed, "shorter than its kind" end
     else
         if flags ~= 0 then return e.malformed, "an unknown flag" end
         if len < NUMBERED then return e.malformed, "shorter than its kind" end

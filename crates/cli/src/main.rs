@@ -15,6 +15,7 @@ mod output;
 mod peer;
 mod progress;
 mod reference;
+mod state;
 mod table;
 mod view;
 

@@ -7,11 +7,12 @@ use fullpipe_grounds::{Way, WayError};
 use fullpipe_net::session::Key;
 use fullpipe_net::session::client::SessionError;
 use fullpipe_net::session::key::VARIABLE;
+use fullpipe_net::session::known::KnownServers;
 
 use crate::args::PeerFlags;
 use crate::commands::send::target::Server;
 use crate::exit::{Exit, Failure};
-use crate::{ground, output};
+use crate::{ground, output, state};
 
 /// Finds the server and reads the key.
 ///
@@ -24,7 +25,14 @@ pub fn way(server: &Server, flags: &PeerFlags) -> Result<Way, Failure> {
             "this system has no segmentation offload for UDP: datagrams leave one by one",
         );
     }
-    Ok(way.with_key(key(flags.key.as_deref())?, flags.encrypt))
+    let way = way
+        .with_key(key(flags.key.as_deref())?, flags.encrypt)
+        .with_server(flags.server_id);
+    let known = flags.known_servers.clone();
+    Ok(match known.or_else(|| state::file("known-servers")) {
+        Some(path) => way.with_known(KnownServers::new(path), output::say),
+        None => way,
+    })
 }
 
 /// The shared key: of a file, of the environment, or none.

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use fullpipe_net::content::{Content, Question};
 use fullpipe_net::io::{Mode, has_segmentation, pin};
 use fullpipe_net::session::client::{Client, Peer, SessionError};
+use fullpipe_net::session::known::KnownServers;
 use fullpipe_net::session::request::{Options, Request};
-use fullpipe_net::session::{Key, PORT};
+use fullpipe_net::session::{HandshakeError, Key, PORT, ServerId};
 use fullpipe_net::{ground, headers};
 use fullpipe_run::RunSpec;
 use fullpipe_units::Span;
@@ -22,8 +23,18 @@ pub struct Way {
     /// In the order in which they are tried.
     addresses: Vec<SocketAddr>,
     key: Key,
+    /// The server that is meant, if the user says which.
+    server: Option<ServerId>,
+    known: Option<Acquaintance>,
     encrypted: bool,
     options: ground::Options,
+}
+
+/// The servers that the user has met, and who tells the user of a new one.
+#[derive(Clone, Debug)]
+struct Acquaintance {
+    known: KnownServers,
+    tell: fn(&str),
 }
 
 /// Why there is no way to a server.
@@ -91,9 +102,24 @@ impl Way {
             name: named(host, Some(port.unwrap_or(PORT))),
             addresses,
             key: Key::open(),
+            server: None,
+            known: None,
             encrypted: false,
             options,
         })
+    }
+
+    /// With this server only, whatever the key and the servers known say.
+    pub fn with_server(self, server: Option<ServerId>) -> Self {
+        Self { server, ..self }
+    }
+
+    /// With the server that was met under this name before, if neither the key names one nor the
+    /// user; a new one is added, and `tell` gets a sentence about it. Loopback addresses name no
+    /// host.
+    pub fn with_known(self, known: KnownServers, tell: fn(&str)) -> Self {
+        let known = Some(Acquaintance { known, tell });
+        Self { known, ..self }
     }
 
     /// With the key that both sides have; every packet is `encrypted`, or none.
@@ -133,10 +159,20 @@ impl Way {
                 ..self.packets()
             },
         };
+        let meant = self.server.or(self.key.server());
+        let acquaintance = match meant {
+            Some(_) => None,
+            None => self.known.as_ref(),
+        };
+        let met = acquaintance.map(|a| a.known.find(&self.name)).transpose()?;
+        let met = met.flatten();
         let last = self.addresses.len() - 1;
         let mut error = SessionError::Interrupted;
         for (i, address) in self.addresses.iter().enumerate() {
             let mut peer = Peer::new(*address, self.key.clone());
+            let loopback = address.ip().to_canonical().is_loopback();
+            let met = met.filter(|_| !loopback);
+            peer.server = meant.or(met.map(|met| met.identity));
             if i < last {
                 peer.patience = Span::from_secs(2);
             }
@@ -148,7 +184,24 @@ impl Way {
                 found = connect();
             }
             match found {
+                Err(SessionError::Handshake {
+                    error: HandshakeError::OtherServer { found, .. },
+                    ..
+                }) if let (Some(met), Some(a)) = (met, acquaintance) => {
+                    return Err(SessionError::Changed {
+                        name: self.name.clone(),
+                        found,
+                        met: met.identity,
+                        known: format!("line {} of {}", met.line, a.known.path().display()),
+                    });
+                }
                 Err(e @ SessionError::Handshake { .. }) if i < last => error = e,
+                Ok(client) => {
+                    if let Some(a) = acquaintance.filter(|_| met.is_none() && !loopback) {
+                        a.introduce(&self.name, &client.server())?;
+                    }
+                    return Ok(client);
+                }
                 other => return other,
             }
         }
@@ -192,6 +245,17 @@ impl Way {
     /// How datagrams leave, and how precisely it waits.
     pub fn options(&self) -> &ground::Options {
         &self.options
+    }
+}
+
+impl Acquaintance {
+    fn introduce(&self, name: &str, server: &ServerId) -> Result<(), SessionError> {
+        self.known.add(name, server)?;
+        (self.tell)(&format!(
+            "`{name}` is a new server, identity {server}; it is kept in {}",
+            self.known.path().display()
+        ));
+        Ok(())
     }
 }
 

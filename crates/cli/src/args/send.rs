@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
+use fullpipe_net::session::ServerId;
 
 use super::{Format, ShortFormat, at_least_one, key_value, seed};
 
@@ -119,10 +120,20 @@ pub struct Send {
 /// How to talk to a server.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct PeerFlags {
-    /// File with the shared key, one line, readable by its owner only [default: the variable
-    /// FULLPIPE_KEY, if it is set]
+    /// File with the shared key, readable by its owner only [default: the variable FULLPIPE_KEY, if
+    /// it is set]
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
+
+    /// Identity of the server, as `fullpipe serve` prints it [default: what the file of the key
+    /// says, or what was met under this name before]
+    #[arg(long, value_name = "ID")]
+    pub server_id: Option<ServerId>,
+
+    /// File of the servers that were met before; a new one is added [default:
+    /// $XDG_STATE_HOME/fullpipe/known-servers, or ~/.local/state/fullpipe/known-servers]
+    #[arg(long, value_name = "FILE")]
+    pub known_servers: Option<PathBuf>,
 
     /// Encrypt the data
     #[arg(long)]

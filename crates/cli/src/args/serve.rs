@@ -25,12 +25,18 @@ pub struct Serve {
     #[arg(long)]
     pub open: bool,
 
-    /// Refuse tests whose data is not encrypted; needs a key
-    #[arg(long, conflicts_with = "open")]
+    /// Refuse tests whose data is not encrypted
+    #[arg(long)]
     pub require_encryption: bool,
 
-    /// Write a new random key to this file, which must not exist yet, and do nothing else
-    #[arg(long, value_name = "FILE", exclusive = true)]
+    /// File with this server's own key pair, by which clients know it; made if it is missing
+    /// [default: $XDG_STATE_HOME/fullpipe/identity, or ~/.local/state/fullpipe/identity]
+    #[arg(long, value_name = "FILE")]
+    pub identity: Option<PathBuf>,
+
+    /// Write a new random key and this server's identity to this file, which must not exist yet,
+    /// and do nothing else
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "open", "listen", "files"])]
     pub new_key: Option<PathBuf>,
 
     /// Highest bit rate of a test in either direction, headers included [default: none]

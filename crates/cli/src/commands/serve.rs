@@ -13,18 +13,19 @@ use fullpipe_net::session::event::Event;
 use fullpipe_net::session::key::VARIABLE;
 use fullpipe_net::session::limits::Limits;
 use fullpipe_net::session::server::{Config, Server};
-use fullpipe_net::session::{Key, KeyError, PORT};
+use fullpipe_net::session::{Identity, Key, KeyError, PORT};
 
 use crate::args::{LogForm, Serve};
 use crate::exit::{Exit, Failure};
-use crate::output;
+use crate::{output, state};
 
 /// Runs the command.
 pub fn serve(args: &Serve) -> Result<Exit, Failure> {
     if let Some(path) = &args.new_key {
-        let key = Key::create(path).map_err(|e| key_failure(&e))?;
+        let server = identity(args)?.public();
+        let key = Key::create(path, &server).map_err(|e| key_failure(&e))?;
         output::say(&format!(
-            "wrote {} (key {})",
+            "wrote {} (key {}, server {server})",
             path.display(),
             key.fingerprint()
         ));
@@ -33,10 +34,13 @@ pub fn serve(args: &Serve) -> Result<Exit, Failure> {
     let everywhere = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT);
     let listen = args.listen.unwrap_or(everywhere);
     let key = find_key(args, listen)?;
-    if args.require_encryption && key.is_open() {
-        let message = "`--require-encryption` needs a key: what everybody can derive hides nothing";
+    let identity = identity(args)?;
+    let public = identity.public();
+    if let Some(meant) = key.server().filter(|meant| *meant != public) {
+        let message = format!("the key is for the server {meant}, and this one is {public}");
         return Err(Failure::new(Exit::Usage, message)
-            .hint("make a key with `fullpipe serve --new-key FILE`, then give `--key FILE`"));
+            .hint("give the file of that server's key pair with `--identity FILE`")
+            .hint("or make a key for this server: `fullpipe serve --new-key FILE`"));
     }
     let config = Config {
         listen,
@@ -46,6 +50,7 @@ pub fn serve(args: &Serve) -> Result<Exit, Failure> {
     };
     let allowed = allowed(args)?;
     let server = bind(config, args)?
+        .with_identity(identity)
         .with_files(allowed)
         .only_encrypted(args.require_encryption);
     let stop = Stop::new().map_err(|e| Failure::io("cannot wait for signals", &e))?;
@@ -54,6 +59,25 @@ pub fn serve(args: &Serve) -> Result<Exit, Failure> {
         Ok(_) => Ok(Exit::Ok),
         Err(e) => Err(Failure::io("cannot go on listening", &e)),
     }
+}
+
+/// This server's key pair: of its file, or a new one.
+fn identity(args: &Serve) -> Result<Identity, Failure> {
+    if let Some(path) = &args.identity {
+        return Identity::at(path).map_err(|e| key_failure(&e));
+    }
+    let why = match state::file("identity").map(|path| Identity::at(&path)) {
+        Some(Ok(identity)) => return Ok(identity),
+        Some(Err(error @ KeyError::Unwritable { .. })) => error.to_string(),
+        Some(Err(error @ KeyError::Unreadable { .. })) => error.to_string(),
+        Some(Err(error)) => return Err(key_failure(&error)),
+        None => "there is no home directory to keep an identity in".to_owned(),
+    };
+    output::warning(&format!(
+        "{why}; clients will take this server for another one after the next start"
+    ));
+    output::hint("name a file that it may write: `--identity FILE`");
+    Identity::generate().map_err(|e| key_failure(&e))
 }
 
 fn limits(args: &Serve) -> Limits {
@@ -118,7 +142,9 @@ fn find_key(args: &Serve, listen: SocketAddr) -> Result<Key, Failure> {
 
 fn key_failure(error: &KeyError) -> Failure {
     let exit = match error {
-        KeyError::Malformed { .. } | KeyError::NoFile { .. } => Exit::Usage,
+        KeyError::Malformed { .. } | KeyError::NoFile { .. } | KeyError::NoIdentity { .. } => {
+            Exit::Usage
+        }
         _ => Exit::Environment,
     };
     let failure = Failure::new(exit, error.to_string());

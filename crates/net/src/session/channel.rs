@@ -1,16 +1,19 @@
-//! Control messages of an open session: numbered and proven.
+//! Control messages of an open session: numbered and sealed, whether data are or not.
 //!
 //! ```text
-//! header 12 (CONTROL) | number 8 | body, postcard | tag 32
+//! header 12 (CONTROL, flag 128), in clear | number 8 | body, sealed | tag 16
 //! ```
-//! The tag is a BLAKE3 hash of all before it under the key of the direction. Every datagram has a
+//! Sealed as [data](super::seal) are, with numbers from [`CONTROL_NUMBERS`] on. Every datagram has a
 //! number of its own, also when it says again what an earlier one said; a number counts once, and
 //! only within [`WINDOW`] of the highest.
 
+use chacha20poly1305::{AeadInOut, ChaCha20Poly1305, KeyInit, Tag};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::seal::{CONTROL_NUMBERS, End, MOST_FORGERIES, NUMBER, SEALED, TAG, nonce};
 use super::seen::Seen;
+use super::{Directions, Secrets};
 use crate::wire::{HEADER, Header, Kind, SessionId};
 
 /// How far behind the highest a number may come and still count.
@@ -19,28 +22,33 @@ pub const WINDOW: u64 = 1024;
 /// Most bytes of a body.
 pub const BODY: usize = 1200;
 
-const NUMBER: usize = 8;
-const TAG: usize = 32;
-
 /// One end of a session's control messages.
 #[derive(Debug)]
 pub struct Channel {
     session: SessionId,
-    out: [u8; 32],
-    into: [u8; 32],
+    out: ChaCha20Poly1305,
+    into: ChaCha20Poly1305,
     next: u64,
     seen: Seen<{ (WINDOW / 64) as usize }>,
+    forgeries: u64,
 }
 
 impl Channel {
-    /// Sends with one key, receives with the other.
-    pub fn new(session: SessionId, out: [u8; 32], into: [u8; 32]) -> Self {
+    /// This end of the session. There must be one of them only, as long as the session lasts:
+    /// another would use the same numbers.
+    pub fn new(secrets: &Secrets, end: End) -> Self {
+        let Directions { up, down } = &secrets.keys;
+        let (out, into) = match end {
+            End::Client => (up, down),
+            End::Server => (down, up),
+        };
         Self {
-            session,
-            out,
-            into,
-            next: 0,
+            session: secrets.session,
+            out: ChaCha20Poly1305::new(out.into()),
+            into: ChaCha20Poly1305::new(into.into()),
+            next: CONTROL_NUMBERS,
             seen: Seen::default(),
+            forgeries: 0,
         }
     }
 
@@ -54,7 +62,7 @@ impl Channel {
         let mut datagram = vec![0; HEADER];
         Header {
             kind: Kind::Control,
-            flags: 0,
+            flags: SEALED,
             flow: 0,
             session: self.session,
         }
@@ -64,9 +72,13 @@ impl Channel {
         if datagram.len() > HEADER + NUMBER + BODY {
             return None;
         }
-        let tag = blake3::keyed_hash(&self.out, &datagram);
-        datagram.extend(tag.as_bytes());
-        self.next += 1;
+        let (header, rest) = datagram.split_at_mut(HEADER);
+        let body = rest.get_mut(NUMBER..)?;
+        let nonce = nonce(self.next);
+        let tag = self.out.encrypt_inout_detached(&nonce, header, body.into());
+        datagram.extend(tag.ok()?);
+        // The last one would be that of Noise's rekeying: 292 years away.
+        self.next = self.next.checked_add(1)?;
         Some(datagram)
     }
 
@@ -77,19 +89,28 @@ impl Channel {
         if header.kind != Kind::Control || header.session != self.session {
             return None;
         }
-        if datagram.len() > HEADER + NUMBER + BODY + TAG {
+        if datagram.len() > HEADER + NUMBER + BODY + TAG || self.forgeries >= MOST_FORGERIES {
             return None;
         }
-        let (proven, tag) = datagram.split_last_chunk::<TAG>()?;
-        let (number, body) = proven.get(HEADER..)?.split_first_chunk::<NUMBER>()?;
-        // Constant time.
-        if blake3::keyed_hash(&self.into, proven) != *tag {
+        let (sealed, tag) = datagram.split_last_chunk::<TAG>()?;
+        let (header, rest) = sealed.split_first_chunk::<HEADER>()?;
+        let (number, body) = rest.split_first_chunk::<NUMBER>()?;
+        let number = u64::from_be_bytes(*number);
+        let count = number.checked_sub(CONTROL_NUMBERS)?;
+        if !self.seen.is_new(count) {
             return None;
         }
-        if !self.seen.take(u64::from_be_bytes(*number)) {
+        let (mut body, tag): (_, &Tag) = (body.to_vec(), tag.into());
+        let room = body.as_mut_slice().into();
+        let opened = self
+            .into
+            .decrypt_inout_detached(&nonce(number), header, room, tag);
+        if opened.is_err() {
+            self.forgeries += 1;
             return None;
         }
-        let (message, rest) = postcard::take_from_bytes(body).ok()?;
+        self.seen.take(count);
+        let (message, rest) = postcard::take_from_bytes(&body).ok()?;
         rest.is_empty().then_some(message)
     }
 }
@@ -100,10 +121,16 @@ mod tests {
     use proptest::prelude::*;
 
     fn pair() -> (Channel, Channel) {
-        let (up, down) = ([1; 32], [2; 32]);
+        let secrets = Secrets {
+            session: SessionId(5),
+            keys: Directions {
+                up: [1; 32],
+                down: [2; 32],
+            },
+        };
         (
-            Channel::new(SessionId(5), up, down),
-            Channel::new(SessionId(5), down, up),
+            Channel::new(&secrets, End::Client),
+            Channel::new(&secrets, End::Server),
         )
     }
 

@@ -19,7 +19,7 @@ use super::exchange::{CONTROL_BYTES, exchange, open, send};
 use super::request::{Options, Request};
 use super::seal::{End, Seal};
 use super::server_session::FETCHING;
-use super::{Key, Sealed, Secrets};
+use super::{Key, Sealed, Secrets, ServerId};
 use crate::content::{Answer, Question};
 use crate::endpoint::{self, Hooks, Plan, Port, Side, UdpPort};
 use crate::ground;
@@ -36,15 +36,18 @@ pub struct Peer {
     pub address: SocketAddr,
     /// The key that both have; [`Key::open`] for a server that asks for none.
     pub key: Key,
+    /// The server that is meant; `None`: whoever has the key, or answers.
+    pub server: Option<ServerId>,
     /// How long the handshake may take.
     pub patience: Span,
 }
 
 impl Peer {
-    /// With ten seconds for the handshake.
+    /// The one that the key names, if it names one, with ten seconds for the handshake.
     pub fn new(address: SocketAddr, key: Key) -> Self {
         Self {
             address,
+            server: key.server(),
             key,
             patience: Span::from_secs(10),
         }
@@ -67,6 +70,7 @@ pub struct Client {
     clock: Clock,
     stop: Stop,
     peer: SocketAddr,
+    server: ServerId,
     secrets: Secrets,
     /// Of an encrypted session; it outlasts a run, because its numbers do.
     seal: Option<Seal>,
@@ -89,9 +93,6 @@ impl Client {
         interrupt: &AtomicBool,
     ) -> Result<Self, SessionError> {
         let encrypted = request.options.encrypted;
-        if encrypted && peer.key.is_open() {
-            return Err(SessionError::NoKey);
-        }
         let bytes = request.encode()?;
         let longest = headers::longest(&request.spec) + request.options.overhead();
         let longest = longest.max(CONTROL_BYTES);
@@ -112,7 +113,7 @@ impl Client {
         let (clock, stop) = (Clock::new(), Stop::new()?);
         let port = UdpPort::new(socket, longest, options.wait, clock, &stop)?;
         let mut port = port.with_longer_headers(request.options.longer_headers());
-        let secrets = open(&mut port, peer, &request.options, &bytes, interrupt)?;
+        let (secrets, server) = open(&mut port, peer, &request.options, &bytes, interrupt)?;
         let until_complete = request.options.until_complete;
         let session = ClientSession::new(clock.now(), &secrets, bytes, until_complete);
         let mut client = Self {
@@ -120,6 +121,7 @@ impl Client {
             clock,
             stop,
             peer: peer.address,
+            server,
             seal: encrypted.then(|| Seal::new(&secrets, End::Client)),
             secrets,
             session,
@@ -139,9 +141,14 @@ impl Client {
         &self.grant
     }
 
-    /// The server.
+    /// Address of the server.
     pub fn peer(&self) -> SocketAddr {
         self.peer
+    }
+
+    /// The server, as the handshake has proven it.
+    pub fn server(&self) -> ServerId {
+        self.server
     }
 
     /// Asks the server about what the flows carry; before the run, or after it.

@@ -12,6 +12,7 @@ use super::channel::Channel;
 use super::control::{ALIVE, ClientMessage, EndReason, Grant, PART, SILENCE, ServerMessage, shown};
 use super::control_port::{ControlChannel, Traffic};
 use super::pull::{Pull, PullError};
+use super::seal::End;
 use crate::content::{Answer, Question};
 
 /// First retransmission timeout of a message; it doubles up to the longest.
@@ -90,7 +91,7 @@ impl ClientSession {
     pub fn new(now: Time, secrets: &Secrets, request: Vec<u8>, until_complete: bool) -> Self {
         let parts = request.len().div_ceil(PART);
         Self {
-            channel: Channel::new(secrets.session, secrets.control.up, secrets.control.down),
+            channel: Channel::new(secrets, End::Client),
             request,
             parts: vec![(None, false); parts],
             out: VecDeque::new(),

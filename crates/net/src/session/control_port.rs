@@ -407,8 +407,7 @@ mod tests {
         };
         let secrets = Secrets {
             session: SessionId(7),
-            control: key.clone(),
-            data: key,
+            keys: key,
         };
         let (mut control, stop) = (Silent, Stop::new().unwrap());
         let mut seal = Seal::new(&secrets, End::Client);

@@ -22,6 +22,8 @@ pub enum Event {
         address: SocketAddr,
         /// Of the key; `None`: open to anybody.
         key: Option<String>,
+        /// What clients know the server by.
+        identity: String,
         /// Limits in force.
         limits: Limits,
     },
@@ -97,6 +99,8 @@ pub enum Event {
         replayed: u64,
         /// Handshakes with an old or wrong cookie.
         bad_cookie: u64,
+        /// Handshakes of another version of the protocol.
+        other_version: u64,
         /// Refusals that had no line of their own.
         refused: u64,
         /// Where the last handshake with another key came from.
@@ -155,13 +159,20 @@ impl fmt::Display for Event {
             Self::Listening {
                 address,
                 key: Some(key),
+                identity,
                 ..
-            } => write!(f, "listening on UDP {address}, key {key}"),
-            Self::Listening {
-                address, key: None, ..
             } => write!(
                 f,
-                "listening on UDP {address}, open to anybody who can reach it"
+                "listening on UDP {address}, key {key}, identity {identity}"
+            ),
+            Self::Listening {
+                address,
+                key: None,
+                identity,
+                ..
+            } => write!(
+                f,
+                "listening on UDP {address}, open to anybody who can reach it, identity {identity}"
             ),
             Self::Opened { test, peer } => write!(f, "test {test}: opened by {peer}"),
             Self::Refused { peer, reason } => write!(f, "refused {peer}: {reason}"),
@@ -200,6 +211,7 @@ impl fmt::Display for Event {
                 wrong_key,
                 replayed,
                 bad_cookie,
+                other_version,
                 refused,
                 last_wrong_key,
             } => {
@@ -207,6 +219,7 @@ impl fmt::Display for Event {
                     (*wrong_key, "handshakes with another key"),
                     (*replayed, "used handshakes"),
                     (*bad_cookie, "old or wrong cookies"),
+                    (*other_version, "handshakes of another version of fullpipe"),
                     (*refused, "more refusals"),
                     (*garbage, "datagrams of no handshake"),
                 ];

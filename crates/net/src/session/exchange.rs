@@ -13,7 +13,7 @@ use super::failure::SessionError;
 use super::handshake::Handshake;
 use super::message::{Ask, ENCRYPT, TestKind};
 use super::request::Options;
-use super::{Secrets, entropy};
+use super::{Secrets, ServerId, entropy};
 use crate::endpoint::{Port, UdpPort};
 use crate::io::Clock;
 use crate::wire::{Header, Kind};
@@ -86,7 +86,7 @@ pub(super) fn open(
     options: &Options,
     request: &[u8],
     interrupt: &AtomicBool,
-) -> Result<Secrets, SessionError> {
+) -> Result<(Secrets, ServerId), SessionError> {
     let ask = Ask {
         kind: TestKind::Udp as u8,
         options: if options.encrypted { ENCRYPT } else { 0 },
@@ -107,7 +107,8 @@ pub(super) fn open(
         peer.key.clone(),
         ask,
         Box::new(nonce),
-    );
+    )
+    .with_server(peer.server);
     let failed = |error| SessionError::Handshake {
         peer: peer.address,
         error,
@@ -131,8 +132,8 @@ pub(super) fn open(
                 opened = handshake.handle(now, datagram);
             }
         });
-        if let Some((secrets, _)) = opened.map_err(failed)? {
-            return Ok(secrets);
+        if let Some(opened) = opened.map_err(failed)? {
+            return Ok(opened);
         }
     }
 }

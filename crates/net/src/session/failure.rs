@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 
 use fullpipe_units::Span;
 
+use super::ServerId;
 use super::handshake::HandshakeError;
+use super::known::KnownError;
 use super::pull::PullError;
 use super::request::RequestError;
 use crate::endpoint::EndpointError;
@@ -22,9 +24,21 @@ pub enum SessionError {
         /// Outcome of the handshake.
         error: HandshakeError,
     },
-    /// Encryption without a key.
-    #[error("encryption needs a key that only both sides have")]
-    NoKey,
+    /// The server is not the one that the user has met under this name.
+    #[error("another server answers as `{name}`: its identity is {found}, and was {met}")]
+    Changed {
+        /// Host and port as the user names them.
+        name: String,
+        /// Who answers.
+        found: ServerId,
+        /// Who answered before.
+        met: ServerId,
+        /// File and line of what is known.
+        known: String,
+    },
+    /// The file of known servers.
+    #[error(transparent)]
+    Known(#[from] KnownError),
     /// The request.
     #[error(transparent)]
     Request(#[from] RequestError),
@@ -79,8 +93,17 @@ impl SessionError {
     }
 
     /// The remedy, in one sentence, if there is one.
-    pub fn hint(&self) -> Option<&'static str> {
-        use super::message::Reason;
+    pub fn hint(&self) -> Option<String> {
+        if let Self::Changed { known, .. } = self {
+            return Some(format!(
+                "if the server was set up anew, remove {known}; if not, somebody answers in its stead, and should have neither key nor data"
+            ));
+        }
+        self.fixed_hint().map(str::to_owned)
+    }
+
+    fn fixed_hint(&self) -> Option<&'static str> {
+        use super::Reason;
         match self {
             Self::Here(_) => None,
             Self::Handshake { error, .. } => match error {
@@ -91,10 +114,14 @@ impl SessionError {
                     "both sides need the same key: here it comes with `--key FILE`, or in FULLPIPE_KEY; a server with `--open` takes none",
                 ),
                 HandshakeError::Refused(Reason::Unencrypted) => Some("say `--encrypt`"),
-                HandshakeError::Refused(Reason::Keyless) => Some("give the server a key"),
+                HandshakeError::OtherVersion(_) | HandshakeError::Refused(Reason::Version(_)) => {
+                    Some("use the same release of fullpipe on both sides")
+                }
+                HandshakeError::OtherServer { .. } => Some(
+                    "if the server was set up anew, ask its owner for its identity (`fullpipe serve` prints it) and put that in the place of the old one; if not, somebody answers in its stead",
+                ),
                 _ => None,
             },
-            Self::NoKey => Some("`fullpipe serve --new-key FILE` makes one, for both sides"),
             Self::Vanished => Some(
                 "is `fullpipe serve` still running there, and does the network carry packets both ways?",
             ),
@@ -122,7 +149,7 @@ impl From<SessionError> for fullpipe_run::GroundError {
             },
             _ => Self::Environment {
                 what,
-                hint: hint.unwrap_or(AGAIN).to_owned(),
+                hint: hint.unwrap_or_else(|| AGAIN.to_owned()),
             },
         }
     }

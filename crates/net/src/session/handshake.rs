@@ -2,10 +2,10 @@
 
 use fullpipe_units::{Span, Time};
 
-use crate::wire::{Header, Kind};
+use crate::wire::{Header, Kind, VERSION, WireError};
 
-use super::message::{self, Ask, Nonce, Open, Reason};
-use super::{Key, Secrets};
+use super::message::{self, Answer, Ask, Nonce, Opening, Reason};
+use super::{Key, Secrets, ServerId};
 
 /// Until a datagram is sent again for the first time; twice as long each further time.
 pub const FIRST_RETRY: Span = Span::from_millis(250);
@@ -16,12 +16,27 @@ pub const LONGEST_RETRY: Span = Span::from_secs(2);
 /// How often the handshake begins anew because a cookie grew old on the way.
 const MOST_RESTARTS: u32 = 3;
 
+/// Unanswered tries after which servers of version 1, which know no other, are asked too.
+const PATIENT: u32 = 3;
+
+/// COOKIEs of another server that are believed.
+const MOST_OTHERS: u32 = 2;
+
 /// A handshake under way.
 pub struct Handshake {
     key: Key,
     ask: Ask,
     nonce: Nonce,
-    open: Option<Box<Open>>,
+    /// The server that is meant; without one, whoever has the key, or answers.
+    server: Option<ServerId>,
+    /// The OPEN, and for whom it is.
+    open: Option<(Box<Opening>, ServerId)>,
+    /// HELLOs without an answer.
+    tries: u32,
+    /// A HELLO of version 1 is due.
+    knock: bool,
+    /// Another server than the one that is meant has answered, and how often.
+    other: Option<(ServerId, u32)>,
     due: Time,
     retry: Span,
     give_up: Time,
@@ -44,6 +59,20 @@ pub enum HandshakeError {
     /// All who accepted could not prove that they have the key.
     #[error("the server cannot prove that it has the key")]
     Impostor,
+    /// It is another server than the one that is meant.
+    #[error("another server answers: its identity is {}, not {}", found.short(), meant.short())]
+    OtherServer {
+        /// Who answers.
+        found: ServerId,
+        /// Who should.
+        meant: ServerId,
+    },
+    /// It speaks another version of the protocol.
+    #[error("the server speaks version {0} of the protocol, this program version {VERSION}")]
+    OtherVersion(u8),
+    /// The operating system gives no random bytes.
+    #[error(transparent)]
+    NoEntropy(#[from] message::NoEntropy),
 }
 
 impl HandshakeError {
@@ -69,7 +98,11 @@ impl Handshake {
             key,
             ask,
             nonce: Nonce(fresh()),
+            server: None,
             open: None,
+            tries: 0,
+            knock: false,
+            other: None,
             due: now,
             retry: FIRST_RETRY,
             give_up: now + patience,
@@ -79,16 +112,25 @@ impl Handshake {
         }
     }
 
+    /// With this server only.
+    pub fn with_server(self, server: Option<ServerId>) -> Self {
+        Self { server, ..self }
+    }
+
     /// What to send now, if anything.
     ///
     /// # Errors
     /// [`HandshakeError::NoAnswer`] after the patience is over.
     pub fn poll(&mut self, now: Time) -> Result<Option<Vec<u8>>, HandshakeError> {
         if now >= self.give_up {
-            return Err(match self.unproven {
-                true => HandshakeError::Impostor,
-                false => HandshakeError::NoAnswer,
+            return Err(match (self.other, self.server) {
+                (Some((found, _)), Some(meant)) => HandshakeError::OtherServer { found, meant },
+                _ if self.unproven => HandshakeError::Impostor,
+                _ => HandshakeError::NoAnswer,
             });
+        }
+        if std::mem::take(&mut self.knock) {
+            return Ok(Some(message::hello_of_version_1(&self.nonce).to_vec()));
         }
         if now < self.due {
             return Ok(None);
@@ -96,18 +138,25 @@ impl Handshake {
         self.due = now + self.retry;
         self.retry = (self.retry * 2).min(LONGEST_RETRY);
         Ok(Some(match &self.open {
-            None => message::hello(&self.nonce).to_vec(),
-            Some(open) => open.bytes.to_vec(),
+            None => {
+                self.tries += 1;
+                self.knock = self.tries > PATIENT;
+                message::hello(&self.nonce).to_vec()
+            }
+            Some((open, _)) => open.bytes().to_vec(),
         }))
     }
 
     /// When to call [`Handshake::poll`] again.
     pub fn next_timeout(&self) -> Time {
-        self.due.min(self.give_up)
+        match self.knock {
+            true => Time::ZERO,
+            false => self.due.min(self.give_up),
+        }
     }
 
-    /// A datagram came; the session if that completes the handshake. What does not belong to this
-    /// handshake is passed over.
+    /// A datagram came; the session, and who serves it, if that completes the handshake. What does
+    /// not belong to this handshake is passed over.
     ///
     /// # Errors
     /// [`HandshakeError`] if the server says no.
@@ -115,33 +164,63 @@ impl Handshake {
         &mut self,
         now: Time,
         datagram: &[u8],
-    ) -> Result<Option<(Secrets, Open)>, HandshakeError> {
+    ) -> Result<Option<(Secrets, ServerId)>, HandshakeError> {
         match Header::decode(datagram).map(|header| header.kind) {
-            Ok(Kind::Cookie) if self.open.is_none() => {
-                if let Ok((nonce, cookie)) = message::read_cookie(datagram)
-                    && nonce == self.nonce
-                {
-                    let open = Open::new(&self.key, nonce, cookie, self.ask);
-                    self.open = Some(Box::new(open));
-                    self.hurry(now);
+            Ok(Kind::Cookie) if self.open.is_none() => self.take_cookie(now, datagram)?,
+            Ok(Kind::Accept) => return self.take_answer(datagram),
+            Ok(Kind::Refuse) if datagram.len() == message::SEALED_REFUSE_BYTES => {
+                return self.take_answer(datagram);
+            }
+            Ok(Kind::Refuse) => self.take_refusal(now, datagram)?,
+            Err(WireError::Version) => {
+                if let Some(version) = message::other_version(datagram, &self.nonce) {
+                    return Err(HandshakeError::OtherVersion(version));
                 }
             }
-            Ok(Kind::Accept) => return self.accepted(datagram),
-            Ok(Kind::Refuse) => self.refused(now, datagram)?,
             _ => {}
         }
         Ok(None)
     }
 
-    fn accepted(&mut self, datagram: &[u8]) -> Result<Option<(Secrets, Open)>, HandshakeError> {
-        let Some(open) = &self.open else {
+    fn take_cookie(&mut self, now: Time, datagram: &[u8]) -> Result<(), HandshakeError> {
+        let Ok((nonce, cookie, found)) = message::read_cookie(datagram) else {
+            return Ok(());
+        };
+        if nonce != self.nonce {
+            return Ok(());
+        }
+        if let Some(meant) = self.server.filter(|meant| *meant != found) {
+            // Once may be a damaged bit or a forger who was faster: the next HELLO tells.
+            return match self.other {
+                Some((before, n)) if before == found && n + 1 >= MOST_OTHERS => {
+                    Err(HandshakeError::OtherServer { found, meant })
+                }
+                Some((before, n)) if before == found => {
+                    self.other = Some((found, n + 1));
+                    Ok(())
+                }
+                _ => {
+                    self.other = Some((found, 1));
+                    Ok(())
+                }
+            };
+        }
+        let open = Opening::new(&self.key, &found, nonce, cookie, &self.ask, None)?;
+        self.open = Some((Box::new(open), found));
+        self.hurry(now);
+        Ok(())
+    }
+
+    fn take_answer(
+        &mut self,
+        datagram: &[u8],
+    ) -> Result<Option<(Secrets, ServerId)>, HandshakeError> {
+        let Some((open, server)) = &mut self.open else {
             return Ok(None);
         };
-        match open.read_accept(&self.key, datagram) {
-            Ok(Some(session)) => {
-                let secrets = open.secrets(&self.key, session);
-                Ok(Some((secrets, (**open).clone())))
-            }
+        match open.read_answer(datagram) {
+            Ok(Some(Answer::Accepted(secrets))) => Ok(Some((secrets, *server))),
+            Ok(Some(Answer::Refused(reason))) => Err(HandshakeError::Refused(reason)),
             // The right one may follow: one damaged bit, or one forger, ends nothing.
             Ok(None) => {
                 self.unproven = true;
@@ -151,10 +230,16 @@ impl Handshake {
         }
     }
 
-    fn refused(&mut self, now: Time, datagram: &[u8]) -> Result<(), HandshakeError> {
+    fn take_refusal(&mut self, now: Time, datagram: &[u8]) -> Result<(), HandshakeError> {
         match message::read_refuse(datagram) {
             Ok((nonce, reason)) if nonce == self.nonce => {
-                if reason != Reason::Cookie || self.restarts == MOST_RESTARTS {
+                // A cookie grows old; and what it came with may have been damaged on its way here.
+                let again = match reason {
+                    Reason::Cookie => self.restarts < MOST_RESTARTS,
+                    Reason::Authentication => self.restarts == 0,
+                    _ => false,
+                };
+                if !again {
                     return Err(HandshakeError::Refused(reason));
                 }
                 self.restarts += 1;

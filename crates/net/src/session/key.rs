@@ -1,14 +1,15 @@
 //! The shared key of two hosts.
 //!
 //! A key is one line of text, at least [`SHORTEST`] characters, in a file that only its owner may
-//! read, or in the environment. Only a hash of it is used. Who sees a handshake can try keys at
-//! home, so a key is random: `fullpipe serve --new-key FILE` and `openssl rand -hex 32` make good
-//! ones, people do not.
+//! read, or in the environment. A second line, `server` and 64 hexadecimal digits, names the server
+//! that it is for. Only a hash of the key is used. Who receives an OPEN meant for another can try
+//! keys at home, so a key is random: `fullpipe serve --new-key FILE` and `openssl rand -hex 32` make
+//! good ones, people do not.
 
 use std::fmt;
-use std::io::Write as _;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+
+use super::{ServerId, private_file};
 
 /// Fewest characters of a key.
 pub const SHORTEST: usize = 32;
@@ -22,8 +23,10 @@ pub const VARIABLE: &str = "FULLPIPE_KEY";
 /// A shared key, or the fixed one of an open server.
 #[derive(Clone)]
 pub struct Key {
+    /// What both sides mix into the handshake; zeros if the server is open.
     secret: [u8; 32],
     open: bool,
+    server: Option<ServerId>,
 }
 
 /// Why there is no key. No message contains any part of one.
@@ -31,25 +34,31 @@ pub struct Key {
 #[non_exhaustive]
 pub enum KeyError {
     /// The file cannot be read.
-    #[error("key file {path}: {error}")]
+    #[error("{what} {path}: {error}")]
     Unreadable {
-        /// Path of the key file.
+        /// Kind of the file.
+        what: &'static str,
+        /// Path of the file.
         path: PathBuf,
         /// The operating system's error.
         error: std::io::Error,
     },
     /// Others may read it.
-    #[error("key file {path} can be read by others (mode {mode:03o})")]
+    #[error("{what} {path} can be read by others (mode {mode:03o})")]
     Exposed {
-        /// Path of the key file.
+        /// Kind of the file.
+        what: &'static str,
+        /// Path of the file.
         path: PathBuf,
         /// Permission bits found, octal when printed.
         mode: u32,
     },
     /// Not a regular file.
-    #[error("key file {path} is not a regular file")]
+    #[error("{what} {path} is not a regular file")]
     NoFile {
-        /// Path of the key file.
+        /// Kind of the file.
+        what: &'static str,
+        /// Path of the file.
         path: PathBuf,
     },
     /// Too short, too long, or more than one line.
@@ -61,12 +70,20 @@ pub enum KeyError {
         why: &'static str,
     },
     /// A new key would overwrite a file.
-    #[error("cannot write a new key to {path}: {error}")]
+    #[error("cannot write a new {what} to {path}: {error}")]
     Unwritable {
-        /// Path of the new key file.
+        /// Kind of the file.
+        what: &'static str,
+        /// Path of the new file.
         path: PathBuf,
         /// The operating system's error.
         error: std::io::Error,
+    },
+    /// The file of a server's key pair has something else in it.
+    #[error("identity file {path} is not one")]
+    NoIdentity {
+        /// Path of the file.
+        path: PathBuf,
     },
     /// The operating system gave no random bytes.
     #[error("no random bytes from the operating system: {0}")]
@@ -79,9 +96,13 @@ impl KeyError {
         match self {
             Self::Exposed { path, .. } => Some(format!("run `chmod 600 {}`", path.display())),
             Self::Malformed { .. } => Some(
-                "a key is one line of 32 to 1024 characters; `fullpipe serve --new-key FILE` makes one"
+                "a key is one line of 32 to 1024 characters, and perhaps a second: `server` and 64 hexadecimal digits; `fullpipe serve --new-key FILE` makes one"
                     .to_owned(),
             ),
+            Self::NoIdentity { path } => Some(format!(
+                "move {} away: `fullpipe serve` makes a new identity, which clients then have to be told",
+                path.display()
+            )),
             _ => None,
         }
     }
@@ -97,7 +118,8 @@ impl Key {
             origin: origin.to_owned(),
             why,
         };
-        let text = text.trim();
+        let mut lines = text.trim().lines().map(str::trim);
+        let text = lines.next().unwrap_or_default();
         if text.is_empty() {
             return Err(malformed("no key in it"));
         }
@@ -107,21 +129,32 @@ impl Key {
         if text.len() > LONGEST {
             return Err(malformed("the key is longer than 1024 characters"));
         }
-        if text.contains(|c: char| c.is_control()) {
+        let server = match lines.next() {
+            None => None,
+            Some(line) => match line.strip_prefix("server ").map(|id| id.trim().parse()) {
+                Some(Ok(server)) => Some(server),
+                Some(Err(_)) => {
+                    return Err(malformed("no identity of a server in its second line"));
+                }
+                None => return Err(malformed("the key is not one line of text")),
+            },
+        };
+        if lines.next().is_some() || text.contains(|c: char| c.is_control()) {
             return Err(malformed("the key is not one line of text"));
         }
         Ok(Self {
             secret: blake3::derive_key("fullpipe 2026 shared key v1", text.as_bytes()),
             open: false,
+            server,
         })
     }
 
-    /// Of a server that anybody may use: proofs show only that the other side has seen the
-    /// handshake.
+    /// Of a server that anybody may use.
     pub fn open() -> Self {
         Self {
-            secret: blake3::derive_key("fullpipe 2026 open server v1", b""),
+            secret: [0; 32],
             open: true,
+            server: None,
         }
     }
 
@@ -130,31 +163,8 @@ impl Key {
     /// # Errors
     /// [`KeyError`].
     pub fn from_file(path: &Path) -> Result<Self, KeyError> {
-        use std::io::Read as _;
-        let unreadable = |error| KeyError::Unreadable {
-            path: path.to_owned(),
-            error,
-        };
-        let file = std::fs::File::open(path).map_err(unreadable)?;
-        // Of the open file: what is checked is what is read.
-        let meta = file.metadata().map_err(unreadable)?;
-        if !meta.is_file() {
-            return Err(KeyError::NoFile {
-                path: path.to_owned(),
-            });
-        }
-        let mode = meta.mode() & 0o777;
-        if mode & 0o077 != 0 {
-            return Err(KeyError::Exposed {
-                path: path.to_owned(),
-                mode,
-            });
-        }
-        let mut text = String::new();
-        file.take(2 * LONGEST as u64)
-            .read_to_string(&mut text)
-            .map_err(unreadable)?;
-        Self::from_text(&text, &format!("key file {}", path.display()))
+        let text = private_file::read(path, WHAT)?;
+        Self::from_text(&text, &format!("{WHAT} {}", path.display()))
     }
 
     /// From the environment; `None` if the variable is not set.
@@ -173,28 +183,23 @@ impl Key {
         })
     }
 
-    /// Writes a fresh random key to a file that must not exist yet, readable by its owner only.
+    /// Writes a fresh random key for this server to a file that must not exist yet, readable by its
+    /// owner only.
     ///
     /// # Errors
     /// [`KeyError`].
-    pub fn create(path: &Path) -> Result<Self, KeyError> {
+    pub fn create(path: &Path, server: &ServerId) -> Result<Self, KeyError> {
         let mut random = [0; 32];
         crate::session::entropy(&mut random).map_err(|e| KeyError::NoEntropy(e.to_string()))?;
-        let text: String = random.iter().map(|b| format!("{b:02x}")).collect();
-        let unwritable = |error| KeyError::Unwritable {
-            path: path.to_owned(),
-            error,
-        };
-        let mut file = std::fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)
-            .map_err(unwritable)?;
-        file.write_all(format!("{text}\n").as_bytes())
-            .and_then(|()| file.sync_all())
-            .map_err(unwritable)?;
+        let secret: String = random.iter().map(|b| format!("{b:02x}")).collect();
+        let text = format!("{secret}\nserver {server}\n");
+        private_file::create(path, "key", &text)?;
         Self::from_text(&text, "new key")
+    }
+
+    /// The server that the key is for, if it says so.
+    pub fn server(&self) -> Option<ServerId> {
+        self.server
     }
 
     /// True for [`Key::open`].
@@ -204,17 +209,17 @@ impl Key {
 
     /// A name for the key that does not tell it: people compare two hosts with it.
     pub fn fingerprint(&self) -> String {
-        let hash = self.hasher("fingerprint").finalize();
+        let hash = blake3::keyed_hash(&self.secret, b"fingerprint\0");
         hash.to_hex()[..16].to_owned()
     }
 
-    /// Keyed hash for one purpose.
-    pub(super) fn hasher(&self, purpose: &str) -> blake3::Hasher {
-        let mut hasher = blake3::Hasher::new_keyed(&self.secret);
-        hasher.update(purpose.as_bytes()).update(&[0]);
-        hasher
+    pub(super) fn secret(&self) -> &[u8; 32] {
+        &self.secret
     }
 }
+
+/// Kind of the file in errors.
+const WHAT: &str = "key file";
 
 /// Keys never reach a log.
 impl fmt::Debug for Key {
@@ -226,7 +231,7 @@ impl fmt::Debug for Key {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
 
     const TEXT: &str = "0123456789abcdef0123456789abcdef";
 
@@ -242,6 +247,8 @@ mod tests {
             " \n",
             &TEXT[1..],
             &format!("{TEXT}\n{TEXT}"),
+            &format!("{TEXT}\nserver {}", "ab".repeat(31)),
+            &format!("{TEXT}\nserver {}\nmore", "ab".repeat(32)),
             &"x".repeat(1025),
         ] {
             let error = Key::from_text(bad, "here").unwrap_err();
@@ -254,15 +261,20 @@ mod tests {
     fn a_key_file_is_for_its_owner_only() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("key");
-        let made = Key::create(&path).unwrap();
+        let server = ServerId([0xab; 32]);
+        let made = Key::create(&path, &server).unwrap();
         let mode = std::fs::metadata(&path).unwrap().mode() & 0o777;
         assert_eq!(mode, 0o600);
         assert_eq!(
             made.fingerprint(),
             Key::from_file(&path).unwrap().fingerprint()
         );
+        assert_eq!(made.server(), Some(server));
         assert!(
-            matches!(Key::create(&path), Err(KeyError::Unwritable { .. })),
+            matches!(
+                Key::create(&path, &server),
+                Err(KeyError::Unwritable { .. })
+            ),
             "an old key is never overwritten"
         );
         for mode in [0o640, 0o604, 0o620, 0o601] {

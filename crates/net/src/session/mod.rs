@@ -3,9 +3,9 @@
 //! ```text
 //! client                                   server
 //! HELLO   nonce, 1200 bytes          ->            remembers nothing
-//!                                    <-   COOKIE   a keyed hash of address, nonce and time
-//! OPEN    cookie, digest of the request, proof ->  checks the cookie, then the proof, then its limits
-//!                                    <-   ACCEPT   session, the server's own proof    (or REFUSE, a number)
+//!                                    <-   COOKIE   a keyed hash of address, nonce and time; its public key
+//! OPEN    cookie, Noise: digest of the request ->  checks the cookie, then the key, then its limits
+//!                                    <-   ACCEPT   Noise: the session                 (or REFUSE, a reason)
 //! CONTROL the request, in parts      ->
 //!                                    <-   CONTROL  granted, with the limits           (or refused, a sentence)
 //! CONTROL start                      ->            far endpoint runs: data, ACKs, cross traffic, pings
@@ -15,14 +15,13 @@
 //! CONTROL close                      ->            forgets everything
 //! ```
 //!
-//! - [`key`]: the shared key; where it may come from.
+//! - [`key`], [`identity`]: the shared key, and the server's own; where they may come from.
 //! - [`cookie`]: cookies, and which of them were used.
-//! - [`message`]: the datagrams of the handshake.
+//! - [`message`]: the datagrams of the handshake; [`noise`]: its cryptography.
 //! - [`gate`], [`handshake`]: server and client side of the handshake, sans I/O.
-//! - [`seal`]: encryption of a session's datagrams.
+//! - [`channel`], [`seal`]: sealed control messages, and encrypted data.
 //!
-//! The threat model is in SECURITY.md. Proofs and tags of handshake and control messages,
-//! which are never encrypted, are keyed BLAKE3 hashes.
+//! The threat model is in SECURITY.md.
 
 pub mod channel;
 mod check;
@@ -37,11 +36,16 @@ mod exchange;
 mod failure;
 pub mod gate;
 pub mod handshake;
+pub mod identity;
 pub mod key;
+pub mod known;
 pub mod limits;
 pub mod message;
+pub mod noise;
 mod parse;
+mod private_file;
 pub mod pull;
+mod refusal;
 mod report;
 pub mod request;
 pub mod seal;
@@ -57,8 +61,10 @@ use crate::wire::SessionId;
 
 pub use gate::{Gate, GateOutput, Opened};
 pub use handshake::{Handshake, HandshakeError};
+pub use identity::{Identity, ServerId};
 pub use key::{Key, KeyError};
-pub use message::{Ask, Reason, TestKind};
+pub use message::{Ask, TestKind};
+pub use refusal::Reason;
 pub use sealed::Sealed;
 
 /// Default UDP port of `serve`.
@@ -69,54 +75,23 @@ pub(crate) fn entropy(out: &mut [u8]) -> Result<(), getrandom::Error> {
     getrandom::fill(out)
 }
 
-/// Keys that two hosts share once a session is open.
+/// What two hosts share once a session is open.
 #[derive(Clone)]
 pub struct Secrets {
     /// Session number, in the header of every datagram.
     pub session: SessionId,
-    /// Keys of control messages.
-    pub control: Directions,
-    /// Keys of encrypted data ([`seal`]).
-    pub data: Directions,
+    /// The two keys that the handshake ends with; [`channel`] and [`seal`] use different numbers
+    /// under them.
+    pub keys: Directions,
 }
 
 /// One key for each direction.
 #[derive(Clone)]
 pub struct Directions {
-    /// Key of messages from client to server.
+    /// Key of what the client sends.
     pub up: [u8; 32],
-    /// Key of messages from server to client.
+    /// Key of what the server sends.
     pub down: [u8; 32],
-}
-
-impl Secrets {
-    /// From the shared key and the OPEN that made the session, which holds the nonces of both
-    /// sides.
-    fn derive(key: &Key, open: &[u8], session: SessionId) -> Self {
-        let mut stream = key
-            .hasher("session")
-            .update(&session.0.to_be_bytes())
-            .update(open)
-            .finalize_xof();
-        let mut next = || {
-            let mut key = [0; 32];
-            stream.fill(&mut key);
-            key
-        };
-        let control = Directions {
-            up: next(),
-            down: next(),
-        };
-        let data = Directions {
-            up: next(),
-            down: next(),
-        };
-        Self {
-            session,
-            control,
-            data,
-        }
-    }
 }
 
 /// Keys never reach a log.

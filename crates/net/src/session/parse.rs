@@ -10,14 +10,4 @@ impl<'a> Fields<'a> {
         self.0 = rest;
         Some(*head)
     }
-
-    /// The next byte.
-    pub fn byte(&mut self) -> Option<u8> {
-        self.bytes::<1>().map(|[b]| b)
-    }
-
-    /// The next four as a number.
-    pub fn word(&mut self) -> Option<u32> {
-        self.bytes().map(u32::from_be_bytes)
-    }
 }

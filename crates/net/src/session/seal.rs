@@ -1,10 +1,12 @@
-//! Encrypted datagrams of a session: all but control messages and the handshake.
+//! Encrypted datagrams of a session: all but control messages, which a [`channel`](super::channel)
+//! seals in the same way, and the handshake.
 //!
 //! ```text
 //! header 12, in clear, flag 128 set | number 8 | ciphertext of what follows the header | tag 16
 //! ```
-//! ChaCha20-Poly1305 (RFC 8439) under the key of the direction. The header is the associated data;
-//! the nonce is the number, with four zero bytes before it. A direction never uses a number twice,
+//! What Noise's `EncryptWithAd` makes of it under the key of the direction: ChaCha20-Poly1305 (RFC
+//! 8439), the header as associated data, the number as nonce. Data have numbers below
+//! [`CONTROL_NUMBERS`], control messages from there on. A direction never uses a number twice,
 //! whatever becomes of the datagram, and what is sent again is sealed anew. AES-GCM would be as
 //! fast, but one key is good for 2^23 packets of it only (RFC 9001 section B.1), and there is no
 //! exchange of keys within a session.
@@ -26,12 +28,15 @@ pub const SEALED: u8 = 128;
 /// at 40 Gbit/s.
 pub const WINDOW: u64 = 64 * WORDS as u64;
 
+/// The first number of a control message.
+pub const CONTROL_NUMBERS: u64 = 1 << 63;
+
 const WORDS: usize = 1024;
-const NUMBER: usize = 8;
-const TAG: usize = 16;
+pub(super) const NUMBER: usize = 8;
+pub(super) const TAG: usize = 16;
 
 /// Forgeries that a key withstands (RFC 9001 section 6.6); nothing is opened after that.
-const MOST_FORGERIES: u64 = 1 << 36;
+pub(super) const MOST_FORGERIES: u64 = 1 << 36;
 
 /// Which end of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +62,7 @@ pub struct Seal {
 impl Seal {
     /// This end of the session.
     pub fn new(secrets: &Secrets, end: End) -> Self {
-        let Directions { up, down } = &secrets.data;
+        let Directions { up, down } = &secrets.keys;
         let (out, into) = match end {
             End::Client => (up, down),
             End::Server => (down, up),
@@ -76,7 +81,7 @@ impl Seal {
     /// [`OVERHEAD`] shorter.
     ///
     /// # Panics
-    /// If `out` has no room for a header and [`OVERHEAD`], or 2^64 datagrams were sealed.
+    /// If `out` has no room for a header and [`OVERHEAD`], or 2^63 datagrams were sealed.
     #[inline]
     pub fn seal(&mut self, out: &mut [u8], fill: impl FnOnce(&mut [u8])) {
         let end = out.len() - TAG;
@@ -85,8 +90,9 @@ impl Seal {
         out.copy_within(NUMBER..NUMBER + HEADER, 0);
         out[1] |= SEALED;
         let number = self.next;
-        // A thousand million per second last for 584 years.
-        self.next = number.checked_add(1).expect("numbers left");
+        // A thousand million per second last for 292 years.
+        assert!(number < CONTROL_NUMBERS, "numbers left");
+        self.next = number + 1;
         out[HEADER..HEADER + NUMBER].copy_from_slice(&number.to_be_bytes());
         let (header, rest) = out.split_at_mut(HEADER);
         let (body, tag) = rest[NUMBER..].split_at_mut(end - HEADER - NUMBER);
@@ -111,7 +117,10 @@ impl Seal {
         let (number, rest) = rest.split_first_chunk::<NUMBER>()?;
         let (body, tag) = rest.split_last_chunk::<TAG>()?;
         let number = u64::from_be_bytes(*number);
-        if !self.seen.is_new(number) || self.forgeries >= MOST_FORGERIES {
+        if number >= CONTROL_NUMBERS
+            || !self.seen.is_new(number)
+            || self.forgeries >= MOST_FORGERIES
+        {
             return None;
         }
         let plain = plain.get_mut(..HEADER + body.len())?;
@@ -132,9 +141,11 @@ impl Seal {
     }
 }
 
-fn nonce(number: u64) -> Nonce {
+/// The nonce of Noise's ChaChaPoly (section 12.3 of its specification): four zero bytes, then the
+/// number, lowest byte first.
+pub(super) fn nonce(number: u64) -> Nonce {
     let mut nonce = Nonce::default();
-    nonce[4..].copy_from_slice(&number.to_be_bytes());
+    nonce[4..].copy_from_slice(&number.to_le_bytes());
     nonce
 }
 
@@ -145,16 +156,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::wire::VERSION;
 
     fn secrets(up: u8, down: u8) -> Secrets {
-        let keys = |up, down| Directions {
-            up: [up; 32],
-            down: [down; 32],
-        };
         Secrets {
             session: SessionId(5),
-            control: keys(0, 0),
-            data: keys(up, down),
+            keys: Directions {
+                up: [up; 32],
+                down: [down; 32],
+            },
         }
     }
 
@@ -208,7 +218,7 @@ mod tests {
     fn the_header_is_in_clear_and_the_rest_is_not() {
         let (mut client, _) = pair();
         let out = sealed(&mut client, b"a secret of some length");
-        assert_eq!(out[0], 0x19);
+        assert_eq!(out[0], VERSION << 4 | 9);
         assert_eq!(out[1], 3 | SEALED);
         assert_eq!(out[2..12], plain(b"")[2..]);
         assert_eq!(out[12..20], [0; 8]);

@@ -30,7 +30,7 @@ use super::limits::Limits;
 use super::limits::memory::Memory;
 use super::message::{ENCRYPT, Open, Reason, TestKind};
 use super::session_thread::{self, Session};
-use super::{Key, entropy};
+use super::{Identity, Key, entropy};
 use crate::content::Allowed;
 use crate::io::{Clock, Stop, may_be_icmp};
 use crate::wire::SessionId;
@@ -124,11 +124,12 @@ impl Server {
         };
         let clock = Clock::new();
         let jar = CookieJar::new(clock.now(), Box::new(fresh));
-        let server = Self {
+        let identity = Identity::generate().map_err(|e| io::Error::other(e.to_string()))?;
+        Ok(Self {
             limits: Arc::new(config.limits.clone()),
             memory: Memory::new(&config.limits),
             allowed: Allowed::default(),
-            gate: Gate::new(config.key.clone(), jar),
+            gate: Gate::new(config.key.clone(), identity, jar),
             config,
             log,
             udp,
@@ -141,14 +142,13 @@ impl Server {
             summary: LogSummary::default(),
             only_encrypted: false,
             cleanup: Cleanup::default(),
-        };
-        let key = &server.config.key;
-        (server.log)(&Event::Listening {
-            address: local,
-            key: (!key.is_open()).then(|| key.fingerprint()),
-            limits: server.config.limits.clone(),
-        });
-        Ok(server)
+        })
+    }
+
+    /// As this server; without it, as one that nobody has met.
+    pub fn with_identity(mut self, identity: Identity) -> Self {
+        self.gate.be(identity);
+        self
     }
 
     /// Takes and gives files.
@@ -157,7 +157,7 @@ impl Server {
         self
     }
 
-    /// Refuses tests that are not encrypted, if `only`. Without a key it then refuses everything.
+    /// Refuses tests that are not encrypted, if `only`.
     pub fn only_encrypted(mut self, only: bool) -> Self {
         self.only_encrypted = only;
         self
@@ -174,6 +174,13 @@ impl Server {
     /// # Errors
     /// Of the operating system; those of one client are no errors of the server.
     pub fn run(mut self, stop: &Stop) -> io::Result<u64> {
+        let key = &self.config.key;
+        (self.log)(&Event::Listening {
+            address: self.local,
+            key: (!key.is_open()).then(|| key.fingerprint()),
+            identity: self.gate.identity().to_string(),
+            limits: self.config.limits.clone(),
+        });
         let mut deadline = None;
         loop {
             let now = self.clock.now();
@@ -258,10 +265,11 @@ impl Server {
                 }
                 self.send(from, to, &answer);
             }
-            GateOutput::Open(opened) => {
-                if let Err(reason) = self.admit(now, &opened, to) {
-                    let answer = self.gate.refuse(&opened, reason);
-                    self.send(from, to, &answer);
+            GateOutput::Open(mut opened) => {
+                if let Err(reason) = self.admit(now, &mut opened, to) {
+                    if let Some(answer) = self.gate.refuse(&mut opened, reason) {
+                        self.send(from, to, &answer);
+                    }
                     self.summary.refusals += 1;
                     if self.summary.refusals <= MOST_REFUSALS {
                         (self.log)(&Event::refused(from, reason));
@@ -272,18 +280,16 @@ impl Server {
     }
 
     /// Opens a session, or says why not.
-    fn admit(&mut self, now: Time, opened: &Opened, to: Option<IpAddr>) -> Result<(), Reason> {
-        let ask = &opened.open.ask;
+    fn admit(&mut self, now: Time, opened: &mut Opened, to: Option<IpAddr>) -> Result<(), Reason> {
+        let ask = opened.ask;
         if self.stopping.load(Ordering::Relaxed) {
             return Err(Reason::Stopping);
         }
         if ask.kind != TestKind::Udp as u8 || ask.options & !ENCRYPT != 0 {
             return Err(Reason::Unsupported);
         }
-        match ask.options & ENCRYPT != 0 {
-            true if self.config.key.is_open() => return Err(Reason::Keyless),
-            false if self.only_encrypted => return Err(Reason::Unencrypted),
-            _ => {}
+        if self.only_encrypted && ask.options & ENCRYPT == 0 {
+            return Err(Reason::Unencrypted);
         }
         let busy = Reason::Busy(self.limits.max_tests);
         // A client that has just said goodbye comes again with its next question.
@@ -309,7 +315,9 @@ impl Server {
             test: self.tests,
             udp,
             clock: self.clock,
-            opened: opened.clone(),
+            peer: opened.from,
+            open: Box::new(opened.open.clone()),
+            ask,
             accept: accept.clone(),
             secrets,
             limits: Arc::clone(&self.limits),
@@ -386,6 +394,7 @@ impl Server {
             wrong_key: counts.bad_proofs - before.bad_proofs,
             replayed: counts.replays - before.replays,
             bad_cookie: counts.bad_cookies - before.bad_cookies,
+            other_version: counts.other_versions - before.other_versions,
             refused: self.summary.refusals.saturating_sub(MOST_REFUSALS),
             last_wrong_key: self.summary.last_wrong_key.take(),
         };
@@ -394,10 +403,11 @@ impl Server {
             wrong_key,
             replayed,
             bad_cookie,
+            other_version,
             refused,
             ..
         } = event
-            && garbage + wrong_key + replayed + bad_cookie + refused > 0
+            && garbage + wrong_key + replayed + bad_cookie + other_version + refused > 0
         {
             (self.log)(&event);
         }

@@ -7,6 +7,7 @@ mod result;
 mod run;
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,10 +18,10 @@ use super::Secrets;
 use super::channel::Channel;
 use super::control::{ClientMessage, EndReason, SILENCE, ServerMessage, shown};
 use super::control_port::{ControlChannel, Traffic};
-use super::gate::Opened;
 use super::limits::Limits;
 use super::limits::memory::{Memory, Share};
-use super::message::Ask;
+use super::message::{Ask, Open};
+use super::seal::End;
 use crate::content::{self, Allowed, Answer, Carried, Question};
 use crate::headers;
 pub use admission::Job;
@@ -109,7 +110,7 @@ impl ServerSession {
     /// the gate has bounded. `shut` ends it soon.
     pub fn new(
         now: Time,
-        opened: &Opened,
+        (from, open, ask): (SocketAddr, &Open, Ask),
         accept: Vec<u8>,
         secrets: &Secrets,
         limits: Arc<Limits>,
@@ -119,13 +120,13 @@ impl ServerSession {
         Self {
             memory: Memory::new(&limits),
             share: None,
-            channel: Channel::new(secrets.session, secrets.control.down, secrets.control.up),
-            open: opened.open.bytes.to_vec(),
+            channel: Channel::new(secrets, End::Server),
+            open: open.bytes.to_vec(),
             accept,
             limits,
-            ask: opened.open.ask,
-            packet: result::DATAGRAM + headers::bytes(opened.from) as u64,
-            stage: Stage::Request(Incoming::new(opened.open.ask.length)),
+            ask,
+            packet: result::DATAGRAM + headers::bytes(from) as u64,
+            stage: Stage::Request(Incoming::new(ask.length)),
             out: VecDeque::new(),
             last_received: now,
             since: now,

@@ -1,7 +1,7 @@
 //! A session on its own thread at the server: talk, run, talk.
 
 use std::io;
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,9 +10,9 @@ use fullpipe_units::{Span, Time};
 use super::control_port::{ControlChannel, ControlPort, Early};
 use super::event::Event;
 use super::exchange::{CONTROL_BYTES, exchange};
-use super::gate::Opened;
 use super::limits::Limits;
 use super::limits::memory::Memory;
+use super::message::{Ask, Open};
 use super::pull;
 use super::report::Report;
 use super::seal::{End, Seal};
@@ -29,7 +29,9 @@ pub struct Session {
     pub test: u64,
     pub udp: UdpSocket,
     pub clock: Clock,
-    pub opened: Opened,
+    pub peer: SocketAddr,
+    pub open: Box<Open>,
+    pub ask: Ask,
     pub accept: Vec<u8>,
     pub secrets: Secrets,
     pub limits: Arc<Limits>,
@@ -45,7 +47,7 @@ pub fn run(session: Session) {
     if let Err(error) = attempt(&session) {
         (session.log)(&Event::Lost {
             test: session.test,
-            peer: session.opened.from,
+            peer: session.peer,
             what: error.to_string(),
         });
     }
@@ -55,7 +57,7 @@ fn attempt(session: &Session) -> io::Result<()> {
     let stop = Stop::new()?;
     let mut state = ServerSession::new(
         session.clock.now(),
-        &session.opened,
+        (session.peer, &session.open, session.ask),
         session.accept.clone(),
         &session.secrets,
         Arc::clone(&session.limits),
@@ -85,7 +87,7 @@ impl Session {
     fn port(&self, config: &IoConfig, longest: usize, stop: &Stop) -> io::Result<UdpPort> {
         let config = IoConfig { longest, ..*config };
         let mut socket = Socket::new(self.udp.try_clone()?, &config)?;
-        socket.connect(self.opened.from)?;
+        socket.connect(self.peer)?;
         UdpPort::new(socket, longest, WaitStrategy::Sleep, self.clock, stop)
     }
 
@@ -126,7 +128,7 @@ impl Session {
 
     fn exchange(&self, port: &mut UdpPort, state: &mut ServerSession) -> io::Result<()> {
         // A client sends nothing of a run before it has heard that it begins.
-        exchange(port, self.opened.from, self.clock, state, &mut Early::new())
+        exchange(port, self.peer, self.clock, state, &mut Early::new())
     }
 
     fn lose(&self, what: &str) -> io::Result<()> {
@@ -134,7 +136,7 @@ impl Session {
     }
 
     fn send_decision(&self, state: &ServerSession) {
-        let (test, peer) = (self.test, self.opened.from);
+        let (test, peer) = (self.test, self.peer);
         if let Some(job) = state.job() {
             let spec = &job.spec;
             (self.log)(&Event::Granted {
@@ -170,7 +172,7 @@ impl Session {
             spec,
             side: Side::Far,
             session: self.secrets.session,
-            peer: self.opened.from,
+            peer: self.peer,
             shared_clock: false,
         };
         let complete = state.complete();
@@ -181,7 +183,7 @@ impl Session {
         let attended = ControlPort::new(
             &mut port,
             state,
-            self.opened.from,
+            self.peer,
             self.clock,
             &stop,
             job.grant.max_rate,
@@ -218,7 +220,7 @@ impl Session {
         let traffic = state.traffic();
         let why = state.end(self.clock.now(), bytes, failed);
         let both = (traffic.received, traffic.sent);
-        let (test, peer) = (self.test, self.opened.from);
+        let (test, peer) = (self.test, self.peer);
         (self.log)(&Event::finished(test, peer, why, lasted, both));
         match why {
             // Nobody is there to fetch it.

@@ -3,7 +3,7 @@
 use super::WireError;
 
 /// Version of the format.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// Bytes of a [`Header`].
 pub const HEADER: usize = 12;

@@ -15,8 +15,8 @@ use fullpipe_host::HostOutcome;
 use fullpipe_net::endpoint::{self, Flush, Hooks, Mark, Plan, Port, Side};
 use fullpipe_net::io::Stop;
 use fullpipe_net::session::cookie::{Cookie, CookieJar};
-use fullpipe_net::session::message::{self, Ask, Nonce, Open};
-use fullpipe_net::session::{Gate, GateOutput, Key, Reason};
+use fullpipe_net::session::message::{self, Answer, Ask, Nonce, Opening};
+use fullpipe_net::session::{Gate, GateOutput, Identity, Key, Reason, ServerId};
 use fullpipe_net::wire::{AckDatagram, DataDatagram, Header, Kind, SessionId, VERSION};
 use fullpipe_run::{FlowSpec, RunSpec};
 use fullpipe_units::{Span, Time};
@@ -73,6 +73,7 @@ pub(crate) struct Attacker {
     pub(crate) own: SocketAddr,
     pub(crate) nonce: Nonce,
     pub(crate) cookie: Cookie,
+    pub(crate) server: ServerId,
     pub(crate) overheard: Vec<u8>,
     pub(crate) vectors: Vec<Vec<u8>>,
 }
@@ -82,7 +83,10 @@ impl Attacker {
         let d = &mut self.dice;
         let nonce = Nonce(d.array());
         let elsewhere = d.address();
-        let wrong = |nonce, cookie| Open::new(&key("x"), nonce, cookie, ask()).bytes.to_vec();
+        let wrong = |nonce, cookie| {
+            let open = Opening::new(&key("x"), &self.server, nonce, cookie, &ask(), None);
+            open.unwrap().bytes().to_vec()
+        };
         match d.below(10) {
             0 => (elsewhere, d.noise(1500)),
             1 => {
@@ -126,18 +130,20 @@ fn cookie_for(gate: &mut Gate, now: Time, from: SocketAddr, nonce: &Nonce) -> Co
 fn attack_gate(n: usize) {
     let mut secret = Dice(99);
     let jar = CookieJar::new(Time::ZERO, Box::new(move || secret.array()));
-    let mut gate = Gate::new(key("k"), jar);
+    let identity = Identity::from_private([7; 32]);
+    let server = identity.public();
+    let mut gate = Gate::new(key("k"), identity, jar);
     let mut now = Time::ZERO;
     let friend: SocketAddr = "192.0.2.1:1000".parse().unwrap();
     let mut dice = Dice(7);
 
     let nonce = Nonce(dice.array());
     let cookie = cookie_for(&mut gate, now, friend, &nonce);
-    let open = Open::new(&key("k"), nonce, cookie, ask());
-    let GateOutput::Open(opened) = gate.handle(now, friend, &open.bytes) else {
+    let open = Opening::new(&key("k"), &server, nonce, cookie, &ask(), None).unwrap();
+    let GateOutput::Open(mut opened) = gate.handle(now, friend, open.bytes()) else {
         panic!("the friend is refused");
     };
-    gate.accept(now, &opened, SessionId(1)).unwrap();
+    gate.accept(now, &mut opened, SessionId(1)).unwrap();
 
     let file = vectors();
     let own = "203.0.113.5:5".parse().unwrap();
@@ -145,7 +151,8 @@ fn attack_gate(n: usize) {
         own,
         nonce,
         cookie,
-        overheard: open.bytes.to_vec(),
+        server,
+        overheard: open.bytes().to_vec(),
         vectors: ["valid", "invalid"]
             .into_iter()
             .flat_map(|which| list(&file, which))
@@ -189,14 +196,18 @@ fn attack_gate(n: usize) {
     // The friend's own OPEN again, while its cookie lives, and a new one.
     let again = Nonce(attacker.dice.array());
     let cookie = cookie_for(&mut gate, now, friend, &again);
-    let open = Open::new(&key("k"), again, cookie, ask());
-    let GateOutput::Open(opened) = gate.handle(now, friend, &open.bytes) else {
+    let mut open = Opening::new(&key("k"), &server, again, cookie, &ask(), None).unwrap();
+    let GateOutput::Open(mut opened) = gate.handle(now, friend, open.bytes()) else {
         panic!("the friend is refused after the attack");
     };
-    gate.accept(now, &opened, SessionId(2)).unwrap();
-    match gate.handle(now, friend, &open.bytes) {
+    gate.accept(now, &mut opened, SessionId(2)).unwrap();
+    match gate.handle(now, friend, open.bytes()) {
         GateOutput::Answer(answer) => {
-            assert_eq!(message::read_refuse(&answer).unwrap().1, Reason::Replay);
+            let said = open.read_answer(&answer).unwrap();
+            assert!(
+                matches!(said, Some(Answer::Refused(Reason::Replay))),
+                "{said:?}"
+            );
         }
         other => panic!("replayed: {other:?}"),
     }

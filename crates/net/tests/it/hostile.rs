@@ -14,8 +14,9 @@ use fullpipe_net::session::channel::Channel;
 use fullpipe_net::session::control::{ClientMessage, EndReason, MOST_PARTS, PART, ServerMessage};
 use fullpipe_net::session::event::Event;
 use fullpipe_net::session::limits::Limits;
-use fullpipe_net::session::message::{self, Ask, Nonce, Open};
+use fullpipe_net::session::message::{self, Answer, Ask, Nonce, Opening};
 use fullpipe_net::session::request::{Options, Request};
+use fullpipe_net::session::seal::End;
 use fullpipe_net::session::{Key, Reason, Secrets};
 use fullpipe_net::wire::{Header, Kind};
 use fullpipe_run::{
@@ -31,7 +32,7 @@ use crate::vectors::{bytes, list, text, vectors};
 /// A client that says what it likes.
 struct Raw {
     udp: UdpSocket,
-    open: Open,
+    open: Opening,
     secrets: Secrets,
     channel: Channel,
 }
@@ -85,17 +86,18 @@ impl Raw {
         let udp = socket();
         let nonce = Nonce(dice.array());
         let hello = until_answered(&udp, to, &message::hello(&nonce));
-        let (_, cookie) = message::read_cookie(&hello).unwrap();
-        let open = Open::new(key, nonce, cookie, ask);
-        let answer = until_answered(&udp, to, &open.bytes);
+        let (_, cookie, server) = message::read_cookie(&hello).unwrap();
+        let mut open = Opening::new(key, &server, nonce, cookie, &ask, None).unwrap();
+        let answer = until_answered(&udp, to, open.bytes());
         if let Ok((_, reason)) = message::read_refuse(&answer) {
             return Err(reason);
         }
-        let session = open.read_accept(key, &answer).unwrap().unwrap();
-        let secrets = open.secrets(key, session);
-        let control = &secrets.control;
+        let secrets = match open.read_answer(&answer).unwrap().unwrap() {
+            Answer::Accepted(secrets) => secrets,
+            Answer::Refused(reason) => return Err(reason),
+        };
         Ok(Self {
-            channel: Channel::new(session, control.up, control.down),
+            channel: Channel::new(&secrets, End::Client),
             udp,
             open,
             secrets,
@@ -207,7 +209,8 @@ fn attack_server(n: usize) {
         own,
         nonce,
         cookie: message::read_cookie(&hello).unwrap().1,
-        overheard: friend.open.bytes.to_vec(),
+        server: message::read_cookie(&hello).unwrap().2,
+        overheard: friend.open.bytes().to_vec(),
         vectors: ["valid", "invalid"]
             .into_iter()
             .flat_map(|which| list(&file, which))
@@ -239,7 +242,7 @@ fn attack_server(n: usize) {
                     while let Ok((got, _)) = udp.recv_from(&mut buffer) {
                         balance.1 += got;
                         assert!(balance.1 <= balance.0, "more came back than was sent");
-                        if let Ok((nonce, cookie)) = message::read_cookie(&buffer[..got])
+                        if let Ok((nonce, cookie, _)) = message::read_cookie(&buffer[..got])
                             && nonce == attacker.nonce
                         {
                             attacker.cookie = cookie;
@@ -286,12 +289,19 @@ fn attack_server(n: usize) {
     friend.say(&ClientMessage::Close);
     let closed = (0..50).find_map(|_| {
         std::thread::sleep(Duration::from_millis(100));
-        friend.send(&friend.open.bytes);
+        friend.send(friend.open.bytes());
         let mut buffer = [0; 2048];
         let n = friend.udp.recv(&mut buffer).ok()?;
-        message::read_refuse(&buffer[..n]).ok()
+        // Sealed for whoever made the OPEN, and from then on not read again.
+        let sealed = n == message::SEALED_REFUSE_BYTES && buffer[0] & 15 == Kind::Refuse as u8;
+        sealed.then_some(())
     });
-    assert_eq!(closed.map(|(_, reason)| reason), Some(Reason::Replay));
+    assert!(closed.is_some(), "a used OPEN is refused");
+    friend.send(friend.open.bytes());
+    let mut buffer = [0; 2048];
+    let n = friend.udp.recv(&mut buffer).unwrap();
+    let (_, reason) = message::read_refuse(&buffer[..n]).unwrap();
+    assert_eq!(reason, Reason::Cookie);
     let events = server.end();
     let opened = events.iter().filter(|e| matches!(e, Event::Opened { .. }));
     assert_eq!(opened.count(), 3, "the friend, its test, the friend again");

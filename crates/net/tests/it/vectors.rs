@@ -1,4 +1,4 @@
-//! The test vectors of the wire format, `tests/vectors/wire-v1.json`, in both directions, and their
+//! The test vectors of the wire format, `tests/vectors/wire-v2.json`, in both directions, and their
 //! table in `docs/wire.md`. They were computed from the tables of that page by a program that is
 //! not ours.
 
@@ -9,9 +9,9 @@ use fullpipe_flow::{Ack, Range, SackBlocks, Segment};
 use fullpipe_net::session::channel::Channel;
 use fullpipe_net::session::control::ClientMessage;
 use fullpipe_net::session::cookie::Cookie;
-use fullpipe_net::session::message::{self, Ask, Nonce, Open};
-use fullpipe_net::session::seal::{End, OVERHEAD, Seal};
-use fullpipe_net::session::{Directions, Key, Reason, Secrets};
+use fullpipe_net::session::message::{self, Answer, Ask, Nonce, Open, Opening};
+use fullpipe_net::session::seal::{End, OVERHEAD, SEALED, Seal};
+use fullpipe_net::session::{Directions, Identity, Key, Reason, Secrets, ServerId};
 use fullpipe_net::wire::{
     AckDatagram, CrossDatagram, DataDatagram, Header, Kind, Parsed, SessionId, WireError,
 };
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 /// The file.
 pub fn vectors() -> Value {
-    serde_json::from_str(include_str!("../vectors/wire-v1.json")).unwrap()
+    serde_json::from_str(include_str!("../vectors/wire-v2.json")).unwrap()
 }
 
 /// The list named `which` in the file of vectors.
@@ -98,64 +98,103 @@ fn fields(datagram: &Parsed<'_>) -> (&'static str, Value) {
     }
 }
 
-/// Handshake and control: the bytes that fields stand for. The OPEN of the ACCEPT and of the
-/// session is the one of the file.
-fn encode_session(kind: &str, fields: &Value, open: &Open) -> Vec<u8> {
-    let key = || Key::from_text(text(fields, "key"), "vector").unwrap();
-    let session = || SessionId(u64::from_str_radix(text(fields, "session"), 16).unwrap());
-    let nonce = || Nonce(array(text(fields, "nonce")));
-    match kind {
-        "hello" => message::hello(&nonce()).to_vec(),
-        "cookie" => message::cookie(&nonce(), &Cookie(array(text(fields, "cookie")))).to_vec(),
-        "open" => {
-            let ask = Ask {
-                kind: fields["test"].as_u64().unwrap() as u8,
-                options: fields["options"].as_u64().unwrap() as u8,
-                length: fields["length"].as_u64().unwrap() as u32,
-                digest: array(text(fields, "digest")),
-            };
-            let cookie = Cookie(array(text(fields, "cookie")));
-            Open::new(&key(), nonce(), cookie, ask).bytes.to_vec()
-        }
-        "accept" => open.accept(&key(), session()).to_vec(),
-        "refuse" => {
-            assert_eq!(fields["reason"], 4);
-            let number = fields["number"].as_u64().unwrap() as u32;
-            message::refuse(&nonce(), Reason::Busy(number)).to_vec()
-        }
-        "control" => {
-            let keys = open.secrets(&key(), session()).control;
-            let mut client = Channel::new(session(), keys.up, keys.down);
-            client.seal(&ClientMessage::Alive).unwrap()
-        }
-        other => panic!("kind {other}"),
+/// The handshake of the file as its client has it: the OPEN, with the same ephemeral key.
+fn opening(file: &Value) -> Opening {
+    let fields = &named(file, "open")["fields"];
+    let key = Key::from_text(text(fields, "key"), "vector").unwrap();
+    let ask = Ask {
+        kind: fields["test"].as_u64().unwrap() as u8,
+        options: fields["options"].as_u64().unwrap() as u8,
+        length: fields["length"].as_u64().unwrap() as u32,
+        digest: array(text(fields, "digest")),
+    };
+    let (nonce, cookie) = (text(fields, "nonce"), text(fields, "cookie"));
+    let (nonce, cookie) = (Nonce(array(nonce)), Cookie(array(cookie)));
+    let ephemeral = array(text(fields, "chosen"));
+    let server = ServerId(array(text(fields, "meant")));
+    Opening::new(&key, &server, nonce, cookie, &ask, Some(&ephemeral)).unwrap()
+}
+
+/// What both sides share once the ACCEPT of the file is read.
+fn secrets(file: &Value) -> Secrets {
+    let accept = bytes(text(named(file, "accept"), "hex"));
+    match opening(file).read_answer(&accept) {
+        Ok(Some(Answer::Accepted(secrets))) => secrets,
+        other => panic!("{other:?}"),
     }
 }
 
-/// Handshake and control: the bytes are understood, by who has to.
-fn understand_session(kind: &str, fields: &Value, open: &Open, bytes: &[u8]) {
-    let key = || Key::from_text(text(fields, "key"), "vector").unwrap();
+/// The valid vector of this name.
+fn named<'a>(file: &'a Value, name: &str) -> &'a Value {
+    let mut valid = list(file, "valid").iter();
+    valid.find(|v| v["name"] == name).unwrap()
+}
+
+/// Handshake and control: the bytes that fields stand for. The server's own Noise messages are
+/// read only: its ephemeral keys are its own.
+fn encode_session(file: &Value, name: &str, fields: &Value) -> Option<Vec<u8>> {
     let nonce = || Nonce(array(text(fields, "nonce")));
-    let session = || SessionId(u64::from_str_radix(text(fields, "session"), 16).unwrap());
-    match kind {
+    Some(match name {
+        "hello" => message::hello(&nonce()).to_vec(),
+        "cookie" => {
+            let identity = Identity::from_private(array(text(fields, "private")));
+            assert_eq!(identity.public().to_string(), text(fields, "server"));
+            let cookie = Cookie(array(text(fields, "cookie")));
+            message::cookie(&nonce(), &cookie, &identity.public()).to_vec()
+        }
+        "open" => opening(file).bytes().to_vec(),
+        "refuse-clear" => message::refuse(&nonce(), Reason::Authentication).to_vec(),
+        "control" => {
+            let mut client = Channel::new(&secrets(file), End::Client);
+            client.seal(&ClientMessage::Alive).unwrap()
+        }
+        "accept" | "refuse" => return None,
+        other => panic!("vector {other}"),
+    })
+}
+
+/// Handshake and control: the bytes are understood, by who has to.
+fn understand_session(file: &Value, name: &str, fields: &Value, bytes: &[u8]) {
+    let nonce = || Nonce(array(text(fields, "nonce")));
+    match name {
         "hello" => assert_eq!(message::read_hello(bytes), Ok(nonce())),
         "cookie" => {
             let cookie = Cookie(array(text(fields, "cookie")));
-            assert_eq!(message::read_cookie(bytes), Ok((nonce(), cookie)));
+            let server = ServerId(array(text(fields, "server")));
+            assert_eq!(message::read_cookie(bytes), Ok((nonce(), cookie, server)));
         }
-        "open" => assert!(Open::read(bytes).unwrap().proves(&key())),
-        "accept" => assert_eq!(open.read_accept(&key(), bytes), Ok(Some(session()))),
-        "refuse" => {
-            let number = fields["number"].as_u64().unwrap() as u32;
-            let refusal = (nonce(), Reason::Busy(number));
+        "open" => {
+            let key = Key::from_text(text(fields, "key"), "vector").unwrap();
+            let private = array(text(&named(file, "cookie")["fields"], "private"));
+            let open = Open::read(bytes).unwrap();
+            let (_, ask) = open
+                .understand(&key, &Identity::from_private(private))
+                .unwrap();
+            assert_eq!(u64::from(ask.length), fields["length"]);
+        }
+        "accept" => {
+            let secrets = secrets(file);
+            assert_eq!(
+                format!("{:016x}", secrets.session.0),
+                text(fields, "session")
+            );
+            assert_eq!(hex(&secrets.keys.up), text(fields, "up"));
+            assert_eq!(hex(&secrets.keys.down), text(fields, "down"));
+        }
+        "refuse-clear" => {
+            let refusal = (nonce(), Reason::Authentication);
             assert_eq!(message::read_refuse(bytes), Ok(refusal));
         }
+        "refuse" => {
+            let answer = opening(file).read_answer(bytes).unwrap();
+            let busy = matches!(answer, Some(Answer::Refused(Reason::Busy(4))));
+            assert!(busy, "{answer:?}");
+        }
         "control" => {
-            let keys = open.secrets(&key(), session()).control;
-            let mut server = Channel::new(session(), keys.down, keys.up);
+            let mut server = Channel::new(&secrets(file), End::Server);
             assert_eq!(server.open(bytes), Some(ClientMessage::Alive));
         }
-        other => panic!("kind {other}"),
+        other => panic!("vector {other}"),
     }
 }
 
@@ -164,22 +203,17 @@ fn array<const N: usize>(hex: &str) -> [u8; N] {
 }
 
 /// As strict as the server, or the client that wrote this OPEN.
-fn judge(datagram: &[u8], open: &Open) -> Result<(), WireError> {
+fn judge(datagram: &[u8], open: &mut Opening) -> Result<(), WireError> {
     let header = Header::decode(datagram)?;
     match header.kind {
         Kind::Hello => message::read_hello(datagram).map(|_| ()),
         Kind::Cookie => message::read_cookie(datagram).map(|_| ()),
         Kind::Open => Open::read(datagram).map(|_| ()),
-        Kind::Accept => open.read_accept(&Key::open(), datagram).map(|_| ()),
+        Kind::Accept => open.read_answer(datagram).map(|_| ()),
         Kind::Refuse => message::read_refuse(datagram).map(|_| ()),
+        Kind::Control if header.flags & SEALED == 0 => Err(WireError::Malformed),
         _ => Parsed::decode(datagram).map(|_| ()),
     }
-}
-
-/// The OPEN of the file.
-fn open_of(file: &Value) -> Open {
-    let vector = list(file, "valid").iter().find(|v| v["kind"] == "open");
-    Open::read(&bytes(text(vector.unwrap(), "hex"))).unwrap()
 }
 
 /// The bytes that fields stand for.
@@ -265,16 +299,16 @@ fn encode(kind: &str, fields: &Value) -> Vec<u8> {
 fn valid_vectors_are_read_and_written() {
     let file = vectors();
     assert_eq!(file["version"], u64::from(fullpipe_net::wire::VERSION));
-    let open = open_of(&file);
     for vector in list(&file, "valid") {
         let name = text(vector, "name");
         let bytes = bytes(text(vector, "hex"));
         let read = Parsed::decode(&bytes).unwrap_or_else(|e| panic!("{name}: {e}"));
         if let Parsed::Session(..) = read {
-            let (kind, fields) = (text(vector, "kind"), &vector["fields"]);
-            let written = encode_session(kind, fields, &open);
-            assert_eq!(hex(&written), text(vector, "hex"), "{name}");
-            understand_session(kind, fields, &open, &bytes);
+            let fields = &vector["fields"];
+            if let Some(written) = encode_session(&file, name, fields) {
+                assert_eq!(hex(&written), text(vector, "hex"), "{name}");
+            }
+            understand_session(&file, name, fields, &bytes);
             continue;
         }
         let (kind, fields) = fields(&read);
@@ -287,10 +321,9 @@ fn valid_vectors_are_read_and_written() {
 #[test]
 fn invalid_vectors_are_refused() {
     let file = vectors();
-    let open = open_of(&file);
     for vector in list(&file, "invalid") {
         let name = text(vector, "name");
-        let error = judge(&bytes(text(vector, "hex")), &open).expect_err(name);
+        let error = judge(&bytes(text(vector, "hex")), &mut opening(&file)).expect_err(name);
         let word = error.to_string();
         let word = word.rsplit(' ').next().unwrap();
         assert_eq!(word, text(vector, "error"), "{name}");
@@ -336,8 +369,7 @@ fn sealed_vectors_are_written_and_opened() {
     };
     let secrets = Secrets {
         session: SessionId(0x0123_4567_89ab_cdef),
-        control: keys.clone(),
-        data: keys,
+        keys,
     };
     let mut client = Seal::new(&secrets, End::Client);
     let mut server = Seal::new(&secrets, End::Server);
@@ -428,5 +460,5 @@ fn the_page_shows_the_vectors() {
     );
 }
 
-const BEGIN: &str = "<!-- vectors: made from crates/net/tests/vectors/wire-v1.json -->";
+const BEGIN: &str = "<!-- vectors: made from crates/net/tests/vectors/wire-v2.json -->";
 const END: &str = "<!-- end of vectors -->";
