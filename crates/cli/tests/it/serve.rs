@@ -9,9 +9,9 @@ use std::sync::atomic::AtomicBool;
 
 use fullpipe_net::endpoint::Hooks;
 use fullpipe_net::ground;
-use fullpipe_net::session::Key;
 use fullpipe_net::session::client::{Peer, run_with_peer};
 use fullpipe_net::session::request::Options;
+use fullpipe_net::session::{Identity, Key};
 use fullpipe_run::RunSpec;
 use fullpipe_units::Span;
 
@@ -67,8 +67,10 @@ fn a_key_is_made_once_and_kept_to_oneself() {
     let mode = std::fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let text = std::fs::read_to_string(&file).unwrap();
-    assert_eq!(text.trim().len(), 64);
-    assert!(!made.stderr.contains(text.trim()), "the key is not shown");
+    let (key, server) = text.trim().split_once("\nserver ").unwrap();
+    assert_eq!((key.len(), server.len()), (64, 64));
+    assert!(!made.stderr.contains(key), "the key is not shown");
+    assert!(made.stderr.contains(server), "{}", made.stderr);
     let again = fullpipe(here, &["serve", "--new-key", "key"]);
     assert_eq!(again.code, 3, "{}", again.stderr);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
@@ -128,6 +130,10 @@ fn a_server_works_for_an_unprivileged_user_and_stops_when_asked() {
         }
     }
     serve.env("FULLPIPE_KEY", &text);
+    let state = tempfile::tempdir().unwrap();
+    let for_all = PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(state.path(), for_all).unwrap();
+    serve.env("XDG_STATE_HOME", state.path());
     let (mut server, line, log) = started(serve);
     if line.contains("Permission denied") {
         eprintln!("skipped: the program lies where `nobody` cannot read: {line}");
@@ -136,6 +142,8 @@ fn a_server_works_for_an_unprivileged_user_and_stops_when_asked() {
     }
     let key = Key::from_text(&text, "test").unwrap();
     assert!(line.contains(&key.fingerprint()), "{line}");
+    let kept = Identity::at(&state.path().join("fullpipe/identity")).unwrap();
+    assert!(line.contains(&kept.public().to_string()), "{line}");
     run_against(address(&line), key);
     assert_eq!(terminate(&mut server), Some(0));
     let rest: Vec<String> = log.lines().map(Result::unwrap).collect();

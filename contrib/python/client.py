@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""An independent client of `fullpipe serve`, written from docs/wire.md alone.
+
+    client.py HOST[:PORT] test [--reverse] [--size BYTES] [--time SECONDS]
+    client.py HOST[:PORT] ping [--count N]
+    client.py HOST[:PORT] put FILE NAME
+    client.py HOST[:PORT] get NAME FILE
+
+It prints one JSON object. It needs the packages `cryptography` and `blake3`.
+"""
+
+import argparse
+import json
+import os
+import struct
+import sys
+import time
+
+import blake3
+
+import flows
+import wire
+from postcard import number
+from session import Gone, Refused, Session
+
+PORT = 6220
+
+
+def key_of(path):
+    """Key and identity of a key file."""
+    with open(path) as file:
+        lines = file.read().split("\n")
+    identity = None
+    if len(lines) > 1 and lines[1].startswith("server "):
+        identity = bytes.fromhex(lines[1].split()[1])
+    return lines[0].strip(), identity
+
+
+def open_session(args, request):
+    """The session of a request that is granted."""
+    host, _, port = args.server.rpartition(":") if ":" in args.server else (args.server, "", PORT)
+    key, server = key_of(args.key) if args.key else (None, None)
+    if args.identity:
+        server = bytes.fromhex(args.identity)
+    request = {"form": 1, "encrypted": args.encrypt, **request}
+    body = json.dumps(request).encode()
+    session = Session((host, int(port)), body, key, server, args.encrypt)
+    session.bring_request()
+    return session
+
+
+def payload_size(args):
+    """Of a packet of 1500 bytes."""
+    return 1500 - 52 - (24 if args.encrypt else 0)
+
+
+def run(session, seconds, sender=None, receiver=None, each=None):
+    """Both ends of the flows, until the time is over or `each` says so."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        session.alive()
+        if sender:
+            sender.poll()
+        heard = session.hear(time.monotonic() + 0.002)
+        if heard and heard[0] == "ended":
+            break
+        for kind, flags, flow, body in session.data:
+            if kind == wire.ACK and sender and flow == sender.flow:
+                sender.take(flags, body)
+            elif kind == wire.DATA and receiver and flow == receiver.flow:
+                receiver.take(flags, body)
+            elif each:
+                each(kind, flow, body)
+        session.data.clear()
+        if (sender and sender.done) or (each and each(None, 0, b"")):
+            break
+        if heard and heard[0] == "alive" and heard[3] and receiver and receiver.segments:
+            break
+
+
+def test(args):
+    """Memory to memory."""
+    size = args.size or 1 << 62
+    flow = {"name": "main", "direction": "down" if args.reverse else "up", "window": 200}
+    if args.size:
+        flow["bytes"] = args.size
+    request = {
+        "label": "python", "duration": args.time, "until_complete": bool(args.size),
+        "flows": [flow],
+    }
+    session = open_session(args, request)
+    mss = payload_size(args)
+    count, last = -(-size // mss), b"\0" * mss
+    session.start()
+    if args.reverse:
+        receiver = flows.Receiver(session, 0, lambda seq, payload: None)
+        run(session, args.time, receiver=receiver)
+        why, result = session.result()
+        mine = {"received": receiver.segments, "duplicates": receiver.duplicates}
+    else:
+        sender = flows.Sender(session, 0, lambda seq: last, count)
+        run(session, args.time, sender=sender)
+        why, result = session.result()
+        mine = {"sent": sender.next, "acknowledged": sender.una, "retransmits": sender.retransmits}
+    session.close()
+    return {"why": why, "here": mine, "there": summary(result)}
+
+
+def summary(result):
+    """What the server says of its side."""
+    result = json.loads(result)
+    if result["error"]:
+        raise Refused(result["error"])
+    outcome = result["outcome"]
+    totals = [end["totals"] for end in outcome["senders"] + outcome["receivers"]]
+    keep = ("sent", "delivered", "retransmits", "duplicates", "acks")
+    return [{name: total[name] for name in keep} for total in totals]
+
+
+def ping(args):
+    """Round trips of small probes."""
+    seconds = args.count * 0.05 + 1
+    probes = {"name": "ping", "packet": 100, "every": 0.05}
+    session = open_session(args, {"label": "python ping", "duration": seconds, "pings": [probes]})
+    session.start()
+    times, sent, due = [], [0], [time.monotonic()]
+    padding = bytes(100 - 52)
+
+    def each(kind, flow, body):
+        if kind == wire.PONG and flow == 0 and len(body) >= 12:
+            _, stamp = struct.unpack(">QI", body[:12])
+            times.append((flows.micros() - stamp & 0xFFFFFFFF) / 1000)
+        if sent[0] < args.count and time.monotonic() >= due[0]:
+            session.send_data(
+                wire.PING, 0, 0, struct.pack(">QI", sent[0], flows.micros()) + padding
+            )
+            sent[0] += 1
+            due[0] += 0.05
+        return len(times) == args.count
+
+    run(session, seconds, each=each)
+    why, _ = session.result()
+    session.close()
+    return {"why": why, "sent": sent[0], "received": len(times), "rtt_ms": times}
+
+
+def put(args):
+    """A file to the server."""
+    with open(args.file, "rb") as file:
+        data = file.read()
+    about = os.stat(args.file)
+    mss = payload_size(args)
+    session = open_session(args, {
+        "label": "python put", "duration": 600, "until_complete": True,
+        "flows": [{"name": "main", "direction": "up", "bytes": max(len(data), 1)}],
+        "put": {"name": args.name, "size": len(data), "changed": about.st_mtime_ns,
+                "mode": about.st_mode & 0o777},
+    })
+    prepared = session.question(number(0))
+    there, digest = prepared[4], prepared[5]
+    begin = there if blake3.blake3(data[:there]).digest() == digest else 0
+    session.question(number(1) + number(begin))
+    rest = data[begin:]
+    why = "nothing to send"
+    if rest:
+        session.start()
+        sender = flows.Sender(session, 0, lambda seq: rest[seq * mss : (seq + 1) * mss],
+                              -(-len(rest) // mss))
+        run(session, 600, sender=sender)
+        why, _ = session.result()
+    verdict = session.question(number(3) + blake3.blake3(data).digest())
+    session.close()
+    return {"why": why, "bytes": len(data), "resumed": begin, "verdict": verdict[0]}
+
+
+def get(args):
+    """A file of the server."""
+    mss = payload_size(args)
+    session = open_session(args, {
+        "label": "python get", "duration": 600, "until_complete": True,
+        "flows": [{"name": "main", "direction": "down"}], "get": {"name": args.name},
+    })
+    size = session.question(number(0))[1]
+    session.question(number(2) + number(0) + blake3.blake3(b"").digest())
+    data = bytearray(size)
+
+    def deliver(seq, payload):
+        data[seq * mss : seq * mss + len(payload)] = payload
+
+    if size:
+        session.start()
+        receiver = flows.Receiver(session, 0, deliver)
+        run(session, 600, receiver=receiver, each=lambda *_: receiver.cum * mss >= size)
+        session.result()
+    whole = session.question(number(3) + bytes(32))[1]
+    session.close()
+    if blake3.blake3(bytes(data)).digest() != whole:
+        raise Gone("the file is not the server's")
+    with open(args.file, "wb") as file:
+        file.write(data)
+    return {"bytes": size, "verdict": "digest"}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("server")
+    parser.add_argument("--key", help="key file")
+    parser.add_argument("--identity", help="identity of the server")
+    parser.add_argument("--encrypt", action="store_true")
+    commands = parser.add_subparsers(required=True)
+    command = commands.add_parser("test")
+    command.add_argument("--reverse", action="store_true")
+    command.add_argument("--size", type=int)
+    command.add_argument("--time", type=float, default=5.0)
+    command.set_defaults(run=test)
+    command = commands.add_parser("ping")
+    command.add_argument("--count", type=int, default=10)
+    command.set_defaults(run=ping)
+    for name, does, fields in (("put", put, ("file", "name")), ("get", get, ("name", "file"))):
+        command = commands.add_parser(name)
+        for field in fields:
+            command.add_argument(field)
+        command.set_defaults(run=does)
+    args = parser.parse_args()
+    try:
+        print(json.dumps(args.run(args)))
+    except (Refused, Gone) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 3
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
