@@ -25,6 +25,9 @@ use crate::args::{Args, Command};
 use crate::exit::{Exit, Failure};
 
 fn main() -> std::process::ExitCode {
+    if fullpipe_emulate::household::is_first_process() {
+        return Exit::Ok.into();
+    }
     // The panic's own message has been printed by then.
     std::panic::catch_unwind(run)
         .unwrap_or_else(|_| {
@@ -61,6 +64,7 @@ fn run() -> Exit {
         Command::Send(send) => commands::send::send(send),
         Command::Ping(ping) => commands::send::ping::ping(ping),
         Command::Observe(observe) => commands::observe::observe(observe),
+        Command::Emulate(emulate) => commands::emulate::emulate(emulate),
         Command::Linux(linux) => commands::linux::run(linux),
         Command::Completions(completions) => reference::completions(completions),
         Command::Man(man) => reference::man(man),

@@ -1,6 +1,7 @@
 //! The command line: each flag and its documentation once; help, man pages, completions and
 //! `docs/cli.md` come from here. One file per group of commands.
 
+mod emulate;
 mod falsify;
 mod law;
 mod linux;
@@ -14,6 +15,7 @@ mod serve;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+pub use emulate::{Emulate, EmulateFormat};
 pub use falsify::Falsify;
 pub use law::{Law, LawFormat};
 pub use linux::{Linux, LinuxAction, LinuxBuild};
@@ -88,6 +90,9 @@ pub enum Command {
     /// Watch the TCP flows of this host, and what limits each
     #[command(long_about = observe::ABOUT)]
     Observe(Observe),
+    /// Run real programs over an emulated path
+    #[command(long_about = emulate::ABOUT)]
+    Emulate(Box<Emulate>),
     /// Build the kernels of the ground linux, and list them
     #[command(long_about = linux::ABOUT)]
     Linux(Linux),
@@ -98,7 +103,7 @@ pub enum Command {
 }
 
 /// The names of [`Command`]; a test compares the two.
-pub const COMMANDS: [&str; 16] = [
+pub const COMMANDS: [&str; 17] = [
     "run",
     "compare",
     "report",
@@ -112,6 +117,7 @@ pub const COMMANDS: [&str; 16] = [
     "send",
     "ping",
     "observe",
+    "emulate",
     "linux",
     "completions",
     "man",

@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod compare;
+pub mod emulate;
 pub mod export;
 pub mod falsify;
 pub mod law;

@@ -6,6 +6,7 @@
 mod architecture;
 mod captures;
 mod command_lines;
+mod emulate;
 mod export;
 mod falsify;
 mod formats;

@@ -43,6 +43,7 @@ fn man_pages_are_written_for_every_command() {
         "-check",
         "-compare",
         "-completions",
+        "-emulate",
         "-export",
         "-falsify",
         "-law",

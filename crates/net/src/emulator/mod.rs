@@ -12,8 +12,6 @@
 //! specification says.
 
 mod losses;
-mod pool;
-mod priority;
 mod routes;
 mod run;
 #[cfg(test)]
@@ -24,6 +22,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::thread::{self, JoinHandle};
 
 use fullpipe_host::Losses;
+use fullpipe_realtime::pool;
 use fullpipe_run::{Fidelity, Histogram, LinkOutcome, RunSpec, Violation};
 use fullpipe_sim::Path;
 use fullpipe_units::Span;

@@ -4,13 +4,14 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 
+use fullpipe_realtime::pace::Pace;
+use fullpipe_realtime::pool::{self, Pool};
+use fullpipe_realtime::priority::{self, Priority};
 use fullpipe_run::{CrossSpec, Fidelity, Histogram, Lateness, RunSpec};
 use fullpipe_sim::{Datagram, Departure, PacketOutcome, Path};
 use fullpipe_units::{Span, Time};
 
 use super::losses::LossLog;
-use super::pool::{self, Pool};
-use super::priority::{self, Priority};
 use super::routes::{Routes, Way};
 use super::{EmulatorConfig, EmulatorError, EmulatorOutcome};
 use crate::headers;
@@ -24,7 +25,7 @@ pub struct Running {
     routes: Routes,
     /// Nothing leaves earlier after its arrival.
     least: Span,
-    pool: Pool,
+    pool: Pool<Note>,
     sides: [Side; 2],
     /// Arrivals that the path has not been given, in no order.
     waiting: Vec<Arrival>,
@@ -49,6 +50,14 @@ struct Side {
     due: VecDeque<Time>,
     /// Its socket refused, and the outbox has not been empty since.
     refused: bool,
+}
+
+/// What is known of a datagram in the pool.
+#[derive(Clone, Copy, Debug)]
+struct Note {
+    /// Code point when it came.
+    ecn: Option<Ecn>,
+    from_near: bool,
 }
 
 /// A datagram in the pool.
@@ -220,7 +229,11 @@ impl Running {
             };
             peer.get_or_insert(datagram.from);
             self.counts.arrived += 1;
-            match self.pool.put(datagram.bytes, datagram.ecn, side == NEAR) {
+            let note = Note {
+                ecn: datagram.ecn,
+                from_near: side == NEAR,
+            };
+            match self.pool.put(datagram.bytes, note) {
                 Some(token) => self.waiting.push(Arrival {
                     at: last,
                     token,
@@ -299,7 +312,7 @@ impl Running {
                 self.lateness[side].record(now.saturating_since(at));
             }
             self.counts.left += gone as u64;
-            self.pace.count += gone as u64;
+            self.pace.count(gone as u64);
             match flushed {
                 Ok(flushed) if flushed.refused > 0 => {
                     self.counts.stalls += u64::from(!std::mem::replace(refused, true));
@@ -360,7 +373,7 @@ impl Running {
                 unplanned_drops: socket_drops + counts.overflow + counts.failed,
                 local_stalls: counts.stalls,
                 real_time,
-                grain: self.pace.coarsest,
+                grain: self.pace.coarsest(),
                 ..Fidelity::default()
             },
             links: self.path.finish()?,
@@ -381,41 +394,6 @@ impl Running {
 fn exact(clock: &Clock) -> Time {
     let since = u64::try_from(clock.epoch().elapsed().as_nanos());
     Time::from_nanos(since.unwrap_or(u64::MAX))
-}
-
-/// How often to wake up: for each datagram that is due while they are few, for all of a tick when
-/// they are many.
-#[derive(Debug, Default)]
-struct Pace {
-    /// Datagrams that left in this window.
-    count: u64,
-    since: Time,
-    grain: Span,
-    /// The largest so far.
-    coarsest: Span,
-}
-
-/// See [`Pace`].
-const TICK: Span = Span::from_micros(100);
-const WINDOW: Span = Span::from_millis(20);
-/// Datagrams per window from which a tick is cheaper than a wake-up for each, and below which it
-/// ends.
-const MANY: u64 = 400;
-const NO_LONGER_MANY: u64 = 200;
-
-impl Pace {
-    fn grain(&mut self, now: Time) -> Span {
-        if now.saturating_since(self.since) >= WINDOW {
-            if self.count >= MANY {
-                self.grain = TICK;
-            } else if self.count < NO_LONGER_MANY {
-                self.grain = Span::ZERO;
-            }
-            self.coarsest = self.coarsest.max(self.grain);
-            (self.since, self.count) = (now, 0);
-        }
-        self.grain
-    }
 }
 
 /// The shortest time that any route of `spec` takes in `path`.

@@ -4,34 +4,22 @@
 use fullpipe_run::{Buffer, LinkSpec, RunSpec};
 use fullpipe_units::{Rate, Span};
 
-use crate::io::Ecn;
-
-/// A datagram in the pool.
-#[derive(Clone, Copy, Debug)]
-pub struct Note {
-    /// Bytes.
-    len: u16,
-    /// Code point when it came.
-    pub ecn: Option<Ecn>,
-    /// It came from the near side.
-    pub from_near: bool,
-}
-
 /// Fixed slots for datagrams that wait for their departure.
 #[derive(Debug)]
-pub struct Pool {
-    short: Slots,
-    long: Slots,
+pub struct Pool<N> {
+    short: Slots<N>,
+    long: Slots<N>,
     /// Bytes that may still be taken from memory.
     left: usize,
 }
 
 /// Slots of one length.
 #[derive(Debug)]
-struct Slots {
+struct Slots<N> {
     length: usize,
     chunks: Vec<Box<[u8]>>,
-    notes: Vec<Note>,
+    /// Bytes of each, and what its owner noted.
+    notes: Vec<(u16, N)>,
     free: Vec<u32>,
 }
 
@@ -42,7 +30,7 @@ const SHORT: usize = 128;
 /// Bit of a token that says: a long slot.
 const LONG: u64 = 1 << 32;
 
-impl Pool {
+impl<N: Copy> Pool<N> {
     /// For datagrams of up to `longest` bytes; takes up to `bound` bytes from memory.
     pub fn new(longest: usize, bound: usize) -> Self {
         Self {
@@ -53,7 +41,7 @@ impl Pool {
     }
 
     /// Keeps a datagram; `None` if there is no room for it.
-    pub fn put(&mut self, bytes: &[u8], ecn: Option<Ecn>, from_near: bool) -> Option<u64> {
+    pub fn put(&mut self, bytes: &[u8], note: N) -> Option<u64> {
         let (slots, bit) = if bytes.len() <= SHORT {
             (&mut self.short, 0)
         } else {
@@ -62,11 +50,7 @@ impl Pool {
         if bytes.len() > slots.length {
             return None;
         }
-        let note = Note {
-            len: bytes.len() as u16,
-            ecn,
-            from_near,
-        };
+        let note = (bytes.len() as u16, note);
         if slots.free.is_empty() {
             self.left = self.left.checked_sub(slots.chunk_bytes())?;
             slots.grow(note);
@@ -78,14 +62,25 @@ impl Pool {
     }
 
     /// A datagram that was put there.
-    pub fn get(&self, token: u64) -> (&[u8], Note) {
+    pub fn get(&self, token: u64) -> (&[u8], N) {
         let slots = if token & LONG == 0 {
             &self.short
         } else {
             &self.long
         };
-        let note = slots.notes[token as u32 as usize];
-        (&slots.bytes(token as u32)[..usize::from(note.len)], note)
+        let (len, note) = slots.notes[token as u32 as usize];
+        (&slots.bytes(token as u32)[..usize::from(len)], note)
+    }
+
+    /// Its bytes, to be changed.
+    pub fn get_mut(&mut self, token: u64) -> &mut [u8] {
+        let slots = if token & LONG == 0 {
+            &mut self.short
+        } else {
+            &mut self.long
+        };
+        let len = usize::from(slots.notes[token as u32 as usize].0);
+        &mut slots.bytes_mut(token as u32)[..len]
     }
 
     /// Its slot is free again.
@@ -99,7 +94,7 @@ impl Pool {
     }
 }
 
-impl Slots {
+impl<N: Copy> Slots<N> {
     fn new(length: usize) -> Self {
         Self {
             length,
@@ -110,10 +105,10 @@ impl Slots {
     }
 
     fn chunk_bytes(&self) -> usize {
-        CHUNK * (self.length + size_of::<Note>() + size_of::<u32>())
+        CHUNK * (self.length + size_of::<(u16, N)>() + size_of::<u32>())
     }
 
-    fn grow(&mut self, filler: Note) {
+    fn grow(&mut self, filler: (u16, N)) {
         let first = self.notes.len() as u32;
         let chunk = vec![0; CHUNK * self.length];
         self.chunks.push(chunk.into_boxed_slice());
@@ -217,7 +212,7 @@ mod tests {
         let mut tokens = Vec::new();
         for n in 0u64.. {
             let len = if n % 3 == 0 { 44 } else { 1472 };
-            match pool.put(&vec![n as u8; len], Some(Ecn::Ect0), n % 2 == 0) {
+            match pool.put(&vec![n as u8; len], n) {
                 Some(token) => tokens.push((n, len, token)),
                 None => break,
             }
@@ -227,14 +222,14 @@ mod tests {
         for (n, len, token) in &tokens {
             let (bytes, note) = pool.get(*token);
             assert_eq!(bytes, &vec![*n as u8; *len]);
-            assert_eq!((note.ecn, note.from_near), (Some(Ecn::Ect0), n % 2 == 0));
+            assert_eq!((note.ecn, note.from_near), (n));
         }
         let (_, _, token) = tokens[1];
         pool.free(token);
-        assert_eq!(pool.put(&[9; 1000], None, true), Some(token));
+        assert_eq!(pool.put(&[9; 1000], 0), Some(token));
         assert_eq!(pool.get(token).0, [9; 1000]);
-        assert_eq!(pool.put(&[9; 1000], None, true), None);
-        assert_eq!(Pool::new(1472, 300_000).put(&[0; 1473], None, true), None);
+        assert_eq!(pool.put(&[9; 1000], 0), None);
+        assert_eq!(Pool::new(1472, 300_000).put(&[0; 1473], 0), None);
     }
 
     #[test]

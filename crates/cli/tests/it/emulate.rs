@@ -1,0 +1,112 @@
+//! `fullpipe emulate`, where namespaces are to be had; elsewhere its tests say why they are
+//! skipped.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::process::{Finished, command, finished};
+
+/// This program, as a shell writes it.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_fullpipe");
+
+/// `fullpipe emulate` with these arguments and this line of a shell on the near host; `None`: not
+/// allowed here.
+fn emulate(args: &[&str], line: &str) -> Option<Finished> {
+    let all = [&["emulate"], args, &["--", "/bin/sh", "-c", line]].concat();
+    let ended = finished(command(Path::new("."), &all).output().unwrap());
+    if ended.code == 3 {
+        eprintln!("skipped: {}", ended.stderr);
+        return None;
+    }
+    Some(ended)
+}
+
+#[test]
+fn the_far_host_is_a_round_trip_away() {
+    let serve = format!("{PROGRAM} serve --open");
+    for address in ["$FULLPIPE_FAR", "[$FULLPIPE_FAR6]:6220"] {
+        let ping = format!("{PROGRAM} ping {address} -c 10 -i 50ms --format json");
+        let args = ["--rate", "20Mbit/s", "--rtt", "30ms", "--far", &serve];
+        let Some(ended) = emulate(&args, &ping) else {
+            return;
+        };
+        let found: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+        let min = found["rtt_ms"]["min"].as_f64().unwrap();
+        // Never less than the path; on a busy machine the least of ten is not much more.
+        assert!((30.0..45.0).contains(&min), "{address}: {min} ms");
+    }
+}
+
+#[test]
+fn the_command_sees_a_host_of_its_own_and_its_status_is_passed_on() {
+    let line = "cat /proc/net/dev; ls -d /proc/[0-9]*; exit 7";
+    let Some(ended) = emulate(&["--rate", "10Mbit/s", "--rtt", "10ms"], line) else {
+        return;
+    };
+    assert_eq!(ended.code, 7, "{}", ended.stderr);
+    let devices = ended.stdout.lines().filter(|l| l.contains(':')).count();
+    assert_eq!(devices, 2, "its loopback and its end of the path");
+    assert!(ended.stdout.contains("fullpipe0:"), "{}", ended.stdout);
+    let processes = ended.stdout.lines().filter(|l| l.starts_with("/proc/"));
+    assert!(processes.count() < 5, "{}", ended.stdout);
+}
+
+#[test]
+fn a_wrong_path_is_refused_before_anything_is_made() {
+    let line = ["emulate", "--rate", "1Mbps", "--rtt", "10ms", "--", "true"];
+    let ended = finished(command(Path::new("."), &line).output().unwrap());
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert!(ended.stderr.contains("path.rate"), "{}", ended.stderr);
+}
+
+#[test]
+fn nothing_is_left_of_a_run_that_is_killed() {
+    if emulate(&["--rate", "10Mbit/s", "--rtt", "10ms"], "true").is_none() {
+        return;
+    }
+    let mut seen = 0;
+    for round in 0..10 {
+        // No other process sleeps for exactly so long.
+        let marker = format!("98765{}{round}", std::process::id());
+        let far = format!("(sleep {marker} &) ; sleep {marker}");
+        let args = ["emulate", "--rate", "10Mbit/s", "--rtt", "10ms", "--far"];
+        let mut emulator = command(Path::new("."), &args)
+            .args([&far, "--", "/bin/sh", "-c", &far])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // From before the first namespace to after the last process.
+        sleep(Duration::from_millis(20 * round * round));
+        // The emulator's own command line has the marker, too.
+        seen = seen.max(of_run(&marker).len());
+        emulator.kill().unwrap();
+        emulator.wait().unwrap();
+        let mut left = of_run(&marker);
+        for _ in 0..100 {
+            if left.is_empty() {
+                break;
+            }
+            sleep(Duration::from_millis(20));
+            left = of_run(&marker);
+        }
+        assert!(left.is_empty(), "{left:?}");
+    }
+    assert!(
+        seen > 4,
+        "no run had its four sleepers when it was killed: {seen}"
+    );
+    let host = fs::read_to_string("/proc/net/dev").unwrap();
+    assert!(!host.contains("fullpipe0"), "{host}");
+}
+
+/// Command lines of processes with a marker.
+fn of_run(marker: &str) -> Vec<String> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|p| fs::read_to_string(p.path().join("cmdline")).ok());
+    lines.filter(|line| line.contains(marker)).collect()
+}

@@ -1,0 +1,375 @@
+//! The loop between the two devices: reads, cuts, has the path decide, merges, writes.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Instant;
+
+use fullpipe_realtime::pace::Pace;
+use fullpipe_realtime::pool::{self, Pool};
+use fullpipe_realtime::priority::{self, Priority};
+use fullpipe_run::{Histogram, LinkOutcome, RunSpec, Violation};
+use fullpipe_sim::{Datagram, Departure, PacketOutcome, Path};
+use fullpipe_units::{Span, Time};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::eventfd::EventFd;
+use nix::sys::prctl;
+use nix::sys::time::TimeSpec;
+use nix::unistd::{read, write};
+
+use crate::cut::cut;
+use crate::merge::Frame;
+use crate::namespace::HostSide;
+use crate::packet::{Layout, UDP};
+use crate::vnet::{self, Partial, VnetHeader};
+use crate::ways::Ways;
+
+/// How the loop is to run.
+#[derive(Clone, Copy, Debug)]
+pub struct LoopConfig {
+    /// Merge what leaves at once; otherwise every packet is written by itself.
+    pub merge: bool,
+    /// Ask for real-time priority; where it is not allowed, the loop runs without.
+    pub real_time: bool,
+}
+
+/// What a loop did, and how late.
+#[derive(Clone, Debug)]
+pub struct LoopOutcome {
+    /// The links of the specification by their index.
+    pub links: Vec<(usize, LinkOutcome)>,
+    /// How much later than computed each packet left.
+    pub lateness: Histogram,
+    /// Packets of the wire that came.
+    pub arrived: u64,
+    /// Packets of the wire that left.
+    pub left: u64,
+    /// Reads and writes that moved them.
+    pub reads: u64,
+    /// See `reads`.
+    pub writes: u64,
+    /// Packets that are none of the path's: for a group, malformed, of no pair of hosts.
+    pub ignored: u64,
+    /// Packets that the path itself lost: no room in memory.
+    pub overflow: u64,
+    /// Packets that a device refused.
+    pub refused: u64,
+    /// Processor time of the loop.
+    pub cpu: Span,
+    /// Real time of the loop.
+    pub span: Span,
+    /// Turns of the loop.
+    pub turns: u64,
+    /// It had real-time priority all the time.
+    pub real_time: bool,
+    /// Longest tick; zero: it woke up for every packet.
+    pub grain: Span,
+}
+
+/// Both hosts: near, far.
+pub type Hosts = Arc<[HostSide; 2]>;
+
+/// A loop and all that it holds.
+#[derive(Debug)]
+pub struct Loop {
+    hosts: Hosts,
+    epoch: Instant,
+    path: Path,
+    ways: Ways,
+    pool: Pool<Note>,
+    /// What is due, in the order of time.
+    due: VecDeque<Departure>,
+    frames: [Frame; 2],
+    /// When the packets of a frame were to leave.
+    dues: [Vec<Time>; 2],
+    input: Box<[u8]>,
+    piece: Vec<u8>,
+    merge: bool,
+    pace: Pace,
+    lateness: Histogram,
+    counts: Counts,
+}
+
+/// What is known of a packet in the pool.
+#[derive(Clone, Copy, Debug)]
+struct Note {
+    to: u8,
+    checksum: Option<Partial>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    arrived: u64,
+    left: u64,
+    reads: u64,
+    writes: u64,
+    ignored: u64,
+    overflow: u64,
+    refused: u64,
+    turns: u64,
+}
+
+/// Frames that are read from a device before the other one has its turn.
+const FRAMES: usize = 256;
+/// Longest wait.
+const IDLE: Span = Span::from_millis(50);
+
+impl Loop {
+    /// Between two hosts, on the path of `spec`.
+    pub fn new(spec: &RunSpec, ways: Ways, path: Path, hosts: Hosts) -> Self {
+        let longest = pool::largest(spec);
+        Self {
+            hosts,
+            epoch: Instant::now(),
+            path,
+            ways,
+            pool: Pool::new(longest, pool::bound(spec)),
+            due: VecDeque::new(),
+            frames: [Frame::new(), Frame::new()],
+            dues: [Vec::new(), Vec::new()],
+            input: vec![0; vnet::LEN + usize::from(u16::MAX)].into(),
+            piece: Vec::new(),
+            merge: true,
+            pace: Pace::default(),
+            lateness: Histogram::default(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Until `stop` is readable.
+    ///
+    /// # Errors
+    /// A device is gone, or the path has lost a packet without saying so.
+    pub fn run(
+        mut self,
+        config: &LoopConfig,
+        stop: &EventFd,
+    ) -> Result<LoopOutcome, EmulationError> {
+        prctl::set_timerslack(1).map_err(io::Error::from)?;
+        self.merge = config.merge;
+        self.epoch = Instant::now();
+        let cpu = priority::processor_time();
+        let mut priority = Priority::new(config.real_time, self.now());
+        loop {
+            self.counts.turns += 1;
+            self.take_in()?;
+            self.path.advance(self.now());
+            self.sort_departures();
+            self.hand_out();
+            priority.watch(self.now());
+            if self.wait(stop)? {
+                break;
+            }
+        }
+        Ok(LoopOutcome {
+            arrived: self.counts.arrived,
+            left: self.counts.left,
+            reads: self.counts.reads,
+            writes: self.counts.writes,
+            ignored: self.counts.ignored,
+            overflow: self.counts.overflow,
+            refused: self.counts.refused,
+            turns: self.counts.turns,
+            cpu: priority::processor_time() - cpu,
+            span: self.now() - Time::ZERO,
+            real_time: priority.is_real_time(),
+            grain: self.pace.coarsest(),
+            lateness: self.lateness,
+            links: self.path.finish()?,
+        })
+    }
+
+    fn now(&self) -> Time {
+        let since = u64::try_from(self.epoch.elapsed().as_nanos());
+        Time::from_nanos(since.unwrap_or(u64::MAX))
+    }
+
+    fn take_in(&mut self) -> io::Result<()> {
+        for from in [0, 1] {
+            for _ in 0..FRAMES {
+                let n = match read(&self.hosts[from], &mut self.input) {
+                    Ok(n) => n,
+                    Err(Errno::EAGAIN | Errno::EINTR) => break,
+                    Err(e) => return Err(e.into()),
+                };
+                self.counts.reads += 1;
+                self.frame(from, n);
+            }
+        }
+        Ok(())
+    }
+
+    /// A frame of `n` bytes has come in from a side.
+    fn frame(&mut self, from: usize, n: usize) {
+        let now = self.now();
+        let Self {
+            path,
+            ways,
+            pool,
+            input,
+            piece,
+            counts,
+            ..
+        } = self;
+        let frame = &input[..n];
+        let packet = frame.get(vnet::LEN..).unwrap_or_default();
+        let (Some(header), Some(layout)) = (VnetHeader::decode(frame), Layout::of(packet)) else {
+            counts.ignored += 1;
+            return;
+        };
+        let way = match layout.is_chatter(packet) {
+            true => None,
+            false => ways.of(from, layout.pair(packet)),
+        };
+        let Some(way) = way else {
+            counts.ignored += 1;
+            return;
+        };
+        let flow = layout.flow(packet);
+        let each = |packet: &[u8], checksum| {
+            counts.arrived += 1;
+            let note = Note {
+                to: 1 - from as u8,
+                checksum,
+            };
+            let Some(token) = pool.put(packet, note) else {
+                counts.overflow += 1;
+                return;
+            };
+            let datagram = Datagram {
+                token,
+                kind: layout_of(&layout, packet).kind(packet),
+                flow,
+                size: packet.len() as u16,
+                ect: matches!(layout.ecn(packet), 1 | 2),
+            };
+            path.offer(now, way, &datagram);
+        };
+        if cut(&header, packet, &layout, piece, each).is_err() {
+            counts.ignored += 1;
+        }
+    }
+
+    fn sort_departures(&mut self) {
+        for departure in self.path.departures() {
+            match departure.outcome {
+                PacketOutcome::Arrived { .. } => self.due.push_back(departure),
+                PacketOutcome::Dropped => self.pool.free(departure.token),
+            }
+        }
+    }
+
+    /// Writes what is due.
+    fn hand_out(&mut self) {
+        while let Some(departure) = self.due.pop_front() {
+            if departure.outcome == (PacketOutcome::Arrived { ce: true }) {
+                let packet = self.pool.get_mut(departure.token);
+                if let Some(layout) = Layout::of(packet) {
+                    layout.mark(packet);
+                }
+            }
+            let (packet, note) = self.pool.get(departure.token);
+            let to = usize::from(note.to);
+            if !self.frames[to].append(packet, note.checksum) {
+                self.flush(to);
+                let (packet, note) = self.pool.get(departure.token);
+                let merges =
+                    self.merge && (self.hosts[to].merges_datagrams || !is_datagram(packet));
+                self.frames[to].begin(packet, note.checksum, merges);
+            }
+            self.dues[to].push(departure.at);
+            self.pool.free(departure.token);
+        }
+        self.flush(0);
+        self.flush(1);
+    }
+
+    fn flush(&mut self, to: usize) {
+        let count = self.frames[to].count() as u64;
+        if count == 0 {
+            return;
+        }
+        let written = write(&self.hosts[to], self.frames[to].close());
+        let now = self.now();
+        for due in self.dues[to].drain(..) {
+            self.lateness.record(now.saturating_since(due));
+        }
+        match written {
+            Ok(_) => {
+                self.counts.writes += 1;
+                self.counts.left += count;
+                self.pace.count(count);
+            }
+            Err(_) => self.counts.refused += count,
+        }
+    }
+
+    /// True if it is time to end.
+    fn wait(&mut self, stop: &EventFd) -> io::Result<bool> {
+        let now = self.now();
+        let grain = self.pace.grain(now);
+        if grain > Span::ZERO && self.path.inside() > 0 {
+            // One tick of sleep, whatever comes: at this rate a wake-up each costs more.
+            let mut ended = [PollFd::new(stop.as_fd(), PollFlags::POLLIN)];
+            return poll(&mut ended, grain, 0);
+        }
+        let until = self.path.next_event().unwrap_or(Time::MAX);
+        let until = until.min(now + IDLE);
+        let mut polled = [
+            PollFd::new(stop.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.hosts[0].as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.hosts[1].as_fd(), PollFlags::POLLIN),
+        ];
+        poll(&mut polled, until.saturating_since(now), 0)
+    }
+}
+
+/// Waits; true if the descriptor at `stop` is readable.
+fn poll(polled: &mut [PollFd<'_>], span: Span, stop: usize) -> io::Result<bool> {
+    let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(span.as_nanos()));
+    match ppoll(polled, Some(timeout), None) {
+        Ok(_) | Err(Errno::EINTR) => {}
+        Err(e) => return Err(e.into()),
+    }
+    Ok(polled[stop].any() == Some(true))
+}
+
+/// The layout of a piece: that of the whole but for its length.
+fn layout_of(whole: &Layout, piece: &[u8]) -> Layout {
+    Layout {
+        len: piece.len(),
+        ..*whole
+    }
+}
+
+fn is_datagram(packet: &[u8]) -> bool {
+    Layout::of(packet).is_some_and(|l| l.protocol == UDP)
+}
+
+/// Why there is no emulation, or no result of it.
+#[derive(Debug, thiserror::Error)]
+pub enum EmulationError {
+    /// The operating system.
+    #[error("path in real time: {0}")]
+    Io(#[from] io::Error),
+    /// A fault of the path itself.
+    #[error(transparent)]
+    Violation(#[from] Violation),
+    /// A route has more links than a path allows, or there are more pairs of hosts than addresses.
+    #[error(
+        "more than 255 links in a row, or more than {} pairs of hosts",
+        crate::namespace::PAIRS
+    )]
+    TooMany,
+    /// A namespace or a device.
+    #[error(transparent)]
+    Host(#[from] crate::namespace::HostError),
+    /// Processes of the run.
+    #[error("a process namespace: {0}")]
+    Household(io::Error),
+    /// The thread ended with a panic.
+    #[error("the path's thread failed")]
+    Thread,
+}

@@ -1,0 +1,28 @@
+//! A path between two network namespaces: real programs, the running kernel's TCP, the simulator's
+//! links.
+//!
+//! A host is a network namespace with a TUN device; one thread carries packets from one device to
+//! the other. What the links do is [`fullpipe_sim::Path`], the simulator's network itself. The
+//! kernel hands over large packets (segmentation offload); they are cut to the size of the wire
+//! before any link sees them, and merged again, if they leave together, on their way into the other
+//! namespace.
+//!
+//! - [`vnet`], [`packet`], [`cut`], [`merge`]: packets and frames.
+//! - [`namespace`], [`netlink`], [`household`], [`privilege`]: hosts and their processes.
+//! - [`ways`], [`emulation`]: the path and its thread.
+//! - [`stage`], [`signals`]: all of it together, and waiting for its end.
+
+#![allow(clippy::disallowed_methods)]
+
+pub mod cut;
+pub mod emulation;
+pub mod household;
+pub mod merge;
+pub mod namespace;
+pub mod netlink;
+pub mod packet;
+pub mod privilege;
+pub mod signals;
+pub mod stage;
+pub mod vnet;
+pub mod ways;

@@ -1,0 +1,194 @@
+//! The two hosts: a network namespace each, without a name, so that nothing of them is left when
+//! the last process in them and this one are gone, whatever ended them.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::thread;
+
+use nix::sched::{CloneFlags, setns, unshare};
+use tun_rs::{DeviceBuilder, SyncDevice};
+
+use crate::netlink::{self, Links};
+
+/// Which of the two hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The command's: senders, in a scenario.
+    Near,
+    /// That of the servers; of receivers, in a scenario.
+    Far,
+}
+
+/// A host: its namespace and its end of the path.
+pub struct HostSide {
+    namespace: OwnedFd,
+    device: SyncDevice,
+    /// Datagrams may be merged, too (Linux 6.2).
+    pub merges_datagrams: bool,
+}
+
+/// Name of the device, the same in both namespaces.
+pub const DEVICE: &str = "fullpipe0";
+/// Packets that wait in a device for the emulator: it must never be full, because nobody is told of
+/// what is lost there.
+const QUEUE: u32 = 20_000;
+/// Largest windows of TCP, bytes: no path is limited by a default of 6 MB.
+const WINDOW: &str = "4096 131072 268435456";
+
+/// Settings of a namespace before its device comes: they are the namespace's own.
+const SETTINGS: [(&str, &str); 8] = [
+    // A threshold remembered from one flow would be the start of the next.
+    ("net/ipv4/tcp_no_metrics_save", "1"),
+    ("net/ipv4/tcp_rmem", WINDOW),
+    ("net/ipv4/tcp_wmem", WINDOW),
+    // Nobody asks for a router or announces groups on a path that has two ends.
+    ("net/ipv6/conf/default/accept_dad", "0"),
+    ("net/ipv6/conf/default/accept_ra", "0"),
+    ("net/ipv6/conf/default/router_solicitations", "0"),
+    ("net/ipv6/conf/default/addr_gen_mode", "1"),
+    ("net/ipv4/ping_group_range", "0 2147483647"),
+];
+
+/// The address of a side in pair `k` of hosts: networks for benchmarks (RFC 2544, RFC 5180), which
+/// no host has.
+pub fn addresses(side: Side, k: usize) -> (IpAddr, IpAddr) {
+    let host = match side {
+        Side::Near => 1,
+        Side::Far => 2,
+    };
+    let v4 = Ipv4Addr::new(198, 18, k as u8, host);
+    let v6 = Ipv6Addr::new(0x2001, 2, 0, k as u16, 0, 0, 0, u16::from(host));
+    (v4.into(), v6.into())
+}
+
+/// Most pairs of hosts.
+pub const PAIRS: usize = 255;
+
+impl HostSide {
+    /// A namespace of its own with a device and the addresses of `pairs` pairs.
+    pub fn make(side: Side, pairs: usize, mtu: u16) -> Result<Self, HostError> {
+        on_a_thread(move || {
+            unshare(CloneFlags::CLONE_NEWNET)
+                .map_err(|e| HostError::new("a network namespace", e.into()))?;
+            for (name, value) in SETTINGS {
+                // Kernels without one of them do without it.
+                let _ = std::fs::write(format!("/proc/sys/{name}"), value);
+            }
+            let namespace = File::open("/proc/thread-self/ns/net")
+                .map_err(|e| HostError::new("/proc/thread-self/ns/net", e))?;
+            let device = DeviceBuilder::new()
+                .name(DEVICE)
+                .offload(true)
+                .enable(false)
+                .build_sync()
+                .map_err(|e| HostError::new("a TUN device (/dev/net/tun)", e))?;
+            let merges_datagrams = device.udp_gso();
+            device
+                .set_nonblocking(true)
+                .and_then(|()| set_up(side, pairs, mtu))
+                .map_err(|e| HostError::new("addresses of a TUN device", e))?;
+            Ok(Self {
+                namespace: namespace.into(),
+                device,
+                merges_datagrams,
+            })
+        })
+    }
+
+    /// Runs `f` on a thread inside.
+    pub fn enter<T: Send + 'static>(
+        &self,
+        f: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let namespace = self.namespace.try_clone()?;
+        on_a_thread(move || {
+            setns(namespace, CloneFlags::CLONE_NEWNET)?;
+            f()
+        })
+    }
+
+    /// Packets that its device has lost.
+    pub fn drops(&self) -> io::Result<u64> {
+        self.enter(|| netlink::drops(DEVICE))
+    }
+}
+
+impl fmt::Debug for HostSide {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { namespace, .. } = self;
+        f.debug_struct("HostSide")
+            .field("namespace", namespace)
+            .finish_non_exhaustive()
+    }
+}
+
+impl AsFd for HostSide {
+    /// The device.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.device.as_fd()
+    }
+}
+
+/// A part of a host that the system does not give.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}: {error}")]
+pub struct HostError {
+    /// The part.
+    pub what: &'static str,
+    /// The system's answer.
+    pub error: io::Error,
+}
+
+impl HostError {
+    fn new(what: &'static str, error: io::Error) -> Self {
+        Self { what, error }
+    }
+}
+
+fn set_up(side: Side, pairs: usize, mtu: u16) -> io::Result<()> {
+    let mut links = Links::open()?;
+    links.up("lo")?;
+    links.set_up(DEVICE, u32::from(mtu), QUEUE)?;
+    for k in 0..pairs {
+        let (v4, v6) = addresses(side, k);
+        links.add_address(DEVICE, v4, 24)?;
+        if mtu >= LEAST_OF_IPV6 {
+            match links.add_address(DEVICE, v6, 64) {
+                // A kernel without IPv6.
+                Err(e) if e.raw_os_error() == Some(nix::libc::EOPNOTSUPP) => {}
+                other => other?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Shortest MTU that IPv6 works with (RFC 8200, section 5).
+const LEAST_OF_IPV6: u16 = 1280;
+
+/// A namespace belongs to a thread: the caller's stays as it is.
+pub fn on_a_thread<T: Send, E: Send>(f: impl FnOnce() -> Result<T, E> + Send) -> Result<T, E> {
+    thread::scope(|scope| {
+        let thread = scope.spawn(f);
+        thread
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Whether the namespace of this thread has a socket of TCP that listens, or one of UDP.
+pub fn has_listener() -> bool {
+    let table = |name: &str| {
+        let path = format!("/proc/thread-self/net/{name}");
+        std::fs::read_to_string(path).unwrap_or_default()
+    };
+    // `sl local_address rem_address st`: 0A is TCP_LISTEN.
+    let listens = |line: &str| line.split_ascii_whitespace().nth(3) == Some("0A");
+    ["tcp", "tcp6"]
+        .iter()
+        .any(|t| table(t).lines().any(listens))
+        || ["udp", "udp6"].iter().any(|t| table(t).lines().count() > 1)
+}

@@ -1,0 +1,142 @@
+//! Addresses and states of interfaces, in the namespace of the calling thread (rtnetlink(7)).
+//!
+//! Messages are those of include/uapi/linux/{netlink,rtnetlink,if_link,if_addr}.h in the byte order
+//! of the machine.
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::net::if_::if_nametoindex;
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket,
+};
+
+/// A channel to the kernel's table of interfaces.
+#[derive(Debug)]
+pub struct Links {
+    netlink: OwnedFd,
+    sequence: u32,
+}
+
+const NEW_LINK: u16 = 16;
+const NEW_ADDRESS: u16 = 20;
+const ERROR: u16 = 2;
+const REQUEST_ACK: u16 = 1 | 4;
+const CREATE_EXCLUSIVE: u16 = 0x400 | 0x200;
+const UP: u32 = 1;
+/// Attributes of a link: longest packet, length of its queue.
+const MTU: u16 = 4;
+const QUEUE: u16 = 13;
+/// Attributes of an address.
+const ADDRESS: u16 = 1;
+const LOCAL: u16 = 2;
+/// No duplicate address detection, which would take a second.
+const NO_DAD: u8 = 2;
+const INET: u8 = 2;
+const INET6: u8 = 10;
+
+impl Links {
+    /// In the namespace that the thread is in now.
+    pub fn open() -> io::Result<Self> {
+        let (family, flags) = (AddressFamily::Netlink, SockFlag::SOCK_CLOEXEC);
+        let protocol = SockProtocol::NetlinkRoute;
+        let netlink = socket(family, SockType::Raw, flags, protocol)?;
+        Ok(Self {
+            netlink,
+            sequence: 0,
+        })
+    }
+
+    /// Switches an interface on.
+    pub fn up(&mut self, name: &str) -> io::Result<()> {
+        self.link(name, &[])
+    }
+
+    /// Sets an interface up: longest packet and length of its queue in packets.
+    pub fn set_up(&mut self, name: &str, mtu: u32, queue: u32) -> io::Result<()> {
+        self.link(name, &[(QUEUE, queue), (MTU, mtu)])
+    }
+
+    fn link(&mut self, name: &str, attributes: &[(u16, u32)]) -> io::Result<()> {
+        let index = if_nametoindex(name)?;
+        // ifinfomsg: family, padding, type, index, flags, mask of flags.
+        let mut body = vec![0; 4];
+        body.extend_from_slice(&index.to_ne_bytes());
+        body.extend_from_slice(&UP.to_ne_bytes());
+        body.extend_from_slice(&UP.to_ne_bytes());
+        for (kind, value) in attributes {
+            attribute(&mut body, *kind, &value.to_ne_bytes());
+        }
+        self.ask(NEW_LINK, 0, &body)
+    }
+
+    /// Gives an interface an address.
+    pub fn add_address(&mut self, name: &str, address: IpAddr, prefix: u8) -> io::Result<()> {
+        let index = if_nametoindex(name)?;
+        let (family, flags, bytes) = match address {
+            IpAddr::V4(a) => (INET, 0, a.octets().to_vec()),
+            IpAddr::V6(a) => (INET6, NO_DAD, a.octets().to_vec()),
+        };
+        // ifaddrmsg: family, length of the prefix, flags, scope, index.
+        let mut body = vec![family, prefix, flags, 0];
+        body.extend_from_slice(&index.to_ne_bytes());
+        attribute(&mut body, LOCAL, &bytes);
+        attribute(&mut body, ADDRESS, &bytes);
+        self.ask(NEW_ADDRESS, CREATE_EXCLUSIVE, &body)
+    }
+
+    fn ask(&mut self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
+        self.sequence += 1;
+        let mut message = Vec::with_capacity(16 + body.len());
+        message.extend_from_slice(&(16 + body.len() as u32).to_ne_bytes());
+        message.extend_from_slice(&kind.to_ne_bytes());
+        message.extend_from_slice(&(REQUEST_ACK | flags).to_ne_bytes());
+        message.extend_from_slice(&self.sequence.to_ne_bytes());
+        message.extend_from_slice(&0u32.to_ne_bytes());
+        message.extend_from_slice(body);
+        send(self.netlink.as_raw_fd(), &message, MsgFlags::empty())?;
+        let mut answer = [0; 4096];
+        let n = recv(self.netlink.as_raw_fd(), &mut answer, MsgFlags::empty())?;
+        match answer.get(..n) {
+            // nlmsgerr: minus the error, or 0.
+            Some(a) if n >= 20 && u16::from_ne_bytes([a[4], a[5]]) == ERROR => {
+                match i32::from_ne_bytes([a[16], a[17], a[18], a[19]]) {
+                    0 => Ok(()),
+                    error => Err(Errno::from_raw(-error).into()),
+                }
+            }
+            _ => Err(io::Error::other("netlink: an answer that is none")),
+        }
+    }
+}
+
+fn attribute(message: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    message.extend_from_slice(&(4 + value.len() as u16).to_ne_bytes());
+    message.extend_from_slice(&kind.to_ne_bytes());
+    message.extend_from_slice(value);
+    message.resize(message.len().next_multiple_of(4), 0);
+}
+
+/// Packets that an interface lost, in either direction, in the namespace of the calling thread
+/// (`/proc/net/dev`).
+pub fn drops(name: &str) -> io::Result<u64> {
+    let table = std::fs::read_to_string("/proc/thread-self/net/dev")?;
+    let line = table.lines().find_map(|line| {
+        let (interface, counters) = line.split_once(':')?;
+        (interface.trim() == name).then_some(counters)
+    });
+    let counters: Vec<u64> = line
+        .unwrap_or_default()
+        .split_ascii_whitespace()
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    // Received: bytes packets errs drop ...; sent, from the ninth on, likewise.
+    match counters.as_slice() {
+        [_, _, rx_errors, rx, _, _, _, _, _, _, tx_errors, tx, ..] => {
+            Ok(rx_errors + rx + tx_errors + tx)
+        }
+        _ => Err(io::Error::other(format!("no counters of interface {name}"))),
+    }
+}

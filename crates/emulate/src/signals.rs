@@ -1,0 +1,91 @@
+//! Waiting for processes and for the user, on the main thread.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+
+use crate::household::Member;
+
+/// Signals that are read instead of ending the program. Made before any thread, so that none of
+/// them is ended either; processes of the run begin with the usual ones.
+#[derive(Debug)]
+pub struct Signals {
+    read: SignalFd,
+}
+
+/// Why [`Signals::wait`] returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The process.
+    Process(ExitStatus),
+    /// A signal that is for this program.
+    Stopped,
+    /// The time.
+    Time,
+}
+
+impl Signals {
+    /// From now on.
+    ///
+    /// # Errors
+    /// No file descriptors are left.
+    pub fn block() -> io::Result<Self> {
+        let mut set = SigSet::empty();
+        for signal in [
+            Signal::SIGINT,
+            Signal::SIGTERM,
+            Signal::SIGHUP,
+            Signal::SIGQUIT,
+            Signal::SIGCHLD,
+        ] {
+            set.add(signal);
+        }
+        set.thread_block()?;
+        let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
+        let read = SignalFd::with_flags(&set, flags)?;
+        Ok(Self { read })
+    }
+
+    /// Until `process` ends, `after` has passed, or somebody ends this program. Ctrl-C is for the
+    /// process in the foreground, which the terminal sends it, too.
+    ///
+    /// # Errors
+    /// Those of the system calls.
+    pub fn wait(&self, process: &mut Member, after: Duration) -> io::Result<Ended> {
+        let until = Instant::now() + after;
+        loop {
+            if let Some(status) = process.ended()? {
+                return Ok(Ended::Process(status));
+            }
+            while let Some(signal) = self.read.read_signal()? {
+                let of_terminal = signal.ssi_code > 0;
+                let number = i32::try_from(signal.ssi_signo).unwrap_or(0);
+                let for_us = match number {
+                    libc::SIGCHLD => false,
+                    libc::SIGINT | libc::SIGQUIT => !of_terminal,
+                    _ => true,
+                };
+                if for_us {
+                    return Ok(Ended::Stopped);
+                }
+            }
+            let rest = until.saturating_duration_since(Instant::now());
+            if rest.is_zero() {
+                return Ok(Ended::Time);
+            }
+            let millis = u16::try_from(rest.as_millis()).unwrap_or(u16::MAX);
+            let mut polled = [PollFd::new(self.read.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut polled, PollTimeout::from(millis.max(1))) {
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+    }
+}

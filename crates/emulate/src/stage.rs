@@ -1,0 +1,176 @@
+//! Two hosts, the processes on them, and a path between them for as long as somebody wants it.
+
+use std::io;
+use std::net::IpAddr;
+use std::process::Command;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use fullpipe_run::{RunSpec, Trace};
+use fullpipe_sim::Path;
+use fullpipe_units::Span;
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
+use crate::emulation::{EmulationError, Hosts, Loop, LoopConfig, LoopOutcome};
+use crate::household::{Household, Member};
+use crate::namespace::{self, HostSide, Side, addresses};
+use crate::ways::Ways;
+
+/// Two hosts and their processes. Dropped, all of it is gone.
+#[derive(Debug)]
+pub struct Stage {
+    // Processes first: they end before what they stand on.
+    household: Household,
+    hosts: Hosts,
+    spec: RunSpec,
+}
+
+/// A path that carries packets now.
+#[derive(Debug)]
+pub struct Carrying {
+    stop: Arc<EventFd>,
+    thread: JoinHandle<Result<LoopOutcome, EmulationError>>,
+}
+
+/// Longer than any session: whoever emulates says when it is over.
+const ENDLESS: Span = Span::from_secs(10 * 365 * 24 * 3600);
+
+impl Stage {
+    /// Hosts for every flow of `spec`, with packets of up to `mtu` bytes. Nothing but its links and
+    /// the ways of its flows counts.
+    ///
+    /// # Errors
+    /// The system lacks or refuses something; the message names it.
+    pub fn set_up(spec: &RunSpec, mtu: u16) -> Result<Self, EmulationError> {
+        let household = Household::begin().map_err(EmulationError::Household)?;
+        let pairs = spec.flows.len();
+        if pairs > crate::namespace::PAIRS {
+            return Err(EmulationError::TooMany);
+        }
+        let near = HostSide::make(Side::Near, pairs, mtu)?;
+        let far = HostSide::make(Side::Far, pairs, mtu)?;
+        Ok(Self {
+            household,
+            hosts: Arc::new([near, far]),
+            spec: RunSpec {
+                duration: ENDLESS,
+                trace: Trace::Off,
+                ..spec.clone()
+            },
+        })
+    }
+
+    /// Begins to carry packets over the links of the specification, at their time zero.
+    ///
+    /// # Errors
+    /// [`EmulationError::TooMany`], or no thread is to be had.
+    pub fn carry(&self, config: LoopConfig) -> Result<Carrying, EmulationError> {
+        self.carry_over(&self.spec, config)
+    }
+
+    /// The same over other links.
+    ///
+    /// # Errors
+    /// See [`Stage::carry`].
+    pub fn carry_over(
+        &self,
+        spec: &RunSpec,
+        config: LoopConfig,
+    ) -> Result<Carrying, EmulationError> {
+        let mut path = Path::new(spec);
+        let ways = Ways::new(spec, &mut path).ok_or(EmulationError::TooMany)?;
+        let carrier = Loop::new(spec, ways, path, self.hosts.clone());
+        let stop = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC);
+        let stop = Arc::new(stop.map_err(io::Error::from)?);
+        let stopped = stop.clone();
+        let thread = thread::Builder::new().name("emulator".into());
+        let thread = thread.spawn(move || carrier.run(&config, &stopped))?;
+        Ok(Carrying { stop, thread })
+    }
+
+    /// Starts a process on a host.
+    ///
+    /// # Errors
+    /// There is no such program.
+    pub fn spawn(&self, side: Side, command: Command) -> io::Result<Member> {
+        self.household.spawn(self.host(side), command)
+    }
+
+    /// Until a process of the far host listens, or for `most`.
+    pub fn wait_for_listener(&self, most: Duration) {
+        let looked = self.host(Side::Far).enter(move || {
+            let until = Instant::now() + most;
+            while Instant::now() < until && !namespace::has_listener() {
+                thread::sleep(Duration::from_millis(5));
+            }
+            Ok(())
+        });
+        // Whoever does not find the server says so better than this.
+        let _ = looked;
+    }
+
+    /// One of the hosts.
+    pub fn host(&self, side: Side) -> &HostSide {
+        match side {
+            Side::Near => &self.hosts[0],
+            Side::Far => &self.hosts[1],
+        }
+    }
+
+    /// Links and flows, endless in time.
+    pub fn spec(&self) -> &RunSpec {
+        &self.spec
+    }
+
+    /// `/proc` shows the processes of the run.
+    pub fn own_proc(&self) -> bool {
+        self.household.own_proc
+    }
+
+    /// Names and values for the environment of its processes: `FULLPIPE_NEAR` and `FULLPIPE_FAR`,
+    /// with `6` behind over IPv6, and of every further pair with its number or its flow's name.
+    pub fn environment(&self) -> Vec<(String, IpAddr)> {
+        let mut all = Vec::new();
+        for (k, flow) in self.spec.flows.iter().enumerate() {
+            let name: String = flow.name.chars().map(variable).collect();
+            let behind = match k {
+                0 => vec![String::new(), format!("_{name}")],
+                k => vec![format!("_{k}"), format!("_{name}")],
+            };
+            for (side, word) in [(Side::Near, "NEAR"), (Side::Far, "FAR")] {
+                let (v4, v6) = addresses(side, k);
+                for behind in &behind {
+                    all.push((format!("FULLPIPE_{word}{behind}"), v4));
+                    all.push((format!("FULLPIPE_{word}6{behind}"), v6));
+                }
+            }
+        }
+        all
+    }
+}
+
+impl Carrying {
+    /// Whether the thread has ended by itself, which it does only by a fault.
+    pub fn has_failed(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// [`EmulationError`] of the thread.
+    pub fn stop(self) -> Result<LoopOutcome, EmulationError> {
+        // Fails only if it is set already.
+        let _ = self.stop.write(1);
+        self.thread.join().map_err(|_| EmulationError::Thread)?
+    }
+}
+
+/// Of a flow's name, what a variable of a shell may have.
+fn variable(c: char) -> char {
+    match c.to_ascii_uppercase() {
+        c if c.is_ascii_alphanumeric() => c,
+        _ => '_',
+    }
+}
