@@ -20,7 +20,7 @@ pub struct Signals {
     read: SignalFd,
 }
 
-/// Why [`Signals::wait`] returned.
+/// The first of three things that may end [`Signals::wait`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The process.

@@ -222,7 +222,7 @@ mod tests {
         for (n, len, token) in &tokens {
             let (bytes, note) = pool.get(*token);
             assert_eq!(bytes, &vec![*n as u8; *len]);
-            assert_eq!((note.ecn, note.from_near), (n));
+            assert_eq!(note, *n);
         }
         let (_, _, token) = tokens[1];
         pool.free(token);
