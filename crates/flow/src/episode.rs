@@ -25,9 +25,22 @@ pub enum EpisodeKind {
     LostRetransmission,
     /// A retransmission timeout.
     Timeout,
-    /// A spurious reduction undone.
-    Undo,
+    /// A spurious reduction undone; by which proof, where that is known.
+    Undo(Option<Proof>),
     /// Start-up left without a reduction: at `ssthresh`, by the start-up's own test, or by a local
     /// drop.
     StartUpExit,
+}
+
+/// What showed that a reduction was spurious.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Proof {
+    /// An ACK echoed a stamp from before the retransmission (Eifel detection, RFC 3522; Linux
+    /// `tcp_packet_delayed`, also where nothing was resent).
+    Stamp,
+    /// Every retransmission was reported as a duplicate (DSACK, RFC 3708; Linux `undo_retrans`).
+    Duplicates,
+    /// After a timeout something arrived that was not resent (F-RTO, RFC 5682; Linux
+    /// `tcp_process_loss`).
+    Forward,
 }

@@ -17,7 +17,7 @@ pub use config::{
     Reduction, RtoConfig, RtoRule, RttSample, SackConfig, SenderConfig, SpuriousRule, TimerConfig,
     TimerGrain, Validation, WindowConfig,
 };
-pub use episode::{Episode, EpisodeKind};
+pub use episode::{Episode, EpisodeKind, Proof};
 pub use limit::{Limit, LimitTimes};
 pub use ranges::{Range, RangeSet};
 pub use receiver::{Receiver, ReceiverCounts};

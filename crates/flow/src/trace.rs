@@ -8,7 +8,7 @@
 use fullpipe_cc::{CongestionKind, Controller, Phase};
 use fullpipe_units::{Span, Time};
 
-use crate::episode::EpisodeKind;
+use crate::episode::{EpisodeKind, Proof};
 use crate::sender::Sender;
 
 /// A sender at one moment. Windows and counts in segments of `mss` bytes.
@@ -187,11 +187,20 @@ impl Events {
     pub const STALL: Events = Events(1 << 9);
     /// A segment was sent again.
     pub const RETRANSMIT: Events = Events(1 << 10);
+    /// What was undone was so by a time stamp.
+    pub const EIFEL: Events = Events(1 << 11);
+    /// By a count of duplicates.
+    pub const DSACK: Events = Events(1 << 12);
+    /// By forward RTO recovery.
+    pub const F_RTO: Events = Events(1 << 13);
 
     /// Every event with its name, the rarest first.
-    pub const NAMES: [(Events, &'static str); 11] = [
+    pub const NAMES: [(Events, &'static str); 14] = [
         (Events::TIMEOUT, "timeout"),
         (Events::UNDO, "undo"),
+        (Events::EIFEL, "eifel"),
+        (Events::DSACK, "dsack"),
+        (Events::F_RTO, "f-rto"),
         (Events::LOSS, "loss"),
         (Events::MARK, "mark"),
         (Events::LOCAL_DROP, "local-stall"),
@@ -261,7 +270,10 @@ impl From<EpisodeKind> for Events {
             EpisodeKind::Congestion(CongestionKind::LocalDrop) => Events::LOCAL_DROP,
             EpisodeKind::LostRetransmission => Events::LOST_RETRANSMISSION,
             EpisodeKind::Timeout => Events::TIMEOUT,
-            EpisodeKind::Undo => Events::UNDO,
+            EpisodeKind::Undo(None) => Events::UNDO,
+            EpisodeKind::Undo(Some(Proof::Stamp)) => Events::UNDO.with(Events::EIFEL),
+            EpisodeKind::Undo(Some(Proof::Duplicates)) => Events::UNDO.with(Events::DSACK),
+            EpisodeKind::Undo(Some(Proof::Forward)) => Events::UNDO.with(Events::F_RTO),
             EpisodeKind::StartUpExit => Events::START_UP_EXIT,
         }
     }

@@ -186,6 +186,25 @@ mod tests {
         );
     }
 
+    /// A law that the kernel has no module for is told which one is near.
+    #[test]
+    fn every_law_is_a_module_or_near_one() {
+        use fullpipe_cc::{Kind, registry};
+        for entry in registry::entries().filter(|e| e.kind == Kind::Law) {
+            let mut spec = spec("reno-linux");
+            spec.flows[0].stack = StackSpec::parse(entry.name).unwrap();
+            match plan::plan(&spec, &Traffic::of(&spec), KERNEL) {
+                Ok(_) => {}
+                Err(LinuxError::Unable { hint, .. }) => {
+                    assert!(hint.contains("is the nearest"), "{} {hint}", entry.name);
+                    let module = hint.split('`').nth(1).unwrap();
+                    StackSpec::parse(module).expect("a stack that can be written");
+                }
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+    }
+
     #[test]
     fn an_own_module_is_what_own_linux_means() {
         let spec = spec("own-linux");

@@ -260,13 +260,40 @@ fn module_of(f: &FlowSpec, own: Option<&str>) -> Result<String, LinuxError> {
     }
     let plain = stack.split(['+', '(']).next().unwrap_or_default();
     let plain = plain.strip_suffix("-linux").unwrap_or(plain);
-    let what = format!("`{stack}` is no congestion module of the kernel");
-    let hint = match MODULES.contains(&plain) {
-        true => format!("write `--set flow.{}.stack={plain}`", f.name),
-        false => format!("one of {}, own-linux", MODULES.join(", ")),
+    let own = "`--kernel-module FILE` with the stack `own-linux`";
+    let (what, hint) = match MODULES.contains(&plain) {
+        true => (
+            format!("`{stack}` is no congestion module of the kernel"),
+            format!("write `--set flow.{}.stack={plain}`", f.name),
+        ),
+        false => {
+            let near = NEAR.iter().find(|(law, _)| *law == plain);
+            let near = near.map_or(String::new(), |(_, module)| {
+                format!(
+                    "`{module}` is the nearest; write `--set flow.{}.stack={module}`, or ",
+                    f.name
+                )
+            });
+            (
+                format!("the kernel has no module for `{plain}`"),
+                format!("{near}bring one: {own}"),
+            )
+        }
     };
     Err(LinuxError::unable(f, "stack", what, hint))
 }
+
+/// Laws that the kernel has no module for, and which of its modules is of their kind.
+const NEAR: &[(&str, &str)] = &[
+    ("aimd", "reno"),
+    ("multcp", "reno"),
+    ("pretuned", "reno"),
+    ("highspeed-ns2", "highspeed"),
+    ("bic-paper", "bic"),
+    ("fast", "vegas"),
+    ("hstcp-lp", "lp"),
+    ("ledbat", "lp"),
+];
 
 /// Congestion modules of the kernel that are built in.
 pub const MODULES: &[&str] = &[

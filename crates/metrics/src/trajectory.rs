@@ -31,7 +31,7 @@ impl Point {
 /// Episodes, rounds and arrivals at the clamp, merged by time.
 pub(super) fn trajectory(flow: &FlowOutcome) -> Vec<Point> {
     let episodes = flow.episodes.iter().map(|e| match e.kind {
-        EpisodeKind::Undo => Point::of(e.at, e.after),
+        EpisodeKind::Undo(_) => Point::of(e.at, e.after),
         // The reduction itself may take a round (RFC 9937): the next round shows it.
         _ => Point::of(e.at, e.before),
     });

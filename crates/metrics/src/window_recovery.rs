@@ -426,7 +426,7 @@ mod tests {
         };
         for (kind, to) in [
             (EpisodeKind::Congestion(CongestionKind::Loss), 460.0),
-            (EpisodeKind::Undo, 990.0),
+            (EpisodeKind::Undo(None), 990.0),
         ] {
             let windows = [1000.0, 1000.0, 670.0, 673.0, 680.0, 687.0, to, to + 7.0];
             let second = Episode {
@@ -465,7 +465,7 @@ mod tests {
         let v = all(&capped(1000.0), &[f.clone()]);
         close(v["reopen_time_s"], 28.0, 1e-9);
         f.episodes[1] = Episode {
-            kind: EpisodeKind::Undo,
+            kind: EpisodeKind::Undo(None),
             ..loss(30.05, 500.0, 1000.0)
         };
         let v = all(&capped(1000.0), &[f.clone()]);

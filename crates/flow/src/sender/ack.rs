@@ -9,7 +9,7 @@ use super::recovery::{Irregular, PrrAck, Verdict, trusted};
 use super::rtt::RttUpdate;
 use super::scoreboard::{Delivered, Sent};
 use crate::config::{Detector, RttSample};
-use crate::episode::EpisodeKind;
+use crate::episode::{EpisodeKind, Proof};
 use crate::segment::Ack;
 
 /// What the start of an ACK's story leaves for its end.
@@ -296,8 +296,8 @@ impl<C: Controller> Sender<C> {
         let mut open = false;
         match verdict {
             Verdict::Stands => {}
-            Verdict::Spurious { unmark } => {
-                self.undo_reduction(now, unmark);
+            Verdict::Spurious { unmark, by } => {
+                self.undo_reduction(now, unmark, by);
                 open = true;
             }
             Verdict::Doubtful => return self.recovery.doubt(),
@@ -312,7 +312,7 @@ impl<C: Controller> Sender<C> {
             new_data,
             self.record.counts().sent,
         ) {
-            self.undo_reduction(now, true);
+            self.undo_reduction(now, true, Proof::Forward);
             open = true;
         }
         open |= self.leave_phase_if_done(now);

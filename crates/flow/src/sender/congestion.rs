@@ -8,7 +8,7 @@ use super::Sender;
 use super::recovery::{Losses, PrrStart};
 use super::scoreboard::Delivered;
 use crate::config::SpuriousRule;
-use crate::episode::EpisodeKind;
+use crate::episode::{EpisodeKind, Proof};
 
 /// A sign of congestion, and the ACK that brought it.
 #[derive(Clone, Copy, Debug)]
@@ -177,14 +177,14 @@ impl<C: Controller> Sender<C> {
         ended
     }
 
-    /// The last reduction was spurious; `unmark`: nothing is lost after all.
-    pub(super) fn undo_reduction(&mut self, now: Time, unmark: bool) {
+    /// The last reduction was spurious, by this proof; `unmark`: nothing is lost after all.
+    pub(super) fn undo_reduction(&mut self, now: Time, unmark: bool, by: Proof) {
         let Some(mark) = self.recovery.take_undo() else {
             return;
         };
         let before = self.cc.window();
         self.cc.on_undo(now);
-        self.log(now, EpisodeKind::Undo, before);
+        self.log(now, EpisodeKind::Undo(Some(by)), before);
         self.recovery.undone(unmark, &mut self.board);
         if mark.is_of_timeout() && self.cfg.recovery.undo_by == SpuriousRule::Rfc {
             self.rtt.adapt_from(self.board.nxt());

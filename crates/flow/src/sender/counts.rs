@@ -50,7 +50,7 @@ impl Record {
         match episode.kind {
             EpisodeKind::Congestion(_) => self.counts.loss_events += 1,
             EpisodeKind::Timeout => self.counts.timeouts += 1,
-            EpisodeKind::Undo => self.counts.undone += 1,
+            EpisodeKind::Undo(_) => self.counts.undone += 1,
             EpisodeKind::LostRetransmission | EpisodeKind::StartUpExit => {}
         }
         self.log.push(episode);

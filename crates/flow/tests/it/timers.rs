@@ -1,13 +1,17 @@
 //! Retransmission timer, tail loss probe, and the ways to find out that a reduction was wrong.
 
 use fullpipe_cc::{CongestionKind, Phase};
-use fullpipe_flow::{Detector, EpisodeKind, Preset, SenderConfig, SpuriousRule};
+use fullpipe_flow::{Detector, EpisodeKind, Preset, Proof, SenderConfig, SpuriousRule};
 
 use crate::host::Out::{self, N, R};
 use crate::host::{Halver, Host, ack, dsack, modern, ms, sack, sack_echo, span_ms};
 
 fn kinds(h: &mut Host) -> Vec<EpisodeKind> {
     h.s.drain_log().map(|e| e.kind).collect()
+}
+
+fn undone(by: Proof) -> EpisodeKind {
+    EpisodeKind::Undo(Some(by))
 }
 
 const LOSS: EpisodeKind = EpisodeKind::Congestion(CongestionKind::Loss);
@@ -307,6 +311,10 @@ fn a_spurious_timeout_is_undone_by_frto() {
     assert_eq!(h.s.counts().retransmits, 1, "the rest was never resent");
     h.ack_at(1020.0, &ack(10, 1000.0));
     assert_eq!(h.s.counts().retransmits, 1);
+    assert_eq!(
+        kinds(&mut h),
+        [EpisodeKind::Timeout, undone(Proof::Forward)]
+    );
 }
 
 /// The same with honest time stamps under RACK: the first ACK's echo is enough, and nothing else is
@@ -324,6 +332,7 @@ fn a_delay_spike_costs_one_retransmission() {
     assert_eq!(h.s.controller().undos, 1);
     assert_eq!(h.s.cwnd(), 10.0);
     assert_eq!(h.s.counts().retransmits, 1);
+    assert_eq!(kinds(&mut h), [EpisodeKind::Timeout, undone(Proof::Stamp)]);
 }
 
 /// The verdict is a duplicate: conventional recovery, retransmissions resume.
@@ -509,7 +518,7 @@ fn duplicates_of_every_retransmission_undo_the_reduction() {
     h.ack_at(161.0, &dsack(22, 5));
     assert_eq!(h.s.controller().undos, 1);
     assert_eq!(h.s.cwnd(), 20.0);
-    assert_eq!(kinds(&mut h), [LOSS, EpisodeKind::Undo]);
+    assert_eq!(kinds(&mut h), [LOSS, undone(Proof::Duplicates)]);
 }
 
 /// RFC 3522 section 3.2 step 5: an old echo beside a DSACK means that ACKs were lost; RFC 3708

@@ -100,7 +100,7 @@ pub(super) fn episode(b: &mut Body<'_>) -> Option<Episode> {
         0 => EpisodeKind::Congestion(CongestionKind::Loss),
         1 => EpisodeKind::Congestion(CongestionKind::Ecn),
         4 => EpisodeKind::Timeout,
-        5 => EpisodeKind::Undo,
+        5 => EpisodeKind::Undo(None),
         6 => EpisodeKind::StartUpExit,
         _ => return None,
     };

@@ -3,7 +3,7 @@
 //! for the probes.
 
 use fullpipe_cc::CongestionKind;
-use fullpipe_flow::{Episode, EpisodeKind, Events, TraceRow};
+use fullpipe_flow::{Episode, EpisodeKind, Events, Proof, TraceRow};
 use fullpipe_run::{FlowOutcome, FlowSpec, LinkOutcome, Outcome, Series};
 use fullpipe_trace::{FlowMeta, Meta, Numbers, Resolution, TraceError, TraceWriter};
 
@@ -210,9 +210,23 @@ fn events(flows: &[FlowOutcome]) -> Table {
         "kind",
         Column::Text(all().map(|(_, e)| kind(e.kind).to_owned()).collect()),
     );
+    table.push(
+        "proof",
+        Column::Text(all().map(|(_, e)| proof(e.kind).to_owned()).collect()),
+    );
     table.push("before", float(|e| e.before));
     table.push("after", float(|e| e.after));
     table
+}
+
+/// What an undo rests on; empty for everything else, and where nobody tells.
+fn proof(kind: EpisodeKind) -> &'static str {
+    match kind {
+        EpisodeKind::Undo(Some(Proof::Stamp)) => "eifel",
+        EpisodeKind::Undo(Some(Proof::Duplicates)) => "dsack",
+        EpisodeKind::Undo(Some(Proof::Forward)) => "f-rto",
+        _ => "",
+    }
 }
 
 fn kind(kind: EpisodeKind) -> &'static str {
@@ -222,7 +236,7 @@ fn kind(kind: EpisodeKind) -> &'static str {
         EpisodeKind::Congestion(CongestionKind::LocalDrop) => "local-stall",
         EpisodeKind::LostRetransmission => "again",
         EpisodeKind::Timeout => "timeout",
-        EpisodeKind::Undo => "undo",
+        EpisodeKind::Undo(_) => "undo",
         EpisodeKind::StartUpExit => "start-up-exit",
     }
 }

@@ -11,6 +11,7 @@ use fullpipe_units::Time;
 use super::frto::Frto;
 use super::{Irregular, Recovery};
 use crate::config::{Detector, SpuriousRule};
+use crate::episode::Proof;
 use crate::sender::scoreboard::{Scoreboard, Sent};
 
 /// What is needed to recognise a reduction as spurious.
@@ -78,10 +79,18 @@ pub(in crate::sender) enum Verdict {
     /// Nothing against it.
     Stands,
     /// It was spurious; `unmark`: what is marked lost is in the network after all.
-    Spurious { unmark: bool },
+    Spurious { unmark: bool, by: Proof },
     /// A segment that was taken to be lost arrived unaided while retransmissions are still out:
     /// until the next ACK nothing is judged lost or resent (Linux `tcp_try_undo_partial`).
     Doubtful,
+}
+
+/// What counts of two proofs.
+fn proof(duplicates: bool) -> Proof {
+    match duplicates {
+        true => Proof::Duplicates,
+        false => Proof::Stamp,
+    }
 }
 
 impl Recovery {
@@ -151,7 +160,8 @@ impl Recovery {
         };
         let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
         let ambiguous = mark.dsack_is_over || self.network_duplicates;
-        let mut spurious = ir.dsack.is_some() && mark.all_were_duplicates() && !ambiguous;
+        let duplicates = ir.dsack.is_some() && mark.all_were_duplicates() && !ambiguous;
+        let mut delayed = false;
         if let Some(first) = mark.retransmit_ts
             && ir.advanced
             && !mark.examined
@@ -159,10 +169,13 @@ impl Recovery {
             mark.examined = true;
             let older = ir.echo.is_some_and(|echo| echo < first);
             let acks_arrived = ir.dsack.is_none() && (sends_dsack || board.flight() > 0);
-            spurious |= recovering && older && acks_arrived;
+            delayed = recovering && older && acks_arrived;
         }
-        match spurious {
-            true => Verdict::Spurious { unmark: true },
+        match duplicates || delayed {
+            true => Verdict::Spurious {
+                unmark: true,
+                by: proof(duplicates),
+            },
             false => Verdict::Stands,
         }
     }
@@ -181,6 +194,7 @@ impl Recovery {
             None => !(ended && self.cfg.detector == Detector::NewReno),
         };
         let duplicates = mark.all_were_duplicates();
+        let by = proof(duplicates);
         let (spurious, unmark) = match self.phase {
             Phase::Recovery if ended => (duplicates || delayed, false),
             Phase::Recovery if ir.advanced && delayed => {
@@ -191,7 +205,10 @@ impl Recovery {
                 if board.retrans_out() > 0 {
                     return Verdict::Doubtful;
                 }
-                (true, true)
+                return Verdict::Spurious {
+                    unmark: true,
+                    by: Proof::Stamp,
+                };
             }
             Phase::Loss => (ir.advanced && (duplicates || delayed), true),
             Phase::Cwr => (false, false),
@@ -203,7 +220,7 @@ impl Recovery {
             }
         };
         match spurious {
-            true => Verdict::Spurious { unmark },
+            true => Verdict::Spurious { unmark, by },
             false => Verdict::Stands,
         }
     }
