@@ -21,7 +21,8 @@ use core::mem;
 use fullpipe_units::Time;
 
 use crate::controller::{
-    AckEvent, CongestionEvent, CongestionKind, Controller, Count, IdleEvent, RtoEvent,
+    AckEvent, CongestionEvent, CongestionKind, Controller, Count, IdleEvent, Phase, RtoEvent,
+    TakeOver,
 };
 
 /// Window and threshold, real-valued segments.
@@ -403,6 +404,21 @@ impl<S: StartUp, W: WindowLaw> Controller for Classic<S, W> {
         saved.win.ssth *= ratio;
         saved.start.on_mss_change(ratio);
         saved.law.on_mss_change(ratio);
+        self.frame.clamp();
+    }
+
+    fn cap_window(&mut self, most: f64) {
+        self.frame.setup.max_window = most;
+        self.frame.clamp();
+    }
+
+    fn take_over(&mut self, ev: &TakeOver) {
+        let has_slow_start = self.law.has_slow_start();
+        self.frame.win = Window {
+            w: ev.window,
+            ssth: if has_slow_start { ev.ssthresh } else { 1.0 },
+        };
+        self.frame.after_rto = ev.phase == Phase::Loss;
         self.frame.clamp();
     }
 

@@ -82,6 +82,17 @@ pub trait Controller {
     /// The sender's segment size changed; `ratio` is old over new.
     fn on_mss_change(&mut self, ratio: f64);
 
+    /// The endpoint's cap of the window is this from now on, segments; infinite for none. An
+    /// endpoint that never changes it need not be answered.
+    fn cap_window(&mut self, _most: f64) {}
+
+    /// From now on this controller runs a connection that another one ran until now: the first
+    /// event of a controller that was built for a running flow. It keeps window and threshold and
+    /// learns the rest anew, as Linux does it (`tcp_reinit_congestion_control`).
+    fn take_over(&mut self, ev: &TakeOver) {
+        self.on_established(&ev.restart);
+    }
+
     /// Congestion window, segments, at least 1.
     fn window(&self) -> f64;
 
@@ -474,6 +485,32 @@ impl RestartEvent {
             snd_una: 0,
             snd_nxt: 0,
             app_limited: false,
+        }
+    }
+}
+
+/// A connection changes its controller; what the one before leaves behind.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct TakeOver {
+    /// The connection now.
+    pub restart: RestartEvent,
+    /// Window that the controller before had set, segments.
+    pub window: f64,
+    /// Its slow-start threshold, segments; infinite before the first reduction.
+    pub ssthresh: f64,
+    /// The sender's state.
+    pub phase: Phase,
+}
+
+impl TakeOver {
+    /// Of a connection in which nothing is unusual.
+    pub const fn new(restart: RestartEvent, window: f64, ssthresh: f64) -> Self {
+        Self {
+            restart,
+            window,
+            ssthresh,
+            phase: Phase::Open,
         }
     }
 }

@@ -40,7 +40,7 @@ pub mod startup;
 pub use classic::{Base, Classic, Frame, Setup, StartUp, Window, WindowLaw};
 pub use controller::{
     AckEvent, CongestionEvent, CongestionKind, Controller, Count, IdleEvent, LostSegment,
-    MOST_VARIABLES, Phase, RateSample, RestartEvent, RtoEvent, Stamps,
+    MOST_VARIABLES, Phase, RateSample, RestartEvent, RtoEvent, Stamps, TakeOver,
 };
 pub use entry::Entry;
 #[cfg(feature = "registry")]

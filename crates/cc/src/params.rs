@@ -284,16 +284,33 @@ impl Params {
     /// # Errors
     /// An unknown name, a name set twice, or a value outside its range.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), ParamError> {
-        let Some(i) = self.specs.iter().position(|s| s.name == name) else {
-            return Err(ParamError::Unknown {
-                name: name.to_owned(),
-                known: self.specs.iter().map(|s| s.name).collect(),
-            });
-        };
-        let name = self.specs[i].name;
+        let i = self.place(name)?;
         if self.given[i] {
+            let name = self.specs[i].name;
             return Err(ParamError::Twice { name });
         }
+        self.put(i, text)
+    }
+
+    /// Sets `name` from text, whether it was set before or not.
+    ///
+    /// # Errors
+    /// An unknown name, or a value outside its range.
+    pub fn replace(&mut self, name: &str, text: &str) -> Result<(), ParamError> {
+        let i = self.place(name)?;
+        self.put(i, text)
+    }
+
+    fn place(&self, name: &str) -> Result<usize, ParamError> {
+        let place = self.specs.iter().position(|s| s.name == name);
+        place.ok_or_else(|| ParamError::Unknown {
+            name: name.to_owned(),
+            known: self.specs.iter().map(|s| s.name).collect(),
+        })
+    }
+
+    fn put(&mut self, i: usize, text: &str) -> Result<(), ParamError> {
+        let name = self.specs[i].name;
         self.values[i] = self.specs[i]
             .parse(text)
             .map_err(|why| ParamError::BadValue { name, why })?;

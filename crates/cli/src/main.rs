@@ -62,6 +62,7 @@ fn run() -> Exit {
         Command::Falsify(falsify) => commands::falsify::falsify(falsify),
         Command::Law(law) => commands::law::law(law),
         Command::Send(send) => commands::send::send(send),
+        Command::Set(set) => commands::set::set(set),
         Command::Ping(ping) => commands::send::ping::ping(ping),
         Command::Observe(observe) => commands::observe::observe(observe),
         Command::Emulate(emulate) => commands::emulate::emulate(emulate),

@@ -1,4 +1,4 @@
-//! What a sender logs: every change of its window that was not growth.
+//! What a sender logs: every change of its window that was not growth, and of its parameters.
 
 use fullpipe_cc::CongestionKind;
 use fullpipe_units::Time;
@@ -30,6 +30,9 @@ pub enum EpisodeKind {
     /// Start-up left without a reduction: at `ssthresh`, by the start-up's own test, or by a local
     /// drop.
     StartUpExit,
+    /// Parameters of the flow were changed from outside, which moves no window but one above its
+    /// new cap.
+    Change,
 }
 
 /// What showed that a reduction was spurious.

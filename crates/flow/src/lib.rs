@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod change;
 mod clock;
 pub mod config;
 pub mod episode;
@@ -10,6 +11,7 @@ pub mod segment;
 pub mod sender;
 pub mod trace;
 
+pub use change::{Ceiling, Change, ChangeError};
 pub use clock::TimerClock;
 pub use config::{
     AckCompression, AckConfig, ArtificialLoss, Detector, HostConfig, LocalDrop, LossWindow,

@@ -193,14 +193,17 @@ impl Events {
     pub const DSACK: Events = Events(1 << 12);
     /// By forward RTO recovery.
     pub const F_RTO: Events = Events(1 << 13);
+    /// Parameters of the flow were changed.
+    pub const CHANGE: Events = Events(1 << 14);
 
     /// Every event with its name, the rarest first.
-    pub const NAMES: [(Events, &'static str); 14] = [
+    pub const NAMES: [(Events, &'static str); 15] = [
         (Events::TIMEOUT, "timeout"),
         (Events::UNDO, "undo"),
         (Events::EIFEL, "eifel"),
         (Events::DSACK, "dsack"),
         (Events::F_RTO, "f-rto"),
+        (Events::CHANGE, "change"),
         (Events::LOSS, "loss"),
         (Events::MARK, "mark"),
         (Events::LOCAL_DROP, "local-stall"),
@@ -275,6 +278,7 @@ impl From<EpisodeKind> for Events {
             EpisodeKind::Undo(Some(Proof::Duplicates)) => Events::UNDO.with(Events::DSACK),
             EpisodeKind::Undo(Some(Proof::Forward)) => Events::UNDO.with(Events::F_RTO),
             EpisodeKind::StartUpExit => Events::START_UP_EXIT,
+            EpisodeKind::Change => Events::CHANGE,
         }
     }
 }

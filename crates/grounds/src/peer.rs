@@ -25,6 +25,8 @@ pub struct Peer<'a> {
     interrupt: &'a AtomicBool,
     /// Counters of the running flows, for whoever watches.
     pub live: Option<&'a Live>,
+    /// Flows that send from here take orders through `live`.
+    pub takes_orders: bool,
     /// A run ends when the transfers of its lasting flows are complete.
     pub until_complete: bool,
     /// Data follow a pattern that both sides check.
@@ -42,6 +44,7 @@ impl<'a> Peer<'a> {
             way,
             interrupt,
             live: None,
+            takes_orders: false,
             until_complete: false,
             verify: false,
             trace: None,
@@ -95,6 +98,11 @@ impl<'a> Peer<'a> {
         self.way.fit(&mut spec);
         if self.until_complete {
             fine(&mut spec);
+        }
+        if self.takes_orders {
+            for flow in spec.flows.iter_mut().filter(|f| !f.reverse) {
+                flow.sender.changeable = true;
+            }
         }
         let content = match self.verify {
             true => Content::Pattern { key: spec.seed },

@@ -129,6 +129,9 @@ impl<O: Debug, I: Debug> Host<O, I> {
             if let Some(stop) = f.stop {
                 net.schedule(stop, Wake::Stop(slot));
             }
+            for change in &f.changes {
+                net.schedule(change.at.max(sender.started()), Wake::Change(slot));
+            }
             self.senders.push(sender);
         }
         let slot = self.receivers.len() as u32;
@@ -156,6 +159,11 @@ impl<O: Debug, I: Debug> Host<O, I> {
             Wake::Start(slot) => {
                 let sender = &mut self.senders[slot as usize];
                 sender.start(now, classes);
+                net.ready(now, slot, sender, classes);
+            }
+            Wake::Change(slot) => {
+                let sender = &mut self.senders[slot as usize];
+                sender.change_now(now, classes);
                 net.ready(now, slot, sender, classes);
             }
             Wake::Stop(slot) => self.senders[slot as usize].stop(now, classes),

@@ -1,9 +1,10 @@
 //! A flow at the host of its sender.
 
 use fullpipe_cc::{Controller, Stack};
-use fullpipe_flow::{Ack, LimitTimes, Segment, Sender, TraceSink};
+use fullpipe_flow::{Ack, Change, LimitTimes, Segment, Sender, TraceSink};
 use fullpipe_run::{
-    ComponentRng, DropRules, FlowSpec, FlowTotals, RunSpec, SenderRecorder, derive_seed,
+    ComponentRng, DropRules, FlowSpec, FlowTotals, RunSpec, SenderRecorder, TimedChange,
+    derive_seed,
 };
 use fullpipe_units::{Span, Time};
 
@@ -37,6 +38,17 @@ pub struct FlowSender<O> {
     loss_events_before: u64,
     limited_before: LimitTimes,
     dropped: u64,
+    /// Of a flow whose parameters may change.
+    changes: Option<Box<Changes>>,
+}
+
+/// Changes of a flow that are still to come.
+#[derive(Debug)]
+struct Changes {
+    /// The next one last.
+    scheduled: Vec<TimedChange>,
+    /// For what a new controller draws at random.
+    seed: u64,
 }
 
 /// What is recorded of a sender.
@@ -83,6 +95,12 @@ impl<O> FlowSender<O> {
     ) -> Self {
         let (cfg, mut setup) = f.sender.clone().with_stack(&f.stack);
         setup.seed = derive_seed(seed, &f.name);
+        let changes = cfg.changeable.then(|| {
+            Box::new(Changes {
+                scheduled: f.changes.iter().rev().cloned().collect(),
+                seed: setup.seed,
+            })
+        });
         let mut sender = Sender::new(cfg, f.stack.controller(setup), setup.seed);
         if let Record::Lasting(recorder) = &mut record {
             recorder.watch_state(sender.controller().state());
@@ -105,6 +123,7 @@ impl<O> FlowSender<O> {
             offered: 0,
             dropped: 0,
             acks: 0,
+            changes,
             outlet,
         }
     }
@@ -171,6 +190,28 @@ impl<O> FlowSender<O> {
     pub(crate) fn start(&mut self, now: Time, classes: &mut [ClassRecord]) {
         self.sender.start(now);
         self.observe(now, classes);
+    }
+
+    /// The next change of the schedule.
+    pub(crate) fn change_now(&mut self, now: Time, classes: &mut [ClassRecord]) {
+        let next = self.changes.as_mut().and_then(|c| c.scheduled.pop());
+        if let Some(next) = next {
+            self.change(now, &next.change, classes);
+        }
+    }
+
+    /// Changes parameters of the flow from now on; false: its configuration does not allow it
+    /// ([`SenderConfig::changeable`](fullpipe_flow::SenderConfig::changeable)).
+    pub fn change(&mut self, now: Time, change: &Change, classes: &mut [ClassRecord]) -> bool {
+        let Some(changes) = &self.changes else {
+            return false;
+        };
+        self.sender.change(now, change, changes.seed);
+        if let (Record::Lasting(recorder), Some(most)) = (&mut self.record, change.window) {
+            recorder.cap_window(most);
+        }
+        self.observe(now, classes);
+        true
     }
 
     pub(crate) fn stop(&mut self, now: Time, classes: &mut [ClassRecord]) {

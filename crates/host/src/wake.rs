@@ -10,6 +10,8 @@ pub enum Wake<E> {
     Start(u32),
     /// A flow has no new data from now on.
     Stop(u32),
+    /// A flow's parameters change.
+    Change(u32),
     /// A sender's timer: retransmission, pacing, persist.
     Sender(u32),
     /// A receiver's timer: delayed ACK.

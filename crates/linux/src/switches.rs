@@ -54,6 +54,11 @@ pub struct Switches {
 /// [`LinuxError::Unable`] with the key that the kernel has no switch for.
 pub fn of(f: &FlowSpec, kernel: Kernel<'_>) -> Result<Switches, LinuxError> {
     let (sender, receiver) = (&f.sender, &f.receiver);
+    if !f.changes.is_empty() {
+        let what = "the kernel cannot be told to change a flow that runs";
+        let hint = "leave out `change`, or use --ground sim";
+        return Err(LinuxError::unable(f, "change", what, hint));
+    }
     let by_hand = by_hand(f);
     for path in &by_hand {
         // Without time stamps there is nothing for PAWS to check, here and there.

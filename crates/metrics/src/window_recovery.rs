@@ -154,7 +154,8 @@ pub fn growth_per_round(flow: &FlowOutcome, event: &Episode) -> Option<Growth> {
     if event.kind == EpisodeKind::Timeout {
         return None;
     }
-    let strikes = |e: &&Episode| e.at > event.at && e.kind != EpisodeKind::StartUpExit;
+    let gentle = |kind| matches!(kind, EpisodeKind::StartUpExit | EpisodeKind::Change);
+    let strikes = |e: &&Episode| e.at > event.at && !gentle(e.kind);
     let next = flow.episodes.iter().find(strikes);
     let until = next.map_or(Time::MAX, |e| e.at);
     let rounds = flow.rounds.iter();

@@ -23,6 +23,7 @@ pub mod ground;
 pub mod headers;
 pub mod io;
 pub mod live;
+pub mod orders;
 pub mod payload;
 pub mod session;
 pub mod wire;

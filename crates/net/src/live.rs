@@ -1,8 +1,10 @@
 //! Live progress of a run: a few numbers per flow, written by the endpoint's thread and read by
-//! another.
+//! another; and the other way, changes of flows that run.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use fullpipe_flow::Change;
 use fullpipe_units::{Span, Time};
 
 /// The latest state of the flows of one host. Cheap for the writer: nothing is allocated after the
@@ -12,6 +14,10 @@ pub struct Live {
     latest: Mutex<Snapshot>,
     /// Answers to probes: when they came, and their round-trip times.
     answers: Mutex<Vec<(Time, Span)>>,
+    /// Changes that wait for the endpoint, each with the index of its flow.
+    orders: Mutex<Vec<(u32, Change)>>,
+    /// There are such.
+    ordered: AtomicBool,
 }
 
 /// The flows of one host at one moment.
@@ -58,6 +64,27 @@ impl Live {
     pub fn take_answers(&self) -> Vec<(Time, Span)> {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut answers)
+    }
+
+    /// The flow with this index of the specification is to change. The endpoint sees it with the
+    /// next datagram or timer, at the latest after [`EVERY`].
+    pub fn order(&self, flow: u32, change: Change) {
+        let mut orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
+        orders.push((flow, change));
+        self.ordered.store(true, Ordering::Release);
+    }
+
+    /// There may be orders.
+    #[inline]
+    pub fn has_orders(&self) -> bool {
+        self.ordered.load(Ordering::Acquire)
+    }
+
+    /// The orders since the last time this was asked.
+    pub fn take_orders(&self) -> Vec<(u32, Change)> {
+        let mut orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
+        self.ordered.store(false, Ordering::Release);
+        std::mem::take(&mut orders)
     }
 
     /// The state of a moment ago; empty before the first.

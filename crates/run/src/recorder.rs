@@ -238,6 +238,11 @@ impl SenderRecorder {
         });
     }
 
+    /// The window is clamped to so many segments from now on.
+    pub fn cap_window(&mut self, cap: f64) {
+        self.cap = cap;
+    }
+
     #[cold]
     fn thin_rounds(&mut self) {
         let mut i = 0;

@@ -18,7 +18,7 @@ pub const BUILT_IN: &[(&str, &str)] = files! {
     "slac" "slac-throughput" "slac-txqueuelen" "slac-stability" "slac-fairness" "waves" "reverse"
     "slac-westwood"
     "spreading" "spreading-rates" "spreading-mixed" "spreading-windows" "sender-host"
-    "interface-stall" "tuning-daemon" "alaska" "tuned-sharing" "ten-gigabit"
+    "interface-stall" "tuning-daemon" "retuning" "alaska" "tuned-sharing" "ten-gigabit"
     "rtt-fairness" "parking" "random-loss" "bbr"
     "grounds" "grounds-one-drop" "grounds-slow-start-cap" "grounds-spreading"
 };

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use fullpipe_flow::Change;
 use fullpipe_metrics::{FlowGroup, TrafficGroup};
-use fullpipe_run::{FlowSpec, RunSpec};
+use fullpipe_run::{FlowSpec, RunSpec, TimedChange};
 use fullpipe_units::Span;
 
 /// One point of the matrix, resolved.
@@ -111,11 +112,21 @@ fn write_flow(out: &mut String, flow: &FlowSpec) -> std::fmt::Result {
         stop,
         drops,
         arrival_drops,
+        changes,
         reverse,
         // `sender` and `receiver` hold what follows from it.
         preset: _,
     } = flow;
     writeln!(out, "flow {name} {stack}")?;
+    for TimedChange { at, change } in changes {
+        let Change {
+            stack,
+            window,
+            rate,
+        } = change;
+        let stack = stack.as_ref().map(ToString::to_string);
+        writeln!(out, "  at {at:?} {stack:?} {window:?} {rate:?}")?;
+    }
     writeln!(out, "  {sender:?}\n  {receiver:?}")?;
     writeln!(
         out,

@@ -120,6 +120,7 @@ fn values(kind: &Kind) -> String {
         Kind::OneOrMany(item) => format!("{}, or a list", values(item)),
         Kind::Either(first, second) => format!("{}, or {}", values(first), values(second)),
         Kind::Free => "table of dotted keys".to_owned(),
+        Kind::Settings => "table of parameters".to_owned(),
         Kind::OrOff(inner) => format!("{}, or `\"off\"`", values(inner)),
     }
 }

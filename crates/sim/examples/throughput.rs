@@ -271,6 +271,7 @@ fn spec(case: &Case, stack: &str, seconds: Option<f64>) -> Result<RunSpec, Box<d
             stop: None,
             drops: Drops::default(),
             arrival_drops: Default::default(),
+            changes: Vec::new(),
             reverse: false,
             preset: None,
         });

@@ -68,6 +68,7 @@ impl Layout {
             Wake::Start(i) => of_flow(i, 2),
             Wake::Stop(i) => of_flow(i, 3),
             Wake::Resume(i) => of_flow(i, 4),
+            Wake::Change(i) => of_flow(i, 5),
         }
     }
 
@@ -82,7 +83,8 @@ impl Layout {
                 1 => Wake::Receiver(i),
                 2 => Wake::Start(i),
                 3 => Wake::Stop(i),
-                _ => Wake::Resume(i),
+                4 => Wake::Resume(i),
+                _ => Wake::Change(i),
             };
         }
         if target >= self.classes {
@@ -122,6 +124,7 @@ mod tests {
                     Wake::Start(i),
                     Wake::Stop(i),
                     Wake::Resume(i),
+                    Wake::Change(i),
                 ]);
             }
             let mut targets: Vec<Target> = all.iter().map(|w| layout.target(*w)).collect();

@@ -6,7 +6,7 @@ use super::socket::Socket;
 use crate::classic::Setup;
 use crate::controller::{
     AckEvent, CongestionEvent, CongestionKind, Controller, IdleEvent, LostSegment, Phase,
-    RestartEvent, RtoEvent,
+    RestartEvent, RtoEvent, TakeOver,
 };
 
 /// What a module of `struct tcp_congestion_ops` defines. The defaults are Reno's, as in the kernel.
@@ -284,6 +284,20 @@ impl<M: Module> Controller for Linux<M> {
 
     fn on_mss_change(&mut self, ratio: f64) {
         self.sk.scale(ratio);
+    }
+
+    fn cap_window(&mut self, most: f64) {
+        self.sk.set_clamp(most);
+    }
+
+    /// `tcp_reinit_congestion_control`: window and threshold stay, the module begins anew.
+    fn take_over(&mut self, ev: &TakeOver) {
+        self.sk.cwnd = (ev.window as u32).clamp(1, self.sk.clamp.max(1));
+        self.sk.ssthresh = Socket::threshold(ev.ssthresh);
+        self.on_established(&ev.restart);
+        // The connection is no young one.
+        self.first_segment = 0;
+        self.set_state(ev.phase);
     }
 
     #[inline]

@@ -67,7 +67,7 @@ impl Socket {
 
     /// At the start of a connection.
     pub fn new(setup: Setup) -> Self {
-        let clamp = setup.max_window.min(f64::from(u32::MAX)) as u32;
+        let clamp = whole(setup.max_window);
         Self {
             cwnd: (setup.initial_window as u32).clamp(1, clamp.max(1)),
             cwnd_cnt: 0,
@@ -91,6 +91,12 @@ impl Socket {
             rate: RateBasis::default(),
             draws: Draws::new(setup.seed),
         }
+    }
+
+    /// The window has another clamp from now on, segments.
+    pub(super) fn set_clamp(&mut self, most: f64) {
+        self.clamp = whole(most);
+        self.cwnd = self.cwnd.min(self.clamp.max(1));
     }
 
     /// Ticks since the start (`tcp_jiffies32`); never 0, which the modules use for "unset".
@@ -266,6 +272,11 @@ impl Socket {
 const FLOOR: u32 = 2;
 
 const NANOS: u64 = 1_000_000_000;
+
+/// A clamp of the window as the kernel holds it.
+fn whole(segments: f64) -> u32 {
+    segments.min(f64::from(u32::MAX)) as u32
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,5 @@
 //! The model-based controllers: a pacing rate and a window from samples of the delivery rate, as
-//! BBR sets them. One file or folder per controller, listed here.
+//! BBR and UDT set them. One file or folder per controller, listed here.
 //!
 //! Such a controller is a whole. It implements [`Controller`] itself and takes no start-up beside
 //! it. [`Controller::set_up`] gives it what the endpoint fixes. Its samples come with
@@ -10,6 +10,7 @@
 //! Linux' own BBR is a kernel module: [`crate::linux::bbr`].
 
 pub mod bbr;
+pub mod udt;
 
 #[cfg(doc)]
 use crate::controller::{AckEvent, Controller};
@@ -20,15 +21,14 @@ pub use list::Model;
 pub(crate) use list::entries;
 
 #[cfg(feature = "registry")]
-#[allow(dead_code)] // the derived dispatch over a single variant has a helper without a use
 mod list {
     use fullpipe_units::{Rate, Time};
 
-    use super::bbr;
+    use super::{bbr, udt};
     use crate::classic::Setup;
     use crate::controller::{
         AckEvent, CongestionEvent, Controller, IdleEvent, LostSegment, RestartEvent, RtoEvent,
-        ambassador_impl_Controller,
+        TakeOver, ambassador_impl_Controller,
     };
 
     components! {
@@ -36,6 +36,8 @@ mod list {
         Model: Controller {
             /// BBR version 3.
             Bbr(bbr::Bbr): bbr::BBR;
+            /// UDT.
+            Udt(udt::Udt): udt::UDT;
         }
     }
 }

@@ -5,6 +5,7 @@
 //! law first: `reno`, `highspeed(low_window=31)+limited(max_ssthresh=100)`, `cubic+hystart++`,
 //! `reno+spread(t_max=4ms,iw=10)`.
 
+mod change;
 mod error;
 mod spec;
 mod spelling;

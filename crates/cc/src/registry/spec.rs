@@ -18,18 +18,23 @@ use crate::startup::standard::Standard;
 /// A parsed stack: what the scenario, the command line and a policy name.
 #[derive(Clone, Debug)]
 pub struct StackSpec {
-    parts: Vec<Part>,
+    pub(super) parts: Vec<Part>,
 }
 
 #[derive(Clone, Debug)]
-struct Part {
-    entry: Registered,
-    params: Params,
-    common: Params,
-    component: Component,
+pub(super) struct Part {
+    pub(super) entry: Registered,
+    pub(super) params: Params,
+    pub(super) common: Params,
+    pub(super) component: Component,
 }
 
 impl Part {
+    /// Parameters that the part takes beside its own.
+    pub(super) fn common_specs(&self) -> &'static [ParamSpec] {
+        common_of(self.entry.kind)
+    }
+
     /// Why no start-up can be set beside this controller.
     fn refuses_start_up(&self) -> Option<String> {
         let name = self.entry.name;
@@ -79,11 +84,7 @@ impl StackSpec {
                 });
             }
             let mut params = Params::defaults(entry.params);
-            let common_specs = if entry.kind == Kind::Law {
-                COMMON_LAW_PARAMS
-            } else {
-                &[]
-            };
+            let common_specs = common_of(entry.kind);
             let mut common = Params::defaults(common_specs);
             let refuse = |error| StackError::of_param(entry.name, error);
             for (name, value) in raw.params {
@@ -214,12 +215,19 @@ impl StackSpec {
         let refuse = |error| StackError::of_param(leader.entry.name, error);
         leader
             .params
-            .set(name, &value.to_string())
+            .replace(name, &value.to_string())
             .map_err(refuse)?;
         leader.component = (leader.entry.build)(&leader.params).map_err(|why| {
             StackError::of_param(leader.entry.name, ParamError::Contradiction { why })
         })?;
         Ok(other)
+    }
+}
+
+fn common_of(kind: Kind) -> &'static [ParamSpec] {
+    match kind {
+        Kind::Law => COMMON_LAW_PARAMS,
+        _ => &[],
     }
 }
 

@@ -6,7 +6,7 @@ use fullpipe_units::{Rate, Time};
 use crate::classic::{Classic, Setup};
 use crate::controller::{
     AckEvent, CongestionEvent, Controller, IdleEvent, LostSegment, RestartEvent, RtoEvent,
-    ambassador_impl_Controller,
+    TakeOver, ambassador_impl_Controller,
 };
 use crate::law::Law;
 #[cfg(feature = "linux")]

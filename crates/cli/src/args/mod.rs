@@ -12,6 +12,7 @@ mod results;
 mod run;
 mod send;
 mod serve;
+mod set;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -29,6 +30,7 @@ pub use run::{Format, Run, ShowProgress};
 pub use send::{Mode, PeerFlags, Ping, Send};
 use send::{PING_ABOUT, SEND_ABOUT};
 pub use serve::{LogForm, Serve};
+pub use set::Set;
 
 /// Evaluate TCP congestion control on fast, long paths.
 #[derive(Clone, Debug, Parser)]
@@ -84,6 +86,9 @@ pub enum Command {
     /// Send to a host that runs `fullpipe serve`, or receive from it; copy files
     #[command(long_about = SEND_ABOUT)]
     Send(Box<Send>),
+    /// Change parameters of flows that run
+    #[command(long_about = set::ABOUT)]
+    Set(Set),
     /// Measure round-trip times to a host that runs `fullpipe serve`
     #[command(long_about = PING_ABOUT)]
     Ping(Ping),
@@ -115,6 +120,7 @@ pub const COMMANDS: [&str; 17] = [
     "falsify",
     "law",
     "send",
+    "set",
     "ping",
     "observe",
     "emulate",

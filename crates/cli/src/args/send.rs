@@ -108,6 +108,11 @@ pub struct Send {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["to", "request", "reverse", "only_traffic"])]
     pub trace: Option<PathBuf>,
 
+    /// Take changes of the running flows at this Unix socket, from `fullpipe set` (see
+    /// docs/serve.md); it is made, and gone at the end
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["to", "request", "reverse", "only_traffic"])]
+    pub control: Option<PathBuf>,
+
     /// The server, and how to talk to it
     #[command(flatten)]
     pub peer: PeerFlags,
@@ -215,6 +220,7 @@ Examples:
   fullpipe send dtn.example.org --size 20GB --verify --mode bulk
   fullpipe send dtn.example.org --set delayed_ack=false --set 'drop={ segment = 40 }' --out results
   fullpipe send dtn.example.org --request 10 --every 200ms --count 100
+  fullpipe send dtn.example.org --stack reno --time 60s --control /run/user/1000/fp
   fullpipe send dtn.example.org --traffic udp --rate 50Mbit/s
   fullpipe send dtn.example.org --format ndjson | jq .flows[0].goodput_mbps
   fullpipe send data.tar dtn.example.org:              copy a file there, under its own name

@@ -15,3 +15,4 @@ pub mod run;
 pub mod schema;
 pub mod send;
 pub mod serve;
+pub mod set;

@@ -65,6 +65,11 @@ pub struct SenderConfig {
     ///
     /// Default: none.
     pub artificial_loss: ArtificialLoss,
+    /// Another controller may take over while the flow runs (`Sender::change`): what only some
+    /// controllers read is kept for it from the start, some 24 bytes per segment in flight.
+    ///
+    /// Default: false.
+    pub changeable: bool,
 }
 
 /// The congestion window: its start and bounds, what its laws count, and when it is validated.
@@ -530,6 +535,7 @@ impl SenderConfig {
                 local_drop: LocalDrop::React,
             },
             artificial_loss: ArtificialLoss::default(),
+            changeable: false,
         };
         match preset {
             Preset::Y2026 => modern,

@@ -26,6 +26,11 @@ impl Budget {
         }
     }
 
+    /// The cap of the window is another one.
+    pub(super) fn cap(&mut self, most: f64) {
+        self.most = most as u64;
+    }
+
     /// Segments that may be in the network.
     #[inline]
     pub(super) fn window(&self) -> u64 {

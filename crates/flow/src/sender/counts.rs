@@ -51,7 +51,7 @@ impl Record {
             EpisodeKind::Congestion(_) => self.counts.loss_events += 1,
             EpisodeKind::Timeout => self.counts.timeouts += 1,
             EpisodeKind::Undo(_) => self.counts.undone += 1,
-            EpisodeKind::LostRetransmission | EpisodeKind::StartUpExit => {}
+            EpisodeKind::LostRetransmission | EpisodeKind::StartUpExit | EpisodeKind::Change => {}
         }
         self.log.push(episode);
     }

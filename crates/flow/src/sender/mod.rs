@@ -5,13 +5,15 @@
 //! the host passes `now`. Work per ACK does not grow with the window.
 //!
 //! [`Sender`] is made of parts that own their state and know nothing of each other. What happens
-//! when is told in four files: `ack` (an ACK arrives), `transmit` (a segment leaves), `timeout` (a
-//! timer goes off) and `congestion` (the window comes down, or back).
+//! when is told in five files: `ack` (an ACK arrives), `transmit` (a segment leaves), `timeout` (a
+//! timer goes off), `congestion` (the window comes down, or back) and `change` (another controller
+//! takes over, caps move).
 
 mod ack;
 mod artificial;
 mod audit;
 mod budget;
+mod change;
 mod congestion;
 mod connection;
 mod counts;
@@ -96,7 +98,8 @@ impl<C: Controller> Sender<C> {
     /// A sender before its start. `seed` feeds the random rule of artificial loss, nothing else.
     pub fn new(cfg: SenderConfig, cc: C, seed: u64) -> Self {
         let mut board = Scoreboard::default();
-        if cc.reads_rate() {
+        let reads_rate = cfg.changeable || cc.reads_rate();
+        if reads_rate {
             board.keep_losses();
         }
         Self {
@@ -106,8 +109,8 @@ impl<C: Controller> Sender<C> {
                 TimerGrain::Exact => RttEstimator::new(cfg.rto),
                 TimerGrain::Wheel => RttEstimator::new(cfg.rto).with_ticks(cfg.timers.hz),
             },
-            delivery: Delivery::new(cc.reads_rate()),
-            one_way: (cc.reads_owd() && cfg.timestamps).then(OneWay::default),
+            delivery: Delivery::new(reads_rate),
+            one_way: ((cfg.changeable || cc.reads_owd()) && cfg.timestamps).then(OneWay::default),
             recovery: Recovery::new(&cfg.recovery),
             timers: Timers::new(&cfg.timers),
             persist: Persist::new(),
@@ -116,7 +119,7 @@ impl<C: Controller> Sender<C> {
             pacer: Pacer::new(
                 cfg.pacing.rule,
                 cfg.host.tso_segments,
-                cfg.pacing.gains.is_some() || cc.sets_rate(),
+                cfg.changeable || cfg.pacing.gains.is_some() || cc.sets_rate(),
             ),
             writes: Writes::new(cfg.host.refill),
             ecn: Ecn::new(cfg.ecn),

@@ -1,6 +1,7 @@
 //! Integration tests of the endpoint.
 
 mod bbr;
+mod change;
 mod detection;
 #[path = "../../../cc/tests/it/fixed_share.rs"]
 mod fixed_share;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
 use fullpipe_flow::{Ack, Segment};
-use fullpipe_host::{Capture, FlowSender, Host, HostCounts, HostOutcome};
+use fullpipe_host::{Capture, FlowSender, Host, HostCounts, HostOutcome, Network};
 use fullpipe_run::Trace;
 use fullpipe_units::Time;
 
@@ -179,6 +179,9 @@ impl<'p, 'h> State<'p, 'h> {
 
     /// Serves every timer that is due.
     pub fn fire(&mut self, now: Time) {
+        if self.hooks.live.is_some_and(Live::has_orders) {
+            self.obey(now);
+        }
         while let Some((at, wake)) = self.wires.timers.due(now) {
             self.lateness.timer(now, at);
             match wake {
@@ -194,6 +197,22 @@ impl<'p, 'h> State<'p, 'h> {
             }
         }
         self.lateness.begin(now);
+    }
+
+    /// Flows that send from here change as ordered.
+    #[cold]
+    fn obey(&mut self, now: Time) {
+        let orders = self.hooks.live.map(Live::take_orders).unwrap_or_default();
+        for (flow, change) in orders {
+            let slot = self.wires.sender_of.get(flow as usize);
+            let slot = slot.copied().unwrap_or(NONE);
+            let host = &mut self.host;
+            if let Some(sender) = host.senders.get_mut(slot as usize)
+                && sender.change(now, &change, &mut host.classes)
+            {
+                Network::ready(&mut self.wires, now, slot, sender, &mut host.classes);
+            }
+        }
     }
 
     #[cold]

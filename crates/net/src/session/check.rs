@@ -5,10 +5,10 @@
 //! ([`limits`](super::limits)).
 
 use fullpipe_cc::InitialSending;
-use fullpipe_flow::{ArtificialLoss, ReceiverConfig, SenderConfig};
+use fullpipe_flow::{ArtificialLoss, Change, ReceiverConfig, SenderConfig};
 use fullpipe_run::{
-    ArrivalSpec, Arrivals, CrossSpec, Departures, Drops, FlowSpec, RunSpec, SizeLaw, Trace,
-    Waveform,
+    ArrivalSpec, Arrivals, CrossSpec, Departures, Drops, FlowSpec, RunSpec, SizeLaw, TimedChange,
+    Trace, Waveform,
 };
 use fullpipe_units::{Rate, Span, Time};
 
@@ -95,7 +95,18 @@ fn flow(f: &FlowSpec, end: Time) -> Checked {
     within("start", f.start, end)?;
     span("spread of the start", f.start_spread, Span::ZERO, LONGEST)?;
     drops(&f.drops)?;
-    drops(&f.arrival_drops)
+    drops(&f.arrival_drops)?;
+    list("changes", f.changes.len())?;
+    f.changes.iter().try_for_each(|timed| change(timed, end))
+}
+
+fn change(timed: &TimedChange, end: Time) -> Checked {
+    within("change", timed.at, end)?;
+    let Change { stack, window, .. } = &timed.change;
+    if stack.as_ref().is_some_and(|s| s.to_string().len() > 1000) {
+        return bad("changed stack", "its spelling is too long");
+    }
+    range("changed window", window.unwrap_or(1.0), 1.0, f64::INFINITY)
 }
 
 fn sender(s: &SenderConfig) -> Checked {

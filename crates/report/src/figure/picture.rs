@@ -60,6 +60,8 @@ pub enum MarkKind {
     Congestion,
     /// A retransmission timeout.
     Timeout,
+    /// Parameters of the flow were changed.
+    Change,
 }
 
 /// A horizontal line.

@@ -114,6 +114,7 @@ impl Curve {
                 "loss" | "mark" | "local-stall" => MarkKind::Congestion,
                 "timeout" => MarkKind::Timeout,
                 "start-up-exit" => MarkKind::StartUpExit,
+                "change" => MarkKind::Change,
                 _ => continue,
             };
             curve.marks.push(Mark { time, window, kind });

@@ -264,8 +264,9 @@ const NONSENSE: &str = "aimd(increase=40,decrease=0.9)";
 const UNMOVED: &str = "aimd(decrease=0.000001)";
 
 /// What a flow is without: key, value, and how the world is called.
-const OF_A_FLOW: [(&str, &str, &str); 3] = [
+const OF_A_FLOW: [(&str, &str, &str); 4] = [
     ("drop", "[]", "no drops ordered"),
+    ("change", "[]", "nothing changes while it runs"),
     ("streams", "1", "one stream"),
     (
         "window",

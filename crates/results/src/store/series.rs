@@ -238,6 +238,7 @@ fn kind(kind: EpisodeKind) -> &'static str {
         EpisodeKind::Timeout => "timeout",
         EpisodeKind::Undo(_) => "undo",
         EpisodeKind::StartUpExit => "start-up-exit",
+        EpisodeKind::Change => "change",
     }
 }
 

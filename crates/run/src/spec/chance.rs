@@ -74,11 +74,14 @@ fn of_flow(flow: &FlowSpec) -> bool {
         stop: _,
         drops,
         arrival_drops,
+        changes,
         reverse: _,
         preset: _,
     } = flow;
+    let later = changes.iter().filter_map(|c| c.change.stack.as_ref());
+    let draws = |kind| matches!(kind, Kind::Module | Kind::Model);
     *start_spread != Span::ZERO
-        || matches!(stack.kind(), Kind::Module | Kind::Model)
+        || std::iter::once(stack).chain(later).any(|s| draws(s.kind()))
         || sender.artificial_loss.probability > 0.0
         || drops.probability > 0.0
         || arrival_drops.probability > 0.0

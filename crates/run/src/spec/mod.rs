@@ -101,6 +101,15 @@ pub struct Drops {
     pub probability: f64,
 }
 
+/// A change of a running flow at a time.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+pub struct TimedChange {
+    /// Time of the run; a flow that starts later begins with it.
+    pub at: Time,
+    /// What changes.
+    pub change: fullpipe_flow::Change,
+}
+
 /// One flow.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct FlowSpec {
@@ -132,6 +141,8 @@ pub struct FlowSpec {
     /// Exact losses at the receiver's host, of packets that have crossed the path; `at_window`
     /// means nothing there.
     pub arrival_drops: Drops,
+    /// Changes of its parameters while it runs, in the order of their times.
+    pub changes: Vec<TimedChange>,
     /// Its sender stands where the receivers of the others do. The simulator, where hosts have no
     /// place, does not care.
     pub reverse: bool,
@@ -173,6 +184,7 @@ impl FlowSpec {
             stop: None,
             drops: Drops::default(),
             arrival_drops: Drops::default(),
+            changes: Vec::new(),
             reverse: false,
             preset: None,
         }

@@ -36,6 +36,9 @@ keys! {
         drop: many(table(DropTable)), { segment = 40 },
             "losses of this flow at exact places or at random; a list of tables combines several, \
              an empty list is none";
+        change: many(table(ChangeTable)), { at = "20s", set = { a = 6, b = 0.3 } },
+            "parameters that change while the flow runs, as a list of tables or as \
+             `[[flow.change]]` below the flow; an empty list is none";
         count: word(Count) [=> sender.window.count], "acks", "what an increase law counts";
     }
 }
@@ -61,6 +64,25 @@ keys! {
             "each data packet with this probability";
         time: many(time), "4.73s", "the next data packet after these times of the run";
         r#where: word(DropPlace) [= DropPlace::Path], "sender", "who loses the segment";
+    }
+}
+
+keys! {
+    /// `flow.change`.
+    ChangeTable {
+        at: time, "20s",
+            "time of the run; the flow goes on with its window and its threshold, what the law \
+             remembers beside them it learns anew";
+        set: settings, { a = 6, b = 0.3 },
+            "parameters of the stack as it is then, by the names of its spelling; `a` and `b` are \
+             `increase` and `decrease`, which turn `reno` into `aimd`; `part.name` where two parts \
+             have the name";
+        stack: stack, "highspeed(low_window=31)",
+            "another stack from then on, to which `set` applies; it says nothing of the initial \
+             window";
+        window: window, "2000 segments", "another cap of the congestion window";
+        rate: off(rate), "50Mbit/s",
+            "another ceiling of the rate; `\"off\"` lifts it, and the flow stays paced";
     }
 }
 

@@ -6,6 +6,7 @@ use fullpipe_flow::{ArtificialLoss, SenderConfig};
 use fullpipe_run::{Drops, FlowSpec};
 use fullpipe_units::{Span, Time, WindowSize};
 
+use super::change::Changes;
 use super::graph::Layout;
 use super::sizes::segments;
 use super::tables::Input;
@@ -104,6 +105,15 @@ impl FlowResolver<'_> {
         sender.transfer = own.size.map(|size| whole_segments(size, mss));
         let (drops, arrival_drops) =
             self.drops(&mut sender, (start, end), connection.cap, findings);
+        let changes = Changes {
+            key: self.at.key(&FlowKeys::change),
+            tables: own.change.as_deref().unwrap_or_default(),
+            sends: (start, end),
+            stack: &connection.stack,
+        };
+        let to_segments = |size| segments(size, leg.capacity, rtt, packet, mss);
+        let changes = changes.resolve(to_segments, findings);
+        sender.changeable = !changes.is_empty();
         let host = self.at.transport.host.as_deref().unwrap_or(self.name);
         let nic = layout.interface(host, &leg);
         let spread = Some(own.rtt_spread).filter(|spread| *spread != Span::ZERO);
@@ -155,6 +165,7 @@ impl FlowResolver<'_> {
                 stop,
                 drops: drops.clone(),
                 arrival_drops: arrival_drops.clone(),
+                changes: changes.clone(),
                 name,
                 reverse,
                 preset: Some(connection.preset),

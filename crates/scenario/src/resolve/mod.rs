@@ -4,6 +4,7 @@
 //! `path` makes links of what a table says about one, `graph` lays them out and finds the ways over
 //! them, `flow` and `transport` make flows, `traffic` everything else that sends.
 
+mod change;
 mod flow;
 mod graph;
 mod inert;

@@ -111,6 +111,8 @@ pub(crate) enum Kind {
     OrOff(&'static Kind),
     /// A table whose keys are checked elsewhere.
     Free,
+    /// A table of parameters of a stack.
+    Settings,
 }
 
 /// Keys inside a key.

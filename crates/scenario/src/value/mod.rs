@@ -29,7 +29,7 @@ pub(super) use rows::{
     words,
 };
 pub(super) use typed::{
-    Bounds, Either, Free, Seeds, Sub, Tolerance, Typed, Words, Written, of_word,
+    Bounds, Either, Free, Seeds, Setting, Settings, Sub, Tolerance, Typed, Words, Written, of_word,
 };
 
 /// A value after parsing and unit conversion.
@@ -53,6 +53,7 @@ pub(super) enum Value {
     Record(Record),
     List(Vec<Value>),
     Free(Vec<Entry>),
+    Settings(Vec<Setting>),
     /// Given, but wrong: a fault says so.
     Broken,
 }
@@ -103,6 +104,11 @@ impl Value {
             Value::List(values) => {
                 let texts: Vec<String> = values.iter().map(Value::canonical).collect();
                 format!("[{}]", texts.join(", "))
+            }
+            Value::Settings(settings) => {
+                let text = |s: &Setting| format!("{} = {}", s.name, s.value);
+                let texts: Vec<String> = settings.iter().map(text).collect();
+                format!("{{ {} }}", texts.join(", "))
             }
             Value::Free(_) | Value::Broken => String::new(),
         }

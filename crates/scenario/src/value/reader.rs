@@ -191,6 +191,7 @@ impl Reader<'_> {
                 Data::Table(entries) => Some(Value::Free(entries.clone())),
                 _ => self.expected("a table", item),
             },
+            Kind::Settings => self.settings(item),
         }
     }
 

@@ -117,6 +117,7 @@ macro_rules! kind {
     (bounds) => { $crate::value::Kind::Bounds };
     (tolerance) => { $crate::value::Kind::Tolerance };
     (free) => { $crate::value::Kind::Free };
+    (settings) => { $crate::value::Kind::Settings };
     // From zero, and above zero.
     (time) => { $crate::value::kind!(span(0, $crate::value::YEAR)) };
     (moment) => { $crate::value::kind!(span(1, $crate::value::YEAR)) };
@@ -171,6 +172,7 @@ macro_rules! type_of {
     (bounds) => { $crate::value::Bounds };
     (tolerance) => { $crate::value::Tolerance };
     (free) => { $crate::value::Free };
+    (settings) => { $crate::value::Settings };
     (time) => { fullpipe_units::Span };
     (moment) => { fullpipe_units::Span };
     (number) => { f64 };

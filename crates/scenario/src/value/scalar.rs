@@ -8,8 +8,8 @@ use fullpipe_units::Fraction;
 use super::dotted::is_name;
 use super::hint::{nearest, quoted};
 use super::reader::Item;
-use super::{Reader, Value, Word};
-use crate::document::{Data, Node, shorten};
+use super::{Reader, Setting, Value, Word};
+use crate::document::{Data, Entry, Node, shorten};
 
 impl Reader<'_> {
     pub(super) fn name(&mut self, item: Item<'_>) -> Option<Value> {
@@ -156,6 +156,50 @@ impl Reader<'_> {
             return self.wrong(item, "the list is empty", hint);
         }
         Some(Value::Seeds(seeds))
+    }
+
+    /// Parameters of a stack: `{ increase = 6, limited.max_ssthresh = 100 }`.
+    pub(super) fn settings(&mut self, item: Item<'_>) -> Option<Value> {
+        let Data::Table(entries) = &item.node.data else {
+            return self.expected("a table", item);
+        };
+        if entries.is_empty() {
+            return self.unfit(item, "no parameter stands here");
+        }
+        let mut settings = Vec::new();
+        let good = entries.iter().fold(true, |good, entry| {
+            self.setting(entry, String::new(), item, &mut settings) && good
+        });
+        good.then_some(Value::Settings(settings))
+    }
+
+    fn setting(
+        &mut self,
+        entry: &Entry,
+        prefix: String,
+        item: Item<'_>,
+        settings: &mut Vec<Setting>,
+    ) -> bool {
+        let name = format!("{prefix}{}", entry.name);
+        let value = match &entry.node.data {
+            Data::Integer(n) => n.to_string(),
+            Data::Float(x) => x.to_string(),
+            Data::Flag(on) => on.to_string(),
+            Data::Text(text) => text.clone(),
+            Data::Table(inner) => {
+                return inner.iter().fold(true, |good, inner| {
+                    self.setting(inner, format!("{name}."), item, settings) && good
+                });
+            }
+            _ => {
+                let node = &entry.node;
+                self.expected("a number, a word or a time", Item { node, ..item });
+                return false;
+            }
+        };
+        let at = entry.node.at;
+        settings.push(Setting { name, value, at });
+        true
     }
 
     pub(super) fn stack(&mut self, item: Item<'_>) -> Option<Value> {

@@ -6,7 +6,7 @@ use fullpipe_cc::StackSpec;
 use fullpipe_units::{BufferSize, Bytes, Rate, Segments, Span, WindowSize};
 
 use super::{Record, Value, Word};
-use crate::document::Entry;
+use crate::document::{Entry, Place};
 
 /// A type that a value can have.
 pub(crate) trait Typed: Sized {
@@ -69,6 +69,18 @@ pub(crate) enum Tolerance {
 /// A table with keys of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Free(pub Vec<Entry>);
+
+/// A parameter of a stack, as a spelling would have it, and where it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Setting {
+    pub name: String,
+    pub value: String,
+    pub at: Place,
+}
+
+/// A table of parameters.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings(pub Vec<Setting>);
 
 macro_rules! typed {
     ($($variant:ident => $type:ty;)*) => {
@@ -140,6 +152,15 @@ impl Typed for Free {
     fn of(value: &Value) -> Option<Self> {
         match value {
             Value::Free(entries) => Some(Free(entries.clone())),
+            _ => None,
+        }
+    }
+}
+
+impl Typed for Settings {
+    fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::Settings(settings) => Some(Settings(settings.clone())),
             _ => None,
         }
     }

@@ -41,6 +41,7 @@ pub fn flow(name: &str, stack: &str) -> FlowSpec {
         stop: None,
         drops: Drops::default(),
         arrival_drops: Default::default(),
+        changes: Vec::new(),
         reverse: false,
         preset: None,
     }

@@ -88,6 +88,7 @@ prop_compose! {
                 probability: drops.4,
             },
  arrival_drops: Default::default(),
+            changes: Vec::new(),
  reverse: false,
  preset: None,
 };

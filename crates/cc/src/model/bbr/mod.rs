@@ -44,7 +44,7 @@ use fullpipe_units::{Rate, Span, Time};
 use crate::classic::Setup;
 use crate::controller::{
     AckEvent, CongestionEvent, CongestionKind, Controller, IdleEvent, LostSegment, RestartEvent,
-    RtoEvent,
+    RtoEvent, TakeOver,
 };
 use crate::draws::Draws;
 use crate::entry::Entry;
@@ -304,6 +304,19 @@ impl Controller for Bbr {
             *volume *= ratio;
         }
         self.cwnd = self.cwnd.max(1.0);
+    }
+
+    fn cap_window(&mut self, most: f64) {
+        self.setup.max_cwnd = most;
+        self.cwnd = self.cwnd.min(most);
+    }
+
+    /// OnInit() of a connection that has a window: its rate follows from that one.
+    fn take_over(&mut self, ev: &TakeOver) {
+        self.cwnd = ev.window.min(self.setup.max_cwnd).max(1.0);
+        self.on_established(&ev.restart);
+        self.pacing_rate *= self.cwnd / self.setup.initial_cwnd;
+        self.set_send_quantum();
     }
 
     #[inline]

@@ -7,10 +7,12 @@ mod memory;
 pub mod ping;
 pub mod target;
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fullpipe_grounds::Peer;
 use fullpipe_net::live::Live;
+use fullpipe_net::orders::{Ordered, Orders};
 use fullpipe_results::result::RunResult;
 use fullpipe_results::run::{Options, Ran, RunError, run_on};
 use fullpipe_run::Ground as _;
@@ -53,6 +55,7 @@ pub fn send(args: &Send) -> Result<Exit, Failure> {
     ground.until_complete = args.size.is_some();
     ground.verify = args.verify;
     ground.trace = args.trace.clone();
+    ground.takes_orders = args.control.is_some();
     let ran = watched(args, &scenario, &ground, &live)?;
     say_notes(args, &ground);
     let whole = say_proofs(args, &scenario, &ground)?;
@@ -71,6 +74,8 @@ fn watched(
         Format::Ndjson => Shown::Objects(memory::span(&args.interval, "--interval")?),
         _ => Shown::for_people(args.quiet),
     };
+    let orders = args.control.as_deref().map(listen).transpose()?;
+    let mut ordered = ordered(ground, scenario);
     let done = AtomicBool::new(false);
     let options = Options {
         jobs: 1,
@@ -80,10 +85,41 @@ fn watched(
     };
     std::thread::scope(|scope| {
         scope.spawn(|| live::watch(shown, live, &named, &done));
+        if let Some(orders) = &orders {
+            scope.spawn(|| orders.serve(live, &mut ordered, &done));
+        }
         let ran = run_on(scenario, &options, ground);
         done.store(true, Ordering::Release);
+        if let Some(orders) = &orders {
+            orders.end(&done);
+        }
         ran.map_err(alone)
     })
+}
+
+fn listen(path: &Path) -> Result<Orders, Failure> {
+    Orders::listen(path).map_err(|error| {
+        let what = format!("--control {}: {error}", path.display());
+        Failure::new(Exit::Usage, what).hint("name a new file in a directory of yours")
+    })
+}
+
+/// The flows that send from here.
+fn ordered(ground: &Peer<'_>, scenario: &Scenario) -> Vec<Ordered> {
+    let Some(case) = scenario.cases.first() else {
+        return Vec::new();
+    };
+    let mut spec = case.run_spec(0);
+    ground.fit(&mut spec);
+    let flows = (0..).zip(spec.flows).filter(|(_, f)| !f.reverse);
+    flows
+        .map(|(flow, f)| Ordered {
+            flow,
+            name: f.name,
+            stack: f.stack,
+            mss: f.sender.mss,
+        })
+        .collect()
 }
 
 /// There is one run: nobody needs to be told which, and nothing could be gone on with.

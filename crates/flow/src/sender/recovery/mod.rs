@@ -172,6 +172,11 @@ impl Recovery {
         self.prr.as_ref().map(Prr::cwnd)
     }
 
+    /// The controller's own window is the one in force from now on.
+    pub(super) fn end_prr(&mut self) {
+        self.prr = None;
+    }
+
     /// Limited Transmit's segments in this disorder.
     pub(super) fn limited_sent(&self) -> u64 {
         self.limited_sent

@@ -93,6 +93,11 @@ pub(super) fn legend(
         ),
         (MarkKind::Timeout, "timeout", "timeouts"),
         (MarkKind::StartUpExit, "start-up exit", "start-up exits"),
+        (
+            MarkKind::Change,
+            "change of parameters",
+            "changes of parameters",
+        ),
     ] {
         let in_one = |f: &&Figure| {
             f.curves

@@ -106,6 +106,18 @@ impl Svg {
                 ),
                 format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"2.2\""),
             ),
+            // A square: neither a loss nor an end.
+            MarkKind::Change => (
+                format!(
+                    "M{} {}h{}v{}h{}z",
+                    px(x - s),
+                    px(y - s),
+                    px(2.0 * s),
+                    px(2.0 * s),
+                    px(-2.0 * s)
+                ),
+                format!("fill=\"#fff\" stroke=\"{colour}\" stroke-width=\"1.5\""),
+            ),
             MarkKind::StartUpExit => (
                 format!(
                     "M{} {}L{} {}L{} {}L{} {}z",

@@ -1,0 +1,55 @@
+//! Another controller takes over while the flow runs, or caps move.
+
+use fullpipe_cc::{Controller, Stack, TakeOver};
+use fullpipe_units::Time;
+
+use super::Sender;
+use crate::change::{Ceiling, Change};
+use crate::episode::EpisodeKind;
+
+impl Sender<Stack> {
+    /// Changes the flow from now on. The configuration must allow it
+    /// ([`SenderConfig::changeable`](crate::SenderConfig::changeable)) where a stack changes or a
+    /// rate comes; `seed` feeds what a new controller draws at random. Poll for segments
+    /// afterwards.
+    pub fn change(&mut self, now: Time, change: &Change, seed: u64) {
+        let before = self.cc.window();
+        match change.rate {
+            Some(Ceiling::At(rate)) => {
+                self.cfg.pacing.max = Some(rate);
+                self.cfg.pacing.gains.get_or_insert_default();
+            }
+            Some(Ceiling::Off) => {
+                self.cfg.pacing.max = None;
+                self.pacer.cap(false);
+            }
+            None => {}
+        }
+        if let Some(most) = change.window {
+            self.cfg.window.max = most;
+            self.budget.cap(most);
+            self.cc.cap_window(most);
+        }
+        if let Some(stack) = &change.stack {
+            let (cfg, mut setup) = self.cfg.clone().with_stack(stack);
+            setup.seed = seed;
+            self.cfg.pacing.gains = cfg.pacing.gains;
+            self.hand_over(now, stack.controller(setup));
+        }
+        self.refresh_budget();
+        self.log(now, EpisodeKind::Change, before);
+    }
+
+    fn hand_over(&mut self, now: Time, next: Stack) {
+        let before = std::mem::replace(&mut self.cc, next);
+        if !self.connection.is_open() {
+            return; // it hears of the connection when that opens
+        }
+        let mut event = TakeOver::new(self.restart_event(now), before.window(), before.ssthresh());
+        event.phase = self.recovery.phase();
+        self.cc.take_over(&event);
+        if self.cc.owns_window() {
+            self.recovery.end_prr();
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! `[[flow.change]]`: parameters of a running flow, as whole stacks, caps and ceilings in the order
+//! of their times.
+
+use fullpipe_cc::{StackError, StackSpec};
+use fullpipe_flow::{Ceiling, Change};
+use fullpipe_run::TimedChange;
+use fullpipe_units::{Span, Time, WindowSize};
+
+use crate::document::{Fault, Place};
+use crate::keys::ChangeTable;
+use crate::value::{At, Findings, Setting, Sub};
+
+/// The flow that changes.
+pub(super) struct Changes<'a> {
+    /// Dotted key of the list.
+    pub key: String,
+    pub tables: &'a [Sub<ChangeTable>],
+    /// When it sends.
+    pub sends: (Time, Time),
+    /// Its stack at the start.
+    pub stack: &'a StackSpec,
+}
+
+impl Changes<'_> {
+    /// Every change that is possible; `window` makes segments of a size.
+    pub fn resolve(
+        &self,
+        window: impl Fn(WindowSize) -> f64,
+        findings: &mut Findings,
+    ) -> Vec<TimedChange> {
+        let mut tables: Vec<At<'_, ChangeTable>> = Vec::new();
+        for (i, table) in self.tables.iter().enumerate() {
+            let path = match self.tables.len() {
+                1 => self.key.clone(),
+                _ => format!("{}[{}]", self.key, i + 1),
+            };
+            let at = At::<ChangeTable>::new(&table.record, path);
+            if at.required(&ChangeTable::at, findings) {
+                tables.push(at);
+            }
+        }
+        // What a table changes stands on what the earlier ones made.
+        tables.sort_by_key(|table| table.at);
+        let mut present = self.stack.clone();
+        let mut changes = Vec::new();
+        for table in &tables {
+            let Some(at) = self.time(table, findings) else {
+                continue;
+            };
+            let change = change(table, &present, &window, findings);
+            if let Some(stack) = &change.stack {
+                present = stack.clone();
+            }
+            changes.push(TimedChange { at, change });
+        }
+        changes
+    }
+
+    fn time(&self, table: &At<'_, ChangeTable>, findings: &mut Findings) -> Option<Time> {
+        let at = Time::ZERO + table.at?;
+        let (start, end) = self.sends;
+        if at >= start && at < end {
+            return Some(at);
+        }
+        let since = |time: Time| Span::from_nanos(time.as_nanos());
+        let message = "the flow does not send at this time";
+        let hint = format!("it sends from {} to {}", since(start), since(end));
+        table.refuse(findings, &ChangeTable::at, message, hint);
+        None
+    }
+}
+
+fn change(
+    table: &At<'_, ChangeTable>,
+    present: &StackSpec,
+    window: impl Fn(WindowSize) -> f64,
+    findings: &mut Findings,
+) -> Change {
+    type Keys = ChangeTable;
+    let all = [Keys::set, Keys::stack, Keys::window, Keys::rate];
+    if !all.iter().any(|key| table.is_attempted(key)) {
+        let hint = "give `set`, `stack`, `window` or `rate`";
+        let message = "nothing says what changes";
+        findings.refuse_table(table.record.at, &table.path, message, hint);
+    }
+    let mut change = Change {
+        window: table.window.map(window),
+        rate: match (table.is_given(&Keys::rate), table.rate) {
+            (true, Some(rate)) => Some(Ceiling::At(rate)),
+            (true, None) => Some(Ceiling::Off),
+            (false, _) => None,
+        },
+        ..Change::default()
+    };
+    if change.window.is_some_and(|segments| segments < 1.0) {
+        let hint = "write at least \"1 segment\"";
+        let message = "the window is below one segment";
+        table.refuse(findings, &Keys::window, message, hint);
+    }
+    if let Some(stack) = &table.stack {
+        match stack.joins_running_flow() {
+            Ok(()) => change.stack = Some((**stack).clone()),
+            Err(error) => {
+                let hint = "leave this part out";
+                table.refuse(findings, &Keys::stack, error.to_string(), hint);
+            }
+        }
+    }
+    if let Some(settings) = &table.set {
+        let base = change.stack.as_ref().unwrap_or(present);
+        change.stack = with_settings(base, &settings.0, table, findings).or(change.stack);
+    }
+    change
+}
+
+/// The stack with all settings; each that it does not take is a fault at its own place.
+fn with_settings(
+    base: &StackSpec,
+    settings: &[Setting],
+    table: &At<'_, ChangeTable>,
+    findings: &mut Findings,
+) -> Option<StackSpec> {
+    let pairs: Vec<(&str, &str)> = settings
+        .iter()
+        .map(|s| (s.name.as_str(), s.value.as_str()))
+        .collect();
+    let whole = base.changed(&pairs);
+    let Err(whole) = whole else {
+        return whole.ok();
+    };
+    let single = |s: &Setting| base.changed(&[(s.name.as_str(), s.value.as_str())]).err();
+    let faulty: Vec<(&Setting, StackError)> = settings
+        .iter()
+        .filter_map(|s| single(s).map(|error| (s, error)))
+        .collect();
+    for (setting, error) in &faulty {
+        let key = format!("{}.{}", table.key(&ChangeTable::set), setting.name);
+        findings.faults.push(fault(setting.at, key, error));
+    }
+    if faulty.is_empty() {
+        // Each would do alone: they contradict each other.
+        let at = table.record.place(&ChangeTable::set);
+        let key = table.key(&ChangeTable::set);
+        findings.faults.push(fault(at, key, &whole));
+    }
+    None
+}
+
+fn fault(at: Place, key: String, error: &StackError) -> Fault {
+    Fault {
+        at,
+        key,
+        shows_value: true,
+        message: error.to_string(),
+        hint: error.hint(),
+    }
+}
