@@ -12,6 +12,7 @@ import { expectationsFigure, rankingFigure } from "./sections/overview.ts";
 import { glossary, provenance } from "./sections/provenance.ts";
 import { saws } from "./sections/saws.ts";
 import { tables } from "./sections/tables.ts";
+import { teethFigure } from "./sections/teeth.ts";
 import { currentTheme, startTheme, toggleTheme } from "./theme.ts";
 
 interface Entry {
@@ -60,6 +61,7 @@ function start(): void {
     }
     section(host, id("tables"), "Tables", level, tables(model, opener(i)));
     section(host, id("limits"), "Host or network", level, [limitsFigure(model)]);
+    section(host, id("teeth"), "Can they fail?", level, [teethFigure(model)]);
     section(host, id("sawtooth"), "Sawtooth", level, [saws(model, opener(i))]);
     section(host, id("series"), "Time series", level, [explorers[i]?.element]);
     section(host, id("completion"), "Short flows", level, pack(completionFigures(model)));

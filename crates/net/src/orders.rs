@@ -32,7 +32,7 @@ pub struct Ordered {
     pub flow: u32,
     /// Name of the flow.
     pub name: String,
-    /// Its present stack.
+    /// Stack after the orders so far, which the next one's parameters belong to.
     pub stack: StackSpec,
     /// Payload of a segment, bytes.
     pub mss: u32,

@@ -7,6 +7,10 @@ use std::path::Path;
 use fullpipe_results::falsify::{ExpectationTeeth, Falsification, WorldEffect, WorldResult};
 use fullpipe_results::store::{ResultDir, StoreError};
 
+use crate::page::data::{Falsified, Teeth, World};
+
+const JSON: &str = "falsification.json";
+
 /// Writes `falsification.html` and `falsification.json` into `dir`.
 ///
 /// # Errors
@@ -19,9 +23,60 @@ pub fn write(dir: &Path, all: &[Falsification]) -> Result<(), StoreError> {
             format!("[\n{}]\n", texts.join(",\n"))
         }
     };
-    ResultDir::write_beside(dir, "falsification.json", json.as_bytes())?;
+    ResultDir::write_beside(dir, JSON, json.as_bytes())?;
     ResultDir::write_beside(dir, "falsification.html", page(all).as_bytes())?;
     Ok(())
+}
+
+/// What was found of the scenario of a result, from a file in its directory or in the one above, as
+/// [`write`] leaves them there; `None` if there is none, or if the scenario has changed since.
+pub(crate) fn beside(dir: &Path, scenario: &str, sha256: &str) -> Option<Falsified> {
+    let places = [Some(dir), dir.parent()];
+    let found = places.into_iter().flatten().find_map(|place| {
+        let text = std::fs::read(place.join(JSON)).ok()?;
+        let all: Vec<Falsification> = match serde_json::from_slice(&text) {
+            Ok(all) => all,
+            Err(_) => vec![serde_json::from_slice(&text).ok()?],
+        };
+        let is_its = |f: &Falsification| {
+            f.scenario == scenario && f.scenario_sha256 == sha256 && f.ground == "sim"
+        };
+        all.into_iter().find(is_its)
+    });
+    found.map(|found| drawn(&found))
+}
+
+/// Worlds by number.
+fn drawn(found: &Falsification) -> Falsified {
+    let numbers = |abouts: &[String]| -> Vec<usize> {
+        let number = |about: &String| found.worlds.iter().position(|w| w.about == *about);
+        abouts.iter().filter_map(number).collect()
+    };
+    let expectation = |e: &ExpectationTeeth| Teeth {
+        name: e.name.clone(),
+        line: e.line,
+        caught: numbers(&e.caught),
+        missed: numbers(&e.missed),
+        toothless: e.toothless,
+        excuse: e.excuse.clone(),
+    };
+    let world = |w: &WorldResult| World {
+        about: w.about.clone(),
+        line: w.line,
+        set: w.set.clone(),
+        effect: match w.effect {
+            WorldEffect::Caught => "caught",
+            WorldEffect::Missed => "missed",
+            WorldEffect::Dead => "dead",
+            WorldEffect::Untried => "untried",
+        },
+        caught_by: w.caught_by.len(),
+    };
+    Falsified {
+        first_failure: found.first_failure,
+        expectations: found.expectations.iter().map(expectation).collect(),
+        worlds: found.worlds.iter().map(world).collect(),
+    }
 }
 
 /// The page.
@@ -189,6 +244,43 @@ mod tests {
             tried: 8,
             toothless: caught.is_empty(),
             excuse: None,
+        }
+    }
+
+    /// The report shows what was found of this very file, and nothing else.
+    #[test]
+    fn a_result_finds_what_was_found_of_its_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let world = WorldResult {
+            about: "no loss".to_owned(),
+            line: None,
+            set: Vec::new(),
+            effect: WorldEffect::Caught,
+            caught_by: vec!["full".to_owned()],
+        };
+        let found = Falsification {
+            scenario: "one".to_owned(),
+            scenario_sha256: "abc".to_owned(),
+            ground: "sim".to_owned(),
+            expectations: vec![teeth("it works", &[]), teeth("full", &["no loss"])],
+            worlds: vec![world],
+            ..Falsification::default()
+        };
+        let here = dir.path();
+        assert!(beside(here, "one", "abc").is_none());
+        let other = Falsification::default();
+        for all in [vec![found.clone()], vec![other, found]] {
+            write(here, &all).unwrap();
+            for place in [here, &here.join("one")] {
+                let drawn = beside(place, "one", "abc").unwrap();
+                assert_eq!(drawn.expectations[1].caught, [0]);
+                assert!(drawn.expectations[0].toothless);
+                assert_eq!(
+                    (drawn.worlds[0].effect, drawn.worlds[0].caught_by),
+                    ("caught", 1)
+                );
+            }
+            assert!(beside(here, "one", "abd").is_none(), "the file has changed");
         }
     }
 

@@ -128,6 +128,16 @@ export interface Expected {
   source: string;
 }
 
+/** In which wrong worlds the expectations fail. */
+export interface Falsified {
+  /** In the order of the file. */
+  expectations: Teeth[];
+  /** Each expectation was followed only up to the first world in which it fails. */
+  first_failure: boolean;
+  /** Those of the file first. */
+  worlds: World[];
+}
+
 /** A `[[report]]` of the file. */
 export interface FigureAsk {
   /** Kind. */
@@ -186,6 +196,8 @@ export interface Scenario {
   engine: string;
   /** Bounds and what was observed. */
   expectations: Expected[];
+  /** In which wrong worlds they fail, if somebody has looked. */
+  falsification?: Falsified;
   /** How true path and hosts of a real run were, the worst of all cases. */
   fidelity?: string;
   /** Figures asked for in the file. */
@@ -230,4 +242,34 @@ export interface Table {
   name: string[];
   /** `flow`, `link`, `traffic` or `case`. */
   scope: "flow" | "link" | "traffic" | "case";
+}
+
+/** An expectation among the worlds. */
+export interface Teeth {
+  /** Worlds in which it fails, by number. */
+  caught: number[];
+  /** Why the file says that this is right. */
+  excuse?: string;
+  /** Line in the file. */
+  line: number;
+  /** Worlds in which its value is another one and it passes, by number. */
+  missed: number[];
+  /** Name of the expectation. */
+  name: string;
+  /** Fails in no world. */
+  toothless: boolean;
+}
+
+/** A world that differs from the scenario. */
+export interface World {
+  /** What is wrong with it. */
+  about: string;
+  /** Expectations that fail in it. */
+  caught_by: number;
+  /** `caught`, `missed`, `dead` or `untried`. */
+  effect: "caught" | "missed" | "dead" | "untried";
+  /** Line of its `[[negative]]`; absent: made by the program. */
+  line?: number;
+  /** Keys that differ, as `key=value`. */
+  set: string[];
 }

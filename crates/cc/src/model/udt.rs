@@ -10,10 +10,10 @@
 //! Where this differs from the documents, because it runs over this endpoint:
 //!
 //! - UDT's receiver measures the link's capacity from pairs of packets, every 16th and its
-//!   successor sent back to back. No receiver of this endpoint does. In its place stands the largest
-//!   delivery rate of the connection. Slow start overfills the path, so that this is the capacity
-//!   where the flow has it alone; beside other traffic it is what the flow could get of it, and UDT
-//!   then grows more slowly than its own estimate would let it.
+//!   successor sent back to back. No receiver of this endpoint does. In its place stands the
+//!   largest delivery rate of the connection. Slow start overfills the path, so that this is the
+//!   capacity where the flow has it alone; beside other traffic it is what the flow could get of
+//!   it, and UDT then grows more slowly than its own estimate would let it.
 //! - UDT's receiver acknowledges every SYN, and reports a loss when it sees the gap. Here what one
 //!   ACK shows lost, by the rules of the sender's loss detection, is one report.
 //! - The arrival rate is the delivery rate, smoothed once a SYN as the documents smooth theirs.
@@ -35,8 +35,8 @@ use crate::params::ParamSpec;
 const SPARE: f64 = 16.0;
 /// Most further decreases of a congestion period (draft-gg-udt-03).
 const MOST_DECREASES: u32 = 5;
-/// Bits of spare capacity to bytes of increase: of a packet of 1500 bytes, one whole packet a SYN at
-/// up to 1 Gbit/s (`Beta` of draft-gg-udt-03).
+/// Bits of spare capacity to bytes of increase: of a packet of 1500 bytes, one whole packet a SYN
+/// at up to 1 Gbit/s (`Beta` of draft-gg-udt-03).
 const BETA: f64 = 1.5e-6;
 
 /// UDT.
@@ -73,7 +73,7 @@ pub struct Udt {
 /// Loss reports (NAKs) of a congestion period.
 #[derive(Clone, Copy, Debug)]
 struct Reports {
-    /// Of the latest report.
+    /// Latest ACK or timer that showed losses: all that one shows are one report.
     at: Option<Time>,
     /// NAKCount, DecCount, DecRandom, AvgNAKNum.
     count: u32,

@@ -1,7 +1,7 @@
 //! `fullpipe falsify`: which expectations could fail at all.
 
 use fullpipe_grounds::Sim;
-use fullpipe_report::falsification;
+use fullpipe_report::{falsification, page::REPORT};
 use fullpipe_results::capture::Captures;
 use fullpipe_results::falsify::{Depth, Falsification, Trial};
 use fullpipe_results::run::{Options, RunError};
@@ -54,6 +54,10 @@ pub fn falsify(args: &Falsify) -> Result<Exit, Failure> {
         let made = std::fs::create_dir_all(dir);
         made.map_err(|e| Failure::io(dir.display(), &e))?;
         falsification::write(dir, &all).map_err(RunError::from)?;
+        if dir.join(REPORT).exists() {
+            // Results lie there: their report has a section for this.
+            output::say(&super::report::beside(dir)?);
+        }
     }
     match (args.format, all.as_slice()) {
         (ShortFormat::Json, [one]) => output::data(&one.to_json())?,

@@ -59,6 +59,7 @@ fn man_pages_are_written_for_every_command() {
         "-schema",
         "-send",
         "-serve",
+        "-set",
     ];
     let mut wanted: Vec<String> = commands.iter().map(|c| format!("fullpipe{c}.1")).collect();
     wanted.sort();

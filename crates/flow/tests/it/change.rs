@@ -100,8 +100,8 @@ impl Rounds {
     }
 }
 
-/// RFC 5681 section 3.1 with a in place of one segment: over a round at w the window grows by a, less
-/// a^2 / 2w because it grows on every ACK: 5.8.
+/// RFC 5681 section 3.1 with a in place of one segment: over a round at w the window grows by a,
+/// less a^2 / 2w because it grows on every ACK: 5.8.
 #[test]
 fn the_slope_is_the_new_one_from_the_next_round_on() {
     let mut rounds = Rounds::avoiding("reno");

@@ -83,6 +83,9 @@ pub struct ScenarioPart {
     pub tables: Vec<Table>,
     /// Bounds and what was observed.
     pub expectations: Vec<Expected>,
+    /// In which wrong worlds they fail, if somebody has looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub falsification: Option<Falsified>,
     /// Figures asked for in the file.
     pub figures: Vec<Figure>,
     /// Lists of columns that [`Curves::layout`] points into.
@@ -96,6 +99,52 @@ pub struct ScenarioPart {
     /// How true path and hosts of a real run were, the worst of all cases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fidelity: Option<String>,
+}
+
+/// In which wrong worlds the expectations fail.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub struct Falsified {
+    /// Each expectation was followed only up to the first world in which it fails.
+    pub first_failure: bool,
+    /// In the order of the file.
+    pub expectations: Vec<Teeth>,
+    /// Those of the file first.
+    pub worlds: Vec<World>,
+}
+
+/// An expectation among the worlds.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub struct Teeth {
+    /// Name of the expectation.
+    pub name: String,
+    /// Line in the file.
+    pub line: usize,
+    /// Worlds in which it fails, by number.
+    pub caught: Vec<usize>,
+    /// Worlds in which its value is another one and it passes, by number.
+    pub missed: Vec<usize>,
+    /// Fails in no world.
+    pub toothless: bool,
+    /// Why the file says that this is right.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub excuse: Option<String>,
+}
+
+/// A world that differs from the scenario.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub struct World {
+    /// What is wrong with it.
+    pub about: String,
+    /// Line of its `[[negative]]`; absent: made by the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// Keys that differ, as `key=value`.
+    pub set: Vec<String>,
+    /// `caught`, `missed`, `dead` or `untried`.
+    #[schemars(extend("enum" = ["caught", "missed", "dead", "untried"]))]
+    pub effect: &'static str,
+    /// Expectations that fail in it.
+    pub caught_by: usize,
 }
 
 /// A key of the matrix with its values in the order of the file.

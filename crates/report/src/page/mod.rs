@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
 
+use crate::falsification;
 use curves::{Drawn, Grid};
 use data::{Axis, CasePart, Completions, Curve, Curves, Figure, Page, ScenarioPart};
 use fullpipe_results::label;
@@ -219,6 +220,11 @@ fn scenario(dir: &ResultDir, result: &RunResult, rows: usize) -> Result<Scenario
         cases,
         tables: values::tables(result),
         expectations: values::expectations(result),
+        falsification: falsification::beside(
+            dir.path(),
+            &result.scenario,
+            &manifest.scenario_sha256,
+        ),
         figures: file.report,
         layouts,
         unsure: remarks(result),

@@ -15,7 +15,7 @@ use fullpipe_scenario::{Case, Overrides, Scenario};
 
 use crate::result::{CaseResult, VERSION, asks_seeds};
 use crate::run::{Bench, Options, RunError, seeds};
-use crate::store::Cache;
+use crate::store::{Cache, sha256};
 use search::Search;
 
 pub use verdict::{ExpectationTeeth, Falsification, WorldEffect, WorldResult};
@@ -104,6 +104,7 @@ impl Trial {
         Ok(Falsification {
             fullpipe: VERSION.to_owned(),
             scenario: self.scenario.name.clone(),
+            scenario_sha256: sha256(self.scenario.text.as_bytes()),
             ground: ground.name().to_owned(),
             quick: self.scenario.quick,
             first_failure: depth == Depth::FirstFailure,

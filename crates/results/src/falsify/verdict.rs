@@ -16,6 +16,9 @@ pub struct Falsification {
     pub fullpipe: String,
     /// Name of the scenario.
     pub scenario: String,
+    /// SHA-256 of its file.
+    #[serde(default)]
+    pub scenario_sha256: String,
     /// Ground it ran on.
     pub ground: String,
     /// Run with what the scenario's `[quick]` sets; absent if not.

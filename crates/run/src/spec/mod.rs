@@ -106,7 +106,7 @@ pub struct Drops {
 pub struct TimedChange {
     /// Time of the run; a flow that starts later begins with it.
     pub at: Time,
-    /// What changes.
+    /// Stack, cap and ceiling from then on.
     pub change: fullpipe_flow::Change,
 }
 

@@ -15,7 +15,7 @@ pub(super) struct Changes<'a> {
     /// Dotted key of the list.
     pub key: String,
     pub tables: &'a [Sub<ChangeTable>],
-    /// When it sends.
+    /// First and last time of new data.
     pub sends: (Time, Time),
     /// Its stack at the start.
     pub stack: &'a StackSpec,
