@@ -108,7 +108,7 @@ pub enum Command {
 }
 
 /// The names of [`Command`]; a test compares the two.
-pub const COMMANDS: [&str; 17] = [
+pub const COMMANDS: [&str; 18] = [
     "run",
     "compare",
     "report",
