@@ -111,10 +111,7 @@ def summary(result):
     result = json.loads(result)
     if result["error"]:
         raise Refused(result["error"])
-    outcome = result["outcome"]
-    totals = [end["totals"] for end in outcome["senders"] + outcome["receivers"]]
-    keep = ("sent", "delivered", "retransmits", "duplicates", "acks")
-    return [{name: total[name] for name in keep} for total in totals]
+    return result["flows"]
 
 
 def ping(args):

@@ -4,6 +4,7 @@ The sender has a window that grows by a segment per segment acknowledged, halves
 resends what SACK blocks leave out. The receiver acknowledges every segment.
 """
 
+import os
 import struct
 import time
 
@@ -21,6 +22,17 @@ def millis():
     return time.monotonic_ns() // 1_000_000 & 0xFFFFFFFF
 
 
+MASK = (1 << 64) - 1
+
+
+def term(seq, nonce):
+    """What a segment adds to the proof of an ACK."""
+    z = (8 * seq + nonce + 0x9E3779B97F4A7C15) & MASK
+    z = ((z ^ z >> 30) * 0xBF58476D1CE4E5B9) & MASK
+    z = ((z ^ z >> 27) * 0x94D049BB133111EB) & MASK
+    return (z ^ z >> 31) & 0xFFFFFFFF
+
+
 class Sender:
     """Flow `flow`: `payload(i)` is the payload of segment `i`, `count` how many there are."""
 
@@ -32,14 +44,17 @@ class Sender:
         self.sent, self.resent, self.sacked = {}, set(), set()
         self.open, self.syn_due, self.recover = False, 0.0, 0
         self.rto, self.srtt = 1.0, None
-        self.retransmits = self.acks = 0
+        self.retransmits = self.acks = self.unproven = 0
+        # For each segment in flight its random bits, and their sum up to `una`.
+        self.nonces, self.sum = {}, 0
 
     @property
     def done(self):
         return self.una >= self.count
 
     def transmit(self, seq, again):
-        flags = 2 if again else 0
+        nonce = self.nonces.setdefault(seq, os.urandom(1)[0] & 7)
+        flags = (2 if again else 0) | nonce << 4
         if seq + 1 == self.count:
             flags |= 8
         body = struct.pack(">QI", seq, micros()) + self.payload(seq)
@@ -73,10 +88,19 @@ class Sender:
 
     def take(self, flags, body):
         """An ACK has come."""
-        if len(body) < 32:
+        if len(body) < ACK_FIXED:
             return
-        cum, window, echo, hold, _, _, _ = struct.unpack(">QIIIIII", body[:32])
-        if cum > self.next:
+        cum, window, echo, hold, _, _, _, proof = struct.unpack(">QIIIIIII", body[:ACK_FIXED])
+        blocks = [struct.unpack_from(">QQ", body, ACK_FIXED + 16 * i) for i in range(flags >> 4 & 7)]
+        if flags & 2:
+            blocks = blocks[1:]
+        if cum > self.next or any(last > self.next for _, last in blocks) or cum < self.una:
+            return
+        told = [seq for first, last in blocks for seq in range(first, last)]
+        told += range(self.una, cum)
+        sum_ = self.sum + sum(term(seq, self.nonces[seq]) for seq in told)
+        if sum_ & 0xFFFFFFFF != proof:
+            self.unproven += 1
             return
         self.acks += 1
         self.open = True
@@ -86,6 +110,7 @@ class Sender:
             self.srtt = rtt if self.srtt is None else 0.875 * self.srtt + 0.125 * rtt
             self.rto = max(0.2, 3 * self.srtt)
             for seq in range(self.una, cum):
+                self.sum += term(seq, self.nonces.pop(seq))
                 self.sent.pop(seq, None)
                 self.sacked.discard(seq)
                 self.resent.discard(seq)
@@ -94,12 +119,8 @@ class Sender:
                 slow = self.window < self.threshold
                 self.window += grown if slow else grown / self.window
             self.una = cum
-        blocks, duplicate = flags >> 4 & 7, flags >> 1 & 1
         highest = 0
-        for i in range(blocks):
-            first, last = struct.unpack_from(">QQ", body, ACK_FIXED + 16 * i)
-            if i == 0 and duplicate:
-                continue
+        for first, last in blocks:
             highest = max(highest, last)
             self.sacked.update(s for s in range(max(first, self.una), last))
         # Three segments above arrived: it is lost.
@@ -113,7 +134,7 @@ class Sender:
             self.transmit(seq, True)
 
 
-ACK_FIXED = 32
+ACK_FIXED = 36
 
 
 class Receiver:
@@ -121,7 +142,8 @@ class Receiver:
 
     def __init__(self, session, flow, deliver, window=1024):
         self.session, self.flow, self.deliver, self.window = session, flow, deliver, window
-        self.cum, self.above = 0, set()
+        # What came above `cum`, and its terms; the sum of all below.
+        self.cum, self.above, self.sum = 0, {}, 0
         self.segments = self.duplicates = 0
 
     def take(self, flags, body):
@@ -140,9 +162,9 @@ class Receiver:
             return
         self.segments += 1
         self.deliver(seq, body[12:])
-        self.above.add(seq)
+        self.above[seq] = term(seq, flags >> 4 & 7)
         while self.cum in self.above:
-            self.above.remove(self.cum)
+            self.sum += self.above.pop(self.cum)
             self.cum += 1
         self.acknowledge(0, stamp, self.blocks(seq)[:4])
 
@@ -158,6 +180,10 @@ class Receiver:
         return blocks
 
     def acknowledge(self, flags, stamp, blocks):
-        body = struct.pack(">QIIIIII", self.cum, self.window, stamp, 0, millis(), 0, 0)
+        told = blocks[1:] if flags & 2 else blocks
+        proof = self.sum + sum(self.above[s] for block in told for s in range(*block))
+        body = struct.pack(
+            ">QIIIIIII", self.cum, self.window, stamp, 0, millis(), 0, 0, proof & 0xFFFFFFFF
+        )
         body += b"".join(struct.pack(">QQ", *block) for block in blocks)
         self.session.send_data(wire.ACK, flags | len(blocks) << 4, self.flow, body)

@@ -15,7 +15,7 @@ local VERSION = 2
 local PORT = 6220
 local HEADER = 12
 local NUMBERED = 24
-local ACK = 44
+local ACK = 48
 local BLOCK = 16
 local MOST_BLOCKS = 4
 local NO_LIMIT = 0xffffffff
@@ -52,6 +52,8 @@ local f = {
     hold = ProtoField.uint32("fullpipe.hold", "Hold (us)", base.DEC),
     receiver_stamp = ProtoField.uint32("fullpipe.receiver_stamp", "Receiver's time stamp (ms)", base.DEC),
     ce = ProtoField.uint32("fullpipe.ce", "Segments that arrived marked CE", base.DEC),
+    segment_nonce = ProtoField.uint8("fullpipe.segment.nonce", "Random bits of the segment", base.DEC, nil, 0x70),
+    proof = ProtoField.uint32("fullpipe.proof", "Proof of reception", base.DEC),
     ect = ProtoField.uint32("fullpipe.ect", "Segments that arrived ECN-capable", base.DEC),
     sack = ProtoField.bytes("fullpipe.sack", "SACK block"),
     sack_start = ProtoField.uint64("fullpipe.sack.start", "First segment", base.DEC),
@@ -100,13 +102,13 @@ end
 
 local function check_data(tvb)
     local flags = tvb:range(1, 1):uint()
-    if flags >= 16 then return e.malformed, "an unknown flag" end
+    if flags >= 128 then return e.malformed, "an unknown flag" end
     local why, text = check_number(tvb)
     if why then return why, text end
     local syn, empty = flags % 2 == 1, tvb:reported_len() == NUMBERED
     if syn and not empty then return e.malformed, "a SYN with payload" end
     if empty and not syn then return e.malformed, "data without payload" end
-    if syn and flags >= 4 then return e.malformed, "a SYN with CWR or PUSH" end
+    if syn and flags >= 4 then return e.malformed, "a SYN with CWR, PUSH or random bits" end
     -- Above bit 48 of a short flow's numbers stands which flow of its number it is.
     local number = tvb(2, 2):uint() >= 0x8000 and tvb:range(14, 6) or tvb:range(12, 8)
     if syn and number:uint64() > UInt64.new(1, 0) then
@@ -127,7 +129,7 @@ end
 local function show_data(tvb, tree, pinfo)
     local flags = tvb:range(1, 1)
     local sub = tree:add(f.flags, flags)
-    for _, field in ipairs({ f.syn, f.retransmission, f.cwr, f.push }) do sub:add(field, flags) end
+    for _, field in ipairs({ f.syn, f.retransmission, f.cwr, f.push, f.segment_nonce }) do sub:add(field, flags) end
     show_numbered(tvb, tree, f.seq)
     tree:add(f.len, tvb:reported_len() - NUMBERED):set_generated()
     show_rest(tvb, tree, f.payload)
@@ -180,6 +182,7 @@ local function show_ack(tvb, tree, pinfo)
     tree:add(f.receiver_stamp, tvb:range(32, 4))
     tree:add(f.ce, tvb:range(36, 4))
     tree:add(f.ect, tvb:range(40, 4))
+    tree:add(f.proof, tvb:range(44, 4))
     local segments = tvb:range(20, 4):uint()
     if segments == NO_LIMIT then window:append_text(" (no limit)") end
     if segments == 0 then tree:add_proto_expert_info(e.closed) end
@@ -291,7 +294,6 @@ local function check_sealed(tvb)
     local kind, flags = tvb:range(0, 1):uint() % 16, tvb:range(1, 1):uint() - 128
     local len, blocks = tvb:reported_len() - SEAL, math.floor(flags / 16)
     if kind == 8 then
-        if flags >= 16 then return e.malformed, "an unknown flag" end
         if flags % 2 == 1 and (flags >= 4 or len ~= NUMBERED) then return e.malformed, "not a SYN" end
         if flags % 2 == 0 and len <= NUMBERED then return e.malformed, "data without payload" end
     elseif kind == 9 then
@@ -309,7 +311,7 @@ end
 local function show_sealed(tvb, tree, pinfo)
     local kind, flags = tvb:range(0, 1):uint() % 16, tvb:range(1, 1)
     local sub = tree:add(f.flags, flags)
-    local known = { [8] = { f.syn, f.retransmission, f.cwr, f.push }, [9] = { f.syn, f.dsack, f.ece, f.blocks } }
+    local known = { [8] = { f.syn, f.retransmission, f.cwr, f.push, f.segment_nonce }, [9] = { f.syn, f.dsack, f.ece, f.blocks } }
     for _, field in ipairs(known[kind] or {}) do sub:add(field, flags) end
     sub:add(f.sealed, flags)
     if not captured(tvb, HEADER, 8) then return end

@@ -80,6 +80,7 @@ impl Script<'_> {
             hold: Span::ZERO,
             ce: 0,
             ect: 0,
+            proof: 0,
         };
         let mut out = vec![0; AckDatagram::MOST];
         let n = Parsed::Ack(ack).encode(&mut out);
@@ -109,6 +110,7 @@ impl Script<'_> {
             session: SESSION,
             flow: 2,
             segment,
+            nonce: flags >> 4 & 7,
         }
         .encode(&mut out);
         out

@@ -172,6 +172,8 @@ fn watch(socket: &Socket, clock: Clock, stop: &Stop) -> Result<Arrivals> {
                 hold: Span::ZERO,
                 ce: 0,
                 ect: 0,
+                // Of nothing.
+                proof: 0,
             };
             outbox.push(to, None, ack.bytes(), |out| {
                 ack.encode(out);

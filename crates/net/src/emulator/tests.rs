@@ -84,6 +84,7 @@ fn data(flow: u16, segment: Segment) -> Vec<u8> {
         session: SESSION,
         flow,
         segment,
+        nonce: 0,
     };
     datagram.encode(&mut out);
     out
@@ -108,6 +109,7 @@ fn ack(flow: u16, cum: u64) -> Vec<u8> {
         hold: Span::ZERO,
         ce: 0,
         ect: 0,
+        proof: 0,
     };
     let n = datagram.encode(&mut out);
     out.truncate(n);
@@ -474,6 +476,7 @@ fn measure(mbps: u64, wait: WaitStrategy, real_time: bool) {
                 session: SESSION,
                 flow: 0,
                 segment: segment(sent),
+                nonce: 0,
             }
             .encode(&mut bytes);
             if !out.push(near_addr, None, 1472, |b| b.copy_from_slice(&bytes)) {

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 
-use fullpipe_flow::Segment;
 use fullpipe_run::CaptureEvent;
 use fullpipe_units::Time;
 
@@ -40,8 +39,8 @@ impl State<'_, '_> {
         }
         match header.kind {
             Kind::Data => {
-                let segment = DataDatagram::decode(&header, bytes).ok()?.segment;
-                self.take_data(now, header.flow, segment, mark, bytes)
+                let datagram = DataDatagram::decode(&header, bytes).ok()?;
+                self.take_data(now, datagram, mark, bytes)
             }
             Kind::Ack => {
                 let datagram = AckDatagram::decode(&header, bytes).ok()?;
@@ -60,11 +59,11 @@ impl State<'_, '_> {
     fn take_data(
         &mut self,
         now: Time,
-        number: u16,
-        mut segment: Segment,
+        datagram: DataDatagram,
         mark: Option<Mark>,
         bytes: &[u8],
     ) -> Option<()> {
+        let (number, mut segment) = (datagram.flow, datagram.segment);
         let slot = if number < SHORT {
             *self.wires.receiver_of.get(usize::from(number))?
         } else {
@@ -93,7 +92,8 @@ impl State<'_, '_> {
             }
         };
         let flow = receiver.flow();
-        match inlet::take(receiver, now, &mut segment, mark, &mut self.host.classes) {
+        let arrived = (&mut segment, datagram.nonce);
+        match inlet::take(receiver, now, arrived, mark, &mut self.host.classes) {
             Taken::Beyond => {
                 self.counts.beyond_window += 1;
                 if bounded {
@@ -119,7 +119,8 @@ impl State<'_, '_> {
                     }
                 }
                 if let Some(ack) = ack {
-                    self.wires.acks.push((slot, ack));
+                    let proof = receiver.inlet.proof(&ack);
+                    self.wires.acks.push((slot, ack, proof));
                 }
                 self.capture
                     .see(now, flow, || CaptureEvent::SegmentReceived(segment));

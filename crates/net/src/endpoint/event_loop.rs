@@ -106,11 +106,13 @@ impl<'p, 'h, P: Port> Endpoint<'p, 'h, P> {
     /// Pushes the ACKs and echoes of the batch.
     fn answer(&mut self, now: Time) -> io::Result<()> {
         let mut acks = std::mem::take(&mut self.state.wires.acks);
-        for (slot, ack) in acks.drain(..) {
+        for (slot, ack, proof) in acks.drain(..) {
             self.make_room(now)?;
             let state = &mut self.state;
             let receiver = &state.host.receivers[slot as usize];
-            let datagram = receiver.inlet.datagram(now, state.plan.session, &ack);
+            let datagram = receiver
+                .inlet
+                .datagram(now, state.plan.session, (&ack, proof));
             let flow = receiver.flow();
             let len = datagram.bytes();
             self.port.push(state.plan.peer, None, len, |out| {

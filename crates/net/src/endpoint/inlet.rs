@@ -10,6 +10,7 @@ use super::port::Mark;
 use super::room::Room;
 use crate::live::LiveFlow;
 use crate::payload::Sink;
+use crate::wire::reception::Heard;
 use crate::wire::{AckDatagram, DataDatagram, SessionId};
 
 /// Segments ahead of the one expected that are taken in at most, if the receiver's window has no
@@ -34,6 +35,8 @@ pub struct Inlet {
     last_arrival: Time,
     ce: u32,
     ect: u32,
+    /// Sums over the random bits of what has come.
+    heard: Heard,
 }
 
 /// A receiver of this endpoint.
@@ -61,7 +64,14 @@ impl Inlet {
             last_arrival: Time::ZERO,
             ce: 0,
             ect: 0,
+            heard: Heard::default(),
         }
+    }
+
+    /// What proves an ACK of all that has come until now.
+    #[inline]
+    pub fn proof(&self, ack: &Ack) -> u32 {
+        self.heard.proof(ack)
     }
 
     /// A datagram of `len` bytes is as long as this segment of the flow. Where data ends somewhere
@@ -84,9 +94,14 @@ impl Inlet {
         self.room.wanted()
     }
 
-    /// An ACK as it leaves now.
+    /// An ACK, and what proves it, as it leaves now.
     #[inline]
-    pub fn datagram(&self, now: Time, session: SessionId, ack: &Ack) -> AckDatagram {
+    pub fn datagram(
+        &self,
+        now: Time,
+        session: SessionId,
+        (ack, proof): (&Ack, u32),
+    ) -> AckDatagram {
         AckDatagram {
             session,
             flow: self.number,
@@ -97,6 +112,7 @@ impl Inlet {
             hold: now.saturating_since(self.last_arrival),
             ce: self.ce,
             ect: self.ect,
+            proof,
         }
     }
 }
@@ -106,7 +122,7 @@ impl Inlet {
 pub fn take(
     receiving: &mut Receiving,
     now: Time,
-    segment: &mut Segment,
+    (segment, nonce): (&mut Segment, u8),
     mark: Option<Mark>,
     classes: &mut [ClassRecord],
 ) -> Taken {
@@ -127,6 +143,9 @@ pub fn take(
     let before = receiving.receiver().counts().delivered;
     let ack = receiving.receive(now, segment, classes);
     let delivered = receiving.receiver().counts().delivered;
+    if delivered > before {
+        receiving.inlet.heard.take(segment.seq, nonce);
+    }
     match segment.syn {
         true if segment.ends_handshake() => {}
         true => receiving.inlet.room.open(now),
@@ -231,9 +250,9 @@ mod tests {
                 cwr: false,
                 push: false,
             };
-            match take(&mut receiving, now, &mut segment, None, &mut classes) {
+            match take(&mut receiving, now, (&mut segment, 0), None, &mut classes) {
                 Taken::In(_, ack) => {
-                    ack.map(|ack| receiving.inlet.datagram(now, SessionId(1), &ack).hold)
+                    ack.map(|ack| receiving.inlet.datagram(now, SessionId(1), (&ack, 0)).hold)
                 }
                 other => panic!("{other:?}"),
             }
@@ -248,7 +267,7 @@ mod tests {
         let due = next_timeout(&receiving);
         assert_eq!(due, Time::ZERO + Span::from_millis(1060));
         let ack = handle_timeout(&mut receiving, due).unwrap();
-        let held = receiving.inlet.datagram(due, SessionId(1), &ack).hold;
+        let held = receiving.inlet.datagram(due, SessionId(1), (&ack, 0)).hold;
         assert_eq!(held, Span::from_millis(40));
     }
 }

@@ -8,6 +8,7 @@ use fullpipe_units::Time;
 
 use super::numbers::Incarnation;
 use crate::live::LiveFlow;
+use crate::wire::reception::Proofs;
 use crate::wire::{AckDatagram, DataDatagram, SessionId};
 
 /// What the wire knows of a sender.
@@ -23,6 +24,8 @@ pub struct Outlet {
     pub packet: [u16; 2],
     /// The way through the host's own interface, if it has one.
     pub interface: Option<Route>,
+    /// What ACKs have to prove.
+    proofs: Proofs,
 }
 
 /// A sender of this endpoint.
@@ -42,12 +45,13 @@ impl Outlet {
             size: f.sender.mss as usize + DataDatagram::LEN,
             packet: [f.sender.packet() as u16, f.sender.header as u16],
             interface,
+            proofs: Proofs::default(),
         }
     }
 
     /// A segment as it is on the wire, and the bytes of its datagram with a full payload.
     #[inline]
-    pub fn datagram(&self, session: SessionId, segment: Segment) -> (DataDatagram, usize) {
+    pub fn datagram(&mut self, session: SessionId, segment: Segment) -> (DataDatagram, usize) {
         let len = if segment.syn {
             DataDatagram::LEN
         } else {
@@ -61,13 +65,17 @@ impl Outlet {
             session,
             flow: self.number,
             segment: Segment { seq, ..segment },
+            nonce: match segment.syn {
+                true => 0,
+                false => self.proofs.bits(segment.seq),
+            },
         };
         (datagram, len)
     }
 }
 
-/// An ACK has arrived; `None` if it is of an earlier flow or speaks of data that was never sent,
-/// else as the sender sees it.
+/// An ACK has arrived; `None` if it is of an earlier flow, speaks of data that was never sent or
+/// does not prove that it was received, else as the sender sees it.
 #[inline]
 pub fn handle_ack(
     sending: &mut Sending,
@@ -83,6 +91,9 @@ pub fn handle_ack(
     ack.echo = AckDatagram::unwrap_echo(now, ack.echo);
     let nxt = sending.sender().nxt();
     if ack.cum > nxt || ack.sacks.iter().any(|block| block.end > nxt) {
+        return None;
+    }
+    if !sending.outlet.proofs.admits(&ack, datagram.proof) {
         return None;
     }
     // One that only opens the window was not held back: it had nothing to say before.

@@ -72,8 +72,8 @@ pub struct Wires<'p, 'h> {
     pub queued: Vec<bool>,
     /// Cross traffic with a datagram that is due.
     pub due: VecDeque<u32>,
-    /// ACKs of the batch.
-    pub acks: Vec<(u32, Ack)>,
+    /// ACKs of the batch, and what proves them.
+    pub acks: Vec<(u32, Ack, u32)>,
     /// Short flows that found no free number.
     pub unnumbered: u64,
 }

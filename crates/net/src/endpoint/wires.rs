@@ -142,7 +142,8 @@ impl Network for Wires<'_, '_> {
             }
         };
         if let Some(ack) = inlet::handle_timeout(receiver, now) {
-            self.acks.push((slot, ack));
+            let proof = receiver.inlet.proof(&ack);
+            self.acks.push((slot, ack, proof));
         }
         if bounded {
             inlet::watch_room(receiver, now);

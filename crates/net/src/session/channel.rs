@@ -3,8 +3,8 @@
 //! ```text
 //! header 12 (CONTROL, flag 128), in clear | number 8 | body, sealed | tag 16
 //! ```
-//! Sealed as [data](super::seal) are, with numbers from [`CONTROL_NUMBERS`] on. Every datagram has a
-//! number of its own, also when it says again what an earlier one said; a number counts once, and
+//! Sealed as [data](super::seal) are, with numbers from [`CONTROL_NUMBERS`] on. Every datagram has
+//! a number of its own, also when it says again what an earlier one said; a number counts once, and
 //! only within [`WINDOW`] of the highest.
 
 use chacha20poly1305::{AeadInOut, ChaCha20Poly1305, KeyInit, Tag};

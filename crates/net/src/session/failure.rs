@@ -29,9 +29,9 @@ pub enum SessionError {
     Changed {
         /// Host and port as the user names them.
         name: String,
-        /// Who answers.
+        /// Identity in the COOKIE that came.
         found: ServerId,
-        /// Who answered before.
+        /// Identity in the file of known servers.
         met: ServerId,
         /// File and line of what is known.
         known: String,

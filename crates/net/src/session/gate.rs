@@ -3,8 +3,8 @@
 //!
 //! Nothing is remembered of whom a HELLO came from. What is remembered of an OPEN is the cookie,
 //! until it is too old to be used again: of a right one, because it opens one session; of a wrong
-//! one, because to read it costs a multiplication on the curve (some 50 us), and the next shall cost
-//! its sender another HELLO.
+//! one, because to read it costs a multiplication on the curve (some 50 us), and the next shall
+//! cost its sender another HELLO.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -116,7 +116,7 @@ impl Gate {
         }
     }
 
-    /// As another server.
+    /// Takes another identity, before the first client comes.
     pub(super) fn be(&mut self, identity: Identity) {
         self.identity = identity;
     }

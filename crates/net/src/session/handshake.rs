@@ -62,9 +62,9 @@ pub enum HandshakeError {
     /// It is another server than the one that is meant.
     #[error("another server answers: its identity is {}, not {}", found.short(), meant.short())]
     OtherServer {
-        /// Who answers.
+        /// Identity in the COOKIE.
         found: ServerId,
-        /// Who should.
+        /// Identity that the client was given.
         meant: ServerId,
     },
     /// It speaks another version of the protocol.

@@ -2,9 +2,9 @@
 //!
 //! A key is one line of text, at least [`SHORTEST`] characters, in a file that only its owner may
 //! read, or in the environment. A second line, `server` and 64 hexadecimal digits, names the server
-//! that it is for. Only a hash of the key is used. Who receives an OPEN meant for another can try
-//! keys at home, so a key is random: `fullpipe serve --new-key FILE` and `openssl rand -hex 32` make
-//! good ones, people do not.
+//! that it is for. Only a hash of the key is used. A server that a client takes for the right one
+//! can try keys at home with what the client sends, so a key is random: `fullpipe serve --new-key
+//! FILE` and `openssl rand -hex 32` make good ones, people do not.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

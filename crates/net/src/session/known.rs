@@ -21,7 +21,7 @@ pub struct KnownServers {
 /// A line of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// Who the server is.
+    /// Public key of the server.
     pub identity: ServerId,
     /// Number of the line, from 1.
     pub line: usize,
@@ -49,7 +49,7 @@ pub enum KnownError {
 }
 
 impl KnownServers {
-    /// In this file.
+    /// A file that may be missing: it is made with the first server.
     pub fn new(path: PathBuf) -> Self {
         Self { path }
     }

@@ -124,7 +124,7 @@ pub struct Opening {
 pub enum Answer {
     /// The session is open.
     Accepted(Secrets),
-    /// It is not.
+    /// No session; why.
     Refused(Reason),
 }
 
@@ -430,7 +430,7 @@ mod tests {
         Opening::new(&key(letter), &to.public(), nonce, cookie, &ask(), None).unwrap()
     }
 
-    /// What the server answers.
+    /// The ACCEPT of the server with this identity, and its secrets.
     fn accept(opening: &Opening, letter: &str, by: &Identity) -> ([u8; ACCEPT_BYTES], Secrets) {
         let open = Open::read(opening.bytes()).unwrap();
         let (noise, asked) = open.understand(&key(letter), by).unwrap();

@@ -54,6 +54,7 @@ mod seen;
 pub mod server;
 pub mod server_session;
 mod session_thread;
+mod simple;
 #[cfg(test)]
 mod tests;
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::check;
 use super::gate::LONGEST_REQUEST;
 use super::seal;
+use super::simple;
 use crate::content::Content;
 use crate::headers;
 use crate::io::Mode;
@@ -34,6 +35,9 @@ pub struct Options {
     pub ipv6: bool,
     /// Payload: pattern, file, or headers only.
     pub content: Content,
+    /// The request was a JSON object, and the result is to be one.
+    #[serde(skip)]
+    pub json: bool,
 }
 
 /// Why a request is none.
@@ -114,6 +118,10 @@ impl Request {
     /// # Errors
     /// [`RequestError`].
     pub fn decode(bytes: &[u8]) -> Result<Self, RequestError> {
+        if simple::is_simple(bytes) {
+            let request = simple::read(bytes).map_err(RequestError::Unsound)?;
+            return request.checked();
+        }
         let body = match bytes {
             [MARK, FORM, body @ ..] => body,
             [MARK, theirs @ ..0x80, ..] => return Err(RequestError::OtherForm { theirs: *theirs }),
@@ -124,10 +132,14 @@ impl Request {
         if !rest.is_empty() {
             return Err(RequestError::Unreadable);
         }
-        check::options(&request.options)
-            .and_then(|()| check::run(&request.spec))
+        request.checked()
+    }
+
+    fn checked(self) -> Result<Self, RequestError> {
+        check::options(&self.options)
+            .and_then(|()| check::run(&self.spec))
             .map_err(RequestError::Unsound)?;
-        Ok(request)
+        Ok(self)
     }
 }
 

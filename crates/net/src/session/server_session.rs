@@ -21,6 +21,7 @@ use super::control_port::{ControlChannel, Traffic};
 use super::limits::Limits;
 use super::limits::memory::{Memory, Share};
 use super::message::{Ask, Open};
+use super::report::Report;
 use super::seal::End;
 use crate::content::{self, Allowed, Answer, Carried, Question};
 use crate::headers;
@@ -40,6 +41,8 @@ pub const AGREEING: Span = Span::from_secs(3600);
 pub const FAREWELL: Span = Span::from_secs(2);
 /// Time from a refusal until the session is dropped.
 pub const PONDERING: Span = Span::from_secs(3);
+/// What a client is told whose copy a later session has begun again.
+const SUPERSEDED: &str = "the same copy was begun again";
 /// Answers queued for sending.
 const MOST_ANSWERS: usize = 128;
 
@@ -65,6 +68,8 @@ pub struct ServerSession {
     content: Option<content::Job>,
     /// Memory reserved for this session, once granted.
     share: Option<Share>,
+    /// When it was first seen that a later session has begun the same copy.
+    superseded: Option<Time>,
 }
 
 #[derive(Debug)]
@@ -136,6 +141,7 @@ impl ServerSession {
             },
             allowed,
             content: None,
+            superseded: None,
         }
     }
 
@@ -184,7 +190,10 @@ impl ServerSession {
         let lasting = now.saturating_since(self.since);
         match &self.stage {
             Stage::Request(_) => silent > SILENCE || lasting > PATIENCE,
-            _ if self.is_superseded() => true,
+            // Its client is told when it says something next.
+            _ if self.is_superseded() => self
+                .superseded
+                .is_some_and(|since| now.saturating_since(since) > PONDERING),
             // A client may be busy with its files before it starts, and so may we; it says that it
             // is there.
             Stage::Granted(job) if job.options.content.is_file() => {
@@ -287,6 +296,7 @@ impl ServerSession {
 
     fn answer_about_content(&mut self, number: u32, question: &Question) {
         let answer = match &mut self.content {
+            Some(content) if content.is_superseded() => Answer::Failed(SUPERSEDED.to_owned()),
             Some(content) => content.ask(question),
             None => Answer::Nonsense,
         };
@@ -308,6 +318,12 @@ impl ServerSession {
     }
 
     fn start(&mut self, now: Time) {
+        if self.is_superseded() && matches!(self.stage, Stage::Granted(_)) {
+            let report = postcard::to_stdvec(&Report::failed(SUPERSEDED.to_owned()));
+            let ended = Ended::new(EndReason::Superseded, report.unwrap_or_default());
+            self.stage = Stage::Ended(ended);
+            self.since = now;
+        }
         if let Stage::Granted(job) = &self.stage {
             self.stage = Stage::Running(Run::new(now, Arc::clone(job)));
         }
@@ -375,7 +391,10 @@ impl ControlChannel for ServerSession {
         }
     }
 
-    fn poll_transmit(&mut self, _: Time) -> Option<Vec<u8>> {
+    fn poll_transmit(&mut self, now: Time) -> Option<Vec<u8>> {
+        if self.superseded.is_none() && self.is_superseded() {
+            self.superseded = Some(now);
+        }
         if let Some(datagram) = self.out.pop_front() {
             return Some(datagram);
         }

@@ -18,6 +18,7 @@ use super::report::Report;
 use super::seal::{End, Seal};
 use super::server::Log;
 use super::server_session::{Job, ServerSession, SessionState};
+use super::simple;
 use super::{Sealed, Secrets};
 use crate::content::Allowed;
 use crate::endpoint::{self, Hooks, Plan, Side, UdpPort};
@@ -216,7 +217,10 @@ impl Session {
         state: &mut ServerSession,
     ) -> io::Result<()> {
         let failed = report.error.is_some();
-        let bytes = encode(report)?;
+        let bytes = match state.job().is_some_and(|job| job.options.json) {
+            true => simple::write(&report),
+            false => encode(report)?,
+        };
         let traffic = state.traffic();
         let why = state.end(self.clock.now(), bytes, failed);
         let both = (traffic.received, traffic.sent);

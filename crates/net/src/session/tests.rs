@@ -134,7 +134,7 @@ fn opened(server: &mut Gate, key: &Key, t: u64, nonce: u8) -> Opening {
     opening(key, nonce, cookie, &ask())
 }
 
-/// In clear.
+/// A refusal that anybody can read, 33 bytes.
 fn refusal(heard: GateOutput) -> Reason {
     match heard {
         GateOutput::Answer(answer) => message::read_refuse(&answer).unwrap().1,

@@ -10,6 +10,7 @@
 //! | receiver's time stamp, 4 bytes: milliseconds, modulo 2^32     |
 //! | data segments that arrived marked CE, 4 bytes, modulo 2^32    |
 //! | data segments that arrived ECN-capable, 4 bytes, modulo 2^32  |
+//! | proof of reception, 4 bytes                                   |
 //! | SACK blocks, 16 bytes each: first, and one after the last     |
 //! ```
 //! Flags: 1 SYN, 2 DSACK (the first block is a duplicate), 4 ECE; bits 4 to 6 the number of blocks,
@@ -37,11 +38,13 @@ pub struct AckDatagram {
     pub ce: u32,
     /// Segments of the flow that arrived ECN-capable, marked ones included, modulo 2^32.
     pub ect: u32,
+    /// What only who has received these segments knows ([`super::reception`]).
+    pub proof: u32,
 }
 
 impl AckDatagram {
     /// Bytes without SACK blocks.
-    pub const PLAIN: usize = HEADER + 32;
+    pub const PLAIN: usize = HEADER + 36;
     /// Most bytes.
     pub const MOST: usize = Self::PLAIN + Self::MOST_BLOCKS * 16;
     /// Most SACK blocks.
@@ -77,8 +80,9 @@ impl AckDatagram {
             a.stamp_ms,
             self.ce,
             self.ect,
+            self.proof,
         ];
-        for (word, place) in words.iter().zip(out[20..44].chunks_exact_mut(4)) {
+        for (word, place) in words.iter().zip(out[20..48].chunks_exact_mut(4)) {
             place.copy_from_slice(&word.to_be_bytes());
         }
         let room = out[Self::PLAIN..].chunks_exact_mut(16);
@@ -145,6 +149,7 @@ impl AckDatagram {
             hold: Span::from_micros(u64::from(word(4))),
             ce: word(6),
             ect: word(7),
+            proof: word(8),
         })
     }
 

@@ -6,8 +6,8 @@
 //! | sender's time stamp, 4 bytes: microseconds, modulo 2^32       |
 //! | payload, at least one byte; none behind a SYN                 |
 //! ```
-//! Flags: 1 SYN, 2 retransmission, 4 CWR, 8 PUSH. ECN's code points are those of the IP header. A
-//! SYN has number 0 and neither CWR nor PUSH.
+//! Flags: 1 SYN, 2 retransmission, 4 CWR, 8 PUSH, 16 to 64 three random bits. ECN's code points are
+//! those of the IP header. A SYN has number 0 and neither CWR nor PUSH nor random bits.
 
 use fullpipe_flow::Segment;
 
@@ -24,6 +24,8 @@ pub struct DataDatagram {
     /// The segment. `ect` and `ce` are not on this wire; the time stamp is exact to a microsecond
     /// and known modulo 2^32 of them.
     pub segment: Segment,
+    /// Three random bits, by which ACKs prove themselves ([`super::reception`]).
+    pub nonce: u8,
 }
 
 impl DataDatagram {
@@ -37,7 +39,7 @@ impl DataDatagram {
         let flags = [s.syn, s.retransmission, s.cwr, s.push];
         Header {
             kind: Kind::Data,
-            flags: super::header::bits(flags),
+            flags: super::header::bits(flags) | self.nonce << 4,
             flow: self.flow,
             session: self.session,
         }
@@ -57,14 +59,15 @@ impl DataDatagram {
     #[inline]
     pub fn decode(header: &Header, datagram: &[u8]) -> Result<Self, WireError> {
         let Numbered { number, stamp } = Numbered::decode(datagram)?;
-        let [syn, retransmission, cwr, push] = super::header::flags(header.flags)?;
+        let [syn, retransmission, cwr, push] = super::header::flags(header.flags & 0x8f)?;
+        let nonce = header.flags >> 4;
         let empty = datagram.len() == Self::LEN;
         // Above bit 48 a short flow's numbers tell which flow of its number it is.
         let first = match header.flow {
             SHORT.. => number << 16 >> 16,
             _ => number,
         };
-        if syn != empty || (syn && (first > 1 || cwr || push)) {
+        if syn != empty || (syn && (first > 1 || cwr || push || nonce > 0)) {
             return Err(WireError::Malformed);
         }
         Ok(Self {
@@ -80,6 +83,7 @@ impl DataDatagram {
                 cwr,
                 push,
             },
+            nonce,
         })
     }
 }

@@ -16,6 +16,7 @@ mod cross;
 mod data;
 mod header;
 mod numbered;
+pub mod reception;
 
 pub use ack::AckDatagram;
 pub use cross::CrossDatagram;

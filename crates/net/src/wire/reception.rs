@@ -21,7 +21,7 @@ pub fn term(seq: u64, bits: u8) -> u32 {
 }
 
 /// The blocks of an ACK that report segments: all but the duplicate of a DSACK.
-fn reported(ack: &Ack) -> impl Iterator<Item = &Range> {
+fn reported(ack: &Ack) -> impl Iterator<Item = Range> {
     ack.sacks.iter().skip(usize::from(ack.dsack))
 }
 
@@ -31,15 +31,20 @@ pub struct Proofs {
     secret: RandomState,
     /// Sixteen segments, of which this is the first by number, and their bits.
     drawn: (u64, u64),
-    /// The sum over all segments below `first`, and behind it over one more each.
+    /// The sum over all segments below `base`, and behind it over one more each.
+    base_sum: u32,
+    base: u64,
     sums: VecDeque<u32>,
-    first: u64,
+    /// All below are acknowledged.
+    acked: u64,
     right: u64,
     wrong: u64,
 }
 
 /// Segments whose bits are drawn at once: four of 64 bits for each, of which three are used.
 const DRAWN: u64 = 16;
+/// Segments below what is acknowledged whose sums are kept, for ACKs that were overtaken.
+const OVERTAKEN: u64 = 1024;
 /// Wrong sums that are taken for damage on the way, beside one in so many right ones.
 const FEW: u64 = 64;
 const RARE: u64 = 16;
@@ -49,8 +54,10 @@ impl Default for Proofs {
         Self {
             secret: RandomState::new(),
             drawn: (u64::MAX, 0),
-            sums: VecDeque::from([0]),
-            first: 0,
+            base_sum: 0,
+            base: 0,
+            sums: VecDeque::new(),
+            acked: 0,
             right: 0,
             wrong: 0,
         }
@@ -73,14 +80,13 @@ impl Proofs {
     /// after too many wrong ones.
     #[inline]
     pub fn admits(&mut self, ack: &Ack, proof: u32) -> bool {
-        // It is older than one that was right: what it reports is known, and frees nothing.
-        if ack.cum < self.first {
-            return true;
+        // Long overtaken: it says nothing new, or what can no longer be proven.
+        if ack.cum < self.base {
+            return reported(ack).next().is_none();
         }
         let highest = reported(ack).fold(ack.cum, |n, block| n.max(block.end));
         self.extend(highest);
-        let blocks = reported(ack).filter(|block| block.start >= self.first);
-        let sum = blocks.fold(self.sum(ack.cum), |sum, block| {
+        let sum = reported(ack).fold(self.sum(ack.cum), |sum, block| {
             let of_block = self.sum(block.end).wrapping_sub(self.sum(block.start));
             sum.wrapping_add(of_block)
         });
@@ -89,22 +95,29 @@ impl Proofs {
             return false;
         }
         self.right += 1;
-        let passed = (ack.cum - self.first) as usize;
-        self.sums.drain(..passed);
-        self.first = ack.cum;
+        self.acked = self.acked.max(ack.cum);
+        while self.base + OVERTAKEN < self.acked
+            && let Some(sum) = self.sums.pop_front()
+        {
+            self.base_sum = sum;
+            self.base += 1;
+        }
         true
     }
 
     /// The sum over all segments below `end`, which is known.
     fn sum(&self, end: u64) -> u32 {
-        self.sums[(end - self.first) as usize]
+        match end.checked_sub(self.base + 1) {
+            None => self.base_sum,
+            Some(at) => self.sums[at as usize],
+        }
     }
 
     fn extend(&mut self, end: u64) {
-        let mut next = self.first + self.sums.len() as u64 - 1;
+        let mut next = self.base + self.sums.len() as u64;
         while next < end {
             let term = term(next, self.bits(next));
-            let last = self.sums[self.sums.len() - 1];
+            let last = self.sums.back().copied().unwrap_or(self.base_sum);
             self.sums.push_back(last.wrapping_add(term));
             next += 1;
         }
@@ -171,10 +184,10 @@ impl Heard {
     }
 
     #[cold]
-    fn of(&self, block: &Range) -> u32 {
+    fn of(&self, block: Range) -> u32 {
         let at = self.above.partition_point(|(r, _)| r.end < block.end);
         match self.above.get(at) {
-            Some((range, sum)) if range == block => *sum,
+            Some((range, sum)) if *range == block => *sum,
             // A receiver reports whole ranges; of others there is no proof.
             _ => 0,
         }
@@ -205,6 +218,12 @@ mod tests {
             ece: false,
             window_end: u64::MAX,
         }
+    }
+
+    /// The values of docs/wire.md, computed by a program that is not ours.
+    #[test]
+    fn terms_are_those_of_the_page() {
+        assert_eq!((term(0, 0), term(1, 5)), (0x7b1dcdaf, 0xf8ad8aff));
     }
 
     proptest! {

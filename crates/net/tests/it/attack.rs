@@ -17,6 +17,7 @@ use fullpipe_net::io::Stop;
 use fullpipe_net::session::cookie::{Cookie, CookieJar};
 use fullpipe_net::session::message::{self, Answer, Ask, Nonce, Opening};
 use fullpipe_net::session::{Gate, GateOutput, Identity, Key, Reason, ServerId};
+use fullpipe_net::wire::reception::Heard;
 use fullpipe_net::wire::{AckDatagram, DataDatagram, Header, Kind, SessionId, VERSION};
 use fullpipe_run::{FlowSpec, RunSpec};
 use fullpipe_units::{Span, Time};
@@ -242,6 +243,7 @@ const DELAY: Span = Span::from_millis(10);
 struct Network {
     now: Time,
     receiver: Receiver,
+    heard: Heard,
     /// ACKs on their way, with their arrival.
     acks: VecDeque<(Time, Vec<u8>)>,
     pushed: RefCell<Vec<Vec<u8>>>,
@@ -317,12 +319,18 @@ impl Port for Network {
         for datagram in &pushed {
             let header = Header::decode(datagram).unwrap();
             assert_eq!((header.kind, header.session), (Kind::Data, SESSION));
-            let segment = DataDatagram::decode(&header, datagram).unwrap().segment;
+            let read = DataDatagram::decode(&header, datagram).unwrap();
+            let segment = read.segment;
             // Every hundredth segment is lost once.
             if !segment.syn && segment.seq % 100 == 99 && !segment.retransmission {
                 continue;
             }
-            if let Some(ack) = self.receiver.handle_segment(self.now + DELAY, &segment) {
+            let before = self.receiver.counts().delivered;
+            let ack = self.receiver.handle_segment(self.now + DELAY, &segment);
+            if self.receiver.counts().delivered > before {
+                self.heard.take(segment.seq, read.nonce);
+            }
+            if let Some(ack) = ack {
                 let mut out = vec![0; AckDatagram::MOST];
                 let n = AckDatagram {
                     session: SESSION,
@@ -331,6 +339,7 @@ impl Port for Network {
                     hold: Span::ZERO,
                     ce: 0,
                     ect: 0,
+                    proof: self.heard.proof(&ack),
                 }
                 .encode(&mut out);
                 out.truncate(n);
@@ -419,6 +428,7 @@ fn transfer(segments: u64, forged: usize) -> HostOutcome {
     let network = Network {
         now: Time::ZERO,
         receiver: Receiver::new(receiver),
+        heard: Heard::default(),
         acks: VecDeque::new(),
         pushed: RefCell::default(),
         arrived: Vec::new(),

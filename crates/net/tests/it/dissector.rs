@@ -34,6 +34,8 @@ const FIELDS: &[(&str, &str)] = &[
     ("fullpipe.ce", "ce"),
     ("fullpipe.ect", "ect"),
     ("fullpipe.nonce", "nonce"),
+    ("fullpipe.proof", "proof"),
+    ("fullpipe.segment.nonce", "bits"),
     ("fullpipe.cookie", "cookie"),
     ("fullpipe.reason", "reason"),
     ("fullpipe.server", "server"),

@@ -30,10 +30,10 @@ use crate::session::{Running, flow, go, key, spec, until_complete};
 use crate::vectors::{bytes, list, text, vectors};
 
 /// A client that says what it likes.
-struct Raw {
-    udp: UdpSocket,
+pub(crate) struct Raw {
+    pub(crate) udp: UdpSocket,
     open: Opening,
-    secrets: Secrets,
+    pub(crate) secrets: Secrets,
     channel: Channel,
 }
 
@@ -67,7 +67,7 @@ fn until_answered(udp: &UdpSocket, to: SocketAddr, datagram: &[u8]) -> Vec<u8> {
     panic!("no answer");
 }
 
-fn ask_for(request: &[u8]) -> Ask {
+pub(crate) fn ask_for(request: &[u8]) -> Ask {
     Ask {
         kind: 1,
         options: 0,
@@ -76,13 +76,18 @@ fn ask_for(request: &[u8]) -> Ask {
     }
 }
 
-fn encoded(spec: RunSpec) -> Vec<u8> {
+pub(crate) fn encoded(spec: RunSpec) -> Vec<u8> {
     let options = Options::default();
     Request { spec, options }.encode().unwrap()
 }
 
 impl Raw {
-    fn open(to: SocketAddr, key: &Key, ask: Ask, dice: &mut Dice) -> Result<Self, Reason> {
+    pub(crate) fn open(
+        to: SocketAddr,
+        key: &Key,
+        ask: Ask,
+        dice: &mut Dice,
+    ) -> Result<Self, Reason> {
         let udp = socket();
         let nonce = Nonce(dice.array());
         let hello = until_answered(&udp, to, &message::hello(&nonce));
@@ -105,18 +110,18 @@ impl Raw {
         .inspect(|raw| raw.udp.connect(to).unwrap())
     }
 
-    fn send(&self, datagram: &[u8]) {
+    pub(crate) fn send(&self, datagram: &[u8]) {
         let _ = self.udp.send(datagram);
     }
 
-    fn say(&mut self, message: &impl Serialize) {
+    pub(crate) fn say(&mut self, message: &impl Serialize) {
         if let Some(datagram) = self.channel.seal(message) {
             self.send(&datagram);
         }
     }
 
     /// The next message; `None`: nothing for two seconds.
-    fn hear(&mut self) -> Option<ServerMessage> {
+    pub(crate) fn hear(&mut self) -> Option<ServerMessage> {
         let mut buffer = [0; 2048];
         loop {
             let n = self.udp.recv(&mut buffer).ok()?;
@@ -136,7 +141,7 @@ impl Raw {
     }
 
     /// Brings the request, the last part first, until there is a verdict.
-    fn verdict(&mut self, request: &[u8]) -> ServerMessage {
+    pub(crate) fn verdict(&mut self, request: &[u8]) -> ServerMessage {
         for _ in 0..5 {
             for at in (0..request.len().div_ceil(PART)).rev() {
                 self.part(request, at);

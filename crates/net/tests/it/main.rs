@@ -4,6 +4,8 @@ mod attack;
 mod dissector;
 mod hostile;
 mod payload;
+mod python;
+mod reception;
 mod seeds;
 mod session;
 mod spreading;

@@ -62,7 +62,7 @@ fn fields(datagram: &Parsed<'_>) -> (&'static str, Value) {
             let s = &d.segment;
             let fields = json!({
                 "session": session(d.session), "flow": d.flow, "seq": s.seq.to_string(), "syn": s.syn,
-                "retransmission": s.retransmission, "cwr": s.cwr, "push": s.push, "stamp_us": micros(s.stamp),
+                "retransmission": s.retransmission, "cwr": s.cwr, "push": s.push, "bits": d.nonce, "stamp_us": micros(s.stamp),
                 "payload": hex(payload),
             });
             ("data", fields)
@@ -78,7 +78,7 @@ fn fields(datagram: &Parsed<'_>) -> (&'static str, Value) {
             let fields = json!({
                 "session": session(d.session), "flow": d.flow, "cum": a.cum.to_string(), "syn": a.syn, "dsack": a.dsack,
                 "ece": a.ece, "window": window, "echo_us": micros(a.echo), "hold_us": d.hold.as_nanos() / 1000,
-                "stamp_ms": a.stamp_ms, "ce": d.ce, "ect": d.ect, "sack": blocks,
+                "stamp_ms": a.stamp_ms, "ce": d.ce, "ect": d.ect, "proof": d.proof, "sack": blocks,
             });
             ("ack", fields)
         }
@@ -242,6 +242,7 @@ fn encode(kind: &str, fields: &Value) -> Vec<u8> {
                 session,
                 flow,
                 segment,
+                nonce: small("bits") as u8,
             };
             Parsed::Data(data, &bytes(text(fields, "payload"))).encode(&mut out)
         }
@@ -272,6 +273,7 @@ fn encode(kind: &str, fields: &Value) -> Vec<u8> {
                 hold: Span::from_micros(small("hold_us")),
                 ce: word("ce"),
                 ect: word("ect"),
+                proof: word("proof"),
             })
             .encode(&mut out)
         }

@@ -45,6 +45,11 @@ fn data() -> impl Strategy<Value = DataDatagram> {
                 cwr: cwr && !syn,
                 push: push && !syn,
             },
+            nonce: if syn {
+                0
+            } else {
+                (stamp.as_nanos() / 1000 % 8) as u8
+            },
         },
     )
 }
@@ -88,6 +93,7 @@ fn ack() -> impl Strategy<Value = AckDatagram> {
                     hold: Span::from_micros(u64::from(hold)),
                     ce,
                     ect,
+                    proof: ce ^ hold,
                 }
             },
         )
@@ -196,10 +202,11 @@ fn plain_ack() -> Vec<u8> {
         hold: Span::ZERO,
         ce: 0,
         ect: 0,
+        proof: 0,
     }))
 }
 
-/// Bytes 12 to 19 of data, ACKs and the like; 44 and 52 in a block.
+/// Bytes 12 to 19 of data, ACKs and the like; 48 and 56 in a block.
 fn put(bytes: &mut [u8], at: usize, number: u64) {
     bytes[at..at + 8].copy_from_slice(&number.to_be_bytes());
 }
@@ -211,16 +218,16 @@ fn numbers_that_could_overflow_do_not_get_in() {
         put(&mut bytes, at, number);
         Parsed::decode(&bytes) == Err(WireError::Malformed)
     };
-    assert!(!refused(52, MOST_NUMBER));
-    assert!(refused(52, MOST_NUMBER + 1));
+    assert!(!refused(56, MOST_NUMBER));
+    assert!(refused(56, MOST_NUMBER + 1));
     assert!(refused(12, MOST_NUMBER));
     assert!(refused(12, u64::MAX));
-    assert!(refused(44, 9), "an empty block");
-    assert!(refused(44, 3), "a block at what is acknowledged");
-    assert!(!refused(44, 4));
+    assert!(refused(48, 9), "an empty block");
+    assert!(refused(48, 3), "a block at what is acknowledged");
+    assert!(!refused(48, 4));
     // The end of the window; every number may be used up.
     let mut bytes = plain_ack();
-    bytes.truncate(44);
+    bytes.truncate(48);
     bytes[1] = 0;
     put(&mut bytes, 12, MOST_NUMBER - 100);
     assert!(Parsed::decode(&bytes).is_ok());
@@ -289,7 +296,13 @@ fn flags_that_contradict_the_rest_do_not_get_in() {
     );
     assert_eq!(data(5, 0, 24), Err(WireError::Malformed), "SYN with CWR");
     assert_eq!(data(9, 0, 24), Err(WireError::Malformed), "SYN with PUSH");
-    assert_eq!(data(16, 7, 25), Err(WireError::Malformed), "unknown flag");
+    assert_eq!(data(0x70, 7, 25), Ok(()), "three random bits");
+    assert_eq!(
+        data(0x11, 0, 24),
+        Err(WireError::Malformed),
+        "SYN with a nonce"
+    );
+    assert_eq!(data(128, 7, 25), Err(WireError::Malformed), "unknown flag");
 }
 
 #[test]
@@ -322,6 +335,6 @@ fn a_segment_is_as_long_on_the_wire_as_in_the_simulator() {
         52,
         "a SYN, like the simulator's"
     );
-    assert_eq!(AckDatagram::PLAIN, 44);
-    assert_eq!(AckDatagram::MOST, 108);
+    assert_eq!(AckDatagram::PLAIN, 48);
+    assert_eq!(AckDatagram::MOST, 112);
 }

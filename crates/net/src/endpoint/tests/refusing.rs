@@ -16,6 +16,7 @@ use super::flow;
 use crate::endpoint::lateness::Punctuality;
 use crate::endpoint::{Flush, Hooks, Mark, Plan, Port, Side, run};
 use crate::io::Stop;
+use crate::wire::reception::Heard;
 use crate::wire::{AckDatagram, DataDatagram, Header, Kind, SessionId};
 
 const SESSION: SessionId = SessionId(0x1234);
@@ -30,6 +31,7 @@ struct Fake {
     takes: Box<dyn FnMut(usize) -> usize>,
     flushed: usize,
     receiver: Receiver,
+    heard: Heard,
     /// First transmissions in the order in which they left.
     left: Vec<u64>,
     /// ACKs on their way back.
@@ -72,6 +74,7 @@ impl Fake {
             receiver: Receiver::new(
                 ReceiverConfig::preset(fullpipe_flow::Preset::Y2026).with(|c| c.acks.every = 1),
             ),
+            heard: Heard::default(),
             left: Vec::new(),
             under_way: Vec::new(),
             arrived: Vec::new(),
@@ -90,12 +93,18 @@ impl Fake {
         if header.kind == Kind::Ack {
             return self.log.borrow_mut().acked_at.push(self.now.get());
         }
-        let segment = DataDatagram::decode(&header, bytes).unwrap().segment;
+        let datagram = DataDatagram::decode(&header, bytes).unwrap();
+        let segment = datagram.segment;
         if !segment.syn && !segment.retransmission {
             self.left.push(segment.seq);
         }
         let at = self.now.get() + DELAY;
-        if let Some(ack) = self.receiver.handle_segment(at, &segment) {
+        let before = self.receiver.counts().delivered;
+        let ack = self.receiver.handle_segment(at, &segment);
+        if self.receiver.counts().delivered > before {
+            self.heard.take(segment.seq, datagram.nonce);
+        }
+        if let Some(ack) = ack {
             self.send_ack(at + DELAY, ack);
         }
     }
@@ -108,6 +117,7 @@ impl Fake {
             hold: Span::ZERO,
             ce: 0,
             ect: 0,
+            proof: self.heard.proof(&ack),
         };
         let mut bytes = vec![0; datagram.bytes()];
         datagram.encode(&mut bytes);
@@ -362,6 +372,7 @@ fn what_is_none_of_the_runs_is_ignored_and_counted() {
             hold: Span::ZERO,
             ce: 0,
             ect: 0,
+            proof: 0,
         };
         let mut bytes = vec![0; datagram.bytes()];
         datagram.encode(&mut bytes);
@@ -382,6 +393,7 @@ fn what_is_none_of_the_runs_is_ignored_and_counted() {
             session: SESSION,
             flow,
             segment,
+            nonce: 0,
         };
         let mut bytes = vec![0; 100];
         datagram.encode(&mut bytes);
@@ -506,6 +518,7 @@ fn answers_leave_before_the_next_batch_is_heard() {
             session: SESSION,
             flow: 1,
             segment,
+            nonce: 0,
         };
         let mut bytes = vec![0; back.sender.mss as usize + DataDatagram::LEN];
         datagram.encode(&mut bytes);
