@@ -19,10 +19,11 @@ use fullpipe_net::session::control::{ClientMessage, EndReason, PART, ServerMessa
 use fullpipe_net::session::control_port::{ControlChannel, Shaper, Traffic};
 use fullpipe_net::session::cookie::{COOKIE, Cookie};
 use fullpipe_net::session::limits::Limits;
-use fullpipe_net::session::message::{Ask, ENCRYPT, Nonce, Open};
+use fullpipe_net::session::message::{Ask, ENCRYPT, Nonce, OPEN_BYTES, Open};
 use fullpipe_net::session::request::{Options, Request};
+use fullpipe_net::session::seal::End;
 use fullpipe_net::session::server_session::{ServerSession, SessionState};
-use fullpipe_net::session::{Key, Opened, Secrets};
+use fullpipe_net::session::{Directions, Secrets};
 use fullpipe_net::wire::SessionId;
 use fullpipe_run::{FlowSpec, FlowTotals, RunSpec};
 use fullpipe_units::{Bytes, Rate, Span, Time};
@@ -60,18 +61,30 @@ fn limits() -> Limits {
     }
 }
 
-fn open(request: &[u8], options: u8) -> (Open, Key) {
-    let key = Key::from_text(&"k".repeat(40), "fuzz").expect("long enough");
+/// The keys of a session that is open; they need not come from a handshake.
+fn secrets() -> Secrets {
+    Secrets {
+        session: SessionId(7),
+        keys: Directions {
+            up: [1; 32],
+            down: [2; 32],
+        },
+    }
+}
+
+fn open(request: &[u8], options: u8) -> (Open, Ask) {
     let ask = Ask {
         kind: 1,
         options,
         length: request.len() as u32,
         digest: *blake3::hash(request).as_bytes(),
     };
-    (
-        Open::new(&key, Nonce([1; 16]), Cookie([2; COOKIE]), ask),
-        key,
-    )
+    let open = Open {
+        nonce: Nonce([1; 16]),
+        cookie: Cookie([2; COOKIE]),
+        bytes: [3; OPEN_BYTES],
+    };
+    (open, ask)
 }
 
 /// A server, and a client that has the key.
@@ -94,28 +107,21 @@ fn server(script: &mut Script<'_>) {
         0 => request.encode().expect("short"),
         _ => script.body().to_vec(),
     };
-    let (open, key) = open(&request, if how & 2 == 0 { 0 } else { ENCRYPT });
-    let session = SessionId(7);
-    let (secrets, accept) = (
-        open.secrets(&key, session),
-        open.accept(&key, session).to_vec(),
-    );
-    let opened = Opened {
-        from: "192.0.2.1:1000".parse().expect("an address"),
-        open,
-    };
+    let (open, ask) = open(&request, if how & 2 == 0 { 0 } else { ENCRYPT });
+    let (secrets, accept) = (secrets(), vec![4; 84]);
+    let from = "192.0.2.1:1000".parse().expect("an address");
     let mut now = Time::ZERO;
     let shut = Arc::default();
     let mut serving = ServerSession::new(
         now,
-        &opened,
+        (from, &open, ask),
         accept.clone(),
         &secrets,
         Arc::new(limits()),
         Allowed::default(),
         Arc::clone(&shut),
     );
-    let mut client = Channel::new(session, secrets.control.up, secrets.control.down);
+    let mut client = Channel::new(&secrets, End::Client);
     let mut traffic = Traffic::default();
     while let Some(step) = script.step() {
         match step % 8 {
@@ -151,7 +157,7 @@ fn server(script: &mut Script<'_>) {
                 serving.end(now, result, step & 8 != 0);
             }
             6 => hear(&mut serving, now, Some(script.body().to_vec())),
-            _ => hear(&mut serving, now, Some(opened.open.bytes.to_vec())),
+            _ => hear(&mut serving, now, Some(open.bytes.to_vec())),
         }
         if serving.is_abandoned(now) {
             return;
@@ -177,12 +183,10 @@ fn hear(talk: &mut impl ControlChannel, now: Time, datagram: Option<Vec<u8>>) {
 fn client(script: &mut Script<'_>) {
     let how = script.byte();
     let request = vec![3; usize::from(how) * 100];
-    let (open, key) = open(&request, 0);
-    let session = SessionId(7);
-    let secrets: Secrets = open.secrets(&key, session);
+    let secrets = secrets();
     let mut now = Time::ZERO;
     let mut asking = ClientSession::new(now, &secrets, request, how & 1 != 0);
-    let mut server = Channel::new(session, secrets.control.down, secrets.control.up);
+    let mut server = Channel::new(&secrets, End::Server);
     while let Some(step) = script.step() {
         match step % 8 {
             0..=3 => {

@@ -3,6 +3,7 @@
 #![no_main]
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use fullpipe_flow::{Ack, Preset, Range, ReceiverConfig, SackBlocks, Segment, Sen
 use fullpipe_cc::StackSpec;
 use fullpipe_net::endpoint::{self, Flush, Hooks, Mark, Plan, Port, Side};
 use fullpipe_net::io::Stop;
+use fullpipe_net::wire::reception::term;
 use fullpipe_net::wire::{
     AckDatagram, CrossDatagram, DataDatagram, Kind, Parsed, SessionId,
 };
@@ -26,6 +28,8 @@ struct Script<'a> {
     rest: RefCell<&'a [u8]>,
     now: Time,
     pushed: usize,
+    /// Random bits of the segments that left, by flow and number.
+    bits: HashMap<(u16, u64), u8>,
     arrived: Vec<(Option<Mark>, Vec<u8>)>,
     refuse: bool,
 }
@@ -80,12 +84,22 @@ impl Script<'_> {
             hold: Span::ZERO,
             ce: 0,
             ect: 0,
-            proof: 0,
+            proof: self.proof(flow, &ack),
         };
         let mut out = vec![0; AckDatagram::MOST];
         let n = Parsed::Ack(ack).encode(&mut out);
         out.truncate(n);
         out
+    }
+
+    /// Of who has received what the ACK reports, as far as it was sent.
+    fn proof(&self, flow: u16, ack: &Ack) -> u32 {
+        let blocks = ack.sacks.iter().skip(usize::from(ack.dsack));
+        let blocks = blocks.flat_map(|block| block.start..block.end);
+        (0..ack.cum).chain(blocks).fold(0, |sum: u32, seq| {
+            let bits = self.bits.get(&(flow, seq)).copied().unwrap_or(0);
+            sum.wrapping_add(term(seq, bits))
+        })
     }
 
     fn data(&self) -> Vec<u8> {
@@ -143,7 +157,10 @@ impl Port for Script<'_> {
     fn push(&mut self, _: SocketAddr, _: Option<Mark>, len: usize, fill: impl FnOnce(&mut [u8])) {
         let mut out = vec![0; len];
         fill(&mut out);
-        assert!(Parsed::decode(&out).is_ok(), "we send what we would refuse");
+        let parsed = Parsed::decode(&out).expect("we send what we would refuse");
+        if let Parsed::Data(data, _) = parsed {
+            self.bits.insert((data.flow, data.segment.seq), data.nonce);
+        }
         self.pushed += 1;
     }
 
@@ -272,6 +289,7 @@ fuzz_target!(|input: &[u8]| {
         rest: RefCell::new(input),
         now: Time::ZERO,
         pushed: 0,
+        bits: HashMap::new(),
         arrived: Vec::new(),
         refuse: false,
     };

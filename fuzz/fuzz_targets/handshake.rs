@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 
 use fullpipe_net::session::cookie::CookieJar;
 use fullpipe_net::session::message::{self, Ask, Nonce, Open};
-use fullpipe_net::session::{Gate, GateOutput, Key, Handshake};
+use fullpipe_net::session::{Gate, GateOutput, Handshake, Identity, Key};
 use fullpipe_net::wire::SessionId;
 use fullpipe_units::{Span, Time};
 use libfuzzer_sys::fuzz_target;
@@ -22,7 +22,9 @@ fn numbers<const N: usize>() -> Box<dyn FnMut() -> [u8; N] + Send> {
 
 fuzz_target!(|input: &[u8]| {
     let key = Key::from_text(&"k".repeat(40), "fuzz").expect("long enough");
-    let mut gate = Gate::new(key.clone(), CookieJar::new(Time::ZERO, numbers()));
+    let identity = Identity::from_private([7; 32]);
+    let jar = CookieJar::new(Time::ZERO, numbers());
+    let mut gate = Gate::new(key.clone(), identity.clone(), jar);
     let ask = Ask {
         kind: 1,
         options: 0,
@@ -63,9 +65,10 @@ fuzz_target!(|input: &[u8]| {
                 match heard {
                     GateOutput::Nothing => {}
                     GateOutput::Answer(answer) => last = answer,
-                    GateOutput::Open(opened) => {
+                    GateOutput::Open(mut opened) => {
                         sessions += 1;
-                        if let Some((accept, _)) = gate.accept(now, &opened, SessionId(sessions)) {
+                        let session = SessionId(sessions);
+                        if let Some((accept, _)) = gate.accept(now, &mut opened, session) {
                             last = accept;
                         }
                     }
@@ -88,7 +91,7 @@ fuzz_target!(|input: &[u8]| {
         let _ = message::read_cookie(&last);
         let _ = message::read_refuse(&last);
         if let Ok(open) = Open::read(&last) {
-            let _ = open.proves(&key);
+            let _ = open.understand(&key, &identity);
         }
     }
 });

@@ -216,7 +216,7 @@ struct End {
     /// Segments, as are all that follow but `acks` and `timeouts`.
     sent: u64,
     retransmits: u64,
-    /// Of a receiver.
+    /// Segments, each once, at a receiver; 0 at a sender.
     delivered: u64,
     duplicates: u64,
     out_of_order: u64,
