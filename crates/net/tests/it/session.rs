@@ -454,7 +454,10 @@ fn a_client_that_gives_up_says_so_and_makes_room_at_once() {
         run.join().unwrap()
     });
     let (kept, _) = ended.unwrap();
-    assert!(kept.partial.is_some_and(|why| why.starts_with("interrupted")));
+    assert!(
+        kept.partial
+            .is_some_and(|why| why.starts_with("interrupted"))
+    );
     let begin = Instant::now();
     server.wait_for(|e| e.to_string().contains("stopped by the client after"));
     let mut again = go(&server, key("a"), &spec(200, vec![]), Options::default());
