@@ -11,6 +11,7 @@
 //! - [`namespace`], [`netlink`], [`household`], [`privilege`]: hosts and their processes.
 //! - [`ways`], [`emulation`]: the path and its thread.
 //! - [`stage`], [`signals`]: all of it together, and waiting for its end.
+//! - [`truth`], [`probe`], [`witness`]: whether the path is what it was specified to be.
 
 #![allow(clippy::disallowed_methods)]
 
@@ -22,7 +23,10 @@ pub mod namespace;
 pub mod netlink;
 pub mod packet;
 pub mod privilege;
+pub mod probe;
 pub mod signals;
 pub mod stage;
+pub mod truth;
 pub mod vnet;
 pub mod ways;
+pub mod witness;

@@ -86,18 +86,17 @@ impl Frame {
             return false;
         }
         let at = self.layout.transport;
-        let flags = packet[at + 13];
-        let ends = payload < self.size
-            || match self.layout.protocol {
-                TCP => flags & (flag::PSH | flag::FIN) != 0,
-                _ => self.count + 1 == DATAGRAMS,
-            };
-        if self.layout.protocol == TCP {
-            self.bytes[vnet::LEN + at + 13] |= flags;
-        }
+        let ends = match self.layout.protocol {
+            TCP => {
+                let flags = packet[at + 13];
+                self.bytes[vnet::LEN + at + 13] |= flags;
+                flags & (flag::PSH | flag::FIN) != 0
+            }
+            _ => self.count + 1 == DATAGRAMS,
+        };
         self.bytes.extend_from_slice(&packet[headers..]);
         self.count += 1;
-        if ends {
+        if ends || payload < self.size {
             self.headers = None;
         }
         true

@@ -123,6 +123,20 @@ impl Stage {
         &self.spec
     }
 
+    /// Propagation delay of the first pair, there and back.
+    pub fn rtt(&self) -> Span {
+        let flow = self.spec.flows.first();
+        let links = flow
+            .into_iter()
+            .flat_map(|f| f.forward.iter().chain(&f.back));
+        links.fold(Span::ZERO, |sum, l| sum + self.spec.links[*l].delay)
+    }
+
+    /// Packets that the two devices have lost so far.
+    pub fn device_drops(&self) -> io::Result<u64> {
+        Ok(self.hosts[0].drops()? + self.hosts[1].drops()?)
+    }
+
     /// `/proc` shows the processes of the run.
     pub fn own_proc(&self) -> bool {
         self.household.own_proc

@@ -29,6 +29,8 @@ const WINDOW: Span = Span::from_millis(250);
 const SHARE: u64 = 85;
 /// Among real-time threads it is one of the last.
 const LEVEL: u8 = 10;
+/// On the scale of the `thread-priority` crate (0 to 99): a nice value of 0.
+const ORDINARY: u8 = 48;
 
 impl Priority {
     /// Asks for real-time priority if `wanted`; without the privilege the thread stays as it is.
@@ -87,11 +89,15 @@ fn raise() -> bool {
     .is_ok()
 }
 
-/// Lowering never needs a privilege.
+/// An ordinary thread again, as good as any other: `ThreadPriority::Min` would be a nice value of
+/// 19, with which a busy machine hardly ever runs it.
 fn lower() {
+    let Ok(ordinary) = ThreadPriorityValue::try_from(ORDINARY) else {
+        return;
+    };
     let _ = set_thread_priority_and_policy(
         thread_native_id(),
-        ThreadPriority::Min,
+        ThreadPriority::Crossplatform(ordinary),
         ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other),
     );
 }
@@ -107,6 +113,26 @@ mod tests {
         assert!(!is_too_much(ms(200), ms(250)));
         // The kernel's limit is 95 % of a second.
         assert!(is_too_much(ms(250), ms(270)));
+    }
+
+    /// Field 19 of proc_pid_stat(5); the name before it may have blanks.
+    fn nice() -> i64 {
+        let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+        let (_, fields) = stat.rsplit_once(')').unwrap();
+        fields
+            .split_ascii_whitespace()
+            .nth(16)
+            .unwrap()
+            .parse()
+            .unwrap()
+    }
+
+    #[test]
+    fn a_thread_that_gives_up_its_priority_is_as_good_as_any_other() {
+        let before = nice();
+        raise();
+        lower();
+        assert!(nice() <= before.max(0), "{before} became {}", nice());
     }
 
     #[test]

@@ -75,6 +75,10 @@ pub struct Emulate {
     #[arg(long)]
     pub no_merge: bool,
 
+    /// Do not measure the path before the command runs
+    #[arg(long)]
+    pub no_check: bool,
+
     /// Do not ask for real-time priority
     #[arg(long)]
     pub no_real_time: bool,
@@ -109,7 +113,10 @@ wire before any queue sees it. Namespaces, devices and processes belong to the r
 however it ends; the host's own network is not touched. Works as root, or in a user namespace where \
 the system allows that to users.
 
-The exit code is that of the command.";
+Before the command runs, rate, base delay, buffer and burst of the path are measured; meanwhile \
+lateness, lost packets and processor time are watched. If anything is not as specified, the run is \
+flagged: its numbers are those of another path. The exit code is that of the command; if that is 0 \
+and the run is flagged, it is 1.";
 
 const EXAMPLES: &str = "\
 Examples:

@@ -5,18 +5,21 @@ use std::ffi::OsString;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use fullpipe_emulate::emulation::{EmulationError, LoopConfig, LoopOutcome};
+use fullpipe_emulate::emulation::{EmulationError, LoopConfig};
 use fullpipe_emulate::household::Member;
 use fullpipe_emulate::namespace::Side;
 use fullpipe_emulate::privilege::Privilege;
 use fullpipe_emulate::signals::{Ended, Signals};
 use fullpipe_emulate::stage::{Carrying, Stage};
-use fullpipe_run::{Lateness, RunSpec};
+use fullpipe_emulate::truth::{self, Verdict, Watched};
+use fullpipe_emulate::witness::Witness;
+use fullpipe_run::RunSpec;
 use fullpipe_scenario::{Overrides, Scenario};
 
 use crate::args::{Emulate, EmulateFormat};
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::view::truth::Emulated;
 
 /// Runs the command.
 pub fn emulate(args: &Emulate) -> Result<Exit, Failure> {
@@ -35,21 +38,52 @@ pub fn emulate(args: &Emulate) -> Result<Exit, Failure> {
         merge: !args.no_merge,
         real_time: !args.no_real_time,
     };
+    let before = match args.no_check {
+        true => None,
+        false => Some(truth::before(&stage, mtu, config).map_err(|e| failed(&e))?),
+    };
+    let drops = stage.device_drops().map_err(counters)?;
+    let witness = Witness::begin().map_err(|e| Failure::io("a thread", &e))?;
     let carrying = stage.carry(config).map_err(|e| failed(&e))?;
     let ended = over(args, &stage, &signals, &carrying);
     let outcome = carrying.stop().map_err(|e| failed(&e))?;
-    let drops = device_drops(&stage);
+    let watched = Watched {
+        wake_ups: witness.end(),
+        device_drops: stage.device_drops().map_err(counters)? - drops,
+    };
+    let verdict = Verdict {
+        before,
+        during: truth::during(&outcome, &watched, stage.rtt()),
+    };
     drop(stage);
-    let ended = ended?;
-    match args.format {
-        EmulateFormat::Table => output::say(&summary(privilege, &outcome, drops)),
-        EmulateFormat::Json => {}
+    let status = ended?;
+    let emulated = Emulated {
+        privilege,
+        outcome: &outcome,
+        verdict: &verdict,
+        exit: status.map(code),
+    };
+    let text = match args.format {
+        EmulateFormat::Table => emulated.table(),
+        EmulateFormat::Json => emulated.json(),
+    };
+    match (&args.out, args.format) {
+        (Some(file), _) => std::fs::write(file, text)
+            .map_err(|e| Failure::io(format!("cannot write {}", file.display()), &e))?,
+        (None, EmulateFormat::Table) => output::say(text.trim_end()),
+        (None, EmulateFormat::Json) => output::data(&text)?,
     }
-    match ended {
+    match status.map(code) {
         None => Ok(Exit::Interrupted),
-        Some(status) if status.success() => Ok(Exit::Ok),
-        Some(status) => std::process::exit(code(status)),
+        Some(0) if verdict.is_true() => Ok(Exit::Ok),
+        Some(0) => Ok(Exit::Failed),
+        // The command's own, which may be any.
+        Some(code) => std::process::exit(code),
     }
+}
+
+fn counters(error: std::io::Error) -> Failure {
+    Failure::io("counters of the devices", &error)
 }
 
 /// The path of the scenario, or of the flags.
@@ -156,28 +190,6 @@ fn start(stage: &Stage, side: Side, mut command: Command) -> Result<Member, Fail
     stage
         .spawn(side, command)
         .map_err(|e| Failure::io(format!("`{}`", program.to_string_lossy()), &e))
-}
-
-/// Packets that the devices lost.
-fn device_drops(stage: &Stage) -> u64 {
-    let of = |side| stage.host(side).drops().unwrap_or(0);
-    of(Side::Near) + of(Side::Far)
-}
-
-fn summary(privilege: Privilege, outcome: &LoopOutcome, drops: u64) -> String {
-    let late = Lateness::of(&outcome.lateness);
-    format!(
-        "emulated {}: {} packets in {} reads, {} in {} writes, late p50 {} p99 {} max {}, {drops} dropped by devices, {:.1} % of a core",
-        privilege.word(),
-        outcome.arrived,
-        outcome.reads,
-        outcome.left,
-        outcome.writes,
-        late.p50,
-        late.p99,
-        late.max,
-        100.0 * outcome.cpu.as_secs_f64() / outcome.span.as_secs_f64(),
-    )
 }
 
 /// As a shell has it.

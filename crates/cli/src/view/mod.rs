@@ -12,6 +12,7 @@ mod rows;
 pub(crate) mod testing;
 mod text;
 mod traffic;
+pub mod truth;
 
 use std::fmt::Write as _;
 

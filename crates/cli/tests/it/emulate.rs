@@ -57,6 +57,51 @@ fn the_command_sees_a_host_of_its_own_and_its_status_is_passed_on() {
 }
 
 #[test]
+fn what_is_said_of_a_run_agrees_with_its_exit_code() {
+    let args = ["--rate", "50Mbit/s", "--rtt", "20ms", "--format", "json"];
+    let Some(ended) = emulate(&args, "true") else {
+        return;
+    };
+    let said: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+    assert_eq!(said["true"], ended.code == 0, "{}", ended.stdout);
+    let checks = said["checks"].as_array().unwrap();
+    let named = |name: &str| checks.iter().find(|c| c["name"] == name).expect(name);
+    for (name, value) in [
+        ("rate forward", 50.0),
+        ("rate back", 50.0),
+        ("delay back", 10.016),
+    ] {
+        assert_eq!(named(name)["specified"], value, "{name}");
+    }
+    // The 83 packets of a BDP, less the one in transmission.
+    let room = named("buffer forward")["specified"].as_f64().unwrap();
+    assert!((room - 82.0 * 0.24).abs() < 1e-9, "{room}");
+    let flags = said["flags"].as_array().unwrap().len();
+    let failing = checks.iter().filter(|c| c["holds"] == false).count();
+    assert_eq!(flags, failing);
+    assert_eq!(said["exit"], 0);
+}
+
+#[test]
+fn a_path_that_no_machine_carries_is_flagged() {
+    let args = [
+        "--rate",
+        "400Gbit/s",
+        "--rtt",
+        "1ms",
+        "--buffer",
+        "2000 packets",
+    ];
+    let Some(ended) = emulate(&[&args[..], &["--format", "json"]].concat(), "true") else {
+        return;
+    };
+    assert_eq!(ended.code, 1, "{}", ended.stdout);
+    let said: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let flags = said["flags"].to_string();
+    assert!(flags.contains("rate forward"), "{flags}");
+}
+
+#[test]
 fn a_wrong_path_is_refused_before_anything_is_made() {
     let line = ["emulate", "--rate", "1Mbps", "--rtt", "10ms", "--", "true"];
     let ended = finished(command(Path::new("."), &line).output().unwrap());
@@ -74,9 +119,12 @@ fn nothing_is_left_of_a_run_that_is_killed() {
         // No other process sleeps for exactly so long.
         let marker = format!("98765{}{round}", std::process::id());
         let far = format!("(sleep {marker} &) ; sleep {marker}");
-        let args = ["emulate", "--rate", "10Mbit/s", "--rtt", "10ms", "--far"];
+        // In the middle of the measurements, too.
+        let unchecked = (round % 2 == 1).then_some("--no-check");
+        let args = ["emulate", "--rate", "10Mbit/s", "--rtt", "10ms"];
         let mut emulator = command(Path::new("."), &args)
-            .args([&far, "--", "/bin/sh", "-c", &far])
+            .args(unchecked)
+            .args(["--far", &far, "--", "/bin/sh", "-c", &far])
             .stderr(Stdio::null())
             .spawn()
             .unwrap();

@@ -1,0 +1,163 @@
+//! What is said of an emulated path after a run: links, lateness, and whether it was true.
+
+use fullpipe_emulate::emulation::LoopOutcome;
+use fullpipe_emulate::privilege::Privilege;
+use fullpipe_emulate::truth::{Check, Verdict};
+use fullpipe_run::Lateness;
+use serde_json::{Value, json};
+
+use crate::table::{Align, Table, number};
+
+/// A run that is over.
+#[derive(Debug)]
+pub struct Emulated<'a> {
+    /// Root, or a user namespace.
+    pub privilege: Privilege,
+    /// What the path's thread counted.
+    pub outcome: &'a LoopOutcome,
+    /// The checks before and during the run.
+    pub verdict: &'a Verdict,
+    /// Status of the command as a shell has it; `None`: the run was ended.
+    pub exit: Option<i32>,
+}
+
+impl Emulated<'_> {
+    /// For people.
+    pub fn table(&self) -> String {
+        let mut table = Table::new();
+        table.column(Align::Left, &["path"]);
+        for head in ["specified", "measured", "accepted"] {
+            table.column(Align::Right, &[head]);
+        }
+        table.column(Align::Left, &[""]);
+        for check in self.verdict.all() {
+            table.row(vec![
+                format!("{}, {}", check.name, check.unit),
+                check.specified.map_or_else(|| "-".to_owned(), digits),
+                digits(check.measured),
+                accepted(check),
+                if check.holds() { "" } else { "FLAGGED" }.to_owned(),
+            ]);
+        }
+        let mut text = format!("{}\n\n{}", self.headline(), table.text());
+        let mut links = Table::new();
+        links.column(Align::Left, &["link"]);
+        for head in ["packets", "buffer", "random", "queue", "policer", "marked"] {
+            links.column(Align::Right, &[head]);
+        }
+        for (_, link) in &self.outcome.links {
+            let counts = [
+                link.offered,
+                link.buffer_drops,
+                link.random_drops,
+                link.early_drops,
+                link.policer_drops,
+                link.marks,
+            ];
+            let mut row = vec![link.name.clone()];
+            row.extend(counts.map(|n| n.to_string()));
+            links.row(row);
+        }
+        text += "\ndropped by\n";
+        text + &links.text()
+    }
+
+    /// `emulated as root, in real-time priority, for 12.2 s: true to its specification`.
+    fn headline(&self) -> String {
+        let outcome = self.outcome;
+        let priority = match outcome.real_time {
+            true => "with real-time priority",
+            false => "without real-time priority",
+        };
+        let flags = self.verdict.flags().count();
+        let verdict = match (flags, &self.verdict.before) {
+            (0, Some(_)) => "true to its specification".to_owned(),
+            (0, None) => "not measured before, nothing wrong seen".to_owned(),
+            (1, _) => "FLAGGED, 1 check fails".to_owned(),
+            (n, _) => format!("FLAGGED, {n} checks fail"),
+        };
+        format!(
+            "emulated {}, {priority}, for {} s: {verdict}",
+            self.privilege.word(),
+            number(outcome.span.as_secs_f64(), 1),
+        )
+    }
+
+    /// For programs.
+    pub fn json(&self) -> String {
+        let outcome = self.outcome;
+        let late = Lateness::of(&outcome.lateness);
+        let millis = |span: fullpipe_units::Span| span.as_secs_f64() * 1e3;
+        let links = outcome.links.iter().map(|(_, link)| {
+            json!({
+                "name": link.name,
+                "packets": link.offered,
+                "buffer_drops": link.buffer_drops,
+                "random_drops": link.random_drops,
+                "early_drops": link.early_drops,
+                "policer_drops": link.policer_drops,
+                "marks": link.marks,
+                "queue_max_packets": link.queue_max,
+            })
+        });
+        let value = json!({
+            "fullpipe": env!("CARGO_PKG_VERSION"),
+            "privilege": self.privilege.word(),
+            "real_time_priority": outcome.real_time,
+            "tick_ms": millis(outcome.grain),
+            "seconds": outcome.span.as_secs_f64(),
+            "true": self.verdict.is_true(),
+            "measured_before": self.verdict.before.is_some(),
+            "flags": self.verdict.flags().map(sentence).collect::<Vec<_>>(),
+            "checks": self.verdict.all().map(object).collect::<Vec<_>>(),
+            "late_ms": {
+                "p50": millis(late.p50), "p99": millis(late.p99), "max": millis(late.max),
+            },
+            "packets": {
+                "in": outcome.arrived,
+                "out": outcome.left,
+                "reads": outcome.reads,
+                "writes": outcome.writes,
+                "ignored": outcome.ignored,
+            },
+            "cores": outcome.cpu.as_secs_f64() / outcome.span.as_secs_f64(),
+            "links": links.collect::<Vec<_>>(),
+            "exit": self.exit,
+        });
+        format!("{value:#}\n")
+    }
+}
+
+fn object(check: &Check) -> Value {
+    json!({
+        "name": check.name,
+        "unit": check.unit,
+        "specified": check.specified,
+        "measured": check.measured,
+        "accepted": [check.bound.0, check.bound.1],
+        "holds": check.holds(),
+    })
+}
+
+/// `late departures, p99: 3.2 ms, accepted 0 to 1`.
+fn sentence(check: &Check) -> String {
+    format!(
+        "{}: {} {}, accepted {}",
+        check.name,
+        digits(check.measured),
+        check.unit,
+        accepted(check)
+    )
+}
+
+fn accepted(check: &Check) -> String {
+    match check.bound {
+        (low, high) if low == high => digits(low),
+        (0.0, high) => format!("up to {}", digits(high)),
+        (low, high) => format!("{} to {}", digits(low), digits(high)),
+    }
+}
+
+fn digits(value: f64) -> String {
+    number(value, 4)
+}

@@ -1,0 +1,367 @@
+//! Whether a path was what it was specified to be: measured before a run, watched during it, judged
+//! after it.
+//!
+//! A run is flagged, not corrected: its numbers are those of another path.
+
+use std::io;
+use std::time::Duration;
+
+use fullpipe_run::{Buffer, Discipline, Lateness, LinkSpec, Loss, RunSpec};
+use fullpipe_units::Span;
+
+use crate::emulation::{EmulationError, LoopConfig, LoopOutcome};
+use crate::namespace::Side;
+use crate::probe::{Arrival, Probe};
+use crate::stage::Stage;
+
+/// One quantity: what it was to be, what it was, and what is still true.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    /// What was measured, with its direction or place.
+    pub name: String,
+    /// Unit of `specified`, `measured` and `bound`.
+    pub unit: &'static str,
+    /// By the specification; `None`: there is only a bound.
+    pub specified: Option<f64>,
+    /// NaN where nothing came to be measured.
+    pub measured: f64,
+    /// Smallest and largest value that is accepted.
+    pub bound: (f64, f64),
+}
+
+impl Check {
+    /// Within its bound.
+    pub fn holds(&self) -> bool {
+        (self.bound.0..=self.bound.1).contains(&self.measured)
+    }
+}
+
+/// Small packets of the test of the delay, and their size and distance.
+const PINGS: u32 = 25;
+const PING: u16 = 100;
+const PING_GAP: Duration = Duration::from_millis(4);
+/// A train lasts so long at least, and no longer than that.
+const SHORTEST: f64 = 0.06;
+const LONGEST: f64 = 2.0;
+/// Fewest and most packets of a train.
+const FEW: u32 = 40;
+const MANY: u32 = 300_000;
+/// Of the rate: what a path may depart by.
+const RATE_TOLERANCE: f64 = 0.005;
+/// Of the buffer, beside two packets and [`SLACK`].
+const BUFFER_TOLERANCE: f64 = 0.03;
+/// A tick and the way into and out of the kernel, seconds: what a time may be longer by.
+const SLACK: f64 = 200e-6;
+/// Packets are late by at most this part of the round trip (99 of 100), but may be by [`LATE`]
+/// seconds on a short one.
+const LATE_PART: f64 = 0.01;
+const LATE: f64 = 250e-6;
+/// Most of a core that the path's thread may take: the kernel takes the core away at 95 %.
+const CORE: f64 = 0.85;
+
+/// One direction as specified, for packets of a size.
+#[derive(Clone, Copy, Debug)]
+struct Direction {
+    /// Slowest rate, bit/s; `None`: nothing transmits.
+    rate: Option<f64>,
+    /// Of a small packet that finds every queue empty, seconds.
+    delay: f64,
+    /// Most that a full packet waits at the slowest link, seconds, if that is limited.
+    room: Option<f64>,
+}
+
+impl Direction {
+    fn of(spec: &RunSpec, links: &[usize], mtu: u16) -> Self {
+        let links: Vec<&LinkSpec> = links.iter().map(|l| &spec.links[*l]).collect();
+        let delay = |l: &&LinkSpec| l.unloaded(PING, spec.seed).as_secs_f64();
+        let with_rate = links.iter().filter(|l| l.rate.is_some());
+        let slowest = with_rate.min_by_key(|l| l.rate);
+        let rate = slowest
+            .and_then(|l| l.rate)
+            .map(|r| r.as_bits_per_sec() as f64);
+        let room = slowest.zip(rate).and_then(|(link, rate)| {
+            let transmit = f64::from(mtu) * 8.0 / rate;
+            match link.buffer {
+                Buffer::Packets(n) => Some((n as f64 - 1.0) * transmit),
+                Buffer::Bytes(n) => Some((n as f64 / f64::from(mtu)).floor() * transmit - transmit),
+                Buffer::Time(t) => Some(t.as_secs_f64() - transmit),
+                Buffer::Unlimited => None,
+            }
+        });
+        Self {
+            rate,
+            delay: links.iter().map(delay).sum(),
+            room,
+        }
+    }
+}
+
+/// Measures the first pair's path before a run: base delay, rate, buffer and burst, both ways, over
+/// the links at their time zero without what is random, changes, or drops by an opinion. What
+/// would take too long, or has no constant rate, is left out.
+///
+/// # Errors
+/// [`EmulationError`].
+pub fn before(stage: &Stage, mtu: u16, config: LoopConfig) -> Result<Vec<Check>, EmulationError> {
+    let mut checks = measure(stage, mtu, config)?;
+    // The instrument is an ordinary thread, and may be at fault itself; what is wrong with the path
+    // is wrong every time.
+    for _ in 1..TRIES {
+        if checks.iter().all(Check::holds) {
+            break;
+        }
+        checks = measure(stage, mtu, config)?;
+    }
+    Ok(checks)
+}
+
+/// Measurements before a run counts as flagged.
+const TRIES: usize = 3;
+
+fn measure(stage: &Stage, mtu: u16, config: LoopConfig) -> Result<Vec<Check>, EmulationError> {
+    let spec = plain(stage.spec());
+    let Some(flow) = spec.flows.first() else {
+        return Ok(Vec::new());
+    };
+    let (forward, back) = match flow.reverse {
+        false => (&flow.forward, &flow.back),
+        true => (&flow.back, &flow.forward),
+    };
+    let carrying = stage.carry_over(&spec, config)?;
+    let mut checks = Vec::new();
+    let mut measured = Ok(());
+    for (side, links, word) in [(Side::Near, forward, "forward"), (Side::Far, back, "back")] {
+        let direction = Direction::of(&spec, links, mtu);
+        let changes = links.iter().any(|l| spec.links[*l].trace.is_some());
+        measured = measured.and_then(|()| {
+            let probe = Probe::new(stage, side)?;
+            let base = delay(&probe, direction, word, &mut checks)?;
+            if changes {
+                return Ok(());
+            }
+            train(&probe, direction, mtu, (word, base), &mut checks)
+        });
+    }
+    carrying.stop()?;
+    measured?;
+    Ok(checks)
+}
+
+/// The base delay; returns the median as measured, seconds.
+fn delay(
+    probe: &Probe,
+    direction: Direction,
+    word: &str,
+    checks: &mut Vec<Check>,
+) -> io::Result<f64> {
+    let patience = Duration::from_secs_f64(direction.delay + 0.2);
+    let came = probe.send(PINGS, PING, PING_GAP, patience)?;
+    let mut delays: Vec<f64> = came.iter().map(|a| a.delay.as_secs_f64()).collect();
+    delays.sort_by(f64::total_cmp);
+    let median = delays.get(delays.len() / 2).copied().unwrap_or(f64::NAN);
+    checks.push(Check {
+        name: format!("delay {word}"),
+        unit: "ms",
+        specified: Some(direction.delay * 1e3),
+        measured: median * 1e3,
+        // Stamps of two clocks' readings, never before its time by more than their grain.
+        bound: (
+            direction.delay * 1e3 - 0.01,
+            (direction.delay + SLACK) * 1e3,
+        ),
+    });
+    checks.push(Check {
+        name: format!("small packets {word}"),
+        unit: "packets",
+        specified: Some(f64::from(PINGS)),
+        measured: came.len() as f64,
+        bound: (f64::from(PINGS), f64::from(PINGS)),
+    });
+    Ok(median)
+}
+
+/// Rate, buffer and burst, by packets as fast as they go.
+fn train(
+    probe: &Probe,
+    direction: Direction,
+    mtu: u16,
+    (word, base): (&str, f64),
+    checks: &mut Vec<Check>,
+) -> io::Result<()> {
+    let Some(rate) = direction.rate.filter(|rate| *rate > 0.0) else {
+        return Ok(());
+    };
+    let bits = f64::from(mtu) * 8.0;
+    let transmit = bits / rate;
+    let room = direction.room.filter(|room| *room < LONGEST);
+    // Twice the buffer: what the path sends on meanwhile must not keep it from being full.
+    let lasts = room.map_or(SHORTEST, |room| (2.0 * room).max(SHORTEST));
+    let count = ((lasts / transmit) as u32).clamp(FEW, MANY);
+    let longest = f64::from(count) * transmit;
+    if longest > 2.0 * LONGEST {
+        return Ok(());
+    }
+    let patience = Duration::from_secs_f64(direction.delay + transmit * 3.0 + 0.3);
+    let came = probe.send(count, mtu, Duration::ZERO, patience)?;
+    let (Some(first), Some(last)) = (came.first(), came.last()) else {
+        checks.push(Check {
+            name: format!("rate {word}"),
+            unit: "Mbit/s",
+            specified: Some(rate / 1e6),
+            measured: 0.0,
+            bound: (rate / 1e6, rate / 1e6),
+        });
+        return Ok(());
+    };
+    let took = (last.at - first.at) as f64 / 1e9;
+    let measured = (came.len() - 1) as f64 * bits / took.max(1e-9);
+    let tolerance = RATE_TOLERANCE + 2.0 * SLACK / took.max(1e-9);
+    checks.push(Check {
+        name: format!("rate {word}"),
+        unit: "Mbit/s",
+        specified: Some(rate / 1e6),
+        measured: measured / 1e6,
+        bound: (
+            rate * (1.0 - tolerance) / 1e6,
+            rate * (1.0 + tolerance) / 1e6,
+        ),
+    });
+    let missing = came.len() < count as usize;
+    if let Some(room) = room.filter(|_| missing) {
+        // Those that find the queue full are more than 2 of 100; the few longest delays are of a
+        // sender that lost its processor between a stamp and its call.
+        let mut delays: Vec<f64> = came.iter().map(|a| a.delay.as_secs_f64()).collect();
+        delays.sort_by(f64::total_cmp);
+        let queued = delays[delays.len() * 98 / 100] - base;
+        let tolerance = room * BUFFER_TOLERANCE + 2.0 * transmit + 10.0 * SLACK;
+        checks.push(Check {
+            name: format!("buffer {word}"),
+            unit: "ms",
+            specified: Some(room * 1e3),
+            measured: queued * 1e3,
+            bound: ((room - tolerance) * 1e3, (room + tolerance) * 1e3),
+        });
+    }
+    checks.push(Check {
+        name: format!("burst {word}"),
+        unit: "packets",
+        specified: None,
+        measured: burst(&came, transmit),
+        bound: (1.0, (1e-3 / transmit).max(2.0)),
+    });
+    Ok(())
+}
+
+/// How many packets come at once: 99 of 100 are in a group of at most so many.
+fn burst(came: &[Arrival], transmit: f64) -> f64 {
+    let apart = (transmit * 1e9 / 2.0) as u64;
+    let mut groups: Vec<usize> = Vec::new();
+    let mut last = None;
+    for arrival in came {
+        match (last, groups.last_mut()) {
+            (Some(before), Some(group)) if arrival.at.saturating_sub(before) < apart => *group += 1,
+            _ => groups.push(1),
+        }
+        last = Some(arrival.at);
+    }
+    groups.sort_unstable();
+    let mut rest = came.len() * 99 / 100;
+    for group in &groups {
+        if *group >= rest {
+            return *group as f64;
+        }
+        rest -= group;
+    }
+    groups.last().map_or(1.0, |g| *g as f64)
+}
+
+/// The links of a specification as a measurement can foretell them.
+fn plain(spec: &RunSpec) -> RunSpec {
+    let mut spec = spec.clone();
+    for link in &mut spec.links {
+        link.loss = Loss::None;
+        link.loss_of_acks = false;
+        link.jitter = Span::ZERO;
+        link.reorder = None;
+        link.policer = None;
+        link.schedule.clear();
+        link.discipline = Discipline::DropTail;
+    }
+    spec
+}
+
+/// What was watched during a run beside the loop itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Watched {
+    /// Packets that the two devices lost.
+    pub device_drops: u64,
+    /// How late an ordinary thread of this machine woke up.
+    pub wake_ups: Lateness,
+}
+
+/// Judges a run by what was watched during it; `rtt` is that of its path.
+pub fn during(outcome: &LoopOutcome, watched: &Watched, rtt: Span) -> Vec<Check> {
+    let late = Lateness::of(&outcome.lateness);
+    let bound = (rtt.as_secs_f64() * LATE_PART).max(LATE) * 1e3;
+    let none = |name: &str, n: u64| Check {
+        name: name.to_owned(),
+        unit: "packets",
+        specified: Some(0.0),
+        measured: n as f64,
+        bound: (0.0, 0.0),
+    };
+    vec![
+        Check {
+            name: "late departures, p99".to_owned(),
+            unit: "ms",
+            specified: None,
+            measured: late.p99.as_secs_f64() * 1e3,
+            bound: (0.0, bound),
+        },
+        Check {
+            name: "late wake-ups of programs, p99".to_owned(),
+            unit: "ms",
+            specified: None,
+            measured: watched.wake_ups.p99.as_secs_f64() * 1e3,
+            // An end host that is late adds to the round trip as the path does; programs are not
+            // the path, so the bound is wider.
+            bound: (0.0, 5.0 * bound.max(1.0)),
+        },
+        none("lost by devices", watched.device_drops),
+        none("refused by devices", outcome.refused),
+        none("without room in memory", outcome.overflow),
+        Check {
+            name: "the path's thread".to_owned(),
+            unit: "cores",
+            specified: None,
+            measured: outcome.cpu.as_secs_f64() / outcome.span.as_secs_f64().max(1e-9),
+            bound: (0.0, CORE),
+        },
+    ]
+}
+
+/// All that was measured of a run.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// Before it; `None`: nobody looked.
+    pub before: Option<Vec<Check>>,
+    /// While it lasted.
+    pub during: Vec<Check>,
+}
+
+impl Verdict {
+    /// Whether the path was the one that was specified.
+    pub fn is_true(&self) -> bool {
+        self.flags().next().is_none()
+    }
+
+    /// What was not as it should have been.
+    pub fn flags(&self) -> impl Iterator<Item = &Check> {
+        self.all().filter(|check| !check.holds())
+    }
+
+    /// Every check, those before the run first.
+    pub fn all(&self) -> impl Iterator<Item = &Check> {
+        self.before.iter().flatten().chain(&self.during)
+    }
+}

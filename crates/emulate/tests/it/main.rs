@@ -1,0 +1,3 @@
+//! Frames, against the identity and against independent arithmetic.
+
+mod frames;
