@@ -191,7 +191,7 @@ impl Events {
     pub const EIFEL: Events = Events(1 << 11);
     /// By a count of duplicates.
     pub const DSACK: Events = Events(1 << 12);
-    /// By forward RTO recovery.
+    /// What was undone was so by forward RTO recovery (RFC 5682).
     pub const F_RTO: Events = Events(1 << 13);
     /// Parameters of the flow were changed.
     pub const CHANGE: Events = Events(1 << 14);

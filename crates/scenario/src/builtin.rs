@@ -16,7 +16,7 @@ pub const BUILT_IN: &[(&str, &str)] = files! {
     "nikhef"
     "response" "ucl"
     "slac" "slac-throughput" "slac-txqueuelen" "slac-stability" "slac-fairness" "waves" "reverse"
-    "slac-westwood"
+    "slac-westwood" "slac-udt"
     "spreading" "spreading-rates" "spreading-mixed" "spreading-windows" "sender-host"
     "interface-stall" "tuning-daemon" "retuning" "alaska" "tuned-sharing" "ten-gigabit"
     "rtt-fairness" "parking" "random-loss" "bbr"

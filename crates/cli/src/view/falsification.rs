@@ -98,7 +98,7 @@ fn worlds_table(found: &Falsification) -> String {
 fn advice(found: &Falsification) -> String {
     let mut out = String::new();
     for e in found.toothless() {
-        out += &what_to_do(e);
+        out += &what_to_do(found, e);
     }
     for world in found.uncaught() {
         out += &format!(
@@ -120,7 +120,7 @@ fn advice(found: &Falsification) -> String {
 }
 
 /// Where a toothless expectation stands, what was seen, and the three ways out.
-fn what_to_do(e: &ExpectationTeeth) -> String {
+fn what_to_do(found: &Falsification, e: &ExpectationTeeth) -> String {
     let text = |x: f64| number(x, 4);
     let range = |[low, high]: [f64; 2]| match low == high {
         true => text(low),
@@ -143,10 +143,30 @@ fn what_to_do(e: &ExpectationTeeth) -> String {
         true => "  - Expect a metric that follows from what you want to show, ",
         false => "  - Choose a bound that leaves out the values of the wrong worlds, ",
     };
-    out += "or\n  - name a world in which it must fail:\n\n        [[negative]]\n        about = \
-            \"the losses are switched off\"\n        set = { \"path.loss\" = 0 }\n\n    or\n  - if it \
-            is right as it is, write why into its [[expect]]: toothless = \"...\"\n\n";
+    let (about, set) = suggestion(found, e);
+    out += &format!(
+        "or\n  - name a world in which it must fail, such as:\n\n        [[negative]]\n        about = \
+         {about:?}\n        set = {{ {set} }}\n\n    or\n  - if it is right as it is, write why into \
+         its [[expect]]: toothless = \"...\"\n\n"
+    );
     out
+}
+
+/// A world that moves the expectation's value, by a key that the scenario has: what is taken away
+/// rather than a stack replaced. Its name, and its key with the value.
+fn suggestion(found: &Falsification, e: &ExpectationTeeth) -> (String, String) {
+    let moves = |w: &&WorldResult| e.missed.contains(&w.about) && w.line.is_none();
+    let all: Vec<&WorldResult> = found.worlds.iter().filter(moves).collect();
+    let plain = |w: &&&WorldResult| w.set.len() == 1 && !w.set[0].contains(".stack=");
+    let best = all.iter().find(plain).or(all.first());
+    let pair = best.and_then(|w| Some((w.about.clone(), w.set.first()?.split_once('=')?)));
+    match pair {
+        Some((about, (key, value))) => (about, format!("{key:?} = {value}")),
+        None => (
+            "what this is about is switched off".to_owned(),
+            "\"a.key.of.this.scenario\" = 0".to_owned(),
+        ),
+    }
 }
 
 /// Generated worlds that change no number: what they take away has no part in the result.

@@ -76,7 +76,8 @@ keys! {
             "accepted distance from `equals`: a number, or a percentage of it";
         @fixed holds_for: text [= "mean".to_owned()], "every seed",
             "what must lie in the bound: the `mean` over the seeds, its 95 % `interval` as a whole, \
-             the value of `every seed`, or a quantile of the seeds' values, `p5` to `p95`";
+             the value of `every seed`, or a quantile of the seeds' values, `p5` to `p95`; a mean \
+             in the bound whose interval reaches beyond it passes as `pass?`, not as `pass`";
         @fixed name: text [or "metric, flow and where"], "Reno, 1500 B", "name in the result";
         @fixed source: text [= String::new()], "RFC 3649 appendix B",
             "where the bound comes from";
