@@ -123,15 +123,15 @@ DEFECTS = {
             ),
             (
                 SENDER + "ack.rs",
-                "self.undo_reduction(now, unmark); open = true;",
-                "self.undo_reduction(now, unmark); open = true;"
+                "self.undo_reduction(now, unmark, by); open = true;",
+                "self.undo_reduction(now, unmark, by); open = true;"
                 "if let Some(echo) = ir.echo { self.rtt.widen(now.saturating_since(echo)); }",
             ),
             (
                 SENDER + "rtt.rs",
                 "pub(super) fn remember(&mut self) {",
                 "pub(super) fn widen(&mut self, age: Span) { if let Rule::Rfc6298(e) = &mut self.rule {"
-                "e.srtt = e.srtt.max(age.as_nanos()); self.estimate.srtt = self.estimate.srtt.max(age); } }"
+                "e.acks.srtt = e.acks.srtt.max(age.as_nanos()); self.estimate.srtt = self.estimate.srtt.max(age); } }"
                 "pub(super) fn remember(&mut self) {",
             ),
         ],

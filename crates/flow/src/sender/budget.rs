@@ -91,14 +91,34 @@ impl Writes {
         }
     }
 
-    /// New segment `seq` leaves; `peak` is the largest window so far. True if it carries PSH.
+    /// New segment `seq` leaves; `peak` is the largest window so far, `advertised` the largest of
+    /// the peer's. True if it carries PSH: it ends a write, or with it more than half of what the
+    /// peer advertised is written since the last one that did (Linux `forced_push`).
     #[inline]
-    pub(super) fn push(&mut self, seq: u64, peak: u64) -> bool {
+    pub(super) fn push(&mut self, seq: u64, peak: u64, advertised: u64) -> bool {
         let push = seq >= self.next_push;
         if push {
             let write = (self.part * peak as f64) as u64;
-            self.next_push = seq.saturating_add(write.max(1));
+            let most = (advertised / 2).saturating_add(1);
+            self.next_push = seq.saturating_add(write.clamp(1, most));
         }
         push
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// More than half of the window written since the last push: of 2 and 3 segments two, of 4 and
+    /// 5 three, of 8 five; beyond what is advertised the buffer's refills count.
+    #[test]
+    fn half_of_a_small_advertised_window_is_pushed() {
+        for (advertised, every) in [(2, 2), (3, 2), (4, 3), (5, 3), (8, 5), (u64::MAX, 69)] {
+            let mut writes = Writes::new(Some(0.694));
+            let pushed = (0..1000).filter(|seq| writes.push(*seq, 100, advertised));
+            let pushed: Vec<u64> = pushed.take(3).collect();
+            assert_eq!(pushed, [0, every, 2 * every], "{advertised}");
+        }
     }
 }

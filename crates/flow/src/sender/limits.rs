@@ -9,6 +9,8 @@ pub(super) struct Limits {
     peer: u64,
     /// The smaller of the two.
     send: u64,
+    /// Largest window advertised so far, segments; [`u64::MAX`] before the first.
+    largest: u64,
 }
 
 impl Limits {
@@ -18,6 +20,7 @@ impl Limits {
             app,
             peer: u64::MAX,
             send: app,
+            largest: u64::MAX,
         }
     }
 
@@ -49,6 +52,7 @@ impl Limits {
     /// probe: its timer repeats it.
     pub(super) fn open(&mut self, window_end: u64) {
         self.peer = window_end.max(1);
+        self.largest = self.peer;
         self.send = self.app.min(self.peer);
     }
 
@@ -63,10 +67,22 @@ impl Limits {
         let newer = cum > una || window_end > self.peer || self.peer == u64::MAX;
         let moved = cum >= una && newer;
         if moved {
+            let window = window_end.saturating_sub(cum);
+            self.largest = match self.peer {
+                u64::MAX => window,
+                _ => self.largest.max(window),
+            };
             self.peer = window_end;
             self.send = self.app.min(window_end);
         }
         moved
+    }
+
+    /// Largest window that the peer has advertised, segments (Linux `max_window`);
+    /// [`u64::MAX`]: never limiting.
+    #[inline]
+    pub(super) fn largest(&self) -> u64 {
+        self.largest
     }
 
     /// There is data at `nxt` and the peer's window does not admit it.

@@ -267,7 +267,9 @@ impl<C: Controller> Sender<C> {
         self.arm_probe(now, true);
         let mut segment = self.segment(now, seq, false);
         segment.cwr = cwr;
-        segment.push = self.writes.push(seq, self.budget.peak());
+        segment.push = self
+            .writes
+            .push(seq, self.budget.peak(), self.limits.largest());
         segment
     }
 
