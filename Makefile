@@ -6,12 +6,12 @@ HISTORIES ?= 1000000
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run test verify fuzz bench bench-udp lint calibrate web
+.PHONY: help run test verify verify-attacks verify-histories verify-search verify-mutants fuzz bench bench-udp lint calibrate web
 
 help: ## List the targets
 	@echo 'usage: make TARGET'
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo 'variables: CARGO=$(CARGO) OUT=$(OUT) HISTORIES=$(HISTORIES) FUZZ_SECONDS=$(FUZZ_SECONDS)'
 
@@ -28,18 +28,25 @@ test: ## Run every test that this machine can run
 	web/check.sh
 	$(CARGO) run --quiet --locked --manifest-path examples/quinn/Cargo.toml -- cubic 100
 
-# Ignored tests that print or measure are left out, and the long run has a line of its own.
-verify: ## Run the long checks, hours: ignored tests, literal histories, search, mutants
-	$(CARGO) test --workspace --locked -- --ignored --skip a_million_histories --skip find_each --skip spreading --skip emulator
+# Each part can run alone; with `make -k verify` one that fails does not stop the others.
+verify: verify-attacks verify-histories verify-search verify-mutants fuzz ## Run the long checks, hours: the four verify-* and fuzz
+
+verify-attacks: ## Run the ignored tests: a million hostile datagrams, 20 GB from memory to memory
+	$(CARGO) test --locked --package fullpipe-net --package fullpipe --test it -- --ignored --skip spreading --skip emulator
+
+verify-histories: ## Run a million histories beside the literal senders, and 20 times the properties
 	LITERAL_HISTORIES=$(HISTORIES) $(CARGO) test --release --locked --package fullpipe-flow --test literal -- --ignored a_million_histories
 	LITERAL_SET=newreno LITERAL_HISTORIES=$(HISTORIES) $(CARGO) test --release --locked --package fullpipe-flow --test literal -- --ignored a_million_histories
 	PROPERTY_CASES=20 $(CARGO) test --locked --package fullpipe-scenario --test it recovery::properties
+
+verify-search: ## Search 15 minutes for disagreements with Linux, where a kernel is built
 	$(CARGO) run --release --locked --package fullpipe-calibrate -- fuzz --optional --seed $$(date +%s)000 --for 15m --out fullpipe-out/fuzz-verify
+
+verify-mutants: ## Break constants and recovery rules one by one: does a test notice?
 	scripts/mutants.py --check
 	scripts/mutants.py --quick
 	scripts/defects.py --check
 	scripts/defects.py
-	$(MAKE) fuzz
 
 # Seeds are read as well as the corpus that earlier runs have found; a crash leaves its input in
 # fuzz/artifacts.
