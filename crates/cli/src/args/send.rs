@@ -17,9 +17,10 @@ pub struct Send {
     #[arg(value_name = "HOST|FILE")]
     pub from: String,
 
-    /// Copy a file: where FILE goes, as HOST:NAME, HOST:PORT:NAME or a path here
-    #[arg(value_name = "TO")]
-    pub to: Option<String>,
+    /// Copy files and directories: any more of them, and last where they go, as HOST:NAME,
+    /// HOST:PORT:NAME, HOST:DIR/ or a path here
+    #[arg(value_name = "FILE]... [TO")]
+    pub to: Vec<String>,
 
     /// Duration of the test [default: 10s]; with --size or a file: give up after this time
     /// [default: 24h]
@@ -86,6 +87,10 @@ pub struct Send {
     /// Replace an existing file; a server must allow it too
     #[arg(long, requires = "to")]
     pub overwrite: bool,
+
+    /// Say what a copy would send and what is there already, and change nothing
+    #[arg(long, requires = "to")]
+    pub dry_run: bool,
 
     /// Seed of the random generators
     #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
@@ -208,10 +213,14 @@ form of `run`: the same metrics under the same names and, with `--out`, the same
 of a scenario's [[flow]] can be set. On a terminal a line shows the progress; `--format ndjson` \
 prints an object per interval, then the result.
 
-With two arguments a file is copied: `HOST:NAME` is a file in the directory that the server serves \
-(`serve --files DIR`), the other is a local path; their order decides the direction. An interrupted \
-copy resumes when the same command is given again. A file gets its name when all of it has arrived \
-and its BLAKE3 hash equals the sender's; until then it is NAME.part.";
+With more arguments files and directories are copied: `HOST:NAME` is in the directory that the server \
+serves (`serve --files DIR`), the others are local paths; the last one is where they go, and its \
+place decides the direction. Directories are copied with all that is below them and made where they \
+are missing; symbolic links, special files, hidden names and names that are not UTF-8 are left out. \
+An interrupted copy resumes when the same command is given again: what is there is compared by \
+blocks, and only what is missing or wrong is sent. A file gets its name when all of it has arrived \
+and its BLAKE3 hash equals the sender's; until then it is NAME.part. A file that is there already is \
+skipped.";
 
 const SEND_EXAMPLES: &str = "\
 Examples:
@@ -224,7 +233,9 @@ Examples:
   fullpipe send dtn.example.org --traffic udp --rate 50Mbit/s
   fullpipe send dtn.example.org --format ndjson | jq .flows[0].goodput_mbps
   fullpipe send data.tar dtn.example.org:              copy a file there, under its own name
-  fullpipe send dtn.example.org:run7/data.tar .        and one from there";
+  fullpipe send dtn.example.org:run7/data.tar .        and one from there
+  fullpipe send run8 notes.txt dtn.example.org:in/     a directory and a file, into `in`
+  fullpipe send dtn.example.org:in/run8 . --dry-run    what fetching it would cost";
 
 /// Long help of `fullpipe ping`.
 pub const PING_ABOUT: &str = "\

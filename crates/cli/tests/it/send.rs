@@ -445,7 +445,6 @@ fn what_must_not_be_done_with_files_is_not_done() {
         ("/srv/a.bin", "absolute"),
         ("etc/a.bin", "links"),
         (".a", "hidden"),
-        ("missing/a.bin", "no such"),
         ("there.bin", "exists"),
         ("a.part", ".part"),
     ] {
@@ -666,4 +665,93 @@ fn resident(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find(|l| l.starts_with("VmRSS:"))?;
     line.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[test]
+fn directories_go_there_and_come_back_with_a_summary() {
+    let (dir, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let files = there.path().display().to_string();
+    let server = Server::start(dir.path(), &["--files", &files]);
+    let d = dir.path().join("d");
+    fs::create_dir_all(d.join("sub")).unwrap();
+    for i in 0..200 {
+        fs::write(d.join(format!("sub/{i}")), bytes(i * 37)).unwrap();
+    }
+    fs::write(d.join("big"), bytes(700_001)).unwrap();
+    fs::write(dir.path().join("more"), bytes(5)).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", d.join("link")).unwrap();
+    let to = format!("{}:in/", server.address);
+    let send = |more: &[&str]| {
+        let line = [&["send", "d", "more", &to, "--format", "json"][..], more].concat();
+        json(&ok(fullpipe(dir.path(), &line)).stdout)
+    };
+    let would = send(&["--dry-run"]);
+    assert_eq!(
+        (&would["sent"], &would["dry_run"]),
+        (&202.into(), &true.into())
+    );
+    assert_eq!(
+        fs::read_dir(there.path()).unwrap().count(),
+        0,
+        "nothing was changed"
+    );
+    let first = send(&[]);
+    assert_eq!(
+        (&first["sent"], &first["left_out"]),
+        (&202.into(), &1.into())
+    );
+    assert_eq!(first["bytes_sent"], first["bytes"]);
+    fs::write(d.join("sub/7"), bytes(8)).unwrap();
+    let line = ["send", "d", "more", &to];
+    let refused = fullpipe(dir.path(), &line);
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    let said = "203 files: 201 skipped, 1 failed";
+    let said = said.replace("203", "202");
+    assert!(refused.stdout.contains(&said), "{}", refused.stdout);
+    assert!(refused.stderr.contains("sub/7"), "{}", refused.stderr);
+    let from = format!("{}:in/d", server.address);
+    let line = ["send", &from, "back/", "--format", "json"];
+    let back = json(&ok(fullpipe(dir.path(), &line)).stdout);
+    assert_eq!(back["sent"], 201, "{back}");
+    for name in ["sub/199", "big"] {
+        let copy = fs::read(dir.path().join("back/d").join(name)).unwrap();
+        assert!(copy == fs::read(d.join(name)).unwrap(), "{name}");
+    }
+    assert!(!dir.path().join("back/d/link").exists());
+}
+
+#[test]
+fn an_interrupted_copy_says_what_came_and_how_to_go_on() {
+    let (dir, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let files = there.path().display().to_string();
+    let server = Server::start(dir.path(), &["--files", &files, "--max-rate", "100Mbit/s"]);
+    let data = bytes(60_000_000);
+    fs::write(dir.path().join("a b"), &data).unwrap();
+    let to = format!("{}:x", server.address);
+    let line = ["send", "a b", &to, "--format", "json"];
+    let mut client = command(dir.path(), &line);
+    let client = client
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(1200));
+    let pid = nix::unistd::Pid::from_raw(client.id() as i32);
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    let ended = finished(client.wait_with_output().unwrap());
+    assert_eq!(ended.code, 130, "{}", ended.stderr);
+    let result = json(&ended.stdout);
+    let sent = result["bytes_sent"].as_u64().unwrap();
+    assert!(sent > 100_000 && sent < 60_000_000, "{result}");
+    assert_eq!(
+        (&result["partial"], &result["unfinished"]),
+        (&"interrupted".into(), &1.into())
+    );
+    let again = format!("fullpipe send 'a b' {to}");
+    assert!(ended.stderr.contains(&again), "{}", ended.stderr);
+    let result = json(&ok(fullpipe(dir.path(), &line)).stdout);
+    let before = result["bytes_before"].as_u64().unwrap();
+    assert!(before > 0 && before < 60_000_000, "{result}");
+    assert_eq!(result["resumed"], 1);
+    assert!(fs::read(there.path().join("x")).unwrap() == data);
 }

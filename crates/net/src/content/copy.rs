@@ -386,8 +386,9 @@ fn have(prefix: u64, digest: Hash, ask: Ask<'_>) -> Result<u64, CopyError> {
 
 /// Asks until the server is no longer busy, for an hour at most: it may have to read all of a
 /// large file.
-fn ask_until_ready(question: &Question, ask: Ask<'_>) -> Result<Answer, CopyError> {
+pub(super) fn ask_until_ready(question: &Question, ask: Ask<'_>) -> Result<Answer, CopyError> {
     let began = Instant::now();
+    let mut again = SOON;
     loop {
         match ask(question).map_err(CopyError::Session)? {
             Answer::Busy if began.elapsed() > BUSY => {
@@ -395,7 +396,10 @@ fn ask_until_ready(question: &Question, ask: Ask<'_>) -> Result<Answer, CopyErro
                     "busy with the file for an hour".to_owned(),
                 ));
             }
-            Answer::Busy => std::thread::sleep(AGAIN),
+            Answer::Busy => {
+                std::thread::sleep(again);
+                again = (again * 2).min(AGAIN);
+            }
             Answer::Failed(why) => return Err(CopyError::There(why)),
             answer => return Ok(answer),
         }
@@ -403,16 +407,17 @@ fn ask_until_ready(question: &Question, ask: Ask<'_>) -> Result<Answer, CopyErro
 }
 
 /// Does work of this host, and lets the server know now and then that somebody is there.
-fn meanwhile<T: Send + 'static>(
+pub(super) fn meanwhile<T: Send + 'static>(
     work: impl FnOnce(&Cancel) -> T + Send + 'static,
     ask: Ask<'_>,
 ) -> Result<T, CopyError> {
     let work = Work::start(work).map_err(CopyError::Here)?;
-    let mut turns = 0u32;
+    let (mut turn, mut heard) = (FIRST_TURN, Instant::now());
     while !work.is_done() {
-        std::thread::sleep(TURN);
-        turns += 1;
-        if turns.is_multiple_of(TURNS) {
+        std::thread::sleep(turn);
+        turn = (turn * 2).min(TURN);
+        if heard.elapsed() >= BETWEEN_SIGNS {
+            heard = Instant::now();
             // Whatever it answers: that it answers is what counts.
             ask(&Question::Prepared).map_err(CopyError::Session)?;
         }
@@ -420,17 +425,21 @@ fn meanwhile<T: Send + 'static>(
     work.result().map_err(CopyError::Here)
 }
 
-fn unfit(answer: &Answer) -> CopyError {
+pub(super) fn unfit(answer: &Answer) -> CopyError {
     CopyError::Answer(format!("{answer:?}"))
 }
 
-fn exists(name: &str) -> CopyError {
+pub(super) fn exists(name: &str) -> CopyError {
     CopyError::Here(format!("{name}: another file of this name exists"))
 }
 
 /// Longest time that a server may be busy with a file, as long as it waits for a client that is.
 const BUSY: Duration = Duration::from_secs(3600);
+/// Until a busy server is asked again: first, and at most.
+const SOON: Duration = Duration::from_millis(1);
 const AGAIN: Duration = Duration::from_millis(50);
+/// Between two looks at work of this host: first, and at most.
+const FIRST_TURN: Duration = Duration::from_micros(50);
 const TURN: Duration = Duration::from_millis(5);
-/// So many of them between two signs of life.
-const TURNS: u32 = 100;
+/// Between two signs of life.
+const BETWEEN_SIGNS: Duration = Duration::from_millis(500);

@@ -1,13 +1,17 @@
 //! The server's side of what is carried.
 
+use std::sync::Arc;
+
 use fullpipe_run::RunSpec;
 
 use super::allowed::Allowed;
 use super::carried::Carried;
+use super::fetching::Fetch;
 use super::getting::Get;
 use super::putting::Put;
+use super::storing::Store;
 use super::{Answer, Content, Question, failed_on};
-use crate::file::{Name, Place};
+use crate::file::{Directory, Name, Place};
 use crate::payload::Tally;
 
 /// What one run carries, at the server.
@@ -23,6 +27,8 @@ enum State {
     },
     Put(Put),
     Get(Get),
+    Store(Store),
+    Fetch(Fetch),
 }
 
 impl Job {
@@ -57,6 +63,20 @@ impl Job {
                 let put = Put::new(place, name.clone(), *source, overwrite, room, superseded)?;
                 State::Put(put.with_buffer(allowed.buffer))
             }
+            Content::Store { items, overwrite } => {
+                one_flow(spec, false)?;
+                let overwrite = *overwrite && allowed.overwrite;
+                State::Store(Store::new(
+                    items.clone(),
+                    directory(allowed)?,
+                    overwrite,
+                    allowed,
+                )?)
+            }
+            Content::Fetch { names } => {
+                one_flow(spec, true)?;
+                State::Fetch(Fetch::new(names, directory(allowed)?)?)
+            }
             Content::Get { name } => {
                 one_flow(spec, true)?;
                 let place = place(name, allowed)?;
@@ -80,6 +100,8 @@ impl Job {
             }
             (State::Put(put), question) => put.ask(question),
             (State::Get(get), question) => get.ask(question),
+            (State::Store(store), question) => store.ask(question),
+            (State::Fetch(fetch), question) => fetch.ask(question),
             _ => Answer::Nonsense,
         }
     }
@@ -94,6 +116,8 @@ impl Job {
             State::Pattern { key, .. } => Ok(Carried::patterns(*key, spec, |reverse| reverse)),
             State::Put(put) => put.begin(spec),
             State::Get(get) => get.begin(spec),
+            State::Store(store) => store.begin(spec),
+            State::Fetch(fetch) => fetch.begin(spec),
         }
     }
 
@@ -104,6 +128,8 @@ impl Job {
             State::Pattern { tallies, .. } => *tallies = carried.tallies(),
             State::Put(put) => put.ended(carried),
             State::Get(get) => get.ended(),
+            State::Store(store) => store.ended(carried),
+            State::Fetch(fetch) => fetch.ended(),
         }
     }
 
@@ -111,6 +137,7 @@ impl Job {
     pub fn is_superseded(&self) -> bool {
         match &self.0 {
             State::Put(put) => put.is_superseded(),
+            State::Store(store) => store.is_superseded(),
             _ => false,
         }
     }
@@ -120,6 +147,8 @@ impl Job {
         match &self.0 {
             State::Put(put) => put.failure(),
             State::Get(get) => get.failure(),
+            State::Store(store) => store.failure(),
+            State::Fetch(fetch) => fetch.failure(),
             _ => None,
         }
     }
@@ -132,10 +161,13 @@ fn one_flow(spec: &RunSpec, reverse: bool) -> Result<(), String> {
     }
 }
 
+fn directory(allowed: &Allowed) -> Result<Arc<Directory>, String> {
+    let none = "the server takes and gives no files (it runs without --files)";
+    allowed.files.clone().ok_or_else(|| none.to_owned())
+}
+
 fn place(name: &str, allowed: &Allowed) -> Result<Place, String> {
-    let Some(files) = &allowed.files else {
-        return Err("the server takes and gives no files (it runs without --files)".to_owned());
-    };
+    let files = directory(allowed)?;
     let name = Name::parse(name).map_err(|e| e.to_string())?;
     files.place(&name).map_err(|e| failed_on(name.as_str(), &e))
 }

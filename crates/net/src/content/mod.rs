@@ -13,21 +13,35 @@
 //! Verdict(hash of the whole) -> Published          Verdict -> Digest(hash of the whole)
 //! ```
 //!
+//! ```text
+//! store                                            fetch
+//! Found -> what is there of each                   Items -> names and sizes
+//! Tree -> where it differs                         Here(what is here) -> Differ; Tree -> where
+//! Plan(what to send of each), Ready(bytes) -> Ready
+//!                       the run, if anything is left to send
+//! Publish(digest of all hashes) -> Named; else Roots, Tree -> where it differs, Damaged, Publish
+//! ```
+//!
+//! - [`batch`]: several files at the client; at the server they are stored or fetched.
 //! - [`job`]: the server's side, within what is [`allowed`].
 //!   [`copy`](mod@copy): the client's. Both have something [`carried`].
 
 pub mod allowed;
+pub mod batch;
 pub mod carried;
 pub mod copy;
+mod fetching;
 mod getting;
 pub mod job;
 mod putting;
+mod storing;
 
 use std::thread::{self, JoinHandle};
 
 use serde::{Deserialize, Serialize};
 
-use crate::file::{Cancel, Identity};
+use crate::file::tree::Span;
+use crate::file::{Cancel, Identity, Item, State};
 use crate::payload::Tally;
 
 pub use allowed::{Allowed, UnderWay};
@@ -62,12 +76,24 @@ pub enum Content {
         /// Name, inside the server's directory.
         name: String,
     },
+    /// Files and directories from the client, one after the other in the only flow of the run.
+    Store {
+        /// What they are; a directory before what is in it.
+        items: Vec<Item>,
+        /// Files of these names may be replaced.
+        overwrite: bool,
+    },
+    /// Files and directories of the server, in the only flow of the run, which is reverse.
+    Fetch {
+        /// Names, inside the server's directory.
+        names: Vec<String>,
+    },
 }
 
 impl Content {
-    /// A file is put or got.
+    /// Files are put or got.
     pub fn is_file(&self) -> bool {
-        matches!(self, Self::Put { .. } | Self::Get { .. })
+        !matches!(self, Self::Nothing | Self::Pattern { .. })
     }
 }
 
@@ -89,6 +115,60 @@ pub enum Question {
     Verdict([u8; 32]),
     /// What did this flow carry, or bring?
     Tally(u32),
+    /// Fetch: which files and directories are there, from this index on?
+    Items(u32),
+    /// Store: what is there of them, from this index on?
+    Found(u32),
+    /// Fetch: this is here of these files.
+    Here(Vec<Held>),
+    /// Digests of the blocks from `from` up to `to` of item `file`, in at most 32 groups.
+    Tree {
+        /// Index of the item.
+        file: u32,
+        /// First block.
+        from: u64,
+        /// One after the last.
+        to: u64,
+    },
+    /// What is to be sent of these items, where it is not all: ranges of bytes; `None`: the item
+    /// takes no part.
+    Plan(Vec<(u32, Option<Vec<Span>>)>),
+    /// The plan is complete; so many bytes will be sent.
+    Ready(u64),
+    /// BLAKE3 of the items from this index on.
+    Roots(u32),
+    /// Store: these ranges of these items are not what was sent.
+    Damaged(Vec<(u32, Vec<Span>)>),
+    /// All has been carried; this is the digest of the hashes of all files that are whole. Store:
+    /// give them their names.
+    Publish([u8; 32]),
+}
+
+/// What a client has of an item.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// Index of the item.
+    pub file: u32,
+    /// Ranges of bytes, whole blocks.
+    pub spans: Vec<Span>,
+    /// Digest of the digests of all blocks; zeros for those that are not here.
+    pub digest: [u8; 32],
+}
+
+/// What a server has of an item, if it has anything.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Found {
+    /// An unfinished copy.
+    Part {
+        /// Ranges of bytes, whole blocks.
+        spans: Vec<Span>,
+        /// Digest of the digests of all blocks; zeros for those that are not there.
+        digest: [u8; 32],
+    },
+    /// A file of the same length, and its BLAKE3.
+    Whole([u8; 32]),
+    /// It will not be taken, for this reason.
+    Refused(String),
 }
 
 /// Responses of the server; each repeats safely.
@@ -124,7 +204,71 @@ pub enum Answer {
     },
     /// The question has no place here: a fault of the client.
     Nonsense,
+    /// Files and directories, some of them.
+    Items {
+        /// The next ones.
+        items: Vec<Item>,
+        /// How many there are in all.
+        all: u32,
+        /// How many entries of directories are no part of a copy.
+        left_out: u32,
+    },
+    /// What is there, some of it.
+    Found {
+        /// Index of the item, and what there is of it; the others are not there.
+        found: Vec<(u32, Found)>,
+        /// First index that this says nothing about; as many as there are items: nothing is left.
+        next: u32,
+    },
+    /// Of these files the server has other bytes than the client.
+    Differ(Vec<u32>),
+    /// Digests of groups of blocks.
+    Tree(Vec<[u8; 32]>),
+    /// Taken note of.
+    Noted,
+    /// The run can begin.
+    Ready,
+    /// Hashes of files; zeros where one is not whole.
+    Roots(Vec<[u8; 32]>),
+    /// The files have their names, if the digest is the same here.
+    Named {
+        /// The digest is the same.
+        same: bool,
+        /// Of these the name could not be given, and why: the first ones.
+        failed: Vec<(u32, String)>,
+        /// How many failed in all.
+        all: u32,
+    },
 }
+
+/// The digest of [`Question::Publish`]: BLAKE3 of index and hash of every file that is whole.
+pub fn digest_of(roots: impl Iterator<Item = (u32, blake3::Hash)>) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    for (index, root) in roots {
+        hasher.update(&index.to_be_bytes()).update(root.as_bytes());
+    }
+    hasher.finalize().into()
+}
+
+/// Ranges in order, those that touch made one, and no more than a message holds: what lies between
+/// the last of many counts as theirs.
+fn coalesced(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_unstable();
+    let mut merged: Vec<Span> = Vec::new();
+    for (from, to) in spans {
+        let is_full = merged.len() >= State::MOST_RANGES;
+        match merged.last_mut() {
+            Some(last) if last.1 >= from || is_full => {
+                last.1 = last.1.max(to);
+            }
+            _ => merged.push((from, to)),
+        }
+    }
+    merged
+}
+
+/// Bytes of lists in one message, below those of a body of CONTROL.
+const PAGE: usize = 1000;
 
 /// A piece of work on a thread of its own. It ends with whoever waits for it: dropped, it is
 /// cancelled, and the drop waits until its thread is gone, so that whatever was granted for it is

@@ -1,5 +1,7 @@
 //! A client and a server that speak directly, the run between them done by hand.
 
+mod batch;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;

@@ -8,6 +8,8 @@
 //!
 //! - [`Name`], [`Directory`], [`Place`]: what may be asked for by name; a server's files are
 //!   confined to one directory.
+//! - [`tree`]: checksums of blocks; [`plan`]: several files as one stream; [`origin`] and
+//!   [`target`]: its two ends.
 //! - [`source`](mod@source): segments from a file, read ahead.
 //! - [`sink`]: segments into a file, in any order.
 //! - [`room`]: the disk that unfinished files may take.
@@ -16,20 +18,30 @@
 pub mod abandoned;
 pub mod hash;
 pub mod name;
+pub mod origin;
 pub mod place;
+pub mod plan;
 pub mod room;
 pub mod sink;
 pub mod source;
 pub mod state;
+pub mod target;
+pub mod tree;
+pub mod walk;
 
 pub use abandoned::Removed;
 pub use hash::{Cancel, hashed};
 pub use name::{Name, NameError};
+pub use origin::{Origin, Sending, Where, send_all};
 pub use place::{Directory, Place};
+pub use plan::{Item, Plan};
 pub use room::Room;
 pub use sink::{FileSink, Part, Writing};
 pub use source::{FileSource, Reading, source};
 pub use state::{Identity, State, permissions};
+pub use target::{Receiving, Target, begin_all, receive_all, sync_directories};
+pub use tree::Blocks;
+pub use walk::Listing;
 
 #[cfg(test)]
 mod tests;

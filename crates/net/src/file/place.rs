@@ -8,6 +8,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use nix::errno::Errno;
@@ -34,6 +35,8 @@ pub struct Place {
     leaf: OsString,
     /// Permissions of what gets the name, at most.
     mode: Mode,
+    /// Held while the state is replaced: two threads may do that.
+    noting: Mutex<()>,
 }
 
 impl Directory {
@@ -79,7 +82,12 @@ impl Place {
     /// In a directory that is open.
     pub(super) fn at(dir: OwnedFd, leaf: OsString) -> Self {
         let mode = Mode::from_bits_truncate(0o666);
-        Self { dir, leaf, mode }
+        Self {
+            dir,
+            leaf,
+            mode,
+            noting: Mutex::default(),
+        }
     }
 
     /// Gives a file here the permissions `mode` of its source, such as 0o640: less what the umask
@@ -162,6 +170,35 @@ impl Place {
                 // left it, or somebody linked it. Whoever wrote on would change that file.
                 _ => self.unlink(&self.named(PART))?,
             }
+        }
+    }
+
+    /// Makes sure that the unfinished file can be made or gone on with, before word is left of it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::AlreadyExists`] if a file of somebody else has its name;
+    /// [`ErrorKind::ResourceBusy`] if another transfer writes it.
+    pub(super) fn begin_part(&self) -> io::Result<()> {
+        match (self.state(), self.has_part()?) {
+            (None, true) => {
+                let what = "a file or directory of this name with `.part` is there and is not ours";
+                Err(io::Error::new(ErrorKind::AlreadyExists, what))
+            }
+            (Some(_), true) => self.open_part().map(|_| ()),
+            (_, false) => Ok(()),
+        }
+    }
+
+    /// Bytes that the unfinished file takes on the disk.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub(super) fn part_bytes(&self) -> io::Result<u64> {
+        let leaf = self.named(PART);
+        match fstatat(&self.dir, leaf.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok((stat.st_blocks.max(0) as u64).saturating_mul(512)),
+            Err(Errno::ENOENT) => Ok(0),
+            Err(e) => Err(e.into()),
         }
     }
 
@@ -285,8 +322,22 @@ impl Place {
     /// # Errors
     /// As the system says.
     pub(super) fn write_state(&self, state: &State) -> io::Result<()> {
+        self.replace_state(state, true)
+    }
+
+    /// The same without waiting for the disk: after a loss of power the old state may be there, or
+    /// data may be missing that the new one lists. Whoever goes on by it compares what is there.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub(super) fn note_state(&self, state: &State) -> io::Result<()> {
+        self.replace_state(state, false)
+    }
+
+    fn replace_state(&self, state: &State, wait: bool) -> io::Result<()> {
+        let _held = self.noting.lock().unwrap_or_else(PoisonError::into_inner);
         let temporary = self.named(UNFINISHED_STATE);
-        let written = self.write(&temporary, state.to_string().as_bytes());
+        let written = self.write(&temporary, state.to_string().as_bytes(), wait);
         if written.is_err() {
             // On a full disk it would stay for nothing.
             let _ = self.unlink(&temporary);
@@ -301,11 +352,14 @@ impl Place {
         Ok(())
     }
 
-    fn write(&self, leaf: &OsStr, bytes: &[u8]) -> io::Result<()> {
+    fn write(&self, leaf: &OsStr, bytes: &[u8], wait: bool) -> io::Result<()> {
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_TRUNC;
         let mut file = self.file(leaf, flags)?;
         file.write_all(bytes)?;
-        file.sync_data()
+        match wait {
+            true => file.sync_data(),
+            false => Ok(()),
+        }
     }
 
     /// Gives the unfinished file its final name, once it is on the disk. At every moment the file
@@ -315,6 +369,33 @@ impl Place {
     /// As the system says; [`ErrorKind::AlreadyExists`] if there is a file and `overwrite` is
     /// false; [`ErrorKind::NotFound`] if `part` no longer has the name of the unfinished file.
     pub(super) fn publish(&self, part: &File, overwrite: bool) -> io::Result<()> {
+        self.name(part, overwrite)?;
+        nix::unistd::fsync(&self.dir)?;
+        Ok(())
+    }
+
+    /// Device and inode of its directory.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub(super) fn directory(&self) -> io::Result<(u64, u64)> {
+        let stat = fstat(&self.dir)?;
+        Ok((stat.st_dev, stat.st_ino))
+    }
+
+    /// Brings the names in its directory to the disk.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub(super) fn sync_directory(&self) -> io::Result<()> {
+        Ok(nix::unistd::fsync(&self.dir)?)
+    }
+
+    /// As [`publish`](Self::publish), but after a loss of power the name may be missing.
+    ///
+    /// # Errors
+    /// The same.
+    pub(super) fn name(&self, part: &File, overwrite: bool) -> io::Result<()> {
         part.sync_all()?;
         let (from, to) = (self.named(PART), self.leaf.as_os_str());
         if !self.is_named(&from, part)? {
@@ -337,9 +418,7 @@ impl Place {
         if !self.is_named(to, part)? {
             return Err(taken_away());
         }
-        self.unlink(&self.named(STATE))?;
-        nix::unistd::fsync(&self.dir)?;
-        Ok(())
+        self.unlink(&self.named(STATE))
     }
 
     /// Of the part, of its source, and of what it replaces, the permissions that all have.

@@ -40,6 +40,30 @@ impl Room {
         })))
     }
 
+    /// Lets `begin` leave word of files that are to come, which counts then as if they were there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::QuotaExceeded`] if that is too much: the caller takes it back; of `begin`.
+    pub(super) fn admit(&self, begin: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        let Some(shared) = &self.0 else {
+            return begin();
+        };
+        // Nothing is kept under the lock that a panic could leave half done.
+        let _held = shared.taking.lock().unwrap_or_else(PoisonError::into_inner);
+        begin()?;
+        let (all, most) = (shared.directory.unfinished_bytes(None)?, shared.most);
+        match all > most {
+            false => Ok(()),
+            true => Err(io::Error::new(
+                ErrorKind::QuotaExceeded,
+                format!(
+                    "with these, partial files would take {all} bytes, more than the server's \
+                     limit of {most} (--max-partial)"
+                ),
+            )),
+        }
+    }
+
     /// Takes what the unfinished file `part` needs to become `size` bytes long, by `take`, if there
     /// is room for that beside what all others take or will take.
     ///

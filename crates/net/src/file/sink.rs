@@ -60,20 +60,20 @@ pub struct Part {
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+pub(super) struct Shared {
     /// Bytes from the start of the file without a hole.
-    prefix: AtomicU64,
+    pub(super) prefix: AtomicU64,
     /// Bytes that wait for the writer. Pieces do not count: in a recovery many have but one
     /// segment.
-    waiting: AtomicUsize,
+    pub(super) waiting: AtomicUsize,
     has_failed: AtomicBool,
     failure: Mutex<Option<(ErrorKind, String)>>,
 }
 
 #[derive(Debug, Default)]
-struct Piece {
-    at: u64,
-    bytes: Vec<u8>,
+pub(super) struct Piece {
+    pub(super) at: u64,
+    pub(super) bytes: Vec<u8>,
 }
 
 impl Part {
@@ -103,6 +103,7 @@ impl Part {
                 source,
                 prefix: 0,
                 digest: Hasher::new().finalize(),
+                ranges: Vec::new(),
             })?;
         }
         let file = place.open_part()?;
@@ -160,14 +161,14 @@ impl Part {
     }
 
     fn take_disk(&self) -> io::Result<()> {
+        if i64::try_from(self.source.size).is_err() {
+            return Err(ErrorKind::FileTooLarge.into());
+        }
         let metadata = self.file.metadata()?;
         // An earlier file of this name may have been longer.
         if metadata.len() > self.source.size {
             self.file.set_len(self.source.size)?;
         }
-        let Ok(size) = i64::try_from(self.source.size) else {
-            return Err(ErrorKind::FileTooLarge.into());
-        };
         let taken = metadata.blocks().saturating_mul(512);
         let more = self.source.size.saturating_sub(taken);
         if more == 0 {
@@ -177,10 +178,7 @@ impl Part {
             return Err(ErrorKind::StorageFull.into());
         }
         self.room.take(&self.file, self.source.size, || {
-            match fallocate(&*self.file, FallocateFlags::FALLOC_FL_KEEP_SIZE, 0, size) {
-                Ok(()) | Err(Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EINTR) => Ok(()),
-                Err(e) => Err(e.into()),
-            }
+            allocate(&self.file, self.source.size)
         })
     }
 
@@ -305,6 +303,23 @@ impl Sink for FileSink {
 }
 
 impl FileSink {
+    /// Of so many bytes in all; what comes goes to the receiver.
+    pub(super) fn new(size: u64, mss: u32) -> (Self, Receiver<Piece>, Arc<Shared>) {
+        let shared = Arc::new(Shared::default());
+        let (to_writer, pieces) = channel();
+        let sink = Self {
+            from: 0,
+            size,
+            mss: u64::from(mss.max(1)),
+            open: Piece::default(),
+            capacity: WAITING,
+            most: MOST_WAITING,
+            to_writer,
+            shared: Arc::clone(&shared),
+        };
+        (sink, pieces, shared)
+    }
+
     /// Lets no more than so many bytes wait for the disk, but at least [`WAITING`].
     pub fn with_most_waiting(mut self, bytes: u64) -> Self {
         let most = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -343,7 +358,7 @@ impl Drop for FileSink {
 }
 
 impl Shared {
-    fn fail(&self, error: &io::Error) {
+    pub(super) fn fail(&self, error: &io::Error) {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         *failure = Some((error.kind(), error.to_string()));
         self.has_failed.store(true, Ordering::Release);
@@ -442,6 +457,7 @@ impl Checkpoints {
                         source,
                         prefix,
                         digest,
+                        ranges: Vec::new(),
                     };
                     // Without it a transfer that dies begins further back: no reason to give up one
                     // that lives.
@@ -478,6 +494,20 @@ impl Checkpoints {
     }
 }
 
+/// Takes the disk for a file of `size` bytes, where the file system can do that.
+pub(super) fn allocate(file: &File, size: u64) -> io::Result<()> {
+    let Ok(size) = i64::try_from(size) else {
+        return Err(ErrorKind::FileTooLarge.into());
+    };
+    if size == 0 {
+        return Ok(());
+    }
+    match fallocate(file, FallocateFlags::FALLOC_FL_KEEP_SIZE, 0, size) {
+        Ok(()) | Err(Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EINTR) => Ok(()),
+        Err(e) => Err(e.into()),
+    }
+}
+
 /// Bytes that go to the writer together, if they are neighbours.
 const PIECE: usize = 256 * 1024;
 
@@ -487,4 +517,4 @@ pub const WAITING: usize = 16 << 20;
 pub const MOST_WAITING: usize = 256 << 20;
 
 /// Word is left at most this often.
-const BETWEEN_STATES: Duration = Duration::from_millis(250);
+pub(super) const BETWEEN_STATES: Duration = Duration::from_millis(250);

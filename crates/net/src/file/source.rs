@@ -11,13 +11,14 @@ use std::thread::{self, JoinHandle};
 use blake3::{Hash, Hasher};
 
 use super::hash::Cancel;
+use super::origin::Streamed;
 use super::state::Identity;
 use crate::payload::Source;
 
 /// The data of a flow from a file; its other end is [`Reading`].
 #[derive(Debug)]
 pub struct FileSource {
-    file: Arc<File>,
+    file: Place,
     ahead: Arc<Ahead>,
     /// Byte of the file that segment 0 begins with.
     from: u64,
@@ -33,9 +34,16 @@ pub struct Reading {
     thread: Option<JoinHandle<io::Result<Hash>>>,
 }
 
+/// What is read where it has not been read ahead.
+#[derive(Debug)]
+enum Place {
+    File(Arc<File>),
+    Stream(Box<Streamed>),
+}
+
 /// Pieces read ahead, each in the slot of its number.
 #[derive(Debug)]
-struct Ahead {
+pub(super) struct Ahead {
     slots: Mutex<Slots>,
     wanted: Condvar,
 }
@@ -57,15 +65,7 @@ struct Slots {
 pub fn source(file: File, from: u64, hasher: Hasher) -> io::Result<(FileSource, Reading)> {
     let identity = Identity::of(&file.metadata()?);
     let file = Arc::new(file);
-    let ahead = Arc::new(Ahead {
-        slots: Mutex::new(Slots {
-            pieces: vec![None; KEPT as usize],
-            used: from / PIECE,
-            stop: false,
-            cancel: Cancel::default(),
-        }),
-        wanted: Condvar::new(),
-    });
+    let ahead = Arc::new(Ahead::new(from));
     let reader = Reader {
         file: Arc::clone(&file),
         ahead: Arc::clone(&ahead),
@@ -76,7 +76,7 @@ pub fn source(file: File, from: u64, hasher: Hasher) -> io::Result<(FileSource, 
         .name("file-reader".to_owned())
         .spawn(move || reader.run(hasher))?;
     let source = FileSource {
-        file,
+        file: Place::File(file),
         ahead: Arc::clone(&ahead),
         from,
         size: identity.size,
@@ -103,7 +103,10 @@ impl Source for FileSource {
                 .and_then(|p| p.get(inside..inside + n))
             {
                 Some(bytes) => now.copy_from_slice(bytes),
-                None => self.file.read_exact_at(now, at)?,
+                None => match &mut self.file {
+                    Place::File(file) => file.read_exact_at(now, at)?,
+                    Place::Stream(streamed) => streamed.read(now, at)?,
+                },
             }
             (at, out) = (at + n as u64, later);
         }
@@ -112,6 +115,17 @@ impl Source for FileSource {
 }
 
 impl FileSource {
+    /// Of a stream of several files, `size` bytes in all.
+    pub(super) fn of_stream(streamed: Streamed, size: u64, ahead: &Arc<Ahead>) -> Self {
+        Self {
+            file: Place::Stream(Box::new(streamed)),
+            ahead: Arc::clone(ahead),
+            from: 0,
+            size,
+            current: None,
+        }
+    }
+
     fn piece(&mut self, number: u64) -> Option<&[u8]> {
         if self.current.as_ref().is_none_or(|(n, _)| *n != number) {
             let mut slots = self.ahead.slots();
@@ -132,12 +146,7 @@ impl Reading {
     /// # Errors
     /// It could not be read, or was changed meanwhile.
     pub fn finish(mut self, cancel: &Cancel) -> io::Result<Hash> {
-        {
-            let mut slots = self.ahead.slots();
-            slots.used = u64::MAX / 2;
-            slots.cancel = cancel.clone();
-        }
-        self.ahead.wanted.notify_one();
+        self.ahead.read_all(cancel);
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
             _ => Err(io::Error::other("the thread that reads the file failed")),
@@ -147,12 +156,56 @@ impl Reading {
 
 impl Drop for Reading {
     fn drop(&mut self) {
-        self.ahead.slots().stop = true;
-        self.ahead.wanted.notify_one();
+        self.ahead.stop();
     }
 }
 
 impl Ahead {
+    /// Nothing yet, of what begins with byte `from`.
+    pub(super) fn new(from: u64) -> Self {
+        Self {
+            slots: Mutex::new(Slots {
+                pieces: vec![None; KEPT as usize],
+                used: from / PIECE,
+                stop: false,
+                cancel: Cancel::default(),
+            }),
+            wanted: Condvar::new(),
+        }
+    }
+
+    /// Nothing more is wanted.
+    pub(super) fn stop(&self) {
+        self.slots().stop = true;
+        self.wanted.notify_one();
+    }
+
+    /// The reader need not wait any more, unless it is cancelled.
+    pub(super) fn read_all(&self, cancel: &Cancel) {
+        {
+            let mut slots = self.slots();
+            slots.used = u64::MAX / 2;
+            slots.cancel = cancel.clone();
+        }
+        self.wanted.notify_one();
+    }
+
+    /// A piece has been read.
+    pub(super) fn put(&self, number: u64, bytes: Vec<u8>) {
+        self.slots().pieces[(number % KEPT) as usize] = Some((number, bytes.into()));
+    }
+
+    /// Waits until the piece may be read; false: it is not needed any more.
+    pub(super) fn wait_for(&self, number: u64) -> bool {
+        let mut slots = self.slots();
+        // Half of the pieces lie behind, for what is sent again.
+        while !slots.stop && number > slots.used + KEPT / 2 {
+            let woken = self.wanted.wait(slots);
+            slots = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        !slots.stop && slots.cancel.check().is_ok()
+    }
+
     fn slots(&self) -> MutexGuard<'_, Slots> {
         // Every change is one assignment: a panic leaves nothing half done.
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
@@ -171,7 +224,7 @@ impl Reader {
         let mut at = self.from;
         while at < self.identity.size {
             let number = at / PIECE;
-            if !self.wait_for(number) {
+            if !self.ahead.wait_for(number) {
                 return Err(ErrorKind::Interrupted.into());
             }
             // From the start of the piece: only the first is entered further on.
@@ -180,24 +233,13 @@ impl Reader {
             let mut bytes = vec![0; (end - start) as usize];
             self.file.read_exact_at(&mut bytes, start).map_err(shrunk)?;
             hasher.update(&bytes[(at - start) as usize..]);
-            self.ahead.slots().pieces[(number % KEPT) as usize] = Some((number, bytes.into()));
+            self.ahead.put(number, bytes);
             at = end;
         }
         if Identity::of(&self.file.metadata()?) != self.identity {
             return Err(io::Error::other("the file was changed while it was sent"));
         }
         Ok(hasher.finalize())
-    }
-
-    /// Waits until the piece may be read; false: it is not needed any more.
-    fn wait_for(&self, number: u64) -> bool {
-        let mut slots = self.ahead.slots();
-        // Half of the pieces lie behind, for what is sent again.
-        while !slots.stop && number > slots.used + KEPT / 2 {
-            let woken = self.ahead.wanted.wait(slots);
-            slots = woken.unwrap_or_else(PoisonError::into_inner);
-        }
-        !slots.stop && slots.cancel.check().is_ok()
     }
 }
 
@@ -209,7 +251,7 @@ fn shrunk(error: io::Error) -> io::Error {
 }
 
 /// Bytes of a piece: large enough that reading it is one operation of the disk.
-const PIECE: u64 = 1 << 20;
+pub(super) const PIECE: u64 = 1 << 20;
 
 /// Pieces that are kept.
 const KEPT: u64 = 16;

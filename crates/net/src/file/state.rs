@@ -8,6 +8,8 @@ use std::time::UNIX_EPOCH;
 use blake3::Hash;
 use serde::{Deserialize, Serialize};
 
+use super::tree::Span;
+
 /// What tells one state of a file from another, as far as its metadata go. The content is held
 /// against its hash as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,20 +37,43 @@ pub fn permissions(metadata: &Metadata) -> u16 {
     (metadata.mode() & 0o777) as u16
 }
 
-/// An unfinished file: whose it is, and how much of it is on the disk without a hole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// An unfinished file: whose it is, and what of it is on the disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     /// Of the file it is to become.
     pub source: Identity,
     /// Bytes from the start that are on the disk.
     pub prefix: u64,
-    /// BLAKE3 of these bytes.
+    /// BLAKE3 of these bytes; of nothing where the ranges count.
     pub digest: Hash,
+    /// Ranges of bytes that are on the disk, of a copy that is compared by blocks.
+    pub ranges: Vec<Span>,
 }
 
 impl State {
     /// Bytes of its text, at most.
-    pub const MOST: u64 = 1000;
+    pub const MOST: u64 = 8000;
+    /// Ranges that it lists, at most: what lies behind them is sent again.
+    pub const MOST_RANGES: usize = 40;
+
+    /// Of a copy that is compared by blocks.
+    pub fn of_ranges(source: Identity, mut ranges: Vec<Span>) -> Self {
+        ranges.truncate(Self::MOST_RANGES);
+        Self {
+            source,
+            prefix: 0,
+            digest: blake3::hash(b""),
+            ranges,
+        }
+    }
+
+    /// Ranges of bytes that are there, in whichever way they were noted.
+    pub fn present(&self) -> Vec<Span> {
+        match self.ranges.is_empty() {
+            true => vec![(0, self.prefix)],
+            false => self.ranges.clone(),
+        }
+    }
 
     /// Reads it; `None` if it is not one of this version.
     pub fn parse(text: &str) -> Option<Self> {
@@ -64,7 +89,18 @@ impl State {
             },
             prefix: value("prefix")?.parse().ok()?,
             digest: Hash::from_hex(value("blake3")?).ok()?,
+            ranges: Vec::new(),
         };
+        let range = |line: &str| {
+            let (from, to) = line.strip_prefix("have ")?.split_once(' ')?;
+            Some((from.parse().ok()?, to.parse().ok()?))
+        };
+        let ranges: Vec<Span> = lines.map(range).collect::<Option<_>>()?;
+        let size = state.source.size;
+        if ranges.iter().any(|(from, to)| from > to || *to > size) {
+            return None;
+        }
+        let state = Self { ranges, ..state };
         (text.ends_with('\n') && state.prefix <= state.source.size).then_some(state)
     }
 }
@@ -75,7 +111,11 @@ impl fmt::Display for State {
         writeln!(f, "size {}", self.source.size)?;
         writeln!(f, "changed {}", self.source.changed)?;
         writeln!(f, "prefix {}", self.prefix)?;
-        writeln!(f, "blake3 {}", self.digest.to_hex())
+        writeln!(f, "blake3 {}", self.digest.to_hex())?;
+        for (from, to) in &self.ranges {
+            writeln!(f, "have {from} {to}")?;
+        }
+        Ok(())
     }
 }
 
@@ -94,12 +134,17 @@ mod tests {
             },
             prefix: 4096,
             digest: blake3::hash(b"x"),
+            ranges: Vec::new(),
         };
         let text = state.to_string();
-        assert_eq!(State::parse(&text), Some(state));
+        assert_eq!(State::parse(&text), Some(state.clone()));
+        assert_eq!(state.present(), [(0, 4096)]);
         for cut in 0..text.len() {
             assert_eq!(State::parse(&text[..cut]), None, "{cut} bytes");
         }
+        let ranges = State::of_ranges(state.source, vec![(0, 65_536), (131_072, 1_000_000)]);
+        assert_eq!(State::parse(&ranges.to_string()), Some(ranges));
+        assert_eq!(State::parse(&format!("{text}have 0 1000001\n")), None);
         let beyond = text.replace("prefix 4096", "prefix 1000001");
         assert_eq!(State::parse(&beyond), None);
     }

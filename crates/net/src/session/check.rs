@@ -41,10 +41,14 @@ pub fn options(options: &Options) -> Checked {
     if options.label.len() > LONGEST_NAME || options.label.contains(char::is_control) {
         return bad("the label", "too long or not text");
     }
-    if let Content::Put { name, .. } | Content::Get { name } = &options.content
-        && name.len() > name::MOST
-    {
-        return bad("the name of the file", "too long");
+    let names: Vec<&String> = match &options.content {
+        Content::Put { name, .. } | Content::Get { name } => vec![name],
+        Content::Store { items, .. } => items.iter().map(|item| &item.name).collect(),
+        Content::Fetch { names } => names.iter().collect(),
+        Content::Nothing | Content::Pattern { .. } => Vec::new(),
+    };
+    if names.iter().any(|name| name.len() > name::MOST) {
+        return bad("the name of a file", "too long");
     }
     Ok(())
 }

@@ -250,6 +250,7 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
         source,
         prefix: 5000,
         digest: whole.into(),
+        ranges: Vec::new(),
     };
     vec![
         ("put", dialogue(&[0, 0, 100], &put)),

@@ -51,7 +51,7 @@ pub fn document(args: &Send, host: &str, rtt: Span) -> Result<Document, Failure>
     Ok(d)
 }
 
-/// The scenario of a file of `size` bytes.
+/// The scenario of a copy of `size` bytes.
 ///
 /// # Errors
 /// A flag cannot be read.

@@ -31,8 +31,8 @@ use crate::{output, view};
 
 /// Runs the command.
 pub fn send(args: &Send) -> Result<Exit, Failure> {
-    if let Some(to) = &args.to {
-        return copy::copy(args, to);
+    if let Some((to, more)) = args.to.split_last() {
+        return copy::copy(args, more, to);
     }
     let server = Server::parse(&args.from).map_err(usage)?;
     // Everything that can be said about the flags is said before anybody is asked.

@@ -60,7 +60,7 @@ impl Memory {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let free = self.most.saturating_sub(taken.bytes);
         let (file, buffer) = match content {
-            Content::Put { .. } => {
+            Content::Put { .. } | Content::Store { .. } => {
                 let (least, most) = (sink::WAITING as u64, sink::MOST_WAITING as u64);
                 let others = self.tests.saturating_sub(taken.tests + 1);
                 let kept = others.saturating_mul(OF_TEST + OF_HOLES + least);
@@ -68,7 +68,7 @@ impl Memory {
                 let buffer = buffer.clamp(least, most);
                 (buffer, Some(buffer))
             }
-            Content::Get { .. } => (source::AHEAD, None),
+            Content::Get { .. } | Content::Fetch { .. } => (source::AHEAD, None),
             _ => (0, None),
         };
         let bytes = run.saturating_add(file);

@@ -1,0 +1,441 @@
+//! `fullpipe send FROM... TO`: files and directories.
+
+mod order;
+mod summary;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use fullpipe_grounds::Way;
+use fullpipe_net::content::batch::{Base, Batch};
+use fullpipe_net::content::copy::CopyError;
+use fullpipe_net::content::{Answer, Carried, Content, Question};
+use fullpipe_net::endpoint::Hooks;
+use fullpipe_net::file::{Item, Where};
+use fullpipe_net::live::Live;
+use fullpipe_net::session::client::{Client, Cut, Done, SessionError};
+use fullpipe_net::session::control::EndReason;
+use fullpipe_run::RunSpec;
+
+use self::order::{Order, What};
+use self::summary::Summary;
+use super::live::{self, Named, Shown};
+use super::{INTERRUPT, checked, listen_for_interrupts, memory};
+use crate::args::{Format, Send};
+use crate::exit::{Exit, Failure};
+use crate::output;
+use crate::peer;
+use crate::table::number;
+
+/// What one session copies.
+enum Share {
+    Put(Vec<(Item, Where)>),
+    Get(Vec<String>, Base),
+}
+
+/// Copies files.
+pub fn copy(args: &Send, more: &[String], to: &str) -> Result<Exit, Failure> {
+    let from = [std::slice::from_ref(&args.from), more].concat();
+    let order = order::order(&from, to)?;
+    let mut summary = Summary {
+        from: order.from.join(" "),
+        dry_run: args.dry_run,
+        ..Summary::default()
+    };
+    // Before anybody is asked.
+    let shares = shares(args, &order, &mut summary)?;
+    checked(&document(args, &order, &order.server.to_string(), 1)?, args)?;
+    let way = peer::way(&order.server, &args.peer)?;
+    summary.to = match &order.what {
+        What::Put(files) => match files.as_slice() {
+            [(_, name)] => format!("{}:{name}", way.name),
+            _ => to.to_owned(),
+        },
+        What::Get(..) => to.to_owned(),
+    };
+    listen_for_interrupts()?;
+    let began = Instant::now();
+    let copied = shares
+        .into_iter()
+        .try_for_each(|share| all_of(args, &way, &order, share, &mut summary));
+    summary.took = began.elapsed();
+    let failed: Vec<String> = summary
+        .files
+        .iter()
+        .filter_map(|f| f.failure.clone())
+        .collect();
+    match copied {
+        Err(broken) => {
+            let failure = Failure::from(broken);
+            if !summary.files.is_empty() && !args.dry_run {
+                summary
+                    .partial
+                    .get_or_insert_with(|| failure.message.clone());
+                summary.show(args.format)?;
+            }
+            Err(failure)
+        }
+        Ok(()) if failed.len() == 1 && summary.files.len() == 1 => {
+            Err(of_copy(&CopyError::There(failed[0].clone())))
+        }
+        Ok(()) => {
+            summary.show(args.format)?;
+            failed.iter().for_each(|why| output::error(why));
+            match failed.len() {
+                0 => Ok(Exit::Ok),
+                n => Err(Failure::new(
+                    Exit::Environment,
+                    format!("{n} of {} files were not copied", summary.files.len()),
+                )),
+            }
+        }
+    }
+}
+
+/// What each session copies.
+fn shares(args: &Send, order: &Order, summary: &mut Summary) -> Result<Vec<Share>, Failure> {
+    Ok(match &order.what {
+        What::Put(files) => {
+            let found = order::found(files)?;
+            if !args.quiet {
+                for (name, why) in &found.left_out {
+                    output::warning(&format!("{}: left out: {why}", shown(name)));
+                }
+            }
+            summary.left_out = found.left_out.len() as u64;
+            let sessions = order::sessions(found.files).into_iter();
+            sessions.map(Share::Put).collect()
+        }
+        What::Get(names, path, below) => {
+            let groups = order::fetched(names, path, *below, args.dry_run)?.into_iter();
+            groups
+                .map(|(names, base)| Share::Get(names, base))
+                .collect()
+        }
+    })
+}
+
+/// Text of a directory, which anybody may have named.
+fn shown(name: &str) -> String {
+    fullpipe_net::session::control::shown(name)
+}
+
+/// Copies a share in one session, and in more what came wrong.
+fn all_of(
+    args: &Send,
+    way: &Way,
+    order: &Order,
+    mut share: Share,
+    summary: &mut Summary,
+) -> Result<(), Broken> {
+    // Whoever made the last attempt may have died a moment ago; the server finds out when it hears
+    // nothing.
+    let patience = Instant::now() + PATIENCE;
+    for _ in 0..MOST_REPAIRS {
+        let mut copied = session(args, way, order, &share, summary);
+        while matches!(&copied, Err(Broken::Busy)) && Instant::now() < patience {
+            if INTERRUPT.load(Ordering::Relaxed) {
+                return Err(SessionError::Interrupted.into());
+            }
+            if !args.quiet {
+                output::say("another transfer is writing this file: waiting for it to finish");
+            }
+            std::thread::sleep(Duration::from_secs(1));
+            copied = session(args, way, order, &share, summary);
+        }
+        let damaged = copied?;
+        if damaged.is_empty() {
+            return Ok(());
+        }
+        if !args.quiet {
+            let bytes: u64 = damaged.iter().map(|(_, bytes)| bytes).sum();
+            let bytes = number(bytes as f64, 1);
+            output::say(&format!(
+                "{bytes} bytes came damaged: sending their blocks again"
+            ));
+        }
+        if let Share::Put(files) = &mut share {
+            files.retain(|(item, _)| damaged.iter().any(|(name, _)| *name == item.name));
+        }
+    }
+    Err(CopyError::Checksum.into())
+}
+
+/// One session; names of the files that came wrong, and how many bytes of each.
+fn session(
+    args: &Send,
+    way: &Way,
+    order: &Order,
+    share: &Share,
+    summary: &mut Summary,
+) -> Result<Vec<(String, u64)>, Broken> {
+    let content = match share {
+        Share::Put(files) => Batch::content(files, args.overwrite),
+        Share::Get(names, _) => Content::Fetch {
+            names: names.clone(),
+        },
+    };
+    let spec = |size| -> Result<RunSpec, Broken> {
+        let document = document(args, order, &way.name, size)?;
+        let mut spec = checked(&document, args)?.cases[0].run_spec(args.seed.unwrap_or(1));
+        spec.links.clear();
+        way.fit(&mut spec);
+        Ok(spec)
+    };
+    let size = match share {
+        Share::Put(files) => files.iter().map(|(item, _)| item.size()).sum(),
+        Share::Get(..) => 1,
+    };
+    let mut spec = spec(size)?;
+    let mut client = way.connect(spec.clone(), "file", true, content, &INTERRUPT)?;
+    let mut batch = {
+        let mut ask = asking(&mut client);
+        match share {
+            Share::Put(files) => Batch::put(files.clone(), args.overwrite, &mut ask)?,
+            Share::Get(_, base) => Batch::get(base.clone(), args.overwrite, &mut ask)?,
+        }
+    };
+    let facts = batch.facts();
+    if facts
+        .iter()
+        .any(|f| f.failure.as_deref().is_some_and(is_busy))
+    {
+        return Err(Broken::Busy);
+    }
+    summary.left_out += u64::from(batch.left_out());
+    if args.dry_run {
+        summary.add(facts);
+        client.close();
+        return Ok(Vec::new());
+    }
+    say_what_is_there(args, &batch);
+    batch.agree(&mut asking(&mut client))?;
+    let mut carried = None;
+    let bytes = batch.bytes();
+    if bytes > 0 {
+        let mut data = batch.begin(&mut spec)?;
+        let ran = run(args, way, &mut client, &spec, bytes, &mut data)?;
+        summary.retransmits += retransmits(&ran);
+        let arrived = batch
+            .written()
+            .unwrap_or_else(|| acked(&ran, &spec).min(bytes));
+        if let Some(broken) = broken(&ran) {
+            // What came is written down, for the next attempt.
+            let _ = batch.ended(Some(data), &mut |_| Ok(Answer::Noted));
+            summary.arrived = arrived;
+            summary.add(batch.facts());
+            return Err(broken);
+        }
+        carried = Some(data);
+    }
+    {
+        let mut ask = asking(&mut client);
+        batch.ended(carried, &mut ask)?;
+        batch.finish(&mut ask)?;
+    }
+    client.close();
+    let facts = batch.facts();
+    let damaged = facts
+        .iter()
+        .filter(|f| f.damaged > 0 && f.failure.is_none());
+    let damaged = damaged.map(|f| (f.name.clone(), f.damaged)).collect();
+    summary.add(facts);
+    Ok(damaged)
+}
+
+fn is_busy(why: &str) -> bool {
+    why.contains("another transfer")
+}
+
+fn say_what_is_there(args: &Send, batch: &Batch) {
+    let facts = batch.facts();
+    let kept: u64 = facts.iter().map(|f| f.kept).sum();
+    let wrong: u64 = facts.iter().map(|f| f.wrong).sum();
+    let all: u64 = facts.iter().filter_map(|f| f.size).sum();
+    if kept > 0 && !args.quiet {
+        let (kept, all) = (number(kept as f64, 1), number(all as f64, 1));
+        output::say(&format!("{kept} of {all} bytes are there already"));
+    }
+    if wrong > 0 && !args.quiet {
+        let wrong = number(wrong as f64, 1);
+        output::say(&format!("{wrong} bytes that are there are damaged"));
+    }
+}
+
+/// The run.
+fn run(
+    args: &Send,
+    way: &Way,
+    client: &mut Client,
+    spec: &RunSpec,
+    bytes: u64,
+    data: &mut Carried,
+) -> Result<Done, Broken> {
+    let flow = &spec.flows[0];
+    let named = [Named {
+        name: flow.name.clone(),
+        mss: flow.sender.mss,
+        size: Some(bytes),
+    }];
+    let shown = match args.format {
+        Format::Ndjson => {
+            let interval = memory::span(&args.interval, "--interval")?;
+            Shown::Objects(interval)
+        }
+        _ => Shown::for_people(args.quiet),
+    };
+    let (live, done) = (Live::default(), AtomicBool::new(false));
+    let ran = std::thread::scope(|scope| {
+        scope.spawn(|| live::watch(shown, &live, &named, &done));
+        let hooks = Hooks {
+            live: Some(&live),
+            ..data.hooks()
+        };
+        let ran = client.run(&Arc::new(spec.clone()), way.options(), hooks, &INTERRUPT);
+        done.store(true, Ordering::Release);
+        ran
+    })?;
+    Ok(ran)
+}
+
+/// Why not all was carried.
+fn broken(ran: &Done) -> Option<Broken> {
+    match (ran.cut, ran.why) {
+        (Some(Cut::Interrupted), _) => Some(SessionError::Interrupted.into()),
+        (Some(Cut::Vanished | Cut::Unfetched), _) => Some(SessionError::Vanished.into()),
+        (_, EndReason::Stopped | EndReason::Over) => None,
+        (_, why) => Some(Broken::Ended(why)),
+    }
+}
+
+fn retransmits(ran: &Done) -> u64 {
+    let far = ran.far.iter().flat_map(|far| &far.senders);
+    let senders = ran.near.senders.iter().chain(far);
+    senders.map(|s| s.totals.retransmits).sum()
+}
+
+/// Bytes that the other side acknowledged.
+fn acked(ran: &Done, spec: &RunSpec) -> u64 {
+    let mss = spec
+        .flows
+        .first()
+        .map_or(0, |flow| u64::from(flow.sender.mss));
+    ran.near.senders.iter().map(|s| s.acked * mss).sum()
+}
+
+fn asking(client: &mut Client) -> impl FnMut(&Question) -> Result<Answer, String> {
+    |question| client.ask(question, &INTERRUPT).map_err(|e| e.to_string())
+}
+
+fn document(args: &Send, order: &Order, host: &str, size: u64) -> Result<super::Document, Failure> {
+    let (about, reverse) = match &order.what {
+        What::Put(_) => (format!("{} to {host}", order.from.join(" ")), false),
+        What::Get(..) => (format!("{} from {host}", order.from.join(" ")), true),
+    };
+    memory::of_file(args, &about, reverse, size)
+}
+
+/// Why there is no copy.
+#[derive(Debug)]
+enum Broken {
+    /// Another transfer writes it.
+    Busy,
+    /// The server ended it.
+    Ended(EndReason),
+    Copy(CopyError),
+    Session(SessionError),
+    Failure(Failure),
+}
+
+impl From<CopyError> for Broken {
+    fn from(error: CopyError) -> Self {
+        match error {
+            CopyError::There(why) if is_busy(&why) => Self::Busy,
+            error => Self::Copy(error),
+        }
+    }
+}
+
+impl From<SessionError> for Broken {
+    fn from(error: SessionError) -> Self {
+        Self::Session(error)
+    }
+}
+
+impl From<Failure> for Broken {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
+impl From<Broken> for Failure {
+    fn from(broken: Broken) -> Self {
+        match broken {
+            Broken::Failure(failure) => failure,
+            Broken::Busy => Self::new(
+                Exit::Environment,
+                "at the server: another transfer is writing this file",
+            )
+            .hint("wait for it to finish, or give the copy another name"),
+            Broken::Ended(why) => Self::new(
+                Exit::Environment,
+                format!("the transfer was {}", why.text()),
+            )
+            .hint(again()),
+            Broken::Session(SessionError::Refused(why)) => of_copy(&CopyError::There(why)),
+            Broken::Session(error) => {
+                let opened = !matches!(error, SessionError::Handshake { .. });
+                let failure = Self::from(error);
+                match opened {
+                    true => failure.hint(again()),
+                    false => failure,
+                }
+            }
+            Broken::Copy(error) => of_copy(&error),
+        }
+    }
+}
+
+/// The command line of this process, for a shell.
+fn again() -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:=,@%+[]".contains(c);
+    let quoted = |word: String| match !word.is_empty() && word.chars().all(plain) {
+        true => word,
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    let words = std::env::args_os().skip(1);
+    let words: Vec<String> = words
+        .map(|w| quoted(w.to_string_lossy().into_owned()))
+        .collect();
+    let words = words.join(" ");
+    format!("what has arrived is kept: the same command resumes from there: `fullpipe {words}`")
+}
+
+fn of_copy(error: &CopyError) -> Failure {
+    let text = error.to_string();
+    let interrupted = INTERRUPT.load(Ordering::Relaxed);
+    let exit = match (error, interrupted) {
+        (CopyError::Session(_), true) => Exit::Interrupted,
+        _ => Exit::Environment,
+    };
+    let failure = Failure::new(exit, text.clone());
+    let hint = match error {
+        _ if text.contains("--files") => "start it with `fullpipe serve --files DIR`".to_owned(),
+        _ if text.contains("exists") => {
+            "give the copy another name, or allow both sides to replace it: `--overwrite` here and there".to_owned()
+        }
+        _ if text.contains("full") || text.contains("quota") => {
+            "make room, then repeat the command: it resumes where it ended".to_owned()
+        }
+        CopyError::Session(_) => again(),
+        _ => return failure,
+    };
+    failure.hint(hint)
+}
+
+/// So long for the end of an earlier transfer.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Sessions for what came damaged, at most: each needs fewer blocks than the one before, unless
+/// everything is bent.
+const MOST_REPAIRS: usize = 20;

@@ -1,0 +1,302 @@
+//! What a copy did, or would do: for people, and as CSV and JSON.
+
+use std::time::Duration;
+
+use fullpipe_net::content::batch::Fact;
+use serde_json::{Value, json};
+
+use crate::args::Format;
+use crate::exit::Failure;
+use crate::output;
+use crate::table::number;
+
+/// All that became of a copy.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// As the user wrote it.
+    pub from: String,
+    /// With the address of the server.
+    pub to: String,
+    /// By name, in the order of the copy.
+    pub files: Vec<Fact>,
+    /// Entries of directories that are no part of it.
+    pub left_out: u64,
+    /// Of all runs.
+    pub retransmits: u64,
+    /// Bytes that arrived of a run that was cut short.
+    pub arrived: u64,
+    /// Handshakes and all.
+    pub took: Duration,
+    /// Why it ended before its time.
+    pub partial: Option<String>,
+    /// Nothing was changed.
+    pub dry_run: bool,
+}
+
+/// What was done with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Sent,
+    Skipped,
+    Resumed,
+    Repaired,
+    Failed,
+    /// The copy ended before it had its name.
+    Unfinished,
+}
+
+impl State {
+    fn of(fact: &Fact, dry_run: bool) -> Self {
+        match fact {
+            _ if fact.failure.is_some() => Self::Failed,
+            _ if fact.skipped => Self::Skipped,
+            _ if fact.digest.is_none() && !dry_run => Self::Unfinished,
+            _ if fact.damaged + fact.wrong > 0 => Self::Repaired,
+            _ if fact.kept > 0 => Self::Resumed,
+            _ => Self::Sent,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Skipped => "skipped",
+            Self::Resumed => "resumed",
+            Self::Repaired => "repaired",
+            Self::Failed => "failed",
+            Self::Unfinished => "unfinished",
+        }
+    }
+}
+
+const STATES: [State; 6] = [
+    State::Sent,
+    State::Skipped,
+    State::Resumed,
+    State::Repaired,
+    State::Failed,
+    State::Unfinished,
+];
+
+impl Summary {
+    /// Takes in what another session learnt of the same files, or of more.
+    pub fn add(&mut self, facts: Vec<Fact>) {
+        for fact in facts {
+            match self.files.iter_mut().find(|old| old.name == fact.name) {
+                None => self.files.push(fact),
+                Some(old) => again(old, fact),
+            }
+        }
+    }
+
+    /// Files, without directories.
+    fn regular(&self) -> impl Iterator<Item = &Fact> {
+        self.files
+            .iter()
+            .filter(|fact| fact.size.is_some() || fact.failure.is_some())
+    }
+
+    fn count(&self, state: State) -> usize {
+        let of = |fact: &&Fact| State::of(fact, self.dry_run) == state;
+        self.regular().filter(of).count()
+    }
+
+    fn sum(&self, of: impl Fn(&Fact) -> u64) -> u64 {
+        self.regular().map(of).fold(0, u64::saturating_add)
+    }
+
+    /// Bytes that need not be sent.
+    fn before(&self) -> u64 {
+        self.sum(|fact| match fact.skipped {
+            true => fact.size.unwrap_or(0),
+            false => fact.kept,
+        })
+    }
+
+    fn sent(&self) -> u64 {
+        match &self.partial {
+            Some(_) => {
+                let named = |fact: &Fact| fact.digest.map_or(0, |_| fact.sent);
+                self.sum(named) + self.arrived
+            }
+            None => self.sum(|fact| fact.sent),
+        }
+    }
+
+    fn seconds(&self) -> f64 {
+        self.took.as_secs_f64().max(1e-9)
+    }
+
+    fn mbps(&self) -> f64 {
+        8e-6 * self.sent() as f64 / self.seconds()
+    }
+
+    /// Prints it.
+    ///
+    /// # Errors
+    /// Nobody reads.
+    pub fn show(&self, format: Format) -> Result<(), Failure> {
+        match format {
+            Format::Table => output::data(&self.text()),
+            Format::Csv => output::data(&self.csv()),
+            Format::Json | Format::Ndjson => output::data(&format!("{}\n", self.json())),
+        }
+    }
+
+    fn text(&self) -> String {
+        let whole = |n: u64| number(n as f64, 1);
+        let mut text = format!("{} -> {}\n", self.from, self.to);
+        let bytes = self.sum(|fact| fact.size.unwrap_or(0));
+        if self.dry_run {
+            let sent = whole(self.sum(|fact| fact.sent));
+            text += &format!("would send {sent} of {} bytes\n", whole(bytes));
+        } else if self.partial.is_some() {
+            let (sent, seconds) = (whole(self.sent()), number(self.seconds(), 3));
+            text += &format!("{sent} of {} bytes sent in {seconds} s\n", whole(bytes));
+        } else {
+            text += &format!(
+                "{} bytes in {} s, {} Mbit/s, {} retransmits\n",
+                whole(bytes),
+                number(self.seconds(), 3),
+                number(self.mbps(), 3),
+                whole(self.retransmits),
+            );
+        }
+        let files: Vec<&Fact> = self.regular().collect();
+        match files.as_slice() {
+            [one] => {
+                if let Some(digest) = one.digest {
+                    text += &format!("BLAKE3 {} on both sides\n", digest.to_hex());
+                }
+            }
+            all => {
+                let counts = STATES
+                    .iter()
+                    .map(|state| (self.count(*state), state.word()));
+                let counts = counts.filter(|(n, _)| *n > 0);
+                let counts: Vec<String> = counts.map(|(n, word)| format!("{n} {word}")).collect();
+                text += &format!("{} files: {}\n", whole(all.len() as u64), counts.join(", "));
+            }
+        }
+        for (bytes, what) in [
+            (self.before(), "bytes were there before"),
+            (
+                self.sum(|f| f.wrong + f.damaged),
+                "bytes were damaged and sent again",
+            ),
+            (self.left_out, "entries of directories left out"),
+        ] {
+            if bytes > 0 {
+                text += &format!("{} {what}\n", whole(bytes));
+            }
+        }
+        if let Some(why) = &self.partial {
+            text += &format!("PARTIAL: {why}\n");
+        }
+        text
+    }
+
+    fn csv(&self) -> String {
+        let mut text =
+            "name,bytes,state,bytes_before,bytes_sent,bytes_repaired,blake3,error\n".to_owned();
+        for fact in self.regular() {
+            let digest = fact
+                .digest
+                .map_or(String::new(), |d| d.to_hex().to_string());
+            text += &format!(
+                "{},{},{},{},{},{},{digest},{}\n",
+                cell(&fact.name),
+                fact.size.unwrap_or(0),
+                State::of(fact, self.dry_run).word(),
+                before(fact),
+                fact.sent,
+                fact.wrong + fact.damaged,
+                cell(fact.failure.as_deref().unwrap_or_default()),
+            );
+        }
+        text
+    }
+
+    fn json(&self) -> Value {
+        let files: Vec<Value> = self.regular().map(|fact| self.file(fact)).collect();
+        let mut object = json!({
+            "fullpipe": env!("CARGO_PKG_VERSION"),
+            "from": self.from,
+            "to": self.to,
+            "bytes": self.sum(|fact| fact.size.unwrap_or(0)),
+            "bytes_before": self.before(),
+            "bytes_sent": self.sent(),
+            "bytes_repaired": self.sum(|fact| fact.wrong + fact.damaged),
+            "left_out": self.left_out,
+            "files": files,
+        });
+        for state in STATES {
+            object[state.word()] = self.count(state).into();
+        }
+        match self.dry_run {
+            true => object["dry_run"] = true.into(),
+            false => {
+                object["duration_s"] = self.seconds().into();
+                object["goodput_mbps"] = self.mbps().into();
+                object["retransmits"] = self.retransmits.into();
+            }
+        }
+        if let (1, Some(digest)) = (
+            self.regular().count(),
+            self.regular().find_map(|f| f.digest),
+        ) {
+            object["blake3"] = digest.to_hex().to_string().into();
+        }
+        if let Some(why) = &self.partial {
+            object["partial"] = why.clone().into();
+        }
+        object
+    }
+
+    fn file(&self, fact: &Fact) -> Value {
+        let mut object = json!({
+            "name": fact.name,
+            "bytes": fact.size,
+            "state": State::of(fact, self.dry_run).word(),
+            "bytes_before": before(fact),
+            "bytes_sent": fact.sent,
+            "bytes_repaired": fact.wrong + fact.damaged,
+        });
+        if let Some(digest) = fact.digest {
+            object["blake3"] = digest.to_hex().to_string().into();
+        }
+        if let Some(why) = &fact.failure {
+            object["error"] = why.clone().into();
+        }
+        object
+    }
+}
+
+/// A file was copied once more, to repair it.
+fn again(old: &mut Fact, new: Fact) {
+    let first = old.clone();
+    *old = Fact {
+        // What it takes for the same is what the first attempt brought.
+        skipped: first.skipped,
+        kept: first.kept,
+        wrong: first.wrong,
+        damaged: first.damaged + new.damaged,
+        sent: first.sent + new.sent,
+        ..new
+    };
+}
+
+fn before(fact: &Fact) -> u64 {
+    match fact.skipped {
+        true => fact.size.unwrap_or(0),
+        false => fact.kept,
+    }
+}
+
+/// A cell of a CSV table.
+fn cell(text: &str) -> String {
+    match text.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
+}

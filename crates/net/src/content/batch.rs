@@ -1,0 +1,768 @@
+//! Several files and directories at the client: what is there of each, the run, and what became of
+//! each.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use blake3::Hash;
+use fullpipe_run::RunSpec;
+
+use super::carried::{Carried, set_transfer};
+use super::copy::{Ask, CopyError, ask_until_ready, meanwhile, unfit};
+use super::storing::known;
+use super::{Answer, Content, Found, Held, PAGE, Question, coalesced, digest_of, failed_on};
+use crate::file::tree::{FAN, Span};
+use crate::file::{
+    Cancel, Directory, Item, Name, Origin, Place, Plan, Receiving, Room, Sending, Target, Where,
+    begin_all, receive_all, send_all, sync_directories,
+};
+
+/// Where fetched files go.
+#[derive(Clone, Debug)]
+pub enum Base {
+    /// The one file that is fetched gets this path.
+    Exact(PathBuf),
+    /// Files go below this directory, under their names without this many bytes at the start.
+    Below(Arc<Directory>, usize),
+}
+
+/// A copy of several files on its way, at the client.
+#[derive(Debug)]
+pub struct Batch {
+    files: Vec<File>,
+    /// Where fetched files go; `None`: files are sent.
+    base: Option<Base>,
+    overwrite: bool,
+    /// Entries of directories at the server that are no part of the copy.
+    left_out: u32,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Agreed,
+    Sending(Vec<usize>, Sending),
+    Receiving(Vec<usize>, Receiving),
+    Over,
+}
+
+/// An item of the copy, and what is known of it.
+#[derive(Debug)]
+struct File {
+    item: Item,
+    end: End,
+    fact: Fact,
+}
+
+/// The end of a file that is here.
+#[derive(Debug)]
+enum End {
+    Nothing,
+    Origin(Origin),
+    Target(Target),
+}
+
+/// What became of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fact {
+    /// Name at the server.
+    pub name: String,
+    /// Bytes; `None`: a directory.
+    pub size: Option<u64>,
+    /// The same file was there already.
+    pub skipped: bool,
+    /// Bytes that were there of an earlier attempt, and are right.
+    pub kept: u64,
+    /// Bytes that were there, and wrong.
+    pub wrong: u64,
+    /// Bytes that are sent, or were.
+    pub sent: u64,
+    /// Bytes that came wrong, and have to be sent again.
+    pub damaged: u64,
+    /// BLAKE3, once the file has its name.
+    pub digest: Option<Hash>,
+    /// Why it is not copied.
+    pub failure: Option<String>,
+}
+
+impl File {
+    fn new(item: Item, end: End) -> Self {
+        let fact = Fact {
+            name: item.name.clone(),
+            size: item.source.map(|source| source.size),
+            sent: item.size(),
+            ..Fact::default()
+        };
+        Self { item, end, fact }
+    }
+
+    fn takes_part(&self) -> bool {
+        !self.fact.skipped && self.fact.failure.is_none()
+    }
+
+    fn is_active(&self) -> bool {
+        self.takes_part() && self.item.source.is_some()
+    }
+
+    fn skip(&mut self, digest: Hash) {
+        self.fact.skipped = true;
+        self.fact.sent = 0;
+        self.fact.digest = Some(digest);
+    }
+
+    fn fail(&mut self, why: String) {
+        self.fact.sent = 0;
+        self.fact.failure = Some(why);
+    }
+
+    fn root(&self) -> Option<Hash> {
+        match &self.end {
+            End::Nothing => None,
+            End::Origin(origin) => origin.blocks.root(),
+            End::Target(target) => target.blocks.root(),
+        }
+    }
+}
+
+impl Batch {
+    /// Looks, with a server that has granted it, what is there of these files, which are sent.
+    ///
+    /// # Errors
+    /// [`CopyError`].
+    pub fn put(
+        files: Vec<(Item, Where)>,
+        overwrite: bool,
+        ask: Ask<'_>,
+    ) -> Result<Self, CopyError> {
+        let file = |(item, at): (Item, Where)| match item.source {
+            Some(source) => File::new(item, End::Origin(Origin::new(at, source))),
+            None => File::new(item, End::Nothing),
+        };
+        let mut batch = Self {
+            files: files.into_iter().map(file).collect(),
+            base: None,
+            overwrite,
+            left_out: 0,
+            stage: Stage::Agreed,
+        };
+        let mut next = 0;
+        while (next as usize) < batch.files.len() {
+            let (found, after) = match ask_until_ready(&Question::Found(next), ask)? {
+                Answer::Found { found, next: after } if after > next => (found, after),
+                other => return Err(unfit(&other)),
+            };
+            for (index, found) in found {
+                batch.hold_against(index, found, ask)?;
+            }
+            next = after;
+        }
+        Ok(batch)
+    }
+
+    /// The request of files that are sent.
+    pub fn content(files: &[(Item, Where)], overwrite: bool) -> Content {
+        Content::Store {
+            items: files.iter().map(|(item, _)| item.clone()).collect(),
+            overwrite,
+        }
+    }
+
+    /// Compares what the server has of a file with it.
+    fn hold_against(&mut self, index: u32, found: Found, ask: Ask<'_>) -> Result<(), CopyError> {
+        let Some(file) = self.files.get_mut(index as usize) else {
+            return Err(CopyError::Answer("another file".to_owned()));
+        };
+        let spans = match &found {
+            Found::Refused(why) => {
+                file.fail(why.clone());
+                return Ok(());
+            }
+            Found::Whole(_) => vec![(0, file.item.size())],
+            Found::Part { spans, .. } => spans.clone(),
+        };
+        let End::Origin(origin) = std::mem::replace(&mut file.end, End::Nothing) else {
+            return Err(CopyError::Answer("a directory is no file".to_owned()));
+        };
+        let mut origin = hashed(origin, spans.clone(), ask)?;
+        match found {
+            _ if origin.failure.is_some() => {
+                file.fail(origin.failure.clone().unwrap_or_default());
+            }
+            Found::Whole(root) => match origin.blocks.root() {
+                Some(mine) if mine == root => file.skip(mine),
+                _ if !self.overwrite => file.fail(format!(
+                    "{}: another file of this name exists",
+                    file.item.name
+                )),
+                _ => {}
+            },
+            Found::Part { digest, .. } => {
+                let wrong = match origin.blocks.summary(0, origin.blocks.count()) == digest {
+                    true => Vec::new(),
+                    false => differing(&origin.blocks, index, ask)?,
+                };
+                // They are missing there.
+                origin.blocks.forget(&wrong);
+                file.fact.kept = length(&origin.blocks.present());
+                file.fact.wrong = length(&wrong);
+                file.fact.sent = file.item.size() - file.fact.kept;
+            }
+            Found::Refused(_) => {}
+        }
+        file.end = End::Origin(origin);
+        Ok(())
+    }
+
+    /// Looks, with a server that has granted it, what is here of the files that are fetched.
+    ///
+    /// # Errors
+    /// [`CopyError`].
+    pub fn get(base: Base, overwrite: bool, ask: Ask<'_>) -> Result<Self, CopyError> {
+        let mut batch = Self {
+            files: Vec::new(),
+            base: Some(base),
+            overwrite,
+            left_out: 0,
+            stage: Stage::Agreed,
+        };
+        loop {
+            let from = batch.files.len() as u32;
+            let (items, all) = match ask_until_ready(&Question::Items(from), ask)? {
+                Answer::Items {
+                    items,
+                    all,
+                    left_out,
+                } => {
+                    batch.left_out = left_out;
+                    (items, all)
+                }
+                other => return Err(unfit(&other)),
+            };
+            if items.is_empty() && from < all || all as usize > MOST_ITEMS {
+                return Err(CopyError::Answer("a list without an end".to_owned()));
+            }
+            let single = all == 1 && items.iter().all(|item| item.source.is_some());
+            if matches!(batch.base, Some(Base::Exact(_))) && !single {
+                let what = "it is a directory there: name a directory here, as `DIR/`";
+                return Err(CopyError::Here(what.to_owned()));
+            }
+            batch
+                .files
+                .extend(items.into_iter().map(|item| File::new(item, End::Nothing)));
+            if batch.files.len() as u32 >= all {
+                break;
+            }
+        }
+        let mut held = Vec::new();
+        for index in 0..batch.files.len() {
+            held.extend(batch.look(index, ask)?);
+        }
+        for page in pages(held, |held| 40 + 20 * held.spans.len()) {
+            let differ = match ask_until_ready(&Question::Here(page.clone()), ask)? {
+                Answer::Differ(differ) => differ,
+                other => return Err(unfit(&other)),
+            };
+            for held in page {
+                batch.settle(&held, differ.contains(&held.file), ask)?;
+            }
+        }
+        Ok(batch)
+    }
+
+    /// What is here of a file.
+    fn look(&mut self, index: usize, ask: Ask<'_>) -> Result<Option<Held>, CopyError> {
+        let (base, overwrite) = (self.base.clone(), self.overwrite);
+        let file = &mut self.files[index];
+        let item = file.item.clone();
+        let (Some(base), Some(source)) = (base, item.source) else {
+            return Ok(None);
+        };
+        let looked = meanwhile(
+            move |cancel: &Cancel| -> io::Result<Option<(Target, Vec<Span>)>> {
+                let place = match base.place(&item) {
+                    Ok(place) => Arc::new(place),
+                    // It is made with its directory.
+                    Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+                    Err(e) => return Err(e),
+                };
+                let mut target = Target::new(Arc::clone(&place), source);
+                if place.exists()? {
+                    let there = place.open()?;
+                    if there.metadata()?.len() == source.size {
+                        let all = vec![(0, source.size)];
+                        target.blocks.read(&there, &all, cancel)?;
+                        return Ok(Some((target, all)));
+                    }
+                    if !overwrite {
+                        let what = "another file of this name exists";
+                        return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
+                    }
+                }
+                target.look(cancel)?;
+                let spans = known(&mut target);
+                Ok(Some((target, spans)))
+            },
+            ask,
+        )?;
+        match looked {
+            Err(e) => file.fail(failed_on(&file.item.name, &e)),
+            Ok(None) => {}
+            Ok(Some((target, spans))) => {
+                let held = Held {
+                    file: index as u32,
+                    digest: target.blocks.summary(0, target.blocks.count()),
+                    spans,
+                };
+                let is_empty = source.size == 0 && target.place.exists().unwrap_or(false);
+                if is_empty && let Some(root) = target.blocks.root() {
+                    file.skip(root);
+                }
+                file.end = End::Target(target);
+                return Ok((!held.spans.is_empty() && source.size > 0).then_some(held));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What is here of a file is that of the server, or `differs`.
+    fn settle(&mut self, held: &Held, differs: bool, ask: Ask<'_>) -> Result<(), CopyError> {
+        let overwrite = self.overwrite;
+        let file = &mut self.files[held.file as usize];
+        let End::Target(target) = &mut file.end else {
+            return Ok(());
+        };
+        let exists = target.place.exists().unwrap_or(false);
+        let whole = exists && target.blocks.is_complete();
+        match (whole, differs) {
+            (true, false) => {
+                if let Some(root) = target.blocks.root() {
+                    file.skip(root);
+                }
+            }
+            (true, true) if overwrite => target.blocks.forget(&[(0, file.item.size())]),
+            (true, true) => file.fail(format!(
+                "{}: another file of this name exists",
+                file.item.name
+            )),
+            (false, _) => {
+                let wrong = match differs {
+                    true => differing(&target.blocks, held.file, ask)?,
+                    false => Vec::new(),
+                };
+                target.blocks.forget(&wrong);
+                file.fact.wrong = length(&wrong);
+                file.fact.kept = length(&target.blocks.present());
+                file.fact.sent = file.item.size() - file.fact.kept;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is known of each item.
+    pub fn facts(&self) -> Vec<Fact> {
+        self.files.iter().map(|file| file.fact.clone()).collect()
+    }
+
+    /// Entries of directories at the server that are no part of the copy.
+    pub fn left_out(&self) -> u32 {
+        self.left_out
+    }
+
+    /// Bytes that will be sent.
+    pub fn bytes(&self) -> u64 {
+        self.plan().0.bytes()
+    }
+
+    /// What will be sent of a file.
+    fn spans(file: &File) -> Vec<Span> {
+        let all = || vec![(0, file.item.size())];
+        match &file.end {
+            End::Target(target) => coalesced(target.blocks.missing()),
+            End::Origin(_) if file.fact.kept == 0 => all(),
+            End::Origin(origin) => coalesced(origin.blocks.missing()),
+            End::Nothing => all(),
+        }
+    }
+
+    fn plan(&self) -> (Plan, Vec<usize>) {
+        let (mut plan, mut places) = (Plan::default(), Vec::new());
+        for (index, file) in self.files.iter().enumerate() {
+            if file.is_active() {
+                plan.push(places.len() as u32, &Self::spans(file));
+                places.push(index);
+            }
+        }
+        (plan, places)
+    }
+
+    /// Agrees on what is sent, and takes the disk for what is fetched. Until then nothing is
+    /// changed anywhere.
+    ///
+    /// # Errors
+    /// [`CopyError`].
+    pub fn agree(&mut self, ask: Ask<'_>) -> Result<(), CopyError> {
+        if let Some(base) = self.base.clone() {
+            for file in self.files.iter_mut().filter(|file| file.takes_part()) {
+                file.make(&base);
+            }
+            let (_, places) = self.plan();
+            let mut targets = self.take_targets(&places);
+            let begun = begin_all(&mut targets, &Room::default());
+            self.give_back(targets.into_iter().map(End::Target), &places);
+            let first = places
+                .first()
+                .map_or("files", |i| &self.files[*i].item.name);
+            begun.map_err(|e| CopyError::Here(failed_on(first, &e)))?;
+        }
+        let mut orders = Vec::new();
+        for (index, file) in (0u32..).zip(&mut self.files) {
+            let spans = Self::spans(file);
+            let whole = spans == [(0, file.item.size())];
+            let order = match file.takes_part() {
+                true if file.item.source.is_none() => continue,
+                true => Some(spans.clone()),
+                false => None,
+            };
+            if let End::Target(target) = &mut file.end {
+                // What lies between many ranges is fetched again.
+                target.blocks.forget(&spans);
+            }
+            if whole && file.takes_part() && matches!(file.end, End::Nothing) {
+                continue;
+            }
+            orders.push((index, order));
+        }
+        let length = |(_, spans): &(u32, Option<Vec<Span>>)| {
+            8 + spans.as_ref().map_or(0, |spans| 20 * spans.len())
+        };
+        for page in pages(orders, length) {
+            match ask_until_ready(&Question::Plan(page), ask)? {
+                Answer::Noted => {}
+                other => return Err(unfit(&other)),
+            }
+        }
+        match ask_until_ready(&Question::Ready(self.bytes()), ask)? {
+            Answer::Ready => Ok(()),
+            other => Err(unfit(&other)),
+        }
+    }
+
+    fn take_targets(&mut self, places: &[usize]) -> Vec<Target> {
+        let ends = places
+            .iter()
+            .map(|i| std::mem::replace(&mut self.files[*i].end, End::Nothing));
+        let targets = ends.filter_map(|end| match end {
+            End::Target(target) => Some(target),
+            _ => None,
+        });
+        targets.collect()
+    }
+
+    fn give_back(&mut self, ends: impl Iterator<Item = End>, places: &[usize]) {
+        for (end, place) in ends.zip(places) {
+            self.files[*place].end = end;
+        }
+    }
+
+    /// The run begins; `spec` gets the length of the transfer.
+    ///
+    /// # Errors
+    /// [`CopyError`].
+    pub fn begin(&mut self, spec: &mut RunSpec) -> Result<Carried, CopyError> {
+        let here = |e: io::Error| CopyError::Here(failed_on("files", &e));
+        let (plan, places) = self.plan();
+        let Some(flow) = spec.flows.first_mut() else {
+            return Err(CopyError::Here("no flow carries the files".to_owned()));
+        };
+        set_transfer(flow, plan.bytes()).map_err(CopyError::Here)?;
+        if self.base.is_some() {
+            let targets = self.take_targets(&places);
+            let (sink, receiving) = receive_all(targets, plan, flow.sender.mss).map_err(here)?;
+            self.stage = Stage::Receiving(places, receiving);
+            return Ok(Carried::of_sink(sink));
+        }
+        let ends = places
+            .iter()
+            .map(|i| std::mem::replace(&mut self.files[*i].end, End::Nothing));
+        let origins = ends.filter_map(|end| match end {
+            End::Origin(origin) => Some(origin),
+            _ => None,
+        });
+        let (source, sending) = send_all(origins.collect(), plan).map_err(here)?;
+        self.stage = Stage::Sending(places, sending);
+        Ok(Carried::of_source(source))
+    }
+
+    /// After the run, or without one where nothing was missing: takes back the files, whatever
+    /// became of the run.
+    ///
+    /// # Errors
+    /// [`CopyError`].
+    pub fn ended(&mut self, carried: Option<Carried>, ask: Ask<'_>) -> Result<(), CopyError> {
+        let here = |e: io::Error| CopyError::Here(failed_on("files", &e));
+        match std::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Sending(places, sending) => {
+                drop(carried);
+                let origins = meanwhile(move |cancel| sending.finish(cancel), ask)?;
+                let origins = origins.map_err(here)?;
+                self.give_back(origins.into_iter().map(End::Origin), &places);
+                for file in &mut self.files {
+                    if let End::Origin(origin) = &file.end
+                        && let Some(why) = origin.failure.clone()
+                    {
+                        file.fail(format!("{}: {why}", file.item.name));
+                    }
+                }
+            }
+            Stage::Receiving(places, receiving) => {
+                let finish = move |_: &Cancel| {
+                    drop(carried);
+                    receiving.finish()
+                };
+                let (targets, written) = meanwhile(finish, ask)?.map_err(here)?;
+                self.give_back(targets.into_iter().map(End::Target), &places);
+                written.map_err(here)?;
+            }
+            Stage::Agreed | Stage::Over => {}
+        }
+        Ok(())
+    }
+
+    /// Bytes of the stream at the receiver without a hole, if that is here.
+    pub fn written(&self) -> Option<u64> {
+        match &self.stage {
+            Stage::Receiving(_, receiving) => Some(receiving.prefix()),
+            _ => None,
+        }
+    }
+
+    /// After a run that came to its end: compares checksums, and gives every file that is whole its
+    /// name. Of the others it is known which bytes are wrong: another copy sends them again.
+    ///
+    /// # Errors
+    /// [`CopyError`].
+    pub fn finish(&mut self, ask: Ask<'_>) -> Result<(), CopyError> {
+        if !self.ask_to_publish(ask)? {
+            self.find_damage(ask)?;
+            if self.base.is_none() && !self.ask_to_publish(ask)? {
+                let what = "checksums that differ although all blocks agree";
+                return Err(CopyError::Answer(what.to_owned()));
+            }
+        }
+        if self.base.is_some() {
+            self.publish(ask)?;
+        }
+        for file in self.files.iter_mut().filter(|file| file.is_active()) {
+            if file.fact.damaged == 0 {
+                file.fact.digest = file.root();
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks whether all hashes are the same there; a server that stores gives files their names.
+    fn ask_to_publish(&mut self, ask: Ask<'_>) -> Result<bool, CopyError> {
+        let damaged = |file: &File| file.fact.damaged > 0;
+        let active = (0..).zip(&self.files).filter(|(_, file)| file.is_active());
+        let good = active.filter(|(_, file)| !damaged(file));
+        let digest = digest_of(good.filter_map(|(i, file)| Some((i, file.root()?))));
+        match ask_until_ready(&Question::Publish(digest), ask)? {
+            Answer::Named { same: false, .. } => Ok(false),
+            Answer::Named { failed, all, .. } => {
+                let unnamed = (all as usize).saturating_sub(failed.len());
+                for (index, why) in failed {
+                    if let Some(file) = self.files.get_mut(index as usize)
+                        && file.fact.damaged == 0
+                    {
+                        file.fail(why);
+                    }
+                }
+                match unnamed {
+                    0 => Ok(true),
+                    n => Err(CopyError::There(format!("{n} more files got no name"))),
+                }
+            }
+            other => Err(unfit(&other)),
+        }
+    }
+
+    /// Finds the blocks that differ, and tells a server that stores.
+    fn find_damage(&mut self, ask: Ask<'_>) -> Result<(), CopyError> {
+        let mut damaged = Vec::new();
+        let mut from = 0;
+        while from < self.files.len() {
+            let roots = match ask_until_ready(&Question::Roots(from as u32), ask)? {
+                Answer::Roots(roots) if !roots.is_empty() => roots,
+                other => return Err(unfit(&other)),
+            };
+            for (index, root) in (from..).zip(roots.iter()).take(FAN as usize) {
+                let Some(file) = self.files.get_mut(index) else {
+                    break;
+                };
+                let is_source = file.item.source.is_some();
+                if !is_source || file.fact.skipped {
+                    continue;
+                }
+                let mine = file.root();
+                if file.fact.failure.is_none() && mine.is_some_and(|mine| mine == *root) {
+                    continue;
+                }
+                if file.fact.failure.is_none() && self.base.is_some() && *root == [0; 32] {
+                    file.fail(format!("{}: changed while it was sent", file.item.name));
+                    continue;
+                }
+                let spans = match &file.end {
+                    _ if file.fact.failure.is_some() => vec![(0, file.item.size())],
+                    End::Origin(origin) => differing(&origin.blocks, index as u32, ask)?,
+                    End::Target(target) => differing(&target.blocks, index as u32, ask)?,
+                    End::Nothing => continue,
+                };
+                file.fact.damaged = length(&spans);
+                if let End::Target(target) = &mut file.end {
+                    target.blocks.forget(&spans);
+                    let noted = target.note();
+                    noted.map_err(|e| CopyError::Here(failed_on(&file.item.name, &e)))?;
+                }
+                damaged.push((index as u32, coalesced(spans)));
+            }
+            from += roots.len();
+        }
+        if self.base.is_some() {
+            return Ok(());
+        }
+        for page in pages(damaged, |(_, spans)| 8 + 20 * spans.len()) {
+            match ask_until_ready(&Question::Damaged(page), ask)? {
+                Answer::Noted => {}
+                other => return Err(unfit(&other)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives fetched files their names.
+    fn publish(&mut self, ask: Ask<'_>) -> Result<(), CopyError> {
+        let whole = |file: &File| file.is_active() && file.fact.damaged == 0;
+        let places: Vec<usize> = (0..self.files.len())
+            .filter(|i| whole(&self.files[*i]))
+            .collect();
+        let mut targets = self.take_targets(&places);
+        let overwrite = self.overwrite;
+        let publish = move |_: &Cancel| {
+            let publish = |target: &mut Target| target.publish(overwrite);
+            let results: Vec<io::Result<()>> = targets.iter_mut().map(publish).collect();
+            let synced = sync_directories(targets.iter());
+            (targets, results, synced)
+        };
+        let (targets, results, synced) = meanwhile(publish, ask)?;
+        synced.map_err(|e| CopyError::Here(failed_on("files", &e)))?;
+        self.give_back(targets.into_iter().map(End::Target), &places);
+        for (place, result) in places.into_iter().zip(results) {
+            if let Err(e) = result {
+                let file = &mut self.files[place];
+                file.fail(failed_on(&file.item.name, &e));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl File {
+    /// Makes its directory, and itself if it is one.
+    fn make(&mut self, base: &Base) {
+        let made = base.make(&self.item).and_then(|()| {
+            if let (Some(source), End::Nothing) = (self.item.source, &self.end) {
+                let place = Arc::new(base.place(&self.item)?);
+                self.end = End::Target(Target::new(place, source));
+            }
+            Ok(())
+        });
+        if let Err(e) = made {
+            let why = failed_on(&self.item.name, &e);
+            self.fail(why);
+        }
+    }
+}
+
+impl Base {
+    /// Of what another host calls a name nothing leads out of the directory.
+    fn name(&self, item: &Item) -> io::Result<Option<Name>> {
+        let bad =
+            |e: crate::file::NameError| io::Error::new(io::ErrorKind::InvalidInput, e.to_string());
+        match self {
+            Self::Exact(_) => Ok(None),
+            Self::Below(_, cut) => {
+                let name = item.name.get(*cut..).unwrap_or_default();
+                Name::parse(name).map(Some).map_err(bad)
+            }
+        }
+    }
+
+    fn place(&self, item: &Item) -> io::Result<Place> {
+        let place = match (self, self.name(item)?) {
+            (Self::Below(directory, _), Some(name)) => directory.place(&name)?,
+            (Self::Exact(path), _) => Place::local(path)?,
+            (Self::Below(..), None) => return Err(io::ErrorKind::InvalidInput.into()),
+        };
+        Ok(place.with_mode(item.mode))
+    }
+
+    fn make(&self, item: &Item) -> io::Result<()> {
+        match (self, self.name(item)?) {
+            (Self::Below(directory, _), Some(name)) => {
+                directory.make(&name, item.source.is_none(), item.mode)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Reads ranges of a file of this host.
+fn hashed(mut origin: Origin, spans: Vec<Span>, ask: Ask<'_>) -> Result<Origin, CopyError> {
+    let read = move |cancel: &Cancel| {
+        let spans = origin.blocks.whole(&spans);
+        origin.hash(&spans, cancel).map(|()| origin)
+    };
+    let read = meanwhile(read, ask)?;
+    read.map_err(|e| CopyError::Here(failed_on("files", &e)))
+}
+
+/// Ranges of an item that the server has otherwise.
+fn differing(
+    blocks: &crate::file::Blocks,
+    file: u32,
+    ask: Ask<'_>,
+) -> Result<Vec<Span>, CopyError> {
+    blocks.differing(
+        |from, to| match ask_until_ready(&Question::Tree { file, from, to }, ask)? {
+            Answer::Tree(groups) => Ok(groups),
+            other => Err(unfit(&other)),
+        },
+    )
+}
+
+fn length(spans: &[Span]) -> u64 {
+    spans.iter().map(|(from, to)| to - from).sum()
+}
+
+/// Lists that fit into a message each, with at least one entry.
+fn pages<T>(all: Vec<T>, length: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
+    let (mut pages, mut bytes): (Vec<Vec<T>>, usize) = (Vec::new(), 0);
+    for one in all {
+        let more = length(&one);
+        match pages.last_mut() {
+            Some(page) if bytes + more <= PAGE => {
+                page.push(one);
+                bytes += more;
+            }
+            _ => {
+                pages.push(vec![one]);
+                bytes = more;
+            }
+        }
+    }
+    pages
+}
+
+/// Files and directories of one copy, at most.
+const MOST_ITEMS: usize = 100_000;
