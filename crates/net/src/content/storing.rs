@@ -425,7 +425,7 @@ fn found(slots: &[Slot], from: u32) -> Answer {
     for (index, slot) in slots.iter().enumerate().skip(next) {
         if let Some(found) = &slot.found {
             let found = match found {
-                Found::Refused(why) => Found::Refused(crate::session::control::shown(why)),
+                Found::Refused(why) => Found::Refused(short(why)),
                 found => found.clone(),
             };
             bytes += postcard::to_stdvec(&found).map_or(PAGE, |b| b.len()) + 5;
@@ -531,7 +531,7 @@ fn named(slots: &[Slot]) -> Answer {
     let (mut page, mut bytes, mut all) = (Vec::new(), 0, 0);
     for (index, why) in failed {
         all += 1;
-        let why = crate::session::control::shown(&why);
+        let why = short(&why);
         bytes += why.len() + 8;
         if bytes <= PAGE {
             page.push((index, why));
@@ -542,6 +542,11 @@ fn named(slots: &[Slot]) -> Answer {
         failed: page,
         all,
     }
+}
+
+/// A sentence that fits into a message with others.
+fn short(why: &str) -> String {
+    why.chars().take(200).collect()
 }
 
 const SOON: Duration = Duration::from_secs(5);

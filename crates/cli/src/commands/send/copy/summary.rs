@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use fullpipe_net::content::batch::Fact;
+use fullpipe_net::session::control::shown;
 use serde_json::{Value, json};
 
 use crate::args::Format;
@@ -81,7 +82,10 @@ const STATES: [State; 6] = [
 impl Summary {
     /// Takes in what another session learnt of the same files, or of more.
     pub fn add(&mut self, facts: Vec<Fact>) {
-        for fact in facts {
+        for mut fact in facts {
+            // The server may have written either.
+            fact.name = shown(&fact.name);
+            fact.failure = fact.failure.as_deref().map(shown);
             match self.files.iter_mut().find(|old| old.name == fact.name) {
                 None => self.files.push(fact),
                 Some(old) => again(old, fact),
