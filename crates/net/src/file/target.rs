@@ -25,9 +25,9 @@ use super::tree::Blocks;
 pub struct Target {
     /// Where it goes.
     pub place: Arc<Place>,
-    /// Of the sender's file.
+    /// Size and modification time of the sender's file.
     pub source: Identity,
-    /// What is there.
+    /// Digests of the blocks that are on the disk.
     pub blocks: Blocks,
     /// Device and inode of the unfinished file.
     key: Option<(u64, u64)>,

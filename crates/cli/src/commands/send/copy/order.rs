@@ -6,9 +6,12 @@ use std::sync::Arc;
 use fullpipe_net::content::batch::Base;
 use fullpipe_net::file::{Directory, Identity, Item, Name, Where, permissions};
 
-use super::super::target::{FileAt, Server};
-use super::super::usage;
+use crate::commands::send::target::{FileAt, Server};
 use crate::exit::{Exit, Failure};
+
+fn usage(message: String) -> Failure {
+    Failure::new(Exit::Usage, message)
+}
 
 /// A copy in one direction.
 #[derive(Debug)]
