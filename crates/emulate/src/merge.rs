@@ -24,7 +24,11 @@ const LONGEST: usize = 65_535;
 const DATAGRAMS: usize = 64;
 
 impl Frame {
-    /// An empty one.
+    /// An empty one, with room for the longest packet.
+    #[expect(
+        clippy::new_without_default,
+        reason = "64 kB by default would surprise"
+    )]
     pub fn new() -> Self {
         Self {
             bytes: Vec::with_capacity(vnet::LEN + LONGEST),

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::thread;
 
 use nix::sched::{CloneFlags, setns, unshare};
@@ -30,6 +31,8 @@ pub struct HostSide {
     pub merges_datagrams: bool,
 }
 
+/// Where ip-netns(8) keeps namespaces by name.
+const NAMED: &str = "/run/netns";
 /// Name of the device, the same in both namespaces.
 pub const DEVICE: &str = "fullpipe0";
 /// Packets that wait in a device for the emulator: it must never be full, because nobody is told of
@@ -68,14 +71,24 @@ pub fn addresses(side: Side, k: usize) -> (IpAddr, IpAddr) {
 pub const PAIRS: usize = 255;
 
 impl HostSide {
-    /// A namespace of its own with a device and the addresses of `pairs` pairs.
-    pub fn make(side: Side, pairs: usize, mtu: u16) -> Result<Self, HostError> {
+    /// A device with the addresses of `pairs` pairs, in a namespace of its own or in an existing
+    /// one of that name (ip-netns(8)), whose settings stay as they are.
+    pub fn make(side: Side, name: Option<&str>, pairs: usize, mtu: u16) -> Result<Self, HostError> {
         on_a_thread(move || {
-            unshare(CloneFlags::CLONE_NEWNET)
-                .map_err(|e| HostError::new("a network namespace", e.into()))?;
-            for (name, value) in SETTINGS {
+            match name {
+                Some(name) => File::open(Path::new(NAMED).join(name))
+                    .and_then(|namespace| Ok(setns(namespace, CloneFlags::CLONE_NEWNET)?))
+                    .map_err(|e| HostError::new("a network namespace of that name", e))?,
+                None => unshare(CloneFlags::CLONE_NEWNET)
+                    .map_err(|e| HostError::new("a network namespace", e.into()))?,
+            }
+            for (setting, value) in SETTINGS.iter().filter(|_| name.is_none()) {
                 // Kernels without one of them do without it.
-                let _ = std::fs::write(format!("/proc/sys/{name}"), value);
+                let _ = std::fs::write(format!("/proc/sys/{setting}"), value);
+            }
+            if name.is_none() {
+                let up = Links::open().and_then(|mut links| links.up("lo"));
+                up.map_err(|e| HostError::new("a loopback", e))?;
             }
             let namespace = File::open("/proc/thread-self/ns/net")
                 .map_err(|e| HostError::new("/proc/thread-self/ns/net", e))?;
@@ -150,7 +163,6 @@ impl HostError {
 
 fn set_up(side: Side, pairs: usize, mtu: u16) -> io::Result<()> {
     let mut links = Links::open()?;
-    links.up("lo")?;
     links.set_up(DEVICE, u32::from(mtu), QUEUE)?;
     for k in 0..pairs {
         let (v4, v6) = addresses(side, k);

@@ -37,19 +37,24 @@ pub struct Carrying {
 const ENDLESS: Span = Span::from_secs(10 * 365 * 24 * 3600);
 
 impl Stage {
-    /// Hosts for every flow of `spec`, with packets of up to `mtu` bytes. Nothing but its links and
+    /// Hosts for every flow of `spec`, with packets of up to `mtu` bytes, in namespaces of their own
+    /// or in the existing ones of these `names`, near and far. Nothing but the links of `spec` and
     /// the ways of its flows counts.
     ///
     /// # Errors
     /// The system lacks or refuses something; the message names it.
-    pub fn set_up(spec: &RunSpec, mtu: u16) -> Result<Self, EmulationError> {
+    pub fn set_up(
+        spec: &RunSpec,
+        mtu: u16,
+        names: [Option<&str>; 2],
+    ) -> Result<Self, EmulationError> {
         let household = Household::begin().map_err(EmulationError::Household)?;
         let pairs = spec.flows.len();
         if pairs > crate::namespace::PAIRS {
             return Err(EmulationError::TooMany);
         }
-        let near = HostSide::make(Side::Near, pairs, mtu)?;
-        let far = HostSide::make(Side::Far, pairs, mtu)?;
+        let near = HostSide::make(Side::Near, names[0], pairs, mtu)?;
+        let far = HostSide::make(Side::Far, names[1], pairs, mtu)?;
         Ok(Self {
             household,
             hosts: Arc::new([near, far]),

@@ -23,6 +23,15 @@ pub struct Emulate {
     #[arg(long, value_name = "COMMAND")]
     pub far: Vec<OsString>,
 
+    /// Use this network namespace as the near host (ip-netns(8)): only a device is added, and taken
+    /// away again
+    #[arg(long, value_name = "NAME")]
+    pub near_namespace: Option<String>,
+
+    /// Use this network namespace as the far host
+    #[arg(long, value_name = "NAME")]
+    pub far_namespace: Option<String>,
+
     /// Capacity in both directions, IP headers included, such as `100Mbit/s`
     #[arg(long, value_name = "RATE")]
     pub rate: Option<String>,

@@ -33,7 +33,11 @@ pub fn emulate(args: &Emulate) -> Result<Exit, Failure> {
     let signals = Signals::block().map_err(|e| Failure::io("signals", &e))?;
     let mtu = spec.flows.iter().map(|f| f.sender.packet()).max();
     let mtu = mtu.and_then(|mtu| u16::try_from(mtu).ok()).unwrap_or(1500);
-    let stage = Stage::set_up(&spec, mtu).map_err(|e| failed(&e))?;
+    let names = [
+        args.near_namespace.as_deref(),
+        args.far_namespace.as_deref(),
+    ];
+    let stage = Stage::set_up(&spec, mtu, names).map_err(|e| failed(&e))?;
     let config = LoopConfig {
         merge: !args.no_merge,
         real_time: !args.no_real_time,
@@ -206,6 +210,9 @@ fn failed(error: &EmulationError) -> Failure {
     };
     let failure = Failure::new(exit, error.to_string());
     match error {
+        EmulationError::Host(host) if host.what.ends_with("of that name") => {
+            failure.hint("`ip netns list` shows the names that there are")
+        }
         EmulationError::Host(_) => failure
             .hint("`modprobe tun`, and a /dev/net/tun that this user may open, are what it takes"),
         EmulationError::Household(_) => {
