@@ -18,7 +18,8 @@ use crate::session::{Running, flow, key, spec};
 enum Client {
     /// Reads, and acknowledges what it has read.
     Honest,
-    /// Reads nothing, and acknowledges ten segments more every millisecond.
+    /// Reads nothing, and acknowledges a segment more every millisecond: never more than was sent,
+    /// for the window is ten at first.
     Blind,
     /// The same, by SACK blocks above a hole.
     BlindWithBlocks,
@@ -61,10 +62,11 @@ fn sent_to(client: Client) -> u64 {
             alive += 1;
         }
         if open && client != Client::Honest {
-            std::thread::sleep(patience);
+            // The first segments are given time to leave.
+            std::thread::sleep(patience.max(Duration::from_millis(200 * u64::from(turns == 0))));
             turns += 1;
             let mut claim = Ack {
-                cum: 10 * turns,
+                cum: turns,
                 syn: false,
                 echo,
                 stamp_ms: 0,
@@ -75,7 +77,7 @@ fn sent_to(client: Client) -> u64 {
                 window_end: u64::MAX,
             };
             if client == Client::BlindWithBlocks {
-                let (start, end) = (1, 1 + 10 * turns);
+                let (start, end) = (1, 1 + turns);
                 claim.cum = 0;
                 claim.sacks.push(fullpipe_flow::Range { start, end });
             }
