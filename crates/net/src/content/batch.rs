@@ -18,7 +18,7 @@ use crate::file::{
     begin_all, receive_all, send_all, sync_directories,
 };
 
-/// Where fetched files go.
+/// Destination of fetched files at this host.
 #[derive(Clone, Debug)]
 pub enum Base {
     /// The one file that is fetched gets this path.

@@ -32,7 +32,7 @@ enum Stage {
     Moving,
 }
 
-/// What is fetched.
+/// Items of a fetch, in the order in which the client counts them.
 #[derive(Debug, Default)]
 struct Files {
     all: Vec<File>,

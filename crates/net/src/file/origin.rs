@@ -15,7 +15,7 @@ use super::source::{Ahead, FileSource, PIECE};
 use super::state::Identity;
 use super::tree::{Blocks, Span};
 
-/// Where a file is.
+/// Location of a file that is read.
 #[derive(Clone, Debug)]
 pub enum Where {
     /// A path of this host; links are followed.
@@ -27,7 +27,7 @@ pub enum Where {
 /// A file that is sent.
 #[derive(Debug)]
 pub struct Origin {
-    /// Where it is.
+    /// A path of the client, or a place in the directory of the server.
     pub at: Where,
     /// Size and modification time, as they were announced.
     pub source: Identity,

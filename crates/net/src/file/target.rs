@@ -23,7 +23,7 @@ use super::tree::Blocks;
 /// A file that is to come, and what of it is there.
 #[derive(Debug)]
 pub struct Target {
-    /// Where it goes.
+    /// Directory and final name.
     pub place: Arc<Place>,
     /// Size and modification time of the sender's file.
     pub source: Identity,

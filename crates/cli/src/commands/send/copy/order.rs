@@ -20,7 +20,7 @@ pub struct Order {
     pub from: Vec<String>,
     /// The other end.
     pub server: Server,
-    /// What goes where.
+    /// Its direction, with paths of this host and names of the server.
     pub what: What,
 }
 
@@ -43,7 +43,7 @@ pub struct Found {
     pub left_out: Vec<(String, &'static str)>,
 }
 
-/// Which end is where.
+/// Reads both ends of a copy: the last argument is the destination.
 pub fn order(from: &[String], to: &str) -> Result<Order, Failure> {
     let parsed = |text: &str| FileAt::parse(text).map_err(|e| usage(format!("`{text}`: {e}")));
     let ends: Vec<FileAt> = from

@@ -22,7 +22,7 @@ pub struct Summary {
     pub files: Vec<Fact>,
     /// Entries of directories that are no part of it.
     pub left_out: u64,
-    /// Of all runs.
+    /// Segments, of the runs of all sessions.
     pub retransmits: u64,
     /// Bytes that arrived of a run that was cut short.
     pub arrived: u64,
