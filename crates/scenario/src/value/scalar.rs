@@ -167,9 +167,11 @@ impl Reader<'_> {
             return self.unfit(item, "no parameter stands here");
         }
         let mut settings = Vec::new();
-        let good = entries.iter().fold(true, |good, entry| {
-            self.setting(entry, String::new(), item, &mut settings) && good
-        });
+        // Every wrong one is named.
+        let mut good = true;
+        for entry in entries {
+            good &= self.setting(entry, String::new(), item, &mut settings);
+        }
         good.then_some(Value::Settings(settings))
     }
 
@@ -187,9 +189,11 @@ impl Reader<'_> {
             Data::Flag(on) => on.to_string(),
             Data::Text(text) => text.clone(),
             Data::Table(inner) => {
-                return inner.iter().fold(true, |good, inner| {
-                    self.setting(inner, format!("{name}."), item, settings) && good
-                });
+                let mut good = true;
+                for inner in inner {
+                    good &= self.setting(inner, format!("{name}."), item, settings);
+                }
+                return good;
             }
             _ => {
                 let node = &entry.node;
