@@ -20,15 +20,17 @@ use fullpipe_run::RunSpec;
 
 use self::order::{Order, What};
 use self::summary::Summary;
+use super::document::{Document, checked};
 use super::live::{self, Named, Shown};
-use super::{INTERRUPT, checked, listen_for_interrupts, memory};
+use super::memory;
 use crate::args::{Format, Send};
+use crate::commands::run::{INTERRUPT, listen_for_interrupts};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::peer;
 use crate::table::number;
 
-/// What one session copies.
+/// Files of one session: all that its request names.
 enum Share {
     Put(Vec<(Item, Where)>),
     Get(Vec<String>, Base),
@@ -93,7 +95,7 @@ pub fn copy(args: &Send, more: &[String], to: &str) -> Result<Exit, Failure> {
     }
 }
 
-/// What each session copies.
+/// Splits the copy into sessions, and counts what is left out.
 fn shares(args: &Send, order: &Order, summary: &mut Summary) -> Result<Vec<Share>, Failure> {
     Ok(match &order.what {
         What::Put(files) => {
@@ -328,7 +330,7 @@ fn asking(client: &mut Client) -> impl FnMut(&Question) -> Result<Answer, String
     |question| client.ask(question, &INTERRUPT).map_err(|e| e.to_string())
 }
 
-fn document(args: &Send, order: &Order, host: &str, size: u64) -> Result<super::Document, Failure> {
+fn document(args: &Send, order: &Order, host: &str, size: u64) -> Result<Document, Failure> {
     let (about, reverse) = match &order.what {
         What::Put(_) => (format!("{} to {host}", order.from.join(" ")), false),
         What::Get(..) => (format!("{} from {host}", order.from.join(" ")), true),

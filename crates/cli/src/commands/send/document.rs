@@ -5,6 +5,10 @@ use std::fmt::Write as _;
 
 use fullpipe_scenario::{Diagnostics, Overrides, Scenario, flow_keys};
 
+use crate::args::Send;
+use crate::exit::{Exit, Failure};
+use crate::output;
+
 /// Lines of a scenario file, and the flag behind each.
 #[derive(Clone, Debug, Default)]
 pub struct Document {
@@ -77,6 +81,19 @@ impl Document {
         let _ = writeln!(self.text, "{text}");
         self.flags.push(flag.to_owned());
     }
+}
+
+/// The scenario, or all that is wrong with the flags.
+pub fn checked(document: &Document, args: &Send) -> Result<Scenario, Failure> {
+    document.scenario(args.seed).map_err(wrong)
+}
+
+/// Prints what is wrong with the flags, all of it.
+pub fn wrong(diagnostics: Diagnostics) -> Failure {
+    let lines = diagnostics.0.iter();
+    lines.for_each(|d| output::error(&d.to_string()));
+    // The diagnostics have said it all.
+    Failure::new(Exit::Usage, "")
 }
 
 /// `KIND[,KEY=VALUE]...`: commas inside brackets belong to a value.

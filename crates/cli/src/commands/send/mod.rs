@@ -16,10 +16,10 @@ use fullpipe_net::orders::{Ordered, Orders};
 use fullpipe_results::result::RunResult;
 use fullpipe_results::run::{Options, Ran, RunError, run_on};
 use fullpipe_run::Ground as _;
-use fullpipe_scenario::{Diagnostics, Scenario};
+use fullpipe_scenario::Scenario;
 use fullpipe_units::Span;
 
-use self::document::Document;
+use self::document::{checked, wrong};
 use self::live::{Named, Shown};
 use self::target::Server;
 use super::run::{self, INTERRUPT, listen_for_interrupts};
@@ -220,18 +220,6 @@ fn finish(args: &Send, scenario: &Scenario, ran: &Ran, whole: bool) -> Result<Ex
         true => Exit::Ok,
         false => Exit::Failed,
     })
-}
-
-/// The scenario, or all that is wrong with the flags.
-fn checked(document: &Document, args: &Send) -> Result<Scenario, Failure> {
-    document.scenario(args.seed).map_err(wrong)
-}
-
-fn wrong(diagnostics: Diagnostics) -> Failure {
-    let lines = diagnostics.0.iter();
-    lines.for_each(|d| output::error(&d.to_string()));
-    // The diagnostics have said it all.
-    Failure::new(Exit::Usage, "")
 }
 
 fn usage(message: String) -> Failure {
