@@ -37,9 +37,9 @@ pub struct Carrying {
 const ENDLESS: Span = Span::from_secs(10 * 365 * 24 * 3600);
 
 impl Stage {
-    /// Hosts for every flow of `spec`, with packets of up to `mtu` bytes, in namespaces of their own
-    /// or in the existing ones of these `names`, near and far. Nothing but the links of `spec` and
-    /// the ways of its flows counts.
+    /// Hosts for every flow of `spec`, with packets of up to `mtu` bytes, in namespaces of their
+    /// own or in the existing ones of these `names`, near and far. Nothing but the links of `spec`
+    /// and the ways of its flows counts.
     ///
     /// # Errors
     /// The system lacks or refuses something; the message names it.
