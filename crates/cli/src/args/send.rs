@@ -10,7 +10,9 @@ use super::{Format, ShortFormat, at_least_one, key_value, seed};
 
 /// `fullpipe send`.
 #[derive(Clone, Debug, ClapArgs)]
-#[command(after_help = SEND_EXAMPLES)]
+#[command(after_help = SEND_EXAMPLES, override_usage = "\
+fullpipe send [OPTIONS] <HOST>
+       fullpipe send [OPTIONS] <FILE>... <TO>")]
 pub struct Send {
     /// Host that runs `fullpipe serve`, as HOST, HOST:PORT or [IPV6]:PORT; with TO: a file here, or
     /// there as HOST:NAME
@@ -19,7 +21,7 @@ pub struct Send {
 
     /// Copy files and directories: any more of them, and last where they go, as HOST:NAME,
     /// HOST:PORT:NAME, HOST:DIR/ or a path here
-    #[arg(value_name = "FILE]... [TO")]
+    #[arg(value_name = "FILE|TO")]
     pub to: Vec<String>,
 
     /// Duration of the test [default: 10s]; with --size or a file: give up after this time

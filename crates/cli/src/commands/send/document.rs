@@ -186,6 +186,10 @@ mod tests {
             let mut d = small();
             d.set("path.rate", "1Gbit/s");
             d.set(key, example);
+            // What it changes are parameters of AIMD.
+            if key == "change" {
+                d.set("stack", "reno");
+            }
             // `first_window` is a part of the receiver's, `nic_rate` one of an interface.
             if matches!(key, "nic_rate" | "host") {
                 d.set("txqueuelen", "100");

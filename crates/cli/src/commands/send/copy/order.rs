@@ -1,5 +1,6 @@
 //! What is copied where: from command-line arguments to lists of files.
 
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -135,7 +136,13 @@ fn leaf(file: &Path) -> Result<String, Failure> {
 pub fn found(files: &[(PathBuf, String)]) -> Result<Found, Failure> {
     let mut found = Found::default();
     for (path, name) in files {
-        let here = |e| Failure::io(path.display(), &e);
+        let here = |e: io::Error| match e.kind() {
+            ErrorKind::NotFound => {
+                let what = format!("{}: there is no such file or directory", path.display());
+                Failure::new(Exit::Environment, what)
+            }
+            _ => Failure::io(path.display(), &e),
+        };
         // A link is followed: it is the user's own.
         let metadata = std::fs::metadata(path).map_err(here)?;
         if metadata.is_dir() {
