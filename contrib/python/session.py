@@ -41,7 +41,7 @@ class Session:
         self.control_number, self.data_number = wire.CONTROL_NUMBERS, 0
         self.heard_control, self.heard_data = set(), set()
         self.data, self.messages = [], []
-        self.questions = 0
+        self.questions, self.heard_at = 0, time.monotonic()
         self.open()
 
     # Datagrams.
@@ -166,8 +166,13 @@ class Session:
         if n in seen or (kind == wire.CONTROL) != (n >= wire.CONTROL_NUMBERS):
             return None
         seen.add(n)
+        self.heard_at = time.monotonic()
         if kind == wire.CONTROL:
-            return read_message(body)
+            message = read_message(body)
+            if message and message[0] == "challenge":
+                self.say(number(7) + message[1])
+                return None
+            return message
         self.data.append((kind, flags & 127, flow, body))
         return None
 
@@ -216,7 +221,9 @@ class Session:
         """To be called often while the run lasts; true if it is over at the server."""
         if time.monotonic() >= self.next_alive:
             self.say(number(2))
-            self.next_alive = time.monotonic() + 0.5
+            # A server that is silent may not know where this side is.
+            silent = time.monotonic() > self.heard_at + 0.7
+            self.next_alive = time.monotonic() + (0.2 if silent else 0.5)
 
     def result(self):
         """STOP, and the result, whole and checked."""
@@ -296,6 +303,8 @@ def read_message(body):
         return "content", r.number(), read_answer(r)
     if which == 7:
         return ("closed",)
+    if which == 8:
+        return "challenge", r.take(8)
     return None
 
 

@@ -248,6 +248,10 @@ impl Port for Script<'_> {
     fn drops(&self) -> u64 {
         0
     }
+
+    fn reroute(&mut self, _: SocketAddr, _: Option<SocketAddr>) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn peer() -> SocketAddr {

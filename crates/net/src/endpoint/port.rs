@@ -87,6 +87,13 @@ pub trait Port {
 
     /// Datagrams that the operating system dropped because nobody read them in time.
     fn drops(&self) -> u64;
+
+    /// The peer is at another address from now on; `None`: perhaps this host is. Whoever uses the
+    /// port goes on calling the peer by the address that it had at first.
+    ///
+    /// # Errors
+    /// There is no way to that address.
+    fn reroute(&mut self, peer: SocketAddr, to: Option<SocketAddr>) -> io::Result<()>;
 }
 
 /// Lent to a run.
@@ -147,5 +154,9 @@ impl<P: Port> Port for &mut P {
 
     fn drops(&self) -> u64 {
         (**self).drops()
+    }
+
+    fn reroute(&mut self, peer: SocketAddr, to: Option<SocketAddr>) -> io::Result<()> {
+        (**self).reroute(peer, to)
     }
 }

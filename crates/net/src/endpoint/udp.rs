@@ -20,6 +20,8 @@ pub struct UdpPort {
     waiter: Waiter,
     longest: usize,
     longer_headers: usize,
+    /// What the peer is called, and where it is, if it has moved.
+    moved: Option<(SocketAddr, SocketAddr)>,
 }
 
 impl UdpPort {
@@ -41,6 +43,7 @@ impl UdpPort {
             socket,
             longest,
             longer_headers: 0,
+            moved: None,
         })
     }
 
@@ -81,6 +84,10 @@ impl Port for UdpPort {
             Mark::Capable => Ecn::Ect0,
             Mark::Congestion => Ecn::Ce,
         });
+        let to = match self.moved {
+            Some((called, there)) if called == to => there,
+            _ => to,
+        };
         // There is room for the longest: the caller has looked.
         let pushed = self.outbox.push(to, ecn, len, fill);
         debug_assert!(pushed, "{len}");
@@ -124,7 +131,14 @@ impl Port for UdpPort {
                 Ecn::Ce => Mark::Congestion,
                 Ecn::Ect0 | Ecn::Ect1 => Mark::Capable,
             });
-            take(datagram.from, mark, datagram.bytes);
+            match self.moved {
+                None => take(datagram.from, mark, datagram.bytes),
+                Some((called, there)) if there == datagram.from => {
+                    take(called, mark, datagram.bytes);
+                }
+                // It came before the peer moved.
+                Some(_) => {}
+            }
         }
     }
 
@@ -156,6 +170,15 @@ impl Port for UdpPort {
 
     fn drops(&self) -> u64 {
         self.socket.drops().unwrap_or(0)
+    }
+
+    fn reroute(&mut self, peer: SocketAddr, to: Option<SocketAddr>) -> io::Result<()> {
+        let Some(to) = to else {
+            return self.socket.refresh();
+        };
+        self.socket.connect(to)?;
+        self.moved = (peer != to).then_some((peer, to));
+        Ok(())
     }
 }
 

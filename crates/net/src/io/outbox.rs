@@ -167,6 +167,10 @@ impl Outbox {
                     sent += self.len();
                     break;
                 }
+                Err(e) if port.is_homeless(&e) => {
+                    sent += self.len();
+                    break;
+                }
                 Err(e) if group > 1 && is_about_offload(&e) => {
                     // Which of the two it was, the datagrams themselves will show.
                     if Errno::from_io_error(&e) != Some(Errno::MSGSIZE) {
@@ -241,6 +245,8 @@ trait Port {
     fn give_up_segments(&self);
     /// Takes answers of the network off the socket; returns their number.
     fn drain_errors(&self) -> u64;
+    /// The error says that this host has lost the socket's address.
+    fn is_homeless(&self, e: &io::Error) -> bool;
 }
 
 impl Port for Socket {
@@ -267,6 +273,10 @@ impl Port for Socket {
 
     fn drain_errors(&self) -> u64 {
         Socket::drain_errors(self)
+    }
+
+    fn is_homeless(&self, e: &io::Error) -> bool {
+        Socket::is_homeless(self, e)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
@@ -10,6 +10,7 @@ use nix::errno::Errno;
 use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 use nix::sys::stat::fstat;
 use quinn_udp::{EcnCodepoint, Transmit, TransportErrorPayload, UdpSocketState};
+use rustix::net::connect_unspec;
 use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass};
 
 /// Which runs of equal datagrams leave as one call.
@@ -199,6 +200,41 @@ impl Socket {
             }
         }
         Ok(())
+    }
+
+    /// Connects anew if the way to the peer begins at another address of this host by now. The
+    /// port is another one afterwards.
+    ///
+    /// # Errors
+    /// There is no way at the moment.
+    pub fn refresh(&mut self) -> io::Result<()> {
+        let Some(peer) = self.peer else {
+            return Ok(());
+        };
+        let any: SocketAddr = match peer {
+            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+        };
+        let other = UdpSocket::bind(any)?;
+        other.connect(peer)?;
+        if other.local_addr()?.ip() != self.local.ip() {
+            // Without this the kernel keeps the address that it chose first.
+            connect_unspec(&self.udp)?;
+            self.udp.connect(peer)?;
+            self.local = self.udp.local_addr()?;
+        }
+        Ok(())
+    }
+
+    /// Whether this host has lost the address that the socket sends from: sending then fails with
+    /// `EINVAL` (`ip_route_output_key_hash_rcu`, net/ipv4/route.c).
+    pub(super) fn is_homeless(&self, e: &io::Error) -> bool {
+        let lost = matches!(
+            e.raw_os_error().map(Errno::from_raw),
+            Some(Errno::EINVAL | Errno::EADDRNOTAVAIL)
+        );
+        lost && UdpSocket::bind((self.local.ip(), 0))
+            .is_err_and(|e| e.kind() == ErrorKind::AddrNotAvailable)
     }
 
     /// Local address, with the port that the kernel chose.

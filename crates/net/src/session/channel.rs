@@ -85,6 +85,11 @@ impl Channel {
     /// What a datagram says; `None` if it is not of this session, not proven, seen before, or not
     /// understood.
     pub fn open<M: DeserializeOwned>(&mut self, datagram: &[u8]) -> Option<M> {
+        self.open_in_order(datagram).map(|(message, _)| message)
+    }
+
+    /// The same, and whether none of a higher number was opened before.
+    pub fn open_in_order<M: DeserializeOwned>(&mut self, datagram: &[u8]) -> Option<(M, bool)> {
         let header = Header::decode(datagram).ok()?;
         if header.kind != Kind::Control || header.session != self.session {
             return None;
@@ -109,9 +114,10 @@ impl Channel {
             self.forgeries += 1;
             return None;
         }
+        let newest = count >= self.seen.end();
         self.seen.take(count);
         let (message, rest) = postcard::take_from_bytes(&body).ok()?;
-        rest.is_empty().then_some(message)
+        rest.is_empty().then_some((message, newest))
     }
 }
 

@@ -16,6 +16,7 @@ use super::client_session::{ClientSession, Ended};
 use super::control::{EndReason, Grant, shown};
 use super::control_port::{ControlChannel, ControlPort, Early, Traffic};
 use super::exchange::{CONTROL_BYTES, exchange, open, send};
+use super::path::PathStep;
 use super::request::{Options, Request};
 use super::seal::{End, Seal};
 use super::server_session::FETCHING;
@@ -391,6 +392,10 @@ impl ControlChannel for ClientControl<'_> {
 
     fn next_timeout(&self) -> Time {
         self.session.next_timeout()
+    }
+
+    fn poll_path(&mut self, now: Time) -> Option<PathStep> {
+        self.session.poll_path(now)
     }
 
     fn is_over(&mut self, now: Time, traffic: &Traffic) -> bool {

@@ -11,6 +11,7 @@ use super::Secrets;
 use super::channel::Channel;
 use super::control::{ALIVE, ClientMessage, EndReason, Grant, PART, SILENCE, ServerMessage, shown};
 use super::control_port::{ControlChannel, Traffic};
+use super::path::PathStep;
 use super::pull::{Pull, PullError};
 use super::seal::End;
 use crate::content::{Answer, Question};
@@ -20,6 +21,11 @@ const FIRST_RETRY: Span = Span::from_millis(200);
 const LONGEST_RETRY: Span = Span::from_secs(1);
 /// Retransmission timeout of a part of the request.
 const PART_RETRY: Span = Span::from_millis(400);
+/// A server that has been silent for longer than this hears more often that this side is there:
+/// perhaps it does not know where.
+const UNEASY: Span = Span::from_millis(700);
+/// A silent server is looked for again after this time: this host may have another address.
+const LOOK: Span = Span::from_secs(1);
 /// Parts of a request in flight.
 const WINDOW: usize = 16;
 /// Number of goodbyes, which are not acknowledged.
@@ -37,6 +43,8 @@ pub struct ClientSession {
     due: Time,
     retry: Span,
     last_received: Time,
+    /// When the way to the server was last looked at.
+    looked: Time,
     decision: Option<Result<Grant, String>>,
     progress: Option<Progress>,
     ended: Option<Ended>,
@@ -99,6 +107,7 @@ impl ClientSession {
             due: now,
             retry: FIRST_RETRY,
             last_received: now,
+            looked: now,
             decision: None,
             progress: None,
             ended: None,
@@ -262,6 +271,8 @@ impl ClientSession {
                     self.want = Want::Nothing;
                 }
             }
+            // Nothing but the answer says where this side is.
+            ServerMessage::Challenge(challenge) => self.push(&ClientMessage::Path(challenge)),
             ServerMessage::Closed => {
                 if self.want == Want::Close {
                     self.want = Want::Nothing;
@@ -331,6 +342,7 @@ impl ClientSession {
         };
         self.due = now
             + match self.want {
+                Want::Run if now.saturating_since(self.last_received) > UNEASY => FIRST_RETRY,
                 Want::Run => ALIVE,
                 _ => self.retry,
             };
@@ -368,10 +380,19 @@ impl ControlChannel for ClientSession {
 
     fn next_timeout(&self) -> Time {
         match self.want {
+            _ if !self.out.is_empty() => Time::ZERO,
             Want::Nothing => Time::MAX,
             Want::Result => self.pull.as_ref().map_or(Time::MAX, Pull::next_timeout),
             _ => self.due,
         }
+    }
+
+    fn poll_path(&mut self, now: Time) -> Option<PathStep> {
+        let since = now.saturating_since(self.last_received.max(self.looked));
+        (since > LOOK).then(|| {
+            self.looked = now;
+            PathStep::Look
+        })
     }
 
     fn is_over(&mut self, now: Time, _: &Traffic) -> bool {

@@ -4,6 +4,7 @@
 use fullpipe_units::{Bytes, Rate, Span};
 use serde::{Deserialize, Serialize};
 
+use super::path::Challenge;
 use crate::content::{Answer, Question};
 
 /// Bytes of one part of a request or of a result.
@@ -44,6 +45,8 @@ pub enum ClientMessage {
     },
     /// Nothing more.
     Close,
+    /// The server's challenge, sent back from where it was received.
+    Path(Challenge),
 }
 
 /// Control messages from server to client.
@@ -92,6 +95,8 @@ pub enum ServerMessage {
     },
     /// All is forgotten.
     Closed,
+    /// To an address that the client may have now: to be sent back.
+    Challenge(Challenge),
 }
 
 /// What the server will do, and within which bounds.

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 
 use fullpipe_units::{Rate, Span, Time};
 
+use super::path::PathStep;
 use crate::endpoint::{Flush, Mark, Port};
 use crate::headers;
 use crate::io::{Clock, Stop};
@@ -27,6 +28,9 @@ pub trait ControlChannel {
 
     /// Latest time at which [`poll_transmit`](Self::poll_transmit) has to be called again.
     fn next_timeout(&self) -> Time;
+
+    /// What is to be done about the path, if there is anything.
+    fn poll_path(&mut self, now: Time) -> Option<PathStep>;
 
     /// True when the run has to end.
     fn is_over(&mut self, now: Time, traffic: &Traffic) -> bool;
@@ -157,6 +161,9 @@ impl<'t, P: Port, T: ControlChannel> ControlPort<'t, P, T> {
             self.control.on_datagram(now, &datagram);
         }
         let mut sent_any = false;
+        while let Some(step) = self.control.poll_path(now) {
+            sent_any |= take_step(&mut self.port, self.peer, step);
+        }
         while let Some(datagram) = self.control.poll_transmit(now) {
             self.port.push(self.peer, None, datagram.len(), |out| {
                 out[..datagram.len()].copy_from_slice(&datagram);
@@ -176,6 +183,22 @@ impl<'t, P: Port, T: ControlChannel> ControlPort<'t, P, T> {
         }
         Ok(())
     }
+}
+
+/// Does what the session says about its path; true if something was pushed. A way that cannot be
+/// gone now is looked for again.
+pub(super) fn take_step(port: &mut impl Port, peer: SocketAddr, step: PathStep) -> bool {
+    match step {
+        PathStep::Challenge(to, datagram) => {
+            port.push(to, None, datagram.len(), |out| {
+                out[..datagram.len()].copy_from_slice(&datagram);
+            });
+            return true;
+        }
+        PathStep::Move(to) => _ = port.reroute(peer, Some(to)),
+        PathStep::Look => _ = port.reroute(peer, None),
+    }
+    false
 }
 
 impl<P: Port, T: ControlChannel> Port for ControlPort<'_, P, T> {
@@ -286,6 +309,10 @@ impl<P: Port, T: ControlChannel> Port for ControlPort<'_, P, T> {
     fn drops(&self) -> u64 {
         self.port.drops()
     }
+
+    fn reroute(&mut self, peer: SocketAddr, to: Option<SocketAddr>) -> io::Result<()> {
+        self.port.reroute(peer, to)
+    }
 }
 
 #[cfg(test)]
@@ -365,6 +392,10 @@ mod tests {
             self.note("drops");
             0
         }
+        fn reroute(&mut self, _: SocketAddr, _: Option<SocketAddr>) -> io::Result<()> {
+            self.note("reroute");
+            Ok(())
+        }
     }
 
     struct Silent;
@@ -376,6 +407,9 @@ mod tests {
         }
         fn next_timeout(&self) -> Time {
             Time::MAX
+        }
+        fn poll_path(&mut self, _: Time) -> Option<PathStep> {
+            None
         }
         fn is_over(&mut self, _: Time, _: &Traffic) -> bool {
             false
@@ -396,6 +430,7 @@ mod tests {
         port.wait(Time::ZERO, true).unwrap();
         port.pause(Time::ZERO).unwrap();
         port.held_until();
+        port.reroute(peer(), None).unwrap();
         let _ = (port.is_full(), port.overhead(), port.now(), port.drops());
     }
 
@@ -415,7 +450,7 @@ mod tests {
         everything(&mut plain);
         let mut all = plain.0.into_inner();
         all.sort_unstable();
-        assert_eq!(all.len(), 13);
+        assert_eq!(all.len(), 14);
         let mut controlled = Noting::default();
         let clock = Clock::new();
         everything(ControlPort::new(

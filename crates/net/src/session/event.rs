@@ -89,6 +89,15 @@ pub enum Event {
         /// The error that ended it.
         what: String,
     },
+    /// A client has another address or port, and has proven it.
+    Moved {
+        /// Number of the test.
+        test: u64,
+        /// Where it was.
+        from: SocketAddr,
+        /// Where it is.
+        to: SocketAddr,
+    },
     /// Datagrams that led to nothing, since the last event of this kind.
     Turned {
         /// Not of a handshake.
@@ -205,6 +214,7 @@ impl fmt::Display for Event {
                 Amount(*received, *seconds),
                 Amount(*sent, *seconds)
             ),
+            Self::Moved { test, from, to } => write!(f, "test {test}: {from} is {to} now"),
             Self::Lost { test, what, .. } => write!(f, "test {test}: {what}"),
             Self::Turned {
                 garbage,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fullpipe_units::Span;
 
 use super::client::Peer;
-use super::control_port::{ControlChannel, Early};
+use super::control_port::{ControlChannel, Early, take_step};
 use super::failure::SessionError;
 use super::handshake::Handshake;
 use super::message::{Ask, ENCRYPT, TestKind};
@@ -36,6 +36,9 @@ pub(super) fn exchange(
     early: &mut Early,
 ) -> io::Result<()> {
     let now = clock.now();
+    while let Some(step) = control.poll_path(now) {
+        take_step(port, peer, step);
+    }
     while let Some(datagram) = control.poll_transmit(now) {
         send(port, peer, &datagram)?;
     }

@@ -20,6 +20,7 @@
 //! - [`message`]: the datagrams of the handshake; [`noise`]: its cryptography.
 //! - [`gate`], [`handshake`]: server and client side of the handshake, sans I/O.
 //! - [`channel`], [`seal`]: sealed control messages, and encrypted data.
+//! - [`path`]: clients whose address changes.
 //!
 //! The threat model is in SECURITY.md.
 
@@ -43,6 +44,7 @@ pub mod limits;
 pub mod message;
 pub mod noise;
 mod parse;
+pub mod path;
 mod private_file;
 pub mod pull;
 mod refusal;

@@ -95,4 +95,8 @@ impl<P: Port> Port for Sealed<'_, P> {
     fn drops(&self) -> u64 {
         self.port.drops()
     }
+
+    fn reroute(&mut self, peer: SocketAddr, to: Option<SocketAddr>) -> io::Result<()> {
+        self.port.reroute(peer, to)
+    }
 }

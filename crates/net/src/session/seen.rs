@@ -21,6 +21,11 @@ impl<const WORDS: usize> Seen<WORDS> {
     /// How far behind the highest a number may come and still count.
     const WINDOW: u64 = 64 * WORDS as u64;
 
+    /// One more than the highest that has come; 0 if none has.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
     /// True if `number` would count.
     #[inline]
     pub fn is_new(&self, number: u64) -> bool {

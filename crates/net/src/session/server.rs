@@ -29,11 +29,12 @@ use super::gate::{Gate, GateCounts, GateOutput, Opened};
 use super::limits::Limits;
 use super::limits::memory::Memory;
 use super::message::{ENCRYPT, Open, Reason, TestKind};
+use super::path::Strays;
 use super::session_thread::{self, Session};
 use super::{Identity, Key, entropy};
 use crate::content::Allowed;
 use crate::io::{Clock, Stop, may_be_icmp};
-use crate::wire::SessionId;
+use crate::wire::{Header, Kind, SessionId};
 
 /// What a server is to be.
 #[derive(Clone, Debug)]
@@ -78,6 +79,9 @@ struct Handle {
     open: Box<Open>,
     accept: Vec<u8>,
     shut: Arc<AtomicBool>,
+    /// What comes from other addresses than the client's.
+    strays: Arc<Strays>,
+    test: u64,
     thread: JoinHandle<()>,
 }
 
@@ -185,6 +189,7 @@ impl Server {
         loop {
             let now = self.clock.now();
             self.reap();
+            self.follow();
             self.summarize(now, false);
             if !stop.is_set() {
                 self.cleanup.run_if_due(now, &self.allowed, &self.log);
@@ -256,6 +261,14 @@ impl Server {
             let accept = handle.accept.clone();
             return self.send(from, to, &accept);
         }
+        // Of a client that has another address now, or of somebody who copies it: the session
+        // finds out.
+        if let Ok(header) = Header::decode(datagram)
+            && header.kind == Kind::Control
+            && let Some(handle) = self.live.iter().find(|h| h.session == header.session)
+        {
+            return handle.strays.put(from, datagram);
+        }
         let wrong_before = self.gate.counts().bad_proofs;
         match self.gate.handle(now, from, datagram) {
             GateOutput::Nothing => {}
@@ -311,6 +324,7 @@ impl Server {
         self.tests += 1;
         let (accept, secrets) = accepted;
         let shut: Arc<AtomicBool> = Arc::default();
+        let strays = Arc::new(Strays::new(opened.from));
         let session_of_thread = Session {
             test: self.tests,
             udp,
@@ -326,6 +340,7 @@ impl Server {
             log: Arc::clone(&self.log),
             stopping: Arc::clone(&self.stopping),
             shut: Arc::clone(&shut),
+            strays: Arc::clone(&strays),
         };
         let thread = thread::Builder::new()
             .name(format!("test-{}", self.tests))
@@ -342,6 +357,8 @@ impl Server {
             open: Box::new(opened.open.clone()),
             accept,
             shut,
+            strays,
+            test: self.tests,
             thread,
         });
         for (from, datagram) in caught {
@@ -379,6 +396,18 @@ impl Server {
                 let _ = handle.thread.join();
             } else {
                 i += 1;
+            }
+        }
+    }
+
+    /// Clients that have moved.
+    fn follow(&mut self) {
+        for handle in &mut self.live {
+            let (from, to) = (handle.peer, handle.strays.peer());
+            if from != to {
+                handle.peer = to;
+                let test = handle.test;
+                (self.log)(&Event::Moved { test, from, to });
             }
         }
     }

@@ -14,15 +14,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fullpipe_run::RunSpec;
 use fullpipe_units::{Span, Time};
 
-use super::Secrets;
 use super::channel::Channel;
 use super::control::{ClientMessage, EndReason, SILENCE, ServerMessage, shown};
 use super::control_port::{ControlChannel, Traffic};
 use super::limits::Limits;
 use super::limits::memory::{Memory, Share};
 use super::message::{Ask, Open};
+use super::path::{PathStep, Paths, Strays};
 use super::report::Report;
 use super::seal::End;
+use super::{Secrets, entropy};
 use crate::content::{self, Allowed, Answer, Carried, Question};
 use crate::headers;
 pub use admission::Job;
@@ -70,6 +71,9 @@ pub struct ServerSession {
     share: Option<Share>,
     /// When it was first seen that a later session has begun the same copy.
     superseded: Option<Time>,
+    paths: Paths,
+    /// What comes from other addresses than the client's.
+    strays: Arc<Strays>,
 }
 
 #[derive(Debug)]
@@ -142,6 +146,37 @@ impl ServerSession {
             allowed,
             content: None,
             superseded: None,
+            paths: Paths::new(from),
+            strays: Arc::new(Strays::new(from)),
+        }
+    }
+
+    /// What the gate hears of the session from other addresses.
+    pub fn with_strays(self, strays: Arc<Strays>) -> Self {
+        Self { strays, ..self }
+    }
+
+    /// Where the client is.
+    pub fn peer(&self) -> SocketAddr {
+        self.paths.peer()
+    }
+
+    /// A message that came from `from`.
+    fn hear(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
+        let Some((message, newest)) = self.channel.open_in_order(datagram) else {
+            return;
+        };
+        let fresh = || {
+            let mut challenge = [0; 8];
+            entropy(&mut challenge).ok().map(|()| challenge)
+        };
+        self.paths.heard(now, from, datagram.len(), newest, fresh);
+        match message {
+            ClientMessage::Path(answer) => {
+                self.last_received = now;
+                self.paths.answered(now, from, answer);
+            }
+            message => self.take_message(now, message),
         }
     }
 
@@ -358,7 +393,7 @@ impl ServerSession {
                 self.stage = Stage::Closed;
                 self.answer(&ServerMessage::Closed);
             }
-            ClientMessage::Alive => {}
+            ClientMessage::Alive | ClientMessage::Path(_) => {}
         }
         match self.at() {
             SessionState::Running => self.send_progress(),
@@ -386,9 +421,22 @@ impl ControlChannel for ServerSession {
             if self.out.len() < MOST_ANSWERS {
                 self.out.push_back(self.accept.clone());
             }
-        } else if let Some(message) = self.channel.open(datagram) {
-            self.take_message(now, message);
+        } else {
+            self.hear(now, self.paths.peer(), datagram);
         }
+    }
+
+    fn poll_path(&mut self, now: Time) -> Option<PathStep> {
+        while let Some((from, datagram)) = self.strays.take() {
+            self.hear(now, from, &datagram);
+        }
+        if self.paths.take_move() {
+            self.paths.tell(&self.strays);
+            return Some(PathStep::Move(self.paths.peer()));
+        }
+        let (to, challenge) = self.paths.poll(now)?;
+        let datagram = self.channel.seal(&ServerMessage::Challenge(challenge))?;
+        Some(PathStep::Challenge(to, datagram))
     }
 
     fn poll_transmit(&mut self, now: Time) -> Option<Vec<u8>> {

@@ -13,6 +13,7 @@ use super::exchange::{CONTROL_BYTES, exchange};
 use super::limits::Limits;
 use super::limits::memory::Memory;
 use super::message::{Ask, Open};
+use super::path::Strays;
 use super::pull;
 use super::report::Report;
 use super::seal::{End, Seal};
@@ -21,7 +22,7 @@ use super::server_session::{Job, ServerSession, SessionState};
 use super::simple;
 use super::{Sealed, Secrets};
 use crate::content::Allowed;
-use crate::endpoint::{self, Hooks, Plan, Side, UdpPort};
+use crate::endpoint::{self, Hooks, Plan, Port, Side, UdpPort};
 use crate::headers;
 use crate::io::{Clock, IoConfig, Mode, Socket, Stop, WaitStrategy};
 
@@ -41,6 +42,7 @@ pub struct Session {
     pub log: Log,
     pub stopping: Arc<AtomicBool>,
     pub shut: Arc<AtomicBool>,
+    pub strays: Arc<Strays>,
 }
 
 /// From the OPEN to the last goodbye.
@@ -65,7 +67,8 @@ fn attempt(session: &Session) -> io::Result<()> {
         session.allowed.clone(),
         Arc::clone(&session.shut),
     )
-    .with_memory(session.memory.clone());
+    .with_memory(session.memory.clone())
+    .with_strays(Arc::clone(&session.strays));
     let config = IoConfig::new(Mode::Packet);
     let mut port = session.port(&config, CONTROL_BYTES, &stop)?;
     session.run_control(&mut port, &mut state, &[SessionState::Request])?;
@@ -89,7 +92,12 @@ impl Session {
         let config = IoConfig { longest, ..*config };
         let mut socket = Socket::new(self.udp.try_clone()?, &config)?;
         socket.connect(self.peer)?;
-        UdpPort::new(socket, longest, WaitStrategy::Sleep, self.clock, stop)
+        let mut port = UdpPort::new(socket, longest, WaitStrategy::Sleep, self.clock, stop)?;
+        let there = self.strays.peer();
+        if there != self.peer {
+            port.reroute(self.peer, Some(there))?;
+        }
+        Ok(port)
     }
 
     /// Talks as long as the session is at one of these places.

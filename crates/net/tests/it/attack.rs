@@ -401,6 +401,10 @@ impl Port for Network {
     fn drops(&self) -> u64 {
         0
     }
+
+    fn reroute(&mut self, _: SocketAddr, _: Option<SocketAddr>) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A transfer over that network, with `forged` datagrams in between.

@@ -114,6 +114,11 @@ impl Raw {
         let _ = self.udp.send(datagram);
     }
 
+    /// The datagram of a message, which is not sent.
+    pub(crate) fn sealed(&mut self, message: &impl Serialize) -> Vec<u8> {
+        self.channel.seal(message).unwrap()
+    }
+
     pub(crate) fn say(&mut self, message: &impl Serialize) {
         if let Some(datagram) = self.channel.seal(message) {
             self.send(&datagram);

@@ -3,6 +3,7 @@
 mod attack;
 mod dissector;
 mod hostile;
+mod moving;
 mod payload;
 mod python;
 mod reception;

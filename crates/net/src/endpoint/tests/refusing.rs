@@ -213,6 +213,10 @@ impl Port for Fake {
     fn drops(&self) -> u64 {
         0
     }
+
+    fn reroute(&mut self, _: SocketAddr, _: Option<SocketAddr>) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Drop for Fake {

@@ -65,6 +65,10 @@ impl Port for Fake {
         self.room.set(usize::MAX);
     }
 
+    fn is_homeless(&self, _: &io::Error) -> bool {
+        false
+    }
+
     fn drain_errors(&self) -> u64 {
         self.room.set(if self.answers.get() > 0 {
             usize::MAX
@@ -312,6 +316,10 @@ impl Port for Once {
     }
 
     fn give_up_segments(&self) {}
+
+    fn is_homeless(&self, _: &io::Error) -> bool {
+        false
+    }
 
     fn drain_errors(&self) -> u64 {
         self.answers.take()
