@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use fullpipe_grounds::{Entry, Far, Kernel, Settings};
+use fullpipe_grounds::{Entry, Far, Kernel, Running, Settings};
 use fullpipe_net::ground::Options;
 use fullpipe_net::io::{self, WaitStrategy};
 use fullpipe_run::{Ground, GroundError};
@@ -27,6 +27,7 @@ pub fn find(args: &Run, interrupt: &'static AtomicBool) -> Result<Box<dyn Ground
             name: args.kernel.clone(),
             module: args.kernel_module.clone(),
         },
+        running: Running::default(),
         interrupt,
     };
     let entry = match &args.peer {
@@ -61,6 +62,7 @@ pub fn named(name: &str, kernel: Option<String>) -> Result<Box<dyn Ground>, Fail
             name: kernel,
             module: None,
         },
+        running: Running::default(),
         interrupt: &NEVER,
     };
     let entry = fullpipe_grounds::find(name, Far::Here).ok_or_else(|| {

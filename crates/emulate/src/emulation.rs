@@ -9,7 +9,7 @@ use std::time::Instant;
 use fullpipe_realtime::pace::Pace;
 use fullpipe_realtime::pool::{self, Pool};
 use fullpipe_realtime::priority::{self, Priority};
-use fullpipe_run::{Histogram, LinkOutcome, RunSpec, Violation};
+use fullpipe_run::{CrossOutcome, Histogram, LinkOutcome, RunSpec, Violation};
 use fullpipe_sim::{Datagram, Departure, PacketOutcome, Path};
 use fullpipe_units::{Span, Time};
 use nix::errno::Errno;
@@ -19,10 +19,12 @@ use nix::sys::prctl;
 use nix::sys::time::TimeSpec;
 use nix::unistd::{read, write};
 
+use crate::cross::{self, Cross};
 use crate::cut::cut;
 use crate::merge::Frame;
 use crate::namespace::HostSide;
 use crate::packet::{Layout, UDP};
+use crate::tap::{Passage, Passed, Tap};
 use crate::vnet::{self, Partial, VnetHeader};
 use crate::ways::Ways;
 
@@ -66,6 +68,10 @@ pub struct LoopOutcome {
     pub real_time: bool,
     /// Longest tick; zero: it woke up for every packet.
     pub grain: Span,
+    /// What passed, if somebody wanted to know ([`Loop::with_tap`]).
+    pub passed: Vec<Passed>,
+    /// Cross traffic of the specification, if it was carried ([`Loop::with_cross_traffic`]).
+    pub cross: Vec<CrossOutcome>,
 }
 
 /// Both hosts: near, far.
@@ -90,13 +96,25 @@ pub struct Loop {
     pace: Pace,
     lateness: Histogram,
     counts: Counts,
+    tap: Option<Tap>,
+    cross: Option<Cross>,
 }
 
 /// What is known of a packet in the pool.
 #[derive(Clone, Copy, Debug)]
 struct Note {
     to: u8,
+    pair: u8,
     checksum: Option<Partial>,
+}
+
+impl Note {
+    fn passage(&self) -> Passage {
+        Passage {
+            from: 1 - usize::from(self.to),
+            pair: usize::from(self.pair),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -118,11 +136,12 @@ const IDLE: Span = Span::from_millis(50);
 
 impl Loop {
     /// Between two hosts, on the path of `spec`.
-    pub fn new(spec: &RunSpec, ways: Ways, path: Path, hosts: Hosts) -> Self {
+    /// Time zero is `epoch`.
+    pub fn new(spec: &RunSpec, ways: Ways, path: Path, hosts: Hosts, epoch: Instant) -> Self {
         let longest = pool::largest(spec);
         Self {
             hosts,
-            epoch: Instant::now(),
+            epoch,
             path,
             ways,
             pool: Pool::new(longest, pool::bound(spec)),
@@ -135,7 +154,23 @@ impl Loop {
             pace: Pace::default(),
             lateness: Histogram::default(),
             counts: Counts::default(),
+            tap: None,
+            cross: None,
         }
+    }
+
+    /// Counts what passes, and loses what flows of `spec` prescribe.
+    #[must_use]
+    pub fn with_tap(mut self, spec: &RunSpec) -> Self {
+        self.tap = Some(Tap::new(spec));
+        self
+    }
+
+    /// Carries the datagrams and probes of `spec`, too. `None`: a way is too long.
+    #[must_use]
+    pub fn with_cross_traffic(mut self, spec: &RunSpec) -> Option<Self> {
+        self.cross = Some(Cross::new(spec, &mut self.path)?);
+        Some(self)
     }
 
     /// Until `stop` is readable.
@@ -149,13 +184,16 @@ impl Loop {
     ) -> Result<LoopOutcome, EmulationError> {
         prctl::set_timerslack(1).map_err(io::Error::from)?;
         self.merge = config.merge;
-        self.epoch = Instant::now();
         let cpu = priority::processor_time();
         let mut priority = Priority::new(config.real_time, self.now());
         loop {
             self.counts.turns += 1;
             self.take_in()?;
-            self.path.advance(self.now());
+            let now = self.now();
+            if let Some(cross) = &mut self.cross {
+                cross.offer(now, &mut self.path);
+            }
+            self.path.advance(now);
             self.sort_departures();
             self.hand_out();
             priority.watch(self.now());
@@ -178,12 +216,13 @@ impl Loop {
             grain: self.pace.coarsest(),
             lateness: self.lateness,
             links: self.path.finish()?,
+            passed: self.tap.map_or_else(Vec::new, Tap::finish),
+            cross: self.cross.map_or_else(Vec::new, Cross::finish),
         })
     }
 
     fn now(&self) -> Time {
-        let since = u64::try_from(self.epoch.elapsed().as_nanos());
-        Time::from_nanos(since.unwrap_or(u64::MAX))
+        since(self.epoch)
     }
 
     fn take_in(&mut self) -> io::Result<()> {
@@ -211,6 +250,8 @@ impl Loop {
             input,
             piece,
             counts,
+            tap,
+            cross,
             ..
         } = self;
         let frame = &input[..n];
@@ -219,19 +260,31 @@ impl Loop {
             counts.ignored += 1;
             return;
         };
+        let pair = layout.pair(packet);
         let way = match layout.is_chatter(packet) {
             true => None,
-            false => ways.of(from, layout.pair(packet)),
+            false => ways.of(from, pair),
         };
         let Some(way) = way else {
             counts.ignored += 1;
             return;
         };
         let flow = layout.flow(packet);
+        if let Some(cross) = cross {
+            cross.offer(now, path);
+        }
         let each = |packet: &[u8], checksum| {
             counts.arrived += 1;
+            let layout = layout_of(&layout, packet);
+            if let Some(tap) = tap
+                && tap.sent(now, Passage { from, pair }, packet, &layout)
+            {
+                return;
+            }
             let note = Note {
                 to: 1 - from as u8,
+                // Ways has at most 255.
+                pair: pair as u8,
                 checksum,
             };
             let Some(token) = pool.put(packet, note) else {
@@ -240,7 +293,7 @@ impl Loop {
             };
             let datagram = Datagram {
                 token,
-                kind: layout_of(&layout, packet).kind(packet),
+                kind: layout.kind(packet),
                 flow,
                 size: packet.len() as u16,
                 ect: matches!(layout.ecn(packet), 1 | 2),
@@ -254,9 +307,21 @@ impl Loop {
 
     fn sort_departures(&mut self) {
         for departure in self.path.departures() {
+            if departure.token & cross::BIT != 0 {
+                if let Some(cross) = &mut self.cross {
+                    cross.ended(&departure);
+                }
+                continue;
+            }
             match departure.outcome {
                 PacketOutcome::Arrived { .. } => self.due.push_back(departure),
-                PacketOutcome::Dropped => self.pool.free(departure.token),
+                PacketOutcome::Dropped => {
+                    if let Some(tap) = &mut self.tap {
+                        let (packet, note) = self.pool.get(departure.token);
+                        tap.dropped(departure.at, note.passage(), packet);
+                    }
+                    self.pool.free(departure.token);
+                }
             }
         }
     }
@@ -272,6 +337,12 @@ impl Loop {
             }
             let (packet, note) = self.pool.get(departure.token);
             let to = usize::from(note.to);
+            if let Some(tap) = &mut self.tap
+                && tap.got(since(self.epoch), note.passage(), packet)
+            {
+                self.pool.free(departure.token);
+                continue;
+            }
             if !self.frames[to].append(packet, note.checksum) {
                 self.flush(to);
                 let (packet, note) = self.pool.get(departure.token);
@@ -316,7 +387,8 @@ impl Loop {
             return poll(&mut ended, grain, 0);
         }
         let until = self.path.next_event().unwrap_or(Time::MAX);
-        let until = until.min(now + IDLE);
+        let cross = self.cross.as_ref().map_or(Time::MAX, Cross::next);
+        let until = until.min(cross).min(now + IDLE);
         let mut polled = [
             PollFd::new(stop.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.hosts[0].as_fd(), PollFlags::POLLIN),
@@ -324,6 +396,12 @@ impl Loop {
         ];
         poll(&mut polled, until.saturating_since(now), 0)
     }
+}
+
+/// Time of a run that began at `epoch`.
+pub fn since(epoch: Instant) -> Time {
+    let nanos = u64::try_from(epoch.elapsed().as_nanos());
+    Time::from_nanos(nanos.unwrap_or(u64::MAX))
 }
 
 /// Waits; true if the descriptor at `stop` is readable.

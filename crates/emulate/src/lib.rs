@@ -10,11 +10,13 @@
 //! - [`vnet`], [`packet`], [`cut`], [`merge`]: packets and frames.
 //! - [`namespace`], [`netlink`], [`household`], [`privilege`]: hosts and their processes.
 //! - [`ways`], [`emulation`]: the path and its thread.
+//! - [`tap`], [`cross`]: what passes, flow by flow, and traffic that no host sends.
 //! - [`stage`], [`signals`]: all of it together, and waiting for its end.
 //! - [`truth`], [`probe`], [`witness`]: whether the path is what it was specified to be.
 
 #![allow(clippy::disallowed_methods)]
 
+pub mod cross;
 pub mod cut;
 pub mod emulation;
 pub mod household;
@@ -26,6 +28,7 @@ pub mod privilege;
 pub mod probe;
 pub mod signals;
 pub mod stage;
+pub mod tap;
 pub mod truth;
 pub mod vnet;
 pub mod ways;

@@ -22,6 +22,16 @@ pub struct Links {
 
 const NEW_LINK: u16 = 16;
 const NEW_ADDRESS: u16 = 20;
+const NEW_ROUTE: u16 = 24;
+/// Table, origin, scope and type of a route to a neighbour.
+const MAIN: u8 = 254;
+const STATIC: u8 = 4;
+const LINK: u8 = 253;
+const UNICAST: u8 = 1;
+/// Attributes of a route.
+const DESTINATION: u16 = 1;
+const INTERFACE: u16 = 4;
+const METRICS: u16 = 8;
 const ERROR: u16 = 2;
 const REQUEST_ACK: u16 = 1 | 4;
 const CREATE_EXCLUSIVE: u16 = 0x400 | 0x200;
@@ -36,6 +46,28 @@ const LOCAL: u16 = 2;
 const NO_DAD: u8 = 2;
 const INET: u8 = 2;
 const INET6: u8 = 10;
+
+/// What a route knows of its connections (`RTAX_*`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum Metric {
+    /// Bits of the metrics that are locked.
+    Lock = 1,
+    /// Longest packet, bytes.
+    Mtu = 2,
+    /// Ceiling of the receive window, bytes.
+    Window = 3,
+    /// Ceiling of the congestion window if locked, segments.
+    Cwnd = 7,
+    /// Initial window, segments.
+    InitialCwnd = 11,
+    /// Bit 0: ECN.
+    Features = 12,
+    /// Smallest retransmission timeout, milliseconds.
+    MinRto = 13,
+    /// Every packet is acknowledged at once.
+    QuickAck = 15,
+}
 
 impl Links {
     /// In the namespace that the thread is in now.
@@ -85,6 +117,34 @@ impl Links {
         attribute(&mut body, LOCAL, &bytes);
         attribute(&mut body, ADDRESS, &bytes);
         self.ask(NEW_ADDRESS, CREATE_EXCLUSIVE, &body)
+    }
+
+    /// A route to one address over an interface, with metrics (`RTAX_*`) for the connections on it.
+    pub fn add_route(
+        &mut self,
+        name: &str,
+        to: IpAddr,
+        metrics: &[(Metric, u32)],
+    ) -> io::Result<()> {
+        let index = if_nametoindex(name)?;
+        let (family, bytes) = match to {
+            IpAddr::V4(a) => (INET, a.octets().to_vec()),
+            IpAddr::V6(a) => (INET6, a.octets().to_vec()),
+        };
+        // rtmsg: family, lengths of destination and source, type of service, table, who made it,
+        // scope, type, flags.
+        let length = (bytes.len() * 8) as u8;
+        let mut body = vec![
+            family, length, 0, 0, MAIN, STATIC, LINK, UNICAST, 0, 0, 0, 0,
+        ];
+        attribute(&mut body, DESTINATION, &bytes);
+        attribute(&mut body, INTERFACE, &index.to_ne_bytes());
+        let mut nested = Vec::new();
+        for (metric, value) in metrics {
+            attribute(&mut nested, *metric as u16, &value.to_ne_bytes());
+        }
+        attribute(&mut body, METRICS, &nested);
+        self.ask(NEW_ROUTE, CREATE_EXCLUSIVE, &body)
     }
 
     fn ask(&mut self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {

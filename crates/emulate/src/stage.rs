@@ -21,7 +21,7 @@ use crate::ways::Ways;
 #[derive(Debug)]
 pub struct Stage {
     // Processes first: they end before what they stand on.
-    household: Household,
+    household: Option<Household>,
     hosts: Hosts,
     spec: RunSpec,
 }
@@ -31,6 +31,8 @@ pub struct Stage {
 pub struct Carrying {
     stop: Arc<EventFd>,
     thread: JoinHandle<Result<LoopOutcome, EmulationError>>,
+    /// When the links were at their time zero.
+    pub epoch: Instant,
 }
 
 /// Longer than any session: whoever emulates says when it is over.
@@ -49,6 +51,23 @@ impl Stage {
         names: [Option<&str>; 2],
     ) -> Result<Self, EmulationError> {
         let household = Household::begin().map_err(EmulationError::Household)?;
+        let mut stage = Self::without_processes(spec, mtu, names)?;
+        stage.household = Some(household);
+        stage.spec.duration = ENDLESS;
+        stage.spec.trace = Trace::Off;
+        Ok(stage)
+    }
+
+    /// The same for whoever has sockets of its own on the hosts, and starts no process there. Links
+    /// and counters end with the duration of `spec`.
+    ///
+    /// # Errors
+    /// See [`Stage::set_up`].
+    pub fn without_processes(
+        spec: &RunSpec,
+        mtu: u16,
+        names: [Option<&str>; 2],
+    ) -> Result<Self, EmulationError> {
         let pairs = spec.flows.len();
         if pairs > crate::namespace::PAIRS {
             return Err(EmulationError::TooMany);
@@ -56,25 +75,23 @@ impl Stage {
         let near = HostSide::make(Side::Near, names[0], pairs, mtu)?;
         let far = HostSide::make(Side::Far, names[1], pairs, mtu)?;
         Ok(Self {
-            household,
+            household: None,
             hosts: Arc::new([near, far]),
-            spec: RunSpec {
-                duration: ENDLESS,
-                trace: Trace::Off,
-                ..spec.clone()
-            },
+            spec: spec.clone(),
         })
     }
 
-    /// Begins to carry packets over the links of the specification, at their time zero.
+    /// Begins to carry packets over the links of the specification, at their time zero, beside its
+    /// datagrams and probes.
     ///
     /// # Errors
     /// [`EmulationError::TooMany`], or no thread is to be had.
     pub fn carry(&self, config: LoopConfig) -> Result<Carrying, EmulationError> {
-        self.carry_over(&self.spec, config)
+        let spec = &self.spec;
+        self.begin(spec, config, |carrier| carrier.with_cross_traffic(spec))
     }
 
-    /// The same over other links.
+    /// The same over other links, and without other traffic.
     ///
     /// # Errors
     /// See [`Stage::carry`].
@@ -83,15 +100,41 @@ impl Stage {
         spec: &RunSpec,
         config: LoopConfig,
     ) -> Result<Carrying, EmulationError> {
+        self.begin(spec, config, Some)
+    }
+
+    /// A run of the specification: all of it but its flows, whose connections are watched.
+    ///
+    /// # Errors
+    /// See [`Stage::carry`].
+    pub fn run(&self, config: LoopConfig) -> Result<Carrying, EmulationError> {
+        let spec = &self.spec;
+        self.begin(spec, config, |carrier| {
+            carrier.with_tap(spec).with_cross_traffic(spec)
+        })
+    }
+
+    fn begin(
+        &self,
+        spec: &RunSpec,
+        config: LoopConfig,
+        with: impl FnOnce(Loop) -> Option<Loop>,
+    ) -> Result<Carrying, EmulationError> {
         let mut path = Path::new(spec);
         let ways = Ways::new(spec, &mut path).ok_or(EmulationError::TooMany)?;
-        let carrier = Loop::new(spec, ways, path, self.hosts.clone());
         let stop = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC);
         let stop = Arc::new(stop.map_err(io::Error::from)?);
+        let epoch = Instant::now();
+        let carrier = Loop::new(spec, ways, path, self.hosts.clone(), epoch);
+        let carrier = with(carrier).ok_or(EmulationError::TooMany)?;
         let stopped = stop.clone();
         let thread = thread::Builder::new().name("emulator".into());
         let thread = thread.spawn(move || carrier.run(&config, &stopped))?;
-        Ok(Carrying { stop, thread })
+        Ok(Carrying {
+            stop,
+            thread,
+            epoch,
+        })
     }
 
     /// Starts a process on a host.
@@ -99,7 +142,9 @@ impl Stage {
     /// # Errors
     /// There is no such program.
     pub fn spawn(&self, side: Side, command: Command) -> io::Result<Member> {
-        self.household.spawn(self.host(side), command)
+        let none = || io::Error::other("a stage without processes");
+        let household = self.household.as_ref().ok_or_else(none)?;
+        household.spawn(self.host(side), command)
     }
 
     /// Until a process of the far host listens, or for `most`.
@@ -144,7 +189,7 @@ impl Stage {
 
     /// `/proc` shows the processes of the run.
     pub fn own_proc(&self) -> bool {
-        self.household.own_proc
+        self.household.as_ref().is_some_and(|h| h.own_proc)
     }
 
     /// Names and values for the environment of its processes: `FULLPIPE_NEAR` and `FULLPIPE_FAR`,

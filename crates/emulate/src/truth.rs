@@ -6,6 +6,7 @@
 use std::io;
 use std::time::Duration;
 
+pub use fullpipe_run::Check;
 use fullpipe_run::{Buffer, Discipline, Lateness, LinkSpec, Loss, RunSpec};
 use fullpipe_units::Span;
 
@@ -13,28 +14,6 @@ use crate::emulation::{EmulationError, LoopConfig, LoopOutcome};
 use crate::namespace::Side;
 use crate::probe::{Arrival, Probe};
 use crate::stage::Stage;
-
-/// One quantity: what it was to be, what it was, and what is still true.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Check {
-    /// What was measured, with its direction or place.
-    pub name: String,
-    /// Unit of `specified`, `measured` and `bound`.
-    pub unit: &'static str,
-    /// By the specification; `None`: there is only a bound.
-    pub specified: Option<f64>,
-    /// NaN where nothing came to be measured.
-    pub measured: f64,
-    /// Smallest and largest value that is accepted.
-    pub bound: (f64, f64),
-}
-
-impl Check {
-    /// Within its bound.
-    pub fn holds(&self) -> bool {
-        (self.bound.0..=self.bound.1).contains(&self.measured)
-    }
-}
 
 /// Small packets of the test of the delay, and their size and distance.
 const PINGS: u32 = 25;
@@ -161,7 +140,7 @@ fn delay(
     let median = delays.get(delays.len() / 2).copied().unwrap_or(f64::NAN);
     checks.push(Check {
         name: format!("delay {word}"),
-        unit: "ms",
+        unit: "ms".to_owned(),
         specified: Some(direction.delay * 1e3),
         measured: median * 1e3,
         // Stamps of two clocks' readings, never before its time by more than their grain.
@@ -172,7 +151,7 @@ fn delay(
     });
     checks.push(Check {
         name: format!("small packets {word}"),
-        unit: "packets",
+        unit: "packets".to_owned(),
         specified: Some(f64::from(PINGS)),
         measured: came.len() as f64,
         bound: (f64::from(PINGS), f64::from(PINGS)),
@@ -206,7 +185,7 @@ fn train(
     let (Some(first), Some(last)) = (came.first(), came.last()) else {
         checks.push(Check {
             name: format!("rate {word}"),
-            unit: "Mbit/s",
+            unit: "Mbit/s".to_owned(),
             specified: Some(rate / 1e6),
             measured: 0.0,
             bound: (rate / 1e6, rate / 1e6),
@@ -218,7 +197,7 @@ fn train(
     let tolerance = RATE_TOLERANCE + 2.0 * SLACK / took.max(1e-9);
     checks.push(Check {
         name: format!("rate {word}"),
-        unit: "Mbit/s",
+        unit: "Mbit/s".to_owned(),
         specified: Some(rate / 1e6),
         measured: measured / 1e6,
         bound: (
@@ -236,7 +215,7 @@ fn train(
         let tolerance = room * BUFFER_TOLERANCE + 2.0 * transmit + 10.0 * SLACK;
         checks.push(Check {
             name: format!("buffer {word}"),
-            unit: "ms",
+            unit: "ms".to_owned(),
             specified: Some(room * 1e3),
             measured: queued * 1e3,
             bound: ((room - tolerance) * 1e3, (room + tolerance) * 1e3),
@@ -244,7 +223,7 @@ fn train(
     }
     checks.push(Check {
         name: format!("burst {word}"),
-        unit: "packets",
+        unit: "packets".to_owned(),
         specified: None,
         measured: burst(&came, transmit),
         bound: (1.0, (1e-3 / transmit).max(2.0)),
@@ -305,7 +284,7 @@ pub fn during(outcome: &LoopOutcome, watched: &Watched, rtt: Span) -> Vec<Check>
     let bound = (rtt.as_secs_f64() * LATE_PART).max(LATE) * 1e3;
     let none = |name: &str, n: u64| Check {
         name: name.to_owned(),
-        unit: "packets",
+        unit: "packets".to_owned(),
         specified: Some(0.0),
         measured: n as f64,
         bound: (0.0, 0.0),
@@ -313,14 +292,14 @@ pub fn during(outcome: &LoopOutcome, watched: &Watched, rtt: Span) -> Vec<Check>
     vec![
         Check {
             name: "late departures, p99".to_owned(),
-            unit: "ms",
+            unit: "ms".to_owned(),
             specified: None,
             measured: late.p99.as_secs_f64() * 1e3,
             bound: (0.0, bound),
         },
         Check {
             name: "late wake-ups of programs, p99".to_owned(),
-            unit: "ms",
+            unit: "ms".to_owned(),
             specified: None,
             measured: watched.wake_ups.p99.as_secs_f64() * 1e3,
             // An end host that is late adds to the round trip as the path does; programs are not
@@ -332,7 +311,7 @@ pub fn during(outcome: &LoopOutcome, watched: &Watched, rtt: Span) -> Vec<Check>
         none("without room in memory", outcome.overflow),
         Check {
             name: "the path's thread".to_owned(),
-            unit: "cores",
+            unit: "cores".to_owned(),
             specified: None,
             measured: outcome.cpu.as_secs_f64() / outcome.span.as_secs_f64().max(1e-9),
             bound: (0.0, CORE),

@@ -1,5 +1,5 @@
 //! The grounds that runs are made on: the simulator, UDP sockets with the path between them on this
-//! machine, UDP to another host, and Linux's own TCP in virtual time.
+//! machine, UDP to another host, Linux's own TCP in virtual time, and TCP of the running kernel.
 //!
 //! A *ground* takes a [`RunSpec`](fullpipe_run::RunSpec) and returns an
 //! [`Outcome`](fullpipe_run::Outcome); `fullpipe-run` has the trait. A new one is a crate that
@@ -16,6 +16,7 @@
 //! # Ok::<(), fullpipe_run::GroundError>(())
 //! ```
 
+mod kernel;
 mod linux;
 mod peer;
 mod sim;
@@ -28,6 +29,7 @@ use std::sync::atomic::AtomicBool;
 use fullpipe_net::ground::Options;
 use fullpipe_run::{Ground, GroundError, RunSpec};
 
+pub use fullpipe_kernel::Options as Running;
 pub use linux::Kernel;
 pub use peer::Peer;
 pub use sim::Sim;
@@ -35,7 +37,13 @@ pub use udp::Udp;
 pub use way::{Way, WayError};
 
 /// Every ground, in the order in which help shows them.
-pub const GROUNDS: &[Entry] = &[sim::ENTRY, udp::ENTRY, peer::ENTRY, linux::ENTRY, KERNEL];
+pub const GROUNDS: &[Entry] = &[
+    sim::ENTRY,
+    udp::ENTRY,
+    peer::ENTRY,
+    linux::ENTRY,
+    kernel::ENTRY,
+];
 
 /// A ground as a command line or a library finds it.
 #[derive(Clone, Copy, Debug)]
@@ -95,6 +103,8 @@ pub struct Settings {
     pub way: Option<Way>,
     /// The kernel of the ground linux.
     pub kernel: Kernel,
+    /// How runs of the ground kernel are made.
+    pub running: Running,
     /// Set by someone else to stop: runs over sockets end within a tenth of a second.
     pub interrupt: &'static AtomicBool,
 }
@@ -103,15 +113,6 @@ pub struct Settings {
 pub fn find(name: &str, far: Far) -> Option<&'static Entry> {
     GROUNDS.iter().find(|g| g.name == name && g.far == far)
 }
-
-const KERNEL: Entry = Entry::here(
-    "kernel",
-    "TCP of the running kernel (not in this version)",
-    |_| {
-        let what = "the path emulator and the control of the kernel's TCP";
-        missing("kernel", what)
-    },
-);
 
 /// Refuses a stack that only a kernel can run.
 fn no_kernel(spec: &RunSpec) -> Result<(), GroundError> {
@@ -128,14 +129,4 @@ fn no_kernel(spec: &RunSpec) -> Result<(), GroundError> {
             hint: "use --ground linux --kernel-module FILE".to_owned(),
         }),
     }
-}
-
-fn missing(name: &str, what: &str) -> Result<Box<dyn Ground>, GroundError> {
-    let version = env!("CARGO_PKG_VERSION");
-    Err(GroundError::Environment {
-        what: format!("ground `{name}` needs {what}, which fullpipe {version} does not have"),
-        hint:
-            "`--ground sim` runs the same file in the simulator, `--ground udp` over real sockets"
-                .to_owned(),
-    })
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use fullpipe_fingerprint::Sources;
-use fullpipe_grounds::{Far, GROUNDS, Kernel, Settings, Sim, Udp, find};
+use fullpipe_grounds::{Far, GROUNDS, Kernel, Running, Settings, Sim, Udp, find};
 use fullpipe_net::ground::Options as Sockets;
 use fullpipe_results::run::{Options, Ran, run_on};
 use fullpipe_run::{Ground, GroundError, Outcome, RunSpec};
@@ -19,6 +19,7 @@ fn settings() -> Settings {
             name: Some("0.1".to_owned()),
             module: None,
         },
+        running: Running::default(),
         interrupt: &NEVER,
     }
 }
@@ -50,7 +51,6 @@ fn every_name_stands_for_one_ground() {
 fn what_this_version_does_not_have_says_what_to_do() {
     for (name, far, lacks) in [
         ("linux", Far::Here, "no user-mode kernel 0.1"),
-        ("kernel", Far::Here, "the path emulator"),
         ("udp", Far::Peer, "no other host"),
     ] {
         match (find(name, far).unwrap().build)(settings()) {

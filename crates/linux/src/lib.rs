@@ -23,7 +23,7 @@ mod patches;
 mod plan;
 mod product;
 mod records;
-mod switches;
+pub mod switches;
 
 pub use build::{Request, Source, build, needs};
 pub use error::LinuxError;

@@ -25,7 +25,9 @@ pub struct Kernel<'a> {
 pub struct Switches {
     /// Congestion module.
     pub module: String,
+    /// TCP's option of RFC 7323.
     pub timestamps: bool,
+    /// TCP's option of RFC 2018.
     pub sack: bool,
     /// Ceiling of the kernel's own pacer, bytes of payload per second; 0: it does not run.
     pub pace: u64,
@@ -42,9 +44,13 @@ pub struct Switches {
     /// Those of a whole host: `tcp_early_retrans`, `tcp_frto`, `tcp_slow_start_after_idle`,
     /// `tcp_recovery`, `tcp_comp_sack_nr`.
     pub tlp: bool,
+    /// See [`Switches::tlp`].
     pub frto: bool,
+    /// See [`Switches::tlp`].
     pub validates: bool,
+    /// See [`Switches::tlp`].
     pub rack: bool,
+    /// See [`Switches::tlp`].
     pub merges_acks: bool,
 }
 

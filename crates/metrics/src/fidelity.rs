@@ -68,14 +68,66 @@ pub struct Fidelity {
     pub unplanned_drops: u64,
     /// Sends that the operating system refused; they are made up for, and part of a real host.
     pub local_stalls: u64,
+    /// What else was measured before the run and during it; nothing on most grounds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<Check>,
     /// False if the run was not what it claims: path or hosts too late, or with losses of its own.
     pub valid: bool,
+}
+
+/// A quantity of a path in real time that was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Check {
+    /// What was measured, with its direction or place, and its unit.
+    pub name: String,
+    /// By the specification; absent where there is only a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub specified: Option<f64>,
+    /// Absent where nothing came to be measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<f64>,
+    /// Smallest value that is accepted.
+    pub least: f64,
+    /// Largest one.
+    pub most: f64,
+    /// Within these bounds.
+    pub holds: bool,
+}
+
+impl Check {
+    fn of(check: &fullpipe_run::Check) -> Self {
+        Self {
+            name: format!("{}, {}", check.name, check.unit),
+            specified: check.specified,
+            measured: Some(check.measured).filter(|m| m.is_finite()),
+            least: check.bound.0,
+            most: check.bound.1,
+            holds: check.holds(),
+        }
+    }
+
+    /// Of two runs the one that failed, else the first.
+    fn worse(a: &[Self], b: &[Self]) -> Vec<Self> {
+        let failed = |name: &str| b.iter().find(|c| c.name == name && !c.holds);
+        let of_both = a.iter().map(|c| match c.holds {
+            true => failed(&c.name).unwrap_or(c).clone(),
+            false => c.clone(),
+        });
+        let mut all: Vec<Self> = of_both.collect();
+        let known: Vec<&str> = a.iter().map(|c| c.name.as_str()).collect();
+        all.extend(
+            b.iter()
+                .filter(|c| !known.contains(&c.name.as_str()))
+                .cloned(),
+        );
+        all
+    }
 }
 
 impl Fidelity {
     /// Of a run; `None` where time is virtual.
     pub fn of(outcome: &Outcome) -> Option<Fidelity> {
-        let f = outcome.fidelity?;
+        let f = outcome.fidelity.as_ref()?;
         let rtt = smallest_rtt(outcome);
         let late = |span: fullpipe_units::Span| f.path_added.map(|_| span.as_millis_f64());
         let path_added_ms = f.path_added.map(|span| span.as_millis_f64());
@@ -95,9 +147,11 @@ impl Fidelity {
             host_bound_ms: (HOST_LATE_OF_RTT * rtt).max(ALWAYS_HOST_LATE_MS),
             unplanned_drops: f.unplanned_drops,
             local_stalls: f.local_stalls,
+            checks: f.checks.iter().map(Check::of).collect(),
             valid: false,
         };
-        fidelity.valid = fidelity.excess() <= 1.0 && f.unplanned_drops == 0;
+        let held = f.checks.iter().all(fullpipe_run::Check::holds);
+        fidelity.valid = fidelity.excess() <= 1.0 && f.unplanned_drops == 0 && held;
         Some(fidelity)
     }
 
@@ -117,6 +171,7 @@ impl Fidelity {
             host_bound_ms: a.host_bound_ms.min(b.host_bound_ms),
             unplanned_drops: a.unplanned_drops.saturating_add(b.unplanned_drops),
             local_stalls: a.local_stalls.saturating_add(b.local_stalls),
+            checks: Check::worse(&a.checks, &b.checks),
             valid: a.valid && b.valid,
         })
     }

@@ -27,7 +27,7 @@ mod trajectory;
 mod view;
 mod window_recovery;
 
-pub use fidelity::{Fidelity, HostFidelity};
+pub use fidelity::{Check, Fidelity, HostFidelity};
 pub use group::{FlowGroup, RecoveredAt, TrafficGroup, TrafficKind, bdp_packets};
 pub use measure::{against, against_baselines, measure, needs_baseline};
 pub use metric::{Better, Metric, Scope};

@@ -125,6 +125,13 @@ pub const RWND_LIMITED: Field =
 pub const SNDBUF_LIMITED: Field =
     field("sndbuf_limited", 184, Size::U64, "us", "SndLimTimeSnd").in_millis();
 
+/// Segments delivered so far, those that a SACK block named among them.
+pub const DELIVERED: Field = field("delivered", 192, Size::U32, "segment", "");
+/// Of these, those that came with a mark (ECN).
+pub const DELIVERED_CE: Field = field("delivered_ce", 196, Size::U32, "segment", "");
+/// Retransmission timeouts so far (Linux 6.7).
+pub const TOTAL_RTO: Field = field("total_rto", 240, Size::U16, "", "Timeouts");
+
 /// All fields, in the order of the structure. The newest came with Linux 6.7.
 pub const FIELDS: [Field; 61] = [
     field("state", 0, Size::U8, "", ""),
@@ -175,8 +182,8 @@ pub const FIELDS: [Field; 61] = [
     BUSY_TIME,
     RWND_LIMITED,
     SNDBUF_LIMITED,
-    field("delivered", 192, Size::U32, "segment", ""),
-    field("delivered_ce", 196, Size::U32, "segment", ""),
+    DELIVERED,
+    DELIVERED_CE,
     field("bytes_sent", 200, Size::U64, "byte", "DataOctetsOut"),
     field("bytes_retrans", 208, Size::U64, "byte", "OctetsRetrans"),
     field("dsack_dups", 216, Size::U32, "segment", "DSACKDups"),
@@ -185,7 +192,7 @@ pub const FIELDS: [Field; 61] = [
     field("snd_wnd", 228, Size::U32, "byte", "CurRwinRcvd"),
     field("rcv_wnd", 232, Size::U32, "byte", "CurRwinSent"),
     field("rehash", 236, Size::U32, "", ""),
-    field("total_rto", 240, Size::U16, "", "Timeouts"),
+    TOTAL_RTO,
     field("total_rto_recoveries", 242, Size::U16, "", ""),
     field("total_rto_time", 244, Size::U32, "ms", ""),
 ];

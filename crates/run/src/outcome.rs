@@ -51,7 +51,7 @@ impl Outcome {
 
 /// How true a path in real time was to its specification, and how prompt the hosts at its ends
 /// were.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fidelity {
     /// How much later than computed packets left the path: median, 99th percentile, largest.
     pub late_p50: Span,
@@ -74,6 +74,30 @@ pub struct Fidelity {
     pub near: HostLateness,
     /// Lateness of the far host.
     pub far: HostLateness,
+    /// What else was measured of the path and its hosts, before the run and during it.
+    pub checks: Vec<Check>,
+}
+
+/// One quantity of a path in real time: what it was to be, what it was, and what is still true.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    /// What was measured, with its direction or place.
+    pub name: String,
+    /// Unit of `specified`, `measured` and `bound`.
+    pub unit: String,
+    /// By the specification; `None`: there is only a bound.
+    pub specified: Option<f64>,
+    /// NaN where nothing came to be measured.
+    pub measured: f64,
+    /// Smallest and largest value that is accepted.
+    pub bound: (f64, f64),
+}
+
+impl Check {
+    /// Within its bound.
+    pub fn holds(&self) -> bool {
+        (self.bound.0..=self.bound.1).contains(&self.measured)
+    }
 }
 
 /// Counters of one flow. `*_measured` count from `measure_from`, the others from the start.

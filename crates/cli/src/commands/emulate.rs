@@ -129,8 +129,8 @@ fn specification(args: &Emulate) -> Result<RunSpec, Failure> {
         return Err(Failure::new(Exit::Usage, message).hint(hint));
     };
     let spec = case.run_spec(args.seed);
-    if !spec.cross.is_empty() || !spec.arrivals.is_empty() {
-        output::warning("the scenario's traffic is left out: programs make the traffic here");
+    if !spec.arrivals.is_empty() {
+        output::warning("the scenario's short flows are left out: programs make them here");
     }
     if spec.flows.is_empty() {
         let message = "the scenario has no flow, so there is no way from one host to the other";

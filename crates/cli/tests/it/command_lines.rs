@@ -21,7 +21,6 @@ const LINES: &[&[&str]] = &[
     &["run", "small.toml", "--kernel", "6.1"],
     &["linux", "build", "--hz", "70"],
     &["linux", "build", "--source", "missing-tree"],
-    &["run", "small.toml", "--ground", "kernel"],
     &["run", "small.toml", "--resume"],
     &["run", "small.toml", "--set", "path.rtt"],
     &["run", "small.toml", "--set", "=80ms"],

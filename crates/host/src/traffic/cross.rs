@@ -56,7 +56,7 @@ enum Law {
 
 impl Cross {
     /// Traffic of the run, which sends nothing before [`Cross::begin`].
-    pub(crate) fn new(s: &CrossSpec, spec: &RunSpec) -> Self {
+    pub fn new(s: &CrossSpec, spec: &RunSpec) -> Self {
         let rng = |what: &str| ComponentRng::new(spec.seed, &format!("{} {what}", s.name));
         let links = s.routes().flatten();
         let unloaded = links
@@ -96,7 +96,7 @@ impl Cross {
     }
 
     /// It sends from this host: when the first datagram leaves.
-    pub(crate) fn begin(&mut self) -> Option<Time> {
+    pub fn begin(&mut self) -> Option<Time> {
         self.next = self.after(None);
         (self.next < Time::MAX).then_some(self.next)
     }
@@ -197,7 +197,8 @@ impl Cross {
         number < self.sent && self.seen.is_first(number)
     }
 
-    pub(crate) fn finish(self, end: Time) -> CrossOutcome {
+    /// What became of it, at the end of the run.
+    pub fn finish(self, end: Time) -> CrossOutcome {
         let counts = |per: PerInterval| match self.answered {
             true => Vec::new(),
             false => per.finish(end),

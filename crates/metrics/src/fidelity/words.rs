@@ -58,6 +58,14 @@ impl Fidelity {
                 self.attribution()
             ));
         }
+        let failed = self.checks.iter().filter(|c| !c.holds);
+        faults.extend(failed.map(|c| {
+            let measured = c
+                .measured
+                .map_or("not measured".to_owned(), |m| short(m).to_string());
+            let (least, most) = (short(c.least), short(c.most));
+            format!("{}: {measured} (accepted: {least} to {most})", c.name)
+        }));
         faults
     }
 
@@ -68,6 +76,10 @@ impl Fidelity {
             (false, true) => Some(
                 "give the run priority (`chrt -r 10 fullpipe ...`), processors of its own (`--pin`), precise timers (`--spin`), or the \
                  machine peace: fewer runs at a time",
+            ),
+            (false, false) if self.checks.iter().any(|c| !c.holds) => Some(
+                "give the machine peace, or ask for a lower rate: the path or its hosts were not \
+                 what the scenario says",
             ),
             (false, false) => Some(
                 "allow larger socket buffers (sysctl net.core.rmem_max), or ask for a lower rate",

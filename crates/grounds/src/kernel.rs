@@ -1,0 +1,15 @@
+//! TCP of the running kernel.
+
+use fullpipe_kernel::RunningKernel;
+
+use crate::Entry;
+
+/// `kernel`.
+pub(crate) const ENTRY: Entry = Entry::here(
+    "kernel",
+    "TCP of the running kernel, over a path on this machine in real time",
+    |settings| {
+        let ground = RunningKernel::new(settings.running, settings.interrupt)?;
+        Ok(Box::new(ground))
+    },
+);

@@ -1,0 +1,316 @@
+//! A run, from the first namespace to the outcome.
+
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use fullpipe_emulate::emulation::{EmulationError, LoopConfig, since};
+use fullpipe_emulate::namespace::{DEVICE, HostSide, Side, addresses};
+use fullpipe_emulate::netlink::{Links, Metric};
+use fullpipe_emulate::privilege::Privilege;
+use fullpipe_emulate::stage::{Carrying, Stage as Hosts};
+use fullpipe_emulate::truth::{self, Check, Watched};
+use fullpipe_emulate::witness::Witness;
+use fullpipe_observe::SocketDiag;
+use fullpipe_run::{Ground, GroundError, Outcome, RunSpec};
+use fullpipe_units::{Span, Time};
+
+use crate::outcome;
+use crate::plan::{self, Plan};
+use crate::sampler::{self, Sampled, Sampler};
+use crate::sockets::{Pair, SocketError, Stage};
+
+/// How runs are made beyond what a scenario says.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Packets that leave the path together are merged, as a network card does it.
+    pub merge: bool,
+    /// The path is measured before each run.
+    pub check: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            merge: true,
+            check: true,
+        }
+    }
+}
+
+/// The ground.
+#[derive(Debug)]
+pub struct RunningKernel {
+    release: String,
+    fingerprint: String,
+    modules: Vec<String>,
+    options: Options,
+    interrupt: &'static AtomicBool,
+    notes: Mutex<Vec<String>>,
+}
+
+impl RunningKernel {
+    /// On this machine; `interrupt` ends runs within a tenth of a second.
+    ///
+    /// # Errors
+    /// There are no network namespaces for this user.
+    pub fn new(options: Options, interrupt: &'static AtomicBool) -> Result<Self, GroundError> {
+        Privilege::take().map_err(|e| GroundError::Environment {
+            what: format!("no network namespaces here: {e}"),
+            hint: "run as root, or allow user namespaces (`sysctl user.max_user_namespaces`, \
+                   `kernel.unprivileged_userns_clone=1`, \
+                   `kernel.apparmor_restrict_unprivileged_userns=0`)"
+                .to_owned(),
+        })?;
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let release = release.trim().to_owned();
+        let modules = plan::modules();
+        let merge = if options.merge { "merge" } else { "single" };
+        let fingerprint = format!("{}-kernel-{release}-{merge}", env!("FULLPIPE_KERNEL"));
+        Ok(Self {
+            release,
+            fingerprint,
+            modules,
+            options,
+            interrupt,
+            notes: Mutex::default(),
+        })
+    }
+
+    /// Makes one run.
+    ///
+    /// # Errors
+    /// [`GroundError`].
+    pub fn run_one(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
+        let plan = plan::plan(spec, &self.modules)?;
+        let hosts = Hosts::without_processes(spec, plan.mtu, [None, None]).map_err(environment)?;
+        prepare(&hosts, &plan).map_err(|e| lacks("routes and settings of a host", &e))?;
+        let config = LoopConfig {
+            merge: self.options.merge,
+            real_time: true,
+        };
+        let mut checks = match self.options.check {
+            true => truth::before(&hosts, plan.mtu, config).map_err(environment)?,
+            false => Vec::new(),
+        };
+        let drops = hosts.device_drops().map_err(|e| lacks("counters", &e))?;
+        let pairs = plan.flows.iter().enumerate();
+        let sides = [hosts.host(Side::Near), hosts.host(Side::Far)];
+        let pairs = pairs.map(|(k, flow)| Pair::new(k, flow, sides));
+        let pairs = pairs.collect::<Result<Vec<_>, _>>().map_err(sockets)?;
+        let sampler = Sampler::new(spec, diags(&hosts)?, plan.flows.iter().map(|f| f.from));
+        let witness = Witness::begin().map_err(|e| lacks("a thread", &e))?;
+        let carrying = hosts.run(config).map_err(environment)?;
+        let sampled = self.live(spec, &plan, pairs, sampler, &carrying, hosts.rtt());
+        let path = carrying.stop().map_err(environment)?;
+        let watched = Watched {
+            wake_ups: witness.end(),
+            device_drops: hosts.device_drops().map_err(|e| lacks("counters", &e))? - drops,
+        };
+        if self.interrupt.load(Ordering::Relaxed) {
+            return Err(GroundError::Interrupted);
+        }
+        let sampled = sampled?;
+        // Wake-ups of programs bind nothing here: the hosts' TCP runs in the kernel, and a sender
+        // that wrote too late shows in what it was limited by.
+        let during = truth::during(&path, &watched, hosts.rtt());
+        checks.extend(
+            during
+                .into_iter()
+                .filter(|c| !c.name.starts_with("late wake-ups")),
+        );
+        checks.extend(starved(spec, &sampled));
+        Ok(outcome::outcome(spec, path, sampled, checks))
+    }
+
+    /// The hosts live until the end of the run.
+    fn live(
+        &self,
+        spec: &RunSpec,
+        plan: &Plan,
+        pairs: Vec<Pair>,
+        mut sampler: Sampler,
+        carrying: &Carrying,
+        rtt: Span,
+    ) -> Result<Vec<Sampled>, GroundError> {
+        let over = AtomicBool::new(false);
+        let stage = Stage {
+            epoch: carrying.epoch,
+            stop: &over,
+        };
+        let end = Time::ZERO + spec.duration;
+        let step = Duration::from_nanos(sampler::interval(rtt).as_nanos());
+        thread::scope(|scope| {
+            let flows = pairs.into_iter().zip(&plan.flows);
+            let flows: Vec<_> = flows
+                .map(|(pair, flow)| {
+                    let (sender, sink) = pair.split();
+                    let sink = scope.spawn(move || sink.run(stage));
+                    (scope.spawn(move || sender.run(flow, stage)), sink)
+                })
+                .collect();
+            let mut seen = Ok(());
+            while since(stage.epoch) < end && !self.interrupt.load(Ordering::Relaxed) {
+                seen = sampler.look(since(stage.epoch));
+                if seen.is_err() || carrying.has_failed() {
+                    break;
+                }
+                let left = (end.saturating_since(since(stage.epoch))).as_nanos();
+                thread::sleep(step.min(Duration::from_nanos(left)));
+            }
+            over.store(true, Ordering::Relaxed);
+            for ((sender, sink), f) in flows.into_iter().zip(&spec.flows) {
+                for thread in [sender, sink] {
+                    let ended = thread.join().map_err(|_| {
+                        GroundError::Fault(format!("flow {}: a host panicked", f.name))
+                    })?;
+                    if let Err(e) = ended {
+                        self.note(format!("flow {}: {e}", f.name));
+                    }
+                }
+            }
+            seen.map_err(|e| GroundError::Environment {
+                what: e.to_string(),
+                hint: "CONFIG_INET_DIAG (`modprobe tcp_diag`) shows the kernel's sockets"
+                    .to_owned(),
+            })?;
+            Ok(sampler.finish())
+        })
+    }
+
+    fn note(&self, note: String) {
+        let mut notes = self.notes.lock().unwrap_or_else(|e| e.into_inner());
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+}
+
+impl Ground for RunningKernel {
+    fn name(&self) -> &str {
+        "kernel"
+    }
+
+    fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    fn kernel(&self) -> Option<String> {
+        let merged = match self.options.merge {
+            true => "packets merged as by a network card",
+            false => "every packet by itself",
+        };
+        Some(format!("Linux {}, running, {merged}", self.release))
+    }
+
+    fn at_once(&self) -> Option<std::num::NonZeroUsize> {
+        std::num::NonZeroUsize::new(1)
+    }
+
+    fn in_real_time(&self) -> bool {
+        true
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.lock().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+
+    fn check(&self, spec: &RunSpec) -> Result<(), GroundError> {
+        plan::plan(spec, &self.modules).map(drop)
+    }
+
+    fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
+        self.run_one(spec)
+    }
+}
+
+/// Settings and routes of both hosts.
+fn prepare(hosts: &Hosts, plan: &Plan) -> io::Result<()> {
+    for side in [Side::Near, Side::Far] {
+        let other = match side {
+            Side::Near => Side::Far,
+            Side::Far => Side::Near,
+        };
+        let settings = plan.settings.clone();
+        let routes: Vec<(usize, Vec<(Metric, u32)>)> = plan
+            .flows
+            .iter()
+            .map(|f| if f.from == side { &f.data } else { &f.acks })
+            .cloned()
+            .enumerate()
+            .filter(|(_, metrics)| !metrics.is_empty())
+            .collect();
+        hosts.host(side).enter(move || {
+            for (name, value) in settings {
+                let file = format!("/proc/sys/net/ipv4/{name}");
+                let named = |e: io::Error| io::Error::new(e.kind(), format!("{file}: {e}"));
+                std::fs::write(&file, value).map_err(named)?;
+            }
+            let mut links = Links::open()?;
+            for (k, metrics) in routes {
+                links.add_route(DEVICE, addresses(other, k).0, &metrics)?;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+fn diags(hosts: &Hosts) -> Result<Vec<(Side, SocketDiag)>, GroundError> {
+    let open = |side: Side| -> io::Result<(Side, SocketDiag)> {
+        let host: &HostSide = hosts.host(side);
+        let diag = host.enter(|| SocketDiag::open().map_err(io::Error::other))?;
+        Ok((side, diag))
+    };
+    let all = [Side::Near, Side::Far].into_iter().map(open);
+    all.collect::<io::Result<_>>()
+        .map_err(|e| lacks("sockets of a namespace", &e))
+}
+
+/// A sender that had nothing to send, though its flow has no end: its program was late.
+fn starved(spec: &RunSpec, sampled: &[Sampled]) -> Vec<Check> {
+    let bulk = spec.flows.iter().zip(sampled);
+    let bulk = bulk.filter(|(f, _)| f.sender.transfer.is_none() && f.stop.is_none());
+    bulk.map(|(f, s)| Check {
+        name: format!("flow {} without data to send", f.name),
+        unit: "% of its life".to_owned(),
+        specified: Some(0.0),
+        measured: s.starved * 100.0,
+        bound: (0.0, STARVED * 100.0),
+    })
+    .collect()
+}
+
+/// Part of its life that a sender may lack data.
+const STARVED: f64 = 0.01;
+
+fn sockets(error: SocketError) -> GroundError {
+    match error {
+        SocketError::Io(what, e) => lacks(what, &e),
+        SocketError::Module(found) => GroundError::Environment {
+            what: format!("the kernel took another congestion module: `{found}`"),
+            hint: "see `sysctl net.ipv4.tcp_allowed_congestion_control`".to_owned(),
+        },
+    }
+}
+
+fn lacks(what: &str, error: &io::Error) -> GroundError {
+    GroundError::Environment {
+        what: format!("{what}: {error}"),
+        hint: "`fullpipe emulate -- true` tries the same hosts and path".to_owned(),
+    }
+}
+
+fn environment(error: EmulationError) -> GroundError {
+    match error {
+        EmulationError::Violation(v) => v.into(),
+        EmulationError::Thread => GroundError::Fault(error.to_string()),
+        other => GroundError::Environment {
+            what: other.to_string(),
+            hint: "`modprobe tun`, and a /dev/net/tun that this user may open, are what it takes"
+                .to_owned(),
+        },
+    }
+}

@@ -1,0 +1,20 @@
+//! TCP of the running kernel as a ground: own senders and sinks on two network namespaces, the path
+//! between them from crate `fullpipe-emulate`, in real time.
+//!
+//! - [`plan`]: what of a scenario the kernel can be told, and by which means; the rest is refused.
+//! - [`sockets`]: senders and sinks.
+//! - [`sampler`]: `TCP_INFO` of the senders over time, as rows of a trace and as episodes.
+//! - [`ground`]: a run from the first namespace to the outcome.
+//!
+//! What packets show (segments, losses, round trips) is counted where they pass and is exact; what
+//! only the kernel knows (windows, thresholds, its reasons) is sampled.
+
+#![allow(clippy::disallowed_methods)]
+
+pub mod ground;
+mod outcome;
+pub mod plan;
+pub mod sampler;
+pub mod sockets;
+
+pub use ground::{Options, RunningKernel};

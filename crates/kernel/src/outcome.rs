@@ -1,0 +1,149 @@
+//! From what passed and what was sampled to the outcome of a run.
+
+use fullpipe_emulate::emulation::LoopOutcome;
+use fullpipe_emulate::tap::Passed;
+use fullpipe_run::{
+    Check, Fidelity, FlowOutcome, FlowSpec, FlowTotals, LinkOutcome, Outcome, Round, RunSpec,
+    SenderRecord, Series,
+};
+use fullpipe_units::Time;
+
+use crate::sampler::Sampled;
+
+/// The outcome of a run.
+pub fn outcome(
+    spec: &RunSpec,
+    path: LoopOutcome,
+    sampled: Vec<Sampled>,
+    checks: Vec<Check>,
+) -> Outcome {
+    let late = |q| path.lateness.quantile(q).unwrap_or_default();
+    let fidelity = Fidelity {
+        late_p50: late(0.5),
+        late_p99: late(0.99),
+        late_max: path.lateness.max().unwrap_or_default(),
+        real_time: path.real_time,
+        grain: path.grain,
+        path_added: path
+            .lateness
+            .mean_s()
+            .map(|mean| fullpipe_units::Span::from_secs_f64(2.0 * mean)),
+        checks,
+        ..Fidelity::default()
+    };
+    let delivered_packets = path.left;
+    let flows = spec.flows.iter().zip(path.passed).zip(sampled);
+    let flows = flows.map(|((f, passed), sampled)| flow(f, passed, sampled, spec));
+    Outcome {
+        duration: spec.duration,
+        measure_from: spec.measure_from,
+        interval: spec.interval,
+        flows: flows.collect(),
+        links: links(spec, path.links),
+        arrivals: Vec::new(),
+        cross: path.cross,
+        capture: Vec::new(),
+        events: path.arrived,
+        delivered_packets,
+        fidelity: Some(fidelity),
+        partial: None,
+    }
+}
+
+fn links(spec: &RunSpec, mut carried: Vec<(usize, LinkOutcome)>) -> Vec<LinkOutcome> {
+    carried.sort_by_key(|(i, _)| *i);
+    debug_assert_eq!(carried.len(), spec.links.len());
+    carried.into_iter().map(|(_, link)| link).collect()
+}
+
+fn flow(f: &FlowSpec, passed: Passed, sampled: Sampled, spec: &RunSpec) -> FlowOutcome {
+    let started = f.started(spec.seed);
+    let end = passed.completed.unwrap_or(Time::ZERO + spec.duration);
+    let (cwnd_mean, cwnd_max) = window(&sampled.windows, spec.measure_from.max(started), end);
+    let measured = sampled
+        .episodes
+        .iter()
+        .filter(|e| e.at >= spec.measure_from);
+    let events = measured.filter(|e| {
+        matches!(
+            e.kind,
+            fullpipe_flow::EpisodeKind::Congestion(_)
+                | fullpipe_flow::EpisodeKind::LostRetransmission
+        )
+    });
+    let totals = FlowTotals {
+        loss_events: sampled.loss_events,
+        loss_events_measured: events.count() as u64,
+        timeouts: sampled.timeouts,
+        undone: sampled.undone,
+        limited: sampled.limited,
+        ..passed.totals
+    };
+    let windows = &sampled.windows;
+    let rounds = passed.rounds.into_iter().map(|(start, delivered)| {
+        let after = windows.partition_point(|(at, _)| *at <= start);
+        let known = windows.get(after.saturating_sub(1));
+        let cwnd = known.map_or(f.sender.window.initial, |(_, w)| *w);
+        Round {
+            start,
+            delivered,
+            cwnd,
+        }
+    });
+    let record = SenderRecord {
+        rtt: passed.rtt,
+        cwnd_mean,
+        cwnd_max,
+        rounds: rounds.collect(),
+        episodes: sampled.episodes,
+        at_cap: Vec::new(),
+        variables: Vec::new(),
+        series: Series {
+            rows: sampled.rows,
+            variables: Vec::new(),
+        },
+    };
+    FlowOutcome::new(
+        f,
+        totals,
+        record,
+        passed.arrivals,
+        (started, passed.completed),
+    )
+}
+
+/// Time-weighted mean and the largest of the window from `from` to `to`.
+fn window(samples: &[(Time, f64)], from: Time, to: Time) -> (f64, f64) {
+    let (mut area, mut span, mut most) = (0.0, 0.0, 0.0f64);
+    for (i, (at, w)) in samples.iter().enumerate() {
+        let next = samples.get(i + 1).map_or(to, |(next, _)| *next);
+        let (begin, end) = ((*at).max(from), next.min(to));
+        if end > begin {
+            let held = (end - begin).as_secs_f64();
+            area += w * held;
+            span += held;
+            most = most.max(*w);
+        }
+    }
+    match span > 0.0 {
+        true => (area / span, most),
+        false => samples.last().map_or((0.0, 0.0), |(_, w)| (*w, *w)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_units::Span;
+
+    use super::*;
+
+    #[test]
+    fn a_mean_window_is_weighted_by_time() {
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let samples = [(at(0), 10.0), (at(100), 20.0), (at(400), 5.0)];
+        // 100 ms of 10, 300 ms of 20, 100 ms of 5.
+        assert_eq!(window(&samples, at(0), at(500)), (15.0, 20.0));
+        assert_eq!(window(&samples, at(400), at(500)), (5.0, 5.0));
+        assert_eq!(window(&[], at(0), at(500)), (0.0, 0.0));
+    }
+}

@@ -1,0 +1,243 @@
+//! What a run asks of the kernel, and by which means it is told: socket options, metrics of routes,
+//! settings of a namespace. What it has no means for is refused by key.
+
+use std::fs;
+
+use fullpipe_emulate::namespace::{PAIRS, Side};
+use fullpipe_emulate::netlink::Metric;
+use fullpipe_linux::LinuxError;
+use fullpipe_linux::switches::{self, Kernel, Switches};
+use fullpipe_run::{FlowSpec, GroundError, RunSpec};
+use fullpipe_units::Time;
+
+/// All that the hosts of a run are told.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The flows in the order of the specification; flow `k` has pair `k` of hosts.
+    pub flows: Vec<FlowPlan>,
+    /// Settings of both namespaces, below `/proc/sys/net/ipv4`.
+    pub settings: Vec<(&'static str, String)>,
+    /// Longest packet.
+    pub mtu: u16,
+}
+
+/// One connection.
+#[derive(Clone, Debug)]
+pub struct FlowPlan {
+    /// Host of its sender.
+    pub from: Side,
+    /// Congestion module.
+    pub module: String,
+    /// Data of a finite transfer.
+    pub bytes: Option<u64>,
+    /// Payload of a full packet.
+    pub mss: u32,
+    /// Of the SYN, counted from the start of the run.
+    pub start: Time,
+    /// When it is cut off.
+    pub stop: Option<Time>,
+    /// `SO_RCVBUF` of its receiver, before the kernel doubles it.
+    pub receive_buffer: Option<usize>,
+    /// Metrics of the sender's route to the receiver.
+    pub data: Vec<(Metric, u32)>,
+    /// Metrics of the receiver's route to the sender.
+    pub acks: Vec<(Metric, u32)>,
+}
+
+/// Congestion modules that the running kernel has loaded or built in.
+pub fn modules() -> Vec<String> {
+    let file = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let list = fs::read_to_string(file).unwrap_or_default();
+    list.split_whitespace().map(str::to_owned).collect()
+}
+
+/// The plan of a run for a kernel that has these `modules`.
+///
+/// # Errors
+/// [`GroundError::Unable`] by key; [`GroundError::Environment`] if a module is missing.
+pub fn plan(spec: &RunSpec, modules: &[String]) -> Result<Plan, GroundError> {
+    if let Some(class) = spec.arrivals.first() {
+        let key = Some(format!("{}.kind", class.template.name));
+        let what = "short flows that come and go are not on this ground".to_owned();
+        return Err(unable(key, what, "leave them out, or use --ground linux"));
+    }
+    if spec.flows.is_empty() {
+        let what = "without a flow there is no way from one host to the other".to_owned();
+        return Err(unable(None, what, "add a `[[flow]]`"));
+    }
+    if spec.flows.len() > PAIRS {
+        let what = format!("{} flows are more than {PAIRS}", spec.flows.len());
+        return Err(unable(None, what, "use --ground linux"));
+    }
+    if spec.capture {
+        let what = "captures are not on this ground".to_owned();
+        return Err(unable(None, what, "leave out `--pcap` and `--qlog`"));
+    }
+    let flows: Vec<&FlowSpec> = spec.flows.iter().collect();
+    let of = flows.iter().map(|f| switches_of(f));
+    let of = of.collect::<Result<Vec<_>, _>>()?;
+    let plans = flows.iter().zip(&of);
+    let plans = plans.map(|(f, s)| flow(f, s, spec, modules));
+    let longest = flows.iter().map(|f| f.sender.packet()).max();
+    let mtu = longest.and_then(|p| u16::try_from(p).ok()).unwrap_or(1500);
+    let mut plan = Plan {
+        flows: plans.collect::<Result<Vec<_>, _>>()?,
+        settings: settings(&flows, &of)?,
+        mtu,
+    };
+    for (flow, f) in plan.flows.iter_mut().zip(&flows) {
+        if f.sender.packet() != u32::from(mtu) {
+            let metrics = [
+                (Metric::Lock, 1 << Metric::Mtu as u32),
+                (Metric::Mtu, f.sender.packet()),
+            ];
+            flow.data.extend(metrics);
+            flow.acks.extend(metrics);
+        }
+    }
+    Ok(plan)
+}
+
+fn switches_of(f: &FlowSpec) -> Result<Switches, GroundError> {
+    // Ticks of the running kernel are not known to programs.
+    let kernel = Kernel {
+        hz: 0,
+        module: None,
+    };
+    let s = switches::of(f, kernel).map_err(|error| match error {
+        LinuxError::Unable { key, what, .. } if key.ends_with(".hz") => {
+            let _ = what;
+            let what = "the ticks of the running kernel are what they are".to_owned();
+            unable(Some(key), what, "leave out `hz`, or use --ground linux")
+        }
+        LinuxError::Unable { key, what, hint } => GroundError::Unable {
+            key: Some(key),
+            what,
+            hint: hint
+                .split(", or bring one")
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+        },
+        other => other.into(),
+    })?;
+    let refuse = |key: &str, what: &str| {
+        let hint = format!("leave out `{key}`, or use --ground linux");
+        Err(unable(
+            Some(format!("{}.{key}", f.name)),
+            what.to_owned(),
+            &hint,
+        ))
+    };
+    if s.pace > 0 && f.sender.pacing.max.is_some() {
+        return refuse("rate", "a ceiling of the rate cannot be set on this ground");
+    }
+    if s.pace > 0 {
+        return refuse(
+            "pacing",
+            "pacing is the congestion module's own affair on this ground",
+        );
+    }
+    if f.local_queue {
+        let what = "the device of a host on this ground has no rate and signals no stall";
+        return refuse("nic_rate", what);
+    }
+    let (config, _) = f.sender.clone().with_stack(&f.stack);
+    if config.window.max.is_finite() {
+        let what = "the running kernel has no ceiling of the congestion window; `receive_window` \
+                    is one of the flight";
+        return refuse("window", what);
+    }
+    Ok(s)
+}
+
+fn flow(
+    f: &FlowSpec,
+    s: &Switches,
+    spec: &RunSpec,
+    modules: &[String],
+) -> Result<FlowPlan, GroundError> {
+    if !modules.contains(&s.module) {
+        return Err(GroundError::Environment {
+            what: format!(
+                "flow {}: the running kernel has no congestion module `{}`; it has {}",
+                f.name,
+                s.module,
+                modules.join(", ")
+            ),
+            hint: format!(
+                "`modprobe tcp_{0}` loads it where the distribution builds it \
+                 (CONFIG_TCP_CONG_{1}); `--ground linux` has it without",
+                s.module,
+                s.module.to_uppercase()
+            ),
+        });
+    }
+    let (config, _) = f.sender.clone().with_stack(&f.stack);
+    let mut data = vec![(Metric::InitialCwnd, config.window.initial.max(1.0) as u32)];
+    if let Some(min) = s.min_rto {
+        data.push((Metric::MinRto, min.as_millis_f64().round().max(1.0) as u32));
+    }
+    if f.sender.ecn {
+        data.push((Metric::Features, ECN));
+    }
+    let mut acks = Vec::new();
+    if f.receiver.acks.every == 1 {
+        acks.push((Metric::QuickAck, 1));
+    }
+    let (buffer, clamp) = s.window;
+    if clamp > 0 {
+        acks.push((Metric::Window, u32::try_from(clamp).unwrap_or(u32::MAX)));
+    }
+    Ok(FlowPlan {
+        from: if f.reverse { Side::Far } else { Side::Near },
+        module: s.module.clone(),
+        bytes: f.sender.transfer.map(|n| n * u64::from(f.sender.mss)),
+        mss: f.sender.mss,
+        start: f.started(spec.seed),
+        stop: f.stop,
+        receive_buffer: (buffer > 0).then(|| usize::try_from(buffer).unwrap_or(usize::MAX)),
+        data,
+        acks,
+    })
+}
+
+/// `RTAX_FEATURE_ECN`.
+const ECN: u32 = 1;
+
+fn settings(
+    flows: &[&FlowSpec],
+    switches: &[Switches],
+) -> Result<Vec<(&'static str, String)>, GroundError> {
+    let common = |key: &str, value: fn(&Switches) -> bool| {
+        switches::common(flows, switches, key, value).map(u8::from)
+    };
+    let number = |n: u8| n.to_string();
+    Ok(vec![
+        (
+            "tcp_timestamps",
+            number(common("timestamps", |s| s.timestamps)?),
+        ),
+        ("tcp_sack", number(common("recovery", |s| s.sack)?)),
+        ("tcp_early_retrans", number(3 * common("tlp", |s| s.tlp)?)),
+        ("tcp_frto", number(2 * common("frto", |s| s.frto)?)),
+        (
+            "tcp_slow_start_after_idle",
+            number(common("validation", |s| s.validates)?),
+        ),
+        ("tcp_recovery", number(common("recovery", |s| s.rack)?)),
+        (
+            "tcp_comp_sack_nr",
+            number(44 * common("merge_acks", |s| s.merges_acks)?),
+        ),
+        // A receiver whose window never limits, as on ground linux.
+        ("tcp_rmem", "4096 67108864 268435456".to_owned()),
+        // Room for a second of most paths: a sender that wakes up late has no gap.
+        ("tcp_wmem", "4096 16777216 268435456".to_owned()),
+    ])
+}
+
+fn unable(key: Option<String>, what: String, hint: &str) -> GroundError {
+    let hint = hint.to_owned();
+    GroundError::Unable { key, what, hint }
+}

@@ -1,0 +1,221 @@
+//! Runs of the kernel's TCP in real time. They need network namespaces and TUN; without, they say
+//! so and pass. Bounds are closed forms with room for a machine that does other things, too: what
+//! packets show is exact, whatever the hour.
+
+use std::sync::atomic::AtomicBool;
+
+use fullpipe_cc::StackSpec;
+use fullpipe_flow::{EpisodeKind, Preset, ReceiverConfig, SenderConfig};
+use fullpipe_kernel::{Options, RunningKernel};
+use fullpipe_run::{
+    Buffer, CrossSpec, Drops, FlowSpec, Ground, GroundError, LinkSpec, Outcome, RunSpec, Trace,
+    Waveform,
+};
+use fullpipe_units::{Rate, Span, Time};
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// The ground, or why there is none.
+fn ground() -> Option<RunningKernel> {
+    let options = Options {
+        check: false,
+        ..Options::default()
+    };
+    match RunningKernel::new(options, &NEVER) {
+        Ok(ground) => Some(ground),
+        Err(why) => {
+            eprintln!("skipped: {why}");
+            None
+        }
+    }
+}
+
+/// A run, unless the machine cannot make one.
+fn run(spec: &RunSpec) -> Option<Outcome> {
+    match ground()?.run(spec) {
+        Ok(outcome) => Some(outcome),
+        Err(GroundError::Environment { what, .. }) => {
+            eprintln!("skipped: {what}");
+            None
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// One flow on 20 Mbit/s, 40 ms, one BDP of buffer (66 packets).
+fn spec(stack: &str, secs: u64) -> RunSpec {
+    let half = Span::from_millis(20);
+    let rate = Rate::from_bits_per_sec(20_000_000);
+    let links = vec![
+        LinkSpec::new("bottleneck", Some(rate), half, Buffer::Packets(66)),
+        LinkSpec::pure_delay("back", half),
+    ];
+    let mut flow = FlowSpec::new(
+        "main",
+        StackSpec::parse(stack).unwrap(),
+        SenderConfig::preset(Preset::Linux, 1500),
+        ReceiverConfig::preset(Preset::Linux),
+        vec![0],
+        vec![1],
+    );
+    flow.preset = Some(Preset::Linux);
+    RunSpec {
+        duration: Span::from_secs(secs),
+        links,
+        flows: vec![flow],
+        trace: Trace::Every(Span::from_millis(20)),
+        ..RunSpec::default()
+    }
+}
+
+#[test]
+fn reno_fills_a_path_with_a_buffer_of_one_bdp() {
+    let mut spec = spec("reno-linux", 5);
+    spec.measure_from = Time::ZERO + Span::from_secs(1);
+    let Some(outcome) = run(&spec) else { return };
+    let (flow, link) = (&outcome.flows[0], &outcome.links[0]);
+    let totals = &flow.totals;
+    // 20 Mbit/s are 1667 packets of 1500 bytes a second, whatever the window does above one BDP
+    // (Appenzeller, Keslassy and McKeown 2004).
+    let measured = totals.delivered_measured as f64 / (4.0 * 1667.0);
+    assert!(
+        (0.95..=1.001).contains(&measured),
+        "{measured} of the capacity"
+    );
+    assert!(flow.rtt.min().unwrap() >= Span::from_millis(40));
+    // Everything that was dropped was dropped by the buffer, and sent again.
+    assert!(link.buffer_drops > 0);
+    assert_eq!(totals.dropped, link.buffer_drops);
+    assert!(totals.retransmits >= totals.dropped);
+    assert!(totals.loss_events >= 1 && totals.loss_events <= totals.dropped);
+    // Delayed ACKs: at most one per segment, at least one for two of those that arrive in order.
+    assert!(totals.acks <= totals.sent);
+    assert!(totals.acks * 2 + 2 >= totals.delivered, "{totals:?}");
+    let intervals: u64 = flow.delivered_per_interval.iter().sum();
+    assert_eq!(intervals, totals.delivered);
+    assert!(!flow.series.rows.is_empty());
+}
+
+/// One loss: one retransmission, half the window, and from there a segment per round trip: delayed
+/// ACKs do not slow it down, because Linux counts segments (RFC 3465, section 2.1).
+#[test]
+fn one_loss_halves_the_window_and_it_grows_by_a_segment_per_round_trip() {
+    let mut spec = spec("reno-linux", 6);
+    spec.links[0].buffer = Buffer::Packets(1000);
+    spec.flows[0].drops = Drops {
+        segments: vec![400],
+        ..Drops::default()
+    };
+    let Some(outcome) = run(&spec) else { return };
+    let flow = &outcome.flows[0];
+    let totals = &flow.totals;
+    assert_eq!(
+        (totals.dropped, totals.retransmits, totals.loss_events),
+        (1, 1, 1)
+    );
+    let congestion = |k: &EpisodeKind| matches!(k, EpisodeKind::Congestion(_));
+    let event = flow.episodes.iter().find(|e| congestion(&e.kind)).unwrap();
+    // Recovery lasts a round trip, 40 ms and a queue of 400 packets; after a second it is over.
+    // The sample before may be a twentieth of a round trip old, in slow start.
+    let kept = event.after / event.before;
+    assert!((0.45..=0.56).contains(&kept), "{kept}: {event:?}");
+    let rows = &flow.series.rows;
+    let after = rows.iter().find(|r| r.time > event.at + Span::from_secs(1));
+    let (first, last) = (after.unwrap(), rows.last().unwrap());
+    let grown = last.cwnd - first.cwnd;
+    let trips = flow.rounds.iter().filter(|r| r.start > first.time).count() as f64;
+    assert!(
+        (grown / trips - 1.0).abs() < 0.15,
+        "{grown} in {trips} round trips"
+    );
+}
+
+/// The path knows when they are due: all counts have a closed form.
+#[test]
+fn cross_traffic_and_probes_enter_when_they_are_due() {
+    let mut spec = spec("reno-linux", 2);
+    // No data: the flow starts behind the end.
+    spec.flows[0].start = Time::ZERO + Span::from_secs(60);
+    let rate = Waveform::Steps {
+        steps: vec![(Span::ZERO, Rate::from_bits_per_sec(8_000_000))],
+        period: None,
+    };
+    let every = Span::from_millis(100);
+    spec.cross = vec![
+        CrossSpec::source("noise", 1000, rate, vec![0]),
+        CrossSpec::probes("ping", 1250, every, vec![1], vec![1]),
+    ];
+    let Some(outcome) = run(&spec) else { return };
+    // 1000 bytes at 8 Mbit/s: one a millisecond, 0.4 ms of transmission and 20 ms of way.
+    let noise = &outcome.cross[0];
+    assert_eq!((noise.sent, noise.dropped), (2000, 0));
+    assert!(noise.sent - noise.arrived <= 21, "{}", noise.arrived);
+    assert_eq!(noise.delay.min(), noise.delay.max());
+    assert!((noise.delay.min().unwrap().as_millis_f64() - 20.4).abs() < 0.02);
+    let ping = &outcome.cross[1];
+    assert_eq!((ping.sent, ping.arrived), (21, 20));
+    // Answered when the path wakes up.
+    assert!(ping.delay.min().unwrap() >= Span::from_millis(40));
+    assert_eq!(outcome.flows[0].totals.sent, 0);
+}
+
+#[test]
+fn a_finite_transfer_has_an_end() {
+    let mut spec = spec("cubic-linux", 3);
+    spec.flows[0].sender.transfer = Some(100);
+    spec.flows[0].start = Time::ZERO + Span::from_millis(500);
+    let Some(outcome) = run(&spec) else { return };
+    let flow = &outcome.flows[0];
+    assert_eq!((flow.totals.delivered, flow.totals.retransmits), (100, 0));
+    assert_eq!(flow.totals.sent, 100);
+    // Handshake; windows of 10, 20, 40 and the last 30, each a round trip of 40 ms.
+    let took = (flow.completed.unwrap() - flow.started).as_millis_f64();
+    assert!((200.0..300.0).contains(&took), "{took} ms");
+}
+
+#[test]
+fn what_the_kernel_lacks_says_how_to_get_it() {
+    let Some(ground) = ground() else { return };
+    let refusal = |change: fn(&mut RunSpec)| {
+        let mut spec = spec("reno-linux", 1);
+        change(&mut spec);
+        ground.check(&spec).unwrap_err()
+    };
+    let stack = |s: &mut RunSpec| s.flows[0].stack = StackSpec::parse("vegas").unwrap();
+    match refusal(stack) {
+        GroundError::Environment { what, hint } => {
+            assert!(
+                what.contains("no congestion module `vegas`; it has reno"),
+                "{what}"
+            );
+            assert!(hint.contains("modprobe tcp_vegas"), "{hint}");
+        }
+        other => panic!("{other:?}"),
+    }
+    for (key, change) in [
+        (
+            "main.stack",
+            (|s| s.flows[0].stack = StackSpec::parse("bbr3").unwrap()) as fn(&mut RunSpec),
+        ),
+        ("main.window", |s| s.flows[0].sender.window.max = 30.0),
+        ("main.nic_rate", |s| s.flows[0].local_queue = true),
+        ("main.rate", |s| {
+            s.flows[0].sender.pacing.max = Some(Rate::from_bits_per_sec(1_000_000))
+        }),
+        ("main.prr", |s| {
+            s.flows[0].sender.recovery.reduction = fullpipe_flow::Reduction::Immediate
+        }),
+    ] {
+        match refusal(change) {
+            GroundError::Unable {
+                key: Some(found),
+                hint,
+                ..
+            } => {
+                assert_eq!(found, key);
+                assert!(!hint.is_empty());
+            }
+            other => panic!("{key}: {other:?}"),
+        }
+    }
+}
