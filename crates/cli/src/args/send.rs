@@ -218,7 +218,9 @@ prints an object per interval, then the result.
 With more arguments files and directories are copied: `HOST:NAME` is in the directory that the server \
 serves (`serve --files DIR`), the others are local paths; the last one is where they go, and its \
 place decides the direction. Directories are copied with all that is below them and made where they \
-are missing; symbolic links, special files, hidden names and names that are not UTF-8 are left out. \
+are missing; symbolic links, special files and hidden names are left out, with a warning. A name that \
+cannot be sent (longer than 200 bytes, ending in `.part` or `.part.state`, not UTF-8, with a backslash \
+or a control character) is an error of its own: everything else is copied, and the exit code is 3. \
 An interrupted copy resumes when the same command is given again: what is there is compared by \
 blocks, and only what is missing or wrong is sent. A file gets its name when all of it has arrived \
 and its BLAKE3 hash equals the sender's; until then it is NAME.part. A file that is there already is \

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fullpipe_net::content::Allowed;
-use fullpipe_net::file::{Directory, Room};
+use fullpipe_net::file::{Directory, Room, descriptors};
 use fullpipe_net::io::Stop;
 use fullpipe_net::session::event::Event;
 use fullpipe_net::session::key::VARIABLE;
@@ -97,6 +97,7 @@ fn allowed(args: &Serve) -> Result<Allowed, Failure> {
     let Some(dir) = &args.files else {
         return Ok(Allowed::default());
     };
+    descriptors::as_many_as_allowed();
     let failed = |e| Failure::io(format!("cannot serve files of {}", dir.display()), &e);
     let files = Arc::new(Directory::open(dir).map_err(failed)?);
     let room = match args.max_partial {

@@ -6,6 +6,7 @@
 mod architecture;
 mod captures;
 mod command_lines;
+mod copies;
 mod emulate;
 mod export;
 mod falsify;

@@ -1,5 +1,6 @@
 //! What a server lets its clients do with files, and which copies to it are under way.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -35,7 +36,7 @@ type Entry = (String, Identity, Weak<AtomicBool>);
 
 impl UnderWay {
     /// Ends an earlier copy of the same file to the same name. The flag is set when a later one
-    /// does so.
+    /// does so; whoever holds it, or a part of the work, is under way.
     pub(super) fn enter(&self, name: &str, source: Identity) -> Arc<AtomicBool> {
         let superseded = Arc::new(AtomicBool::new(false));
         // A panic while it was held leaves a list that is complete.
@@ -51,5 +52,16 @@ impl UnderWay {
         }
         all.push((name.to_owned(), source, Arc::downgrade(&superseded)));
         superseded
+    }
+
+    /// Fails while an earlier copy to this name than that of `claim` is under way.
+    pub(super) fn first(&self, name: &str, claim: &Arc<AtomicBool>) -> io::Result<()> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_name = all.iter().filter(|(other, ..)| other == name);
+        let first = of_name.map(|(_, _, flag)| flag).find_map(Weak::upgrade);
+        match first.is_none_or(|first| Arc::ptr_eq(&first, claim)) {
+            true => Ok(()),
+            false => Err(io::ErrorKind::ResourceBusy.into()),
+        }
     }
 }

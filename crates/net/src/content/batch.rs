@@ -1,6 +1,7 @@
 //! Several files and directories at the client: what is there of each, the run, and what became of
 //! each.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,8 +15,8 @@ use super::storing::known;
 use super::{Answer, Content, Found, Held, PAGE, Question, coalesced, digest_of, failed_on};
 use crate::file::tree::{FAN, Span};
 use crate::file::{
-    Cancel, Directory, Item, Name, Origin, Place, Plan, Receiving, Room, Sending, Target, Where,
-    begin_all, receive_all, send_all, sync_directories,
+    CHANGED, Cancel, Directory, Identity, Item, LeftOut, Name, Origin, Place, Plan, Receiving,
+    Room, Sending, Target, Ways, Where, begin_all, receive_all, send_all, sync_directories,
 };
 
 /// Destination of fetched files at this host.
@@ -34,8 +35,10 @@ pub struct Batch {
     /// Where fetched files go; `None`: files are sent.
     base: Option<Base>,
     overwrite: bool,
+    /// Directories that fetched files go to.
+    ways: Ways,
     /// Entries of directories at the server that are no part of the copy.
-    left_out: u32,
+    left_out: Vec<LeftOut>,
     stage: Stage,
 }
 
@@ -143,7 +146,8 @@ impl Batch {
             files: files.into_iter().map(file).collect(),
             base: None,
             overwrite,
-            left_out: 0,
+            ways: Ways::default(),
+            left_out: Vec::new(),
             stage: Stage::Agreed,
         };
         let mut next = 0;
@@ -175,7 +179,7 @@ impl Batch {
         };
         let spans = match &found {
             Found::Refused(why) => {
-                file.fail(why.clone());
+                file.fail(there(why));
                 return Ok(());
             }
             Found::Whole(_) => vec![(0, file.item.size())],
@@ -187,14 +191,14 @@ impl Batch {
         let mut origin = hashed(origin, spans.clone(), ask)?;
         match found {
             _ if origin.failure.is_some() => {
-                file.fail(origin.failure.clone().unwrap_or_default());
+                file.fail(failed_here(&origin));
             }
             Found::Whole(root) => match origin.blocks.root() {
                 Some(mine) if mine == root => file.skip(mine),
-                _ if !self.overwrite => file.fail(format!(
+                _ if !self.overwrite => file.fail(there(&format!(
                     "{}: another file of this name exists",
                     file.item.name
-                )),
+                ))),
                 _ => {}
             },
             Found::Part { digest, .. } => {
@@ -214,29 +218,33 @@ impl Batch {
         Ok(())
     }
 
-    /// Looks, with a server that has granted it, what is here of the files that are fetched.
+    /// Looks, with a server that has granted it, what is here of the files `names`, which are
+    /// fetched.
     ///
     /// # Errors
     /// [`CopyError`].
-    pub fn get(base: Base, overwrite: bool, ask: Ask<'_>) -> Result<Self, CopyError> {
+    pub fn get(
+        names: &[String],
+        base: Base,
+        overwrite: bool,
+        ask: Ask<'_>,
+    ) -> Result<Self, CopyError> {
         let mut batch = Self {
             files: Vec::new(),
             base: Some(base),
             overwrite,
-            left_out: 0,
+            ways: Ways::default(),
+            left_out: Vec::new(),
             stage: Stage::Agreed,
         };
-        loop {
+        let many = loop {
             let from = batch.files.len() as u32;
-            let (items, all) = match ask_until_ready(&Question::Items(from), ask)? {
+            let (items, all, many) = match ask_until_ready(&Question::Items(from), ask)? {
                 Answer::Items {
                     items,
                     all,
                     left_out,
-                } => {
-                    batch.left_out = left_out;
-                    (items, all)
-                }
+                } => (items, all, left_out),
                 other => return Err(unfit(&other)),
             };
             if items.is_empty() && from < all || all as usize > MOST_ITEMS {
@@ -251,9 +259,11 @@ impl Batch {
                 .files
                 .extend(items.into_iter().map(|item| File::new(item, End::Nothing)));
             if batch.files.len() as u32 >= all {
-                break;
+                break many;
             }
-        }
+        };
+        asked_for(&batch.files, names)?;
+        batch.ask_what_is_left_out(many, ask)?;
         let mut held = Vec::new();
         for index in 0..batch.files.len() {
             held.extend(batch.look(index, ask)?);
@@ -270,6 +280,18 @@ impl Batch {
         Ok(batch)
     }
 
+    /// Which `many` entries are no part of the copy.
+    fn ask_what_is_left_out(&mut self, many: u32, ask: Ask<'_>) -> Result<(), CopyError> {
+        while self.left_out.len() < (many as usize).min(MOST_ITEMS) {
+            let from = self.left_out.len() as u32;
+            match ask_until_ready(&Question::LeftOut(from), ask)? {
+                Answer::LeftOut(more) if !more.is_empty() => self.left_out.extend(more),
+                other => return Err(unfit(&other)),
+            }
+        }
+        Ok(())
+    }
+
     /// What is here of a file.
     fn look(&mut self, index: usize, ask: Ask<'_>) -> Result<Option<Held>, CopyError> {
         let (base, overwrite) = (self.base.clone(), self.overwrite);
@@ -278,33 +300,16 @@ impl Batch {
         let (Some(base), Some(source)) = (base, item.source) else {
             return Ok(None);
         };
-        let looked = meanwhile(
-            move |cancel: &Cancel| -> io::Result<Option<(Target, Vec<Span>)>> {
-                let place = match base.place(&item) {
-                    Ok(place) => Arc::new(place),
-                    // It is made with its directory.
-                    Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-                    Err(e) => return Err(e),
-                };
-                let mut target = Target::new(Arc::clone(&place), source);
-                if place.exists()? {
-                    let there = place.open()?;
-                    if there.metadata()?.len() == source.size {
-                        let all = vec![(0, source.size)];
-                        target.blocks.read(&there, &all, cancel)?;
-                        return Ok(Some((target, all)));
-                    }
-                    if !overwrite {
-                        let what = "another file of this name exists";
-                        return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
-                    }
-                }
-                target.look(cancel)?;
-                let spans = known(&mut target);
-                Ok(Some((target, spans)))
+        let mut ways = std::mem::take(&mut self.ways);
+        let (looked, ways) = meanwhile(
+            move |cancel: &Cancel| {
+                let looked = look(&base, &mut ways, &item, source, overwrite, cancel);
+                (looked, ways)
             },
             ask,
         )?;
+        self.ways = ways;
+        let file = &mut self.files[index];
         match looked {
             Err(e) => file.fail(failed_on(&file.item.name, &e)),
             Ok(None) => {}
@@ -314,7 +319,7 @@ impl Batch {
                     digest: target.blocks.summary(0, target.blocks.count()),
                     spans,
                 };
-                let is_empty = source.size == 0 && target.place.exists().unwrap_or(false);
+                let is_empty = source.size == 0 && target.is_final();
                 if is_empty && let Some(root) = target.blocks.root() {
                     file.skip(root);
                 }
@@ -332,16 +337,24 @@ impl Batch {
         let End::Target(target) = &mut file.end else {
             return Ok(());
         };
-        let exists = target.place.exists().unwrap_or(false);
-        let whole = exists && target.blocks.is_complete();
-        match (whole, differs) {
-            (true, false) => {
+        match (target.is_final(), differs) {
+            (true, false) if target.place.exists().unwrap_or(false) => {
                 if let Some(root) = target.blocks.root() {
                     file.skip(root);
                 }
             }
-            (true, true) if overwrite => target.blocks.forget(&[(0, file.item.size())]),
-            (true, true) => file.fail(format!(
+            // It has been removed since, or is replaced.
+            (true, differs) if !differs || overwrite => {
+                target.replace_final();
+                // A file that is not ours stands in the way of this one alone.
+                if let Err(e) = target.look(&Cancel::default()) {
+                    let why = failed_on(&file.item.name, &e);
+                    file.fail(why);
+                } else {
+                    target.blocks.forget(&[(0, file.item.size())]);
+                }
+            }
+            (true, _) => file.fail(format!(
                 "{}: another file of this name exists",
                 file.item.name
             )),
@@ -365,8 +378,8 @@ impl Batch {
     }
 
     /// Entries of directories at the server that are no part of the copy.
-    pub fn left_out(&self) -> u32 {
-        self.left_out
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
     }
 
     /// Bytes that will be sent.
@@ -404,16 +417,16 @@ impl Batch {
     pub fn agree(&mut self, ask: Ask<'_>) -> Result<(), CopyError> {
         if let Some(base) = self.base.clone() {
             for file in self.files.iter_mut().filter(|file| file.takes_part()) {
-                file.make(&base);
+                file.make(&base, &mut self.ways);
             }
             let (_, places) = self.plan();
             let mut targets = self.take_targets(&places);
             let begun = begin_all(&mut targets, &Room::default());
             self.give_back(targets.into_iter().map(End::Target), &places);
-            let first = places
-                .first()
-                .map_or("files", |i| &self.files[*i].item.name);
-            begun.map_err(|e| CopyError::Here(failed_on(first, &e)))?;
+            begun.map_err(|(i, e)| {
+                let name = places.get(i).map(|i| &self.files[*i].item.name);
+                CopyError::Here(failed_on(name.map_or("files", String::as_str), &e))
+            })?;
         }
         let mut orders = Vec::new();
         for (index, file) in (0u32..).zip(&mut self.files) {
@@ -509,9 +522,9 @@ impl Batch {
                 self.give_back(origins.into_iter().map(End::Origin), &places);
                 for file in &mut self.files {
                     if let End::Origin(origin) = &file.end
-                        && let Some(why) = origin.failure.clone()
+                        && origin.failure.is_some()
                     {
-                        file.fail(format!("{}: {why}", file.item.name));
+                        file.fail(failed_here(origin));
                     }
                 }
             }
@@ -535,6 +548,16 @@ impl Batch {
             Stage::Receiving(_, receiving) => Some(receiving.prefix()),
             _ => None,
         }
+    }
+
+    /// Bytes of fetched files that are not here yet, in whole blocks; before they have ended, all.
+    pub fn missing(&self) -> u64 {
+        let active = self.files.iter().filter(|file| file.is_active());
+        let missing = active.filter_map(|file| match &file.end {
+            End::Target(target) => Some(length(&target.blocks.missing())),
+            _ => None,
+        });
+        missing.sum()
     }
 
     /// After a run that came to its end: compares checksums, and gives every file that is whole its
@@ -575,7 +598,7 @@ impl Batch {
                     if let Some(file) = self.files.get_mut(index as usize)
                         && file.fact.damaged == 0
                     {
-                        file.fail(why);
+                        file.fail(there(&why));
                     }
                 }
                 match unnamed {
@@ -609,7 +632,12 @@ impl Batch {
                     continue;
                 }
                 if file.fact.failure.is_none() && self.base.is_some() && *root == [0; 32] {
-                    file.fail(format!("{}: changed while it was sent", file.item.name));
+                    file.fail(there(&format!("{}: {CHANGED}", file.item.name)));
+                    if let End::Target(target) = &mut file.end {
+                        // Nobody will go on with it.
+                        let discarded = target.discard();
+                        discarded.map_err(|e| CopyError::Here(failed_on(&file.item.name, &e)))?;
+                    }
                     continue;
                 }
                 let spans = match &file.end {
@@ -669,10 +697,10 @@ impl Batch {
 
 impl File {
     /// Makes its directory, and itself if it is one.
-    fn make(&mut self, base: &Base) {
+    fn make(&mut self, base: &Base, ways: &mut Ways) {
         let made = base.make(&self.item).and_then(|()| {
             if let (Some(source), End::Nothing) = (self.item.source, &self.end) {
-                let place = Arc::new(base.place(&self.item)?);
+                let place = Arc::new(base.place(&self.item, ways)?);
                 self.end = End::Target(Target::new(place, source));
             }
             Ok(())
@@ -698,9 +726,9 @@ impl Base {
         }
     }
 
-    fn place(&self, item: &Item) -> io::Result<Place> {
+    fn place(&self, item: &Item, ways: &mut Ways) -> io::Result<Place> {
         let place = match (self, self.name(item)?) {
-            (Self::Below(directory, _), Some(name)) => directory.place(&name)?,
+            (Self::Below(directory, _), Some(name)) => ways.place(directory, &name)?,
             (Self::Exact(path), _) => Place::local(path)?,
             (Self::Below(..), None) => return Err(io::ErrorKind::InvalidInput.into()),
         };
@@ -715,6 +743,56 @@ impl Base {
             _ => Ok(()),
         }
     }
+}
+
+/// What is at the place of a file that is fetched, and which of its bytes are there; `None` if not
+/// even its directory is.
+fn look(
+    base: &Base,
+    ways: &mut Ways,
+    item: &Item,
+    source: Identity,
+    overwrite: bool,
+    cancel: &Cancel,
+) -> io::Result<Option<(Target, Vec<Span>)>> {
+    let place = match base.place(item, ways) {
+        Ok(place) => Arc::new(place),
+        // It is made with its directory.
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    let mut target = Target::new(Arc::clone(&place), source);
+    if place.exists()? {
+        if target.look_at_final(cancel)? {
+            return Ok(Some((target, vec![(0, source.size)])));
+        }
+        if !overwrite {
+            let what = "another file of this name exists";
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
+        }
+    }
+    target.look(cancel)?;
+    let spans = known(&mut target);
+    Ok(Some((target, spans)))
+}
+
+/// Fails unless each of `items` is one of `names`, or lies below one, and there is no other of its
+/// name: a server may list whatever it likes.
+fn asked_for(items: &[File], names: &[String]) -> Result<(), CopyError> {
+    let names = names.iter().map(|name| name.trim_end_matches('/'));
+    let names: Vec<&str> = names.collect();
+    let mut seen = HashSet::new();
+    for File { item, .. } in items {
+        let below = |name: &&str| {
+            let rest = item.name.strip_prefix(name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        if !names.iter().any(below) || !seen.insert(&item.name) {
+            let what = format!("it gives `{}`, which was not asked for", item.name);
+            return Err(CopyError::Answer(what));
+        }
+    }
+    Ok(())
 }
 
 /// Reads ranges of a file of this host.
@@ -739,6 +817,19 @@ fn differing(
             other => Err(unfit(&other)),
         },
     )
+}
+
+/// Of a file here, by its path.
+fn failed_here(origin: &Origin) -> String {
+    let why = origin.failure.as_deref().unwrap_or_default();
+    match &origin.at {
+        Where::Path(path) => format!("{}: {why}", path.display()),
+        Where::Place(_) => why.to_owned(),
+    }
+}
+
+fn there(why: &str) -> String {
+    format!("at the server: {why}")
 }
 
 fn length(spans: &[Span]) -> u64 {

@@ -9,7 +9,9 @@ use fullpipe_run::RunSpec;
 use super::carried::{Carried, set_transfer};
 use super::{Answer, Held, PAGE, Question, Work, digest_of, failed_on};
 use crate::file::tree::{FAN, Span};
-use crate::file::{Cancel, Directory, Item, Name, Origin, Plan, Sending, Where, send_all};
+use crate::file::{
+    Cancel, Directory, Item, LeftOut, Name, Origin, Plan, Sending, Ways, Where, send_all,
+};
 
 /// The server's side of files that the client fetches.
 #[derive(Debug)]
@@ -36,7 +38,7 @@ enum Stage {
 #[derive(Debug, Default)]
 struct Files {
     all: Vec<File>,
-    left_out: u32,
+    left_out: Vec<LeftOut>,
 }
 
 #[derive(Debug)]
@@ -57,9 +59,9 @@ impl Fetch {
         let names: Result<Vec<Name>, _> = names.iter().map(|n| Name::parse(n)).collect();
         let names = names.map_err(|e| e.to_string())?;
         let list = Work::start(move |_: &Cancel| {
-            let mut files = Files::default();
+            let (mut files, mut ways) = (Files::default(), Ways::default());
             for name in &names {
-                files.add(&directory, name)?;
+                files.add(&directory, &mut ways, name)?;
             }
             Ok(files)
         });
@@ -79,6 +81,7 @@ impl Fetch {
             (Stage::Failed(why), _) => Answer::Failed(why.clone()),
             (Stage::Listing(_), Question::Items(_) | Question::Prepared) => Answer::Busy,
             (Stage::There(files), Question::Items(from)) => files.page(*from),
+            (Stage::There(files), Question::LeftOut(from)) => files.left_out(*from),
             (Stage::There(_), Question::Here(held)) => self.hash(question, held.clone()),
             (Stage::Hashing(asked, _), Question::Here(_)) if asked == question => Answer::Busy,
             (Stage::There(files), Question::Plan(orders)) => match files.note(orders) {
@@ -201,14 +204,14 @@ impl Fetch {
 }
 
 impl Files {
-    fn add(&mut self, directory: &Directory, name: &Name) -> Result<(), String> {
+    fn add(&mut self, directory: &Directory, ways: &mut Ways, name: &Name) -> Result<(), String> {
         let failed = |e: io::Error| failed_on(name.as_str(), &e);
         let listing = directory.items(name).map_err(failed)?;
-        self.left_out += listing.left_out.len() as u32;
+        self.left_out.extend(listing.left_out);
         for item in listing.items {
             let origin = match (item.source, Name::parse(&item.name)) {
                 (Some(source), Ok(name)) => {
-                    let place = directory.place(&name).map_err(failed)?;
+                    let place = ways.place(directory, &name).map_err(failed)?;
                     Some(Origin::new(Where::Place(Arc::new(place)), source))
                 }
                 _ => None,
@@ -235,8 +238,20 @@ impl Files {
         Answer::Items {
             items,
             all: self.all.len() as u32,
-            left_out: self.left_out,
+            left_out: self.left_out.len() as u32,
         }
+    }
+
+    fn left_out(&self, from: u32) -> Answer {
+        let (mut page, mut bytes) = (Vec::new(), 0);
+        for left_out in self.left_out.iter().skip(from as usize) {
+            bytes += postcard::to_stdvec(left_out).map_or(PAGE, |b| b.len());
+            if bytes > PAGE && !page.is_empty() {
+                break;
+            }
+            page.push(left_out.clone());
+        }
+        Answer::LeftOut(page)
     }
 
     fn compare(&mut self, held: &[Held], cancel: &Cancel) -> io::Result<Vec<u32>> {

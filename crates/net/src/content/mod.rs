@@ -41,7 +41,7 @@ use std::thread::{self, JoinHandle};
 use serde::{Deserialize, Serialize};
 
 use crate::file::tree::Span;
-use crate::file::{Cancel, Identity, Item, State};
+use crate::file::{Cancel, Identity, Item, LeftOut, State};
 use crate::payload::Tally;
 
 pub use allowed::{Allowed, UnderWay};
@@ -142,6 +142,8 @@ pub enum Question {
     /// All has been carried; this is the digest of the hashes of all files that are whole. Store:
     /// give them their names.
     Publish([u8; 32]),
+    /// Fetch: which entries of directories are no part of the copy, from this index on?
+    LeftOut(u32),
 }
 
 /// What a client has of an item.
@@ -239,6 +241,8 @@ pub enum Answer {
         /// How many failed in all.
         all: u32,
     },
+    /// Entries of directories that are no part of the copy: the next ones.
+    LeftOut(Vec<LeftOut>),
 }
 
 /// The digest of [`Question::Publish`]: BLAKE3 of index and hash of every file that is whole.

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use fullpipe_run::RunSpec;
 
-use super::allowed::Allowed;
+use super::allowed::{Allowed, UnderWay};
 use super::carried::{Carried, set_transfer};
 use super::{Answer, Found, PAGE, Question, Work, coalesced, digest_of, failed_on};
 use crate::file::tree::{FAN, Span};
 use crate::file::{
-    Cancel, Directory, Item, Name, Plan, Receiving, Room, State, Target, begin_all, receive_all,
-    sync_directories,
+    Cancel, Directory, Item, Name, Plan, Receiving, Room, State, Target, Ways, begin_all,
+    receive_all, sync_directories,
 };
 
 /// The server's side of files that the client sends.
@@ -24,7 +24,7 @@ pub(super) struct Store {
     directory: Arc<Directory>,
     /// Bytes that may wait for the disk.
     buffer: Option<u64>,
-    superseded: Vec<Arc<AtomicBool>>,
+    claims: Vec<Arc<AtomicBool>>,
     stage: Stage,
 }
 
@@ -55,6 +55,8 @@ struct Slot {
     takes_part: bool,
     /// Why it did not get its name.
     failure: Option<String>,
+    /// Of a file; who comes after this copy waits until it is gone.
+    claim: Option<Arc<AtomicBool>>,
 }
 
 impl Store {
@@ -73,25 +75,24 @@ impl Store {
         if names.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err("two files have one name".to_owned());
         }
-        let files = items.iter().filter_map(|i| Some((&i.name, i.source?)));
-        let under_way = &allowed.under_way;
-        let superseded = files
-            .map(|(name, source)| under_way.enter(name, source))
-            .collect();
-        let (root, most) = (Arc::clone(&directory), allowed.most);
-        let look = move |cancel: &Cancel| {
-            let mut slots = Vec::with_capacity(items.len());
-            for item in items {
-                slots.push(Slot::look(item, &root, overwrite, most, cancel)?);
-            }
-            Ok(slots)
+        let claim = |item: &Item| Some(allowed.under_way.enter(&item.name, item.source?));
+        let claims: Vec<_> = items.iter().map(claim).collect();
+        let held = claims.iter().flatten().cloned().collect();
+        let look = Look {
+            root: Arc::clone(&directory),
+            ways: Ways::default(),
+            overwrite,
+            most: allowed.most,
+            under_way: allowed.under_way.clone(),
+            deadline: Instant::now() + SOON,
         };
+        let look = move |cancel: &Cancel| look.all(items, claims, cancel);
         Ok(Self {
             overwrite,
             room: allowed.room.clone(),
             directory,
             buffer: allowed.buffer,
-            superseded,
+            claims: held,
             stage: Stage::Looking(Work::start(look)?),
         })
     }
@@ -141,14 +142,20 @@ impl Store {
         let Stage::There(mut slots) = std::mem::replace(&mut self.stage, Stage::Moving) else {
             return Answer::Nonsense;
         };
+        for slot in slots.iter_mut().filter(|slot| slot.takes_part) {
+            if let Some(target) = &mut slot.target {
+                target.replace_final();
+            }
+        }
         if plan(&slots).0.bytes() != bytes {
             self.stage = Stage::Failed("client and server do not plan the same copy".to_owned());
             return self.ask(&Question::Ready(bytes));
         }
         let (root, room) = (Arc::clone(&self.directory), self.room.clone());
         let open = Work::start(move |_| {
+            let mut ways = Ways::default();
             for slot in slots.iter_mut().filter(|slot| slot.takes_part) {
-                slot.make(&root);
+                slot.make(&root, &mut ways);
             }
             if let Some(why) = slots.iter().find_map(|slot| slot.failure.clone()) {
                 return Err(why);
@@ -158,9 +165,9 @@ impl Store {
             give_back(&mut slots, targets, &places);
             match begun {
                 Ok(()) => Ok(slots),
-                Err(e) => {
-                    let first = places.first().map_or("files", |i| &slots[*i].item.name);
-                    Err(failed_on(first, &e))
+                Err((i, e)) => {
+                    let name = places.get(i).map_or("files", |i| &slots[*i].item.name);
+                    Err(failed_on(name, &e))
                 }
             }
         });
@@ -270,9 +277,7 @@ impl Store {
 
     /// One of these copies was begun again.
     pub(super) fn is_superseded(&self) -> bool {
-        self.superseded
-            .iter()
-            .any(|flag| flag.load(Ordering::Acquire))
+        self.claims.iter().any(|flag| flag.load(Ordering::Acquire))
     }
 
     /// Why it cannot go on, if it cannot.
@@ -284,31 +289,55 @@ impl Store {
     }
 }
 
-impl Slot {
-    fn look(
-        item: Item,
-        root: &Directory,
-        overwrite: bool,
-        most: Option<u64>,
+/// How a server looks at what is there.
+struct Look {
+    root: Arc<Directory>,
+    ways: Ways,
+    overwrite: bool,
+    most: Option<u64>,
+    under_way: UnderWay,
+    /// Until then the copies that these take the place of may come to their end.
+    deadline: Instant,
+}
+
+impl Look {
+    fn all(
+        mut self,
+        items: Vec<Item>,
+        claims: Vec<Option<Arc<AtomicBool>>>,
         cancel: &Cancel,
-    ) -> io::Result<Self> {
-        let mut slot = Self {
+    ) -> io::Result<Vec<Slot>> {
+        let mut slots = Vec::with_capacity(items.len());
+        for (item, claim) in items.into_iter().zip(claims) {
+            slots.push(self.slot(item, claim, cancel)?);
+        }
+        Ok(slots)
+    }
+
+    fn slot(
+        &mut self,
+        item: Item,
+        claim: Option<Arc<AtomicBool>>,
+        cancel: &Cancel,
+    ) -> io::Result<Slot> {
+        let mut slot = Slot {
             target: None,
             found: None,
             takes_part: true,
             failure: None,
             item,
+            claim,
         };
         let refused = |why: String| Some(Found::Refused(why));
         let name = slot.item.name.clone();
         if let Err(e) = Name::parse(&name) {
             slot.found = refused(format!("{name}: {e}"));
-        } else if let Some(most) = most.filter(|most| slot.item.size() > *most) {
+        } else if let Some(most) = self.most.filter(|most| slot.item.size() > *most) {
             slot.found = refused(format!(
                 "{name}: {} bytes are more than the server's limit of {most} (--max-bytes)",
                 slot.item.size()
             ));
-        } else if let Err(e) = slot.examine(root, overwrite, cancel) {
+        } else if let Err(e) = self.examine(&mut slot, cancel) {
             if cancel.check().is_err() {
                 return Err(e);
             }
@@ -318,45 +347,67 @@ impl Slot {
         Ok(slot)
     }
 
-    fn examine(&mut self, root: &Directory, overwrite: bool, cancel: &Cancel) -> io::Result<()> {
-        let Some(source) = self.item.source else {
+    fn examine(&mut self, slot: &mut Slot, cancel: &Cancel) -> io::Result<()> {
+        let Some(source) = slot.item.source else {
             return Ok(());
         };
-        let name = name_of(&self.item)?;
-        let place = match root.place(&name) {
-            Ok(place) => Arc::new(place.with_mode(self.item.mode)),
+        let name = name_of(&slot.item)?;
+        if let Some(claim) = &slot.claim {
+            self.in_time(cancel, || self.under_way.first(&slot.item.name, claim))?;
+        }
+        let place = match self.ways.place(&self.root, &name) {
+            Ok(place) => Arc::new(place.with_mode(slot.item.mode)),
             // It is made with its directory.
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(e) => return Err(e),
         };
-        let mut target = Target::new(Arc::clone(&place), source);
+        let mut target = Target::new(Arc::clone(&place), source).claimed(slot.claim.clone());
         if place.exists()? {
-            let file = place.open()?;
-            let same = file.metadata()?.len() == source.size;
-            if !same && !overwrite {
+            if target.look_at_final(cancel)? {
+                if let Some(root) = target.blocks.root() {
+                    slot.found = Some(Found::Whole(root.into()));
+                }
+                slot.target = Some(target);
+                return Ok(());
+            }
+            if !self.overwrite {
                 let what = "another file of this name exists";
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
             }
-            if same {
-                target.blocks.read(&file, &[(0, source.size)], cancel)?;
-                if let Some(root) = target.blocks.root() {
-                    self.found = Some(Found::Whole(root.into()));
-                }
-                self.target = Some(target);
-                return Ok(());
-            }
         }
-        if look_soon(&mut target, cancel)? {
+        if self.in_time(cancel, || target.look(cancel))? {
             let spans = known(&mut target);
             let digest = target.blocks.summary(0, target.blocks.count());
-            self.found = Some(Found::Part { spans, digest });
+            slot.found = Some(Found::Part { spans, digest });
         }
-        self.target = Some(target);
+        slot.target = Some(target);
         Ok(())
     }
 
+    /// Tries again while another copy is busy with it, for a moment.
+    fn in_time<T>(
+        &self,
+        cancel: &Cancel,
+        mut attempt: impl FnMut() -> io::Result<T>,
+    ) -> io::Result<T> {
+        loop {
+            match attempt() {
+                Err(e)
+                    if e.kind() == io::ErrorKind::ResourceBusy
+                        && Instant::now() < self.deadline =>
+                {
+                    cancel.check()?;
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                other => return other,
+            }
+        }
+    }
+}
+
+impl Slot {
     /// Makes its directory, and itself if it is one.
-    fn make(&mut self, root: &Directory) {
+    fn make(&mut self, root: &Directory, ways: &mut Ways) {
         let Ok(name) = name_of(&self.item) else {
             return;
         };
@@ -364,8 +415,8 @@ impl Slot {
         let made = root.make(&name, is_directory, self.item.mode);
         let found = made.and_then(|()| match (self.item.source, &self.target) {
             (Some(source), None) => {
-                let place = Arc::new(root.place(&name)?.with_mode(self.item.mode));
-                self.target = Some(Target::new(place, source));
+                let place = Arc::new(ways.place(root, &name)?.with_mode(self.item.mode));
+                self.target = Some(Target::new(place, source).claimed(self.claim.clone()));
                 Ok(())
             }
             _ => Ok(()),
@@ -379,6 +430,10 @@ impl Slot {
         if let Some(target) = &mut self.target {
             let done = match target.blocks.is_complete() {
                 true => target.publish(overwrite),
+                // Nobody will go on with what has changed at its source.
+                false if target.blocks.present().is_empty() => target
+                    .discard()
+                    .and(Err(io::ErrorKind::UnexpectedEof.into())),
                 // What of it is not what was sent is known here only.
                 false => target.note().and(Err(io::ErrorKind::UnexpectedEof.into())),
             };
@@ -403,20 +458,6 @@ pub(super) fn known(target: &mut Target) -> Vec<Span> {
         target.blocks.forget(&rest);
     }
     spans
-}
-
-/// Waits a moment for the end of the copy that this one takes the place of.
-fn look_soon(target: &mut Target, cancel: &Cancel) -> io::Result<bool> {
-    let deadline = Instant::now() + SOON;
-    loop {
-        match target.look(cancel) {
-            Err(e) if e.kind() == io::ErrorKind::ResourceBusy && Instant::now() < deadline => {
-                cancel.check()?;
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            other => return other,
-        }
-    }
 }
 
 fn found(slots: &[Slot], from: u32) -> Answer {
@@ -549,4 +590,5 @@ fn short(why: &str) -> String {
     why.chars().take(200).collect()
 }
 
+/// So long for the end of a copy of the same file.
 const SOON: Duration = Duration::from_secs(5);

@@ -1,6 +1,7 @@
 //! A client and a server that speak directly, the run between them done by hand.
 
 mod batch;
+mod loss;
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use nix::dir::{Dir, Type};
@@ -76,9 +77,9 @@ impl Directory {
                     waiting.push((fd, depth + 1));
                 }
             }
+            let fd = Arc::new(fd);
             for leaf in leaves {
-                let Ok(dir) = fd.try_clone() else { continue };
-                each(&Place::at(dir, leaf));
+                each(&Place::at(Arc::clone(&fd), leaf));
             }
         }
         Ok(())
@@ -121,7 +122,6 @@ mod tests {
     use std::fs::{self, File};
     use std::os::unix::fs::symlink;
     use std::path::Path;
-    use std::sync::Arc;
 
     use super::*;
     use crate::file::{Cancel, Identity, Part, Room};

@@ -14,8 +14,10 @@
 //! - [`sink`]: segments into a file, in any order.
 //! - [`room`]: the disk that unfinished files may take.
 //! - [`abandoned`]: what becomes of unfinished files that nobody goes on with.
+//! - [`descriptors`]: how many files may be open.
 
 pub mod abandoned;
+pub mod descriptors;
 pub mod hash;
 pub mod name;
 pub mod origin;
@@ -32,8 +34,8 @@ pub mod walk;
 pub use abandoned::Removed;
 pub use hash::{Cancel, hashed};
 pub use name::{Name, NameError};
-pub use origin::{Origin, Sending, Where, send_all};
-pub use place::{Directory, Place};
+pub use origin::{CHANGED, Origin, Sending, Where, send_all};
+pub use place::{Directory, Place, Ways};
 pub use plan::{Item, Plan};
 pub use room::Room;
 pub use sink::{FileSink, Part, Writing};
@@ -41,7 +43,7 @@ pub use source::{FileSource, Reading, source};
 pub use state::{Identity, State, permissions};
 pub use target::{Receiving, Target, begin_all, receive_all, sync_directories};
 pub use tree::Blocks;
-pub use walk::Listing;
+pub use walk::{LeftOut, Listing};
 
 #[cfg(test)]
 mod tests;

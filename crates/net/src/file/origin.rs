@@ -90,10 +90,18 @@ impl Origin {
     }
 
     fn fail(&mut self, error: &io::Error) {
-        self.failure.get_or_insert_with(|| error.to_string());
+        let why = || match error.kind() {
+            ErrorKind::UnexpectedEof => CHANGED.to_owned(),
+            ErrorKind::NotFound => "it is no longer there".to_owned(),
+            _ => error.to_string(),
+        };
+        self.failure.get_or_insert_with(why);
         self.blocks = Blocks::new(self.source.size);
     }
 }
+
+/// What a sender says of a file that is not what it announced.
+pub const CHANGED: &str = "it changed while it was being sent";
 
 /// The file, if it is still the one that was announced.
 fn same(at: &Where, source: Identity) -> io::Result<File> {
@@ -105,7 +113,7 @@ fn same(at: &Where, source: Identity) -> io::Result<File> {
 fn unchanged(file: &File, source: Identity) -> io::Result<()> {
     match Identity::of(&file.metadata()?) == source {
         true => Ok(()),
-        false => Err(io::Error::other("the file was changed while it was sent")),
+        false => Err(io::Error::other(CHANGED)),
     }
 }
 

@@ -2,13 +2,14 @@
 //! goes through the open directory, so that nobody can lead a transfer elsewhere by moving
 //! directories about.
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use nix::errno::Errno;
@@ -31,7 +32,8 @@ pub struct Directory {
 /// One file, by directory and last name.
 #[derive(Debug)]
 pub struct Place {
-    dir: OwnedFd,
+    /// Shared by the files of one copy in one directory.
+    dir: Arc<OwnedFd>,
     leaf: OsString,
     /// Permissions of what gets the name, at most.
     mode: Mode,
@@ -68,19 +70,40 @@ impl Directory {
     /// # Errors
     /// A directory on the way is missing, or is not a directory: a symbolic link is none.
     pub fn place(&self, name: &Name) -> io::Result<Place> {
+        Ways::default().place(self, name)
+    }
+}
+
+/// Directories that the files of one copy are in, each open once however many files are in it.
+#[derive(Debug, Default)]
+pub struct Ways(HashMap<String, Arc<OwnedFd>>);
+
+impl Ways {
+    /// The place that `name` means in `root`, the same directory every time.
+    ///
+    /// # Errors
+    /// As [`Directory::place`].
+    pub fn place(&mut self, root: &Directory, name: &Name) -> io::Result<Place> {
         let (way, leaf) = name.parts();
-        let mut dir = self.fd.try_clone()?;
+        let text = name.as_str();
+        let above = &text[..text.len() - leaf.len()];
+        if let Some(dir) = self.0.get(above) {
+            return Ok(Place::at(Arc::clone(dir), leaf.into()));
+        }
+        let mut dir = root.fd.try_clone()?;
         for part in way {
             let flags = OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
             dir = openat(&dir, part, flags, Mode::empty())?;
         }
+        let dir = Arc::new(dir);
+        self.0.insert(above.to_owned(), Arc::clone(&dir));
         Ok(Place::at(dir, leaf.into()))
     }
 }
 
 impl Place {
     /// In a directory that is open.
-    pub(super) fn at(dir: OwnedFd, leaf: OsString) -> Self {
+    pub(super) fn at(dir: Arc<OwnedFd>, leaf: OsString) -> Self {
         let mode = Mode::from_bits_truncate(0o666);
         Self {
             dir,
@@ -113,7 +136,7 @@ impl Place {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
-        Ok(Self::at(Directory::open(parent)?.fd, leaf))
+        Ok(Self::at(Arc::new(Directory::open(parent)?.fd), leaf))
     }
 
     /// True if something has the final name.
@@ -173,20 +196,51 @@ impl Place {
         }
     }
 
-    /// Makes sure that the unfinished file can be made or gone on with, before word is left of it.
+    /// Opens what an unfinished transfer left, and keeps others away from it until it is closed;
+    /// `None` if nothing is there, or it has another name as well, by which it may be finished.
     ///
     /// # Errors
-    /// [`ErrorKind::AlreadyExists`] if a file of somebody else has its name;
-    /// [`ErrorKind::ResourceBusy`] if another transfer writes it.
-    pub(super) fn begin_part(&self) -> io::Result<()> {
-        match (self.state(), self.has_part()?) {
-            (None, true) => {
-                let what = "a file or directory of this name with `.part` is there and is not ours";
-                Err(io::Error::new(ErrorKind::AlreadyExists, what))
-            }
-            (Some(_), true) => self.open_part().map(|_| ()),
-            (_, false) => Ok(()),
+    /// As the system says; [`ErrorKind::ResourceBusy`] if another transfer writes it.
+    pub(super) fn open_left(&self) -> io::Result<Option<File>> {
+        match self.locked(OFlag::O_RDWR) {
+            Ok(file) => Ok((file.metadata()?.nlink() == 1).then_some(file)),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e),
         }
+    }
+
+    /// Makes a new unfinished file, as [`open_part`](Self::open_part) does. One that was there must
+    /// be ours: it goes.
+    ///
+    /// # Errors
+    /// As the system says; [`ErrorKind::ResourceBusy`] if another transfer was faster.
+    pub(super) fn fresh_part(&self) -> io::Result<File> {
+        self.unlink(&self.named(PART))?;
+        let made = self.locked(OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL);
+        made.map_err(|e| match e.kind() {
+            ErrorKind::AlreadyExists => ErrorKind::ResourceBusy.into(),
+            _ => e,
+        })
+    }
+
+    /// Removes the unfinished file `part`, if it still has its name.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub(super) fn unlink_part(&self, part: &File) -> io::Result<()> {
+        let name = self.named(PART);
+        match self.is_named(&name, part)? {
+            true => self.unlink(&name),
+            false => Ok(()),
+        }
+    }
+
+    /// Removes the state.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub(super) fn unlink_state(&self) -> io::Result<()> {
+        self.unlink(&self.named(STATE))
     }
 
     /// Bytes that the unfinished file takes on the disk.
@@ -399,7 +453,7 @@ impl Place {
         part.sync_all()?;
         let (from, to) = (self.named(PART), self.leaf.as_os_str());
         if !self.is_named(&from, part)? {
-            return Err(taken_away());
+            return Err(self.taken_away());
         }
         let (before, last) = (mode_of(part)?, self.final_mode(part)?);
         // Under its final name it is never open to more users than it will be. Its owner can go on
@@ -416,7 +470,7 @@ impl Place {
         fchmod(part, last)?;
         // Somebody may have put another file there since.
         if !self.is_named(to, part)? {
-            return Err(taken_away());
+            return Err(self.taken_away());
         }
         self.unlink(&self.named(STATE))
     }
@@ -476,6 +530,13 @@ impl Place {
         }
     }
 
+    /// The unfinished file is no longer what this transfer wrote.
+    pub(super) fn taken_away(&self) -> io::Error {
+        let name = self.named(PART);
+        let what = format!("somebody else moved or replaced {}", name.to_string_lossy());
+        io::Error::new(ErrorKind::NotFound, what)
+    }
+
     fn named(&self, ending: &str) -> OsString {
         let mut name = self.leaf.clone();
         name.push(ending);
@@ -499,9 +560,10 @@ fn free(directory: &OwnedFd) -> io::Result<u64> {
     Ok(blocks.saturating_mul(system.fragment_size()))
 }
 
-fn taken_away() -> io::Error {
-    let what = "somebody else moved or replaced the unfinished file";
-    io::Error::new(ErrorKind::NotFound, what)
+/// A file of somebody else has the name of the unfinished one.
+pub(super) fn not_ours() -> io::Error {
+    let what = "a file or directory of this name with `.part` is there and is not ours";
+    io::Error::new(ErrorKind::AlreadyExists, what)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, fallocate};
 
 use super::hash::{Cancel, hash_range, hashed};
-use super::place::Place;
+use super::place::{Place, not_ours};
 use super::room::Room;
 use super::state::{Identity, State};
 use crate::payload::Sink;
@@ -92,10 +92,10 @@ impl Part {
         room: &Room,
         cancel: &Cancel,
     ) -> io::Result<Self> {
-        if place.state().is_none() {
+        let is_new = place.state().is_none();
+        if is_new {
             if place.has_part()? {
-                let what = "a file or directory of this name with `.part` is there and is not ours";
-                return Err(io::Error::new(ErrorKind::AlreadyExists, what));
+                return Err(not_ours());
             }
             // Before the first byte it is known whose it is: what nobody goes on with can be told
             // from files of others.
@@ -104,6 +104,7 @@ impl Part {
                 prefix: 0,
                 digest: Hasher::new().finalize(),
                 ranges: Vec::new(),
+                owner: 0,
             })?;
         }
         let file = place.open_part()?;
@@ -122,7 +123,15 @@ impl Part {
         {
             (part.prefix, *part.hasher) = (state.prefix, hasher);
         }
-        part.reserve()?;
+        if let Err(e) = part.take_disk() {
+            // What was given of it before the disk was full is still there; what an earlier copy
+            // left stays.
+            match is_new {
+                true => part.place.discard()?,
+                false => part.file.set_len(part.file.metadata()?.len())?,
+            }
+            return Err(e);
+        }
         Ok(part)
     }
 
@@ -143,43 +152,35 @@ impl Part {
     pub fn restart(&mut self) -> io::Result<()> {
         self.file.set_len(0)?;
         (self.prefix, *self.hasher) = (0, Hasher::new());
-        self.reserve()
+        let taken = self.take_disk();
+        if taken.is_err() {
+            self.place.discard()?;
+        }
+        taken
     }
 
     /// Takes the disk beforehand, where the file system can do that: a transfer that does not fit
-    /// fails before it begins, and leaves nothing that takes room.
-    fn reserve(&self) -> io::Result<()> {
-        let reserved = self.take_disk();
-        if reserved.is_err() {
-            // What was given of it before the disk was full is still there.
-            match self.prefix {
-                0 => self.place.discard()?,
-                prefix => self.file.set_len(prefix)?,
-            }
-        }
-        reserved
-    }
-
+    /// fails before it begins.
     fn take_disk(&self) -> io::Result<()> {
         if i64::try_from(self.source.size).is_err() {
             return Err(ErrorKind::FileTooLarge.into());
         }
         let metadata = self.file.metadata()?;
+        let taken = metadata.blocks().saturating_mul(512);
+        let more = self.source.size.saturating_sub(taken);
+        if more > self.place.free()? {
+            return Err(ErrorKind::StorageFull.into());
+        }
+        if more > 0 {
+            self.room.take(&self.file, self.source.size, || {
+                allocate(&self.file, self.source.size)
+            })?;
+        }
         // An earlier file of this name may have been longer.
         if metadata.len() > self.source.size {
             self.file.set_len(self.source.size)?;
         }
-        let taken = metadata.blocks().saturating_mul(512);
-        let more = self.source.size.saturating_sub(taken);
-        if more == 0 {
-            return Ok(());
-        }
-        if more > self.place.free()? {
-            return Err(ErrorKind::StorageFull.into());
-        }
-        self.room.take(&self.file, self.source.size, || {
-            allocate(&self.file, self.source.size)
-        })
+        Ok(())
     }
 
     /// Takes segments of `mss` bytes, the first of which begins where the file ends so far.
@@ -458,6 +459,7 @@ impl Checkpoints {
                         prefix,
                         digest,
                         ranges: Vec::new(),
+                        owner: 0,
                     };
                     // Without it a transfer that dies begins further back: no reason to give up one
                     // that lives.

@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use blake3::{Hash, Hasher};
 
 use super::hash::Cancel;
-use super::origin::Streamed;
+use super::origin::{CHANGED, Streamed};
 use super::state::Identity;
 use crate::payload::Source;
 
@@ -237,7 +237,7 @@ impl Reader {
             at = end;
         }
         if Identity::of(&self.file.metadata()?) != self.identity {
-            return Err(io::Error::other("the file was changed while it was sent"));
+            return Err(io::Error::other(CHANGED));
         }
         Ok(hasher.finalize())
     }
@@ -245,7 +245,7 @@ impl Reader {
 
 fn shrunk(error: io::Error) -> io::Error {
     match error.kind() {
-        ErrorKind::UnexpectedEof => io::Error::other("the file became shorter while it was sent"),
+        ErrorKind::UnexpectedEof => io::Error::other(CHANGED),
         _ => error,
     }
 }

@@ -48,6 +48,8 @@ pub struct State {
     pub digest: Hash,
     /// Ranges of bytes that are on the disk, of a copy that is compared by blocks.
     pub ranges: Vec<Span>,
+    /// The copy that wrote it; 0: one that keeps the file locked as long as it lives.
+    pub owner: u64,
 }
 
 impl State {
@@ -57,13 +59,14 @@ impl State {
     pub const MOST_RANGES: usize = 40;
 
     /// Of a copy that is compared by blocks.
-    pub fn of_ranges(source: Identity, mut ranges: Vec<Span>) -> Self {
+    pub fn of_ranges(source: Identity, mut ranges: Vec<Span>, owner: u64) -> Self {
         ranges.truncate(Self::MOST_RANGES);
         Self {
             source,
             prefix: 0,
             digest: blake3::hash(b""),
             ranges,
+            owner,
         }
     }
 
@@ -79,9 +82,11 @@ impl State {
     pub fn parse(text: &str) -> Option<Self> {
         let mut lines = text.lines();
         let mut value = |key: &str| lines.next()?.strip_prefix(key)?.strip_prefix(' ');
-        if value("fullpipe-part")? != VERSION {
-            return None;
-        }
+        let has_owner = match value("fullpipe-part")? {
+            VERSION => true,
+            WITHOUT_OWNER => false,
+            _ => return None,
+        };
         let state = Self {
             source: Identity {
                 size: value("size")?.parse().ok()?,
@@ -89,6 +94,10 @@ impl State {
             },
             prefix: value("prefix")?.parse().ok()?,
             digest: Hash::from_hex(value("blake3")?).ok()?,
+            owner: match has_owner {
+                true => u64::from_str_radix(value("owner")?, 16).ok()?,
+                false => 0,
+            },
             ranges: Vec::new(),
         };
         let range = |line: &str| {
@@ -112,6 +121,7 @@ impl fmt::Display for State {
         writeln!(f, "changed {}", self.source.changed)?;
         writeln!(f, "prefix {}", self.prefix)?;
         writeln!(f, "blake3 {}", self.digest.to_hex())?;
+        writeln!(f, "owner {:016x}", self.owner)?;
         for (from, to) in &self.ranges {
             writeln!(f, "have {from} {to}")?;
         }
@@ -119,7 +129,9 @@ impl fmt::Display for State {
     }
 }
 
-const VERSION: &str = "1";
+const VERSION: &str = "2";
+/// A version that is read, and no longer written.
+const WITHOUT_OWNER: &str = "1";
 
 #[cfg(test)]
 mod tests {
@@ -135,6 +147,7 @@ mod tests {
             prefix: 4096,
             digest: blake3::hash(b"x"),
             ranges: Vec::new(),
+            owner: 0x1234,
         };
         let text = state.to_string();
         assert_eq!(State::parse(&text), Some(state.clone()));
@@ -142,10 +155,14 @@ mod tests {
         for cut in 0..text.len() {
             assert_eq!(State::parse(&text[..cut]), None, "{cut} bytes");
         }
-        let ranges = State::of_ranges(state.source, vec![(0, 65_536), (131_072, 1_000_000)]);
+        let ranges = State::of_ranges(state.source, vec![(0, 65_536), (131_072, 1_000_000)], 7);
         assert_eq!(State::parse(&ranges.to_string()), Some(ranges));
         assert_eq!(State::parse(&format!("{text}have 0 1000001\n")), None);
         let beyond = text.replace("prefix 4096", "prefix 1000001");
         assert_eq!(State::parse(&beyond), None);
+        let older = text
+            .replace("part 2", "part 1")
+            .replace("owner 0000000000001234\n", "");
+        assert_eq!(State::parse(&older), Some(State { owner: 0, ..state }));
     }
 }

@@ -2,10 +2,11 @@
 //! blocks. A file is open only while bytes of it are on their way.
 
 use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
@@ -13,7 +14,7 @@ use std::time::Instant;
 use fullpipe_flow::{Range, RangeSet};
 
 use super::hash::Cancel;
-use super::place::Place;
+use super::place::{Place, not_ours};
 use super::plan::Plan;
 use super::room::Room;
 use super::sink::{BETWEEN_STATES, FileSink, Piece, Shared, allocate};
@@ -29,8 +30,28 @@ pub struct Target {
     pub source: Identity,
     /// Digests of the blocks that are on the disk.
     pub blocks: Blocks,
+    /// Those blocks are of the file that has the final name, and of no unfinished one.
+    is_final: bool,
+    /// Whose unfinished file it is, as its state says.
+    owner: u64,
     /// Device and inode of the unfinished file.
     key: Option<(u64, u64)>,
+    /// The unfinished file, locked, where there are few.
+    held: Option<Arc<File>>,
+    /// Length and time of the last change of the unfinished file when it was read.
+    seen: Option<(u64, i64, i64)>,
+    /// Who comes after this copy waits until it is gone.
+    #[expect(dead_code, reason = "that it lives is what counts")]
+    claim: Option<Arc<AtomicBool>>,
+}
+
+/// What a copy found when it began, for whoever takes that back.
+#[derive(Debug)]
+struct Before {
+    /// Of an earlier copy; `None`: there was none.
+    state: Option<State>,
+    /// Its unfinished file has been replaced.
+    is_replaced: bool,
 }
 
 impl Target {
@@ -40,7 +61,45 @@ impl Target {
             place,
             source,
             blocks: Blocks::new(source.size),
+            is_final: false,
+            owner: 0,
             key: None,
+            held: None,
+            seen: None,
+            claim: None,
+        }
+    }
+
+    /// Keeps `claim` as long as it lives.
+    pub fn claimed(self, claim: Option<Arc<AtomicBool>>) -> Self {
+        Self { claim, ..self }
+    }
+
+    /// Reads and hashes the file that has the final name, if that is as long as the sender's; false
+    /// if it is not.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn look_at_final(&mut self, cancel: &Cancel) -> io::Result<bool> {
+        let file = self.place.open()?;
+        if file.metadata()?.len() != self.source.size {
+            return Ok(false);
+        }
+        self.blocks.read(&file, &[(0, self.source.size)], cancel)?;
+        self.is_final = true;
+        Ok(true)
+    }
+
+    /// True if the blocks are those of a file that has the final name.
+    pub fn is_final(&self) -> bool {
+        self.is_final
+    }
+
+    /// What has the final name counts for nothing: all of it is to come.
+    pub fn replace_final(&mut self) {
+        if self.is_final {
+            self.is_final = false;
+            self.blocks = Blocks::new(self.source.size);
         }
     }
 
@@ -50,20 +109,30 @@ impl Target {
     /// [`ErrorKind::AlreadyExists`] if a file of somebody else has the name of the unfinished one;
     /// [`ErrorKind::ResourceBusy`] if another transfer writes it; as the system says.
     pub fn look(&mut self, cancel: &Cancel) -> io::Result<bool> {
-        let there = self.place.has_part()?;
-        let Some(state) = self.place.state() else {
-            return match there {
-                true => Err(not_ours()),
-                false => Ok(false),
-            };
+        let Some(state) = self.state_there()? else {
+            return Ok(false);
         };
-        if !there || state.source != self.source {
+        let Some(file) = self.place.open_left()? else {
+            return Ok(false);
+        };
+        if state.source != self.source {
             return Ok(false);
         }
-        let file = self.place.open_part()?;
+        self.key = Some(key_of(&file)?);
         let spans = self.blocks.whole(&state.present());
+        self.seen = Some(seen(&file)?);
         self.blocks.read(&file, &spans, cancel)?;
         Ok(!self.blocks.present().is_empty())
+    }
+
+    /// # Errors
+    /// There is an unfinished file that no state tells of: it is not ours.
+    fn state_there(&self) -> io::Result<Option<State>> {
+        match self.place.state() {
+            Some(state) => Ok(Some(state)),
+            None if self.place.has_part()? => Err(not_ours()),
+            None => Ok(None),
+        }
     }
 
     /// Leaves word of what is there, for whoever goes on with it.
@@ -75,32 +144,117 @@ impl Target {
     }
 
     fn state(&self) -> State {
-        State::of_ranges(self.source, self.blocks.present())
+        State::of_ranges(self.source, self.blocks.present(), self.owner)
+    }
+
+    /// Leaves word that it is to come, unless somebody else writes it.
+    fn begin(&mut self, owner: u64) -> io::Result<Before> {
+        let state = self.state_there()?;
+        let left = self.place.open_left()?;
+        // What was read at the first look is still there.
+        if !self.blocks.present().is_empty() {
+            let file = left.as_ref().ok_or_else(|| self.place.taken_away())?;
+            self.same(file)?;
+            if self.seen != Some(seen(file)?) {
+                return Err(self.place.taken_away());
+            }
+        }
+        self.owner = owner;
+        self.note()?;
+        Ok(Before {
+            state,
+            is_replaced: false,
+        })
+    }
+
+    /// Makes the unfinished file, or goes on with it, and takes the disk that it needs.
+    fn reserve(&mut self, before: &mut Before, hold: bool) -> io::Result<()> {
+        let left = self.place.open_left()?;
+        let file = match left {
+            Some(file) if !self.blocks.present().is_empty() => {
+                self.key = Some(self.same(&file)?);
+                if file.metadata()?.len() > self.source.size {
+                    file.set_len(self.source.size)?;
+                }
+                file
+            }
+            // Whoever still writes the old one keeps it, without a name.
+            left => {
+                if left.is_some() && before.state.is_none() {
+                    return Err(ErrorKind::ResourceBusy.into());
+                }
+                let file = self.place.fresh_part()?;
+                before.is_replaced = true;
+                self.key = Some(key_of(&file)?);
+                file
+            }
+        };
+        let file = Arc::new(file);
+        self.held = Some(Arc::clone(&file));
+        allocate(&file, self.source.size)?;
+        if !hold {
+            self.held = None;
+        }
+        Ok(())
+    }
+
+    /// Leaves everything as it was before [`begin`](Self::begin), as far as that is still there.
+    fn take_back(&mut self, before: Before) -> io::Result<()> {
+        let held = self.held.take();
+        if before.is_replaced
+            && let Some(file) = held.or_else(|| self.open().ok().map(Arc::new))
+        {
+            self.place.unlink_part(&file)?;
+        }
+        if !self.is_ours() {
+            return Ok(());
+        }
+        match before.state.filter(|_| !before.is_replaced) {
+            Some(state) => self.place.note_state(&state),
+            None => self.place.unlink_state(),
+        }
     }
 
     /// Opens the unfinished file, the same one every time.
-    fn open(&mut self) -> io::Result<File> {
-        let file = self.place.open_part()?;
-        let metadata = file.metadata()?;
-        let key = (metadata.dev(), metadata.ino());
-        match *self.key.get_or_insert(key) == key {
-            true => Ok(file),
-            false => Err(io::Error::new(
-                ErrorKind::NotFound,
-                "somebody else moved or replaced the unfinished file",
-            )),
+    fn open(&self) -> io::Result<File> {
+        let file = self
+            .place
+            .open_left()?
+            .ok_or_else(|| self.place.taken_away())?;
+        self.same(&file)?;
+        Ok(file)
+    }
+
+    fn same(&self, file: &File) -> io::Result<(u64, u64)> {
+        let key = key_of(file)?;
+        match self.key == Some(key) {
+            true => Ok(key),
+            false => Err(self.place.taken_away()),
         }
     }
 
-    /// Takes the disk that it needs.
-    fn reserve(&mut self) -> io::Result<()> {
-        let file = self.open()?;
-        if self.blocks.present().is_empty() {
-            file.set_len(0)?;
-        } else if file.metadata()?.len() > self.source.size {
-            file.set_len(self.source.size)?;
+    /// True if the state is that of this copy, and no other has begun since.
+    fn is_ours(&self) -> bool {
+        let state = self.place.state();
+        state.is_some_and(|state| state.owner == self.owner)
+    }
+
+    /// Removes what nobody can go on with: the unfinished file, and its state.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn discard(&mut self) -> io::Result<()> {
+        let file = match self.held.take() {
+            Some(file) => file,
+            None => Arc::new(self.open()?),
+        };
+        match self.is_ours() {
+            true => {
+                self.place.unlink_part(&file)?;
+                self.place.unlink_state()
+            }
+            false => Ok(()),
         }
-        allocate(&file, self.source.size)
     }
 
     /// Gives the file its final name; [`sync_directories`] brings that to the disk.
@@ -108,12 +262,37 @@ impl Target {
     /// # Errors
     /// [`ErrorKind::UnexpectedEof`] if it is not complete; as the system says.
     pub fn publish(&mut self, overwrite: bool) -> io::Result<()> {
-        if !self.blocks.is_complete() {
+        if !self.blocks.is_complete() || self.is_final {
             return Err(ErrorKind::UnexpectedEof.into());
         }
-        let file = self.open()?;
+        let file = match self.held.take() {
+            Some(file) => file,
+            None => Arc::new(self.open()?),
+        };
+        let length = file.metadata()?.len();
+        if length != self.source.size {
+            let what = format!(
+                "its unfinished file has {length} bytes instead of {}: somebody else changed it",
+                self.source.size
+            );
+            return Err(io::Error::new(ErrorKind::NotFound, what));
+        }
+        if !self.is_ours() {
+            let what = "another transfer has begun to write it";
+            return Err(io::Error::new(ErrorKind::NotFound, what));
+        }
         self.place.name(&file, overwrite)
     }
+}
+
+fn seen(file: &File) -> io::Result<(u64, i64, i64)> {
+    let metadata = file.metadata()?;
+    Ok((metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
+}
+
+fn key_of(file: &File) -> io::Result<(u64, u64)> {
+    let metadata = file.metadata()?;
+    Ok((metadata.dev(), metadata.ino()))
 }
 
 /// Brings the names of files to the disk.
@@ -132,39 +311,65 @@ pub fn sync_directories<'t>(targets: impl Iterator<Item = &'t Target>) -> io::Re
     Ok(())
 }
 
-fn not_ours() -> io::Error {
-    let what = "a file or directory of this name with `.part` is there and is not ours";
-    io::Error::new(ErrorKind::AlreadyExists, what)
-}
-
-/// Leaves word of all `targets` that are to come, and takes the disk for them; if there is no room
-/// for all of them, nothing is left of those that are new.
+/// Leaves word of all `targets` that are to come, and takes the disk for them; if one cannot be,
+/// everything is left as it was.
 ///
 /// # Errors
-/// [`ErrorKind::QuotaExceeded`], [`ErrorKind::StorageFull`]; as the system says.
-pub fn begin_all(targets: &mut [Target], room: &Room) -> io::Result<()> {
+/// Which one, and why: [`ErrorKind::QuotaExceeded`], [`ErrorKind::StorageFull`] of the first;
+/// [`ErrorKind::ResourceBusy`] if another transfer writes it; as the system says.
+pub fn begin_all(targets: &mut [Target], room: &Room) -> Result<(), (usize, io::Error)> {
+    let of_first = |e: io::Error| (0, e);
     if let Some(first) = targets.first() {
         let taken = targets.iter().filter_map(|t| t.place.part_bytes().ok());
         let sizes = targets.iter().map(|t| t.source.size);
         let all = sizes.fold(0, u64::saturating_add);
-        if all.saturating_sub(taken.sum()) > first.place.free()? {
-            return Err(ErrorKind::StorageFull.into());
+        if all.saturating_sub(taken.sum()) > first.place.free().map_err(of_first)? {
+            return Err((0, ErrorKind::StorageFull.into()));
         }
     }
-    let begun = room.admit(|| {
-        for target in targets.iter() {
-            target.place.begin_part()?;
-            target.note()?;
+    let owner = fresh_owner();
+    let mut begun = Vec::with_capacity(targets.len());
+    let done = begin_in(targets, room, owner, &mut begun);
+    if done.is_err() {
+        for (target, before) in targets.iter_mut().zip(begun) {
+            // Why it cannot be is told; that something is left is the lesser trouble.
+            let _ = target.take_back(before);
         }
+    }
+    done
+}
+
+fn begin_in(
+    targets: &mut [Target],
+    room: &Room,
+    owner: u64,
+    begun: &mut Vec<Before>,
+) -> Result<(), (usize, io::Error)> {
+    let hold = targets.len() <= MOST_HELD;
+    let mut index = 0;
+    let admitted = room.admit(|| {
+        for target in targets.iter_mut() {
+            begun.push(target.begin(owner)?);
+            index += 1;
+        }
+        // Of all together.
+        index = 0;
         Ok(())
     });
-    let begun = begun.and_then(|()| targets.iter_mut().try_for_each(Target::reserve));
-    if begun.is_err() {
-        for target in targets.iter().filter(|t| t.blocks.present().is_empty()) {
-            target.place.discard()?;
-        }
+    admitted.map_err(|e| (index, e))?;
+    for (index, (target, before)) in targets.iter_mut().zip(begun).enumerate() {
+        let reserved = target.reserve(before, hold);
+        reserved.map_err(|e| (index, e))?;
     }
-    begun
+    Ok(())
+}
+
+/// A number that no other copy has.
+fn fresh_owner() -> u64 {
+    // Keyed with what the system gave at random when the program started.
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u32(std::process::id());
+    hasher.finish().max(1)
 }
 
 /// The thread that writes a stream into its files.
@@ -326,8 +531,12 @@ impl Writer {
         if self.open.len() >= MOST_OPEN {
             self.open.remove(0);
         }
-        let target = self.targets.get_mut(index as usize);
-        let file = Arc::new(target.ok_or(ErrorKind::InvalidData)?.open()?);
+        let target = self.targets.get(index as usize);
+        let target = target.ok_or(ErrorKind::InvalidData)?;
+        let file = match &target.held {
+            Some(file) => Arc::clone(file),
+            None => Arc::new(target.open()?),
+        };
         self.open.push((index, Arc::clone(&file)));
         Ok(file)
     }
@@ -397,5 +606,8 @@ impl Checkpoints {
 
 /// Files that are open at a time.
 const MOST_OPEN: usize = 8;
+/// Files of a copy that stay open and locked from its beginning to its end; of more than these each
+/// is locked while it is written, and not published if another copy has taken it over since.
+const MOST_HELD: usize = 64;
 /// Bytes that are read back at once.
 const READ_BACK: usize = 256 << 10;

@@ -10,8 +10,9 @@ use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstatat, mkdirat};
+use serde::{Deserialize, Serialize};
 
-use super::name::Name;
+use super::name::{Name, NameError};
 use super::place::Directory;
 use super::plan::Item;
 use super::state::Identity;
@@ -21,8 +22,20 @@ use super::state::Identity;
 pub struct Listing {
     /// Directories and regular files, each directory before what is in it.
     pub items: Vec<Item>,
-    /// What is no part of a copy: name, and why.
-    pub left_out: Vec<(String, &'static str)>,
+    /// What is no part of a copy.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// An entry of a directory that is no part of its copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Its name in the copy; it may hold anything but be longer than a message allows.
+    pub name: String,
+    /// A reason that follows the name and a colon.
+    pub why: String,
+    /// A file or directory that the copy lacks; otherwise one of a kind that no copy has: a link, a
+    /// pipe, a hidden file.
+    pub is_missed: bool,
 }
 
 impl Directory {
@@ -118,42 +131,50 @@ impl Listing {
     }
 
     fn add(&mut self, fd: &OwnedFd, under: &str, leaf: &OsStr, depth: usize) -> io::Result<()> {
-        let shown = format!("{under}/{}", String::from_utf8_lossy(leaf.as_bytes()));
-        let name = match leaf.to_str().map(|leaf| format!("{under}/{leaf}")) {
-            None => return self.leave(shown, "its name is not UTF-8"),
-            Some(name) if Name::parse(&name).is_err() => {
-                return self.leave(
-                    shown,
-                    "hidden, of an unfinished copy, or not a name for others",
-                );
-            }
-            Some(name) => name,
-        };
         let stat = match fstatat(fd, leaf, AtFlags::AT_SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             // Removed since.
             Err(Errno::ENOENT) => return Ok(()),
             Err(e) => return Err(e.into()),
         };
-        match kind(&stat) {
-            SFlag::S_IFREG => self.items.push(item(name, &stat, true)),
-            SFlag::S_IFDIR if depth >= DEEPEST => self.leave(shown, "too deep")?,
-            SFlag::S_IFDIR => match openat(fd, leaf, FLAGS, Mode::empty()) {
-                Ok(below) => {
-                    self.items.push(item(name.clone(), &stat, false));
-                    self.descend(&below, &name, depth + 1)?;
-                }
-                Err(_) => self.leave(shown, "it cannot be read")?,
-            },
-            SFlag::S_IFLNK => self.leave(shown, "a symbolic link")?,
-            _ => self.leave(shown, "neither a file nor a directory")?,
+        let shown = format!("{under}/{}", String::from_utf8_lossy(leaf.as_bytes()));
+        let mut leave = |why: &str, is_missed| {
+            self.left_out.push(LeftOut {
+                name: shown.chars().take(MOST_SHOWN).collect(),
+                why: why.to_owned(),
+                is_missed,
+            });
+            Ok(())
+        };
+        let is_file = match kind(&stat) {
+            SFlag::S_IFREG => true,
+            SFlag::S_IFDIR => false,
+            SFlag::S_IFLNK => return leave("a symbolic link", false),
+            _ => return leave("neither a file nor a directory", false),
+        };
+        let Some(leaf_text) = leaf.to_str() else {
+            return leave("its name is not UTF-8", true);
+        };
+        let name = format!("{under}/{leaf_text}");
+        match Name::parse(&name) {
+            Ok(_) => {}
+            Err(NameError::Hidden) => return leave("hidden", false),
+            Err(why) => return leave(&why.to_string(), true),
         }
-        Ok(())
-    }
-
-    fn leave(&mut self, name: String, why: &'static str) -> io::Result<()> {
-        self.left_out.push((name, why));
-        Ok(())
+        if is_file {
+            self.items.push(item(name, &stat, true));
+            return Ok(());
+        }
+        if depth >= DEEPEST {
+            return leave("too many directories in each other", true);
+        }
+        match openat(fd, leaf, FLAGS, Mode::empty()) {
+            Ok(below) => {
+                self.items.push(item(name.clone(), &stat, false));
+                self.descend(&below, &name, depth + 1)
+            }
+            Err(e) => leave(&format!("it cannot be read: {}", e.desc()), true),
+        }
     }
 }
 
@@ -186,6 +207,8 @@ const FLAGS: OFlag = OFlag::O_DIRECTORY
 const DEEPEST: usize = 100;
 /// Files and directories of one listing: some 20 MB of names.
 const MOST_ITEMS: usize = 100_000;
+/// Characters of a name that is only told.
+const MOST_SHOWN: usize = 200;
 
 #[cfg(test)]
 mod tests {
@@ -205,6 +228,8 @@ mod tests {
         fs::write(d.join("x.part"), "").unwrap();
         fs::write(d.join(OsStr::from_bytes(b"bad\xff")), "").unwrap();
         fs::write(d.join("line\nbreak"), "").unwrap();
+        fs::write(d.join("back\\slash"), "").unwrap();
+        fs::write(d.join("y".repeat(201)), "").unwrap();
         symlink("/etc", d.join("way")).unwrap();
         nix::unistd::mkfifo(&d.join("pipe"), Mode::S_IRWXU).unwrap();
         let listing = Directory::open(dir.path())
@@ -216,7 +241,27 @@ mod tests {
         let b = &listing.items[2];
         let metadata = fs::metadata(d.join("sub/b")).unwrap();
         assert_eq!((b.source, b.mode), (Some(Identity::of(&metadata)), 0o640));
-        assert_eq!(listing.left_out.len(), 6, "{:?}", listing.left_out);
+        let (missed, unfit): (Vec<_>, Vec<_>) =
+            listing.left_out.into_iter().partition(|l| l.is_missed);
+        let names = |all: &[LeftOut]| {
+            let all = all.iter().map(|l| l.name.clone());
+            all.collect::<Vec<_>>()
+        };
+        assert_eq!(names(&unfit), ["d/.hidden", "d/pipe", "d/way"]);
+        let missed_names = [
+            "d/back\\slash",
+            "d/bad\u{fffd}",
+            "d/line\nbreak",
+            "d/x.part",
+            &format!("d/{}", "y".repeat(198)),
+        ];
+        assert_eq!(names(&missed), missed_names);
+        for (missed, word) in missed
+            .iter()
+            .zip(["backsl", "UTF-8", "control", ".part", "200"])
+        {
+            assert!(missed.why.contains(word), "{missed:?}");
+        }
     }
 
     #[test]

@@ -251,6 +251,7 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
         prefix: 5000,
         digest: whole.into(),
         ranges: Vec::new(),
+        owner: 1,
     };
     vec![
         ("put", dialogue(&[0, 0, 100], &put)),

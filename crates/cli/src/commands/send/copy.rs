@@ -12,7 +12,7 @@ use fullpipe_net::content::batch::{Base, Batch};
 use fullpipe_net::content::copy::CopyError;
 use fullpipe_net::content::{Answer, Carried, Content, Question};
 use fullpipe_net::endpoint::Hooks;
-use fullpipe_net::file::{Item, Where};
+use fullpipe_net::file::{CHANGED, Item, Where, descriptors};
 use fullpipe_net::live::Live;
 use fullpipe_net::session::client::{Client, Cut, Done, SessionError};
 use fullpipe_net::session::control::EndReason;
@@ -57,20 +57,18 @@ pub fn copy(args: &Send, more: &[String], to: &str) -> Result<Exit, Failure> {
         What::Get(..) => to.to_owned(),
     };
     listen_for_interrupts()?;
+    descriptors::as_many_as_allowed();
     let began = Instant::now();
     let copied = shares
         .into_iter()
-        .try_for_each(|share| all_of(args, &way, &order, share, &mut summary));
+        .try_for_each(|share| all_of(args, &way, &order, share, began, &mut summary));
     summary.took = began.elapsed();
-    let failed: Vec<String> = summary
-        .files
-        .iter()
-        .filter_map(|f| f.failure.clone())
-        .collect();
+    let failed = summary.failures();
     match copied {
         Err(broken) => {
             let failure = Failure::from(broken);
-            if !summary.files.is_empty() && !args.dry_run {
+            summary.add_what_was_not_begun();
+            if !summary.is_empty() && !args.dry_run {
                 summary
                     .partial
                     .get_or_insert_with(|| failure.message.clone());
@@ -78,18 +76,21 @@ pub fn copy(args: &Send, more: &[String], to: &str) -> Result<Exit, Failure> {
             }
             Err(failure)
         }
-        Ok(()) if failed.len() == 1 && summary.files.len() == 1 => {
-            Err(of_copy(&CopyError::There(failed[0].clone())))
+        Ok(()) if failed.len() == 1 && summary.regular().count() == 1 => {
+            Err(of_copy(&CopyError::Here(failed[0].clone())))
         }
         Ok(()) => {
             summary.show(args.format)?;
             failed.iter().for_each(|why| output::error(why));
             match failed.len() {
                 0 => Ok(Exit::Ok),
-                n => Err(Failure::new(
-                    Exit::Environment,
-                    format!("{n} of {} files were not copied", summary.files.len()),
-                )),
+                n => Err(Failure {
+                    hints: hint(&failed.join("\n")).into_iter().collect(),
+                    ..Failure::new(
+                        Exit::Environment,
+                        format!("{n} of {} files were not copied", summary.regular().count()),
+                    )
+                }),
             }
         }
     }
@@ -100,12 +101,8 @@ fn shares(args: &Send, order: &Order, summary: &mut Summary) -> Result<Vec<Share
     Ok(match &order.what {
         What::Put(files) => {
             let found = order::found(files)?;
-            if !args.quiet {
-                for (name, why) in &found.left_out {
-                    output::warning(&format!("{}: left out: {why}", shown(name)));
-                }
-            }
-            summary.left_out = found.left_out.len() as u64;
+            summary.leave_out(&found.left_out, args.quiet);
+            summary.plan(found.files.iter().map(|(item, _)| item));
             let sessions = order::sessions(found.files).into_iter();
             sessions.map(Share::Put).collect()
         }
@@ -118,24 +115,21 @@ fn shares(args: &Send, order: &Order, summary: &mut Summary) -> Result<Vec<Share
     })
 }
 
-/// Text of a directory, which anybody may have named.
-fn shown(name: &str) -> String {
-    fullpipe_net::session::control::shown(name)
-}
-
 /// Copies a share in one session, and in more what came wrong.
 fn all_of(
     args: &Send,
     way: &Way,
     order: &Order,
     mut share: Share,
+    began: Instant,
     summary: &mut Summary,
 ) -> Result<(), Broken> {
     // Whoever made the last attempt may have died a moment ago; the server finds out when it hears
     // nothing.
     let patience = Instant::now() + PATIENCE;
-    for _ in 0..MOST_REPAIRS {
-        let mut copied = session(args, way, order, &share, summary);
+    let mut repairs = 0;
+    while repairs < MOST_REPAIRS {
+        let mut copied = session(args, way, order, &share, began, summary);
         while matches!(&copied, Err(Broken::Busy)) && Instant::now() < patience {
             if INTERRUPT.load(Ordering::Relaxed) {
                 return Err(SessionError::Interrupted.into());
@@ -144,12 +138,19 @@ fn all_of(
                 output::say("another transfer is writing this file: waiting for it to finish");
             }
             std::thread::sleep(Duration::from_secs(1));
-            copied = session(args, way, order, &share, summary);
+            copied = session(args, way, order, &share, began, summary);
         }
-        let damaged = copied?;
-        if damaged.is_empty() {
-            return Ok(());
-        }
+        let damaged = match copied? {
+            Came::Whole => return Ok(()),
+            Came::Damaged(damaged) => damaged,
+            Came::Partly => {
+                if !args.quiet {
+                    output::say("the server ends a session here (--max-duration): another goes on");
+                }
+                continue;
+            }
+        };
+        repairs += 1;
         if !args.quiet {
             let bytes: u64 = damaged.iter().map(|(_, bytes)| bytes).sum();
             let bytes = number(bytes as f64, 1);
@@ -164,14 +165,24 @@ fn all_of(
     Err(CopyError::Checksum.into())
 }
 
-/// One session; names of the files that came wrong, and how many bytes of each.
+/// What became of a session that nobody broke off.
+enum Came {
+    Whole,
+    /// Names of the files that came wrong, and how many bytes of each.
+    Damaged(Vec<(String, u64)>),
+    /// Its time was over before all had come.
+    Partly,
+}
+
+/// One session.
 fn session(
     args: &Send,
     way: &Way,
     order: &Order,
     share: &Share,
+    began: Instant,
     summary: &mut Summary,
-) -> Result<Vec<(String, u64)>, Broken> {
+) -> Result<Came, Broken> {
     let content = match share {
         Share::Put(files) => Batch::content(files, args.overwrite),
         Share::Get(names, _) => Content::Fetch {
@@ -195,7 +206,7 @@ fn session(
         let mut ask = asking(&mut client);
         match share {
             Share::Put(files) => Batch::put(files.clone(), args.overwrite, &mut ask)?,
-            Share::Get(_, base) => Batch::get(base.clone(), args.overwrite, &mut ask)?,
+            Share::Get(names, base) => Batch::get(names, base.clone(), args.overwrite, &mut ask)?,
         }
     };
     let facts = batch.facts();
@@ -205,15 +216,14 @@ fn session(
     {
         return Err(Broken::Busy);
     }
-    summary.left_out += u64::from(batch.left_out());
+    summary.leave_out(batch.left_out(), args.quiet);
     if args.dry_run {
         summary.add(facts);
         client.close();
-        return Ok(Vec::new());
+        return Ok(Came::Whole);
     }
     say_what_is_there(args, &batch);
     batch.agree(&mut asking(&mut client))?;
-    let mut carried = None;
     let bytes = batch.bytes();
     if bytes > 0 {
         let mut data = batch.begin(&mut spec)?;
@@ -222,28 +232,53 @@ fn session(
         let arrived = batch
             .written()
             .unwrap_or_else(|| acked(&ran, &spec).min(bytes));
-        if let Some(broken) = broken(&ran) {
+        let broken = broken(&ran);
+        let is_get = matches!(share, Share::Get(..));
+        if broken.is_some() && is_get {
             // What came is written down, for the next attempt.
             let _ = batch.ended(Some(data), &mut |_| Ok(Answer::Noted));
-            summary.arrived = arrived;
-            summary.add(batch.facts());
+        } else if is_get || arrived == bytes {
+            batch.ended(Some(data), &mut asking(&mut client))?;
+        }
+        if let Some(broken) = broken {
+            summary.add_partly(batch.facts(), arrived);
             return Err(broken);
         }
-        carried = Some(data);
+        let arrived = match is_get {
+            true => bytes - batch.missing().min(bytes),
+            false => arrived,
+        };
+        if arrived < bytes {
+            summary.add_partly(batch.facts(), arrived);
+            client.close();
+            return match arrived == 0 || is_time_over(args, began)? {
+                true => Err(Broken::Time),
+                false => Ok(Came::Partly),
+            };
+        }
     }
-    {
-        let mut ask = asking(&mut client);
-        batch.ended(carried, &mut ask)?;
-        batch.finish(&mut ask)?;
-    }
+    batch.finish(&mut asking(&mut client))?;
     client.close();
     let facts = batch.facts();
     let damaged = facts
         .iter()
         .filter(|f| f.damaged > 0 && f.failure.is_none());
-    let damaged = damaged.map(|f| (f.name.clone(), f.damaged)).collect();
+    let damaged: Vec<_> = damaged.map(|f| (f.name.clone(), f.damaged)).collect();
     summary.add(facts);
-    Ok(damaged)
+    Ok(match damaged {
+        none if none.is_empty() => Came::Whole,
+        damaged => Came::Damaged(damaged),
+    })
+}
+
+/// The time that the user gives the copy has passed.
+fn is_time_over(args: &Send, began: Instant) -> Result<bool, Failure> {
+    let time = args
+        .time
+        .as_deref()
+        .map(|time| memory::span(time, "--time"));
+    let time = time.transpose()?;
+    Ok(time.is_some_and(|time| began.elapsed() >= Duration::from_nanos(time.as_nanos())))
 }
 
 fn is_busy(why: &str) -> bool {
@@ -345,6 +380,8 @@ enum Broken {
     Busy,
     /// The server ended it.
     Ended(EndReason),
+    /// The time for it is over.
+    Time,
     Copy(CopyError),
     Session(SessionError),
     Failure(Failure),
@@ -385,6 +422,9 @@ impl From<Broken> for Failure {
                 format!("the transfer was {}", why.text()),
             )
             .hint(again()),
+            Broken::Time => {
+                Self::new(Exit::Environment, "the time for the copy is over (--time)").hint(again())
+            }
             Broken::Session(SessionError::Refused(why)) => of_copy(&CopyError::There(why)),
             Broken::Session(error) => {
                 let opened = !matches!(error, SessionError::Handshake { .. });
@@ -421,19 +461,30 @@ fn of_copy(error: &CopyError) -> Failure {
         (CopyError::Session(_), true) => Exit::Interrupted,
         _ => Exit::Environment,
     };
-    let failure = Failure::new(exit, text.clone());
-    let hint = match error {
-        _ if text.contains("--files") => "start it with `fullpipe serve --files DIR`".to_owned(),
-        _ if text.contains("exists") => {
-            "give the copy another name, or allow both sides to replace it: `--overwrite` here and there".to_owned()
-        }
-        _ if text.contains("full") || text.contains("quota") => {
-            "make room, then repeat the command: it resumes where it ended".to_owned()
-        }
-        CopyError::Session(_) => again(),
-        _ => return failure,
+    let hints = match error {
+        CopyError::Session(_) => Some(again()),
+        _ => hint(&text),
     };
-    failure.hint(hint)
+    Failure {
+        hints: hints.into_iter().collect(),
+        ..Failure::new(exit, text)
+    }
+}
+
+/// A remedy.
+fn hint(text: &str) -> Option<String> {
+    let hint = if text.contains("--files") {
+        "start it with `fullpipe serve --files DIR`"
+    } else if text.contains("another file of this name exists") {
+        "give the copy another name, or allow both sides to replace it: `--overwrite` here and there"
+    } else if text.contains(CHANGED) {
+        "send it again once nothing writes to it, or send a copy of it that stays as it is"
+    } else if text.contains("full") || text.contains("quota") {
+        "make room, then repeat the command: it resumes where it ended"
+    } else {
+        return None;
+    };
+    Some(hint.to_owned())
 }
 
 /// So long for the end of an earlier transfer.

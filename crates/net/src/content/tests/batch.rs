@@ -16,7 +16,7 @@ const BLOCK: u64 = 64 << 10;
 
 /// What happens to the stream on its way.
 #[derive(Clone, Copy)]
-enum Fault {
+pub(super) enum Fault {
     Nothing,
     /// It ends after so many segments.
     Cut(u64),
@@ -52,10 +52,15 @@ fn carry(from: &mut Carried, to: &mut Carried, fault: Fault) {
 }
 
 /// Bytes that a session carried, and what became of each file.
-type Session = Result<(u64, Vec<Fact>), CopyError>;
+pub(super) type Session = Result<(u64, Vec<Fact>), CopyError>;
 
-fn through(job: &mut Job, batch: &mut Batch, reverse: bool, fault: Fault) -> Session {
+pub(super) fn through(job: &mut Job, batch: &mut Batch, reverse: bool, fault: Fault) -> Session {
     batch.agree(&mut |q| Ok(job.ask(q)))?;
+    agreed(job, batch, reverse, fault)
+}
+
+/// The rest of a session, once it is clear what is sent.
+pub(super) fn agreed(job: &mut Job, batch: &mut Batch, reverse: bool, fault: Fault) -> Session {
     let sent = batch.bytes();
     let mut carried = None;
     if sent > 0 {
@@ -82,23 +87,25 @@ fn through(job: &mut Job, batch: &mut Batch, reverse: bool, fault: Fault) -> Ses
     Ok((sent, batch.facts()))
 }
 
-fn put(files: &[(Item, Where)], allowed: &Allowed, fault: Fault) -> Session {
+pub(super) fn put(files: &[(Item, Where)], allowed: &Allowed, fault: Fault) -> Session {
     let content = Batch::content(files, true);
     let mut job = Job::new(&content, allowed, &spec(false)).map_err(CopyError::There)?;
     let mut batch = Batch::put(files.to_vec(), true, &mut |q| Ok(job.ask(q)))?;
     through(&mut job, &mut batch, false, fault)
 }
 
-fn get(names: &[&str], base: Base, allowed: &Allowed, fault: Fault) -> Session {
-    let names = names.iter().map(|name| (*name).to_owned()).collect();
-    let content = Content::Fetch { names };
+pub(super) fn get(names: &[&str], base: Base, allowed: &Allowed, fault: Fault) -> Session {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let content = Content::Fetch {
+        names: names.clone(),
+    };
     let mut job = Job::new(&content, allowed, &spec(true)).map_err(CopyError::There)?;
-    let mut batch = Batch::get(base, false, &mut |q| Ok(job.ask(q)))?;
+    let mut batch = Batch::get(&names, base, false, &mut |q| Ok(job.ask(q)))?;
     through(&mut job, &mut batch, true, fault)
 }
 
 /// A directory, as `send` finds it.
-fn found(path: &Path, name: &str) -> Vec<(Item, Where)> {
+pub(super) fn found(path: &Path, name: &str) -> Vec<(Item, Where)> {
     let listing = Directory::open(path)
         .unwrap()
         .tree(&Name::parse(name).unwrap())
@@ -111,7 +118,7 @@ fn found(path: &Path, name: &str) -> Vec<(Item, Where)> {
         .collect()
 }
 
-fn one(path: &Path, name: &str) -> Vec<(Item, Where)> {
+pub(super) fn one(path: &Path, name: &str) -> Vec<(Item, Where)> {
     let metadata = fs::metadata(path).unwrap();
     let item = Item {
         name: name.to_owned(),
@@ -121,7 +128,7 @@ fn one(path: &Path, name: &str) -> Vec<(Item, Where)> {
     vec![(item, Where::Path(path.to_owned()))]
 }
 
-fn below(path: &Path, cut: usize) -> Base {
+pub(super) fn below(path: &Path, cut: usize) -> Base {
     Base::Below(Arc::new(Directory::open(path).unwrap()), cut)
 }
 
@@ -298,7 +305,7 @@ fn names_of_a_server_do_not_lead_out_of_the_directory() {
         "d/x.part",
         "d/way/x",
         "d",
-        "",
+        "d/",
     ];
     let item = |name: &str| Item {
         name: name.to_owned(),
@@ -326,7 +333,7 @@ fn names_of_a_server_do_not_lead_out_of_the_directory() {
             _ => Answer::Nonsense,
         })
     };
-    let mut batch = Batch::get(below(here.path(), 2), true, &mut ask).unwrap();
+    let mut batch = Batch::get(&["d/".to_owned()], below(here.path(), 2), true, &mut ask).unwrap();
     batch.agree(&mut ask).unwrap();
     batch.ended(None, &mut ask).unwrap();
     batch.finish(&mut ask).unwrap();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fullpipe_net::content::batch::Base;
-use fullpipe_net::file::{Directory, Identity, Item, Name, Where, permissions};
+use fullpipe_net::file::{Directory, Identity, Item, LeftOut, Name, Where, permissions};
 
 use crate::commands::send::target::{FileAt, Server};
 use crate::exit::{Exit, Failure};
@@ -40,8 +40,8 @@ pub enum What {
 pub struct Found {
     /// What is sent, in this order.
     pub files: Vec<(Item, Where)>,
-    /// Names, and why.
-    pub left_out: Vec<(String, &'static str)>,
+    /// Entries of directories that are not.
+    pub left_out: Vec<LeftOut>,
 }
 
 /// Reads both ends of a copy: the last argument is the destination.
@@ -139,7 +139,7 @@ pub fn found(files: &[(PathBuf, String)]) -> Result<Found, Failure> {
         let here = |e: io::Error| match e.kind() {
             ErrorKind::NotFound => {
                 let what = format!("{}: there is no such file or directory", path.display());
-                Failure::new(Exit::Environment, what)
+                usage(what)
             }
             _ => Failure::io(path.display(), &e),
         };
@@ -166,8 +166,7 @@ pub fn found(files: &[(PathBuf, String)]) -> Result<Found, Failure> {
             found.files.push((item, Where::Path(path.clone())));
         } else {
             let what = "only regular files and directories can be sent";
-            let what = format!("{}: {what}", path.display());
-            return Err(Failure::new(Exit::Environment, what));
+            return Err(usage(format!("{}: {what}", path.display())));
         }
     }
     Ok(found)

@@ -1,8 +1,10 @@
 //! What a copy did, or would do: for people, and as CSV and JSON.
 
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use fullpipe_net::content::batch::Fact;
+use fullpipe_net::file::{Item, LeftOut};
 use fullpipe_net::session::control::shown;
 use serde_json::{Value, json};
 
@@ -18,13 +20,18 @@ pub struct Summary {
     pub from: String,
     /// With the address of the server.
     pub to: String,
-    /// By name, in the order of the copy.
+    /// In the order of the copy.
     pub files: Vec<Fact>,
-    /// Entries of directories that are no part of it.
-    pub left_out: u64,
+    /// Places of these by their names.
+    pub places: HashMap<String, usize>,
+    /// All that is to be sent, as far as it is known before.
+    pub planned: Vec<Fact>,
+    /// Entries of directories that are of no kind that is copied.
+    pub left_out: HashSet<String>,
     /// Segments, of the runs of all sessions.
     pub retransmits: u64,
-    /// Bytes that arrived of a run that was cut short.
+    /// Bytes that arrived in sessions that ended before all had come; of which file each is, is
+    /// not known.
     pub arrived: u64,
     /// Handshakes and all.
     pub took: Duration,
@@ -86,15 +93,69 @@ impl Summary {
             // The server may have written either.
             fact.name = shown(&fact.name);
             fact.failure = fact.failure.as_deref().map(shown);
-            match self.files.iter_mut().find(|old| old.name == fact.name) {
-                None => self.files.push(fact),
-                Some(old) => again(old, fact),
+            match self.places.get(&fact.name) {
+                None => {
+                    self.places.insert(fact.name.clone(), self.files.len());
+                    self.files.push(fact);
+                }
+                Some(place) => again(&mut self.files[*place], fact),
             }
         }
     }
 
+    /// Takes in what a session learnt that ended before all had come: so many bytes had.
+    pub fn add_partly(&mut self, mut facts: Vec<Fact>, arrived: u64) {
+        facts.iter_mut().for_each(|fact| fact.sent = 0);
+        self.add(facts);
+        self.arrived += arrived;
+    }
+
+    /// Takes note of what is to be sent.
+    pub fn plan<'i>(&mut self, items: impl Iterator<Item = &'i Item>) {
+        self.planned.extend(items.map(|item| Fact {
+            name: item.name.clone(),
+            size: item.source.map(|source| source.size),
+            ..Fact::default()
+        }));
+    }
+
+    /// Takes in what no session has come to, of a copy that ended before its time.
+    pub fn add_what_was_not_begun(&mut self) {
+        let mut planned = std::mem::take(&mut self.planned);
+        planned.retain(|fact| !self.places.contains_key(&shown(&fact.name)));
+        self.add(planned);
+    }
+
+    /// Takes in entries of directories that are no part of the copy: what it lacks has failed; of
+    /// the others there is a warning each, unless it is to be `quiet`.
+    pub fn leave_out(&mut self, entries: &[LeftOut], quiet: bool) {
+        for entry in entries {
+            let (name, why) = (shown(&entry.name), shown(&entry.why));
+            if entry.is_missed {
+                self.add(vec![Fact {
+                    failure: Some(format!("{name}: {why}")),
+                    name,
+                    ..Fact::default()
+                }]);
+            } else if self.left_out.insert(name.clone()) && !quiet {
+                output::warning(&format!("{name}: left out: {why}"));
+            }
+        }
+    }
+
+    /// Nothing is known of any file.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Why files were not copied, each.
+    pub fn failures(&self) -> Vec<String> {
+        let failures = self.files.iter().filter_map(|file| file.failure.clone());
+        failures.collect()
+    }
+
     /// Files, without directories.
-    fn regular(&self) -> impl Iterator<Item = &Fact> {
+    pub fn regular(&self) -> impl Iterator<Item = &Fact> {
         self.files
             .iter()
             .filter(|fact| fact.size.is_some() || fact.failure.is_some())
@@ -118,13 +179,7 @@ impl Summary {
     }
 
     fn sent(&self) -> u64 {
-        match &self.partial {
-            Some(_) => {
-                let named = |fact: &Fact| fact.digest.map_or(0, |_| fact.sent);
-                self.sum(named) + self.arrived
-            }
-            None => self.sum(|fact| fact.sent),
-        }
+        self.sum(|fact| fact.sent) + self.arrived
     }
 
     fn seconds(&self) -> f64 {
@@ -157,6 +212,9 @@ impl Summary {
         } else if self.partial.is_some() {
             let (sent, seconds) = (whole(self.sent()), number(self.seconds(), 3));
             text += &format!("{sent} of {} bytes sent in {seconds} s\n", whole(bytes));
+        } else if self.sent() == 0 {
+            let (all, seconds) = (whole(bytes), number(self.seconds(), 3));
+            text += &format!("{all} bytes, nothing to send, in {seconds} s\n");
         } else {
             text += &format!(
                 "{} bytes in {} s, {} Mbit/s, {} retransmits\n",
@@ -188,7 +246,10 @@ impl Summary {
                 self.sum(|f| f.wrong + f.damaged),
                 "bytes were damaged and sent again",
             ),
-            (self.left_out, "entries of directories left out"),
+            (
+                self.left_out.len() as u64,
+                "entries of directories left out",
+            ),
         ] {
             if bytes > 0 {
                 text += &format!("{} {what}\n", whole(bytes));
@@ -231,7 +292,7 @@ impl Summary {
             "bytes_before": self.before(),
             "bytes_sent": self.sent(),
             "bytes_repaired": self.sum(|fact| fact.wrong + fact.damaged),
-            "left_out": self.left_out,
+            "left_out": self.left_out.len(),
             "files": files,
         });
         for state in STATES {

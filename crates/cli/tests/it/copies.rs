@@ -1,0 +1,227 @@
+//! Copies that go wrong, in part or as a whole: what is said, what is left, how it ends.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::process::{Finished, command, finished, fullpipe};
+use crate::server::Server;
+
+fn bytes(n: usize) -> Vec<u8> {
+    (0..n).map(|i| (i ^ (i >> 8) ^ (i >> 16)) as u8).collect()
+}
+
+fn json(ended: &Finished) -> Value {
+    serde_json::from_str(&ended.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {} {}", ended.stdout, ended.stderr))
+}
+
+/// A client's directory, and a server with one of its own.
+struct Pair {
+    here: tempfile::TempDir,
+    there: tempfile::TempDir,
+    server: Server,
+}
+
+impl Pair {
+    fn new(args: &[&str]) -> Self {
+        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let files = there.path().display().to_string();
+        let server = Server::start(here.path(), &[&["--files", &files][..], args].concat());
+        Self {
+            here,
+            there,
+            server,
+        }
+    }
+
+    fn at(&self, name: &str) -> String {
+        format!("{}:{name}", self.server.address)
+    }
+
+    fn send(&self, args: &[&str]) -> Finished {
+        fullpipe(self.here.path(), &[&["send"][..], args].concat())
+    }
+}
+
+fn unfinished(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).unwrap().flatten();
+    let names = entries.map(|e| e.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.contains(".part")).collect()
+}
+
+/// Whatever a directory holds that a copy lacks is named, with `--quiet` too, and the exit code
+/// says so; links and hidden files are of no kind that is copied.
+#[test]
+fn what_a_copy_lacks_is_named_with_its_reason() {
+    let pair = Pair::new(&[]);
+    let fill = |d: &Path| {
+        fs::create_dir(d).unwrap();
+        let long = "l".repeat(201);
+        for name in ["good", "x.part", "back\\slash", "\x1b[31mred", &long] {
+            fs::write(d.join(name), "x").unwrap();
+        }
+        fs::write(d.join(OsStr::from_bytes(b"bad\xff")), "").unwrap();
+        fs::write(d.join(".hidden"), "").unwrap();
+        std::os::unix::fs::symlink("/etc", d.join("link")).unwrap();
+    };
+    fill(&pair.here.path().join("d"));
+    fill(&pair.there.path().join("e"));
+    let (there, from) = (pair.at(""), pair.at("e"));
+    for line in [["d", &there], [&from, "back/"]] {
+        let ended = pair.send(&[&line[..], &["-q", "--format", "json"]].concat());
+        assert_eq!(ended.code, 3, "{}", ended.stderr);
+        for word in ["200", ".part", "backslash", "UTF-8", "control"] {
+            assert!(ended.stderr.contains(word), "{word}: {}", ended.stderr);
+        }
+        assert!(!ended.stderr.contains("hidden"), "{}", ended.stderr);
+        assert!(!ended.stderr.contains('\x1b'), "{}", ended.stderr);
+        assert!(!ended.stdout.contains('\x1b'), "{}", ended.stdout);
+        let result = json(&ended);
+        assert_eq!(
+            (&result["sent"], &result["failed"], &result["left_out"]),
+            (&1.into(), &5.into(), &2.into()),
+            "{result}"
+        );
+        let said = "5 of 6 files were not copied";
+        assert!(ended.stderr.contains(said), "{}", ended.stderr);
+        let warned = pair.send(&line);
+        for word in ["link: left out: a symbolic link", ".hidden: left out"] {
+            assert!(warned.stderr.contains(word), "{}", warned.stderr);
+        }
+    }
+    assert!(pair.there.path().join("d/good").exists());
+    assert!(pair.here.path().join("back/e/good").exists());
+}
+
+/// A file that changes on its way is named with its path, and nothing of it stays at the other end.
+#[test]
+fn a_source_that_changes_is_named_and_leaves_nothing() {
+    let pair = Pair::new(&["--max-rate", "200Mbit/s"]);
+    let size = 20_000_000;
+    for get in [false, true] {
+        for longer in [false, true] {
+            let (source, dest, line) = match get {
+                false => (
+                    pair.here.path().join("a"),
+                    pair.there.path(),
+                    vec!["a".to_owned(), pair.at("b")],
+                ),
+                true => (
+                    pair.there.path().join("c"),
+                    pair.here.path(),
+                    vec![pair.at("c"), "e".to_owned()],
+                ),
+            };
+            fs::write(&source, bytes(size)).unwrap();
+            let line: Vec<&str> = line.iter().map(String::as_str).collect();
+            let mut client = command(pair.here.path(), &[&["send"][..], &line].concat());
+            let client = client.stdout(Stdio::piped()).stderr(Stdio::piped());
+            let client = client.spawn().unwrap();
+            let began = Instant::now();
+            while unfinished(dest).is_empty() && began.elapsed() < Duration::from_secs(10) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            let file = fs::File::options().write(true).open(&source).unwrap();
+            file.set_len(if longer { size as u64 + 1 } else { 1000 })
+                .unwrap();
+            let ended = finished(client.wait_with_output().unwrap());
+            assert_eq!(ended.code, 3, "{}", ended.stderr);
+            let said = "changed while it was being sent";
+            assert!(ended.stderr.contains(said), "{}", ended.stderr);
+            assert_eq!(ended.stderr.contains("at the server"), get);
+            assert!(ended.stderr.contains("hint: "), "{}", ended.stderr);
+            assert_eq!(unfinished(dest), [""; 0], "{}", ended.stderr);
+        }
+    }
+}
+
+/// A copy that a limit cuts short tells of every file, those of sessions that were not begun too;
+/// one with nothing to send tells of no rate.
+#[test]
+fn summaries_count_files_and_every_session() {
+    let pair = Pair::new(&["--max-duration", "2s", "--max-rate", "20Mbit/s"]);
+    let d = pair.here.path().join("d");
+    fs::create_dir_all(d.join("sub")).unwrap();
+    fs::write(d.join("a"), bytes(30_000_000)).unwrap();
+    // Holes only; more bytes than one session takes.
+    let large = fs::File::create(d.join("sub/large")).unwrap();
+    large.set_len((4 << 30) - 1).unwrap();
+    let line = ["d", &pair.at(""), "--time", "4s", "--format", "json"];
+    let ended = pair.send(&line);
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    assert!(ended.stderr.contains("(--time)"), "{}", ended.stderr);
+    let result = json(&ended);
+    assert_eq!(result["unfinished"], 2, "{result}");
+    assert_eq!(result["bytes"], 30_000_000_u64 + (4 << 30) - 1);
+    let sent = result["bytes_sent"].as_u64().unwrap();
+    assert!((1_000_000..25_000_000).contains(&sent), "{result}");
+    fs::write(d.join("a"), bytes(8_000_000)).unwrap();
+    let line = ["d/a", &pair.at("c"), "--format", "json"];
+    let ended = pair.send(&line);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(ended.stderr.contains("--max-duration"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("damaged"), "{}", ended.stderr);
+    let result = json(&ended);
+    assert_eq!(result["bytes_repaired"], 0);
+    // Of a block that came in part all is sent again, once per session.
+    let sent = result["bytes_sent"].as_u64().unwrap();
+    let most = 8_000_000 + 4 * 65_536;
+    assert!((8_000_000..most).contains(&sent), "{result}");
+    fs::remove_file(d.join("sub/large")).unwrap();
+    fs::write(d.join("a"), "x").unwrap();
+    fs::write(d.join("b"), "y").unwrap();
+    let sent = pair.send(&["d", &pair.at("")]);
+    assert_eq!(sent.code, 0, "{}", sent.stderr);
+    assert!(sent.stdout.contains("2 files: 2 sent"), "{}", sent.stdout);
+    let again = pair.send(&["d", &pair.at("")]);
+    assert_eq!(again.code, 0, "{}", again.stderr);
+    assert!(again.stdout.contains("nothing to send"), "{}", again.stdout);
+    assert!(!again.stdout.contains("Mbit/s"), "{}", again.stdout);
+    fs::write(d.join("a"), "z").unwrap();
+    fs::write(d.join("b"), "z").unwrap();
+    let refused = pair.send(&["d", &pair.at("")]);
+    let said = "2 of 2 files were not copied";
+    assert!(refused.stderr.contains(said), "{}", refused.stderr);
+    let hints = refused.stderr.matches("--overwrite").count();
+    assert_eq!(hints, 1, "{}", refused.stderr);
+}
+
+/// A mistyped name of a file here is a mistake of the command line.
+#[test]
+fn what_is_not_here_is_a_wrong_command_line() {
+    let pair = Pair::new(&[]);
+    let ended = pair.send(&["nowhere", &pair.at("")]);
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert!(ended.stderr.contains("nowhere: there is no such file"));
+}
+
+/// More files than descriptors, at either end.
+#[test]
+fn many_files_need_few_descriptors() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let d = here.path().join("d");
+    fs::create_dir(&d).unwrap();
+    for i in 0..400 {
+        fs::write(d.join(format!("{i}")), bytes(i)).unwrap();
+    }
+    let script = "ulimit -n 160; \"$0\" serve --listen 127.0.0.1:0 --files \"$1\" 2>log & \
+                  server=$!; until grep -q 127 log; do sleep 0.05; done; \
+                  at=$(sed -n 's/.*\\(127.0.0.1:[0-9]*\\).*/\\1/p;1q' log); \
+                  \"$0\" send d $at: && \"$0\" send $at:d back/; code=$?; kill $server; exit $code";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script, env!("CARGO_BIN_EXE_fullpipe")]);
+    shell.arg(there.path()).current_dir(here.path());
+    shell.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    let ended = finished(shell.output().unwrap());
+    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    for i in 0..400 {
+        let copy = fs::read(here.path().join(format!("back/d/{i}"))).unwrap();
+        assert!(copy == bytes(i), "{i}");
+    }
+}

@@ -1,0 +1,353 @@
+//! What a copy must not do to files: those of others, those that vanish, those that nobody asked
+//! for.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::super::batch::{Base, Batch};
+use super::super::copy::CopyError;
+use super::super::{Allowed, Answer, Content, Job, Question};
+use super::batch::{Fault, Session, agreed, below, found, get, one, put, through};
+use super::{allowed, bytes, spec};
+use crate::file::{Directory, Identity, Item};
+
+const FOREIGN: &[u8] = b"not of a copy";
+
+fn replacing(dir: &Path) -> Allowed {
+    Allowed {
+        overwrite: true,
+        ..allowed(dir)
+    }
+}
+
+fn get_over(names: &[&str], base: Base, allowed: &Allowed) -> Session {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let content = Content::Fetch {
+        names: names.clone(),
+    };
+    let mut job = Job::new(&content, allowed, &spec(true)).map_err(CopyError::There)?;
+    let mut batch = Batch::get(&names, base, true, &mut |q| Ok(job.ask(q)))?;
+    through(&mut job, &mut batch, true, Fault::Nothing)
+}
+
+/// A `NAME.part` of somebody else stays, whether another file is under the final name or not, and
+/// whichever of its neighbours is refused.
+#[test]
+fn a_part_of_somebody_else_stays_whatever_is_refused() {
+    for old in [None, Some(5000), Some(200_000)] {
+        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let d = here.path().join("d");
+        fs::create_dir(&d).unwrap();
+        for name in ["a", "x", "z"] {
+            fs::write(d.join(name), bytes(200_000)).unwrap();
+        }
+        fs::create_dir(there.path().join("d")).unwrap();
+        let back = here.path().join("back");
+        fs::create_dir_all(back.join("d")).unwrap();
+        for place in [there.path().join("d"), back.join("d")] {
+            if let Some(old) = old {
+                fs::write(place.join("x"), vec![7; old]).unwrap();
+            }
+            fs::write(place.join("x.part"), FOREIGN).unwrap();
+        }
+        let allowed = replacing(there.path());
+        let _ = put(&found(&d, "d"), &allowed, Fault::Nothing);
+        let _ = get_over(&["d"], below(&back, 0), &replacing(here.path()));
+        for place in [there.path().join("d"), back.join("d")] {
+            let part = fs::read(place.join("x.part"));
+            assert_eq!(part.unwrap(), FOREIGN, "{old:?} {}", place.display());
+            if let Some(old) = old {
+                assert!(fs::read(place.join("x")).unwrap() == vec![7; old]);
+            }
+            // Of the others either all is there or nothing.
+            for name in ["a.part", "a.part.state", "x.part.state", "z.part"] {
+                assert!(!place.join(name).exists(), "{old:?} {name}");
+            }
+        }
+    }
+}
+
+/// A copy that is refused for want of room takes nothing from one that can be gone on with.
+#[test]
+fn a_refused_copy_leaves_what_another_has_left() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let directory = Arc::new(Directory::open(there.path()).unwrap());
+    let allowed = Allowed {
+        room: crate::file::Room::new(Arc::clone(&directory), 300_000),
+        files: Some(directory),
+        overwrite: true,
+        ..Allowed::default()
+    };
+    let a = here.path().join("a");
+    fs::write(&a, bytes(200_000)).unwrap();
+    let first = one(&a, "x");
+    put(&first, &allowed, Fault::Cut(100)).unwrap();
+    let before = fs::read(there.path().join("x.part")).unwrap();
+    assert!(before.len() > 131_072);
+    // Another source of the same name, and a neighbour that does not fit beside it.
+    let b = here.path().join("b");
+    fs::write(&b, bytes(190_000)).unwrap();
+    let second = [one(&b, "x"), one(&a, "y")].concat();
+    let error = put(&second, &allowed, Fault::Nothing).unwrap_err();
+    assert!(error.to_string().contains("--max-partial"), "{error}");
+    assert!(fs::read(there.path().join("x.part")).unwrap() == before);
+    let (sent, facts) = put(&first, &allowed, Fault::Nothing).unwrap();
+    assert_eq!(sent, 200_000 - 131_072, "{facts:?}");
+    assert!(fs::read(there.path().join("x")).unwrap() == bytes(200_000));
+}
+
+/// Two clients, one name: the second is told, or takes it over as a whole; under the final name is
+/// never a mixture of both.
+#[test]
+fn a_second_client_of_the_same_name_does_not_disturb_the_first() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let allowed = replacing(there.path());
+    let (a, b) = (here.path().join("a"), here.path().join("b"));
+    fs::write(&a, bytes(200_000)).unwrap();
+    fs::write(&b, vec![9; 200_000]).unwrap();
+    fs::write(there.path().join("x"), "old").unwrap();
+    let files = one(&a, "x");
+    let content = Batch::content(&files, true);
+    let mut job = Job::new(&content, &allowed, &spec(false)).unwrap();
+    let mut batch = Batch::put(files.clone(), true, &mut |q| Ok(job.ask(q))).unwrap();
+    batch.agree(&mut |q| Ok(job.ask(q))).unwrap();
+    // The first has begun, and has sent nothing yet.
+    let second = put(&one(&b, "x"), &allowed, Fault::Nothing);
+    let told = match &second {
+        Ok((_, facts)) => facts[0].failure.clone().unwrap_or_default(),
+        Err(error) => error.to_string(),
+    };
+    assert!(told.contains("another transfer"), "{second:?}");
+    assert_eq!(fs::read(there.path().join("x")).unwrap(), b"old");
+    let (_, facts) = agreed(&mut job, &mut batch, false, Fault::Nothing).unwrap();
+    assert_eq!(facts[0].failure, None);
+    assert!(fs::read(there.path().join("x")).unwrap() == bytes(200_000));
+    assert_eq!(fs::read_dir(there.path()).unwrap().count(), 1);
+}
+
+/// Two programs that fetch into one directory know nothing of each other but what is on the disk.
+#[test]
+fn two_fetches_to_one_path_leave_the_bytes_of_one() {
+    let (here, one_there, other_there) = (
+        tempfile::tempdir().unwrap(),
+        tempfile::tempdir().unwrap(),
+        tempfile::tempdir().unwrap(),
+    );
+    fs::write(one_there.path().join("x"), bytes(200_000)).unwrap();
+    fs::write(other_there.path().join("x"), vec![9; 200_000]).unwrap();
+    let names = ["x".to_owned()];
+    let content = Content::Fetch {
+        names: names.to_vec(),
+    };
+    let begin = |there: &Path| {
+        let mut job = Job::new(&content, &allowed(there), &spec(true)).unwrap();
+        let batch = Batch::get(
+            &names,
+            below(here.path(), 0),
+            false,
+            &mut |q| Ok(job.ask(q)),
+        );
+        (job, batch.unwrap())
+    };
+    // Both have looked before either begins.
+    let (mut job, mut batch) = begin(one_there.path());
+    let (mut job2, mut batch2) = begin(other_there.path());
+    batch.agree(&mut |q| Ok(job.ask(q))).unwrap();
+    let second = batch2.agree(&mut |q| Ok(job2.ask(q))).unwrap_err();
+    assert!(second.to_string().contains("another transfer"), "{second}");
+    drop((job2, batch2));
+    let (_, facts) = agreed(&mut job, &mut batch, true, Fault::Nothing).unwrap();
+    assert_eq!(facts[0].failure, None);
+    assert!(fs::read(here.path().join("x")).unwrap() == bytes(200_000));
+    assert_eq!(fs::read_dir(here.path()).unwrap().count(), 1);
+}
+
+/// So many files that their locks are not kept: what another copy began anew is not published.
+#[test]
+fn of_many_files_none_is_published_that_another_copy_has_taken_over() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let d = there.path().join("d");
+    fs::create_dir(&d).unwrap();
+    for i in 0..100 {
+        fs::write(d.join(format!("{i:03}")), bytes(10 + i)).unwrap();
+    }
+    let other_there = tempfile::tempdir().unwrap();
+    fs::create_dir(other_there.path().join("d")).unwrap();
+    fs::write(other_there.path().join("d/007"), [9; 17]).unwrap();
+    let content = Content::Fetch {
+        names: vec!["d".to_owned()],
+    };
+    let mut job = Job::new(&content, &allowed(there.path()), &spec(true)).unwrap();
+    let names = ["d".to_owned()];
+    let mut ask = |q: &Question| Ok(job.ask(q));
+    let mut batch = Batch::get(&names, below(here.path(), 0), false, &mut ask).unwrap();
+    batch.agree(&mut ask).unwrap();
+    let taken = get(
+        &["d/007"],
+        below(&here.path().join("d"), 2),
+        &allowed(other_there.path()),
+        Fault::Cut(0),
+    );
+    taken.unwrap();
+    let error = agreed(&mut job, &mut batch, true, Fault::Nothing).unwrap_err();
+    assert!(error.to_string().contains("007.part"), "{error}");
+    assert!(!here.path().join("d/007").exists());
+    // The next one is whole.
+    let (_, facts) = get(
+        &["d"],
+        below(here.path(), 0),
+        &allowed(there.path()),
+        Fault::Nothing,
+    )
+    .unwrap();
+    assert!(facts.iter().all(|f| f.failure.is_none()), "{facts:?}");
+    for i in 0..100 {
+        let copy = fs::read(here.path().join(format!("d/{i:03}"))).unwrap();
+        assert!(copy == bytes(10 + i), "{i}");
+    }
+    assert_eq!(fs::read_dir(here.path().join("d")).unwrap().count(), 100);
+}
+
+/// Between the look at a file that is there and what follows from it the file is removed.
+#[test]
+fn a_file_that_vanishes_after_the_look_is_fetched() {
+    for size in [0, 10, 70_000] {
+        for differs in [false, true] {
+            let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+            fs::write(there.path().join("x"), bytes(size)).unwrap();
+            let mut old = bytes(size);
+            if let Some(byte) = old.first_mut().filter(|_| differs) {
+                *byte ^= 1;
+            }
+            fs::write(here.path().join("x"), old).unwrap();
+            let names = ["x".to_owned()];
+            let content = Content::Fetch {
+                names: names.to_vec(),
+            };
+            let mut job = Job::new(&content, &allowed(there.path()), &spec(true)).unwrap();
+            let path = here.path().join("x");
+            let mut ask = |q: &Question| {
+                if matches!(q, Question::Here(_)) {
+                    let _ = fs::remove_file(&path);
+                }
+                Ok(job.ask(q))
+            };
+            let mut batch = Batch::get(&names, below(here.path(), 0), false, &mut ask).unwrap();
+            let done = through(&mut job, &mut batch, true, Fault::Nothing);
+            let (_, facts) = done.unwrap();
+            let copy = fs::read(here.path().join("x"));
+            match &facts[0].failure {
+                None => assert!(copy.unwrap() == bytes(size), "{size} {differs}"),
+                Some(why) => assert!(copy.is_err(), "{size} {differs}: {why}"),
+            }
+        }
+    }
+}
+
+/// An unfinished file that somebody removes or empties between the look and the beginning.
+#[test]
+fn a_part_that_is_taken_away_is_not_filled_with_zeros() {
+    for emptied in [false, true] {
+        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let allowed = allowed(there.path());
+        let a = here.path().join("a");
+        fs::write(&a, bytes(200_000)).unwrap();
+        let files = one(&a, "x");
+        put(&files, &allowed, Fault::Cut(100)).unwrap();
+        let content = Batch::content(&files, true);
+        let mut job = Job::new(&content, &allowed, &spec(false)).unwrap();
+        let mut batch = Batch::put(files.clone(), true, &mut |q| Ok(job.ask(q))).unwrap();
+        let part = there.path().join("x.part");
+        if emptied {
+            fs::File::create(&part).unwrap();
+        } else {
+            fs::remove_file(&part).unwrap();
+        }
+        let done = through(&mut job, &mut batch, false, Fault::Nothing);
+        let whole = done.is_ok_and(|(_, facts)| facts[0].failure.is_none());
+        let x = fs::read(there.path().join("x"));
+        match whole {
+            true => assert!(x.unwrap() == bytes(200_000), "{emptied}"),
+            false => assert!(x.is_err(), "{} bytes", x.unwrap().len()),
+        }
+    }
+}
+
+/// A client that has a server publish a file of which it has sent nothing.
+#[test]
+fn what_is_under_the_final_name_is_no_part_that_could_be_published() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let allowed = replacing(there.path());
+    let a = here.path().join("a");
+    fs::write(&a, bytes(70_000)).unwrap();
+    fs::write(there.path().join("x"), bytes(70_000)).unwrap();
+    for spans in [Some(Vec::new()), Some(vec![(0, 65_536)])] {
+        let content = Batch::content(&one(&a, "x"), true);
+        let mut job = Job::new(&content, &allowed, &spec(false)).unwrap();
+        while job.ask(&Question::Found(0)) == Answer::Busy {
+            std::thread::yield_now();
+        }
+        let bytes_planned = spans.iter().flatten().map(|(from, to)| to - from).sum();
+        assert_eq!(job.ask(&Question::Plan(vec![(0, spans)])), Answer::Noted);
+        while job.ask(&Question::Ready(bytes_planned)) == Answer::Busy {
+            std::thread::yield_now();
+        }
+        let digest = crate::content::digest_of([(0, blake3::hash(&bytes(70_000)))].into_iter());
+        while job.ask(&Question::Publish(digest)) == Answer::Busy {
+            std::thread::yield_now();
+        }
+        let x = fs::read(there.path().join("x")).unwrap();
+        assert!(x == bytes(70_000), "{} bytes", x.len());
+    }
+}
+
+/// A server that gives more than it was asked for: CVE-2019-6111 was of this kind.
+#[test]
+fn a_server_plants_nothing_that_was_not_asked_for() {
+    let item = |name: &str, is_file: bool| Item {
+        name: name.to_owned(),
+        source: is_file.then_some(Identity {
+            size: 0,
+            changed: 1,
+        }),
+        mode: 0o777,
+    };
+    for (asked, cut, items) in [
+        ("d", 0, vec![item("d", false), item("other", true)]),
+        ("d", 0, vec![item("dd", true)]),
+        ("d", 0, vec![item("other/x", true)]),
+        ("in/d", 3, vec![item("in/d", false), item("in/e", true)]),
+        ("in/d", 3, vec![item("xy/d", true)]),
+        ("in/d", 3, vec![item("in/", true)]),
+        ("d", 0, vec![item("d", true), item("d", true)]),
+    ] {
+        let here = tempfile::tempdir().unwrap();
+        let mut ask = |question: &Question| {
+            Ok(match question {
+                Question::Items(0) => Answer::Items {
+                    items: items.clone(),
+                    all: items.len() as u32,
+                    left_out: 0,
+                },
+                Question::Plan(_) => Answer::Noted,
+                Question::Ready(0) => Answer::Ready,
+                Question::Publish(_) => Answer::Named {
+                    same: true,
+                    failed: Vec::new(),
+                    all: 0,
+                },
+                _ => Answer::Nonsense,
+            })
+        };
+        let names = [asked.to_owned()];
+        let got = Batch::get(&names, below(here.path(), cut), true, &mut ask);
+        if let Ok(mut batch) = got {
+            let _ = batch.agree(&mut ask);
+            let _ = batch.ended(None, &mut ask);
+            let _ = batch.finish(&mut ask);
+            panic!("taken: {items:?}: {:?}", batch.facts());
+        }
+        assert_eq!(fs::read_dir(here.path()).unwrap().count(), 0, "{items:?}");
+    }
+}
