@@ -271,6 +271,7 @@ fn merge(bytes: &[u8]) {
             flow: 0,
             totals: FlowTotals::default(),
             offered: 10,
+            acked: 3,
             record: Default::default(),
             started: Time::ZERO,
             completed: None,
@@ -286,8 +287,9 @@ fn merge(bytes: &[u8]) {
     };
     let done = Done {
         near,
-        far: outcome,
+        far: Some(outcome),
         why: EndReason::Over,
+        cut: None,
     };
     if let Ok(outcome) = done.merge(&spec()) {
         assert_eq!(outcome.flows.len(), 2);

@@ -124,7 +124,10 @@ impl Script<'_> {
             session: SESSION,
             flow: 2,
             segment,
-            nonce: flags >> 4 & 7,
+            nonce: match syn {
+                true => 0,
+                false => flags as u8 >> 4 & 7,
+            },
         }
         .encode(&mut out);
         out

@@ -73,6 +73,7 @@ fn server(script: &mut Script<'_>) {
         0 => Content::Put {
             name,
             source,
+            mode: 0o644,
             overwrite: how & 8 != 0,
         },
         _ => Content::Get { name },

@@ -93,9 +93,9 @@ pub enum Event {
     Moved {
         /// Number of the test.
         test: u64,
-        /// Where it was.
+        /// The client, until then.
         from: SocketAddr,
-        /// Where it is.
+        /// Its new address.
         to: SocketAddr,
     },
     /// Datagrams that led to nothing, since the last event of this kind.

@@ -43,7 +43,7 @@ const MOST_STRAYS: usize = 32;
 pub struct Strays {
     any: AtomicBool,
     waiting: Mutex<VecDeque<(SocketAddr, Vec<u8>)>>,
-    /// Where the client is.
+    /// Address that has been proven last.
     peer: Mutex<SocketAddr>,
 }
 
@@ -77,7 +77,7 @@ impl Strays {
         next
     }
 
-    /// Where the client is.
+    /// Address that has been proven last.
     pub fn peer(&self) -> SocketAddr {
         *self.peer.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -131,7 +131,7 @@ impl Paths {
         }
     }
 
-    /// Where the client is.
+    /// Address that has been proven last.
     pub fn peer(&self) -> SocketAddr {
         self.peer
     }

@@ -156,7 +156,7 @@ impl ServerSession {
         Self { strays, ..self }
     }
 
-    /// Where the client is.
+    /// Address that the client has proven last.
     pub fn peer(&self) -> SocketAddr {
         self.paths.peer()
     }
