@@ -40,7 +40,7 @@ class Session:
         self.psk, self.server = wire.preshared(key), server
         self.control_number, self.data_number = wire.CONTROL_NUMBERS, 0
         self.heard_control, self.heard_data = set(), set()
-        self.data, self.messages = [], []
+        self.data, self.messages, self.pieces = [], [], {}
         self.questions, self.heard_at = 0, time.monotonic()
         self.open()
 
@@ -154,7 +154,7 @@ class Session:
             return None
         kind = first & 15
         if kind != wire.CONTROL and not self.encrypted:
-            self.data.append((kind, flags, flow, datagram[12:]))
+            self.take_data(kind, flags, flow, datagram[12:])
             return None
         if not flags & wire.SEALED:
             return None
@@ -172,9 +172,38 @@ class Session:
             if message and message[0] == "challenge":
                 self.say(number(7) + message[1])
                 return None
+            if message and message[0] == "probe":
+                self.say(number(9) + number(message[1]))
+                return None
             return message
-        self.data.append((kind, flags & 127, flow, body))
+        self.take_data(kind, flags & 127, flow, body)
         return None
+
+    def take_data(self, kind, flags, flow, body):
+        """Keeps a datagram of the run; pieces once they are whole."""
+        if kind != wire.PIECE:
+            self.data.append((kind, flags, flow, body))
+            return
+        if len(body) < 8 or flags:
+            return
+        whole, index, count, length = struct.unpack(">IBBH", body[:8])
+        part = -(-length // max(count, 1))
+        begin, end = index * part, min((index + 1) * part, length)
+        if not 2 <= count <= 64 or index >= count or end <= begin or len(body) != 8 + end - begin:
+            return
+        about = (whole, flow, count, length)
+        known, parts = self.pieces.get(whole % 64, (None, {}))
+        if known != about:
+            parts = {}
+        parts[index] = body[8:]
+        self.pieces[whole % 64] = (about, parts)
+        if len(parts) == count:
+            del self.pieces[whole % 64]
+            datagram = b"".join(parts[i] for i in range(count))
+            first, flags, inner, session = wire.parse_header(datagram)
+            kind = first & 15
+            if first >> 4 == wire.VERSION and (inner, session) == (flow, self.id) and kind in range(8, 13):
+                self.data.append((kind, flags, flow, datagram[12:]))
 
     def until(self, message, done, retry=0.2, patience=60, begin=None):
         """Says `message` until `done` finds what it waits for in an answer."""
@@ -305,6 +334,10 @@ def read_message(body):
         return ("closed",)
     if which == 8:
         return "challenge", r.take(8)
+    if which == 9:
+        return "probe", r.number()
+    if which == 10:
+        return "probed", r.number()
     return None
 
 

@@ -25,6 +25,7 @@ local MOST_NUMBER = UInt64.new(0, 0x40000000)
 local KINDS = {
     [0] = "HELLO", [1] = "COOKIE", [2] = "OPEN", [3] = "ACCEPT", [4] = "REFUSE", [5] = "CONTROL",
     [8] = "DATA", [9] = "ACK", [10] = "DATAGRAM", [11] = "PING", [12] = "PONG",
+    [13] = "PIECE",
 }
 
 local f = {
@@ -53,6 +54,11 @@ local f = {
     receiver_stamp = ProtoField.uint32("fullpipe.receiver_stamp", "Receiver's time stamp (ms)", base.DEC),
     ce = ProtoField.uint32("fullpipe.ce", "Segments that arrived marked CE", base.DEC),
     segment_nonce = ProtoField.uint8("fullpipe.segment.nonce", "Random bits of the segment", base.DEC, nil, 0x70),
+    piece = ProtoField.uint32("fullpipe.piece", "Number of the whole", base.DEC),
+    piece_index = ProtoField.uint8("fullpipe.piece.index", "Piece", base.DEC),
+    piece_count = ProtoField.uint8("fullpipe.piece.count", "Pieces", base.DEC),
+    whole = ProtoField.uint16("fullpipe.whole", "Bytes of the whole", base.DEC),
+    part = ProtoField.bytes("fullpipe.part", "Part"),
     proof = ProtoField.uint32("fullpipe.proof", "Proof of reception", base.DEC),
     ect = ProtoField.uint32("fullpipe.ect", "Segments that arrived ECN-capable", base.DEC),
     sack = ProtoField.bytes("fullpipe.sack", "SACK block"),
@@ -221,6 +227,34 @@ local function show_plain(tvb, tree, pinfo)
         tvb:range(2, 2):uint(), tostring(tvb:range(12, 8):uint64()), tvb:reported_len())
 end
 
+-- Bytes of the part that a piece has, by what it says; 0 if it says nonsense.
+local PIECE, MOST_PIECES = 20, 64
+local function part_of(tvb)
+    local index, count, whole = tvb:range(16, 1):uint(), tvb:range(17, 1):uint(), tvb:range(18, 2):uint()
+    if count < 2 or count > MOST_PIECES or index >= count then return 0 end
+    local part = math.ceil(whole / count)
+    return math.max(0, math.min(part, whole - index * part))
+end
+
+local function check_piece(tvb)
+    if tvb:range(1, 1):uint() ~= 0 then return e.malformed, "an unknown flag" end
+    local part = part_of(tvb)
+    if part == 0 then return e.malformed, "no such piece" end
+    if tvb:reported_len() ~= PIECE + part then return e.malformed, "not the length of its part" end
+end
+
+local function show_piece(tvb, tree, pinfo)
+    tree:add(f.flags, tvb:range(1, 1))
+    tree:add(f.piece, tvb:range(12, 4))
+    tree:add(f.piece_index, tvb:range(16, 1))
+    tree:add(f.piece_count, tvb:range(17, 1))
+    tree:add(f.whole, tvb:range(18, 2))
+    local len = tvb:captured_len() - PIECE
+    if len > 0 then tree:add(f.part, tvb:range(PIECE, len)) end
+    pinfo.cols.info = string.format("PIECE flow %d, %d of %d, of %d bytes", tvb:range(2, 2):uint(),
+        tvb:range(16, 1):uint(), tvb:range(17, 1):uint(), tvb:range(18, 2):uint())
+end
+
 -- The reasons that are given in clear.
 local CLEAR = { [1] = true, [2] = true, [12] = true }
 
@@ -284,7 +318,8 @@ local control = {
 -- Encrypted datagrams of a session: the header in clear, a packet number, ciphertext, a tag. Flags
 -- and length can be judged.
 local SEAL, SEAL_TAG = 24, 16
-local kinds_sealed = { [5] = true, [8] = true, [9] = true, [10] = true, [11] = true, [12] = true }
+local kinds_sealed = { [5] = true, [8] = true, [9] = true, [10] = true, [11] = true, [12] = true,
+    [13] = true }
 
 local function is_sealed(tvb)
     return tvb:captured_len() >= HEADER and kinds_sealed[tvb:range(0, 1):uint() % 16] and tvb:range(1, 1):uint() >= 128
@@ -299,6 +334,9 @@ local function check_sealed(tvb)
     elseif kind == 9 then
         if blocks > MOST_BLOCKS or math.floor(flags / 8) % 2 == 1 then return e.malformed, "an unknown flag" end
         if len ~= ACK + BLOCK * blocks then return e.malformed, "the length is not that of its blocks" end
+    elseif kind == 13 then
+        if flags ~= 0 then return e.malformed, "an unknown flag" end
+        if len <= PIECE then return e.malformed, "shorter than its kind" end
     elseif kind == 5 then
         if flags ~= 0 or tvb:range(2, 2):uint() ~= 0 then return e.malformed, "a flag, or a flow" end
         if len < HEADER then return e.malformed, "shorter than its kind" end
@@ -329,6 +367,7 @@ local kinds = {
     [8] = { least = NUMBERED, check = check_data, show = show_data },
     [9] = { least = ACK, check = check_ack, show = show_ack },
     [10] = plain, [11] = plain, [12] = plain,
+    [13] = { least = PIECE, check = check_piece, show = show_piece },
 }
 
 -- What is wrong with a datagram: an expert field and a text, or nil.

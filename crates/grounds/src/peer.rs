@@ -142,6 +142,12 @@ impl<'a> Peer<'a> {
         if let (Some(recording), Some(path)) = (recording, &self.trace) {
             self.note_trace(path, recording.finish())?;
         }
+        if let Some(bytes) = client.narrowed() {
+            self.note(format!(
+                "the path took no longer packets any more: segments left in pieces of {bytes} bytes of \
+                 UDP payload"
+            ));
+        }
         if done.cut.is_none() && !matches!(done.why, EndReason::Over | EndReason::Stopped) {
             let ended = done.near.ended.saturating_since(Time::ZERO);
             let (lasted, why) = (ended.as_secs_f64(), done.why.text());

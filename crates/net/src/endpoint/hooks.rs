@@ -1,12 +1,14 @@
 //! What a host lends to the run besides its socket.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fullpipe_flow::TraceSink;
 use fullpipe_units::Span;
 
 use super::inlet::{self, Receiving};
+use super::pieces::PathLimit;
 use crate::live::Live;
 use crate::payload::{Sink, Source};
 
@@ -25,6 +27,8 @@ pub struct Hooks<'h> {
     /// Set once every lasting flow that sends from here has a last segment and that is
     /// acknowledged.
     pub complete: Option<&'h AtomicBool>,
+    /// Told when flows that send from here time out again and again.
+    pub path: Option<Arc<PathLimit>>,
 }
 
 impl<'h> Hooks<'h> {
@@ -42,6 +46,7 @@ impl<'h> Hooks<'h> {
             traces: self.traces,
             live: self.live,
             complete: Some(complete),
+            path: self.path,
         }
     }
 }

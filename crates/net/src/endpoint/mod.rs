@@ -21,6 +21,7 @@ mod interface;
 mod lateness;
 pub mod numbers;
 mod outlet;
+mod pieces;
 mod port;
 mod refusal;
 mod room;
@@ -40,6 +41,7 @@ use fullpipe_run::{RunSpec, Violation};
 
 pub use hooks::Hooks;
 pub use interface::interfaces;
+pub use pieces::{BASE, PathLimit, Pieces};
 pub use port::{Flush, Mark, Port};
 pub use udp::UdpPort;
 

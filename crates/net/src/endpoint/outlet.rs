@@ -26,6 +26,8 @@ pub struct Outlet {
     pub interface: Option<Route>,
     /// What ACKs have to prove.
     proofs: Proofs,
+    /// Segments delivered, and timeouts, when they were last looked at.
+    pub watched: (u64, u64),
 }
 
 /// A sender of this endpoint.
@@ -46,7 +48,13 @@ impl Outlet {
             packet: [f.sender.packet() as u16, f.sender.header as u16],
             interface,
             proofs: Proofs::default(),
+            watched: (0, 0),
         }
+    }
+
+    /// Bytes of a full segment's datagram, before it is sealed.
+    pub fn size(&self) -> usize {
+        self.size
     }
 
     /// A segment as it is on the wire, and the bytes of its datagram with a full payload.

@@ -1,12 +1,13 @@
 //! The flows of a host, and what waits to happen to them: all but the socket.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use fullpipe_flow::{Ack, Segment};
 use fullpipe_host::{Capture, FlowSender, Host, HostCounts, HostOutcome, Network};
 use fullpipe_run::Trace;
-use fullpipe_units::Time;
+use fullpipe_units::{Span, Time};
 
 use super::backoff::BackOff;
 use super::cross_traffic::OnWire;
@@ -16,6 +17,7 @@ use super::interface::Interfaces;
 use super::lateness::Punctuality;
 use super::numbers::{MOST_CLASSES, Numbers, SHORT};
 use super::outlet::{self, Outlet};
+use super::pieces::{BASE, PathLimit};
 use super::timers::{Event, Timers, Wake};
 use super::{EndpointError, Plan};
 use crate::live::{self, Live, LiveFlow};
@@ -25,6 +27,8 @@ use crate::wire::{CrossDatagram, DataDatagram};
 pub const NONE: u32 = u32::MAX;
 /// Largest payload of a datagram over IPv4.
 const LARGEST: usize = 65_507;
+/// From one look at the flows to the next.
+const WATCH: Span = Span::from_millis(100);
 /// Rounds and episodes on the record of a flow without a full trace; of more than four flows,
 /// together four times as many. At a round trip of 50 us rounds would take half a megabyte a
 /// second, and a peer that acknowledges what it has not got makes them shorter still; beyond this
@@ -82,6 +86,7 @@ pub struct Wires<'p, 'h> {
 pub struct Watching<'a> {
     pub live: Option<&'a Live>,
     complete: Option<&'a std::sync::atomic::AtomicBool>,
+    path: Option<Arc<PathLimit>>,
     /// Lasting flows that send from here: the first slots.
     lasting: usize,
 }
@@ -113,6 +118,7 @@ impl<'p, 'h> State<'p, 'h> {
             hooks: Watching {
                 live: hooks.live,
                 complete: hooks.complete,
+                path: hooks.path.clone(),
                 lasting: host.senders.len(),
             },
             host,
@@ -163,6 +169,10 @@ impl<'p, 'h> State<'p, 'h> {
                 *place = Some(sink);
             }
         }
+        if self.hooks.path.is_some() {
+            let watch = Wake::Network(Event::Watch);
+            self.wires.timers.set(Time::ZERO + WATCH, watch);
+        }
         if self.hooks.live.is_some() {
             let publish = Wake::Network(Event::Publish);
             self.wires.timers.set(Time::ZERO + live::EVERY, publish);
@@ -190,6 +200,10 @@ impl<'p, 'h> State<'p, 'h> {
                     self.publish(now);
                     self.wires.timers.set(now + live::EVERY, wake);
                 }
+                Wake::Network(Event::Watch) => {
+                    self.watch();
+                    self.wires.timers.set(now + WATCH, wake);
+                }
                 _ => self.host.wake(now, at, wake, &mut self.wires),
             }
             if let Wake::Stop(_) = wake {
@@ -211,6 +225,25 @@ impl<'p, 'h> State<'p, 'h> {
                 && sender.change(now, &change, &mut host.classes)
             {
                 Network::ready(&mut self.wires, now, slot, sender, &mut host.classes);
+            }
+        }
+    }
+
+    /// A flow of long segments that times out and gets nothing through makes one doubt their
+    /// length.
+    #[cold]
+    fn watch(&mut self) {
+        let Some(path) = &self.hooks.path else { return };
+        for sender in &mut self.host.senders {
+            let (delivered, timeouts) = {
+                let sender = sender.sender();
+                (sender.delivered(), sender.counts().timeouts)
+            };
+            let outlet = &mut sender.outlet;
+            let stuck = delivered == outlet.watched.0 && timeouts > outlet.watched.1;
+            outlet.watched = (delivered, timeouts);
+            if stuck && outlet.size() > BASE {
+                path.doubt();
             }
         }
     }

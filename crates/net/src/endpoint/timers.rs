@@ -16,6 +16,8 @@ pub enum Event {
     Interface,
     /// The state of the flows is published.
     Publish,
+    /// It is looked whether flows get on.
+    Watch,
 }
 
 /// The heap; equal times in the order of entry.

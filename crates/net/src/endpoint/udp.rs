@@ -2,6 +2,8 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use fullpipe_units::Time;
 
@@ -9,7 +11,7 @@ use super::port::{Flush, Mark, Port};
 use crate::io::{Clock, Ecn, Inbox, Outbox, Socket, Stop, WaitStrategy, Waiter};
 
 /// Datagrams of a batch.
-const BATCH: usize = 64;
+pub const BATCH: usize = 64;
 
 /// A socket, a batch in either direction, and how to wait. Stays on the thread that made it.
 #[derive(Debug)]
@@ -63,6 +65,11 @@ impl UdpPort {
     pub fn restart(&mut self, wait: WaitStrategy, clock: Clock, stop: &Stop) -> io::Result<()> {
         self.waiter = Waiter::new(wait, clock, stop.clone())?;
         Ok(())
+    }
+
+    /// Sets this when an ICMP message says that a datagram was too long for the path.
+    pub fn tell_doubts(&mut self, doubted: Arc<AtomicBool>) {
+        self.socket.tell_doubts(doubted);
     }
 
     /// The underlying socket.

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use nix::errno::Errno;
@@ -116,6 +117,8 @@ pub struct Socket {
     /// Code point of datagrams that leave one by one.
     mark: AtomicU8,
     unreachable: AtomicU64,
+    /// Set when ICMP says that a datagram was too long.
+    doubted: Option<Arc<AtomicBool>>,
 }
 
 impl Socket {
@@ -178,6 +181,7 @@ impl Socket {
             no_offload: AtomicBool::new(false),
             mark: AtomicU8::new(0),
             unreachable: AtomicU64::new(0),
+            doubted: None,
         })
     }
 
@@ -235,6 +239,11 @@ impl Socket {
         );
         lost && UdpSocket::bind((self.local.ip(), 0))
             .is_err_and(|e| e.kind() == ErrorKind::AddrNotAvailable)
+    }
+
+    /// Sets this when an ICMP message says that a datagram was too long for the path.
+    pub fn tell_doubts(&mut self, doubted: Arc<AtomicBool>) {
+        self.doubted = Some(doubted);
     }
 
     /// Local address, with the port that the kernel chose.
@@ -346,6 +355,11 @@ impl Socket {
             };
             let too_long_for_interface = matches!(error.payload, TransportErrorPayload::Other)
                 && error.raw_errno == Errno::EMSGSIZE as i32;
+            if matches!(error.payload, TransportErrorPayload::TooBig { .. })
+                && let Some(doubted) = &self.doubted
+            {
+                doubted.store(true, Ordering::Relaxed);
+            }
             answers += u64::from(!too_long_for_interface);
         }
         self.unreachable.fetch_add(answers, Ordering::Relaxed);

@@ -31,6 +31,8 @@ pub struct Channel {
     next: u64,
     seen: Seen<{ (WINDOW / 64) as usize }>,
     forgeries: u64,
+    /// Most bytes of a body.
+    longest: usize,
 }
 
 impl Channel {
@@ -49,7 +51,21 @@ impl Channel {
             next: CONTROL_NUMBERS,
             seen: Seen::default(),
             forgeries: 0,
+            longest: BODY,
         }
+    }
+
+    /// Lets bodies be as long as those of a run's datagrams of so many bytes, for probes.
+    pub fn allow(&mut self, bytes: usize) {
+        self.longest = BODY.max(bytes.saturating_sub(HEADER + NUMBER + TAG));
+    }
+
+    /// Padding of a probe of so many bytes in all.
+    pub fn padding(bytes: usize, number: u32) -> Vec<u8> {
+        let varint = |n: usize| (usize::BITS - n.leading_zeros()).div_ceil(7).max(1) as usize;
+        let rest = bytes.saturating_sub(HEADER + NUMBER + 1 + varint(number as usize) + TAG);
+        let fits = |n: &usize| n + varint(*n) <= rest;
+        vec![0; (rest.saturating_sub(5)..rest).rev().find(fits).unwrap_or(0)]
     }
 
     /// The session.
@@ -69,7 +85,7 @@ impl Channel {
         .encode(&mut datagram);
         datagram.extend(self.next.to_be_bytes());
         let mut datagram = postcard::to_extend(message, datagram).ok()?;
-        if datagram.len() > HEADER + NUMBER + BODY {
+        if datagram.len() > HEADER + NUMBER + self.longest {
             return None;
         }
         let (header, rest) = datagram.split_at_mut(HEADER);
@@ -94,7 +110,8 @@ impl Channel {
         if header.kind != Kind::Control || header.session != self.session {
             return None;
         }
-        if datagram.len() > HEADER + NUMBER + BODY + TAG || self.forgeries >= MOST_FORGERIES {
+        if datagram.len() > HEADER + NUMBER + self.longest + TAG || self.forgeries >= MOST_FORGERIES
+        {
             return None;
         }
         let (sealed, tag) = datagram.split_last_chunk::<TAG>()?;

@@ -18,11 +18,11 @@ use super::control_port::{ControlChannel, ControlPort, Early, Traffic};
 use super::exchange::{CONTROL_BYTES, exchange, open, send};
 use super::path::PathStep;
 use super::request::{Options, Request};
-use super::seal::{End, Seal};
+use super::seal::{End, OVERHEAD, Seal};
 use super::server_session::FETCHING;
 use super::{Key, Sealed, Secrets, ServerId};
 use crate::content::{Answer, Question};
-use crate::endpoint::{self, Hooks, Plan, Port, Side, UdpPort};
+use crate::endpoint::{self, Hooks, Pieces, Plan, Port, Side, UdpPort};
 use crate::ground;
 use crate::headers;
 use crate::io::{Clock, IoConfig, Socket, Stop, pin};
@@ -140,6 +140,12 @@ impl Client {
     /// Within which bounds the server runs it, and what it does differently.
     pub fn grant(&self) -> &Grant {
         &self.grant
+    }
+
+    /// Bytes of UDP payload that the longest datagrams from here are cut to, because the path took
+    /// no longer ones.
+    pub fn narrowed(&self) -> Option<usize> {
+        self.session.prober().narrowed()
     }
 
     /// Address of the server.
@@ -276,6 +282,11 @@ impl Client {
             pin(cpu)?;
         }
         let complete = self.session.complete();
+        let plain = headers::longest(spec);
+        let below = if self.seal.is_some() { OVERHEAD } else { 0 };
+        self.session.allow(plain + below);
+        let path = self.session.prober().path();
+        self.port.tell_doubts(path.doubts());
         let stop = Stop::new()?;
         self.port.restart(options.wait, Clock::new(), &stop)?;
         let mut talk = ClientControl {
@@ -292,13 +303,19 @@ impl Client {
             self.grant.max_rate,
         )
         .with_early(std::mem::take(&mut self.early));
-        let hooks = hooks.with_complete(&complete);
+        let mut hooks = hooks.with_complete(&complete);
+        hooks.path = Some(Arc::clone(&path));
+        let session = self.secrets.session;
         let outcome = match &mut self.seal {
             Some(seal) => {
-                let sealed = Sealed::new(port, seal, headers::longest(spec));
-                endpoint::run(&plan, sealed, hooks, &stop)
+                let sealed = Sealed::new(port, seal, plain);
+                let port = Pieces::new(sealed, session, path, plain, below);
+                endpoint::run(&plan, port, hooks, &stop)
             }
-            None => endpoint::run(&plan, port, hooks, &stop),
+            None => {
+                let port = Pieces::new(port, session, path, plain, below);
+                endpoint::run(&plan, port, hooks, &stop)
+            }
         };
         self.port.restart(options.wait, self.clock, &self.stop)?;
         let now = self.clock.now();

@@ -11,6 +11,7 @@ use super::Secrets;
 use super::channel::Channel;
 use super::control::{ALIVE, ClientMessage, EndReason, Grant, PART, SILENCE, ServerMessage, shown};
 use super::control_port::{ControlChannel, Traffic};
+use super::mtu::Prober;
 use super::path::PathStep;
 use super::pull::{Pull, PullError};
 use super::seal::End;
@@ -45,6 +46,7 @@ pub struct ClientSession {
     last_received: Time,
     /// When the way to the server was last looked at.
     looked: Time,
+    prober: Prober,
     decision: Option<Result<Grant, String>>,
     progress: Option<Progress>,
     ended: Option<Ended>,
@@ -108,6 +110,7 @@ impl ClientSession {
             retry: FIRST_RETRY,
             last_received: now,
             looked: now,
+            prober: Prober::new(),
             decision: None,
             progress: None,
             ended: None,
@@ -149,6 +152,17 @@ impl ClientSession {
     /// When anything was last heard of the server.
     pub fn last_heard(&self) -> Time {
         self.last_received
+    }
+
+    /// The longest datagram of the run has so many bytes of UDP payload.
+    pub fn allow(&mut self, bytes: usize) {
+        self.channel.allow(bytes);
+        self.prober.begin(bytes);
+    }
+
+    /// How long datagrams may be.
+    pub fn prober(&self) -> &Prober {
+        &self.prober
     }
 
     /// Says start until that is answered.
@@ -273,6 +287,8 @@ impl ClientSession {
             }
             // Nothing but the answer says where this side is.
             ServerMessage::Challenge(challenge) => self.push(&ClientMessage::Path(challenge)),
+            ServerMessage::Probe { number, .. } => self.push(&ClientMessage::Probed(number)),
+            ServerMessage::Probed(number) => self.prober.answered(now, number),
             ServerMessage::Closed => {
                 if self.want == Want::Close {
                     self.want = Want::Nothing;
@@ -375,6 +391,12 @@ impl ControlChannel for ClientSession {
         if self.out.is_empty() {
             self.queue_due(now);
         }
+        if self.want == Want::Run
+            && let Some(probe) = self.prober.poll(now)
+        {
+            let (number, padding) = (probe.number, Channel::padding(probe.bytes, probe.number));
+            self.push(&ClientMessage::Probe { number, padding });
+        }
         self.out.pop_front()
     }
 
@@ -383,6 +405,7 @@ impl ControlChannel for ClientSession {
             _ if !self.out.is_empty() => Time::ZERO,
             Want::Nothing => Time::MAX,
             Want::Result => self.pull.as_ref().map_or(Time::MAX, Pull::next_timeout),
+            Want::Run => self.due.min(self.prober.next_timeout()),
             _ => self.due,
         }
     }

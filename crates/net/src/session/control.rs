@@ -47,6 +47,15 @@ pub enum ClientMessage {
     Close,
     /// The server's challenge, sent back from where it was received.
     Path(Challenge),
+    /// Finds out whether a datagram of its length arrives.
+    Probe {
+        /// Its number; the answer has it too.
+        number: u32,
+        /// Zeros.
+        padding: Vec<u8>,
+    },
+    /// The server's probe of this number has come.
+    Probed(u32),
 }
 
 /// Control messages from server to client.
@@ -97,6 +106,15 @@ pub enum ServerMessage {
     Closed,
     /// To an address that the client may have now: to be sent back.
     Challenge(Challenge),
+    /// Finds out whether a datagram of its length arrives.
+    Probe {
+        /// Its number; the answer has it too.
+        number: u32,
+        /// Zeros.
+        padding: Vec<u8>,
+    },
+    /// The client's probe of this number has come.
+    Probed(u32),
 }
 
 /// What the server will do, and within which bounds.

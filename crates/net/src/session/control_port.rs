@@ -6,6 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use fullpipe_units::{Rate, Span, Time};
+use rustix::io::Errno;
 
 use super::path::PathStep;
 use crate::endpoint::{Flush, Mark, Port};
@@ -154,6 +155,14 @@ impl<'t, P: Port, T: ControlChannel> ControlPort<'t, P, T> {
         }
     }
 
+    /// A probe may be longer than the interface allows, and is as good as lost then.
+    fn flush_control(&mut self) -> io::Result<()> {
+        match self.port.flush() {
+            Err(e) if Errno::from_io_error(&e) == Some(Errno::MSGSIZE) => Ok(()),
+            flushed => flushed.map(drop),
+        }
+    }
+
     /// Delivers received control messages and sends due ones, between two batches of data.
     fn exchange_control(&mut self) -> io::Result<()> {
         let now = self.clock.now();
@@ -171,11 +180,11 @@ impl<'t, P: Port, T: ControlChannel> ControlPort<'t, P, T> {
             sent_any = true;
             if self.port.is_full() {
                 // Messages that are refused are sent_any again.
-                self.port.flush()?;
+                self.flush_control()?;
             }
         }
         if sent_any {
-            self.port.flush()?;
+            self.flush_control()?;
         }
         let traffic = self.traffic();
         if self.control.is_over(now, &traffic) {

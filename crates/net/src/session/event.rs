@@ -95,7 +95,7 @@ pub enum Event {
         test: u64,
         /// The client, until then.
         from: SocketAddr,
-        /// Its new address.
+        /// The client, once it had sent back the challenge.
         to: SocketAddr,
     },
     /// Datagrams that led to nothing, since the last event of this kind.

@@ -20,7 +20,7 @@
 //! - [`message`]: the datagrams of the handshake; [`noise`]: its cryptography.
 //! - [`gate`], [`handshake`]: server and client side of the handshake, sans I/O.
 //! - [`channel`], [`seal`]: sealed control messages, and encrypted data.
-//! - [`path`]: clients whose address changes.
+//! - [`path`]: clients whose address changes; [`mtu`]: paths that become narrower.
 //!
 //! The threat model is in SECURITY.md.
 
@@ -42,6 +42,7 @@ pub mod key;
 pub mod known;
 pub mod limits;
 pub mod message;
+pub mod mtu;
 pub mod noise;
 mod parse;
 pub mod path;

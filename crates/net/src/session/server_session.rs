@@ -20,6 +20,7 @@ use super::control_port::{ControlChannel, Traffic};
 use super::limits::Limits;
 use super::limits::memory::{Memory, Share};
 use super::message::{Ask, Open};
+use super::mtu::Prober;
 use super::path::{PathStep, Paths, Strays};
 use super::report::Report;
 use super::seal::End;
@@ -74,6 +75,7 @@ pub struct ServerSession {
     paths: Paths,
     /// What comes from other addresses than the client's.
     strays: Arc<Strays>,
+    prober: Prober,
 }
 
 #[derive(Debug)]
@@ -148,7 +150,19 @@ impl ServerSession {
             superseded: None,
             paths: Paths::new(from),
             strays: Arc::new(Strays::new(from)),
+            prober: Prober::new(),
         }
+    }
+
+    /// The longest datagram of the run has so many bytes of UDP payload.
+    pub fn allow(&mut self, bytes: usize) {
+        self.channel.allow(bytes);
+        self.prober.begin(bytes);
+    }
+
+    /// How long datagrams may be.
+    pub fn prober(&self) -> &Prober {
+        &self.prober
     }
 
     /// What the gate hears of the session from other addresses.
@@ -393,6 +407,10 @@ impl ServerSession {
                 self.stage = Stage::Closed;
                 self.answer(&ServerMessage::Closed);
             }
+            ClientMessage::Probe { number, .. } => {
+                return self.answer(&ServerMessage::Probed(number));
+            }
+            ClientMessage::Probed(number) => return self.prober.answered(now, number),
             ClientMessage::Alive | ClientMessage::Path(_) => {}
         }
         match self.at() {
@@ -432,6 +450,8 @@ impl ControlChannel for ServerSession {
         }
         if self.paths.take_move() {
             self.paths.tell(&self.strays);
+            // The new way may be narrower.
+            self.prober.path().doubt();
             return Some(PathStep::Move(self.paths.peer()));
         }
         let (to, challenge) = self.paths.poll(now)?;
@@ -449,6 +469,12 @@ impl ControlChannel for ServerSession {
         let complete = self.progress.complete.load(Ordering::Acquire);
         if self.at() == SessionState::Running && complete && !self.progress.reported_complete {
             self.send_progress();
+        }
+        if self.at() == SessionState::Running
+            && let Some(probe) = self.prober.poll(now)
+        {
+            let (number, padding) = (probe.number, Channel::padding(probe.bytes, probe.number));
+            self.answer(&ServerMessage::Probe { number, padding });
         }
         self.out.pop_front()
     }

@@ -16,13 +16,13 @@ use super::message::{Ask, Open};
 use super::path::Strays;
 use super::pull;
 use super::report::Report;
-use super::seal::{End, Seal};
+use super::seal::{End, OVERHEAD, Seal};
 use super::server::Log;
 use super::server_session::{Job, ServerSession, SessionState};
 use super::simple;
 use super::{Sealed, Secrets};
 use crate::content::Allowed;
-use crate::endpoint::{self, Hooks, Plan, Port, Side, UdpPort};
+use crate::endpoint::{self, Hooks, Pieces, Plan, Port, Side, UdpPort};
 use crate::headers;
 use crate::io::{Clock, IoConfig, Mode, Socket, Stop, WaitStrategy};
 
@@ -165,7 +165,8 @@ impl Session {
     /// Runs the far side, then hands out its result.
     fn host(&self, job: &Job, state: &mut ServerSession) -> io::Result<()> {
         let plain = headers::longest(&job.spec);
-        let longest = (plain + job.options.overhead()).max(CONTROL_BYTES);
+        let sealed = plain + job.options.overhead();
+        let longest = sealed.max(CONTROL_BYTES);
         let stop = Stop::new()?;
         let config = Side::Far.io_config(&job.spec, job.options.mode());
         let port = self.port(&config, longest, &stop)?;
@@ -185,8 +186,12 @@ impl Session {
             shared_clock: false,
         };
         let complete = state.complete();
+        state.allow(sealed);
+        let path = state.prober().path();
+        port.tell_doubts(path.doubts());
         let hooks = Hooks {
             complete: Some(&complete),
+            path: Some(Arc::clone(&path)),
             ..carried.hooks()
         };
         let attended = ControlPort::new(
@@ -200,9 +205,11 @@ impl Session {
         let outcome = if job.options.encrypted {
             let mut seal = Seal::new(&self.secrets, End::Server);
             let sealed = Sealed::new(attended, &mut seal, plain);
-            endpoint::run(&plan, sealed, hooks, &stop)
+            let port = Pieces::new(sealed, self.secrets.session, path, plain, OVERHEAD);
+            endpoint::run(&plan, port, hooks, &stop)
         } else {
-            endpoint::run(&plan, attended, hooks, &stop)
+            let port = Pieces::new(attended, self.secrets.session, path, plain, 0);
+            endpoint::run(&plan, port, hooks, &stop)
         };
         let lasted = run_clock.now().saturating_since(Time::ZERO);
         port.restart(WaitStrategy::Sleep, self.clock, &stop)?;

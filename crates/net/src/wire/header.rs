@@ -42,6 +42,8 @@ pub enum Kind {
     Ping = 11,
     /// Its echo, of the same size.
     Pong = 12,
+    /// A part of one of kinds 8 to 12 that is too long for its path.
+    Piece = 13,
 }
 
 /// The first twelve bytes.
@@ -72,6 +74,7 @@ impl Kind {
             10 => Self::Datagram,
             11 => Self::Ping,
             12 => Self::Pong,
+            13 => Self::Piece,
             _ => return None,
         })
     }

@@ -1,4 +1,4 @@
-//! The wire format, version 1: every datagram of fullpipe over UDP. All numbers are big-endian.
+//! The wire format, version 2: every datagram of fullpipe over UDP. All numbers are big-endian.
 //!
 //! Every datagram begins with the same twelve bytes ([`Header`]). Data has twelve more, so that a
 //! packet of 1500 bytes carries 1448 bytes of payload, as TCP with time stamps does: 20 (IPv4) + 8
@@ -16,12 +16,14 @@ mod cross;
 mod data;
 mod header;
 mod numbered;
+mod piece;
 pub mod reception;
 
 pub use ack::AckDatagram;
 pub use cross::CrossDatagram;
 pub use data::DataDatagram;
 pub use header::{HEADER, Header, Kind, MOST_NUMBER, SessionId, VERSION};
+pub use piece::PieceDatagram;
 
 /// Why a datagram is none of ours. It says nothing about its content: whoever sent it learns
 /// nothing.
@@ -48,6 +50,8 @@ pub enum Parsed<'a> {
     Ack(AckDatagram),
     /// Cross traffic, a probe or its echo, and its padding.
     Cross(CrossDatagram, &'a [u8]),
+    /// A part of a datagram that was too long for its path.
+    Piece(PieceDatagram, &'a [u8]),
     /// Handshake and control: what follows the header is the session's business.
     Session(Header, &'a [u8]),
 }
@@ -71,6 +75,10 @@ impl<'a> Parsed<'a> {
                 CrossDatagram::decode(&header, datagram)?,
                 after(CrossDatagram::LEN),
             ),
+            Kind::Piece => Self::Piece(
+                PieceDatagram::decode(&header, datagram)?,
+                after(PieceDatagram::LEN),
+            ),
             _ => Self::Session(header, after(HEADER)),
         })
     }
@@ -87,6 +95,10 @@ impl<'a> Parsed<'a> {
             Self::Cross(cross, padding) => {
                 cross.encode(&mut out[..CrossDatagram::LEN]);
                 (CrossDatagram::LEN, padding)
+            }
+            Self::Piece(piece, part) => {
+                piece.encode(out);
+                (PieceDatagram::LEN, part)
             }
             Self::Session(header, body) => {
                 header.encode(out);

@@ -42,6 +42,11 @@ const FIELDS: &[(&str, &str)] = &[
     ("fullpipe.ephemeral", "ephemeral"),
     ("fullpipe.ciphertext", "ciphertext"),
     ("fullpipe.tag", "tag"),
+    ("fullpipe.piece", "piece"),
+    ("fullpipe.piece.index", "index"),
+    ("fullpipe.piece.count", "count"),
+    ("fullpipe.whole", "whole"),
+    ("fullpipe.part", "part"),
     ("fullpipe.sack.start", "sack.0"),
     ("fullpipe.sack.end", "sack.1"),
 ];
@@ -236,6 +241,7 @@ fn kind(shown: &str) -> &'static str {
         "10" => "datagram",
         "11" => "ping",
         "12" => "pong",
+        "13" => "piece",
         _ => "?",
     }
 }

@@ -4,6 +4,7 @@ mod attack;
 mod dissector;
 mod hostile;
 mod moving;
+mod narrow;
 mod payload;
 mod python;
 mod reception;

@@ -28,12 +28,15 @@ pub(crate) enum Trick {
     Port,
     /// Takes another port and address.
     Address,
+    /// Drops what is longer than so many bytes of UDP payload, in either direction, and tells
+    /// nobody: a black hole.
+    Narrow(usize),
     /// Sends a copy of every datagram of the client from elsewhere, ahead of it.
     Copies,
 }
 
 /// After the first datagram.
-const TURN: Duration = Duration::from_millis(800);
+pub(crate) const TURN: Duration = Duration::from_millis(800);
 
 /// A translator on a thread.
 pub(crate) struct Nat {
@@ -42,6 +45,8 @@ pub(crate) struct Nat {
     thread: Option<JoinHandle<()>>,
     /// Bytes from the copier's address, and to it.
     pub(crate) copied: Arc<[AtomicU64; 2]>,
+    /// Pieces that passed after the turn, and datagrams that did not pass.
+    pub(crate) pieces: Arc<[AtomicU64; 2]>,
 }
 
 fn socket(at: &str) -> UdpSocket {
@@ -58,13 +63,15 @@ impl Nat {
             Arc::<AtomicBool>::default(),
             Arc::<[AtomicU64; 2]>::default(),
         );
-        let shared = (Arc::clone(&over), Arc::clone(&copied));
+        let pieces = Arc::<[AtomicU64; 2]>::default();
+        let shared = (Arc::clone(&over), Arc::clone(&copied), Arc::clone(&pieces));
         let thread = std::thread::spawn(move || translate(&inside, server, trick, &shared));
         Self {
             address,
             over,
             thread: Some(thread),
             copied,
+            pieces,
         }
     }
 
@@ -74,10 +81,20 @@ impl Nat {
     }
 }
 
-type Shared = (Arc<AtomicBool>, Arc<[AtomicU64; 2]>);
+type Shared = (Arc<AtomicBool>, Arc<[AtomicU64; 2]>, Arc<[AtomicU64; 2]>);
 
 fn translate(inside: &UdpSocket, server: SocketAddr, trick: Trick, shared: &Shared) {
-    let (over, copied) = shared;
+    let (over, copied, pieces) = shared;
+    let passes = |datagram: &[u8], turned: bool| {
+        let Trick::Narrow(most) = trick else {
+            return true;
+        };
+        let passes = !turned || datagram.len() <= most;
+        let piece = Header::decode(datagram).is_ok_and(|h| h.kind == Kind::Piece);
+        pieces[0].fetch_add(u64::from(piece), Ordering::Relaxed);
+        pieces[1].fetch_add(u64::from(!passes), Ordering::Relaxed);
+        passes
+    };
     let mut out = socket("127.0.0.1:0");
     let copier = socket("127.0.0.3:0");
     let (mut client, mut begin, mut turned) = (None, None::<Instant>, false);
@@ -89,7 +106,7 @@ fn translate(inside: &UdpSocket, server: SocketAddr, trick: Trick, shared: &Shar
             match trick {
                 Trick::Port => out = socket("127.0.0.1:0"),
                 Trick::Address => out = socket("127.0.0.2:0"),
-                Trick::Copies => {}
+                Trick::Copies | Trick::Narrow(_) => {}
             }
         }
         while let Ok((n, from)) = inside.recv_from(&mut buffer) {
@@ -103,11 +120,15 @@ fn translate(inside: &UdpSocket, server: SocketAddr, trick: Trick, shared: &Shar
                 // It wins the race.
                 std::thread::sleep(Duration::from_micros(200));
             }
-            let _ = out.send_to(datagram, server);
+            if passes(datagram, turned) {
+                let _ = out.send_to(datagram, server);
+            }
         }
         while let Ok((n, _)) = out.recv_from(&mut buffer) {
             idle = false;
-            if let Some(client) = client {
+            if let Some(client) = client
+                && passes(&buffer[..n], turned)
+            {
                 let _ = inside.send_to(&buffer[..n], client);
             }
         }
@@ -121,14 +142,14 @@ fn translate(inside: &UdpSocket, server: SocketAddr, trick: Trick, shared: &Shar
 }
 
 /// 20 Mbit/s in either direction, so that a run lasts longer than until [`TURN`].
-fn slow() -> Limits {
+pub(crate) fn slow() -> Limits {
     Limits {
         max_rate: Some(Rate::from_bits_per_sec(20_000_000)),
         ..Limits::default()
     }
 }
 
-const SEGMENTS: u64 = 3000;
+pub(crate) const SEGMENTS: u64 = 3000;
 
 /// A flow in either direction through a translator with this trick, both of which arrive whole; and
 /// how often the server has seen the client move.

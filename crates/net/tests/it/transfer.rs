@@ -23,18 +23,22 @@ use fullpipe_units::Span;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-struct Serving {
-    peer: Peer,
+pub(crate) struct Serving {
+    pub(crate) peer: Peer,
     stop: Stop,
     thread: Option<std::thread::JoinHandle<u64>>,
 }
 
 impl Serving {
-    fn start(files: Option<&Path>) -> Self {
+    pub(crate) fn start(files: Option<&Path>) -> Self {
+        Self::within(files, Limits::default())
+    }
+
+    pub(crate) fn within(files: Option<&Path>, limits: Limits) -> Self {
         let config = Config {
             listen: "127.0.0.1:0".parse().unwrap(),
             key: Key::open(),
-            limits: Limits::default(),
+            limits,
             grace: Span::from_secs(1),
         };
         let files = files.map(|dir| Arc::new(Directory::open(dir).unwrap()));
@@ -98,7 +102,7 @@ fn connect(server: &Serving, spec: &RunSpec, content: Content) -> Result<Client,
     Client::connect(&server.peer, &request, &ground::Options::default(), &NEVER)
 }
 
-fn bytes(n: usize) -> Vec<u8> {
+pub(crate) fn bytes(n: usize) -> Vec<u8> {
     (0..n).map(|i| (i ^ (i >> 8) ^ (i >> 15)) as u8).collect()
 }
 
@@ -107,7 +111,7 @@ fn text<T>(r: Result<T, SessionError>) -> Result<T, String> {
 }
 
 /// Sends or fetches; the run lasts `millis` at most. Bytes that were there before, or why not.
-fn transfer(
+pub(crate) fn transfer(
     server: &Serving,
     here: &Path,
     name: &str,

@@ -13,7 +13,8 @@ use fullpipe_net::session::message::{self, Answer, Ask, Nonce, Open, Opening};
 use fullpipe_net::session::seal::{End, OVERHEAD, SEALED, Seal};
 use fullpipe_net::session::{Directions, Identity, Key, Reason, Secrets, ServerId};
 use fullpipe_net::wire::{
-    AckDatagram, CrossDatagram, DataDatagram, Header, Kind, Parsed, SessionId, WireError,
+    AckDatagram, CrossDatagram, DataDatagram, Header, Kind, Parsed, PieceDatagram, SessionId,
+    WireError,
 };
 use fullpipe_units::{Span, Time};
 use serde_json::{Value, json};
@@ -93,6 +94,13 @@ fn fields(datagram: &Parsed<'_>) -> (&'static str, Value) {
                 _ => "datagram",
             };
             (kind, fields)
+        }
+        Parsed::Piece(d, part) => {
+            let fields = json!({
+                "session": session(d.session), "flow": d.flow, "piece": d.number, "index": d.index,
+                "count": d.count, "whole": d.whole, "part": hex(part),
+            });
+            ("piece", fields)
         }
         Parsed::Session(..) => ("session", Value::Null),
     }
@@ -290,6 +298,17 @@ fn encode(kind: &str, fields: &Value) -> Vec<u8> {
                 stamp: time("stamp_us"),
             };
             Parsed::Cross(cross, &bytes(text(fields, "padding"))).encode(&mut out)
+        }
+        "piece" => {
+            let piece = PieceDatagram {
+                session,
+                flow,
+                number: word("piece"),
+                index: small("index") as u8,
+                count: small("count") as u8,
+                whole: small("whole") as u16,
+            };
+            Parsed::Piece(piece, &bytes(text(fields, "part"))).encode(&mut out)
         }
         other => panic!("kind {other}"),
     };
