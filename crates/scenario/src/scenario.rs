@@ -117,8 +117,10 @@ pub struct Expectation {
 /// What of the seeds' values must lie in a bound (`holds_for`).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum HoldsFor {
-    /// Their mean.
+    /// Some of the 95 % interval of their mean: only one that lies outside contradicts the bound.
     #[default]
+    Overlap,
+    /// Their mean.
     Mean,
     /// The 95 % interval of their mean, as a whole.
     Interval,
@@ -129,9 +131,10 @@ pub enum HoldsFor {
 }
 
 impl HoldsFor {
-    /// As the file spells it: `mean`, `interval`, `every seed`, `p5` to `p95`.
+    /// As the file spells it: `overlap`, `mean`, `interval`, `every seed`, `p5` to `p95`.
     pub fn parse(text: &str) -> Option<HoldsFor> {
         match text {
+            "overlap" => Some(HoldsFor::Overlap),
             "mean" => Some(HoldsFor::Mean),
             "interval" => Some(HoldsFor::Interval),
             "every seed" => Some(HoldsFor::EverySeed),
@@ -152,6 +155,7 @@ impl HoldsFor {
 impl std::fmt::Display for HoldsFor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            HoldsFor::Overlap => f.write_str("overlap"),
             HoldsFor::Mean => f.write_str("mean"),
             HoldsFor::Interval => f.write_str("interval"),
             HoldsFor::EverySeed => f.write_str("every seed"),

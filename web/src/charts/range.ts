@@ -25,7 +25,7 @@ export function range(e: Expected, words: string): Mark {
   const [low, high] = e.bound;
   const from = low === null ? 0 : x(low);
   const to = high === null ? RANGE_WIDTH : x(high);
-  const colour = e.pass ? "var(--good)" : "var(--bad)";
+  const colour = !e.pass ? "var(--bad)" : e.unclear ? "var(--muted)" : "var(--good)";
   const marks: Mark[] = [
     line(0, middle, RANGE_WIDTH, middle, "var(--rule)"),
     rect(from, middle - 6, Math.max(to - from, 1.5), 12, "var(--muted)", { "fill-opacity": 0.22, rx: 2 }),

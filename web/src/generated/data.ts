@@ -122,10 +122,12 @@ export interface Expected {
   observed: number | null;
   /** Flow or link it is taken from. */
   of: string | null;
-  /** Whether the observed value lies inside the bound. */
+  /** False if the bound is missed. */
   pass: boolean;
   /** Where the bound comes from. */
   source: string;
+  /** An end of the bound lies in the interval: neither shown nor contradicted. */
+  unclear: boolean;
 }
 
 /** In which wrong worlds the expectations fail. */

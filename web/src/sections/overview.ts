@@ -212,9 +212,26 @@ function rankingDrawing(ranked: Ranking, top: number): Mark {
   return svg(left + BAR.width + 180, 52 + 26 * ranked.rows.length, `Ranking by ${ranked.head}`, marks);
 }
 
-/** Failing ones first, else in the order of the file. */
+/** Failing ones first, then unclear ones, else in the order of the file. */
 export function sorted(expectations: readonly Expected[]): Expected[] {
-  return [...expectations.filter((e) => !e.pass), ...expectations.filter((e) => e.pass)];
+  const all = [...expectations];
+  const rank = (e: Expected): number => (e.pass ? (e.unclear ? 1 : 2) : 0);
+  return all.sort((a, b) => rank(a) - rank(b));
+}
+
+/** How an expectation came out: class, words, colour. */
+function verdict(e: Expected): [string, string, string] {
+  if (!e.pass) return ["fail", "✗ fails", "var(--bad)"];
+  return e.unclear ? ["unclear", "? unclear", "var(--muted)"] : ["pass", "✓ holds", "var(--good)"];
+}
+
+/** `all 9 hold`, `2 of 9 fail, 1 unclear`. */
+export function outcome(all: readonly Expected[], one: (n: number) => string = String): string {
+  const failed = all.filter((e) => !e.pass).length;
+  const unclear = all.filter((e) => e.unclear).length;
+  const besides = unclear === 0 ? "" : `, ${unclear} unclear`;
+  if (failed > 0) return `${failed} of ${one(all.length)} fail${besides}`;
+  return unclear === 0 ? `all ${one(all.length)} hold` : `${all.length - unclear} of ${one(all.length)} hold${besides}`;
 }
 
 /** `at least 0.85`, `8 to 11`, `0.33 exactly`. */
@@ -231,8 +248,8 @@ const SHOWN = 12;
 export function expectationsFigure(model: Model, open: (caseIndex: number) => void): HTMLElement | undefined {
   const all = sorted(model.scenario.expectations);
   if (all.length === 0) return undefined;
-  const failed = all.filter((e) => !e.pass).length;
-  const title = failed === 0 ? `Expectations: all ${all.length} hold` : `Expectations: ${failed} of ${all.length} fail`;
+  const needed = all.filter((e) => !e.pass || e.unclear).length;
+  const title = `Expectations: ${outcome(all)}`;
   const part = (some: readonly Expected[]): HTMLElement =>
     el(
       "table",
@@ -240,7 +257,7 @@ export function expectationsFigure(model: Model, open: (caseIndex: number) => vo
       el("thead", {}, el("tr", {}, ...["", "expectation", "case", "observed", "accepted", "", "source"].map((h, i) => el("th", { scope: "col", "aria-label": i === 0 ? "verdict" : i === 5 ? "bar" : undefined, class: i === 3 ? "number" : undefined }, h)))),
       el("tbody", {}, ...some.map((e) => row(model, e, open))),
     );
-  const first = all.slice(0, Math.max(SHOWN, failed));
+  const first = all.slice(0, Math.max(SHOWN, needed));
   const rest = all.slice(first.length);
   const body = (): HTMLElement =>
     el(
@@ -252,13 +269,13 @@ export function expectationsFigure(model: Model, open: (caseIndex: number) => vo
   return figure({
     name: `${model.id}-expectations`,
     title,
-    note: "The band is what is accepted; the dot is what was observed, a diamond if it fails; the line through it is its 95 % interval.",
+    note: "The band is what is accepted; the dot is what was observed, a diamond if it fails; the line through it is its 95 % interval, and if that reaches across an end of the band it is unclear: neither shown nor contradicted.",
     body,
     height: 50 + 34 * first.length,
     svg: () => expectationsDrawing(model, all, title),
     csv: (): Cell[][] => [
-      ["expectation", "case", "metric", "of", "observed", "ci95_low", "ci95_high", "accepted_low", "accepted_high", "pass", "source"],
-      ...all.map((e): Cell[] => [e.name, model.caseLabel(e.case), e.metric, e.of, e.observed, e.ci95?.[0], e.ci95?.[1], e.bound[0], e.bound[1], String(e.pass), e.source]),
+      ["expectation", "case", "metric", "of", "observed", "ci95_low", "ci95_high", "accepted_low", "accepted_high", "pass", "unclear", "source"],
+      ...all.map((e): Cell[] => [e.name, model.caseLabel(e.case), e.metric, e.of, e.observed, e.ci95?.[0], e.ci95?.[1], e.bound[0], e.bound[1], String(e.pass), String(e.unclear), e.source]),
     ],
   }).element;
 }
@@ -271,8 +288,8 @@ function row(model: Model, e: Expected, open: (caseIndex: number) => void): HTML
   const words = `observed ${observed} ${u}, accepted ${boundText(e.bound)}`;
   return el(
     "tr",
-    { class: e.pass ? "pass" : "fail" },
-    el("td", { class: "verdict" }, e.pass ? "✓ holds" : "✗ fails"),
+    { class: verdict(e)[0] },
+    el("td", { class: "verdict" }, verdict(e)[1]),
     el("th", { scope: "row" }, e.name, e.of !== null && e.name.indexOf(e.of) < 0 && el("span", { class: "muted" }, ` (${e.of})`)),
     el("td", {}, label === "" ? "" : el("button", { type: "button", class: "link", title: "Show its time series", onclick: () => open(e.case) }, label)),
     el("td", { class: "number nowrap", "data-value": e.observed ?? "" }, el("span", { class: "strong" }, observed), spread !== "" && el("span", { class: "muted" }, ` ${spread}`), u !== "" && el("span", { class: "muted" }, ` ${u}`)),
@@ -288,7 +305,8 @@ function expectationsDrawing(model: Model, all: readonly Expected[], title: stri
   const marks: Mark[] = [text(12, 22, title, { size: 14, weight: 600 })];
   all.forEach((e, i) => {
     const y = 38 + 26 * i;
-    marks.push(text(12, y + 15, e.pass ? "✓ holds" : "✗ fails", { size: 11, fill: e.pass ? "var(--good)" : "var(--bad)", weight: 600 }));
+    const [, words, fill] = verdict(e);
+    marks.push(text(12, y + 15, words, { size: 11, fill, weight: 600 }));
     marks.push(text(72, y + 15, name(e), { size: 11 }));
     marks.push(mark("g", { transform: `translate(${left} ${y})` }, ...range(e, "").children.slice(1) as Mark[]));
     marks.push(text(left + 196, y + 15, `${number(e.observed)}; accepted ${boundText(e.bound)}`, { size: 11, fill: "var(--muted)" }));

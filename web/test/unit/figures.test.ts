@@ -14,7 +14,7 @@ import { float32s, float64s } from "../../src/decode.ts";
 import { combinations, half, Model } from "../../src/model.ts";
 import { answer, drawing as limits, limitedFlows } from "../../src/sections/limits.ts";
 import { linesOf } from "../../src/sections/metrics.ts";
-import { boundText, ranking, sorted } from "../../src/sections/overview.ts";
+import { boundText, outcome, ranking, sorted } from "../../src/sections/overview.ts";
 import { layoutOf, matrix } from "../../src/sections/tables.ts";
 import { toFile, toText, type Mark } from "../../src/svg.ts";
 import { f32, f64, page } from "./example.ts";
@@ -90,8 +90,13 @@ test("the best is first, with its spread", () => {
 });
 
 test("what fails is first", () => {
-  const e = { name: "", case: 0, metric: "", of: null, observed: 1, ci95: null, bound: [0, 2] as [number, number], source: "" };
+  const e = { name: "", case: 0, metric: "", of: null, observed: 1, ci95: null, bound: [0, 2] as [number, number], unclear: false, source: "" };
   assert.deepEqual(sorted([{ ...e, pass: true, name: "a" }, { ...e, pass: false, name: "b" }]).map((x) => x.name), ["b", "a"]);
+  const three = [{ ...e, pass: true }, { ...e, pass: true, unclear: true, name: "u" }, { ...e, pass: false }];
+  assert.deepEqual(sorted(three).map((x) => [x.pass, x.unclear]), [[false, false], [true, true], [true, false]]);
+  assert.equal(outcome(three), "1 of 3 fail, 1 unclear");
+  assert.equal(outcome(three.slice(0, 2)), "1 of 2 hold, 1 unclear");
+  assert.equal(outcome(three.slice(0, 1)), "all 1 hold");
   assert.equal(boundText([null, 3]), "at most 3.000");
   assert.equal(boundText([0.329877, 0.329879]), "0.3298770 to 0.3298790");
   const [low, high] = rangeDomain({ ...e, observed: 9, pass: false });

@@ -11,7 +11,7 @@ use crate::table::{Align, Table};
 /// An expectation in one case, as a row of words.
 pub(super) struct Judged<'a> {
     pub result: &'a ExpectationResult,
-    /// `pass`, `pass?` or `FAIL`.
+    /// `pass`, `unclear` or `FAIL`.
     pub verdict: &'static str,
     /// Metric, and what it is taken from where that is to be told.
     pub metric: String,
@@ -31,9 +31,9 @@ pub(super) fn judged(result: &RunResult) -> Vec<Judged<'_>> {
         let case = result.cases.iter().position(|c| c.params == e.params);
         Judged {
             result: e,
-            verdict: match (e.pass, e.unsure) {
+            verdict: match (e.pass, e.unclear) {
                 (true, false) => "pass",
-                (true, true) => "pass?",
+                (true, true) => "unclear",
                 (false, _) => "FAIL",
             },
             metric: of.map_or(e.metric.clone(), |of| format!("{} of {of}", e.metric)),
@@ -96,18 +96,22 @@ pub(super) fn table(result: &RunResult) -> Table {
 /// What came of all of them together.
 pub(super) fn summary(result: &RunResult) -> String {
     let failed = result.expectations.iter().filter(|e| !e.pass).count();
+    let unclear = result.expectations.iter().filter(|e| e.unclear).count();
     let all = result.expectations.len();
-    let mut out = match (failed, all) {
-        (0, 1) => "the expectation passed\n".to_owned(),
-        (0, _) => format!("all {all} expectations passed\n"),
-        _ => format!("{failed} of {all} expectations FAILED\n"),
+    let besides = match unclear {
+        0 => String::new(),
+        n => format!(", {n} unclear"),
     };
-    let unsure = result.expectations.iter().filter(|e| e.unsure).count();
-    if unsure > 0 {
-        out += &format!(
-            "pass?: {unsure} by the mean alone; its 95 % interval reaches beyond the bound: run \
-             more seeds, or ask for it with `holds_for = \"interval\"`\n"
-        );
+    let mut out = match (failed, unclear, all) {
+        (0, 0, 1) => "the expectation passed\n".to_owned(),
+        (0, 0, _) => format!("all {all} expectations passed\n"),
+        (0, _, _) => format!("{} of {all} expectations passed{besides}\n", all - unclear),
+        _ => format!("{failed} of {all} expectations FAILED{besides}\n"),
+    };
+    if unclear > 0 {
+        out += "unclear: an end of what is accepted lies in the 95 % interval, so these seeds \
+                neither show nor contradict it; more seeds narrow the interval (`--repeat`), and \
+                `holds_for` in [[expect]] can ask for more: \"interval\", \"every seed\"\n";
     }
     out
 }

@@ -27,8 +27,14 @@ fn suite(out: &mut String, result: &RunResult) {
             case => format!(" [{case}]"),
         };
         let title = escaped(&format!("{}{bracket}", row.result.name));
-        let failure = (!row.result.pass).then(|| row.sentence(&result.scenario));
-        tests.push((title, failure.map(|text| ("failure", text))));
+        let outcome = match (row.result.pass, row.result.unclear) {
+            (false, _) => Some("failure"),
+            // Neither passed nor failed.
+            (true, true) => Some("skipped"),
+            (true, false) => None,
+        };
+        let said = outcome.map(|kind| (kind, row.sentence(&result.scenario)));
+        tests.push((title, said));
     }
     if tests.is_empty() {
         tests.push(("runs".to_owned(), None));
@@ -47,10 +53,11 @@ fn suite(out: &mut String, result: &RunResult) {
     let _ = writeln!(
         out,
         "  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" \
-         time=\"{seconds:.3}\">",
+         skipped=\"{}\" time=\"{seconds:.3}\">",
         tests.len(),
         count("failure"),
         count("error"),
+        count("skipped"),
     );
     for (title, outcome) in &tests {
         let head = format!("    <testcase classname=\"{name}\" name=\"{title}\"");

@@ -174,6 +174,27 @@ mod tests {
         assert!(line(&text, "flow").contains("stalls"), "{text}");
     }
 
+    /// Neither a pass nor a failure: in the table, in the last line, and for other programs.
+    #[test]
+    fn what_is_unclear_is_said_to_be() {
+        let mut found = two_cases(2);
+        found.expectations.truncate(1);
+        found.expectations[0].unclear = true;
+        let text = table(&found);
+        assert!(text.contains("\nunclear      goodput_mbps"), "{text}");
+        assert!(
+            text.contains("0 of 1 expectations passed, 1 unclear"),
+            "{text}"
+        );
+        assert!(failures(&found).is_empty());
+        let xml = junit(&[found]);
+        assert!(
+            xml.contains("failures=\"0\" errors=\"0\" skipped=\"1\""),
+            "{xml}"
+        );
+        assert!(xml.contains("<skipped message="), "{xml}");
+    }
+
     #[test]
     fn lines_of_json_parse() {
         let text = ndjson(&two_cases(2));

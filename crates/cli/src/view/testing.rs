@@ -61,7 +61,7 @@ pub(crate) fn result(cases: Vec<CaseResult>) -> RunResult {
         observed_ci95: None,
         bound,
         holds_for: None,
-        unsure: false,
+        unclear: false,
         pass,
         metric: "goodput_mbps".into(),
         flow: Some("main".into()),

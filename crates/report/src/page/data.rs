@@ -244,8 +244,10 @@ pub struct Expected {
     pub ci95: Option<[f64; 2]>,
     /// Accepted values; `null` where open.
     pub bound: [Option<f64>; 2],
-    /// Whether the observed value lies inside the bound.
+    /// False if the bound is missed.
     pub pass: bool,
+    /// An end of the bound lies in the interval: neither shown nor contradicted.
+    pub unclear: bool,
     /// Where the bound comes from.
     pub source: String,
 }

@@ -138,6 +138,7 @@ pub(super) fn expectations(result: &RunResult) -> Vec<Expected> {
             ci95: e.observed_ci95,
             bound: e.bound.map(|b| b.is_finite().then_some(b)),
             pass: e.pass,
+            unclear: e.unclear,
             source: e.source.clone(),
         })
     };

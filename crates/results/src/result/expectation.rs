@@ -27,13 +27,15 @@ pub struct ExpectationResult {
     )]
     #[schemars(with = "[Option<f64>; 2]")]
     pub bound: [f64; 2],
-    /// What of the seeds must lie in the bound, and is observed: absent for their mean.
+    /// What of the seeds must lie in the bound, and is observed: absent where the 95 % interval of
+    /// their mean must overlap it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holds_for: Option<String>,
-    /// The mean lies in the bound and its 95 % interval reaches beyond; absent if not.
+    /// An end of the bound lies in the 95 % interval: neither shown nor contradicted; absent if
+    /// not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unsure: bool,
-    /// Whether the observed value lies in the bound.
+    pub unclear: bool,
+    /// False if the bound is missed: by the whole interval, or by what `holds_for` asks for.
     pub pass: bool,
     /// Metric.
     pub metric: String,
@@ -103,8 +105,8 @@ fn judge(
 ) -> Option<ExpectationResult> {
     let found = verdict(e.holds_for, values, estimate, fixed, e.bound)?;
     Some(ExpectationResult {
-        holds_for: (e.holds_for != HoldsFor::Mean).then(|| e.holds_for.to_string()),
-        unsure: found.unsure,
+        holds_for: (e.holds_for != HoldsFor::Overlap).then(|| e.holds_for.to_string()),
+        unclear: found.unclear,
         pass: found.pass,
         ..said(e, case, found.observed, estimate.ci95, e.bound)
     })
@@ -125,7 +127,7 @@ fn said(
         observed_ci95: ci95,
         bound: [bound.0, bound.1],
         holds_for: None,
-        unsure: false,
+        unclear: false,
         pass: observed.is_some_and(|v| bound.0 <= v && v <= bound.1),
         metric: e.metric.clone(),
         flow: e.flow.clone(),
@@ -192,7 +194,7 @@ mod tests {
             observed_ci95: None,
             bound: [0.5, f64::INFINITY],
             holds_for: None,
-            unsure: false,
+            unclear: false,
             pass: false,
             metric: "jain".into(),
             flow: None,

@@ -9,10 +9,10 @@ use fullpipe_scenario::HoldsFor;
 pub(super) struct Verdict {
     /// The value that decides.
     pub observed: Option<f64>,
-    /// It lies in the bound.
+    /// It lies in the bound, or the interval that is judged does not contradict that.
     pub pass: bool,
-    /// It does, and the 95 % interval of the mean reaches beyond: more seeds may say otherwise.
-    pub unsure: bool,
+    /// An end of the bound lies in the 95 % interval of the mean: more seeds decide.
+    pub unclear: bool,
 }
 
 /// Judges the values of the seeds; `None` where an interval is asked for and one seed that is not
@@ -26,22 +26,25 @@ pub(super) fn verdict(
 ) -> Option<Verdict> {
     let within = |x: f64| low <= x && x <= high;
     let inside = estimate.ci95.map(|ci| ci.into_iter().all(within));
+    let overlap = estimate.ci95.map(|[from, to]| from <= high && low <= to);
     let judged = |observed: Option<f64>| {
         let pass = observed.is_some_and(within);
         Verdict {
             observed,
             pass,
-            unsure: false,
+            unclear: false,
         }
     };
     Some(match holds_for {
-        HoldsFor::Mean => {
+        HoldsFor::Overlap => {
             let judged = judged(estimate.mean);
             Verdict {
-                unsure: judged.pass && inside == Some(false),
+                pass: overlap.unwrap_or(judged.pass),
+                unclear: overlap == Some(true) && inside == Some(false),
                 ..judged
             }
         }
+        HoldsFor::Mean => judged(estimate.mean),
         HoldsFor::Interval => {
             if inside.is_none() && estimate.mean.is_some() && !fixed {
                 return None;
@@ -108,11 +111,29 @@ mod tests {
     /// Utilization of three seeds, one of them at 0.68: mean 0.8787, t(2) = 4.303 makes the
     /// interval 0.43 wide to either side.
     #[test]
-    fn a_mean_in_the_bound_is_not_yet_sure() {
+    fn an_interval_across_an_end_neither_shows_nor_contradicts() {
         let seeds = [0.68, 0.975, 0.981];
+        let overlap = |from, to| of(HoldsFor::Overlap, &seeds, (from, to)).unwrap();
+        // The interval is 0.45 to 1.31: the mean may be on either side of an end within it.
+        for (from, to) in [
+            (0.8, f64::INFINITY),
+            (0.9, f64::INFINITY),
+            (0.0, 0.5),
+            (0.88, 0.89),
+        ] {
+            let v = overlap(from, to);
+            assert!(v.pass && v.unclear, "{from} to {to}: {v:?}");
+        }
+        for (from, to) in [(1.35, f64::INFINITY), (0.0, 0.4)] {
+            let v = overlap(from, to);
+            assert!(!v.pass && !v.unclear, "{from} to {to}: {v:?}");
+        }
+        assert!(overlap(0.4, 1.4).pass && !overlap(0.4, 1.4).unclear);
+
         let least = (0.8, f64::INFINITY);
         let mean = of(HoldsFor::Mean, &seeds, least).unwrap();
-        assert!(mean.pass && mean.unsure);
+        assert!(mean.pass && !mean.unclear);
+        assert!(!of(HoldsFor::Mean, &seeds, (0.9, 1.0)).unwrap().pass);
         let interval = of(HoldsFor::Interval, &seeds, least).unwrap();
         assert!(!interval.pass && interval.observed == mean.observed);
         let every = of(HoldsFor::EverySeed, &seeds, least).unwrap();
@@ -121,9 +142,14 @@ mod tests {
         assert_eq!((tenth.pass, tenth.observed), (true, Some(0.975)));
         // Three seeds that are close: sure by every measure.
         let close = [0.975, 0.978, 0.981];
-        for holds_for in [HoldsFor::Mean, HoldsFor::Interval, HoldsFor::EverySeed] {
+        for holds_for in [
+            HoldsFor::Overlap,
+            HoldsFor::Mean,
+            HoldsFor::Interval,
+            HoldsFor::EverySeed,
+        ] {
             let v = of(holds_for, &close, least).unwrap();
-            assert!(v.pass && !v.unsure, "{holds_for}: {v:?}");
+            assert!(v.pass && !v.unclear, "{holds_for}: {v:?}");
         }
     }
 
@@ -136,6 +162,8 @@ mod tests {
 
     #[test]
     fn one_seed_has_no_interval() {
+        let alone = |bound| of(HoldsFor::Overlap, &[1.0], bound).unwrap();
+        assert!(alone((0.0, 2.0)).pass && !alone((1.5, 2.0)).pass);
         assert_eq!(of(HoldsFor::Interval, &[1.0], (0.0, 2.0)), None);
         let one = some(&[1.0]);
         let fixed = verdict(

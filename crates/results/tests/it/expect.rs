@@ -33,27 +33,35 @@ fn an_expectation_may_ask_for_single_seeds() {
         )
     };
     let all = |bound: f64| {
-        let ways = ["mean", "interval", "every seed", "p50"];
+        let ways = ["overlap", "interval", "every seed", "p50", "mean"];
         let text: String = ways.iter().map(|way| expect(way, bound)).collect();
         let (ran, _) = run(&scenario(&format!("{base}{text}")), None, 1, false).unwrap();
         assert!(ran.result.cases.iter().all(|case| case.runs.is_empty()));
         ran.result.expectations
     };
     let found = all(0.0);
-    assert!(found.iter().all(|e| e.pass && !e.unsure), "{found:?}");
+    assert!(found.iter().all(|e| e.pass && !e.unclear), "{found:?}");
     let [mean, _, worst, median] = [0, 1, 2, 3].map(|i| found[i].observed.unwrap());
     assert!(worst < mean && worst < median, "{worst} {mean} {median}");
-    let low = found[0].observed_ci95.unwrap()[0];
+    let [low, high] = found[0].observed_ci95.unwrap();
     // Between the worst seed and the mean: only who asks for less than every seed is content.
     let passes = |bound: f64| -> Vec<bool> { all(bound).iter().map(|e| e.pass).collect() };
     let between = worst + 0.01 * (mean - worst);
-    assert!(!passes(between)[2] && passes(between)[0]);
-    // Between the interval's end and the mean: it passes by the mean alone, and that is said.
+    assert!(!passes(between)[2] && passes(between)[4]);
+    // Within the interval, on either side of the mean: unclear, and a mean alone says pass or
+    // FAIL. Beyond the interval it is a FAIL.
+    for (bound, by_mean) in [(0.5 * (low + mean), true), (0.5 * (high + mean), false)] {
+        let found = all(bound);
+        assert!(found[0].pass && found[0].unclear, "{found:?}");
+        assert_eq!(
+            (found[1].pass, found[4].pass),
+            (false, by_mean),
+            "{found:?}"
+        );
+    }
+    let beyond = all(high + 0.1 * (high - low));
+    assert!(!beyond[0].pass && !beyond[0].unclear, "{beyond:?}");
     let inside = all(0.5 * (low + mean));
-    assert!(
-        inside[0].pass && inside[0].unsure && !inside[1].pass,
-        "{inside:?}"
-    );
     assert_eq!(inside[1].holds_for.as_deref(), Some("interval"));
 }
 

@@ -74,10 +74,12 @@ keys! {
         @fixed equals: number, 0.329878, "expected value, with `tolerance`";
         @fixed tolerance: tolerance ~ r#""1%", or tolerance = 0"#, "10%",
             "accepted distance from `equals`: a number, or a percentage of it";
-        @fixed holds_for: text [= "mean".to_owned()], "every seed",
-            "what must lie in the bound: the `mean` over the seeds, its 95 % `interval` as a whole, \
-             the value of `every seed`, or a quantile of the seeds' values, `p5` to `p95`; a mean \
-             in the bound whose interval reaches beyond it passes as `pass?`, not as `pass`";
+        @fixed holds_for: text [= "overlap".to_owned()], "every seed",
+            "`overlap`: the 95 % interval of the mean over the seeds must not contradict the \
+             bound, so one that lies outside as a whole is a FAIL, one that reaches across an end \
+             is `unclear`, and with one seed its value decides; or what must lie in the bound: the \
+             `mean` whatever its interval, the `interval` as a whole, the value of `every seed`, \
+             or a quantile of the seeds' values, `p5` to `p95`";
         @fixed name: text [or "metric, flow and where"], "Reno, 1500 B", "name in the result";
         @fixed source: text [= String::new()], "RFC 3649 appendix B",
             "where the bound comes from";
