@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use fullpipe_grounds::{Entry, Far, Kernel, Running, Settings};
+use fullpipe_grounds::{Entry, Far, GROUNDS, Kernel, Running, Settings};
 use fullpipe_net::ground::Options;
 use fullpipe_net::io::{self, WaitStrategy};
 use fullpipe_run::{Ground, GroundError};
@@ -55,7 +55,12 @@ pub fn named(name: &str, kernel: Option<String>) -> Result<Box<dyn Ground>, Fail
         let message = "`--kernel` is about the ground linux";
         return Err(Failure::new(Exit::Usage, message).hint("write `--ground linux`"));
     }
-    let settings = Settings {
+    here(name, settings(kernel, &NEVER))
+}
+
+/// Settings without another host, flags or modules.
+pub fn settings(kernel: Option<String>, interrupt: &'static AtomicBool) -> Settings {
+    Settings {
         sockets: Options::default(),
         way: None,
         kernel: Kernel {
@@ -63,11 +68,20 @@ pub fn named(name: &str, kernel: Option<String>) -> Result<Box<dyn Ground>, Fail
             module: None,
         },
         running: Running::default(),
-        interrupt: &NEVER,
-    };
+        interrupt,
+    }
+}
+
+/// The ground of this name on this machine.
+///
+/// # Errors
+/// There is none, or the machine lacks something.
+pub fn here(name: &str, settings: Settings) -> Result<Box<dyn Ground>, Failure> {
     let entry = fullpipe_grounds::find(name, Far::Here).ok_or_else(|| {
-        let message = format!("ground `{name}` needs another host");
-        Failure::new(Exit::Usage, message)
+        let known = GROUNDS.iter().filter(|g| g.far == Far::Here);
+        let known: Vec<&str> = known.map(|g| g.name).collect();
+        let message = format!("there is no ground `{name}` without another host");
+        Failure::new(Exit::Usage, message).hint(format!("known: {}", known.join(", ")))
     })?;
     (entry.build)(settings).map_err(Failure::from)
 }

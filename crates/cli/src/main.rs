@@ -53,6 +53,7 @@ fn run() -> Exit {
     let result = match &args.command {
         Command::Run(run) => commands::run::run(run),
         Command::Compare(compare) => commands::compare::compare(compare),
+        Command::Agree(agree) => commands::agree::agree(agree),
         Command::Report(report) => commands::report::report(report),
         Command::Export(export) => commands::export::export(export),
         Command::Serve(serve) => commands::serve::serve(serve),

@@ -36,9 +36,10 @@ const ERROR: u16 = 2;
 const REQUEST_ACK: u16 = 1 | 4;
 const CREATE_EXCLUSIVE: u16 = 0x400 | 0x200;
 const UP: u32 = 1;
-/// Attributes of a link: longest packet, length of its queue.
+/// Attributes of a link: longest packet, length of its queue, segments of a large packet.
 const MTU: u16 = 4;
 const QUEUE: u16 = 13;
+const MOST_SEGMENTS: u16 = 40;
 /// Attributes of an address.
 const ADDRESS: u16 = 1;
 const LOCAL: u16 = 2;
@@ -89,6 +90,12 @@ impl Links {
     /// Sets an interface up: longest packet and length of its queue in packets.
     pub fn set_up(&mut self, name: &str, mtu: u32, queue: u32) -> io::Result<()> {
         self.link(name, &[(QUEUE, queue), (MTU, mtu)])
+    }
+
+    /// Hosts hand over so many segments at once at most on this interface; one: segmentation
+    /// offload is off.
+    pub fn set_offload(&mut self, name: &str, segments: u32) -> io::Result<()> {
+        self.link(name, &[(MOST_SEGMENTS, segments)])
     }
 
     fn link(&mut self, name: &str, attributes: &[(u16, u32)]) -> io::Result<()> {

@@ -63,7 +63,10 @@ struct Connection {
     nxt: u64,
     /// Sent and not acknowledged, in the order of their numbers.
     flying: VecDeque<Flying>,
-    round_end: u64,
+    /// Acknowledged, in order or by SACK, as far as the sender knows.
+    delivered: u64,
+    /// A round ends with the ACK of a packet that left when so much was delivered.
+    round_at: u64,
     drops: Option<DropRules>,
     arrival_drops: Option<DropRules>,
     got: RangeSet,
@@ -81,6 +84,8 @@ struct Flying {
     start: u64,
     end: u64,
     at: Time,
+    /// What was delivered when it left, the last time.
+    delivered: u64,
     /// Sent more than once: its ACK may be of either (Karn and Partridge 1987).
     again: bool,
     sacked: bool,
@@ -234,7 +239,8 @@ impl Connection {
             una: 0,
             nxt: 0,
             flying: VecDeque::new(),
-            round_end: 0,
+            delivered: 0,
+            round_at: 0,
             drops: DropRules::new(&f.drops, ComponentRng::new(spec.seed, &f.name)),
             arrival_drops: DropRules::at_receiver(f, spec.seed),
             got: RangeSet::default(),
@@ -275,14 +281,17 @@ impl Connection {
             }
             let from = self.flying.partition_point(|f| f.end <= start);
             let same = self.flying.range_mut(from..);
-            same.take_while(|f| f.start < end)
-                .for_each(|f| f.again = true);
+            for f in same.take_while(|f| f.start < end) {
+                f.again = true;
+                f.delivered = self.delivered;
+            }
         }
         if end > self.nxt {
             self.flying.push_back(Flying {
                 start: start.max(self.nxt),
                 end,
                 at: now,
+                delivered: self.delivered,
                 again,
                 sacked: false,
             });
@@ -330,31 +339,35 @@ impl Connection {
         self.passed.totals.acks += 1;
         // FIN has a number, too.
         let cum = cum.min(self.nxt);
-        let mut sample = None;
+        let (mut sample, mut newest) = (None, None);
         while let Some(f) = self.flying.front()
             && f.end <= cum
         {
-            if !f.again && !f.sacked && sample.is_none() {
-                sample = Some(f.at);
+            if !f.sacked {
+                self.delivered += f.end - f.start;
+                newest = newest.max(Some(f.delivered));
+                if !f.again && sample.is_none() {
+                    sample = Some(f.at);
+                }
             }
             self.flying.pop_front();
         }
         self.una = self.una.max(cum);
         let mut oldest: Option<Time> = None;
         for (start, end) in header.sacks() {
-            if let Some((start, end)) = self.block(start, end)
-                && let Some(at) = self.newly_sacked(start, end)
-            {
-                oldest = Some(oldest.map_or(at, |o| o.min(at)));
-            }
+            let Some((start, end)) = self.block(start, end) else {
+                continue;
+            };
+            let (at, left) = self.newly_sacked(start, end);
+            newest = newest.max(left);
+            oldest = [oldest, at].into_iter().flatten().min();
         }
         if let Some(at) = sample.or(oldest) {
             self.passed.rtt.record(now - at);
         }
-        if self.una >= self.round_end && self.nxt > self.round_end {
-            self.round_end = self.nxt;
-            let delivered = self.una / self.mss;
-            self.passed.rounds.push((now, delivered));
+        if newest.is_some_and(|delivered| delivered >= self.round_at) {
+            self.round_at = self.delivered;
+            self.passed.rounds.push((now, self.delivered / self.mss));
         }
         if self.passed.completed.is_none() && self.transfer.is_some_and(|t| self.una >= t) {
             self.passed.completed = Some(now);
@@ -368,21 +381,23 @@ impl Connection {
         (start >= self.una && start < end && end <= self.nxt).then_some((start, end))
     }
 
-    /// Marks what of a block was not marked, from its end down to what was; departures of those
-    /// that were sent once.
-    fn newly_sacked(&mut self, start: u64, end: u64) -> Option<Time> {
+    /// Marks what of a block was not marked, from its end down to what was: the earliest departure
+    /// of those that were sent once, and what was delivered when the latest of all left.
+    fn newly_sacked(&mut self, start: u64, end: u64) -> (Option<Time>, Option<u64>) {
         let until = self.flying.partition_point(|f| f.end <= end);
-        let mut oldest = None;
+        let (mut oldest, mut newest) = (None, None);
         for f in self.flying.range_mut(..until).rev() {
             if f.start < start || f.sacked {
                 break;
             }
             f.sacked = true;
+            self.delivered += f.end - f.start;
+            newest = newest.max(Some(f.delivered));
             if !f.again {
                 oldest = Some(f.at);
             }
         }
-        oldest
+        (oldest, newest)
     }
 
     fn finish(mut self, end: Time) -> Passed {

@@ -16,6 +16,7 @@
 //! # Ok::<(), fullpipe_run::GroundError>(())
 //! ```
 
+mod causes;
 mod kernel;
 mod linux;
 mod peer;
@@ -29,6 +30,7 @@ use std::sync::atomic::AtomicBool;
 use fullpipe_net::ground::Options;
 use fullpipe_run::{Ground, GroundError, RunSpec};
 
+pub use causes::{CAUSES, Cause};
 pub use fullpipe_kernel::Options as Running;
 pub use linux::Kernel;
 pub use peer::Peer;

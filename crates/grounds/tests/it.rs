@@ -5,8 +5,9 @@ use std::sync::atomic::AtomicBool;
 use fullpipe_fingerprint::Sources;
 use fullpipe_grounds::{Far, GROUNDS, Kernel, Running, Settings, Sim, Udp, find};
 use fullpipe_net::ground::Options as Sockets;
+use fullpipe_results::agreement::study::{CauseVerdict, StudyOptions, Switch, agree};
 use fullpipe_results::run::{Options, Ran, run_on};
-use fullpipe_run::{Ground, GroundError, Outcome, RunSpec};
+use fullpipe_run::{Fidelity, Ground, GroundError, Outcome, RunSpec};
 use fullpipe_scenario::{Overrides, Scenario};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -216,4 +217,111 @@ fn a_case_that_cannot_be_run_is_refused_before_the_first_run() {
     let error = run_on(&scenario, &options, &ground).unwrap_err();
     assert!(error.to_string().contains("case 1"), "{error}");
     assert_eq!(ground.0.into_inner(), 0);
+}
+
+/// A ground whose path was too long, and is not any more.
+struct Mended;
+
+impl Ground for Mended {
+    fn name(&self) -> &str {
+        Farther.name()
+    }
+
+    fn fingerprint(&self) -> &str {
+        "mended"
+    }
+
+    fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
+        Sim.run(spec)
+    }
+}
+
+#[test]
+fn grounds_that_part_name_the_cause_that_was_switched() {
+    let scenario = Scenario::parse(SHORT, "short.toml", &Overrides::default()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let options = StudyOptions {
+        run: Options {
+            out: Some(dir.path()),
+            ..Options::default()
+        },
+        with_flagged: false,
+    };
+    let switch = |name, ground| Switch {
+        name,
+        about: "",
+        ground,
+    };
+    let switches = [
+        switch("distance", &Mended as &dyn Ground),
+        switch("nothing", &Farther),
+    ];
+    let found = agree(&scenario, &[&Sim, &Farther], &switches, &options, &|_| {}).unwrap();
+    assert!(!found.agree && !found.flagged);
+    let causes = &found.pairs[0].causes;
+    let verdicts: Vec<_> = causes
+        .iter()
+        .map(|c| (c.cause.as_str(), c.verdict))
+        .collect();
+    assert_eq!(
+        verdicts,
+        [
+            ("distance", CauseVerdict::Explains),
+            ("nothing", CauseVerdict::No)
+        ]
+    );
+    assert!(causes[0].before > 0 && causes[0].after == Some(0));
+    // Where they agree, nothing is tried.
+    let other = tempfile::tempdir().unwrap();
+    let options = StudyOptions {
+        run: Options {
+            out: Some(other.path()),
+            ..Options::default()
+        },
+        ..options
+    };
+    let found = agree(&scenario, &[&Sim, &Mended], &switches, &options, &|_| {}).unwrap();
+    assert!(found.agree && found.pairs[0].causes.is_empty());
+}
+
+/// The runs of this ground say of themselves that they were not what the scenario says.
+struct Untrue;
+
+impl Ground for Untrue {
+    fn name(&self) -> &str {
+        "untrue"
+    }
+
+    fn fingerprint(&self) -> &str {
+        "untrue"
+    }
+
+    fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
+        let mut outcome = Farther.run(spec)?;
+        outcome.fidelity = Some(Fidelity {
+            unplanned_drops: 1,
+            ..Fidelity::default()
+        });
+        Ok(outcome)
+    }
+}
+
+#[test]
+fn flagged_runs_count_only_if_they_are_asked_for() {
+    let scenario = Scenario::parse(SHORT, "short.toml", &Overrides::default()).unwrap();
+    for with_flagged in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let options = StudyOptions {
+            run: Options {
+                out: Some(dir.path()),
+                ..Options::default()
+            },
+            with_flagged,
+        };
+        let found = agree(&scenario, &[&Sim, &Untrue], &[], &options, &|_| {}).unwrap();
+        // Nothing is left to agree on, or what is there parts.
+        assert!(!found.agree);
+        assert_eq!(found.flagged, !with_flagged);
+        assert_eq!(found.pairs[0].comparison.rows.is_empty(), !with_flagged);
+    }
 }

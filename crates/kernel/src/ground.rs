@@ -27,14 +27,38 @@ use crate::sockets::{Pair, SocketError, Stage};
 pub struct Options {
     /// Packets that leave the path together are merged, as a network card does it.
     pub merge: bool,
+    /// Hosts hand over up to 64 kB at once (segmentation offload).
+    pub offload: bool,
+    /// The receiver's buffer begins with 128 kB and grows to 6 MB, the kernel's defaults; otherwise
+    /// it never limits.
+    pub autotuning: bool,
+    /// Connections of a run know what earlier ones left behind, and there is one before it.
+    pub remembers: bool,
     /// The path is measured before each run.
     pub check: bool,
+}
+
+impl Options {
+    /// What differs from a network card's and the usual host's way, in words.
+    fn words(&self) -> String {
+        let words = [
+            (!self.merge, "every packet by itself"),
+            (!self.offload, "without segmentation offload"),
+            (self.autotuning, "receivers' buffers as they come"),
+            (self.remembers, "with what earlier connections left"),
+        ];
+        let told = words.into_iter().filter(|(is, _)| *is);
+        told.map(|(_, word)| format!(", {word}")).collect()
+    }
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
             merge: true,
+            offload: true,
+            autotuning: false,
+            remembers: false,
             check: true,
         }
     }
@@ -67,8 +91,11 @@ impl RunningKernel {
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         let release = release.trim().to_owned();
         let modules = plan::modules();
-        let merge = if options.merge { "merge" } else { "single" };
-        let fingerprint = format!("{}-kernel-{release}-{merge}", env!("FULLPIPE_KERNEL"));
+        let fingerprint = format!(
+            "{}-kernel-{release}{}",
+            env!("FULLPIPE_KERNEL"),
+            options.words().replace([',', ' '], "-")
+        );
         Ok(Self {
             release,
             fingerprint,
@@ -86,7 +113,11 @@ impl RunningKernel {
     pub fn run_one(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
         let plan = plan::plan(spec, &self.modules)?;
         let hosts = Hosts::without_processes(spec, plan.mtu, [None, None]).map_err(environment)?;
-        prepare(&hosts, &plan).map_err(|e| lacks("routes and settings of a host", &e))?;
+        prepare(&hosts, &plan, self.options)
+            .map_err(|e| lacks("routes and settings of a host", &e))?;
+        if self.options.remembers {
+            precede(&hosts, spec, &plan)?;
+        }
         let config = LoopConfig {
             merge: self.options.merge,
             real_time: true,
@@ -198,11 +229,8 @@ impl Ground for RunningKernel {
     }
 
     fn kernel(&self) -> Option<String> {
-        let merged = match self.options.merge {
-            true => "packets merged as by a network card",
-            false => "every packet by itself",
-        };
-        Some(format!("Linux {}, running, {merged}", self.release))
+        let words = self.options.words();
+        Some(format!("Linux {}, running{words}", self.release))
     }
 
     fn at_once(&self) -> Option<std::num::NonZeroUsize> {
@@ -227,13 +255,19 @@ impl Ground for RunningKernel {
 }
 
 /// Settings and routes of both hosts.
-fn prepare(hosts: &Hosts, plan: &Plan) -> io::Result<()> {
+fn prepare(hosts: &Hosts, plan: &Plan, options: Options) -> io::Result<()> {
     for side in [Side::Near, Side::Far] {
         let other = match side {
             Side::Near => Side::Far,
             Side::Far => Side::Near,
         };
-        let settings = plan.settings.clone();
+        let mut settings = plan.settings.clone();
+        if options.autotuning {
+            settings.push(("tcp_rmem", DEFAULT_BUFFER.to_owned()));
+        }
+        if options.remembers {
+            settings.push(("tcp_no_metrics_save", "0".to_owned()));
+        }
         let routes: Vec<(usize, Vec<(Metric, u32)>)> = plan
             .flows
             .iter()
@@ -249,6 +283,9 @@ fn prepare(hosts: &Hosts, plan: &Plan) -> io::Result<()> {
                 std::fs::write(&file, value).map_err(named)?;
             }
             let mut links = Links::open()?;
+            if !options.offload {
+                links.set_offload(DEVICE, 1)?;
+            }
             for (k, metrics) in routes {
                 links.add_route(DEVICE, addresses(other, k).0, &metrics)?;
             }
@@ -257,6 +294,42 @@ fn prepare(hosts: &Hosts, plan: &Plan) -> io::Result<()> {
     }
     Ok(())
 }
+
+/// Smallest, first and largest buffer of a receiver (`tcp_rmem`, tcp(7)).
+const DEFAULT_BUFFER: &str = "4096 131072 6291456";
+
+/// A run whose connections leave something behind.
+fn precede(hosts: &Hosts, spec: &RunSpec, plan: &Plan) -> Result<(), GroundError> {
+    let sides = [hosts.host(Side::Near), hosts.host(Side::Far)];
+    let config = LoopConfig {
+        merge: true,
+        real_time: true,
+    };
+    let carrying = hosts.run(config).map_err(environment)?;
+    let over = AtomicBool::new(false);
+    let stage = Stage {
+        epoch: carrying.epoch,
+        stop: &over,
+    };
+    let lasts = Duration::from_nanos(spec.duration.min(BEFORE).as_nanos());
+    let pairs = plan.flows.iter().enumerate();
+    let pairs = pairs.map(|(k, flow)| Pair::new(k, flow, sides).map_err(sockets));
+    let pairs = pairs.collect::<Result<Vec<_>, _>>()?;
+    thread::scope(|scope| {
+        for (pair, flow) in pairs.into_iter().zip(&plan.flows) {
+            let (sender, sink) = pair.split();
+            scope.spawn(move || sink.run(stage));
+            scope.spawn(move || sender.run(flow, stage));
+        }
+        thread::sleep(lasts);
+        over.store(true, Ordering::Relaxed);
+    });
+    carrying.stop().map_err(environment)?;
+    Ok(())
+}
+
+/// Long enough for a loss and the threshold that it leaves.
+const BEFORE: Span = Span::from_secs(5);
 
 fn diags(hosts: &Hosts) -> Result<Vec<(Side, SocketDiag)>, GroundError> {
     let open = |side: Side| -> io::Result<(Side, SocketDiag)> {

@@ -38,6 +38,15 @@ pub use run_metrics::{
 pub use sharing::{asymmetry, jain, rtt_unfairness};
 pub use table::{METRICS, find, is_variable, names, names_of, scope_of};
 
+/// Relative area between the windows of a flow on two grounds.
+pub const CWND_AREA: &str = "cwnd_area";
+/// Largest difference of the times of two congestion events, in round trips.
+pub const LOSS_TIME: &str = "loss_time_rtt";
+/// Relative area between the distributions of completion times.
+pub const COMPLETION_AREA: &str = "completion_area";
+/// Every measure of two results that is no metric of one.
+pub const MEASURES: [&str; 3] = [CWND_AREA, LOSS_TIME, COMPLETION_AREA];
+
 #[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 #[allow(missing_docs)]

@@ -203,7 +203,7 @@ fn range(range: Option<[f64; 2]>) -> String {
 }
 
 /// Text inside an element.
-fn text(text: &str) -> String {
+pub(crate) fn text(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
@@ -212,8 +212,8 @@ fn text(text: &str) -> String {
 /// Keys of a world that are shown.
 const KEYS: usize = 4;
 
-const HEAD: &str = "<!doctype html>\n<html lang=en><meta charset=utf-8>\n";
-const STYLE: &str = "<style>body{font:15px/1.45 system-ui,sans-serif;max-width:72em;margin:2em \
+pub(crate) const HEAD: &str = "<!doctype html>\n<html lang=en><meta charset=utf-8>\n";
+pub(crate) const STYLE: &str = "<style>body{font:15px/1.45 system-ui,sans-serif;max-width:72em;margin:2em \
                      auto;padding:0 1em;color:#1a1a1a}table{border-collapse:collapse;margin:1em \
                      0;width:100%}td,th{border-top:1px solid #ccc;padding:.35em .6em;text-align:left;\
                      vertical-align:top}small{color:#555;display:block}code{font-size:12px}.bad\

@@ -4,6 +4,7 @@
 //! What it is: readers of a result directory, which draw and translate. What it is not: it runs and
 //! judges nothing.
 
+pub mod agreement;
 pub mod export;
 pub mod falsification;
 pub mod figure;

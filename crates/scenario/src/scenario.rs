@@ -59,6 +59,9 @@ pub struct Measure {
     pub trace: TraceMode,
     /// Seeds are added until the means are this sure.
     pub precision: Option<Precision>,
+    /// `[measure] agreement`: names of metrics and distances, and how far two grounds may be apart
+    /// in them, as a part of the first's value, or in the distance's own unit.
+    pub agreement: Vec<(String, f64)>,
 }
 
 /// `[measure] precision`: how sure a mean must be, and how far to go for it.

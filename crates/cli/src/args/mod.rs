@@ -1,6 +1,7 @@
 //! The command line: each flag and its documentation once; help, man pages, completions and
 //! `docs/cli.md` come from here. One file per group of commands.
 
+mod agree;
 mod emulate;
 mod falsify;
 mod law;
@@ -16,6 +17,7 @@ mod set;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+pub use agree::Agree;
 pub use emulate::{Emulate, EmulateFormat};
 pub use falsify::Falsify;
 pub use law::{Law, LawFormat};
@@ -62,6 +64,9 @@ pub enum Command {
     /// Compare two result directories
     #[command(long_about = COMPARE_ABOUT)]
     Compare(Compare),
+    /// Run a scenario on several grounds, and tell where and why they part
+    #[command(long_about = agree::ABOUT)]
+    Agree(Agree),
     /// Write the HTML report of a result or a study
     #[command(long_about = REPORT_ABOUT)]
     Report(Report),
@@ -108,9 +113,10 @@ pub enum Command {
 }
 
 /// The names of [`Command`]; a test compares the two.
-pub const COMMANDS: [&str; 18] = [
+pub const COMMANDS: [&str; 19] = [
     "run",
     "compare",
+    "agree",
     "report",
     "export",
     "serve",

@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub mod agree;
 pub mod check;
 pub mod compare;
 pub mod emulate;

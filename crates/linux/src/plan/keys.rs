@@ -55,7 +55,7 @@ const NOT_OF_A_RUN: &[(&str, &str)] = &[
     ("`[[link]]`", "name"),
     (
         "`[measure]`",
-        "recovered_at precision precision_of max_seeds baseline",
+        "recovered_at precision precision_of max_seeds baseline agreement",
     ),
     ("`recovered_at` as a table", "*"),
     ("`[[expect]]`", "*"),

@@ -2,14 +2,7 @@
 
 use fullpipe_metrics::{Metric, Scope};
 
-/// Relative area between the windows.
-pub const CWND_AREA: &str = "cwnd_area";
-/// Largest difference of the times of two congestion events, in round trips.
-pub const LOSS_TIME: &str = "loss_time_rtt";
-/// Relative area between the distributions of completion times.
-pub const COMPLETION_AREA: &str = "completion_area";
-/// Every measure.
-pub const MEASURES: [&str; 3] = [CWND_AREA, LOSS_TIME, COMPLETION_AREA];
+pub use fullpipe_metrics::{COMPLETION_AREA, CWND_AREA, LOSS_TIME, MEASURES};
 
 /// True for the numbers that two grounds must have in common.
 pub fn is_judged(scope: Scope, metric: &str) -> bool {

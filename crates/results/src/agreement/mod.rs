@@ -14,6 +14,7 @@
 
 mod distance;
 pub(crate) mod judged;
+pub mod study;
 
 use std::collections::BTreeSet;
 

@@ -82,6 +82,7 @@ impl Collector<'_> {
             };
             let judged = self.view == View::Metrics
                 || !options.metrics.is_empty()
+                || options.thresholds.contains_key(metric)
                 || is_judged(scope, metric);
             let threshold = options.threshold_of(metric, self.view);
             let (na, nb) = (a.seeds.len(), b.seeds.len());

@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::agreement::{self, Distance};
-use crate::result::{CaseResult, RunResult};
+use crate::result::{CaseResult, Params, RunResult};
 use crate::store::{ResultDir, StoreError};
 use collect::Collector;
 use runs::Runs;
@@ -74,6 +74,23 @@ pub struct Side {
     /// virtual.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub test_bed: Option<String>,
+}
+
+impl Comparison {
+    /// Without these cases; what is left decides whether the two agree.
+    pub fn leave_out(&mut self, cases: &[Params]) {
+        if cases.is_empty() {
+            return;
+        }
+        self.rows.retain(|r| !cases.contains(&r.params));
+        self.distances.retain(|d| !cases.contains(&d.params));
+        self.missing.retain(|m| !cases.contains(&m.params));
+        let row = |r: &Row| r.judged && r.verdict == Verdict::Beyond;
+        let distance = |d: &Distance| d.verdict == Verdict::Beyond;
+        self.agree = self.missing.is_empty()
+            && !self.rows.iter().any(row)
+            && !self.distances.iter().any(distance);
+    }
 }
 
 /// Compares two stored results, run by run where both have the same seeds.

@@ -154,6 +154,7 @@ pub(super) fn scenario(
         };
         let baselines = expect::baselines(&mut reader, &config.measure, &known);
         let precision = expect::precision(&mut reader, &config.measure, &known);
+        let agreement = expect::agreement(&mut reader, &config.measure, &known);
         let expectations = expect::expectations(&mut reader, &expect, &known);
         let reports = expect::reports(&mut reader, &report, &known);
         if reader.findings.faults.is_empty() {
@@ -179,6 +180,7 @@ pub(super) fn scenario(
                 measure: Measure {
                     trace: Measures::read(&config.measure).trace,
                     precision,
+                    agreement,
                 },
                 reports,
                 files: files.read_so_far(),

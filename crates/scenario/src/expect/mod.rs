@@ -1,6 +1,7 @@
 //! `[[expect]]` and what else refers to flows, metrics and the matrix: `[[report]]`, `baseline` and
-//! `precision` of `[measure]`.
+//! `precision` and `agreement` of `[measure]`.
 
+mod agreement;
 mod bound;
 mod pick;
 mod precision;
@@ -14,6 +15,7 @@ use super::value::{At, Reader, Record};
 use pick::{Choice, Pick, Picked};
 use table::Referring;
 
+pub(super) use agreement::agreement;
 pub(super) use pick::baselines;
 pub(super) use precision::precision;
 pub(super) use report::reports;

@@ -29,6 +29,9 @@ keys! {
         @fixed baseline: free, { "flow.main.stack" = "reno" },
             "keys of [matrix] and values: harm and gain of every case are against the same case \
              with these values";
+        @fixed agreement: free, { goodput_mbps = "3%", loss_events = "20%" },
+            "metrics, and distances as `cwnd_area` or `loss_time_rtt`, and how far two grounds may \
+             be apart in them for `fullpipe agree`; the other metrics that are judged have 5 %";
     }
 }
 

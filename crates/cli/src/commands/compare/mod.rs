@@ -127,7 +127,8 @@ pub fn kernel_text(kernel: Option<&str>) -> String {
     kernel.map_or(String::new(), |kernel| format!(": {kernel}"))
 }
 
-fn text(comparison: &Comparison, all: bool) -> String {
+/// Both sides, their tables and the last line.
+pub fn text(comparison: &Comparison, all: bool) -> String {
     let mut out = String::new();
     for (name, side) in [("A", &comparison.a), ("B", &comparison.b)] {
         out += &format!(
@@ -177,7 +178,8 @@ fn text(comparison: &Comparison, all: bool) -> String {
     out
 }
 
-fn table(comparison: &Comparison, rows: &[&Row]) -> String {
+/// A line per number.
+pub fn table(comparison: &Comparison, rows: &[&Row]) -> String {
     let all: Vec<Vec<(String, String)>> = comparison
         .rows
         .iter()

@@ -1,0 +1,89 @@
+//! Arguments of `fullpipe agree`.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+
+use super::ShortFormat;
+use super::parse::{at_least_one, key_value};
+
+/// `fullpipe agree`.
+#[derive(Clone, Debug, ClapArgs)]
+#[command(after_help = EXAMPLES)]
+pub struct Agree {
+    /// Scenario file or name of a built-in scenario
+    #[arg(value_name = "SCENARIO")]
+    pub scenario: String,
+
+    /// Backends ("grounds"), the first of which the others are held against: sim, udp, linux,
+    /// kernel
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "sim,kernel"
+    )]
+    pub grounds: Vec<String>,
+
+    /// Directory for the results, the pictures and agreement.html
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+
+    /// Take over the finished runs that the directory holds
+    #[arg(long)]
+    pub resume: bool,
+
+    /// Set a key of the scenario; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+
+    /// Number of seeds, counted up from 1
+    #[arg(long, value_name = "N", value_parser = at_least_one::<NonZeroU32>, allow_negative_numbers = true)]
+    pub repeat: Option<NonZeroU32>,
+
+    /// Apply the scenario's [quick] settings
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Kernel of the ground linux
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+
+    /// Cases whose runs were flagged count, too
+    #[arg(long)]
+    pub with_flagged: bool,
+
+    /// Compare only: try no cause
+    #[arg(long)]
+    pub no_causes: bool,
+
+    /// Format on stdout
+    #[arg(long, value_enum, default_value_t = ShortFormat::Table)]
+    pub format: ShortFormat,
+
+    /// No progress on stderr; errors are still printed
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+pub(super) const ABOUT: &str = "\
+Run a scenario on several grounds, and tell where and why they part.
+
+Every ground runs every case with every seed; each is held against the first one as `fullpipe \
+compare` does it: windows over each other, congestion events in time, goodput, RTT, losses. The \
+scenario's [measure] agreement says how far apart a metric may be.
+
+Where two grounds part, known causes are tried one after the other, each by switching it and \
+running those cases again: segmentation offload, merging, HyStart, the receiver's buffer, what the \
+kernel remembers of earlier connections, another kernel, and the same run once more. What then \
+agrees was the cause; what agrees when nothing was switched was chance.
+
+Cases whose runs were not what the scenario says (flagged) are left out, unless --with-flagged. \
+The exit code is 1 if two grounds part, 5 if cases were left out, 0 if all agree.";
+
+const EXAMPLES: &str = "\
+Examples:
+  fullpipe agree my.toml --grounds sim,kernel --out agreement
+  fullpipe agree my.toml --grounds sim,linux,udp,kernel --repeat 5 --out agreement
+  fullpipe agree my.toml --out agreement --format json | jq '.pairs[].causes'";

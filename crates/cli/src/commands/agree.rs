@@ -1,0 +1,167 @@
+//! `fullpipe agree`.
+
+use fullpipe_grounds::CAUSES;
+use fullpipe_report::{agreement, figure};
+use fullpipe_results::agreement::study::{
+    Agreement, CauseVerdict, PairAgreement, StudyOptions, Switch, agree as study, directory,
+};
+use fullpipe_results::capture::Captures;
+use fullpipe_results::compare::{Comparison, Row, Verdict};
+use fullpipe_results::run::Options;
+use fullpipe_results::store::ResultDir;
+use fullpipe_run::Ground;
+use fullpipe_scenario::{Overrides, Scenario};
+
+use super::compare;
+use super::run::{INTERRUPT, listen_for_interrupts, load};
+use crate::args::{Agree, ShortFormat, ShowProgress};
+use crate::exit::{Exit, Failure};
+use crate::progress::Progress;
+use crate::table::{Align, Table};
+use crate::{ground, output};
+
+/// Runs the command.
+pub fn agree(args: &Agree) -> Result<Exit, Failure> {
+    if args.grounds.len() < 2 {
+        let message = "one ground agrees with itself";
+        let hint = "name two or more: `--grounds sim,kernel`";
+        return Err(Failure::new(Exit::Usage, message).hint(hint));
+    }
+    let scenario = scenario(args)?;
+    let settings = ground::settings(args.kernel.clone(), &INTERRUPT);
+    let grounds = args
+        .grounds
+        .iter()
+        .map(|name| ground::here(name, settings.clone()));
+    let grounds = grounds.collect::<Result<Vec<_>, _>>()?;
+    let mut switched: Vec<(&str, &str, Box<dyn Ground>)> = Vec::new();
+    let of_grounds = CAUSES
+        .iter()
+        .filter(|c| !args.no_causes && args.grounds.iter().any(|g| g == c.ground));
+    for cause in of_grounds {
+        if let Some(ground) = cause.switched(&settings) {
+            switched.push((cause.name, cause.about, ground?));
+        }
+    }
+    let switches: Vec<Switch<'_>> = switched
+        .iter()
+        .map(|(name, about, ground)| Switch {
+            name,
+            about,
+            ground: &**ground,
+        })
+        .collect();
+    listen_for_interrupts()?;
+    let progress = Progress::new(&scenario.name, ShowProgress::Auto.unless(args.quiet));
+    let options = StudyOptions {
+        run: Options {
+            jobs: 0,
+            out: Some(&args.out),
+            resume: args.resume,
+            captures: Captures::default(),
+            progress: &progress,
+            interrupt: &INTERRUPT,
+        },
+        with_flagged: args.with_flagged,
+    };
+    let said = |line: &str| {
+        if !args.quiet {
+            output::say(line);
+        }
+    };
+    let borrowed: Vec<&dyn Ground> = grounds.iter().map(|g| &**g).collect();
+    let found = study(&scenario, &borrowed, &switches, &options, &said);
+    progress.finish();
+    let found = found?;
+    pictures(args, &found)?;
+    let page = agreement::write(&args.out, &found)?;
+    said(&format!("report: {}", page.display()));
+    match args.format {
+        ShortFormat::Table => output::data(&text(&found))?,
+        ShortFormat::Json => output::data(&agreement::json(&found))?,
+    }
+    Ok(match (found.agree, found.flagged) {
+        (false, false) => Exit::Failed,
+        (_, true) => Exit::NotValid,
+        (true, false) => Exit::Ok,
+    })
+}
+
+fn scenario(args: &Agree) -> Result<Scenario, Failure> {
+    let overrides = Overrides {
+        set: args.set.clone(),
+        seed: None,
+        repeat: args.repeat.map(u32::from),
+        quick: args.quick,
+        world: Vec::new(),
+    };
+    let (mut scenarios, studies) = load(std::slice::from_ref(&args.scenario), &overrides)?;
+    match (scenarios.pop(), studies.is_empty()) {
+        (Some(scenario), true) => Ok(scenario),
+        _ => {
+            let message = format!("`{}` is a study of several scenarios", args.scenario);
+            Err(Failure::new(Exit::Usage, message).hint("name one of its scenarios"))
+        }
+    }
+}
+
+/// The windows of each pair over each other.
+fn pictures(args: &Agree, found: &Agreement) -> Result<(), Failure> {
+    let first = ResultDir::open(&directory(&args.out, &found.grounds[0]))?;
+    for other in &found.grounds[1..] {
+        let result = ResultDir::open(&directory(&args.out, other))?;
+        figure::write_overlay(&first, &result, &args.out.join(agreement::pictures(other)))?;
+    }
+    Ok(())
+}
+
+fn text(found: &Agreement) -> String {
+    let pairs: Vec<String> = found.pairs.iter().map(pair).collect();
+    pairs.join("\n")
+}
+
+fn beyond(comparison: &Comparison) -> impl Iterator<Item = &Row> {
+    let rows = comparison.rows.iter();
+    rows.filter(|r| r.judged && r.verdict == Verdict::Beyond)
+}
+
+fn pair(pair: &PairAgreement) -> String {
+    let mut out = compare::text(&pair.comparison, false);
+    if !pair.left_out.is_empty() {
+        let cases: Vec<String> = pair.left_out.iter().map(|p| format!("  {p}\n")).collect();
+        out += &format!(
+            "left out, because a run was not what the scenario says:\n{}",
+            cases.concat()
+        );
+    }
+    let apart: Vec<&Row> = beyond(&pair.comparison).collect();
+    if !apart.is_empty() {
+        out += "\nbeyond:\n";
+        out += &compare::table(&pair.comparison, &apart);
+    }
+    if pair.causes.is_empty() {
+        return out;
+    }
+    let mut table = Table::new();
+    table.column(Align::Left, &["cause"]);
+    table.column(Align::Left, &["on"]);
+    table.column(Align::Right, &["beyond, before"]);
+    table.column(Align::Right, &["switched"]);
+    table.column(Align::Left, &["verdict"]);
+    for tried in &pair.causes {
+        let verdict = match tried.verdict {
+            CauseVerdict::Explains => "explains it",
+            CauseVerdict::InPart => "in part",
+            CauseVerdict::No => "no",
+            CauseVerdict::Untried => tried.why_not.as_deref().unwrap_or("untried"),
+        };
+        table.row(vec![
+            tried.cause.clone(),
+            tried.ground.clone(),
+            tried.before.to_string(),
+            tried.after.map_or("-".to_owned(), |n| n.to_string()),
+            verdict.to_owned(),
+        ]);
+    }
+    out + "\n" + &table.text()
+}

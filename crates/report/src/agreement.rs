@@ -1,0 +1,190 @@
+//! What `fullpipe agree` found, as a page that needs no network: each ground against the first,
+//! what is beyond its threshold, the causes that were tried, and the windows over each other.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fullpipe_results::agreement::study::{Agreement, CauseVerdict, PairAgreement, Tried};
+use fullpipe_results::compare::{Comparison, Verdict};
+use fullpipe_results::store::{ResultDir, StoreError};
+
+use crate::falsification::{HEAD, STYLE, text};
+
+/// Name of the page.
+pub const PAGE: &str = "agreement.html";
+const JSON: &str = "agreement.json";
+
+/// Directory, in that of the study, with the windows of a ground over those of the first.
+pub fn pictures(ground: &str) -> PathBuf {
+    PathBuf::from(format!("overlay-{ground}"))
+}
+
+/// All of it as one object.
+pub fn json(found: &Agreement) -> String {
+    // Strings, numbers and lists of them.
+    serde_json::to_string_pretty(found).unwrap_or_default() + "\n"
+}
+
+/// Writes `agreement.html` and `agreement.json` into `dir`, with the pictures that lie there, and
+/// returns the page's path.
+///
+/// # Errors
+/// If they cannot be written.
+pub fn write(dir: &Path, found: &Agreement) -> Result<PathBuf, StoreError> {
+    ResultDir::write_beside(dir, JSON, json(found).as_bytes())?;
+    ResultDir::write_beside(dir, PAGE, page(dir, found).as_bytes())?;
+    Ok(dir.join(PAGE))
+}
+
+fn page(dir: &Path, found: &Agreement) -> String {
+    let title = format!("Do they agree? {}", text(&found.scenario));
+    let mut out = format!("{HEAD}<title>{title}</title>\n{STYLE}<h1>{title}</h1>\n{INTRODUCTION}");
+    for (pair, ground) in found.pairs.iter().zip(&found.grounds[1..]) {
+        out += &self::pair(pair);
+        for svg in drawn(&dir.join(pictures(ground))) {
+            // Writing to a string cannot fail.
+            let _ = writeln!(out, "<figure>{svg}</figure>");
+        }
+    }
+    out + "</html>\n"
+}
+
+fn pair(pair: &PairAgreement) -> String {
+    let c = &pair.comparison;
+    let verdict = match c.agree {
+        true => "they agree",
+        false => "<b class=bad>they part</b>",
+    };
+    let mut out = format!(
+        "<h2>{} and {}: {verdict}</h2>\n",
+        text(&side(c, true)),
+        text(&side(c, false))
+    );
+    for (side, what) in [(&c.a, "first"), (&c.b, "second")] {
+        if let Some(bed) = &side.test_bed {
+            let _ = writeln!(
+                out,
+                "<p><small>test bed of the {what}: {}</small></p>",
+                text(bed)
+            );
+        }
+    }
+    if !pair.left_out.is_empty() {
+        let cases: Vec<String> = pair.left_out.iter().map(|p| text(&p.to_string())).collect();
+        let _ = writeln!(
+            out,
+            "<p class=bad>Left out, because a run was not what the scenario says: {}</p>",
+            cases.join("; ")
+        );
+    }
+    out += "<table><tr><th>case</th><th>of</th><th>what</th><th>first</th><th>second</th>\
+            <th>apart</th><th>accepted</th><th>verdict</th></tr>\n";
+    for row in c.rows.iter().filter(|r| r.judged) {
+        let apart = match (row.relative, row.difference) {
+            (Some(part), _) => format!("{:+.2} %", 100.0 * part),
+            (None, Some(difference)) => format!("{difference:+.3}"),
+            (None, None) => String::new(),
+        };
+        let interval = row.difference_ci95.map_or(String::new(), |[low, high]| {
+            format!(
+                "<small>difference {} to {}</small>",
+                number(low),
+                number(high)
+            )
+        });
+        let of = row.flow.as_deref().or(row.link.as_deref()).unwrap_or("");
+        let _ = writeln!(
+            out,
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{apart}{interval}</td>\
+             <td>{:.1} %</td><td>{}</td></tr>",
+            text(&row.params.to_string()),
+            text(of),
+            text(&row.metric),
+            row.a.mean.map_or("-".to_owned(), number),
+            row.b.mean.map_or("-".to_owned(), number),
+            100.0 * row.threshold,
+            word(row.verdict),
+        );
+    }
+    for d in &c.distances {
+        let _ = writeln!(
+            out,
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td></td><td></td><td>{} {}</td><td>{}</td>\
+             <td>{}</td></tr>",
+            text(&d.params.to_string()),
+            text(&d.flow),
+            text(d.measure),
+            number(d.mean),
+            d.unit,
+            number(d.threshold),
+            word(d.verdict),
+        );
+    }
+    out += "</table>\n";
+    if !pair.causes.is_empty() {
+        out += "<table><tr><th>cause, switched</th><th>on</th><th>beyond before</th>\
+                <th>beyond then</th><th>verdict</th></tr>\n";
+        pair.causes.iter().for_each(|tried| out += &cause(tried));
+        out += "</table>\n";
+    }
+    out
+}
+
+fn cause(tried: &Tried) -> String {
+    let verdict = match tried.verdict {
+        CauseVerdict::Explains => "<b>explains it</b>".to_owned(),
+        CauseVerdict::InPart => "in part".to_owned(),
+        CauseVerdict::No => "no".to_owned(),
+        CauseVerdict::Untried => text(tried.why_not.as_deref().unwrap_or("untried")),
+    };
+    format!(
+        "<tr><td>{} <small>{}</small></td><td>{}</td><td>{}</td><td>{}</td><td>{verdict}</td></tr>\n",
+        text(&tried.cause),
+        text(&tried.about),
+        text(&tried.ground),
+        tried.before,
+        tried.after.map_or("-".to_owned(), |n| n.to_string()),
+    )
+}
+
+fn side(c: &Comparison, first: bool) -> String {
+    let side = if first { &c.a } else { &c.b };
+    match &side.kernel {
+        Some(kernel) => format!("{} ({kernel})", side.ground),
+        None => side.ground.clone(),
+    }
+}
+
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Same => "same",
+        Verdict::Within => "agrees",
+        Verdict::Indistinguishable => "within chance",
+        Verdict::Beyond => "<b class=bad>beyond</b>",
+    }
+}
+
+/// Four digits that count.
+fn number(x: f64) -> String {
+    let digits = (3 - x.abs().max(1e-9).log10().floor() as i32).clamp(0, 9);
+    format!("{x:.*}", digits as usize)
+}
+
+/// The pictures of a directory, by name, at most [`MOST`].
+fn drawn(dir: &Path) -> Vec<String> {
+    let files = fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = files.map(|f| f.path()).collect();
+    files.retain(|f| f.extension().is_some_and(|e| e == "svg"));
+    files.sort();
+    let texts = files.iter().take(MOST).map(fs::read_to_string);
+    texts.filter_map(Result::ok).collect()
+}
+
+/// Pictures of a pair of grounds on the page.
+const MOST: usize = 24;
+
+const INTRODUCTION: &str = "<p>The same scenario ran on several grounds, and each is held against \
+                            the first. Where two part, known causes were switched one after the \
+                            other and the cases run again: what then agrees was the cause, and \
+                            what agrees when nothing was switched (<i>wake-ups</i>) was chance.</p>\n";

@@ -1,0 +1,261 @@
+//! One scenario on several grounds: each held against the first, and where two part, known causes
+//! tried one after the other by switching them.
+
+use std::path::{Path, PathBuf};
+
+use fullpipe_run::Ground;
+use fullpipe_scenario::Scenario;
+use serde::Serialize;
+
+use crate::compare::{Comparison, Options as CompareOptions, Verdict, View, compare_stored};
+use crate::result::{Params, RunResult};
+use crate::run::{Options, RunError, run_on};
+use crate::store::{ResultDir, StoreError};
+
+/// What several grounds make of one scenario.
+#[derive(Clone, Debug, Serialize)]
+pub struct Agreement {
+    /// Version of the program.
+    pub fullpipe: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// The grounds; the others are held against the first.
+    pub grounds: Vec<String>,
+    /// Each of the others with the first.
+    pub pairs: Vec<PairAgreement>,
+    /// Every pair agrees in every case that was compared, and there is one.
+    pub agree: bool,
+    /// Runs of a ground were not what the scenario says; their cases are left out.
+    pub flagged: bool,
+}
+
+/// Two grounds.
+#[derive(Clone, Debug, Serialize)]
+pub struct PairAgreement {
+    /// All numbers and distances of the cases that count.
+    pub comparison: Comparison,
+    /// Cases with runs that were not what the scenario says.
+    pub left_out: Vec<Params>,
+    /// Known causes, each tried on the cases that part; empty where the two agree.
+    pub causes: Vec<Tried>,
+}
+
+/// A known cause, switched.
+#[derive(Clone, Debug, Serialize)]
+pub struct Tried {
+    /// As `fullpipe agree` prints it: `offload`, `hystart`.
+    pub cause: String,
+    /// The switch in a sentence.
+    pub about: String,
+    /// On which ground.
+    pub ground: String,
+    /// Numbers and distances beyond their thresholds before.
+    pub before: usize,
+    /// And with the switch turned; `None`: the ground could not run it.
+    pub after: Option<usize>,
+    /// The ground's refusal, where `after` is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why_not: Option<String>,
+    /// What that says of the cause.
+    pub verdict: CauseVerdict,
+}
+
+/// What a switch says of a cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CauseVerdict {
+    /// Nothing is beyond its threshold any more.
+    Explains,
+    /// Fewer numbers are.
+    InPart,
+    /// As many are, or more.
+    No,
+    /// It could not be switched here.
+    Untried,
+}
+
+/// A cause that may be switched.
+pub struct Switch<'a> {
+    /// Its name, unique among those of a ground.
+    pub name: &'a str,
+    /// The switch in a sentence.
+    pub about: &'a str,
+    /// The ground with the switch turned, under its usual name.
+    pub ground: &'a dyn Ground,
+}
+
+/// How a study is made.
+pub struct StudyOptions<'a> {
+    /// Of the runs; `out` is the directory of all, which must be given.
+    pub run: Options<'a>,
+    /// Cases whose runs were flagged count, too.
+    pub with_flagged: bool,
+}
+
+/// Runs the scenario on every ground and compares; `said` is told what comes next.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn agree(
+    scenario: &Scenario,
+    grounds: &[&dyn Ground],
+    switches: &[Switch<'_>],
+    options: &StudyOptions<'_>,
+    said: &dyn Fn(&str),
+) -> Result<Agreement, RunError> {
+    let out = options.run.out.unwrap_or(Path::new("."));
+    let mut results = Vec::new();
+    for ground in grounds {
+        said(&format!("{} on ground {}", scenario.name, ground.name()));
+        let dir = directory(out, ground.name());
+        run_on(scenario, &into(&options.run, &dir), *ground)?;
+        results.push(ResultDir::open(&dir)?);
+    }
+    let thresholds = CompareOptions {
+        thresholds: scenario.measure.agreement.iter().cloned().collect(),
+        view: View::Agreement,
+        ..CompareOptions::default()
+    };
+    let mut pairs = Vec::new();
+    for (ground, b) in grounds.iter().zip(&results).skip(1) {
+        let a = &results[0];
+        let (comparison, left_out) = compared(a, b, &thresholds, options.with_flagged)?;
+        let mut pair = PairAgreement {
+            comparison,
+            left_out,
+            causes: Vec::new(),
+        };
+        let apart = apart(&pair.comparison);
+        let names = [grounds[0].name(), ground.name()];
+        for switch in switches.iter().filter(|_| !apart.is_empty()) {
+            let Some(side) = names.iter().position(|n| *n == switch.ground.name()) else {
+                continue;
+            };
+            said(&format!(
+                "{} against {}: {}",
+                names[0], names[1], switch.about
+            ));
+            let dir = out
+                .join("causes")
+                .join(format!("{}-{}", names[1], switch.name));
+            let part = of_cases(scenario, &apart);
+            let tried = run_on(&part, &into(&options.run, &dir), switch.ground);
+            let (after, why_not) = match tried {
+                Ok(_) => {
+                    let switched = ResultDir::open(&dir)?;
+                    let mut both = [a, b];
+                    both[side] = &switched;
+                    let (again, left_out) = compared(both[0], both[1], &thresholds, true)?;
+                    drop(left_out);
+                    (Some(beyond(&again, &apart)), None)
+                }
+                Err(RunError::Unable { what, .. }) => (None, Some(what)),
+                Err(other) => return Err(other),
+            };
+            let before = beyond(&pair.comparison, &apart);
+            pair.causes.push(Tried {
+                cause: switch.name.to_owned(),
+                about: switch.about.to_owned(),
+                ground: names[side].to_owned(),
+                before,
+                after,
+                why_not,
+                verdict: match after {
+                    None => CauseVerdict::Untried,
+                    Some(0) => CauseVerdict::Explains,
+                    Some(n) if n < before => CauseVerdict::InPart,
+                    Some(_) => CauseVerdict::No,
+                },
+            });
+        }
+        pairs.push(pair);
+    }
+    Ok(Agreement {
+        fullpipe: env!("CARGO_PKG_VERSION").to_owned(),
+        scenario: scenario.name.clone(),
+        grounds: grounds.iter().map(|g| g.name().to_owned()).collect(),
+        agree: pairs
+            .iter()
+            .all(|p| p.comparison.agree && !p.comparison.rows.is_empty()),
+        flagged: pairs.iter().any(|p| !p.left_out.is_empty()),
+        pairs,
+    })
+}
+
+/// The same options for another directory.
+fn into<'a>(options: &Options<'a>, dir: &'a Path) -> Options<'a> {
+    Options {
+        out: Some(dir),
+        jobs: options.jobs,
+        resume: options.resume,
+        captures: options.captures,
+        progress: options.progress,
+        interrupt: options.interrupt,
+    }
+}
+
+/// Two results, without the cases that do not count.
+fn compared(
+    a: &ResultDir,
+    b: &ResultDir,
+    options: &CompareOptions,
+    with_flagged: bool,
+) -> Result<(Comparison, Vec<Params>), StoreError> {
+    let mut comparison = compare_stored(a, b, options)?;
+    let mut left_out = Vec::new();
+    if !with_flagged {
+        for params in untrue(&a.result()?).into_iter().chain(untrue(&b.result()?)) {
+            if !left_out.contains(&params) {
+                left_out.push(params);
+            }
+        }
+    }
+    comparison.leave_out(&left_out);
+    Ok((comparison, left_out))
+}
+
+/// Cases with runs that were not what the scenario says.
+fn untrue(result: &RunResult) -> Vec<Params> {
+    let flagged = result.cases.iter();
+    let flagged = flagged.filter(|c| c.fidelity.as_ref().is_some_and(|f| !f.valid));
+    flagged.map(|c| c.params.clone()).collect()
+}
+
+/// Cases in which something is beyond its threshold.
+fn apart(comparison: &Comparison) -> Vec<Params> {
+    let mut cases: Vec<Params> = Vec::new();
+    for params in all_beyond(comparison) {
+        if !cases.contains(params) {
+            cases.push(params.clone());
+        }
+    }
+    cases
+}
+
+/// What is judged and beyond its threshold in these cases.
+fn beyond(comparison: &Comparison, cases: &[Params]) -> usize {
+    all_beyond(comparison).filter(|p| cases.contains(p)).count()
+}
+
+fn all_beyond(comparison: &Comparison) -> impl Iterator<Item = &Params> {
+    let rows = comparison.rows.iter();
+    let rows = rows.filter(|r| r.judged && r.verdict == Verdict::Beyond);
+    let distances = comparison.distances.iter();
+    let distances = distances.filter(|d| d.verdict == Verdict::Beyond);
+    rows.map(|r| &r.params).chain(distances.map(|d| &d.params))
+}
+
+/// The scenario with these cases alone; nothing is expected of them.
+fn of_cases(scenario: &Scenario, wanted: &[Params]) -> Scenario {
+    let mut part = scenario.clone();
+    part.cases.retain(|case| wanted.contains(&Params::of(case)));
+    part.expectations.clear();
+    part.negatives.clear();
+    part.reports.clear();
+    part
+}
+
+/// Directory of the result of a ground in that of the study.
+pub fn directory(out: &Path, ground: &str) -> PathBuf {
+    out.join(ground)
+}
