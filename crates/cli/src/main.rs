@@ -66,6 +66,7 @@ fn run() -> Exit {
         Command::Set(set) => commands::set::set(set),
         Command::Ping(ping) => commands::send::ping::ping(ping),
         Command::Observe(observe) => commands::observe::observe(observe),
+        Command::Doctor(doctor) => commands::doctor::doctor(doctor),
         Command::Emulate(emulate) => commands::emulate::emulate(emulate),
         Command::Linux(linux) => commands::linux::run(linux),
         Command::Completions(completions) => reference::completions(completions),

@@ -11,7 +11,7 @@ use super::{key_value, seed};
 #[derive(Clone, Debug, ClapArgs)]
 #[command(after_help = EXAMPLES)]
 pub struct Emulate {
-    /// Take the path from this scenario: a file or a built-in name [default: the flags below]
+    /// Take the path from this scenario: a file or a built-in name; flags below change it
     #[arg(value_name = "SCENARIO")]
     pub scenario: Option<String>,
 
@@ -125,7 +125,7 @@ the system allows that to users.
 Before the command runs, rate, base delay, buffer and burst of the path are measured; meanwhile \
 lateness, lost packets and processor time are watched. If anything is not as specified, the run is \
 flagged: its numbers are those of another path. The exit code is that of the command; if that is 0 \
-and the run is flagged, it is 1.";
+and the run is flagged, it is 5.";
 
 const EXAMPLES: &str = "\
 Examples:

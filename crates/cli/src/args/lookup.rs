@@ -60,7 +60,7 @@ pub enum Described {
 #[derive(Clone, Debug, ClapArgs)]
 #[command(after_help = CHECK_EXAMPLES)]
 pub struct Check {
-    /// Scenario files or names of built-in scenarios
+    /// Scenario files or names of built-in scenarios; `-` reads one from standard input
     #[arg(required = true, value_name = "SCENARIO")]
     pub scenarios: Vec<String>,
 

@@ -2,6 +2,7 @@
 //! `docs/cli.md` come from here. One file per group of commands.
 
 mod agree;
+mod doctor;
 mod emulate;
 mod falsify;
 mod law;
@@ -18,6 +19,7 @@ mod set;
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub use agree::Agree;
+pub use doctor::{Doctor, Examined};
 pub use emulate::{Emulate, EmulateFormat};
 pub use falsify::Falsify;
 pub use law::{Law, LawFormat};
@@ -100,6 +102,9 @@ pub enum Command {
     /// Watch the TCP flows of this host, and what limits each
     #[command(long_about = observe::ABOUT)]
     Observe(Observe),
+    /// Tell what this host can do, each thing tried, and how to mend what it cannot
+    #[command(long_about = doctor::ABOUT)]
+    Doctor(Doctor),
     /// Run real programs over an emulated path
     #[command(long_about = emulate::ABOUT)]
     Emulate(Box<Emulate>),
@@ -113,7 +118,7 @@ pub enum Command {
 }
 
 /// The names of [`Command`]; a test compares the two.
-pub const COMMANDS: [&str; 19] = [
+pub const COMMANDS: [&str; 20] = [
     "run",
     "compare",
     "agree",
@@ -129,6 +134,7 @@ pub const COMMANDS: [&str; 19] = [
     "set",
     "ping",
     "observe",
+    "doctor",
     "emulate",
     "linux",
     "completions",

@@ -1,7 +1,7 @@
 //! `fullpipe emulate`: real programs over an emulated path.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use fullpipe_emulate::stage::{Carrying, Stage};
 use fullpipe_emulate::truth::{self, Verdict, Watched};
 use fullpipe_emulate::witness::Witness;
 use fullpipe_run::RunSpec;
-use fullpipe_scenario::{Overrides, Scenario};
+use fullpipe_scenario::{Diagnostic, Overrides, Scenario};
 
 use crate::args::{Emulate, EmulateFormat};
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::view::truth::Emulated;
+use crate::view::truth::{Emulated, Far};
 
 /// Runs the command.
 pub fn emulate(args: &Emulate) -> Result<Exit, Failure> {
@@ -49,7 +49,14 @@ pub fn emulate(args: &Emulate) -> Result<Exit, Failure> {
     let drops = stage.device_drops().map_err(counters)?;
     let witness = Witness::begin().map_err(|e| Failure::io("a thread", &e))?;
     let carrying = stage.carry(config).map_err(|e| failed(&e))?;
-    let ended = over(args, &stage, &signals, &carrying);
+    let mut far = Vec::new();
+    let ended = over(args, &stage, &signals, &carrying, &mut far);
+    // Processes end here: the stage cannot end before them.
+    let far = far.into_iter().map(|(line, mut process)| Far {
+        command: line.to_string_lossy(),
+        exit: process.ended().ok().flatten().map(code),
+    });
+    let far: Vec<Far<'_>> = far.collect();
     let outcome = carrying.stop().map_err(|e| failed(&e))?;
     let watched = Watched {
         wake_ups: witness.end(),
@@ -65,6 +72,7 @@ pub fn emulate(args: &Emulate) -> Result<Exit, Failure> {
         privilege,
         outcome: &outcome,
         verdict: &verdict,
+        far: &far,
         exit: status.map(code),
     };
     let text = match args.format {
@@ -80,7 +88,7 @@ pub fn emulate(args: &Emulate) -> Result<Exit, Failure> {
     match status.map(code) {
         None => Ok(Exit::Interrupted),
         Some(0) if verdict.is_true() => Ok(Exit::Ok),
-        Some(0) => Ok(Exit::Failed),
+        Some(0) => Ok(Exit::NotValid),
         // The command's own, which may be any.
         Some(code) => std::process::exit(code),
     }
@@ -92,22 +100,12 @@ fn counters(error: std::io::Error) -> Failure {
 
 /// The path of the scenario, or of the flags.
 fn specification(args: &Emulate) -> Result<RunSpec, Failure> {
-    let mut set = Vec::new();
-    let mut key = |key: &str, value: &Option<String>| {
-        set.extend(value.iter().map(|v| (key.to_owned(), v.clone())));
-    };
-    key("path.rate", &args.rate);
-    key("path.rtt", &args.rtt);
-    key("path.buffer", &args.buffer);
-    key("path.queue", &args.queue);
-    key("path.loss", &args.loss);
-    key("path.jitter", &args.jitter);
-    key("path.trace", &args.trace);
-    key("path.mtu", &args.mtu);
+    let mut set: Vec<(String, String)> = (flags(args).into_iter())
+        .filter_map(|(key, _, value)| Some((key.to_owned(), value.clone()?)))
+        .collect();
     if args.scenario.is_none() && args.return_rate.is_none() {
-        key("path.return_rate", &args.rate);
+        set.extend((args.rate.iter()).map(|rate| (RETURN_RATE.to_owned(), rate.clone())));
     }
-    key("path.return_rate", &args.return_rate);
     set.extend(args.set.iter().cloned());
     let overrides = Overrides {
         set,
@@ -119,8 +117,13 @@ fn specification(args: &Emulate) -> Result<RunSpec, Failure> {
         None => Scenario::parse(SCENARIO, "flags", &overrides),
     };
     let scenario = loaded.map_err(|diagnostics| {
-        let errors = diagnostics.0.iter();
-        errors.for_each(|d| output::error(&d.to_string()));
+        let mut said = Vec::new();
+        for text in (diagnostics.0.into_iter()).map(|d| in_flags(args, d).to_string()) {
+            if !said.contains(&text) {
+                output::error(&text);
+                said.push(text);
+            }
+        }
         Failure::new(Exit::Usage, "")
     })?;
     let Some(case) = scenario.cases.get(args.case) else {
@@ -139,6 +142,54 @@ fn specification(args: &Emulate) -> Result<RunSpec, Failure> {
     Ok(spec)
 }
 
+/// Flags that write a key of the path: the key, the flag, and what was given.
+fn flags(args: &Emulate) -> [(&'static str, &'static str, &Option<String>); 9] {
+    [
+        ("path.rate", "--rate", &args.rate),
+        ("path.rtt", "--rtt", &args.rtt),
+        ("path.buffer", "--buffer", &args.buffer),
+        ("path.queue", "--queue", &args.queue),
+        ("path.loss", "--loss", &args.loss),
+        ("path.jitter", "--jitter", &args.jitter),
+        ("path.trace", "--trace", &args.trace),
+        ("path.mtu", "--mtu", &args.mtu),
+        (RETURN_RATE, "--return-rate", &args.return_rate),
+    ]
+}
+
+const RETURN_RATE: &str = "path.return_rate";
+
+/// What is wrong, in the words of the command line where it came from there.
+fn in_flags(args: &Emulate, mut wrong: Diagnostic) -> Diagnostic {
+    let missing = args.scenario.is_none() && wrong.line > 0;
+    let given = |value: &Option<String>| value.is_some() && wrong.value == *value;
+    let of_rate = |key| wrong.key == key || (wrong.key == RETURN_RATE && key == "path.rate");
+    let flag = (flags(args).into_iter()).find(|(key, _, value)| match missing {
+        true => wrong.key == *key,
+        false => wrong.file == "--set" && of_rate(*key) && given(value),
+    });
+    let Some((_, flag, value)) = flag else {
+        return wrong;
+    };
+    wrong.line = 0;
+    wrong.key = String::new();
+    wrong.file = match value {
+        Some(value) => format!("{flag} {value}"),
+        None => flag.to_owned(),
+    };
+    if missing {
+        "a path needs it".clone_into(&mut wrong.message);
+        let example = match flag {
+            "--rate" => "100Mbit/s",
+            _ => "40ms",
+        };
+        wrong.hint = Some(format!("for example {flag} {example}, or name a scenario"));
+    } else {
+        wrong.hint = wrong.hint.map(|hint| hint.replace('"', "`"));
+    }
+    wrong
+}
+
 /// A scenario without a path: flags write theirs into it.
 const SCENARIO: &str = r#"
 name = "emulate"
@@ -148,19 +199,19 @@ duration = "1min"
 stack = "reno"
 "#;
 
-/// Runs the command, and what is to run on the far host, until the command ends; `None`: it was
-/// ended.
-fn over(
-    args: &Emulate,
+/// Runs the command, and what is to run on the far host (left in `far`), until the command ends;
+/// `None`: it was ended.
+fn over<'a>(
+    args: &'a Emulate,
     stage: &Stage,
     signals: &Signals,
     carrying: &Carrying,
+    far: &mut Vec<(&'a OsStr, Member)>,
 ) -> Result<Option<ExitStatus>, Failure> {
-    let mut far = Vec::new();
     for line in &args.far {
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(line).stdin(Stdio::null());
-        far.push(start(stage, Side::Far, command)?);
+        far.push((line, start(stage, Side::Far, command)?));
     }
     if !far.is_empty() {
         stage.wait_for_listener(LISTENS);

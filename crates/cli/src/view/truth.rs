@@ -1,5 +1,7 @@
 //! What is said of an emulated path after a run: links, lateness, and whether it was true.
 
+use std::borrow::Cow;
+
 use fullpipe_emulate::emulation::LoopOutcome;
 use fullpipe_emulate::privilege::Privilege;
 use fullpipe_emulate::truth::{Check, Verdict};
@@ -17,7 +19,18 @@ pub struct Emulated<'a> {
     pub outcome: &'a LoopOutcome,
     /// The checks before and during the run.
     pub verdict: &'a Verdict,
+    /// What ran on the far host.
+    pub far: &'a [Far<'a>],
     /// Status of the command as a shell has it; `None`: the run was ended.
+    pub exit: Option<i32>,
+}
+
+/// A command on the far host.
+#[derive(Debug)]
+pub struct Far<'a> {
+    /// The line of the shell.
+    pub command: Cow<'a, str>,
+    /// Its status; `None`: it was still running when the run ended.
     pub exit: Option<i32>,
 }
 
@@ -40,6 +53,11 @@ impl Emulated<'_> {
             ]);
         }
         let mut text = format!("{}\n\n{}", self.headline(), table.text());
+        for far in self.far {
+            if let Some(exit @ 1..) = far.exit {
+                text += &format!("\n`{}` on the far host ended with {exit}\n", far.command);
+            }
+        }
         let mut links = Table::new();
         links.column(Align::Left, &["link"]);
         for head in ["packets", "buffer", "random", "queue", "policer", "marked"] {
@@ -122,6 +140,9 @@ impl Emulated<'_> {
             },
             "cores": outcome.cpu.as_secs_f64() / outcome.span.as_secs_f64(),
             "links": links.collect::<Vec<_>>(),
+            "far": self.far.iter().map(|far| {
+                json!({ "command": far.command, "exit": far.exit })
+            }).collect::<Vec<_>>(),
             "exit": self.exit,
         });
         format!("{value:#}\n")

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::process::{Finished, command, finished};
 
@@ -95,7 +95,7 @@ fn a_path_that_no_machine_carries_is_flagged() {
     let Some(ended) = emulate(&[&args[..], &["--format", "json"]].concat(), "true") else {
         return;
     };
-    assert_eq!(ended.code, 1, "{}", ended.stdout);
+    assert_eq!(ended.code, 5, "{}", ended.stdout);
     let said: Value = serde_json::from_str(&ended.stdout).unwrap();
     let flags = said["flags"].to_string();
     assert!(flags.contains("rate forward"), "{flags}");
@@ -103,10 +103,46 @@ fn a_path_that_no_machine_carries_is_flagged() {
 
 #[test]
 fn a_wrong_path_is_refused_before_anything_is_made() {
-    let line = ["emulate", "--rate", "1Mbps", "--rtt", "10ms", "--", "true"];
-    let ended = finished(command(Path::new("."), &line).output().unwrap());
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
-    assert!(ended.stderr.contains("path.rate"), "{}", ended.stderr);
+    let refused = |path: &[&str], messages: &[&str]| {
+        let line = [&["emulate"], path, &["--", "true"]].concat();
+        let ended = finished(command(Path::new("."), &line).output().unwrap());
+        assert_eq!(ended.code, 2, "{}", ended.stderr);
+        let said: Vec<&str> = (ended.stderr.lines())
+            .filter(|line| line.starts_with("error: "))
+            .collect();
+        assert_eq!(said, messages, "{}", ended.stderr);
+    };
+    let unit = "error: --rate 80: a rate needs a unit";
+    refused(&["--rate", "80", "--rtt", "10ms"], &[unit]);
+    refused(&["first-run", "--rate", "80"], &[unit]);
+    refused(
+        &["--return-rate", "80"],
+        &[
+            "error: --return-rate 80: a rate needs a unit",
+            "error: --rate: a path needs it",
+            "error: --rtt: a path needs it",
+        ],
+    );
+    let of_set = "error: --set: `path.rate = 80`: a rate needs a unit";
+    refused(&["first-run", "--set", "path.rate=80"], &[of_set]);
+}
+
+#[test]
+fn a_failure_on_the_far_host_is_told() {
+    let args = ["--rate", "50Mbit/s", "--rtt", "20ms"];
+    let far = ["--far", "exit 9", "--far", "sleep 60", "--format", "json"];
+    let Some(ended) = emulate(&[&args[..], &far].concat(), "sleep 0.2") else {
+        return;
+    };
+    let said: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+    let far = [
+        json!({ "command": "exit 9", "exit": 9 }),
+        json!({ "command": "sleep 60", "exit": null }),
+    ];
+    assert_eq!(said["far"], Value::from(far.to_vec()));
+    let ended = emulate(&[&args[..], &["--far", "exit 9"]].concat(), "sleep 0.2").unwrap();
+    let line = "`exit 9` on the far host ended with 9";
+    assert!(ended.stderr.contains(line), "{}", ended.stderr);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod architecture;
 mod captures;
 mod command_lines;
 mod copies;
+mod doctor;
 mod emulate;
 mod export;
 mod falsify;

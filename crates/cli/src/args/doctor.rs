@@ -1,0 +1,53 @@
+//! `fullpipe doctor`: what this host can do.
+
+use clap::{Args as ClapArgs, ValueEnum};
+
+use super::ShortFormat;
+
+/// `fullpipe doctor`.
+#[derive(Clone, Debug, ClapArgs)]
+#[command(after_help = EXAMPLES)]
+pub struct Doctor {
+    /// Examine only this, and end with exit code 3 if anything of it is lacking [default: all]
+    #[arg(value_enum, value_name = "AREA")]
+    pub areas: Vec<Examined>,
+
+    /// Format of the findings on stdout
+    #[arg(long, value_enum, default_value_t = ShortFormat::Table)]
+    pub format: ShortFormat,
+
+    /// The same as `--format json`
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+}
+
+/// Groups of capabilities that are needed together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Examined {
+    /// A run of one second on each ground
+    Grounds,
+    /// Cores, priority, clock and load
+    Time,
+    /// UDP and its offloads
+    Sockets,
+    /// Namespaces, TUN devices and the kernel's congestion modules
+    Hosts,
+    /// Capabilities and types for eBPF
+    Bpf,
+}
+
+/// Description of `fullpipe doctor`.
+pub(super) const ABOUT: &str = "\
+Tell what this host can do, each thing tried.
+
+A second of one flow runs on every ground, as `fullpipe run` would; sockets, offloads, namespaces, \
+devices, priority, clock and congestion modules are used once each. What is lacking or limited \
+comes with the command that mends it. Nothing of the host is changed by the trials, modules of the \
+kernel are not loaded, and nothing is left of them. Works as root and without privileges: what it \
+finds is what this user can do.";
+
+const EXAMPLES: &str = "\
+Examples:
+  fullpipe doctor
+  fullpipe doctor hosts || echo 'no emulated paths here'
+  fullpipe doctor --json | jq '.findings[] | select(.state != \"yes\")'";

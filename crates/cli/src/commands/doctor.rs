@@ -1,0 +1,203 @@
+//! `fullpipe doctor`: what this host can do.
+
+use std::env;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use fullpipe_doctor::{Area, Finding, State};
+use fullpipe_grounds::{Far, GROUNDS};
+use serde_json::{Value, json};
+
+use crate::args::{Doctor, Examined, ShortFormat};
+use crate::exit::{Exit, Failure};
+use crate::output;
+use crate::table::{Align, Table};
+
+/// Runs the command.
+pub fn doctor(args: &Doctor) -> Result<Exit, Failure> {
+    let wanted = |one: Examined| args.areas.is_empty() || args.areas.contains(&one);
+    let mut parts: Vec<Part> = Vec::new();
+    if wanted(Examined::Grounds) {
+        let findings = grounds()?;
+        parts.push(Part {
+            word: "grounds",
+            purpose: "one second of a flow on each ground",
+            findings,
+        });
+    }
+    for area in Area::ALL.into_iter().filter(|a| wanted(examined(*a))) {
+        parts.push(Part {
+            word: area.word(),
+            purpose: area.purpose(),
+            findings: area.examine(),
+        });
+    }
+    // Hosts are examined last and shown before eBPF.
+    parts.sort_by_key(|part| part.word == Area::Bpf.word());
+    let text = match args.json || args.format == ShortFormat::Json {
+        true => json(&parts),
+        false => table(&parts),
+    };
+    output::data(&text)?;
+    let lacking = |part: &Part| part.findings.iter().any(|f| f.state == State::No);
+    match !args.areas.is_empty() && parts.iter().any(lacking) {
+        true => Ok(Exit::Environment),
+        false => Ok(Exit::Ok),
+    }
+}
+
+/// Findings below one headline of the table.
+struct Part {
+    word: &'static str,
+    purpose: &'static str,
+    findings: Vec<Finding>,
+}
+
+fn examined(area: Area) -> Examined {
+    match area {
+        Area::Time => Examined::Time,
+        Area::Sockets => Examined::Sockets,
+        Area::Hosts => Examined::Hosts,
+        Area::Bpf => Examined::Bpf,
+    }
+}
+
+/// One flow of one second, slow enough for any machine.
+const SCENARIO: &str = r#"
+name = "doctor"
+duration = "1s"
+[path]
+rate = "10Mbit/s"
+rtt = "20ms"
+[[flow]]
+stack = "reno"
+preset = "linux"
+"#;
+
+/// Runs the scenario on each ground that needs no other host, by this program as a user runs it.
+fn grounds() -> Result<Vec<Finding>, Failure> {
+    let here = GROUNDS.iter().filter(|g| g.far == Far::Here);
+    here.map(|ground| try_on(ground.name)).collect()
+}
+
+fn try_on(ground: &str) -> Result<Finding, Failure> {
+    let failed = |e| Failure::io(format_args!("a run on ground {ground}"), &e);
+    let mut run = Command::new(env::current_exe().map_err(failed)?)
+        .args([
+            "--color", "never", "run", "-", "--quiet", "--format", "json",
+        ])
+        .args(["--ground", ground])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    if let Some(mut input) = run.stdin.take() {
+        // A run that does not read has said why.
+        let _ = input.write_all(SCENARIO.as_bytes());
+    }
+    let ended = run.wait_with_output().map_err(failed)?;
+    let said = String::from_utf8_lossy(&ended.stderr);
+    Ok(judge(ground, ended.status.code(), &said))
+}
+
+/// What a run's exit code and messages say of its ground.
+fn judge(ground: &str, exit: Option<i32>, said: &str) -> Finding {
+    let state = match exit {
+        Some(0) => State::Yes,
+        Some(5) => State::Limited,
+        _ => State::No,
+    };
+    let line = |start: &str| {
+        let found = said
+            .lines()
+            .find_map(|l| l.trim_start().strip_prefix(start));
+        found.map(|text| text.trim().to_owned())
+    };
+    let found = match state {
+        State::Yes => Some("ran".to_owned()),
+        // `... worst: the near host was late: 3 ms (bound 1 ms); the far host ...; do this`
+        State::Limited => line("NOT VALID doctor:").map(|text| {
+            let worst = text.rsplit("worst: ").next().unwrap_or_default();
+            worst.split(';').next().unwrap_or_default().to_owned()
+        }),
+        State::No => line("error:"),
+    };
+    Finding {
+        name: format!("ground {ground}"),
+        state,
+        found: found.unwrap_or_else(|| format!("ended with {exit:?}")),
+        remedy: match state {
+            State::Limited => Some("what is wrong with `time` is wrong here".to_owned()),
+            _ => line("hint:"),
+        },
+    }
+}
+
+/// Characters of what was found in a table.
+const MOST: usize = 100;
+
+fn table(parts: &[Part]) -> String {
+    let mut text = String::new();
+    for part in parts {
+        let mut table = Table::new();
+        table.column(Align::Left, &[part.purpose]);
+        table.column(Align::Left, &[""]);
+        table.column(Align::Left, &[""]);
+        for finding in &part.findings {
+            table.row(vec![
+                finding.name.clone(),
+                finding.state.word().to_owned(),
+                finding.found.chars().take(MOST).collect(),
+            ]);
+        }
+        text += &table.text();
+        text += "\n";
+    }
+    let findings = || parts.iter().flat_map(|p| &p.findings);
+    for finding in findings().filter(|f| f.remedy.is_some()) {
+        let remedy = finding.remedy.as_deref().unwrap_or_default();
+        text += &format!("{}: {remedy}\n", finding.name);
+    }
+    let count = |state| findings().filter(|f| f.state == state).count();
+    let (no, limited) = (count(State::No), count(State::Limited));
+    let whole = findings().count() - no - limited;
+    text + &format!("{whole} there, {limited} limited, {no} lacking\n")
+}
+
+fn json(parts: &[Part]) -> String {
+    let of = |part: &Part| -> Vec<Value> {
+        let findings = part.findings.iter();
+        let objects = findings.map(|finding| {
+            json!({
+                "area": part.word,
+                "name": finding.name,
+                "state": finding.state.word(),
+                "found": finding.found,
+                "remedy": finding.remedy,
+            })
+        });
+        objects.collect()
+    };
+    let all: Vec<Value> = parts.iter().flat_map(of).collect();
+    let value = json!({ "fullpipe": env!("CARGO_PKG_VERSION"), "findings": all });
+    format!("{value:#}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_s_messages_become_a_finding() {
+        let lacking = "error: no kernel has been built\n  hint: fullpipe linux build\n";
+        let finding = judge("linux", Some(3), lacking);
+        assert_eq!(finding.state, State::No);
+        assert_eq!(finding.found, "no kernel has been built");
+        assert_eq!(finding.remedy.as_deref(), Some("fullpipe linux build"));
+        let late = "NOT VALID doctor: 1 of 1 cases do not count; worst: late by 9 ms; do this\n";
+        assert_eq!(judge("udp", Some(5), late).found, "late by 9 ms");
+        assert_eq!(judge("sim", Some(0), "").state, State::Yes);
+        assert_eq!(judge("sim", None, "").found, "ended with None");
+    }
+}

@@ -1,0 +1,131 @@
+//! What this host can do, found out by doing it: each capability that real-time grounds, emulated
+//! hosts and eBPF take is used once, and whatever is lacking comes with the command that mends it.
+//!
+//! Nothing is left of a trial, and no setting of the host is changed: modules that are not loaded
+//! stay so.
+//!
+//! - [`time`]: cores, priority, clock, and how late a thread wakes up.
+//! - [`sockets`]: UDP and its offloads.
+//! - [`hosts`]: namespaces, TUN devices, and the kernel's congestion modules.
+//! - [`bpf`]: what eBPF takes.
+
+#![allow(clippy::disallowed_methods)]
+
+pub mod bpf;
+pub mod hosts;
+pub mod sockets;
+pub mod time;
+
+/// One capability.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What it is, in a few words.
+    pub name: String,
+    /// How much of it works.
+    pub state: State,
+    /// What the trial showed, in a few words.
+    pub found: String,
+    /// What mends it; `None` where nothing is lacking, or nothing mends it.
+    pub remedy: Option<String>,
+}
+
+/// How much of a capability works for this user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// All of it.
+    Yes,
+    /// Not all of it; what it is for works, less well.
+    Limited,
+    /// Nothing: what needs it does not run.
+    No,
+}
+
+impl State {
+    /// For tables and programs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::Limited => "limited",
+            Self::No => "no",
+        }
+    }
+}
+
+/// Capabilities that are needed together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Area {
+    /// Real time.
+    Time,
+    /// Sockets.
+    Sockets,
+    /// Emulated hosts and the running kernel's TCP.
+    Hosts,
+    /// eBPF.
+    Bpf,
+}
+
+impl Area {
+    /// All of them, in an order in which they may be examined in one process: hosts last, for
+    /// which the process may enter a user namespace and is root from then on, over nothing.
+    pub const ALL: [Area; 4] = [Self::Time, Self::Sockets, Self::Bpf, Self::Hosts];
+
+    /// As it is written on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::Sockets => "sockets",
+            Self::Hosts => "hosts",
+            Self::Bpf => "bpf",
+        }
+    }
+
+    /// What it is needed for.
+    pub fn purpose(self) -> &'static str {
+        match self {
+            Self::Time => "real time: ground udp, emulate",
+            Self::Sockets => "sockets: ground udp, send, serve",
+            Self::Hosts => "hosts and kernel TCP: emulate",
+            Self::Bpf => "eBPF",
+        }
+    }
+
+    /// Tries everything of it. [`Area::Hosts`] needs a process of one thread.
+    pub fn examine(self) -> Vec<Finding> {
+        match self {
+            Self::Time => time::examine(),
+            Self::Sockets => sockets::examine(),
+            Self::Hosts => hosts::examine(),
+            Self::Bpf => bpf::examine(),
+        }
+    }
+}
+
+impl Finding {
+    fn yes(name: impl Into<String>, found: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            state: State::Yes,
+            found: found.into(),
+            remedy: None,
+        }
+    }
+
+    fn limited(name: impl Into<String>, found: impl Into<String>) -> Self {
+        Self {
+            state: State::Limited,
+            ..Self::yes(name, found)
+        }
+    }
+
+    fn no(name: impl Into<String>, found: impl ToString) -> Self {
+        Self {
+            state: State::No,
+            ..Self::yes(name, found.to_string())
+        }
+    }
+
+    fn remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.remedy = Some(remedy.into());
+        self
+    }
+}
