@@ -82,9 +82,9 @@ impl Area {
     /// What it is needed for.
     pub fn purpose(self) -> &'static str {
         match self {
-            Self::Time => "real time: ground udp, emulate",
+            Self::Time => "real time: grounds udp and kernel, emulate",
             Self::Sockets => "sockets: ground udp, send, serve",
-            Self::Hosts => "hosts and kernel TCP: emulate",
+            Self::Hosts => "hosts and their TCP: ground kernel, emulate",
             Self::Bpf => "eBPF",
         }
     }

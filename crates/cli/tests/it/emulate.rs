@@ -116,9 +116,12 @@ fn a_wrong_path_is_refused_before_anything_is_made() {
     refused(&["--rate", "80", "--rtt", "10ms"], &[unit]);
     refused(&["first-run", "--rate", "80"], &[unit]);
     refused(
-        &["--return-rate", "80"],
+        &["first-run", "--return-rate", "80"],
+        &["error: --return-rate 80: a rate needs a unit"],
+    );
+    refused(
+        &["--buffer", "20ms"],
         &[
-            "error: --return-rate 80: a rate needs a unit",
             "error: --rate: a path needs it",
             "error: --rtt: a path needs it",
         ],
