@@ -9,50 +9,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::process::{Finished, command, finished, fullpipe};
-use crate::server::Server;
-
-fn bytes(n: usize) -> Vec<u8> {
-    (0..n).map(|i| (i ^ (i >> 8) ^ (i >> 16)) as u8).collect()
-}
+use crate::pair::{Pair, bytes, unfinished};
+use crate::process::{Finished, command, finished};
 
 fn json(ended: &Finished) -> Value {
     serde_json::from_str(&ended.stdout)
         .unwrap_or_else(|e| panic!("{e}: {} {}", ended.stdout, ended.stderr))
-}
-
-/// A client's directory, and a server with one of its own.
-struct Pair {
-    here: tempfile::TempDir,
-    there: tempfile::TempDir,
-    server: Server,
-}
-
-impl Pair {
-    fn new(args: &[&str]) -> Self {
-        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let files = there.path().display().to_string();
-        let server = Server::start(here.path(), &[&["--files", &files][..], args].concat());
-        Self {
-            here,
-            there,
-            server,
-        }
-    }
-
-    fn at(&self, name: &str) -> String {
-        format!("{}:{name}", self.server.address)
-    }
-
-    fn send(&self, args: &[&str]) -> Finished {
-        fullpipe(self.here.path(), &[&["send"][..], args].concat())
-    }
-}
-
-fn unfinished(dir: &Path) -> Vec<String> {
-    let entries = fs::read_dir(dir).unwrap().flatten();
-    let names = entries.map(|e| e.file_name().to_string_lossy().into_owned());
-    names.filter(|name| name.contains(".part")).collect()
 }
 
 /// Whatever a directory holds that a copy lacks is named, with `--quiet` too, and the exit code
@@ -224,4 +186,29 @@ fn many_files_need_few_descriptors() {
         let copy = fs::read(here.path().join(format!("back/d/{i}"))).unwrap();
         assert!(copy == bytes(i), "{i}");
     }
+}
+
+/// Two programs write one name at once, each over what the other has written: both say that they
+/// have done it, one after the other, and what is there is whole.
+#[test]
+fn two_copies_to_one_name_follow_each_other() {
+    let pair = Pair::new(&["--overwrite", "--max-rate", "100Mbit/s"]);
+    let other = tempfile::tempdir().unwrap();
+    let contents = [bytes(3_000_000), vec![7; 3_000_000]];
+    fs::write(pair.here.path().join("a"), &contents[0]).unwrap();
+    fs::write(other.path().join("a"), &contents[1]).unwrap();
+    let to = pair.at("x");
+    let begin = |dir: &Path| {
+        let mut client = command(dir, &["send", "a", &to, "--overwrite"]);
+        let client = client.stdout(Stdio::piped()).stderr(Stdio::piped());
+        client.spawn().unwrap()
+    };
+    let clients = [begin(pair.here.path()), begin(other.path())];
+    for client in clients {
+        let ended = finished(client.wait_with_output().unwrap());
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+    }
+    let x = fs::read(pair.there.path().join("x")).unwrap();
+    assert!(contents.contains(&x), "{} bytes of neither", x.len());
+    assert_eq!(unfinished(pair.there.path()), [""; 0]);
 }

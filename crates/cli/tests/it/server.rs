@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read as _};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use crate::process::command;
 
@@ -21,12 +21,22 @@ impl Server {
     pub fn start_at(dir: &Path, listen: &str, args: &[&str]) -> Self {
         let mut line = vec!["serve", "--listen", listen];
         line.extend(args);
-        let mut child = command(dir, &line).stderr(Stdio::piped()).spawn().unwrap();
+        let host = listen.trim_end_matches(|c: char| c.is_ascii_digit());
+        Self::of(command(dir, &line), host)
+    }
+
+    /// One that is started by this command, and listens on an address that begins so.
+    pub fn of(mut command: Command, host: &str) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut log = BufReader::new(child.stderr.take().unwrap());
         let mut first = String::new();
         log.read_line(&mut first).unwrap();
-        let host = listen.trim_end_matches(|c: char| c.is_ascii_digit());
-        let at = first.find(host).unwrap_or_else(|| panic!("{first}"));
+        let at = match first.find(host) {
+            Some(at) => at,
+            // Ended by whatever is done to it.
+            None if first.is_empty() => 0,
+            None => panic!("{first}"),
+        };
         let address = first[at..]
             .split([',', ' ', '\n'])
             .next()
@@ -46,9 +56,27 @@ impl Server {
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
+/// One that strace runs must be ended itself: strace alone would leave it behind.
+impl Server {
+    pub fn stop(&mut self) {
+        let children = format!("/proc/{0}/task/{0}/children", self.child.id());
+        let children = std::fs::read_to_string(children).unwrap_or_default();
+        for pid in children
+            .split_whitespace()
+            .filter_map(|pid| pid.parse().ok())
+        {
+            let _ = nix::sys::signal::kill(
+                nix::unistd::Pid::from_raw(pid),
+                nix::sys::signal::Signal::SIGKILL,
+            );
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
     }
 }

@@ -419,6 +419,12 @@ impl Batch {
             for file in self.files.iter_mut().filter(|file| file.takes_part()) {
                 file.make(&base, &mut self.ways);
             }
+            for file in self.files.iter().filter(|file| file.fact.skipped) {
+                if let End::Target(target) = &file.end {
+                    // What stays is a few lines of text.
+                    let _ = target.tidy();
+                }
+            }
             let (_, places) = self.plan();
             let mut targets = self.take_targets(&places);
             let begun = begin_all(&mut targets, &Room::default());

@@ -153,6 +153,10 @@ impl Store {
         }
         let (root, room) = (Arc::clone(&self.directory), self.room.clone());
         let open = Work::start(move |_| {
+            for slot in slots.iter().filter(|slot| !slot.takes_part) {
+                // It stays until it is swept otherwise.
+                let _ = slot.target.as_ref().map(Target::tidy);
+            }
             let mut ways = Ways::default();
             for slot in slots.iter_mut().filter(|slot| slot.takes_part) {
                 slot.make(&root, &mut ways);

@@ -209,14 +209,18 @@ impl Place {
         }
     }
 
-    /// Makes a new unfinished file, as [`open_part`](Self::open_part) does. One that was there must
-    /// be ours: it goes.
+    /// Makes a new unfinished file, as [`open_part`](Self::open_part) does. With `replace` one that
+    /// is there goes: it must be ours.
     ///
     /// # Errors
     /// As the system says; [`ErrorKind::ResourceBusy`] if another transfer was faster.
-    pub(super) fn fresh_part(&self) -> io::Result<File> {
-        self.unlink(&self.named(PART))?;
-        let made = self.locked(OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL);
+    pub(super) fn fresh_part(&self, replace: bool) -> io::Result<File> {
+        let make = || self.locked(OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL);
+        let mut made = make();
+        if replace && matches!(&made, Err(e) if e.kind() == ErrorKind::AlreadyExists) {
+            self.unlink(&self.named(PART))?;
+            made = make();
+        }
         made.map_err(|e| match e.kind() {
             ErrorKind::AlreadyExists => ErrorKind::ResourceBusy.into(),
             _ => e,
@@ -232,6 +236,26 @@ impl Place {
         match self.is_named(&name, part)? {
             true => self.unlink(&name),
             false => Ok(()),
+        }
+    }
+
+    /// Removes the name of the unfinished file, if that is the finished one: a kill came between
+    /// the two names where no file can be renamed to a free name only.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub(super) fn unlink_second_name(&self) -> io::Result<()> {
+        match self.open_part_if_any()? {
+            Some(part) if self.is_named(&self.leaf, &part)? => self.unlink_part(&part),
+            _ => Ok(()),
+        }
+    }
+
+    fn open_part_if_any(&self) -> io::Result<Option<File>> {
+        match self.file(&self.named(PART), OFlag::O_RDONLY) {
+            Ok(part) => Ok(Some(part)),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e),
         }
     }
 

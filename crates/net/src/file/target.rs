@@ -95,6 +95,22 @@ impl Target {
         self.is_final
     }
 
+    /// Removes what a copy left that was killed when it had just given the file its name.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn tidy(&self) -> io::Result<()> {
+        let state = self.place.state().filter(|s| s.source == self.source);
+        if !self.is_final || state.is_none() {
+            return Ok(());
+        }
+        self.place.unlink_second_name()?;
+        match self.place.has_part()? {
+            true => Ok(()),
+            false => self.place.unlink_state(),
+        }
+    }
+
     /// What has the final name counts for nothing: all of it is to come.
     pub fn replace_final(&mut self) {
         if self.is_final {
@@ -179,11 +195,8 @@ impl Target {
                 file
             }
             // Whoever still writes the old one keeps it, without a name.
-            left => {
-                if left.is_some() && before.state.is_none() {
-                    return Err(ErrorKind::ResourceBusy.into());
-                }
-                let file = self.place.fresh_part()?;
+            _left => {
+                let file = self.place.fresh_part(before.state.is_some())?;
                 before.is_replaced = true;
                 self.key = Some(key_of(&file)?);
                 file

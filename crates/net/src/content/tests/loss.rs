@@ -2,6 +2,7 @@
 //! for.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -349,5 +350,41 @@ fn a_server_plants_nothing_that_was_not_asked_for() {
             panic!("taken: {items:?}: {:?}", batch.facts());
         }
         assert_eq!(fs::read_dir(here.path()).unwrap().count(), 0, "{items:?}");
+    }
+}
+
+/// Between the look and the names a directory of the copy is replaced by a link to one outside.
+#[test]
+fn a_directory_that_becomes_a_link_leads_nowhere() {
+    for moment in 0..2 {
+        let (here, there, outside) = (
+            tempfile::tempdir().unwrap(),
+            tempfile::tempdir().unwrap(),
+            tempfile::tempdir().unwrap(),
+        );
+        let allowed = replacing(there.path());
+        let d = here.path().join("d");
+        fs::create_dir(&d).unwrap();
+        for i in 0..100 {
+            fs::write(d.join(format!("{i}")), bytes(1000 + i)).unwrap();
+        }
+        fs::create_dir(there.path().join("d")).unwrap();
+        let files = found(&d, "d");
+        let mut job = Job::new(&Batch::content(&files, true), &allowed, &spec(false)).unwrap();
+        let mut batch = Batch::put(files, true, &mut |q| Ok(job.ask(q))).unwrap();
+        let swap = || {
+            fs::rename(there.path().join("d"), there.path().join("moved")).unwrap();
+            symlink(outside.path(), there.path().join("d")).unwrap();
+        };
+        if moment == 0 {
+            swap();
+        }
+        if batch.agree(&mut |q| Ok(job.ask(q))).is_ok() {
+            if moment == 1 {
+                swap();
+            }
+            let _ = agreed(&mut job, &mut batch, false, Fault::Nothing);
+        }
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0, "{moment}");
     }
 }
