@@ -115,8 +115,12 @@ impl RunningKernel {
         let hosts = Hosts::without_processes(spec, plan.mtu, [None, None]).map_err(environment)?;
         prepare(&hosts, &plan, self.options)
             .map_err(|e| lacks("routes and settings of a host", &e))?;
+        if plan.flows.iter().any(|f| f.capped) {
+            introduce(&hosts, &plan)?;
+        }
         if self.options.remembers {
-            precede(&hosts, spec, &plan)?;
+            remember(&hosts, true)?;
+            precede(&hosts, spec.duration.min(BEFORE), &plan)?;
         }
         let config = LoopConfig {
             merge: self.options.merge,
@@ -265,9 +269,6 @@ fn prepare(hosts: &Hosts, plan: &Plan, options: Options) -> io::Result<()> {
         if options.autotuning {
             settings.push(("tcp_rmem", DEFAULT_BUFFER.to_owned()));
         }
-        if options.remembers {
-            settings.push(("tcp_no_metrics_save", "0".to_owned()));
-        }
         let routes: Vec<(usize, Vec<(Metric, u32)>)> = plan
             .flows
             .iter()
@@ -298,8 +299,37 @@ fn prepare(hosts: &Hosts, plan: &Plan, options: Options) -> io::Result<()> {
 /// Smallest, first and largest buffer of a receiver (`tcp_rmem`, tcp(7)).
 const DEFAULT_BUFFER: &str = "4096 131072 6291456";
 
+/// The ceiling of a window is taken from what the kernel remembers of a destination
+/// (`tcp_init_metrics`, net/ipv4/tcp_metrics.c), and it remembers one after a whole connection: a
+/// segment and both FINs.
+fn introduce(hosts: &Hosts, plan: &Plan) -> Result<(), GroundError> {
+    let mut brief = plan.clone();
+    brief.flows.iter_mut().for_each(|f| {
+        f.bytes = Some(u64::from(f.mss));
+        f.start = Time::ZERO;
+        f.stop = None;
+    });
+    remember(hosts, true)?;
+    precede(hosts, hosts.rtt() * 4 + SETTLED, &brief)?;
+    remember(hosts, false)
+}
+
+/// Beside four round trips: most of a second for the slowest link and a busy machine.
+const SETTLED: Span = Span::from_millis(400);
+
+/// Whether connections leave something behind.
+fn remember(hosts: &Hosts, on: bool) -> Result<(), GroundError> {
+    let value = if on { "0" } else { "1" };
+    for side in [Side::Near, Side::Far] {
+        let file = "/proc/sys/net/ipv4/tcp_no_metrics_save";
+        let written = hosts.host(side).enter(move || std::fs::write(file, value));
+        written.map_err(|e| lacks(file, &e))?;
+    }
+    Ok(())
+}
+
 /// A run whose connections leave something behind.
-fn precede(hosts: &Hosts, spec: &RunSpec, plan: &Plan) -> Result<(), GroundError> {
+fn precede(hosts: &Hosts, lasts: Span, plan: &Plan) -> Result<(), GroundError> {
     let sides = [hosts.host(Side::Near), hosts.host(Side::Far)];
     let config = LoopConfig {
         merge: true,
@@ -311,7 +341,7 @@ fn precede(hosts: &Hosts, spec: &RunSpec, plan: &Plan) -> Result<(), GroundError
         epoch: carrying.epoch,
         stop: &over,
     };
-    let lasts = Duration::from_nanos(spec.duration.min(BEFORE).as_nanos());
+    let lasts = Duration::from_nanos(lasts.as_nanos());
     let pairs = plan.flows.iter().enumerate();
     let pairs = pairs.map(|(k, flow)| Pair::new(k, flow, sides).map_err(sockets));
     let pairs = pairs.collect::<Result<Vec<_>, _>>()?;

@@ -36,6 +36,8 @@ pub struct FlowPlan {
     pub start: Time,
     /// When it is cut off.
     pub stop: Option<Time>,
+    /// Its window has a ceiling, among `data`.
+    pub capped: bool,
     /// `SO_RCVBUF` of its receiver, before the kernel doubles it.
     pub receive_buffer: Option<usize>,
     /// Metrics of the sender's route to the receiver.
@@ -87,15 +89,25 @@ pub fn plan(spec: &RunSpec, modules: &[String]) -> Result<Plan, GroundError> {
     };
     for (flow, f) in plan.flows.iter_mut().zip(&flows) {
         if f.sender.packet() != u32::from(mtu) {
-            let metrics = [
-                (Metric::Lock, 1 << Metric::Mtu as u32),
-                (Metric::Mtu, f.sender.packet()),
-            ];
-            flow.data.extend(metrics);
-            flow.acks.extend(metrics);
+            flow.data.push((Metric::Mtu, f.sender.packet()));
+            flow.acks.push((Metric::Mtu, f.sender.packet()));
         }
+        lock(&mut flow.data);
+        lock(&mut flow.acks);
     }
     Ok(plan)
+}
+
+/// Metrics that are more than a first guess are locked.
+fn lock(metrics: &mut Vec<(Metric, u32)>) {
+    let locked = metrics.iter().map(|(metric, _)| match metric {
+        Metric::Mtu | Metric::Cwnd => 1 << *metric as u32,
+        _ => 0,
+    });
+    let bits = locked.fold(0, |all, bit| all | bit);
+    if bits != 0 {
+        metrics.push((Metric::Lock, bits));
+    }
 }
 
 fn switches_of(f: &FlowSpec) -> Result<Switches, GroundError> {
@@ -142,12 +154,6 @@ fn switches_of(f: &FlowSpec) -> Result<Switches, GroundError> {
         let what = "the device of a host on this ground has no rate and signals no stall";
         return refuse("nic_rate", what);
     }
-    let (config, _) = f.sender.clone().with_stack(&f.stack);
-    if config.window.max.is_finite() {
-        let what = "the running kernel has no ceiling of the congestion window; `receive_window` \
-                    is one of the flight";
-        return refuse("window", what);
-    }
     Ok(s)
 }
 
@@ -175,6 +181,10 @@ fn flow(
     }
     let (config, _) = f.sender.clone().with_stack(&f.stack);
     let mut data = vec![(Metric::InitialCwnd, config.window.initial.max(1.0) as u32)];
+    let cap = config.window.max;
+    if cap.is_finite() {
+        data.push((Metric::Cwnd, cap.max(1.0) as u32));
+    }
     if let Some(min) = s.min_rto {
         data.push((Metric::MinRto, min.as_millis_f64().round().max(1.0) as u32));
     }
@@ -196,6 +206,7 @@ fn flow(
         mss: f.sender.mss,
         start: f.started(spec.seed),
         stop: f.stop,
+        capped: cap.is_finite(),
         receive_buffer: (buffer > 0).then(|| usize::try_from(buffer).unwrap_or(usize::MAX)),
         data,
         acks,

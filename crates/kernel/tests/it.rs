@@ -159,6 +159,45 @@ fn cross_traffic_and_probes_enter_when_they_are_due() {
     assert_eq!(outcome.flows[0].totals.sent, 0);
 }
 
+/// A window of 20 segments on an empty path: 20 segments per round trip of 40 ms and 0.6 ms, and no
+/// queue but its own burst.
+#[test]
+fn a_window_has_a_ceiling() {
+    let mut spec = spec("cubic-linux", 4);
+    spec.flows[0].sender.window.max = 20.0;
+    spec.measure_from = Time::ZERO + Span::from_secs(1);
+    let Some(outcome) = run(&spec) else { return };
+    let flow = &outcome.flows[0];
+    assert_eq!((flow.cwnd_max, flow.totals.retransmits), (20.0, 0));
+    let trips = 3.0 / flow.rtt.mean_s().unwrap();
+    let per_trip = flow.totals.delivered_measured as f64 / trips;
+    assert!((per_trip / 20.0 - 1.0).abs() < 0.1, "{per_trip}");
+}
+
+/// Two directions and two round trips of 40 and 100 ms on one link: each flow knows its own.
+#[test]
+fn flows_have_their_own_way_and_direction() {
+    let mut spec = spec("cubic-linux", 3);
+    let half = Span::from_millis(50);
+    spec.links.push(LinkSpec::pure_delay("there", half));
+    spec.links.push(LinkSpec::pure_delay("and back", half));
+    let mut far = spec.flows[0].clone();
+    far.name = "far".to_owned();
+    far.reverse = true;
+    (far.forward, far.back) = (vec![2], vec![3]);
+    for f in [&mut far, &mut spec.flows[0]] {
+        f.sender.transfer = Some(50);
+    }
+    spec.flows.push(far);
+    let Some(outcome) = run(&spec) else { return };
+    for (flow, rtt) in outcome.flows.iter().zip([40, 100]) {
+        assert_eq!(flow.totals.delivered, 50);
+        let least = flow.rtt.min().unwrap();
+        let bounds = Span::from_millis(rtt)..Span::from_millis(rtt + 5);
+        assert!(bounds.contains(&least), "{} {least}", flow.name);
+    }
+}
+
 #[test]
 fn a_finite_transfer_has_an_end() {
     let mut spec = spec("cubic-linux", 3);
@@ -197,7 +236,6 @@ fn what_the_kernel_lacks_says_how_to_get_it() {
             "main.stack",
             (|s| s.flows[0].stack = StackSpec::parse("bbr3").unwrap()) as fn(&mut RunSpec),
         ),
-        ("main.window", |s| s.flows[0].sender.window.max = 30.0),
         ("main.nic_rate", |s| s.flows[0].local_queue = true),
         ("main.rate", |s| {
             s.flows[0].sender.pacing.max = Some(Rate::from_bits_per_sec(1_000_000))

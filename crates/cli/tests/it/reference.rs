@@ -40,6 +40,7 @@ fn man_pages_are_written_for_every_command() {
     names.sort();
     let commands = [
         "",
+        "-agree",
         "-check",
         "-compare",
         "-completions",
