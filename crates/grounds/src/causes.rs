@@ -51,10 +51,12 @@ pub const CAUSES: &[Cause] = &[
         ground: "linux",
         make: |settings| {
             let own = settings.kernel.name.as_deref().unwrap_or(DEFAULT_VERSION);
-            let mut others = Product::all().into_iter().map(|(name, _)| name);
-            let other = others.find(|name| name != own)?;
-            let made = Linux::new(&other, settings.interrupt);
-            Some(made.map(boxed).map_err(GroundError::from))
+            let release = Product::find(own).ok()?.release;
+            let others = Product::all().into_iter();
+            // One that another version of the program has built does not run.
+            let mut others = others.filter(|(_, other)| other.release != release);
+            let other = others.find_map(|(name, _)| Linux::new(&name, settings.interrupt).ok())?;
+            Some(Ok(boxed(other)))
         },
     },
     Cause {
