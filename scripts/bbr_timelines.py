@@ -24,11 +24,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SCENARIO = ROOT / "scripts" / "bbr_timelines.toml"
 FROZEN = ROOT / "crates" / "sim" / "tests" / "it" / "bbr_timelines.txt"
 LINUX = ["--ground", "linux", "--kernel"]
-# `sorted` is the simulator whose sender sorts the SACK blocks of an ACK before it looks for
-# reordering, as `tcp_sacktag_write_queue` does.
 GROUNDS = {
     "sim": [],
-    "sorted": ["--set", "flow.main.reordering_in_ack=false"],
     "6.1": [*LINUX, "6.1"],
     "6.12": [*LINUX, "6.12"],
 }
@@ -172,8 +169,6 @@ def states_table(results):
             line = lines[0]
             probes = (f"{a:.3f} to {b:.3f}" if b else f"{a:.3f}" for a, b in line.probes())
             begins = " | ".join(f"{line.begins(state)[0]:.3f}" for state in (DRAIN, PROBE_BW))
-            if ground == "sorted":
-                continue
             named = "simulator" if ground == "sim" else ground
             text += f"| {path} | {named} | {begins} | {', '.join(probes)} |\n"
             path = ""
@@ -187,7 +182,7 @@ def agreement_table(results):
         "|---|---|---|---|---|---|---|\n"
     )
     for path, grounds in results.items():
-        pairs = [("sim", "6.1"), ("sim", "6.12"), ("sorted", "6.1"), ("6.1", "6.12")]
+        pairs = [("sim", "6.1"), ("sim", "6.12"), ("6.1", "6.12")]
         same = [statistics.mean(map(same_state, grounds[a], grounds[b])) for a, b in pairs]
         cells = [", ".join(f"{100 * part:.1f}" for part in same)]
         means = [[measures(line) for line in lines] for lines in grounds.values()]

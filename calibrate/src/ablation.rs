@@ -71,9 +71,6 @@ fn sender(to: &mut SenderConfig, from: &SenderConfig, field: &str) -> bool {
         "recovery.reduction" => to.recovery.reduction = from.recovery.reduction,
         "recovery.reordering_by" => to.recovery.reordering_by = from.recovery.reordering_by,
         "recovery.frto_by" => to.recovery.frto_by = from.recovery.frto_by,
-        "recovery.reordering_in_ack" => {
-            to.recovery.reordering_in_ack = from.recovery.reordering_in_ack;
-        }
         "recovery.steady_newreno" => to.recovery.steady_newreno = from.recovery.steady_newreno,
         "recovery.undo_by" => to.recovery.undo_by = from.recovery.undo_by,
         "recovery.loss_window" => to.recovery.loss_window = from.recovery.loss_window,
@@ -94,7 +91,7 @@ fn sender(to: &mut SenderConfig, from: &SenderConfig, field: &str) -> bool {
         "timers.probe_margin" => to.timers.probe_margin = from.timers.probe_margin,
         "pacing.rule" => to.pacing.rule = from.pacing.rule,
         "host.tso_autosize" => to.host.tso_autosize = from.host.tso_autosize,
-        "host.refill" => to.host.refill = from.host.refill,
+        "host.send_buffer" => to.host.send_buffer = from.host.send_buffer,
         _ => return false,
     }
     true

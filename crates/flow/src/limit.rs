@@ -16,7 +16,8 @@ pub enum Limit {
     WindowCap,
     /// The receiver's advertised window.
     ReceiveWindow,
-    /// The queue of the sender's own host: full, or as full as small queues let it be.
+    /// The queue of the sender's own host: full, or as full as small queues let it be; or its send
+    /// buffer.
     LocalQueue,
     /// The flow's own ceiling ([`PacingConfig::max`](crate::PacingConfig::max)).
     Rate,

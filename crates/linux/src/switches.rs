@@ -194,7 +194,6 @@ const KEYS: &[(&str, &str)] = &[
     ("sender.recovery.reduction", "prr"),
     ("sender.recovery.frto_by", "frto_by"),
     ("sender.recovery.reordering_by", "reordering_by"),
-    ("sender.recovery.reordering_in_ack", "reordering_in_ack"),
     ("sender.recovery.undo_by", "undo_by"),
     ("sender.recovery.undo", "undo"),
     ("sender.recovery.steady_newreno", "steady_newreno"),
@@ -214,7 +213,7 @@ const KEYS: &[(&str, &str)] = &[
     ("sender.timers.head_restarts_rto", "head_restarts_timer"),
     ("sender.pacing.rule", "pacer"),
     ("sender.pacing.initial", "stack"),
-    ("sender.host.refill", "push"),
+    ("sender.host.send_buffer", "push"),
     ("sender.host.tso_segments", "tso"),
     ("sender.host.tso_autosize", "tso_autosize"),
 ];

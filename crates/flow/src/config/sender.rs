@@ -151,15 +151,6 @@ pub struct RecoveryConfig {
     ///
     /// Default: [`SpuriousRule::Rfc`]; `linux`: [`SpuriousRule::Linux`].
     pub reordering_by: SpuriousRule,
-    /// Whether segments that one ACK reports in two blocks count as reordered, by the order of the
-    /// blocks. Two segments of one ACK say nothing of the order of their arrival (RFC 8985 section
-    /// 6.2 step 3). Linux sorts the blocks, so its source should say the same
-    /// (`tcp_sacktag_write_queue`), but with its receiver's compressed ACKs it does not behave so:
-    /// Reno on 20 Mbit/s x 30 ms with a buffer of a quarter BDP resends 220 segments in 120 s under
-    /// Linux 6.1, 216 to 223 with this and 185 to 189 without.
-    ///
-    /// Default: false; `linux`: true.
-    pub reordering_in_ack: bool,
     /// Undo a reduction that time stamps (Eifel, RFC 3522), DSACK (RFC 3708) or F-RTO show to be
     /// spurious.
     ///
@@ -316,14 +307,13 @@ pub struct HostConfig {
     ///
     /// Default: true; `2003`: false.
     pub small_queue: bool,
-    /// The application refills the send buffer whenever this fraction of the largest window has
-    /// been acknowledged, and the last segment of a refill carries PSH, which the receiver
-    /// acknowledges at once. Above 0; `None`: no PSH.
+    /// The application writes through a send buffer as Linux sizes it (`tcp_sndbuf_expand`), and
+    /// wakes when a third of it is free. The last segment of a write carries PSH, which the
+    /// receiver acknowledges at once; SACKed segments take room until the hole before them is
+    /// closed. False: the application is never late, and nothing is pushed.
     ///
-    /// Linux: the buffer holds twice the window with 4 % to spare (`tcp_sndbuf_expand`) and wakes
-    /// the application when a third is free (`sk_stream_write_space`): 2.08 / 3.
-    /// Default: none; `linux`: 0.694.
-    pub refill: Option<f64>,
+    /// Default: false; `linux`: true.
+    pub send_buffer: bool,
     /// Reaction to a segment that the interface queue refuses ("sendstall").
     ///
     /// Default: [`LocalDrop::React`].
@@ -497,7 +487,6 @@ impl SenderConfig {
                 frto: true,
                 frto_by: SpuriousRule::Rfc,
                 reordering_by: SpuriousRule::Rfc,
-                reordering_in_ack: false,
                 undo: true,
                 undo_by: SpuriousRule::Rfc,
                 loss_window: LossWindow::One,
@@ -531,7 +520,7 @@ impl SenderConfig {
                 tso_segments: 1,
                 tso_autosize: false,
                 small_queue: true,
-                refill: None,
+                send_buffer: false,
                 local_drop: LocalDrop::React,
             },
             artificial_loss: ArtificialLoss::default(),
@@ -582,7 +571,6 @@ impl SenderConfig {
                     reduction: Reduction::PrrWindow,
                     frto_by: SpuriousRule::Linux,
                     reordering_by: SpuriousRule::Linux,
-                    reordering_in_ack: true,
                     undo_by: SpuriousRule::Linux,
                     loss_window: LossWindow::FlightPlusOne,
                     reduce_on_lost_retransmission: false,
@@ -608,7 +596,7 @@ impl SenderConfig {
                     ..modern.pacing
                 },
                 host: HostConfig {
-                    refill: Some(0.694),
+                    send_buffer: true,
                     tso_autosize: true,
                     ..modern.host
                 },

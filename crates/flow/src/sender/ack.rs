@@ -33,6 +33,10 @@ impl<C: Controller> Sender<C> {
         if ack.cum > self.board.nxt() || (ack.cum < una && ack.sacks.is_empty()) {
             return;
         }
+        if self.writes.is_due(una, self.budget.window()) {
+            // Since the ACK before: what that let out left first (`tcp_data_snd_check`).
+            self.write();
+        }
         self.timers.release_probe();
         let opening = Opening {
             una,
@@ -77,6 +81,10 @@ impl<C: Controller> Sender<C> {
     fn irregular_ack(&mut self, now: Time, ack: Ack, opening: Opening) {
         let (ack, opening) = (&ack, &opening);
         let advanced = ack.cum > opening.una;
+        if self.writes.is_on() {
+            // What the SACKs of the ACK before made room for.
+            self.write();
+        }
         self.timers.begin_ack();
         let prior_fack = self.board.fack();
         let scoreboard = self.board.sacked_out() > 0;
@@ -143,9 +151,6 @@ impl<C: Controller> Sender<C> {
                 dsack = Some(block.start).filter(|seq| !self.persist.has_probed(*seq));
             } else {
                 self.board.sack(block, d);
-                if self.cfg.recovery.reordering_in_ack {
-                    self.board.end_sacks();
-                }
             }
         }
         self.board.end_sacks();

@@ -1,5 +1,4 @@
-//! The window in force, in whole segments, and what follows from its largest value: the pushes of
-//! an application that fills a send buffer.
+//! The window in force, in whole segments.
 
 use crate::limit::Limit;
 
@@ -9,7 +8,6 @@ pub(super) struct Budget {
     window: u64,
     /// The same as a real number where it follows one, else none.
     whole: f64,
-    peak: u64,
     /// Cap of the window, segments; [`u64::MAX`] for none.
     most: u64,
 }
@@ -20,7 +18,6 @@ impl Budget {
         Self {
             window,
             whole: window as f64,
-            peak: window,
             // The cast saturates.
             most: most as u64,
         }
@@ -37,12 +34,6 @@ impl Budget {
         self.window
     }
 
-    /// Largest window so far, segments.
-    #[inline]
-    pub(super) fn peak(&self) -> u64 {
-        self.peak
-    }
-
     /// What the window stands for where it holds the sender back.
     #[inline]
     pub(super) fn limit(&self) -> Limit {
@@ -57,7 +48,6 @@ impl Budget {
     pub(super) fn set(&mut self, window: u64) {
         self.window = window;
         self.whole = f64::NAN;
-        self.peak = self.peak.max(window);
     }
 
     /// The window in force is `w`, real-valued segments.
@@ -69,56 +59,6 @@ impl Budget {
         if !same {
             self.set(w as u64);
             self.whole = self.window as f64;
-        }
-    }
-}
-
-/// Where the application's writes end
-/// ([`HostConfig::refill`](crate::config::HostConfig::refill)).
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Writes {
-    /// Fraction of the largest window that one write fills.
-    part: f64,
-    /// The segment that ends the present write; [`u64::MAX`]: none does.
-    next_push: u64,
-}
-
-impl Writes {
-    pub(super) fn new(refill: Option<f64>) -> Self {
-        Self {
-            part: refill.unwrap_or(f64::INFINITY),
-            next_push: if refill.is_some() { 0 } else { u64::MAX },
-        }
-    }
-
-    /// New segment `seq` leaves; `peak` is the largest window so far, `advertised` the largest of
-    /// the peer's. True if it carries PSH: it ends a write, or with it more than half of what the
-    /// peer advertised is written since the last one that did (Linux `forced_push`).
-    #[inline]
-    pub(super) fn push(&mut self, seq: u64, peak: u64, advertised: u64) -> bool {
-        let push = seq >= self.next_push;
-        if push {
-            let write = (self.part * peak as f64) as u64;
-            let most = (advertised / 2).saturating_add(1);
-            self.next_push = seq.saturating_add(write.clamp(1, most));
-        }
-        push
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// More than half of the window written since the last push: of 2 and 3 segments two, of 4 and
-    /// 5 three, of 8 five; beyond what is advertised the buffer's refills count.
-    #[test]
-    fn half_of_a_small_advertised_window_is_pushed() {
-        for (advertised, every) in [(2, 2), (3, 2), (4, 3), (5, 3), (8, 5), (u64::MAX, 69)] {
-            let mut writes = Writes::new(Some(0.694));
-            let pushed = (0..1000).filter(|seq| writes.push(*seq, 100, advertised));
-            let pushed: Vec<u64> = pushed.take(3).collect();
-            assert_eq!(pushed, [0, every, 2 * every], "{advertised}");
         }
     }
 }

@@ -1,27 +1,42 @@
-//! How far new data may go: as far as the application has it and the peer takes it.
+//! How far new data may go: as far as the application has written it and the peer takes it.
 
-/// Segment numbers; new data is sent below the smaller of the two ends.
+/// Segment numbers; new data is sent below the smallest of the ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// One past the application's last segment; [`u64::MAX`]: it has no end.
     app: u64,
     /// One past the last segment that the advertised window admits; [`u64::MAX`]: never limiting.
     peer: u64,
-    /// The smaller of the two.
+    /// One past the last segment in the send buffer; [`u64::MAX`]: there is none.
+    written: u64,
+    /// The smallest of them.
     send: u64,
     /// Largest window advertised so far, segments; [`u64::MAX`] before the first.
     largest: u64,
 }
 
 impl Limits {
-    pub(super) fn new(transfer: Option<u64>) -> Self {
+    /// `buffered`: the application writes through a send buffer, empty as yet.
+    pub(super) fn new(transfer: Option<u64>, buffered: bool) -> Self {
         let app = transfer.unwrap_or(u64::MAX);
+        let written = if buffered { 0 } else { u64::MAX };
         Self {
             app,
             peer: u64::MAX,
-            send: app,
+            written,
+            send: app.min(written),
             largest: u64::MAX,
         }
+    }
+
+    fn follow(&mut self) {
+        self.send = self.app.min(self.peer).min(self.written);
+    }
+
+    /// The send buffer holds what is below `end`.
+    pub(super) fn write(&mut self, end: u64) {
+        self.written = end;
+        self.follow();
     }
 
     /// New data may be sent below this number.
@@ -39,13 +54,13 @@ impl Limits {
     /// The application ends at `nxt`, if it has not ended before.
     pub(super) fn end_app(&mut self, nxt: u64) {
         self.app = self.app.min(nxt);
-        self.send = self.app.min(self.peer);
+        self.follow();
     }
 
     /// The application's data ends at `end` for now.
     pub(super) fn extend_app(&mut self, end: u64) {
         self.app = self.app.max(end);
-        self.send = self.app.min(self.peer);
+        self.follow();
     }
 
     /// The peer's first window. Into one that is closed from the start the first segment is the
@@ -53,7 +68,7 @@ impl Limits {
     pub(super) fn open(&mut self, window_end: u64) {
         self.peer = window_end.max(1);
         self.largest = self.peer;
-        self.send = self.app.min(self.peer);
+        self.follow();
     }
 
     /// An ACK for `cum` advertises `window_end`; true if that moves the window's end. Of two ACKs
@@ -73,7 +88,7 @@ impl Limits {
                 _ => self.largest.max(window),
             };
             self.peer = window_end;
-            self.send = self.app.min(window_end);
+            self.follow();
         }
         moved
     }

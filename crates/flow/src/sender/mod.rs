@@ -26,6 +26,7 @@ mod rate;
 mod recovery;
 mod rtt;
 mod scoreboard;
+mod send_buffer;
 mod small_queue;
 mod timeout;
 mod timers;
@@ -40,12 +41,12 @@ pub use counts::SenderCounts;
 pub use recovery::{Prr, PrrAck};
 pub use rtt::RttEstimator;
 
-use crate::config::{LocalDrop, SenderConfig, TimerGrain};
+use crate::config::{Detector, LocalDrop, SenderConfig, TimerGrain};
 use crate::episode::{Episode, EpisodeKind};
 use crate::limit::{Chronograph, Limit, LimitTimes};
 use crate::segment::Segment;
 use artificial::Artificial;
-use budget::{Budget, Writes};
+use budget::Budget;
 use connection::Connection;
 use counts::Record;
 use ecn::Ecn;
@@ -57,6 +58,7 @@ use rate::Delivery;
 use recovery::Recovery;
 use rtt::RttUpdate;
 use scoreboard::Scoreboard;
+use send_buffer::{Need, SendBuffer};
 use small_queue::SmallQueue;
 use timers::Timers;
 use usage::Usage;
@@ -74,7 +76,7 @@ pub struct Sender<C = Stack> {
     limits: Limits,
     budget: Budget,
     pacer: Pacer,
-    writes: Writes,
+    writes: SendBuffer,
     usage: Usage,
     chronograph: Chronograph,
     timers: Timers,
@@ -114,14 +116,14 @@ impl<C: Controller> Sender<C> {
             recovery: Recovery::new(&cfg.recovery),
             timers: Timers::new(&cfg.timers),
             persist: Persist::new(),
-            limits: Limits::new(cfg.transfer),
+            limits: Limits::new(cfg.transfer, cfg.host.send_buffer),
             budget: Budget::new(cc.window() as u64, cfg.window.max),
             pacer: Pacer::new(
                 cfg.pacing.rule,
                 cfg.host.tso_segments,
                 cfg.changeable || cfg.pacing.gains.is_some() || cc.sets_rate(),
             ),
-            writes: Writes::new(cfg.host.refill),
+            writes: SendBuffer::new(cfg.host.send_buffer, cfg.mss, cfg.header),
             ecn: Ecn::new(cfg.ecn),
             usage: Usage::default(),
             chronograph: Chronograph::new(),
@@ -199,6 +201,7 @@ impl<C: Controller> Sender<C> {
         let ev = self.restart_event(now);
         self.cc.on_established(&ev);
         self.refresh_budget();
+        self.write();
     }
 
     fn restart_event(&self, now: Time) -> RestartEvent {
@@ -407,6 +410,29 @@ impl<C: Controller> Sender<C> {
             .pipe()
             .saturating_add(self.recovery.frto_quota(sent));
         self.budget.set(most.min(self.budget.window()));
+    }
+
+    /// The application writes what fits into its send buffer; true if that is something.
+    #[cold]
+    fn write(&mut self) -> bool {
+        if !self.writes.is_on() {
+            return false;
+        }
+        let before = self.limits.end();
+        let merged = match self.cfg.recovery.detector {
+            Detector::NewReno => 0,
+            _ => self.board.sacked_behind(),
+        };
+        let end = self.writes.write(Need {
+            una: self.board.una(),
+            merged,
+            app_end: self.limits.app_end(),
+            window: self.budget.window(),
+            // `bbr_sndbuf_expand`
+            windows: if self.cc.sets_rate() { 3 } else { 2 },
+        });
+        self.limits.write(end);
+        self.limits.end() > before
     }
 
     /// The window was what held the sender back, or not.

@@ -267,9 +267,7 @@ impl<C: Controller> Sender<C> {
         self.arm_probe(now, true);
         let mut segment = self.segment(now, seq, false);
         segment.cwr = cwr;
-        segment.push = self
-            .writes
-            .push(seq, self.budget.peak(), self.limits.largest());
+        segment.push = self.writes.takes(seq, self.limits.largest());
         segment
     }
 
@@ -349,6 +347,9 @@ impl<C: Controller> Sender<C> {
 
     /// The window allows more, but nothing new may be sent.
     fn poll_exhausted(&mut self, now: Time, pipe: u64) -> Option<Segment> {
+        if self.write() && self.board.nxt() < self.limits.end() {
+            return self.poll_every_limit(now);
+        }
         if self.board.nxt() >= self.limits.app_end() {
             self.delivery.app_limited(pipe);
         }
@@ -358,6 +359,8 @@ impl<C: Controller> Sender<C> {
         self.note_usage(false);
         let limit = match self.limits.is_closed(self.board.nxt()) {
             true => Limit::ReceiveWindow,
+            // The send buffer is full.
+            false if self.board.nxt() < self.limits.app_end() => Limit::LocalQueue,
             false => Limit::Application,
         };
         if limit == Limit::Application {

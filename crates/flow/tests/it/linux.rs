@@ -2,8 +2,8 @@
 //! (`net/ipv4/tcp_input.c`, `tcp_output.c`, `tcp_recovery.c`, `tcp_timer.c`).
 
 use fullpipe_flow::{
-    Ack, AckCompression, LossWindow, Preset, Receiver, ReceiverConfig, Reduction, RttSample,
-    Segment, SenderConfig, Validation,
+    Ack, AckCompression, Detector, LossWindow, Preset, Receiver, ReceiverConfig, Reduction,
+    RttSample, Segment, SenderConfig, Validation,
 };
 use fullpipe_units::{Span, Time};
 
@@ -298,10 +298,11 @@ fn segments_are_acknowledged_at_once_while_the_window_grows() {
     assert_eq!(acks[8..], [None, Some(70), None, Some(72)]);
 }
 
-/// A pushed segment is acknowledged at once; a refill is due when 0.694 of the largest window has
-/// been sent.
+/// A pushed segment is acknowledged at once. A controller that sets the rate, as this one may, gets
+/// a buffer of three windows, here 691,200 bytes of memory, 312 segments of 2216: the first write.
+/// A write is a third of that at least.
 #[test]
-fn refills_of_the_send_buffer_are_pushed() {
+fn writes_into_the_send_buffer_are_pushed() {
     let mut r = receiver(0);
     let pushed = Segment {
         push: true,
@@ -309,16 +310,58 @@ fn refills_of_the_send_buffer_are_pushed() {
     };
     assert!(r.handle_segment(at_us(0), &pushed).is_some());
     assert!(r.handle_segment(at_us(1), &data(1)).is_none());
-    let h = Host::new(linux(), 100.0);
-    let pushes: Vec<u64> = h
-        .log
-        .iter()
-        .filter(|(_, s)| s.push)
-        .map(|(_, s)| s.seq)
-        .collect();
-    assert_eq!(pushes, [0, 69]);
-    let quiet = Host::new(linux().with(|c| c.host.refill = None), 100.0);
-    assert!(quiet.log.iter().all(|(_, s)| !s.push));
+    let pushes = |send_buffer| -> Vec<u64> {
+        let mut h = Host::new(linux().with(|c| c.host.send_buffer = send_buffer), 100.0);
+        for n in 1..=60 {
+            h.ack_at(100.0 + n as f64, &ack(10 * n, 0.0));
+        }
+        let pushed = h.log.iter().filter(|(_, s)| s.push);
+        pushed.map(|(_, s)| s.seq).collect()
+    };
+    let seen = pushes(true);
+    assert_eq!(seen[0], 311);
+    assert!(
+        seen.len() > 1 && seen.windows(2).all(|w| w[1] - w[0] >= 103),
+        "{seen:?}"
+    );
+    assert_eq!(pushes(false), []);
+}
+
+/// Segment 0 is missing, everything behind it is SACKed and shares a buffer: 768 bytes for the two
+/// ends of what is in it, 1448 for each segment between. Three of the largest window, 2304 bytes
+/// for each segment, are less than 2216 bytes of it and more than two thirds, as the application
+/// wakes at those. Without SACK each segment keeps its 2216 bytes.
+#[test]
+fn a_hole_fills_the_send_buffer() {
+    let out = |send_buffer, sack_used: bool| {
+        let cfg = linux().with(|c| {
+            c.host.send_buffer = send_buffer;
+            c.recovery.tlp = false;
+            if !sack_used {
+                c.recovery.detector = Detector::NewReno;
+            }
+        });
+        let mut h = Host::new(cfg, 20.0);
+        let mut most = 20.0_f64;
+        for n in 1..400 {
+            match sack_used {
+                true => h.ack_at(100.0 + n as f64, &sack(0, &[(1, 1 + n)])),
+                false => h.ack_at(100.0 + n as f64, &ack(0, 0.0)),
+            };
+            most = most.max(h.s.cwnd());
+        }
+        (h.s.nxt() as f64, 3.0 * 2304.0 * most)
+    };
+    let (plain, memory) = out(true, false);
+    assert!(
+        plain * 2216.0 >= memory && plain * 2216.0 < memory + 2216.0,
+        "{plain} {memory}"
+    );
+    let (shared, memory) = out(true, true);
+    assert!(shared * 2216.0 > memory, "{shared} {memory}");
+    let all_but_hole = shared * 1448.0 + 2.0 * 768.0;
+    assert!(all_but_hole > memory * 2.0 / 3.0 && all_but_hole < memory + 2.0 * 2216.0);
+    assert!(out(false, true).0 > shared);
 }
 
 /// After a silence of an RTT and 200 ms the sender must have timed out: ACKs are quick again.

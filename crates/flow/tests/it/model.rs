@@ -377,7 +377,7 @@ prop_compose! {
             cfg.timers.grain = kernel.timers.grain;
             cfg.recovery.timeout_reduces_in_recovery = false;
             cfg.timers.head_restarts_rto = true;
-            cfg.host.refill = kernel.host.refill;
+            cfg.host.send_buffer = kernel.host.send_buffer;
             cfg.timers.probe_margin = kernel.timers.probe_margin;
         }
         cfg.recovery.tlp = tlp;

@@ -224,7 +224,6 @@ const ROWS: &[Row] = &[
     (FLOW, "frto", Spot::Flow, "", "frto = false", H),
     (FLOW, "frto_by", Spot::Flow, "", "frto_by = \"rfc\"", R),
     (FLOW, "reordering_by", Spot::Flow, "", "reordering_by = \"rfc\"", R),
-    (FLOW, "reordering_in_ack", Spot::Flow, "", "reordering_in_ack = false", R),
     (FLOW, "undo", Spot::Flow, "", "undo = false", R),
     (FLOW, "undo_by", Spot::Flow, "", "undo_by = \"rfc\"", R),
     (FLOW, "min_rto", Spot::Flow, "", "min_rto = \"1s\"", H),

@@ -120,9 +120,6 @@ fn sender(s: &SenderConfig) -> Checked {
     // Infinite: no clamp.
     range("window", s.window.max, 1.0, f64::INFINITY)?;
     count("transfer", s.transfer.unwrap_or(1), 1, MOST_SEGMENTS)?;
-    if let Some(part) = s.host.refill {
-        range("refill", part, 0.001, 1.0)?;
-    }
     let rto = &s.rto;
     let minute = Span::from_secs(60);
     span("shortest timeout", rto.min, Span::from_micros(1), minute)?;

@@ -89,8 +89,6 @@ keys! {
             "whose forward RTO recovery";
         reordering_by: word(SpuriousRule) [=> sender.recovery.reordering_by], "linux",
             "whose rules say how long a late segment is waited for";
-        reordering_in_ack: flag [=> sender.recovery.reordering_in_ack], true,
-            "count segments that one ACK reports in two blocks as reordered";
         undo: flag [=> sender.recovery.undo], true,
             "undo reductions that prove spurious (RFC 3522, RFC 3708)";
         undo_by: word(SpuriousRule) [=> sender.recovery.undo_by], "linux",
@@ -190,15 +188,9 @@ keys! {
         head_restarts_timer: flag [=> sender.timers.head_restarts_rto], false,
             "resending the first outstanding segment restarts the retransmission timer (RFC 6675 \
              section 6), as in BSD, ns-2 and Linux";
-        push: flag [
-            get |ends| Some(ends.sender.host.refill.is_some()),
-            set |ends, on| {
-                let linux = SenderConfig::preset(Preset::Linux, ends.packet).host.refill;
-                ends.sender.host.refill = linux.filter(|_| on);
-            }
-        ], false,
-            "the application refills the send buffer in thirds and pushes the last segment of \
-             each, acknowledged at once (Linux)";
+        push: flag [=> sender.host.send_buffer], false,
+            "the application writes through a send buffer of two windows, a third at a time, and \
+             pushes the last segment of each write, acknowledged at once (Linux)";
         first_window: segments(1, 1_000_000) [
             shows default_of::<Ends>(|ends| Some(match ends.receiver.window.first {
                 None => "(that of `receive_window`)".to_owned(),

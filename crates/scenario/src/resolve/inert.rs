@@ -32,7 +32,6 @@ const fn need(key: Key, acts: fn(&Situation<'_>) -> bool, needs: &'static str) -
 
 const NEEDS: &[Need] = &[
     need(Transport::tlp, rack, RACK),
-    need(Transport::reordering_in_ack, rack, RACK),
     need(Transport::lost_retransmission, rack, RACK),
     need(Transport::recover_from_loss, rack, RACK),
     need(Transport::loss_window, rack, RACK),

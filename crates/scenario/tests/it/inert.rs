@@ -67,9 +67,8 @@ const NO_RACK: &[&str] = &["recovery = \"sack\"", "recovery = \"newreno\""];
 const NEWRENO: &[&str] = &["recovery = \"newreno\""];
 const AT_ONCE: &[&str] = &["delayed_ack = false"];
 
-const ROWS: [Row; 17] = [
+const ROWS: [Row; 16] = [
     row("tlp", BOTH, NO_RACK, "recovery = \"rack\""),
-    row("reordering_in_ack", BOTH, NO_RACK, "recovery = \"rack\""),
     row(
         "lost_retransmission",
         ["\"reduce\"", "\"ignore\""],

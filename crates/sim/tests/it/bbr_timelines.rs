@@ -104,18 +104,14 @@ fn measures(flow: &FlowOutcome) -> BTreeMap<&'static str, f64> {
     ])
 }
 
-/// Two seeds: the mean is to lie in what eight runs of the kernels span, or close to it. The SACK
-/// blocks of an ACK are sorted as in the kernel (docs/bbr.md).
+/// Two seeds: the mean is to lie in what eight runs of the kernels span, or close to it.
 #[test]
 fn states_phases_and_estimates_are_the_kernels() {
     let mut apart = String::new();
     for (index, path) in PATHS.iter().enumerate() {
         let runs: Vec<_> = (1..=2)
             .map(|seed| {
-                let mut spec = spec(path, seed, Trace::Full);
-                for flow in &mut spec.flows {
-                    flow.sender.recovery.reordering_in_ack = false;
-                }
+                let spec = spec(path, seed, Trace::Full);
                 measures(&run(&spec).unwrap().flows[0])
             })
             .collect();

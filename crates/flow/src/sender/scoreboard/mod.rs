@@ -113,6 +113,13 @@ impl Scoreboard {
     }
 
     /// SACKed segments above `una`.
+    /// SACKed segments that follow another one.
+    pub fn sacked_behind(&self) -> u64 {
+        self.out
+            .sacked()
+            .saturating_sub(self.sacked.ranges() as u64)
+    }
+
     #[inline]
     pub fn sacked_out(&self) -> u64 {
         self.out.sacked()

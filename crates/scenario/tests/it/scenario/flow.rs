@@ -133,7 +133,7 @@ fn every_switch_of_a_flow() {
             s.recovery.recover_from_loss,
             s.recovery.timeout_reduces_in_recovery,
             s.timers.head_restarts_rto,
-            s.host.refill
+            s.host.send_buffer
         ),
         (
             SpuriousRule::Linux,
@@ -142,7 +142,7 @@ fn every_switch_of_a_flow() {
             true,
             false,
             true,
-            Some(0.694)
+            true
         )
     );
     let r = &flow.receiver;
