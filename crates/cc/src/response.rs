@@ -95,7 +95,9 @@ impl Cycle {
 #[non_exhaustive]
 pub enum NoCycle {
     /// BBR and its like set a rate and a window from a model of the path.
-    #[error("it follows a model of the path, not a window law: a loss has no b(w)")]
+    #[error(
+        "it sets a rate from what it measures of the path; a(w) and b(w) belong to a law of the window"
+    )]
     Model,
     /// Westwood, where a loss without a queue is taken for no congestion.
     #[error("a loss takes nothing off the window while the path has no queue")]

@@ -67,6 +67,7 @@ fn drawn(found: &Falsification) -> Falsified {
         effect: match w.effect {
             WorldEffect::Caught => "caught",
             WorldEffect::Missed => "missed",
+            WorldEffect::Dead if w.inert.is_some() => "inert",
             WorldEffect::Dead => "dead",
             WorldEffect::Untried => "untried",
         },
@@ -155,6 +156,13 @@ fn expectation(e: &ExpectationTeeth) -> String {
 
 fn world(world: &WorldResult) -> String {
     let noticed = match (world.effect, world.line) {
+        (WorldEffect::Dead, _) if world.inert.is_some() => {
+            let why = world.inert.as_deref().unwrap_or_default();
+            format!("inert: {}", text(why))
+        }
+        (WorldEffect::Caught | WorldEffect::Missed, Some(_)) if world.inert.is_some() => {
+            "<b class=bad>not inert: numbers change</b>".to_owned()
+        }
         (WorldEffect::Caught, _) => {
             let all: Vec<String> = world.caught_by.iter().map(|e| text(e)).collect();
             all.join("<br>")
@@ -255,6 +263,7 @@ mod tests {
             about: "no loss".to_owned(),
             line: None,
             set: Vec::new(),
+            inert: None,
             effect: WorldEffect::Caught,
             caught_by: vec!["full".to_owned()],
         };
@@ -290,6 +299,7 @@ mod tests {
             about: about.to_owned(),
             line: Some(20),
             set: vec!["path.loss=0".to_owned(); 6],
+            inert: None,
             effect,
             caught_by: Vec::new(),
         };

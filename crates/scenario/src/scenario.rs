@@ -185,6 +185,8 @@ pub struct Negative {
     pub about: String,
     /// Dotted keys and their values as TOML.
     pub set: Vec<(String, String)>,
+    /// Why no number changes in it.
+    pub inert: Option<String>,
     /// Line in the file.
     pub line: usize,
 }

@@ -76,6 +76,7 @@ pub(super) fn negatives(
         all.push(Negative {
             about: table.about.clone().unwrap_or_default(),
             set,
+            inert: table.inert.clone(),
             line: reader.sources.line(record.at),
         });
     }

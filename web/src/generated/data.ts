@@ -268,8 +268,8 @@ export interface World {
   about: string;
   /** Expectations that fail in it. */
   caught_by: number;
-  /** `caught`, `missed`, `dead` or `untried`. */
-  effect: "caught" | "missed" | "dead" | "untried";
+  /** `caught`, `missed`, `dead`, `inert` (dead, as the file says) or `untried`. */
+  effect: "caught" | "missed" | "dead" | "inert" | "untried";
   /** Line of its `[[negative]]`; absent: made by the program. */
   line?: number;
   /** Keys that differ, as `key=value`. */

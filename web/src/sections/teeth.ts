@@ -32,6 +32,8 @@ export function effect(world: World): string {
       return `noticed by ${counted(world.caught_by, "expectation")}`;
     case "missed":
       return "numbers change, nothing fails";
+    case "inert":
+      return "inert, as the file says: no number changes";
     case "dead":
       return "dead: no number changes";
     default:

@@ -10,10 +10,11 @@
 //! Where this differs from the documents, because it runs over this endpoint:
 //!
 //! - UDT's receiver measures the link's capacity from pairs of packets, every 16th and its
-//!   successor sent back to back. No receiver of this endpoint does. In its place stands the
-//!   largest delivery rate of the connection. Slow start overfills the path, so that this is the
-//!   capacity where the flow has it alone; beside other traffic it is what the flow could get of
-//!   it, and UDT then grows more slowly than its own estimate would let it.
+//!   successor sent back to back. No receiver of this endpoint does. In its place stand the ACKs
+//!   of slow start, whose segments leave back to back: what one acknowledges, over the time since
+//!   the last, the median of 16 as the documents have it; or the largest delivery rate, if that is
+//!   more. After slow start segments are paced, and pairs of them say nothing. ACKs that the way
+//!   back bunches make the estimate too large where they are half of the 16.
 //! - UDT's receiver acknowledges every SYN, and reports a loss when it sees the gap. Here what one
 //!   ACK shows lost, by the rules of the sender's loss detection, is one report.
 //! - The arrival rate is the delivery rate, smoothed once a SYN as the documents smooth theirs.
@@ -35,6 +36,12 @@ use crate::params::ParamSpec;
 const SPARE: f64 = 16.0;
 /// Most further decreases of a congestion period (draft-gg-udt-03).
 const MOST_DECREASES: u32 = 5;
+/// Estimates of the capacity that the median is taken of (draft-gg-udt-03).
+const PAIRS: usize = 16;
+/// Packets by which an arrival rate is known (draft-gg-udt-03: more than 8 of 16 intervals).
+const ARRIVED: u64 = 9;
+/// RTT before the first sample, in SYN (draft-gg-udt-03).
+const FIRST_RTT: u64 = 10;
 /// Bits of spare capacity to bytes of increase: of a packet of 1500 bytes, one whole packet a SYN
 /// at up to 1 Gbit/s (`Beta` of draft-gg-udt-03).
 const BETA: f64 = 1.5e-6;
@@ -61,6 +68,7 @@ pub struct Udt {
     arrival: f64,
     /// B, packets/s.
     capacity: f64,
+    pairs: Pairs,
     /// When the period was last looked at for an increase.
     looked: Time,
     /// A loss report came since.
@@ -68,6 +76,32 @@ pub struct Udt {
     reports: Reports,
     srtt: Span,
     snd_nxt: u64,
+}
+
+/// Rates at which segments that left back to back were acknowledged.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pairs {
+    /// When the latest ACK came.
+    at: Option<Time>,
+    /// The latest ones, packets/s.
+    rates: [f64; PAIRS],
+    count: usize,
+}
+
+impl Pairs {
+    /// An ACK of so many packets; the median, packets/s, once there are three.
+    fn add(&mut self, now: Time, packets: u64) -> Option<f64> {
+        let since = now.saturating_since(self.at.replace(now)?).as_secs_f64();
+        if since > 0.0 && packets > 0 {
+            self.rates[self.count % PAIRS] = packets as f64 / since;
+            self.count += 1;
+        }
+        let known = self.count.min(PAIRS);
+        let mut sorted = self.rates;
+        let sorted = &mut sorted[..known];
+        sorted.sort_by(f64::total_cmp);
+        (known >= 3).then(|| sorted[known / 2])
+    }
 }
 
 /// Loss reports (NAKs) of a congestion period.
@@ -99,6 +133,7 @@ impl Udt {
             period_before: 0.0,
             arrival: 0.0,
             capacity: 0.0,
+            pairs: Pairs::default(),
             looked: Time::ZERO,
             lost: false,
             reports: Reports {
@@ -115,7 +150,11 @@ impl Udt {
     }
 
     fn rtt_and_syn(&self) -> f64 {
-        (self.srtt + self.syn).as_secs_f64()
+        let rtt = match self.srtt {
+            Span::ZERO => self.syn * FIRST_RTT,
+            known => known,
+        };
+        (rtt + self.syn).as_secs_f64()
     }
 
     /// The rate is from now on what arrived, or the window's if nobody knows.
@@ -203,7 +242,7 @@ impl Controller for Udt {
     fn on_ack(&mut self, ev: &AckEvent) {
         self.srtt = ev.srtt;
         let begins = ev.now.saturating_since(self.looked) >= self.syn;
-        if let Some(rate) = ev.rate {
+        if let Some(rate) = ev.rate.filter(|_| ev.delivered >= ARRIVED) {
             let rate = rate.per_second();
             self.capacity = self.capacity.max(rate);
             if self.slow_start || self.arrival == 0.0 {
@@ -213,6 +252,8 @@ impl Controller for Udt {
             }
         }
         if self.slow_start {
+            let paired = self.pairs.add(ev.now, ev.delivered_now());
+            self.capacity = self.capacity.max(paired.unwrap_or(0.0));
             self.cwnd += ev.delivered_now() as f64;
             if self.cwnd >= self.most {
                 self.cwnd = self.most;
@@ -494,13 +535,43 @@ mod tests {
         }
     }
 
+    /// Ten segments a round of 100 ms, an ACK per two, over a link that takes 1.2 ms for each: the
+    /// ACKs of a burst tell the link's 833 packets/s, the round only 100. Of two ACKs at once
+    /// nothing is learnt, and a few that were bunched on their way change no median.
+    #[test]
+    fn the_capacity_is_that_of_back_to_back_segments() {
+        let mut udt = UDT.make(&[]).unwrap();
+        udt.set_up(&Setup::default());
+        let mut ack = |round: u64, us: u64| {
+            let mut ev = AckEvent::new(Time::ZERO + Span::from_micros(100_000 * round + us));
+            (ev.acked, ev.delivered, ev.srtt) = (2, 10, Span::from_millis(100));
+            ev.rate = Some(RateSample::new(10, Span::from_millis(100)));
+            udt.on_ack(&ev);
+            udt.capacity
+        };
+        assert!((ack(1, 0) - 100.0).abs() < 1e-9, "one ACK has no distance");
+        for round in 1..5 {
+            for n in 0..5 {
+                ack(round, 2400 * n);
+            }
+        }
+        let capacity = ack(5, 0);
+        assert!((capacity - 2.0 / 2.4e-3).abs() < 1e-6, "{capacity}");
+        for n in 1..4 {
+            ack(5, n);
+            ack(5, n);
+        }
+        let bunched = ack(5, 2400);
+        assert!((bunched - capacity).abs() < 1e-6, "{bunched}");
+    }
+
     #[test]
     fn slow_start_ends_at_the_rate_that_arrives() {
         let mut udt = UDT.make(&[]).unwrap();
         udt.set_up(&Setup::default());
         assert_eq!((udt.window(), udt.pacing_rate()), (10.0, None));
         let mut ev = AckEvent::new(Time::ZERO + Span::from_millis(100));
-        (ev.acked, ev.srtt) = (10, Span::from_millis(100));
+        (ev.acked, ev.delivered, ev.srtt) = (10, 10, Span::from_millis(100));
         ev.rate = Some(RateSample::new(100, Span::from_millis(100)));
         udt.on_ack(&ev);
         assert_eq!((udt.window(), udt.in_start_up()), (20.0, true));

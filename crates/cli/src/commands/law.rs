@@ -106,8 +106,16 @@ impl Response {
     fn refused(&self) -> Failure {
         let why = self.without.first().map(|(_, why)| why.to_string());
         let message = format!("{}: {}", self.stack, why.unwrap_or_default());
-        Failure::new(Exit::Usage, message)
-            .hint("`fullpipe run` shows what it does on a path, `fullpipe list stacks` the others")
+        let hint = match self.stack.starts_with("udt") {
+            true => {
+                "its rate grows by the spare capacity every 10 ms and falls by a ninth at a loss \
+                 report, whatever window and RTT; `fullpipe run slac-udt` shows it on a path"
+            }
+            false => {
+                "`fullpipe run` shows what it does on a path, `fullpipe list stacks` the others"
+            }
+        };
+        Failure::new(Exit::Usage, message).hint(hint)
     }
 }
 

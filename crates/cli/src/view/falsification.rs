@@ -65,6 +65,10 @@ fn worlds_table(found: &Falsification) -> String {
     let tried = |world: &&WorldResult| world.effect != WorldEffect::Untried;
     for world in found.worlds.iter().filter(tried) {
         let noticed = match (world.effect, world.line) {
+            (WorldEffect::Dead, _) if world.inert.is_some() => "inert, as the file says".to_owned(),
+            (effect, Some(line)) if world.inert.is_some() && effect != WorldEffect::Untried => {
+                format!("NOT INERT ([[negative]], line {line})")
+            }
             (WorldEffect::Caught, _) => counted(world.caught_by.len(), "expectation"),
             (WorldEffect::Missed, Some(line)) => format!("NONE ([[negative]], line {line})"),
             (WorldEffect::Missed | WorldEffect::Untried, _) => "none".to_owned(),
@@ -101,6 +105,19 @@ fn advice(found: &Falsification) -> String {
         out += &what_to_do(found, e);
     }
     for world in found.uncaught() {
+        if let Some(why) = &world.inert {
+            out += &format!(
+                "The world \"{}\" of line {} is said to be inert ({why}), but {}.\n",
+                world.about,
+                world.line.unwrap_or_default(),
+                match world.effect {
+                    WorldEffect::Untried =>
+                        "it changes no case: its keys have these values already",
+                    _ => "numbers change in it: take `inert` away, and expect one of them",
+                }
+            );
+            continue;
+        }
         out += &format!(
             "No expectation notices the world \"{}\" of line {}: {}.\n",
             world.about,
@@ -171,13 +188,22 @@ fn suggestion(found: &Falsification, e: &ExpectationTeeth) -> (String, String) {
 
 /// Generated worlds that change no number: what they take away has no part in the result.
 fn dead_knobs(found: &Falsification) -> String {
-    let dead = |w: &&WorldResult| w.effect == WorldEffect::Dead && w.line.is_none();
     let mut out = String::new();
-    for world in found.worlds.iter().filter(dead) {
+    let dead: Vec<&WorldResult> = found.dead().filter(|w| w.line.is_none()).collect();
+    for world in &dead {
         out += &format!(
             "dead: \"{}\" changes no number of any case: what it takes away has no part in the \
              result\n",
             world.about
+        );
+    }
+    let simple = dead.iter().find(|w| w.set.len() == 1);
+    if let Some((key, value)) = simple.and_then(|w| w.set[0].split_once('=')) {
+        out += &format!(
+            "  If it should have one, the file sets something else than it means to. If not, say \
+             so, and falsify holds you to it:\n\n        [[negative]]\n        about = {:?}\n        \
+             set = {{ {key:?} = {value} }}\n        inert = \"why it plays no part\"\n\n",
+            simple.map_or("", |w| w.about.as_str())
         );
     }
     out

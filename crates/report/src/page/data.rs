@@ -140,8 +140,8 @@ pub struct World {
     pub line: Option<usize>,
     /// Keys that differ, as `key=value`.
     pub set: Vec<String>,
-    /// `caught`, `missed`, `dead` or `untried`.
-    #[schemars(extend("enum" = ["caught", "missed", "dead", "untried"]))]
+    /// `caught`, `missed`, `dead`, `inert` (dead, as the file says) or `untried`.
+    #[schemars(extend("enum" = ["caught", "missed", "dead", "inert", "untried"]))]
     pub effect: &'static str,
     /// Expectations that fail in it.
     pub caught_by: usize,

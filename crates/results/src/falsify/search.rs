@@ -14,6 +14,8 @@ pub(super) struct Search<'a, 'b> {
     bench: &'a mut Bench<'b>,
     /// By expectation: its points, the cheapest first.
     points: Vec<Vec<Point>>,
+    /// Every case, the cheapest first.
+    cases: Vec<usize>,
     /// Expectations that fail in no world so far.
     open: BTreeSet<usize>,
     /// Worlds of the file that no expectation has failed in.
@@ -31,8 +33,14 @@ impl<'a, 'b> Search<'a, 'b> {
             points
         };
         let all = &trial.scenario.expectations;
-        let named = (1..trial.places.len()).filter(|w| trial.worlds[w - 1].line.is_some());
+        let named = (1..trial.places.len()).filter(|w| {
+            let world = &trial.worlds[w - 1];
+            world.line.is_some() && world.inert.is_none()
+        });
+        let mut by_cost: Vec<usize> = (0..cases.len()).collect();
+        by_cost.sort_by(|&a, &b| costs[a].total_cmp(&costs[b]));
         Self {
+            cases: by_cost,
             points: all.iter().map(cheapest_first).collect(),
             open: (0..all.len()).collect(),
             uncaught: named.collect(),
@@ -55,6 +63,15 @@ impl<'a, 'b> Search<'a, 'b> {
         let (named, one_sided) = (in_turn(true, false), in_turn(false, true));
         let (named, one_sided): (Vec<_>, Vec<_>) = (named.collect(), one_sided.collect());
         let others: Vec<usize> = in_turn(false, false).collect();
+        // What is said to be inert: at the cheapest case that it changes.
+        for &world in &worlds {
+            if self.trial.worlds[world - 1].inert.is_some() {
+                let (here, there) = (&self.trial.places[0], &self.trial.places[world]);
+                let mut changed = self.cases.iter().filter(|&&i| here[i] != there[i]);
+                let places = changed.next().map(|&i| [here[i], there[i]]);
+                self.bench.need(places.into_iter().flatten())?;
+            }
+        }
         // World by world at the cheapest point: most expectations need no more than a few. A
         // comparison notices most surely what differs on one side.
         for world in named {

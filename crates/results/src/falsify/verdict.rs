@@ -91,6 +91,9 @@ pub struct WorldResult {
     pub line: Option<usize>,
     /// Keys that differ, as `key=value`.
     pub set: Vec<String>,
+    /// Why no number changes in it, as the file says: it has to be dead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inert: Option<String>,
     /// Caught, missed, dead or untried.
     pub effect: WorldEffect,
     /// Expectations that fail in it.
@@ -118,13 +121,24 @@ impl Falsification {
         all.filter(|e| e.toothless && e.excuse.is_none())
     }
 
-    /// Worlds of the file that no expectation catches.
+    /// Worlds of the file that are not what it says: that no expectation catches, or, where no
+    /// number is to change, that change one.
     pub fn uncaught(&self) -> impl Iterator<Item = &WorldResult> {
         let all = self.worlds.iter();
-        all.filter(|w| w.line.is_some() && w.effect != WorldEffect::Caught)
+        let wanted = |w: &WorldResult| match w.inert {
+            None => WorldEffect::Caught,
+            Some(_) => WorldEffect::Dead,
+        };
+        all.filter(move |w| w.line.is_some() && w.effect != wanted(w))
     }
 
-    /// True if every expectation can fail, and every world that the file names is caught.
+    /// Worlds that change no number, of which no file says why.
+    pub fn dead(&self) -> impl Iterator<Item = &WorldResult> {
+        let all = self.worlds.iter();
+        all.filter(|w| w.effect == WorldEffect::Dead && w.inert.is_none())
+    }
+
+    /// True if every expectation can fail, and every world that the file names is as it says.
     pub fn passed(&self) -> bool {
         self.toothless().next().is_none() && self.uncaught().next().is_none()
     }
@@ -157,7 +171,12 @@ pub(super) fn judge(
             about: world.about.clone(),
             line: world.line,
             set: world.assignments(),
-            effect: effect(real, other, &trial.places[0], &trial.places[i + 1]),
+            inert: world.inert.clone(),
+            effect: effect(
+                (real, other),
+                (&trial.places[0], &trial.places[i + 1]),
+                world.inert.is_some(),
+            ),
             caught_by: Vec::new(),
         });
     }
@@ -242,24 +261,29 @@ fn anything() -> [f64; 2] {
     [f64::NEG_INFINITY, f64::INFINITY]
 }
 
-/// What a world does to the numbers, before any expectation is asked.
+/// What a world does to the numbers, before any expectation is asked; one that is said to be inert
+/// by the cases that were run.
 fn effect(
-    real: &[Option<CaseResult>],
-    other: &[Option<CaseResult>],
-    places: &[usize],
-    elsewhere: &[usize],
+    (real, other): (&[Option<CaseResult>], &[Option<CaseResult>]),
+    (places, elsewhere): (&[usize], &[usize]),
+    inert: bool,
 ) -> WorldEffect {
+    let mut compared = !inert;
     for (i, (a, b)) in real.iter().zip(other).enumerate() {
         if places[i] == elsewhere[i] {
             continue;
         }
         match (a, b) {
-            (Some(a), Some(b)) if same_numbers(a, b) => {}
+            (Some(a), Some(b)) if same_numbers(a, b) => compared = true,
             (Some(_), Some(_)) => return WorldEffect::Missed,
+            _ if inert => {}
             _ => return WorldEffect::Untried,
         }
     }
-    WorldEffect::Dead
+    match compared {
+        true => WorldEffect::Dead,
+        false => WorldEffect::Untried,
+    }
 }
 
 /// True if two results differ in nothing but names and wall times.

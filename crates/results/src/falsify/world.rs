@@ -14,6 +14,8 @@ pub struct World {
     pub about: String,
     /// Line of its `[[negative]]`; `None`: made here.
     pub line: Option<usize>,
+    /// Why no number changes in it, as its file says.
+    pub inert: Option<String>,
     /// Keys with other values than in the scenario.
     pub keys: Vec<WorldKey>,
     /// It changes cases that are held against others, and leaves those others alone.
@@ -50,6 +52,7 @@ impl World {
         World {
             about,
             line: None,
+            inert: None,
             keys: vec![WorldKey { case, key, value }],
             one_sided: false,
         }
@@ -69,6 +72,7 @@ pub fn worlds(scenario: &Scenario) -> Vec<World> {
         all.push(World {
             about: negative.about.clone(),
             line: Some(negative.line),
+            inert: negative.inert.clone(),
             keys: keys.collect(),
             one_sided: false,
         });
@@ -148,6 +152,7 @@ fn other_stacks(
             all.push(World {
                 about: format!("{of}: {about}{remark}"),
                 line: None,
+                inert: None,
                 keys,
                 one_sided: !remark.is_empty(),
             });

@@ -115,6 +115,49 @@ fn knobs_and_seeds_that_change_nothing_are_named() {
     assert_eq!(falsify(&format!("{random}{HALVED}")).same_for_all_seeds, []);
 }
 
+/// A world in which nothing may change is held to it, and one that the program makes as well is
+/// that one.
+#[test]
+fn what_is_said_to_be_inert_is_held_to_it() {
+    let world = |set: &str| {
+        format!(
+            "{ONE_LOSS}{HALVED}\n[[negative]]\nabout = \"n\"\nset = {{ {set} }}\ninert = \"w\"\n"
+        )
+    };
+    let dead = |found: &Falsification| found.dead().count();
+    let unsaid = falsify(&format!("{ONE_LOSS}{HALVED}"));
+    let said = falsify(&world("\"path.buffer\" = \"10000000 packets\""));
+    assert_eq!(said.worlds[0].effect, WorldEffect::Dead);
+    assert!(said.passed(), "{said:?}");
+    assert_eq!((dead(&unsaid), dead(&said)), (1, 0), "{unsaid:?}");
+
+    // Fewer numbers are needed to see that than every world.
+    let scenario = Scenario::parse(
+        &world("\"path.buffer\" = \"2000 packets\""),
+        "test.toml",
+        &Overrides::default(),
+    );
+    let trial = Trial::new(scenario.unwrap(), &Overrides::default());
+    let options = Options {
+        jobs: 1,
+        ..Options::default()
+    };
+    let found = trial.run(Depth::FirstFailure, &options, &fullpipe_sim::run, None);
+    let found = found.unwrap();
+    assert_eq!(found.worlds[0].effect, WorldEffect::Dead);
+    assert!(found.passed(), "{found:?}");
+
+    // Noticed, and numbers that change without notice: both belie it.
+    for set in [
+        "\"flow.main.drop\" = []",
+        "\"traffic.noise.enabled\" = false",
+    ] {
+        let belied = falsify(&world(set));
+        assert_ne!(belied.worlds[0].effect, WorldEffect::Dead);
+        assert!(!belied.passed(), "{set}");
+    }
+}
+
 #[test]
 fn a_world_changes_each_case_by_what_it_has() {
     let two = format!(

@@ -100,6 +100,9 @@ keys! {
             "what is wrong with this world";
         @fixed set: free ~ r#"{ "path.loss" = 0 }"#, { "traffic.blast.enabled" = false },
             "dotted keys and their values there, whatever [matrix] says";
+        @fixed inert: text, "the losses are those that the file orders, and no queue overflows",
+            "why no number changes in this world; `fullpipe falsify` then fails if one does, and \
+             asks no expectation to notice it";
         @fixed quick: flag [or "with and without `--quick`"], false,
             "false: not with `--quick`; true: only with it";
     }
