@@ -43,7 +43,7 @@ pub fn outcome(
         arrivals: Vec::new(),
         cross: path.cross,
         capture: Vec::new(),
-        events: path.arrived,
+        events: path.reads + path.writes,
         delivered_packets,
         fidelity: Some(fidelity),
         partial: None,

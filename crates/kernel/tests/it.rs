@@ -32,7 +32,11 @@ fn ground() -> Option<RunningKernel> {
 
 /// A run, unless the machine cannot make one.
 fn run(spec: &RunSpec) -> Option<Outcome> {
-    match ground()?.run(spec) {
+    run_on(&ground()?, spec)
+}
+
+fn run_on(ground: &RunningKernel, spec: &RunSpec) -> Option<Outcome> {
+    match ground.run(spec) {
         Ok(outcome) => Some(outcome),
         Err(GroundError::Environment { what, .. }) => {
             eprintln!("skipped: {what}");
@@ -172,6 +176,52 @@ fn a_window_has_a_ceiling() {
     let trips = 3.0 / flow.rtt.mean_s().unwrap();
     let per_trip = flow.totals.delivered_measured as f64 / trips;
     assert!((per_trip / 20.0 - 1.0).abs() < 0.1, "{per_trip}");
+}
+
+/// What is read and written at the devices: every packet by itself, or several at once.
+#[test]
+fn offload_and_merging_can_be_switched_off() {
+    let mut calls = Vec::new();
+    for on in [true, false] {
+        let options = Options {
+            offload: on,
+            merge: on,
+            check: false,
+            ..Options::default()
+        };
+        let Ok(ground) = RunningKernel::new(options, &NEVER) else {
+            return eprintln!("skipped: no network namespaces");
+        };
+        let Some(outcome) = run_on(&ground, &spec("cubic-linux", 2)) else {
+            return;
+        };
+        let totals = &outcome.flows[0].totals;
+        // Each packet once into the path, and, if it was not dropped, once out of it.
+        let packets = 2 * (totals.sent + totals.acks) - totals.dropped;
+        calls.push(outcome.events as f64 / packets as f64);
+    }
+    assert!(calls[0] < 0.9, "{calls:?}");
+    assert!(calls[1] > 0.97, "{calls:?}");
+}
+
+/// The path is measured before a run, however short that is.
+#[test]
+fn a_short_run_is_measured_like_a_long_one() {
+    let Ok(ground) = RunningKernel::new(Options::default(), &NEVER) else {
+        return eprintln!("skipped: no network namespaces");
+    };
+    let mut spec = spec("reno-linux", 1);
+    spec.duration = Span::from_millis(300);
+    let Some(outcome) = run_on(&ground, &spec) else {
+        return;
+    };
+    let checks = outcome.fidelity.unwrap().checks;
+    for name in ["delay forward", "rate forward", "small packets back"] {
+        let check = checks.iter().find(|c| c.name == name).unwrap();
+        assert!(check.measured > 0.0, "{check:?}");
+    }
+    let small = checks.iter().find(|c| c.name == "small packets forward");
+    assert!(small.unwrap().holds(), "{small:?}");
 }
 
 /// Two directions and two round trips of 40 and 100 ms on one link: each flow knows its own.
