@@ -391,6 +391,15 @@ const STARVED: f64 = 0.01;
 
 fn sockets(error: SocketError) -> GroundError {
     match error {
+        SocketError::Io(what, e) if e.kind() == io::ErrorKind::PermissionDenied => {
+            GroundError::Environment {
+                what: format!("{what}: {e}"),
+                hint: "run as root, or allow it: a congestion module to all users (`sysctl \
+                       net.ipv4.tcp_allowed_congestion_control`), a receive window of this size \
+                       (`sysctl net.core.rmem_max`)"
+                    .to_owned(),
+            }
+        }
         SocketError::Io(what, e) => lacks(what, &e),
         SocketError::Module(found) => GroundError::Environment {
             what: format!("the kernel took another congestion module: `{found}`"),

@@ -241,11 +241,21 @@ fn settings(
             "tcp_comp_sack_nr",
             number(44 * common("merge_acks", |s| s.merges_acks)?),
         ),
-        // A receiver whose window never limits, as on ground linux.
-        ("tcp_rmem", "4096 67108864 268435456".to_owned()),
+        ("tcp_rmem", receive_buffers(switches)),
         // Room for a second of most paths: a sender that wakes up late has no gap.
         ("tcp_wmem", "4096 16777216 268435456".to_owned()),
     ])
+}
+
+/// Smallest, first and largest buffer of a receiver. Without a buffer in the scenario its window
+/// never limits, as on ground linux; with one, the largest of them is there without `SO_RCVBUF`,
+/// which in a user namespace grants no more than `net.core.rmem_max`.
+fn receive_buffers(switches: &[Switches]) -> String {
+    let buffers = || switches.iter().map(|s| 2 * s.window.0);
+    match buffers().max() {
+        Some(most) if buffers().all(|b| b > 0) => format!("4096 {most} {most}"),
+        _ => "4096 67108864 268435456".to_owned(),
+    }
 }
 
 fn unable(key: Option<String>, what: String, hint: &str) -> GroundError {

@@ -84,7 +84,7 @@ impl Pair {
             let sink = stream()?;
             setsockopt(&sink, sockopt::ReuseAddr, &true)?;
             if let Some(bytes) = buffer {
-                setsockopt(&sink, sockopt::RcvBufForce, &bytes)?;
+                reserve(&sink, bytes)?;
             }
             bind(sink.as_raw_fd(), &SockaddrIn::from(to))?;
             listen(&sink, Backlog::new(1)?)?;
@@ -124,6 +124,24 @@ impl Pair {
             socket: sink.into(),
         };
         (Sender { socket: sender, to }, sink)
+    }
+}
+
+/// A receive buffer of twice `bytes`, as `SO_RCVBUF` counts. In a user namespace the kernel grants
+/// what `net.core.rmem_max` allows, and what the namespace begins with anyway (`tcp_rmem`).
+fn reserve(sink: &OwnedFd, bytes: usize) -> nix::Result<()> {
+    match setsockopt(sink, sockopt::RcvBufForce, &bytes) {
+        Err(Errno::EPERM) => {}
+        other => return other,
+    }
+    let has = |socket| Ok(getsockopt(socket, sockopt::RcvBuf)? == 2 * bytes);
+    if has(sink)? {
+        return Ok(());
+    }
+    setsockopt(sink, sockopt::RcvBuf, &bytes)?;
+    match has(sink)? {
+        true => Ok(()),
+        false => Err(Errno::EPERM),
     }
 }
 

@@ -25,3 +25,4 @@ mod schema;
 mod send;
 mod serve;
 mod server;
+mod unprivileged;

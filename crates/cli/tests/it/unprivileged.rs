@@ -1,0 +1,61 @@
+//! What works without privileges: as root this program is started as nobody; elsewhere, or where
+//! nobody may not run it, the tests say why they are skipped.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::process::{Finished, finished};
+
+/// This program as nobody; `None`: not possible here.
+fn as_nobody(args: &[&str]) -> Option<Finished> {
+    let run = |args: &[&str]| {
+        let nobody = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
+        Command::new("setpriv")
+            .current_dir(Path::new("/"))
+            .args(nobody)
+            .arg(env!("CARGO_BIN_EXE_fullpipe"))
+            .args(args)
+            .output()
+    };
+    match run(&["--version"]) {
+        Ok(ended) if ended.status.success() => Some(finished(run(args).unwrap())),
+        ended => {
+            eprintln!("skipped: nobody cannot run it: {ended:?}");
+            None
+        }
+    }
+}
+
+#[test]
+fn the_running_kernel_is_a_ground_for_everybody() {
+    let Some(ended) = as_nobody(&["doctor", "grounds", "--json"]) else {
+        return;
+    };
+    let said: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+    let findings = said["findings"].as_array().unwrap();
+    let kernel = findings.iter().find(|f| f["name"] == "ground kernel");
+    let kernel = kernel.unwrap();
+    let found = kernel["found"].as_str().unwrap();
+    if found.contains("namespace") {
+        eprintln!("skipped: {found}");
+        return;
+    }
+    // Late on a busy machine, but there.
+    assert_ne!(kernel["state"], "no", "{kernel}");
+}
+
+#[test]
+fn what_a_user_may_not_do_is_found_out() {
+    let Some(ended) = as_nobody(&["doctor", "bpf", "--json"]) else {
+        return;
+    };
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    let said: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let findings = said["findings"].as_array().unwrap();
+    let first = findings.first().unwrap();
+    assert_eq!(first["state"], "no", "{first}");
+    let remedy = first["remedy"].as_str().unwrap();
+    assert!(remedy.contains("setcap cap_net_admin"), "{remedy}");
+}
