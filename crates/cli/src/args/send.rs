@@ -73,7 +73,7 @@ pub struct Send {
     #[arg(long, value_name = "KIND[,KEY=VALUE]...", conflicts_with = "to")]
     pub traffic: Vec<String>,
 
-    /// Rate of cross traffic for which --traffic gives none
+    /// Rate of cross traffic for which --traffic gives none; a flow is paced by `--set rate=RATE`
     #[arg(long, value_name = "RATE", requires = "traffic")]
     pub rate: Option<String>,
 
@@ -213,7 +213,8 @@ Send to, or receive from, a host that runs `fullpipe serve`.
 With one argument data goes from memory to memory, for a time or up to a size. The result has the \
 form of `run`: the same metrics under the same names and, with `--out`, the same directory. Every key \
 of a scenario's [[flow]] can be set. On a terminal a line shows the progress; `--format ndjson` \
-prints an object per interval, then the result.
+prints an object per interval, then the result. The path is not fullpipe's, and the hosts are part \
+of what is measured: a result whose test bed is NOT VALID says so and ends with exit code 0.
 
 With more arguments files and directories are copied: `HOST:NAME` is in the directory that the server \
 serves (`serve --files DIR`), the others are local paths; the last one is where they go, and its \

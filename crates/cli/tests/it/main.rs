@@ -12,6 +12,7 @@ mod doctor;
 mod emulate;
 mod export;
 mod falsify;
+mod first_minutes;
 mod formats;
 mod law;
 mod observe;

@@ -246,10 +246,7 @@ impl Summary {
                 self.sum(|f| f.wrong + f.damaged),
                 "bytes were damaged and sent again",
             ),
-            (
-                self.left_out.len() as u64,
-                "entries of directories left out",
-            ),
+            (self.left_out.len() as u64, "left out of directories"),
         ] {
             if bytes > 0 {
                 text += &format!("{} {what}\n", whole(bytes));
