@@ -14,7 +14,7 @@ use fullpipe_emulate::stage::{Carrying, Stage as Hosts};
 use fullpipe_emulate::truth::{self, Check, Watched};
 use fullpipe_emulate::witness::Witness;
 use fullpipe_observe::SocketDiag;
-use fullpipe_run::{Ground, GroundError, Outcome, RunSpec};
+use fullpipe_run::{Buffer, Ground, GroundError, LinkSpec, Outcome, RunSpec};
 use fullpipe_units::{Span, Time};
 
 use crate::outcome;
@@ -156,6 +156,7 @@ impl RunningKernel {
                 .into_iter()
                 .filter(|c| !c.name.starts_with("late wake-ups")),
         );
+        checks.extend(bunched(spec, path.lateness.max().unwrap_or_default()));
         checks.extend(starved(spec, &sampled));
         Ok(outcome::outcome(spec, path, sampled, checks))
     }
@@ -372,6 +373,33 @@ fn diags(hosts: &Hosts) -> Result<Vec<(Side, SocketDiag)>, GroundError> {
         .map_err(|e| lacks("sockets of a namespace", &e))
 }
 
+/// What waits for a late departure leaves at once, comes back as a burst, and may fill a buffer
+/// that it would have passed one by one: the latest must be short against the smallest buffer.
+fn bunched(spec: &RunSpec, latest: Span) -> Option<Check> {
+    let room = |l: &LinkSpec| {
+        let bits = l.rate?.as_bits_per_sec().max(1) as f64;
+        match l.buffer {
+            Buffer::Packets(n) => Some(n as f64 * PACKET * 8.0 / bits),
+            Buffer::Bytes(n) => Some(n as f64 * 8.0 / bits),
+            Buffer::Time(t) => Some(t.as_secs_f64()),
+            Buffer::Unlimited => None,
+        }
+    };
+    let smallest = spec.links.iter().filter_map(room).min_by(f64::total_cmp)?;
+    Some(Check {
+        name: "latest departure, against the smallest buffer".to_owned(),
+        unit: "ms".to_owned(),
+        specified: None,
+        measured: latest.as_millis_f64(),
+        bound: (0.0, smallest * 1e3 * BUNCH),
+    })
+}
+
+/// Bytes of the packets that a buffer counts.
+const PACKET: f64 = 1500.0;
+/// Part of a buffer that a bunch of packets may take.
+const BUNCH: f64 = 0.5;
+
 /// A sender that had nothing to send, though its flow has no end: its program was late.
 fn starved(spec: &RunSpec, sampled: &[Sampled]) -> Vec<Check> {
     let bulk = spec.flows.iter().zip(sampled);
@@ -424,5 +452,27 @@ fn environment(error: EmulationError) -> GroundError {
             hint: "`modprobe tun`, and a /dev/net/tun that this user may open, are what it takes"
                 .to_owned(),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_units::Rate;
+
+    use super::*;
+
+    #[test]
+    fn a_bunch_may_take_half_of_the_smallest_buffer() {
+        let rate = Some(Rate::from_bits_per_sec(100_000_000));
+        let link = |packets| LinkSpec::new("l", rate, Span::ZERO, Buffer::Packets(packets));
+        let mut spec = RunSpec {
+            links: vec![link(1000), link(41)],
+            ..RunSpec::default()
+        };
+        // 41 packets of 0.12 ms.
+        let holds = |spec: &RunSpec, us| bunched(spec, Span::from_micros(us)).unwrap().holds();
+        assert!(holds(&spec, 2400) && !holds(&spec, 2500));
+        spec.links = vec![LinkSpec::pure_delay("back", Span::ZERO)];
+        assert!(bunched(&spec, Span::from_secs(1)).is_none());
     }
 }
