@@ -9,6 +9,14 @@ use crate::output;
 /// Runs the command.
 pub fn set(args: &Set) -> Result<Exit, Failure> {
     let flow = args.flow.as_deref().unwrap_or("*");
+    if args
+        .words
+        .as_ref()
+        .is_some_and(|words| words.trim().is_empty())
+    {
+        let hint = "write for example a=6,b=0.3; without this word the flows are shown";
+        return Err(Failure::new(Exit::Usage, "nothing is changed").hint(hint));
+    }
     let request = match &args.words {
         Some(words) => format!("set {flow} {words}"),
         None => "show".to_owned(),
