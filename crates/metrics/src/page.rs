@@ -93,6 +93,7 @@ milliseconds. Where the bounds come from is measured in [grounds.md](grounds.md#
 | `added_ms` | the sum of the three parts of a mean round trip that an event in virtual time would not take: `path_added_ms`, and `added_ms` of either host | `added_bound_ms`, 1 % of `rtt_ms`, at least 0.2, but on a path of the scenario 5 % of `rtt_ms` at most |
 | `unplanned_drops` | packets lost that the specification does not lose: overflows of sockets | 0 |
 | `local_stalls` | batches that the operating system refused; made up for, and part of a real host | |
+| `checks` | on the running kernel: rate, delay, buffer and burst of the path before the run, lateness, lost packets and processor time during it, each with what was specified and measured | of each: least and most |
 
 The numbers of the path are absent where it is a network (`--peer`, `send`). Of each host, measured by itself:
 

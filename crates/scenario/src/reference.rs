@@ -184,6 +184,12 @@ const SECTIONS: &[Section] = &[
         keys: keys::Expect::KEYS,
     },
     Section {
+        title: "`[[negative]]`",
+        text: "A wrong world for `fullpipe falsify`: an expectation must fail in it or, with `inert`, no number may change. Only\n\
+               `falsify` runs it. `about` and `set` are required.",
+        keys: keys::Negative::KEYS,
+    },
+    Section {
         title: "`[[report]]`",
         text: "A figure. `figure` is required.",
         keys: keys::Figures::KEYS,

@@ -194,7 +194,7 @@ fn many_files_need_few_descriptors() {
 fn two_copies_to_one_name_follow_each_other() {
     let pair = Pair::new(&["--overwrite", "--max-rate", "100Mbit/s"]);
     let other = tempfile::tempdir().unwrap();
-    let contents = [bytes(3_000_000), vec![7; 3_000_000]];
+    let contents = [bytes(3_000_000), vec![7; 2_999_999]];
     fs::write(pair.here.path().join("a"), &contents[0]).unwrap();
     fs::write(other.path().join("a"), &contents[1]).unwrap();
     let to = pair.at("x");

@@ -91,7 +91,7 @@ fn the_picture_names_every_stack() {
 #[test]
 fn what_cannot_be_is_refused_with_a_remedy() {
     for (args, words) in [
-        (&["bbr"][..], "a model of the path"),
+        (&["bbr"][..], "it sets a rate from what it measures"),
         (&["own-linux"], "--kernel-module"),
         (
             &["reno", "--figure", "laws.gif"],

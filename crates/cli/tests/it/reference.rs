@@ -44,6 +44,7 @@ fn man_pages_are_written_for_every_command() {
         "-check",
         "-compare",
         "-completions",
+        "-doctor",
         "-emulate",
         "-export",
         "-falsify",

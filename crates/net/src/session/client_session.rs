@@ -110,7 +110,7 @@ impl ClientSession {
             retry: FIRST_RETRY,
             last_received: now,
             looked: now,
-            prober: Prober::new(),
+            prober: Prober::default(),
             decision: None,
             progress: None,
             ended: None,

@@ -79,9 +79,9 @@ const SLACK: Span = Span::from_millis(150);
 /// From one confirmation to the next.
 const QUIET: Span = Span::from_secs(1);
 
-impl Prober {
+impl Default for Prober {
     /// Of a path of which nothing is in doubt.
-    pub fn new() -> Self {
+    fn default() -> Self {
         let none = Probe {
             number: 0,
             bytes: 0,
@@ -106,7 +106,9 @@ impl Prober {
             raise: Time::MAX,
         }
     }
+}
 
+impl Prober {
     /// A run begins whose longest datagram has so many bytes of UDP payload.
     pub fn begin(&mut self, most: usize) {
         self.most = most;
@@ -306,7 +308,7 @@ mod tests {
                         .push((self.now + Span::from_millis(40), probe.number));
                 }
             }
-            self.now = self.now + Span::from_millis(5);
+            self.now += Span::from_millis(5);
             let now = self.now;
             let (due, later) = self.coming.iter().partition(|(at, _)| *at <= now);
             self.coming = later;
@@ -325,7 +327,7 @@ mod tests {
     #[test]
     fn a_black_hole_is_found_and_what_passes_is_searched() {
         for (most, mtu) in [(1472, 1372), (1472, 1230), (8972, 1472), (1472, 1452)] {
-            let mut prober = Prober::new();
+            let mut prober = Prober::default();
             prober.begin(most);
             let mut path = Path::new(mtu, 0, 1);
             path.run(&mut prober, Span::from_secs(5));
@@ -356,7 +358,7 @@ mod tests {
 
     #[test]
     fn an_outage_is_no_black_hole() {
-        let mut prober = Prober::new();
+        let mut prober = Prober::default();
         prober.begin(1472);
         let mut path = Path::new(0, 0, 1);
         prober.path().doubt();
@@ -370,7 +372,7 @@ mod tests {
 
     #[test]
     fn doubts_cost_two_probes_a_second() {
-        let mut prober = Prober::new();
+        let mut prober = Prober::default();
         prober.begin(1472);
         let mut path = Path::new(1472, 0, 1);
         for _ in 0..2000 {
@@ -383,7 +385,7 @@ mod tests {
 
     #[test]
     fn an_interface_that_refuses_is_believed() {
-        let mut prober = Prober::new();
+        let mut prober = Prober::default();
         prober.begin(1472);
         let path_limit = prober.path();
         path_limit.refuse();
@@ -405,7 +407,7 @@ mod tests {
         fn the_limit_is_what_has_passed(
             mtu in BASE..9000, most in BASE..9000, lost in 0u8..11, dice in any::<u64>()
         ) {
-            let mut prober = Prober::new();
+            let mut prober = Prober::default();
             prober.begin(most);
             let mut path = Path::new(mtu, lost, dice);
             prober.path().doubt();

@@ -233,7 +233,7 @@ mod tests {
         );
         hear(&mut paths, now, 2, true);
         assert_eq!(paths.poll(now), Some((at(2), [2; 8])));
-        now = now + Span::from_secs(1);
+        now += Span::from_secs(1);
         assert_eq!(paths.poll(now), None, "45 and 45 are more than 74");
         for (host, answer) in [(3, 2), (1, 2), (2, 3)] {
             paths.answered(now, at(host), [answer; 8]);
@@ -293,7 +293,7 @@ mod tests {
                             prop_assert_eq!((paths.peer(), owner), (at(host), at(host)));
                         }
                     }
-                    _ => now = now + Span::from_millis(bytes as u64 * 5),
+                    _ => now += Span::from_millis(bytes as u64 * 5),
                 }
                 while let Some((there, challenge)) = paths.poll(now) {
                     prop_assert_ne!(there, paths.peer());

@@ -150,7 +150,7 @@ impl ServerSession {
             superseded: None,
             paths: Paths::new(from),
             strays: Arc::new(Strays::new(from)),
-            prober: Prober::new(),
+            prober: Prober::default(),
         }
     }
 
