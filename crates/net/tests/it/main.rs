@@ -1,5 +1,6 @@
 //! The real ground against its own rules.
 
+mod amplification;
 mod attack;
 mod dissector;
 mod hostile;
