@@ -7,11 +7,11 @@
 //! a number of its own, also when it says again what an earlier one said; a number counts once, and
 //! only within [`WINDOW`] of the highest.
 
-use chacha20poly1305::{AeadInOut, ChaCha20Poly1305, KeyInit, Tag};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::seal::{CONTROL_NUMBERS, End, MOST_FORGERIES, NUMBER, SEALED, TAG, nonce};
+use super::cipher::{Cipher, TAG};
+use super::seal::{CONTROL_NUMBERS, End, MOST_FORGERIES, NUMBER, SEALED};
 use super::seen::Seen;
 use super::{Directions, Secrets};
 use crate::wire::{HEADER, Header, Kind, SessionId};
@@ -26,8 +26,8 @@ pub const BODY: usize = 1200;
 #[derive(Debug)]
 pub struct Channel {
     session: SessionId,
-    out: ChaCha20Poly1305,
-    into: ChaCha20Poly1305,
+    out: Cipher,
+    into: Cipher,
     next: u64,
     seen: Seen<{ (WINDOW / 64) as usize }>,
     forgeries: u64,
@@ -46,8 +46,8 @@ impl Channel {
         };
         Self {
             session: secrets.session,
-            out: ChaCha20Poly1305::new(out.into()),
-            into: ChaCha20Poly1305::new(into.into()),
+            out: Cipher::new(out),
+            into: Cipher::new(into),
             next: CONTROL_NUMBERS,
             seen: Seen::default(),
             forgeries: 0,
@@ -90,9 +90,8 @@ impl Channel {
         }
         let (header, rest) = datagram.split_at_mut(HEADER);
         let body = rest.get_mut(NUMBER..)?;
-        let nonce = nonce(self.next);
-        let tag = self.out.encrypt_inout_detached(&nonce, header, body.into());
-        datagram.extend(tag.ok()?);
+        let tag = self.out.seal(self.next, header, body)?;
+        datagram.extend(tag);
         // The last one would be that of Noise's rekeying: 292 years away.
         self.next = self.next.checked_add(1)?;
         Some(datagram)
@@ -122,12 +121,8 @@ impl Channel {
         if !self.seen.is_new(count) {
             return None;
         }
-        let (mut body, tag): (_, &Tag) = (body.to_vec(), tag.into());
-        let room = body.as_mut_slice().into();
-        let opened = self
-            .into
-            .decrypt_inout_detached(&nonce(number), header, room, tag);
-        if opened.is_err() {
+        let mut body = body.to_vec();
+        if !self.into.open(number, header, &mut body, tag) {
             self.forgeries += 1;
             return None;
         }

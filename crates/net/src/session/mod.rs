@@ -26,6 +26,7 @@
 
 pub mod channel;
 mod check;
+mod cipher;
 mod cleanup;
 pub mod client;
 pub mod client_session;

@@ -11,9 +11,7 @@
 //! fast, but one key is good for 2^23 packets of it only (RFC 9001 section B.1), and there is no
 //! exchange of keys within a session.
 
-use chacha20poly1305::aead::inout::InOutBuf;
-use chacha20poly1305::{AeadInOut, ChaCha20Poly1305, KeyInit, Nonce, Tag};
-
+use super::cipher::{Cipher, TAG};
 use super::seen::Seen;
 use super::{Directions, Secrets};
 use crate::wire::{HEADER, Header, Kind, SessionId};
@@ -33,7 +31,6 @@ pub const CONTROL_NUMBERS: u64 = 1 << 63;
 
 const WORDS: usize = 1024;
 pub(super) const NUMBER: usize = 8;
-pub(super) const TAG: usize = 16;
 
 /// Forgeries that a key withstands (RFC 9001 section 6.6); nothing is opened after that.
 pub(super) const MOST_FORGERIES: u64 = 1 << 36;
@@ -52,9 +49,9 @@ pub enum End {
 #[derive(Debug)]
 pub struct Seal {
     session: SessionId,
-    out: ChaCha20Poly1305,
+    out: Cipher,
     next: u64,
-    into: ChaCha20Poly1305,
+    into: Cipher,
     seen: Box<Seen<WORDS>>,
     forgeries: u64,
 }
@@ -69,9 +66,9 @@ impl Seal {
         };
         Self {
             session: secrets.session,
-            out: ChaCha20Poly1305::new(out.into()),
+            out: Cipher::new(out),
             next: 0,
-            into: ChaCha20Poly1305::new(into.into()),
+            into: Cipher::new(into),
             seen: Box::default(),
             forgeries: 0,
         }
@@ -96,10 +93,7 @@ impl Seal {
         out[HEADER..HEADER + NUMBER].copy_from_slice(&number.to_be_bytes());
         let (header, rest) = out.split_at_mut(HEADER);
         let (body, tag) = rest[NUMBER..].split_at_mut(end - HEADER - NUMBER);
-        let sealed = self
-            .out
-            .encrypt_inout_detached(&nonce(number), header, body.into());
-        // It fails for 256 GiB and more.
+        let sealed = self.out.seal(number, header, body);
         tag.copy_from_slice(&sealed.expect("a datagram"));
     }
 
@@ -125,12 +119,8 @@ impl Seal {
         }
         let plain = plain.get_mut(..HEADER + body.len())?;
         let (front, back) = plain.split_at_mut(HEADER);
-        let body = InOutBuf::new(body, back).ok()?;
-        let tag: &Tag = tag.into();
-        let opened = self
-            .into
-            .decrypt_inout_detached(&nonce(number), head, body, tag);
-        if opened.is_err() {
+        back.copy_from_slice(body);
+        if !self.into.open(number, head, back, tag) {
             self.forgeries += 1;
             return None;
         }
@@ -139,14 +129,6 @@ impl Seal {
         front[1] &= !SEALED;
         Some(plain)
     }
-}
-
-/// The nonce of Noise's ChaChaPoly (section 12.3 of its specification): four zero bytes, then the
-/// number, lowest byte first.
-pub(super) fn nonce(number: u64) -> Nonce {
-    let mut nonce = Nonce::default();
-    nonce[4..].copy_from_slice(&number.to_le_bytes());
-    nonce
 }
 
 #[cfg(test)]
