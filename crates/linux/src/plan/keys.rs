@@ -59,6 +59,7 @@ const NOT_OF_A_RUN: &[(&str, &str)] = &[
     ),
     ("`recovered_at` as a table", "*"),
     ("`[[expect]]`", "*"),
+    ("`[[negative]]`", "*"),
     ("`[[report]]`", "*"),
     ("How a path becomes links", "*"),
 ];
