@@ -1,0 +1,166 @@
+//! What a policy compiles to: plain data that the kernel side copies into its maps. No BPF, no root:
+//! the same values serve the simulator, `explain`, and the tests that hold the C arithmetic against
+//! the Rust laws.
+
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+/// Rows of a table at most: a binary search takes seven steps.
+pub const TABLE_ROWS: usize = 128;
+
+/// All rules of a policy, in order: the first that matches a flow decides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compiled {
+    /// In the order of the files and, within one, of its lines.
+    pub rules: Vec<Rule>,
+    /// Sentences for the administrator: what is more aggressive than CUBIC, what cannot be done.
+    pub warnings: Vec<String>,
+    /// What the kernel side does when the daemon's heartbeat stops.
+    pub on_daemon_loss: OnDaemonLoss,
+    /// Ports whose flows are never touched, either side.
+    pub never_tune: Vec<RangeInclusive<u16>>,
+}
+
+/// One path of the policy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    /// The path's name in the file, unique.
+    pub name: String,
+    /// Networks of the peer; IPv4 as itself, the kernel side maps it into v6.
+    pub to: Vec<Prefix>,
+    /// Empty: every port.
+    pub ports: Vec<RangeInclusive<u16>>,
+    /// Which end of the connection this host is.
+    pub side: Side,
+    /// Control group (v2) below which the socket was made.
+    pub cgroup: Option<PathBuf>,
+    /// Name of the process (`comm`, 15 bytes at most).
+    pub process: Option<String>,
+    /// A flow whose program chose its algorithm itself is left alone.
+    pub respect_app: bool,
+    /// Of 65536 matching flows, how many get the policy; the others stay as they were.
+    pub share: u32,
+    /// Divide window clamp and pacing among the flows that the rule holds now.
+    pub divide: bool,
+    /// What a flow of the rule runs.
+    pub action: Action,
+    /// `SO_SNDBUF`, bytes of payload; `None`: the kernel's autotuning.
+    pub send_buffer: Option<u64>,
+    /// `SO_RCVBUF`, bytes of payload.
+    pub receive_buffer: Option<u64>,
+    /// The stack in fullpipe's spelling, normalised, as `status` and `explain` print it.
+    pub stack: String,
+}
+
+/// A network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefix {
+    /// Its bits past the prefix are zero.
+    pub address: IpAddr,
+    /// Length, 0 to 32 or to 128.
+    pub bits: u8,
+}
+
+/// Which end opened the connection. A rule's ports are those of the end that was connected to, or
+/// of either end for [`Side::Either`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Side {
+    /// Both.
+    #[default]
+    Either,
+    /// This host connected.
+    Active,
+    /// This host accepted.
+    Passive,
+}
+
+/// What the kernel side does when the daemon is gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnDaemonLoss {
+    /// Reno until the daemon is back.
+    #[default]
+    Standard,
+    /// Go on by the tables as they are.
+    Keep,
+}
+
+/// What a flow of a rule runs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// An algorithm that the kernel has, by the kernel's name.
+    Kernel(String),
+    /// The dispatcher of our own.
+    Ours {
+        /// What it reads per ACK.
+        params: Params,
+        /// Empty for a law without a(w) and b(w) of its own; at most [`TABLE_ROWS`].
+        table: Vec<Row>,
+    },
+}
+
+/// A row of a(w), b(w): holds from `window` up to the next row's.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// Segments.
+    pub window: u32,
+    /// Segments per round trip, in 1/256.
+    pub increase: u32,
+    /// Fraction that a loss takes away, in 1/65536.
+    pub decrease: u32,
+}
+
+/// What the dispatcher reads per ACK. Zero is "off" in every optional field.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Params {
+    /// [`LAW_TABLE`] and the others.
+    pub law: u32,
+    /// Bits `FLAG_*`.
+    pub flags: u32,
+    /// Rows used of the table.
+    pub rows: u32,
+    /// RFC 3742, segments.
+    pub max_ssthresh: u32,
+    /// Segments of queue that end slow start, in 1/256.
+    pub gamma: u32,
+    /// After gamma: go on with limited slow start of this `max_ssthresh` (0: congestion avoidance).
+    pub gamma_then: u32,
+    /// Window at most, segments.
+    pub clamp: u32,
+    /// Segments, before the first data.
+    pub initial_window: u32,
+    /// Spread the initial window over this time, microseconds.
+    pub spread_us: u32,
+    /// Recompute a and b only this often, microseconds (0: every ACK).
+    pub update_interval_us: u32,
+    /// Bytes per second at most.
+    pub pacing: u64,
+    /// The law's own numbers, meaning by law (see its constants), fixed point.
+    pub number: [u64; 8],
+}
+
+/// a(w) and b(w) from the table: AIMD, HighSpeed, n streams.
+pub const LAW_TABLE: u32 = 0;
+/// A fixed part of a segment per segment delivered.
+pub const LAW_SCALABLE: u32 = 1;
+/// Increase by the time since the last congestion event.
+pub const LAW_HTCP: u32 = 2;
+/// Binary search towards the window of the last loss.
+pub const LAW_BIC: u32 = 3;
+/// RFC 9438.
+pub const LAW_CUBIC: u32 = 4;
+/// Reno whose decrease is to the measured bandwidth-delay product (Westwood+).
+pub const LAW_WESTWOOD: u32 = 5;
+/// Between `alpha` and `beta` segments of queue.
+pub const LAW_VEGAS: u32 = 6;
+/// `alpha` segments of queue.
+pub const LAW_FAST: u32 = 7;
+/// The table, and an early decrease when the delay grows.
+pub const LAW_HSTCP_LP: u32 = 8;
+
+/// A local stall does not reduce the window.
+pub const FLAG_SENDSTALL_IGNORE: u32 = 1;
+/// Per-ACK records go to the ring buffer.
+pub const FLAG_WATCH: u32 = 2;
