@@ -13,13 +13,13 @@ use fullpipe_emulate::privilege::Privilege;
 use fullpipe_emulate::stage::{Carrying, Stage as Hosts};
 use fullpipe_emulate::truth::{self, Check, Watched};
 use fullpipe_emulate::witness::Witness;
-use fullpipe_observe::SocketDiag;
+use fullpipe_observe::{Sampled, SocketDiag};
 use fullpipe_run::{Buffer, Ground, GroundError, LinkSpec, Outcome, RunSpec};
 use fullpipe_units::{Span, Time};
 
 use crate::outcome;
 use crate::plan::{self, Plan};
-use crate::sampler::{self, Sampled, Sampler};
+use crate::sampler::{self, Sampler};
 use crate::sockets::{Pair, SocketError, Stage};
 
 /// How runs are made beyond what a scenario says.

@@ -3,7 +3,7 @@
 //!
 //! - [`plan`]: what of a scenario the kernel can be told, and by which means; the rest is refused.
 //! - [`sockets`]: senders and sinks.
-//! - [`sampler`]: `TCP_INFO` of the senders over time, as rows of a trace and as episodes.
+//! - [`sampler`]: looks at the senders of a run.
 //! - [`ground`]: a run from the first namespace to the outcome.
 //!
 //! What packets show (segments, losses, round trips) is counted where they pass and is exact; what

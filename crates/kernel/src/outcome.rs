@@ -2,13 +2,12 @@
 
 use fullpipe_emulate::emulation::LoopOutcome;
 use fullpipe_emulate::tap::Passed;
+use fullpipe_observe::Sampled;
 use fullpipe_run::{
     Check, Fidelity, FlowOutcome, FlowSpec, FlowTotals, LinkOutcome, Outcome, Round, RunSpec,
     SenderRecord, Series,
 };
 use fullpipe_units::Time;
-
-use crate::sampler::Sampled;
 
 /// The outcome of a run.
 pub fn outcome(

@@ -6,6 +6,7 @@
 //! - [`filter`]: which flows count.
 //! - [`flow`]: samples of a flow over time, its rates between two of them.
 //! - [`limit`]: what kept a flow from sending more in between, in a word.
+//! - [`sampled`]: samples as rows of a trace, and the reductions, timeouts and undos between them.
 //! - [`process`]: whose socket it is.
 //!
 //! What it is: reading. What it is not: it changes no flow, and it asks nothing that an
@@ -29,11 +30,13 @@ pub mod filter;
 pub mod flow;
 pub mod limit;
 pub mod process;
+pub mod sampled;
 pub mod socket_diag;
 pub mod tcp_info;
 
 pub use filter::{Filter, Network};
 pub use flow::{Observation, Observer};
 pub use limit::Limit;
+pub use sampled::Sampled;
 pub use socket_diag::{ObserveError, Socket, SocketDiag};
 pub use tcp_info::{FIELDS, Field, TcpInfo};

@@ -227,6 +227,22 @@ impl TcpInfo {
         })
     }
 
+    /// A `tcp_info` of 248 bytes that has these fields.
+    #[cfg(test)]
+    pub(crate) fn with(fields: &[(&Field, u64)]) -> TcpInfo {
+        let mut bytes = vec![0; 248];
+        for (field, value) in fields {
+            let width = match field.size {
+                Size::Bits(..) | Size::U8 => 1,
+                Size::U16 => 2,
+                Size::U32 => 4,
+                Size::U64 => 8,
+            };
+            bytes[field.at..][..width].copy_from_slice(&value.to_ne_bytes()[..width]);
+        }
+        TcpInfo::new(&bytes)
+    }
+
     /// The value of a field; 0 where there is none.
     pub fn count(&self, field: &Field) -> u64 {
         self.get(field).unwrap_or(0)

@@ -200,6 +200,13 @@ impl Dictionary {
         })
     }
 
+    /// A flow more, where it is a dictionary of flows.
+    pub fn meet(&mut self, flow: &str) {
+        if let Dictionary::Flows(all) = self {
+            all.push(vec![ByteArray::from(flow)]);
+        }
+    }
+
     /// The word of a cell, `n` times. Words are cloned for their longest run only.
     fn run(&mut self, cell: u32, n: usize) -> &[ByteArray] {
         let words = match self {

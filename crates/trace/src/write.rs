@@ -62,9 +62,11 @@ pub struct TraceWriter<W: Write + Send> {
     /// Of [`COLUMNS`]; `None` where there are no words.
     dictionaries: Vec<Option<Dictionary>>,
     room: Room,
+    /// Of the flows at the beginning, in the order of their columns.
+    variables: Vec<String>,
     /// Per column of a variable and flow: where the flow reports it.
     places: Vec<Vec<Option<usize>>>,
-    flows: usize,
+    flows: Vec<FlowMeta>,
     /// Rows that are no cells yet.
     block: Vec<TraceRow>,
     /// As many values as `width` per row of the block.
@@ -113,7 +115,7 @@ impl<W: Write + Send> TraceWriter<W> {
             .set_statistics_enabled(EnabledStatistics::None)
             .set_offset_index_disabled(true)
             .set_dictionary_enabled(false)
-            .set_key_value_metadata(Some(metadata(meta)?));
+            .set_key_value_metadata(Some(metadata(meta)));
         for c in COLUMNS {
             let path = ColumnPath::from(c.name);
             if c.name == SEARCHED {
@@ -153,13 +155,28 @@ impl<W: Write + Send> TraceWriter<W> {
                 .collect(),
             room: Room::default(),
             places: places.collect(),
-            flows: names.len(),
+            variables,
+            flows: meta.flows.clone(),
             block: Vec::new(),
             values: Vec::new(),
             width: width.unwrap_or(0),
             waiting: 0,
             written: 0,
         })
+    }
+
+    /// A flow that was not known at the beginning; its rows have this index. Of its variables those
+    /// are kept that a flow of the beginning has too: columns do not grow.
+    pub fn meet(&mut self, flow: FlowMeta) -> u32 {
+        for (places, name) in self.places.iter_mut().zip(&self.variables) {
+            let place = flow.variables.iter().position(|n| n == name);
+            places.push(place.filter(|place| *place < self.width));
+        }
+        for dictionary in self.dictionaries.iter_mut().flatten() {
+            dictionary.meet(&flow.name);
+        }
+        self.flows.push(flow);
+        self.flows.len() as u32 - 1
     }
 
     /// Adds a row, with the values of its flow's variables in the order of the metadata; those that
@@ -173,7 +190,7 @@ impl<W: Write + Send> TraceWriter<W> {
         row: &TraceRow,
         variables: &[f64],
     ) -> std::result::Result<(), TraceError> {
-        if row.flow as usize >= self.flows {
+        if row.flow as usize >= self.flows.len() {
             return Ok(());
         }
         self.block.push(*row);
@@ -197,6 +214,10 @@ impl<W: Write + Send> TraceWriter<W> {
     pub fn finish(mut self, missed: u64) -> std::result::Result<(u64, W), TraceError> {
         self.end_block();
         self.write_group()?;
+        let flows = serde_json::to_string(&self.flows)
+            .map_err(|e| TraceError::Foreign(format!("names that JSON cannot hold: {e}")))?;
+        let key = KeyValue::new(FLOWS.to_owned(), flows);
+        self.file.append_key_value_metadata(key);
         let key = KeyValue::new(MISSED.to_owned(), missed.to_string());
         self.file.append_key_value_metadata(key);
         Ok((self.written, self.file.into_inner()?))
@@ -321,9 +342,8 @@ fn schema(variables: &[String], resolution: Resolution, numbers: Numbers) -> Res
         .map(Arc::new)
 }
 
-fn metadata(meta: &Meta) -> std::result::Result<Vec<KeyValue>, TraceError> {
-    let flows = serde_json::to_string(&meta.flows)
-        .map_err(|e| TraceError::Foreign(format!("names that JSON cannot hold: {e}")))?;
+/// All but the flows, which are known at the end.
+fn metadata(meta: &Meta) -> Vec<KeyValue> {
     let pairs = [
         (KEY, SCHEMA.to_string()),
         (VERSION, meta.version.clone()),
@@ -331,12 +351,9 @@ fn metadata(meta: &Meta) -> std::result::Result<Vec<KeyValue>, TraceError> {
         (SCENARIO, meta.scenario.clone()),
         (CASE, meta.case.to_string()),
         (SEED, meta.seed.to_string()),
-        (FLOWS, flows),
     ];
-    Ok(pairs
-        .into_iter()
-        .map(|(k, v)| KeyValue::new(k.to_owned(), v))
-        .collect())
+    let pairs = pairs.into_iter();
+    pairs.map(|(k, v)| KeyValue::new(k.to_owned(), v)).collect()
 }
 
 /// Keys of the metadata.

@@ -1,6 +1,7 @@
 //! `fullpipe observe`: which flows, how often, and where to.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use fullpipe_observe::Network;
@@ -37,6 +38,11 @@ pub struct Observe {
     /// Also serve the latest values to Prometheus, at this address of the loopback
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = loopback)]
     pub prometheus: Option<SocketAddr>,
+
+    /// Also write a Parquet trace with a row per look and flow, in the schema of `run`'s traces;
+    /// the file is there when the command ends
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
 
     /// Format on stdout
     #[arg(long, value_enum, default_value_t = ObserveFormat::Table)]
@@ -94,4 +100,5 @@ Examples:
   fullpipe observe --to 198.51.100.0/24 --interval 100ms --duration 1min
   fullpipe observe --port 443 --processes
   fullpipe observe --format ndjson | jq -c '[.flow, .limited_by, .tcp_info.snd_cwnd]'
+  fullpipe observe --interval 10ms --duration 30s --trace flows.parquet
   fullpipe observe --prometheus 127.0.0.1:9464 --format ndjson > flows.ndjson";

@@ -96,3 +96,52 @@ fn only_flows_that_were_asked_for_are_shown() {
     assert!(!ended.stdout.contains("127.0.0.1"), "{}", ended.stdout);
     drop(near);
 }
+
+#[test]
+fn a_trace_has_a_row_per_look_in_the_schema_of_runs() {
+    let (near, port) = connection(Duration::from_millis(1));
+    let folder = tempfile::tempdir().unwrap();
+    let port = port.to_string();
+    let args = ["observe", "--loopback", "--port", &port];
+    let args = [&args[..], &["--interval", "50ms", "--duration", "500ms"]].concat();
+    let args = [&args[..], &["--trace", "flows.parquet"]].concat();
+    let ended = fullpipe(folder.path(), &args);
+    if ended.code == 3 {
+        eprintln!("skipped: {}", ended.stderr);
+        return;
+    }
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let trace = fullpipe_trace::Trace::open(&folder.path().join("flows.parquet")).unwrap();
+    // Both ends are flows of this host.
+    assert_eq!(trace.meta.flows.len(), 2);
+    let local = near.local_addr().unwrap().to_string();
+    let sender = trace
+        .meta
+        .flows
+        .iter()
+        .position(|f| f.name.starts_with(&local))
+        .unwrap();
+    let rows: Vec<_> = trace.of_flow(sender).map(|(_, row)| *row).collect();
+    // Eleven where none was late.
+    assert!((2..=11).contains(&rows.len()), "{} rows", rows.len());
+    assert!(rows.is_sorted_by(|a, b| a.time < b.time));
+    assert!(rows.last().unwrap().delivered > rows[0].delivered);
+    assert!(rows.iter().all(|r| r.cwnd >= 1.0 && r.srtt.as_nanos() > 0));
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "no temporary file stays");
+    drop(near);
+}
+
+#[test]
+fn a_trace_that_cannot_be_written_is_told_at_once() {
+    let ended = fullpipe(
+        Path::new("."),
+        &["observe", "--trace", "no/such/flows.parquet"],
+    );
+    assert_eq!(ended.code, 3);
+    assert!(
+        ended.stderr.contains("no/such/flows.parquet"),
+        "{}",
+        ended.stderr
+    );
+}

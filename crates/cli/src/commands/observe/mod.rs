@@ -1,13 +1,19 @@
-//! `fullpipe observe`: flows of the running kernel, to a table, to NDJSON, to Prometheus.
+//! `fullpipe observe`: flows of the running kernel, to a table, to NDJSON, to Prometheus, to a
+//! trace.
+
+mod trace;
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fullpipe_observe::tcp_info::{MIN_RTT, RTT, SND_CWND};
 use fullpipe_observe::{FIELDS, Filter, Observation, ObserveError, Observer};
+use fullpipe_trace::TraceError;
 use serde_json::Value;
 
+use self::trace::Traced;
 use super::prometheus::Exporter;
 use crate::args::{Observe, ObserveFormat};
 use crate::exit::{Exit, Failure};
@@ -26,6 +32,8 @@ pub fn observe(args: &Observe) -> Result<Exit, Failure> {
         true => observer.with_processes(),
         false => observer,
     };
+    let traced = args.trace.as_deref().map(Traced::begin).transpose();
+    let mut traced = traced.map_err(|e| unwritten(args, &e))?;
     let exporter = args.prometheus.map(Exporter::listen).transpose()?;
     let stop = ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed));
     stop.map_err(|e| Failure::new(Exit::Environment, format!("cannot listen for Ctrl-C: {e}")))?;
@@ -39,6 +47,9 @@ pub fn observe(args: &Observe) -> Result<Exit, Failure> {
         if let Some(exporter) = &exporter {
             exporter.show(&flows);
         }
+        if let Some(traced) = &mut traced {
+            traced.look(now, &flows).map_err(|e| unwritten(args, &e))?;
+        }
         match args.format {
             // The first look is what the second is held against.
             ObserveFormat::Table if due.is_zero() => {}
@@ -46,13 +57,25 @@ pub fn observe(args: &Observe) -> Result<Exit, Failure> {
             ObserveFormat::Ndjson => output::data(&objects(now, &flows))?,
         }
         if end.is_some_and(|end| due >= end) {
-            return Ok(Exit::Ok);
+            break;
         }
         due = next(begin.elapsed(), interval).min(end.unwrap_or(Duration::MAX));
         if !sleep_until(begin, due) {
-            return Ok(Exit::Ok);
+            break;
         }
     }
+    if let Some(traced) = traced {
+        let rows = traced.finish().map_err(|e| unwritten(args, &e))?;
+        let file = args.trace.as_deref().unwrap_or(Path::new(""));
+        output::say(&format!("trace: {} ({rows} rows)", file.display()));
+    }
+    Ok(Exit::Ok)
+}
+
+fn unwritten(args: &Observe, error: &TraceError) -> Failure {
+    let file = args.trace.as_deref().unwrap_or(Path::new(""));
+    let message = format!("cannot write the trace {}: {error}", file.display());
+    Failure::new(Exit::Environment, message)
 }
 
 /// The next look: one that came late does not delay those after it, and what was missed is missed.
