@@ -125,7 +125,8 @@ pub struct Params {
     pub max_ssthresh: u32,
     /// Segments of queue that end slow start, in 1/256.
     pub gamma: u32,
-    /// After gamma: go on with limited slow start of this `max_ssthresh` (0: congestion avoidance).
+    /// After gamma: go on with limited slow start of this `max_ssthresh` (0: congestion avoidance; the
+    /// window at the crossing, if that is smaller: [`u32::MAX`] is always the crossing's).
     pub gamma_then: u32,
     /// Window at most, segments.
     pub clamp: u32,
@@ -143,21 +144,32 @@ pub struct Params {
 
 /// a(w) and b(w) from the table: AIMD, HighSpeed, n streams.
 pub const LAW_TABLE: u32 = 0;
-/// A fixed part of a segment per segment delivered.
+/// A fixed part of a segment per segment delivered. [`Params::number`]: 0 that part, in 2^-32
+/// segments; 1 fraction removed, 1/65536; 2 window below which the flow is Reno, segments.
 pub const LAW_SCALABLE: u32 = 1;
-/// Increase by the time since the last congestion event.
+/// Increase by the time since the last congestion event. [`Params::number`]: 0 `delta_l`, us; 1
+/// `beta_min`, 2 `beta_max`, 3 `bandwidth_switch`, all 1/65536; 4 bits: 1 adaptive decrease, 2
+/// scaled by the RTT.
 pub const LAW_HTCP: u32 = 2;
-/// Binary search towards the window of the last loss.
+/// Binary search towards the window of the last loss. [`Params::number`]: 0 `low_window`, segments;
+/// 1 `s_max`, 2 `s_min`, segments per round trip, 1/256; 3 divisor of the search; 4 the search
+/// distance after the division up to which the increase is `s_min`, 1/256 segment; 5 fraction kept,
+/// 1/65536; 6 bits: 1 fast convergence.
 pub const LAW_BIC: u32 = 3;
-/// RFC 9438.
+/// RFC 9438. [`Params::number`]: 0 `C`, segments/s^3, 1/65536; 1 fraction kept, 1/65536; 2 bits: 1
+/// fast convergence, 2 never slower than Reno.
 pub const LAW_CUBIC: u32 = 4;
-/// Reno whose decrease is to the measured bandwidth-delay product (Westwood+).
+/// Reno whose decrease is to the measured bandwidth-delay product (Westwood+). [`Params::number`]: 0
+/// shortest sampling time, us.
 pub const LAW_WESTWOOD: u32 = 5;
-/// Between `alpha` and `beta` segments of queue.
+/// Between `alpha` and `beta` segments of queue. [`Params::number`]: 0 `alpha`, 1 `beta`, segments,
+/// 1/256; 2 fraction removed, 1/65536.
 pub const LAW_VEGAS: u32 = 6;
-/// `alpha` segments of queue.
+/// `alpha` segments of queue. [`Params::number`]: 0 `alpha`, segments, 1/256; 1 `gamma`, 2 `eta_max`,
+/// 1/65536.
 pub const LAW_FAST: u32 = 7;
-/// The table, and an early decrease when the delay grows.
+/// The table, and an early decrease when the delay grows. [`Params::number`]: 0 `delta`, 1/65536; 1
+/// `granularity`, us.
 pub const LAW_HSTCP_LP: u32 = 8;
 
 /// A local stall does not reduce the window.
