@@ -17,13 +17,22 @@ pub struct Cause {
     pub about: &'static str,
     /// Name of the ground that has the switch.
     pub ground: &'static str,
+    concerns: Concerns,
     make: Make,
 }
+
+/// Whether a flow of this stack can be part of it.
+type Concerns = fn(&StackSpec) -> bool;
 
 /// The switched ground; `None`: there is nothing to switch here.
 type Make = fn(&Settings) -> Option<Result<Box<dyn Ground>, GroundError>>;
 
 impl Cause {
+    /// Whether a flow of this stack can show it.
+    pub fn concerns(&self, stack: &StackSpec) -> bool {
+        (self.concerns)(stack)
+    }
+
     /// The ground with the switch turned; `None`: not on this machine.
     pub fn switched(&self, settings: &Settings) -> Option<Result<Box<dyn Ground>, GroundError>> {
         (self.make)(settings)
@@ -33,22 +42,32 @@ impl Cause {
 /// Every cause, the cheapest to test first.
 pub const CAUSES: &[Cause] = &[
     Cause {
+        name: "module",
+        about: "the simulator's flows by the kernel's own modules, such as `cubic-linux` for `cubic`",
+        ground: "sim",
+        concerns: |stack| module(stack).is_some(),
+        make: |_| Some(Ok(restacked("module", module))),
+    },
+    Cause {
         name: "hystart",
         about: "the simulator's CUBIC without HyStart: the other side did not leave slow start by it",
         ground: "sim",
-        make: |_| Some(restacked("hystart", "cubic-linux(hystart=off)")),
+        concerns: |stack| without_hystart(stack).is_some(),
+        make: |_| Some(Ok(restacked("hystart", without_hystart))),
     },
     Cause {
         name: "hystart-gso",
         about: "the simulator's HyStart allows trains of 64 kB, as on a device with segmentation \
                 offload",
         ground: "sim",
-        make: |_| Some(restacked("hystart-gso", "cubic-linux(gso_max_size=65536)")),
+        concerns: |stack| with_trains(stack).is_some(),
+        make: |_| Some(Ok(restacked("hystart-gso", with_trains))),
     },
     Cause {
         name: "version",
         about: "another kernel of the cache",
         ground: "linux",
+        concerns: |_| true,
         make: |settings| {
             let own = settings.kernel.name.as_deref().unwrap_or(DEFAULT_VERSION);
             let release = Product::find(own).ok()?.release;
@@ -63,18 +82,21 @@ pub const CAUSES: &[Cause] = &[
         name: "wake-ups",
         about: "the same once more: nothing differs but who woke up when",
         ground: "kernel",
+        concerns: |_| true,
         make: |settings| Some(kernel(settings, |options| options)),
     },
     Cause {
         name: "wake-ups",
         about: "the same once more: nothing differs but who woke up when",
         ground: "udp",
+        concerns: |_| true,
         make: |settings| (find("udp", Far::Here)).map(|entry| (entry.build)(settings.clone())),
     },
     Cause {
         name: "offload",
         about: "the hosts hand over single segments, not up to 64 kB at once",
         ground: "kernel",
+        concerns: |_| true,
         make: |settings| {
             Some(kernel(settings, |options| Options {
                 offload: false,
@@ -86,6 +108,7 @@ pub const CAUSES: &[Cause] = &[
         name: "merging",
         about: "packets that arrive together are not merged, so ACKs are not either",
         ground: "kernel",
+        concerns: |_| true,
         make: |settings| {
             Some(kernel(settings, |options| Options {
                 merge: false,
@@ -97,6 +120,7 @@ pub const CAUSES: &[Cause] = &[
         name: "autotuning",
         about: "the receiver's buffer grows from 128 kB to 6 MB by itself, as it comes",
         ground: "kernel",
+        concerns: |_| true,
         make: |settings| {
             Some(kernel(settings, |options| Options {
                 autotuning: true,
@@ -108,6 +132,7 @@ pub const CAUSES: &[Cause] = &[
         name: "metrics-cache",
         about: "the kernel remembers thresholds and RTTs of earlier connections; one went before",
         ground: "kernel",
+        concerns: |_| true,
         make: |settings| {
             Some(kernel(settings, |options| Options {
                 remembers: true,
@@ -128,17 +153,38 @@ fn kernel(
     RunningKernel::new(change(settings.running), settings.interrupt).map(boxed)
 }
 
-/// The simulator with another stack in the place of Linux' CUBIC.
-fn restacked(name: &str, stack: &str) -> Result<Box<dyn Ground>, GroundError> {
-    let stack = StackSpec::parse(stack).map_err(|e| GroundError::Fault(e.to_string()))?;
-    Ok(boxed(Restacked {
-        stack,
+/// The simulator with other stacks in the place of those that `by` knows.
+fn restacked(name: &str, by: Restack) -> Box<dyn Ground> {
+    boxed(Restacked {
+        by,
         fingerprint: format!("{}-{name}", Sim.fingerprint()),
-    }))
+    })
+}
+
+/// The stack that takes the place of this one; `None`: it stays.
+type Restack = fn(&StackSpec) -> Option<StackSpec>;
+
+/// The module of the kernel that bears the name of the law.
+fn module(stack: &StackSpec) -> Option<StackSpec> {
+    StackSpec::parse(&format!("{}-linux", stack.law_name())).ok()
+}
+
+fn without_hystart(stack: &StackSpec) -> Option<StackSpec> {
+    cubic(stack, "cubic-linux(hystart=off)")
+}
+
+fn with_trains(stack: &StackSpec) -> Option<StackSpec> {
+    cubic(stack, "cubic-linux(gso_max_size=65536)")
+}
+
+/// Linux' CUBIC, where it is that with nothing set.
+fn cubic(stack: &StackSpec, other: &str) -> Option<StackSpec> {
+    let is_cubic = stack.to_string() == CUBIC;
+    is_cubic.then(|| StackSpec::parse(other).ok()).flatten()
 }
 
 struct Restacked {
-    stack: StackSpec,
+    by: Restack,
     fingerprint: String,
 }
 
@@ -153,11 +199,34 @@ impl Ground for Restacked {
 
     fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
         let mut spec = spec.clone();
-        let cubic = spec.flows.iter_mut();
-        let cubic = cubic.filter(|f| f.stack.to_string() == CUBIC);
-        cubic.for_each(|f| f.stack = self.stack.clone());
+        for flow in &mut spec.flows {
+            if let Some(other) = (self.by)(&flow.stack) {
+                flow.stack = other;
+            }
+        }
         Sim.run(&spec)
     }
 }
 
 const CUBIC: &str = "cubic-linux";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_of_the_simulator_has_the_module_of_its_name() {
+        let parsed = |text: &str| StackSpec::parse(text).unwrap();
+        let module = |text: &str| module(&parsed(text)).map(|m| m.to_string());
+        for law in ["reno", "cubic", "highspeed", "bbr"] {
+            assert_eq!(module(law), Some(format!("{law}-linux")), "{law}");
+        }
+        assert_eq!(module("cubic-linux"), None, "it is one");
+        assert_eq!(module("fast"), None, "the kernel has none");
+        for by in [without_hystart, with_trains] {
+            let other = by(&parsed(CUBIC)).expect("the spelling is known");
+            assert_ne!(other.to_string(), CUBIC);
+            assert!(by(&parsed("cubic")).is_none(), "there is no HyStart in it");
+        }
+    }
+}

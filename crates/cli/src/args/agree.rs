@@ -75,9 +75,10 @@ compare` does it: windows over each other, congestion events in time, goodput, R
 scenario's [measure] agreement says how far apart a metric may be.
 
 Where two grounds part, known causes are tried one after the other, each by switching it and \
-running those cases again: segmentation offload, merging, HyStart, the receiver's buffer, what the \
-kernel remembers of earlier connections, another kernel, and the same run once more. What then \
-agrees was the cause; what agrees when nothing was switched was chance.
+running those cases again: the kernel's own module in place of the law of that name, segmentation \
+offload, merging, HyStart, the receiver's buffer, what the kernel remembers of earlier connections, \
+another kernel, and the same run once more. What then agrees was the cause; what agrees when nothing \
+was switched was chance.
 
 Cases whose runs were not what the scenario says (flagged) are left out, unless --with-flagged. \
 The exit code is 1 if two grounds part, 5 if cases were left out, 0 if all agree.";

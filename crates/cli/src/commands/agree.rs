@@ -1,6 +1,6 @@
 //! `fullpipe agree`.
 
-use fullpipe_grounds::CAUSES;
+use fullpipe_grounds::{CAUSES, Cause};
 use fullpipe_report::{agreement, figure};
 use fullpipe_results::agreement::study::{
     Agreement, CauseVerdict, PairAgreement, StudyOptions, Switch, agree as study, directory,
@@ -37,7 +37,8 @@ pub fn agree(args: &Agree) -> Result<Exit, Failure> {
     let mut switched: Vec<(&str, &str, Box<dyn Ground>)> = Vec::new();
     let of_grounds = CAUSES
         .iter()
-        .filter(|c| !args.no_causes && args.grounds.iter().any(|g| g == c.ground));
+        .filter(|c| !args.no_causes && args.grounds.iter().any(|g| g == c.ground))
+        .filter(|c| concerns(c, &scenario));
     for cause in of_grounds {
         if let Some(ground) = cause.switched(&settings) {
             switched.push((cause.name, cause.about, ground?));
@@ -103,6 +104,13 @@ fn scenario(args: &Agree) -> Result<Scenario, Failure> {
             Err(Failure::new(Exit::Usage, message).hint("name one of its scenarios"))
         }
     }
+}
+
+/// Whether a flow of any case can show it.
+fn concerns(cause: &Cause, scenario: &Scenario) -> bool {
+    let specs = scenario.cases.iter().map(|c| c.run_spec(0));
+    let mut flows = specs.flat_map(|spec| spec.flows);
+    flows.any(|f| cause.concerns(&f.stack))
 }
 
 /// The windows of each pair over each other.
