@@ -1,6 +1,7 @@
-//! What a policy compiles to: plain data that the kernel side copies into its maps. No BPF, no root:
-//! the same values serve the simulator, `explain`, and the tests that hold the C arithmetic against
-//! the Rust laws.
+//! What a policy compiles to: plain data that the kernel side copies into its maps.
+//!
+//! No BPF, no root: the same values serve the simulator, `explain`, and the tests that hold the C
+//! arithmetic against the Rust laws.
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;

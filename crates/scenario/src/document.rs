@@ -1,5 +1,8 @@
 //! TOML text to a tree of values that know their place in the text.
 
+// Fields and variants whose name says it all go without.
+#![allow(missing_docs)]
+
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -7,7 +10,7 @@ use super::diagnostic::Diagnostic;
 
 /// Texts that places refer to: the file first, then one per `--set`.
 #[derive(Debug, Default)]
-pub(super) struct Sources(Vec<Source>);
+pub struct Sources(Vec<Source>);
 
 #[derive(Debug)]
 struct Source {
@@ -18,7 +21,7 @@ struct Source {
 
 /// A stretch of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub struct Place {
     source: usize,
     start: usize,
     end: usize,
@@ -33,7 +36,7 @@ impl Place {
 
 /// Something wrong, before it is written out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub struct Fault {
     pub at: Place,
     pub key: String,
     /// The text at the place is the value of the key (and not the key itself or a table's header).
@@ -44,13 +47,13 @@ pub(super) struct Fault {
 
 /// A value with its place.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
+pub struct Node {
     pub data: Data,
     pub at: Place,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Data {
+pub enum Data {
     Text(String),
     Integer(i64),
     Float(f64),
@@ -62,7 +65,7 @@ pub(super) enum Data {
 
 /// A key and its value.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub struct Entry {
     pub name: String,
     pub name_at: Place,
     pub node: Node,
@@ -281,7 +284,7 @@ impl Node {
 }
 
 /// Text in one line of reasonable length.
-pub(super) fn shorten(text: &str) -> String {
+pub fn shorten(text: &str) -> String {
     let line = one_line(text);
     match line.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}...", &line[..end]),

@@ -3,13 +3,16 @@
 //! `document` turns TOML into values that know their line, `keys` and `value` say what each key
 //! accepts, `matrix` makes the cases, `resolve` turns each into a [`RunSpec`], `expect` reads the
 //! bounds. Faults are collected on the way and returned together, sorted by line.
+//!
+//! Other files of keys are read by the same modules `document`, `value`, `faults` and `tables`.
 
 mod assemble;
 pub mod builtin;
 mod case;
 pub mod diagnostic;
-mod document;
+pub mod document;
 mod expect;
+pub mod faults;
 mod files;
 mod keys;
 mod load;
@@ -20,7 +23,8 @@ mod resolve;
 mod scenario;
 mod schema;
 mod study;
-mod value;
+pub mod tables;
+pub mod value;
 mod world;
 
 pub use case::Case;

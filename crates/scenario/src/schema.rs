@@ -133,6 +133,7 @@ fn kind(kind_: &Kind, name: &str) -> Value {
         Kind::Either(first, second) => json!({ "anyOf": [kind(first, name), kind(second, name)] }),
         Kind::OrOff(inner) => json!({ "anyOf": [{ "const": "off" }, kind(inner, name)] }),
         // `where`: values; `matrix`: lists, also as nested tables where the keys are not quoted.
+        Kind::Parsed { .. } => json!({ "type": "string" }),
         Kind::Free | Kind::Settings => json!({ "type": "object" }),
     }
 }

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::assemble::written_out;
 use super::builtin;
 use super::diagnostic::Diagnostics;
 use super::document::{Entry, Sources};
+use super::faults::written_out;
 use super::keys::{SECTIONS, Top};
 use super::value::{At, Key, Reader, Table};
 

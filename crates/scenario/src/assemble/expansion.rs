@@ -1,8 +1,8 @@
 //! The cases of a matrix: as many as the product of its axes, each resolved on its own.
 
-use super::faults::MAX_MESSAGES;
 use crate::case::Case;
 use crate::document::{Fault, shorten};
+use crate::faults::MAX_MESSAGES;
 use crate::files::Files;
 use crate::matrix::{self, Axis, Config, Draft};
 use crate::resolve;

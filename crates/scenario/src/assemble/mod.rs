@@ -1,12 +1,12 @@
 //! From the text of a file and the command line's changes to a [`Scenario`].
 
 mod expansion;
-mod faults;
 mod names;
 
 use super::diagnostic::{Diagnostic, Diagnostics};
 use super::document::Sources;
 use super::expect::{self, Known};
+use super::faults::{whole_file, written_out};
 use super::files::Files;
 use super::keys::{Measures, Path, SECTIONS, Top};
 use super::matrix::{self, Config, Draft, Names, Section};
@@ -15,10 +15,7 @@ use super::scenario::{Measure, Overrides, Scenario};
 use super::value::{At, Free, Key, Reader, Record, Table, Value};
 use super::world;
 use expansion::{Expansion, count};
-use faults::whole_file;
 use names::{distinct, flow_names, member_names};
-
-pub(super) use faults::written_out;
 
 /// Reads a scenario.
 pub(super) fn scenario(

@@ -11,7 +11,7 @@ use crate::value::{HOUR, Target, Words, Written, default_of, keys, words};
 
 /// Both ends of a connection: what the keys of a transport land on.
 #[derive(Clone, Debug)]
-pub(crate) struct Ends {
+pub struct Ends {
     /// Bytes of a full packet.
     pub packet: u32,
     pub sender: SenderConfig,

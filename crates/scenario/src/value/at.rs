@@ -7,7 +7,7 @@ use super::{Key, Own, Record, Sub, Value};
 use crate::document::{Fault, Place};
 
 /// Keys that a table has, read into a type.
-pub(crate) trait Table: Sized {
+pub trait Table: Sized {
     const KEYS: &'static [Key];
 
     /// The value of every key, or its default.
@@ -16,7 +16,7 @@ pub(crate) trait Table: Sized {
 
 /// A table's values, and where they stand.
 #[derive(Clone, Debug)]
-pub(crate) struct At<'a, T> {
+pub struct At<'a, T> {
     values: T,
     pub record: &'a Record,
     /// Dotted key of the table; empty at the top of the file.
@@ -25,7 +25,7 @@ pub(crate) struct At<'a, T> {
 
 /// What was found wrong, or strange.
 #[derive(Debug, Default)]
-pub(crate) struct Findings {
+pub struct Findings {
     pub faults: Vec<Fault>,
     pub warnings: Vec<Fault>,
 }

@@ -19,12 +19,12 @@ pub(super) fn flow_name(entries: &[Entry], index: usize, flows: usize) -> String
 }
 
 /// Dotted key of a flow's table; a flow without a name is known by its number.
-pub(crate) fn flow_path(name: &str) -> String {
+pub fn flow_path(name: &str) -> String {
     member_path("flow", name)
 }
 
 /// Dotted key of a table of a list whose tables have names.
-pub(crate) fn member_path(section: &str, name: &str) -> String {
+pub fn member_path(section: &str, name: &str) -> String {
     if name.starts_with('[') {
         format!("{section}{name}")
     } else {
@@ -33,7 +33,7 @@ pub(crate) fn member_path(section: &str, name: &str) -> String {
 }
 
 /// Name of the only flow if it has none.
-pub(crate) const DEFAULT_FLOW: &str = "main";
+pub const DEFAULT_FLOW: &str = "main";
 
 /// `path.key`, or `key` at the top.
 pub(super) fn join(path: &str, name: &str) -> String {
@@ -46,7 +46,7 @@ pub(super) fn join(path: &str, name: &str) -> String {
 }
 
 /// True of text that can be a part of a dotted key.
-pub(crate) fn is_name(text: &str) -> bool {
+pub fn is_name(text: &str) -> bool {
     (1..=64).contains(&text.len())
         && text
             .bytes()

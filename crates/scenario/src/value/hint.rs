@@ -3,7 +3,7 @@
 use super::Key;
 
 /// A table of the file: how its header is written, and its keys.
-pub(crate) type Section = (&'static str, &'static [Key]);
+pub type Section = (&'static str, &'static [Key]);
 
 /// What to write instead of an unknown key, and the key it is a slip of.
 pub(super) fn unknown_key_hint(
@@ -31,7 +31,7 @@ pub(super) fn unknown_key_hint(
 }
 
 /// The candidate closest to `name`, if close enough to be a slip.
-pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if name.len() > LONGEST_SLIP {
         return None;
     }
@@ -48,7 +48,7 @@ pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> O
 }
 
 /// The nearest of some names, or all of them.
-pub(crate) fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+pub fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     match nearest(name, known.clone()) {
         Some(near) => format!("did you mean \"{near}\"?"),
         None => format!("known: {}", quoted(known)),
@@ -56,7 +56,7 @@ pub(crate) fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str> 
 }
 
 /// Names in backticks, separated by commas.
-pub(crate) fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
+pub fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names
         .map(|n| format!("\"{n}\""))
         .collect::<Vec<_>>()

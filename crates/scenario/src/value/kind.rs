@@ -4,7 +4,7 @@ use super::rows::{Owners, doc_by_kind};
 
 /// A key of a table: all that a reader, the JSON Schema and the reference page have to know of it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Key {
+pub struct Key {
     pub name: &'static str,
     pub kind: Kind,
     pub default: Default,
@@ -22,7 +22,7 @@ pub(crate) struct Key {
 
 /// What holds without a key.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Default {
+pub enum Default {
     /// Nothing.
     None,
     /// Depends on other keys, as these words explain.
@@ -52,14 +52,14 @@ impl Key {
 
 /// One word of a choice.
 #[derive(Debug)]
-pub(crate) struct Word {
+pub struct Word {
     pub word: &'static str,
     pub doc: &'static str,
 }
 
 /// Type of a key's value.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
+pub enum Kind {
     Text,
     /// Text that can be a part of a dotted key.
     Name,
@@ -102,6 +102,11 @@ pub(crate) enum Kind {
     /// A number, or a percentage.
     Tolerance,
     Table(&'static [Key]),
+    /// Text that a function reads; the error is what is wrong with it and what to write.
+    Parsed {
+        what: &'static str,
+        check: fn(&str) -> Result<(), (String, String)>,
+    },
     /// `[[...]]`.
     Tables(&'static [Key]),
     OneOrMany(&'static Kind),
@@ -116,7 +121,7 @@ pub(crate) enum Kind {
 }
 
 /// Keys inside a key.
-pub(crate) fn nested(kind: &'static Kind) -> Option<&'static [Key]> {
+pub fn nested(kind: &'static Kind) -> Option<&'static [Key]> {
     match kind {
         Kind::Table(keys) => Some(keys),
         Kind::OneOrMany(inner) | Kind::OrOff(inner) => nested(inner),

@@ -1,6 +1,9 @@
 //! Values of keys: what a key accepts ([`Kind`]), reading it ([`Reader`]), and what was read
 //! ([`Value`], [`Record`]).
 
+// Fields and variants whose name says it all go without.
+#![allow(missing_docs)]
+
 mod at;
 mod dotted;
 mod hint;
@@ -17,24 +20,25 @@ use fullpipe_units::{BufferSize, Bytes, Rate, Span, WindowSize};
 
 use super::document::{Entry, Place};
 
-pub(super) use at::{At, Findings, Table};
-pub(super) use dotted::{DEFAULT_FLOW, flow_path, is_name, member_path};
-pub(super) use hint::{Section, did_you_mean, nearest};
-pub(super) use kind::{Default, Key, Kind, Word, nested};
-pub(super) use reader::Reader;
-pub(super) use record::Record;
-pub(super) use rows::{Kinds, Lands, Own, Target, by_variety, concat, default_of, owners, spelled};
-pub(super) use rows::{
+pub use at::{At, Findings, Table};
+pub use dotted::{DEFAULT_FLOW, flow_path, is_name, member_path};
+pub use hint::{Section, did_you_mean, nearest};
+pub use kind::{Default, Key, Kind, Word, nested};
+pub use reader::Reader;
+pub use record::Record;
+pub use rows::{Kinds, Lands, Own, Target, by_variety, concat, default_of, owners, spelled};
+pub use rows::{
     default, field, keys, kind, kinds, land, own, own_doc, own_value, tables, type_of, value_or,
     words,
 };
-pub(super) use typed::{
-    Bounds, Either, Free, Seeds, Setting, Settings, Sub, Tolerance, Typed, Words, Written, of_word,
+pub use typed::{
+    Bounds, Either, Free, Parsed, Seeds, Setting, Settings, Sub, Tolerance, Typed, Words, Written,
+    of_word, parsed,
 };
 
 /// A value after parsing and unit conversion.
 #[derive(Clone, Debug)]
-pub(super) enum Value {
+pub enum Value {
     Text(String),
     Flag(bool),
     Word(&'static str),
@@ -60,7 +64,7 @@ pub(super) enum Value {
 
 /// A value and where it stands.
 #[derive(Clone, Debug)]
-pub(super) struct Field {
+pub struct Field {
     pub value: Value,
     pub at: Place,
 }
@@ -116,9 +120,9 @@ impl Value {
 }
 
 /// Word that switches a feature off.
-pub(super) const OFF: &str = "off";
+pub const OFF: &str = "off";
 
 /// The least time from one event of a run to the next that does without packets, in nanoseconds.
-pub(super) const MICROSECOND: u64 = 1_000;
-pub(super) const HOUR: u64 = 3_600_000_000_000;
-pub(super) const YEAR: u64 = 8760 * HOUR;
+pub const MICROSECOND: u64 = 1_000;
+pub const HOUR: u64 = 3_600_000_000_000;
+pub const YEAR: u64 = 8760 * HOUR;

@@ -7,7 +7,7 @@ use crate::document::{Data, Entry, Fault, Node, Place, Sources};
 
 /// Reads values and collects what is wrong with them.
 #[derive(Debug)]
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
     pub sources: &'a Sources,
     pub findings: Findings,
     /// Where a key that is unknown in one table may be at home.
@@ -192,6 +192,7 @@ impl Reader<'_> {
                 _ => self.expected("a table", item),
             },
             Kind::Settings => self.settings(item),
+            Kind::Parsed { what, check } => self.parsed(what, *check, item),
         }
     }
 

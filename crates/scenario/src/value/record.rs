@@ -5,7 +5,7 @@ use crate::document::Place;
 
 /// A table that was read: one place per key of its table.
 #[derive(Clone, Debug)]
-pub(crate) struct Record {
+pub struct Record {
     pub keys: &'static [Key],
     fields: Vec<Option<Field>>,
     /// Keys that a misspelt key probably means: they are not missing as well.

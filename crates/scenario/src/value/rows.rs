@@ -26,7 +26,7 @@
 //! before the name keeps a key out of `[matrix]`.
 
 /// Something that keys land on, which has a value for each of them before a file says anything.
-pub(crate) trait Target: Sized {
+pub trait Target: Sized {
     /// Before the words of the first variety that has a default of its own.
     const BY: &'static str = "";
 
@@ -42,14 +42,14 @@ impl Target for () {
 }
 
 /// The default of a key that lands on `T`: a value, or the values of all varieties in parentheses.
-pub(crate) fn default_of<T: Target>(get: impl Fn(&T) -> Option<String>) -> String {
+pub fn default_of<T: Target>(get: impl Fn(&T) -> Option<String>) -> String {
     let all = T::varieties();
     let values = all.iter().map(|(word, target)| (*word, get(target)));
     by_variety(T::BY, &values.collect::<Vec<_>>())
 }
 
 /// Equal values of varieties together, the rarer ones first; one value alone if all have it.
-pub(crate) fn by_variety(by: &str, all: &[(&str, Option<String>)]) -> String {
+pub fn by_variety(by: &str, all: &[(&str, Option<String>)]) -> String {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for (word, value) in all {
         let Some(value) = value else { continue };
@@ -73,7 +73,7 @@ pub(crate) fn by_variety(by: &str, all: &[(&str, Option<String>)]) -> String {
 }
 
 /// A name or an example as the file has it: `r#where` is `where`, and `()` is nothing.
-pub(crate) const fn spelled(tokens: &'static str) -> &'static str {
+pub const fn spelled(tokens: &'static str) -> &'static str {
     match tokens.as_bytes() {
         b"()" => "",
         [b'r', b'#', name @ ..] if name[0] != b'"' => match std::str::from_utf8(name) {
@@ -85,7 +85,7 @@ pub(crate) const fn spelled(tokens: &'static str) -> &'static str {
 }
 
 /// Tables one after the other, in one.
-pub(crate) const fn concat<const N: usize>(parts: &[&[super::Key]]) -> [super::Key; N] {
+pub const fn concat<const N: usize>(parts: &[&[super::Key]]) -> [super::Key; N] {
     let mut all = [parts[0][0]; N];
     let (mut part, mut at) = (0, 0);
     while part < parts.len() {
@@ -101,6 +101,7 @@ pub(crate) const fn concat<const N: usize>(parts: &[&[super::Key]]) -> [super::K
 }
 
 /// Kinds as rows write them.
+#[macro_export]
 macro_rules! kind {
     (text) => { $crate::value::Kind::Text };
     (name) => { $crate::value::Kind::Name };
@@ -118,6 +119,12 @@ macro_rules! kind {
     (tolerance) => { $crate::value::Kind::Tolerance };
     (free) => { $crate::value::Kind::Free };
     (settings) => { $crate::value::Kind::Settings };
+    (parsed($type:ty)) => {
+        $crate::value::Kind::Parsed {
+            what: <$type as $crate::value::Parsed>::WHAT,
+            check: |text| <$type as $crate::value::Parsed>::parse(text).map(|_| ()),
+        }
+    };
     // From zero, and above zero.
     (time) => { $crate::value::kind!(span(0, $crate::value::YEAR)) };
     (moment) => { $crate::value::kind!(span(1, $crate::value::YEAR)) };
@@ -156,6 +163,7 @@ macro_rules! kind {
 }
 
 /// The type that a value of a kind has.
+#[macro_export]
 macro_rules! type_of {
     (text) => { String };
     (name) => { String };
@@ -173,6 +181,7 @@ macro_rules! type_of {
     (tolerance) => { $crate::value::Tolerance };
     (free) => { $crate::value::Free };
     (settings) => { $crate::value::Settings };
+    (parsed($type:ty)) => { $type };
     (time) => { fullpipe_units::Span };
     (moment) => { fullpipe_units::Span };
     (number) => { f64 };
@@ -195,12 +204,14 @@ macro_rules! type_of {
 }
 
 /// The type of a row's field.
+#[macro_export]
 macro_rules! field {
     ([= $($default:tt)*] $($type:tt)*) => { $($type)* };
     ([$($default:tt)*] $($type:tt)*) => { Option<$($type)*> };
 }
 
 /// The value of a row's field.
+#[macro_export]
 macro_rules! value_or {
     ([= $default:expr] $given:expr) => {
         $given.unwrap_or_else(|| $default)
@@ -211,6 +222,7 @@ macro_rules! value_or {
 }
 
 /// The default of a row, for a reader.
+#[macro_export]
 macro_rules! default {
     ($target:ty, $type:ty;) => { $crate::value::Default::None };
     ($target:ty, $type:ty; or $words:expr) => { $crate::value::Default::Words($words) };
@@ -246,6 +258,7 @@ macro_rules! default {
 }
 
 /// Brings the value of a row to its target.
+#[macro_export]
 macro_rules! land {
     ($target:expr, $type:ty, $given:expr; => $($place:tt)+) => {
         if let Some(value) = $given {
@@ -266,6 +279,7 @@ macro_rules! land {
 
 /// A table of keys, as a struct with a field and a constant for each: `table.jitter` is the value,
 /// `Table::jitter` the key. The word of a kind chooses among the keys of `Table by Words`.
+#[macro_export]
 macro_rules! keys {
     ($(#[$meta:meta])* $table:ident { $($rows:tt)* }) => {
         $crate::value::keys! { @rows [None] $(#[$meta])* $table => () { $($rows)* } }
@@ -288,7 +302,7 @@ macro_rules! keys {
         // of tables.
         #[allow(dead_code)]
         #[derive(Clone, Debug)]
-        pub(crate) struct $table {
+        pub struct $table {
             $(#[doc = $doc]
             pub $name: $crate::value::field!(
                 [$($($default)*)?] $crate::value::type_of!($kind $(($($range)*))?)
@@ -345,7 +359,7 @@ macro_rules! keys {
 }
 
 /// Keys that land on something.
-pub(crate) trait Lands {
+pub trait Lands {
     type Target;
 
     /// Sets what is given; the rest stays.
@@ -353,13 +367,14 @@ pub(crate) trait Lands {
 }
 
 /// A table made of groups of keys, one after the other.
+#[macro_export]
 macro_rules! tables {
     ($($(#[$meta:meta])* $table:ident { $($field:ident: $group:ident),* $(,)? })*) => {
         $(
             $(#[$meta])*
             #[allow(dead_code)]
             #[derive(Clone, Debug)]
-            pub(crate) struct $table {
+            pub struct $table {
                 $(pub $field: $group,)*
             }
 
@@ -380,13 +395,14 @@ macro_rules! tables {
 }
 
 /// Words of the file for the variants of an enum, which is made here if it begins with `enum`.
+#[macro_export]
 macro_rules! words {
     ($(#[$meta:meta])* enum $type:ident {
         $($variant:ident = $word:literal, $doc:expr;)*
     }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum $type {
+        pub enum $type {
             $(#[doc = $doc] $variant,)*
         }
         $crate::value::words! { $type { $($variant = $word, $doc;)* } }
@@ -423,7 +439,7 @@ macro_rules! words {
 /// A key of a kind: whether it may be missing, and its default and what it is, if those are the
 /// kind's own.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Own {
+pub struct Own {
     pub key: super::Key,
     pub required: bool,
     pub default: Option<fn() -> String>,
@@ -431,23 +447,23 @@ pub(crate) struct Own {
 }
 
 /// Words of kinds that have keys of their own.
-pub(crate) trait Kinds: super::Words {
+pub trait Kinds: super::Words {
     /// Keys of the kind, in the order in which hints list them.
     fn own(self) -> &'static [Own];
 }
 
 /// Kinds, each with its keys.
-pub(crate) type Owners = Vec<(&'static str, &'static [Own])>;
+pub type Owners = Vec<(&'static str, &'static [Own])>;
 
 /// All kinds of `K`.
-pub(crate) fn owners<K: Kinds>() -> Owners {
+pub fn owners<K: Kinds>() -> Owners {
     let all = K::ALL.iter();
     all.map(|kind| (kind.word(), kind.own())).collect()
 }
 
 /// What a key is, behind the words of the kinds that have it: `red, adaptive-red: ...`. Nothing
 /// stands before it if all kinds have it, or none.
-pub(crate) fn doc_by_kind(key: &super::Key, owners: &Owners) -> String {
+pub fn doc_by_kind(key: &super::Key, owners: &Owners) -> String {
     let of_kind = |(word, keys): &(&'static str, &'static [Own])| {
         let own = keys.iter().find(|own| own.key.name == key.name)?;
         Some((*word, own.doc.unwrap_or(key.doc)))
@@ -469,6 +485,7 @@ pub(crate) fn doc_by_kind(key: &super::Key, owners: &Owners) -> String {
 }
 
 /// Whether a key of a kind may be missing.
+#[macro_export]
 macro_rules! own {
     ($rows:ident, $name:ident;) => {
         $crate::value::own!($rows, $name, false, None)
@@ -498,6 +515,7 @@ macro_rules! own {
 }
 
 /// What a kind says of a key that is not in its variant.
+#[macro_export]
 macro_rules! own_doc {
     () => {
         None
@@ -509,6 +527,7 @@ macro_rules! own_doc {
 
 /// The value of a kind's key: what the row says, or the kind's default; nothing at all without one
 /// that is required.
+#[macro_export]
 macro_rules! own_value {
     ($given:expr;) => {
         Clone::clone(&$given)
@@ -532,6 +551,7 @@ macro_rules! own_value {
 ///
 /// A key with `!` is required, and those after `+` belong to the kind without being fields of its
 /// variant; `Table::key => "what it is"` where that is not what its row says.
+#[macro_export]
 macro_rules! kinds {
     ($(#[$meta:meta])* $kinds:ident of $rows:ident, $(#[$word_meta:meta])* by $words:ident { $(
         $variant:ident = $word:literal, $doc:expr => {
@@ -540,7 +560,7 @@ macro_rules! kinds {
     )* }) => {
         $(#[$meta])*
         #[derive(Clone, Debug)]
-        pub(crate) enum $kinds {
+        pub enum $kinds {
             $(#[doc = $doc] $variant { $($name: $type),* },)*
         }
 
@@ -579,7 +599,7 @@ macro_rules! kinds {
     };
 }
 
-pub(crate) use {
+pub use {
     default, field, keys, kind, kinds, land, own, own_doc, own_value, tables, type_of, value_or,
     words,
 };

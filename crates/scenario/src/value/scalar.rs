@@ -206,6 +206,22 @@ impl Reader<'_> {
         true
     }
 
+    /// Text that `check` accepts.
+    pub(super) fn parsed(
+        &mut self,
+        what: &str,
+        check: fn(&str) -> Result<(), (String, String)>,
+        item: Item<'_>,
+    ) -> Option<Value> {
+        let Data::Text(text) = &item.node.data else {
+            return self.expected(&format!("{what} in quotes"), item);
+        };
+        match check(text) {
+            Ok(()) => Some(Value::Text(text.clone())),
+            Err((message, hint)) => self.wrong(item, message, hint),
+        }
+    }
+
     pub(super) fn stack(&mut self, item: Item<'_>) -> Option<Value> {
         let Data::Text(text) = &item.node.data else {
             return self.expected("a stack in quotes", item);

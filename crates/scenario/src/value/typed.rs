@@ -9,18 +9,36 @@ use super::{Record, Value, Word};
 use crate::document::{Entry, Place};
 
 /// A type that a value can have.
-pub(crate) trait Typed: Sized {
+pub trait Typed: Sized {
     /// `None` for a value of another type.
     fn of(value: &Value) -> Option<Self>;
 }
 
 /// A type whose values can be written into a file.
-pub(crate) trait Written {
+pub trait Written {
     fn written(&self) -> String;
 }
 
+/// A type with a spelling of its own: a network, a range of ports.
+pub trait Parsed: Sized {
+    /// What is expected, with its article.
+    const WHAT: &'static str;
+
+    /// # Errors
+    /// What is wrong with the text, and what to write.
+    fn parse(text: &str) -> Result<Self, (String, String)>;
+}
+
+/// The value of a key of this type.
+pub fn parsed<T: Parsed>(value: &Value) -> Option<T> {
+    match value {
+        Value::Text(text) => T::parse(text).ok(),
+        _ => None,
+    }
+}
+
 /// An enum whose variants are words of the file.
-pub(crate) trait Words: Sized + Copy + 'static {
+pub trait Words: Sized + Copy + 'static {
     /// In the order of `ALL`.
     const WORDS: &'static [Word];
     const ALL: &'static [Self];
@@ -29,7 +47,7 @@ pub(crate) trait Words: Sized + Copy + 'static {
 }
 
 /// The variant that a word stands for.
-pub(crate) fn of_word<T: Words>(value: &Value) -> Option<T> {
+pub fn of_word<T: Words>(value: &Value) -> Option<T> {
     match value {
         Value::Word(word) => T::ALL.iter().copied().find(|known| known.word() == *word),
         _ => None,
@@ -38,29 +56,29 @@ pub(crate) fn of_word<T: Words>(value: &Value) -> Option<T> {
 
 /// The first or the second of two types.
 #[derive(Clone, Debug)]
-pub(crate) enum Either<A, B> {
+pub enum Either<A, B> {
     First(A),
     Second(B),
 }
 
 /// A table whose keys are those of `T`.
 #[derive(Clone, Debug)]
-pub(crate) struct Sub<T> {
+pub struct Sub<T> {
     pub record: Record,
     keys: PhantomData<T>,
 }
 
 /// A list of seeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Seeds(pub Vec<u64>);
+pub struct Seeds(pub Vec<u64>);
 
 /// Two bounds, the lower one first.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Bounds(pub f64, pub f64);
+pub struct Bounds(pub f64, pub f64);
 
 /// How far from a value another may lie.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Tolerance {
+pub enum Tolerance {
     By(f64),
     /// As a part of the value.
     ByPart(f64),
@@ -68,11 +86,11 @@ pub(crate) enum Tolerance {
 
 /// A table with keys of its own.
 #[derive(Clone, Debug)]
-pub(crate) struct Free(pub Vec<Entry>);
+pub struct Free(pub Vec<Entry>);
 
 /// A parameter of a stack, as a spelling would have it, and where it stands.
 #[derive(Clone, Debug)]
-pub(crate) struct Setting {
+pub struct Setting {
     pub name: String,
     pub value: String,
     pub at: Place,
@@ -80,7 +98,7 @@ pub(crate) struct Setting {
 
 /// A table of parameters.
 #[derive(Clone, Debug)]
-pub(crate) struct Settings(pub Vec<Setting>);
+pub struct Settings(pub Vec<Setting>);
 
 macro_rules! typed {
     ($($variant:ident => $type:ty;)*) => {

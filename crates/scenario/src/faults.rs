@@ -4,7 +4,7 @@ use crate::diagnostic::Diagnostics;
 use crate::document::{Fault, Sources};
 
 /// Of the file as a whole.
-pub(super) fn whole_file(sources: &Sources, file: usize, message: String) -> Diagnostics {
+pub fn whole_file(sources: &Sources, file: usize, message: String) -> Diagnostics {
     let fault = Fault {
         at: sources.top(file),
         key: String::new(),
@@ -16,7 +16,7 @@ pub(super) fn whole_file(sources: &Sources, file: usize, message: String) -> Dia
 }
 
 /// What is wrong, by line.
-pub(crate) fn written_out(sources: &Sources, mut faults: Vec<Fault>) -> Diagnostics {
+pub fn written_out(sources: &Sources, mut faults: Vec<Fault>) -> Diagnostics {
     faults.sort_by_key(|fault| fault.at);
     faults.dedup();
     let more = faults.len().saturating_sub(MAX_MESSAGES);
@@ -42,4 +42,4 @@ pub(crate) fn written_out(sources: &Sources, mut faults: Vec<Fault>) -> Diagnost
 }
 
 /// Messages that are shown at a time.
-pub(super) const MAX_MESSAGES: usize = 40;
+pub const MAX_MESSAGES: usize = 40;
