@@ -171,6 +171,20 @@ impl<O> FlowSender<O> {
         }
     }
 
+    /// Rounds or episodes that are kept of a lasting flow, whichever are more.
+    pub fn rows(&self) -> usize {
+        match &self.record {
+            Record::Lasting(recorder) => recorder.rows(),
+            _ => 0,
+        }
+    }
+
+    /// The window grows to `most` segments at most, though the flow may have more: so much memory
+    /// is there for it by now.
+    pub fn lend_window(&mut self, most: f64) {
+        self.sender.cap_window(most);
+    }
+
     /// Rows of a lasting flow's trace go to `sink` at once, one per `step`.
     pub fn trace_to(&mut self, sink: Box<dyn TraceSink>, step: Span) {
         if let Record::Lasting(recorder) = &mut self.record {

@@ -108,6 +108,11 @@ impl SenderRecorder {
         self.most = most.max(2);
     }
 
+    /// Rounds or episodes that are kept, whichever are more.
+    pub fn rows(&self) -> usize {
+        self.rounds.len().max(self.episodes.len())
+    }
+
     /// Rows bear this index of the flow.
     #[must_use]
     pub fn with_flow(mut self, index: usize) -> Self {

@@ -26,9 +26,7 @@ impl Sender<Stack> {
             None => {}
         }
         if let Some(most) = change.window {
-            self.cfg.window.max = most;
-            self.budget.cap(most);
-            self.cc.cap_window(most);
+            self.set_cap(most);
         }
         if let Some(stack) = &change.stack {
             let (cfg, mut setup) = self.cfg.clone().with_stack(stack);
@@ -38,6 +36,18 @@ impl Sender<Stack> {
         }
         self.refresh_budget();
         self.log(now, EpisodeKind::Change, before);
+    }
+
+    /// The window grows to `most` segments at most from now on; no episode of the flow.
+    pub fn cap_window(&mut self, most: f64) {
+        self.set_cap(most);
+        self.refresh_budget();
+    }
+
+    fn set_cap(&mut self, most: f64) {
+        self.cfg.window.max = most;
+        self.budget.cap(most);
+        self.cc.cap_window(most);
     }
 
     fn hand_over(&mut self, now: Time, next: Stack) {

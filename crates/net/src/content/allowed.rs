@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use crate::file::{Directory, Identity, Room};
+use crate::file::{Buffer, Directory, Identity, Room};
 
 /// What a server lets its clients do with files.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +21,7 @@ pub struct Allowed {
     /// What unfinished files may take of the disk together.
     pub room: Room,
     /// Bytes of a file that may wait for the disk; `None`: as many as the path makes use of.
-    pub buffer: Option<u64>,
+    pub buffer: Option<Buffer>,
     /// Copies to this server that are under way.
     pub under_way: UnderWay,
 }

@@ -61,7 +61,7 @@ impl Job {
                 let overwrite = *overwrite && allowed.overwrite;
                 let room = allowed.room.clone();
                 let put = Put::new(place, name.clone(), *source, overwrite, room, superseded)?;
-                State::Put(put.with_buffer(allowed.buffer))
+                State::Put(put.with_buffer(allowed.buffer.clone()))
             }
             Content::Store { items, overwrite } => {
                 one_flow(spec, false)?;

@@ -10,7 +10,7 @@ use fullpipe_run::RunSpec;
 
 use super::carried::{Carried, set_transfer};
 use super::{Answer, Question, Work, failed_on};
-use crate::file::{Cancel, Identity, Part, Place, Room, Writing, hashed};
+use crate::file::{Buffer, Cancel, Identity, Part, Place, Room, Writing, hashed};
 
 /// The server's side of a file that the client sends.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) struct Put {
     source: Identity,
     overwrite: bool,
     /// Bytes that may wait for the disk.
-    buffer: Option<u64>,
+    buffer: Option<Buffer>,
     /// What unfinished files may take of the disk.
     room: Room,
     superseded: Arc<AtomicBool>,
@@ -96,8 +96,8 @@ impl Put {
         })
     }
 
-    /// Lets no more than so many bytes wait for the disk.
-    pub(super) fn with_buffer(self, buffer: Option<u64>) -> Self {
+    /// What may wait for the disk.
+    pub(super) fn with_buffer(self, buffer: Option<Buffer>) -> Self {
         Self { buffer, ..self }
     }
 
@@ -173,11 +173,7 @@ impl Put {
                 let begun = part.receive(flow.sender.mss);
                 let (sink, writing) = begun.map_err(|e| failed_on(&self.name, &e))?;
                 self.stage = PutStage::Running(writing);
-                let sink = match self.buffer {
-                    Some(bytes) => sink.with_most_waiting(bytes),
-                    None => sink,
-                };
-                Ok(Carried::of_sink(sink))
+                Ok(Carried::of_sink(sink.with_buffer(self.buffer.take())))
             }
             other => {
                 self.stage = other;

@@ -9,6 +9,7 @@ use fullpipe_units::Span;
 
 use super::inlet::{self, Receiving};
 use super::pieces::PathLimit;
+use crate::lender::Lender;
 use crate::live::Live;
 use crate::payload::{Sink, Source};
 
@@ -29,6 +30,8 @@ pub struct Hooks<'h> {
     pub complete: Option<&'h AtomicBool>,
     /// Told when flows that send from here time out again and again.
     pub path: Option<Arc<PathLimit>>,
+    /// Lends memory for what grows; without it everything may grow to its limit.
+    pub lender: Option<Arc<dyn Lender>>,
 }
 
 impl<'h> Hooks<'h> {
@@ -47,6 +50,7 @@ impl<'h> Hooks<'h> {
             live: self.live,
             complete: Some(complete),
             path: self.path,
+            lender: self.lender,
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::wire::{AckDatagram, DataDatagram, SessionId};
 /// bound of its own.
 const MOST_AHEAD: u64 = 1 << 22;
 /// Holes at most: what is kept of them is bounded whatever a sender does.
-const MOST_HOLES: usize = 1 << 14;
+pub const MOST_HOLES: usize = 1 << 14;
 /// The same for a short flow, of which there may be thousands at a time.
 const MOST_HOLES_OF_SHORT: usize = 1 << 9;
 
@@ -37,6 +37,8 @@ pub struct Inlet {
     ect: u32,
     /// Sums over the random bits of what has come.
     heard: Heard,
+    /// Holes that may be kept.
+    pub holes: usize,
 }
 
 /// A receiver of this endpoint.
@@ -65,6 +67,10 @@ impl Inlet {
             ce: 0,
             ect: 0,
             heard: Heard::default(),
+            holes: match incarnation {
+                None => MOST_HOLES,
+                Some(_) => MOST_HOLES_OF_SHORT,
+            },
         }
     }
 
@@ -159,10 +165,7 @@ fn admits(receiving: &Receiving, seq: u64) -> bool {
     let receiver = receiving.receiver();
     let next = receiver.next_expected();
     let ahead = next.saturating_add(MOST_AHEAD);
-    let holes = match receiving.inlet.incarnation {
-        None => MOST_HOLES,
-        Some(_) => MOST_HOLES_OF_SHORT,
-    };
+    let holes = receiving.inlet.holes;
     seq < receiver.window_end().min(ahead) && (seq <= next || receiver.holes() < holes)
 }
 

@@ -19,6 +19,7 @@ mod hooks;
 mod inlet;
 mod interface;
 mod lateness;
+pub mod leases;
 pub mod numbers;
 mod outlet;
 mod pieces;

@@ -15,6 +15,7 @@ use super::hooks::{Contents, Hooks};
 use super::inlet::{self, Inlet};
 use super::interface::Interfaces;
 use super::lateness::Punctuality;
+use super::leases::{LOOK, Leases, MOST_ROWS};
 use super::numbers::{MOST_CLASSES, Numbers, SHORT};
 use super::outlet::{self, Outlet};
 use super::pieces::{BASE, PathLimit};
@@ -29,12 +30,6 @@ pub const NONE: u32 = u32::MAX;
 const LARGEST: usize = 65_507;
 /// From one look at the flows to the next.
 const WATCH: Span = Span::from_millis(100);
-/// Rounds and episodes on the record of a flow without a full trace; of more than four flows,
-/// together four times as many. At a round trip of 50 us rounds would take half a megabyte a
-/// second, and a peer that acknowledges what it has not got makes them shorter still; beyond this
-/// number every second row goes, again and again, so that they stay spread over the run.
-const MOST_ROWS: usize = 1 << 18;
-
 /// A host, and what surrounds it here.
 pub struct State<'p, 'h> {
     pub plan: &'p Plan,
@@ -87,6 +82,7 @@ pub struct Watching<'a> {
     pub live: Option<&'a Live>,
     complete: Option<&'a std::sync::atomic::AtomicBool>,
     path: Option<Arc<PathLimit>>,
+    leases: Option<Leases>,
     /// Lasting flows that send from here: the first slots.
     lasting: usize,
 }
@@ -119,6 +115,7 @@ impl<'p, 'h> State<'p, 'h> {
                 live: hooks.live,
                 complete: hooks.complete,
                 path: hooks.path.clone(),
+                leases: None,
                 lasting: host.senders.len(),
             },
             host,
@@ -137,6 +134,12 @@ impl<'p, 'h> State<'p, 'h> {
             for sender in &mut state.host.senders {
                 sender.limit_rows((4 * MOST_ROWS / flows).max(1 << 10));
             }
+        }
+        if let Some(lender) = &hooks.lender {
+            let leases = Leases::new(plan, Arc::clone(lender), &mut state.host);
+            state.hooks.leases = Some(leases);
+            let lend = Wake::Network(Event::Lend);
+            state.wires.timers.set(Time::ZERO + LOOK, lend);
         }
         state.connect(hooks);
         state.note_complete();
@@ -203,6 +206,13 @@ impl<'p, 'h> State<'p, 'h> {
                 Wake::Network(Event::Watch) => {
                     self.watch();
                     self.wires.timers.set(now + WATCH, wake);
+                }
+                Wake::Network(Event::Lend) => {
+                    if let Some(leases) = &mut self.hooks.leases
+                        && let Some(pause) = leases.look(&mut self.host)
+                    {
+                        self.wires.timers.set(now + pause, wake);
+                    }
                 }
                 _ => self.host.wake(now, at, wake, &mut self.wires),
             }

@@ -18,6 +18,8 @@ pub enum Event {
     Publish,
     /// It is looked whether flows get on.
     Watch,
+    /// It is looked whether flows need more memory.
+    Lend,
 }
 
 /// The heap; equal times in the order of entry.

@@ -38,7 +38,7 @@ pub use origin::{CHANGED, Origin, Sending, Where, send_all};
 pub use place::{Directory, Place, Ways};
 pub use plan::{Item, Plan};
 pub use room::Room;
-pub use sink::{FileSink, Part, Writing};
+pub use sink::{Buffer, FileSink, Part, Writing};
 pub use source::{FileSource, Reading, source};
 pub use state::{Identity, State, permissions};
 pub use target::{Receiving, Target, begin_all, receive_all, sync_directories};

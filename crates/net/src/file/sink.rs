@@ -21,6 +21,7 @@ use super::hash::{Cancel, hash_range, hashed};
 use super::place::{Place, not_ours};
 use super::room::Room;
 use super::state::{Identity, State};
+use crate::lender::Lender;
 use crate::payload::Sink;
 
 /// The data of a flow into a file; its other end is [`Writing`].
@@ -32,11 +33,22 @@ pub struct FileSink {
     mss: u64,
     /// Neighbouring segments that go to the writer together.
     open: Piece,
-    /// Bytes that may wait for the writer: now, and if the path brings much.
+    /// Bytes that may wait for the writer; who lends more, if the path brings much; looks until
+    /// that is asked again.
     capacity: usize,
-    most: usize,
+    lender: Option<Arc<dyn Lender>>,
+    refused: u32,
     to_writer: Sender<Piece>,
     shared: Arc<Shared>,
+}
+
+/// What may wait for the disk.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    /// So many bytes, unasked.
+    pub least: u64,
+    /// Lends more.
+    pub lender: Arc<dyn Lender>,
 }
 
 /// The thread that writes, and the file.
@@ -209,7 +221,8 @@ impl Part {
             mss: u64::from(mss.max(1)),
             open: Piece::default(),
             capacity: WAITING,
-            most: MOST_WAITING,
+            lender: None,
+            refused: 0,
             to_writer,
             shared: Arc::clone(&shared),
         };
@@ -268,7 +281,10 @@ impl Sink for FileSink {
             return Err(self.shared.failure());
         }
         let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
-        self.capacity = self.capacity.max(wanted.min(self.most));
+        let wanted = wanted.min(MOST_WAITING);
+        if wanted > self.capacity {
+            self.grow(wanted);
+        }
         let waiting = self.shared.waiting.load(Ordering::Relaxed) + self.open.bytes.len();
         Ok(Some(self.capacity.saturating_sub(waiting) as u64))
     }
@@ -314,18 +330,34 @@ impl FileSink {
             mss: u64::from(mss.max(1)),
             open: Piece::default(),
             capacity: WAITING,
-            most: MOST_WAITING,
+            lender: None,
+            refused: 0,
             to_writer,
             shared: Arc::clone(&shared),
         };
         (sink, pieces, shared)
     }
 
-    /// Lets no more than so many bytes wait for the disk, but at least [`WAITING`].
-    pub fn with_most_waiting(mut self, bytes: u64) -> Self {
-        let most = usize::try_from(bytes).unwrap_or(usize::MAX);
-        self.most = most.clamp(WAITING, MOST_WAITING);
+    /// Lets so many bytes wait for the disk, and as many more as are lent.
+    pub fn with_buffer(mut self, buffer: Option<Buffer>) -> Self {
+        if let Some(buffer) = buffer {
+            self.capacity = usize::try_from(buffer.least).unwrap_or(usize::MAX);
+            self.lender = Some(buffer.lender);
+        }
         self
+    }
+
+    /// Lets more bytes wait, if they are lent.
+    #[cold]
+    fn grow(&mut self, wanted: usize) {
+        let more = (wanted - self.capacity) as u64;
+        if self.refused > 0 {
+            self.refused -= 1;
+        } else if self.lender.as_ref().is_none_or(|lender| lender.lend(more)) {
+            self.capacity = wanted;
+        } else {
+            self.refused = ASK_AGAIN;
+        }
     }
 
     /// Byte of the file that segment `seq` begins with.
@@ -515,6 +547,8 @@ const PIECE: usize = 256 * 1024;
 
 /// Bytes that may wait for the writer.
 pub const WAITING: usize = 16 << 20;
+/// Looks at the room until more is asked for again.
+const ASK_AGAIN: u32 = 1000;
 /// The same on a path that brings more within two round trips.
 pub const MOST_WAITING: usize = 256 << 20;
 

@@ -176,6 +176,15 @@ impl Limits {
                 false => quiet as f64,
             };
             f.sender.window.initial = f.sender.window.initial.min(f.sender.window.max);
+            for change in &mut f.changes {
+                if let Some(window) = &mut change.change.window {
+                    clipped |= window.is_finite() && *window > most as f64;
+                    *window = match window.is_finite() {
+                        true => window.min(most as f64),
+                        false => quiet as f64,
+                    };
+                }
+            }
             f.receiver.window.first = f.receiver.window.first.map(|w| w.min(most));
             if f.receiver.window.max.is_some_and(|w| w > most) {
                 f.receiver.window.max = Some(most);

@@ -25,6 +25,7 @@ use crate::content::Allowed;
 use crate::endpoint::{self, Hooks, Pieces, Plan, Port, Side, UdpPort};
 use crate::headers;
 use crate::io::{Clock, IoConfig, Mode, Socket, Stop, WaitStrategy};
+use crate::lender::Lender;
 
 /// All that a session's thread is given.
 pub struct Session {
@@ -69,7 +70,12 @@ fn attempt(session: &Session) -> io::Result<()> {
     )
     .with_memory(session.memory.clone())
     .with_strays(Arc::clone(&session.strays));
-    let config = IoConfig::new(Mode::Packet);
+    let config = IoConfig {
+        // As the system gives them: control messages are few.
+        send_buffer: 0,
+        receive_buffer: 0,
+        ..IoConfig::new(Mode::Packet)
+    };
     let mut port = session.port(&config, CONTROL_BYTES, &stop)?;
     session.run_control(&mut port, &mut state, &[SessionState::Request])?;
     session.send_decision(&state);
@@ -169,6 +175,12 @@ impl Session {
         let longest = sealed.max(CONTROL_BYTES);
         let stop = Stop::new()?;
         let config = Side::Far.io_config(&job.spec, job.options.mode());
+        let (send_buffer, receive_buffer) = self.memory.socket_buffers(&job.spec);
+        let config = IoConfig {
+            send_buffer,
+            receive_buffer,
+            ..config
+        };
         let port = self.port(&config, longest, &stop)?;
         let mut port = port.with_longer_headers(job.options.longer_headers());
         let run_clock = Clock::new();
@@ -192,6 +204,7 @@ impl Session {
         let hooks = Hooks {
             complete: Some(&complete),
             path: Some(Arc::clone(&path)),
+            lender: state.share().map(|share| share as Arc<dyn Lender>),
             ..carried.hooks()
         };
         let attended = ControlPort::new(

@@ -379,7 +379,7 @@ fn tests_at_a_time_are_limited_in_all_and_per_address() {
 #[test]
 fn the_memory_of_all_tests_together_is_limited() {
     let limits = Limits {
-        max_memory: Bytes(40_000_000),
+        max_memory: Bytes(2_000_000),
         ..Limits::default()
     };
     let server = Running::start(key("a"), limits);

@@ -1,7 +1,9 @@
-//! What all tests of a server together may grow to in memory. A test is accounted for when it is
-//! admitted, with all that its buffers may hold, and until its session is over; nothing is
-//! measured.
+//! What all tests of a server together may grow to in memory. A test is admitted with what it
+//! begins with, borrows what it uses beyond that while it runs, and gives all back when its session
+//! is over. Three quarters of the part of every test that may still come are not lent: as many
+//! tests as the server takes find room, whatever the others use.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fullpipe_run::{FlowSpec, RunSpec, Trace};
@@ -9,7 +11,9 @@ use fullpipe_units::{Bytes, Span};
 
 use super::{Limits, MOST_ROWS, MOST_SHORT, arrivals};
 use crate::content::Content;
+use crate::endpoint::leases::{self, FIRST_HOLES, FIRST_ROWS, OF_HOLE, OF_SEGMENT};
 use crate::file::{sink, source};
+use crate::lender::Lender;
 
 /// Memory that tests share. Clones are the same.
 #[derive(Clone, Debug)]
@@ -30,7 +34,7 @@ struct Taken {
 #[derive(Debug)]
 pub struct Share {
     memory: Memory,
-    bytes: u64,
+    bytes: AtomicU64,
 }
 
 impl Memory {
@@ -38,14 +42,13 @@ impl Memory {
     pub fn new(limits: &Limits) -> Self {
         Self {
             most: limits.max_memory.0,
-            tests: limits.max_tests.into(),
+            tests: u64::from(limits.max_tests).max(1),
             taken: Arc::default(),
         }
     }
 
-    /// Takes a share for a test that the limits have granted; `far_sends` says on which flows the
-    /// server sends, by their direction. For a file that is put it says how many bytes may wait for
-    /// the disk: half of what is left when every other test that may come has room for the least.
+    /// Takes what a test begins with that the limits have granted; `far_sends` says on which flows
+    /// the server sends, by their direction.
     ///
     /// # Errors
     /// A sentence that names the limit.
@@ -54,44 +57,40 @@ impl Memory {
         spec: &RunSpec,
         content: &Content,
         far_sends: impl Fn(bool) -> bool,
-    ) -> Result<(Share, Option<u64>), String> {
+    ) -> Result<Arc<Share>, String> {
+        let (send, receive) = self.socket_buffers(spec);
+        // The kernel doubles what it is asked for.
+        let sockets = 2 * (send + receive) as u64;
+        let file = match content {
+            Content::Put { .. } | Content::Store { .. } => self.waiting(),
+            Content::Get { .. } | Content::Fetch { .. } => source::AHEAD,
+            _ => 0,
+        };
         let run = of_run(spec, far_sends);
+        let bytes = run.saturating_add(file).saturating_add(sockets);
         // Nothing panics while it is held.
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let free = self.most.saturating_sub(taken.bytes);
-        let (file, buffer) = match content {
-            Content::Put { .. } | Content::Store { .. } => {
-                let (least, most) = (sink::WAITING as u64, sink::MOST_WAITING as u64);
-                let others = self.tests.saturating_sub(taken.tests + 1);
-                let kept = others.saturating_mul(OF_TEST + OF_HOLES + least);
-                let buffer = free.saturating_sub(run).saturating_sub(kept) / 2;
-                let buffer = buffer.clamp(least, most);
-                (buffer, Some(buffer))
-            }
-            Content::Get { .. } | Content::Fetch { .. } => (source::AHEAD, None),
-            _ => (0, None),
-        };
-        let bytes = run.saturating_add(file);
         // Whole megabytes: it is an estimate.
         let need = Bytes(bytes.div_ceil(MEGABYTE).saturating_mul(MEGABYTE));
         let (most, left) = (Bytes(self.most), Bytes(free / MEGABYTE * MEGABYTE));
         if bytes > self.most {
             return Err(format!(
-                "the buffers of this test may take {need}, more than the server's limit of {most} for all tests (--max-memory); ask for smaller windows or longer intervals"
+                "this test begins with {need} of memory, more than the server's limit of {most} for all tests (--max-memory); ask for fewer flows or longer intervals"
             ));
         }
         if bytes > free {
             return Err(format!(
-                "the buffers of this test may take {need}, and {left} are free of the server's limit of {most} for all tests (--max-memory); try again when others have ended, or ask for smaller windows"
+                "this test begins with {need} of memory, and {left} are free of the server's limit of {most} for all tests (--max-memory); try again when others have ended"
             ));
         }
         taken.bytes += bytes;
         taken.tests += 1;
-        let share = Share {
+        drop(taken);
+        Ok(Arc::new(Share {
             memory: self.clone(),
-            bytes,
-        };
-        Ok((share, buffer))
+            bytes: AtomicU64::new(bytes),
+        }))
     }
 
     /// Bytes that are taken.
@@ -99,13 +98,64 @@ impl Memory {
         let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         Bytes(taken.bytes)
     }
+
+    /// Bytes of a file that may wait for the disk before any are borrowed.
+    pub fn waiting(&self) -> u64 {
+        (self.part() / 8).clamp(256 << 10, sink::WAITING as u64)
+    }
+
+    /// What to ask the kernel for, for what waits to leave and for what waits to be read: of the
+    /// memory a fair part, and no more than the windows of the run can fill.
+    pub fn socket_buffers(&self, spec: &RunSpec) -> (usize, usize) {
+        let of_flow = |f: &FlowSpec| {
+            let received = f.receiver.window.max.unwrap_or(u64::MAX);
+            // The cast saturates.
+            received.min(f.sender.window.max as u64)
+        };
+        let flows = spec.flows.iter().map(of_flow).fold(0, u64::saturating_add);
+        let segments = match spec.arrivals.is_empty() && spec.cross.is_empty() {
+            true => flows,
+            false => u64::MAX,
+        };
+        let filled = segments.saturating_mul(OF_PACKET);
+        let fair = |fraction: u64| (self.part() / fraction).min(MOST_OF_SOCKET).min(filled);
+        let at_least = |bytes: u64| bytes.max(LEAST_OF_SOCKET) as usize;
+        (at_least(fair(32)), at_least(fair(8)))
+    }
+
+    /// Of each test, if there are as many as there may be.
+    fn part(&self) -> u64 {
+        self.most / self.tests
+    }
+
+    /// What is kept for a test that may still come: it begins with 7/16 of its part for its socket
+    /// and a file, and with 1.5 MB.
+    fn kept(&self) -> u64 {
+        self.part() / 4 * 3
+    }
+}
+
+impl Lender for Share {
+    fn lend(&self, bytes: u64) -> bool {
+        let memory = &self.memory;
+        let mut taken = memory.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = memory.tests.saturating_sub(taken.tests);
+        let kept = others * memory.kept();
+        let free = memory.most.saturating_sub(taken.bytes).saturating_sub(kept);
+        if bytes > free {
+            return false;
+        }
+        taken.bytes += bytes;
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        true
+    }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
         let taken = &self.memory.taken;
         let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
-        taken.bytes = taken.bytes.saturating_sub(self.bytes);
+        taken.bytes = taken.bytes.saturating_sub(*self.bytes.get_mut());
         taken.tests = taken.tests.saturating_sub(1);
     }
 }
@@ -119,20 +169,24 @@ impl Limits {
     }
 }
 
-/// What the far side of a run may grow to; `sends` says on which flows it sends, by their
+/// What the far side of a run begins with; `sends` says on which flows it sends, by their
 /// direction.
 fn of_run(spec: &RunSpec, sends: impl Fn(bool) -> bool) -> u64 {
     let seconds = spec.duration.as_secs_f64();
+    let sent = spec.flows.iter().filter(|f| sends(f.reverse)).count() as u64;
     let of_flow = |f: &FlowSpec| match sends(f.reverse) {
-        // A window that is larger than any number is as good as refused.
-        true => (f.sender.window.max as u64).saturating_mul(OF_SEGMENT),
-        false => OF_HOLES,
+        true => {
+            let window = leases::first_window(f, sent).saturating_mul(OF_SEGMENT);
+            window.saturating_add(FIRST_ROWS * leases::OF_ROW)
+        }
+        false => FIRST_HOLES * OF_HOLE,
     };
     let lasting = spec.flows.iter().map(of_flow);
     let short = spec.arrivals.iter().map(|a| {
         let count = (2.0 * arrivals(a, seconds) + 16.0).min(MOST_SHORT) as u64;
         let buffers = match sends(a.template.reverse) {
-            true => of_flow(&a.template),
+            // A window that is larger than any number is as good as refused.
+            true => (a.template.sender.window.max as u64).saturating_mul(OF_SEGMENT),
             false => OF_HOLES_OF_SHORT,
         };
         count.saturating_mul(buffers.saturating_add(OF_SHORT_FLOW))
@@ -142,28 +196,28 @@ fn of_run(spec: &RunSpec, sends: impl Fn(bool) -> bool) -> u64 {
     let counted = (spec.flows.len() + spec.arrivals.len() + one_way) as u64;
     let samples = spec.duration.as_nanos() / spec.interval.as_nanos().max(1) + 1;
     let samples = samples.saturating_mul(2 * counted * OF_SAMPLE);
-    let sent = spec.flows.iter().filter(|f| sends(f.reverse)).count() as u64;
     let rows = match spec.trace {
         Trace::Off => 0,
         Trace::Full => MOST_ROWS,
         Trace::Every(step) => spec.duration.as_nanos() / step.max(Span::from_nanos(1)).as_nanos(),
     };
     let rows = (rows.saturating_mul(sent)).min(MOST_ROWS) * OF_ROW;
-    let rounds = sent.min(4) * OF_ROUNDS;
-    [buffers, samples, rows, rounds]
+    [buffers, samples, rows]
         .into_iter()
         .fold(OF_TEST, u64::saturating_add)
 }
 
 const MEGABYTE: u64 = 1_000_000;
-/// Its sockets' buffers in the kernel, packets that are being sent or have just been received,
-/// stacks of threads, bytes.
-const OF_TEST: u64 = 24 << 20;
-/// What a sender remembers of a segment: a record of 32 bytes in a ring that doubles, and its place
-/// in lists.
-const OF_SEGMENT: u64 = 100;
-/// Holes that a receiver remembers at most, and that of a short flow.
-const OF_HOLES: u64 = 1 << 20;
+/// Packets that are being sent or have just been received, stacks of threads, the session itself,
+/// bytes.
+const OF_TEST: u64 = 1 << 20;
+/// A full packet as the kernel counts it, half: the kernel doubles what it is asked for.
+const OF_PACKET: u64 = 1152;
+/// What is asked of the kernel for a socket: at least what it gives unasked (Linux 6.1:
+/// `net.core.rmem_default`, doubled), and at most.
+const LEAST_OF_SOCKET: u64 = 104 << 10;
+const MOST_OF_SOCKET: u64 = 16 << 20;
+/// Holes that a receiver of a short flow remembers.
 const OF_HOLES_OF_SHORT: u64 = 16 << 10;
 /// A short flow besides: its place among the others, its timers, its row.
 const OF_SHORT_FLOW: u64 = 2 << 10;
@@ -171,15 +225,14 @@ const OF_SHORT_FLOW: u64 = 2 << 10;
 const OF_SAMPLE: u64 = 16;
 /// A row of a sender's time series, and in the result.
 const OF_ROW: u64 = 320;
-/// Rounds and episodes that a sender keeps at most.
-const OF_ROUNDS: u64 = 14 << 20;
 
 #[cfg(test)]
 mod tests {
     use fullpipe_cc::StackSpec;
     use fullpipe_flow::Episode;
-    use fullpipe_flow::{Preset, Receiver, ReceiverConfig, SenderConfig, TraceRow};
-    use fullpipe_run::{ArrivalSpec, Arrivals, Round, SizeLaw, Transfer};
+    use fullpipe_flow::{Change, Preset, Receiver, ReceiverConfig, SenderConfig, TraceRow};
+    use fullpipe_run::{ArrivalSpec, Arrivals, Round, SizeLaw, TimedChange, Transfer};
+    use fullpipe_units::Time;
 
     use super::*;
     use crate::file::Identity;
@@ -211,52 +264,83 @@ mod tests {
         }
     }
 
-    #[test]
-    fn tests_that_ask_for_no_window_fit_all_at_once() {
-        let limits = Limits::default();
-        let memory = Memory::new(&limits);
-        let spec = granted(&limits, f64::INFINITY);
-        let taken: Vec<_> = (0..limits.max_tests)
-            .map(|_| memory.take(&spec, &Content::Nothing, |reverse| reverse))
-            .collect();
-        assert!(taken.iter().all(Result::is_ok), "{taken:?}");
-        // Each with what it takes besides: docs/serve.md says how much.
-        assert!(memory.taken().0 >= u64::from(limits.max_tests) * (24 << 20));
-        drop(taken);
-        assert_eq!(memory.taken(), Bytes(0));
+    fn of(tests: u32) -> Limits {
+        Limits {
+            max_tests: tests,
+            ..Limits::default()
+        }
     }
 
     #[test]
-    fn the_largest_windows_are_refused_by_name_until_others_end() {
+    fn as_many_tests_as_there_may_be_fit_at_once() {
+        for tests in [1, 16, 64, 200] {
+            let limits = of(tests);
+            for content in [Content::Nothing, put()] {
+                let memory = Memory::new(&limits);
+                let spec = granted(&limits, f64::INFINITY);
+                let taken: Vec<_> = (0..tests)
+                    .map(|_| {
+                        let share = memory.take(&spec, &content, |reverse| reverse).unwrap();
+                        // Whoever comes first takes what there is.
+                        while share.lend(1 << 20) {}
+                        share
+                    })
+                    .collect();
+                assert!(memory.taken() <= limits.max_memory);
+                drop(taken);
+                assert_eq!(memory.taken(), Bytes(0));
+            }
+        }
+    }
+
+    #[test]
+    fn what_fits_is_admitted_and_not_one_more() {
+        // So few segments that the memory has no part in what its socket gets.
+        let spec = granted(&of(1000), 10.0);
+        let memory = Memory::new(&of(1000));
+        let first = memory.take(&spec, &Content::Nothing, |reverse| reverse);
+        let need = memory.taken().0;
+        drop(first);
+        // docs/serve.md says what of.
+        assert!(need < 2_000_000, "{need}");
+        for fit in [1, 2, 25, 200] {
+            for (spare, much) in [(0, fit), (need - 1, fit), (need, fit + 1)] {
+                let memory = Memory::new(&Limits {
+                    max_memory: Bytes(fit * need + spare),
+                    ..of(1000)
+                });
+                let take = || memory.take(&spec, &Content::Nothing, |reverse| reverse);
+                let taken: Vec<_> = (0..much).map(|_| take().unwrap()).collect();
+                let why = take().unwrap_err();
+                assert!(why.contains("--max-memory"), "{why}");
+                assert!(why.contains("try again"), "{why}");
+                drop(taken);
+            }
+        }
+        let none = Memory::new(&Limits {
+            max_memory: Bytes(need - 1),
+            ..of(1)
+        });
+        let why = none.take(&spec, &Content::Nothing, |reverse| reverse);
+        assert!(why.unwrap_err().contains("more than the server's limit"));
+    }
+
+    #[test]
+    fn what_is_kept_for_others_is_not_lent() {
         let limits = Limits::default();
         let memory = Memory::new(&limits);
         let spec = granted(&limits, 1e9);
         assert_eq!(spec.flows[0].sender.window.max, limits.max_window as f64);
         let take = || memory.take(&spec, &Content::Nothing, |reverse| reverse);
         let (first, second) = (take().unwrap(), take().unwrap());
-        assert!(memory.taken().0 > 2 * 400_000_000);
-        let why = take().unwrap_err();
-        assert!(
-            why.contains("--max-memory") && why.contains("try again"),
-            "{why}"
-        );
+        let whole = limits.max_window * OF_SEGMENT;
+        assert!(first.lend(whole / 2), "{:?}", memory.taken());
+        assert!(!second.lend(whole / 2), "{:?}", memory.taken());
+        let kept = u64::from(limits.max_tests - 2) * (limits.max_memory.0 / 64 * 3);
+        assert!(second.lend(limits.max_memory.0 - kept - memory.taken().0));
+        assert!(!second.lend(1));
         drop(first);
-        take().unwrap();
-        drop(second);
-        let small = Memory::new(&Limits {
-            max_memory: Bytes(100_000_000),
-            ..limits.clone()
-        });
-        let why = small.take(&spec, &Content::Nothing, |reverse| reverse);
-        let why = why.unwrap_err();
-        assert!(
-            why.contains("--max-memory") && why.contains("more than"),
-            "{why}"
-        );
-        // Only the side that sends needs a window's worth.
-        small
-            .take(&spec, &Content::Nothing, |reverse| !reverse)
-            .unwrap();
+        assert!(second.lend(whole / 4));
     }
 
     /// What is kept of each thing, in memory and, where it is part of the result, in that.
@@ -267,17 +351,30 @@ mod tests {
         assert!(OF_SAMPLE >= 2 * bytes(size_of::<u64>()));
         let flow = size_of::<Receiver>() + size_of::<Transfer>();
         assert!(OF_SHORT_FLOW >= bytes(flow), "{flow}");
-        let rounds = (1 << 18) * (size_of::<Round>() + size_of::<Episode>());
-        assert!(OF_ROUNDS >= bytes(rounds), "{rounds}");
+        let row = size_of::<Round>() + size_of::<Episode>();
+        assert!(leases::OF_ROW >= bytes(row), "{row}");
+        assert!(2 * OF_PACKET >= 1500);
     }
 
     #[test]
-    fn rows_rounds_and_short_flows_are_accounted_for() {
+    fn windows_that_come_later_rows_and_short_flows_are_accounted_for() {
         let limits = Limits::default();
         let plain = granted(&limits, 10.0);
         let of = |spec: &RunSpec| of_run(spec, |reverse| reverse);
-        let least = OF_TEST + 10 * OF_SEGMENT + OF_ROUNDS;
+        let least = OF_TEST + 10 * OF_SEGMENT + FIRST_ROWS * leases::OF_ROW;
         assert!((least..least + 100_000).contains(&of(&plain)));
+        let mut later = plain.clone();
+        later.flows[0].changes.push(TimedChange {
+            at: Time::ZERO + Span::from_secs(5),
+            change: Change {
+                window: Some(1e9),
+                ..Change::default()
+            },
+        });
+        let (later, grant) = limits.grant(later).unwrap();
+        assert!(grant.notes[0].contains("--max-window"), "{grant:?}");
+        let more = limits.max_window - 10;
+        assert_eq!(of(&later) - of(&plain), more * OF_SEGMENT);
         let traced = RunSpec {
             trace: Trace::Full,
             ..plain.clone()
@@ -308,20 +405,17 @@ mod tests {
     }
 
     #[test]
-    fn files_share_what_is_free() {
-        let limits = Limits::default();
-        let memory = Memory::new(&limits);
-        let mut spec = granted(&limits, f64::INFINITY);
-        spec.flows[0].reverse = false;
-        let mut kept = Vec::new();
-        let mut buffers = Vec::new();
-        for _ in 0..limits.max_tests {
-            let (share, buffer) = memory.take(&spec, &put(), |reverse| reverse).unwrap();
-            kept.push(share);
-            buffers.extend(buffer);
-        }
-        assert!(buffers[0] > 128 << 20, "{buffers:?}");
-        assert!(buffers.is_sorted_by(|a, b| a >= b), "{buffers:?}");
-        assert!(memory.taken() <= limits.max_memory);
+    fn sockets_get_a_fair_part_and_no_more_than_windows_fill() {
+        let asked = |limits: &Limits, window: f64| {
+            Memory::new(limits).socket_buffers(&granted(limits, window))
+        };
+        let (send, receive) = asked(&Limits::default(), f64::INFINITY);
+        assert_eq!((send, receive), (1_953_125, 7_812_500));
+        let (send, receive) = asked(&of(200), f64::INFINITY);
+        assert_eq!((send, receive), (156_250, 625_000));
+        let few = asked(&Limits::default(), 100.0);
+        assert_eq!(few, (100 * OF_PACKET as usize, 100 * OF_PACKET as usize));
+        let least = LEAST_OF_SOCKET as usize;
+        assert_eq!(asked(&of(100_000), f64::INFINITY), (least, least));
     }
 }

@@ -10,6 +10,8 @@ use super::super::limits::memory::{Memory, Share};
 use super::super::message::{Ask, ENCRYPT};
 use super::super::request::{Options, Request};
 use crate::content::{self, Allowed};
+use crate::file::Buffer;
+use crate::lender::Lender;
 
 /// A granted run.
 #[derive(Clone, Debug)]
@@ -28,7 +30,7 @@ pub fn admit(
     bytes: &[u8],
     ask: &Ask,
     (limits, memory, allowed): (&Limits, &Memory, &Allowed),
-) -> Result<(Job, content::Job, Share), String> {
+) -> Result<(Job, content::Job, Arc<Share>), String> {
     if blake3::hash(bytes) != ask.digest {
         return Err("the request does not have the hash that was announced".to_owned());
     }
@@ -50,9 +52,13 @@ pub fn admit(
         grant.notes.push(note);
     }
     let carries = &request.options.content;
-    let (share, buffer) = memory.take(&spec, carries, |reverse| reverse)?;
+    let share = memory.take(&spec, carries, |reverse| reverse)?;
+    let lender: Arc<dyn Lender> = Arc::clone(&share) as _;
     let allowed = Allowed {
-        buffer,
+        buffer: Some(Buffer {
+            least: memory.waiting(),
+            lender,
+        }),
         ..allowed.clone()
     };
     let content = content::Job::new(carries, &allowed, &spec)?;
