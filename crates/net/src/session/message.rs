@@ -360,12 +360,13 @@ pub fn hello_of_version_1(nonce: &Nonce) -> [u8; HELLO_BYTES] {
 }
 
 /// The version of a server that speaks another than ours: of its REFUSE, or of the COOKIE of
-/// version 1.
+/// version 1. A REFUSE of version 1 answers no HELLO of a server of version 1; it is what later
+/// servers, ours too, say to [`hello_of_version_1`].
 pub fn other_version(datagram: &[u8], nonce: &Nonce) -> Option<u8> {
     let (version, kind) = (datagram.first()? >> 4, datagram[0] & 15);
     let ours = datagram.get(HEADER..)?.first_chunk::<16>()? == &nonce.0;
     let cookie = version == 1 && kind == Kind::Cookie as u8;
-    let says_no = kind == Kind::Refuse as u8;
+    let says_no = version != 1 && kind == Kind::Refuse as u8;
     (ours && version != VERSION && (cookie || says_no)).then_some(version)
 }
 
@@ -570,8 +571,11 @@ mod tests {
         assert_eq!(read_refuse(&answer), Ok((nonce, version)));
         assert_eq!(refuse_version(&hello(&nonce)), None, "ours");
         assert_eq!(refuse_version(&later[..HELLO_BYTES - 1]), None, "short");
-        assert_eq!(other_version(&old, &nonce), Some(1));
-        assert_eq!(other_version(&old, &Nonce([6; 16])), None, "of another");
+        assert_eq!(other_version(&old, &nonce), None, "of a later server");
+        let mut later = refuse(&nonce, Reason::Version(3));
+        later[0] = 0x34;
+        assert_eq!(other_version(&later, &nonce), Some(3));
+        assert_eq!(other_version(&later, &Nonce([6; 16])), None, "of another");
         assert_eq!(other_version(&answer, &nonce), None, "ours");
     }
 

@@ -403,6 +403,39 @@ fn client_and_server_of_different_versions_name_them() {
     assert_eq!(gate.counts().other_versions, 1);
 }
 
+/// It answers the HELLO of version 1 sooner than the one before, whose answer is late.
+#[test]
+fn a_server_that_is_slow_is_not_taken_for_an_older_one() {
+    let mut client = client(key("a"));
+    let mut gate = gate(key("a"));
+    let mut now = Time::ZERO;
+    let knock = loop {
+        match client.poll(now).unwrap() {
+            Some(said) if said[0] == 0x10 => break said,
+            Some(_) => {}
+            None => now = client.next_timeout(),
+        }
+    };
+    let GateOutput::Answer(refusal) = gate.handle(now, here(), &knock) else {
+        panic!("no answer");
+    };
+    assert_eq!(client.handle(now, &refusal).map(|_| ()), Ok(()));
+    let hello = message::hello(&message::read_hello(&with_version(&knock)).unwrap());
+    let GateOutput::Answer(cookie) = gate.handle(now, here(), &hello) else {
+        panic!("no answer");
+    };
+    assert_eq!(client.handle(now, &cookie).map(|_| ()), Ok(()));
+    let open = client.poll(client.next_timeout()).unwrap().unwrap();
+    assert_eq!(open[0], 0x22, "an OPEN");
+}
+
+/// The same in our version.
+fn with_version(datagram: &[u8]) -> Vec<u8> {
+    let mut own = datagram.to_vec();
+    own[0] = 0x20 | own[0] & 15;
+    own
+}
+
 #[test]
 fn a_long_request_is_refused_before_anything_is_kept() {
     let mut gate = gate(key("a"));
