@@ -61,6 +61,49 @@ fn what_a_copy_lacks_is_named_with_its_reason() {
     assert!(pair.here.path().join("back/e/good").exists());
 }
 
+/// One file cannot be replaced, for what is not ours stands where its unfinished one would: the
+/// others of the session are, at either end.
+#[test]
+fn a_foreign_part_beside_a_file_costs_that_file_only() {
+    let pair = Pair::new(&["--overwrite"]);
+    let (here, there) = (pair.here.path(), pair.there.path());
+    for d in [here.join("d"), there.join("e")] {
+        fs::create_dir(&d).unwrap();
+        for name in ["one", "two", "three"] {
+            fs::write(d.join(name), format!("new {name}")).unwrap();
+        }
+    }
+    for d in [there.join("d"), here.join("back/e")] {
+        fs::create_dir_all(&d).unwrap();
+        // As long as the new one, and another.
+        fs::write(d.join("two"), "old two").unwrap();
+        fs::write(d.join("two.part"), "not ours").unwrap();
+    }
+    let (up, down) = (pair.at(""), pair.at("e"));
+    for (line, at) in [
+        (["d", &up, "--overwrite"], there.join("d")),
+        ([&down, "back/", "--overwrite"], here.join("back/e")),
+    ] {
+        let ended = pair.send(&line);
+        assert_eq!(ended.code, 3, "{}", ended.stderr);
+        assert!(ended.stderr.contains("not ours"), "{}", ended.stderr);
+        let said = "1 of 3 files was not copied";
+        let plural = "1 of 3 files were not copied";
+        assert!(
+            ended.stderr.contains(said) || ended.stderr.contains(plural),
+            "{}",
+            ended.stderr
+        );
+        let read = |name: &str| fs::read_to_string(at.join(name)).unwrap();
+        assert_eq!(["one", "three"].map(read), ["new one", "new three"]);
+        assert_eq!(
+            ["two", "two.part"].map(read),
+            ["old two", "not ours"],
+            "nothing of it is touched"
+        );
+    }
+}
+
 /// A file that changes on its way is named with its path, and nothing of it stays at the other end.
 #[test]
 fn a_source_that_changes_is_named_and_leaves_nothing() {

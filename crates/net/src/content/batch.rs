@@ -770,6 +770,10 @@ fn look(
     let mut target = Target::new(Arc::clone(&place), source);
     if place.exists()? {
         if target.look_at_final(cancel)? {
+            // As at a server: see `Look::examine`.
+            if overwrite {
+                target.may_begin()?;
+            }
             return Ok(Some((target, vec![(0, source.size)])));
         }
         if !overwrite {

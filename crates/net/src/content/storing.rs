@@ -12,7 +12,7 @@ use super::carried::{Carried, set_transfer};
 use super::{Answer, Found, PAGE, Question, Work, coalesced, digest_of, failed_on};
 use crate::file::tree::{FAN, Span};
 use crate::file::{
-    Cancel, Directory, Item, Name, Plan, Receiving, Room, State, Target, Ways, begin_all,
+    Buffer, Cancel, Directory, Item, Name, Plan, Receiving, Room, State, Target, Ways, begin_all,
     receive_all, sync_directories,
 };
 
@@ -23,7 +23,7 @@ pub(super) struct Store {
     room: Room,
     directory: Arc<Directory>,
     /// Bytes that may wait for the disk.
-    buffer: Option<u64>,
+    buffer: Option<Buffer>,
     claims: Vec<Arc<AtomicBool>>,
     stage: Stage,
 }
@@ -91,7 +91,7 @@ impl Store {
             overwrite,
             room: allowed.room.clone(),
             directory,
-            buffer: allowed.buffer,
+            buffer: allowed.buffer.clone(),
             claims: held,
             stage: Stage::Looking(Work::start(look)?),
         })
@@ -194,10 +194,7 @@ impl Store {
                 let begun = receive_all(targets, plan, flow.sender.mss);
                 let (sink, receiving) = begun.map_err(|e| failed_on("files", &e))?;
                 self.stage = Stage::Running(slots, places, receiving);
-                Ok(Carried::of_sink(match self.buffer {
-                    Some(bytes) => sink.with_most_waiting(bytes),
-                    None => sink,
-                }))
+                Ok(Carried::of_sink(sink.with_buffer(self.buffer.take())))
             }
             other => {
                 self.stage = other;
@@ -368,6 +365,11 @@ impl Look {
         let mut target = Target::new(Arc::clone(&place), source).claimed(slot.claim.clone());
         if place.exists()? {
             if target.look_at_final(cancel)? {
+                // If it is another file it is to be replaced; what hinders that is said while other
+                // files can still go on.
+                if self.overwrite {
+                    target.may_begin()?;
+                }
                 if let Some(root) = target.blocks.root() {
                     slot.found = Some(Found::Whole(root.into()));
                 }

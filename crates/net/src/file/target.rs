@@ -90,6 +90,14 @@ impl Target {
         Ok(true)
     }
 
+    /// Nothing of somebody else is in the way of an unfinished file.
+    ///
+    /// # Errors
+    /// As [`look`](Self::look).
+    pub fn may_begin(&self) -> io::Result<()> {
+        self.state_there().map(drop)
+    }
+
     /// True if the blocks are those of a file that has the final name.
     pub fn is_final(&self) -> bool {
         self.is_final
