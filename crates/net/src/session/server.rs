@@ -102,6 +102,9 @@ const MOST_REFUSALS: u64 = 10;
 /// Datagrams of a batch, and bytes that are read of each.
 const BATCH: usize = 32;
 const LONGEST: usize = 2048;
+/// Descriptors that a session needs beside its socket's: copies of that, one to be woken by, a file
+/// and its directory, its state.
+const SPARE: usize = 8;
 /// Datagrams of other clients that a new socket may have received before it was connected.
 const MOST_CAUGHT: usize = 1024;
 
@@ -319,6 +322,9 @@ impl Server {
         let here = SocketAddr::new(ip, self.local.port());
         let session = self.fresh_session().ok_or(busy)?;
         let (udp, caught) = connected(here, opened.from).map_err(|_| busy)?;
+        // A session that finds none later would end without a word.
+        let spare: io::Result<Vec<UdpSocket>> = (0..SPARE).map(|_| udp.try_clone()).collect();
+        drop(spare.map_err(|_| busy)?);
         let accepted = self.gate.accept(now, opened, session);
         let accepted = accepted.ok_or(Reason::Hurried(MOST_OF_HOST))?;
         self.tests += 1;

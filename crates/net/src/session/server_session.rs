@@ -62,6 +62,8 @@ pub struct ServerSession {
     stage: Stage,
     out: VecDeque<Vec<u8>>,
     last_received: Time,
+    /// When the run was asked last whether it is over.
+    looked: Time,
     since: Time,
     progress: Progress,
     allowed: Allowed,
@@ -69,7 +71,7 @@ pub struct ServerSession {
     /// Payload of the flows, once granted. Dropped before the share: its threads end first.
     content: Option<content::Job>,
     /// Memory reserved for this session, once granted.
-    share: Option<Share>,
+    share: Option<Arc<Share>>,
     /// When it was first seen that a later session has begun the same copy.
     superseded: Option<Time>,
     paths: Paths,
@@ -140,6 +142,7 @@ impl ServerSession {
             stage: Stage::Request(Incoming::new(ask.length)),
             out: VecDeque::new(),
             last_received: now,
+            looked: now,
             since: now,
             progress: Progress {
                 shut,
@@ -274,7 +277,9 @@ impl ServerSession {
             _ => EndReason::Over,
         };
         self.stage = Stage::Ended(Ended::new(why, bytes));
-        (self.since, self.last_received) = (now, now);
+        // What ending took is no silence of the client.
+        self.last_received = self.last_received + now.saturating_since(self.looked);
+        self.since = now;
         self.announce();
         why
     }
@@ -334,6 +339,11 @@ impl ServerSession {
             Some(content) => content.begin(spec),
             None => Ok(Carried::default()),
         }
+    }
+
+    /// Its part of the memory of all tests.
+    pub fn share(&self) -> Option<Arc<Share>> {
+        self.share.clone()
     }
 
     /// The run is over.
@@ -488,6 +498,7 @@ impl ControlChannel for ServerSession {
 
     fn is_over(&mut self, now: Time, traffic: &Traffic) -> bool {
         self.progress.traffic = *traffic;
+        self.looked = now;
         let shut = self.progress.shut.load(Ordering::Relaxed);
         let silent = now.saturating_since(self.last_received) > SILENCE;
         let superseded = self.is_superseded();
