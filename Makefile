@@ -31,8 +31,11 @@ test: ## Run every test that this machine can run
 # Each part can run alone; with `make -k verify` one that fails does not stop the others.
 verify: verify-attacks verify-histories verify-search verify-mutants fuzz ## Run the long checks, hours: the four verify-* and fuzz
 
-verify-attacks: ## Run the ignored tests: a million hostile datagrams, 20 GB from memory to memory
+verify-attacks: ## Run the ignored tests: a million hostile datagrams, 200 tests at a time; attacks by another program
 	$(CARGO) test --locked --package fullpipe-net --package fullpipe --test it -- --ignored --skip spreading --skip emulator
+	$(CARGO) build --release --locked --package fullpipe
+	@python3 -c 'import blake3, cryptography' 2>/dev/null || { echo 'make: python3 lacks the packages of contrib/python/requirements.txt' >&2; exit 3; }
+	FULLPIPE=$${CARGO_TARGET_DIR:-target}/release/fullpipe python3 -B contrib/python/attacks/run.py
 
 verify-histories: ## Run a million histories beside the literal senders, and 20 times the properties
 	LITERAL_HISTORIES=$(HISTORIES) $(CARGO) test --release --locked --package fullpipe-flow --test literal -- --ignored a_million_histories

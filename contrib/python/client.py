@@ -5,6 +5,8 @@
     client.py HOST[:PORT] ping [--count N]
     client.py HOST[:PORT] put FILE NAME
     client.py HOST[:PORT] get NAME FILE
+    client.py HOST[:PORT] store DIRECTORY NAME
+    client.py HOST[:PORT] fetch NAME DIRECTORY
 
 It prints one JSON object. It needs the packages `cryptography` and `blake3`.
 """
@@ -18,6 +20,7 @@ import time
 
 import blake3
 
+import copies
 import flows
 import wire
 from postcard import number
@@ -103,7 +106,7 @@ def test(args):
         why, result = session.result()
         mine = {"sent": sender.next, "acknowledged": sender.una, "retransmits": sender.retransmits}
     session.close()
-    return {"why": why, "here": mine, "there": summary(result)}
+    return {"why": why, "here": mine, "there": summary(result), "met": session.met}
 
 
 def summary(result):
@@ -199,6 +202,44 @@ def get(args):
     return {"bytes": size, "verdict": "digest"}
 
 
+def store(args):
+    """A directory to the server."""
+    items = copies.items_below(args.directory, args.name)
+    about = {"items": [item for item, _ in items]}
+    session = open_session(args, copies.request("up", store=about))
+    rest, report = copies.agree_to_store(session, items)
+    if rest:
+        mss = payload_size(args)
+        session.start()
+        sender = flows.Sender(session, 0, lambda seq: rest[seq * mss : (seq + 1) * mss],
+                              -(-len(rest) // mss))
+        run(session, 600, sender=sender)
+        session.result()
+    report = copies.publish(session, report)
+    session.close()
+    return {**report, "bytes": len(rest), "met": session.met}
+
+
+def fetch(args):
+    """A directory of the server."""
+    mss = payload_size(args)
+    session = open_session(args, copies.request("down", fetch={"names": [args.name]}))
+    items, size = copies.agree_to_fetch(session)
+    data = bytearray(size)
+
+    def deliver(seq, payload):
+        data[seq * mss : seq * mss + len(payload)] = payload
+
+    if size:
+        session.start()
+        receiver = flows.Receiver(session, 0, deliver)
+        run(session, 600, receiver=receiver, each=lambda *_: receiver.cum * mss >= size)
+        session.result()
+    report = copies.publish(session, copies.write(items, data, args.name, args.directory))
+    session.close()
+    return {**report, "bytes": size, "met": session.met}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("server")
@@ -214,7 +255,10 @@ def main():
     command = commands.add_parser("ping")
     command.add_argument("--count", type=int, default=10)
     command.set_defaults(run=ping)
-    for name, does, fields in (("put", put, ("file", "name")), ("get", get, ("name", "file"))):
+    for name, does, fields in (
+        ("put", put, ("file", "name")), ("get", get, ("name", "file")),
+        ("store", store, ("directory", "name")), ("fetch", fetch, ("name", "directory")),
+    ):
         command = commands.add_parser(name)
         for field in fields:
             command.add_argument(field)

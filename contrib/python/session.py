@@ -40,7 +40,8 @@ class Session:
         self.psk, self.server = wire.preshared(key), server
         self.control_number, self.data_number = wire.CONTROL_NUMBERS, 0
         self.heard_control, self.heard_data = set(), set()
-        self.data, self.messages, self.pieces = [], [], {}
+        self.data, self.pieces = [], {}
+        self.met = {"challenges": 0, "probes": 0, "pieces": 0}
         self.questions, self.heard_at = 0, time.monotonic()
         self.open()
 
@@ -170,9 +171,11 @@ class Session:
         if kind == wire.CONTROL:
             message = read_message(body)
             if message and message[0] == "challenge":
+                self.met["challenges"] += 1
                 self.say(number(7) + message[1])
                 return None
             if message and message[0] == "probe":
+                self.met["probes"] += 1
                 self.say(number(9) + number(message[1]))
                 return None
             return message
@@ -186,6 +189,7 @@ class Session:
             return
         if len(body) < 8 or flags:
             return
+        self.met["pieces"] += 1
         whole, index, count, length = struct.unpack(">IBBH", body[:8])
         part = -(-length // max(count, 1))
         begin, end = index * part, min((index + 1) * part, length)
@@ -352,4 +356,31 @@ def read_answer(r):
         return "from", r.number()
     if which == 5:
         return "digest", r.take(32)
+    if which == 8:
+        return "items", r.list(lambda: read_item(r)), r.number(), r.number()
+    if which == 9:
+        return "found", r.list(lambda: (r.number(), read_found(r))), r.number()
+    if which == 15:
+        return "named", r.boolean(), r.list(lambda: (r.number(), r.text())), r.number()
+    names = {12: "noted", 13: "ready"}
+    if which in names:
+        return (names[which],)
     return ({0: "busy", 4: "published", 7: "nonsense"}.get(which, "tally"),)
+
+
+def read_item(r):
+    """Name, size (None: a directory), last change, permission bits."""
+    name = r.text()
+    size, changed = r.option(lambda: (r.number(), r.number())) or (None, 0)
+    return name, size, changed, r.number()
+
+
+def read_found(r):
+    """What the server has of an item."""
+    which = r.number()
+    if which == 0:
+        spans = r.list(lambda: (r.number(), r.number()))
+        return "part", spans, r.take(32)
+    if which == 1:
+        return "whole", r.take(32)
+    return "refused", r.text()

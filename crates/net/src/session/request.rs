@@ -200,6 +200,9 @@ mod tests {
     /// without changing a byte; the bytes show what a name hides, such as the order of variants.
     #[test]
     fn a_form_does_not_change() {
+        let page = include_str!("../../../../docs/wire.md").replace('\n', " ");
+        let said = format!("the number of the form, {FORM},");
+        assert!(page.contains(&said), "docs/wire.md does not say: {said}");
         let hex = |bytes: &[u8]| -> String {
             let lines = bytes.chunks(32).map(|line| {
                 let text: String = line.iter().map(|b| format!("{b:02x}")).collect();

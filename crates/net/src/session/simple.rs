@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::report::Report;
 use super::request::{Options, Request};
 use crate::content::Content;
-use crate::file::Identity;
+use crate::file::{Identity, Item};
 
 /// The present form.
 const FORM: u32 = 1;
@@ -37,6 +37,8 @@ struct Simple {
     pings: Vec<Ping>,
     put: Option<Put>,
     get: Option<Get>,
+    store: Option<Store>,
+    fetch: Option<Fetch>,
 }
 
 #[derive(Deserialize)]
@@ -90,6 +92,47 @@ struct Get {
     name: String,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Store {
+    items: Vec<Entry>,
+    #[serde(default)]
+    overwrite: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: String,
+    /// Without it, a directory.
+    size: Option<u64>,
+    #[serde(default)]
+    changed: u64,
+    mode: Option<u16>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fetch {
+    names: Vec<String>,
+}
+
+impl From<Entry> for Item {
+    fn from(entry: Entry) -> Self {
+        let changed = entry.changed;
+        let source = entry.size.map(|size| Identity { size, changed });
+        let mode = match source {
+            Some(_) => readable(),
+            None => 0o755,
+        };
+        Self {
+            name: entry.name,
+            source,
+            mode: entry.mode.unwrap_or(mode),
+        }
+    }
+}
+
 fn cubic() -> String {
     "cubic".to_owned()
 }
@@ -124,20 +167,27 @@ pub fn read(request: &[u8]) -> Result<Request, String> {
             "requests of form {form} are unknown here, {FORM} is known"
         ));
     }
-    let content = match (simple.put, simple.get) {
-        (None, None) => Content::Nothing,
-        (Some(put), None) => Content::Put {
-            name: put.name,
-            source: Identity {
-                size: put.size,
-                changed: put.changed,
-            },
-            mode: put.mode,
-            overwrite: put.overwrite,
+    let put = simple.put.map(|put| Content::Put {
+        name: put.name,
+        source: Identity {
+            size: put.size,
+            changed: put.changed,
         },
-        (None, Some(get)) => Content::Get { name: get.name },
-        _ => return Err("`put` and `get` in one request".to_owned()),
-    };
+        mode: put.mode,
+        overwrite: put.overwrite,
+    });
+    let get = simple.get.map(|get| Content::Get { name: get.name });
+    let store = simple.store.map(|store| Content::Store {
+        items: store.items.into_iter().map(Item::from).collect(),
+        overwrite: store.overwrite,
+    });
+    let names = simple.fetch.map(|fetch| fetch.names);
+    let fetch = names.map(|names| Content::Fetch { names });
+    let mut contents = [put, get, store, fetch].into_iter().flatten();
+    let content = contents.next().unwrap_or_default();
+    if contents.next().is_some() {
+        return Err("two of `put`, `get`, `store` and `fetch` in one request".to_owned());
+    }
     let options = Options {
         label: simple.label,
         until_complete: simple.until_complete,
@@ -284,6 +334,15 @@ mod tests {
         let put = request(r#", "put": {"name": "x", "size": 5}"#).unwrap();
         let mode = matches!(put.options.content, Content::Put { mode: 0o644, .. });
         assert!(mode, "{:?}", put.options.content);
+        let store = r#", "store": {"items": [{"name": "d"}, {"name": "d/x", "size": 5}]}"#;
+        let Content::Store { items, overwrite } = request(store).unwrap().options.content else {
+            panic!("{store}");
+        };
+        let modes: Vec<_> = items.iter().map(|i| (i.source.is_some(), i.mode)).collect();
+        assert_eq!(
+            (modes, overwrite),
+            (vec![(false, 0o755), (true, 0o644)], false)
+        );
     }
 
     #[test]
@@ -306,6 +365,10 @@ mod tests {
             (r#", "pings": [{"name": "a", "every": 0}]"#, "`every`"),
             (
                 r#", "get": {"name": "a"}, "put": {"name": "a", "size": 1}"#,
+                "one request",
+            ),
+            (
+                r#", "get": {"name": "a"}, "fetch": {"names": ["a"]}"#,
                 "one request",
             ),
         ] {

@@ -2,10 +2,12 @@
 
 mod amplification;
 mod attack;
+mod crowd;
 mod dissector;
 mod hostile;
 mod moving;
 mod narrow;
+mod page;
 mod payload;
 mod python;
 mod reception;
@@ -13,5 +15,6 @@ mod seeds;
 mod session;
 mod spreading;
 mod transfer;
+mod vanishing;
 mod vectors;
 mod wire;

@@ -16,6 +16,8 @@ use fullpipe_net::session::{Identity, Key, ServerId};
 use fullpipe_units::Span;
 use serde_json::Value;
 
+use crate::moving::{Nat, Trick, slow};
+
 /// A server with a directory, and what its clients need.
 struct Setup {
     dir: tempfile::TempDir,
@@ -44,6 +46,10 @@ fn python() -> Option<String> {
 
 impl Setup {
     fn new() -> Self {
+        Self::within(Limits::default())
+    }
+
+    fn within(limits: Limits) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let there = dir.path().join("there");
         std::fs::create_dir(&there).unwrap();
@@ -53,7 +59,7 @@ impl Setup {
         let config = Config {
             listen: "127.0.0.1:0".parse().unwrap(),
             key,
-            limits: Limits::default(),
+            limits,
             grace: Span::from_secs(1),
         };
         let allowed = Allowed {
@@ -135,6 +141,77 @@ fn a_client_written_from_the_page_alone_works() {
             std::fs::read(&back).unwrap() == bytes,
             "the file is another"
         );
+    }
+    setup.end();
+}
+
+/// Directories each way, twice; the second time there is nothing to send.
+#[test]
+fn that_client_copies_directories() {
+    let Some(python) = python() else {
+        return;
+    };
+    let setup = Setup::new();
+    let key = setup.path("key").display().to_string();
+    let here = setup.path("here");
+    std::fs::create_dir_all(here.join("sub/deep")).unwrap();
+    let files = [("a", 0), ("b", 70_001), ("sub/c", 1), ("sub/deep/d", 1448)];
+    for (name, size) in files {
+        std::fs::write(here.join(name), &crate::transfer::bytes(size)).unwrap();
+    }
+    let here = here.display().to_string();
+    for (name, encrypt) in [("clear", false), ("sealed", true)] {
+        let mut options = vec!["--key", &key];
+        options.extend(encrypt.then_some("--encrypt"));
+        let run = |command: &[&str]| setup.client(&python, &options, command).unwrap();
+        let first = run(&["store", &here, name]);
+        assert_eq!(
+            (&first["copied"], &first["bytes"]),
+            (&4.into(), &71_450.into()),
+            "{first}"
+        );
+        let again = run(&["store", &here, name]);
+        assert_eq!(again["skipped"].as_array().unwrap().len(), 4, "{again}");
+        assert_eq!(again["bytes"], 0, "{again}");
+        let back = setup.path(&format!("back-{name}"));
+        let fetched = run(&["fetch", name, &back.display().to_string()]);
+        assert_eq!(fetched["copied"], 4, "{fetched}");
+        for at in [setup.path("there").join(name), back] {
+            for (name, size) in files {
+                let bytes = std::fs::read(at.join(name)).unwrap();
+                assert!(bytes == crate::transfer::bytes(size), "{name}");
+            }
+        }
+    }
+    setup.end();
+}
+
+/// What the page says of addresses that change and of paths that become narrower is enough: the
+/// client answers challenges and probes and puts pieces together.
+#[test]
+fn that_client_outlasts_other_ports_and_narrower_paths() {
+    let Some(python) = python() else {
+        return;
+    };
+    let mut setup = Setup::within(slow());
+    let (key, address) = (
+        setup.path("key").display().to_string(),
+        setup.server.clone(),
+    );
+    for encrypt in [false, true] {
+        for (trick, met) in [(Trick::Port, "challenges"), (Trick::Narrow(1372), "pieces")] {
+            let nat = Nat::start(address.parse().unwrap(), trick);
+            setup.server = nat.address.to_string();
+            let mut options = vec!["--key", &key];
+            options.extend(encrypt.then_some("--encrypt"));
+            let command = ["test", "--reverse", "--size", "6000000", "--time", "20"];
+            let ran = setup.client(&python, &options, &command).unwrap();
+            nat.end();
+            let many = |name: &str| ran["met"][name].as_u64().unwrap();
+            assert!(many(met) > 0, "{ran}");
+            assert!(many("probes") > 0, "the new way may be narrower: {ran}");
+            assert!(ran["there"][0]["completed"].is_number(), "{ran}");
+        }
     }
     setup.end();
 }
