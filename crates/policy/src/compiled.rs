@@ -126,8 +126,8 @@ pub struct Params {
     pub max_ssthresh: u32,
     /// Segments of queue that end slow start, in 1/256.
     pub gamma: u32,
-    /// After gamma: go on with limited slow start of this `max_ssthresh` (0: congestion avoidance; the
-    /// window at the crossing, if that is smaller: [`u32::MAX`] is always the crossing's).
+    /// After gamma: go on with limited slow start of this `max_ssthresh` (0: congestion avoidance;
+    /// the window at the crossing, if that is smaller: [`u32::MAX`] is always the crossing's).
     pub gamma_then: u32,
     /// Window at most, segments.
     pub clamp: u32,
@@ -160,14 +160,14 @@ pub const LAW_BIC: u32 = 3;
 /// RFC 9438. [`Params::number`]: 0 `C`, segments/s^3, 1/65536; 1 fraction kept, 1/65536; 2 bits: 1
 /// fast convergence, 2 never slower than Reno.
 pub const LAW_CUBIC: u32 = 4;
-/// Reno whose decrease is to the measured bandwidth-delay product (Westwood+). [`Params::number`]: 0
-/// shortest sampling time, us.
+/// Reno whose decrease is to the measured bandwidth-delay product (Westwood+). [`Params::number`]:
+/// 0 shortest sampling time, us.
 pub const LAW_WESTWOOD: u32 = 5;
 /// Between `alpha` and `beta` segments of queue. [`Params::number`]: 0 `alpha`, 1 `beta`, segments,
 /// 1/256; 2 fraction removed, 1/65536.
 pub const LAW_VEGAS: u32 = 6;
-/// `alpha` segments of queue. [`Params::number`]: 0 `alpha`, segments, 1/256; 1 `gamma`, 2 `eta_max`,
-/// 1/65536.
+/// `alpha` segments of queue. [`Params::number`]: 0 `alpha`, segments, 1/256; 1 `gamma`, 2
+/// `eta_max`, 1/65536.
 pub const LAW_FAST: u32 = 7;
 /// The table, and an early decrease when the delay grows. [`Params::number`]: 0 `delta`, 1/65536; 1
 /// `granularity`, us.

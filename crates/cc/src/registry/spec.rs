@@ -183,6 +183,31 @@ impl StackSpec {
         self.parts[0].entry.kind
     }
 
+    /// Kinds of its parts, in order.
+    pub fn kinds(&self) -> impl Iterator<Item = Kind> + '_ {
+        self.parts.iter().map(|part| part.entry.kind)
+    }
+
+    /// The part of this kind as it was built.
+    pub fn component(&self, kind: Kind) -> Option<&Component> {
+        self.part(kind).map(|part| &part.component)
+    }
+
+    /// Name and parameters of the part of this kind.
+    pub fn params(&self, kind: Kind) -> Option<(&'static str, &Params)> {
+        self.part(kind).map(|part| (part.entry.name, &part.params))
+    }
+
+    /// Fraction kept on an ECN mark; `None`: as on a loss.
+    pub fn ecn_keep(&self) -> Option<f64> {
+        let law = self.part(Kind::Law)?;
+        Some(law.common.number("ecn_keep")).filter(|keep| *keep > 0.0)
+    }
+
+    fn part(&self, kind: Kind) -> Option<&Part> {
+        self.parts.iter().find(|part| part.entry.kind == kind)
+    }
+
     /// The same stack without its part of this kind; `None` if it has no such part, or cannot be
     /// without it.
     pub fn without(&self, kind: Kind) -> Option<StackSpec> {

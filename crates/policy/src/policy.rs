@@ -1,0 +1,151 @@
+//! A policy that was read: its rules compiled, and what the file says of each path.
+
+use std::fs;
+use std::path::Path;
+
+use fullpipe_cc::StackSpec;
+use fullpipe_scenario::{Diagnostic, Diagnostics};
+use fullpipe_units::{BufferSize, Rate, Span};
+
+use crate::compiled::{Action, Compiled};
+use crate::keys::Via;
+use crate::read;
+
+/// A policy that exists is a valid one.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// What the kernel side executes.
+    pub compiled: Compiled,
+    /// A path for each rule, in the same order.
+    pub paths: Vec<PathFacts>,
+}
+
+/// What the file says of a path beyond its rule.
+#[derive(Clone, Debug)]
+pub struct PathFacts {
+    /// File and line of the path.
+    pub place: String,
+    /// The stack; `None` for an algorithm of the kernel by its name.
+    pub stack: Option<StackSpec>,
+    /// Capacity.
+    pub rate: Option<Rate>,
+    /// Round-trip time without queues.
+    pub rtt: Option<Span>,
+    /// Buffer of the bottleneck.
+    pub buffer: Option<BufferSize>,
+    /// Bytes of a packet, headers included.
+    pub mtu: u32,
+    /// How the initial window is to be spread.
+    pub via: Via,
+    /// Where the kernel side departs from the stack as the simulator runs it.
+    pub departures: Vec<String>,
+    /// Largest relative error of the table's a and b, against the law.
+    pub table_error: (f64, f64),
+}
+
+/// A file of a policy: its name in messages, and its text.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Path.
+    pub name: String,
+    /// TOML.
+    pub text: String,
+}
+
+impl Policy {
+    /// Reads a file and, in the order of their names, the `*.toml` of the folder beside it that has
+    /// its name with `.d`: `policy.d/` for `policy.toml`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them.
+    pub fn load(file: &Path) -> Result<Self, Diagnostics> {
+        let mut names = vec![file.to_owned()];
+        let folder = file.with_extension("d");
+        if folder.is_dir() {
+            let listed = fs::read_dir(&folder).map_err(|why| unreadable(&folder, &why))?;
+            let files = listed.filter_map(Result::ok).map(|entry| entry.path());
+            let mut more: Vec<_> = files
+                .filter(|path| path.extension().is_some_and(|e| e == "toml"))
+                .collect();
+            more.sort();
+            names.extend(more);
+        }
+        let mut sources = Vec::new();
+        let mut faults = Vec::new();
+        for path in names {
+            match fs::read_to_string(&path) {
+                Ok(text) => sources.push(Source {
+                    name: path.display().to_string(),
+                    text,
+                }),
+                Err(why) => faults.extend(unreadable(&path, &why).0),
+            }
+        }
+        match faults.is_empty() {
+            true => Self::parse(&sources),
+            false => Err(Diagnostics(faults)),
+        }
+    }
+
+    /// Reads texts, the main file first.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them.
+    pub fn parse(sources: &[Source]) -> Result<Self, Diagnostics> {
+        read::policy(sources)
+    }
+}
+
+impl PathFacts {
+    /// Bytes of payload of a full segment.
+    pub fn mss(&self) -> u32 {
+        self.mtu - HEADERS
+    }
+
+    /// Packets that fill the path: rate x RTT.
+    pub fn bdp(&self) -> Option<f64> {
+        let bytes = self.rate?.bdp(self.rtt?).get();
+        Some(bytes as f64 / f64::from(self.mtu))
+    }
+
+    /// The same and the buffer: the largest window without a loss, segments.
+    pub fn reach(&self) -> Option<f64> {
+        let bdp = self.bdp()?;
+        let mtu = f64::from(self.mtu);
+        let buffer = match self.buffer {
+            None | Some(BufferSize::Unlimited) => 0.0,
+            Some(BufferSize::Packets(n)) => n as f64,
+            Some(BufferSize::Bytes(bytes)) => bytes.get() as f64 / mtu,
+            Some(BufferSize::Time(span)) => self.rate?.bytes_in(span).get() as f64 / mtu,
+            Some(BufferSize::Bdp(factor)) => factor * bdp,
+        };
+        Some(bdp + buffer)
+    }
+
+    /// The stack, or the model of the kernel's algorithm that runs instead of it.
+    pub fn modelled(&self, action: &Action) -> Option<StackSpec> {
+        match (&self.stack, action) {
+            (Some(stack), _) => Some(stack.clone()),
+            (None, Action::Kernel(name)) => StackSpec::parse(&format!("{name}-linux")).ok(),
+            (None, Action::Ours { .. }) => None,
+        }
+    }
+}
+
+/// Bytes of a packet that are no payload: IPv4 and TCP with time stamps.
+pub const HEADERS: u32 = 52;
+
+fn unreadable(path: &Path, why: &std::io::Error) -> Diagnostics {
+    Diagnostics(vec![Diagnostic {
+        file: path.display().to_string(),
+        line: 0,
+        column: 0,
+        key: String::new(),
+        value: None,
+        message: match why.kind() {
+            std::io::ErrorKind::NotFound => "no such file".to_owned(),
+            _ => format!("cannot be read: {why}"),
+        },
+        hint: Some("a policy is a TOML file; docs/policy.md has its keys".to_owned()),
+    }])
+}

@@ -1,0 +1,8 @@
+//! Policies as a user writes them.
+
+mod broken;
+mod documentation;
+mod lowering;
+mod matching;
+mod reading;
+mod support;
