@@ -26,7 +26,7 @@ impl<C: Controller> Sender<C> {
     #[inline(always)]
     pub fn handle_ack(&mut self, now: Time, ack: &Ack) {
         if ack.syn {
-            return self.established(now, ack.window_end);
+            return self.established(now, ack);
         }
         let una = self.board.una();
         // An ACK for data never sent, or one overtaken by a later ACK that says nothing new.

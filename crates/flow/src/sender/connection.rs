@@ -8,13 +8,11 @@ enum State {
     Idle,
     /// SYN to be sent.
     Opening {
+        first: Option<Time>,
         tries: u32,
     },
     /// SYN sent.
-    SynSent {
-        at: Time,
-        tries: u32,
-    },
+    SynSent(Syn),
     Open,
 }
 
@@ -23,6 +21,8 @@ enum State {
 pub(super) struct Syn {
     /// Time of transmission.
     pub(super) at: Time,
+    /// When the first one left.
+    pub(super) first: Time,
     /// SYNs sent before it.
     pub(super) tries: u32,
 }
@@ -70,7 +70,10 @@ impl Connection {
 
     /// Starts the handshake; the SYN is due.
     pub(super) fn begin(&mut self) {
-        self.enter(State::Opening { tries: 0 });
+        self.enter(State::Opening {
+            first: None,
+            tries: 0,
+        });
     }
 
     pub(super) fn open(&mut self) {
@@ -97,26 +100,34 @@ impl Connection {
     #[inline]
     pub(super) fn syn(&self) -> Option<Syn> {
         match self.state {
-            State::SynSent { at, tries } => Some(Syn { at, tries }),
+            State::SynSent(syn) => Some(syn),
             _ => None,
         }
     }
 
     /// Sends a SYN if one is due.
     pub(super) fn send_syn(&mut self, now: Time) -> Option<Syn> {
-        let State::Opening { tries } = self.state else {
+        let State::Opening { first, tries } = self.state else {
             return None;
         };
         if self.stalled {
             return None;
         }
-        self.enter(State::SynSent { at: now, tries });
-        Some(Syn { at: now, tries })
+        let syn = Syn {
+            at: now,
+            first: first.unwrap_or(now),
+            tries,
+        };
+        self.enter(State::SynSent(syn));
+        Some(syn)
     }
 
-    /// A SYN is due; `tries` were sent before.
-    pub(super) fn repeat_syn(&mut self, tries: u32) {
-        self.enter(State::Opening { tries });
+    /// A SYN is due; `tries` were sent before, one of them is `syn`.
+    pub(super) fn repeat_syn(&mut self, syn: Syn, tries: u32) {
+        self.enter(State::Opening {
+            first: (tries > 0).then_some(syn.first),
+            tries,
+        });
     }
 
     pub(super) fn stall(&mut self) {

@@ -41,13 +41,13 @@ pub use counts::SenderCounts;
 pub use recovery::{Prr, PrrAck};
 pub use rtt::RttEstimator;
 
-use crate::config::{Detector, LocalDrop, SenderConfig, TimerGrain};
+use crate::config::{Detector, LocalDrop, SenderConfig, SpuriousRule, TimerGrain};
 use crate::episode::{Episode, EpisodeKind};
 use crate::limit::{Chronograph, Limit, LimitTimes};
-use crate::segment::Segment;
+use crate::segment::{Ack, Segment};
 use artificial::Artificial;
 use budget::Budget;
-use connection::Connection;
+use connection::{Connection, Syn};
 use counts::Record;
 use ecn::Ecn;
 use limits::Limits;
@@ -103,6 +103,9 @@ impl<C: Controller> Sender<C> {
         let reads_rate = cfg.changeable || cc.reads_rate();
         if reads_rate {
             board.keep_losses();
+        }
+        if cfg.recovery.undo_by == SpuriousRule::Linux {
+            board.undo_by_linux();
         }
         Self {
             connection: Connection::new(),
@@ -163,12 +166,12 @@ impl<C: Controller> Sender<C> {
         }
     }
 
-    /// The SYN was answered, with an advertised window that ends at `window_end`.
-    fn established(&mut self, now: Time, window_end: u64) {
+    /// The SYN was answered by `ack`.
+    fn established(&mut self, now: Time, ack: &Ack) {
         let Some(syn) = self.connection.syn() else {
             return; // a late copy: its window is out of date
         };
-        self.limits.open(window_end);
+        self.limits.open(ack.window_end);
         self.connection.open();
         if self.cfg.handshake_ack {
             self.connection.owe_ack();
@@ -176,25 +179,49 @@ impl<C: Controller> Sender<C> {
         self.timers.stop_rto();
         if syn.tries == 0 {
             let rtt = now - syn.at;
-            self.rtt.update(RttUpdate {
-                seq: 0,
-                oldest: rtt,
-                newest: rtt,
-                una: 0,
-                nxt: 0,
-            });
+            self.first_sample(rtt);
             if let InitialSending::Spread { .. } = self.cfg.pacing.initial {
                 let iw = self.cc.window() as u64;
                 let spacing = self.cfg.pacing.initial.spacing(rtt, iw);
                 self.pacer.spread(now, iw, spacing.gap);
             }
         } else {
-            // RFC 6298 section 5.7 and RFC 5681 section 3.1: a lost SYN means RTO 3 s and IW 1.
-            self.rtt.start_from(Span::from_secs(3));
+            self.answer_lost_syn(now, syn, ack);
+        }
+        self.open_controller(now);
+    }
+
+    fn first_sample(&mut self, rtt: Span) {
+        self.rtt.update(RttUpdate {
+            seq: 0,
+            oldest: rtt,
+            newest: rtt,
+            una: 0,
+            nxt: 0,
+        });
+    }
+
+    /// The SYN left more than once: by RFC 6298 section 5.7 and RFC 5681 section 3.1 the timeout is
+    /// 3 s and the window one segment. Linux believes the stamp, and takes the window only where
+    /// two were sent again and the first one is not what was answered (`tcp_init_transfer`,
+    /// `tcp_try_undo_spurious_syn`).
+    #[cold]
+    fn answer_lost_syn(&mut self, now: Time, syn: Syn, ack: &Ack) {
+        let by_linux = self.cfg.recovery.undo_by == SpuriousRule::Linux;
+        let ms = |span: Span| span.as_nanos() / 1_000_000;
+        let echo = (by_linux && self.cfg.timestamps).then_some(ack.echo);
+        match echo {
+            Some(echo) => {
+                let rtt = ms(now.saturating_since(echo)).max(1);
+                self.first_sample(Span::from_nanos(rtt * 1_000_000));
+            }
+            None => self.rtt.start_from(Span::from_secs(3)),
+        }
+        let needless = echo.is_some_and(|echo| ms(echo.saturating_since(syn.first)) == 0);
+        if !by_linux || (syn.tries > 1 && !needless) {
             let ev = IdleEvent::new(now, Span::ZERO, 1.0, self.cc.ssthresh());
             self.cc.on_idle(&ev);
         }
-        self.open_controller(now);
     }
 
     fn open_controller(&mut self, now: Time) {
@@ -260,7 +287,7 @@ impl<C: Controller> Sender<C> {
     pub fn refuse(&mut self, now: Time, segment: &Segment) {
         self.connection.stall();
         if let Some(syn) = self.connection.syn() {
-            self.connection.repeat_syn(syn.tries);
+            self.connection.repeat_syn(syn, syn.tries);
             self.timers.stop_rto();
             return;
         }

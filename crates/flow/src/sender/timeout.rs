@@ -24,7 +24,7 @@ impl<C: Controller> Sender<C> {
         if let Some(syn) = self.connection.syn() {
             let wait = self.syn_timeout(syn.tries);
             if now >= self.timers.after(syn.at, wait) {
-                self.connection.repeat_syn(syn.tries + 1);
+                self.connection.repeat_syn(syn, syn.tries + 1);
                 self.timers.stop_rto();
             }
             return;

@@ -60,6 +60,36 @@ fn a_lost_syn_means_one_segment_and_three_seconds() {
     assert_eq!(h.s.rtt().srtt(), span_ms(80));
 }
 
+/// Linux `tcp_init_transfer`: one SYN sent again costs nothing, and the stamp gives a sample; two
+/// cost the window unless the first one is what was answered (`tcp_try_undo_spurious_syn`).
+#[test]
+fn linux_forgives_one_lost_syn_and_a_late_answer() {
+    let cfg = SenderConfig::preset(Preset::Linux, 1500);
+    let answered = |at: f64, echo: f64| {
+        let mut h = Host::new(cfg.clone(), 10.0);
+        h.wait(at - 1.0);
+        let echo = ms(echo);
+        h.ack_at(
+            at,
+            &Ack {
+                echo,
+                ..syn_ack(u64::MAX)
+            },
+        );
+        (h.s.cwnd(), h.s.rtt().srtt())
+    };
+    // SYNs leave at 0, about 1 and 3 s.
+    assert_eq!(answered(1500.0, 0.0), (10.0, span_ms(1500)));
+    assert_eq!(answered(1500.0, 1008.0), (10.0, span_ms(492)));
+    assert_eq!(answered(3200.0, 0.0), (10.0, span_ms(3200)));
+    assert_eq!(answered(3200.0, 3010.0), (1.0, span_ms(190)));
+    let without = cfg.with(|c| c.timestamps = false);
+    let mut h = Host::new(without, 10.0);
+    h.wait(3199.0);
+    h.ack_at(3200.0, &syn_ack(u64::MAX));
+    assert_eq!((h.s.cwnd(), h.s.rtt().samples()), (1.0, 0));
+}
+
 /// A copy of the SYN/ACK that comes late must not move the window back.
 #[test]
 fn a_late_syn_ack_is_ignored() {

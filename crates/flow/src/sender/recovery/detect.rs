@@ -67,7 +67,7 @@ impl Recovery {
         });
         let pending_retrans = board.mark_lost_retransmissions(|seq, s| {
             let lost = rack.is_before(seq, s) && rack.lost_at(s.xmit, window) <= now;
-            match s.xmit >= reduced_at {
+            match s.xmit >= reduced_at && !s.is_exonerated() {
                 true => losses.retransmissions += u64::from(lost),
                 false => losses.older += u64::from(lost),
             }

@@ -1,7 +1,7 @@
 //! The counters against the records; for tests.
 
 use super::Scoreboard;
-use super::record::{LOST, MARKS, RETRANS_OUT, SACKED};
+use super::record::{EXONERATED, LOST, MARKS, RETRANS_OUT, SACKED};
 
 impl Scoreboard {
     /// Recounts everything from the records: what the counters must equal. Duplicates without SACK
@@ -20,7 +20,8 @@ impl Scoreboard {
                     "segment {seq}: SACKed in the ranges: {known}, flags {f}"
                 ));
             }
-            if f & SACKED != 0 && f & (LOST | RETRANS_OUT) != 0 {
+            let again = f & (RETRANS_OUT | EXONERATED) == RETRANS_OUT;
+            if f & SACKED != 0 && (f & LOST != 0 || again) {
                 return Err(format!("segment {seq}: delivered and lost, flags {f}"));
             }
         }

@@ -114,6 +114,9 @@ impl Scoreboard {
             d.covers_retransmission |= sent.flags & RETRANSMITTED != 0;
             if sent.flags & SACKED != 0 {
                 self.out.remove_sacked(1);
+                // Linux counts an exonerated one until here.
+                let again = sent.flags & RETRANS_OUT != 0;
+                self.out.remove_retrans(u64::from(again));
                 continue;
             }
             if sent.flags & RETRANSMITTED == 0 {
@@ -210,10 +213,14 @@ impl Scoreboard {
         if sent.flags & LOST != 0 {
             self.out.remove_lost(1);
         }
-        if sent.flags & RETRANS_OUT != 0 {
+        let mut over = LOST | RETRANS_OUT;
+        if sent.is_exonerated() {
+            // "Believing that retransmission is still in flight" (`tcp_sacktag_one`).
+            over = LOST;
+        } else if sent.flags & RETRANS_OUT != 0 {
             self.out.remove_retrans(1);
         }
-        self.get_mut(seq).flags = (sent.flags & !(LOST | RETRANS_OUT)) | SACKED;
+        self.get_mut(seq).flags = (sent.flags & !over) | SACKED;
         self.out.add_sacked(1);
         d.sacked += 1;
         d.note(seq, sent);

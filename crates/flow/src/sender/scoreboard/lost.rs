@@ -6,7 +6,7 @@ use std::mem;
 use fullpipe_units::Time;
 
 use super::Scoreboard;
-use super::record::{LOST, MARKS, RETRANS_OUT, SACKED, Sent};
+use super::record::{EXONERATED, LOST, MARKS, RETRANS_OUT, SACKED, Sent, UNLISTED};
 use crate::ranges::Range;
 
 impl Scoreboard {
@@ -52,7 +52,7 @@ impl Scoreboard {
             let judged = if resent {
                 SACKED | LOST | RETRANS_OUT
             } else {
-                MARKS
+                MARKS | UNLISTED
             };
             if sent.flags & judged == 0 {
                 if !is_lost(seq, &sent) {
@@ -60,6 +60,9 @@ impl Scoreboard {
                     break;
                 }
                 *lost += u64::from(self.mark_lost(seq));
+                if !resent {
+                    self.unlist(seq);
+                }
             } else if sent.flags & SACKED != 0 {
                 // Skip the whole run in one step.
                 if let Some(run) = self.sacked.holding(seq) {
@@ -85,11 +88,32 @@ impl Scoreboard {
                 if !is_lost(seq, &sent) {
                     return Some(xmit);
                 }
-                self.lose_retransmission(seq);
+                match sent.is_exonerated() {
+                    true => self.lose_exonerated(seq),
+                    false => self.lose_retransmission(seq),
+                }
+                self.unlist(seq);
             }
             self.retrans.pop_front();
         }
         None
+    }
+
+    /// RACK has taken `seq` for lost, which takes it off Linux' list of what RACK looks at
+    /// (`tcp_rack_detect_loss`).
+    #[inline]
+    fn unlist(&mut self, seq: u64) {
+        if self.undo_by_linux {
+            self.get_mut(seq).flags |= UNLISTED;
+        }
+    }
+
+    /// Linux `tcp_mark_skb_lost`: the first mark leaves the retransmission counted as in the
+    /// network, so that it is not resent; only a timeout marks it again.
+    fn lose_exonerated(&mut self, seq: u64) {
+        self.get_mut(seq).flags |= LOST;
+        self.out.add_lost(1);
+        self.note_loss(seq);
     }
 
     /// When the last transmission before `newest` (time and number) left that is neither SACKed nor
@@ -143,7 +167,7 @@ impl Scoreboard {
         while end > self.checked.max(self.una) {
             let seq = end - 1;
             let sent = self.get(seq);
-            if sent.flags & MARKS == 0 {
+            if sent.flags & (MARKS | UNLISTED) == 0 {
                 return Some(sent.xmit);
             }
             end = match self.sacked.holding(seq) {
@@ -214,6 +238,11 @@ impl Scoreboard {
                 }
                 continue;
             }
+            // The first one is resent at once whatever its marks are.
+            if sent.is_exonerated() && seq != self.una {
+                self.lose_exonerated(seq);
+                continue;
+            }
             self.get_mut(seq).flags = (flags | LOST) & !RETRANS_OUT;
             self.marked += u64::from(flags & MARKS == 0);
             self.out.remove_retrans(u64::from(flags & RETRANS_OUT != 0));
@@ -245,8 +274,14 @@ impl Scoreboard {
     /// Undo after a spurious timeout or recovery: what is marked lost and was not resent is in the
     /// network after all. So is a retransmission that was taken to be lost: it is judged by its own
     /// send time again (RFC 8985 section 6.2 step 5).
+    ///
+    /// Linux takes the mark from everything, also from what is being resent, and never puts back
+    /// what RACK has taken off its list: `tcp_undo_cwnd_reduction` clears `TCPCB_LOST` alone.
     pub fn forget_losses(&mut self) {
         let mut again = Vec::new();
+        if self.undo_by_linux {
+            self.exonerate_retransmissions();
+        }
         while let Some(seq) = self.next_lost() {
             let sent = self.get_mut(seq);
             sent.flags &= !LOST;
@@ -266,7 +301,97 @@ impl Scoreboard {
         self.checked = self.una;
         self.searched = self.una;
     }
+
+    fn exonerate_retransmissions(&mut self) {
+        for seq in self.una..self.nxt {
+            let sent = self.get_mut(seq);
+            if sent.flags & (LOST | RETRANS_OUT) == LOST | RETRANS_OUT {
+                sent.flags = (sent.flags & !LOST) | EXONERATED;
+                self.out.remove_lost(1);
+            }
+        }
+    }
 }
 
 /// More retransmissions than this that have been delivered are not passed over twice.
 const MOST_STALE: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::super::Delivered;
+    use super::*;
+
+    const RTT: u64 = 100;
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    /// Five segments; RACK takes 0 to 3 for lost, 1 for the second time; a timeout resends 0; an
+    /// undo forgives it all. RACK then takes everything for lost that it still looks at.
+    fn lost_and_forgiven(by_linux: bool) -> Scoreboard {
+        let mut board = Scoreboard::default();
+        if by_linux {
+            board.undo_by_linux();
+        }
+        (0..5).for_each(|seq| _ = board.push(at(seq), 0, false));
+        let mut lost = 0;
+        board.mark_lost_originals(3, false, &mut lost, |_, _| true);
+        board.resend(1, at(RTT), 0, false);
+        board.lose_all(|_| false);
+        board.resend(0, at(2 * RTT), 0, false);
+        board.forget_losses();
+        board.audit(false).unwrap();
+        board.mark_lost_originals(5, false, &mut lost, |_, _| true);
+        board.mark_lost_retransmissions(|_, _| true);
+        board.audit(false).unwrap();
+        board
+    }
+
+    fn waiting(board: &mut Scoreboard) -> Vec<u64> {
+        let mut seqs = Vec::new();
+        while let Some(seq) = board.next_lost() {
+            board.resend(seq, at(9 * RTT), 0, false);
+            seqs.push(seq);
+        }
+        seqs
+    }
+
+    /// RFC 8985 section 6.2 step 5: each is judged by its last transmission.
+    #[test]
+    fn what_an_undo_forgives_may_be_lost_again() {
+        assert_eq!(waiting(&mut lost_and_forgiven(false)), [0, 1, 2, 3, 4]);
+    }
+
+    /// Linux 6.1: 2 is off RACK's list since it was first lost, 0 was in the network when it was
+    /// forgiven (a first `tcp_mark_skb_lost` leaves `TCPCB_SACKED_RETRANS`). Only a timeout finds
+    /// both; what was lost since the undo is resent.
+    #[test]
+    fn what_linux_forgives_waits_for_a_timeout() {
+        let mut board = lost_and_forgiven(true);
+        assert_eq!(waiting(&mut board), [1, 3, 4]);
+        assert_eq!(board.pipe(), 5, "each hole counts as in the network");
+        board.lose_all(|_| false);
+        assert_eq!(waiting(&mut board), [0, 1, 2, 3, 4]);
+    }
+
+    /// It counts as resent and in the network until it is acknowledged in order
+    /// (`tcp_sacktag_one`).
+    #[test]
+    fn what_linux_forgives_is_counted_until_it_is_acknowledged() {
+        let mut board = Scoreboard::default();
+        board.undo_by_linux();
+        (0..3).for_each(|seq| _ = board.push(at(seq), 0, false));
+        board.lose_all(|_| false);
+        board.resend(1, at(RTT), 0, false);
+        board.forget_losses();
+        assert_eq!((board.pipe(), board.retrans_out()), (4, 1));
+        let mut d = Delivered::default();
+        board.sack(Range { start: 1, end: 2 }, &mut d);
+        board.audit(false).unwrap();
+        assert_eq!((board.pipe(), board.retrans_out()), (3, 1));
+        board.ack_to(2, &mut d);
+        board.audit(false).unwrap();
+        assert_eq!((board.pipe(), board.retrans_out()), (1, 0));
+    }
+}

@@ -22,7 +22,9 @@ pub use record::Sent;
 
 use crate::ranges::{Range, RangeSet};
 use out::Out;
-use record::{APP_LIMITED, MARKS, RESENT_AGAIN, RETRANS_OUT, RETRANSMITTED, SACKED};
+use record::{
+    APP_LIMITED, EXONERATED, MARKS, RESENT_AGAIN, RETRANS_OUT, RETRANSMITTED, SACKED, UNLISTED,
+};
 
 /// The sender's view of its window. What every segment touches comes first.
 #[derive(Clone, Debug)]
@@ -56,6 +58,8 @@ pub struct Scoreboard {
     lost_retrans: BinaryHeap<Reverse<u64>>,
     /// What was marked lost since the last look, for whoever wants each of them.
     fresh_losses: Option<Vec<(u64, Sent)>>,
+    /// An undo is Linux' ([`Scoreboard::forget_losses`]).
+    undo_by_linux: bool,
 }
 
 impl Default for Scoreboard {
@@ -83,11 +87,17 @@ impl Default for Scoreboard {
             lost: VecDeque::new(),
             lost_retrans: BinaryHeap::new(),
             fresh_losses: None,
+            undo_by_linux: false,
         }
     }
 }
 
 impl Scoreboard {
+    /// Undoes as Linux does ([`Scoreboard::forget_losses`]).
+    pub fn undo_by_linux(&mut self) {
+        self.undo_by_linux = true;
+    }
+
     /// First unacknowledged segment.
     #[inline]
     pub fn una(&self) -> u64 {
@@ -230,7 +240,8 @@ impl Scoreboard {
             0 => 0,
             _ => RESENT_AGAIN,
         };
-        let flags = (flags & !APP_LIMITED) | RETRANS_OUT | RETRANSMITTED | again | limited;
+        let kept = flags & !(APP_LIMITED | EXONERATED | UNLISTED);
+        let flags = kept | RETRANS_OUT | RETRANSMITTED | again | limited;
         *self.get_mut(seq) = Sent {
             xmit,
             delivered: delivered as u32,

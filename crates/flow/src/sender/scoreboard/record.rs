@@ -36,7 +36,13 @@ impl Sent {
     /// Resent, and taken to be in the network.
     pub(super) fn is_out_again(&self) -> bool {
         let waits = self.flags & (LOST | RETRANS_OUT) == LOST;
-        self.retransmitted() && self.flags & SACKED == 0 && !waits
+        self.retransmitted() && self.flags & (SACKED | UNLISTED) == 0 && !waits
+    }
+
+    /// In the network as a retransmission of what an undo has taken to be delivered: lost, it is
+    /// not resent before a timeout.
+    pub fn is_exonerated(&self) -> bool {
+        self.flags & (EXONERATED | LOST | RETRANS_OUT) == EXONERATED | RETRANS_OUT
     }
 
     /// Sent while the application limited the sender.
@@ -57,5 +63,10 @@ pub(super) const RETRANSMITTED: u8 = 8;
 pub(super) const APP_LIMITED: u8 = 16;
 /// Retransmitted more than once.
 pub(super) const RESENT_AGAIN: u8 = 32;
+/// Linux alone: an undo took the mark of a loss from it while its retransmission was in the
+/// network.
+pub(super) const EXONERATED: u8 = 64;
+/// Linux alone: RACK took it for lost and looks at it no more before it is sent again.
+pub(super) const UNLISTED: u8 = 128;
 /// Any of these makes a cumulative ACK look at every record.
 pub(super) const MARKS: u8 = SACKED | LOST | RETRANS_OUT | RETRANSMITTED;
