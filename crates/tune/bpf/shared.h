@@ -1,0 +1,219 @@
+/* What lies in the maps, seen from both sides: `src/layout.rs` writes and reads the same bytes, and
+ * a test compares every offset. No kernel type: compiles for the host too. */
+#pragma once
+
+enum {
+	RULES = 64,       /* rules of a policy at most */
+	RANGES = 8,       /* port ranges of a rule at most */
+	TABLE_ROWS = 128, /* rows of a table at most: seven steps of a binary search */
+	NUMBERS = 8,
+};
+
+/* Row of a(w), b(w): holds from `window` up to the next row's. */
+struct row {
+	u32 window;   /* segments */
+	u32 increase; /* segments per round trip, 1/256 */
+	u32 decrease; /* fraction removed, 1/65536 */
+};
+
+struct table {
+	struct row row[TABLE_ROWS];
+};
+
+enum law {
+	LAW_TABLE,
+	LAW_SCALABLE,
+	LAW_HTCP,
+	LAW_BIC,
+	LAW_CUBIC,
+	LAW_WESTWOOD,
+	LAW_VEGAS,
+	LAW_FAST,
+	LAW_HSTCP_LP,
+};
+
+enum {
+	FLAG_SENDSTALL_IGNORE = 1,
+	FLAG_WATCH = 2,
+};
+
+/* Zero is "off" in every optional field. */
+struct params {
+	u32 law;
+	u32 flags;
+	u32 rows;
+	u32 max_ssthresh;       /* RFC 3742, segments */
+	u32 gamma;              /* segments of queue that end slow start, 1/256 */
+	u32 gamma_then;         /* then limited slow start of this max_ssthresh */
+	u32 clamp;              /* window at most, segments */
+	u32 initial_window;     /* segments */
+	u32 spread_us;          /* the initial window leaves over this time */
+	u32 update_interval_us; /* a and b are computed this often; 0: every ACK */
+	u64 pacing;             /* bytes per second at most */
+	u64 number[NUMBERS];    /* by law, see law.h */
+};
+
+enum side { SIDE_EITHER, SIDE_ACTIVE, SIDE_PASSIVE };
+
+enum {
+	MATCH_USED = 1,
+	MATCH_RESPECT_APP = 2,
+	MATCH_USER_ONLY = 4, /* by process or control group: the daemon decides */
+	MATCH_KERNEL = 8,    /* an algorithm of the kernel's own, by name */
+};
+
+struct range {
+	u16 low;
+	u16 high;
+};
+
+/* Which flows a rule is for, beside its prefixes. */
+struct match {
+	u32 flags;
+	u32 side;
+	u32 share; /* of 65536 */
+	u32 ranges;
+	struct range range[RANGES];
+	char algorithm[16]; /* the name that its flows get */
+	u32 send_buffer;
+	u32 receive_buffer;
+	u32 policy; /* the number of what they get: rules move, numbers stay */
+};
+
+/* All of it changes at once: readers look at `active`, the writer fills the other half. */
+struct control {
+	u32 active;     /* 0 or 1 */
+	u32 generation; /* flows look again which rule they are of */
+	u32 off;
+	u32 keep;       /* the daemon's end changes nothing */
+	u64 heartbeat_us;
+	u64 patience_us; /* a heartbeat older than this is none */
+	u64 watched;     /* a cookie whose ACKs are recorded; all: ~0; none: 0 */
+	u32 never_ranges;
+	struct range never[RANGES];
+};
+
+/* A prefix of one half of the maps. */
+struct prefix {
+	u32 bits; /* of what follows */
+	u8 half;
+	u8 address[16]; /* IPv4 as ::ffff:a.b.c.d */
+} __attribute__((packed));
+
+enum arm { ARM_POLICY, ARM_CONTROL };
+enum { HOW_NEW, HOW_ADOPTED };
+
+/* What is kept of a flow beside the algorithm's own state. */
+struct flow {
+	u64 cookie;
+	u32 rule; /* the policy's number plus 1 */
+	u32 arm;
+	u32 how;
+	u32 send_buffer; /* before */
+	u32 receive_buffer;
+	u32 pacing; /* a ceiling of ours is set */
+	char before[16];
+	u32 cuts;
+	u32 timeouts;
+	u32 stalls;
+	u32 stalls_ignored;
+};
+
+enum order_action { ORDER_NONE, ORDER_ADOPT, ORDER_RELEASE };
+
+/* What the iterator does to a socket. */
+struct order {
+	u32 action;
+	u32 rule;        /* its number plus 1; on release: a ceiling of pacing goes, too */
+	u32 send_buffer; /* 0: as it is */
+	u32 receive_buffer;
+	char algorithm[16];
+};
+
+/* What the iterator says of a socket. */
+struct listing {
+	u64 cookie;
+	u8 local[16];
+	u8 remote[16];
+	u16 local_port;
+	u16 remote_port;
+	u32 state;
+	char algorithm[16];
+	u32 chosen; /* its program chose the algorithm */
+	s32 done;   /* result of the order; 1: none */
+	u32 cwnd;
+	u32 ssthresh;
+	u32 srtt_us; /* eighths */
+	u32 mss;
+	u32 retransmitted;
+	u32 has_flow;
+	u64 bytes_acked;
+	u64 max_pacing;
+	u32 send_buffer;
+	u32 receive_buffer;
+	struct flow flow;
+};
+
+enum event_kind {
+	EVENT_INIT = 1,
+	EVENT_RELEASE,
+	EVENT_ACK,
+	EVENT_CUT,
+	EVENT_TIMEOUT,
+	EVENT_STALL,
+	EVENT_STALL_IGNORED,
+	EVENT_GAMMA,
+	EVENT_UNDO,
+	EVENT_MATCHED,
+	EVENT_CONTROL,
+	EVENT_APP_CHOICE,
+};
+
+/* One record of the ring buffer. */
+struct event {
+	u64 time_us; /* CLOCK_MONOTONIC */
+	u64 cookie;
+	u32 kind;
+	u32 rule; /* its number plus 1 */
+	u32 cwnd;
+	u32 fraction; /* of a segment, 2^-32 */
+	u32 ssthresh;
+	u32 value; /* after a cut: the new threshold; else segments acknowledged */
+	u32 rtt_us;
+	u32 a; /* in force, 1/256 */
+	u32 b; /* in force, 1/65536 */
+	u32 flight;
+	u32 delivered;
+	u32 state; /* of the sender (enum tcp_ca_state) */
+};
+
+/* A new flow has been given a rule: the other record of the ring buffer, told by its kind. */
+struct opened {
+	u64 time_us;
+	u64 cookie;
+	u32 kind;
+	u32 rule; /* its number plus 1 */
+	u8 local[16];
+	u8 remote[16];
+	u16 local_port;
+	u16 remote_port;
+	s32 done; /* 0, or why the kernel refused */
+	char before[16];
+};
+
+enum counter {
+	COUNT_ACKS,
+	COUNT_MATCHED,
+	COUNT_CONTROL,
+	COUNT_APP_CHOICE,
+	COUNT_INIT,
+	COUNT_RELEASED,
+	COUNT_CUTS,
+	COUNT_TIMEOUTS,
+	COUNT_STALLS,
+	COUNT_STALLS_IGNORED,
+	COUNT_RECORDS_LOST,
+	COUNT_STANDARD,
+	COUNT_REFUSED,
+	COUNTERS = 16,
+};

@@ -1,0 +1,795 @@
+/* The tuner's kernel side. One congestion control under several names, a program that chooses it
+ * for new flows (sock_ops), and one that lists running flows and moves them (iter/tcp). */
+
+#include "kernel.h"
+#include "law.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* "fpcc": the flow's state is ours. Callbacks can run before init (the SYN's ACK). */
+#define MAGIC 0x63637066
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, 4096);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct prefix);
+	__type(value, u64); /* a bit per rule */
+} prefixes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2 * RULES);
+	__type(key, u32);
+	__type(value, struct match);
+} matches SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2 * RULES);
+	__type(key, u32);
+	__type(value, struct params);
+} policies SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2 * RULES);
+	__type(key, u32);
+	__type(value, struct table);
+} tables SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct control);
+} controls SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, s32);
+	__type(value, struct flow);
+} flows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u64);
+	__type(value, struct order);
+} orders SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, COUNTERS);
+	__type(key, u32);
+	__type(value, u64);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 << 20);
+} events SEC(".maps");
+
+ALWAYS void count(u32 which)
+{
+	u64 *n = map_lookup(&counters, &which);
+
+	if (n)
+		*n += 1;
+}
+
+ALWAYS struct control *control_of(void)
+{
+	u32 zero = 0;
+
+	return map_lookup(&controls, &zero);
+}
+
+ALWAYS struct tcp_sock *tcp(struct sock *sk)
+{
+	return (struct tcp_sock *)sk;
+}
+
+ALWAYS struct state *state_of(struct sock *sk)
+{
+	return (struct state *)((struct inet_connection_sock *)sk)->icsk_ca_priv;
+}
+
+/* --- Records --------------------------------------------------------------------------------- */
+
+ALWAYS void tell(struct sock *sk, struct state *s, u32 kind, u64 cookie, u32 value, u32 rtt)
+{
+	struct tcp_sock *tp = tcp(sk);
+	struct event *e = ringbuf_reserve(&events, sizeof(*e), 0);
+
+	if (!e) {
+		count(COUNT_RECORDS_LOST);
+		return;
+	}
+	e->time_us = tp->tcp_mstamp;
+	e->cookie = cookie;
+	e->kind = kind;
+	e->rule = s->rule;
+	e->cwnd = tp->snd_cwnd;
+	e->fraction = s->fraction;
+	e->ssthresh = tp->snd_ssthresh;
+	e->value = value;
+	e->rtt_us = rtt;
+	e->a = s->a;
+	e->b = s->b;
+	e->flight = tp->packets_out;
+	e->delivered = tp->delivered;
+	e->state = BIT_FIELD((struct inet_connection_sock *)sk, icsk_ca_state);
+	ringbuf_submit(e, 0);
+}
+
+/* --- The congestion control ------------------------------------------------------------------ */
+
+struct policy {
+	const struct params *params;
+	const struct table *table;
+	const struct control *control;
+};
+
+/* What a flow runs now. False: standard. */
+ALWAYS bool policy_of(struct sock *sk, struct state *s, struct policy *p)
+{
+	const struct control *c = control_of();
+	u32 at;
+
+	s->bits |= BIT_STANDARD;
+	if (!c)
+		return false;
+	p->control = c;
+	if (s->generation != c->generation) {
+		struct flow *f = storage_get(&flows, sk, NULL, 0);
+
+		s->generation = c->generation;
+		s->rule = f && f->arm == ARM_POLICY ? f->rule : 0;
+		s->a = 0;
+	}
+	if (!s->rule || c->off)
+		return false;
+	if (!c->keep && tcp(sk)->tcp_mstamp > c->heartbeat_us + c->patience_us)
+		return false;
+	at = (c->active & 1) * RULES + ((s->rule - 1) & (RULES - 1));
+	p->params = map_lookup(&policies, &at);
+	p->table = map_lookup(&tables, &at);
+	if (!p->params || !p->table)
+		return false;
+	s->bits &= ~BIT_STANDARD;
+	return true;
+}
+
+ALWAYS bool is_watched(const struct params *p, const struct control *c, u64 cookie)
+{
+	return p->flags & FLAG_WATCH || c->watched == ~0ull || (c->watched && c->watched == cookie);
+}
+
+/* The cookie of a flow of ours, 0 before it has one. */
+ALWAYS u64 cookie_of(struct sock *sk)
+{
+	struct flow *f = storage_get(&flows, sk, NULL, 0);
+
+	return f ? f->cookie : 0;
+}
+
+ALWAYS void set_pacing(struct sock *sk, struct state *s, const struct params *p)
+{
+	/* The option takes four bytes. */
+	u32 rate = p->pacing > 0xfffffffe ? 0xfffffffe : (u32)p->pacing;
+
+	if (!rate) {
+		if (!(s->bits & BIT_PACED))
+			return;
+		rate = ~0u;
+		s->bits &= ~BIT_PACED;
+	} else {
+		s->bits |= BIT_PACED;
+	}
+	set_option(sk, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate));
+}
+
+SEC("struct_ops/fp_init")
+int fp_init(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	struct tcp_sock *tp = tcp(sk);
+	struct state *s = state_of(sk);
+	struct policy p = {};
+
+	begin(s, tp->snd_nxt);
+	s->rule = 0;
+	s->generation = ~0u;
+	s->delivered_ce = tp->delivered_ce;
+	s->magic = MAGIC;
+	count(COUNT_INIT);
+	if (policy_of(sk, s, &p)) {
+		u32 iw = p.params->initial_window;
+
+		/* Only before the first data. */
+		if (iw && !tp->data_segs_out)
+			tp->snd_cwnd = least(most(iw, LEAST_WINDOW), 1024);
+		if (p.params->pacing)
+			set_pacing(sk, s, p.params);
+		tell(sk, s, EVENT_INIT, cookie_of(sk), 0, 0);
+	}
+	return 0;
+}
+
+SEC("struct_ops/fp_release")
+int fp_release(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	struct state *s = state_of(sk);
+
+	count(COUNT_RELEASED);
+	if (s->magic != MAGIC)
+		return 0;
+	s->magic = 0;
+	tell(sk, s, EVENT_RELEASE, cookie_of(sk), 0, 0);
+	return 0;
+}
+
+/* The window is what holds the sender back (RFC 9002 section 7.8). */
+ALWAYS bool is_limited(struct tcp_sock *tp)
+{
+	if (BIT_FIELD(tp, is_cwnd_limited))
+		return true;
+	return tp->snd_cwnd < tp->snd_ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out;
+}
+
+ALWAYS void write_window(struct tcp_sock *tp, const struct window *win, u32 clamp)
+{
+	u32 w = win->w;
+
+	if (clamp && w > clamp)
+		w = clamp;
+	tp->snd_cwnd = w < LEAST_WINDOW ? LEAST_WINDOW : w;
+}
+
+ALWAYS void fill(struct ack *ack, struct sock *sk, u32 n)
+{
+	struct tcp_sock *tp = tcp(sk);
+	u32 state = BIT_FIELD((struct inet_connection_sock *)sk, icsk_ca_state);
+
+	ack->now = tp->tcp_mstamp;
+	ack->n = least(n, MOST_ACKED);
+	ack->srtt_us = tp->srtt_us >> 3;
+	ack->una = tp->snd_una;
+	ack->nxt = tp->snd_nxt;
+	ack->delivered = tp->delivered;
+	ack->open = state == 0;
+	ack->recovering = state >= TCP_CA_CWR && state < 4;
+	ack->may_grow = is_limited(tp);
+}
+
+SEC("struct_ops/fp_pkts_acked")
+int fp_pkts_acked(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	const struct ack_sample *sample = (const struct ack_sample *)ctx[1];
+	struct tcp_sock *tp = tcp(sk);
+	struct state *s = state_of(sk);
+	struct policy p = {};
+	struct window win, before;
+	struct ack ack = {};
+
+	if (s->magic != MAGIC || !policy_of(sk, s, &p))
+		return 0;
+	win.w = tp->snd_cwnd;
+	win.ssthresh = least(tp->snd_ssthresh, NO_LIMIT);
+	before = win;
+	fill(&ack, sk, sample->pkts_acked);
+	if (sample->rtt_us > 0)
+		ack.rtt_us = (u32)sample->rtt_us;
+	if (observe(p.params, s, &win, &ack))
+		tell(sk, s, EVENT_GAMMA, cookie_of(sk), win.ssthresh, ack.rtt_us);
+	if (ack.recovering)
+		return 0;
+	if (win.w != before.w)
+		write_window(tp, &win, p.params->clamp);
+	if (win.ssthresh != before.ssthresh)
+		tp->snd_ssthresh = win.ssthresh;
+	return 0;
+}
+
+SEC("struct_ops/fp_cong_avoid")
+int fp_cong_avoid(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	struct tcp_sock *tp = tcp(sk);
+	struct state *s = state_of(sk);
+	struct policy p = {};
+	struct window win;
+	struct ack ack = {};
+	bool ours;
+	u32 n;
+
+	if (s->magic != MAGIC) {
+		/* Moved here by a way that left no room for init. */
+		begin(s, tp->snd_nxt);
+		s->rule = 0;
+		s->generation = ~0u;
+		s->magic = MAGIC;
+	}
+	count(COUNT_ACKS);
+	ours = policy_of(sk, s, &p);
+	if (!ours)
+		count(COUNT_STANDARD);
+	s->delivered_ce = tp->delivered_ce;
+	fill(&ack, sk, (u32)ctx[2]);
+	n = ack.n;
+	win.w = most(tp->snd_cwnd, 1);
+	win.ssthresh = least(tp->snd_ssthresh, NO_LIMIT);
+	if (ack.may_grow) {
+		if (win.w < win.ssthresh) {
+			if (ours)
+				n = slow_start(p.params, s, &win, n);
+			else if (n >= win.ssthresh - win.w) {
+				n -= win.ssthresh - win.w;
+				win.w = win.ssthresh;
+			} else {
+				win.w += n;
+				n = 0;
+			}
+		}
+		if (n) {
+			ack.n = n;
+			if (ours)
+				increase(p.params, p.table, s, &win, &ack);
+			else
+				standard_increase(s, &win, n);
+		}
+	}
+	write_window(tp, &win, ours ? p.params->clamp : 0);
+	if (ours && (p.params->flags & FLAG_WATCH || p.control->watched)) {
+		u64 cookie = cookie_of(sk);
+
+		if (is_watched(p.params, p.control, cookie))
+			tell(sk, s, EVENT_ACK, cookie, (u32)ctx[2], ack.srtt_us);
+	}
+	if (ours && (p.params->pacing || s->bits & BIT_PACED) && !s->a)
+		set_pacing(sk, s, p.params);
+	return 0;
+}
+
+/* A segment that the sender's own device refused (a "sendstall") reduces the window like a loss.
+ * It looks like this: the sender is below CWR, nothing is marked for undo, no earlier threshold is
+ * kept (tcp_enter_cwr; a timeout keeps one), and no mark came back. */
+ALWAYS bool is_stall(struct sock *sk, const struct state *s)
+{
+	struct tcp_sock *tp = tcp(sk);
+	u32 state = BIT_FIELD((struct inet_connection_sock *)sk, icsk_ca_state);
+
+	return state < TCP_CA_CWR && !tp->undo_marker && !tp->prior_ssthresh &&
+	       tp->delivered_ce == s->delivered_ce;
+}
+
+SEC("struct_ops/fp_ssthresh")
+int fp_ssthresh(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	struct tcp_sock *tp = tcp(sk);
+	struct state *s = state_of(sk);
+	struct policy p = {};
+	u32 w = most(tp->snd_cwnd, 1), ssthresh, kind;
+	struct flow *f = storage_get(&flows, sk, NULL, 0);
+	u32 state = BIT_FIELD((struct inet_connection_sock *)sk, icsk_ca_state);
+	bool stall, timeout;
+
+	if (s->magic != MAGIC)
+		return most(w / 2, LEAST_WINDOW);
+	stall = is_stall(sk, s);
+	/* tcp_enter_loss keeps the threshold before it calls; tcp_enter_recovery does as well, but marks
+	 * what it could undo first. */
+	timeout = state < TCP_CA_CWR && !tp->undo_marker && tp->prior_ssthresh;
+	if (!policy_of(sk, s, &p)) {
+		s->b = RENO_DECREASE;
+		ssthresh = keep(s, w, 32768);
+		kind = EVENT_CUT;
+	} else if (stall && p.params->flags & FLAG_SENDSTALL_IGNORE) {
+		if (f)
+			f->stalls_ignored++;
+		count(COUNT_STALLS_IGNORED);
+		tell(sk, s, EVENT_STALL_IGNORED, f ? f->cookie : 0, w, 0);
+		return w;
+	} else {
+		ssthresh = decrease(p.params, p.table, s, w, tp->tcp_mstamp, timeout);
+		kind = stall ? EVENT_STALL : timeout ? EVENT_TIMEOUT : EVENT_CUT;
+	}
+	if (stall) {
+		if (f)
+			f->stalls++;
+		count(COUNT_STALLS);
+	} else if (timeout) {
+		if (f)
+			f->timeouts++;
+		count(COUNT_TIMEOUTS);
+	} else {
+		if (f)
+			f->cuts++;
+		count(COUNT_CUTS);
+	}
+	tell(sk, s, kind, f ? f->cookie : 0, ssthresh, 0);
+	s->fraction = 0;
+	return ssthresh;
+}
+
+SEC("struct_ops/fp_undo_cwnd")
+int fp_undo_cwnd(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	struct tcp_sock *tp = tcp(sk);
+	struct state *s = state_of(sk);
+
+	if (s->magic == MAGIC)
+		tell(sk, s, EVENT_UNDO, cookie_of(sk), tp->prior_cwnd, 0);
+	return most(most(tp->snd_cwnd, tp->prior_cwnd), LEAST_WINDOW);
+}
+
+SEC("struct_ops/fp_cwnd_event")
+int fp_cwnd_event(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	struct state *s = state_of(sk);
+
+	if (s->magic == MAGIC && (u32)ctx[1] == CA_EVENT_TX_START) {
+		/* After a pause the samples of the running round tell nothing. */
+		s->round_least = NO_RTT;
+		s->round_samples = 0;
+		s->least = NO_RTT;
+		s->samples = 0;
+	}
+	return 0;
+}
+
+SEC("struct_ops/fp_min_tso_segs")
+int fp_min_tso_segs(u64 *ctx)
+{
+	struct state *s = state_of((struct sock *)ctx[0]);
+
+	/* A paced flow sends segment by segment. Two: the kernel's own (tcp_min_tso_segs). */
+	return s->magic == MAGIC && s->bits & BIT_PACED ? 1 : 2;
+}
+
+#define NAMED(id, text)                                                                       \
+	SEC(".struct_ops.link")                                                               \
+	struct tcp_congestion_ops id = {                                                      \
+		.init = (void *)fp_init,                                                      \
+		.release = (void *)fp_release,                                                \
+		.ssthresh = (void *)fp_ssthresh,                                              \
+		.cong_avoid = (void *)fp_cong_avoid,                                          \
+		.cwnd_event = (void *)fp_cwnd_event,                                          \
+		.pkts_acked = (void *)fp_pkts_acked,                                          \
+		.undo_cwnd = (void *)fp_undo_cwnd,                                            \
+		.min_tso_segs = (void *)fp_min_tso_segs,                                      \
+		.name = text,                                                                 \
+	}
+
+/* What `ss -ti` shows. All run the same programs: what a flow does is its rule's. */
+NAMED(name_aimd, "fp_aimd");
+NAMED(name_highspeed, "fp_highspeed");
+NAMED(name_scalable, "fp_scalable");
+NAMED(name_htcp, "fp_htcp");
+NAMED(name_bic, "fp_bic");
+NAMED(name_cubic, "fp_cubic");
+NAMED(name_westwood, "fp_westwood");
+NAMED(name_vegas, "fp_vegas");
+NAMED(name_fast, "fp_fast");
+NAMED(name_hslp, "fp_hslp");
+
+/* --- Which rule a flow is of ------------------------------------------------------------------ */
+
+struct ends {
+	u8 local[16];
+	u8 remote[16];
+	u16 local_port;
+	u16 remote_port;
+	u32 side;
+};
+
+ALWAYS void mapped(u8 *to, u32 v4)
+{
+	u32 *words = (u32 *)to;
+
+	words[0] = 0;
+	words[1] = 0;
+	words[2] = __builtin_bswap32(0xffff);
+	words[3] = v4;
+}
+
+/* The kernel lays out a socket so that its common part comes first. */
+ALWAYS bool ends_of(struct sock_common *skc, struct ends *e)
+{
+	u32 family = skc->skc_family;
+
+	if (family == AF_INET) {
+		mapped(e->local, skc->skc_rcv_saddr);
+		mapped(e->remote, skc->skc_daddr);
+	} else if (family == AF_INET6) {
+		probe_read_kernel(e->local, 16, &skc->skc_v6_rcv_saddr);
+		probe_read_kernel(e->remote, 16, &skc->skc_v6_daddr);
+	} else {
+		return false;
+	}
+	e->local_port = skc->skc_num;
+	e->remote_port = __builtin_bswap16(skc->skc_dport);
+	return true;
+}
+
+/* Whether a range holds the port of the end that was connected to, or either. Without branches: the
+ * verifier follows every one. */
+ALWAYS u32 in_range(const struct range *r, u32 local, u32 remote, u32 side)
+{
+	u32 low = r->low, high = r->high;
+	u32 at_local = (low <= local) & (local <= high) & (side != SIDE_ACTIVE);
+	u32 at_remote = (low <= remote) & (remote <= high) & (side != SIDE_PASSIVE);
+
+	return at_local | at_remote;
+}
+
+/* Whether a rule is for a flow of these ports and this end. Not static: verified once, not once per
+ * call. */
+__attribute__((noinline)) int rule_fits(u32 at, u32 local, u32 remote, u32 side)
+{
+	struct match *m = map_lookup(&matches, &at);
+	u32 fits;
+
+	if (!m || !(m->flags & MATCH_USED) || m->flags & MATCH_USER_ONLY)
+		return 0;
+	if (m->side != SIDE_EITHER && m->side != side)
+		return 0;
+	fits = !m->ranges;
+	for (u32 k = 0; k < RANGES; k++)
+		fits |= (k < m->ranges) & in_range(&m->range[k], local, remote, m->side);
+	return fits;
+}
+
+/* The first rule, in order, that a flow matches: its number plus 1, or 0. */
+__attribute__((noinline)) int first_rule(u64 rules, u32 half, u32 ports, u32 side)
+{
+	for (u32 rule = 0; rule < RULES; rule++) {
+		if (!(rules >> rule & 1))
+			continue;
+		if (rule_fits((half & 1) * RULES + rule, ports >> 16, ports & 0xffff, side))
+			return rule + 1;
+	}
+	return 0;
+}
+
+ALWAYS u32 classify(const struct ends *e, u32 half)
+{
+	struct prefix key = {};
+	u64 *rules;
+
+	key.bits = 8 + 128;
+	key.half = half & 1;
+	__builtin_memcpy(key.address, e->remote, 16);
+	rules = map_lookup(&prefixes, &key);
+	if (!rules)
+		return 0;
+	return first_rule(*rules, half, (u32)e->local_port << 16 | e->remote_port, e->side);
+}
+
+/* Whether the flow's ports are never touched. */
+__attribute__((noinline)) int never_tuned(u32 local, u32 remote)
+{
+	struct control *c = control_of();
+	u32 never = 0;
+
+	if (!c)
+		return 1;
+	for (u32 k = 0; k < RANGES; k++)
+		never |= (k < c->never_ranges) &
+			 in_range(&c->never[k], local, remote, SIDE_EITHER);
+	return never;
+}
+
+ALWAYS void tell_opened(const struct ends *e, const struct flow *f, s32 done)
+{
+	struct opened *o = ringbuf_reserve(&events, sizeof(*o), 0);
+
+	if (!o) {
+		count(COUNT_RECORDS_LOST);
+		return;
+	}
+	o->time_us = ktime_get_ns() / 1000;
+	o->cookie = f->cookie;
+	o->kind = f->arm == ARM_CONTROL ? EVENT_CONTROL : EVENT_MATCHED;
+	o->rule = f->rule;
+	__builtin_memcpy(o->local, e->local, 16);
+	__builtin_memcpy(o->remote, e->remote, 16);
+	o->local_port = e->local_port;
+	o->remote_port = e->remote_port;
+	o->done = done;
+	__builtin_memcpy(o->before, f->before, 16);
+	ringbuf_submit(o, 0);
+}
+
+/* New flows, both ends, when the connection is established. */
+SEC("sockops")
+int fp_established(struct bpf_sock_ops *ctx)
+{
+	struct control *c = control_of();
+	struct ends e = {};
+	struct bpf_sock *sk = ctx->sk;
+	struct tcp_sock *tp;
+	struct flow *f, fresh = {};
+	struct match *m;
+	u32 rule, at;
+	u64 cookie;
+	s32 done;
+
+	if (ctx->op == BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB)
+		e.side = SIDE_ACTIVE;
+	else if (ctx->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB)
+		e.side = SIDE_PASSIVE;
+	else
+		return 1;
+	if (!c || c->off || !sk)
+		return 1;
+	if (!c->keep && ktime_get_ns() / 1000 > c->heartbeat_us + c->patience_us)
+		return 1;
+	tp = to_tcp_sock(sk);
+	if (!tp || !ends_of((struct sock_common *)tp, &e))
+		return 1;
+	if (never_tuned(e.local_port, e.remote_port))
+		return 1;
+	rule = classify(&e, c->active);
+	if (!rule)
+		return 1;
+	at = (c->active & 1) * RULES + ((rule - 1) & (RULES - 1));
+	m = map_lookup(&matches, &at);
+	if (!m)
+		return 1;
+	if (m->flags & MATCH_RESPECT_APP &&
+	    BIT_FIELD((struct inet_connection_sock *)tp, icsk_ca_setsockopt)) {
+		count(COUNT_APP_CHOICE);
+		return 1;
+	}
+	cookie = socket_cookie(ctx);
+	fresh.cookie = cookie;
+	fresh.rule = (m->policy & (RULES - 1)) + 1;
+	fresh.how = HOW_NEW;
+	/* The same flow is always of the same arm; neighbours are not. */
+	if ((u32)(cookie * 0x9e3779b97f4a7c15ull >> 48) >= m->share)
+		fresh.arm = ARM_CONTROL;
+	fresh.send_buffer = tp->inet_conn.icsk_inet.sk.sk_sndbuf;
+	fresh.receive_buffer = tp->inet_conn.icsk_inet.sk.sk_rcvbuf;
+	probe_read_kernel(fresh.before, sizeof(fresh.before), tp->inet_conn.icsk_ca_ops->name);
+	f = storage_get(&flows, sk, &fresh, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!f)
+		return 1;
+	if (fresh.arm == ARM_CONTROL) {
+		count(COUNT_CONTROL);
+		tell_opened(&e, f, 0);
+		return 1;
+	}
+	count(COUNT_MATCHED);
+	if (m->send_buffer) {
+		u32 bytes = m->send_buffer;
+
+		set_option(ctx, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	}
+	if (m->receive_buffer) {
+		u32 bytes = m->receive_buffer;
+
+		set_option(ctx, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	}
+	done = (s32)set_option(ctx, SOL_TCP, TCP_CONGESTION, m->algorithm, sizeof(m->algorithm));
+	if (done)
+		count(COUNT_REFUSED);
+	tell_opened(&e, f, done);
+	return 1;
+}
+
+/* --- Running flows ---------------------------------------------------------------------------- */
+
+ALWAYS s32 adopt(struct tcp_sock *tp, struct flow *f, struct order *o, u64 cookie)
+{
+	u32 bytes;
+	s32 done;
+
+	if (!f) {
+		struct flow fresh = {};
+
+		fresh.cookie = cookie;
+		fresh.how = HOW_ADOPTED;
+		fresh.send_buffer = tp->inet_conn.icsk_inet.sk.sk_sndbuf;
+		fresh.receive_buffer = tp->inet_conn.icsk_inet.sk.sk_rcvbuf;
+		probe_read_kernel(fresh.before, sizeof(fresh.before),
+				  tp->inet_conn.icsk_ca_ops->name);
+		f = storage_get(&flows, tp, &fresh, BPF_SK_STORAGE_GET_F_CREATE);
+		if (!f)
+			return -12; /* ENOMEM */
+	}
+	f->rule = o->rule;
+	f->arm = ARM_POLICY;
+	if (o->send_buffer) {
+		bytes = o->send_buffer;
+		set_option(tp, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	}
+	if (o->receive_buffer) {
+		bytes = o->receive_buffer;
+		set_option(tp, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	}
+	done = (s32)set_option(tp, SOL_TCP, TCP_CONGESTION, o->algorithm, sizeof(o->algorithm));
+	if (!done)
+		count(COUNT_MATCHED);
+	return done;
+}
+
+ALWAYS s32 release(struct tcp_sock *tp, struct flow *f, struct order *o)
+{
+	u32 unlimited = ~0u, bytes;
+	s32 done;
+
+	done = (s32)set_option(tp, SOL_TCP, TCP_CONGESTION, o->algorithm, sizeof(o->algorithm));
+	if (f || o->rule)
+		set_option(tp, SOL_SOCKET, SO_MAX_PACING_RATE, &unlimited, sizeof(unlimited));
+	if (o->send_buffer) {
+		bytes = o->send_buffer;
+		set_option(tp, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	}
+	if (o->receive_buffer) {
+		bytes = o->receive_buffer;
+		set_option(tp, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	}
+	storage_delete(&flows, tp);
+	return done;
+}
+
+SEC("iter/tcp")
+int fp_flows(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *skc = ctx->sk_common;
+	struct listing l = {};
+	struct tcp_sock *tp;
+	struct order *o;
+	struct ends e = {};
+	struct flow *f;
+
+	if (!skc)
+		return 0;
+	tp = to_tcp_sock(skc);
+	if (!tp)
+		return 0;
+	if (!ends_of(skc, &e))
+		return 0;
+	l.cookie = socket_cookie(tp);
+	l.state = skc->skc_state;
+	__builtin_memcpy(l.local, e.local, 16);
+	__builtin_memcpy(l.remote, e.remote, 16);
+	l.local_port = e.local_port;
+	l.remote_port = e.remote_port;
+	l.done = 1;
+	f = storage_get(&flows, tp, NULL, 0);
+	o = map_lookup(&orders, &l.cookie);
+	if (o) {
+		if (o->action == ORDER_ADOPT)
+			l.done = adopt(tp, f, o, l.cookie);
+		else if (o->action == ORDER_RELEASE)
+			l.done = release(tp, f, o);
+		f = storage_get(&flows, tp, NULL, 0);
+	}
+	probe_read_kernel(l.algorithm, sizeof(l.algorithm), tp->inet_conn.icsk_ca_ops->name);
+	l.chosen = BIT_FIELD((struct inet_connection_sock *)tp, icsk_ca_setsockopt);
+	l.cwnd = tp->snd_cwnd;
+	l.ssthresh = tp->snd_ssthresh;
+	l.srtt_us = tp->srtt_us;
+	l.mss = tp->mss_cache;
+	l.retransmitted = tp->total_retrans;
+	l.bytes_acked = tp->bytes_acked;
+	l.max_pacing = tp->inet_conn.icsk_inet.sk.sk_max_pacing_rate;
+	l.send_buffer = tp->inet_conn.icsk_inet.sk.sk_sndbuf;
+	l.receive_buffer = tp->inet_conn.icsk_inet.sk.sk_rcvbuf;
+	if (f) {
+		l.has_flow = 1;
+		l.flow = *f;
+	}
+	seq_write(ctx->meta->seq, &l, sizeof(l));
+	return 0;
+}

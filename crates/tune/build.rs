@@ -1,0 +1,55 @@
+//! The BPF object: compiled where there is a clang, else the committed one.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const SOURCES: [&str; 4] = ["tune.bpf.c", "kernel.h", "shared.h", "law.h"];
+
+fn main() {
+    println!("cargo:rerun-if-env-changed=BPF_CLANG");
+    println!("cargo:rerun-if-changed=bpf/tune.bpf.o");
+    for file in SOURCES {
+        println!("cargo:rerun-if-changed=bpf/{file}");
+    }
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let object = out.join("tune.bpf.o");
+    if let Err(why) = compile(&object) {
+        println!("cargo:warning=the committed BPF object is used: {why}");
+        std::fs::copy("bpf/tune.bpf.o", &object).expect("bpf/tune.bpf.o is in the repository");
+    }
+}
+
+/// With the flags of `bpf/build.sh`, which makes the committed object.
+fn compile(object: &Path) -> Result<(), String> {
+    let clang = env::var("BPF_CLANG").ok();
+    let clang = clang
+        .map_or_else(find, Some)
+        .ok_or("no clang (BPF_CLANG names one)")?;
+    let made = Command::new(&clang)
+        .args([
+            "-g", "-O2", "-target", "bpf", "-mcpu=v3", "-Wall", "-Werror",
+        ])
+        .args(["-fdebug-compilation-dir=.", "-c", "bpf/tune.bpf.c", "-o"])
+        .arg(object)
+        .output()
+        .map_err(|e| format!("{clang}: {e}"))?;
+    if !made.status.success() {
+        let said = String::from_utf8_lossy(&made.stderr);
+        return Err(format!(
+            "{clang}: {}",
+            said.lines().next().unwrap_or_default()
+        ));
+    }
+    Ok(())
+}
+
+fn find() -> Option<String> {
+    let numbered = (14..=22).rev().map(|version| format!("clang-{version}"));
+    std::iter::once("clang".to_owned())
+        .chain(numbered)
+        .find(|clang| {
+            let asked = Command::new(clang).arg("--print-targets").output();
+            asked.is_ok_and(|said| String::from_utf8_lossy(&said.stdout).contains("bpf"))
+        })
+}

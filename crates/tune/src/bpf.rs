@@ -1,0 +1,316 @@
+//! The kernel itself: programs, maps and links through libbpf.
+
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use libbpf_rs::{
+    Iter, Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, RingBuffer,
+    RingBufferBuilder,
+};
+use nix::time::{ClockId, clock_gettime};
+
+use crate::image::Image;
+use crate::kernel::{Counters, Kernel, KernelError, Seen};
+use crate::layout::{self, Control, Listing, Order, RULES, Record, size};
+use crate::namespaces::{self, Scope};
+
+/// Compiled by `build.rs`, or from the repository.
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tune.bpf.o"));
+
+/// How names of algorithms begin.
+pub const PREFIX: &str = "fp_";
+
+/// Programs in the kernel. Dropped, the names of the algorithms and the hook for new flows are
+/// gone; flows that run one of them keep its code until they end or are released.
+pub struct Bpf {
+    scope: Scope,
+    maps: Maps,
+    ring: RingBuffer<'static>,
+    incoming: Arc<Mutex<Vec<Record>>>,
+    iterator: Link,
+    /// Keep what they stand for alive.
+    _links: Vec<Link>,
+    /// Prefixes of each half, to be removed before the next.
+    prefixes: [Vec<Vec<u8>>; 2],
+    object: Object,
+}
+
+impl std::fmt::Debug for Bpf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bpf")
+            .field("scope", &self.scope)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug)]
+struct Maps {
+    prefixes: MapHandle,
+    matches: MapHandle,
+    policies: MapHandle,
+    tables: MapHandle,
+    controls: MapHandle,
+    orders: MapHandle,
+    counters: MapHandle,
+}
+
+/// What is loaded, and for which flows.
+#[derive(Debug)]
+pub struct Load<'a> {
+    /// How names begin: at most six bytes, so that the longest has room. Names are the whole
+    /// machine's, whatever the namespace.
+    pub prefix: &'a str,
+    /// The control group whose new flows are looked at, with those below it.
+    pub cgroup: Option<&'a Path>,
+    /// Where running flows are looked for.
+    pub scope: Scope,
+    /// Register the names; otherwise flows can be listed and released only.
+    pub register: bool,
+}
+
+impl Bpf {
+    /// Loads everything.
+    ///
+    /// # Errors
+    /// A privilege or a feature is missing, or another tuner runs.
+    pub fn load(load: Load<'_>) -> Result<Self, KernelError> {
+        libbpf_rs::set_print(None);
+        // The parser wants its input aligned.
+        let bytes = OBJECT.to_vec();
+        let mut open = ObjectBuilder::default()
+            .open_memory(&bytes)
+            .map_err(|e| lacks("the BPF object", &e))?;
+        rename(&mut open, load.prefix)?;
+        let mut object = open.load().map_err(|e| {
+            lacks(
+                "loading BPF programs (CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN)",
+                &e,
+            )
+        })?;
+        let mut links = Vec::new();
+        if load.register {
+            for mut map in object.maps_mut() {
+                let name = map.name().to_string_lossy().into_owned();
+                if name.starts_with("name_") {
+                    let link = map.attach_struct_ops().map_err(|e| {
+                        let what = format!("registering the algorithm {}", &name["name_".len()..]);
+                        lacks(&what, &e)
+                    })?;
+                    links.push(link);
+                }
+            }
+        }
+        let program = |name: &str| {
+            let found = object.progs_mut().find(|p| p.name() == name);
+            found.ok_or_else(|| missing(name))
+        };
+        if let Some(path) = load.cgroup {
+            let group =
+                std::fs::File::open(path).map_err(|e| KernelError::Io("the control group", e))?;
+            let link = program("fp_established")?.attach_cgroup(group.as_raw_fd());
+            links.push(link.map_err(|e| lacks("new flows of the control group", &e))?);
+        }
+        let iterator = program("fp_flows")?.attach();
+        let iterator = iterator.map_err(|e| lacks("an iterator over TCP sockets", &e))?;
+        let map = |name: &str| {
+            let found = object.maps().find(|m| m.name() == name);
+            let found = found.ok_or_else(|| missing(name))?;
+            MapHandle::try_from(&found).map_err(|e| lacks(name, &e))
+        };
+        let maps = Maps {
+            prefixes: map("prefixes")?,
+            matches: map("matches")?,
+            policies: map("policies")?,
+            tables: map("tables")?,
+            controls: map("controls")?,
+            orders: map("orders")?,
+            counters: map("counters")?,
+        };
+        let incoming = Arc::new(Mutex::new(Vec::new()));
+        let into = Arc::clone(&incoming);
+        let events = map("events")?;
+        let mut ring = RingBufferBuilder::new();
+        ring.add(&events, move |bytes: &[u8]| {
+            if let Some(record) = Record::read(bytes) {
+                into.lock().unwrap_or_else(|e| e.into_inner()).push(record);
+            }
+            0
+        })
+        .map_err(|e| lacks("the ring buffer", &e))?;
+        let ring = ring.build().map_err(|e| lacks("the ring buffer", &e))?;
+        Ok(Self {
+            scope: load.scope,
+            maps,
+            ring,
+            incoming,
+            iterator,
+            _links: links,
+            prefixes: [Vec::new(), Vec::new()],
+            object,
+        })
+    }
+
+    /// Names of the programs and how many instructions the verifier followed in each.
+    pub fn programs(&self) -> Vec<String> {
+        let names = self
+            .object
+            .progs_mut()
+            .map(|p| p.name().to_string_lossy().into_owned());
+        names.collect()
+    }
+
+    fn list(&self, found: &mut Vec<Seen>) -> Result<(), KernelError> {
+        let namespaces = self.scope.open();
+        let namespaces = namespaces.map_err(|e| KernelError::Io("network namespaces", e))?;
+        for (&namespace, fd) in &namespaces {
+            let inside = || {
+                let iterator = Iter::new(&self.iterator).map_err(std::io::Error::other)?;
+                Ok((iterator, namespaces::default_algorithm()))
+            };
+            // A namespace that may not be entered holds no flow that this process may change.
+            let Ok((mut iterator, default)) = namespaces::within(fd, inside) else {
+                continue;
+            };
+            let mut bytes = Vec::new();
+            iterator
+                .read_to_end(&mut bytes)
+                .map_err(|e| KernelError::Io("listing TCP sockets", e))?;
+            found.extend(bytes.chunks_exact(size::LISTING).map(|listing| Seen {
+                namespace,
+                default: default.clone(),
+                listing: Listing::read(listing),
+            }));
+        }
+        Ok(())
+    }
+}
+
+impl Kernel for Bpf {
+    fn fill(&mut self, half: u32, image: &Image) -> Result<(), KernelError> {
+        let half = half & 1;
+        let write = |map: &MapHandle, key: &[u8], value: &[u8]| {
+            let written = map.update(key, value, MapFlags::ANY);
+            written.map_err(|e| lacks("writing a map", &e))
+        };
+        for key in self.prefixes[half as usize].drain(..) {
+            let removed = self.maps.prefixes.delete(&key);
+            removed.map_err(|e| lacks("removing a prefix", &e))?;
+        }
+        for rule in 0..RULES {
+            let key = (half * RULES as u32 + rule as u32).to_ne_bytes();
+            let empty = layout::Match::default();
+            let m = image.matches.get(rule).unwrap_or(&empty);
+            write(&self.maps.matches, &key, &m.bytes())?;
+            let Some((params, table)) = image.policies.get(&(rule as u32)) else {
+                continue;
+            };
+            write(&self.maps.tables, &key, &layout::table(table))?;
+            write(&self.maps.policies, &key, &layout::params(params))?;
+        }
+        for (&(address, bits), rules) in &image.prefixes {
+            let key = layout::prefix(half, address, bits);
+            write(&self.maps.prefixes, &key, &rules.to_ne_bytes())?;
+            self.prefixes[half as usize].push(key);
+        }
+        Ok(())
+    }
+
+    fn control(&mut self, control: &Control) -> Result<(), KernelError> {
+        let key = 0u32.to_ne_bytes();
+        let written = self
+            .maps
+            .controls
+            .update(&key, &control.bytes(), MapFlags::ANY);
+        written.map_err(|e| lacks("writing the control map", &e))
+    }
+
+    fn flows(&mut self, orders: &[(u64, Order)]) -> Result<Vec<Seen>, KernelError> {
+        for (cookie, order) in orders {
+            let key = cookie.to_ne_bytes();
+            let written = self.maps.orders.update(&key, &order.bytes(), MapFlags::ANY);
+            written.map_err(|e| lacks("writing an order", &e))?;
+        }
+        let mut found = Vec::new();
+        let listed = self.list(&mut found);
+        for (cookie, _) in orders {
+            let _ = self.maps.orders.delete(&cookie.to_ne_bytes());
+        }
+        listed.map(|()| found)
+    }
+
+    fn records(&mut self, wait: Duration) -> Result<Vec<Record>, KernelError> {
+        match self.ring.poll_raw(wait) {
+            n if n >= 0 || n == -nix::libc::EINTR => {}
+            n => {
+                let error = std::io::Error::from_raw_os_error(-n);
+                return Err(KernelError::Io("the ring buffer", error));
+            }
+        }
+        let mut incoming = self.incoming.lock().unwrap_or_else(|e| e.into_inner());
+        Ok(std::mem::take(&mut *incoming))
+    }
+
+    fn counters(&mut self) -> Result<Counters, KernelError> {
+        let mut sums = [0; Counters::COUNT];
+        for (k, sum) in sums.iter_mut().enumerate() {
+            let each = self
+                .maps
+                .counters
+                .lookup_percpu(&(k as u32).to_ne_bytes(), MapFlags::ANY);
+            let each = each.map_err(|e| lacks("counters", &e))?.unwrap_or_default();
+            let read = |b: &Vec<u8>| b.first_chunk().map_or(0, |b| u64::from_ne_bytes(*b));
+            *sum = each.iter().map(read).sum();
+        }
+        Ok(Counters::from_array(sums))
+    }
+
+    fn now_us(&self) -> u64 {
+        now_us()
+    }
+}
+
+/// `CLOCK_MONOTONIC`, microseconds: the clock of `tcp_mstamp`.
+pub fn now_us() -> u64 {
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |t| {
+        t.tv_sec() as u64 * 1_000_000 + t.tv_nsec() as u64 / 1000
+    })
+}
+
+/// Gives the algorithms names that begin with `prefix`.
+fn rename(open: &mut OpenObject, prefix: &str) -> Result<(), KernelError> {
+    for mut map in open.maps_mut() {
+        if !map.name().to_string_lossy().starts_with("name_") {
+            continue;
+        }
+        let value = map.initial_value_mut().ok_or_else(|| missing("a name"))?;
+        let at = value
+            .windows(PREFIX.len())
+            .position(|w| w == PREFIX.as_bytes());
+        let at = at.ok_or_else(|| missing("a name"))?;
+        let name: Vec<u8> = value[at + PREFIX.len()..]
+            .iter()
+            .copied()
+            .take_while(|&b| b != 0)
+            .collect();
+        let name = [prefix.as_bytes(), &name, &[0]].concat();
+        value[at..at + name.len()].copy_from_slice(&name);
+    }
+    Ok(())
+}
+
+fn missing(what: &str) -> KernelError {
+    KernelError::Lacks {
+        what: what.to_owned(),
+        error: "not in the BPF object".to_owned(),
+    }
+}
+
+fn lacks(what: &str, error: &libbpf_rs::Error) -> KernelError {
+    KernelError::Lacks {
+        what: what.to_owned(),
+        error: format!("{error:#}"),
+    }
+}

@@ -1,0 +1,23 @@
+//! The tuner: congestion control by path, for unmodified programs on an unmodified kernel.
+//!
+//! Rules of `fullpipe-policy` become maps; BPF programs read them at every ACK. The kernel's own
+//! TCP keeps recovery, pacing and everything else; window growth, reductions, slow start and
+//! ceilings are what a rule says.
+//!
+//! - [`layout`], [`image`]: rules as the bytes of the maps.
+//! - [`tuner`], [`journal`]: what is done to which flow, and how it is taken back.
+//! - [`kernel`], [`bpf`], [`namespaces`]: the kernel side, behind one trait.
+//!
+//! The programs are in `bpf/`; `bpf/law.h` is the arithmetic, which tests also run on the host.
+
+#![allow(clippy::disallowed_methods)]
+
+pub mod bpf;
+pub mod image;
+pub mod journal;
+pub mod kernel;
+pub mod layout;
+pub mod namespaces;
+#[cfg(test)]
+mod testing;
+pub mod tuner;

@@ -1,0 +1,7 @@
+//! The tuner on the running kernel: flows over emulated paths between namespaces of their own, in a
+//! control group of their own. As root only; elsewhere each test says why it is skipped.
+
+mod drift;
+mod laws;
+mod layout;
+mod support;

@@ -1,0 +1,408 @@
+//! Hosts, flows and a tuner over them, all gone at the end of a test.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use fullpipe_cc::StackSpec;
+use fullpipe_emulate::emulation::LoopConfig;
+use fullpipe_emulate::namespace::{HostSide, Side, addresses};
+use fullpipe_emulate::stage::{Carrying, Stage};
+use fullpipe_flow::{Preset, ReceiverConfig, SenderConfig};
+use fullpipe_policy::{Action, Compiled, OnDaemonLoss, Params, Prefix, Row, Rule};
+use fullpipe_run::{Buffer, Drops, FlowSpec, LinkSpec, RunSpec};
+use fullpipe_tune::bpf::{Bpf, Load};
+use fullpipe_tune::journal::Journal;
+use fullpipe_tune::layout::Event;
+use fullpipe_tune::namespaces::Scope;
+use fullpipe_tune::tuner::Tuner;
+use fullpipe_units::{Rate, Span};
+
+/// What a flow of a test crosses.
+#[derive(Clone, Debug)]
+pub struct Road {
+    /// Rate of the bottleneck, Mbit/s.
+    pub mbit: u64,
+    /// Round trip, milliseconds.
+    pub rtt_ms: u64,
+    /// Packets.
+    pub buffer: u64,
+    /// Segments that are lost once, by number.
+    pub lost: Vec<u64>,
+}
+
+/// One test at a time: a process is in one control group.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Two hosts, a path for each road, and a control group for the senders.
+pub struct Ground {
+    stage: Stage,
+    carrying: Option<Carrying>,
+    pub group: Group,
+    pub folder: tempfile::TempDir,
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<io::Result<()>>>,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Ground {
+    /// `None`, with the reason on stderr, where the machine cannot make one.
+    pub fn new(roads: &[Road]) -> Option<Self> {
+        let turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
+        if !nix::unistd::geteuid().is_root() {
+            eprintln!(
+                "skipped: the tuner's tests need root (CAP_BPF, CAP_NET_ADMIN, CAP_SYS_ADMIN)"
+            );
+            return None;
+        }
+        let group = match Group::new() {
+            Ok(group) => group,
+            Err(e) => {
+                eprintln!("skipped: no control group (v2) of its own: {e}");
+                return None;
+            }
+        };
+        let stage = match Stage::without_processes(&spec(roads), 1500, [None, None]) {
+            Ok(stage) => stage,
+            Err(e) => {
+                eprintln!("skipped: {e}");
+                return None;
+            }
+        };
+        // What flows run before: the machine's default differs from one to the next.
+        let default = "/proc/sys/net/ipv4/tcp_congestion_control";
+        let near = stage.host(Side::Near);
+        near.enter(move || fs::write(default, "reno"))
+            .expect("reno is always there");
+        let config = LoopConfig {
+            merge: false,
+            real_time: true,
+        };
+        let carrying = stage.run(config).expect("a path");
+        Some(Self {
+            stage,
+            carrying: Some(carrying),
+            group,
+            folder: tempfile::tempdir().expect("a folder"),
+            stop: Arc::new(AtomicBool::new(false)),
+            threads: Vec::new(),
+            _turn: turn,
+        })
+    }
+
+    /// The near host's namespace.
+    pub fn near(&self) -> OwnedFd {
+        let own = || File::open("/proc/thread-self/ns/net").map(OwnedFd::from);
+        self.stage.host(Side::Near).enter(own).expect("a namespace")
+    }
+
+    /// A tuner over the near host and the group; `None` where the kernel lacks something.
+    pub fn tuner(&self) -> Option<Tuner<Bpf>> {
+        let load = Load {
+            prefix: &prefix(),
+            cgroup: Some(&self.group.path),
+            scope: Scope::Some(vec![self.near()]),
+            register: true,
+        };
+        let bpf = match Bpf::load(load) {
+            Ok(bpf) => bpf,
+            Err(e) => {
+                eprintln!("skipped: {e}");
+                return None;
+            }
+        };
+        let journal = Journal::open(&self.folder.path().join("journal")).expect("a journal");
+        Some(Tuner::new(bpf, &prefix(), journal))
+    }
+
+    /// A bulk flow over road `k`, from a sender in the control group. Runs until the ground ends.
+    pub fn flow(&mut self, k: usize) {
+        let listener = self.sink(k);
+        let (to, port) = (addresses(Side::Far, k).0, listener);
+        let near = self.stage.host(Side::Near);
+        let _inside = self.group.enter();
+        let sender = near
+            .enter(move || TcpStream::connect((to, port)))
+            .expect("a connection");
+        let stop = Arc::clone(&self.stop);
+        self.threads
+            .push(thread::spawn(move || send(sender, &stop)));
+    }
+
+    /// The same from the host's own control group: no rule is looked for when it begins.
+    pub fn flow_outside(&mut self, k: usize) {
+        let port = self.sink(k);
+        let to = addresses(Side::Far, k).0;
+        let near = self.stage.host(Side::Near);
+        let sender = near
+            .enter(move || TcpStream::connect((to, port)))
+            .expect("a connection");
+        let stop = Arc::clone(&self.stop);
+        self.threads
+            .push(thread::spawn(move || send(sender, &stop)));
+    }
+
+    /// Listens on the far host and takes what comes; its port.
+    fn sink(&mut self, k: usize) -> u16 {
+        let at = addresses(Side::Far, k).0;
+        let far: &HostSide = self.stage.host(Side::Far);
+        let listener = far
+            .enter(move || TcpListener::bind((at, 0)))
+            .expect("a listener");
+        let port = listener.local_addr().expect("an address").port();
+        let stop = Arc::clone(&self.stop);
+        self.threads
+            .push(thread::spawn(move || take(&listener, &stop)));
+        port
+    }
+
+    /// The end of all flows, and what the path has seen of them.
+    pub fn finish(mut self) -> fullpipe_emulate::emulation::LoopOutcome {
+        self.end();
+        let carrying = self.carrying.take().expect("ends once");
+        carrying.stop().expect("the path worked")
+    }
+
+    fn end(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        self.end();
+        if let Some(carrying) = self.carrying.take() {
+            let _ = carrying.stop();
+        }
+    }
+}
+
+fn send(mut sender: TcpStream, stop: &AtomicBool) -> io::Result<()> {
+    sender.set_write_timeout(Some(GLANCE))?;
+    let zeros = vec![0; 1 << 18];
+    while !stop.load(Ordering::Relaxed) {
+        match sender.write(&zeros) {
+            Ok(_) => {}
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+            Err(e) => return Err(e),
+        }
+    }
+    // Nothing of a flow goes on behind the test.
+    let abort = nix::libc::linger {
+        l_onoff: 1,
+        l_linger: 0,
+    };
+    let _ = nix::sys::socket::setsockopt(&sender, nix::sys::socket::sockopt::Linger, &abort);
+    Ok(())
+}
+
+fn take(listener: &TcpListener, stop: &AtomicBool) -> io::Result<()> {
+    let (mut connection, _) = listener.accept()?;
+    connection.set_read_timeout(Some(GLANCE))?;
+    let mut bytes = vec![0; 1 << 20];
+    while !stop.load(Ordering::Relaxed) {
+        match connection.read(&mut bytes) {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// Compiles a file of `tests/` for this machine; `None`, with the reason, without a C compiler.
+pub fn compile(file: &str) -> Option<(tempfile::TempDir, PathBuf)> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("program");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(file);
+    let mut cc = std::process::Command::new("cc");
+    let cc = cc
+        .args(["-O1", "-Wall", "-Werror", "-o"])
+        .arg(&program)
+        .arg(source);
+    match cc.output() {
+        Err(e) => {
+            eprintln!("skipped: no C compiler (cc): {e}");
+            None
+        }
+        Ok(made) => {
+            let said = String::from_utf8_lossy(&made.stderr);
+            assert!(made.status.success(), "{file}: {said}");
+            Some((folder, program))
+        }
+    }
+}
+
+/// Names of algorithms are the whole machine's: those of this process.
+pub fn prefix() -> String {
+    let digits = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    let mut id = std::process::id() as usize;
+    let mut name = vec![b't'];
+    while id > 0 {
+        name.push(digits[id % 36]);
+        id /= 36;
+    }
+    String::from_utf8(name).expect("letters and digits")
+}
+
+fn spec(roads: &[Road]) -> RunSpec {
+    let mut spec = RunSpec {
+        duration: Span::from_secs(600),
+        ..RunSpec::default()
+    };
+    for (k, road) in roads.iter().enumerate() {
+        let half = Span::from_micros(road.rtt_ms * 500);
+        let rate = Rate::from_bits_per_sec(road.mbit * 1_000_000);
+        let buffer = Buffer::Packets(road.buffer);
+        let there = LinkSpec::new(&format!("there{k}"), Some(rate), half, buffer);
+        spec.links.push(there);
+        spec.links
+            .push(LinkSpec::pure_delay(&format!("back{k}"), half));
+        let mut flow = FlowSpec::new(
+            &format!("flow{k}"),
+            StackSpec::parse("reno").expect("a stack"),
+            SenderConfig::preset(Preset::Linux, 1500),
+            ReceiverConfig::preset(Preset::Linux),
+            vec![2 * k],
+            vec![2 * k + 1],
+        );
+        flow.drops = Drops {
+            segments: road.lost.clone(),
+            ..Drops::default()
+        };
+        spec.flows.push(flow);
+    }
+    spec
+}
+
+/// A control group of this process's own, below the one that it is in.
+pub struct Group {
+    pub path: PathBuf,
+    home: PathBuf,
+}
+
+impl Group {
+    fn new() -> io::Result<Self> {
+        let root = mount()?;
+        let own = fs::read_to_string("/proc/self/cgroup")?;
+        let own = own.lines().find_map(|l| l.strip_prefix("0::"));
+        let own = own.ok_or_else(|| io::Error::other("no version 2"))?;
+        let home = root.join(own.trim_start_matches('/'));
+        let path = home.join(format!("fullpipe-test-{}", std::process::id()));
+        let _ = fs::remove_dir(&path);
+        fs::create_dir(&path)?;
+        Ok(Self { path, home })
+    }
+
+    /// This process is in it until the guard goes; sockets belong to the group in which they are
+    /// made.
+    pub fn enter(&self) -> Inside<'_> {
+        join(&self.path).expect("an own group lets its process in");
+        Inside(self)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.path);
+    }
+}
+
+pub struct Inside<'a>(&'a Group);
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        let _ = join(&self.0.home);
+    }
+}
+
+fn join(group: &Path) -> io::Result<()> {
+    fs::write(group.join("cgroup.procs"), std::process::id().to_string())
+}
+
+/// Where version 2 is mounted: not at /sys/fs/cgroup where version 1 is there, too.
+fn mount() -> io::Result<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo")?;
+    let v2 = mounts.lines().find(|l| l.contains(" - cgroup2 "));
+    let at = v2.and_then(|l| l.split(' ').nth(4));
+    at.map(PathBuf::from)
+        .ok_or_else(|| io::Error::other("no cgroup2 is mounted"))
+}
+
+/// A rule for road `k`.
+pub fn rule(name: &str, k: usize, stack: &str, params: Params, table: Vec<Row>) -> Rule {
+    let IpAddr::V4(address) = addresses(Side::Far, k).0 else {
+        unreachable!("the first is IPv4")
+    };
+    let rows = table.len() as u32;
+    Rule {
+        name: name.into(),
+        to: vec![Prefix {
+            address: address.into(),
+            bits: 32,
+        }],
+        ports: Vec::new(),
+        side: fullpipe_policy::Side::Either,
+        cgroup: None,
+        process: None,
+        respect_app: true,
+        share: 1 << 16,
+        divide: false,
+        action: Action::Ours {
+            params: Params { rows, ..params },
+            table,
+        },
+        send_buffer: None,
+        receive_buffer: None,
+        stack: stack.into(),
+    }
+}
+
+pub fn policy(rules: Vec<Rule>) -> Compiled {
+    Compiled {
+        rules,
+        warnings: Vec::new(),
+        on_daemon_loss: OnDaemonLoss::Standard,
+        never_tune: Vec::new(),
+    }
+}
+
+/// AIMD(a, b) as a table of one row.
+pub fn aimd(a: f64, b: f64) -> Vec<Row> {
+    vec![Row {
+        window: 0,
+        increase: (a * 256.0) as u32,
+        decrease: (b * 65536.0) as u32,
+    }]
+}
+
+/// Runs the tuner for a time, or until `enough` of what it has seen.
+pub fn run(
+    tuner: &mut Tuner<Bpf>,
+    most: Duration,
+    enough: impl Fn(&[Event]) -> bool,
+) -> Vec<Event> {
+    let until = Instant::now() + most;
+    let mut events = Vec::new();
+    while Instant::now() < until && !enough(&events) {
+        tuner
+            .tick(Duration::from_millis(50))
+            .expect("the kernel side answers");
+        events.extend(tuner.take_watched());
+    }
+    events
+}

@@ -1,0 +1,81 @@
+/* Structures of bpf/shared.h with every field set to a number of its own, as hexadecimal lines. */
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int32_t s32;
+typedef int64_t s64;
+
+#include "../bpf/shared.h"
+
+static void show(const char *name, const void *at, size_t size)
+{
+	const u8 *byte = at;
+
+	printf("%s ", name);
+	for (size_t k = 0; k < size; k++)
+		printf("%02x", byte[k]);
+	printf("\n");
+}
+
+int main(void)
+{
+	struct params p = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, { 12, 13, 14, 15, 16, 17, 18, 19 } };
+	struct table t = { { { 0, 256, 32768 }, { 38, 512, 30000 } } };
+	struct match m = { .flags = 1, .side = 2, .share = 3, .ranges = 2,
+			   .range = { { 80, 81 }, { 443, 444 } }, .algorithm = "fp_aimd",
+			   .send_buffer = 4, .receive_buffer = 5, .policy = 6 };
+	struct control c = { .active = 1, .generation = 2, .off = 1, .keep = 1, .heartbeat_us = 3,
+			     .patience_us = 4, .watched = 5, .never_ranges = 1,
+			     .never = { { 22, 23 } } };
+	struct prefix x = { 8 + 120, 1, { 1, 2, 3 } };
+	struct order o = { ORDER_RELEASE, 3, 4, 5, "reno" };
+	struct listing l;
+	struct event e = { 1, 2, EVENT_CUT, 4, 5, 1u << 31, 6, 7, 8, 9 << 8, 10 << 10, 11, 12, 13 };
+	struct opened n = { .time_us = 1, .cookie = 2, .kind = EVENT_CONTROL, .rule = 3,
+			    .local_port = 4, .remote_port = 5, .done = -6, .before = "cubic" };
+
+	memset(&l, 0, sizeof(l));
+	l.cookie = 1;
+	l.local[15] = 1;
+	l.remote[10] = 0xff;
+	l.remote[11] = 0xff;
+	l.remote[12] = 10;
+	l.remote[15] = 2;
+	l.local_port = 3;
+	l.remote_port = 4;
+	l.state = 5;
+	strcpy(l.algorithm, "fp_bic");
+	l.chosen = 1;
+	l.done = -7;
+	l.cwnd = 8;
+	l.ssthresh = 9;
+	l.srtt_us = 80;
+	l.mss = 11;
+	l.retransmitted = 12;
+	l.has_flow = 1;
+	l.bytes_acked = 13;
+	l.max_pacing = 14;
+	l.send_buffer = 15;
+	l.receive_buffer = 16;
+	l.flow = (struct flow){ .cookie = 1, .rule = 17, .arm = ARM_CONTROL, .how = HOW_ADOPTED,
+				.send_buffer = 18, .receive_buffer = 19, .pacing = 20,
+				.before = "bbr", .cuts = 21, .timeouts = 22, .stalls = 23,
+				.stalls_ignored = 24 };
+	n.local[15] = 1;
+	n.remote[0] = 0x20;
+	show("params", &p, sizeof(p));
+	show("table", &t, sizeof(t));
+	show("match", &m, sizeof(m));
+	show("control", &c, sizeof(c));
+	show("prefix", &x, sizeof(x));
+	show("order", &o, sizeof(o));
+	show("listing", &l, sizeof(l));
+	show("event", &e, sizeof(e));
+	show("opened", &n, sizeof(n));
+	return 0;
+}
