@@ -6,7 +6,7 @@ HISTORIES ?= 1000000
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run test verify verify-attacks verify-histories verify-search verify-mutants fuzz bench bench-udp lint calibrate web
+.PHONY: help run test wheel verify verify-attacks verify-histories verify-search verify-mutants fuzz bench bench-udp lint calibrate web
 
 help: ## List the targets
 	@echo 'usage: make TARGET'
@@ -28,6 +28,7 @@ test: ## Run every test that this machine can run
 	@if pkg-config --exists libelf zlib 2>/dev/null; then $(CARGO) test --package fullpipe-tune --locked; \
 	else echo 'skipped: the tuner (libelf or zlib is missing: apt-get install libelf-dev zlib1g-dev pkg-config)'; fi
 	web/check.sh
+	crates/py/check.sh
 	$(CARGO) run --quiet --locked --manifest-path examples/quinn/Cargo.toml -- cubic 100
 
 # Each part can run alone; with `make -k verify` one that fails does not stop the others.
@@ -90,3 +91,11 @@ lint: ## Check format, prose, circles of files, lints, licences
 	$(CARGO) check --quiet --locked -p fullpipe-cc --no-default-features --features "$$f" || exit 1; done
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check bans licenses sources; \
 	else echo 'skipped: licences and bans (cargo-deny is missing: cargo install cargo-deny --locked)'; fi
+
+wheel: ## Build the Python wheel, the command in it, into target/wheels (needs maturin)
+	@command -v maturin >/dev/null || { echo 'make: maturin is missing: pip install maturin' >&2; exit 3; }
+	$(CARGO) build --release --locked --package fullpipe
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/'); \
+	mkdir -p crates/py/python/fullpipe/bin; \
+	strip -o crates/py/python/fullpipe/bin/fullpipe "$$target/release/fullpipe"; \
+	cd crates/py && maturin build --release --locked --out "$$target/wheels"

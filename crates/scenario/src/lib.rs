@@ -29,7 +29,7 @@ mod world;
 
 pub use case::Case;
 pub use diagnostic::{Diagnostic, Diagnostics};
-pub use load::{Loaded, load};
+pub use load::{Loaded, load, text};
 pub use places::Places;
 pub use scenario::{
     Against, Expectation, HoldsFor, Measure, Negative, Overrides, Precision, Report, Scenario,

@@ -32,6 +32,14 @@ pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<Loaded, Diagnos
     }
 }
 
+/// Text of a built-in scenario or study if `name_or_path` names one, otherwise of a file.
+///
+/// # Errors
+/// There is neither, or it cannot be read.
+pub fn text(name_or_path: &str) -> Result<String, Diagnostics> {
+    read(name_or_path).map(|(text, _)| text)
+}
+
 /// Text of a built-in scenario or study if `name_or_path` names one, of standard input for `-`,
 /// otherwise of a file; and where it is from.
 pub(super) fn read(name_or_path: &str) -> Result<(String, String), Diagnostics> {

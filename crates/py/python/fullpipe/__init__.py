@@ -1,0 +1,47 @@
+"""Congestion control for fast, long paths: simulated, over UDP sockets, in real Linux.
+
+    import fullpipe as fp
+
+    result = fp.run("one-drop", set={"path.rtt": "80ms"})
+    result.runs["goodput_mbps"]          # a NumPy array
+    pandas.DataFrame(result.runs)        # or polars, duckdb, pyarrow: the Arrow stream
+    result.passed, result.report()
+
+Grounds, scenarios, stacks and metrics are those of the command ``fullpipe``.
+"""
+
+from importlib import import_module
+
+from ._native import EnvironmentLacks, FullpipeError, ScenarioError, __version__
+from .laws import Stack, law, stacks
+from .results import Case, Expectation, Result, open_result
+from .running import run
+from .scenarios import Scenario, scenarios
+from .sweeping import sweep
+from .tables import Table
+
+__all__ = [
+    "Case",
+    "EnvironmentLacks",
+    "Expectation",
+    "FullpipeError",
+    "Result",
+    "Scenario",
+    "ScenarioError",
+    "Stack",
+    "Table",
+    "__version__",
+    "law",
+    "open_result",
+    "run",
+    "scenarios",
+    "stacks",
+    "sweep",
+]
+
+
+def __getattr__(name: str) -> object:
+    """`fullpipe.plot` is imported when it is used: it needs NumPy at once, and matplotlib."""
+    if name == "plot":
+        return import_module(".plot", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

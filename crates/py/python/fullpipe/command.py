@@ -1,0 +1,16 @@
+"""The command ``fullpipe`` that the wheel brings along."""
+
+import os
+import sys
+from pathlib import Path
+
+
+def main() -> None:
+    """Becomes the command."""
+    program = Path(__file__).with_name("bin") / "fullpipe"
+    if not program.exists():
+        sys.exit(
+            "error: this wheel was built without the command\n"
+            "  hint: `make wheel` builds both, `cargo install --path crates/cli` the command"
+        )
+    os.execv(program, [str(program), *sys.argv[1:]])

@@ -1,0 +1,89 @@
+"""Runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from . import _native
+from .results import Result
+from .scenarios import Scenario
+
+#: Hears of runs that are done, and of all.
+Progress = Callable[[int, int], object]
+
+
+def run(
+    scenario: Scenario | str | os.PathLike[str] | Mapping[str, Any],
+    *,
+    ground: str = "sim",
+    set: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    repeat: int | None = None,
+    quick: bool = False,
+    jobs: int = 0,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    kernel: str | None = None,
+    progress: Progress | bool | None = None,
+) -> Result:
+    """Runs every case of a scenario with every seed.
+
+    ``ground`` is ``sim``, ``udp``, ``linux`` or ``kernel``; ``jobs`` threads (0: one per
+    processor) run beside the interpreter. ``out`` keeps the result directory, else it goes with the
+    result; with ``resume`` finished runs in it are taken over. ``progress``: a function of runs
+    done and of all, True for a bar, by default a bar on a terminal where tqdm is installed.
+
+    Ctrl-C ends it; runs that are finished stay in ``out``.
+    """
+    if not isinstance(scenario, Scenario):
+        scenario = Scenario(scenario, set=set, seed=seed, repeat=repeat, quick=quick)
+    else:
+        scenario = scenario.set(set) if set else scenario
+        if seed is not None or repeat is not None:
+            first = scenario.seeds[0] if seed is None else seed
+            scenario = scenario.with_seeds(first, repeat or 1)
+    keep = None
+    if out is None:
+        keep = TemporaryDirectory(prefix="fullpipe-")
+        out = os.path.join(keep.name, "result")
+    told, close = _bar(progress)
+    try:
+        native = _native.run(
+            scenario._native,
+            os.fspath(out),
+            ground=ground,
+            jobs=jobs,
+            resume=resume,
+            kernel=kernel,
+            progress=told,
+        )
+    finally:
+        close()
+    return Result(native, keep)
+
+
+def _bar(progress: Progress | bool | None) -> tuple[Progress | None, Callable[[], object]]:
+    """The function that is told, and what ends it."""
+    if callable(progress):
+        return progress, lambda: None
+    if progress is False or progress is None and not sys.stderr.isatty():
+        return None, lambda: None
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        if progress:
+            raise _native.FullpipeError(
+                "a progress bar needs tqdm\n  hint: pip install tqdm, or pass a function"
+            ) from None
+        return None, lambda: None
+    bar = tqdm(unit="run", leave=False)
+
+    def told(done: int, total: int) -> None:
+        bar.total = total
+        bar.update(done - bar.n)
+
+    return told, bar.close

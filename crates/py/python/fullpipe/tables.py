@@ -1,0 +1,91 @@
+"""Tables: columns as NumPy arrays, and the whole for whoever reads Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from . import _native
+
+if TYPE_CHECKING:
+    import numpy as np
+
+#: Rows that a notebook shows.
+SHOWN = 20
+
+
+class Table:
+    """Named columns of one length.
+
+    Anything that takes the Arrow PyCapsule protocol takes a table as it is:
+    ``pandas.DataFrame.from_arrow(table)`` (pandas 3) or ``pyarrow.table(table).to_pandas()``,
+    ``polars.DataFrame(table)``, ``duckdb.sql("... from table")`` on ``pyarrow.table(table)``.
+    """
+
+    def __init__(self, native: _native.Table) -> None:
+        self._native = native
+
+    @property
+    def columns(self) -> list[str]:
+        """Names, in order."""
+        return self._native.columns
+
+    def __len__(self) -> int:
+        return len(self._native)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.columns
+
+    def __getitem__(self, name: str) -> np.ndarray[Any, Any]:
+        """A column: float64 with NaN for what is undefined, int64, or text."""
+        import numpy as np
+
+        try:
+            kind, values = self._native.raw(name)
+        except KeyError:
+            raise KeyError(f"no column {name!r}; there are {', '.join(self.columns)}") from None
+        if isinstance(values, bytes):
+            return np.frombuffer(values, dtype=f"<{kind}")
+        return np.array(values, dtype=object)
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Columns as lists; NaN stays NaN."""
+        return {name: self[name].tolist() for name in self.columns}
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Row by row, each as a dict."""
+        columns = self.to_dict()
+        for values in zip(*columns.values(), strict=True):
+            yield dict(zip(columns, values, strict=True))
+
+    def with_numbers(self, name: str, values: Sequence[float | None]) -> Table:
+        """This table with a column of numbers more."""
+        return Table(self._native.with_numbers(name, values))
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._native.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"<fullpipe.Table: {len(self)} rows, {len(self.columns)} columns>"
+
+    def _repr_html_(self) -> str:
+        filled = [c for c in self.columns if _has_values(self[c])]
+        head = "".join(f"<th>{escape(c)}</th>" for c in filled)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(_shown(row[c]))}</td>" for c in filled) + "</tr>"
+            for row in islice(self.rows(), SHOWN)
+        )
+        more = f"<p>{len(self)} rows, {SHOWN} of them shown</p>" if len(self) > SHOWN else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _has_values(values: np.ndarray[Any, Any]) -> bool:
+    return values.dtype.kind != "f" or bool((values == values).any())
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.6g}"
+    return str(value)

@@ -1,0 +1,37 @@
+//! The module `fullpipe._native`: scenarios, grounds and results for Python. Everything that
+//! decides something is in the crates below; here values cross the border, long calls let other
+//! threads of the interpreter run, and errors become exceptions with the text of the command line.
+//!
+//! - [`scenario`]: reading, and what a scenario will run.
+//! - [`running`]: runs, progress, Ctrl-C.
+//! - [`result`]: a result directory and its tables.
+//! - [`table`]: columns for NumPy and, by the Arrow C stream, for everybody else.
+//! - [`stack`]: which stacks there are, and the law of one.
+
+mod error;
+mod result;
+mod running;
+mod scenario;
+mod stack;
+mod table;
+
+use pyo3::prelude::*;
+
+/// Natives of the package `fullpipe`; not for direct use.
+#[pymodule]
+#[pyo3(name = "_native")]
+fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    error::add(module)?;
+    module.add_class::<scenario::Scenario>()?;
+    module.add_class::<result::ResultDir>()?;
+    module.add_class::<table::Table>()?;
+    module.add_function(wrap_pyfunction!(running::run, module)?)?;
+    module.add_function(wrap_pyfunction!(running::fingerprint, module)?)?;
+    module.add_function(wrap_pyfunction!(table::joined, module)?)?;
+    module.add_function(wrap_pyfunction!(stack::stacks, module)?)?;
+    module.add_function(wrap_pyfunction!(stack::law, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::text, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::built_in, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! Scenarios.
+
+use fullpipe_scenario::{Overrides, builtin};
+use fullpipe_units::{Bytes, Fraction, Packets, Rate, Segments, Span};
+use pyo3::prelude::*;
+
+use crate::error;
+
+/// A scenario that has been read and found valid.
+#[pyclass(frozen, module = "fullpipe._native")]
+pub struct Scenario(pub fullpipe_scenario::Scenario);
+
+#[pymethods]
+impl Scenario {
+    /// Reads the text of a scenario file, or what `name` names: a file or a built-in scenario.
+    #[new]
+    #[pyo3(signature = (name, text=None, *, set=Vec::new(), seed=None, repeat=None, quick=false))]
+    fn new(
+        name: &str,
+        text: Option<&str>,
+        set: Vec<(String, String)>,
+        seed: Option<u64>,
+        repeat: Option<u32>,
+        quick: bool,
+    ) -> PyResult<Self> {
+        let overrides = Overrides {
+            set,
+            seed,
+            repeat,
+            quick,
+            world: Vec::new(),
+        };
+        let read = match text {
+            Some(text) => fullpipe_scenario::Scenario::parse(text, name, &overrides),
+            None => fullpipe_scenario::Scenario::load(name, &overrides),
+        };
+        read.map(Scenario).map_err(|e| error::refused(&e))
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    #[getter]
+    fn about(&self) -> &str {
+        &self.0.about
+    }
+
+    #[getter]
+    fn seeds(&self) -> Vec<u64> {
+        self.0.seeds.clone()
+    }
+
+    /// The matrix parameters of every case, as written.
+    fn cases(&self) -> Vec<Vec<(String, String)>> {
+        self.0.cases.iter().map(|c| c.params.clone()).collect()
+    }
+}
+
+/// Names of the built-in scenarios.
+#[pyfunction]
+pub fn built_in() -> Vec<&'static str> {
+    builtin::names().collect()
+}
+
+/// The text of a scenario file or of a built-in scenario.
+#[pyfunction]
+pub fn text(name: &str) -> PyResult<String> {
+    let read = fullpipe_scenario::text(name);
+    read.map_err(|e| error::refused(&e))
+}
+
+/// A quantity as scenario files write it: its value and the suffix of its unit (`s`, `mbps`,
+/// `bytes`, `packets`, `segments`; empty for a plain number or a part). `None`: it is none.
+pub fn quantity(text: &str) -> Option<(f64, &'static str)> {
+    let plain = text.parse::<f64>().ok().filter(|x| x.is_finite());
+    plain
+        .map(|x| (x, ""))
+        .or_else(|| text.parse::<Span>().ok().map(|t| (t.as_secs_f64(), "s")))
+        .or_else(|| {
+            let rate = text.parse::<Rate>().ok()?;
+            Some((rate.as_mbps(), "mbps"))
+        })
+        .or_else(|| {
+            text.parse::<Bytes>()
+                .ok()
+                .map(|b| (b.get() as f64, "bytes"))
+        })
+        .or_else(|| {
+            text.parse::<Packets>()
+                .ok()
+                .map(|p| (p.0 as f64, "packets"))
+        })
+        .or_else(|| text.parse::<Segments>().ok().map(|s| (s.0, "segments")))
+        .or_else(|| text.parse::<Fraction>().ok().map(|f| (f.get(), "")))
+}

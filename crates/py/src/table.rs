@@ -1,0 +1,210 @@
+//! Tables for Python.
+
+use std::sync::Arc;
+
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{
+    ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray,
+};
+use arrow_schema::{DataType, Field, Schema};
+use fullpipe_results::store::{Column, Table as Columns};
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule};
+
+use crate::error::FullpipeError;
+use crate::scenario::quantity;
+
+/// A table: named columns of one length.
+#[pyclass(frozen, module = "fullpipe._native")]
+pub struct Table(pub Columns);
+
+/// A column on its way to NumPy.
+#[derive(IntoPyObject)]
+enum Raw<'py> {
+    /// Little-endian 64-bit values.
+    Numbers(Bound<'py, PyBytes>),
+    /// Text.
+    Text(Vec<String>),
+}
+
+#[pymethods]
+impl Table {
+    #[getter]
+    fn columns(&self) -> Vec<&str> {
+        self.0
+            .columns
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.rows()
+    }
+
+    /// `("f8", bytes)`, `("i8", bytes)` or `("text", list)`.
+    fn raw<'py>(&self, py: Python<'py>, name: &str) -> PyResult<(&'static str, Raw<'py>)> {
+        let Some(column) = self.0.column(name) else {
+            return Err(PyKeyError::new_err(name.to_owned()));
+        };
+        Ok(match column {
+            Column::Text(all) => ("text", Raw::Text(all.clone())),
+            Column::Int(all) => {
+                let bytes: Vec<u8> = all.iter().flat_map(|x| x.to_le_bytes()).collect();
+                ("i8", Raw::Numbers(PyBytes::new(py, &bytes)))
+            }
+            Column::Float(all) => {
+                let all = all.iter().map(|x| x.unwrap_or(f64::NAN));
+                let bytes: Vec<u8> = all.flat_map(f64::to_le_bytes).collect();
+                ("f8", Raw::Numbers(PyBytes::new(py, &bytes)))
+            }
+        })
+    }
+
+    /// Matrix parameters that are quantities as columns of numbers too: `path.rtt` "80ms" gives
+    /// `path.rtt_s` 0.08.
+    fn with_axes(&self, names: Vec<String>) -> Table {
+        let mut table = self.0.clone();
+        names.iter().for_each(|name| add_axis(&mut table, name));
+        Table(table)
+    }
+
+    /// This table with a column more, or another in the place of one of that name.
+    fn with_numbers(&self, name: &str, values: Vec<Option<f64>>) -> PyResult<Table> {
+        if values.len() != self.0.rows() {
+            let (rows, given) = (self.0.rows(), values.len());
+            let what = format!("column `{name}` has {given} values and the table {rows} rows");
+            return Err(FullpipeError::new_err(what));
+        }
+        let mut table = self.0.clone();
+        table.columns.retain(|(known, _)| known != name);
+        table.push(name, Column::Float(values));
+        Ok(Table(table))
+    }
+
+    /// The Arrow PyCapsule protocol: pandas, polars, duckdb and pyarrow take it as it is.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // The protocol allows to give what there is when another schema is asked for.
+        let _ = requested_schema;
+        let failed = |e: arrow_schema::ArrowError| FullpipeError::new_err(e.to_string());
+        let batch = batch(&self.0).map_err(failed)?;
+        let schema = batch.schema();
+        let reader = RecordBatchIterator::new([Ok(batch)], schema);
+        let stream = FFI_ArrowArrayStream::new(Box::new(reader));
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+}
+
+/// The tables of a sweep's points, the first of which has the index `first`, below one another as a
+/// Parquet file: `point`, the axes as written and as numbers, then all columns that any table has,
+/// null where one lacks them.
+#[pyfunction]
+pub fn joined<'py>(
+    py: Python<'py>,
+    tables: Vec<PyRef<'py, Table>>,
+    axes: Vec<String>,
+    texts: Vec<Vec<String>>,
+    first: i64,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let tables: Vec<&Columns> = tables.iter().map(|t| &t.0).collect();
+    let mut all = Columns::default();
+    let points = tables.iter().zip(first..);
+    let points = points.flat_map(|(t, point)| std::iter::repeat_n(point, t.rows()));
+    all.push("point", Column::Int(points.collect()));
+    for (i, axis) in axes.iter().enumerate() {
+        let values = tables.iter().zip(&texts);
+        let values = values.flat_map(|(t, point)| {
+            std::iter::repeat_n(point.get(i).cloned().unwrap_or_default(), t.rows())
+        });
+        all.push(axis.as_str(), Column::Text(values.collect()));
+    }
+    axes.iter().for_each(|axis| add_axis(&mut all, axis));
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in tables.iter().flat_map(|t| &t.columns) {
+        if all.column(name).is_none() && !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    for name in names {
+        all.push(name, below_one_another(&tables, name));
+    }
+    let bytes = all.to_parquet();
+    let bytes = bytes.map_err(|e| FullpipeError::new_err(e.to_string()))?;
+    Ok(PyBytes::new(py, &bytes))
+}
+
+/// A column of all tables. One that a table lacks is null there: only numbers are ever lacking.
+fn below_one_another(tables: &[&Columns], name: &str) -> Column {
+    let known = tables.iter().find_map(|t| t.column(name));
+    match known {
+        Some(Column::Text(_)) => {
+            let none = || String::new();
+            Column::Text(column(tables, |t| t.text(name).map(<[_]>::to_vec), none))
+        }
+        Some(Column::Int(_)) => {
+            Column::Int(column(tables, |t| t.int(name).map(<[_]>::to_vec), || 0))
+        }
+        _ => Column::Float(column(
+            tables,
+            |t| t.float(name).map(<[_]>::to_vec),
+            || None,
+        )),
+    }
+}
+
+fn column<T: Clone>(
+    tables: &[&Columns],
+    of: impl Fn(&Columns) -> Option<Vec<T>>,
+    none: impl Fn() -> T,
+) -> Vec<T> {
+    let all = tables.iter();
+    all.flat_map(|t| of(t).unwrap_or_else(|| vec![none(); t.rows()]))
+        .collect()
+}
+
+/// The numbers of a text column whose values are quantities of one unit.
+fn add_axis(table: &mut Columns, name: &str) {
+    let Some(texts) = table.text(name) else {
+        return;
+    };
+    let read: Option<Vec<_>> = texts.iter().map(|t| quantity(t)).collect();
+    let Some(read) = read.filter(|all| all.windows(2).all(|w| w[0].1 == w[1].1)) else {
+        return;
+    };
+    let Some((_, unit)) = read.first() else {
+        return;
+    };
+    let unit = if unit.is_empty() { "number" } else { unit };
+    let column = Column::Float(read.iter().map(|(x, _)| Some(*x)).collect());
+    table.push(format!("{name}_{unit}"), column);
+}
+
+fn batch(table: &Columns) -> Result<RecordBatch, arrow_schema::ArrowError> {
+    let mut fields = Vec::new();
+    let mut arrays: Vec<ArrayRef> = Vec::new();
+    for (name, column) in &table.columns {
+        let (kind, null, array): (_, _, ArrayRef) = match column {
+            Column::Text(all) => {
+                let array = StringArray::from_iter_values(all);
+                (DataType::Utf8, false, Arc::new(array))
+            }
+            Column::Int(all) => {
+                let array = Int64Array::from_iter_values(all.iter().copied());
+                (DataType::Int64, false, Arc::new(array))
+            }
+            Column::Float(all) => {
+                let array = Float64Array::from_iter(all.iter().copied());
+                (DataType::Float64, true, Arc::new(array))
+            }
+        };
+        fields.push(Field::new(name, kind, null));
+        arrays.push(array);
+    }
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
+}

@@ -1,0 +1,21 @@
+"""What the README shows works as it stands."""
+
+import re
+from pathlib import Path
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def test_every_example_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    import matplotlib
+
+    matplotlib.use("Agg")
+    names: dict = {}
+    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.S)
+    assert len(blocks) == 3
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), names)
+    assert names["result"].passed
+    assert sorted(p.suffix for p in (tmp_path / "sweep").iterdir()) == [".parquet"]
+    assert names["fig"].axes
