@@ -61,6 +61,7 @@ fn run() -> Exit {
         Command::Schema(schema) => commands::schema::schema(schema),
         Command::Check(check) => commands::check::check(check),
         Command::Falsify(falsify) => commands::falsify::falsify(falsify),
+        Command::Sweep(sweep) => commands::sweep::sweep(sweep),
         Command::Law(law) => commands::law::law(law),
         Command::Send(send) => commands::send::send(send),
         Command::Set(set) => commands::set::set(set),

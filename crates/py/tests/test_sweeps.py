@@ -72,3 +72,20 @@ def test_dask_is_an_executor(plain, tmp_path):
     ):
         dask = fp.sweep(plain, AXES, out=tmp_path / "dask", batch=3, executor=client)
     assert bytes_of(threads) == bytes_of(dask)
+
+
+def test_the_command_sweeps(plain, tmp_path, capsys):
+    import tomli_w
+
+    from fullpipe.__main__ import main
+
+    file = tmp_path / "plain.toml"
+    file.write_text(tomli_w.dumps(plain))
+    args = [str(file), "--axis", "flow.main.stack=reno,aimd(increase=2, decrease=0.3)", "--batch", "1"]
+    assert main([*args, "--out", str(tmp_path / "s")]) == 0
+    assert "2 files in" in capsys.readouterr().err
+    assert len(list((tmp_path / "s").glob("*.parquet"))) == 2
+    assert main(["one-drop", "--axis", "path.rtt", "--out", str(tmp_path / "t")]) == 2
+    assert "KEY=VALUE is expected" in capsys.readouterr().err
+    assert main(["one-dro", "--out", str(tmp_path / "u")]) == 2
+    assert "did you mean" in capsys.readouterr().err

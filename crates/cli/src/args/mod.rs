@@ -15,6 +15,7 @@ mod run;
 mod send;
 mod serve;
 mod set;
+mod sweep;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -35,6 +36,7 @@ pub use send::{Mode, PeerFlags, Ping, Send};
 use send::{PING_ABOUT, SEND_ABOUT};
 pub use serve::{LogForm, Serve};
 pub use set::Set;
+pub use sweep::Sweep;
 
 /// Evaluate TCP congestion control on fast, long paths.
 #[derive(Clone, Debug, Parser)]
@@ -87,6 +89,9 @@ pub enum Command {
     /// Tell which expectations of a scenario could fail at all
     #[command(long_about = falsify::ABOUT)]
     Falsify(Falsify),
+    /// Run a scenario over the product of axes, here or on a Dask cluster
+    #[command(long_about = sweep::ABOUT)]
+    Sweep(Sweep),
     /// Print what a stack does with a loss: a(w), b(w), response function
     #[command(long_about = law::ABOUT)]
     Law(Law),
@@ -118,7 +123,7 @@ pub enum Command {
 }
 
 /// The names of [`Command`]; a test compares the two.
-pub const COMMANDS: [&str; 20] = [
+pub const COMMANDS: [&str; 21] = [
     "run",
     "compare",
     "agree",
@@ -129,6 +134,7 @@ pub const COMMANDS: [&str; 20] = [
     "schema",
     "check",
     "falsify",
+    "sweep",
     "law",
     "send",
     "set",

@@ -18,3 +18,4 @@ pub mod schema;
 pub mod send;
 pub mod serve;
 pub mod set;
+pub mod sweep;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::process::{command, fullpipe};
+use crate::process::{command, finished, fullpipe};
 
 #[test]
 fn the_reference_page_is_up_to_date() {
@@ -62,6 +62,7 @@ fn man_pages_are_written_for_every_command() {
         "-send",
         "-serve",
         "-set",
+        "-sweep",
     ];
     let mut wanted: Vec<String> = commands.iter().map(|c| format!("fullpipe{c}.1")).collect();
     wanted.sort();
@@ -207,4 +208,30 @@ fn the_readme_s_scenario_is_valid() {
         let ended = fullpipe(dir.path(), &["check", "small.toml", "--set", &set]);
         assert_eq!(ended.code, 0, "{stack}: {}", ended.stderr);
     }
+}
+
+#[test]
+fn a_sweep_without_the_package_says_how_to_get_it() {
+    let args = ["sweep", "one-drop", "--out", "never"];
+    let with = |python: &str| {
+        let ended = command(Path::new("."), &args)
+            .env("FULLPIPE_PYTHON", python)
+            .output();
+        finished(ended.unwrap())
+    };
+    let ended = with("/nowhere/python");
+    assert_eq!(ended.code, 3);
+    assert!(
+        ended.stderr.contains("cannot start /nowhere/python"),
+        "{}",
+        ended.stderr
+    );
+    // It starts and has no such package, whatever it is asked.
+    let ended = with("false");
+    assert_eq!(ended.code, 3);
+    assert!(
+        ended.stderr.contains("pip install fullpipe"),
+        "{}",
+        ended.stderr
+    );
 }

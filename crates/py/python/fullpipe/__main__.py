@@ -1,0 +1,120 @@
+"""``python -m fullpipe sweep``: what the command ``fullpipe sweep`` runs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+
+from . import FullpipeError, Scenario, ScenarioError, sweep
+from .sweeping import Submits
+
+EXAMPLES = """examples:
+  fullpipe sweep one-drop --axis path.rtt=20ms,80ms --axis flow.main.stack=reno,cubic --out sweep
+  fullpipe sweep my.toml --axis path.rate=1Gbit/s,10Gbit/s --seeds 20 --dask tcp://10.0.0.1:8786
+
+The files in --out are one table: polars.scan_parquet("sweep/*.parquet"). A sweep that is started
+again makes only what is missing."""
+
+
+def main(args: list[str] | None = None) -> int:
+    """Runs the command; returns its exit code."""
+    parser = argparse.ArgumentParser(
+        prog="fullpipe sweep",
+        description="Run a scenario over the product of axes, on this machine or a cluster.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("scenario", help="a built-in name or a file")
+    parser.add_argument(
+        "--axis", action="append", default=[], metavar="KEY=A,B,...", help="values of a key"
+    )
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds of every case")
+    parser.add_argument("--batch", type=int, default=50, metavar="N", help="cases of a task")
+    parser.add_argument("--ground", default="sim")
+    parser.add_argument("--out", required=True, metavar="DIR", help="a Parquet file per task")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--dask", metavar="ADDRESS", help="the scheduler of a Dask cluster")
+    where.add_argument("--processes", type=int, metavar="N", help="instead of threads")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--quiet", "-q", action="store_true")
+    given = parser.parse_args(args)
+    try:
+        scenario = Scenario(given.scenario, set=dict(map(_pair, given.set)), quick=given.quick)
+        axes = {key: _values(value) for key, value in map(_pair, given.axis)}
+        begin = time.monotonic()
+        with _executor(given.dask, given.processes) as executor:
+            files = sweep(
+                scenario,
+                axes,
+                seeds=given.seeds,
+                executor=executor,
+                out=given.out,
+                batch=given.batch,
+                ground=given.ground,
+                progress=None if given.quiet else _told,
+            )
+    except ScenarioError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except FullpipeError as error:
+        print(error, file=sys.stderr)
+        return 3
+    except KeyboardInterrupt:
+        print(f"interrupted: what is finished is in {given.out}", file=sys.stderr)
+        return 130
+    if not given.quiet:
+        took = time.monotonic() - begin
+        print(f"{len(files)} files in {given.out}, {took:.1f} s", file=sys.stderr)
+    return 0
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise ScenarioError(f"error: `{text}`: KEY=VALUE is expected")
+    return key.strip(), value.strip()
+
+
+def _values(text: str) -> list[str]:
+    """Split at the commas that stand in no bracket: stacks have parameters."""
+    values, depth, begin = [], 0, 0
+    for i, c in enumerate(text):
+        depth += (c in "([{") - (c in ")]}")
+        if c == "," and depth == 0:
+            values.append(text[begin:i].strip())
+            begin = i + 1
+    return [*values, text[begin:].strip()]
+
+
+def _told(done: int, total: int) -> None:
+    print(f"{done} of {total} tasks so far", file=sys.stderr)
+
+
+@contextmanager
+def _executor(dask: str | None, processes: int | None) -> Iterator[Submits | None]:
+    if dask is not None:
+        try:
+            from distributed import Client
+        except ImportError:
+            raise FullpipeError(
+                "error: --dask needs Dask\n  hint: pip install 'dask[distributed]'"
+            ) from None
+        with Client(dask) as client:  # type: ignore[no-untyped-call]
+            yield client
+    elif processes is not None:
+        with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+            yield pool
+    else:
+        yield None
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["sweep"]:
+        sys.exit(main(sys.argv[2:]))
+    sys.exit("error: `python -m fullpipe sweep` is all there is; the rest is the command fullpipe")
