@@ -9,6 +9,7 @@ use super::pacer::TrainRoom;
 use super::rate::Outstanding;
 use super::small_queue::Entry;
 use super::validation::{Starvation, WindowState};
+use crate::config::PacerRule;
 use crate::limit::Limit;
 use crate::segment::Segment;
 
@@ -446,7 +447,12 @@ impl<C: Controller> Sender<C> {
         } else {
             gains.avoidance
         };
-        let window = w.max(self.board.pipe() as f64);
+        // Linux counts what is SACKed or lost as well (`packets_out`).
+        let out = match self.cfg.pacing.rule {
+            PacerRule::Credit => self.board.pipe(),
+            PacerRule::Linux => self.board.flight(),
+        };
+        let window = w.max(out as f64);
         gain * window * f64::from(self.cfg.mss) * 8.0 / self.rtt.srtt().as_secs_f64()
     }
 

@@ -287,6 +287,34 @@ fn a_kernel_s_pacer_starts_unpaced_and_makes_up_for_half() {
     assert!(gaps[1..].iter().all(|g| (g - 5.0).abs() < 0.1), "{gaps:?}");
 }
 
+/// Linux `tcp_update_pacing_rate` takes everything outstanding (`packets_out`), also what is SACKed:
+/// in a recovery the retransmissions leave at the rate of the window that was.
+#[test]
+fn a_kernel_s_rate_counts_what_is_sacked() {
+    for rule in [PacerRule::Linux, PacerRule::Credit] {
+        let cfg = modern().with(|c| {
+            c.pacing.rule = rule;
+            c.pacing.gains = Some(PacingGains {
+                slow_start: 1.0,
+                avoidance: 1.0,
+            });
+        });
+        let mut h = Host::new(cfg, 20.0);
+        h.wait(99.0);
+        h.ack_at(100.0, &ack(1, 0.0));
+        h.s.drain_log().count();
+        let srtt = h.s.rtt().srtt().as_secs_f64();
+        h.deliver(&sack(1, &[(6, 20)]));
+        let rate = h.s.pacing_rate().unwrap() * srtt / f64::from(1448 * 8);
+        let outstanding = (h.s.nxt() - h.s.una()) as f64;
+        assert!(outstanding >= 20.0 && h.s.cwnd() < 20.0);
+        match rule {
+            PacerRule::Linux => assert!((rate - outstanding).abs() < 1e-6, "{rate}"),
+            PacerRule::Credit => assert!(rate < 20.0, "{rate}"),
+        }
+    }
+}
+
 /// A ceiling paces a flow whose stack does not, from the first segment on: 1 Mbit/s is a segment of
 /// 1448 bytes every 11.584 ms, where the window would allow 100 per RTT.
 #[test]
