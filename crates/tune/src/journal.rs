@@ -24,6 +24,7 @@ pub struct Journal {
     path: PathBuf,
     file: Option<File>,
     algorithms: BTreeMap<(u64, u64), String>,
+    returned: BTreeMap<(u64, u64), String>,
     boot: String,
 }
 
@@ -42,6 +43,7 @@ impl Journal {
             path: path.to_owned(),
             file: None,
             algorithms: BTreeMap::new(),
+            returned: BTreeMap::new(),
             boot: boot.trim().to_owned(),
         };
         let text = match fs::read_to_string(path) {
@@ -71,13 +73,16 @@ impl Journal {
             return;
         }
         let number = |key: &str| value[key].as_u64();
-        if let (Some(namespace), Some(cookie), Some(before)) = (
-            number("namespace"),
-            number("cookie"),
-            value["before"].as_str(),
-        ) {
-            let before = before.to_owned();
-            self.algorithms.entry((namespace, cookie)).or_insert(before);
+        let (Some(namespace), Some(cookie)) = (number("namespace"), number("cookie")) else {
+            return;
+        };
+        let key = (namespace, cookie);
+        if let Some(before) = value["before"].as_str() {
+            self.algorithms.entry(key).or_insert(before.to_owned());
+        }
+        if let Some(returned) = value["returned"].as_str() {
+            self.algorithms.remove(&key);
+            self.returned.insert(key, returned.to_owned());
         }
     }
 
@@ -91,41 +96,52 @@ impl Journal {
         if self.algorithms.contains_key(&key) {
             return Ok(());
         }
+        self.write(seen, "before", &listing.algorithm)?;
+        self.algorithms.insert(key, listing.algorithm.clone());
+        Ok(())
+    }
+
+    /// Writes down that a flow has an algorithm back. The kernel calls it chosen from then on, as if
+    /// its program had asked for it, and keeps no note of who did.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn returned(&mut self, seen: &Seen, algorithm: &str) -> Result<(), JournalError> {
+        let key = (seen.namespace, seen.listing.cookie);
+        self.write(seen, "returned", algorithm)?;
+        self.algorithms.remove(&key);
+        self.returned.insert(key, algorithm.to_owned());
+        Ok(())
+    }
+
+    fn write(&mut self, seen: &Seen, what: &str, algorithm: &str) -> Result<(), JournalError> {
         let line = json!({
             "boot": self.boot,
             "namespace": seen.namespace,
-            "cookie": listing.cookie,
-            "flow": crate::tuner::label(listing),
-            "before": listing.algorithm,
+            "cookie": seen.listing.cookie,
+            "flow": crate::tuner::label(&seen.listing),
+            what: algorithm,
         });
         let failed = |error| JournalError {
             path: self.path.clone(),
             error,
         };
-        if let Some(file) = &mut self.file {
-            file.write_all(format!("{line}\n").as_bytes())
-                .map_err(failed)?;
-            file.sync_data().map_err(failed)?;
-        }
-        self.algorithms.insert(key, listing.algorithm.clone());
-        Ok(())
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
+        file.write_all(format!("{line}\n").as_bytes())
+            .map_err(failed)?;
+        file.sync_data().map_err(failed)
+    }
+
+    /// Whether the flow's algorithm is the one that was given back to it.
+    pub fn has_returned(&self, seen: &Seen) -> bool {
+        let key = (seen.namespace, seen.listing.cookie);
+        self.returned.get(&key) == Some(&seen.listing.algorithm)
     }
 
     /// What a flow ran before.
     pub fn algorithm(&self, namespace: u64, cookie: u64) -> Option<String> {
         self.algorithms.get(&(namespace, cookie)).cloned()
-    }
-
-    /// Nothing is left to be given back.
-    ///
-    /// # Errors
-    /// The file cannot be emptied.
-    pub fn clear(&mut self) -> Result<(), JournalError> {
-        self.algorithms.clear();
-        let emptied = self.file.as_ref().map_or(Ok(()), |file| file.set_len(0));
-        emptied.map_err(|error| JournalError {
-            path: self.path.clone(),
-            error,
-        })
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! - [`layout`], [`image`]: rules as the bytes of the maps.
 //! - [`tuner`], [`journal`]: what is done to which flow, and how it is taken back.
+//! - [`daemon`], [`control`]: the process around it, and what others say to it.
 //! - [`kernel`], [`bpf`], [`namespaces`]: the kernel side, behind one trait.
 //!
 //! The programs are in `bpf/`; `bpf/law.h` is the arithmetic, which tests also run on the host.
@@ -13,6 +14,8 @@
 #![allow(clippy::disallowed_methods)]
 
 pub mod bpf;
+pub mod control;
+pub mod daemon;
 pub mod image;
 pub mod journal;
 pub mod kernel;

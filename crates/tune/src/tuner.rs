@@ -92,6 +92,11 @@ impl<K: Kernel> Tuner<K> {
         }
     }
 
+    /// How long flows wait for a sign of life ([`PATIENCE`] by default).
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.control.patience_us = patience.as_micros() as u64;
+    }
+
     /// Lines of the log since the last call.
     pub fn take_log(&mut self) -> Vec<String> {
         std::mem::take(&mut self.log)
@@ -195,9 +200,13 @@ impl<K: Kernel> Tuner<K> {
                 Some((OrderAction::Adopt, rule)) => {
                     self.known.insert(listing.cookie, Known { label, rule });
                 }
-                _ => {
+                Some((OrderAction::Release, _)) => {
                     self.known.remove(&listing.cookie);
+                    if let (Some(0), Some(order)) = (done, &d.order) {
+                        self.journal.returned(&d.seen, &order.algorithm)?;
+                    }
                 }
+                None => {}
             }
         }
         // Flows that changed their rule and kept their algorithm look again.
@@ -263,7 +272,8 @@ impl<K: Kernel> Tuner<K> {
         if has && flow.algorithm == name {
             return leave("as its rule says");
         }
-        if !ours && flow.chosen && rule.respect_app {
+        let by_program = flow.chosen && !self.journal.has_returned(seen);
+        if !ours && by_program && rule.respect_app {
             return leave("its program chose the algorithm");
         }
         if has {
@@ -422,13 +432,12 @@ impl<K: Kernel> Tuner<K> {
         Ok(self.kernel.counters()?)
     }
 
-    /// The end: flows get back what they had, and the journal is empty.
+    /// The end: flows get back what they had.
     ///
     /// # Errors
     /// [`TuneError`].
     pub fn finish(&mut self) -> Result<(), TuneError> {
-        self.release(|_| true)?;
-        Ok(self.journal.clear()?)
+        self.release(|_| true).map(drop)
     }
 }
 

@@ -1,7 +1,11 @@
 //! The tuner on the running kernel: flows over emulated paths between namespaces of their own, in a
 //! control group of their own. As root only; elsewhere each test says why it is skipped.
 
+mod arithmetic;
+mod daemon;
 mod drift;
+mod flows;
 mod laws;
 mod layout;
+mod start;
 mod support;

@@ -19,7 +19,8 @@ use fullpipe_policy::{Action, Compiled, OnDaemonLoss, Params, Prefix, Row, Rule}
 use fullpipe_run::{Buffer, Drops, FlowSpec, LinkSpec, RunSpec};
 use fullpipe_tune::bpf::{Bpf, Load};
 use fullpipe_tune::journal::Journal;
-use fullpipe_tune::layout::Event;
+use fullpipe_tune::kernel::Kernel;
+use fullpipe_tune::layout::{Event, Listing};
 use fullpipe_tune::namespaces::Scope;
 use fullpipe_tune::tuner::Tuner;
 use fullpipe_units::{Rate, Span};
@@ -121,6 +122,23 @@ impl Ground {
         Some(Tuner::new(bpf, &prefix(), journal))
     }
 
+    /// Looks at the near host's flows without being their tuner.
+    pub fn eye(&self) -> Option<Eye> {
+        let load = Load {
+            prefix: "eye",
+            cgroup: None,
+            scope: Scope::Some(vec![self.near()]),
+            register: false,
+        };
+        match Bpf::load(load) {
+            Ok(bpf) => Some(Eye(bpf)),
+            Err(e) => {
+                eprintln!("skipped: {e}");
+                None
+            }
+        }
+    }
+
     /// A bulk flow over road `k`, from a sender in the control group. Runs until the ground ends.
     pub fn flow(&mut self, k: usize) {
         let listener = self.sink(k);
@@ -160,13 +178,6 @@ impl Ground {
         self.threads
             .push(thread::spawn(move || take(&listener, &stop)));
         port
-    }
-
-    /// The end of all flows, and what the path has seen of them.
-    pub fn finish(mut self) -> fullpipe_emulate::emulation::LoopOutcome {
-        self.end();
-        let carrying = self.carrying.take().expect("ends once");
-        carrying.stop().expect("the path worked")
     }
 
     fn end(&mut self) {
@@ -231,7 +242,14 @@ pub fn compile(file: &str) -> Option<(tempfile::TempDir, PathBuf)> {
         .join(file);
     let mut cc = std::process::Command::new("cc");
     let cc = cc
-        .args(["-O1", "-Wall", "-Werror", "-o"])
+        .args([
+            "-O1",
+            "-Wno-unknown-pragmas",
+            "-fno-builtin",
+            "-Wall",
+            "-Werror",
+            "-o",
+        ])
         .arg(&program)
         .arg(source);
     match cc.output() {
@@ -287,6 +305,34 @@ fn spec(roads: &[Road]) -> RunSpec {
         spec.flows.push(flow);
     }
     spec
+}
+
+/// See [`Ground::eye`].
+pub struct Eye(Bpf);
+
+impl Eye {
+    fn flows(&mut self) -> Vec<Listing> {
+        let seen = self.0.flows(&[]).expect("a list").into_iter();
+        seen.map(|s| s.listing).filter(|l| l.state == 1).collect()
+    }
+
+    /// Names of the algorithms of established flows.
+    pub fn algorithms(&mut self) -> Vec<String> {
+        self.flows().into_iter().map(|l| l.algorithm).collect()
+    }
+
+    /// Whether all flows have something acknowledged within two seconds.
+    pub fn gets_on(&mut self) -> bool {
+        let sum = |flows: Vec<Listing>| flows.iter().map(|l| l.bytes_acked).sum::<u64>();
+        let (begin, from) = (Instant::now(), sum(self.flows()));
+        while begin.elapsed() < Duration::from_secs(2) {
+            if sum(self.flows()) > from {
+                return true;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        false
+    }
 }
 
 /// A control group of this process's own, below the one that it is in.

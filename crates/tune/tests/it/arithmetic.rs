@@ -1,0 +1,213 @@
+//! The per-ACK arithmetic in whole numbers (`bpf/law.h`, compiled for this machine) beside the laws
+//! of `fullpipe-cc` in real numbers, over the same ACKs and losses.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use fullpipe_cc::{
+    AckEvent, Base, CongestionEvent, CongestionKind, Controller, Count, Setup, StackSpec,
+};
+use fullpipe_policy::{Action, Facts, lower};
+use fullpipe_units::{Span, Time};
+
+use crate::support::compile;
+
+/// A flow of rounds: each ACK covers one or two segments, and the RTT has a queue in it that grows
+/// with the window above 400 segments.
+struct Story {
+    stack: &'static str,
+    /// Segments, at the start.
+    window: u32,
+    /// Starts in slow start.
+    starting: bool,
+    /// Rounds until each loss.
+    losses: &'static [u32],
+    /// Error that whole numbers may make, of the window and beside a segment per loss.
+    bound: f64,
+}
+
+const BASE_US: u64 = 80_000;
+
+fn rtt_us(w: f64) -> u64 {
+    BASE_US + (200.0 * (w - 400.0).max(0.0)) as u64
+}
+
+impl Story {
+    /// After each round the error of the window, and the windows in C and in Rust.
+    fn tell(&self, program: &std::path::Path) -> Vec<(f64, f64, f64)> {
+        let stack = StackSpec::parse(self.stack).unwrap();
+        let facts = Facts {
+            rtt: Some(Span::from_micros(BASE_US)),
+            ..Facts::default()
+        };
+        let Action::Ours { params, table } = lower(&stack, &facts).unwrap().action else {
+            panic!("{} is the kernel's", self.stack);
+        };
+        let mut input = format!(
+            "P {} {} {} {} {} {}",
+            params.law,
+            params.rows,
+            params.max_ssthresh,
+            params.gamma,
+            params.gamma_then,
+            params.update_interval_us
+        );
+        params
+            .number
+            .iter()
+            .for_each(|n| write!(input, " {n}").unwrap());
+        for r in &table {
+            write!(input, "\nR {} {} {}", r.window, r.increase, r.decrease).unwrap();
+        }
+        let setup = Setup {
+            initial_window: f64::from(self.window),
+            slow_start_limit: f64::INFINITY,
+            base: Base::Cwnd,
+            count: Count::Segments,
+            ..Setup::default()
+        };
+        let mut rust = stack.controller(setup);
+        if !self.starting {
+            rust.exit_start_up(Time::ZERO);
+        }
+        let ssthresh = if self.starting {
+            0x7fff_ffff
+        } else {
+            self.window
+        };
+        write!(input, "\nW {} {ssthresh}", self.window).unwrap();
+        let (mut now, mut delivered, mut rounds) = (1_000_000u64, 0u64, Vec::new());
+        let (mut lines, mut lost) = (0, 0);
+        let mut srtt = 0u64;
+        for &loss in self.losses {
+            for _ in 0..loss {
+                let w = rust.window().floor().max(1.0) as u64;
+                let rtt = rtt_us(w as f64);
+                srtt = rtt;
+                let (begin, mut left) = (now, w);
+                let mut first = true;
+                while left > 0 {
+                    let n = if left.is_multiple_of(3) {
+                        1
+                    } else {
+                        2.min(left)
+                    };
+                    left -= n;
+                    delivered += n;
+                    now = begin + rtt * (w - left) / w;
+                    let nxt = delivered + w;
+                    write!(
+                        input,
+                        "\nA {now} {n} {rtt} {srtt} {delivered} {nxt} {delivered}"
+                    )
+                    .unwrap();
+                    lines += 1;
+                    let mut ev = AckEvent::new(Time::from_nanos(now * 1000));
+                    (ev.acked, ev.advanced, ev.cwnd_limited) = (n, true, true);
+                    (ev.rtt, ev.srtt) = (Some(Span::from_micros(rtt)), Span::from_micros(srtt));
+                    ev.min_rtt = Span::from_micros(BASE_US);
+                    (ev.delivered, ev.round_start) = (delivered, first);
+                    (ev.snd_una, ev.snd_nxt) = (delivered, nxt);
+                    first = false;
+                    rust.on_delivery(&ev);
+                    rust.on_ack(&ev);
+                }
+                rounds.push((lines, lost, rust.window()));
+            }
+            let at = Time::from_nanos(now * 1000);
+            let flight = rust.window().floor() as u64;
+            write!(input, "\nL {now} 0").unwrap();
+            lines += 1;
+            lost += 1;
+            let mut ev = CongestionEvent::new(at, CongestionKind::Loss, flight);
+            ev.srtt = Span::from_micros(srtt);
+            rust.on_congestion(&ev);
+            rust.on_recovery_exit(at);
+            rounds.push((lines, lost, rust.window()));
+        }
+        compare(program, &input, &rounds)
+    }
+}
+
+/// Line of the output, losses so far, window in Rust.
+type Round = (usize, u32, f64);
+
+fn compare(program: &std::path::Path, input: &str, rounds: &[Round]) -> Vec<(f64, f64, f64)> {
+    let mut child = Command::new(program)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = format!("{input}\n");
+    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+    let out = child.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    let text = String::from_utf8(out.stdout).unwrap();
+    let windows: Vec<f64> = text
+        .lines()
+        .map(|l| l.split(' ').next().unwrap().parse().unwrap())
+        .collect();
+    let of = |&(line, losses, w): &Round| {
+        let (c, room) = (windows[line - 1], f64::from(losses));
+        // A threshold is whole segments: each loss takes up to one more.
+        (((c - w).abs() - room).max(0.0) / w, c, w)
+    };
+    rounds.iter().map(of).collect()
+}
+
+/// Of the window, for laws that add and remove by its size and by time: increases are rounded to
+/// 2^-24 segments, a(w) to 1/256, times to a millisecond.
+const CLOSE: f64 = 0.01;
+/// For laws that steer by the delay: the RTT of both is that of the real numbers' window, so that
+/// what one rounding takes away is never given back.
+const STEERED: f64 = 0.05;
+
+const fn story(stack: &'static str, window: u32, losses: &'static [u32], bound: f64) -> Story {
+    Story {
+        stack,
+        window,
+        starting: window == 10,
+        losses,
+        bound,
+    }
+}
+
+/// Those that begin at ten segments begin in slow start.
+const STORIES: [Story; 12] = [
+    story("aimd(increase=6,decrease=0.3)", 100, &[40, 40, 40], CLOSE),
+    story("reno", 50, &[60, 20, 60], CLOSE),
+    story("highspeed", 300, &[40, 60, 40], CLOSE),
+    story("scalable", 200, &[40, 40], CLOSE),
+    story("scalable", 12, &[30], CLOSE),
+    story("reno+limited(max_ssthresh=100)", 10, &[20, 20], CLOSE),
+    story("htcp", 200, &[40, 40, 40], CLOSE),
+    story("bic", 200, &[40, 30, 60], CLOSE),
+    story("cubic", 200, &[40, 60, 80], CLOSE),
+    story("westwood", 100, &[40, 40], CLOSE),
+    story("fast", 300, &[60, 40], STEERED),
+    story("hstcp-lp", 300, &[30], STEERED),
+];
+
+#[test]
+fn whole_numbers_follow_the_laws() {
+    let Some((_folder, program)) = compile("law.c") else {
+        return;
+    };
+    let mut wrong = Vec::new();
+    for story in &STORIES {
+        let windows = story.tell(&program);
+        let worst = windows.iter().map(|w| w.0).fold(0.0, f64::max);
+        println!("{}: worst {worst:.4}", story.stack);
+        if worst > story.bound {
+            let at = windows
+                .iter()
+                .position(|w| w.0 > story.bound)
+                .unwrap_or_default();
+            let near = &windows[at.saturating_sub(3)..(at + 3).min(windows.len())];
+            wrong.push(format!("{}: round {at}: {near:?}", story.stack));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
