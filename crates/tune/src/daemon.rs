@@ -19,7 +19,7 @@ use crate::layout::Order;
 use crate::namespaces::Scope;
 use crate::tuner::{TuneError, Tuner, label, release_order};
 
-/// Where a daemon lives.
+/// Files, control group and namespaces of a daemon.
 #[derive(Debug)]
 pub struct Config {
     /// The policy's file.

@@ -101,8 +101,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes down that a flow has an algorithm back. The kernel calls it chosen from then on, as if
-    /// its program had asked for it, and keeps no note of who did.
+    /// Writes down that a flow has an algorithm back. The kernel calls it chosen from then on, as
+    /// if its program had asked for it, and keeps no note of who did.
     ///
     /// # Errors
     /// It could not be written.
