@@ -186,6 +186,12 @@ mod tests {
         assert_eq!(why("beta"), "`beta` is not of the form NAME=VALUE");
         assert_eq!(why(" , "), "nothing is changed");
         assert_eq!(why("beta=0.5,beta=0.6"), "`beta` is given twice");
+        let hint = |text| parse(text).unwrap_err().hint().unwrap();
+        assert!(hint("windw=8MB").starts_with("did you mean `window`?"));
+        let highspeed = StackSpec::parse("highspeed").unwrap();
+        let short = Change::parse("a=6", &highspeed, 1448).unwrap_err();
+        assert_eq!(short.to_string(), "`highspeed` has no parameter `a`");
+        assert!(short.hint().unwrap().starts_with("known: "), "{short:?}");
         assert_eq!(why("low_window=3"), "`cubic` has no parameter `low_window`");
         assert_eq!(
             why("window=1000B"),

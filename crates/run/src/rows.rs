@@ -83,6 +83,8 @@ pub struct Stream {
     next: Time,
     phase: Phase,
     state: Option<u8>,
+    /// Of the variables, in their order; of the stack that the flow began with, as are the columns.
+    names: Vec<&'static str>,
     pub between: Between,
 }
 
@@ -94,6 +96,7 @@ impl Stream {
             next: Time::ZERO,
             phase: Phase::Open,
             state: None,
+            names: Vec::new(),
             between: Between {
                 flow,
                 ..Between::new()
@@ -113,15 +116,22 @@ impl Stream {
         self.next = now + self.step;
         (self.phase, self.state) = (phase, state);
         let row = self.between.row(now, ack_delay, sender);
-        let mut variables = [f64::NAN; MOST_VARIABLES];
-        let mut n = 0;
-        sender.controller().report(&mut |_, value| {
-            if let Some(place) = variables.get_mut(n) {
-                *place = value;
-                n += 1;
+        let (mut variables, names) = ([f64::NAN; MOST_VARIABLES], &mut self.names);
+        if names.is_empty() {
+            sender.controller().report(&mut |name, _| names.push(name));
+            names.truncate(MOST_VARIABLES);
+        }
+        let mut next = 0;
+        sender.controller().report(&mut |name, value| {
+            // Another stack may have taken over: what it has in common stays in its column.
+            let here = names.get(next).is_some_and(|n| *n == name);
+            let place = here.then_some(next);
+            if let Some(place) = place.or_else(|| names.iter().position(|n| *n == name)) {
+                variables[place] = value;
+                next = place + 1;
             }
         });
-        self.sink.put(&row, &variables[..n]);
+        self.sink.put(&row, &variables[..names.len()]);
     }
 }
 
@@ -129,18 +139,54 @@ impl Stream {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use fullpipe_cc::{Setup, StackSpec};
-    use fullpipe_flow::{Preset, SenderConfig};
+    use fullpipe_cc::{Setup, Stack, StackSpec};
+    use fullpipe_flow::{Change, Preset, SenderConfig};
 
     use super::*;
     use crate::{SenderRecorder, Trace};
 
     #[derive(Debug, Default, Clone)]
-    struct Kept(Arc<Mutex<Vec<(TraceRow, usize)>>>);
+    struct Kept(Arc<Mutex<Vec<(TraceRow, Vec<f64>)>>>);
 
     impl TraceSink for Kept {
         fn put(&mut self, row: &TraceRow, variables: &[f64]) {
-            self.0.lock().unwrap().push((*row, variables.len()));
+            self.0.lock().unwrap().push((*row, variables.to_vec()));
+        }
+    }
+
+    /// HighSpeed TCP's variables are not in the columns of CUBIC's, and CUBIC's own return.
+    #[test]
+    fn a_variable_of_another_stack_is_in_no_column_of_the_first() {
+        let cfg = SenderConfig::preset(Preset::Y2026, 1500).with(|c| {
+            c.handshake = false;
+            c.changeable = true;
+        });
+        let stack = |text| StackSpec::parse(text).unwrap();
+        let first = stack("cubic").controller(Setup::default());
+        let mut sender = Sender::new(cfg, first, 0);
+        let kept = Kept::default();
+        let mut recorder = SenderRecorder::new(Trace::Off, Time::ZERO, f64::INFINITY);
+        recorder.stream_to(Box::new(kept.clone()), Span::ZERO);
+        sender.start(Time::ZERO);
+        let mut row = |sender: &mut Sender<Stack>, ms| {
+            recorder.on_sender(Time::ZERO + Span::from_millis(ms), sender);
+            let (_, variables) = kept.0.lock().unwrap().pop().unwrap();
+            variables.iter().map(|v| v.is_nan()).collect::<Vec<_>>()
+        };
+        let cubic = row(&mut sender, 1);
+        for (ms, text) in [(2, "highspeed"), (4, "cubic")] {
+            let change = Change {
+                stack: Some(stack(text)),
+                ..Change::default()
+            };
+            sender.change(Time::ZERO + Span::from_millis(ms), &change, 1);
+            let empty = row(&mut sender, ms + 1);
+            let expected = if text == "cubic" {
+                cubic.clone()
+            } else {
+                vec![true; cubic.len()]
+            };
+            assert_eq!(empty, expected, "{text}");
         }
     }
 
@@ -169,9 +215,9 @@ mod tests {
             recorder.on_sender(expiry, &mut sender);
         }
         let rows = kept.0.lock().unwrap().clone();
-        let (row, variables) = *rows.last().expect("a row for the timeout");
+        let (row, variables) = rows.last().expect("a row for the timeout");
         assert!(row.events.has(Events::TIMEOUT), "{}", row.events.text());
-        assert_eq!((row.time, row.flow, variables), (expiry, 5, 3));
+        assert_eq!((row.time, row.flow, variables.len()), (expiry, 5, 3));
         assert_eq!((row.phase, row.timeouts), (Phase::Loss, 1));
         assert_eq!(row.cwnd_max, 10.0, "the window before");
         assert_eq!(row.ack_delay, Span::from_millis(7));

@@ -7,6 +7,9 @@ use super::spec::Part;
 use super::{Kind, StackError, StackSpec, find, nearest};
 use crate::params::{ParamError, Params};
 
+/// What else of a running flow can be changed, beside its stack's parameters.
+const BESIDES: [&str; 3] = ["stack", "window", "rate"];
+
 /// Short names for the two parameters of AIMD, as the papers write them.
 const SHORT: [(&str, &str); 2] = [("a", "increase"), ("b", "decrease")];
 
@@ -56,7 +59,9 @@ impl StackSpec {
         let part = parts.find(|p| of.is_none_or(|of| p.entry.answers_to(of)) && p.has(plain));
         match part {
             Some(part) => part.replace(plain, value),
-            None => Err(self.unknown(plain)),
+            // A short name resembles nothing.
+            None if in_full.is_some() => Err(self.unknown(name, false)),
+            None => Err(self.unknown(plain, true)),
         }
     }
 
@@ -74,13 +79,13 @@ impl StackSpec {
         Ok(())
     }
 
-    fn unknown(&self, name: &str) -> StackError {
+    fn unknown(&self, name: &str, may_resemble: bool) -> StackError {
         let parts = self.parts.iter().filter(|p| p.entry.kind != Kind::Sending);
         let specs = parts.flat_map(|p| p.entry.params.iter().chain(p.common_specs()));
         let known: Vec<&'static str> = specs.map(|s| s.name).filter(|n| *n != "iw").collect();
         StackError::UnknownParam {
             component: self.parts[0].entry.name,
-            nearest: nearest(name, known.iter().copied()),
+            nearest: nearest(name, known.iter().copied().chain(BESIDES)).filter(|_| may_resemble),
             name: name.to_owned(),
             known,
         }
@@ -191,7 +196,8 @@ mod tests {
             why("reno+spread(t_max=4ms)", "t_max", "8ms"),
             "`spread`: the initial window of a running flow has left; "
         );
-        assert!(why("cubic", "a", "6").starts_with("`cubic` has no parameter `increase`"));
+        assert!(why("cubic", "a", "6").starts_with("`cubic` has no parameter `a`; known: "));
+        assert!(why("cubic", "windw", "6").contains("did you mean `window`?"));
         assert!(why("cubic", "limited.max_ssthresh", "6").contains("no parameter"));
         let joins = |stack: &str| StackSpec::parse(stack).unwrap().joins_running_flow();
         assert!(joins("reno+spread").is_err() && joins("cubic+hystart").is_ok());

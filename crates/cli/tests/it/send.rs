@@ -132,6 +132,92 @@ fn a_trace_has_a_row_for_every_ack_and_is_whole_or_absent() {
     assert_eq!(left.len(), 1, "{left:?}");
 }
 
+/// A window of 40 segments becomes one of 5 while the flow runs: not before `set`, and then no more
+/// than 5 are under way as soon as the ACKs of one round trip are back.
+#[test]
+fn a_running_flow_takes_orders_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(dir.path(), &[]);
+    let control = dir.path().join("control");
+    let mut line = vec!["send", &server.address, "--time", "4s", "--window"];
+    line.extend(["40 segments", "--set", "rate=20Mbit/s"]);
+    line.extend(["--trace", "run.parquet", "--format", "json"]);
+    line.extend(["--control", control.to_str().unwrap()]);
+    let sender = command(dir.path(), &line)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let set = |words: &str| fullpipe(dir.path(), &["set", control.to_str().unwrap(), words]);
+    // Nobody listens before the session stands.
+    let mut answered = None;
+    for _ in 0..200 {
+        std::thread::sleep(Duration::from_millis(50));
+        let shown = fullpipe(dir.path(), &["set", control.to_str().unwrap()]);
+        if shown.code == 0 && !shown.stdout.contains("\t-") {
+            answered = Some(shown.stdout);
+            break;
+        }
+    }
+    assert!(answered.is_some(), "the control socket never answered");
+    let empty = set(" ");
+    assert_eq!(empty.code, 2, "{}", empty.stderr);
+    assert!(
+        empty.stderr.contains("nothing is changed"),
+        "{}",
+        empty.stderr
+    );
+    let typo = set("windw=5 segments");
+    assert!(
+        typo.code == 2 && typo.stderr.contains("did you mean `window`"),
+        "{}",
+        typo.stderr
+    );
+    ok(set("window=5 segments,stack=reno"));
+    let ended = ok(finished(sender.wait_with_output().unwrap()));
+    let stack = json(&ended.stdout)["cases"][0]["flows"][0]["stack"].to_string();
+    let named = stack.starts_with("\"cubic, from ") && stack.ends_with(" s reno\"");
+    assert!(named, "{stack}");
+    assert!(!control.exists(), "the socket goes with its owner");
+
+    let csv = ok(fullpipe(
+        dir.path(),
+        &["export", "run.parquet", "--to", "csv"],
+    ));
+    let mut rows = csv.stdout.lines();
+    let names: Vec<&str> = rows.next().unwrap().split(',').collect();
+    let column = |name: &str| names.iter().position(|n| *n == name).unwrap();
+    let (time, cwnd, flight) = (column("time_s"), column("cwnd"), column("flight"));
+    let srtt = column("srtt_ms");
+    let rows: Vec<Vec<f64>> = rows
+        .map(|r| {
+            r.split(',')
+                .map(|x| x.parse().unwrap_or(f64::NAN))
+                .collect()
+        })
+        .collect();
+    let narrow = rows
+        .iter()
+        .position(|r| r[cwnd] <= 5.0)
+        .expect("the window changes");
+    let largest = rows[..narrow].iter().map(|r| r[cwnd]).fold(0.0, f64::max);
+    assert!(largest > 10.0, "{largest} segments before the order");
+    let changed = &rows[narrow];
+    // Twice the smoothed RTT: that of a moment may be longer.
+    let round_trip = changed[time] + 2.0 * changed[srtt] * 1e-3;
+    let later: Vec<&Vec<f64>> = rows[narrow..]
+        .iter()
+        .filter(|r| r[time] > round_trip)
+        .collect();
+    assert!(later.len() > 10, "{} rows after the order", later.len());
+    let wide = later.iter().find(|r| r[cwnd] > 5.0 || r[flight] > 5.0);
+    assert_eq!(
+        wide, None,
+        "window changed at {}, RTT {} ms",
+        changed[time], changed[srtt]
+    );
+}
+
 #[test]
 fn requests_and_cross_traffic() {
     let dir = tempfile::tempdir().unwrap();

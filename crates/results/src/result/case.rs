@@ -9,6 +9,7 @@ use super::{Estimate, Estimates, Params};
 use fullpipe_metrics as metrics;
 use fullpipe_metrics::{Fidelity, RunMetrics, Scope, SeedRun, Values};
 use fullpipe_scenario::Case;
+use fullpipe_units::Time;
 
 /// Result of one case, over its seeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -62,7 +63,7 @@ pub struct CaseResult {
 pub struct FlowResult {
     /// Name in the scenario.
     pub name: String,
-    /// Canonical spelling of the stack.
+    /// Canonical spelling of the stack; of one that changes, `reno, from 4.0 s cubic`.
     pub stack: String,
     /// By metric name (`rtt_ms.p95`, `var.w_max.last`).
     #[serde(flatten, with = "Members::<json::Flow>")]
@@ -126,6 +127,21 @@ enum Row {
     Link(usize),
 }
 
+/// The stacks that a flow has, in order.
+fn stacks(case: &Case, group: &metrics::FlowGroup) -> String {
+    let spec = case.run_spec(0);
+    let first = spec.flows.get(group.members.start);
+    let changes = first.map(|f| &f.changes);
+    let mut text = group.stack.clone();
+    for timed in changes.into_iter().flatten() {
+        if let Some(stack) = &timed.change.stack {
+            let at = timed.at.saturating_since(Time::ZERO).as_secs_f64();
+            text = format!("{text}, from {at:.1} s {stack}");
+        }
+    }
+    text
+}
+
 impl CaseResult {
     /// Aggregates the runs of a case.
     pub fn new(case: &Case, runs: &[SeedRun]) -> CaseResult {
@@ -149,7 +165,7 @@ impl CaseResult {
                 .enumerate()
                 .map(|(i, g)| FlowResult {
                     name: g.name.clone(),
-                    stack: g.stack.clone(),
+                    stack: stacks(case, g),
                     metrics: over(&|m| m.flows.get(i).map(|f| &f.values)),
                 })
                 .collect(),
