@@ -93,7 +93,21 @@ pub const TRAFFIC: &[Metric] = &[
             "`P(segment i + 1 lost | segment i lost)`",
             SPREADING,
         )
-        .short_flows(|s| s.initial_loss().given_previous),
+        .short_flows(|s| s.initial_loss().given[0]),
+    traffic("initial_loss.given_second", "1", Lower)
+        .means(
+            "The same for the segments whose last but one in the initial window was lost",
+            "`P(segment i + 2 lost | segment i lost)`",
+            SPREADING,
+        )
+        .short_flows(|s| s.initial_loss().given[1]),
+    traffic("initial_loss.given_third", "1", Lower)
+        .means(
+            "The same for the segments whose last but two in the initial window was lost",
+            "`P(segment i + 3 lost | segment i lost)`",
+            SPREADING,
+        )
+        .short_flows(|s| s.initial_loss().given[2]),
     traffic("goodput_mbps", "Mbit/s", Higher)
         .means(
             "Payload of short flows that reached its receiver for the first time",

@@ -136,29 +136,29 @@ impl<'a> DatagramsView<'a> {
 pub struct InitialLoss {
     /// Fraction that was lost.
     pub any: Option<f64>,
-    /// Fraction of those whose predecessor was lost.
-    pub given_previous: Option<f64>,
+    /// Fraction of those whose predecessor was lost, whose last but one, and whose last but two.
+    pub given: [Option<f64>; 3],
 }
 
 impl InitialLoss {
     /// `window`: segments; only the first 64 of a transfer are known.
     fn of(transfers: &[&Transfer], window: u64) -> InitialLoss {
-        let (mut sent, mut lost, mut followed, mut both) = (0u64, 0u64, 0u64, 0u64);
+        let (mut sent, mut lost, mut pairs) = (0u64, 0u64, [(0u64, 0u64); 3]);
         for t in transfers {
             let n = t.size.min(window).min(KNOWN);
             let is_lost = |i: u64| t.lost >> i & 1 == 1;
             sent += n;
             for i in 0..n {
                 lost += u64::from(is_lost(i));
-                if i + 1 < n && is_lost(i) {
-                    followed += 1;
-                    both += u64::from(is_lost(i + 1));
+                for (later, (followed, both)) in (i + 1..n).zip(&mut pairs) {
+                    *followed += u64::from(is_lost(i));
+                    *both += u64::from(is_lost(i) && is_lost(later));
                 }
             }
         }
         InitialLoss {
             any: ratio(lost as f64, sent as f64),
-            given_previous: ratio(both as f64, followed as f64),
+            given: pairs.map(|(followed, both)| ratio(both as f64, followed as f64)),
         }
     }
 }
@@ -224,7 +224,7 @@ mod tests {
 
     fn loss(transfers: &[&Transfer], window: u64) -> (Option<f64>, Option<f64>) {
         let found = InitialLoss::of(transfers, window);
-        (found.any, found.given_previous)
+        (found.any, found.given[0])
     }
 
     #[test]
@@ -250,6 +250,9 @@ mod tests {
         // lost too.
         assert_eq!(p, Some(5.0 / 14.0));
         assert_eq!(given, Some(2.0 / 3.0));
+        // Of the next but one only that of 2, which is 4; of the next but two none.
+        let further = InitialLoss::of(&[&a, &b], 10).given;
+        assert_eq!(further[1..], [Some(1.0 / 3.0), Some(0.0)]);
         assert_eq!(loss(&[&transfer(0.0, 9, None)], 10), (Some(0.0), None));
         assert_eq!(loss(&[], 10), (None, None));
     }
