@@ -38,8 +38,9 @@ const SPARE: f64 = 16.0;
 const MOST_DECREASES: u32 = 5;
 /// Estimates of the capacity that the median is taken of (draft-gg-udt-03).
 const PAIRS: usize = 16;
-/// Packets by which an arrival rate is known (draft-gg-udt-03: more than 8 of 16 intervals).
-const ARRIVED: u64 = 9;
+/// Packets by which an arrival rate is known: nine intervals (draft-gg-udt-03 section 6.2, step 4
+/// of the ACK event: of the last 16 more than 8 must remain, else the rate is 0).
+const ARRIVED: u64 = 10;
 /// RTT before the first sample, in SYN (draft-gg-udt-03).
 const FIRST_RTT: u64 = 10;
 /// Bits of spare capacity to bytes of increase: of a packet of 1500 bytes, one whole packet a SYN
