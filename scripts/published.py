@@ -7,6 +7,8 @@
     scripts/published.py --only net100      print one document's table, write nothing
     scripts/published.py --check            fail if a verdict of the page no longer holds
     scripts/published.py --keep             keep time series and figures too, resume broken studies
+    scripts/published.py --as-it-stands     run nothing: rows without a result stay as the page has
+                                            them, if their item is the same
 
 Results are kept as JSON in --cache; a second run takes them from there if program and scenario are
 the same (--any-program: or only the scenario).
@@ -15,13 +17,19 @@ published/*.toml has one file per document and one [[item]] per claim: `id`, `wh
 `claim` with the printed value, and how fullpipe shows it:
 
     show = { run = SCENARIO, set = [...], case = {...}, of = NAME, metric = M, over = {...} }
+    show = { run = SCENARIO, ground = GROUND, expectations = true }
     show = { law = STACK, window = W, rtt = TIME, field = F }
+    show = { test = NAME, package = PACKAGE }
 
 `run` names a built-in scenario or a file of published/cases; `case` picks cases by matrix key, a
 list matches any of its values; `of` is a flow, traffic or link (default: the first flow); `over`
-divides by the same metric (or `over_metric`) of another case, `less` subtracts it. `take = "mean"`, "min" or "max" makes one value of
-several cases, otherwise each of them is judged. Instead of `case` an item may have `cells`, a list
-of [value of the document, case], judged each by `within` (a fraction or an amount of the value).
+divides by the same metric (or `over_metric`) of another case, `less` subtracts it. `take =
+"mean"`, "min" or "max" makes one value of several cases, otherwise each of them is judged. Instead
+of `case` an item may have `cells`, a list of [value of the document, case], judged each by `within`
+(a fraction or an amount of the value).
+`expectations` is the part of the scenario's expectations that hold (a list: of these), `seeds` =
+[of the case, of the other] takes the "min" or "max" over seeds, of cases that differ in the stack.
+`test` is 1 if that test of the integration tests of a package passes.
 
 `band` is what counts as reproduced, `band_from` where it comes from: the document's precision or
 spread, or a closed form. `ideal` with `ideal_from` is the closed form's band where the document's
@@ -29,9 +37,13 @@ own value contains more than the experiment. Nobody writes a verdict:
 
     reproduced                   every value lies in `band`, and there is no `difference`
     with a stated difference     in `band` or `ideal`, and `difference` says what differs
-    not reproduced               otherwise; also if a 95 % interval is over twice as wide as the band
-                                 or, of a band with one end, reaches past it
+    not reproduced               otherwise; also if a 95 % interval is over twice as wide as the
+                                 band or, of a band with one end, reaches past it
     not applicable               `not_applicable` says what outside of fullpipe the claim is about
+
+published/claims.toml has the documents' claims as entries, each with the items that show it. An
+entry is as good as the worst of its items; not applicable ones count only where there is nothing
+else.
 
 A value in `ideal` alone without a sentence of difference is an error. Exit status: 0; 1 if --check
 fails; 2 for an error in the items or a run that failed.
@@ -69,6 +81,8 @@ def load(folder):
     """The documents, each with its items checked for form."""
     documents, seen = [], set()
     for path in sorted(pathlib.Path(folder).glob("*.toml")):
+        if path.name == "claims.toml":
+            continue
         with open(path, "rb") as f:
             try:
                 document = tomllib.load(f)
@@ -84,6 +98,27 @@ def load(folder):
     return sorted(documents, key=lambda d: d.get("order", 99))
 
 
+def load_claims(path, documents):
+    """The entries, each with its document's items."""
+    with open(path, "rb") as f:
+        try:
+            claims = tomllib.load(f)["claim"]
+        except tomllib.TOMLDecodeError as e:
+            raise Error(f"{path}: {e}")
+    ids = {i["id"] for d in documents for i in d["item"]}
+    keys = {d["key"] for d in documents}
+    for claim in claims:
+        name = claim.get("claim", "a claim without text")
+        if claim.keys() != {"document", "claim", "items"} or not claim["items"]:
+            raise Error(f"{path}: {name}: needs document, claim and items, and no more")
+        if claim["document"] not in keys:
+            raise Error(f"{path}: {name}: no document `{claim['document']}`")
+        unknown = [i for i in claim["items"] if i not in ids]
+        if unknown:
+            raise Error(f"{path}: {name}: no item `{unknown[0]}`")
+    return claims
+
+
 def check_form(item, path):
     name = item.get("id", "an item without id")
     for key in item:
@@ -95,6 +130,12 @@ def check_form(item, path):
     ways = [k for k in ["show", "missing", "not_applicable"] if item.get(k)]
     if len(ways) != 1:
         raise Error(f"{path}: {name}: needs one of show, missing, not_applicable; has {ways}")
+    if "test" in item.get("show", {}):
+        item.setdefault("band", [1, 1])
+        item.setdefault("band_from", "the test passes")
+    if "expectations" in item.get("show", {}):
+        item.setdefault("band", [1, 1])
+        item.setdefault("band_from", "all of them hold, each with its source in the scenario")
     if "show" in item:
         judged = "band" in item or "cells" in item
         if not judged or not item.get("band_from"):
@@ -108,8 +149,14 @@ def check_form(item, path):
 # -- results -------------------------------------------------------------------------------------
 
 
+class NotKept(Exception):
+    """A result that is not in the cache, where nothing may run."""
+
+
 class Program:
     """fullpipe, and what it has answered before."""
+
+    frozen = False  # nothing may run
 
     def __init__(self, path, cache, nice, quick, keep=False, any_program=False):
         self.path, self.cache, self.nice, self.quick = path, pathlib.Path(cache), nice, quick
@@ -121,6 +168,8 @@ class Program:
 
     def arguments(self, show):
         words = ["run", show["run"]]
+        if "ground" in show:
+            words += ["--ground", show["ground"]]
         for setting in show.get("set", []):
             words += ["--set", setting]
         if self.is_quick(show["run"]):
@@ -138,10 +187,11 @@ class Program:
                 if rest:
                     slug += "-" + digest_of(" ".join(rest))[:8]
                 slug += "-quick" if "--quick" in words else ""
-            self.known[text] = self.stored(slug, words)
+            self.known[text] = self.stored(slug, words, "seeds" in show)
         if show["run"] not in self.used:
             self.used[show["run"]] = self.known[text]
-        self.sets.setdefault(show["run"], set()).update(show.get("set", []))
+        more = [f"on ground {show['ground']}"] if "ground" in show else []
+        self.sets.setdefault(show["run"], set()).update(show.get("set", []) + more)
         return self.known[text]
 
     def law(self, show):
@@ -151,7 +201,16 @@ class Program:
             self.known[text] = self.stored("law-" + digest_of(text)[:8], words)
         return self.known[text]
 
-    def stored(self, slug, words):
+    def test(self, show):
+        """1 if the test passes; kept as long as the program is the same."""
+        words = ["test", "-p", show["package"], "--test", "it", show["test"], "--", "--exact",
+                 "--nocapture"]
+        text = " ".join(words)
+        if text not in self.known:
+            self.known[text] = self.stored("test-" + digest_of(text)[:8], words)
+        return self.known[text]
+
+    def stored(self, slug, words, by_seed=False):
         kept = self.cache / f"{slug}.json"
         stamp = {"arguments": words, "program": digest(self.path)}
         if words[0] == "run":
@@ -163,14 +222,24 @@ class Program:
                 if self.any_program or was["program"] == stamp["program"]:
                     self.builds[words[1]] = was["program"]
                     return entry["result"]
+        if self.frozen:
+            raise NotKept(text_of(words))
+        if words[0] == "test":
+            return self.keep_entry(kept, stamp, {"passes": passes(words)})
         more = ["--format", "json"]
         if words[0] == "run":
             more += ["--jobs", "1", "--quiet"]
-            if self.keep:
+            if self.keep or by_seed:
                 more += ["--out", str(self.cache / slug), "--resume"]
         result = json.loads(self.call(words + more))
+        if by_seed:
+            runs = sorted((self.cache / slug / "runs").glob("*.json"))
+            result["runs"] = [json.loads(r.read_text()) for r in runs]
+        return self.keep_entry(kept, stamp, result)
+
+    def keep_entry(self, kept, stamp, result):
         self.cache.mkdir(parents=True, exist_ok=True)
-        self.builds[words[1]] = stamp["program"]
+        self.builds[stamp["arguments"][1]] = stamp["program"]
         kept.write_text(json.dumps({"stamp": stamp, "result": result}))
         return result
 
@@ -183,8 +252,24 @@ class Program:
         return done.stdout
 
 
+def passes(words):
+    """Whether exactly the named test ran, and passed."""
+    print(f"$ cargo {' '.join(words)}", file=sys.stderr, flush=True)
+    done = subprocess.run(["cargo", *words], cwd=ROOT, capture_output=True, text=True)
+    if "skipped: " in done.stderr:
+        reason = done.stderr.split("skipped: ", 1)[1].split("\n")[0]
+        raise Error(f"`cargo {' '.join(words)}` was skipped: {reason}")
+    if "1 passed" not in done.stdout and "1 failed" not in done.stdout:
+        raise Error(f"`cargo {' '.join(words)}` ran no such test:\n{done.stderr.strip()[-500:]}")
+    return done.returncode == 0
+
+
 def scenario_file(name):
     return ROOT / name if name.endswith(".toml") else ROOT / "scenarios" / f"{name}.toml"
+
+
+def text_of(words):
+    return " ".join(map(quoted, words))
 
 
 def digest_of(text):
@@ -251,6 +336,28 @@ def value_of(item, case, show):
     return mean, low, high
 
 
+def of_seeds(item, case, show, which, result):
+    """The least or the largest of the seeds' values."""
+    at = [f["name"] for f in case["flows"]].index(show["of"]) if "of" in show else 0
+    stack = case["flows"][at]["stack"]
+    if [c["flows"][at]["stack"] for c in result["cases"]].count(stack) != 1:
+        raise Error(f"{item['id']}: `seeds` needs cases that differ in the stack")
+    flows = [r["metrics"]["flows"][at] for r in result["runs"]]
+    found = [f["values"].get(show["metric"]) for f in flows if f["stack"] == stack]
+    if not found or None in found:
+        raise Error(f"{item['id']}: no metric `{show['metric']}` in every seed")
+    v = {"min": min, "max": max}[which](found)
+    return v, v, v
+
+
+def held(item, result, names):
+    """The part of the expectations that hold."""
+    found = [e for e in result["expectations"] if names is True or e["name"] in names]
+    if not found or (names is not True and {e["name"] for e in found} != set(names)):
+        raise Error(f"{item['id']}: not all of these expectations are in `{result['scenario']}`")
+    return sum(e["pass"] and not e.get("unclear", False) for e in found) / len(found)
+
+
 def ratio(a, b):
     """Quotient with the widths of both intervals added in squares, as if independent."""
     if a is None or b is None or b[0] == 0:
@@ -277,10 +384,17 @@ def values(item, program):
         row = next((r for r in rows if r["window"] == show["window"]), None)
         if row is None or show["field"] not in row:
             fields = ", ".join(rows[0])
-            raise Error(f"{item['id']}: no `{show['field']}` at {show['window']}; there are {fields}")
+            raise Error(
+                f"{item['id']}: no `{show['field']}` at {show['window']}; there are {fields}")
         v = row[show["field"]]
         return [("", None, (v, v, v))]
+    if "test" in show:
+        v = float(program.test(show)["passes"])
+        return [("", None, (v, v, v))]
     result = program.run(show)
+    if "expectations" in show:
+        v = held(item, result, show["expectations"])
+        return [("", None, (v, v, v))]
     if "cells" in item:
         out = []
         for published, wanted in item["cells"]:
@@ -293,10 +407,16 @@ def values(item, program):
     found = []
     for case in cases_of(item, result, show.get("case", {})):
         v = value_of(item, case, show)
+        if "seeds" in show:
+            v = of_seeds(item, case, show, show["seeds"][0], result)
         if "over" in show:
             other = {**case["params"], **show["over"]}
             of = {**show, "metric": show.get("over_metric", show["metric"])}
-            v = ratio(v, value_of(item, cases_of(item, result, other)[0], of))
+            other = cases_of(item, result, other)[0]
+            if "seeds" in show:
+                v = ratio(v, of_seeds(item, other, of, show["seeds"][1], result))
+            else:
+                v = ratio(v, value_of(item, other, of))
         if "less" in show:
             other = {**case["params"], **show["less"]}
             v = difference(v, value_of(item, cases_of(item, result, other)[0], show))
@@ -423,46 +543,96 @@ def command(show, program):
     if "law" in show:
         words = ["law", show["law"], "--window", str(show["window"]), "--rtt", show["rtt"]]
         return f"`fullpipe {' '.join(map(quoted, words))}`: {show['field']}"
+    if "test" in show:
+        return f"`cargo test -p {show['package']} --test it {show['test']}`"
     text = f"`fullpipe {' '.join(map(quoted, program.arguments(show)))}`"
+    if "expectations" in show:
+        names = show["expectations"]
+        return text + ": " + ("its expectations" if names is True else "; ".join(names))
     picked = [f"{'/'.join(map(str, v)) if isinstance(v, list) else v}"
               for v in show.get("case", {}).values()]
     text += f": {show['metric']}" + (f" of {show['of']}" if "of" in show else "")
+    if "seeds" in show:
+        text += f", {' over '.join(show['seeds'])} of the seeds"
     if picked:
         text += f" at {'; '.join(picked)}"
     if "over" in show:
-        text += f" over {show.get('over_metric', 'that')} at {'; '.join(map(str, show['over'].values()))}"
+        other = "; ".join(map(str, show["over"].values()))
+        text += f" over {show.get('over_metric', 'that')} at {other}"
     if "less" in show:
         text += f" less that at {'; '.join(map(str, show['less'].values()))}"
     return text
 
 
-def row(item, program):
-    seen = values(item, program) if "show" in item else []
+def row(item, program, page=None):
+    """What the page says of an item; `page` is the page so far, for a result that is not kept."""
+    try:
+        seen = values(item, program) if "show" in item else []
+    except NotKept as missing:
+        return row_as_it_stands(item, program, page, missing)
     verdict, remark = judge(item, seen)
     if not seen:
         shows, value, accepted = "", "", ""
     else:
         shows = command(item["show"], program)
-        if len(seen) == 1:
+        if "test" in item["show"]:
+            value = "passes" if seen[0][2][0] else "fails"
+        elif len(seen) == 1:
             value = exact(seen[0][2], band_of(item, seen[0][1]))
         elif "cells" in item:
-            value = f"{len(seen)} cells, below"
+            good = sum(inside(v, band_of(item, p)) for _, p, v in seen)
+            value = f"{len(seen)} cells, {good} in the band, below"
         else:
             means = [v[0] for _, _, v in seen if v]
             value = f"{number4(min(means))} to {number4(max(means))} ({len(seen)} cases)" \
                 if means else "undefined"
-        if "cells" in item:
-            within = item["within"]
-            accepted = f"each within {within}"
-        else:
-            accepted = band_text(limits(item["band"]))
-        accepted += f" ({item['band_from']})"
-        if "ideal" in item:
-            accepted += f"; closed form {band_text(limits(item['ideal']))} ({item['ideal_from']})"
+        accepted = bounds(item)
+        if "expectations" in item["show"]:
+            value = "all hold" if seen[0][2][0] == 1 else f"{seen[0][2][0]:.0%} hold"
         if item.get("unit"):
             value += f" {item['unit']}"
     return {"item": item, "seen": seen, "verdict": verdict, "remark": remark, "shows": shows,
             "value": value, "accepted": accepted}
+
+
+def row_as_it_stands(item, program, page, missing):
+    """The row of the page so far, if it shows what the item asks for, in the same way."""
+    lines = page.split("\n")
+    found = [i for i, l in enumerate(lines) if l.startswith(f"| `{item['id']}` |")]
+    shows = command(item["show"], program)
+    if not found or f"| {cell(shows)} |" not in lines[found[0]]:
+        raise Error(f"{item['id']}: neither kept nor on the page: `{missing}`")
+    line = lines[found[0]]
+    claim, value, accepted = (line.split(" | ")[i] for i in (1, 3, 4))
+    wanted = {"accepted": bounds(item), "claim": f"{item['claim']} ({item['where']})"}
+    for what, text in wanted.items():
+        if cell(text) != {"accepted": accepted, "claim": claim}[what]:
+            raise Error(f"{item['id']}: not kept, and the page has another {what}: `{missing}`")
+    verdict = ROW.match(line.replace("\\|", "/"))[2]
+    remark = line.split(f"**{verdict}**", 1)[1].removesuffix(" |").removeprefix(": ")
+    cells = []
+    if "cells" in item:
+        start = lines.index(f"Cells of `{item['id']}`:")
+        end = next(i for i in range(start + 4, len(lines)) if not lines[i].startswith("|"))
+        cells = lines[start:end]
+        if lines[end + 1].startswith("Spearman"):
+            cells += lines[end:end + 2]
+    return {"item": item, "seen": [], "verdict": verdict, "remark": remark, "shows": shows,
+            "value": value, "accepted": accepted, "cells": cells, "run": item["show"].get("run")}
+
+
+def bounds(item):
+    """What counts as reproduced, in words."""
+    if "cells" in item:
+        text = f"each within {item['within']}"
+    elif "test" in item["show"] or "expectations" in item["show"]:
+        text = "yes"
+    else:
+        text = band_text(limits(item["band"]))
+    text += f" ({item['band_from']})"
+    if "ideal" in item:
+        text += f"; closed form {band_text(limits(item['ideal']))} ({item['ideal_from']})"
+    return text
 
 
 def cell(text):
@@ -480,6 +650,9 @@ def table(document, rows):
             r["accepted"], verdict])) + " |")
     for r in rows:
         if "cells" not in r["item"]:
+            continue
+        if "cells" in r:
+            out += ["", *r["cells"]]
             continue
         out += ["", f"Cells of `{r['item']['id']}`:", "",
                 "| case | published | seen | in the band |", "|---|---|---|---|"]
@@ -509,7 +682,49 @@ def ranks(values):
     return [order.index(v) + (order.count(v) - 1) / 2 for v in values]
 
 
-def page(documents, judged, program):
+def judge_claim(claim, verdicts):
+    """The worst verdict of its items; not applicable only if all are."""
+    found = [verdicts[i] for i in claim["items"] if verdicts[i] != VERDICTS[3]]
+    return max(found, key=VERDICTS.index) if found else VERDICTS[3]
+
+
+def counted(documents, of):
+    """Table of verdicts per document; `of` gives a document's verdicts."""
+    lines = ["| document | " + " | ".join(VERDICTS) + " | all |", "|---|" + "---|" * 5]
+    total = dict.fromkeys(VERDICTS, 0)
+    for d in documents:
+        found = of(d)
+        counts = {v: found.count(v) for v in VERDICTS}
+        for v in VERDICTS:
+            total[v] += counts[v]
+        numbers = " | ".join(str(counts[v]) for v in VERDICTS)
+        lines.append(f"| {cell(d['title'])} | {numbers} | {len(found)} |")
+    numbers = " | ".join(f"**{total[v]}**" for v in VERDICTS)
+    return lines + [f"| **all** | {numbers} | **{sum(total.values())}** |", ""]
+
+
+def claims_of(document, claims, judged, verdicts):
+    """Table of a document's claims."""
+    why = {r["item"]["id"]: r["remark"] for r in judged[document["key"]]}
+    lines = ["| claim | shown by | verdict |", "|---|---|---|"]
+    for claim in claims:
+        if claim["document"] != document["key"]:
+            continue
+        verdict = judge_claim(claim, verdicts)
+        worst = [i for i in claim["items"] if verdicts[i] == verdict]
+        shown_by = ", ".join(f"`{i}`" for i in claim["items"])
+        if len(claim["items"]) > 8:
+            shown_by = f"{len(claim['items'])} items, `{claim['items'][0]}` the first"
+        text = f"**{verdict}**"
+        if verdict != VERDICTS[0]:
+            named = ", ".join(f"`{i}`" for i in worst[:4]) + (" ..." if len(worst) > 4 else "")
+            text += f": {len(worst)} of {len(claim['items'])}, {named}" \
+                if len(claim["items"]) > 1 else f": {why.get(worst[0], '')}"
+        lines.append(f"| {cell(claim['claim'])} | {shown_by} | {cell(text)} |")
+    return lines
+
+
+def page(documents, claims, judged, program, on_page=""):
     lines = ["# Published numbers, one by one", ""]
     lines += textwrap.wrap(
         "Every number, table and figure claim of five documents, the command that shows it, the "
@@ -523,23 +738,29 @@ def page(documents, judged, program):
         "document's band or in the closed form's, and the sentence says what differs. *not "
         "reproduced*: anything else, also where no scenario shows it, where the 95 % interval is "
         "over twice as wide as the band, or where it reaches past the only end of a band. *not "
-        "applicable*: the claim is about something outside of fullpipe. A value without an interval "
-        "comes from one seed; what one seed of a short run shows of a random path is weak evidence "
-        "(see Runs).", 100), ""]
-    lines += ["| document | " + " | ".join(VERDICTS) + " | items |", "|---|" + "---|" * 5]
-    total = dict.fromkeys(VERDICTS, 0)
-    for d in documents:
-        counts = dict.fromkeys(VERDICTS, 0)
-        for r in judged[d["key"]]:
-            counts[r["verdict"]] += 1
-        for v in VERDICTS:
-            total[v] += counts[v]
-        numbers = " | ".join(str(counts[v]) for v in VERDICTS)
-        lines.append(f"| {cell(d['title'])} | {numbers} | {sum(counts.values())} |")
-    numbers = " | ".join(f"**{total[v]}**" for v in VERDICTS)
-    lines += [f"| **all** | {numbers} | **{sum(total.values())}** |", ""]
+        "applicable*: the claim is about something outside of fullpipe. A value without an "
+        "interval comes from one seed; what one seed of a short run shows of a random path is weak "
+        "evidence (see Runs).", 100), ""]
+    verdicts = {r["item"]["id"]: r["verdict"] for rows in judged.values() for r in rows}
+    lines += ["## Claims", ""]
+    lines += textwrap.wrap(
+        f"The {len(claims)} claims of the documents. A claim is as good as the worst of the items "
+        "that show it, so that one cell of a table outside its band makes the whole table not "
+        "reproduced; what is not applicable counts only where a claim has nothing else.", 100)
+    lines += [""] + counted(documents, lambda d: [
+        judge_claim(c, verdicts) for c in claims if c["document"] == d["key"]])
+    lines += ["## Items", ""]
+    lines += textwrap.wrap("The numbers, cells and sentences that the claims consist of.", 100)
+    lines += [""] + counted(documents, lambda d: [r["verdict"] for r in judged[d["key"]]])
     lines += ["## Runs", "", "| scenario | settings | seeds | program |", "|---|---|---|---|"]
-    for name in sorted(program.used):
+    stand = {r["run"] for rows in judged.values() for r in rows if r.get("run")}
+    stand = {f"`{name}`": name for name in stand - set(program.used)}
+    kept = [l for l in on_page.split("\n") if RUN.match(l) and l.split(" | ")[0][2:] in stand]
+    runs = {name: None for name in program.used} | {stand[l.split(" | ")[0][2:]]: l for l in kept}
+    for name in sorted(runs):
+        if runs[name]:
+            lines.append(runs[name])
+            continue
         seeds = {len(c["seeds"]) for c in program.used[name]["cases"]}
         mode = "quick" if program.is_quick(name) else "full"
         mode += "".join(f", {s}" for s in sorted(program.sets.get(name, [])))
@@ -551,6 +772,7 @@ def page(documents, judged, program):
         100)]
     for d in documents:
         lines += ["", f"## {d['title']}", "", *textwrap.wrap(d["source"], 100), ""]
+        lines += claims_of(d, claims, judged, verdicts) + [""]
         lines += table(d, judged[d["key"]])
     return "\n".join(lines) + "\n"
 
@@ -592,6 +814,7 @@ def main():
     parser.add_argument("--quick", nargs="*", metavar="NAME")
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--any-program", action="store_true")
+    parser.add_argument("--as-it-stands", action="store_true")
     parser.add_argument("--only", metavar="DOCUMENT")
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
@@ -602,14 +825,18 @@ def main():
     path = os.path.abspath(args.fullpipe or find_program())
     program = Program(path, args.cache, args.nice, quick,
                       args.keep, args.any_program)
+    program.frozen = args.as_it_stands
+    program.any_program |= args.as_it_stands
     documents = load(ROOT / "published")
+    claims = load_claims(ROOT / "published" / "claims.toml", documents)
     if args.only:
         names = [d["key"] for d in documents]
         documents = [d for d in documents if d["key"] == args.only]
+        claims = []
         if not documents:
             raise Error(f"no document `{args.only}`; there are {', '.join(names)}")
-    judged = {d["key"]: [row(i, program) for i in d["item"]] for d in documents}
-    text = page(documents, judged, program)
+    judged = {d["key"]: [row(i, program, on_page) for i in d["item"]] for d in documents}
+    text = page(documents, claims, judged, program, on_page)
     if args.only:
         print(text)
         return 0

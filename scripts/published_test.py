@@ -15,12 +15,18 @@ import published  # noqa: E402
 
 RESULT = {
     "scenario": "two-laws",
+    "expectations": [{"name": "holds", "pass": True}, {"name": "fails", "pass": False},
+                     {"name": "unclear", "pass": True, "unclear": True}],
     "cases": [
         {"params": {"law": law}, "seeds": [1, 2], "metrics": {"jain": 1.0}, "traffic": [],
-         "flows": [{"name": "main", "goodput_mbps": rate, "goodput_mbps_ci95": [rate - 2, rate + 2],
+         "flows": [{"name": "main", "stack": law, "goodput_mbps": rate,
+                    "goodput_mbps_ci95": [rate - 2, rate + 2],
                     "var": {"a": {"max": 8.6}}, "climb_time_s": None}]}
         for law, rate in [("reno", 80.0), ("highspeed", 100.0)]
     ],
+    "runs": [{"metrics": {"flows": [{"name": "main", "stack": law,
+                                     "values": {"goodput_mbps": rate}}]}}
+             for law, rate in [("reno", 75), ("reno", 85), ("highspeed", 95), ("highspeed", 105)]],
 }
 ITEM = {"id": "rate", "where": "page 1", "claim": "100 Mbit/s", "band": [95, 105],
         "band_from": "printed digits",
@@ -36,6 +42,9 @@ class Canned:
 
     def run(self, show):
         return RESULT
+
+    def test(self, show):
+        return {"passes": show["test"] == "good"}
 
     def is_quick(self, name):
         return True
@@ -98,6 +107,23 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(verdict(show=show, cells=cells, within="5%"), "not reproduced")
         self.assertEqual(verdict(show=show, cells=cells, within="12%"), "reproduced")
 
+    def test_least_and_largest_of_the_seeds(self):
+        least = shown(seeds=["min", "max"], over={"law": "reno"})
+        self.assertEqual(verdict(show=least, band=[1.117, 1.118]), "reproduced")  # 95 over 85
+        self.assertEqual(verdict(show=shown(seeds=["max"]), band=[105, 105]), "reproduced")
+
+    def test_expectations_have_to_hold_and_be_clear(self):
+        for names, good in [(["holds"], "reproduced"), (["unclear"], "not reproduced"),
+                            (["holds", "fails"], "not reproduced"), (True, "not reproduced")]:
+            show = {"run": "two-laws", "expectations": names}
+            self.assertEqual(verdict(show=show, band=[1, 1]), good, names)
+        with self.assertRaisesRegex(published.Error, "not all of these expectations"):
+            verdict(show={"run": "two-laws", "expectations": ["holds", "other"]})
+
+    def test_a_test_has_to_pass(self):
+        for name, good in [("good", "reproduced"), ("bad", "not reproduced")]:
+            self.assertEqual(verdict(show={"test": name, "package": "x"}, band=[1, 1]), good)
+
     def test_what_cannot_be_shown(self):
         bare = {k: ITEM[k] for k in ["id", "where", "claim"]}
         row = published.row({**bare, "missing": "no blast"}, None)
@@ -140,11 +166,36 @@ class Forms(unittest.TestCase):
             self.load('[[item]]\nid = "x"\nwhere = "a"\nclaim = "b"\n')
 
 
+class Claims(unittest.TestCase):
+    VERDICTS = dict(zip("abcd", published.VERDICTS))
+
+    def test_a_claim_is_as_good_as_its_worst_item(self):
+        for items, good in [("a", "a"), ("ab", "b"), ("abc", "c"), ("bd", "b"), ("d", "d")]:
+            found = published.judge_claim({"items": list(items)}, self.VERDICTS)
+            self.assertEqual(found, self.VERDICTS[good], items)
+
+    def load(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "claims.toml"
+            path.write_text("[[claim]]\n" + text)
+            return published.load_claims(path, [{"key": "x", "item": [{"id": "a"}]}])
+
+    def test_forms(self):
+        good = 'document = "x"\nclaim = "y"\nitems = ["a"]\n'
+        self.assertEqual(len(self.load(good)), 1)
+        for bad, why in [(good.replace('"a"', '"b"'), "no item `b`"),
+                         (good.replace('"x"', '"z"'), "no document `z`"),
+                         (good.replace('["a"]', "[]"), "needs document, claim and items"),
+                         (good + 'verdict = "reproduced"\n', "and no more")]:
+            with self.assertRaisesRegex(published.Error, why):
+                self.load(bad)
+
+
 class Page(unittest.TestCase):
     def text(self, **changes):
         document = {"key": "a", "title": "A", "source": "B"}
         rows = [published.row({**copy.deepcopy(ITEM), **changes}, Canned())]
-        return published.page([document], {"a": rows}, Canned())
+        return published.page([document], [], {"a": rows}, Canned())
 
     def test_a_changed_verdict_is_found(self):
         self.assertEqual(published.compare(self.text(), self.text()), [])
@@ -153,6 +204,25 @@ class Page(unittest.TestCase):
 
     def test_items_that_come_and_go_are_found(self):
         self.assertEqual(len(published.compare(self.text(), self.text(id="other"))), 2)
+
+    def test_a_row_stays_while_its_result_is_not_kept(self):
+        class Frozen(Canned):
+            used = {}
+
+            def run(self, show):
+                raise published.NotKept("run")
+
+        before = self.text()
+        rows = [published.row(copy.deepcopy(ITEM), Frozen(), before)]
+        self.assertEqual((rows[0]["verdict"], rows[0]["remark"]), ("reproduced", ""))
+        document = {"key": "a", "title": "A", "source": "B"}
+        after = published.page([document], [], {"a": rows}, Frozen(), before)
+        # The canned program calls its run by another name than the item.
+        self.assertEqual(published.compare(before, after), [])
+        for changes in [{"band": [90, 105]}, {"claim": "another"}, {"id": "new"},
+                        {"show": shown(metric="jain")}]:
+            with self.assertRaisesRegex(published.Error, "not kept|neither kept"):
+                published.row({**copy.deepcopy(ITEM), **changes}, Frozen(), before)
 
     def test_settings_are_read_back(self):
         self.assertEqual(published.quick_on(self.text()), {"one-drop"})
