@@ -608,6 +608,8 @@ def row_as_it_stands(item, program, page, missing):
     for what, text in wanted.items():
         if cell(text) != {"accepted": accepted, "claim": claim}[what]:
             raise Error(f"{item['id']}: not kept, and the page has another {what}: `{missing}`")
+    if "run" in item["show"]:
+        program.sets.setdefault(item["show"]["run"], set()).update(item["show"].get("set", []))
     verdict = ROW.match(line.replace("\\|", "/"))[2]
     remark = line.split(f"**{verdict}**", 1)[1].removesuffix(" |").removeprefix(": ")
     cells = []
