@@ -2,7 +2,7 @@
 """Goodput and CPU time of one stream over loopback: fullpipe beside kernel TCP, UDT and quinn, in one run.
 
 Every candidate sends for the same time, one after the other, and the whole round is repeated; the median counts. A candidate that
-cannot run here is named with the reason. Segments of 1448 bytes (UDT and quinn: packets of 1500 bytes on the wire), an ACK for
+cannot run here is named with the reason. Segments of 1448 bytes (encrypted 1424; UDT and quinn: packets of 1500 bytes on the wire), an ACK for
 every second packet (fullpipe). Loopback has an MTU of 64 KiB, of which kernel TCP makes use.
 
 Only the standard library is needed. Exit status 0, also if a bar is missed; with --check, 1 then.
@@ -71,7 +71,7 @@ class Program:
         line = json.loads(done.stdout.strip().splitlines()[-1])
         known = {field.name for field in dataclasses.fields(Sample)}
         sample = Sample(**{key: value for key, value in line.items() if key in known})
-        if "retransmits" in line:
+        if "socket_drops" in line:
             lost = sum(line["socket_drops"])
             sample.note = f"window {line['window']:g}, {lost} lost at sockets, {line['retransmits']} sent again"
         return sample
@@ -147,6 +147,15 @@ def fullpipe(mode):
     return build
 
 
+def session(mode, encrypted):
+    """Through `serve`: handshake, control channel, and what flows carry sealed or in clear."""
+
+    def build(_scratch):
+        return [str(TARGET / "release/examples/sealed"), f"mode={mode}", f"encrypted={encrypted}", "seconds={seconds}"]
+
+    return build
+
+
 def udt(scratch):
     if not shutil.which("g++"):
         raise Skip("g++ is missing (apt-get install g++)")
@@ -198,6 +207,10 @@ def transfers(args, prefix, scratch):
     candidates = [
         Program("fullpipe packet", fullpipe("packet")),
         Program("fullpipe bulk", fullpipe("bulk")),
+        Program("fullpipe serve packet", session("packet", "false")),
+        Program("fullpipe serve packet encrypted", session("packet", "true")),
+        Program("fullpipe serve bulk", session("bulk", "false")),
+        Program("fullpipe serve bulk encrypted", session("bulk", "true")),
         Program("UDT 4.11", udt),
         Program("quinn 0.11", quinn),
         Iperf(),
@@ -216,7 +229,7 @@ def transfers(args, prefix, scratch):
             sample = candidate.run(prefix, args.seconds)
             samples.setdefault(candidate.name, []).append(sample)
             print(
-                f"round {round_number + 1}: {candidate.name:20} {sample.gbps:6.2f} Gbit/s"
+                f"round {round_number + 1}: {candidate.name:32} {sample.gbps:6.2f} Gbit/s"
                 f"   cpu-s/GB {sample.per_gb(sample.sender_cpu_s):.2f} + {sample.per_gb(sample.receiver_cpu_s):.2f}"
                 f"   {sample.note}   load {load()}",
                 file=sys.stderr,
@@ -250,7 +263,7 @@ def main():
 
     cargo = os.environ.get("CARGO", "cargo")
     subprocess.run(
-        [cargo, "build", "--release", "--locked", "--quiet", "-p", "fullpipe-net", "--example", "memory", "--example", "spacing"], cwd=ROOT, check=True
+        [cargo, "build", "--release", "--locked", "--quiet", "-p", "fullpipe-net", "--example", "memory", "--example", "sealed", "--example", "spacing"], cwd=ROOT, check=True
     )
     cpus = args.cpus or ",".join(map(str, sorted(os.sched_getaffinity(0))[:2]))
     prefix = ["taskset", "-c", cpus] if shutil.which("taskset") else []

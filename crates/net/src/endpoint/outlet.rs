@@ -26,8 +26,8 @@ pub struct Outlet {
     pub interface: Option<Route>,
     /// What ACKs have to prove.
     proofs: Proofs,
-    /// Segments delivered, and timeouts, when they were last looked at.
-    pub watched: (u64, u64),
+    /// Segments delivered, timeouts, and whether the host refused segments, at the last look.
+    pub watched: (u64, u64, bool),
 }
 
 /// A sender of this endpoint.
@@ -48,7 +48,7 @@ impl Outlet {
             packet: [f.sender.packet() as u16, f.sender.header as u16],
             interface,
             proofs: Proofs::default(),
-            watched: (0, 0),
+            watched: (0, 0, false),
         }
     }
 

@@ -244,14 +244,19 @@ impl<'p, 'h> State<'p, 'h> {
     #[cold]
     fn watch(&mut self) {
         let Some(path) = &self.hooks.path else { return };
+        // An interface may refuse what is too long for its other end, as if its queue was full
+        // (Linux's veth does).
+        let refused = self.retry.is_some();
         for sender in &mut self.host.senders {
             let (delivered, timeouts) = {
                 let sender = sender.sender();
                 (sender.delivered(), sender.counts().timeouts)
             };
             let outlet = &mut sender.outlet;
-            let stuck = delivered == outlet.watched.0 && timeouts > outlet.watched.1;
-            outlet.watched = (delivered, timeouts);
+            let (before, earlier, refused_before) = outlet.watched;
+            let still = timeouts > earlier || refused && refused_before;
+            let stuck = delivered == before && still;
+            outlet.watched = (delivered, timeouts, refused);
             if stuck && outlet.size() > BASE {
                 path.doubt();
             }

@@ -5,6 +5,7 @@ mod attack;
 mod crowd;
 mod dissector;
 mod hostile;
+mod malformed;
 mod moving;
 mod narrow;
 mod page;

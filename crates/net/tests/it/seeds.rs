@@ -47,7 +47,7 @@ fn flow(name: &str, reverse: bool) -> FlowSpec {
     }
 }
 
-fn request(content: Content) -> Vec<u8> {
+pub(crate) fn request(content: Content) -> Vec<u8> {
     let spec = RunSpec {
         duration: Span::from_secs(10),
         flows: vec![flow("up", false), flow("down", true)],
@@ -63,7 +63,7 @@ fn request(content: Content) -> Vec<u8> {
 }
 
 /// What a server leaves behind of that run.
-fn report() -> Vec<u8> {
+pub(crate) fn report() -> Vec<u8> {
     let outcome = HostOutcome {
         senders: vec![SenderReport {
             flow: 1,
