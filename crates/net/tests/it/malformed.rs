@@ -114,7 +114,7 @@ fn parsers() -> Vec<Parser> {
     };
     let answer = |answer| said(&ServerMessage::Content { number: 1, answer });
     let source = Identity {
-        size: 9,
+        size: 200_000,
         changed: 1,
     };
     let item = Item {
