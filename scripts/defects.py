@@ -100,7 +100,7 @@ DEFECTS = {
         ],
     ),
     "frto-early": (
-        "F-RTO takes a SACK before the retransmission's ACK for the verdict",
+        "F-RTO, in a recovery too, takes a SACK before the retransmission's ACK for the verdict",
         True,
         ["where_nothing_is_reordered_or_late_nothing_is_undone"],
         [
@@ -108,6 +108,11 @@ DEFECTS = {
                 RECOVERY + "frto.rs",
                 "// Duplicates before the ACK of the retransmission only tell the scoreboard.",
                 "_ if d.original.is_some_and(|seq| seq < self.point) => (Frto::Off, true),",
+            ),
+            (
+                RECOVERY + "frto.rs",
+                "match self.cfg.frto && (!recovering || repeated) {",
+                "match self.cfg.frto && (!recovering || repeated || true) {",
             ),
         ],
     ),

@@ -287,8 +287,8 @@ fn a_kernel_s_pacer_starts_unpaced_and_makes_up_for_half() {
     assert!(gaps[1..].iter().all(|g| (g - 5.0).abs() < 0.1), "{gaps:?}");
 }
 
-/// Linux `tcp_update_pacing_rate` takes everything outstanding (`packets_out`), also what is SACKed:
-/// in a recovery the retransmissions leave at the rate of the window that was.
+/// Linux `tcp_update_pacing_rate` takes everything outstanding (`packets_out`), also what is
+/// SACKed: in a recovery the retransmissions leave at the rate of the window that was.
 #[test]
 fn a_kernel_s_rate_counts_what_is_sacked() {
     for rule in [PacerRule::Linux, PacerRule::Credit] {
