@@ -69,6 +69,7 @@ fn run() -> Exit {
         Command::Observe(observe) => commands::observe::observe(observe),
         Command::Doctor(doctor) => commands::doctor::doctor(doctor),
         Command::Emulate(emulate) => commands::emulate::emulate(emulate),
+        Command::Tune(tune) => commands::tune::tune(tune),
         Command::Linux(linux) => commands::linux::run(linux),
         Command::Completions(completions) => reference::completions(completions),
         Command::Man(man) => reference::man(man),

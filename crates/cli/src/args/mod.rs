@@ -16,6 +16,7 @@ mod send;
 mod serve;
 mod set;
 mod sweep;
+mod tune;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -37,6 +38,7 @@ use send::{PING_ABOUT, SEND_ABOUT};
 pub use serve::{LogForm, Serve};
 pub use set::Set;
 pub use sweep::Sweep;
+pub use tune::{Opened, Tune, TuneCheck, TuneExplain, TuneVerb};
 
 /// Evaluate TCP congestion control on fast, long paths.
 #[derive(Clone, Debug, Parser)]
@@ -113,6 +115,9 @@ pub enum Command {
     /// Run real programs over an emulated path
     #[command(long_about = emulate::ABOUT)]
     Emulate(Box<Emulate>),
+    /// Give the flows of a path another congestion control, by a policy
+    #[command(long_about = tune::ABOUT)]
+    Tune(Tune),
     /// Build the kernels of the ground linux, and list them
     #[command(long_about = linux::ABOUT)]
     Linux(Linux),
@@ -123,7 +128,7 @@ pub enum Command {
 }
 
 /// The names of [`Command`]; a test compares the two.
-pub const COMMANDS: [&str; 21] = [
+pub const COMMANDS: [&str; 22] = [
     "run",
     "compare",
     "agree",
@@ -142,6 +147,7 @@ pub const COMMANDS: [&str; 21] = [
     "observe",
     "doctor",
     "emulate",
+    "tune",
     "linux",
     "completions",
     "man",

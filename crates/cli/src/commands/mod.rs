@@ -19,3 +19,4 @@ pub mod send;
 pub mod serve;
 pub mod set;
 pub mod sweep;
+pub mod tune;

@@ -26,4 +26,5 @@ mod schema;
 mod send;
 mod serve;
 mod server;
+mod tune;
 mod unprivileged;

@@ -63,6 +63,9 @@ fn man_pages_are_written_for_every_command() {
         "-serve",
         "-set",
         "-sweep",
+        "-tune",
+        "-tune-check",
+        "-tune-explain",
     ];
     let mut wanted: Vec<String> = commands.iter().map(|c| format!("fullpipe{c}.1")).collect();
     wanted.sort();

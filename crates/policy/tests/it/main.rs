@@ -4,5 +4,6 @@ mod broken;
 mod documentation;
 mod lowering;
 mod matching;
+mod mutations;
 mod reading;
 mod support;

@@ -1,0 +1,16 @@
+//! `fullpipe tune`: policies for the kernel's own TCP.
+
+mod check;
+mod explain;
+mod forecast;
+
+use crate::args::{Tune, TuneVerb};
+use crate::exit::{Exit, Failure};
+
+/// Runs the command.
+pub fn tune(args: &Tune) -> Result<Exit, Failure> {
+    match &args.verb {
+        TuneVerb::Check(args) => check::check(args),
+        TuneVerb::Explain(args) => explain::explain(args),
+    }
+}

@@ -1,0 +1,193 @@
+//! `fullpipe tune`: policies checked and explained, without any privilege.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::process::{Finished, command, finished};
+
+const POLICY: &str = r#"
+[defaults]
+never_tune = ["22"]
+
+[[path]]
+name = "backup"
+to = "192.0.2.0/24"
+ports = "5000-5100"
+rate = "20Mbit/s"
+rtt = "40ms"
+stack = "aimd(increase=4,decrease=0.125)"
+window = "2*bdp"
+
+[[path]]
+name = "rest"
+to = ["192.0.2.0/24", "2001:db8::/32"]
+stack = "highspeed"
+"#;
+
+fn tune(text: &str, args: &[&str]) -> Finished {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("policy.toml"), text).unwrap();
+    in_folder(dir.path(), args)
+}
+
+fn in_folder(dir: &Path, args: &[&str]) -> Finished {
+    finished(command(dir, &[&["tune"], args].concat()).output().unwrap())
+}
+
+#[test]
+fn a_good_policy_is_ok_with_its_warnings() {
+    let ended = tune(POLICY, &["check", "policy.toml"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(ended.stdout, "policy.toml: ok: 2 paths, 2 warnings\n");
+    let warnings: Vec<&str> = ended.stderr.lines().collect();
+    assert_eq!(warnings.len(), 2, "{}", ended.stderr);
+    for (line, place) in warnings.iter().zip(["policy.toml:11", "policy.toml:17"]) {
+        let start = format!("warning: {place}: `path.");
+        assert!(
+            line.starts_with(&start) && line.contains("Reno flows"),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn a_broken_policy_ends_with_2_and_all_its_errors() {
+    let broken = POLICY
+        .replace("192.0.2.0/24", "0.0.0.0/0")
+        .replace("stack", "stak");
+    let ended = tune(&broken, &["check", "policy.toml"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (2, ""));
+    assert_eq!(
+        ended.stderr.matches("error: policy.toml:").count(),
+        4,
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(
+        ended.stderr.matches("hint: ").count(),
+        4,
+        "{}",
+        ended.stderr
+    );
+
+    let ended = tune(&broken, &["check", "policy.toml", "--json"]);
+    let doc: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((ended.code, &doc["ok"]), (2, &Value::Bool(false)));
+    let errors = doc["errors"].as_array().unwrap();
+    assert_eq!(errors.len(), 4);
+    assert_eq!(
+        (&errors[0]["line"], &errors[0]["key"]),
+        (&7.into(), &"path.backup.to".into())
+    );
+}
+
+#[test]
+fn explain_names_the_path_and_why_the_others_are_not() {
+    for (args, head, other) in [
+        (
+            &["192.0.2.7:5001"][..],
+            "path `backup` (policy.toml:5)",
+            "not `rest`: it comes later",
+        ),
+        (
+            &["192.0.2.7:80"],
+            "path `rest` (policy.toml:14)",
+            "not `backup`: the port is in none",
+        ),
+        (
+            &["192.0.2.7"],
+            "path `rest`",
+            "not `backup`: it has ports, and no port is given",
+        ),
+        (
+            &["2001:db8::1"],
+            "path `rest`",
+            "not `backup`: the address is in none",
+        ),
+        (
+            &["[2001:db8::1]:80"],
+            "path `rest`",
+            "not `backup`: the address",
+        ),
+        (
+            &["198.51.100.1"],
+            "no path: the flow stays as it is",
+            "not `rest`: the address",
+        ),
+        (&["192.0.2.7:22"], "never touched", ""),
+        (
+            &["192.0.2.7:80", "--chose"],
+            "path `rest` (policy.toml:14), which leaves",
+            "",
+        ),
+    ] {
+        let fixed = ["--policy", "policy.toml", "--no-forecast"];
+        let ended = tune(POLICY, &[&["explain"], args, &fixed].concat());
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        assert!(ended.stdout.starts_with(head), "{args:?}: {}", ended.stdout);
+        assert!(ended.stdout.contains(other), "{args:?}: {}", ended.stdout);
+    }
+}
+
+#[test]
+fn explain_shows_the_law_and_its_forecast() {
+    let args = [
+        "explain",
+        "192.0.2.7:5001",
+        "--policy",
+        "policy.toml",
+        "--json",
+    ];
+    let ended = tune(POLICY, &args);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let doc: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(doc["path"]["name"], "backup");
+    for row in doc["windows"].as_array().unwrap() {
+        assert_eq!(
+            (&row["table_increase"], &row["table_decrease"]),
+            (&4.0.into(), &0.125.into())
+        );
+        // b w / a rounds of 40 ms.
+        let w = row["window"].as_f64().unwrap();
+        let recovery = row["recovery_s"].as_f64().unwrap();
+        let expected = 0.125 * w / 4.0 * 0.04;
+        assert!(
+            (recovery - expected).abs() < 0.04 + 0.05 * expected,
+            "{row}"
+        );
+    }
+    let flows = doc["forecast"]["flows"].as_array().unwrap();
+    let stacks: Vec<&str> = flows.iter().map(|f| f["stack"].as_str().unwrap()).collect();
+    assert_eq!(stacks, ["aimd(increase=4,decrease=0.125)", "cubic"]);
+    for flow in flows {
+        let goodput = flow["goodput_mbps"].as_f64().unwrap();
+        assert!((15.0..20.0).contains(&goodput), "{flow}");
+        assert!(flow["loss_events"].as_f64().unwrap() >= 1.0, "{flow}");
+    }
+}
+
+#[test]
+fn what_cannot_be_forecast_is_said() {
+    let ended = tune(
+        POLICY,
+        &["explain", "192.0.2.7:80", "--policy", "policy.toml"],
+    );
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let why = "no forecast: the path states no `rate` and `rtt`";
+    assert!(ended.stdout.contains(why), "{}", ended.stdout);
+}
+
+#[test]
+fn an_address_that_is_none_is_refused() {
+    for address in ["example.org", "192.0.2.7:0", "192.0.2.7:x", "192.0.2.300"] {
+        let ended = tune(POLICY, &["explain", address, "--policy", "policy.toml"]);
+        assert_eq!(ended.code, 2);
+        assert!(
+            ended.stderr.contains("192.0.2.7:443"),
+            "{address}: {}",
+            ended.stderr
+        );
+    }
+}
