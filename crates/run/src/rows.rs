@@ -145,8 +145,11 @@ mod tests {
     use super::*;
     use crate::{SenderRecorder, Trace};
 
+    /// A row, and its variables.
+    type Rows = Vec<(TraceRow, Vec<f64>)>;
+
     #[derive(Debug, Default, Clone)]
-    struct Kept(Arc<Mutex<Vec<(TraceRow, Vec<f64>)>>>);
+    struct Kept(Arc<Mutex<Rows>>);
 
     impl TraceSink for Kept {
         fn put(&mut self, row: &TraceRow, variables: &[f64]) {
