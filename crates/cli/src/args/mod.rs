@@ -17,6 +17,8 @@ mod serve;
 mod set;
 mod sweep;
 mod tune;
+#[cfg_attr(not(feature = "tune"), allow(dead_code))]
+mod tuner;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -39,6 +41,9 @@ pub use serve::{LogForm, Serve};
 pub use set::Set;
 pub use sweep::Sweep;
 pub use tune::{Opened, Tune, TuneCheck, TuneExplain, TuneVerb};
+pub use tuner::TunerVerb;
+#[cfg(feature = "tune")]
+pub use tuner::{TunerRun, TunerScope, TunerState};
 
 /// Evaluate TCP congestion control on fast, long paths.
 #[derive(Clone, Debug, Parser)]

@@ -22,6 +22,9 @@ pub enum TuneVerb {
     /// Tell what a policy does with the flows to an address, and forecast it
     #[command(long_about = EXPLAIN_ABOUT)]
     Explain(TuneExplain),
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    Tuner(super::TunerVerb),
 }
 
 /// `fullpipe tune check`.

@@ -3,6 +3,8 @@
 mod check;
 mod explain;
 mod forecast;
+#[cfg_attr(not(feature = "tune"), path = "without.rs")]
+mod kernel;
 
 use crate::args::{Tune, TuneVerb};
 use crate::exit::{Exit, Failure};
@@ -12,5 +14,6 @@ pub fn tune(args: &Tune) -> Result<Exit, Failure> {
     match &args.verb {
         TuneVerb::Check(args) => check::check(args),
         TuneVerb::Explain(args) => explain::explain(args),
+        TuneVerb::Tuner(verb) => kernel::run(verb),
     }
 }
