@@ -87,7 +87,8 @@ fixed point, on every ACK. Laws that are a(w) and b(w) become a table of at most
 `fullpipe tune explain` states its largest error. Whatever a policy says, the increase stays between
 1/256 and 4096 segments per round trip, a loss takes between 1/128 and 1/2 of the window, and the
 window stays between 2 and 2^24 segments. Laws of the kernel are `cubic-linux`,
-`bbr-linux` and the others of `fullpipe list stacks`, or any other by `kernel = \"dctcp\"`; they take no parameters.
+`bbr-linux` and the others of `fullpipe list stacks`, or any other by `kernel = \"dctcp\"`; they
+take no parameters.
 
 What it cannot do is an error that names the part: other slow starts (`hystart`), pacing of every
 segment (`paced`), a decrease of its own for ECN marks (`ecn_keep`), options of laws that only the

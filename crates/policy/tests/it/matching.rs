@@ -164,7 +164,7 @@ fn model(compiled: &Compiled, flow: &Flow) -> Verdict {
             if rule.respect_app && flow.chose_algorithm {
                 return Verdict::AppChose(i);
             }
-            let hash = u128::from(flow.cookie) * 0x9e37_79b9_7f4a_7c15 % (1 << 64) >> 48;
+            let hash = (u128::from(flow.cookie) * 0x9e37_79b9_7f4a_7c15 % (1 << 64)) >> 48;
             return match hash < u128::from(rule.share) {
                 true => Verdict::Rule(i),
                 false => Verdict::Control(i),
