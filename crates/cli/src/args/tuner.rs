@@ -45,7 +45,7 @@ pub enum TunerVerb {
     Revert(TunerScope),
 }
 
-/// Where the daemon is.
+/// The daemon that a verb speaks to.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct TunerState {
     /// Folder of the daemon's socket, lock and journal
