@@ -211,7 +211,8 @@ fn parsers() -> Vec<Parser> {
         Parser {
             name: "results",
             seeds: vec![seeds::report()],
-            read: read_as::<Report>,
+            // ACKs of captures, which no server sends, are not written as they are read.
+            read: |input| postcard::take_from_bytes::<Report>(input).is_ok(),
         },
         Parser {
             name: "states of unfinished files",
