@@ -197,11 +197,33 @@ fn after_an_outage_no_hole_is_left_to_the_timer() {
     }
 }
 
+/// One segment in five hundred is late by more than a round trip.
+const LATE: &str = r#"
+name = "late"
+duration = "20s"
+[path]
+rate = "20Mbit/s"
+rtt = "60ms"
+buffer = "1BDP"
+reorder = { probability = 0.002, extra = "90ms" }
+[[flow]]
+stack = "reno"
+recovery = "newreno"
+frto = false
+[measure]
+trace = "off"
+"#;
+
 #[test]
 fn without_time_stamps_nothing_is_told_by_them() {
     let text = FOUR_LOSSES.replace("delayed_ack", "timestamps = false\ndelayed_ack");
     let t = flow(&text, &[]).totals;
     assert_eq!((t.undone, t.retransmits), (0, 4));
+    // Without SACK a stamp alone can tell that a late segment was no loss.
+    for (timestamps, told) in [("true", true), ("false", false)] {
+        let t = flow(LATE, &[("flow.main.timestamps", timestamps)]).totals;
+        assert_eq!(t.undone > 0, told, "{timestamps}: {t:?}");
+    }
 }
 
 /// The way back loses every ACK for three seconds; the path delays nothing.
