@@ -278,7 +278,7 @@ impl ServerSession {
         };
         self.stage = Stage::Ended(Ended::new(why, bytes));
         // What ending took is no silence of the client.
-        self.last_received = self.last_received + now.saturating_since(self.looked);
+        self.last_received += now.saturating_since(self.looked);
         self.since = now;
         self.announce();
         why

@@ -157,7 +157,7 @@ fn that_client_copies_directories() {
     std::fs::create_dir_all(here.join("sub/deep")).unwrap();
     let files = [("a", 0), ("b", 70_001), ("sub/c", 1), ("sub/deep/d", 1448)];
     for (name, size) in files {
-        std::fs::write(here.join(name), &crate::transfer::bytes(size)).unwrap();
+        std::fs::write(here.join(name), crate::transfer::bytes(size)).unwrap();
     }
     let here = here.display().to_string();
     for (name, encrypt) in [("clear", false), ("sealed", true)] {

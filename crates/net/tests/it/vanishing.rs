@@ -42,7 +42,7 @@ fn places_are_free_ten_seconds_after_their_clients_fell_silent() {
         raw
     };
     // Before its request, granted, in its run, before its result.
-    let mut held = vec![
+    let mut held = [
         open(&long, false),
         open(&long, true),
         open(&long, true),

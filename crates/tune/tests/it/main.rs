@@ -1,6 +1,8 @@
 //! The tuner on the running kernel: flows over emulated paths between namespaces of their own, in a
 //! control group of their own. As root only; elsewhere each test says why it is skipped.
 
+#![allow(clippy::disallowed_methods)]
+
 mod arithmetic;
 mod daemon;
 mod drift;

@@ -353,7 +353,7 @@ mod tests {
         assert!(OF_SHORT_FLOW >= bytes(flow), "{flow}");
         let row = size_of::<Round>() + size_of::<Episode>();
         assert!(leases::OF_ROW >= bytes(row), "{row}");
-        assert!(2 * OF_PACKET >= 1500);
+        const { assert!(2 * OF_PACKET >= 1500) };
     }
 
     #[test]
