@@ -201,7 +201,8 @@ fn a_running_flow_takes_orders_at_once() {
         .position(|r| r[cwnd] <= 5.0)
         .expect("the window changes");
     let largest = rows[..narrow].iter().map(|r| r[cwnd]).fold(0.0, f64::max);
-    assert!(largest > 10.0, "{largest} segments before the order");
+    // The initial window, and more where the order came after the first round trip.
+    assert!(largest >= 10.0, "{largest} segments before the order");
     let changed = &rows[narrow];
     // Twice the smoothed RTT: that of a moment may be longer.
     let round_trip = changed[time] + 2.0 * changed[srtt] * 1e-3;
