@@ -16,7 +16,7 @@ use nix::mount::{MsFlags, mount};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::prctl;
-use nix::sys::signal::Signal;
+use nix::sys::signal::{SigSet, Signal};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 
 use crate::namespace::HostSide;
@@ -108,6 +108,9 @@ impl Household {
             unshare(CloneFlags::CLONE_FS)?;
             setns(pids, CloneFlags::CLONE_NEWPID)?;
             setns(mounts, CloneFlags::CLONE_NEWNS)?;
+            // A process begins with the mask of the thread that starts it, and this program blocks
+            // what it reads ([`Signals`](crate::signals::Signals)). The thread ends here.
+            SigSet::empty().thread_set_mask()?;
             command.current_dir(directory).spawn().map(Member)
         })
     }

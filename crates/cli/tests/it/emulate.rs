@@ -57,6 +57,15 @@ fn the_command_sees_a_host_of_its_own_and_its_status_is_passed_on() {
 }
 
 #[test]
+fn a_signal_ends_a_program_of_the_run() {
+    let line = "sleep 30 & kill -TERM $!; wait $!; exit $?";
+    let Some(ended) = emulate(&["--rate", "10Mbit/s", "--rtt", "10ms"], line) else {
+        return;
+    };
+    assert_eq!(ended.code, 128 + 15, "{}", ended.stderr);
+}
+
+#[test]
 fn what_is_said_of_a_run_agrees_with_its_exit_code() {
     let args = ["--rate", "50Mbit/s", "--rtt", "20ms", "--format", "json"];
     let Some(ended) = emulate(&args, "true") else {
