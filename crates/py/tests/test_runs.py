@@ -103,7 +103,10 @@ def test_other_threads_go_on(short):
 
 
 def test_ctrl_c_ends_a_run():
+    # A shell starts what runs in the background with SIGINT ignored, tests too.
     code = (
+        "import signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import fullpipe as fp\n"
         "print('begun', flush=True)\n"
         "fp.run({'name': 'long', 'duration': '100000s', 'path': {'rate': '1Gbit/s',"
@@ -113,7 +116,10 @@ def test_ctrl_c_ends_a_run():
     assert child.stdout.readline() == b"begun\n"
     time.sleep(0.5)
     child.send_signal(signal.SIGINT)
-    _, errors = child.communicate(timeout=20)
+    try:
+        _, errors = child.communicate(timeout=20)
+    finally:
+        child.kill()
     assert b"KeyboardInterrupt" in errors, errors
     assert child.returncode != 0
 
