@@ -122,7 +122,8 @@ impl Sampled {
         }
     }
 
-    /// What happened between two samples.
+    /// Concludes a reduction, timeout or undo from states, thresholds and counters of two samples:
+    /// at most one event, the gravest.
     fn compare(&mut self, before: &Sample, now: &mut Sample) {
         let peace = |s: &Sample| s.state < CWR;
         now.prior = before.prior;

@@ -102,7 +102,7 @@ words! {
 }
 
 words! {
-    /// What a local stall does.
+    /// Whether a segment that the own interface refuses (a send stall) counts as congestion.
     enum Stall {
         React = "react", "it halves the window, or what the law removes: the kernel's rule";
         Ignore = "ignore", "nothing; sane only while the queue of the interface is bounded";

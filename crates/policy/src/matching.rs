@@ -39,7 +39,7 @@ pub enum Mismatch {
     Process,
 }
 
-/// What becomes of a flow.
+/// Which rule decides on a flow, and if none does, why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// A port of either end is never touched.
@@ -55,7 +55,7 @@ pub enum Verdict {
 }
 
 impl Compiled {
-    /// What becomes of a flow.
+    /// Tries the ports that are never tuned, then the rules in their order.
     pub fn verdict(&self, flow: &Flow) -> Verdict {
         let ports = [flow.local_port, flow.remote.port()];
         if ports.iter().any(|port| within(&self.never_tune, *port)) {

@@ -14,7 +14,7 @@ use crate::read;
 /// A policy that exists is a valid one.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// What the kernel side executes.
+    /// Rules and fixed-point tables, as the maps of the BPF programs take them.
     pub compiled: Compiled,
     /// A path for each rule, in the same order.
     pub paths: Vec<PathFacts>,

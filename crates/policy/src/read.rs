@@ -219,6 +219,7 @@ impl Draft<'_> {
             path.warn(findings, &PathKeys::stack, departure);
         }
         warn_of_aggression(&path, &facts, &action, sizes.window, findings);
+        warn_of_lacks(&path, &action, findings);
         self.rules.push(Rule {
             name,
             to: path.to.clone().unwrap_or_default(),
@@ -471,6 +472,30 @@ fn pacing(path: &At<'_, PathKeys>, facts: &PathFacts, findings: &mut Findings) -
     let bytes = (bits / 8.0) as u64;
     limits::pacing(path, bytes, findings);
     Some(bytes)
+}
+
+/// A warning for each key that is read and that the kernel side does not act on.
+fn warn_of_lacks(path: &At<'_, PathKeys>, action: &Action, findings: &mut Findings) {
+    let no_flow = "`fullpipe tune run` does not look at it yet, and gives no flow this path";
+    if path.process.is_some() {
+        path.warn(findings, &PathKeys::process, no_flow);
+    }
+    if path.cgroup.is_some() {
+        path.warn(findings, &PathKeys::cgroup, no_flow);
+    }
+    if path.divide {
+        let message = "`fullpipe tune run` does not divide yet: each flow gets the whole";
+        path.warn(findings, &PathKeys::divide, message);
+    }
+    let spreads = matches!(action, Action::Ours { params, .. } if params.spread_us > 0);
+    if spreads {
+        let key = match path.initial_window.is_some() {
+            true => &PathKeys::initial_window,
+            false => &PathKeys::stack,
+        };
+        let message = "`fullpipe tune run` does not spread yet: the window leaves as one burst";
+        path.warn(findings, key, message);
+    }
 }
 
 /// A warning where a path takes more than CUBIC would.

@@ -104,14 +104,6 @@ pub fn run(
     for warning in &daemon.policy.compiled.warnings {
         log(&format!("warning: {warning}"));
     }
-    for rule in &daemon.policy.compiled.rules {
-        if rule.process.is_some() || rule.cgroup.is_some() {
-            let name = &rule.name;
-            log(&format!(
-                "warning: path {name}: no flow gets it: process and cgroup are not tried"
-            ));
-        }
-    }
     daemon.tuner.apply(daemon.policy.compiled.clone())?;
     log("ready");
     let mut looked = Instant::now();

@@ -155,3 +155,23 @@ fn everything_is_allowed_only_where_the_file_says_so() {
     let why = Policy::parse(&sources(&[&text(false)])).unwrap_err();
     assert_eq!(why.0.len(), 2, "{why}");
 }
+
+#[test]
+fn what_the_kernel_side_does_not_act_on_is_said() {
+    let said = |lines: &str| {
+        let lines = format!("stack = \"reno\"\n{lines}");
+        path(&lines).compiled.warnings.join("\n")
+    };
+    assert_eq!(said(""), "");
+    for (lines, words) in [
+        ("process = \"iperf3\"", "gives no flow this path"),
+        ("cgroup = \"/a.slice\"", "gives no flow this path"),
+        ("divide = true", "each flow gets the whole"),
+        (
+            "rtt = \"80ms\"\ninitial_window = { segments = 24, spread = \"4ms\" }",
+            "leaves as one burst",
+        ),
+    ] {
+        assert!(said(lines).contains(words), "{lines}: {}", said(lines));
+    }
+}

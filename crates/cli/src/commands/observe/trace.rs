@@ -113,9 +113,8 @@ fn met(name: String, flow: &Observation) -> FlowMeta {
 fn unique(taken: &mut HashSet<String>, name: &str) -> String {
     let numbered = (2..).map(|n| format!("{name} ({n})"));
     let mut candidates = std::iter::once(name.to_owned()).chain(numbered);
-    let free = candidates
-        .find(|c| !taken.contains(c))
-        .expect("numbers do not end");
+    let free = candidates.find(|c| !taken.contains(c));
+    let free = free.unwrap_or_else(|| name.to_owned());
     taken.insert(free.clone());
     free
 }

@@ -80,7 +80,7 @@ struct Laws {
     rtt: Span,
     rtt_is_assumed: bool,
     rows: Vec<At>,
-    /// Why there is no row.
+    /// The first reason for which a window has no row; `None` if each has one.
     none: Option<String>,
 }
 
