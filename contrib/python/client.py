@@ -174,15 +174,8 @@ def put(args):
     return {"why": why, "bytes": len(data), "resumed": begin, "verdict": verdict[0]}
 
 
-def get(args):
-    """A file of the server."""
-    mss = payload_size(args)
-    session = open_session(args, {
-        "label": "python get", "duration": 600, "until_complete": True,
-        "flows": [{"name": "main", "direction": "down"}], "get": {"name": args.name},
-    })
-    size = session.question(number(0))[1]
-    session.question(number(2) + number(0) + blake3.blake3(b"").digest())
+def received(session, size, mss):
+    """All bytes of a flow down."""
     data = bytearray(size)
 
     def deliver(seq, payload):
@@ -193,6 +186,19 @@ def get(args):
         receiver = flows.Receiver(session, 0, deliver)
         run(session, 600, receiver=receiver, each=lambda *_: receiver.cum * mss >= size)
         session.result()
+    return data
+
+
+def get(args):
+    """A file of the server."""
+    mss = payload_size(args)
+    session = open_session(args, {
+        "label": "python get", "duration": 600, "until_complete": True,
+        "flows": [{"name": "main", "direction": "down"}], "get": {"name": args.name},
+    })
+    size = session.question(number(0))[1]
+    session.question(number(2) + number(0) + blake3.blake3(b"").digest())
+    data = received(session, size, mss)
     whole = session.question(number(3) + bytes(32))[1]
     session.close()
     if blake3.blake3(bytes(data)).digest() != whole:
@@ -225,16 +231,7 @@ def fetch(args):
     mss = payload_size(args)
     session = open_session(args, copies.request("down", fetch={"names": [args.name]}))
     items, size = copies.agree_to_fetch(session)
-    data = bytearray(size)
-
-    def deliver(seq, payload):
-        data[seq * mss : seq * mss + len(payload)] = payload
-
-    if size:
-        session.start()
-        receiver = flows.Receiver(session, 0, deliver)
-        run(session, 600, receiver=receiver, each=lambda *_: receiver.cum * mss >= size)
-        session.result()
+    data = received(session, size, mss)
     report = copies.publish(session, copies.write(items, data, args.name, args.directory))
     session.close()
     return {**report, "bytes": size, "met": session.met}

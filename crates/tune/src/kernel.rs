@@ -22,90 +22,60 @@ pub enum KernelError {
     Io(&'static str, io::Error),
 }
 
-/// Sums over all processors since the programs were loaded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// ACKs that reached a law.
-    pub acks: u64,
-    /// Flows that were given a rule.
-    pub matched: u64,
-    /// Flows that were left as they were, for comparison.
-    pub control: u64,
-    /// Flows whose program had chosen.
-    pub app_choice: u64,
-    /// Flows that began to run an algorithm of ours.
-    pub begun: u64,
-    /// Flows that ceased to.
-    pub released: u64,
-    /// Reductions after a loss or a mark.
-    pub cuts: u64,
-    /// After a timeout.
-    pub timeouts: u64,
-    /// After a local stall.
-    pub stalls: u64,
-    /// Local stalls without one.
-    pub stalls_ignored: u64,
-    /// Records that found the ring buffer full.
-    pub records_lost: u64,
-    /// ACKs that were answered by the standard: off, or no daemon.
-    pub standard: u64,
-    /// New flows whose algorithm the kernel refused.
-    pub refused: u64,
+/// Counters in the order of `enum counter` of `bpf/shared.h`: the structure, its reading and its
+/// names from one list.
+macro_rules! counters {
+    ($($(#[$about:meta])* $name:ident,)*) => {
+        /// Sums over all processors since the programs were loaded.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Counters {
+            $($(#[$about])* pub $name: u64,)*
+        }
+
+        impl Counters {
+            /// Values that are read of the map, which has room for `COUNTERS`.
+            pub const COUNT: usize = [$(stringify!($name)),*].len();
+
+            /// From the map's values, in its order.
+            pub fn from_array([$($name),*]: [u64; Self::COUNT]) -> Self {
+                Self { $($name),* }
+            }
+
+            /// Names and values.
+            pub fn named(&self) -> [(&'static str, u64); Self::COUNT] {
+                [$((stringify!($name), self.$name)),*]
+            }
+        }
+    };
 }
 
-impl Counters {
-    /// `COUNTERS` that are used, of `bpf/shared.h`.
-    pub const COUNT: usize = 13;
-
-    /// In the order of `enum counter`.
-    pub fn from_array(c: [u64; Self::COUNT]) -> Self {
-        let [
-            acks,
-            matched,
-            control,
-            app_choice,
-            begun,
-            released,
-            cuts,
-            timeouts,
-            stalls,
-            ..,
-        ] = c;
-        Self {
-            acks,
-            matched,
-            control,
-            app_choice,
-            begun,
-            released,
-            cuts,
-            timeouts,
-            stalls,
-            stalls_ignored: c[9],
-            records_lost: c[10],
-            standard: c[11],
-            refused: c[12],
-        }
-    }
-
-    /// Names and values.
-    pub fn named(&self) -> [(&'static str, u64); Self::COUNT] {
-        [
-            ("acks", self.acks),
-            ("matched", self.matched),
-            ("control", self.control),
-            ("app_choice", self.app_choice),
-            ("begun", self.begun),
-            ("released", self.released),
-            ("cuts", self.cuts),
-            ("timeouts", self.timeouts),
-            ("stalls", self.stalls),
-            ("stalls_ignored", self.stalls_ignored),
-            ("records_lost", self.records_lost),
-            ("standard", self.standard),
-            ("refused", self.refused),
-        ]
-    }
+counters! {
+    /// ACKs that reached a law.
+    acks,
+    /// Flows that were given a rule.
+    matched,
+    /// Flows that were left as they were, for comparison.
+    control,
+    /// Flows whose program had chosen.
+    app_choice,
+    /// Flows that began to run an algorithm of ours.
+    begun,
+    /// Flows that ceased to.
+    released,
+    /// Reductions after a loss or a mark.
+    cuts,
+    /// After a timeout.
+    timeouts,
+    /// After a local stall.
+    stalls,
+    /// Local stalls without one.
+    stalls_ignored,
+    /// Records that found the ring buffer full.
+    records_lost,
+    /// ACKs that were answered by the standard: off, or no daemon.
+    standard,
+    /// New flows whose algorithm the kernel refused.
+    refused,
 }
 
 /// A socket and the network namespace that it is in.
