@@ -104,25 +104,11 @@ pub fn run(
     for warning in &daemon.policy.compiled.warnings {
         log(&format!("warning: {warning}"));
     }
-    daemon.tuner.apply(daemon.policy.compiled.clone())?;
-    log("ready");
-    let mut looked = Instant::now();
-    while !stop.load(Ordering::Relaxed) {
-        daemon.tuner.tick(BEAT)?;
-        daemon.tuner.take_watched();
-        if looked.elapsed() >= LOOK {
-            daemon.tuner.settle()?;
-            looked = Instant::now();
-        }
-        while let Some(mut client) = door.next() {
-            let answer = daemon.answer(&client);
-            // A client that has gone away needs none.
-            let _ = client.answer(&answer);
-        }
-        daemon.tuner.take_log().iter().for_each(|line| log(line));
-    }
+    // Whatever ends it, flows get back what they had.
+    let ended = daemon.live(&door, stop, log);
     daemon.tuner.finish()?;
     daemon.tuner.take_log().iter().for_each(|line| log(line));
+    ended?;
     log("stopped: every flow has back what it had");
     Ok(())
 }
@@ -149,6 +135,33 @@ struct Daemon {
 }
 
 impl Daemon {
+    /// Applies the policy, then beats, looks and answers until `stop`.
+    fn live(
+        &mut self,
+        door: &Door,
+        stop: &AtomicBool,
+        log: &mut dyn FnMut(&str),
+    ) -> Result<(), DaemonError> {
+        self.tuner.apply(self.policy.compiled.clone())?;
+        log("ready");
+        let mut looked = Instant::now();
+        while !stop.load(Ordering::Relaxed) {
+            self.tuner.tick(BEAT)?;
+            self.tuner.take_watched();
+            if looked.elapsed() >= LOOK {
+                self.tuner.settle()?;
+                looked = Instant::now();
+            }
+            while let Some(mut client) = door.next() {
+                let answer = self.answer(&client);
+                // A client that has gone away needs none.
+                let _ = client.answer(&answer);
+            }
+            self.tuner.take_log().iter().for_each(|line| log(line));
+        }
+        Ok(())
+    }
+
     fn answer(&mut self, client: &Client) -> Value {
         let request = match client.request() {
             Ok(request) => request,
