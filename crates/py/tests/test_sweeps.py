@@ -89,3 +89,21 @@ def test_the_command_sweeps(plain, tmp_path, capsys):
     assert "KEY=VALUE is expected" in capsys.readouterr().err
     assert main(["one-dro", "--out", str(tmp_path / "u")]) == 2
     assert "did you mean" in capsys.readouterr().err
+
+
+def test_nothing_to_sweep_is_refused(plain, tmp_path):
+    for axes, more in [({"path.rtt": []}, {}), ({"path.rtt": "20ms"}, {}), (AXES, {"batch": 0})]:
+        with pytest.raises(fp.ScenarioError, match="expected|at least 1"):
+            fp.sweep(plain, axes, out=tmp_path, **more)
+
+
+def test_a_scenario_is_its_file_as_it_was(plain, tmp_path, monkeypatch):
+    import tomli_w
+
+    file = tmp_path / "plain.toml"
+    file.write_text(tomli_w.dumps(plain))
+    monkeypatch.chdir(tmp_path)
+    scenario = fp.Scenario("plain.toml")
+    file.write_text("name = 5")
+    monkeypatch.chdir("/")
+    assert scenario.set({"path.rtt": "30ms"}).name == "short"

@@ -47,7 +47,11 @@ class Scenario:
             self._origin = "text"
             self._text = source
         else:
+            # Read once: a file that changes, or another working directory, changes nothing.
             self._origin = os.fspath(source)
+            if self._origin not in _native.built_in():
+                self._text = _native.text(self._origin)
+                self._origin = os.path.abspath(self._origin)
         self._set = dict(set or {})
         self._seed, self._repeat, self._quick = seed, repeat, quick
         self._native = self._read()

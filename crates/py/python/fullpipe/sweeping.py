@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
+from uuid import uuid4
 
 from . import _native
 from .results import Result
@@ -45,6 +46,11 @@ def sweep(
     Returns the files, in the order of the cases. An exception of a task ends the sweep; what is
     finished stays.
     """
+    if seeds < 1 or batch < 1:
+        raise _native.ScenarioError("error: `seeds` and `batch` are at least 1")
+    for key, values in matrix.items():
+        if isinstance(values, str) or not len(values):
+            raise _native.ScenarioError(f"error: `{key}`: a list of values is expected")
     base = scenario if isinstance(scenario, Scenario) else Scenario(scenario)
     base = base.with_seeds(base.seeds[0], seeds)
     directory = Path(out)
@@ -109,9 +115,14 @@ def _next(waiting: dict[Path, Any]) -> tuple[Path, Any]:
 
 
 def _write(file: Path, task: Future[bytes]) -> int:
-    temporary = file.with_name(f".{file.name}.tmp")
-    temporary.write_bytes(task.result())
-    temporary.rename(file)
+    content = task.result()
+    # A name of its own: another sweep may be writing the same part.
+    temporary = file.with_name(f".{file.name}.{uuid4().hex}.tmp")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(file)
+    finally:
+        temporary.unlink(missing_ok=True)
     return 1
 
 
