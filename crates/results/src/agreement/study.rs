@@ -249,6 +249,13 @@ fn all_beyond(comparison: &Comparison) -> impl Iterator<Item = &Params> {
 fn of_cases(scenario: &Scenario, wanted: &[Params]) -> Scenario {
     let mut part = scenario.clone();
     part.cases.retain(|case| wanted.contains(&Params::of(case)));
+    // A case is found by its place, and so is its baseline.
+    let before: Vec<usize> = part.cases.iter().map(|case| case.index).collect();
+    for (index, case) in part.cases.iter_mut().enumerate() {
+        case.index = index;
+        let baseline = case.baseline;
+        case.baseline = baseline.and_then(|old| before.iter().position(|b| *b == old));
+    }
     part.expectations.clear();
     part.negatives.clear();
     part.reports.clear();
@@ -258,4 +265,24 @@ fn of_cases(scenario: &Scenario, wanted: &[Params]) -> Scenario {
 /// Directory of the result of a ground in that of the study.
 pub fn directory(out: &Path, ground: &str) -> PathBuf {
     out.join(ground)
+}
+
+#[cfg(test)]
+mod tests {
+    use fullpipe_scenario::Overrides;
+
+    use super::*;
+
+    #[test]
+    fn cases_that_are_picked_are_numbered_anew() {
+        let text = "name = \"a\"\nduration = \"1s\"\n[path]\nrate = \"10Mbit/s\"\n\
+                    rtt = \"20ms\"\n[[flow]]\nstack = \"reno\"\n[matrix]\n\
+                    \"path.rtt\" = [\"10ms\", \"20ms\", \"30ms\"]\n";
+        let scenario = Scenario::parse(text, "a.toml", &Overrides::default()).unwrap();
+        let last = Params::of(&scenario.cases[2]);
+        let part = of_cases(&scenario, std::slice::from_ref(&last));
+        assert_eq!(part.cases.len(), 1);
+        assert_eq!(part.cases[0].index, 0);
+        assert_eq!(Params::of(&part.cases[0]), last);
+    }
 }
