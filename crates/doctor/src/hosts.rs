@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 
 use fullpipe_emulate::household::Household;
-use fullpipe_emulate::namespace::{HostSide, Side};
+use fullpipe_emulate::namespace::{HostSide, Side, TUN_REMEDY};
 use fullpipe_emulate::privilege::Privilege;
 use fullpipe_linux::MODULES;
 use nix::sys::socket::{setsockopt, sockopt};
@@ -40,10 +40,7 @@ pub fn examine() -> Vec<Finding> {
             findings.push(Finding::yes(HOST, datagrams));
             findings.push(modules(&host));
         }
-        Err(e) => findings.push(
-            Finding::no(HOST, &e)
-                .remedy("sudo modprobe tun && sudo chmod 666 /dev/net/tun; in a container: --device /dev/net/tun"),
-        ),
+        Err(e) => findings.push(Finding::no(HOST, &e).remedy(TUN_REMEDY)),
     }
     findings
 }

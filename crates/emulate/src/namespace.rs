@@ -31,6 +31,10 @@ pub struct HostSide {
     pub merges_datagrams: bool,
 }
 
+/// What opens the TUN device to this user, where it is missing or closed.
+pub const TUN_REMEDY: &str =
+    "sudo modprobe tun && sudo chmod 666 /dev/net/tun; in a container: --device /dev/net/tun";
+
 /// Where ip-netns(8) keeps namespaces by name.
 const NAMED: &str = "/run/netns";
 /// Name of the device, the same in both namespaces.

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use fullpipe_emulate::emulation::{EmulationError, LoopConfig, since};
-use fullpipe_emulate::namespace::{DEVICE, HostSide, Side, addresses};
+use fullpipe_emulate::namespace::{DEVICE, HostSide, Side, TUN_REMEDY, addresses};
 use fullpipe_emulate::netlink::{Links, Metric};
 use fullpipe_emulate::privilege::Privilege;
 use fullpipe_emulate::stage::{Carrying, Stage as Hosts};
@@ -449,8 +449,7 @@ fn environment(error: EmulationError) -> GroundError {
         EmulationError::Thread => GroundError::Fault(error.to_string()),
         other => GroundError::Environment {
             what: other.to_string(),
-            hint: "`modprobe tun`, and a /dev/net/tun that this user may open, are what it takes"
-                .to_owned(),
+            hint: TUN_REMEDY.to_owned(),
         },
     }
 }

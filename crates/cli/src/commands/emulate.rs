@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fullpipe_emulate::emulation::{EmulationError, LoopConfig};
 use fullpipe_emulate::household::Member;
-use fullpipe_emulate::namespace::Side;
+use fullpipe_emulate::namespace::{Side, TUN_REMEDY};
 use fullpipe_emulate::privilege::Privilege;
 use fullpipe_emulate::signals::{Ended, Signals};
 use fullpipe_emulate::stage::{Carrying, Stage};
@@ -264,8 +264,7 @@ fn failed(error: &EmulationError) -> Failure {
         EmulationError::Host(host) if host.what.ends_with("of that name") => {
             failure.hint("`ip netns list` shows the names that there are")
         }
-        EmulationError::Host(_) => failure
-            .hint("`modprobe tun`, and a /dev/net/tun that this user may open, are what it takes"),
+        EmulationError::Host(_) => failure.hint(TUN_REMEDY),
         EmulationError::Household(_) => {
             failure.hint("process namespaces are needed: CONFIG_PID_NS, user.max_pid_namespaces")
         }
