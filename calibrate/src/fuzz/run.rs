@@ -47,30 +47,18 @@ pub fn perturbed(spec: &RunSpec, nth: u32) -> RunSpec {
     spec
 }
 
-/// How late a host is with a packet at most: the kernel's packets leave 0.1 to 0.4 us after the ACK
-/// that lets them out.
-const LATENESS: Span = Span::from_nanos(400);
-
 /// Between flows that start in one instant: longer than the kernel takes for a SYN.
 const START_STEP: Span = Span::from_micros(1);
 
-/// A run on hosts that take time. Where a buffer runs empty, the packet that ends the pause sets
-/// the times at which later ones leave the queue, and others arrive at these very times: a host
-/// that is never late finds room in every such tie, one that is sometimes late in half of them. And
-/// of flows that start in the same instant another one is first in every other run.
+/// A run on [late hosts](RunSpec::with_late_hosts), and of flows that start in the same instant
+/// another one is first in every other run.
 pub fn by_late_hosts(mut spec: RunSpec, nth: u32) -> RunSpec {
     let flows = spec.flows.len() as u64;
     for (i, f) in spec.flows.iter_mut().enumerate() {
         let place = (i as u64 + u64::from(nth)) % flows;
         f.start += START_STEP * place;
     }
-    let back: Vec<usize> = spec.flows.iter().flat_map(|f| f.back.clone()).collect();
-    for i in back {
-        if let Some(link) = spec.links.get_mut(i) {
-            link.jitter = link.jitter.max(LATENESS);
-        }
-    }
-    spec
+    spec.with_late_hosts()
 }
 
 /// What a ground made of a run.

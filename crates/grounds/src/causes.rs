@@ -64,6 +64,18 @@ pub const CAUSES: &[Cause] = &[
         make: |_| Some(Ok(restacked("hystart-gso", with_trains))),
     },
     Cause {
+        name: "ties",
+        about: "the simulator's hosts are up to 0.4 us late, as a kernel's are: a packet that \
+                arrives in the instant of a departure does not always find room",
+        ground: "sim",
+        concerns: |_| true,
+        make: |_| {
+            Some(Ok(switched_sim("ties", |spec| {
+                spec.clone().with_late_hosts()
+            })))
+        },
+    },
+    Cause {
         name: "version",
         about: "another kernel of the cache",
         ground: "linux",
@@ -155,9 +167,14 @@ fn kernel(
 
 /// The simulator with other stacks in the place of those that `by` knows.
 fn restacked(name: &str, by: Restack) -> Box<dyn Ground> {
-    boxed(Restacked {
-        by,
-        fingerprint: format!("{}-{name}", Sim.fingerprint()),
+    switched_sim(name, move |spec| {
+        let mut spec = spec.clone();
+        for flow in &mut spec.flows {
+            if let Some(other) = by(&flow.stack) {
+                flow.stack = other;
+            }
+        }
+        spec
     })
 }
 
@@ -183,12 +200,23 @@ fn cubic(stack: &StackSpec, other: &str) -> Option<StackSpec> {
     is_cubic.then(|| StackSpec::parse(other).ok()).flatten()
 }
 
-struct Restacked {
-    by: Restack,
+/// The simulator, which is given what `by` makes of a run.
+fn switched_sim(
+    name: &str,
+    by: impl Fn(&RunSpec) -> RunSpec + Send + Sync + 'static,
+) -> Box<dyn Ground> {
+    boxed(SwitchedSim {
+        by,
+        fingerprint: format!("{}-{name}", Sim.fingerprint()),
+    })
+}
+
+struct SwitchedSim<F> {
+    by: F,
     fingerprint: String,
 }
 
-impl Ground for Restacked {
+impl<F: Fn(&RunSpec) -> RunSpec + Send + Sync> Ground for SwitchedSim<F> {
     fn name(&self) -> &str {
         "sim"
     }
@@ -198,13 +226,7 @@ impl Ground for Restacked {
     }
 
     fn run(&self, spec: &RunSpec) -> Result<Outcome, GroundError> {
-        let mut spec = spec.clone();
-        for flow in &mut spec.flows {
-            if let Some(other) = (self.by)(&flow.stack) {
-                flow.stack = other;
-            }
-        }
-        Sim.run(&spec)
+        Sim.run(&(self.by)(spec))
     }
 }
 
